@@ -1,0 +1,138 @@
+// Package store is the one contract under every protocol of firn: small
+// versioned records that are compared and set, and never forgotten.
+//
+// An adapter is a package of its own, made from the client the program already
+// has; [github.com/firn-id/firn/store/sqlite] needs none. Whoever writes one
+// runs [github.com/firn-id/firn/store/storetest] against it.
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Store keeps records. There is no delete: a record carries what must never
+// be forgotten. All methods may be called from many goroutines at once.
+//
+// A key is 1 to [MaxKey] bytes of printable ASCII without space; a value at
+// most [MaxValue] bytes of JSON, so that a person can look.
+type Store interface {
+	// Get returns the record of key. One never written has the zero Version
+	// and no value; that is not an error. It sees every Put acknowledged
+	// before it was called.
+	Get(ctx context.Context, key string) (Record, error)
+
+	// Put writes value under a new Version if the record is, in the store and
+	// at that instant, as cond says, and returns the record as written.
+	//
+	// ErrConflict means that this Put was not and never will be carried out.
+	// After any other error the outcome is unknown: it may be carried out
+	// later, once, or never. The Version of the record returned with the error
+	// is then the one that was tried, or zero if nothing was sent; whoever
+	// finds it in the store knows the write for its own.
+	//
+	// An adapter sends a Put once. It switches its client's own retries off.
+	Put(ctx context.Context, key string, value []byte, cond Condition) (Record, error)
+
+	// List returns the records whose keys begin with prefix, by key, bytewise.
+	List(ctx context.Context, prefix string) ([]Record, error)
+
+	// Promise looks at the store and says what its acknowledgement is worth
+	// now. It is asked again as time goes by.
+	Promise(ctx context.Context) (Promise, error)
+}
+
+// Limits of keys and values, in bytes.
+const (
+	MaxKey   = 255
+	MaxValue = 64 << 10
+)
+
+// A Record is one value as the store had it at the instant Read.
+type Record struct {
+	Key     string
+	Value   []byte
+	Version Version
+	Written time.Time // by the store's clock; zero where it has none, or never written
+	Read    time.Time // by the store's clock; zero where it has none
+}
+
+// A Version names one write, never a count: a count repeats after a store was
+// rolled back, and would take an old writer's word for the new one's. The zero
+// Version is that of a record never written.
+type Version string
+
+// NewVersion returns 128 random bits, for one Put.
+func NewVersion() Version {
+	var b [16]byte
+	rand.Read(b[:])
+	return Version(hex.EncodeToString(b[:]))
+}
+
+// A Condition is what must hold, in the store, when a Put is carried out.
+type Condition struct {
+	// Version of the record that is replaced; zero: it was never written.
+	Version Version
+	// Within: the record was written no longer ago than this, by the store's
+	// clock. Zero, or a store without a clock: any time.
+	Within time.Duration
+}
+
+// A Promise is what a store does with a write that it acknowledged.
+type Promise struct {
+	Class Class
+	Why   string // what was seen, for a person: "journal_mode=wal synchronous=full"
+
+	// Embedded: the store is in this process or a file of this host. Its clock
+	// is this host's own, so no second opinion; and it notices by itself when
+	// it was removed or replaced, so that a record it lacks was never written.
+	Embedded bool
+}
+
+// A Class of stores. The zero Class is the one that promises less.
+type Class uint8
+
+const (
+	Lossy  Class = iota // may forget a write it acknowledged
+	Strict              // never forgets one
+)
+
+func (c Class) String() string {
+	if c == Strict {
+		return "strict"
+	}
+	return "lossy"
+}
+
+// ErrConflict: the record is not as the condition says. Nothing was written,
+// and nothing will be.
+var ErrConflict = errors.New("store: conflict")
+
+// A ForgotError says that a store no longer has what it acknowledged: it was
+// removed, replaced, or has gone back to an earlier state. Whoever holds
+// anything from it stops; "firn store restored" makes it usable again.
+type ForgotError struct {
+	Store string // which, without secrets: "sqlite:/var/lib/firn/ids.db"
+	What  string // what was seen
+}
+
+func (e *ForgotError) Error() string {
+	return fmt.Sprintf("store: %s has forgotten what it acknowledged: %s", e.Store, e.What)
+}
+
+// CheckKey reports what is wrong with a key, for adapters.
+func CheckKey(key string) error {
+	if len(key) < 1 || len(key) > MaxKey {
+		return fmt.Errorf("store: a key has 1 to %d bytes, not %d", MaxKey, len(key))
+	}
+	for i := range len(key) {
+		if c := key[i]; c <= ' ' || c > '~' {
+			return fmt.Errorf("store: key %q: byte %d is not printable ASCII", key, i)
+		}
+	}
+	return nil
+}
