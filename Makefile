@@ -1,0 +1,48 @@
+# Versions of the tools, and nowhere else. They are run, not required: none of
+# them is in go.mod.
+GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# How long each fuzz target runs.
+FUZZTIME ?= 10s
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race lint fuzz fmt tidy clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build the command into dist/
+	CGO_ENABLED=0 go build -trimpath -o dist/ ./cmd/firn
+
+test: ## run all tests
+	go test -timeout 5m ./...
+
+race: ## run all tests under the race detector
+	CGO_ENABLED=1 go test -race -timeout 10m ./...
+
+lint: ## formatting, vet, staticcheck, go.mod and go.sum
+	@out=$$(go run $(GOFUMPT) -l .) || exit 1; \
+	  if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
+	go vet ./...
+	go run $(STATICCHECK) ./...
+	go mod tidy -diff
+	go mod verify
+
+fuzz: ## run every fuzz target for FUZZTIME
+	@grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u | while read -r dir; do \
+	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -d' ' -f2); do \
+	    echo "== $$dir $$target"; \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; \
+	  done || exit 1; \
+	done
+
+fmt: ## format all Go files
+	go run $(GOFUMPT) -w .
+
+tidy: ## bring go.mod and go.sum up to date
+	go mod tidy
+
+clean: ## remove what build and tests leave behind
+	rm -rf dist
+	go clean -testcache
