@@ -1,0 +1,104 @@
+package repotest
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A rule says what a package may import besides the standard library. Test files
+// are free.
+type rule struct {
+	pkg   string   // below the module; the pattern of path.Match
+	ours  []string // packages of this module, as patterns
+	third []string // module path prefixes of other people's
+}
+
+// The arrows. The first rule that matches a package is its rule; a package
+// without one fails the test, so that a new package is thought about here.
+var arrows = []rule{
+	{pkg: "."},
+	{pkg: "store"},
+	{pkg: "store/memory", ours: []string{"store"}},
+	{pkg: "store/storetest", ours: []string{"store"}},
+	{pkg: "store/sqlite", ours: []string{"store"}, third: []string{"modernc.org/sqlite"}},
+	{pkg: "store/postgres", ours: []string{"store"}},
+	{pkg: "store/mysql", ours: []string{"store"}},
+	{pkg: "store/redis", ours: []string{"store"}, third: []string{"github.com/redis/go-redis/v9"}},
+	{pkg: "store/etcd", ours: []string{"store"}, third: []string{"go.etcd.io/etcd/"}},
+	{pkg: "store/zookeeper", ours: []string{"store"}, third: []string{"github.com/go-zookeeper/zk"}},
+	{pkg: "store/open", ours: []string{"store", "store/*"}, third: []string{""}},
+
+	{pkg: "lease/term", ours: []string{".", "store"}},
+	{pkg: "lease", ours: []string{".", "store", "lease/term"}},
+	{pkg: "segment", ours: []string{".", "store"}},
+	{pkg: "serial", ours: []string{"store"}},
+	{pkg: "public", ours: []string{"."}},
+	{pkg: "shard", ours: []string{".", "store"}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "shard/move", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5"}},
+
+	{pkg: "server", ours: []string{".", "public", "serial"}},
+	{pkg: "server/*", ours: []string{".", "public", "serial", "server"}},
+	{pkg: "client", ours: []string{"."}},
+
+	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
+	{pkg: "internal/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
+}
+
+func TestArrows(t *testing.T) {
+	for _, p := range packages(t) {
+		name := p.name()
+		i := slices.IndexFunc(arrows, func(r rule) bool { return matches(r.pkg, name) })
+		if i < 0 {
+			t.Errorf("%s: no rule in arrows says what it may import", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if !arrows[i].allows(imp) {
+				t.Errorf("%s must not import %s", name, imp)
+			}
+		}
+	}
+}
+
+func (r rule) allows(imp string) bool {
+	if ours, ok := below(imp); ok {
+		return slices.ContainsFunc(r.ours, func(pattern string) bool { return matches(pattern, ours) })
+	}
+	if standard(imp) {
+		return true
+	}
+	return slices.ContainsFunc(r.third, func(prefix string) bool { return strings.HasPrefix(imp, prefix) })
+}
+
+// TestArrowsCatch makes sure that the rules refuse what they are there for.
+func TestArrowsCatch(t *testing.T) {
+	for _, tt := range []struct {
+		pkg, imp string
+		ok       bool
+	}{
+		{".", "time", true},
+		{".", module + "/store", false},
+		{".", "golang.org/x/sys/unix", false},
+		{"store", module, false},
+		{"lease", module + "/store", true},
+		{"lease", module + "/store/memory", false},
+		{"lease/term", module + "/lease", false},
+		{"store/sqlite", "modernc.org/sqlite", true},
+		{"store/sqlite", "github.com/jackc/pgx/v5", false},
+		{"store/sqlite", module + "/lease", false},
+		{"server", module + "/lease", false},
+		{"cmd/firn", module + "/store/open", true},
+	} {
+		i := slices.IndexFunc(arrows, func(r rule) bool { return matches(r.pkg, tt.pkg) })
+		if got := arrows[i].allows(tt.imp); got != tt.ok {
+			t.Errorf("%s imports %s: allowed %v, want %v", tt.pkg, tt.imp, got, tt.ok)
+		}
+	}
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
