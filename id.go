@@ -1,0 +1,210 @@
+package firn
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// An ID is a number that was granted once: 1 to 2^63-1. Zero is never issued,
+// so the zero ID means that there is none.
+//
+// It has one text, the decimal one without sign, space or leading zero. In JSON
+// it is written as a string, because JavaScript rounds numbers above 2^53, and
+// read from a string or a number. In SQL it is a bigint. No form but String
+// writes an ID that is not positive, and none reads one: tag a JSON field that
+// may be empty with omitzero, and use [database/sql.Null] for a column that may
+// be NULL.
+type ID int64
+
+// ParseID reads the text of an id. Its errors are [*SyntaxError].
+func ParseID(s string) (ID, error) { return parseID(s) }
+
+// maxDigits is how many digits the highest id has. Numbers of as many digits
+// fit in 64 bits without a sign.
+const maxDigits = 19
+
+func parseID[T string | []byte](s T) (ID, error) {
+	if len(s) == 0 || len(s) > maxDigits || s[0] == '0' {
+		return 0, badID(string(s))
+	}
+	var n uint64
+	for i := range len(s) {
+		digit := s[i] - '0'
+		if digit > 9 {
+			return 0, badID(string(s))
+		}
+		n = n*10 + uint64(digit)
+	}
+	if n > math.MaxInt64 {
+		return 0, badID(string(s))
+	}
+	return ID(n), nil
+}
+
+// badID says why s is not the text of an id.
+func badID(s string) error {
+	fail := func(offset int, reason string) error {
+		return &SyntaxError{Kind: "id", Text: s, Offset: offset, Reason: reason}
+	}
+	for i, r := range s {
+		switch {
+		case '0' <= r && r <= '9':
+		case i == 0 && (r == '-' || r == '+'):
+			return fail(i, "an id has no sign")
+		case r == ' ' || r == '\t' || r == '\n' || r == '\r':
+			return fail(i, "an id has no space")
+		default:
+			_, size := utf8.DecodeRuneInString(s[i:])
+			return fail(i, strconv.Quote(s[i:i+size])+" is not a digit")
+		}
+	}
+	switch {
+	case s == "":
+		return fail(0, "there is no digit")
+	case s == "0":
+		return fail(0, "zero is never issued")
+	case s[0] == '0':
+		return fail(0, "an id has no leading zero")
+	}
+	return fail(0, "above "+strconv.Itoa(math.MaxInt64))
+}
+
+// String returns the decimal text, of a number that is not positive too.
+func (id ID) String() string { return strconv.FormatInt(int64(id), 10) }
+
+// AppendText appends the text of id to b.
+func (id ID) AppendText(b []byte) ([]byte, error) {
+	if id <= 0 {
+		return b, neverIssued(id)
+	}
+	return strconv.AppendInt(b, int64(id), 10), nil
+}
+
+// MarshalText returns the text of id.
+func (id ID) MarshalText() ([]byte, error) {
+	return id.AppendText(make([]byte, 0, maxDigits))
+}
+
+// UnmarshalText is [ParseID].
+func (id *ID) UnmarshalText(b []byte) error {
+	n, err := parseID(b)
+	if err == nil {
+		*id = n
+	}
+	return err
+}
+
+// MarshalJSON returns the text of id in quotes.
+func (id ID) MarshalJSON() ([]byte, error) {
+	if id <= 0 {
+		return nil, neverIssued(id)
+	}
+	b := append(make([]byte, 0, maxDigits+2), '"')
+	return append(strconv.AppendInt(b, int64(id), 10), '"'), nil
+}
+
+// UnmarshalJSON reads a string or a number, in the same one spelling as
+// [ParseID]. A null is an error: it would leave an ID that looks like none was
+// sent, or the one of before. Use *ID for a value that may be null.
+func (id *ID) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return &SyntaxError{Kind: "id", Text: "null", Reason: "an id is never null; use *firn.ID where there may be none"}
+	}
+	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' {
+		b = b[1 : n-1]
+	}
+	return id.UnmarshalText(b)
+}
+
+// Value returns an int64. Zero is an error and not NULL: it is never issued, so
+// whoever writes it has forgotten to get an id.
+func (id ID) Value() (driver.Value, error) {
+	if id <= 0 {
+		return nil, neverIssued(id)
+	}
+	return int64(id), nil
+}
+
+// Scan reads an int64 or decimal text from a database.
+func (id *ID) Scan(src any) error {
+	switch v := src.(type) {
+	case int64:
+		if v <= 0 {
+			return neverIssued(ID(v))
+		}
+		*id = ID(v)
+		return nil
+	case []byte:
+		return id.UnmarshalText(v)
+	case string:
+		return id.UnmarshalText([]byte(v))
+	case nil:
+		return fmt.Errorf("firn: an id is never NULL; scan into sql.Null[firn.ID] where there may be none")
+	}
+	return fmt.Errorf("firn: cannot scan %T into an id: it is int64, []byte or string", src)
+}
+
+func neverIssued(id ID) error {
+	if id == 0 {
+		return fmt.Errorf("firn: id 0 is never issued")
+	}
+	return fmt.Errorf("firn: id %d is not positive", int64(id))
+}
+
+// A Range is Count ids: First, First+Step, and so on. A Step of 0 is 1. Whoever
+// makes one sees to it that all of it lies in 1 to 2^63-1.
+type Range struct {
+	First ID
+	Count int
+	Step  int64
+}
+
+// All ranges over the ids.
+func (r Range) All() iter.Seq[ID] {
+	return func(yield func(ID) bool) {
+		for i := range r.Count {
+			if !yield(r.at(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Last returns the last id, or 0 if there is none.
+func (r Range) Last() ID {
+	if r.Count <= 0 {
+		return 0
+	}
+	return r.at(r.Count - 1)
+}
+
+func (r Range) at(i int) ID {
+	step := r.Step
+	if step == 0 {
+		step = 1
+	}
+	return r.First + ID(int64(i)*step)
+}
+
+// A SyntaxError says what is wrong with a text and where.
+type SyntaxError struct {
+	Kind   string // what it should have been: "id" or "layout"
+	Text   string // all of it
+	Offset int    // of the byte where the fault begins, from 0
+	Reason string
+}
+
+// shownText is how many bytes of a text an error shows: any sensible layout.
+const shownText = 160
+
+func (e *SyntaxError) Error() string {
+	text := strconv.Quote(e.Text)
+	if len(e.Text) > shownText {
+		text = strconv.Quote(e.Text[:shownText]) + "..."
+	}
+	return fmt.Sprintf("firn: %s %s, column %d: %s", e.Kind, text, e.Offset+1, e.Reason)
+}
