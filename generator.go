@@ -1,0 +1,388 @@
+package firn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Errors of a [Generator], besides [*HorizonError] and [*EndError].
+var (
+	// ErrClosed: the generator was closed for good.
+	ErrClosed = errors.New("firn: generator is closed")
+	// ErrBusy: Try would have had to wait for the next tick.
+	ErrBusy = errors.New("firn: no id without waiting")
+)
+
+// A HorizonError says that a grant is used up: the clock or the sequence has
+// passed the last tick it covers, and nobody has extended it.
+type HorizonError struct {
+	Horizon time.Time // the last instant that was granted
+}
+
+func (e *HorizonError) Error() string {
+	return "firn: nothing is granted after " + e.Horizon.Format(time.RFC3339Nano)
+}
+
+// A Grant is the right to issue ids of a worker in the ticks Base < t <= Horizon.
+// Whoever gives one has written it down before, so that nobody else is granted
+// the same ticks of the same worker, ever. One grant makes one generator.
+type Grant struct {
+	Worker  int64 // all worker fields of the layout as one number
+	Base    Tick  // exclusive, not negative
+	Horizon Tick  // inclusive
+}
+
+// Bounds of GeneratorOptions.Borrow.
+const (
+	DefaultBorrow = 10 * time.Millisecond
+	MaxBorrow     = time.Second
+)
+
+// GeneratorOptions: nil, or any zero field, takes the default.
+type GeneratorOptions struct {
+	// Shard is the value of the layout's shard field; 0.
+	Shard int64
+	// Borrow is how far ids may run ahead of the clock when the sequence of a
+	// tick is used up, at most MaxBorrow; 0 is DefaultBorrow. What is less
+	// than a tick is nothing. Negative: never.
+	Borrow time.Duration
+	// Now replaces the clock. The default reads the wall clock once and goes on
+	// with the monotonic one, so that a step of the wall clock moves nothing.
+	Now func() time.Time
+}
+
+// A Generator issues the ids of one grant, strictly increasing (in layouts that
+// are [Layout.Ordered]; in others the pair of tick and sequence is), and never
+// one that the grant does not cover. It is a [Source]. All its methods may be
+// called from many goroutines at once.
+//
+// Most programs get theirs inside a lease. Three methods belong to whoever
+// holds the grant: Extend, SetClock and Close.
+type Generator struct {
+	_ [64]byte // the word has a cache line of its own
+
+	// word is the last number taken: tick<<seqBits | sequence. It is raised by
+	// one atomic add per id, and lowered only to give back a number that was
+	// refused and is still the last.
+	//
+	// Tick and sequence in two words cannot be made safe: a goroutine held
+	// between them pairs an old sequence with a new tick.
+	word atomic.Uint64
+
+	_ [56]byte
+
+	// Read by every call, written about once a tick.
+	edge  atomic.Int64  // clock reading at which the word's tick is over
+	limit atomic.Uint64 // highest number that grant and clock allow; 0: none
+
+	start               time.Time // what clock readings count from
+	fixed               uint64    // shard and worker, in place
+	seqBits             uint8
+	timeShift, seqShift uint8
+	now                 func() time.Time
+
+	even   uint64 // bits of the sequence that run on from tick to tick
+	borrow int64  // in ticks
+	tick   int64  // in nanoseconds
+	layout Layout
+
+	_ [64]byte
+
+	closed chan struct{}
+	mu     sync.Mutex // turn, Extend, SetClock, Close; guards the rest
+	offset int64      // nanoseconds from a clock reading to the layout's time
+	pace   uint64     // highest number the clock allows
+	top    uint64     // highest number the grant allows; 0: closed
+}
+
+// NewGenerator returns the generator of a grant. Its first id is above
+// grant.Base, and waits until the clock allows it. The layout may neither have
+// ended nor begin in the future.
+func NewGenerator(l Layout, grant Grant, opts *GeneratorOptions) (*Generator, error) {
+	if opts == nil {
+		opts = &GeneratorOptions{}
+	}
+	borrow := opts.Borrow
+	if borrow == 0 {
+		borrow = DefaultBorrow
+	}
+	g := &Generator{layout: l, now: opts.Now, tick: int64(l.Unit()), closed: make(chan struct{})}
+	g.start = time.Now()
+	if g.now != nil {
+		g.start = g.now()
+	}
+	if err := l.Check(g.start); err != nil {
+		return nil, err
+	}
+	switch {
+	case borrow > MaxBorrow:
+		return nil, fmt.Errorf("firn: borrow %s is above %s", borrow, MaxBorrow)
+	case grant.Worker < 0 || grant.Worker >= l.Workers():
+		return nil, fmt.Errorf("firn: worker %d: layout %s has 0 to %d", grant.Worker, l, l.Workers()-1)
+	case opts.Shard < 0 || opts.Shard >= l.Shards():
+		return nil, fmt.Errorf("firn: shard %d: layout %s has 0 to %d", opts.Shard, l, l.Shards()-1)
+	case grant.Base < 0 || grant.Horizon < grant.Base || grant.Horizon > l.Last():
+		return nil, fmt.Errorf("firn: grant (%d, %d]: layout %s has ticks 1 to %d", grant.Base, grant.Horizon, l, l.Last())
+	}
+	g.borrow = max(int64(borrow), 0) / g.tick
+	g.offset = g.start.UnixNano() - l.Epoch().UnixNano()
+	g.place(grant.Worker, opts.Shard)
+	g.word.Store(g.lastOf(grant.Base))
+	g.top = g.lastOf(grant.Horizon)
+	g.edge.Store(math.MinInt64) // the first call turns
+	return g, nil
+}
+
+// place works out what does not change from id to id.
+func (g *Generator) place(worker, shard int64) {
+	seqWidth := 0
+	workerBits := 0
+	for f := range g.layout.Fields() {
+		if f.IsWorker() {
+			workerBits += f.Width
+		}
+	}
+	for f := range g.layout.Fields() {
+		switch {
+		case f.Name == "time":
+			g.timeShift = uint8(f.Shift)
+		case f.Name == "seq":
+			seqWidth, g.seqShift = f.Width, uint8(f.Shift)
+		case f.Name == "shard":
+			g.fixed |= uint64(shard) << f.Shift
+		default:
+			workerBits -= f.Width
+			g.fixed |= uint64(worker) >> workerBits & (1<<f.Width - 1) << f.Shift
+		}
+	}
+	g.seqBits = uint8(seqWidth)
+	// The low bits of the sequence run on from tick to tick, so that id % 2^n
+	// is even at any rate: starting each tick at zero is the trap of everyone
+	// who shards by modulo. A tick that starts late borrows what it lacks from
+	// the next; where nothing may be borrowed it starts in its first quarter.
+	even := seqWidth
+	if g.borrow == 0 {
+		even = max(seqWidth-2, 0)
+	}
+	g.even = 1<<even - 1
+}
+
+// Next returns the next id. Where the sequence of a tick is used up it waits
+// for the next tick, or for ctx (which it looks at every 20 ms at the least).
+// It returns a [*HorizonError] where the grant is used up, an [*EndError] where
+// the layout is, and [ErrClosed].
+func (g *Generator) Next(ctx context.Context) (ID, error) {
+	if int64(time.Since(g.start)) >= g.edge.Load() {
+		if err := g.turn(); err != nil {
+			return 0, err
+		}
+	}
+	// The number is taken first and compared after, on its own value. No clock
+	// is read and nothing else is asked between the comparison and the use: so
+	// the horizon and Close hold however long this goroutine pauses here.
+	w := g.word.Add(1)
+	if w > g.limit.Load() {
+		return g.wait(ctx, w)
+	}
+	return g.id(w), nil
+}
+
+// Try is Next without waiting: it returns ErrBusy where Next would wait.
+func (g *Generator) Try() (ID, error) {
+	w, k, err := g.take(1)
+	if err != nil {
+		return 0, err
+	}
+	if k == 0 {
+		return 0, ErrBusy
+	}
+	return g.id(w), nil
+}
+
+// Append appends n ids to dst, taking as many at once as clock and grant allow,
+// and waits as Next does. On an error it returns dst with those it got.
+func (g *Generator) Append(ctx context.Context, dst []ID, n int) ([]ID, error) {
+	for n > 0 {
+		w, k, err := g.take(n)
+		if err != nil {
+			return dst, err
+		}
+		if k == 0 {
+			if err := g.sleep(ctx, g.word.Load()+1); err != nil {
+				return dst, err
+			}
+			continue
+		}
+		for end := w + uint64(k); w < end; w++ {
+			dst = append(dst, g.id(w))
+		}
+		n -= k
+	}
+	return dst, nil
+}
+
+// Extend raises the horizon. Call it only with a horizon that the store has
+// acknowledged. It never lowers one, and does nothing after Close.
+func (g *Generator) Extend(horizon Tick) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.top != 0 {
+		g.top = max(g.top, g.lastOf(min(horizon, g.layout.Last())))
+		g.limit.Store(min(g.pace, g.top))
+	}
+}
+
+// SetClock makes it now. Ids go on increasing: where the clock was set back,
+// they hold their tick and count on, at most Borrow ahead of where it was.
+func (g *Generator) SetClock(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.offset = now.UnixNano() - g.layout.Epoch().UnixNano() - g.clock()
+	g.edge.Store(math.MinInt64)
+}
+
+// Close ends the generator for good and returns a tick above which it has
+// issued nothing and never will. Calls that wait return ErrClosed.
+func (g *Generator) Close() Tick {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.limit.Store(0)
+	g.edge.Store(math.MinInt64)
+	// A number taken from here on is compared with limit 0.
+	last := g.word.Load()
+	if g.top != 0 {
+		last = min(last, g.top)
+		g.top = 0
+		close(g.closed)
+	}
+	return Tick(last >> g.seqBits)
+}
+
+// turn raises the limit and the word to the clock's tick. It is the one place
+// where time is divided, once a tick.
+func (g *Generator) turn() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.top == 0 {
+		return ErrClosed
+	}
+	t := uint64(max(g.clock()+g.offset, 0)) / uint64(g.tick)
+	g.pace = max(g.pace, (t+uint64(g.borrow)+1)<<g.seqBits-1)
+	g.limit.Store(min(g.pace, g.top))
+	floor := t << g.seqBits
+	for {
+		old := g.word.Load()
+		if max(floor, old+1) > g.top {
+			g.edge.Store(math.MinInt64) // turn callers away before they take a number
+			return g.spent()
+		}
+		if old+1 >= floor || g.word.CompareAndSwap(old, floor+(old+1)&g.even-1) {
+			break
+		}
+	}
+	if g.now == nil { // somebody's own clock is read on every call
+		g.edge.Store(int64(t+1)*g.tick - g.offset)
+	}
+	return nil
+}
+
+// spent says why nothing above g.top may be issued.
+func (g *Generator) spent() error {
+	t := Tick(g.top >> g.seqBits)
+	if t == g.layout.Last() {
+		return &EndError{Layout: g.layout, End: g.layout.End()}
+	}
+	return &HorizonError{Horizon: g.layout.Time(t + 1).Add(-1)}
+}
+
+// take reserves up to n consecutive numbers without waiting; k is 0 where the
+// clock allows none.
+func (g *Generator) take(n int) (first uint64, k int, err error) {
+	for {
+		if int64(time.Since(g.start)) >= g.edge.Load() {
+			if err := g.turn(); err != nil {
+				return 0, 0, err
+			}
+		}
+		old := g.word.Load()
+		last := min(old+uint64(n), g.limit.Load())
+		if last <= old {
+			return 0, 0, g.turn() // nil: it is the clock
+		}
+		if g.word.CompareAndSwap(old, last) && last <= g.limit.Load() {
+			return old + 1, int(last - old), nil
+		}
+	}
+}
+
+// wait holds the number w until clock and grant allow it, or gives it back, so
+// that asking in vain uses up nothing.
+func (g *Generator) wait(ctx context.Context, w uint64) (ID, error) {
+	for w > g.limit.Load() {
+		g.mu.Lock()
+		granted := w <= g.top
+		g.mu.Unlock()
+		var err error
+		if granted {
+			err = g.sleep(ctx, w)
+		} else {
+			err = g.turn() // nil: extended meanwhile
+		}
+		if err != nil && w > g.limit.Load() {
+			g.word.CompareAndSwap(w, w-1)
+			return 0, err
+		}
+	}
+	return g.id(w), nil
+}
+
+// nap is how long a wait may go without looking at ctx and at Close: short
+// waits, which are one a tick at the layout's ceiling, then cost no timer.
+const nap = 20 * time.Millisecond
+
+// sleep returns when the clock allows w, or ctx is done, or the generator is closed.
+func (g *Generator) sleep(ctx context.Context, w uint64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	due := (int64(w>>g.seqBits)-g.borrow)*g.tick - g.offset
+	d := time.Duration(due - g.clock())
+	g.mu.Unlock()
+	switch {
+	case d <= 0:
+	case d <= nap:
+		time.Sleep(d)
+	default:
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-g.closed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return g.turn()
+}
+
+// clock is a reading in nanoseconds since start.
+func (g *Generator) clock() int64 {
+	if g.now == nil {
+		return int64(time.Since(g.start))
+	}
+	return int64(g.now().Sub(g.start))
+}
+
+// lastOf is the last number of a tick.
+func (g *Generator) lastOf(t Tick) uint64 { return uint64(t+1)<<g.seqBits - 1 }
+
+// id puts a number, the worker and the shard in their places.
+func (g *Generator) id(w uint64) ID {
+	return ID(w>>(g.seqBits&63)<<(g.timeShift&63) | g.fixed | w&(1<<(g.seqBits&63)-1)<<(g.seqShift&63))
+}

@@ -1,0 +1,13 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/firn-id/firn/lease/term"
+)
+
+// started is what boot counts from where the system's boot clock is not at hand.
+var started = time.Now()
+
+// clocks reads the system's wall clock and the boot clock.
+func clocks() term.Now { return term.Now{Wall: time.Now(), Boot: boot()} }

@@ -1,0 +1,295 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+const (
+	ask     = 5 * time.Second        // for one request to the store, and for the release at Close
+	look    = 250 * time.Millisecond // between two looks at the clocks, and at an embedded store
+	lapse   = 10 * time.Second       // between two tries for a worker when none could be had, at most
+	warning = 10 * 365 * 24 * time.Hour
+)
+
+// A keeper holds a worker for a lease, term after term, in one goroutine: it
+// performs what the machine of package term asks, and hands the generator what
+// that grants.
+type keeper struct {
+	lease   *Lease
+	store   store.Store
+	promise store.Promise
+	options Options
+	rules   *term.Rules
+	log     *slog.Logger
+	opened  chan opened // receives once, when the first worker was taken or refused
+
+	clock  term.Clock
+	poolID string // once known
+	known  reading
+	told   string // of the last change that was logged
+}
+
+// opened is how the first term began.
+type opened struct {
+	delay time.Duration // until the first id can be issued
+	err   error
+}
+
+// A reading is what the store's clock said at a boot time.
+type reading struct {
+	store time.Time
+	boot  time.Duration
+}
+
+func (k *keeper) run(ctx context.Context) {
+	defer close(k.lease.done)
+	now := k.options.clocks()
+	k.clock = term.NewClock(now.Wall, now.Boot)
+	if left := k.options.Layout.End().Sub(now.Wall); left < warning {
+		k.log.Warn("the layout ends soon", "end", k.options.Layout.End(), "layout", k.options.Layout)
+	}
+	for failures := 0; ; failures++ {
+		end, began := k.term(ctx)
+		if began {
+			failures = 0
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case end.Phase == term.Forgotten, end.Phase == term.Refused && !k.begun():
+			k.open(opened{err: end.Err})
+			<-ctx.Done()
+			return
+		}
+		pause := min(100*time.Millisecond<<min(failures, 10), lapse)
+		sleep(ctx, rand.N(pause), nil)
+	}
+}
+
+// term runs one term to its end. A term makes one generator, and the generator
+// dies with it.
+func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
+	s = term.Start(seed(), k.options.Name, k.poolID)
+	var gen *firn.Generator
+	var e term.Event = term.Begin{}
+	for {
+		var do term.Action
+		s, do = s.Step(k.rules, k.now(), e)
+		k.note(s, e)
+		if grant, ok := s.Grant(); ok && gen == nil {
+			gen = k.generator(grant)
+			k.lease.gen.Store(gen)
+			began = true
+		} else if ok {
+			gen.Extend(grant.Horizon)
+		} else if gen != nil && s.Over() {
+			gen.Close()
+		}
+		k.publish(s)
+		if began {
+			k.open(opened{delay: k.delay(s)})
+		}
+		if s.Over() {
+			k.end(s)
+			return s, began
+		}
+		e = k.perform(ctx, gen, do)
+		if ctx.Err() == nil {
+			continue
+		}
+		if s.Closed { // no more time to say goodbye: the horizon stands
+			s.Err = context.Cause(ctx)
+			k.end(s)
+			return s, began
+		}
+		if do.Op != term.Sleep { // what came of the action in flight comes first
+			s, _ = s.Step(k.rules, k.now(), e)
+		}
+		var last firn.Tick
+		if gen != nil {
+			last = gen.Close()
+		}
+		e = term.Stop{Last: last}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(context.WithoutCancel(ctx), ask, errors.New("the store did not answer in time"))
+		defer cancel()
+	}
+}
+
+// generator makes the generator of a grant.
+func (k *keeper) generator(grant firn.Grant) *firn.Generator {
+	gen, err := firn.NewGenerator(k.options.Layout, grant, &firn.GeneratorOptions{Shard: k.options.Shard, Borrow: k.options.Borrow})
+	if err != nil {
+		// Options and rules were validated, and the machine grants within them.
+		panic(fmt.Sprintf("lease: %v", err))
+	}
+	gen.SetClock(k.now().Wall)
+	return gen
+}
+
+// perform does what the machine asks and returns what came of it.
+func (k *keeper) perform(ctx context.Context, gen *firn.Generator, do term.Action) term.Event {
+	if do.Op == term.Sleep {
+		return k.sleep(ctx, gen, do.Until)
+	}
+	ctx, cancel := context.WithTimeout(ctx, ask)
+	defer cancel()
+	var e term.Event
+	var err error
+	switch do.Op {
+	case term.Get:
+		var rec store.Record
+		rec, err = k.store.Get(ctx, do.Key)
+		e = term.Found{Record: rec}
+	case term.List:
+		var list []store.Record
+		list, err = k.store.List(ctx, do.Key)
+		e = term.Listed{Records: list}
+	case term.Put:
+		var rec store.Record
+		rec, err = k.store.Put(ctx, do.Key, do.Value, do.Cond)
+		e = term.Wrote{Record: rec}
+		if errors.Is(err, store.ErrConflict) {
+			return term.Conflict{}
+		}
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return e
+}
+
+// failed is the event of a request that the store did not answer.
+func failed(err error) term.Event {
+	var forgot *store.ForgotError
+	if errors.As(err, &forgot) {
+		return term.Forgot{Err: err}
+	}
+	return term.Unknown{Err: err}
+}
+
+// sleep waits until a boot time, or a nudge. On the way it sets the generator's
+// clock, and looks whether an embedded store is still the one that was opened.
+func (k *keeper) sleep(ctx context.Context, gen *firn.Generator, until time.Duration) term.Event {
+	for {
+		left := until - k.options.clocks().Boot
+		if left <= 0 {
+			return term.Woke{}
+		}
+		nudged := sleep(ctx, min(left, look), k.lease.nudge)
+		if ctx.Err() != nil {
+			return term.Woke{}
+		}
+		now := k.follow()
+		if gen != nil {
+			gen.SetClock(now.Wall)
+		}
+		if k.promise.Embedded {
+			p, err := k.store.Promise(ctx)
+			if e, ok := failed(err).(term.Forgot); err != nil && ok {
+				return e
+			} else if err == nil {
+				k.promise = p
+			}
+		}
+		if nudged {
+			return term.Woke{}
+		}
+	}
+}
+
+// sleep returns after d, or when ctx is done, or reports a nudge.
+func sleep(ctx context.Context, d time.Duration, nudge <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	case <-nudge:
+		return true
+	}
+	return false
+}
+
+// now reads the process's own clock.
+func (k *keeper) now() term.Now {
+	boot := k.options.clocks().Boot
+	return term.Now{Wall: k.clock.At(boot), Boot: boot}
+}
+
+// follow leads the process's own clock to the system's, and reads it.
+func (k *keeper) follow() term.Now {
+	sys := k.options.clocks()
+	var known time.Time
+	if !k.promise.Embedded && !k.known.store.IsZero() {
+		known = k.known.store.Add(sys.Boot - k.known.boot)
+	}
+	k.clock = k.clock.Follow(sys.Wall, sys.Boot, known, k.rules.Skew)
+	return term.Now{Wall: k.clock.At(sys.Boot), Boot: sys.Boot}
+}
+
+// note remembers the store's clock and the pool's id.
+func (k *keeper) note(s term.State, e term.Event) {
+	switch e := e.(type) {
+	case term.Found:
+		k.known = reading{e.Record.Read, k.options.clocks().Boot}
+	case term.Wrote:
+		k.known = reading{e.Record.Read, k.options.clocks().Boot}
+	}
+	if s.Pool.ID != "" {
+		k.poolID = s.Pool.ID
+	}
+}
+
+// delay is how long it takes until the first id of a grant can be issued.
+func (k *keeper) delay(s term.State) time.Duration {
+	first := k.options.Layout.Time(s.Base + 1).Add(-k.rules.Borrow)
+	return first.Sub(k.now().Wall)
+}
+
+// begun reports whether Open has returned.
+func (k *keeper) begun() bool { return k.opened == nil }
+
+func (k *keeper) open(o opened) {
+	if k.opened != nil {
+		k.opened <- o
+		k.opened = nil
+	}
+}
+
+// end notes how a term ended, for Close.
+func (k *keeper) end(s term.State) {
+	if s.Closed && s.Have.Owner != "" && s.Phase != term.Released {
+		k.lease.ended = fmt.Errorf("lease: worker %d was not given back, and falls free in %s: %w",
+			s.Worker, time.Duration(s.Have.TTL)*time.Millisecond, s.Err)
+	}
+}
+
+// publish makes the state known, and logs what is news.
+func (k *keeper) publish(s term.State) {
+	sys := k.options.clocks()
+	now := State{
+		Pool: k.rules.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Promise: k.promise,
+		Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
+		Degraded: s.Degraded(), Err: s.Err, Offset: sys.Wall.Sub(k.clock.At(sys.Boot)),
+	}
+	if s.Have.Owner != "" {
+		now.Horizon = k.options.Layout.Time(s.Have.Horizon + 1).Add(-1)
+	}
+	if was := k.lease.state.Swap(&now); was == nil || was.differs(now) {
+		k.lease.mu.Lock()
+		close(k.lease.changed)
+		k.lease.changed = make(chan struct{})
+		k.lease.mu.Unlock()
+	}
+	k.tell(now, s)
+}

@@ -1,0 +1,44 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/firn-id/firn/lease/term"
+)
+
+// tell logs a change of state that an operator wants to know, once.
+func (k *keeper) tell(now State, s term.State) {
+	var kind string
+	switch {
+	case now.Degraded:
+		kind = "degraded"
+	case s.Phase == term.Holding:
+		kind = "holding"
+	case s.Over():
+		kind = s.Phase.String()
+	default:
+		return
+	}
+	if kind == k.told {
+		return
+	}
+	log := k.log.With("worker", now.Worker, "term", now.Term)
+	switch {
+	case kind == "degraded":
+		left := now.Left(k.now().Wall).Round(time.Second)
+		log.Warn("the store does not answer; ids go on", "left", left, "until", now.Horizon, "err", now.Err)
+	case kind == "holding" && k.told == "degraded":
+		log.Info("the store answers again", "until", now.Horizon)
+	case kind == "holding":
+		log.Info("took a worker", "class", now.Promise.Class, "until", now.Horizon)
+	case s.Phase == term.Released:
+		log.Info("gave the worker back")
+	case s.Phase == term.Lost:
+		log.Warn("lost the worker; taking another", "err", now.Err)
+	case s.Phase == term.Refused:
+		log.Error("no worker can be had", "err", now.Err)
+	case s.Phase == term.Forgotten:
+		log.Error("issuing stopped for good", "err", now.Err, "hint", "firn store restored")
+	}
+	k.told = kind
+}

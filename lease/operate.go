@@ -1,0 +1,118 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// A Worker is one worker of a pool, as the store has it.
+type Worker struct {
+	Worker  int64
+	Term    uint64
+	Held    bool          // somebody has it and is not taken for dead
+	Name    string        // of its holder, or of its last
+	Free    time.Duration // until it falls free, if its holder does not write again
+	Horizon time.Time     // last instant that may have been issued
+	Written time.Time     // by the store's clock; zero where it has none
+}
+
+// ErrNoPool: the store has no pool of that name.
+var ErrNoPool = errors.New("lease: no such pool")
+
+// Pools returns the names of the store's pools. It reads every record.
+func Pools(ctx context.Context, s store.Store) ([]string, error) {
+	list, err := s.List(ctx, term.KeyPools)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, rec := range list {
+		if name := strings.TrimPrefix(rec.Key, term.KeyPools); !strings.Contains(name, "/") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Workers returns the workers of a pool that were ever held, by number.
+func Workers(ctx context.Context, s store.Store, pool string) ([]Worker, error) {
+	layout, err := poolLayout(ctx, s, pool)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.List(ctx, term.KeyWorkers(pool))
+	if err != nil {
+		return nil, err
+	}
+	workers := make([]Worker, 0, len(list))
+	for _, rec := range list {
+		n, ok := term.WorkerOf(pool, rec.Key)
+		if !ok {
+			continue
+		}
+		r, err := term.ReadRecord(rec)
+		if err != nil {
+			return nil, err
+		}
+		w := Worker{
+			Worker: n, Term: r.Term, Name: r.Name, Written: rec.Written,
+			Horizon: layout.Time(r.Horizon + 1).Add(-1),
+		}
+		if r.Owner != "" {
+			w.Free = max(time.Duration(r.TTL)*time.Millisecond-rec.Read.Sub(rec.Written), 0)
+			w.Held = w.Free > 0
+		}
+		workers = append(workers, w)
+	}
+	return workers, nil
+}
+
+// Release takes a worker away from its holder, who is known to be gone. Its
+// horizon stays, so nothing repeats even where the holder is alive: that one
+// takes another worker when it finds out. ErrConflict says that somebody wrote
+// the record meanwhile, so the holder may be alive: look again.
+func Release(ctx context.Context, s store.Store, pool string, worker int64) error {
+	if _, err := poolLayout(ctx, s, pool); err != nil {
+		return err
+	}
+	rec, err := s.Get(ctx, term.KeyWorker(pool, worker))
+	if err != nil {
+		return err
+	}
+	r, err := term.ReadRecord(rec)
+	if err != nil || r.Owner == "" {
+		return err // nobody has it
+	}
+	_, err = s.Put(ctx, rec.Key, r.Freed(0).Encode(), store.Condition{Version: rec.Version})
+	return err
+}
+
+// poolLayout reads the layout of a pool.
+func poolLayout(ctx context.Context, s store.Store, pool string) (firn.Layout, error) {
+	if err := checkPool(pool); err != nil {
+		return firn.Layout{}, err
+	}
+	rec, err := s.Get(ctx, term.KeyPool(pool))
+	if err != nil {
+		return firn.Layout{}, err
+	}
+	if rec.Version == "" {
+		return firn.Layout{}, fmt.Errorf("%w: %q", ErrNoPool, pool)
+	}
+	p, err := term.ReadPool(rec)
+	if err != nil {
+		return firn.Layout{}, err
+	}
+	l, err := firn.ParseLayout(p.Layout)
+	if err != nil {
+		return l, fmt.Errorf("lease: pool %q: %w", pool, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,149 @@
+package lease
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// Options of a lease. Nil, or any zero field, takes the default, which the
+// comment names first. All members of a pool should agree on them; ids are
+// unique where they do not.
+type Options struct {
+	Layout firn.Layout // firn.Default. A pool's never changes: another is refused
+	Shard  int64       // 0; the value of the layout's shard field
+
+	First   int64 // 0; the lowest worker number this process may take
+	Workers int64 // as many as the pool was founded with, all of the layout's; how many numbers from First on
+
+	Outage time.Duration // 5 min, on a store that can forget 3 s: how long ids go on while the store is away; at least 1 s
+	Renew  time.Duration // 10 s: between two extensions, at most
+	TTL    time.Duration // 30 s: a worker whose holder has not written for so long may be taken; at least 2 Renew
+	Borrow time.Duration // 10 ms: how far ids may run ahead of the clock, at most 1 s; negative: not at all
+	Wait   time.Duration // 5 s: for a worker to fall free, or for its past to pass
+
+	Name   string       // host:pid; for people. A process that comes back under a name prefers the worker it had
+	Logger *slog.Logger // slog.Default()
+
+	clocks func() term.Now // the system's wall clock and boot clock
+}
+
+// withDefaults returns a copy in which every field is set.
+func (o *Options) withDefaults() Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if !c.Layout.IsValid() {
+		c.Layout = firn.Default
+	}
+	if c.Renew == 0 {
+		c.Renew = term.Renew
+	}
+	if c.TTL == 0 {
+		c.TTL = term.TTL
+	}
+	if c.Borrow == 0 {
+		c.Borrow = firn.DefaultBorrow
+	}
+	if c.Wait == 0 {
+		c.Wait = term.Wait
+	}
+	if c.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		c.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.clocks == nil {
+		c.clocks = clocks
+	}
+	return c
+}
+
+// validate reports everything that is wrong with the options and the pool's name.
+func (o *Options) validate(pool string) error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("lease: "+format, args...))
+	}
+	if err := checkPool(pool); err != nil {
+		errs = append(errs, err)
+	}
+	if n := o.Layout.Shards(); o.Shard < 0 || o.Shard >= n {
+		bad("shard %d: layout %s has 0 to %d", o.Shard, o.Layout, n-1)
+	}
+	n := o.Layout.Workers()
+	if o.First < 0 || o.Workers < 0 || o.First >= n || o.Workers > n-o.First {
+		bad("workers %d to %d: layout %s has 0 to %d", o.First, o.First+o.Workers-1, o.Layout, n-1)
+	}
+	if o.Workers == 0 && o.First != 0 {
+		bad("First is %d and Workers is not set", o.First)
+	}
+	if o.Outage != 0 && o.Outage < time.Second {
+		bad("outage %s is under 1s", o.Outage)
+	}
+	if o.Renew < 0 || o.TTL < 2*o.Renew {
+		bad("ttl %s is under twice renew, %s", o.TTL, o.Renew)
+	}
+	if o.Borrow > firn.MaxBorrow {
+		bad("borrow %s is above %s", o.Borrow, firn.MaxBorrow)
+	}
+	if o.Wait < 0 {
+		bad("wait %s is negative", o.Wait)
+	}
+	return errors.Join(errs...)
+}
+
+// rules are the pool's rules on a store with such a promise.
+func (o *Options) rules(pool string, p store.Promise) *term.Rules {
+	r := term.Default(pool, o.Layout, p)
+	r.First, r.Workers = o.First, o.Workers
+	r.Renew, r.TTL, r.Wait, r.Borrow = o.Renew, o.TTL, o.Wait, max(o.Borrow, 0)
+	if o.Outage != 0 {
+		r.SetOutage(o.Outage)
+	}
+	return &r
+}
+
+// PoolName is the name of a layout's pool where none was chosen: the preset's
+// that it is, or its spec. A pool has one layout, so each layout has its own.
+func PoolName(l firn.Layout) string {
+	if name := l.Name(); name != "" {
+		return name
+	}
+	return l.String()
+}
+
+// maxPool is the length of a pool's name at most, so that every key fits.
+const maxPool = store.MaxKey - len("pool/") - len("/worker/") - len("9223372036854775807")
+
+func checkPool(pool string) error {
+	switch {
+	case pool == "" || len(pool) > maxPool:
+		return fmt.Errorf("lease: a pool's name has 1 to %d bytes, not %d", maxPool, len(pool))
+	case strings.Contains(pool, "/"):
+		return fmt.Errorf("lease: pool %q: a name has no slash", pool)
+	}
+	if err := store.CheckKey(pool); err != nil {
+		return fmt.Errorf("lease: pool %q: a name is printable ASCII without spaces", pool)
+	}
+	return nil
+}
+
+func seed() (b [32]byte) {
+	rand.Read(b[:])
+	return b
+}

@@ -1,0 +1,44 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// A State is where a lease stands: what a person or a metric wants to know.
+type State struct {
+	Pool    string
+	PoolID  string // random, made with the pool
+	Layout  firn.Layout
+	Promise store.Promise // of the store, as last asked
+
+	Phase   term.Phase // term.Holding: ids are issued
+	Worker  int64
+	Term    uint64        // number of this holding of the worker
+	Horizon time.Time     // ids go on until then without the store
+	Outage  time.Duration // for how long that is, counted from the last extension
+
+	Degraded bool  // the store does not answer
+	Err      error // why no ids can be had, or the last failure; nil while all is well
+
+	// Offset is how far the system's clock is ahead of the one that ids are
+	// made by, which follows it slowly.
+	Offset time.Duration
+}
+
+// Left is how long ids go on from now without the store; 0 where none can be had.
+func (s State) Left(now time.Time) time.Duration {
+	if s.Phase != term.Holding {
+		return 0
+	}
+	return max(s.Horizon.Sub(now), 0)
+}
+
+// differs reports whether a call that waits may fare otherwise now.
+func (s *State) differs(t State) bool {
+	return s.Phase != t.Phase || s.Worker != t.Worker || s.Term != t.Term || !s.Horizon.Equal(t.Horizon) ||
+		s.Degraded != t.Degraded || (s.Err == nil) != (t.Err == nil)
+}

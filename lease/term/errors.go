@@ -1,0 +1,121 @@
+package term
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A LayoutError says that the pool has another layout. A pool's never changes.
+type LayoutError struct{ Pool, Have, Want string }
+
+func (e *LayoutError) Error() string {
+	return fmt.Sprintf("lease: pool %q has layout %s, not %s", e.Pool, e.Have, e.Want)
+}
+
+// A FullError says that no worker of the pool could be taken.
+type FullError struct {
+	Pool    string
+	Workers int64
+	Holders []Holder  // by when they fall free; empty in pools too large to list
+	Floor   time.Time // of the pool, where that lies ahead
+}
+
+// A Holder is a worker that is not free.
+type Holder struct {
+	Worker int64
+	Name   string        // of whoever holds it; empty: nobody, but its past lies ahead of this clock
+	Free   time.Duration // until it falls free
+}
+
+func (e *FullError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "lease: none of the %d workers of pool %q is free", e.Workers, e.Pool)
+	if !e.Floor.IsZero() {
+		fmt.Fprintf(&b, "; nothing starts before its floor, %s", e.Floor.Format(time.RFC3339))
+		return b.String()
+	}
+	for i, h := range e.Holders {
+		if i == 5 {
+			fmt.Fprintf(&b, "; and %d more", len(e.Holders)-i)
+			break
+		}
+		switch {
+		case h.Name == "":
+			fmt.Fprintf(&b, "; worker %d has issued ahead of this clock and falls free in %s", h.Worker, round(h.Free))
+		default:
+			fmt.Fprintf(&b, "; worker %d is held by %s and falls free in %s", h.Worker, h.Name, round(h.Free))
+		}
+	}
+	return b.String()
+}
+
+func (s *State) fullError(r *Rules, now Now, all []candidate) *FullError {
+	e := &FullError{Pool: r.Pool, Workers: s.count}
+	if floor := r.Layout.Time(s.Pool.Floor); r.delay(s.Pool.Floor, now.Wall) > r.Wait {
+		e.Floor = floor
+	}
+	if s.count > listed {
+		return e
+	}
+	for _, c := range all {
+		if c.free == never {
+			continue
+		}
+		h := Holder{Worker: c.worker, Free: c.free}
+		if c.rec.Owner != "" {
+			h.Name = c.rec.Name
+		}
+		e.Holders = append(e.Holders, h)
+	}
+	return e
+}
+
+// A ClockError says that this process's clock is ahead of the store's by more
+// than the bound on clocks.
+type ClockError struct{ Ahead, Skew time.Duration }
+
+func (e *ClockError) Error() string {
+	return fmt.Sprintf("lease: this host's clock is %s ahead of the store's; at most %s is safe", round(e.Ahead), e.Skew)
+}
+
+// An AwayError says that the store did not answer while a worker was sought.
+type AwayError struct {
+	Wait time.Duration
+	Err  error
+}
+
+func (e *AwayError) Error() string {
+	return fmt.Sprintf("lease: the store did not answer for %s: %v", e.Wait, e.Err)
+}
+
+func (e *AwayError) Unwrap() error { return e.Err }
+
+// A LostError says that a worker was lost to somebody else, or may have been.
+type LostError struct {
+	Worker int64
+	Name   string // of who has it now, where that is known
+	Late   bool   // its time to live passed before it was extended
+	Err    error  // why the record could not be read
+}
+
+func (e *LostError) Error() string {
+	switch {
+	case e.Late:
+		return fmt.Sprintf("lease: worker %d was not extended in time", e.Worker)
+	case e.Err != nil:
+		return fmt.Sprintf("lease: worker %d is lost: %v", e.Worker, e.Err)
+	case e.Name == "":
+		return fmt.Sprintf("lease: worker %d was taken away", e.Worker)
+	}
+	return fmt.Sprintf("lease: worker %d was taken by %s", e.Worker, e.Name)
+}
+
+func (e *LostError) Unwrap() error { return e.Err }
+
+func round(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Second)
+}

@@ -1,0 +1,115 @@
+package term
+
+import (
+	"time"
+
+	"github.com/firn-id/firn/store"
+)
+
+// wrote: the Put under way was acknowledged.
+func (s State) wrote(r *Rules, now Now, rec store.Record) (State, Action) {
+	if s.Phase == Founding {
+		s.Phase = Joining
+		return s.next(r, now)
+	}
+	return s.acknowledged(r, now, rec, s.asked)
+}
+
+// conflicted: the Put under way was not carried out and never will be.
+func (s State) conflicted(r *Rules, now Now) (State, Action) {
+	switch s.Phase {
+	case Founding: // somebody else was first
+		s.Phase = Joining
+		return s.next(r, now)
+	case Taking: // likewise
+		s.Phase = Seeking
+		s.tries++
+		pause := min(5*time.Millisecond<<min(s.tries, 6), 250*time.Millisecond)
+		return s, Action{Op: Sleep, Until: now.Boot + s.jitter(pause)}
+	}
+	// An earlier copy of ours was carried out, or somebody else's write was.
+	s.write.doubt, s.write.refused = true, true
+	return s.next(r, now)
+}
+
+// acknowledged: what was wanted is in the store, as rec, asked for at since.
+func (s State) acknowledged(r *Rules, now Now, rec store.Record, since time.Duration) (State, Action) {
+	if late := s.Since + time.Duration(s.Have.TTL)*time.Millisecond; r.Lossy && s.Phase == Holding && now.Boot > late {
+		// By now others may have taken the worker from a store that had
+		// forgotten our last write. The grant in hand stays what it was.
+		return s.end(Lost, &LostError{Worker: s.Worker, Late: true})
+	}
+	s.Have, s.version, s.read, s.Since, s.Reach = s.write.want, rec.Version, rec.Read, since, s.write.reach
+	s.write = write{}
+	switch s.Phase {
+	case Releasing:
+		return s.end(Released, nil)
+	case Taking:
+		s.Phase, s.tries = Confirming, 0
+		if r.Lossy { // by a clock read after the acknowledgement
+			s.Base = max(s.Base, r.tick(now.Wall.Add(r.Quarantine)))
+		}
+	}
+	return s.next(r, now)
+}
+
+// settle: our worker's record was read because a write to it is in doubt.
+func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
+	cur, err := ReadRecord(rec)
+	untouched := rec.Version == s.write.version
+	switch {
+	case err == nil && cur == s.write.want && !untouched: // it was carried out
+		return s.acknowledged(r, now, rec, s.write.since)
+	case s.Phase == Taking: // not yet; should it be later, the record falls free by itself
+		s.write = write{}
+		return s.next(r, now)
+	case rec.Version == "":
+		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "the record of our own worker is missing"})
+	case untouched && s.write.refused: // the store found it too old to extend
+		return s.end(Lost, &LostError{Worker: s.Worker, Late: true})
+	case untouched && s.Closed && s.Phase == Holding: // never mind the extension
+		s.write = write{}
+		return s.next(r, now)
+	case untouched:
+		return s.again(r)
+	case err == nil && cur.Owner == s.Have.Owner && s.Closed: // an extension arrived after all
+		s.write, s.version = write{}, rec.Version
+		return s.release(r)
+	case err == nil && !r.Lossy && (cur.Owner == s.Have.Owner || cur.Term < s.Have.Term):
+		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "the record of our own worker went back to an earlier state"})
+	}
+	return s.end(Lost, &LostError{Worker: s.Worker, Name: cur.Name, Err: err})
+}
+
+// hold extends the grant when it is time, and sleeps until then.
+func (s State) hold(r *Rules, now Now) (State, Action) {
+	due := r.due(s.Reach)
+	if r.tick(now.Wall) > s.Have.Horizon { // after a suspend, or a clock that was set right
+		due = min(due, time.Second)
+	}
+	if due += s.Since; now.Boot < due {
+		return s, Action{Op: Sleep, Until: due}
+	}
+	wall := now.Wall
+	if !r.Embedded && !s.read.IsZero() { // a clock that runs ahead is followed no further than the store's
+		if most := s.read.Add(now.Boot - s.Since + r.Skew); wall.After(most) {
+			wall = most
+		}
+	}
+	reach := r.reach(s.Reach)
+	want := s.Have
+	want.Horizon = max(want.Horizon, r.tick(wall.Add(reach)))
+	want.TTL = r.ttl(reach).Milliseconds()
+	return s.put(r, now, write{want: want, version: s.version, reach: reach})
+}
+
+// release frees the worker. It is the one step that lowers a horizon: the
+// generator is closed for good, and has issued nothing above s.last.
+func (s State) release(r *Rules) (State, Action) {
+	s.Phase = Releasing
+	want := s.Have
+	want.Owner, want.TTL = "", 0
+	want.Horizon = max(s.Base, min(s.last, s.Have.Horizon))
+	s.write = write{want: want, version: s.version}
+	return s.again(r)
+}

@@ -1,0 +1,104 @@
+package term
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/store"
+)
+
+// joined: the pool's record was read, before seeking or after taking.
+func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
+	if rec.Version == "" {
+		if s.poolID != "" {
+			return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "its record is missing"})
+		}
+		s.Phase = Founding
+		return s, Action{Op: Get, Key: keyStore}
+	}
+	p, err := decode[Pool](rec)
+	if err != nil {
+		return s.end(Refused, err)
+	}
+	first, count, err := parseWorkers(p.Workers)
+	switch {
+	case err != nil:
+		return s.end(Refused, &FormatError{rec.Key, err.Error()})
+	case s.poolID != "" && p.ID != s.poolID:
+		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "it is another pool of that name"})
+	case p.Layout != r.Layout.String():
+		return s.end(Refused, &LayoutError{Pool: r.Pool, Have: p.Layout, Want: r.Layout.String()})
+	}
+	s.Pool, s.poolID = p, p.ID
+	if s.Phase == Confirming {
+		return s.confirmed(r, now)
+	}
+	if s.first, s.count = r.First, r.Workers; r.Workers == 0 {
+		s.first, s.count = first, count
+	}
+	// Both readings are of the instant at which the record was asked for, or
+	// earlier: so a slow answer is not taken for a clock that is ahead.
+	if ahead := now.Wall.Add(s.asked - now.Boot).Sub(rec.Read); !r.Embedded && !rec.Read.IsZero() && ahead > r.Skew {
+		return s.end(Refused, &ClockError{Ahead: ahead, Skew: r.Skew})
+	}
+	s.Phase = Seeking
+	return s.seek(r, now)
+}
+
+// found: the store's record was read, because it has no record of the pool.
+func (s State) found(r *Rules, now Now, rec store.Record) (State, Action) {
+	p := Pool{V: format, ID: s.token(), Layout: r.Layout.String(), Workers: r.workers()}
+	if rec.Version != "" {
+		all, err := decode[Store](rec)
+		if err != nil {
+			return s.end(Refused, err)
+		}
+		p.Floor = r.tick(all.Floor)
+	}
+	if !r.Embedded {
+		// The pool may have been there and be forgotten. Start above all that
+		// it may have granted.
+		known := rec.Read
+		if known.IsZero() {
+			known = now.Wall
+		}
+		p.Floor = max(p.Floor, r.tick(known.Add(r.Outage+r.Skew)))
+	}
+	return s, Action{Op: Put, Key: keyPool(r.Pool), Value: encode(p)}
+}
+
+// confirmed: the pool's record was read again after the worker's was
+// acknowledged. A restore raises the floor first and the workers' records after;
+// so either it is seen here, or it finds our record and raises that.
+func (s State) confirmed(r *Rules, now Now) (State, Action) {
+	s.Base = max(s.Base, s.Pool.Floor)
+	if d := r.delay(s.Base, now.Wall); d > r.Wait+r.Quarantine {
+		return s.end(Refused, &FullError{Pool: r.Pool, Workers: s.count, Floor: r.Layout.Time(s.Pool.Floor)})
+	}
+	s.Phase = Holding
+	return s.hold(r, now)
+}
+
+// delay is how long a clock that says wall has to wait for the first tick above base.
+func (r *Rules) delay(base firn.Tick, wall time.Time) time.Duration {
+	return max(r.Layout.Time(base+1).Add(-r.Borrow).Sub(wall), 0)
+}
+
+// workers is the range of worker numbers, as a pool's record has it.
+func (r *Rules) workers() string {
+	first, count := r.First, r.Workers
+	if count == 0 {
+		first, count = 0, r.Layout.Workers()
+	}
+	return fmt.Sprintf("%d-%d", first, first+count-1)
+}
+
+func parseWorkers(s string) (first, count int64, err error) {
+	var last int64
+	if n, err := fmt.Sscanf(s, "%d-%d", &first, &last); n != 2 || err != nil || first < 0 || last < first || strings.Contains(s, " ") {
+		return 0, 0, fmt.Errorf("workers %q are not a range such as 0-1023", s)
+	}
+	return first, last - first + 1, nil
+}

@@ -1,0 +1,52 @@
+package term
+
+import (
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/store"
+)
+
+// This file has the writes that an operator makes, not a holder. Each raises
+// the term, so that a holder that reads its record again never takes what it
+// finds for its own, and none lowers a horizon.
+
+// Freed is a worker's record after an operator took the worker away: its
+// horizon stays, and is raised to floor.
+func (r Record) Freed(floor firn.Tick) Record {
+	return Record{V: format, Term: r.Term + 1, Name: r.Name, Horizon: max(r.Horizon, floor)}
+}
+
+// Raised is a pool's record with the floor raised to t.
+func (p Pool) Raised(t firn.Tick) Pool {
+	p.Floor = max(p.Floor, t)
+	return p
+}
+
+// Keys of records, for whoever reads or writes them without holding a term.
+const (
+	KeyStore = keyStore
+	KeyPools = "pool/" // prefix of every pool's record and its workers'
+)
+
+// KeyPool, KeyWorkers and KeyWorker are the keys of a pool's record, the prefix
+// of its workers', and one of those.
+func KeyPool(pool string) string            { return keyPool(pool) }
+func KeyWorkers(pool string) string         { return keyWorkers(pool) }
+func KeyWorker(pool string, n int64) string { return keyWorker(pool, n) }
+
+// WorkerOf returns the number in the key of a pool's worker.
+func WorkerOf(pool, key string) (n int64, ok bool) { return workerOf(pool, key) }
+
+// ReadPool reads a pool's record, and ReadStore the store's.
+func ReadPool(rec store.Record) (Pool, error)   { return decode[Pool](rec) }
+func ReadStore(rec store.Record) (Store, error) { return decode[Store](rec) }
+
+// Encode is a record's JSON.
+func (r Record) Encode() []byte { return encode(r) }
+
+// Encode is the record's JSON.
+func (p Pool) Encode() []byte { return encode(p) }
+
+// StoreFloor is the JSON of a store's record with this floor.
+func StoreFloor(t time.Time) []byte { return encode(Store{V: format, Floor: t.UTC()}) }

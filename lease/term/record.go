@@ -1,0 +1,98 @@
+package term
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/store"
+)
+
+// format is the version of the records' JSON. A reader refuses a later one.
+const format = 1
+
+// A Pool is the record of a pool. Its layout never changes; its floor only rises.
+type Pool struct {
+	V       int       `json:"v"`
+	ID      string    `json:"id"`               // random, so that a pool made anew is told from this one
+	Layout  string    `json:"layout"`           // spec
+	Workers string    `json:"workers"`          // "0-1023", as founded; members may differ
+	Floor   firn.Tick `json:"floor,omitempty"`  // nothing is started at or below it
+}
+
+// A Record is what the store keeps of one worker. It is never deleted.
+type Record struct {
+	V       int       `json:"v"`
+	Term    uint64    `json:"term"`             // rises with every acquire, and with every write of anybody but the owner
+	Owner   string    `json:"owner,omitempty"`  // 128 random bits, new for every acquiring Put; empty: free
+	Name    string    `json:"name,omitempty"`   // of the owner, or of the last one, for people
+	Horizon firn.Tick `json:"horizon"`          // highest tick that may have been issued
+	TTL     int64     `json:"ttl_ms,omitempty"` // the owner writes again before so many milliseconds, or is taken for dead
+}
+
+// A Store is the record that holds for every pool of a store.
+type Store struct {
+	V     int       `json:"v"`
+	Floor time.Time `json:"floor"` // a pool founded later starts above it
+}
+
+// A FormatError says that a record cannot be read by this version of firn.
+type FormatError struct {
+	Key    string
+	Reason string
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("lease: record %s: %s", e.Key, e.Reason) }
+
+// decode reads a record's JSON into one of the types above.
+func decode[T Pool | Record | Store](rec store.Record) (v T, err error) {
+	var head struct{ V int }
+	switch err := json.Unmarshal(rec.Value, &head); {
+	case err != nil:
+		return v, &FormatError{rec.Key, err.Error()}
+	case head.V > format:
+		return v, &FormatError{rec.Key, fmt.Sprintf("has format %d, written by a later firn; this one knows %d", head.V, format)}
+	case head.V < 1:
+		return v, &FormatError{rec.Key, "has no format number"}
+	}
+	if err := json.Unmarshal(rec.Value, &v); err != nil {
+		return v, &FormatError{rec.Key, err.Error()}
+	}
+	return v, nil
+}
+
+// ReadRecord reads a worker's record. One never written is the zero Record.
+func ReadRecord(rec store.Record) (Record, error) {
+	if rec.Version == "" {
+		return Record{}, nil
+	}
+	r, err := decode[Record](rec)
+	if err == nil && (r.Horizon < 0 || r.TTL < 0) {
+		err = &FormatError{rec.Key, "has a negative number"}
+	}
+	return r, err
+}
+
+// encode is the reverse of decode. The types above always marshal.
+func encode[T Pool | Record | Store](v T) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// held reports whether somebody holds the record, who was alive d ago at the latest.
+func (r Record) held(unwritten time.Duration) bool {
+	return r.Owner != "" && unwritten <= time.Duration(r.TTL)*time.Millisecond
+}
+
+// workerOf is the number in a worker's key.
+func workerOf(pool, key string) (int64, bool) {
+	s, ok := strings.CutPrefix(key, keyWorkers(pool))
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, ok && err == nil && n >= 0
+}
