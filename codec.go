@@ -95,14 +95,13 @@ func (l Layout) tickOf(p Parts) (Tick, error) {
 		return p.Tick, nil
 	}
 	t := l.Tick(p.Time)
-	when := p.Time.UTC().Format(time.RFC3339Nano)
 	switch {
 	case t < 0:
-		return 0, fmt.Errorf("firn: time %s: layout %s begins at %s", when, l.label(), l.Epoch().Format(time.RFC3339Nano))
+		return 0, fmt.Errorf("firn: time %s: layout %s begins at %s", instant(p.Time), l.label(), instant(l.Epoch()))
 	case t > l.Last():
-		return 0, fmt.Errorf("firn: time %s: layout %s ends at %s", when, l.label(), l.End().Format(time.RFC3339Nano))
+		return 0, fmt.Errorf("firn: time %s: layout %s ends at %s", instant(p.Time), l.label(), instant(l.End()))
 	case p.Tick != 0 && p.Tick != t:
-		return 0, fmt.Errorf("firn: tick %d: that of time %s is %d", p.Tick, when, t)
+		return 0, fmt.Errorf("firn: tick %d: that of time %s is %d", p.Tick, instant(p.Time), t)
 	}
 	return t, nil
 }
@@ -129,7 +128,7 @@ func (l Layout) Bounds(from, to time.Time) (first, last ID, err error) {
 	case !l.Ordered():
 		return 0, 0, fmt.Errorf("firn: bounds: ids of layout %s do not sort by time", l.label())
 	case to.Before(from):
-		return 0, 0, fmt.Errorf("firn: bounds: %s is before %s", to.Format(time.RFC3339Nano), from.Format(time.RFC3339Nano))
+		return 0, 0, fmt.Errorf("firn: bounds: %s is before %s", instant(to), instant(from))
 	}
 	low, high := l.Tick(from), l.Tick(to)
 	if from.Before(to) {
@@ -140,8 +139,10 @@ func (l Layout) Bounds(from, to time.Time) (first, last ID, err error) {
 	first, last = max(ID(low)<<shift, 1), ID(high)<<shift|ID(1)<<shift-1
 	if low > high || last < first {
 		return 0, 0, fmt.Errorf("firn: bounds: layout %s makes no id from %s to %s: it goes from %s to %s", l.label(),
-			from.Format(time.RFC3339Nano), to.Format(time.RFC3339Nano),
-			l.Epoch().Format(time.RFC3339Nano), l.End().Format(time.RFC3339Nano))
+			instant(from), instant(to), instant(l.Epoch()), instant(l.End()))
 	}
 	return first, last, nil
 }
+
+// instant writes a time as errors and specs have it.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

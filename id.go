@@ -2,9 +2,11 @@ package firn
 
 import (
 	"database/sql/driver"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"math"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -81,7 +83,7 @@ func (id ID) AppendText(b []byte) ([]byte, error) {
 	if id <= 0 {
 		return b, neverIssued(id)
 	}
-	return strconv.AppendInt(b, int64(id), 10), nil
+	return appendDecimal(b, uint64(id)), nil
 }
 
 // MarshalText returns the text of id.
@@ -104,7 +106,7 @@ func (id ID) MarshalJSON() ([]byte, error) {
 		return nil, neverIssued(id)
 	}
 	b := append(make([]byte, 0, maxDigits+2), '"')
-	return append(strconv.AppendInt(b, int64(id), 10), '"'), nil
+	return append(appendDecimal(b, uint64(id)), '"'), nil
 }
 
 // UnmarshalJSON reads a string or a number, in the same one spelling as
@@ -146,6 +148,57 @@ func (id *ID) Scan(src any) error {
 		return fmt.Errorf("firn: an id is never NULL; scan into sql.Null[firn.ID] where there may be none")
 	}
 	return fmt.Errorf("firn: cannot scan %T into an id: it is int64, []byte or string", src)
+}
+
+// appendDecimal is [strconv.AppendUint] in half the time for the long numbers
+// that ids are: it makes eight digits at once, where strconv divides for every
+// two. n is that of an ID.
+func appendDecimal(b []byte, n uint64) []byte {
+	const eight, sixteen = 1e8, 1e16
+	end := len(b)
+	if n < eight || cap(b)-end < maxDigits {
+		return strconv.AppendUint(b, n, 10)
+	}
+	s := b[end : end+maxDigits]
+	k := 0 // digits there are
+	if n < sixteen {
+		digits := eightDigits(n / eight)
+		zeros := bits.TrailingZeros64(digits&^asciiZeros) / 8
+		binary.LittleEndian.PutUint64(s, digits>>(8*zeros))
+		k = 8 - zeros
+	} else {
+		lead := n / sixteen // 1 to 3 digits
+		n %= sixteen
+		if lead >= 100 {
+			s[k] = '0' + byte(lead/100)
+			k++
+		}
+		if lead >= 10 {
+			s[k] = '0' + byte(lead/10%10)
+			k++
+		}
+		s[k] = '0' + byte(lead%10)
+		k++
+		binary.LittleEndian.PutUint64(s[k:], eightDigits(n/eight))
+		k += 8
+	}
+	binary.LittleEndian.PutUint64(s[k:], eightDigits(n%eight))
+	return b[:end+k+8]
+}
+
+const asciiZeros = 0x3030303030303030 // "00000000"
+
+// eightDigits returns the text of a number below 10^8, the first digit in the
+// lowest byte. It divides in halves, all parts of a step at once: a division by
+// 100 is a multiplication by 10486/2^20, exact below 43,699; one by 10 is one
+// by 103/2^10, exact below 179.
+func eightDigits(n uint64) uint64 {
+	n = n/1e4 | n%1e4<<32
+	hundreds := n * 10486 >> 20 & 0x0000007f_0000007f
+	n = hundreds | (n-100*hundreds)<<16
+	tens := n * 103 >> 10 & 0x000f000f_000f000f
+	n = tens | (n-10*tens)<<8
+	return n | asciiZeros
 }
 
 func neverIssued(id ID) error {

@@ -162,7 +162,7 @@ func (l Layout) after(n uint64, sign int64) time.Time {
 	if sec >= farthest {
 		sec, ns = farthest, 0
 	}
-	return time.Unix(sign*int64(sec), l.epoch+sign*int64(ns)).UTC()
+	return time.Unix(l.epoch/1e9+sign*int64(sec), l.epoch%1e9+sign*int64(ns)).UTC()
 }
 
 // Tick returns the tick that holds t: negative before the epoch. The tick need
@@ -241,7 +241,7 @@ type EndError struct {
 
 func (e *EndError) Error() string {
 	return fmt.Sprintf("firn: layout %s ended on %s: no id can carry a time from %s on",
-		e.Layout.label(), e.End.UTC().Format(time.DateOnly), e.End.UTC().Format(time.RFC3339Nano))
+		e.Layout.label(), e.End.UTC().Format(time.DateOnly), instant(e.End))
 }
 
 // An EpochError says that a layout cannot make ids yet, or that the clock is
@@ -253,5 +253,5 @@ type EpochError struct {
 
 func (e *EpochError) Error() string {
 	return fmt.Sprintf("firn: layout %s begins at %s, and the clock says %s",
-		e.Layout.label(), e.Layout.Epoch().Format(time.RFC3339Nano), e.Now.UTC().Format(time.RFC3339Nano))
+		e.Layout.label(), instant(e.Layout.Epoch()), instant(e.Now))
 }

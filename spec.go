@@ -41,7 +41,8 @@ func (s spec) fail(offset int, format string, args ...any) error {
 // whole number of us, ms, s, m or h, from 1us to 1h (1ms if it is left out).
 // There may be a shard, a seq, which counts inside a tick, and any other names,
 // which together are the worker. A name is of a-z, 0-9 and _, begins with a
-// letter, has at most 16 bytes, and is not id, layout or unix_ms. A width is 1
+// letter, has at most 16 bytes, and is not id, layout or unix_ms (nor sequence or
+// timestamp, which are seq and time). A width is 1
 // to 63 bits. All widths together are at most 63, or 64 if the time leads; then
 // the layout ends where its highest bit, the sign, would be set.
 //
@@ -115,8 +116,8 @@ func parseFields(s spec) (Layout, error) {
 // goes to l.
 func (s spec) field(l *Layout, offset int, text string) (Field, error) {
 	name, width, found := strings.Cut(text, ":")
-	if reason := badName(name); reason != "" {
-		return Field{}, s.fail(offset, "%s", reason)
+	if at, reason := badName(name); reason != "" {
+		return Field{}, s.fail(offset+at, "%s", reason)
 	}
 	if _, twice := l.Field(name); twice {
 		return Field{}, s.fail(offset, "field %s is there twice", name)
@@ -205,23 +206,28 @@ func (s spec) options(offset int) (epoch int64, ok bool, err error) {
 	return epoch, ok, nil
 }
 
-// badName says what is wrong with a field's name.
-func badName(name string) string {
-	switch {
-	case name == "":
-		return "a field is missing"
-	case name == "id" || name == "layout" || name == "unix_ms":
-		return name + " is not a name for a field: decoded ids have it in JSON"
-	case len(name) > maxName:
-		return fmt.Sprintf("the name of a field has at most %d bytes, not %d", maxName, len(name))
+// badName says where a field's name is wrong, and what is.
+func badName(name string) (at int, reason string) {
+	switch name {
+	case "":
+		return 0, "a field is missing"
+	case "id", "layout", "unix_ms":
+		return 0, name + " is not a name for a field: decoded ids have it in JSON"
+	case "sequence":
+		return 0, "the sequence is called seq" // or it would be a worker
+	case "timestamp":
+		return 0, "the timestamp is called time"
 	}
-	for i := range len(name) {
-		c := name[i]
-		if !('a' <= c && c <= 'z' || i > 0 && ('0' <= c && c <= '9' || c == '_')) {
-			return "the name of a field is of a-z, 0-9 and _ and begins with a letter, not " + quoted(name)
+	for i, c := range name {
+		if 'a' <= c && c <= 'z' || i > 0 && ('0' <= c && c <= '9' || c == '_') {
+			continue
 		}
+		return i, "a name is of a-z, 0-9 and _ and begins with a letter"
 	}
-	return ""
+	if len(name) > maxName {
+		return maxName, fmt.Sprintf("a name has at most %d bytes, not %d", maxName, len(name))
+	}
+	return 0, ""
 }
 
 // parseWhole reads 1 to most, without sign or leading zero.
@@ -276,19 +282,16 @@ func parseEpoch(text string) (nanos int64, reason string) {
 		return 0, "an epoch is such as 2025-01-01T00:00:00Z, not " + quoted(text)
 	}
 	_, fraction, _ := strings.Cut(text, ".")
+	digits := len(fraction) - len(strings.TrimLeft(fraction, "0123456789"))
 	switch {
-	case len(strings.TrimRight(fraction, "Zz+-:0123456789")) > 0, fractionDigits(fraction) > 9:
+	case digits > 9:
 		return 0, "an epoch is a whole number of nanoseconds"
 	case t.Before(time.Unix(0, 0)):
 		return 0, "an epoch is not before 1970"
 	case t.After(time.Unix(0, math.MaxInt64)):
-		return 0, "an epoch is not after " + time.Unix(0, math.MaxInt64).UTC().Format(time.RFC3339Nano)
+		return 0, "an epoch is not after " + instant(time.Unix(0, math.MaxInt64))
 	}
 	return t.UnixNano(), ""
-}
-
-func fractionDigits(s string) int {
-	return len(s) - len(strings.TrimLeft(s, "0123456789"))
 }
 
 // shownPart is how many bytes of a part of a spec an error shows.
@@ -317,7 +320,7 @@ func (l Layout) String() string {
 			b.WriteString("@" + formatUnit(l.unit))
 		}
 	}
-	b.WriteString(";epoch=" + l.Epoch().Format(time.RFC3339Nano))
+	b.WriteString(";epoch=" + instant(l.Epoch()))
 	return b.String()
 }
 
