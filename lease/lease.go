@@ -90,12 +90,13 @@ func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Leas
 		stop: stop, done: make(chan struct{}),
 		changed: make(chan struct{}), nudge: make(chan struct{}, 1),
 	}
+	first := make(chan opened, 1)
 	k := &keeper{
 		lease: l, store: s, promise: p, options: o, rules: o.rules(pool, p),
-		log: o.Logger.With("pool", pool), opened: make(chan opened, 1),
+		log: o.Logger.With("pool", pool), opened: first,
 	}
 	go k.run(life)
-	if err := l.awaitOpen(ctx, k.opened); err != nil {
+	if err := l.awaitOpen(ctx, first); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil

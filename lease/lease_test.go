@@ -237,11 +237,12 @@ func TestStoreForgot(t *testing.T) {
 
 func TestPoolForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &away{Store: memory.New()}
+		s := memory.New()
+		empty := s.Snapshot()
 		o, _ := options()
 		l := open(t, s, o)
 		defer l.Close()
-		s.Store = memory.New()
+		s.Restore(empty)
 		time.Sleep(10 * time.Second)
 		var forgot *store.ForgotError
 		if _, err := l.Next(t.Context()); !errors.As(err, &forgot) {

@@ -17,10 +17,10 @@ const format = 1
 // A Pool is the record of a pool. Its layout never changes; its floor only rises.
 type Pool struct {
 	V       int       `json:"v"`
-	ID      string    `json:"id"`               // random, so that a pool made anew is told from this one
-	Layout  string    `json:"layout"`           // spec
-	Workers string    `json:"workers"`          // "0-1023", as founded; members may differ
-	Floor   firn.Tick `json:"floor,omitempty"`  // nothing is started at or below it
+	ID      string    `json:"id"`              // random, so that a pool made anew is told from this one
+	Layout  string    `json:"layout"`          // spec
+	Workers string    `json:"workers"`         // "0-1023", as founded; members may differ
+	Floor   firn.Tick `json:"floor,omitempty"` // nothing is started at or below it
 }
 
 // A Record is what the store keeps of one worker. It is never deleted.
