@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/firn-id/firn/store"
+	codes "modernc.org/sqlite/lib"
+)
+
+var errClosed = errors.New("the store is closed")
+
+// explain says which file err is about and, where it can be told, what to do.
+// What is already an error of this package or its contract comes back as it is.
+func (at location) explain(err error) error {
+	var forgot *store.ForgotError
+	var done *explained
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, store.ErrConflict), errors.As(err, &forgot), errors.As(err, &done):
+		return err
+	}
+	return &explained{at.given, at.advice(err), err}
+}
+
+// explainDir is explain for an error about the directory the file is to be in.
+func (at location) explainDir(dir string, err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return &explained{at.given, fmt.Sprintf("the directory %s does not exist; create it first", dir), err}
+	}
+	return at.explain(err)
+}
+
+// An explained error prints where, what and the cause.
+type explained struct {
+	path   string
+	advice string // may be empty
+	cause  error
+}
+
+func (e *explained) Error() string {
+	if e.advice == "" {
+		return fmt.Sprintf("store/sqlite: %s: %v", e.path, e.cause)
+	}
+	return fmt.Sprintf("store/sqlite: %s: %s (%v)", e.path, e.advice, e.cause)
+}
+
+func (e *explained) Unwrap() error { return e.cause }
+
+func (at location) advice(err error) string {
+	dir := filepath.Dir(at.file)
+	switch code(err) {
+	case codes.SQLITE_BUSY, codes.SQLITE_PROTOCOL:
+		return "locked by another process, for example a backup or an open transaction in a shell; it must end first"
+	case codes.SQLITE_READONLY:
+		return fmt.Sprintf("the file, a journal beside it or its file system is read-only for this user; make them and the directory %s writable", dir)
+	case codes.SQLITE_FULL:
+		return "the disk is full, or a quota or size limit is reached; free some space"
+	case codes.SQLITE_CORRUPT:
+		return `the file is damaged; stop all who use it, restore a backup, then run "firn store restored"`
+	case codes.SQLITE_NOTADB:
+		return "the file is not a SQLite database; name another, firn does not touch this one"
+	case codes.SQLITE_CANTOPEN, codes.SQLITE_PERM:
+		return fmt.Sprintf("the file or a journal beside it cannot be opened; this user must be able to write both and the directory %s", dir)
+	case codes.SQLITE_IOERR:
+		return "the disk reports an error"
+	}
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Sprintf("no permission; this user must be able to write the file and the directory %s", dir)
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is read-only; make it writable or name another path"
+	case errors.Is(err, syscall.ENOSPC):
+		return "the disk is full; free some space"
+	}
+	return ""
+}

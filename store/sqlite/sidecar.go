@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// sidecarFormat is the newest format of the sidecar this package knows.
+const sidecarFormat = 1
+
+// A sidecar is what the file beside the database says about it.
+type sidecar struct {
+	V     int    `json:"v"`
+	Store string `json:"store"` // the id inside the database
+	identity
+	Note string `json:"note,omitempty"` // for who finds the file
+}
+
+const sidecarNote = "firn keeps this beside its database, to notice when that is removed or replaced; see: firn store restored"
+
+// An identity tells a file from every other of its file system, those before
+// and after it included.
+type identity struct {
+	Inode uint64 `json:"inode"`
+	Born  int64  `json:"born_ns,omitempty"` // Unix time in ns; 0 where the file system does not say
+}
+
+func (a identity) same(b identity) bool {
+	return a.Inode == b.Inode && (a.Born == b.Born || a.Born == 0 || b.Born == 0)
+}
+
+func (a identity) String() string {
+	if a.Born == 0 {
+		return fmt.Sprintf("inode %d", a.Inode)
+	}
+	return fmt.Sprintf("inode %d born %d", a.Inode, a.Born)
+}
+
+func (at location) readSidecar() (sidecar, error) {
+	b, err := os.ReadFile(at.sidecar())
+	if err != nil {
+		return sidecar{}, err
+	}
+	var s sidecar
+	if err := json.Unmarshal(b, &s); err != nil || s.V < 1 || s.Store == "" {
+		return sidecar{}, fmt.Errorf(`%s is damaged; if the database is the right one, "firn store restored" writes it anew`, at.sidecar())
+	}
+	if s.V > sidecarFormat {
+		return sidecar{}, fmt.Errorf("%s was written by a newer firn (format %d, this one knows %d); use that firn", at.sidecar(), s.V, sidecarFormat)
+	}
+	return s, nil
+}
+
+// writeSidecar writes s under another name and gives it its own by place, which
+// is os.Link (fails if there is one) or os.Rename (replaces it).
+func (at location) writeSidecar(s sidecar, place func(old, new string) error) error {
+	s.Note = sidecarNote
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	name := at.temporary()
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(name) // already gone after a rename
+	defer f.Close()
+	// Not a secret, and needed by everybody who may open the database: by a
+	// service, even if root was the last who wrote it.
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if _, err := f.Write(append(b, '\n')); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return place(name, at.sidecar())
+}
