@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+)
+
+// Exit codes besides those of signals.
+const (
+	exitFailed = 1 // it could not be done
+	exitUsage  = 2 // what it was given is wrong
+)
+
+// A failure is an error with an exit code and what to do about it.
+type failure struct {
+	code  int
+	err   error
+	place []string // lines that show where the fault is
+	hints []string // commands to type next
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// bad says that what the command was given is wrong.
+func bad(format string, args ...any) *failure {
+	return &failure{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// failed says that something could not be done.
+func failed(format string, args ...any) *failure {
+	return &failure{code: exitFailed, err: fmt.Errorf(format, args...)}
+}
+
+// hint adds a line that says what to do.
+func (f *failure) hint(format string, args ...any) *failure {
+	f.hints = append(f.hints, fmt.Sprintf(format, args...))
+	return f
+}
+
+// An exit ends the command with a code and without a word.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// report prints an error as a person wants it, and returns the exit code.
+func report(w io.Writer, err error) int {
+	var e exit
+	var f *failure
+	switch {
+	case err == nil || isClosedPipe(err):
+		return 0 // whoever read has had enough
+	case errors.As(err, &e):
+		return int(e)
+	case !errors.As(err, &f):
+		f = classify(err)
+	}
+	printError(w, f.err)
+	for _, line := range f.place {
+		fmt.Fprintf(w, "firn:     %s\n", line)
+	}
+	for _, line := range f.hints {
+		fmt.Fprintf(w, "firn: hint: %s\n", line)
+	}
+	return f.code
+}
+
+func printError(w io.Writer, err error) {
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(w, "firn: error: %s\n", withoutPackage(strings.TrimSuffix(line, "\n")))
+	}
+}
+
+func printWarning(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, "firn: warning: "+format+"\n", args...)
+}
+
+// withoutPackage cuts the name of the package that begins an error of a library:
+// it tells a programmer where to look, and the user of a command nothing.
+func withoutPackage(text string) string {
+	for _, prefix := range []string{"firn: ", "lease: ", "store: "} {
+		if rest, ok := strings.CutPrefix(text, prefix); ok {
+			return rest
+		}
+	}
+	return text
+}
+
+// classify finds the exit code and the hints of the libraries' errors.
+func classify(err error) *failure {
+	var syntax *firn.SyntaxError
+	if errors.As(err, &syntax) {
+		return syntaxFailure(syntax.Kind, syntax)
+	}
+	f := failed("%w", err)
+	var full *term.FullError
+	var ended *firn.EndError
+	var early *firn.EpochError
+	var ahead *term.ClockError
+	switch {
+	case errors.As(err, &full):
+		return f.hint("firn workers ls shows who holds them; --wait 1m waits for one to fall free")
+	case errors.As(err, &ended):
+		f.code = exitUsage
+		return f.hint("firn layouts shows when each layout ends")
+	case errors.As(err, &early):
+		f.code = exitUsage
+		return f.hint("is the clock right, or the epoch mistyped? %s", early.Layout)
+	case errors.As(err, &ahead):
+		return f.hint("set this host's clock")
+	}
+	return f
+}
+
+// shownLine is how much of a faulty text is shown around the fault, in bytes.
+const shownLine = 100
+
+// syntaxFailure shows a faulty text with a mark under the place of the fault.
+func syntaxFailure(name string, e *firn.SyntaxError) *failure {
+	f := bad("%s: %s", name, e.Reason)
+	text, at := e.Text, e.Offset
+	if len(text) > shownLine {
+		from := max(0, min(at-shownLine/2, len(text)-shownLine))
+		text, at = text[from:from+shownLine], at-from
+	}
+	// One column a byte, whatever the bytes are, so that the mark stands right.
+	printable := []byte(text)
+	for i, c := range printable {
+		if c < ' ' || c > '~' {
+			printable[i] = '?'
+		}
+	}
+	if text != "" {
+		f.place = []string{string(printable), strings.Repeat(" ", at) + "^"}
+	}
+	if e.Kind == "layout" {
+		f = f.hint("firn layouts lists the presets")
+	}
+	return f
+}

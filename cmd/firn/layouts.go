@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+)
+
+func newLayouts() *cobra.Command {
+	return &cobra.Command{
+		Use:   "layouts [NAME | SPEC]",
+		Short: "List the known layouts, or show one",
+		Long: `List the layouts that are known by name, or show one: its picture, when it begins
+and ends, how many workers it has and how many ids each can make.
+
+A spec lists the fields, high bits first, and says the epoch:
+time:41@1ms,shard:13,seq:10;epoch=2011-08-24T21:07:01.721Z. A preset can be given
+another epoch: twitter;epoch=2020-01-01T00:00:00Z.`,
+		Example: `  firn layouts
+  firn layouts twitter
+  firn layouts 'time:41@1ms,worker:10,seq:12;epoch=2026-01-01T00:00:00Z' --json`,
+		Args: arguments(0, 1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeLayouts(cmd, args, typed)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			now := time.Now()
+			if len(args) == 0 {
+				return listLayouts(cmd.OutOrStdout(), wantsJSON(cmd), now)
+			}
+			l, err := firn.ParseLayout(args[0])
+			if err != nil {
+				return err
+			}
+			return showLayout(cmd.OutOrStdout(), l, wantsJSON(cmd), now)
+		},
+	}
+}
+
+// A layoutFacts is what is worth knowing of a layout, as --json prints it.
+type layoutFacts struct {
+	Layout    string   `json:"layout"` // the preset's name, or the spec
+	Spec      string   `json:"spec"`
+	Bits      string   `json:"bits"` // 41/10/12
+	Tick      string   `json:"tick"`
+	Epoch     string   `json:"epoch"`
+	End       string   `json:"end"`
+	YearsLeft float64  `json:"years_left"`
+	Rate      float64  `json:"ids_per_second"` // of one worker, at most
+	Workers   int64    `json:"workers"`
+	Shards    int64    `json:"shards"`
+	Ordered   bool     `json:"ordered"`
+	Safe53    string   `json:"exact_in_javascript_until"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+func factsOf(l firn.Layout, now time.Time) layoutFacts {
+	spec := l.String()
+	tick, _ := l.Field("time")
+	_, unit, _ := strings.Cut(spec, fmt.Sprintf("time:%d@", tick.Width))
+	unit = unit[:strings.IndexAny(unit, ",;")]
+	var widths []string
+	for f := range l.Fields() {
+		widths = append(widths, strconv.Itoa(f.Width))
+	}
+	f := layoutFacts{
+		Layout: layoutName(l), Spec: spec, Bits: strings.Join(widths, "/"), Tick: unit,
+		Epoch: l.Epoch().Format(time.RFC3339Nano), End: l.End().Format(time.RFC3339Nano),
+		YearsLeft: float64(int(yearsBetween(now, l.End())*10)) / 10,
+		Rate:      l.Rate(), Workers: l.Workers(), Shards: l.Shards(), Ordered: l.Ordered(),
+		Safe53: l.Safe53().Format(time.RFC3339Nano),
+	}
+	if !l.End().After(now) {
+		f.Warnings = append(f.Warnings, "it has ended: it makes no ids any more")
+	} else if f.YearsLeft < fewYears {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("it ends in %.1f years", f.YearsLeft))
+	}
+	if !f.Ordered {
+		f.Warnings = append(f.Warnings, "its ids do not sort by time")
+	}
+	return f
+}
+
+// fewYears is when a layout's end is near: moving a live system to another
+// layout takes years, not days.
+const fewYears = 10
+
+func yearsBetween(from, to time.Time) float64 {
+	const year = 365.2425 * 24 * 60 * 60
+	return float64(to.Unix()-from.Unix()) / year
+}
+
+func listLayouts(out io.Writer, asJSON bool, now time.Time) error {
+	if asJSON {
+		enc := json.NewEncoder(out)
+		for _, l := range firn.Presets() {
+			if err := enc.Encode(factsOf(l, now)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tBITS\tTICK\tEPOCH\tENDS\tIDS/S\tWORKERS\tSORTS BY TIME\tEXACT IN JS UNTIL")
+	for _, l := range firn.Presets() {
+		f := factsOf(l, now)
+		sorts := "yes"
+		if !f.Ordered {
+			sorts = "no"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", f.Layout, f.Bits, f.Tick,
+			l.Epoch().Format(time.DateOnly), l.End().Format(time.DateOnly), count(int64(f.Rate)), f.Workers,
+			sorts, l.Safe53().Format(time.DateOnly))
+	}
+	return w.Flush()
+}
+
+func showLayout(out io.Writer, l firn.Layout, asJSON bool, now time.Time) error {
+	if l.Epoch().After(now) {
+		return bad("layout %s begins in the future, on %s", layoutName(l), l.Epoch().Format(time.RFC3339Nano)).
+			hint("choose an epoch that has passed: an id made before it would be negative")
+	}
+	f := factsOf(l, now)
+	if asJSON {
+		return json.NewEncoder(out).Encode(f)
+	}
+	ordered := "yes"
+	if !f.Ordered {
+		ordered = "no"
+	}
+	fmt.Fprintf(out, "%s\n\n%s\n\n", f.Layout, strings.TrimRight(l.Picture(), "\n"))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("spec", "%s", f.Spec)
+	row("begins", "%s", f.Epoch)
+	row("ends", "%s (%.1f years left)", f.End, max(f.YearsLeft, 0))
+	row("tick", "%s", f.Tick)
+	row("ids per second", "%s a worker, at most", count(int64(f.Rate)))
+	row("workers", "%s", count(f.Workers))
+	if f.Shards > 1 {
+		row("shards", "%s", count(f.Shards))
+	}
+	row("sorts by time", "%s", ordered)
+	row("exact in JavaScript", "until %s", f.Safe53)
+	for _, warning := range f.Warnings {
+		row("warning", "%s", warning)
+	}
+	return w.Flush()
+}
+
+// count writes a number with commas.
+func count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,33 @@
+// Command firn makes 64-bit ids, says what is in one, and looks after the leases
+// behind them.
+//
+// Data goes to standard output; errors, hints and warnings to standard error.
+// The exit code is 0, 1 if it failed, 2 if what it was given is wrong, and 3 if
+// a check found a problem. Each subcommand is a file of its name; what they
+// share is in root.go, fail.go, reading.go and store.go.
+package main
+
+import (
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is main with everything it touches as an argument, and returns the exit
+// code.
+func run(args []string, in io.Reader, out, errs io.Writer) int {
+	// A reader that has gone, as in "firn next -n 9999 | head", is an error of
+	// Write like any other, so that there is time to give the worker back.
+	signal.Ignore(syscall.SIGPIPE)
+
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	cmd, err := root.ExecuteC()
+	return report(errs, explain(cmd, args, err))
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/firn-id/firn"
+)
+
+// An id does not say which layout it is of. Nearly every number can be read in
+// all of them; most readings are absurd, with a time to come or before the
+// system existed, and of the others some take more believing than others.
+//
+// A reading is as plausible as its description is short. cost counts the bits
+// it takes to write the id down for somebody who knows the layout and how its
+// systems number things: how long ago, in ticks, so that recent is cheap; small
+// numbers are cheap where workers are numbered from 0 and sequences start at 0
+// with each tick; fields that are even by design (a shard from a hash, a machine
+// from an address, a sequence that runs on) cost their width, and neither help
+// nor harm. Layouts that few people use cost a little more.
+
+// A habit is what is known of the ids of a preset.
+type habit struct {
+	since time.Time // no id of it is older
+	rare  float64   // bits it costs to name it
+	even  string    // the field that is even by design, besides a shard
+}
+
+var habits = map[string]habit{
+	"firn":           {since: date(2025), even: "seq"},
+	"twitter":        {since: date(2010)},
+	"classic":        {since: date(2016), rare: 2},
+	"instagram":      {since: date(2011), rare: 1, even: "seq"},
+	"discord":        {since: date(2015)},
+	"mastodon":       {since: date(2016), rare: 1, even: "seq"},
+	"leaf":           {since: date(2017), rare: 2},
+	"sonyflake":      {since: date(2014), rare: 1, even: "machine"},
+	"uidgenerator":   {since: date(2016), rare: 2},
+	"idgen":          {since: date(2015), rare: 3},
+	"sid":            {since: date(2019), rare: 3},
+	"sid-single":     {since: date(2019), rare: 3},
+	"shardingsphere": {since: date(2016), rare: 2},
+	"js53":           {since: date(2025), rare: 2},
+}
+
+func date(year int) time.Time { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// Bounds of a plausible time.
+const (
+	soonest = 24 * time.Hour // after the epoch: a small number is a small number, and no id
+	latest  = 24 * time.Hour // after now: clocks differ
+)
+
+// cost returns how many bits it takes to describe id in a layout, and whether
+// the reading makes sense at all.
+func cost(l firn.Layout, h habit, id firn.ID, now time.Time) (bits float64, ok bool) {
+	p, err := l.Decode(id)
+	if err != nil || p.Time.Before(h.since) || p.Time.Before(l.Epoch().Add(soonest)) || p.Time.After(now.Add(latest)) {
+		return 0, false
+	}
+	age := math.Abs(float64(l.Tick(now) - p.Tick))
+	bits = h.rare + math.Log2(1+age)
+	for f := range l.Fields() {
+		switch {
+		case f.Name == "time":
+		case f.Name == "shard", f.Name == h.even:
+			bits += float64(f.Width)
+		default:
+			// A number of unknown size takes about twice its own length; one
+			// that could be anything, its width and a bit to say so.
+			bits += min(2*math.Log2(1+float64(f.Of(id)))+1, float64(f.Width)+1)
+		}
+	}
+	return bits, true
+}
+
+// A guess is a layout that an id may be of.
+type guess struct {
+	layout firn.Layout
+	name   string
+	bits   float64
+}
+
+// appendGuesses appends the presets in which id makes sense, the most plausible
+// first.
+func appendGuesses(dst []guess, id firn.ID, now time.Time) []guess {
+	for name, l := range firn.Presets() {
+		if bits, ok := cost(l, habits[name], id, now); ok {
+			dst = append(dst, guess{layout: l, name: name, bits: bits})
+		}
+	}
+	slices.SortStableFunc(dst, func(a, b guess) int { return cmp.Compare(a.bits, b.bits) })
+	return dst
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// A progress shows on a terminal how far long work is.
+type progress struct {
+	w     io.Writer
+	total int64
+	done  *atomic.Int64
+	begun time.Time
+	shown bool
+
+	quit chan struct{}
+	end  sync.WaitGroup
+}
+
+// When progress is shown first, and how often.
+const (
+	patience = time.Second
+	refresh  = 250 * time.Millisecond
+)
+
+// showProgress shows how many of total are done, if that takes a while and errs
+// is a terminal. It is quiet where out is one too: its lines would be torn.
+func showProgress(out, errs io.Writer, total int64, done *atomic.Int64) *progress {
+	p := &progress{w: errs, total: total, done: done, begun: time.Now(), quit: make(chan struct{})}
+	if isTerminal(errs) && !isTerminal(out) {
+		p.end.Go(p.run)
+	}
+	return p
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// stop clears the line.
+func (p *progress) stop() {
+	close(p.quit)
+	p.end.Wait()
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+func (p *progress) run() {
+	next := time.NewTimer(patience)
+	defer next.Stop()
+	for {
+		select {
+		case <-p.quit:
+			return
+		case <-next.C:
+			p.shown = true
+			fmt.Fprintf(p.w, "\r%s\x1b[K", progressLine(p.done.Load(), p.total, time.Since(p.begun)))
+			next.Reset(refresh)
+		}
+	}
+}
+
+// progressLine says how far it is, how fast, and how long it takes yet.
+func progressLine(done, total int64, elapsed time.Duration) string {
+	rate := float64(done) / elapsed.Seconds()
+	line := fmt.Sprintf("%s of %s ids (%d %%), %s/s", count(done), count(total), done*100/total, count(int64(rate)))
+	if rate > 0 {
+		left := time.Duration(float64(total-done) / rate * float64(time.Second))
+		line += ", " + left.Round(time.Second).String() + " left"
+	}
+	return line
+}
+
+// warnings returns a logger that prints warnings as the command does. Errors it
+// leaves out: they come back from the call that fails, and are printed then.
+func warnings(w io.Writer) *slog.Logger { return slog.New(&warningHandler{w: w}) }
+
+type warningHandler struct {
+	w     io.Writer
+	attrs []slog.Attr
+}
+
+func (h *warningHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level == slog.LevelWarn
+}
+
+func (h *warningHandler) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	add := func(a slog.Attr) bool {
+		fmt.Fprintf(&b, ", %s %s", a.Key, withoutPackage(a.Value.String()))
+		return true
+	}
+	for _, a := range h.attrs {
+		add(a)
+	}
+	r.Attrs(add)
+	printWarning(h.w, "%s%s", r.Message, strings.Replace(b.String(), ", ", ": ", 1))
+	return nil
+}
+
+func (h *warningHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &warningHandler{w: h.w, attrs: append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
+}
+
+func (h *warningHandler) WithGroup(string) slog.Handler { return h }

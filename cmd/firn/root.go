@@ -1,0 +1,224 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/firn-id/firn"
+)
+
+// newRoot returns the command with all its subcommands.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "firn",
+		Short: "Make, read and look after 64-bit ids",
+		Long: `firn makes 64-bit ids that are unique, ordered by time, and say which worker made
+them; and it reads those of others.
+
+Every flag can also be set as FIRN_ and its name: FIRN_STORE, FIRN_LAYOUT.`,
+		Example: `  firn next -n 3
+  firn decode 175928847299117063
+  firn layouts twitter`,
+		Version: buildVersion().Version,
+		// Errors are printed in one place, report.
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		DisableSuggestions:         true,
+		SuggestionsMinimumDistance: 2,
+		PersistentPreRunE:          fromEnvironment,
+	}
+	root.SetVersionTemplate("firn {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().Bool("json", false, "print JSON, one object a line")
+	root.AddCommand(newNext(), newDecode(), newEncode(), newLayouts(), newWorkers(), newVersion())
+	root.SetHelpCommand(newHelp())
+	return root
+}
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command",
+		Example: "  firn help decode",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topic, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(cmd.Root(), strings.Join(args, " "))
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+	}
+}
+
+// wantsJSON reports whether --json was given.
+func wantsJSON(cmd *cobra.Command) bool {
+	yes, err := cmd.Flags().GetBool("json")
+	return yes && err == nil
+}
+
+const environment = "FIRN_"
+
+// fromEnvironment sets the flags that were not given from FIRN_<FLAG>. An empty
+// variable is none.
+func fromEnvironment(cmd *cobra.Command, _ []string) error {
+	var first error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		name := environment + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value := os.Getenv(name)
+		if f.Changed || value == "" || f.Name == "help" || first != nil {
+			return
+		}
+		if err := cmd.Flags().Set(f.Name, value); err != nil {
+			first = valueError(name, err)
+		}
+	})
+	return first
+}
+
+// A layoutFlag is the value of --layout.
+type layoutFlag struct{ firn.Layout }
+
+func (l *layoutFlag) String() string {
+	if !l.IsValid() {
+		return ""
+	}
+	return layoutName(l.Layout)
+}
+
+func (l *layoutFlag) Set(text string) (err error) {
+	l.Layout, err = firn.ParseLayout(text)
+	return err
+}
+
+func (l *layoutFlag) Type() string { return "LAYOUT" }
+
+// addLayout adds --layout with its completion.
+func addLayout(cmd *cobra.Command, l *layoutFlag, usage string) {
+	cmd.Flags().Var(l, "layout", usage)
+	if err := cmd.RegisterFlagCompletionFunc("layout", completeLayouts); err != nil {
+		panic(err) // the flag is not there
+	}
+}
+
+// completeLayouts offers the presets, each with its fields.
+func completeLayouts(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var names []cobra.Completion
+	for name, l := range firn.Presets() {
+		names = append(names, cobra.CompletionWithDesc(name, l.String()))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// layoutName is what a layout is called: the preset's name, or its spec.
+func layoutName(l firn.Layout) string {
+	if name := l.Name(); name != "" {
+		return name
+	}
+	return l.String()
+}
+
+// flagError explains what is wrong with the flags of a command line.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		name := unknown.GetSpecifiedName()
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		// A longer group of letters is a word with one hyphen too few.
+		if len(unknown.GetSpecifiedShortnames()) > 0 {
+			return bad("unknown flag -%s", name).hint("%s --help", cmd.CommandPath())
+		}
+		f := bad("unknown flag --%s", name)
+		if best := nearest(name, names); best != "" {
+			f = f.hint("is it --%s?", best)
+		}
+		return f.hint("%s --help", cmd.CommandPath())
+	}
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		return valueError("--"+value.GetFlag().Name, value.Unwrap())
+	}
+	return bad("%s", err).hint("%s --help", cmd.CommandPath())
+}
+
+// valueError explains what is wrong with the value of a flag or variable.
+func valueError(name string, err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		return err
+	}
+	var syntax *firn.SyntaxError
+	if errors.As(err, &syntax) {
+		return syntaxFailure(name, syntax)
+	}
+	return bad("%s: %s", name, err)
+}
+
+// explain turns the errors of cobra, which come before a command runs, into
+// ours.
+func explain(cmd *cobra.Command, args []string, err error) error {
+	var f *failure
+	switch {
+	case err == nil || errors.As(err, &f):
+		return err
+	case strings.HasPrefix(err.Error(), "unknown command "):
+		for _, arg := range args {
+			if !strings.HasPrefix(arg, "-") {
+				return unknownCommand(cmd, arg)
+			}
+		}
+	}
+	return err
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	f := bad("%s has no command %q", cmd.CommandPath(), name)
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		return f.hint("is it %s %s?", cmd.CommandPath(), near[0])
+	}
+	return f.hint("%s --help", cmd.CommandPath())
+}
+
+// needsCommand is the RunE of a command that only groups others.
+func needsCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return bad("%s needs a command: %s", cmd.CommandPath(), strings.Join(names, ", ")).
+		hint("%s --help", cmd.CommandPath())
+}
+
+// arguments returns the Args of a command that takes from least to most.
+func arguments(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		var f *failure
+		switch {
+		case len(args) < least:
+			f = bad("%s needs %s", cmd.CommandPath(), plural(least, "argument"))
+		case len(args) > most && most == 0:
+			f = bad("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
+		case len(args) > most:
+			f = bad("%s takes %s, not %d", cmd.CommandPath(), plural(most, "argument"), len(args))
+		default:
+			return nil
+		}
+		return f.hint("%s --help", cmd.CommandPath())
+	}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/sqlite"
+)
+
+// addStore adds --store.
+func addStore(cmd *cobra.Command, url *string) {
+	cmd.Flags().StringVar(url, "store", "", "where leases are kept: sqlite:PATH (a file in your state directory)")
+}
+
+// An openStore is a store and what closes it.
+type openStore struct {
+	store.Store
+	url   string
+	close func() error
+}
+
+// openURL opens the store of --store, or the implicit one. Where create is false
+// there must be one already.
+func openURL(url string, create bool) (*openStore, error) {
+	var path string
+	switch scheme, rest, found := strings.Cut(url, ":"); {
+	case url == "":
+		var err error
+		if path, err = implicitStore(hostSigns(), create); err != nil {
+			return nil, err
+		}
+	case found && scheme == "sqlite" && rest != "":
+		path = rest
+	case found && scheme == "sqlite":
+		return nil, bad("--store: sqlite: needs the path of a file").hint("--store sqlite:ids.db")
+	default: // the rest may have a password
+		return nil, bad("--store: unknown kind of store %q", scheme).hint("--store sqlite:PATH")
+	}
+	url = "sqlite:" + path
+	if !create {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, failed("there is no store %s", url).hint("firn next --store %s makes one with the first id", url)
+		}
+	}
+	s, err := sqlite.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &openStore{Store: s, url: url, close: s.Close}, nil
+}
+
+// implicitStore returns the path of the store that is used where none is named:
+// a file in the user's state directory, so that all processes of one user on
+// one host share it. In a container it is refused, because each would have its
+// own.
+func implicitStore(s signs, create bool) (string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	dir, err := stateDir(runtime.GOOS, s.getenv, home)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "ids.db")
+	if why := s.container(dir); why != "" {
+		return "", failed("no --store given, and this looks like a container (%s): its state directory would be "+
+			"empty for every new one, and two would take the same worker", why).
+			hint("--store sqlite:%s to insist", path)
+	}
+	if create {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", failed("no --store given, and the state directory cannot be made: %w", err).
+				hint("--store sqlite:PATH")
+		}
+	}
+	return path, nil
+}
+
+// stateDir is where a program keeps what should outlive it, by the custom of the
+// operating system.
+func stateDir(goos string, getenv func(string) string, home string) (string, error) {
+	base, below := "", ""
+	switch goos {
+	case "windows":
+		base = getenv("LocalAppData")
+	case "darwin":
+		base, below = home, "Library/Application Support"
+	default:
+		// A relative path is invalid, says the XDG specification, and ignored.
+		if base = getenv("XDG_STATE_HOME"); !filepath.IsAbs(base) {
+			base, below = home, ".local/state"
+		}
+	}
+	if base == "" {
+		return "", failed("no --store given, and this user has no home directory").hint("--store sqlite:PATH")
+	}
+	return filepath.Join(base, filepath.FromSlash(below), "firn"), nil
+}
+
+// Close closes the store.
+func (s *openStore) Close() error {
+	if err := s.close(); err != nil {
+		return fmt.Errorf("closing %s: %w", s.url, err)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store"
+)
+
+func newWorkers() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "workers",
+		Short:   "Look after the workers of a store",
+		Example: "  firn workers ls",
+		RunE:    needsCommand,
+	}
+	cmd.AddCommand(newWorkersLs(), newWorkersRelease())
+	return cmd
+}
+
+func newWorkersLs() *cobra.Command {
+	var url, pool string
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List the workers that were ever held",
+		Long: `List the workers of a store that were ever held: who has each or had it last, when
+it falls free if its holder does not write again, and its horizon, the last instant
+of which it may have issued ids. Whoever takes the worker next starts above that.`,
+		Example: `  firn workers ls
+  firn workers ls --pool firn --store sqlite:/var/lib/app/ids.db --json`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(url, func(s store.Store) error {
+				return listWorkers(cmd.Context(), s, pool, cmd.OutOrStdout(), wantsJSON(cmd))
+			})
+		},
+	}
+	addStore(cmd, &url)
+	cmd.Flags().StringVar(&pool, "pool", "", "only the workers of this pool")
+	return cmd
+}
+
+func newWorkersRelease() *cobra.Command {
+	var url, pool string
+	cmd := &cobra.Command{
+		Use:   "release WORKER",
+		Short: "Take a worker away from a holder that is gone",
+		Long: `Take a worker away from its holder, so that it can be taken again at once and not
+only when its holder has not been heard of for some time. Nothing repeats even if
+the holder is alive: the horizon stays, and the holder takes another worker when
+it finds out.`,
+		Example: "  firn workers release 7 --pool firn",
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			worker, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil || worker < 0 {
+				return bad("%q is not the number of a worker", args[0]).hint("firn workers ls lists them")
+			}
+			return withStore(url, func(s store.Store) error {
+				return releaseWorker(cmd.Context(), s, pool, worker, cmd.OutOrStdout(), wantsJSON(cmd))
+			})
+		},
+	}
+	addStore(cmd, &url)
+	cmd.Flags().StringVar(&pool, "pool", lease.PoolName(firn.Default), "the worker's pool")
+	return cmd
+}
+
+// withStore calls f with a store that is there already.
+func withStore(url string, f func(store.Store) error) error {
+	s, err := openURL(url, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(s), s.Close())
+}
+
+// A workerLine is a worker as --json prints it.
+type workerLine struct {
+	Pool    string  `json:"pool"`
+	Worker  int64   `json:"worker"`
+	Held    bool    `json:"held"`
+	Name    string  `json:"name"` // of its holder, or of its last
+	Term    uint64  `json:"term"`
+	Free    float64 `json:"free_in_seconds"`
+	Horizon string  `json:"horizon"`
+	Written string  `json:"written,omitempty"`
+}
+
+func listWorkers(ctx context.Context, s store.Store, pool string, out io.Writer, asJSON bool) error {
+	pools := []string{pool}
+	if pool == "" {
+		var err error
+		if pools, err = lease.Pools(ctx, s); err != nil {
+			return err
+		}
+	}
+	enc := json.NewEncoder(out)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "POOL\tWORKER\tSTATE\tNAME\tTERM\tFREE IN\tHORIZON")
+	for _, pool := range pools {
+		workers, err := lease.Workers(ctx, s, pool)
+		if err != nil {
+			return noPool(err)
+		}
+		for _, v := range workers {
+			if asJSON {
+				err := enc.Encode(workerLine{
+					Pool: pool, Worker: v.Worker, Held: v.Held, Name: v.Name, Term: v.Term,
+					Free: v.Free.Seconds(), Horizon: instant(v.Horizon), Written: instant(v.Written),
+				})
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			state, free := "free", "-"
+			if v.Held {
+				state, free = "held", v.Free.Round(time.Second).String()
+			}
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d\t%s\t%s\n", pool, v.Worker, state, v.Name, v.Term, free, instant(v.Horizon))
+		}
+	}
+	if asJSON {
+		return nil
+	}
+	return w.Flush()
+}
+
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+func releaseWorker(ctx context.Context, s store.Store, pool string, worker int64, out io.Writer, asJSON bool) error {
+	workers, err := lease.Workers(ctx, s, pool)
+	if err != nil {
+		return noPool(err)
+	}
+	i := slices.IndexFunc(workers, func(w lease.Worker) bool { return w.Worker == worker })
+	if i < 0 {
+		return bad("worker %d of pool %s was never held", worker, pool).hint("firn workers ls --pool %s", pool)
+	}
+	switch err := lease.Release(ctx, s, pool, worker); {
+	case errors.Is(err, store.ErrConflict):
+		return failed("worker %d of pool %s is alive: its holder, %s, has just written", worker, pool, workers[i].Name).
+			hint("stop its holder, or try again to take it away all the same")
+	case err != nil:
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(out).Encode(struct {
+			Pool     string `json:"pool"`
+			Worker   int64  `json:"worker"`
+			Released bool   `json:"released"`
+			Name     string `json:"name"`
+		}{pool, worker, true, workers[i].Name})
+	}
+	_, err = fmt.Fprintf(out, "worker %d of pool %s is free; it was last held by %s\n", worker, pool, workers[i].Name)
+	return err
+}
+
+// noPool makes a pool that is not there an error of what was given.
+func noPool(err error) error {
+	if errors.Is(err, lease.ErrNoPool) {
+		return bad("%w", err).hint("firn workers ls lists all pools")
+	}
+	return err
+}
