@@ -41,10 +41,10 @@ func (s spec) fail(offset int, format string, args ...any) error {
 // whole number of us, ms, s, m or h, from 1us to 1h (1ms if it is left out).
 // There may be a shard, a seq, which counts inside a tick, and any other names,
 // which together are the worker. A name is of a-z, 0-9 and _, begins with a
-// letter, has at most 16 bytes, and is not id, layout or unix_ms (nor sequence or
-// timestamp, which are seq and time). A width is 1
-// to 63 bits. All widths together are at most 63, or 64 if the time leads; then
-// the layout ends where its highest bit, the sign, would be set.
+// letter, has at most 16 bytes, and is not id, layout or unix_ms (nor sequence
+// or timestamp, which are seq and time). A width is 1 to 63 bits. All widths
+// together are at most 63, or 64 if the time leads; then the layout ends where
+// its highest bit, the sign, would be set.
 //
 // The epoch is in RFC 3339, in any zone, from 1970 to 2262, to the nanosecond.
 // A layout lasts at most a million years.
