@@ -1,0 +1,98 @@
+package open_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+)
+
+func TestURL(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	put := func(url, key string) {
+		t.Helper()
+		s, err := open.URL(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Put(t.Context(), key, []byte("1"), store.Condition{}); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	put("memory:", "a")
+	put("memory:", "a")
+	put("sqlite:x.db", "a")
+	put("sqlite:./x.db", "b")
+	put("sqlite:"+filepath.Join(dir, "x.db"), "c")
+	put("sqlite://"+filepath.Join(dir, "x.db"), "d")
+
+	s, err := open.URL(t.Context(), "sqlite:x.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 4 {
+		t.Errorf("four URLs of one file: %v, %v", l, err)
+	}
+}
+
+func TestURLErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for url, want := range map[string]string{
+		"":                           "not a URL of a store; supported are sqlite:PATH and memory:",
+		"ids.db":                     "not a URL of a store; supported are sqlite:PATH and memory:",
+		"sqlite":                     "not a URL of a store",
+		"sqlite:":                    "no path",
+		"sqlite://":                  "no path",
+		"sqlite://x.db":              "for a relative one it is sqlite:x.db",
+		"sqlite:x.db?mode=ro":        "no options",
+		"sqlite:no/x.db":             "does not exist",
+		"memory:x":                   "nothing else",
+		"oracle://scott:tiger@db/x":  `no store is called "oracle"; supported are`,
+		"SQLITE:x.db":                "no store is called",
+		"oracle:scott:tiger@db?a=": "no store is called",
+	} {
+		s, err := open.URL(t.Context(), url)
+		if err == nil {
+			s.Close()
+			t.Errorf("%s: opened", url)
+			continue
+		}
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "tiger") {
+			t.Errorf("%s: %v, want %q", url, err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := open.URL(ctx, "memory:"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestRedact(t *testing.T) {
+	for url, want := range map[string]string{
+		"postgres://app@db/app":                      "postgres://app@db/app",
+		"postgres://app:s3@db:5432/app?sslmode=off":  "postgres://app:xxxxx@db:5432/app?sslmode=off",
+		"postgres://app:s/3@4?5@db/app":              "postgres://app:xxxxx@db/app",
+		"postgres://db/app?user=a&password=s3&x=1":   "postgres://db/app?user=a&password=xxxxx&x=1",
+		"redis://:s3@h1:6379,h2:6379/0":              "redis://:xxxxx@h1:6379,h2:6379/0",
+		"mysql:app:s3@tcp(db:3306)/app?authToken=s3": "mysql:xxxxx@tcp(db:3306)/app?authToken=xxxxx",
+		"app:s3@tcp(db:3306)/app":                    "app:xxxxx@tcp(db:3306)/app",
+		"etcd://h1:2379,h2:2379/ids":                 "etcd://h1:2379,h2:2379/ids",
+		"sqlite:/a:b@c.db":                           "sqlite:/a:b@c.db",
+		"memory:":                                    "memory:",
+		"":                                           "",
+	} {
+		if got := open.Redact(url); got != want {
+			t.Errorf("%s: %s, want %s", url, got, want)
+		}
+	}
+}
