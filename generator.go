@@ -204,6 +204,20 @@ func (g *Generator) Try() (ID, error) {
 	return g.id(w), nil
 }
 
+// TryAppend appends up to n ids to dst without waiting: fewer, and no error,
+// where Append would wait for the clock.
+func (g *Generator) TryAppend(dst []ID, n int) ([]ID, error) {
+	for n > 0 {
+		w, k, err := g.take(n)
+		if k == 0 || err != nil {
+			return dst, err
+		}
+		dst = g.append(dst, w, k)
+		n -= k
+	}
+	return dst, nil
+}
+
 // Append appends n ids to dst, taking as many at once as clock and grant allow,
 // and waits as Next does. On an error it returns dst with those it got.
 func (g *Generator) Append(ctx context.Context, dst []ID, n int) ([]ID, error) {
@@ -218,12 +232,18 @@ func (g *Generator) Append(ctx context.Context, dst []ID, n int) ([]ID, error) {
 			}
 			continue
 		}
-		for end := w + uint64(k); w < end; w++ {
-			dst = append(dst, g.id(w))
-		}
+		dst = g.append(dst, w, k)
 		n -= k
 	}
 	return dst, nil
+}
+
+// append appends the ids of k numbers from w on.
+func (g *Generator) append(dst []ID, w uint64, k int) []ID {
+	for end := w + uint64(k); w < end; w++ {
+		dst = append(dst, g.id(w))
+	}
+	return dst
 }
 
 // Extend raises the horizon. Call it only with a horizon that the store has

@@ -20,17 +20,18 @@ const (
 	warning = 10 * 365 * 24 * time.Hour
 )
 
-// A keeper holds a worker for a lease, term after term, in one goroutine: it
+// A keeper holds the worker of a lane, term after term, in one goroutine: it
 // performs what the machine of package term asks, and hands the generator what
 // that grants.
 type keeper struct {
 	lease   *Lease
+	lane    *lane
 	store   store.Store
 	promise store.Promise
 	options Options
 	rules   *term.Rules
 	log     *slog.Logger
-	opened  chan opened // receives once, when the first worker was taken or refused
+	opened  chan<- opened // receives once, when the first worker was taken or refused
 
 	clock  term.Clock
 	poolID string // once known
@@ -51,7 +52,6 @@ type reading struct {
 }
 
 func (k *keeper) run(ctx context.Context) {
-	defer close(k.lease.done)
 	now := k.options.clocks()
 	k.clock = term.NewClock(now.Wall, now.Boot)
 	if left := k.options.Layout.End().Sub(now.Wall); left < warning {
@@ -87,7 +87,7 @@ func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 		k.note(s, e)
 		if grant, ok := s.Grant(); ok && gen == nil {
 			gen = k.generator(grant)
-			k.lease.gen.Store(gen)
+			k.lane.gen.Store(gen)
 			began = true
 		} else if ok {
 			gen.Extend(grant.Horizon)
@@ -185,7 +185,7 @@ func (k *keeper) sleep(ctx context.Context, gen *firn.Generator, until time.Dura
 		if left <= 0 {
 			return term.Woke{}
 		}
-		nudged := sleep(ctx, min(left, look), k.lease.nudge)
+		nudged := sleep(ctx, min(left, look), k.lane.nudge)
 		if ctx.Err() != nil {
 			return term.Woke{}
 		}
@@ -268,8 +268,8 @@ func (k *keeper) open(o opened) {
 
 // end notes how a term ended, for Close.
 func (k *keeper) end(s term.State) {
-	if s.Closed && s.Have.Owner != "" && s.Phase != term.Released {
-		k.lease.ended = fmt.Errorf("lease: worker %d was not given back, and falls free in %s: %w",
+	if s.Closed && s.Have.Owner != "" && s.Phase != term.Released && s.Phase != term.Lost {
+		k.lane.ended = fmt.Errorf("lease: worker %d was not given back, and falls free in %s: %w",
 			s.Worker, time.Duration(s.Have.TTL)*time.Millisecond, s.Err)
 	}
 }
@@ -285,11 +285,8 @@ func (k *keeper) publish(s term.State) {
 	if s.Have.Owner != "" {
 		now.Horizon = k.options.Layout.Time(s.Have.Horizon + 1).Add(-1)
 	}
-	if was := k.lease.state.Swap(&now); was == nil || was.differs(now) {
-		k.lease.mu.Lock()
-		close(k.lease.changed)
-		k.lease.changed = make(chan struct{})
-		k.lease.mu.Unlock()
+	if was := k.lane.state.Swap(&now); was == nil || was.differs(now) {
+		k.lease.change()
 	}
 	k.tell(now, s)
 }

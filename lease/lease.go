@@ -31,27 +31,34 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// A Lease holds a worker of a pool and issues ids with it. It extends, loses
-// and takes one again by itself. It is a [firn.Source]; all its methods may be
-// called from many goroutines at once.
+// A Lease holds a worker of a pool, or several, and issues ids with them. It
+// extends, loses and takes them again by itself. It is a [firn.Source]; all its
+// methods may be called from many goroutines at once.
 //
-// Ids of one lease increase strictly while it holds one worker. After a loss it
-// goes on with another worker, and increases by time.
+// Ids of one lease increase strictly while it holds one worker. With several
+// lanes those of each lane do.
 type Lease struct {
-	gen   atomic.Pointer[firn.Generator] // of the current term, or of the last
-	state atomic.Pointer[State]
-
-	mu      sync.Mutex
-	changed chan struct{} // closed and replaced when state changes
-	nudge   chan struct{} // a caller found the grant used up
+	lanes []*lane
+	only  *atomic.Pointer[firn.Generator] // of the lane, where there is one; else nil
+	at    atomic.Uint32                   // lane that calls begin with
 
 	stop   context.CancelFunc
-	done   chan struct{} // closed when the keeper has ended
-	ended  error         // what Close returns; set before done
+	done   sync.WaitGroup // the lanes' keepers
 	closed atomic.Bool
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced when a lane's state changes
 }
 
 var _ firn.Source = (*Lease)(nil)
+
+// A lane is one worker of a lease.
+type lane struct {
+	gen   atomic.Pointer[firn.Generator] // of the current term, or of the last; nil before the first
+	state atomic.Pointer[State]
+	nudge chan struct{} // a caller found the grant used up
+	ended error         // what Close says of it; read once its keeper is done
+}
 
 // An OutageError says that a grant is used up because the store does not
 // answer. Ids come again by themselves when it does.
@@ -86,39 +93,49 @@ func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Leas
 		return nil, err
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Lease{
-		stop: stop, done: make(chan struct{}),
-		changed: make(chan struct{}), nudge: make(chan struct{}, 1),
+	l := &Lease{stop: stop, changed: make(chan struct{}), lanes: make([]*lane, o.Lanes)}
+	first := make(chan opened, o.Lanes)
+	rules := o.rules(pool, p)
+	for i := range l.lanes {
+		l.lanes[i] = &lane{nudge: make(chan struct{}, 1)}
+		k := &keeper{
+			lease: l, lane: l.lanes[i], store: s, promise: p, options: o, rules: rules,
+			log: o.Logger.With("pool", pool), opened: first,
+		}
+		l.done.Go(func() { k.run(life) })
 	}
-	first := make(chan opened, 1)
-	k := &keeper{
-		lease: l, store: s, promise: p, options: o, rules: o.rules(pool, p),
-		log: o.Logger.With("pool", pool), opened: first,
+	if o.Lanes == 1 {
+		l.only = &l.lanes[0].gen
 	}
-	go k.run(life)
 	if err := l.awaitOpen(ctx, first); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-// awaitOpen waits for the first worker, and for its first tick.
+// awaitOpen waits until every lane has its first worker, and for its first tick.
 func (l *Lease) awaitOpen(ctx context.Context, first <-chan opened) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case o := <-first:
-		if o.err != nil || o.delay <= 0 {
-			return o.err
-		}
-		t := time.NewTimer(o.delay)
-		defer t.Stop()
+	var ready time.Time
+	for range l.lanes {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-t.C:
-			return nil
+		case o := <-first:
+			if o.err != nil {
+				return o.err
+			}
+			if at := time.Now().Add(o.delay); at.After(ready) {
+				ready = at
+			}
 		}
+	}
+	t := time.NewTimer(time.Until(ready))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
 	}
 }
 
@@ -130,16 +147,22 @@ func (l *Lease) awaitOpen(ctx context.Context, first <-chan opened) error {
 // while no worker can be had, [*firn.EndError] at the layout's end,
 // [firn.ErrClosed] after Close, and ctx's.
 func (l *Lease) Next(ctx context.Context) (firn.ID, error) {
-	id, err := l.gen.Load().Next(ctx)
-	if err == nil {
-		return id, nil
+	if l.only != nil {
+		id, err := l.only.Load().Next(ctx)
+		if err == nil {
+			return id, nil
+		}
 	}
-	return l.nextAgain(ctx)
+	return l.nextOfLanes(ctx)
 }
 
-func (l *Lease) nextAgain(ctx context.Context) (id firn.ID, err error) {
-	err = l.retry(ctx, func() (err error) {
-		id, err = l.gen.Load().Next(ctx)
+func (l *Lease) nextOfLanes(ctx context.Context) (firn.ID, error) {
+	if id, err := l.Try(); err == nil {
+		return id, nil
+	}
+	var id firn.ID
+	err := l.retry(ctx, func(g *firn.Generator) (err error) {
+		id, err = g.Next(ctx)
 		return err
 	})
 	return id, err
@@ -149,37 +172,75 @@ func (l *Lease) nextAgain(ctx context.Context) (id firn.ID, err error) {
 // with the ids it got.
 func (l *Lease) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, error) {
 	want := len(dst) + n
-	dst, err := l.gen.Load().Append(ctx, dst, n)
-	if err == nil {
-		return dst, nil
+	if l.only != nil {
+		var err error
+		if dst, err = l.only.Load().Append(ctx, dst, n); err == nil {
+			return dst, nil
+		}
 	}
-	return l.appendAgain(ctx, dst, want)
+	return l.appendOfLanes(ctx, dst, want)
 }
 
-func (l *Lease) appendAgain(ctx context.Context, dst []firn.ID, want int) ([]firn.ID, error) {
-	err := l.retry(ctx, func() (err error) {
-		dst, err = l.gen.Load().Append(ctx, dst, want-len(dst))
-		return err
-	})
-	return dst, err
+func (l *Lease) appendOfLanes(ctx context.Context, dst []firn.ID, want int) ([]firn.ID, error) {
+	for {
+		first := l.at.Load()
+		for i := range l.lanes {
+			k := (int(first) + i) % len(l.lanes)
+			dst, _ = l.lanes[k].gen.Load().TryAppend(dst, want-len(dst))
+			if len(dst) >= want {
+				l.at.Store(uint32(k))
+				return dst, nil
+			}
+		}
+		var id firn.ID
+		err := l.retry(ctx, func(g *firn.Generator) (err error) {
+			id, err = g.Next(ctx)
+			return err
+		})
+		if err != nil {
+			return dst, err
+		}
+		dst = append(dst, id)
+	}
 }
 
-// Try is Next without waiting: firn.ErrBusy where Next would wait for the clock,
-// and the generator's error where it would wait for the lease.
-func (l *Lease) Try() (firn.ID, error) { return l.gen.Load().Try() }
+// Try is Next without waiting: [firn.ErrBusy] where Next would wait for the
+// clock, and the generator's error where it would wait for a worker.
+func (l *Lease) Try() (firn.ID, error) {
+	// A lane is drawn from until its tick is used up, and then the next one: so
+	// ids increase in long runs, and what the lanes share is seldom written.
+	first := l.at.Load()
+	var refused error
+	for i := range l.lanes {
+		k := (int(first) + i) % len(l.lanes)
+		id, err := l.lanes[k].gen.Load().Try()
+		if err == nil {
+			if i > 0 {
+				l.at.Store(uint32(k))
+			}
+			return id, nil
+		}
+		if refused == nil || errors.Is(err, firn.ErrBusy) {
+			refused = err
+		}
+	}
+	return 0, refused
+}
 
-// retry tries again after every change of the lease's state, as long as the
-// lease is at work on what keeps the call from succeeding.
-func (l *Lease) retry(ctx context.Context, try func() error) error {
+// retry tries a lane whose worker is held, and again after every change of the
+// lease's state, as long as the lease is at work on what keeps the call from
+// succeeding.
+func (l *Lease) retry(ctx context.Context, try func(*firn.Generator) error) error {
 	for {
 		changed := l.onChange()
-		err := try()
+		ln := l.best()
+		err := try(ln.gen.Load())
 		var spent *firn.HorizonError
 		if !errors.As(err, &spent) && !errors.Is(err, firn.ErrClosed) {
 			return err
 		}
 		var lost *term.LostError
-		switch now := l.state.Load(); {
+		switch now := ln.state.Load(); {
 		case l.closed.Load():
 			return firn.ErrClosed
 		case now.Degraded:
@@ -188,7 +249,7 @@ func (l *Lease) retry(ctx context.Context, try func() error) error {
 			return now.Err
 		}
 		select {
-		case l.nudge <- struct{}{}:
+		case ln.nudge <- struct{}{}:
 		default:
 		}
 		select {
@@ -199,6 +260,23 @@ func (l *Lease) retry(ctx context.Context, try func() error) error {
 	}
 }
 
+// best returns the lane to wait at: of those that hold a worker, the one that
+// may issue longest; else any.
+func (l *Lease) best() *lane {
+	best := l.lanes[0]
+	for _, ln := range l.lanes[1:] {
+		a, b := ln.state.Load(), best.state.Load()
+		if held := a.Phase == term.Holding; held != (b.Phase == term.Holding) {
+			if held {
+				best = ln
+			}
+		} else if a.Horizon.After(b.Horizon) {
+			best = ln
+		}
+	}
+	return best
+}
+
 // onChange returns a channel that is closed at the next change of state.
 func (l *Lease) onChange() <-chan struct{} {
 	l.mu.Lock()
@@ -206,16 +284,38 @@ func (l *Lease) onChange() <-chan struct{} {
 	return l.changed
 }
 
-// State returns where the lease stands now.
-func (l *Lease) State() State { return *l.state.Load() }
+// change wakes the calls that wait for a change of state.
+func (l *Lease) change() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
 
-// Close stops issuing for good and gives the worker back. It waits for the
-// store, at most 5 s. An error says that the worker was not given back: it then
+// State returns where the lease stands now; with several lanes, where the one
+// does that can go on longest.
+func (l *Lease) State() State { return *l.best().state.Load() }
+
+// States returns where each lane stands now.
+func (l *Lease) States() []State {
+	all := make([]State, len(l.lanes))
+	for i, ln := range l.lanes {
+		all[i] = *ln.state.Load()
+	}
+	return all
+}
+
+// Close stops issuing for good and gives the workers back. It waits for the
+// store, at most 5 s. An error says that a worker was not given back: it then
 // falls free by itself, when its time to live has passed. Close may be called
 // more than once.
 func (l *Lease) Close() error {
 	l.closed.Store(true)
 	l.stop()
-	<-l.done
-	return l.ended
+	l.done.Wait()
+	var errs []error
+	for _, ln := range l.lanes {
+		errs = append(errs, ln.ended)
+	}
+	return errors.Join(errs...)
 }

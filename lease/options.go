@@ -24,6 +24,8 @@ type Options struct {
 	First   int64 // 0; the lowest worker number this process may take
 	Workers int64 // as many as the pool was founded with, all of the layout's; how many numbers from First on
 
+	Lanes int // 1, at most 64; how many workers to hold and draw from: for more ids than one worker's ceiling
+
 	Outage time.Duration // 5 min, on a store that can forget 3 s: how long ids go on while the store is away; at least 1 s
 	Renew  time.Duration // 10 s: between two extensions, at most
 	TTL    time.Duration // 30 s: a worker whose holder has not written for so long may be taken; at least 2 Renew
@@ -44,6 +46,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if !c.Layout.IsValid() {
 		c.Layout = firn.Default
+	}
+	if c.Lanes == 0 {
+		c.Lanes = 1
 	}
 	if c.Renew == 0 {
 		c.Renew = term.Renew
@@ -92,6 +97,9 @@ func (o *Options) validate(pool string) error {
 	if o.Workers == 0 && o.First != 0 {
 		bad("First is %d and Workers is not set", o.First)
 	}
+	if o.Lanes < 1 || o.Lanes > maxLanes || int64(o.Lanes) > n {
+		bad("lanes %d: there can be 1 to %d", o.Lanes, min(maxLanes, n))
+	}
 	if o.Outage != 0 && o.Outage < time.Second {
 		bad("outage %s is under 1s", o.Outage)
 	}
@@ -117,6 +125,10 @@ func (o *Options) rules(pool string, p store.Promise) *term.Rules {
 	}
 	return &r
 }
+
+// maxLanes is far above what a process can use: a lane makes millions of ids per
+// second.
+const maxLanes = 64
 
 // PoolName is the name of a layout's pool where none was chosen: the preset's
 // that it is, or its spec. A pool has one layout, so each layout has its own.

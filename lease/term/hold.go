@@ -78,7 +78,11 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	case err == nil && !r.Lossy && (cur.Owner == s.Have.Owner || cur.Term < s.Have.Term):
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "the record of our own worker went back to an earlier state"})
 	}
-	return s.end(Lost, &LostError{Worker: s.Worker, Name: cur.Name, Err: err})
+	lost := &LostError{Worker: s.Worker, Err: err}
+	if cur.Owner != "" {
+		lost.Name = cur.Name
+	}
+	return s.end(Lost, lost)
 }
 
 // hold extends the grant when it is time, and sleeps until then.
