@@ -136,7 +136,8 @@ func (l Layout) Bounds(from, to time.Time) (first, last ID, err error) {
 	}
 	low, high = max(low, 0), min(high, l.Last())
 	shift := l.fields[0].Shift
-	first, last = max(ID(low)<<shift, 1), ID(high)<<shift|ID(1)<<shift-1
+	below := ID(1)<<shift - 1 // all bits that are not time
+	first, last = max(ID(low)<<shift, 1), ID(high)<<shift|below
 	if low > high || last < first {
 		return 0, 0, fmt.Errorf("firn: bounds: layout %s makes no id from %s to %s: it goes from %s to %s", l.label(),
 			instant(from), instant(to), instant(l.Epoch()), instant(l.End()))
