@@ -276,14 +276,11 @@ func formatUnit(nanos int64) string {
 
 // parseEpoch reads an instant as nanoseconds since 1970.
 func parseEpoch(text string) (nanos int64, reason string) {
-	var t time.Time
-	// Unlike time.Parse, this takes RFC 3339 at its word.
-	if err := t.UnmarshalText([]byte(text)); err != nil {
-		return 0, "an epoch is such as 2025-01-01T00:00:00Z, not " + quoted(text)
-	}
-	_, fraction, _ := strings.Cut(text, ".")
-	digits := len(fraction) - len(strings.TrimLeft(fraction, "0123456789"))
+	t, err := time.Parse(time.RFC3339, text)
+	digits, ok := instantForm(text)
 	switch {
+	case err != nil || !ok:
+		return 0, "an epoch is such as 2025-01-01T00:00:00Z, not " + quoted(text)
 	case digits > 9:
 		return 0, "an epoch is a whole number of nanoseconds"
 	case t.Before(time.Unix(0, 0)):
@@ -292,6 +289,46 @@ func parseEpoch(text string) (nanos int64, reason string) {
 		return 0, "an epoch is not after " + instant(time.Unix(0, math.MaxInt64))
 	}
 	return t.UnixNano(), ""
+}
+
+// instantForm reports whether text has the form of RFC 3339 and how many digits
+// its fraction has. The package time is not so exact: it reads T0:00:00 and a
+// comma too, and cuts a long fraction off.
+func instantForm(text string) (digits int, ok bool) {
+	rest, ok := cutForm(text, "0000-00-00T00:00:00")
+	if !ok {
+		return 0, false
+	}
+	if fraction, found := strings.CutPrefix(rest, "."); found {
+		rest = strings.TrimLeft(fraction, "0123456789")
+		digits = len(fraction) - len(rest)
+		if digits == 0 {
+			return 0, false
+		}
+	}
+	if rest == "Z" {
+		return digits, true
+	}
+	if rest == "" || rest[0] != '+' && rest[0] != '-' {
+		return 0, false
+	}
+	zone := rest[1:]
+	rest, ok = cutForm(zone, "00:00")
+	return digits, ok && rest == "" && zone < "24" && zone[3:] < "60"
+}
+
+// cutForm cuts what has a form off the front of text: 0 stands for any digit.
+func cutForm(text, form string) (rest string, ok bool) {
+	if len(text) < len(form) {
+		return "", false
+	}
+	for i := range len(form) {
+		digit := form[i] == '0' && '0' <= text[i] && text[i] <= '9'
+		if !digit && text[i] != form[i] {
+			return "", false
+		}
+	}
+	return text[len(form):], true
 }
 
 // shownPart is how many bytes of a part of a spec an error shows.
