@@ -54,10 +54,9 @@ type decoder struct {
 	out  *bufio.Writer
 	errs io.Writer
 	json bool
-	now  time.Time
 
-	known   *layoutReader            // of --layout; nil: find out
-	readers map[string]*layoutReader // of the presets, by name
+	known      *layoutReader // of --layout; nil: find out
+	candidates []candidate   // then these
 
 	alone   bool   // there is one id only, which need not be repeated on its lines
 	line    []byte // what is written of the current id
@@ -69,11 +68,7 @@ type decoder struct {
 }
 
 func newDecoder(out, errs io.Writer, now time.Time) *decoder {
-	d := &decoder{out: bufio.NewWriterSize(out, 64<<10), errs: errs, now: now, readers: map[string]*layoutReader{}}
-	for name, l := range firn.Presets() {
-		d.readers[name] = newLayoutReader(l)
-	}
-	return d
+	return &decoder{out: bufio.NewWriterSize(out, 64<<10), errs: errs, candidates: newCandidates(now)}
 }
 
 // arguments decodes the arguments of the command. One id alone has room for a
@@ -164,12 +159,12 @@ func (d *decoder) decode(text []byte) error {
 		d.append(text, false)
 		return nil
 	}
-	d.guesses = appendGuesses(d.guesses[:0], id, d.now)
+	d.guesses = appendGuesses(d.guesses[:0], d.candidates, id)
 	if len(d.guesses) == 0 {
 		return bad("%s makes sense in no known layout", text)
 	}
 	for _, g := range d.guesses {
-		if err := d.readers[g.name].read(id, &d.reading); err != nil {
+		if err := g.read(id, &d.reading); err != nil {
 			return err
 		}
 		d.append(text, true)
@@ -192,6 +187,9 @@ func (d *decoder) foreign(text []byte, err error) error {
 	return nil
 }
 
+// layoutColumn is the width of the longest preset's name, and a gap.
+const layoutColumn = 16
+
 // append appends the reading to d.line as the flags ask for it.
 func (d *decoder) append(id []byte, withLayout bool) {
 	if d.json {
@@ -202,7 +200,10 @@ func (d *decoder) append(id []byte, withLayout bool) {
 		d.line = append(append(d.line, id...), "  "...)
 	}
 	if withLayout {
-		d.line = fmt.Appendf(d.line, "%-16s", d.reading.layout)
+		d.line = append(d.line, d.reading.layout...)
+		for n := len(d.reading.layout); n < layoutColumn; n++ {
+			d.line = append(d.line, ' ')
+		}
 	}
 	d.line = append(d.reading.appendText(d.line), '\n')
 }

@@ -19,7 +19,8 @@ import (
 // numbers are cheap where workers are numbered from 0 and sequences start at 0
 // with each tick; fields that are even by design (a shard from a hash, a machine
 // from an address, a sequence that runs on) cost their width, and neither help
-// nor harm. Layouts that few people use cost a little more.
+// nor harm. Layouts that few people use cost a little more; firn's own less,
+// because whoever has this command is likely to have its ids.
 
 // A habit is what is known of the ids of a preset.
 type habit struct {
@@ -29,7 +30,7 @@ type habit struct {
 }
 
 var habits = map[string]habit{
-	"firn":           {since: date(2025), even: "seq"},
+	"firn":           {since: date(2025), rare: -5, even: "seq"},
 	"twitter":        {since: date(2010)},
 	"classic":        {since: date(2016), rare: 2},
 	"instagram":      {since: date(2011), rare: 1, even: "seq"},
@@ -53,42 +54,58 @@ const (
 	latest  = 24 * time.Hour // after now: clocks differ
 )
 
-// cost returns how many bits it takes to describe id in a layout, and whether
-// the reading makes sense at all.
-func cost(l firn.Layout, h habit, id firn.ID, now time.Time) (bits float64, ok bool) {
-	p, err := l.Decode(id)
-	if err != nil || p.Time.Before(h.since) || p.Time.Before(l.Epoch().Add(soonest)) || p.Time.After(now.Add(latest)) {
+// A candidate is a preset that an id may be of, with what follows from the time.
+type candidate struct {
+	*layoutReader
+	habit
+	clock                 firn.Field
+	now, earliest, newest firn.Tick // the ticks of a plausible id, and that of now
+}
+
+func newCandidates(now time.Time) []candidate {
+	var all []candidate
+	for name, l := range firn.Presets() {
+		c := candidate{layoutReader: newLayoutReader(l), habit: habits[name]}
+		c.clock, _ = l.Field("time")
+		c.now, c.newest = l.Tick(now), l.Tick(now.Add(latest))
+		c.earliest = max(l.Tick(l.Epoch().Add(soonest)), l.Tick(c.since))
+		all = append(all, c)
+	}
+	return all
+}
+
+// cost returns how many bits it takes to describe id as one of this preset, and
+// whether that makes sense at all.
+func (c *candidate) cost(id firn.ID) (bits float64, ok bool) {
+	tick := firn.Tick(c.clock.Of(id))
+	if uint64(id)>>c.layout.Bits() != 0 || tick < c.earliest || tick > c.newest {
 		return 0, false
 	}
-	age := math.Abs(float64(l.Tick(now) - p.Tick))
-	bits = h.rare + math.Log2(1+age)
-	for f := range l.Fields() {
-		switch {
-		case f.Name == "time":
-		case f.Name == "shard", f.Name == h.even:
+	bits = c.rare + math.Log2(1+math.Abs(float64(c.now-tick)))
+	for _, f := range c.fields {
+		if f.Name == "shard" || f.Name == c.even {
 			bits += float64(f.Width)
-		default:
-			// A number of unknown size takes about twice its own length; one
-			// that could be anything, its width and a bit to say so.
-			bits += min(2*math.Log2(1+float64(f.Of(id)))+1, float64(f.Width)+1)
+			continue
 		}
+		// A number of unknown size takes about twice its own length; one that
+		// could be anything, its width and a bit to say so.
+		bits += min(2*math.Log2(1+float64(f.Of(id)))+1, float64(f.Width)+1)
 	}
 	return bits, true
 }
 
-// A guess is a layout that an id may be of.
+// A guess is a preset in which an id makes sense.
 type guess struct {
-	layout firn.Layout
-	name   string
-	bits   float64
+	*layoutReader
+	bits float64
 }
 
-// appendGuesses appends the presets in which id makes sense, the most plausible
-// first.
-func appendGuesses(dst []guess, id firn.ID, now time.Time) []guess {
-	for name, l := range firn.Presets() {
-		if bits, ok := cost(l, habits[name], id, now); ok {
-			dst = append(dst, guess{layout: l, name: name, bits: bits})
+// appendGuesses appends the candidates in which id makes sense, the most
+// plausible first.
+func appendGuesses(dst []guess, candidates []candidate, id firn.ID) []guess {
+	for i := range candidates {
+		if bits, ok := candidates[i].cost(id); ok {
+			dst = append(dst, guess{candidates[i].layoutReader, bits})
 		}
 	}
 	slices.SortStableFunc(dst, func(a, b guess) int { return cmp.Compare(a.bits, b.bits) })

@@ -74,7 +74,7 @@ func (p *progress) run() {
 // progressLine says how far it is, how fast, and how long it takes yet.
 func progressLine(done, total int64, elapsed time.Duration) string {
 	rate := float64(done) / elapsed.Seconds()
-	line := fmt.Sprintf("%s of %s ids (%d %%), %s/s", count(done), count(total), done*100/total, count(int64(rate)))
+	line := fmt.Sprintf("%s of %s ids (%.0f %%), %s/s", count(done), count(total), 100*float64(done)/float64(total), count(int64(rate)))
 	if rate > 0 {
 		left := time.Duration(float64(total-done) / rate * float64(time.Second))
 		line += ", " + left.Round(time.Second).String() + " left"

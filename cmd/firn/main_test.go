@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"firn": main})
+}
+
+// TestScripts runs testdata/*.txt: each command, its errors and exit codes. A
+// script starts in an empty home of its own; $ENDING is a layout that ends soon.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+			e.Setenv("KUBERNETES_SERVICE_HOST", "")
+			// 39 bits of milliseconds last 17 years.
+			begun := time.Now().AddDate(-15, 0, 0).UTC().Format(time.RFC3339)
+			e.Setenv("ENDING", "time:39@1ms,worker:10,seq:12;epoch="+begun)
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			// Where the tests themselves run in a container there is no
+			// implicit store to try.
+			return cond == "container" && hostSigns().container(os.TempDir()) != "", nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits is "exits CODE COMMAND ARGS...": the command must end with that code,
+// which "! exec" does not say.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARGS...")
+	}
+	code := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var ended *exec.ExitError
+		if !errors.As(err, &ended) {
+			ts.Fatalf("%v", err)
+		}
+		code = ended.ExitCode()
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}

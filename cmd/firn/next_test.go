@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+)
+
+// numbers is a source that counts, and fails at the end if there is one.
+type numbers struct {
+	last, end firn.ID
+	err       error
+}
+
+func (s *numbers) Next(context.Context) (firn.ID, error) { panic("not used") }
+
+func (s *numbers) Append(_ context.Context, dst []firn.ID, n int) ([]firn.ID, error) {
+	for range n {
+		if s.end != 0 && s.last == s.end {
+			return dst, s.err
+		}
+		s.last++
+		dst = append(dst, s.last)
+	}
+	return dst, nil
+}
+
+func TestPrinter(t *testing.T) {
+	for _, n := range []int64{1, 2, 203, 204, 205, 10_000} {
+		for _, asJSON := range []bool{false, true} {
+			var out bytes.Buffer
+			p := newPrinter(&out, 4_096_000, asJSON)
+			if err := p.print(t.Context(), &numbers{}, n); err != nil {
+				t.Fatal(err)
+			}
+			var want strings.Builder
+			for i := int64(1); i <= n; i++ {
+				if asJSON {
+					fmt.Fprintf(&want, "{\"id\":\"%d\"}\n", i)
+				} else {
+					fmt.Fprintln(&want, i)
+				}
+			}
+			if out.String() != want.String() || p.written.Load() != n {
+				t.Errorf("n %d, json %v: %d lines, counted %d", n, asJSON, strings.Count(out.String(), "\n"), p.written.Load())
+			}
+		}
+	}
+}
+
+// limited is a disk with room for so many bytes.
+type limited struct {
+	room int
+	bytes.Buffer
+}
+
+var errFull = errors.New("no space left on device")
+
+func (l *limited) Write(b []byte) (int, error) {
+	if len(b) <= l.room {
+		l.room -= len(b)
+		return l.Buffer.Write(b)
+	}
+	n, _ := l.Buffer.Write(b[:l.room])
+	l.room = 0
+	return n, errFull
+}
+
+// What is said to be written are the whole lines that were.
+func TestPrinterDiskFull(t *testing.T) {
+	for _, room := range []int{0, 1, 2, 3, 5000, 5001, 5002, 5003} {
+		out := limited{room: room}
+		p := newPrinter(&out, 4_096_000, false)
+		err := p.print(t.Context(), &numbers{}, 1_000_000)
+		want := fmt.Sprintf("no space left on device; %s of 1,000,000 ids were written", count(int64(strings.Count(out.String(), "\n"))))
+		var f *failure
+		if !errors.As(err, &f) || f.code != exitFailed || f.Error() != want || !errors.Is(err, errFull) {
+			t.Errorf("room %d: %v, want %s", room, err, want)
+		}
+	}
+}
+
+// When the source fails, what it gave before is printed.
+func TestPrinterSourceFails(t *testing.T) {
+	var out bytes.Buffer
+	p := newPrinter(&out, 4_096_000, false)
+	err := p.print(t.Context(), &numbers{end: 7, err: errors.New("lease: the store is gone")}, 10)
+	if err == nil || err.Error() != "lease: the store is gone; 7 of 10 ids were written" {
+		t.Errorf("error %v", err)
+	}
+	if out.String() != "1\n2\n3\n4\n5\n6\n7\n" {
+		t.Errorf("printed %q", out.String())
+	}
+}
+
+// A reader that has stalled does not keep the command from ending.
+func TestPrinterStuckWrite(t *testing.T) {
+	r, w := io.Pipe() // nobody reads
+	defer r.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	start := time.Now()
+	if err := newPrinter(w, 4_096_000, false).runUntil(ctx, &numbers{}, 1000); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("took %s", d)
+	}
+}
+
+// A slow layout does not hold back what it has until a write is full.
+func TestPrinterBatch(t *testing.T) {
+	for _, tt := range []struct {
+		rate     float64
+		min, max int
+	}{{0.5, 1, 1}, {16, 1, 1}, {1000, 50, 50}, {1e9, 25, 204}} {
+		if got := newPrinter(io.Discard, tt.rate, false).batch; got < tt.min || got > tt.max {
+			t.Errorf("rate %v: batch %d, want %d to %d", tt.rate, got, tt.min, tt.max)
+		}
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	for _, tt := range []struct {
+		done, total int64
+		elapsed     time.Duration
+		want        string
+	}{
+		{0, 100, time.Second, "0 of 100 ids (0 %), 0/s"},
+		{4_096_000, 100_000_000, time.Second, "4,096,000 of 100,000,000 ids (4 %), 4,096,000/s, 23s left"},
+		{50, 100, 2 * time.Second, "50 of 100 ids (50 %), 25/s, 2s left"},
+		{1 << 62, 1<<63 - 1, 1000 * time.Second, "4,611,686,018,427,387,904 of 9,223,372,036,854,775,807 ids (50 %), 4,611,686,018,427,388/s, 16m40s left"},
+	} {
+		if got := progressLine(tt.done, tt.total, tt.elapsed); got != tt.want {
+			t.Errorf("%s\nwant %s", got, tt.want)
+		}
+	}
+}
+
+// Where nobody looks, or lines of ids would be torn, nothing is shown.
+func TestProgressQuiet(t *testing.T) {
+	var errs bytes.Buffer
+	var done atomic.Int64
+	showProgress(io.Discard, &errs, 100, &done).stop()
+	if errs.Len() > 0 {
+		t.Errorf("shown: %q", errs.String())
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	var b strings.Builder
+	log := warnings(&b).With("pool", "web")
+	log.Info("took a worker")
+	log.Error("no worker can be had")
+	log.Warn("lost the worker; taking another", "worker", 3, "err", errors.New("lease: worker 3 was taken away"))
+	slog.New(log.Handler()).Warn("once more")
+	const want = "firn: warning: lost the worker; taking another: pool web, worker 3, err worker 3 was taken away\n" +
+		"firn: warning: once more: pool web\n"
+	if b.String() != want {
+		t.Errorf("%swant\n%s", b.String(), want)
+	}
+}
