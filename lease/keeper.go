@@ -37,6 +37,11 @@ type keeper struct {
 	poolID string // once known
 	known  reading
 	told   string // of the last change that was logged
+
+	file    *grantFile // nil: none
+	resume  *term.Saved
+	mark    firn.Tick // that resume starts above
+	fileErr error     // why the mark cannot be raised
 }
 
 // opened is how the first term began.
@@ -54,6 +59,10 @@ type reading struct {
 func (k *keeper) run(ctx context.Context) {
 	now := k.options.clocks()
 	k.clock = term.NewClock(now.Wall, now.Boot)
+	if k.file != nil {
+		defer k.file.close()
+		k.adopt()
+	}
 	if left := k.options.Layout.End().Sub(now.Wall); left < warning {
 		k.log.Warn("the layout ends soon", "end", k.options.Layout.End(), "layout", k.options.Layout)
 	}
@@ -78,31 +87,26 @@ func (k *keeper) run(ctx context.Context) {
 // term runs one term to its end. A term makes one generator, and the generator
 // dies with it.
 func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
-	s = term.Start(seed(), k.options.Name, k.poolID)
+	s = k.start()
 	var gen *firn.Generator
 	var e term.Event = term.Begin{}
 	for {
 		var do term.Action
 		s, do = s.Step(k.rules, k.now(), e)
 		k.note(s, e)
-		if grant, ok := s.Grant(); ok && gen == nil {
-			gen = k.generator(grant)
-			k.lane.gen.Store(gen)
-			began = true
-		} else if ok {
-			gen.Extend(grant.Horizon)
-		} else if gen != nil && s.Over() {
+		if gen = k.allow(s, gen); gen != nil && s.Over() {
 			gen.Close()
 		}
 		k.publish(s)
-		if began {
+		if gen != nil && !began {
+			began = true
 			k.open(opened{delay: k.delay(s)})
 		}
 		if s.Over() {
 			k.end(s)
 			return s, began
 		}
-		e = k.perform(ctx, gen, do)
+		e = k.perform(ctx, s, gen, do)
 		if ctx.Err() == nil {
 			continue
 		}
@@ -114,15 +118,59 @@ func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 		if do.Op != term.Sleep { // what came of the action in flight comes first
 			s, _ = s.Step(k.rules, k.now(), e)
 		}
-		var last firn.Tick
-		if gen != nil {
-			last = gen.Close()
+		last, err := k.closeFor(gen)
+		if err != nil { // keep the worker: somebody may yet go on with the grant
+			s.Closed, s.Err = true, err
+			k.end(s)
+			return s, began
 		}
 		e = term.Stop{Last: last}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(context.WithoutCancel(ctx), ask, errors.New("the store did not answer in time"))
 		defer cancel()
 	}
+}
+
+// start returns the state that a term begins with.
+func (k *keeper) start() term.State {
+	if r := k.resume; r != nil {
+		k.resume = nil
+		k.log.Info("goes on with the grant of the process before", "worker", r.Worker, "term", r.Record.Term)
+		return term.Resume(seed(), k.options.Name, *r, k.mark)
+	}
+	return term.Start(seed(), k.options.Name, k.poolID)
+}
+
+// closeFor closes the generator for good, and makes its grant file void, before
+// a release is sent: a release that arrives late must find nobody who has gone
+// on with the grant.
+func (k *keeper) closeFor(gen *firn.Generator) (last firn.Tick, err error) {
+	if gen != nil {
+		last = gen.Close()
+	}
+	if k.file != nil {
+		err = k.file.write(slot{Void: true})
+	}
+	return last, err
+}
+
+// allow lets the generator issue what the machine grants, and with a grant file
+// no more than has been marked there.
+func (k *keeper) allow(s term.State, gen *firn.Generator) *firn.Generator {
+	grant, ok := s.Grant()
+	if !ok {
+		return gen
+	}
+	if k.file != nil {
+		grant.Horizon = k.marked(s, grant)
+	}
+	if gen == nil {
+		gen = k.generator(grant)
+		k.lane.gen.Store(gen)
+		return gen
+	}
+	gen.Extend(grant.Horizon)
+	return gen
 }
 
 // generator makes the generator of a grant.
@@ -137,9 +185,9 @@ func (k *keeper) generator(grant firn.Grant) *firn.Generator {
 }
 
 // perform does what the machine asks and returns what came of it.
-func (k *keeper) perform(ctx context.Context, gen *firn.Generator, do term.Action) term.Event {
+func (k *keeper) perform(ctx context.Context, s term.State, gen *firn.Generator, do term.Action) term.Event {
 	if do.Op == term.Sleep {
-		return k.sleep(ctx, gen, do.Until)
+		return k.sleep(ctx, s, gen, do.Until)
 	}
 	ctx, cancel := context.WithTimeout(ctx, ask)
 	defer cancel()
@@ -178,8 +226,9 @@ func failed(err error) term.Event {
 }
 
 // sleep waits until a boot time, or a nudge. On the way it sets the generator's
-// clock, and looks whether an embedded store is still the one that was opened.
-func (k *keeper) sleep(ctx context.Context, gen *firn.Generator, until time.Duration) term.Event {
+// clock, raises its mark, and looks whether an embedded store is still the one
+// that was opened.
+func (k *keeper) sleep(ctx context.Context, s term.State, gen *firn.Generator, until time.Duration) term.Event {
 	for {
 		left := until - k.options.clocks().Boot
 		if left <= 0 {
@@ -191,7 +240,12 @@ func (k *keeper) sleep(ctx context.Context, gen *firn.Generator, until time.Dura
 		}
 		now := k.follow()
 		if gen != nil {
+			was := k.fileErr
 			gen.SetClock(now.Wall)
+			k.allow(s, gen)
+			if (was == nil) != (k.fileErr == nil) {
+				k.publish(s)
+			}
 		}
 		if k.promise.Embedded {
 			p, err := k.store.Promise(ctx)
@@ -281,6 +335,9 @@ func (k *keeper) publish(s term.State) {
 		Pool: k.rules.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Promise: k.promise,
 		Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
 		Degraded: s.Degraded(), Err: s.Err, Offset: sys.Wall.Sub(k.clock.At(sys.Boot)),
+	}
+	if now.Err == nil {
+		now.Err = k.fileErr
 	}
 	if s.Have.Owner != "" {
 		now.Horizon = k.options.Layout.Time(s.Have.Horizon + 1).Add(-1)

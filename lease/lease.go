@@ -88,9 +88,18 @@ func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Leas
 	if err := o.Layout.Check(o.clocks().Wall); err != nil {
 		return nil, err
 	}
-	p, err := s.Promise(ctx)
+	files, err := o.openFiles()
 	if err != nil {
 		return nil, err
+	}
+	p, err := s.Promise(ctx)
+	if err != nil {
+		// A process that goes on with its old grant needs no store to start.
+		var ok bool
+		if p, ok = files.promise(pool, &o); !ok {
+			files.close()
+			return nil, err
+		}
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &Lease{stop: stop, changed: make(chan struct{}), lanes: make([]*lane, o.Lanes)}
@@ -100,7 +109,7 @@ func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Leas
 		l.lanes[i] = &lane{nudge: make(chan struct{}, 1)}
 		k := &keeper{
 			lease: l, lane: l.lanes[i], store: s, promise: p, options: o, rules: rules,
-			log: o.Logger.With("pool", pool), opened: first,
+			log: o.Logger.With("pool", pool), opened: first, file: files.of(i),
 		}
 		l.done.Go(func() { k.run(life) })
 	}
@@ -243,9 +252,9 @@ func (l *Lease) retry(ctx context.Context, try func(*firn.Generator) error) erro
 		switch now := ln.state.Load(); {
 		case l.closed.Load():
 			return firn.ErrClosed
-		case now.Degraded:
+		case now.Degraded && (spent == nil || !spent.Horizon.Before(now.Horizon)):
 			return &OutageError{Horizon: now.Horizon, Err: now.Err}
-		case now.Err != nil && !errors.As(now.Err, &lost):
+		case now.Err != nil && !now.Degraded && !errors.As(now.Err, &lost):
 			return now.Err
 		}
 		select {

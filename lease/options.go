@@ -24,6 +24,15 @@ type Options struct {
 	First   int64 // 0; the lowest worker number this process may take
 	Workers int64 // as many as the pool was founded with, all of the layout's; how many numbers from First on
 
+	Choice Choice // Recycle; which worker to take
+	Worker int64  // the one that Insist and Prefer mean
+
+	// File is the path of a grant file; none. A process that was killed and
+	// starts again on the same host and boot then goes on inside its own old
+	// grant, whether the store is there or not. Further lanes have files of
+	// their own, PATH.1 and so on. Each has a lock file, PATH.lock.
+	File string
+
 	Lanes int // 1, at most 64; how many workers to hold and draw from: for more ids than one worker's ceiling
 
 	Outage time.Duration // 5 min, on a store that can forget 3 s: how long ids go on while the store is away; at least 1 s
@@ -37,6 +46,17 @@ type Options struct {
 
 	clocks func() term.Now // the system's wall clock and boot clock
 }
+
+// A Choice says which worker a process takes; see [term.Choice].
+type Choice = term.Choice
+
+// Choices of a worker.
+const (
+	Recycle = term.Recycle // any free one
+	Fresh   = term.Fresh   // one that nobody ever had: for pools so large that they last
+	Insist  = term.Insist  // Options.Worker or none
+	Prefer  = term.Prefer  // Options.Worker where it is free, else any: a StatefulSet's ordinal
+)
 
 // withDefaults returns a copy in which every field is set.
 func (o *Options) withDefaults() Options {
@@ -97,6 +117,12 @@ func (o *Options) validate(pool string) error {
 	if o.Workers == 0 && o.First != 0 {
 		bad("First is %d and Workers is not set", o.First)
 	}
+	if named := o.Choice == Insist || o.Choice == Prefer; named && (o.Worker < o.First || o.Worker >= o.First+o.count()) {
+		bad("worker %d: there are %d to %d", o.Worker, o.First, o.First+o.count()-1)
+	}
+	if o.Choice == Insist && o.Lanes > 1 {
+		bad("lanes %d: there is one worker %d", o.Lanes, o.Worker)
+	}
 	if o.Lanes < 1 || o.Lanes > maxLanes || int64(o.Lanes) > n {
 		bad("lanes %d: there can be 1 to %d", o.Lanes, min(maxLanes, n))
 	}
@@ -109,16 +135,28 @@ func (o *Options) validate(pool string) error {
 	if o.Borrow > firn.MaxBorrow {
 		bad("borrow %s is above %s", o.Borrow, firn.MaxBorrow)
 	}
+	if len(o.Name) > maxName {
+		bad("a name has %d bytes at most, not %d", maxName, len(o.Name))
+	}
 	if o.Wait < 0 {
 		bad("wait %s is negative", o.Wait)
 	}
 	return errors.Join(errs...)
 }
 
+// count is how many workers there are to choose from.
+func (o *Options) count() int64 {
+	if o.Workers == 0 {
+		return o.Layout.Workers()
+	}
+	return o.Workers
+}
+
 // rules are the pool's rules on a store with such a promise.
 func (o *Options) rules(pool string, p store.Promise) *term.Rules {
 	r := term.Default(pool, o.Layout, p)
 	r.First, r.Workers = o.First, o.Workers
+	r.Choice, r.Worker = o.Choice, o.Worker
 	r.Renew, r.TTL, r.Wait, r.Borrow = o.Renew, o.TTL, o.Wait, max(o.Borrow, 0)
 	if o.Outage != 0 {
 		r.SetOutage(o.Outage)
@@ -129,6 +167,9 @@ func (o *Options) rules(pool string, p store.Promise) *term.Rules {
 // maxLanes is far above what a process can use: a lane makes millions of ids per
 // second.
 const maxLanes = 64
+
+// maxName is the length of Options.Name at most.
+const maxName = 255
 
 // PoolName is the name of a layout's pool where none was chosen: the preset's
 // that it is, or its spec. A pool has one layout, so each layout has its own.

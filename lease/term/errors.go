@@ -52,7 +52,7 @@ func (e *FullError) Error() string {
 
 func (s *State) fullError(r *Rules, now Now, all []candidate) *FullError {
 	e := &FullError{Pool: r.Pool, Workers: s.count}
-	if floor := r.Layout.Time(s.Pool.Floor); r.delay(s.Pool.Floor, now.Wall) > r.Wait {
+	if floor := r.Layout.Time(s.Pool.Floor); r.Delay(s.Pool.Floor, now.Wall) > r.Wait {
 		e.Floor = floor
 	}
 	if s.count > listed {
@@ -118,4 +118,14 @@ func round(d time.Duration) time.Duration {
 		return d.Round(time.Millisecond)
 	}
 	return d.Round(time.Second)
+}
+
+// A FreshError says that every worker of the pool was held once.
+type FreshError struct {
+	Pool    string
+	Workers int64
+}
+
+func (e *FreshError) Error() string {
+	return fmt.Sprintf("lease: each of the %d workers of pool %q was held before; none is fresh", e.Workers, e.Pool)
 }

@@ -46,6 +46,9 @@ func (s State) acknowledged(r *Rules, now Now, rec store.Record, since time.Dura
 		return s.end(Released, nil)
 	case Taking:
 		s.Phase, s.tries = Confirming, 0
+		if r.Choice == Fresh {
+			s.Phase = Noting
+		}
 		if r.Lossy { // by a clock read after the acknowledgement
 			s.Base = max(s.Base, r.tick(now.Wall.Add(r.Quarantine)))
 		}
@@ -75,6 +78,11 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	case err == nil && cur.Owner == s.Have.Owner && s.Closed: // an extension arrived after all
 		s.write, s.version = write{}, rec.Version
 		return s.release(r)
+	case err == nil && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon:
+		// An extension that an earlier process sent, before it died and left us
+		// its grant.
+		s.write.want = cur
+		return s.acknowledged(r, now, rec, s.Since)
 	case err == nil && !r.Lossy && (cur.Owner == s.Have.Owner || cur.Term < s.Have.Term):
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "the record of our own worker went back to an earlier state"})
 	}

@@ -38,6 +38,9 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	if s.first, s.count = r.First, r.Workers; r.Workers == 0 {
 		s.first, s.count = first, count
 	}
+	if r.Choice == Insist {
+		s.first, s.count = r.Worker, 1
+	}
 	// Both readings are of the instant at which the record was asked for, or
 	// earlier: so a slow answer is not taken for a clock that is ahead.
 	if ahead := now.Wall.Add(s.asked - now.Boot).Sub(rec.Read); !r.Embedded && !rec.Read.IsZero() && ahead > r.Skew {
@@ -74,15 +77,15 @@ func (s State) found(r *Rules, now Now, rec store.Record) (State, Action) {
 // so either it is seen here, or it finds our record and raises that.
 func (s State) confirmed(r *Rules, now Now) (State, Action) {
 	s.Base = max(s.Base, s.Pool.Floor)
-	if d := r.delay(s.Base, now.Wall); d > r.Wait+r.Quarantine {
+	if d := r.Delay(s.Base, now.Wall); d > r.Wait+r.Quarantine {
 		return s.end(Refused, &FullError{Pool: r.Pool, Workers: s.count, Floor: r.Layout.Time(s.Pool.Floor)})
 	}
 	s.Phase = Holding
 	return s.hold(r, now)
 }
 
-// delay is how long a clock that says wall has to wait for the first tick above base.
-func (r *Rules) delay(base firn.Tick, wall time.Time) time.Duration {
+// Delay is how long a clock that says wall has to wait for the first tick above base.
+func (r *Rules) Delay(base firn.Tick, wall time.Time) time.Duration {
 	return max(r.Layout.Time(base+1).Add(-r.Borrow).Sub(wall), 0)
 }
 

@@ -33,6 +33,13 @@ type Record struct {
 	TTL     int64     `json:"ttl_ms,omitempty"` // the owner writes again before so many milliseconds, or is taken for dead
 }
 
+// A Hint is a pool's record of fresh workers. It may be wrong: what counts is
+// that a worker's own record is created.
+type Hint struct {
+	V    int   `json:"v"`
+	Next int64 `json:"next"` // lower ones were probably held
+}
+
 // A Store is the record that holds for every pool of a store.
 type Store struct {
 	V     int       `json:"v"`
@@ -48,7 +55,7 @@ type FormatError struct {
 func (e *FormatError) Error() string { return fmt.Sprintf("lease: record %s: %s", e.Key, e.Reason) }
 
 // decode reads a record's JSON into one of the types above.
-func decode[T Pool | Record | Store](rec store.Record) (v T, err error) {
+func decode[T Pool | Record | Hint | Store](rec store.Record) (v T, err error) {
 	var head struct{ V int }
 	switch err := json.Unmarshal(rec.Value, &head); {
 	case err != nil:
@@ -77,7 +84,7 @@ func ReadRecord(rec store.Record) (Record, error) {
 }
 
 // encode is the reverse of decode. The types above always marshal.
-func encode[T Pool | Record | Store](v T) []byte {
+func encode[T Pool | Record | Hint | Store](v T) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)

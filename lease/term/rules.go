@@ -16,6 +16,9 @@ type Rules struct {
 	First   int64 // worker numbers are First to First+Workers-1
 	Workers int64 // 0: as the pool was founded, with all of the layout's
 
+	Choice Choice
+	Worker int64 // the one that Insist and Prefer mean
+
 	Reach  time.Duration // how far ahead of the clock the first grant goes, doubled by each extension
 	Outage time.Duration // W: how far ahead of the clock a grant ever goes
 	Renew  time.Duration // between two extensions, at most
@@ -34,6 +37,16 @@ type Rules struct {
 	// clock; and a pool that it lacks was never there.
 	Embedded bool
 }
+
+// A Choice says which worker a process takes.
+type Choice uint8
+
+const (
+	Recycle Choice = iota // any free one
+	Fresh                 // one that nobody ever had, as long as there is one
+	Insist                // Rules.Worker or none
+	Prefer                // Rules.Worker where it is free, else any
+)
 
 // Defaults of a pool.
 const (
@@ -83,6 +96,9 @@ func keyWorkers(pool string) string { return "pool/" + pool + "/worker/" }
 func keyWorker(pool string, n int64) string {
 	return fmt.Sprintf("%s%d", keyWorkers(pool), n)
 }
+
+// keyFresh is the record that says where to look for a worker nobody ever had.
+func keyFresh(pool string) string { return "pool/" + pool + "/fresh" }
 
 // keyStore is the record that holds for every pool of a store.
 const keyStore = "store"

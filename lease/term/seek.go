@@ -23,7 +23,7 @@ type candidate struct {
 type rank int
 
 const (
-	ours     rank = iota // held last under our own name
+	ours     rank = iota // preferred, or held last under our own name
 	free                 // released, or never held
 	expired              // of a holder that is taken for dead
 	waiting              // can be taken, and issued from after a wait
@@ -36,10 +36,17 @@ const never = time.Duration(1 << 62)
 // seek looks for a free worker: at all of them, or in a large pool at some.
 func (s State) seek(r *Rules, now Now) (State, Action) {
 	s.Phase = Seeking
-	if s.count <= listed {
+	switch {
+	case r.Choice == Fresh:
+		return s, Action{Op: Get, Key: keyFresh(r.Pool)}
+	case s.count <= listed && s.count > 1:
 		return s, Action{Op: List, Key: keyWorkers(r.Pool)}
 	}
-	s.probes = probes
+	s.probes = int(min(s.count, probes))
+	if r.Choice == Prefer {
+		s.Worker = r.Worker
+		return s, Action{Op: Get, Key: keyWorker(r.Pool, s.Worker)}
+	}
 	return s.probe(r)
 }
 
@@ -50,6 +57,9 @@ func (s State) probe(r *Rules) (State, Action) {
 
 // probed: one worker of a large pool was looked up.
 func (s State) probed(r *Rules, now Now, rec store.Record) (State, Action) {
+	if s.count == 1 { // as good as listed
+		return s.choose(r, now, []store.Record{rec})
+	}
 	c := s.judge(r, now, s.Worker, rec)
 	if c.rank < waiting {
 		return s.take(r, now, c)
@@ -110,13 +120,13 @@ func (s *State) judge(r *Rules, now Now, n int64, rec store.Record) candidate {
 			return c
 		}
 	}
-	c.free = r.delay(c.base, now.Wall)
+	c.free = r.Delay(c.base, now.Wall)
 	switch {
 	case c.free > r.Wait:
 		c.rank = unusable
 	case c.free > 0:
 		c.rank = waiting
-	case cur.Name != "" && cur.Name == s.name:
+	case cur.Name != "" && cur.Name == s.name, r.Choice == Prefer && n == r.Worker:
 		c.rank = ours
 	case cur.Owner == "":
 		c.rank = free

@@ -101,6 +101,7 @@ const (
 	Founding                // there is none: writing it
 	Seeking                 // looking for a free worker
 	Taking                  // a write that acquires one is under way or in doubt
+	Noting                  // acquired a fresh one; leaving word where the next may be
 	Confirming              // acquired; reading the pool's floor again
 	Holding                 // ids may be issued
 	Releasing               // closed for good, and saying so
@@ -111,7 +112,7 @@ const (
 )
 
 var phases = [...]string{
-	"joining", "founding", "seeking", "taking", "confirming", "holding", "releasing",
+	"joining", "founding", "seeking", "taking", "noting", "confirming", "holding", "releasing",
 	"released", "lost", "refused", "forgotten",
 }
 
@@ -141,6 +142,7 @@ type State struct {
 	count  int64
 	tries  int                 // candidates that somebody else took first, in a row
 	probes int                 // left in this round
+	hint   store.Version       // of the record of fresh workers
 	seen   map[string]sighting // of others' records, where the store has no clock
 
 	write   write
@@ -212,6 +214,10 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 		return s.unanswered(r, now, e.Err)
 	}
 	s.Fails, s.Err = 0, nil
+	if s.Phase == Noting { // well or ill
+		s.Phase = Confirming
+		return s.next(r, now)
+	}
 	switch e := e.(type) {
 	case Listed:
 		return s.choose(r, now, e.Records)
@@ -226,6 +232,9 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 		case Founding:
 			return s.found(r, now, e.Record)
 		case Seeking:
+			if r.Choice == Fresh {
+				return s.hinted(r, now, e.Record)
+			}
 			return s.probed(r, now, e.Record)
 		default:
 			return s.settle(r, now, e.Record)
@@ -241,12 +250,14 @@ func (s State) next(r *Rules, now Now) (State, Action) {
 		return s, Action{}
 	case s.write.doubt:
 		return s, Action{Op: Get, Key: keyWorker(r.Pool, s.Worker)}
-	case s.Closed && s.Phase < Confirming:
+	case s.Closed && s.Phase < Noting:
 		return s.end(Released, s.Err)
 	case s.Closed:
 		return s.release(r)
 	}
 	switch s.Phase {
+	case Noting:
+		return s, Action{Op: Put, Key: keyFresh(r.Pool), Value: encode(Hint{V: format, Next: s.Worker + 1}), Cond: store.Condition{Version: s.hint}}
 	case Joining, Founding, Confirming:
 		return s, Action{Op: Get, Key: keyPool(r.Pool)}
 	case Seeking, Taking:
@@ -262,6 +273,8 @@ func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
 	s.Fails++
 	s.Err = err
 	switch {
+	case s.Phase == Noting:
+		s.Phase = Confirming // the hint is only that
 	case s.Phase == Founding:
 		s.Phase = Joining // founding is settled by reading the pool's record
 	case s.Phase >= Taking && s.op == Put:

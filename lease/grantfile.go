@@ -1,0 +1,259 @@
+package lease
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// markAhead is how far ahead of the clock a mark reaches. A process that starts
+// again waits for that long at most; and ids stop when the keeper is held up for
+// longer than a mark lasts.
+const markAhead = time.Second
+
+var errLocked = errors.New("another process uses it")
+
+// A GrantFileError says that a grant file cannot be used.
+type GrantFileError struct {
+	Path string
+	Err  error
+}
+
+func (e *GrantFileError) Error() string { return fmt.Sprintf("lease: grant file %s: %v", e.Path, e.Err) }
+func (e *GrantFileError) Unwrap() error { return e.Err }
+
+// A grantFile holds the grant of one lane and a mark in it: nothing above the
+// mark is issued before the mark is written. What is written is there for
+// whoever comes after a SIGKILL, since the file is void after a reboot; so it
+// need not reach the disk.
+//
+// The file has two slots, written in turn, so that one is whole at any instant.
+type grantFile struct {
+	path          string
+	lock          *os.File // held for life
+	file          *os.File
+	boot          string
+	device, inode uint64
+	serial        uint64
+	of            string    // owner of the grant that the file has
+	mark          firn.Tick // in it
+}
+
+// A slot is what one write leaves in the file.
+type slot struct {
+	V       int           `json:"v"`
+	Serial  uint64        `json:"serial"` // the slot with the higher one counts
+	Void    bool          `json:"void"`   // there is nothing to go on with
+	Boot    string        `json:"boot"`   // run of the system
+	Device  uint64        `json:"device"` // of this file, to tell it from a copy
+	Inode   uint64        `json:"inode"`
+	Pool    string        `json:"pool"`
+	Layout  string        `json:"layout"`
+	Shard   int64         `json:"shard"`
+	Mark    firn.Tick     `json:"mark"`
+	Grant   term.Saved    `json:"grant"`
+	Promise store.Promise `json:"promise"` // of the store, should it be away
+}
+
+// slotSize is far above what a slot needs: names are bounded by the store.
+const slotSize = 4096
+
+// openGrantFile locks the file of a lane, for life.
+func openGrantFile(path string) (g *grantFile, err error) {
+	defer func() {
+		if err != nil {
+			err = &GrantFileError{Path: path, Err: err}
+		}
+	}()
+	lock, err := lockFile(path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	g = &grantFile{path: path, lock: lock, file: file, boot: bootID()}
+	if g.device, g.inode, err = inode(file); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *grantFile) close() {
+	g.file.Close()
+	g.lock.Close()
+}
+
+// read returns the grant that a process before this one left, or why there is
+// none to go on with.
+func (g *grantFile) read(pool, layout string, shard int64) (slot, error) {
+	best, found := slot{}, false
+	for i := range int64(2) {
+		s, ok := g.readSlot(i)
+		if ok && (!found || s.Serial > best.Serial) {
+			best, found = s, true
+		}
+	}
+	g.serial = best.Serial
+	switch {
+	case !found:
+		return best, errors.New("it is new")
+	case best.V != 1:
+		return best, fmt.Errorf("it has format %d, written by another firn", best.V)
+	case best.Void:
+		return best, errors.New("its worker was given back")
+	case g.boot == "":
+		return best, errors.New("this system does not say when it was started")
+	case best.Boot != g.boot:
+		return best, errors.New("the system was started again since")
+	case best.Device != g.device || best.Inode != g.inode:
+		return best, errors.New("it is a copy")
+	case best.Pool != pool || best.Layout != layout || best.Shard != shard:
+		return best, fmt.Errorf("it is of pool %q, layout %s, shard %d", best.Pool, best.Layout, best.Shard)
+	}
+	return best, nil
+}
+
+func (g *grantFile) readSlot(i int64) (s slot, ok bool) {
+	b := make([]byte, slotSize)
+	if n, err := g.file.ReadAt(b, i*slotSize); n != slotSize && !errors.Is(err, io.EOF) {
+		return s, false
+	}
+	sum, text, ok := bytes.Cut(bytes.TrimRight(b, "\x00\n"), []byte{' '})
+	if !ok || string(sum) != checksum(text) || json.Unmarshal(text, &s) != nil {
+		return s, false
+	}
+	return s, true
+}
+
+// write leaves a slot in the file.
+func (g *grantFile) write(s slot) error {
+	g.serial++
+	s.V, s.Serial, s.Boot, s.Device, s.Inode = 1, g.serial, g.boot, g.device, g.inode
+	text, err := json.Marshal(s)
+	if err != nil {
+		return &GrantFileError{g.path, err}
+	}
+	b := make([]byte, slotSize)
+	if n := copy(b, checksum(text)+" "+string(text)+"\n"); n == slotSize {
+		return &GrantFileError{g.path, fmt.Errorf("a grant of %d bytes does not fit", len(text))}
+	}
+	if _, err := g.file.WriteAt(b, int64(g.serial%2)*slotSize); err != nil {
+		return &GrantFileError{g.path, err}
+	}
+	g.of, g.mark = s.Grant.Record.Owner, s.Mark
+	return nil
+}
+
+func checksum(text []byte) string {
+	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// adopt reads the grant that a process before this one left, for the first term
+// to go on with, where it is of use.
+func (k *keeper) adopt() {
+	s, err := k.file.read(k.rules.Pool, k.options.Layout.String(), k.options.Shard)
+	if err == nil {
+		switch wait := k.rules.Delay(s.Mark, k.now().Wall); {
+		case k.rules.Lossy:
+			err = errors.New("the store can forget")
+		case s.Grant.Since > k.now().Boot:
+			err = errors.New("the boot clock has gone back")
+		case k.options.Choice == Insist && s.Grant.Worker != k.options.Worker:
+			err = fmt.Errorf("it has worker %d", s.Grant.Worker)
+		case wait > k.rules.Wait:
+			err = fmt.Errorf("its mark lies %s ahead", wait)
+		}
+	}
+	if err != nil {
+		k.log.Debug("the grant file is not gone on with", "path", k.file.path, "why", err)
+		return
+	}
+	k.resume, k.mark, k.poolID = &s.Grant, s.Mark, s.Grant.PoolID
+}
+
+// marked returns the tick up to which a grant may be issued: it is in the file.
+// The mark is kept markAhead ahead of the clock.
+func (k *keeper) marked(s term.State, grant firn.Grant) firn.Tick {
+	saved, _ := s.Saved()
+	if k.file.of != saved.Record.Owner { // the first mark of a term
+		k.file.mark = grant.Base
+	}
+	now := k.now().Wall
+	layout := k.options.Layout
+	want := min(layout.Tick(now.Add(markAhead)), grant.Horizon)
+	if due := min(layout.Tick(now.Add(markAhead/2)), grant.Horizon); k.file.of == saved.Record.Owner && k.file.mark >= due {
+		return k.file.mark
+	}
+	err := k.file.write(slot{
+		Pool: k.rules.Pool, Layout: layout.String(), Shard: k.options.Shard,
+		Mark: max(want, k.file.mark), Grant: saved, Promise: k.promise,
+	})
+	if err != nil && k.fileErr == nil {
+		k.log.Error("ids stop at the mark of the grant file", "err", err)
+	}
+	k.fileErr = err
+	k.lease.change()
+	return k.file.mark
+}
+
+// grantFiles are those of a lease's lanes; none where Options.File is empty.
+type grantFiles []*grantFile
+
+func (o *Options) openFiles() (grantFiles, error) {
+	if o.File == "" {
+		return nil, nil
+	}
+	var all grantFiles
+	for i := range o.Lanes {
+		path := o.File
+		if i > 0 {
+			path = fmt.Sprintf("%s.%d", o.File, i)
+		}
+		g, err := openGrantFile(path)
+		if err != nil {
+			all.close()
+			return nil, err
+		}
+		all = append(all, g)
+	}
+	return all, nil
+}
+
+func (all grantFiles) of(lane int) *grantFile {
+	if all == nil {
+		return nil
+	}
+	return all[lane]
+}
+
+func (all grantFiles) close() {
+	for _, g := range all {
+		g.close()
+	}
+}
+
+// promise returns what the store promised the process before this one, if every
+// lane can go on with that one's grant.
+func (all grantFiles) promise(pool string, o *Options) (p store.Promise, ok bool) {
+	for _, g := range all {
+		s, err := g.read(pool, o.Layout.String(), o.Shard)
+		if err != nil {
+			return p, false
+		}
+		p = s.Promise
+	}
+	return p, len(all) > 0
+}

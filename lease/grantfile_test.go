@@ -1,0 +1,250 @@
+package lease
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/sqlite"
+)
+
+// TestMain runs the test binary as a holder of a lease where the environment
+// says so: something to kill.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("FIRN_TEST_HOLDER"); dir != "" {
+		if err := hold(dir); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// hold prints its worker, its term and ids, until it is killed or told to stop.
+func hold(dir string) error {
+	var s store.Store
+	var err error
+	if s, err = sqlite.Open(filepath.Join(dir, "ids.db")); err != nil {
+		return err
+	}
+	if os.Getenv("FIRN_TEST_AWAY") != "" {
+		a := &away{Store: s}
+		a.refuse.Store(true)
+		s = a
+	}
+	l, err := Open(context.Background(), s, "web", &Options{
+		File: filepath.Join(dir, "grant"), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return err
+	}
+	st := l.State()
+	fmt.Println("holds", st.Worker, st.Term)
+	out := bufio.NewWriter(os.Stdout)
+	for n := 0; ; n++ {
+		id, err := l.Next(context.Background())
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
+		fmt.Fprintln(out, id)
+		if n%100 == 99 {
+			out.Flush()
+		}
+	}
+}
+
+// run starts a holder, reads n ids and kills it.
+func run(t *testing.T, dir string, n int, env ...string) (worker, term string, ids []firn.ID) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), "FIRN_TEST_HOLDER="+dir), env...)
+	cmd.Stderr = os.Stderr
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(pipe)
+	lines.Scan()
+	if k, _ := fmt.Sscanf(lines.Text(), "holds %s %s", &worker, &term); k != 2 {
+		cmd.Process.Kill()
+		cmd.Wait()
+		t.Fatalf("holder said %q", lines.Text())
+	}
+	for lines.Scan() {
+		if len(ids) == n {
+			cmd.Process.Kill()
+		}
+		// What it had printed when it was killed counts too, but for half a line.
+		if id, err := firn.ParseID(lines.Text()); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	cmd.Wait()
+	return worker, term, ids
+}
+
+func TestGoesOnAfterAKill(t *testing.T) {
+	if bootID() == "" {
+		t.Skipf("%s does not say when it was started", runtime.GOOS)
+	}
+	dir := t.TempDir()
+	worker, term, all := run(t, dir, 5000)
+	for i := range 5 {
+		var env []string
+		if i%2 == 0 {
+			env = []string{"FIRN_TEST_AWAY=1"}
+		}
+		w, n, ids := run(t, dir, 5000, env...)
+		if w != worker || n != term {
+			t.Fatalf("went on with worker %s term %s after %s, %s", w, n, worker, term)
+		}
+		all = append(all, ids...)
+	}
+	for i := 1; i < len(all); i++ {
+		if all[i] <= all[i-1] {
+			t.Fatalf("%d after %d", all[i], all[i-1])
+		}
+	}
+}
+
+// held returns a grant file that a dead process left, in which something can be
+// issued, and its directory.
+func left(t *testing.T) (dir, path string) {
+	t.Helper()
+	dir = t.TempDir()
+	run(t, dir, 100)
+	return dir, filepath.Join(dir, "grant")
+}
+
+func why(t *testing.T, path string) string {
+	t.Helper()
+	g, err := openGrantFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	defer g.close()
+	if _, err := g.read("web", firn.Default.String(), 0); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func TestGrantFilesThatAreRefused(t *testing.T) {
+	if bootID() == "" {
+		t.Skipf("%s does not say when it was started", runtime.GOOS)
+	}
+	_, path := left(t)
+	if reason := why(t, path); reason != "" {
+		t.Fatalf("the file that was left is refused: %s", reason)
+	}
+	t.Run("copied", func(t *testing.T) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(t.TempDir(), "grant")
+		if err := os.WriteFile(copied, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if reason := why(t, copied); reason != "it is a copy" {
+			t.Fatal(reason)
+		}
+	})
+	t.Run("rebooted", func(t *testing.T) {
+		g, err := openGrantFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.close()
+		g.boot = "another"
+		if _, err := g.read("web", firn.Default.String(), 0); err == nil || !strings.Contains(err.Error(), "started again") {
+			t.Fatal(err)
+		}
+		g.boot = ""
+		if _, err := g.read("web", firn.Default.String(), 0); err == nil || !strings.Contains(err.Error(), "does not say") {
+			t.Fatal(err)
+		}
+	})
+	t.Run("of another pool", func(t *testing.T) {
+		g, err := openGrantFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.close()
+		for _, err := range []error{
+			second(g.read("other", firn.Default.String(), 0)),
+			second(g.read("web", firn.Twitter.String(), 0)),
+			second(g.read("web", firn.Default.String(), 1)),
+		} {
+			if err == nil || !strings.Contains(err.Error(), "it is of pool") {
+				t.Fatal(err)
+			}
+		}
+	})
+	t.Run("torn", func(t *testing.T) {
+		g, err := openGrantFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.close()
+		newest, err := g.read("web", firn.Default.String(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		newest.Mark++
+		if err := g.write(newest); err != nil {
+			t.Fatal(err)
+		}
+		if newest, err = g.read("web", firn.Default.String(), 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.file.WriteAt([]byte("torn"), int64(newest.Serial%2)*slotSize+100); err != nil {
+			t.Fatal(err)
+		}
+		older, err := g.read("web", firn.Default.String(), 0)
+		if err != nil || older.Serial != newest.Serial-1 || older.Mark >= newest.Mark {
+			t.Fatalf("%+v %v", older, err)
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestGrantFileStartedTwice(t *testing.T) {
+	dir := t.TempDir()
+	s, err := sqlite.Open(filepath.Join(dir, "ids.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	o := &Options{File: filepath.Join(dir, "grant"), Logger: slog.New(slog.DiscardHandler)}
+	l := open(t, s, o)
+	var used *GrantFileError
+	if _, err := Open(t.Context(), s, "web", o); !errors.As(err, &used) || !errors.Is(err, errLocked) {
+		t.Fatal(err)
+	}
+	closed(t, l)
+	if reason := why(t, o.File); reason != "its worker was given back" {
+		t.Fatal(reason)
+	}
+	l = open(t, s, o)
+	defer closed(t, l)
+	if st := l.State(); st.Phase != term.Holding || st.Term != 2 {
+		t.Fatalf("%+v", st)
+	}
+}
