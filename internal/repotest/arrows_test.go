@@ -22,7 +22,7 @@ var arrows = []rule{
 	{pkg: "store"},
 	{pkg: "store/memory", ours: []string{"store"}},
 	{pkg: "store/storetest", ours: []string{"store"}},
-	{pkg: "store/sqlite", ours: []string{"store"}, third: []string{"modernc.org/sqlite"}},
+	{pkg: "store/sqlite", ours: []string{"store"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
 	{pkg: "store/postgres", ours: []string{"store"}},
 	{pkg: "store/mysql", ours: []string{"store"}},
 	{pkg: "store/redis", ours: []string{"store"}, third: []string{"github.com/redis/go-redis/v9"}},
@@ -44,6 +44,7 @@ var arrows = []rule{
 
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
+	{pkg: "internal/*/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 }
 
 func TestArrows(t *testing.T) {
