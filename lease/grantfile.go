@@ -28,7 +28,9 @@ type GrantFileError struct {
 	Err  error
 }
 
-func (e *GrantFileError) Error() string { return fmt.Sprintf("lease: grant file %s: %v", e.Path, e.Err) }
+func (e *GrantFileError) Error() string {
+	return fmt.Sprintf("lease: grant file %s: %v", e.Path, e.Err)
+}
 func (e *GrantFileError) Unwrap() error { return e.Err }
 
 // A grantFile holds the grant of one lane and a mark in it: nothing above the

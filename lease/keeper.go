@@ -74,7 +74,7 @@ func (k *keeper) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case end.Phase == term.Forgotten, end.Phase == term.Refused && !k.begun():
+		case end.Phase == term.Forgotten, end.Phase == term.Refused && !k.begun(), began && k.options.foreign:
 			k.open(opened{err: end.Err})
 			<-ctx.Done()
 			return
@@ -147,6 +147,9 @@ func (k *keeper) start() term.State {
 func (k *keeper) closeFor(gen *firn.Generator) (last firn.Tick, err error) {
 	if gen != nil {
 		last = gen.Close()
+	}
+	if k.options.foreign { // what another program has issued is known by the clock only
+		last = k.options.Layout.Tick(k.options.clocks().Wall.Add(k.rules.Skew))
 	}
 	if k.file != nil {
 		err = k.file.write(slot{Void: true})
@@ -240,12 +243,9 @@ func (k *keeper) sleep(ctx context.Context, s term.State, gen *firn.Generator, u
 		}
 		now := k.follow()
 		if gen != nil {
-			was := k.fileErr
 			gen.SetClock(now.Wall)
 			k.allow(s, gen)
-			if (was == nil) != (k.fileErr == nil) {
-				k.publish(s)
-			}
+			k.publish(s)
 		}
 		if k.promise.Embedded {
 			p, err := k.store.Promise(ctx)

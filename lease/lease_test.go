@@ -343,7 +343,7 @@ func TestClockSteps(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				off := p.Time.Sub(time.Now())
+				off := time.Until(p.Time)
 				if want := step / 72; off < min(want, 0) || off > max(want, 0) || l.State().Offset == 0 {
 					t.Fatalf("ids are %s off, the state says %s", off, l.State().Offset)
 				}

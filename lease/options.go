@@ -44,7 +44,8 @@ type Options struct {
 	Name   string       // host:pid; for people. A process that comes back under a name prefers the worker it had
 	Logger *slog.Logger // slog.Default()
 
-	clocks func() term.Now // the system's wall clock and boot clock
+	foreign bool            // another program issues; see Hold
+	clocks  func() term.Now // the system's wall clock and boot clock
 }
 
 // A Choice says which worker a process takes; see [term.Choice].

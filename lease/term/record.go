@@ -92,11 +92,6 @@ func encode[T Pool | Record | Hint | Store](v T) []byte {
 	return b
 }
 
-// held reports whether somebody holds the record, who was alive d ago at the latest.
-func (r Record) held(unwritten time.Duration) bool {
-	return r.Owner != "" && unwritten <= time.Duration(r.TTL)*time.Millisecond
-}
-
 // workerOf is the number in a worker's key.
 func workerOf(pool, key string) (int64, bool) {
 	s, ok := strings.CutPrefix(key, keyWorkers(pool))

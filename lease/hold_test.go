@@ -1,0 +1,90 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store/memory"
+)
+
+func held(t *testing.T, s *away) (*Held, *clocksFake) {
+	t.Helper()
+	o, f := options()
+	h, err := Hold(t.Context(), s, "web", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, f
+}
+
+func TestHeldWorkerIsWatched(t *testing.T) {
+	const grace = 2 * time.Second
+	for _, c := range []struct {
+		name   string
+		fault  func(*away, *clocksFake, *Held)
+		within time.Duration
+		want   func(error) bool
+	}{
+		{
+			"store away", func(s *away, _ *clocksFake, _ *Held) { s.refuse.Store(true) }, 6 * time.Minute,
+			func(err error) bool { var e *OutageError; return errors.As(err, &e) && errors.Is(err, errAway) },
+		},
+		{
+			"taken away", func(s *away, _ *clocksFake, h *Held) { Release(context.Background(), s, "web", h.State().Worker) }, 11 * time.Second,
+			func(err error) bool { var e *term.LostError; return errors.As(err, &e) },
+		},
+		{
+			"clock stepped", func(_ *away, f *clocksFake, _ *Held) { f.step.Store(int64(time.Hour)) }, time.Second,
+			func(err error) bool { var e *StepError; return errors.As(err, &e) },
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &away{Store: memory.New()}
+				h, f := held(t, s)
+				defer h.Close()
+				time.Sleep(10 * time.Minute)
+				c.fault(s, f, h)
+				began := time.Now()
+				err := h.Watch(t.Context(), grace)
+				if !c.want(err) || time.Since(began) > c.within {
+					t.Fatalf("%v after %s", err, time.Since(began))
+				}
+				if st := h.State(); st.Phase == term.Holding && st.Horizon.Before(time.Now().Add(grace-look)) {
+					t.Fatalf("told at %s, the horizon is %s", time.Now(), st.Horizon)
+				}
+				time.Sleep(time.Hour) // it takes no other
+				if st := h.State(); c.name == "taken away" && st.Phase != term.Lost {
+					t.Fatalf("%+v", st)
+				}
+			})
+		})
+	}
+}
+
+func TestHeldWorkerIsGivenBackLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &away{Store: memory.New()}
+		h, _ := held(t, s)
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := h.Watch(ctx, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+		list, err := Workers(t.Context(), s, "web")
+		if err != nil || len(list) != 1 || list[0].Held {
+			t.Fatalf("%+v %v", list, err)
+		}
+		if from := time.Until(list[0].Horizon); from < 4*time.Second || from > 6*time.Second {
+			t.Fatalf("free from %s after the end on", from)
+		}
+	})
+}
