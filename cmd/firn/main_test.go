@@ -12,7 +12,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// Under the race detector a process sleeps for a second when it ends, unless
+// told not to. The tests start some two hundred.
+const raceOptions = "atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", raceOptions)
 	testscript.Main(m, map[string]func(){"firn": main})
 }
 
@@ -27,6 +32,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
 			e.Setenv("KUBERNETES_SERVICE_HOST", "")
+			e.Setenv("GORACE", raceOptions)
 			// 39 bits of milliseconds last 17 years.
 			begun := time.Now().AddDate(-15, 0, 0).UTC().Format(time.RFC3339)
 			e.Setenv("ENDING", "time:39@1ms,worker:10,seq:12;epoch="+begun)
