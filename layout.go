@@ -137,8 +137,7 @@ func (l Layout) Safe53() time.Time {
 	case !l.Ordered() || l.fields[0].Shift > exact:
 		return l.Epoch() // what is not time reaches above 2^53-1
 	}
-	t := uint64(1) << (exact - l.fields[0].Shift)
-	return l.after(min(t, uint64(l.Last())+1), 1)
+	return l.after(uint64(1)<<(exact-l.fields[0].Shift), 1)
 }
 
 // Time returns the instant at which a tick begins, UTC. The tick need not be

@@ -102,7 +102,8 @@ func TestLayoutAccessors(t *testing.T) {
 		{"time:10@1s,seq:44;epoch=2020-01-01T00:00:00Z", 54, 1023, "2020-01-01T00:17:04Z", 1, 1, 1 << 44, true, "2020-01-01T00:08:32Z"},
 		// The time does not lead: any instant may have an id above 2^53-1.
 		{"shard:13,time:41,seq:9;epoch=2020-01-01T00:00:00Z", 63, 1<<41 - 1, "2089-09-06T15:47:35.552Z", 1, 8192, 512_000, false, "2020-01-01T00:00:00Z"},
-		{"shard:2,time:41,seq:9;epoch=2020-01-01T00:00:00Z", 52, 1<<41 - 1, "2089-09-06T15:47:35.552Z", 1, 4, 512_000, false, "2089-09-06T15:47:35.552Z"},
+		{"shard:3,time:41,seq:10;epoch=2020-01-01T00:00:00Z", 54, 1<<41 - 1, "2089-09-06T15:47:35.552Z", 1, 8, 1_024_000, false, "2020-01-01T00:00:00Z"},
+		{"shard:2,time:41,seq:10;epoch=2020-01-01T00:00:00Z", 53, 1<<41 - 1, "2089-09-06T15:47:35.552Z", 1, 4, 1_024_000, false, "2089-09-06T15:47:35.552Z"},
 	} {
 		l := MustLayout(c.spec)
 		if l.Bits() != c.bits || l.Last() != c.last || l.Workers() != c.workers || l.Shards() != c.shards || l.Ordered() != c.ordered {
