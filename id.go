@@ -72,13 +72,14 @@ func badID(s string) error {
 	case s[0] == '0':
 		return fail(0, "an id has no leading zero")
 	}
-	return fail(0, "above "+strconv.Itoa(math.MaxInt64))
+	return fail(0, "above "+strconv.FormatInt(math.MaxInt64, 10))
 }
 
 // String returns the decimal text, of a number that is not positive too.
 func (id ID) String() string { return strconv.FormatInt(int64(id), 10) }
 
-// AppendText appends the text of id to b.
+// AppendText appends the text of id to b: up to 19 bytes, for which it allocates
+// nothing where b has room.
 func (id ID) AppendText(b []byte) ([]byte, error) {
 	if id <= 0 {
 		return b, neverIssued(id)
@@ -110,8 +111,8 @@ func (id ID) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a string or a number, in the same one spelling as
-// [ParseID]. A null is an error: it would leave an ID that looks like none was
-// sent, or the one of before. Use *ID for a value that may be null.
+// [ParseID]. A null is an error and not a silent zero: use *ID for a value that
+// may be null.
 func (id *ID) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return &SyntaxError{Kind: "id", Text: "null", Reason: "an id is never null; use *firn.ID where there may be none"}
