@@ -58,7 +58,7 @@ func checkCommands(t *testing.T, where, text string) {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "$ "))
 		for i, w := range words {
-			words[i] = strings.Trim(w, `'"`) // none of ours has a space in it
+			words[i] = strings.Trim(w, `'"`)                      // none of ours has a space in it
 			if strings.ContainsAny(w[:1], "|<>&#;") || w == `\` { // the rest is the shell's
 				words = words[:i]
 				break

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/firn-id/firn"
@@ -53,7 +54,7 @@ func report(w io.Writer, err error) int {
 	var e exit
 	var f *failure
 	switch {
-	case err == nil || isClosedPipe(err):
+	case err == nil || errors.Is(err, errNoReader):
 		return 0 // whoever read has had enough
 	case errors.As(err, &e):
 		return int(e)
@@ -83,13 +84,10 @@ func printWarning(w io.Writer, format string, args ...any) {
 // withoutPackage cuts the name of the package that begins an error of a library:
 // it tells a programmer where to look, and the user of a command nothing.
 func withoutPackage(text string) string {
-	for _, prefix := range []string{"firn: ", "lease: ", "store: "} {
-		if rest, ok := strings.CutPrefix(text, prefix); ok {
-			return rest
-		}
-	}
-	return text
+	return text[len(packagePrefix.FindString(text)):]
 }
+
+var packagePrefix = regexp.MustCompile(`^(firn|lease|store(/[a-z]+)?): `)
 
 // classify finds the exit code and the hints of the libraries' errors.
 func classify(err error) *failure {

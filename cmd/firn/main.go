@@ -8,6 +8,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -26,8 +27,23 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(output{out})
 	root.SetErr(errs)
 	cmd, err := root.ExecuteC()
 	return report(errs, explain(cmd, args, err))
+}
+
+// errNoReader: whoever read standard output has closed it.
+var errNoReader = errors.New("nobody reads the output")
+
+// output is standard output. It tells a closed pipe there from one anywhere
+// else: that to a store is an error like any other.
+type output struct{ io.Writer }
+
+func (o output) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if isClosedPipe(err) {
+		err = errNoReader
+	}
+	return n, err
 }

@@ -28,6 +28,8 @@ func newNext() *cobra.Command {
 		Short: "Print new ids, one a line",
 		Long: `Print new ids, one a line. A worker number is leased for the time this takes, from
 the pool of the layout, so that nobody else on the same store makes the same ids.
+SERIES names what they are for; all series draw from that pool, so ids of two
+series are never equal either.
 
 Without --store that store is a file in your state directory: the ids are unique
 among the processes of this user on this host. In a container there is no such
@@ -204,7 +206,7 @@ func (p *printer) print(ctx context.Context, src firn.Source, n int64) error {
 		var err error
 		p.ids, err = src.Append(ctx, p.ids[:0], int(min(left, int64(p.batch))))
 		if err := p.write(); err != nil {
-			if isClosedPipe(err) {
+			if errors.Is(err, errNoReader) {
 				return err
 			}
 			return p.incomplete(err, n)

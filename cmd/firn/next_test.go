@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -167,5 +168,22 @@ func TestWarnings(t *testing.T) {
 		"firn: warning: once more: pool web\n"
 	if b.String() != want {
 		t.Errorf("%swant\n%s", b.String(), want)
+	}
+}
+
+// broken fails as a connection does that was closed.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w", syscall.EPIPE) }
+
+// A closed pipe is no error on standard output, and one anywhere else.
+func TestReportClosedPipe(t *testing.T) {
+	_, err := output{broken{}}.Write([]byte("1\n"))
+	if code := report(io.Discard, errors.Join(err, nil)); code != 0 {
+		t.Errorf("on standard output: exit code %d", code)
+	}
+	_, err = broken{}.Write(nil)
+	if code := report(io.Discard, fmt.Errorf("store: %w", err)); code != exitFailed {
+		t.Errorf("to a store: exit code %d", code)
 	}
 }

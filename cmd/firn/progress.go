@@ -43,6 +43,9 @@ func showProgress(out, errs io.Writer, total int64, done *atomic.Int64) *progres
 }
 
 func isTerminal(w io.Writer) bool {
+	if o, ok := w.(output); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
