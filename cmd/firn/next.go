@@ -91,7 +91,7 @@ func (o *nextOptions) validate(args []string) error {
 func (o *nextOptions) run(ctx context.Context, out, errs io.Writer) (err error) {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	s, err := openURL(o.store, true)
+	s, err := openURL(ctx, o.store, true)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,8 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/sqlite"
+	"github.com/firn-id/firn/store/open"
 )
 
 // addStore adds --store.
@@ -20,41 +19,29 @@ func addStore(cmd *cobra.Command, url *string) {
 	cmd.Flags().StringVar(url, "store", "", "where leases are kept: sqlite:PATH (a file in your state directory)")
 }
 
-// An openStore is a store and what closes it.
-type openStore struct {
-	store.Store
-	url   string
-	close func() error
-}
-
 // openURL opens the store of --store, or the implicit one. Where create is false
 // there must be one already.
-func openURL(url string, create bool) (*openStore, error) {
-	var path string
-	switch scheme, rest, found := strings.Cut(url, ":"); {
-	case url == "":
-		var err error
-		if path, err = implicitStore(hostSigns(), create); err != nil {
+func openURL(ctx context.Context, url string, create bool) (*open.Store, error) {
+	if url == "" {
+		path, err := implicitStore(hostSigns(), create)
+		if err != nil {
 			return nil, err
 		}
-	case found && scheme == "sqlite" && rest != "":
-		path = rest
-	case found && scheme == "sqlite":
-		return nil, bad("--store: sqlite: needs the path of a file").hint("--store sqlite:ids.db")
-	default: // the rest may have a password
-		return nil, bad("--store: unknown kind of store %q", scheme).hint("--store sqlite:PATH")
+		url = "sqlite:" + path
 	}
-	url = "sqlite:" + path
-	if !create {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if strings.HasPrefix(url, "memory:") {
+		return nil, bad("--store %s forgets with this process: the next would make the same ids", url).hint("--store sqlite:PATH")
+	}
+	if path, ok := strings.CutPrefix(url, "sqlite:"); ok && !create {
+		if _, err := os.Stat(strings.TrimPrefix(path, "//")); errors.Is(err, fs.ErrNotExist) {
 			return nil, failed("there is no store %s", url).hint("firn next --store %s makes one with the first id", url)
 		}
 	}
-	s, err := sqlite.Open(path)
-	if err != nil {
-		return nil, err
+	s, err := open.URL(ctx, url)
+	if err != nil && strings.HasPrefix(err.Error(), "store/open: ") { // it is the URL that is wrong
+		return nil, bad("--store: %s", withoutPackage(err.Error())).hint("--store sqlite:ids.db")
 	}
-	return &openStore{Store: s, url: url, close: s.Close}, nil
+	return s, err
 }
 
 // implicitStore returns the path of the store that is used where none is named:
@@ -104,12 +91,4 @@ func stateDir(goos string, getenv func(string) string, home string) (string, err
 		return "", failed("no --store given, and this user has no home directory").hint("--store sqlite:PATH")
 	}
 	return filepath.Join(base, filepath.FromSlash(below), "firn"), nil
-}
-
-// Close closes the store.
-func (s *openStore) Close() error {
-	if err := s.close(); err != nil {
-		return fmt.Errorf("closing %s: %w", s.url, err)
-	}
-	return nil
 }

@@ -41,7 +41,7 @@ of which it may have issued ids. Whoever takes the worker next starts above that
   firn workers ls --pool firn --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(url, func(s store.Store) error {
+			return withStore(cmd.Context(), url, func(s store.Store) error {
 				return listWorkers(cmd.Context(), s, pool, cmd.OutOrStdout(), wantsJSON(cmd))
 			})
 		},
@@ -67,7 +67,7 @@ it finds out.`,
 			if err != nil || worker < 0 {
 				return bad("%q is not the number of a worker", args[0]).hint("firn workers ls lists them")
 			}
-			return withStore(url, func(s store.Store) error {
+			return withStore(cmd.Context(), url, func(s store.Store) error {
 				return releaseWorker(cmd.Context(), s, pool, worker, cmd.OutOrStdout(), wantsJSON(cmd))
 			})
 		},
@@ -78,8 +78,8 @@ it finds out.`,
 }
 
 // withStore calls f with a store that is there already.
-func withStore(url string, f func(store.Store) error) error {
-	s, err := openURL(url, false)
+func withStore(ctx context.Context, url string, f func(store.Store) error) error {
+	s, err := openURL(ctx, url, false)
 	if err != nil {
 		return err
 	}
