@@ -247,18 +247,32 @@ func (k *keeper) sleep(ctx context.Context, s term.State, gen *firn.Generator, u
 			k.allow(s, gen)
 			k.publish(s)
 		}
-		if k.promise.Embedded {
-			p, err := k.store.Promise(ctx)
-			if e, ok := failed(err).(term.Forgot); err != nil && ok {
-				return e
-			} else if err == nil {
-				k.promise = p
-			}
+		if e := k.lookAtStore(ctx); e != nil {
+			return e
 		}
 		if nudged {
 			return term.Woke{}
 		}
 	}
+}
+
+// lookAtStore asks an embedded store for its promise, which is when that finds
+// out that it is gone.
+func (k *keeper) lookAtStore(ctx context.Context) term.Event {
+	if !k.promise.Embedded {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, look) // one that is locked is not waited for
+	defer cancel()
+	p, err := k.store.Promise(ctx)
+	if err == nil {
+		k.promise = p
+		return nil
+	}
+	if e, ok := failed(err).(term.Forgot); ok {
+		return e
+	}
+	return nil
 }
 
 // sleep returns after d, or when ctx is done, or reports a nudge.
