@@ -364,13 +364,14 @@ func (at location) attach() (*Store, error) {
 		return nil, at.explain(err)
 	}
 	s := &Store{
-		at:      at,
-		opened:  before,
-		now:     time.Now,
-		db:      db,
-		write:   make(chan *session, 1),
-		read:    make(chan *session, readers),
-		closing: make(chan struct{}),
+		at:       at,
+		opened:   before,
+		now:      time.Now,
+		patience: patience,
+		db:       db,
+		write:    make(chan *session, 1),
+		read:     make(chan *session, readers),
+		closing:  make(chan struct{}),
 	}
 	err = s.patiently(context.Background(), s.start)
 	if err != nil {

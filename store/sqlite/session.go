@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// busyLimit bounds the wait for a file that another process has locked.
-	busyLimit = 5 * time.Second
+	// patience bounds the wait for a file that another process has locked.
+	patience = 5 * time.Second
 
 	// The wait between two tries doubles from the first to the last of these,
 	// each half left to chance, so that many processes do not march in step.
 	busyFirst = 250 * time.Microsecond
-	busyLast  = 8 * time.Millisecond
+	busyLast  = 16 * time.Millisecond
 )
 
 // The id comes with every answer: a file that was overwritten in place with
@@ -208,7 +208,7 @@ func (s *Store) reading(ctx context.Context, f func(*session) error) error {
 }
 
 // patiently calls f, which must not have written anything, until it finds the
-// file unlocked, ctx ends, the Store is closed or busyLimit has passed.
+// file unlocked, ctx ends, the Store is closed or its patience does.
 func (s *Store) patiently(ctx context.Context, f func() error) error {
 	var deadline time.Time
 	for wait := busyFirst; ; wait = min(2*wait, busyLast) {
@@ -218,7 +218,7 @@ func (s *Store) patiently(ctx context.Context, f func() error) error {
 		}
 		now := time.Now()
 		if deadline.IsZero() {
-			deadline = now.Add(busyLimit)
+			deadline = now.Add(s.patience)
 		}
 		if now.After(deadline) {
 			return s.at.explain(err)

@@ -44,10 +44,11 @@ const (
 // (a lock, a full disk, a file system that turned read-only), so does the
 // error: there is nothing to reopen. Only [store.ForgotError] stays.
 type Store struct {
-	at     location
-	id     string // of the store, in the file and beside it
-	opened os.FileInfo
-	now    func() time.Time
+	at       location
+	id       string // of the store, in the file and beside it
+	opened   os.FileInfo
+	now      func() time.Time
+	patience time.Duration // with a file that is locked
 
 	db     *sql.DB
 	anchor *sql.Conn     // never used: while it is open, no other file gets its inode number
