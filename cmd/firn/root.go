@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,9 @@ Every flag can also be set as FIRN_ and its name: FIRN_STORE, FIRN_LAYOUT.`,
 	root.SetVersionTemplate("firn {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print JSON, one object a line")
-	root.AddCommand(newNext(), newDecode(), newEncode(), newLayouts(), newWorkers(), newVersion())
+	root.AddCommand(newNext(), newDecode(), newEncode(), newLayouts(), newWorkers(), newVersion(),
+		newCompletion())
+	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	return root
 }
@@ -130,7 +133,6 @@ func flagError(cmd *cobra.Command, err error) error {
 		name := unknown.GetSpecifiedName()
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		// A longer group of letters is a word with one hyphen too few.
 		if len(unknown.GetSpecifiedShortnames()) > 0 {
 			return bad("unknown flag -%s", name).hint("%s --help", cmd.CommandPath())
 		}
@@ -157,7 +159,16 @@ func valueError(name string, err error) error {
 	if errors.As(err, &syntax) {
 		return syntaxFailure(name, syntax)
 	}
-	return bad("%s: %s", name, err)
+	var number *strconv.NumError
+	switch {
+	case errors.As(err, &number) && errors.Is(err, strconv.ErrRange):
+		return bad("%s: %s is too large", name, number.Num)
+	case errors.As(err, &number) && number.Func == "ParseBool":
+		return bad("%s: %q is not true or false", name, number.Num)
+	case errors.As(err, &number):
+		return bad("%s: %q is not a whole number", name, number.Num)
+	}
+	return bad("%s: %s", name, strings.TrimPrefix(err.Error(), "time: "))
 }
 
 // explain turns the errors of cobra, which come before a command runs, into
