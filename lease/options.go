@@ -99,48 +99,63 @@ func (o *Options) withDefaults() Options {
 	return c
 }
 
-// validate reports everything that is wrong with the options and the pool's name.
+// An OptionError says which option cannot be, and why. It may be one of several
+// in what Open returns.
+type OptionError struct {
+	Option string // in lower case; "pool" is the pool's name
+	Reason string // begins with the option
+}
+
+func (e *OptionError) Error() string { return "lease: " + e.Reason }
+
+// Check returns everything that is wrong with the options and the pool's name:
+// nil, or [*OptionError]s joined. Open begins with it.
+func (o *Options) Check(pool string) error {
+	c := o.withDefaults()
+	return c.validate(pool)
+}
+
 func (o *Options) validate(pool string) error {
 	var errs []error
-	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("lease: "+format, args...))
+	bad := func(option, format string, args ...any) {
+		errs = append(errs, &OptionError{option, option + " " + fmt.Sprintf(format, args...)})
 	}
 	if err := checkPool(pool); err != nil {
 		errs = append(errs, err)
 	}
 	if n := o.Layout.Shards(); o.Shard < 0 || o.Shard >= n {
-		bad("shard %d: layout %s has 0 to %d", o.Shard, o.Layout, n-1)
+		bad("shard", "%d: layout %s has 0 to %d", o.Shard, o.Layout, n-1)
 	}
 	n := o.Layout.Workers()
 	if o.First < 0 || o.Workers < 0 || o.First >= n || o.Workers > n-o.First {
-		bad("workers %d to %d: layout %s has 0 to %d", o.First, o.First+o.Workers-1, o.Layout, n-1)
+		bad("workers", "%d to %d: layout %s has 0 to %d", o.First, o.First+o.Workers-1, o.Layout, n-1)
 	}
 	if o.Workers == 0 && o.First != 0 {
-		bad("First is %d and Workers is not set", o.First)
+		bad("workers", "from %d on: their number is not set", o.First)
 	}
 	if named := o.Choice == Insist || o.Choice == Prefer; named && (o.Worker < o.First || o.Worker >= o.First+o.count()) {
-		bad("worker %d: there are %d to %d", o.Worker, o.First, o.First+o.count()-1)
+		bad("worker", "%d: there are %d to %d", o.Worker, o.First, o.First+o.count()-1)
 	}
 	if o.Choice == Insist && o.Lanes > 1 {
-		bad("lanes %d: there is one worker %d", o.Lanes, o.Worker)
+		bad("lanes", "%d: there is one worker %d", o.Lanes, o.Worker)
 	}
 	if o.Lanes < 1 || o.Lanes > maxLanes || int64(o.Lanes) > n {
-		bad("lanes %d: there can be 1 to %d", o.Lanes, min(maxLanes, n))
+		bad("lanes", "%d: there can be 1 to %d", o.Lanes, min(maxLanes, n))
 	}
 	if o.Outage != 0 && o.Outage < time.Second {
-		bad("outage %s is under 1s", o.Outage)
+		bad("outage", "%s is under 1s", o.Outage)
 	}
 	if o.Renew < 0 || o.TTL < 2*o.Renew {
-		bad("ttl %s is under twice renew, %s", o.TTL, o.Renew)
+		bad("ttl", "%s is under twice renew, %s", o.TTL, o.Renew)
 	}
 	if o.Borrow > firn.MaxBorrow {
-		bad("borrow %s is above %s", o.Borrow, firn.MaxBorrow)
+		bad("borrow", "%s is above %s", o.Borrow, firn.MaxBorrow)
 	}
 	if len(o.Name) > maxName {
-		bad("a name has %d bytes at most, not %d", maxName, len(o.Name))
+		bad("name", "has %d bytes, and %d at most", len(o.Name), maxName)
 	}
 	if o.Wait < 0 {
-		bad("wait %s is negative", o.Wait)
+		bad("wait", "%s is negative", o.Wait)
 	}
 	return errors.Join(errs...)
 }
@@ -185,16 +200,18 @@ func PoolName(l firn.Layout) string {
 const maxPool = store.MaxKey - len("pool/") - len("/worker/") - len("9223372036854775807")
 
 func checkPool(pool string) error {
+	reason := ""
 	switch {
 	case pool == "" || len(pool) > maxPool:
-		return fmt.Errorf("lease: a pool's name has 1 to %d bytes, not %d", maxPool, len(pool))
+		reason = fmt.Sprintf("pool %.50q: a name has 1 to %d bytes, not %d", pool, maxPool, len(pool))
 	case strings.Contains(pool, "/"):
-		return fmt.Errorf("lease: pool %q: a name has no slash", pool)
+		reason = fmt.Sprintf("pool %q: a name has no slash", pool)
+	case store.CheckKey(pool) != nil:
+		reason = fmt.Sprintf("pool %q: a name is printable ASCII without spaces", pool)
+	default:
+		return nil
 	}
-	if err := store.CheckKey(pool); err != nil {
-		return fmt.Errorf("lease: pool %q: a name is printable ASCII without spaces", pool)
-	}
-	return nil
+	return &OptionError{"pool", reason}
 }
 
 func seed() (b [32]byte) {

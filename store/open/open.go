@@ -37,6 +37,21 @@ func URL(ctx context.Context, url string) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	open, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	return open()
+}
+
+// Check returns what is wrong with a URL as such. It opens nothing.
+func Check(url string) error {
+	_, err := parse(url)
+	return err
+}
+
+// parse returns what opens the store that url names.
+func parse(url string) (open func() (*Store, error), err error) {
 	scheme, rest, ok := strings.Cut(url, ":")
 	if !ok {
 		return nil, fmt.Errorf("store/open: %q is not a URL of a store; %s", Redact(url), supported)
@@ -47,16 +62,20 @@ func URL(ctx context.Context, url string) (*Store, error) {
 		if err != nil {
 			return nil, fmt.Errorf("store/open: %q: %w", url, err)
 		}
-		s, err := sqlite.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		return &Store{s, s.Close}, nil
+		return func() (*Store, error) {
+			s, err := sqlite.Open(path)
+			if err != nil {
+				return nil, err
+			}
+			return &Store{s, s.Close}, nil
+		}, nil
 	case "memory":
 		if rest != "" {
 			return nil, fmt.Errorf(`store/open: %q: it is "memory:" and nothing else`, url)
 		}
-		return &Store{memory.New(), func() error { return nil }}, nil
+		return func() (*Store, error) {
+			return &Store{memory.New(), func() error { return nil }}, nil
+		}, nil
 	}
 	return nil, fmt.Errorf("store/open: %q: no store is called %q; %s", Redact(url), scheme, supported)
 }

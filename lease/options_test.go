@@ -1,0 +1,44 @@
+package lease_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+)
+
+// Each fault is an OptionError that names its option, and all are there at once.
+func TestCheck(t *testing.T) {
+	good := lease.Options{Layout: firn.JS53, First: 32, Workers: 32, Choice: lease.Insist, Worker: 63}
+	if err := good.Check("web"); err != nil {
+		t.Error(err)
+	}
+	if err := (*lease.Options)(nil).Check("web"); err != nil {
+		t.Error(err)
+	}
+	bad := lease.Options{
+		Layout: firn.JS53, Shard: 1, First: 64, Choice: lease.Insist, Worker: 1, Lanes: 65,
+		Outage: 1, TTL: 1, Borrow: time.Minute, Wait: -1, Name: string(make([]byte, 256)),
+	}
+	err := bad.Check("a/b")
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, err := range joined.Unwrap() {
+		var o *lease.OptionError
+		if !errors.As(err, &o) {
+			t.Errorf("%T %v", err, err)
+			continue
+		}
+		seen[o.Option] = true
+	}
+	for _, option := range []string{"pool", "shard", "workers", "worker", "lanes", "outage", "ttl", "borrow", "name", "wait"} {
+		if !seen[option] {
+			t.Errorf("nothing about %s in %v", option, err)
+		}
+	}
+}

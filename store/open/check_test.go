@@ -1,0 +1,26 @@
+package open_test
+
+import (
+	"testing"
+
+	"github.com/firn-id/firn/store/open"
+)
+
+// Check judges a URL, not what is there: no file is looked for or made.
+func TestCheck(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for url, ok := range map[string]bool{
+		"sqlite:ids.db":       true,
+		"sqlite:///no/ids.db": true,
+		"memory:":             true,
+		"":                    false,
+		"sqlite:":             false,
+		"sqlite://ids.db":     false,
+		"memory:x":            false,
+		"oracle://db/x":       false,
+	} {
+		if err := open.Check(url); (err == nil) != ok {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}
