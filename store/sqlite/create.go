@@ -116,10 +116,10 @@ func Restored(path string) error {
 	if _, err := fileSystem(filepath.Dir(at.file)); err != nil {
 		return at.explain(err)
 	}
-	if _, err := os.Lstat(at.file); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(at.file); missing(err) {
 		// Not needed by anything any more, and deadly to a new file.
 		for _, j := range at.journals() {
-			if err := os.Rename(j, j+".old"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := os.Rename(j, j+".old"); err != nil && !missing(err) {
 				return at.explain(err)
 			}
 		}
@@ -152,7 +152,7 @@ func Restored(path string) error {
 func (at location) journalFits() error {
 	side, err := at.readSidecar()
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
+		if missing(err) {
 			return nil
 		}
 		// Unreadable is what Restored repairs; it knows nothing then.
@@ -180,11 +180,11 @@ func (at location) there() (bool, error) {
 		}
 		return true, nil
 	}
-	if !errors.Is(err, os.ErrNotExist) {
+	if !missing(err) {
 		return false, at.explain(err)
 	}
 	for _, name := range append([]string{at.sidecar()}, at.journals()...) {
-		if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(name); missing(err) {
 			continue
 		} else if err != nil {
 			return false, at.explain(err)
@@ -277,7 +277,7 @@ func build(name string) error {
 func (at location) open() (*Store, error) {
 	// Before SQLite has it: a file that is not the store's is not even opened.
 	switch side, err := at.readSidecar(); {
-	case errors.Is(err, os.ErrNotExist):
+	case missing(err):
 	case err != nil:
 		return nil, at.explain(err)
 	default:
@@ -300,7 +300,7 @@ func (at location) open() (*Store, error) {
 func (s *Store) settle() error {
 	at := s.at
 	side, err := at.readSidecar()
-	if errors.Is(err, os.ErrNotExist) {
+	if missing(err) {
 		now, err := identify(at.file)
 		if err != nil {
 			return err
@@ -335,7 +335,7 @@ func (s *Store) settle() error {
 func (at location) compare(side sidecar, id string) error {
 	now, err := identify(at.file)
 	switch {
-	case errors.Is(err, os.ErrNotExist):
+	case missing(err):
 		return errChanged
 	case err != nil:
 		return at.explain(err)
@@ -351,7 +351,7 @@ func (at location) compare(side sidecar, id string) error {
 func (at location) attach() (*Store, error) {
 	before, err := os.Stat(at.given)
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
+		if missing(err) {
 			return nil, errChanged
 		}
 		return nil, at.explain(err)

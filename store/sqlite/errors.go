@@ -13,6 +13,11 @@ import (
 
 var errClosed = errors.New("the store is closed")
 
+// missing says whether err means that nothing is at a path, for certain.
+func missing(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
 // explain says which file err is about and, where it can be told, what to do.
 // What is already an error of this package or its contract comes back as it is.
 func (at location) explain(err error) error {
@@ -29,7 +34,7 @@ func (at location) explain(err error) error {
 
 // explainDir is explain for an error about the directory the file is to be in.
 func (at location) explainDir(dir string, err error) error {
-	if errors.Is(err, os.ErrNotExist) {
+	if missing(err) {
 		return &explained{at.given, fmt.Sprintf("the directory %s does not exist; create it first", dir), err}
 	}
 	return at.explain(err)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -65,21 +66,26 @@ func fileSystem(path string) (host, error) {
 		return host{}, &os.PathError{Op: "statfs", Path: path, Err: err}
 	}
 	magic := uint32(st.Type)
+	mounted := ""
+	if magic == magicFuse {
+		mounted = fuseType(path)
+	}
+	return judge(magic, mounted)
+}
+
+// judge is fileSystem for what the kernel says: the magic number and, of FUSE,
+// the type it is mounted as.
+func judge(magic uint32, mounted string) (host, error) {
 	if name, ok := remotes[magic]; ok {
 		return host{}, remoteError(name)
 	}
 	if magic == magicFuse {
-		name := fuseType(path)
-		if name == "virtiofs" {
-			return host{}, remoteError(name)
+		program, ok := strings.CutPrefix(mounted, "fuse.")
+		isRemote := func(p string) bool { return strings.HasPrefix(program, p) }
+		if mounted == "virtiofs" || ok && slices.ContainsFunc(remotePrograms, isRemote) {
+			return host{}, remoteError(mounted)
 		}
-		program := strings.TrimPrefix(name, "fuse.")
-		for _, p := range remotePrograms {
-			if name != program && strings.HasPrefix(program, p) {
-				return host{}, remoteError(name)
-			}
-		}
-		return host{name: name}, nil
+		return host{name: mounted}, nil
 	}
 	name, ok := locals[magic]
 	if !ok {

@@ -328,7 +328,7 @@ func (s *Store) check() error {
 	}
 	fi, err := os.Stat(s.at.given)
 	switch {
-	case errors.Is(err, os.ErrNotExist):
+	case missing(err):
 		return s.forget("the file was removed")
 	case err != nil:
 		// Not seen is not gone: the next call looks again.
