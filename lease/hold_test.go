@@ -88,3 +88,28 @@ func TestHeldWorkerIsGivenBackLater(t *testing.T) {
 		}
 	})
 }
+
+// What was issued before the clock was set back stays covered.
+func TestHeldWorkerIsGivenBackAfterTheClockWasSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &away{Store: memory.New()}
+		h, f := held(t, s)
+		time.Sleep(2 * time.Hour)
+		stepped := time.Now()
+		f.step.Store(-int64(time.Hour))
+		var step *StepError
+		if err := h.Watch(t.Context(), time.Second); !errors.As(err, &step) {
+			t.Fatal(err)
+		}
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+		list, err := Workers(t.Context(), s, "web")
+		if err != nil || len(list) != 1 || list[0].Held {
+			t.Fatalf("%+v %v", list, err)
+		}
+		if list[0].Horizon.Before(stepped) {
+			t.Fatalf("ids were issued until %s, and the next holder may start above %s", stepped, list[0].Horizon)
+		}
+	})
+}

@@ -149,7 +149,7 @@ func (k *keeper) closeFor(gen *firn.Generator) (last firn.Tick, err error) {
 		last = gen.Close()
 	}
 	if k.options.foreign { // what another program has issued is known by the clock only
-		last = k.options.Layout.Tick(k.options.clocks().Wall.Add(k.rules.Skew))
+		last = k.options.Layout.Tick(k.latest().Add(k.rules.Skew))
 	}
 	if k.file != nil {
 		err = k.file.write(slot{Void: true})
@@ -292,6 +292,17 @@ func sleep(ctx context.Context, d time.Duration, nudge <-chan struct{}) bool {
 func (k *keeper) now() term.Now {
 	boot := k.options.clocks().Boot
 	return term.Now{Wall: k.clock.At(boot), Boot: boot}
+}
+
+// latest is the later one of the system's clock and our own. Where the system's
+// was set back, our own still says until when the other program has issued: it is
+// led back slowly, and never to before a time that it has shown.
+func (k *keeper) latest() time.Time {
+	sys := k.options.clocks()
+	if own := k.clock.At(sys.Boot); own.After(sys.Wall) {
+		return own
+	}
+	return sys.Wall
 }
 
 // follow leads the process's own clock to the system's, and reads it.

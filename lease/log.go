@@ -33,6 +33,7 @@ func (k *keeper) tell(now State, s term.State) {
 		log.Info("took a worker", "class", now.Promise.Class, "until", now.Horizon)
 	case s.Phase == term.Released:
 		log.Info("gave the worker back")
+	case s.Phase == term.Lost && k.options.foreign: // Watch says so
 	case s.Phase == term.Lost:
 		log.Warn("lost the worker; taking another", "err", now.Err)
 	case s.Phase == term.Refused:
