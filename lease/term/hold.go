@@ -40,7 +40,7 @@ func (s State) acknowledged(r *Rules, now Now, rec store.Record, since time.Dura
 		return s.end(Lost, &LostError{Worker: s.Worker, Late: true})
 	}
 	s.Have, s.version, s.read, s.Since, s.Reach = s.write.want, rec.Version, rec.Read, since, s.write.reach
-	s.write = write{}
+	s.write, s.Fails, s.Err = write{}, 0, nil
 	switch s.Phase {
 	case Releasing:
 		return s.end(Released, nil)

@@ -213,7 +213,9 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	case Unknown:
 		return s.unanswered(r, now, e.Err)
 	}
-	s.Fails, s.Err = 0, nil
+	if !s.write.doubt { // that a record can be read does not show that it can be written
+		s.Fails, s.Err = 0, nil
+	}
 	if s.Phase == Noting { // well or ill
 		s.Phase = Confirming
 		return s.next(r, now)

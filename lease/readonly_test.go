@@ -1,0 +1,62 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/memory"
+)
+
+// readOnly is a store that can be read and, after patience, not written: it is
+// locked, or its disk is full.
+type readOnly struct {
+	store.Store
+	on bool
+}
+
+func (r *readOnly) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
+	if !r.on {
+		return r.Store.Put(ctx, key, value, cond)
+	}
+	<-ctx.Done()
+	return store.Record{}, ctx.Err()
+}
+
+// That its record can be read does not make a lease well that cannot extend.
+func TestDegradedWhileTheStoreCanOnlyBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &readOnly{Store: memory.New()}
+		o, _ := options()
+		o.Outage = time.Minute
+		l := open(t, s, o)
+		defer closed(t, l)
+		time.Sleep(5 * time.Minute) // the ramp is over
+		s.on = true
+		for !l.State().Degraded {
+			time.Sleep(100 * time.Millisecond)
+		}
+		horizon := l.State().Horizon
+		for time.Now().Before(horizon) {
+			if st := l.State(); !st.Degraded || st.Err == nil {
+				t.Fatalf("%s before its horizon the lease believes that it is well: %+v", time.Until(horizon), st)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		begun := time.Now()
+		var outage *OutageError
+		if _, err := l.Next(t.Context()); !errors.As(err, &outage) || time.Since(begun) > 0 {
+			t.Fatalf("after %s: %v", time.Since(begun), err)
+		}
+		s.on = false
+		for l.State().Degraded {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if _, err := l.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
