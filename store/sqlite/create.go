@@ -81,9 +81,12 @@ func Open(path string) (*Store, error) {
 		return nil, at.explain(err)
 	}
 	for range openTries {
-		there, err := at.there()
+		there, left, err := at.there()
 		if err != nil {
-			return nil, err
+			return nil, at.explain(err)
+		}
+		if left != "" {
+			return nil, at.forgot("the file was removed; %s says that it was there", left)
 		}
 		if !there {
 			if err := at.create(); err != nil && !errors.Is(err, os.ErrExist) {
@@ -91,11 +94,18 @@ func Open(path string) (*Store, error) {
 			}
 			continue
 		}
-		s, err := at.open()
-		if errors.Is(err, errChanged) {
+		before, err := identify(at.file)
+		if err != nil {
 			continue
 		}
-		return s, err
+		s, err := at.open()
+		if err == nil {
+			return s, nil
+		}
+		// Whatever went wrong, it is about the file only if that is still there.
+		if now, gone := identify(at.file); gone == nil && now.same(before) {
+			return nil, err
+		}
 	}
 	return nil, at.explain(errChanged)
 }
@@ -116,7 +126,11 @@ func Restored(path string) error {
 	if _, err := fileSystem(filepath.Dir(at.file)); err != nil {
 		return at.explain(err)
 	}
-	if _, err := os.Lstat(at.file); missing(err) {
+	there, _, err := at.there()
+	if err != nil {
+		return at.explain(err)
+	}
+	if !there {
 		// Not needed by anything any more, and deadly to a new file.
 		for _, j := range at.journals() {
 			if err := os.Rename(j, j+".old"); err != nil && !missing(err) {
@@ -170,31 +184,39 @@ func (at location) journalFits() error {
 	return nil
 }
 
-// there says whether the file is there. It returns a ForgotError if it is not
-// but was.
-func (at location) there() (bool, error) {
-	fi, err := os.Stat(at.file)
-	if err == nil {
-		if !fi.Mode().IsRegular() {
-			return false, at.explain(fmt.Errorf("is a %s, not a file", kind(fi.Mode())))
-		}
-		return true, nil
-	}
-	if !missing(err) {
-		return false, at.explain(err)
+// there says whether the file is there, and if not, what is left of it: the name
+// of a file that would not be there if it had never been.
+func (at location) there() (there bool, left string, err error) {
+	if there, err = at.stat(); there || err != nil {
+		return there, "", err
 	}
 	for _, name := range append([]string{at.sidecar()}, at.journals()...) {
 		if _, err := os.Lstat(name); missing(err) {
 			continue
 		} else if err != nil {
-			return false, at.explain(err)
+			return false, "", err
 		}
-		if _, err := os.Stat(at.file); err == nil {
-			return true, nil // created in between
+		// It may have been created between the two looks, but not after both.
+		there, err := at.stat()
+		if there || err != nil {
+			return there, "", err
 		}
-		return false, at.forgot("the file was removed; %s says that it was there", name)
+		return false, name, nil
 	}
-	return false, nil
+	return false, "", nil
+}
+
+func (at location) stat() (there bool, err error) {
+	fi, err := os.Stat(at.file)
+	switch {
+	case missing(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !fi.Mode().IsRegular():
+		return false, fmt.Errorf("is a %s, not a file", kind(fi.Mode()))
+	}
+	return true, nil
 }
 
 func kind(m os.FileMode) string {

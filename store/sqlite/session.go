@@ -213,7 +213,14 @@ func (s *Store) patiently(ctx context.Context, f func() error) error {
 	var deadline time.Time
 	for wait := busyFirst; ; wait = min(2*wait, busyLast) {
 		err := f()
-		if err == nil || !busy(err) {
+		if err == nil {
+			return nil
+		}
+		if !busy(err) {
+			// A file that has just gone has many ways to fail.
+			if gone := s.check(); gone != nil {
+				return gone
+			}
 			return s.at.explain(err)
 		}
 		now := time.Now()
