@@ -187,11 +187,38 @@ func (k *keeper) generator(grant firn.Grant) *firn.Generator {
 	return gen
 }
 
-// perform does what the machine asks and returns what came of it.
+// perform does what the machine asks and returns what came of it. A store that
+// takes its time does not keep it from looking after the generator.
 func (k *keeper) perform(ctx context.Context, s term.State, gen *firn.Generator, do term.Action) term.Event {
 	if do.Op == term.Sleep {
 		return k.sleep(ctx, s, gen, do.Until)
 	}
+	answer := make(chan term.Event, 1)
+	go func() { answer <- k.request(ctx, do) }()
+	t := time.NewTicker(look)
+	defer t.Stop()
+	for {
+		select {
+		case e := <-answer:
+			return e
+		case <-t.C:
+			k.tend(s, gen)
+		}
+	}
+}
+
+// tend sets the generator's clock and raises its mark.
+func (k *keeper) tend(s term.State, gen *firn.Generator) {
+	now := k.follow()
+	if gen != nil {
+		gen.SetClock(now.Wall)
+		k.allow(s, gen)
+		k.publish(s)
+	}
+}
+
+// request asks the store and returns what came of it.
+func (k *keeper) request(ctx context.Context, do term.Action) term.Event {
 	ctx, cancel := context.WithTimeout(ctx, ask)
 	defer cancel()
 	var e term.Event
@@ -228,9 +255,8 @@ func failed(err error) term.Event {
 	return term.Unknown{Err: err}
 }
 
-// sleep waits until a boot time, or a nudge. On the way it sets the generator's
-// clock, raises its mark, and looks whether an embedded store is still the one
-// that was opened.
+// sleep waits until a boot time, or a nudge. On the way it tends the generator,
+// and looks whether an embedded store is still the one that was opened.
 func (k *keeper) sleep(ctx context.Context, s term.State, gen *firn.Generator, until time.Duration) term.Event {
 	for {
 		left := until - k.options.clocks().Boot
@@ -241,12 +267,7 @@ func (k *keeper) sleep(ctx context.Context, s term.State, gen *firn.Generator, u
 		if ctx.Err() != nil {
 			return term.Woke{}
 		}
-		now := k.follow()
-		if gen != nil {
-			gen.SetClock(now.Wall)
-			k.allow(s, gen)
-			k.publish(s)
-		}
+		k.tend(s, gen)
 		if e := k.lookAtStore(ctx); e != nil {
 			return e
 		}

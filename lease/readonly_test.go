@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,11 +16,11 @@ import (
 // locked, or its disk is full.
 type readOnly struct {
 	store.Store
-	on bool
+	on atomic.Bool
 }
 
 func (r *readOnly) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
-	if !r.on {
+	if !r.on.Load() {
 		return r.Store.Put(ctx, key, value, cond)
 	}
 	<-ctx.Done()
@@ -35,7 +36,7 @@ func TestDegradedWhileTheStoreCanOnlyBeRead(t *testing.T) {
 		l := open(t, s, o)
 		defer closed(t, l)
 		time.Sleep(5 * time.Minute) // the ramp is over
-		s.on = true
+		s.on.Store(true)
 		for !l.State().Degraded {
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -51,7 +52,7 @@ func TestDegradedWhileTheStoreCanOnlyBeRead(t *testing.T) {
 		if _, err := l.Next(t.Context()); !errors.As(err, &outage) || time.Since(begun) > 0 {
 			t.Fatalf("after %s: %v", time.Since(begun), err)
 		}
-		s.on = false
+		s.on.Store(false)
 		for l.State().Degraded {
 			time.Sleep(100 * time.Millisecond)
 		}
