@@ -144,7 +144,7 @@ func Restored(path string) error {
 	if err := at.journalFits(); err != nil {
 		return at.explain(err)
 	}
-	s, err := at.attach()
+	s, err := at.attach(context.Background())
 	if err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ func (at location) open() (*Store, error) {
 			return nil, err
 		}
 	}
-	s, err := at.attach()
+	s, err := at.attach(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -370,7 +370,7 @@ func (at location) compare(side sidecar, id string) error {
 }
 
 // attach opens the file that is there as a Store, whatever the sidecar says.
-func (at location) attach() (*Store, error) {
+func (at location) attach(ctx context.Context) (*Store, error) {
 	before, err := os.Stat(at.given)
 	if err != nil {
 		if missing(err) {
@@ -395,7 +395,7 @@ func (at location) attach() (*Store, error) {
 		read:     make(chan *session, readers),
 		closing:  make(chan struct{}),
 	}
-	err = s.patiently(context.Background(), s.start)
+	err = s.patiently(ctx, s.start)
 	if err != nil {
 		db.Close()
 		return nil, at.explain(err)

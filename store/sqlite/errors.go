@@ -57,30 +57,56 @@ func (e *explained) Error() string {
 func (e *explained) Unwrap() error { return e.cause }
 
 func (at location) advice(err error) string {
-	dir := filepath.Dir(at.file)
 	switch code(err) {
 	case codes.SQLITE_BUSY, codes.SQLITE_PROTOCOL:
 		return "locked by another process, for example a backup or an open transaction in a shell; it must end first"
-	case codes.SQLITE_READONLY:
-		return fmt.Sprintf("the file, a journal beside it or its file system is read-only for this user; make them and the directory %s writable", dir)
 	case codes.SQLITE_FULL:
 		return "the disk is full, or a quota or size limit is reached; free some space"
 	case codes.SQLITE_CORRUPT:
 		return `the file is damaged; stop all who use it, restore a backup, then run "firn store restored"`
 	case codes.SQLITE_NOTADB:
 		return "the file is not a SQLite database; name another, firn does not touch this one"
+	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_PERM, codes.SQLITE_IOERR:
+		// SQLite does not say which of its files the system refused, and why.
+		if refused := at.refusal(); refused != "" {
+			return refused
+		}
+	}
+	switch code(err) {
+	case codes.SQLITE_READONLY:
+		return "the file or a journal beside it was opened when it could not be written; try again"
 	case codes.SQLITE_CANTOPEN, codes.SQLITE_PERM:
-		return fmt.Sprintf("the file or a journal beside it cannot be opened; this user must be able to write both and the directory %s", dir)
+		return "the file or a journal beside it cannot be opened"
 	case codes.SQLITE_IOERR:
 		return "the disk reports an error"
 	}
 	switch {
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Sprintf("no permission; this user must be able to write the file and the directory %s", dir)
 	case errors.Is(err, syscall.EROFS):
-		return "the file system is read-only; make it writable or name another path"
+		return "the file system is read-only; make it writable, or name another path"
+	case errors.Is(err, os.ErrPermission):
+		if refused := at.refusal(); refused != "" {
+			return refused
+		}
+		return fmt.Sprintf("no permission; this user must be able to write the file and the directory %s", filepath.Dir(at.file))
 	case errors.Is(err, syscall.ENOSPC):
 		return "the disk is full; free some space"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "too many files are open; raise the limit"
+	}
+	return ""
+}
+
+// refusal says which of the files that SQLite writes this user may not write,
+// or "". It opens none of them: closing one would drop SQLite's locks on it.
+func (at location) refusal() string {
+	for _, name := range append([]string{filepath.Dir(at.file), at.file}, at.journals()...) {
+		err := writable(name)
+		switch {
+		case errors.Is(err, syscall.EROFS):
+			return "the file system is read-only; make it writable, or name another path"
+		case errors.Is(err, os.ErrPermission):
+			return fmt.Sprintf("%s is read-only for this user; make it writable, or name another path", name)
+		}
 	}
 	return ""
 }

@@ -155,6 +155,11 @@ func (s *Store) release(slots chan *session, c *session) { slots <- c }
 
 // connect opens a session and makes sure that it is to the file of this Store.
 func (s *Store) connect() (*session, error) {
+	// SQLite would open the file for reading then, and leave journals beside it
+	// that nobody can write either when the cause is gone.
+	if err := writable(s.at.file); err != nil && !missing(err) {
+		return nil, err
+	}
 	c, err := newSession(s.db)
 	if err != nil {
 		return nil, err
