@@ -1,0 +1,88 @@
+//go:build linux
+
+package torture
+
+import (
+	"testing"
+	"time"
+)
+
+// These programs are broken on purpose. If nothing is found wrong with them,
+// then it is the tests that are.
+
+// Two generators issue from one grant.
+func TestCatchesTwoGeneratorsOfAGrant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "-broken", "twice", "-hands", "1", "-rate", "-1")
+	p := w.start(launch{})
+	p.await(Opened)
+	p.issues(100_000)
+	caught(t, w)
+}
+
+// Each process has a store of its own, as in containers that do not share one.
+func TestCatchesPrivateStores(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "-broken", "private", "-hands", "1", "-rate", "-1")
+	a, b := w.start(launch{}), w.start(launch{})
+	a.await(Opened)
+	b.await(Opened)
+	place := now()
+	for _, p := range []*proc{a, b} {
+		p.issues(100_000)
+	}
+	t.Logf("together for %s", round(now()-place))
+	caught(t, w)
+}
+
+// A process believes that it has extended its grant, and has not. It shows when
+// another takes over while it is stopped.
+func TestCatchesUnwrittenExtensions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(brisk, one, []string{"-hands", "2", "-rate", "-1"})...)
+	p := w.start(launch{args: []string{"-broken", "unwritten"}})
+	p.await(Opened)
+	p.issues(1000)
+	p.stop()
+	heir := w.start(launch{args: []string{"-wait", "30s"}})
+	heir.await(Opened)
+	heir.issues(1000)
+	p.cont()
+	p.issues(100_000)
+	heir.issues(100_000)
+	caught(t, w)
+}
+
+func caught(t *testing.T, w *world) {
+	t.Helper()
+	r := w.report()
+	if r.Repeated == 0 {
+		t.Errorf("no id was found twice; what was: %q", r.Problems)
+	}
+	if len(r.Problems) > 0 {
+		t.Logf("the first of it: %s", r.Problems[0])
+	}
+}
+
+// A shifted clock is seen by the program: otherwise all tests that shift one
+// show nothing.
+func TestClockShifts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "-hands", "1", "-rate", "1000")
+	for _, off := range []time.Duration{-time.Hour, 0, time.Hour} {
+		p := w.start(launch{off: off})
+		p.await(Opened)
+		p.issues(10)
+		_, last, err := p.hands[0].Last()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := newReader(w.layout)
+		_, tick := d.of(last.First)
+		if got := time.Until(w.layout.Time(tick)) - off; got.Abs() > 10*time.Second {
+			t.Errorf("with its clock at %s a process makes ids that are off by another %s", off, round(got))
+		}
+		p.kill()
+	}
+	w.check()
+}

@@ -1,0 +1,15 @@
+// Package torture has the black-box tests of everything together: real
+// processes, a real SQLite file, real signals, clocks that step. Its tests start
+// many copies of the program in holder, and of the command, do them harm, and
+// then look at every id that any of them issued.
+//
+// What it exports is for the program: the ledger in which a process writes down
+// what it issued so that a kill loses nothing, and the events it prints.
+//
+// The tests run on Linux. Those that need root or a facility of the kernel say so
+// where it is missing. By default they take a minute or two; a long form of the
+// one that mixes all faults at random is asked for by the environment:
+//
+//	FIRN_TORTURE=10m go test ./internal/torture -run Mixed -timeout 20m -v
+//	FIRN_TORTURE_SEED=... # the choice of faults of an earlier run, again
+package torture

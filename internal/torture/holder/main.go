@@ -1,0 +1,202 @@
+//go:build linux
+
+// Command holder is the program that package torture does harm to. It holds a
+// lease in a SQLite file, draws ids with several hands, writes each of them
+// into a ledger, and prints what happens to it as lines of JSON.
+//
+// It obeys lines on standard input: "rate N" (ids a second and hand, 0 is none
+// and -1 as fast as it goes), "close" (give the lease back and end). The end of
+// the input and SIGTERM are like "close". File descriptor 3 is a barrier: it
+// opens the store when that is closed.
+//
+// With -lock it holds a lock of the file instead, as a backup or a forgotten
+// shell would, until its input ends.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/torture"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/memory"
+	"github.com/firn-id/firn/store/sqlite"
+)
+
+// boot is the boot clock. It is not the one that the tests shift.
+func boot() int64 {
+	const clockBoottime = 7
+	var ts syscall.Timespec
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+		panic(errno)
+	}
+	return ts.Nano()
+}
+
+type settings struct {
+	path, ledger, lock, broken, pool, draw string
+
+	options lease.Options
+	layout  string
+	hands   int
+	rate    int
+	batch   int
+	barrier bool
+	insist  bool
+
+	closed atomic.Bool // the lease was given back
+}
+
+func main() {
+	var set settings
+	flag.StringVar(&set.path, "store", "", "the SQLite `file`")
+	flag.StringVar(&set.ledger, "ledger", "", "the `directory` of the ledger")
+	flag.StringVar(&set.lock, "lock", "", "only hold a lock: immediate or exclusive")
+	flag.StringVar(&set.broken, "broken", "", "have a fault: twice, private or unwritten")
+	flag.StringVar(&set.pool, "pool", "torture", "")
+	flag.StringVar(&set.draw, "draw", "next", "how to draw: next, append, try or mixed")
+	flag.StringVar(&set.layout, "layout", "firn", "")
+	flag.IntVar(&set.hands, "hands", 1, "goroutines that draw")
+	flag.IntVar(&set.rate, "rate", 1000, "ids a second and hand; -1: as many as it gets")
+	flag.IntVar(&set.batch, "batch", 64, "ids in an Append")
+	flag.BoolVar(&set.barrier, "barrier", false, "wait for the end of file descriptor 3")
+	flag.BoolVar(&set.insist, "insist", false, "try again where no lease can be had")
+	o := &set.options
+	flag.StringVar(&o.Name, "name", "", "")
+	flag.StringVar(&o.File, "file", "", "")
+	flag.Int64Var(&o.First, "first", 0, "")
+	flag.Int64Var(&o.Workers, "workers", 0, "")
+	flag.IntVar(&o.Lanes, "lanes", 0, "")
+	flag.DurationVar(&o.Outage, "outage", 0, "")
+	flag.DurationVar(&o.Renew, "renew", 0, "")
+	flag.DurationVar(&o.TTL, "ttl", 0, "")
+	flag.DurationVar(&o.Wait, "wait", 0, "")
+	flag.DurationVar(&o.Borrow, "borrow", 0, "")
+	flag.Parse()
+	o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+
+	var err error
+	if set.lock != "" {
+		err = lock(set.path, set.lock)
+	} else {
+		err = hold(&set)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "holder:", err)
+		os.Exit(1)
+	}
+}
+
+// hold is the program.
+func hold(set *settings) (err error) {
+	if set.options.Layout, err = firn.ParseLayout(set.layout); err != nil {
+		return err
+	}
+	say(torture.Event{Event: torture.Started})
+	if set.barrier {
+		if _, err := io.Copy(io.Discard, os.NewFile(3, "barrier")); err != nil {
+			return err
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	rate := newThrottle(set.rate)
+	ctx, end := context.WithCancel(ctx)
+	go obey(rate, end)
+
+	watched, ids, err := open(ctx, set)
+	if err != nil {
+		return err
+	}
+	say(torture.Event{Event: torture.Opened})
+	go watch(ids)
+	var hands sync.WaitGroup
+	for n := range set.hands {
+		h := newHand(set, n, ids, rate)
+		hands.Go(h.run)
+	}
+	if set.broken == "twice" {
+		h := newHand(set, set.hands, watched.twin(set.options.Layout), rate)
+		go h.run() // nobody closes that one
+	}
+	<-ctx.Done()
+
+	// The hands go on, and find out.
+	closed := torture.Event{Event: torture.Closed}
+	if err := ids.Close(); err != nil {
+		closed.Kind, closed.Text = kind(err), err.Error()
+	}
+	set.closed.Store(true)
+	rate.set(-1)
+	hands.Wait()
+	say(closed)
+	return nil
+}
+
+// open opens the store and the lease, again and again if told to insist.
+func open(ctx context.Context, set *settings) (*witness, *lease.Lease, error) {
+	for {
+		s, err := openStore(set)
+		if err == nil {
+			w := &witness{Store: s, pool: set.pool, unwritten: set.broken == "unwritten"}
+			var ids *lease.Lease
+			if ids, err = lease.Open(ctx, w, set.pool, &set.options); err == nil {
+				return w, ids, nil
+			}
+			if c, ok := s.(io.Closer); ok {
+				err = errors.Join(err, c.Close())
+			}
+		}
+		say(torture.Event{Event: torture.Refused, Kind: kind(err), Text: err.Error()})
+		if !set.insist || ctx.Err() != nil {
+			return nil, nil, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func openStore(set *settings) (store.Store, error) {
+	if set.broken == "private" {
+		return memory.New(), nil
+	}
+	return sqlite.Open(set.path)
+}
+
+// obey carries out the lines of standard input, and calls end at the end.
+func obey(rate *throttle, end func()) {
+	defer end()
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		words := strings.Fields(in.Text())
+		switch {
+		case len(words) == 2 && words[0] == "rate":
+			n, err := strconv.Atoi(words[1])
+			if err != nil {
+				panic(err)
+			}
+			rate.set(n)
+		case len(words) == 1 && words[0] == "close":
+			return
+		default:
+			panic("what is " + in.Text())
+		}
+	}
+}

@@ -1,0 +1,44 @@
+//go:build linux
+
+package torture
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// errShort: the file is there and has not got its length yet.
+var errShort = errors.New("the file is not ready")
+
+// mapChunk maps a file of a ledger. With create the file is new.
+func mapChunk(name string, create bool) ([]line, error) {
+	flags, prot := os.O_RDONLY, syscall.PROT_READ
+	if create {
+		flags, prot = os.O_RDWR|os.O_CREATE|os.O_EXCL, syscall.PROT_READ|syscall.PROT_WRITE
+	}
+	f, err := os.OpenFile(name, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if create {
+		if err := f.Truncate(int64(chunkBytes)); err != nil {
+			return nil, err
+		}
+	} else if fi, err := f.Stat(); err != nil {
+		return nil, err
+	} else if fi.Size() < int64(chunkBytes) {
+		return nil, errShort
+	}
+	mem, err := syscall.Mmap(int(f.Fd()), 0, chunkBytes, prot, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, &os.PathError{Op: "mmap", Path: name, Err: err}
+	}
+	return unsafe.Slice((*line)(unsafe.Pointer(&mem[0])), chunk), nil
+}
+
+func unmapChunk(lines []line) error {
+	return syscall.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(&lines[0])), chunkBytes))
+}

@@ -1,0 +1,185 @@
+//go:build linux
+
+package torture
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The store cannot be written for longer than the outage budget. Ids go on to
+// the horizon, the state says for how long yet; then calls fail and say why, and
+// when the store is back so are the ids.
+func TestOutage(t *testing.T) {
+	for name, tt := range map[string]struct {
+		budget string
+		fail   func(*testing.T, *world, *proc) (mend func())
+	}{
+		// SQLite waits 5 s for a lock, so it takes as long until it is known
+		// that the store is away.
+		"locked":            {"8s", lockedBy("immediate")},
+		"locked, exclusive": {"8s", lockedBy("exclusive")},
+		"no more writing":   {"2s", unwritable},
+		"immutable files":   {"2s", immutable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, with(one, []string{
+				"-outage", tt.budget, "-renew", "300ms", "-ttl", "1s",
+				"-hands", "3", "-rate", "500", "-draw", "mixed",
+			})...)
+			budget, err := time.ParseDuration(tt.budget)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := w.start(launch{})
+			p.await(Opened)
+			renewed(p, 2)
+			p.issues(100)
+
+			place := p.seen()
+			mend := tt.fail(t, w, p)
+			begun := now()
+			since := func(e Event) time.Duration { return round(time.Duration(e.Boot) - begun) }
+
+			away, place := p.after(place, "the state says degraded", func(e Event) bool { return e.Event == Changed && e.Degraded })
+			if away.LeftMS <= 0 || away.Kind == "" || away.Phase != "holding" {
+				t.Errorf("the state says %+v", away)
+			}
+			p.issues(100)
+			degraded := place
+			var gone Event
+			for range 3 { // hands
+				var e Event
+				e, place = p.after(place, "calls fail", named(Failed))
+				want := Outage
+				if e.Hand == 2 { // it tries, and does not wait
+					want = Spent
+				} else {
+					gone = e
+				}
+				if e.Kind != want {
+					t.Errorf("hand %d fails with %s", e.Hand, e.Text)
+				}
+			}
+			if well := p.find(degraded, func(e Event) bool { return e.Event == Changed && !e.Degraded }); len(well) > 0 {
+				t.Errorf("%s after the store was away the state says that all is well: %+v", since(well[0]), well[0])
+			}
+			if d := since(gone); d < budget-time.Second || d > budget+time.Second {
+				t.Errorf("calls failed after %s, and the budget is %s", d, budget)
+			}
+			before := p.count()
+			renewals := p.find(place, named(Granted))
+			time.Sleep(300 * time.Millisecond) // in which nothing may happen
+			if n := p.count(); n != before || len(renewals) > 0 {
+				t.Errorf("%d ids and %d grants came after that", n-before, len(renewals))
+			}
+
+			mended := now()
+			mend()
+			fine, _ := p.after(place, "it comes back", named(Fine))
+			p.issues(1000)
+			t.Logf("degraded after %s, with %s left: %s", since(away), time.Duration(away.LeftMS)*time.Millisecond, away.Text)
+			t.Logf("failed after %s: %s", since(gone), gone.Text)
+			t.Logf("back %s after the store was", round(time.Duration(fine.Boot)-mended))
+			p.close()
+			w.check()
+		})
+	}
+}
+
+func lockedBy(mode string) func(*testing.T, *world, *proc) func() {
+	return func(_ *testing.T, w *world, _ *proc) func() {
+		lock := w.lock(mode)
+		return lock.unlock
+	}
+}
+
+// unwritable takes from the process the right to make a file longer.
+func unwritable(t *testing.T, _ *world, p *proc) func() {
+	var was unix.Rlimit
+	limit(t, p, nil, &was)
+	limit(t, p, &unix.Rlimit{Cur: 0, Max: was.Max}, nil)
+	return func() { limit(t, p, &was, nil) }
+}
+
+func limit(t *testing.T, p *proc, set, was *unix.Rlimit) {
+	t.Helper()
+	if err := unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, set, was); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// immutable makes the store's files immutable, which holds for root too and for
+// files that are open.
+func immutable(t *testing.T, w *world, _ *proc) func() {
+	var files []string
+	mend := func() {
+		for _, name := range files {
+			if err := attribute(name, false); err != nil {
+				t.Error(err)
+			}
+		}
+		files = nil
+	}
+	t.Cleanup(mend)
+	for _, name := range []string{w.path, w.path + "-wal", w.path + "-shm"} {
+		switch err := attribute(name, true); {
+		case errors.Is(err, unix.EPERM), errors.Is(err, unix.ENOTTY), errors.Is(err, unix.EOPNOTSUPP):
+			t.Skipf("NOT TESTED: files cannot be made immutable here, as root on ext4, xfs or btrfs: %v", err)
+		case err != nil:
+			t.Fatal(err)
+		}
+		files = append(files, name)
+	}
+	return mend
+}
+
+// attribute sets or clears the immutable attribute of a file.
+func attribute(name string, immutable bool) error {
+	const flag = 0x10 // FS_IMMUTABLE_FL
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	have, err := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+	if err != nil {
+		return &os.PathError{Op: "getflags", Path: name, Err: err}
+	}
+	want := have &^ flag
+	if immutable {
+		want |= flag
+	}
+	if err := unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, want); err != nil {
+		return &os.PathError{Op: "setflags", Path: name, Err: err}
+	}
+	return nil
+}
+
+// Somebody who starts while the store is locked waits, and is told why in vain;
+// and takes no worker later for a process that is gone.
+func TestStartWhileLocked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(brisk, one)...)
+	p := w.start(launch{})
+	p.await(Opened)
+	p.close()
+	lock := w.lock("immediate")
+	late := w.start(launch{})
+	e := late.await(Refused)
+	if !strings.Contains(e.Text, "locked") || e.Kind != Away {
+		t.Errorf("it was refused like this: %s", e.Text)
+	}
+	late.gone()
+	lock.unlock()
+	next := w.start(launch{})
+	next.await(Opened)
+	next.issues(100)
+	w.check()
+}
