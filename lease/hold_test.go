@@ -113,3 +113,23 @@ func TestHeldWorkerIsGivenBackAfterTheClockWasSetBack(t *testing.T) {
 		}
 	})
 }
+
+// A store that hangs has said nothing yet, and neither does the error.
+func TestHeldWorkerOfAStoreThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &away{Store: memory.New()}
+		o, _ := options()
+		o.Outage = 3 * time.Second
+		h, err := Hold(t.Context(), s, "web", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		s.hang.Store(true)
+		horizon := h.State().Horizon.Format(time.RFC3339Nano)
+		want := "lease: the store does not answer, and nothing is granted after " + horizon
+		if err := h.Watch(t.Context(), time.Second); err == nil || err.Error() != want {
+			t.Fatalf("%v, want %s", err, want)
+		}
+	})
+}

@@ -21,7 +21,6 @@ package lease
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,11 +63,15 @@ type lane struct {
 // answer. Ids come again by themselves when it does.
 type OutageError struct {
 	Horizon time.Time // the last instant that was granted
-	Err     error     // what came of the last request
+	Err     error     // what came of the last request; nil while the first is under way
 }
 
 func (e *OutageError) Error() string {
-	return fmt.Sprintf("lease: the store does not answer, and nothing is granted after %s: %v", e.Horizon.Format(time.RFC3339Nano), e.Err)
+	text := "lease: the store does not answer, and nothing is granted after " + e.Horizon.Format(time.RFC3339Nano)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
 }
 
 func (e *OutageError) Unwrap() error { return e.Err }
