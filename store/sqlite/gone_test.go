@@ -354,6 +354,33 @@ func TestLeftJournal(t *testing.T) {
 	checkIntegrity(t, path)
 }
 
+// TestJournalGone takes a journal away under an open Store, as somebody does who
+// believes that it is a left-over.
+func TestJournalGone(t *testing.T) {
+	for _, suffix := range []string{"-wal", "-shm"} {
+		for _, replaced := range []bool{false, true} {
+			path, r := store1(t)
+			s := mustOpen(t, path)
+			r, err := s.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version})
+			must(t, err)
+			if replaced {
+				replaceFile(t, path+suffix, "")
+			} else {
+				must(t, os.Remove(path+suffix))
+			}
+			_, err = s.Put(t.Context(), "k", []byte(`3`), store.Condition{Version: r.Version})
+			isForgotten(t, path, "Put", err)
+			says(t, err, path+suffix, "was removed while it was open")
+			must(t, s.Close())
+			err = openError(path)
+			isForgotten(t, path, "Open", err)
+			says(t, err, path+suffix, "was removed while it was open")
+			must(t, Restored(path))
+			works(t, mustOpen(t, path))
+		}
+	}
+}
+
 // TestHang holds a Put up where the disk would.
 func TestHang(t *testing.T) {
 	path, r := store1(t)

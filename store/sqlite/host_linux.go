@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,6 +23,19 @@ func identify(path string) (identity, error) {
 		id.Born = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 	}
 	return id, nil
+}
+
+// mountedAlone says whether the file at path is a mount point, as containers
+// make them of single files.
+func mountedAlone(path string) bool {
+	mount := func(path string) (uint64, bool) {
+		var st unix.Statx_t
+		err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_MNT_ID, &st)
+		return st.Mnt_id, err == nil && st.Mask&unix.STATX_MNT_ID != 0
+	}
+	file, ok := mount(path)
+	dir, okDir := mount(filepath.Dir(path))
+	return ok && okDir && file != dir
 }
 
 // remotes are file systems of which another kernel may have the same file open:

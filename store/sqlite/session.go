@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"path/filepath"
@@ -240,7 +241,7 @@ func (s *Store) patiently(ctx context.Context, f func() error) error {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return s.at.explain(errors.Join(ctx.Err(), err))
+			return s.at.explain(fmt.Errorf("%w; %w", err, ctx.Err()))
 		case <-s.closing:
 			t.Stop()
 			return s.at.explain(errClosed)

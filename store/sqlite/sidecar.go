@@ -14,6 +14,7 @@ type sidecar struct {
 	V     int    `json:"v"`
 	Store string `json:"store"` // the id inside the database
 	identity
+	Lost string `json:"lost,omitempty"` // what was lost while the file stayed
 	Note string `json:"note,omitempty"` // for who finds the file
 }
 

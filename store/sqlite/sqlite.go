@@ -45,8 +45,8 @@ const (
 // error: there is nothing to reopen. Only [store.ForgotError] stays.
 type Store struct {
 	at       location
-	id       string // of the store, in the file and beside it
-	opened   os.FileInfo
+	id       string    // of the store, in the file and beside it
+	open     []watched // the database, then its journals
 	now      func() time.Time
 	patience time.Duration // with a file that is locked
 
@@ -321,20 +321,42 @@ var levels = [4]string{"off", "normal", "full", "extra"}
 
 func (s *Store) clock() time.Time { return s.now().Round(0).UTC() }
 
-// check returns an error unless the path still leads to the file that is open.
+// A watched file is one that is open and must stay at its path: SQLite itself
+// removes a journal only when nobody has the database open.
+type watched struct {
+	path string
+	file os.FileInfo
+}
+
+// watch adds the file that is at path now.
+func (s *Store) watch(path string) error {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	s.open = append(s.open, watched{path, fi})
+	return nil
+}
+
+// check returns an error unless each path still leads to the file that is open.
 func (s *Store) check() error {
 	if f := s.forgot.Load(); f != nil {
 		return f
 	}
-	fi, err := os.Stat(s.at.given)
-	switch {
-	case missing(err):
-		return s.forget("the file was removed")
-	case err != nil:
-		// Not seen is not gone: the next call looks again.
-		return s.at.explain(err)
-	case !os.SameFile(fi, s.opened):
-		return s.forget("the file was replaced while it was open")
+	for i, w := range s.open {
+		fi, err := os.Stat(w.path)
+		switch {
+		case err == nil && os.SameFile(fi, w.file):
+		case err != nil && !missing(err):
+			// Not seen is not gone: the next call looks again.
+			return s.at.explain(err)
+		case i > 0:
+			return s.forgetJournal(w.path)
+		case err != nil:
+			return s.forget("the file was removed")
+		default:
+			return s.forget("the file was replaced while it was open")
+		}
 	}
 	return nil
 }
@@ -342,6 +364,19 @@ func (s *Store) check() error {
 // forget returns the error of a store that forgot, from now on.
 func (s *Store) forget(format string, args ...any) error {
 	s.forgot.CompareAndSwap(nil, s.at.forgot(format, args...))
+	return s.forgot.Load()
+}
+
+// forgetJournal also writes it down for those who come later: they find a
+// database that lacks the last writes, and nothing about it tells them.
+func (s *Store) forgetJournal(path string) error {
+	first := s.at.forgot("its journal %s was removed while it was open, with the last writes in it", path)
+	if s.forgot.CompareAndSwap(nil, first) {
+		if side, err := s.at.readSidecar(); err == nil && side.Store == s.id {
+			side.Lost = first.What
+			s.at.writeSidecar(side, os.Rename) // as well as it goes: this Store stops in any case
+		}
+	}
 	return s.forgot.Load()
 }
 

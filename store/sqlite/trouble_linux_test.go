@@ -104,6 +104,22 @@ func TestDiskFull(t *testing.T) {
 	checkIntegrity(t, path)
 }
 
+// TestMountedAlone opens a file that is mounted where it is, as containers do.
+func TestMountedAlone(t *testing.T) {
+	if !apart(t, mounts()) {
+		return
+	}
+	from := tmpfs(t, "1m")
+	must(t, mustOpen(t, from).Close())
+	path := filepath.Join(t.TempDir(), "ids.db")
+	must(t, os.WriteFile(path, nil, 0o600))
+	must(t, unix.Mount(from, path, "", unix.MS_BIND, ""))
+	defer unix.Unmount(path, unix.MNT_DETACH)
+	says(t, openError(path), path, "mounted by itself", "mount its directory")
+	says(t, Restored(path), path, "mounted by itself")
+	expectFiles(t, filepath.Dir(path), "ids.db")
+}
+
 func TestPromiseOfTmpfs(t *testing.T) {
 	if !apart(t, mounts()) {
 		return

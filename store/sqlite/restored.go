@@ -1,0 +1,79 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Restored accepts the database that is at path now as the store that was
+// there, or creates an empty one if none is. It does nothing else: whoever
+// calls it must first have stopped all who use the store and must afterwards,
+// before anything is issued from it, raise what the protocols above took from
+// records that may be older than the last ones acknowledged.
+func Restored(path string) error {
+	at, err := locate(path)
+	if err != nil {
+		return err
+	}
+	if _, err := fileSystem(filepath.Dir(at.file)); err != nil {
+		return at.explain(err)
+	}
+	there, _, err := at.there()
+	if err != nil {
+		return at.explain(err)
+	}
+	if !there {
+		// Not needed by anything any more, and deadly to a new file.
+		for _, j := range at.journals() {
+			if err := os.Rename(j, j+".old"); err != nil && !missing(err) {
+				return at.explain(err)
+			}
+		}
+		if err := at.create(); err != nil {
+			return at.explain(err)
+		}
+	}
+	if err := at.journalFits(); err != nil {
+		return at.explain(err)
+	}
+	s, err := at.attach(context.Background())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	c, err := identify(at.file)
+	if err != nil {
+		return at.explain(err)
+	}
+	if err := at.writeSidecar(sidecar{V: sidecarFormat, Store: s.id, identity: c}, os.Rename); err != nil {
+		return at.explain(err)
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	return at.explain(at.syncDir())
+}
+
+// journalFits refuses a file with a journal if that may be another file's.
+func (at location) journalFits() error {
+	side, err := at.readSidecar()
+	if err != nil {
+		if missing(err) {
+			return nil
+		}
+		// Unreadable is what Restored repairs; it knows nothing then.
+		side = sidecar{}
+	}
+	now, err := identify(at.file)
+	if err != nil || side.identity.same(now) {
+		return err
+	}
+	for _, j := range at.journals() {
+		if fi, err := os.Stat(j); err == nil && fi.Size() > 0 {
+			return fmt.Errorf("%s is beside the file: if it is left from the file that was there before, remove it and %s-shm; if it was copied with this one, open and close the file with sqlite3 once", j, at.file)
+		}
+	}
+	return nil
+}
