@@ -123,12 +123,15 @@ func (o *Options) validate(pool string) error {
 	if err := checkPool(pool); err != nil {
 		errs = append(errs, err)
 	}
-	if n := o.Layout.Shards(); o.Shard < 0 || o.Shard >= n {
-		bad("shard", "%d: layout %s has 0 to %d", o.Shard, o.Layout, n-1)
+	switch n := o.Layout.Shards(); {
+	case n == 1 && o.Shard != 0:
+		bad("shard", "%d: layout %s has no shard field", o.Shard, PoolName(o.Layout))
+	case o.Shard < 0 || o.Shard >= n:
+		bad("shard", "%d: layout %s has 0 to %d", o.Shard, PoolName(o.Layout), n-1)
 	}
 	n := o.Layout.Workers()
 	if o.First < 0 || o.Workers < 0 || o.First >= n || o.Workers > n-o.First {
-		bad("workers", "%d to %d: layout %s has 0 to %d", o.First, o.First+o.Workers-1, o.Layout, n-1)
+		bad("workers", "%d to %d: layout %s has 0 to %d", o.First, o.First+o.Workers-1, PoolName(o.Layout), n-1)
 	}
 	if o.Workers == 0 && o.First != 0 {
 		bad("workers", "from %d on: their number is not set", o.First)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,8 +23,9 @@ func newDecode() *cobra.Command {
 that tick it is.
 
 Ids are arguments, or lines of standard input where there are none or "-". With
---layout they are read in that layout. Without, there is a line for every known
-layout in which the id makes sense, the most plausible first: an id does not say
+--layout they are read in that layout, and without in that of the pool if firn.yaml
+has one pool. Else there is a line for every known layout in which the id makes
+sense, those of the pools first and then the most plausible: an id does not say
 which layout it is of, so take the first line as a guess. UUIDs of version 1, 6
 and 7, ULIDs and ObjectIds are known by their shape.
 
@@ -37,7 +39,9 @@ decoded all the same, and the exit code is 2.`,
 			d := newDecoder(cmd.OutOrStdout(), cmd.ErrOrStderr(), time.Now())
 			d.json = wantsJSON(cmd)
 			if layout.IsValid() {
-				d.known = newLayoutReader(layout.Layout)
+				d.known, d.insist = newLayoutReader(layout.Layout), true
+			} else if err := d.fromConfig(cmd); err != nil {
+				return err
 			}
 			if len(args) == 0 || len(args) == 1 && args[0] == "-" {
 				return d.stream(cmd.InOrStdin())
@@ -55,10 +59,13 @@ type decoder struct {
 	errs io.Writer
 	json bool
 
-	known      *layoutReader // of --layout; nil: find out
-	candidates []candidate   // then these
+	known      *layoutReader   // of --layout, or of the only pool; nil: find out
+	insist     bool            // it is of --layout: what cannot be read in it is an error
+	pools      []*layoutReader // then these
+	candidates []candidate     // and these
 
 	alone   bool   // there is one id only, which need not be repeated on its lines
+	certain bool   // the current id was read in known
 	line    []byte // what is written of the current id
 	reading reading
 	guesses []guess
@@ -69,6 +76,27 @@ type decoder struct {
 
 func newDecoder(out, errs io.Writer, now time.Time) *decoder {
 	return &decoder{out: bufio.NewWriterSize(out, 64<<10), errs: errs, candidates: newCandidates(now)}
+}
+
+// fromConfig takes the layouts of the pools of firn.yaml.
+func (d *decoder) fromConfig(cmd *cobra.Command) error {
+	set, err := loadSettings(cmd)
+	if err != nil || set.file == nil {
+		return err
+	}
+	var seen []firn.Layout
+	for i := range set.file.pools {
+		l := set.file.pools[i].layout()
+		if !slices.Contains(seen, l) {
+			seen = append(seen, l)
+			d.pools = append(d.pools, newLayoutReader(l))
+		}
+	}
+	if len(set.file.pools) == 1 {
+		d.known, d.pools = d.pools[0], nil
+	}
+	d.candidates = slices.DeleteFunc(d.candidates, func(c candidate) bool { return slices.Contains(seen, c.layout) })
+	return nil
 }
 
 // arguments decodes the arguments of the command. One id alone has room for a
@@ -147,20 +175,28 @@ func (d *decoder) next(what string, n int, text []byte) error {
 
 // decode writes to d.line what an id says, one line for each reading.
 func (d *decoder) decode(text []byte) error {
-	d.line = d.line[:0]
+	d.line, d.certain = d.line[:0], false
 	var id firn.ID
 	if err := id.UnmarshalText(text); err != nil {
 		return d.foreign(text, err)
 	}
 	if d.known != nil {
-		if err := d.known.read(id, &d.reading); err != nil {
+		err := d.known.read(id, &d.reading)
+		if err == nil {
+			d.certain = true
+			d.append(text, false)
+		}
+		if err == nil || d.insist {
 			return err
 		}
-		d.append(text, false)
-		return nil
+	}
+	for _, r := range d.pools {
+		if err := r.read(id, &d.reading); err == nil {
+			d.append(text, true)
+		}
 	}
 	d.guesses = appendGuesses(d.guesses[:0], d.candidates, id)
-	if len(d.guesses) == 0 {
+	if len(d.guesses) == 0 && len(d.line) == 0 {
 		return bad("%s makes sense in no known layout", text)
 	}
 	for _, g := range d.guesses {
@@ -180,7 +216,7 @@ func (d *decoder) foreign(text []byte, err error) error {
 		return err
 	case foreignErr != nil:
 		return foreignErr
-	case d.known != nil:
+	case d.insist:
 		return bad("%s is of the form %s, not of layout %s", text, d.reading.layout, d.known.name)
 	}
 	d.append(text, true)
@@ -213,7 +249,7 @@ func (d *decoder) single(text string) error {
 	if err := d.decode([]byte(text)); err != nil {
 		return d.advise(text, err)
 	}
-	if d.known != nil {
+	if d.certain {
 		return d.reading.print(d.out, text)
 	}
 	_, err := d.out.Write(d.line)
@@ -227,7 +263,7 @@ func (d *decoder) advise(text string, err error) error {
 		return syntaxFailure("id", syntax)
 	}
 	f := bad("%w", err)
-	if d.known != nil {
+	if d.insist {
 		return f.hint("firn decode %s shows which layouts it can be of", text)
 	}
 	return f.hint("firn decode --layout LAYOUT %s reads it in any layout", text)

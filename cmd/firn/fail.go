@@ -15,6 +15,7 @@ import (
 const (
 	exitFailed = 1 // it could not be done
 	exitUsage  = 2 // what it was given is wrong
+	exitFound  = 3 // a check found a problem
 )
 
 // A failure is an error with an exit code and what to do about it.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,10 +27,10 @@ func newNext() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "next [SERIES]",
 		Short: "Print new ids, one a line",
-		Long: `Print new ids, one a line. A worker number is leased for the time this takes, from
-the pool of the layout, so that nobody else on the same store makes the same ids.
-SERIES names what they are for; all series draw from that pool, so ids of two
-series are never equal either.
+		Long: `Print new ids, one a line. A worker number is leased for the time this takes, so
+that nobody else on the same store makes the same ids. It is leased from the pool
+of SERIES in firn.yaml, or the only one there, or without a config that of the
+layout. Ids of two series of one pool are never equal either.
 
 Without --store that store is a file in your state directory: the ids are unique
 among the processes of this user on this host. In a container there is no such
@@ -46,43 +47,40 @@ terminated), or 0 for the pipe. Every printed id is used up, read or not.`,
 			if err := o.validate(args); err != nil {
 				return err
 			}
+			s, err := loadSettings(cmd)
+			if err != nil {
+				return err
+			}
+			if o.leasing, err = s.leasing(strings.Join(args, "")); err != nil {
+				return err
+			}
 			o.json = wantsJSON(cmd)
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	o.layout.Layout = firn.Default
 	cmd.Flags().Int64VarP(&o.count, "count", "n", 1, "how many")
-	addLayout(cmd, &o.layout, "the layout of the ids: a preset or a spec; firn layouts")
-	cmd.Flags().Int64Var(&o.shard, "shard", 0, "the value of the layout's shard field")
-	cmd.Flags().DurationVar(&o.wait, "wait", 5*time.Second, "how long to wait for a worker to fall free")
-	addStore(cmd, &o.store)
+	cmd.Flags().Int64("shard", 0, "the value of the layout's shard field")
+	addStore(cmd, new(string))
+	addPool(cmd)
 	return cmd
 }
 
 type nextOptions struct {
-	count  int64
-	layout layoutFlag
-	shard  int64
-	wait   time.Duration
-	store  string
-	json   bool
+	count   int64
+	json    bool
+	leasing *leasing
 }
 
 var seriesName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
+const seriesNameRule = "a name has up to 64 of A-Z, a-z, 0-9, '_', '.', '-', and begins with a letter or digit"
+
 func (o *nextOptions) validate(args []string) error {
-	shards := o.layout.Shards()
 	switch {
 	case len(args) == 1 && !seriesName.MatchString(args[0]):
-		return bad("series %q: a name has up to 64 of A-Z, a-z, 0-9, '_', '.', '-', and begins with a letter or digit", args[0])
+		return bad("series %q: %s", args[0], seriesNameRule)
 	case o.count <= 0:
 		return bad("-n %d: there is nothing to print", o.count).hint("firn next -n 10")
-	case shards == 1 && o.shard != 0:
-		return bad("--shard %d: layout %s has no shard field", o.shard, layoutName(o.layout.Layout))
-	case o.shard < 0 || o.shard >= shards:
-		return bad("--shard %d: layout %s has 0 to %d", o.shard, layoutName(o.layout.Layout), shards-1)
-	case o.wait < 0:
-		return bad("--wait %s is negative", o.wait)
 	}
 	return nil
 }
@@ -91,21 +89,19 @@ func (o *nextOptions) validate(args []string) error {
 func (o *nextOptions) run(ctx context.Context, out, errs io.Writer) (err error) {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	s, err := openURL(ctx, o.store, true)
+	l := o.leasing
+	s, err := openURL(ctx, l.url, true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 
-	ids, err := lease.Open(ctx, s, lease.PoolName(o.layout.Layout), &lease.Options{
-		Layout: o.layout.Layout, Shard: o.shard,
-		Wait:   max(o.wait, 1), // zero would be the default
-		Logger: warnings(errs),
-	})
+	l.options.Logger = warnings(errs)
+	ids, err := lease.Open(ctx, s, l.pool, &l.options)
 	if err != nil {
 		return signalled(ctx, err)
 	}
-	p := newPrinter(out, o.layout.Rate(), o.json)
+	p := newPrinter(out, l.options.Layout.Rate(), o.json)
 	show := showProgress(out, errs, o.count, &p.written)
 	err = p.runUntil(ctx, ids, o.count)
 	show.stop()

@@ -36,8 +36,10 @@ Every flag can also be set as FIRN_ and its name: FIRN_STORE, FIRN_LAYOUT.`,
 	root.SetVersionTemplate("firn {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print JSON, one object a line")
+	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
 	root.AddCommand(newNext(), newDecode(), newEncode(), newLayouts(), newWorkers(), newVersion(),
 		newCompletion())
+	root.AddCommand(newConfig())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	return root
@@ -79,7 +81,9 @@ func fromEnvironment(cmd *cobra.Command, _ []string) error {
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
 			first = valueError(name, err)
+			return
 		}
+		f.Annotations = map[string][]string{fromVariable: {name}}
 	})
 	return first
 }

@@ -30,7 +30,7 @@ func newWorkers() *cobra.Command {
 }
 
 func newWorkersLs() *cobra.Command {
-	var url, pool string
+	var pool string
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the workers that were ever held",
@@ -41,18 +41,17 @@ of which it may have issued ids. Whoever takes the worker next starts above that
   firn workers ls --pool firn --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd.Context(), url, func(s store.Store) error {
+			return withStore(cmd, func(s store.Store) error {
 				return listWorkers(cmd.Context(), s, pool, cmd.OutOrStdout(), wantsJSON(cmd))
 			})
 		},
 	}
-	addStore(cmd, &url)
+	addStore(cmd, new(string))
 	cmd.Flags().StringVar(&pool, "pool", "", "only the workers of this pool")
 	return cmd
 }
 
 func newWorkersRelease() *cobra.Command {
-	var url, pool string
 	cmd := &cobra.Command{
 		Use:   "release WORKER",
 		Short: "Take a worker away from a holder that is gone",
@@ -67,23 +66,44 @@ it finds out.`,
 			if err != nil || worker < 0 {
 				return bad("%q is not the number of a worker", args[0]).hint("firn workers ls lists them")
 			}
-			return withStore(cmd.Context(), url, func(s store.Store) error {
+			pool, err := poolInForce(cmd)
+			if err != nil {
+				return err
+			}
+			return withStore(cmd, func(s store.Store) error {
 				return releaseWorker(cmd.Context(), s, pool, worker, cmd.OutOrStdout(), wantsJSON(cmd))
 			})
 		},
 	}
-	addStore(cmd, &url)
-	cmd.Flags().StringVar(&pool, "pool", lease.PoolName(firn.Default), "the worker's pool")
+	addStore(cmd, new(string))
+	cmd.Flags().String("pool", "", "the worker's pool (the only one of firn.yaml, or "+lease.PoolName(firn.Default)+")")
 	return cmd
 }
 
-// withStore calls f with a store that is there already.
-func withStore(ctx context.Context, url string, f func(store.Store) error) error {
-	s, err := openURL(ctx, url, false)
+// withStore calls f with the store of --store, which is there already.
+func withStore(cmd *cobra.Command, f func(store.Store) error) error {
+	set, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	s, err := openURL(cmd.Context(), set.storeURL().text, false)
 	if err != nil {
 		return err
 	}
 	return errors.Join(f(s), s.Close())
+}
+
+// poolInForce is the pool of --pool, the only one of firn.yaml, or the default.
+func poolInForce(cmd *cobra.Command) (string, error) {
+	set, err := loadSettings(cmd)
+	if err != nil {
+		return "", err
+	}
+	name, _, err := set.pool("")
+	if name == "" {
+		name = lease.PoolName(firn.Default)
+	}
+	return name, err
 }
 
 // A workerLine is a worker as --json prints it.

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store/open"
+)
+
+func newConfig() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "config",
+		Short:   "Check firn.yaml, or show what is in force",
+		Example: "  firn config check",
+		RunE:    needsCommand,
+	}
+	cmd.AddCommand(newConfigCheck(), newConfigPrint())
+	return cmd
+}
+
+func newConfigCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Report everything that is wrong with a config",
+		Long: `Report everything that is wrong with a config, a line for each fault with its line
+and column. Without FILE that is the one that would be used: --config, FIRN_CONFIG,
+./firn.yaml, $XDG_CONFIG_HOME/firn/firn.yaml (~/.config), /etc/firn/firn.yaml, the
+first that is there. Nothing is opened that the file names.
+
+The exit code is 3 if there is a fault.`,
+		Example: `  firn config check
+  firn config check /etc/firn/firn.yaml --json`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := ""
+			if len(args) > 0 {
+				path = args[0]
+			} else {
+				var err error
+				if path, err = findConfig(cmd); err != nil {
+					return err
+				}
+			}
+			if path == "" {
+				return failed("there is no config to check").hint("firn config check FILE")
+			}
+			return checkConfig(path, cmd.OutOrStdout(), wantsJSON(cmd))
+		},
+	}
+}
+
+// A faultLine is a fault as --json prints it.
+type faultLine struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Fault  string `json:"fault"`
+}
+
+func checkConfig(path string, out io.Writer, asJSON bool) error {
+	c, err := readConfig(path)
+	var wrong *configError
+	switch {
+	case errors.As(err, &wrong) && asJSON:
+		enc := json.NewEncoder(out)
+		for _, f := range wrong.faults {
+			if err := enc.Encode(faultLine{path, f.at.line, f.at.column, f.text}); err != nil {
+				return err
+			}
+		}
+	case errors.As(err, &wrong):
+		if _, err := fmt.Fprintln(out, wrong); err != nil {
+			return err
+		}
+	case err != nil || asJSON:
+		return err
+	default:
+		_, err = fmt.Fprintf(out, "%s: ok: %s, %d series\n", path, plural(len(c.pools), "pool"), len(c.series))
+		return err
+	}
+	return &failure{code: exitFound, err: fmt.Errorf("%s: %s", path, plural(len(wrong.faults), "fault"))}
+}
+
+func newConfigPrint() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "print",
+		Short: "Show every setting in force and where it is from",
+		Long: `Show every setting in force and where it is from: a flag, a FIRN_ variable, a line
+of firn.yaml, or the default, in this order. Flags are those of the commands that
+lease, so that it can be tried what they would do. Passwords in URLs are hidden.`,
+		Example: `  firn config print
+  firn config print --outage 10m --json`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := loadSettings(cmd)
+			if err != nil {
+				return err
+			}
+			all, err := s.all(cmd)
+			if err != nil {
+				return err
+			}
+			return printSettings(cmd.OutOrStdout(), all, wantsJSON(cmd))
+		},
+	}
+	addStore(cmd, new(string))
+	addPool(cmd)
+	return cmd
+}
+
+// A settingLine is a setting as --json prints it.
+type settingLine struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// all are all settings in force.
+func (s *settings) all(cmd *cobra.Command) ([]settingLine, error) {
+	var all []settingLine
+	add := func(key string, v value) { all = append(all, settingLine{key, v.text, v.from}) }
+	switch f := cmd.Flags().Lookup("config"); {
+	case s.file == nil:
+		add("config", value{"none", byDefault})
+	case f.Changed:
+		add("config", value{s.file.path, origin(f)})
+	default:
+		add("config", value{s.file.path, "found"})
+	}
+	url := s.storeURL()
+	if url.text == "" {
+		path, err := implicitStore(hostSigns(), false)
+		if err != nil {
+			url.text = "none: " + err.Error()
+		} else {
+			url.text = "sqlite:" + path
+		}
+	}
+	url.text = open.Redact(url.text)
+	add("store", url)
+
+	names, err := s.poolsInForce()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		var p *poolConfig
+		if s.file != nil {
+			p = s.file.pool(name)
+		}
+		for _, k := range knobs {
+			add("pools."+name+"."+k.name, s.knob(k, p))
+		}
+	}
+	if s.file == nil {
+		return all, nil
+	}
+	for i := range s.file.series {
+		one := &s.file.series[i]
+		key, standard := "series."+one.name.text+".", names[0]
+		if p, err := s.file.poolOf(one); err == nil && p != nil {
+			standard = p.name.text
+		}
+		add(key+"kind", s.value("", one.kind, ""))
+		add(key+"pool", s.value("", one.pool, standard))
+		add(key+"shard", s.value("", one.shard, "0"))
+	}
+	return all, nil
+}
+
+// poolsInForce are the names of the pools there are to lease from: that of
+// --pool, those of the file, or the layout's own.
+func (s *settings) poolsInForce() ([]string, error) {
+	if f := s.flags.Lookup("pool"); f.Changed || s.file == nil || len(s.file.pools) == 0 {
+		name, _, err := s.pool("")
+		if err != nil || name != "" {
+			return []string{name}, err
+		}
+		l := firn.Default
+		if v := s.value("layout", entry{}, ""); v.text != "" {
+			if l, err = firn.ParseLayout(v.text); err != nil {
+				return nil, err
+			}
+		}
+		return []string{lease.PoolName(l)}, nil
+	}
+	return s.file.poolNames(), nil
+}
+
+func printSettings(out io.Writer, all []settingLine, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(out)
+		for _, v := range all {
+			if err := enc.Encode(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
+	for _, v := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Value, v.From)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+)
+
+func TestKnobValues(t *testing.T) {
+	for _, tt := range []struct {
+		knob, text string
+		want       lease.Options
+	}{
+		{"layout", "js53", lease.Options{Layout: firn.JS53}},
+		{"workers", "1024", lease.Options{Workers: 1024}},
+		{"workers", "512-1023", lease.Options{First: 512, Workers: 512}},
+		{"workers", "7-7", lease.Options{First: 7, Workers: 1}},
+		{"worker", "recycle", lease.Options{}},
+		{"worker", "fresh", lease.Options{Choice: lease.Fresh}},
+		{"worker", "0", lease.Options{Choice: lease.Insist}},
+		{"worker", "7", lease.Options{Choice: lease.Insist, Worker: 7}},
+		{"worker", "hostname", lease.Options{Choice: lease.Prefer, Worker: 42}},
+		{"lanes", "4", lease.Options{Lanes: 4}},
+		{"renew", "1m", lease.Options{Renew: time.Minute}},
+		{"ttl", "1m30s", lease.Options{TTL: 90 * time.Second}},
+		{"outage", "1h", lease.Options{Outage: time.Hour}},
+		{"borrow", "1s", lease.Options{Borrow: time.Second}},
+		{"borrow", "0", lease.Options{Borrow: -1}},
+		{"wait", "0s", lease.Options{Wait: 1}},
+		{"wait", "1m", lease.Options{Wait: time.Minute}},
+		{"file", "/run/grant", lease.Options{File: "/run/grant"}},
+	} {
+		var o poolOptions
+		err := errors.Join(knobNamed(tt.knob).set(&o, tt.text), o.setHost(func() (string, error) { return "web-42.example.org", nil }))
+		if err != nil || !reflect.DeepEqual(o.Options, tt.want) {
+			t.Errorf("%s %s: %+v, %v", tt.knob, tt.text, o.Options, err)
+		}
+	}
+	for knob, texts := range map[string][]string{
+		"layout":  {"", "frn"},
+		"workers": {"", "0", "-1", "1-", "-", "5-4", "0x10", "1_000", "1-2-3", "9223372036854775808", "many"},
+		"worker":  {"", "-1", "Fresh", "1.5"},
+		"lanes":   {"", "0", "-1", "9999999999"},
+		"renew":   {"", "0", "10", "-1s", "1 s", "soon"},
+		"ttl":     {"0s"},
+		"outage":  {"0"},
+		"borrow":  {"-1ms", "10"},
+		"wait":    {"-1s", "5"},
+	} {
+		for _, text := range texts {
+			if err := knobNamed(knob).set(new(poolOptions), text); err == nil {
+				t.Errorf("%s %q: no error", knob, text)
+			}
+		}
+	}
+}
+
+func knobNamed(name string) *knob {
+	return &knobs[slices.IndexFunc(knobs, func(k knob) bool { return k.name == name })]
+}
+
+// What is said to be the default is what a lease takes.
+func TestKnobDefaults(t *testing.T) {
+	for _, k := range knobs {
+		switch k.name {
+		case "workers", "file": // said in words
+			continue
+		}
+		text, _, _ := strings.Cut(k.standard, ",")
+		var o poolOptions
+		if err := k.set(&o, text); err != nil {
+			t.Errorf("%s: its default: %v", k.name, err)
+		}
+	}
+	var o poolOptions
+	if err := errors.Join(knobNamed("renew").set(&o, "15s"), knobNamed("ttl").set(&o, knobNamed("ttl").standard)); err != nil {
+		t.Fatal(err)
+	}
+	// 30 s are the least that goes with 15 s; more than that is refused.
+	if err := o.Check("web"); err != nil {
+		t.Error(err)
+	}
+	o.TTL, o.Renew = 0, 15*time.Second
+	if err := o.Check("web"); err != nil {
+		t.Error(err)
+	}
+	o.Renew++
+	if err := o.Check("web"); err == nil {
+		t.Error("ttl has another default")
+	}
+}
+
+func TestOrdinal(t *testing.T) {
+	for host, want := range map[string]int64{
+		"web-0": 0, "web-17": 17, "web-007": 7, "web-3.web.default.svc": 3, "ip-10-0-0-9": 9, "42": 42,
+		"web": -1, "": -1, "web-3a": -1, "web3-": -1, "web-99999999999999999999": -1, "web.3": -1,
+	} {
+		got, err := ordinal(host)
+		if err != nil {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%q: %d, want %d", host, got, want)
+		}
+	}
+}
+
+func TestConfigPaths(t *testing.T) {
+	for _, tt := range []struct {
+		goos, home, env string // XDG_CONFIG_HOME or AppData
+		want            []string
+	}{
+		{"linux", "/home/a", "", []string{"firn.yaml", "/home/a/.config/firn/firn.yaml", "/etc/firn/firn.yaml"}},
+		{"linux", "/home/a", "/cfg", []string{"firn.yaml", "/cfg/firn/firn.yaml", "/etc/firn/firn.yaml"}},
+		{"linux", "/home/a", "cfg", []string{"firn.yaml", "/home/a/.config/firn/firn.yaml", "/etc/firn/firn.yaml"}},
+		{"linux", "", "", []string{"firn.yaml", "/etc/firn/firn.yaml"}},
+		{"darwin", "/Users/a", "", []string{"firn.yaml", "/Users/a/.config/firn/firn.yaml", "/etc/firn/firn.yaml"}},
+		{"windows", `/Users/a`, "Roaming", []string{"firn.yaml", "Roaming/firn/firn.yaml"}},
+	} {
+		got := configPaths(tt.goos, func(string) string { return tt.env }, tt.home)
+		for i := range got {
+			got[i] = strings.ReplaceAll(got[i], `\`, "/")
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s, home %q, env %q: %q", tt.goos, tt.home, tt.env, got)
+		}
+	}
+}
+
+// Places are those of what is wrong, wherever the value came from.
+func TestConfigPlaces(t *testing.T) {
+	for text, want := range map[string]string{
+		"pools:\n  a: {layout: 'frn'}":            "x:2:16: pools.a.layout: there is no such preset; is it firn?",
+		"pools:\n  a: {layout: frn}":              "x:2:15: pools.a.layout: there is no such preset; is it firn?",
+		"pools:\n  a: &p {ttl: 1x}\n  b: *p":      "x:2:15: pools.a.ttl: ",
+		"pools: {a: {ttl: &t 1x}, b: {wait: *t}}": "x:1:36: pools.b.wait: ",
+		"pools: [a]":                            "x:1:8: pools has keys and values, and is not a list",
+		"pools: {a: {<<: {}}}":                  `x:1:13: a pool has no key "<<"; there are layout, workers, `,
+		"pools: {a/b: {}}":                      `x:1:9: pools.a/b: pool "a/b": a name has no slash`,
+		"{":                                     "x:2:1: ",
+		"a: *b":                                 "x:1:4: ",
+		"store: \xff":                           "x:1:1: ",
+		"store: memory:":                        "x:1:14: ",
+		"store: 'memory:'":                      "x:1:8: store: memory: forgets with this process",
+		"store:":                                "x:1:7: store has no value",
+		"series: {a: {kind: flake, shard: -1}}": `x:1:34: series.a.shard: "-1" is not a number from 0 on`,
+		"series: {a: {kind: ticket, stores: [1], x: 1}}":      "x:1:20: series.a: this version of firn has no series of kind ticket, only flake",
+		"series: {a: {kind: flake, pool: b}}":                 `x:1:33: series.a: there is no pool "b"`,
+		"pools: {z: {}}\nseries: {a: {kind: flake, pool: b}}": `x:2:33: series.a: there is no pool "b"; there are z`,
+	} {
+		_, err := parseConfig("x", []byte(text))
+		if err == nil || !strings.Contains(err.Error()+"\n", want) {
+			t.Errorf("%q:\n%v, want\n%s", text, err, want)
+		}
+	}
+}
+
+func TestConfigPathsOfItsOwn(t *testing.T) {
+	c, err := parseConfig("/etc/firn/firn.yaml", []byte("store: sqlite:ids.db\npools: {a: {file: grant}, b: {file: /run/grant}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.ReplaceAll(c.store.text, `\`, "/"); got != "sqlite:/etc/firn/ids.db" {
+		t.Error(got)
+	}
+	if got := strings.ReplaceAll(c.pools[0].knobs["file"].text, `\`, "/"); got != "/etc/firn/grant" {
+		t.Error(got)
+	}
+	if got := c.pool("b").options().File; got != "/run/grant" {
+		t.Error(got)
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	for word, want := range map[string]string{
+		"sqlite:/var/lib/app/ids.db": "sqlite:/var/lib/app/ids.db", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$x": "'$x'",
+	} {
+		if got := shellWord(word); got != want {
+			t.Errorf("%q: %s", word, got)
+		}
+	}
+}
+
+// Whatever a file says, it is read, or its faults have a place in it.
+func FuzzConfig(f *testing.F) {
+	for _, s := range []string{
+		"store: sqlite:ids.db\npools: {main: {layout: firn, workers: 1-5}}\nseries: {a: {kind: flake, pool: main}}",
+		"a: &x {b: *x}", "a: 1\n---\nb: 2", "- a", "pools: {a: &p {ttl: 1x}, b: *p}", "? [a]: b", "a: !!binary x",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := parseConfig("x", data)
+		var wrong *configError
+		switch {
+		case err == nil && c == nil:
+			t.Error("neither a config nor an error")
+		case err != nil && (!errors.As(err, &wrong) || len(wrong.faults) == 0):
+			t.Errorf("error %v", err)
+		case err != nil:
+			lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + strings.Count(string(data), "\u0085") +
+				strings.Count(string(data), "\u2028") + strings.Count(string(data), "\u2029")
+			for _, f := range wrong.faults {
+				if f.at.line < 1 || f.at.column < 1 || f.at.line > lines+2 || f.text == "" {
+					t.Errorf("fault %+v", f)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,479 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store/open"
+)
+
+// This file reads firn.yaml. It walks the nodes of the document by itself: so
+// every fault is reported at once, with its line and column, an unknown key with
+// the nearest known one, and each value knows where it stands.
+
+// A config is what a firn.yaml says. Values are kept as text, with their place.
+type config struct {
+	path   string
+	store  entry
+	pools  []poolConfig // in the order of the file, as are series
+	series []seriesConfig
+}
+
+type poolConfig struct {
+	name   entry
+	knobs  map[string]entry // by the knob's name
+	faulty bool             // not all of it could be read
+}
+
+type seriesConfig struct {
+	name, kind, pool, shard entry
+
+	faulty bool
+}
+
+// An entry is a key or a value as it stands in the file; zero: it does not.
+type entry struct {
+	text string
+	at   place
+}
+
+// A place in a file; lines and columns count from 1.
+type place struct{ line, column int }
+
+// A fault is one thing that is wrong with a file.
+type fault struct {
+	at   place
+	text string
+}
+
+// A configError is everything that is wrong with a file.
+type configError struct {
+	path   string
+	faults []fault
+}
+
+func (e *configError) Error() string {
+	lines := make([]string, len(e.faults))
+	for i, f := range e.faults {
+		lines[i] = fmt.Sprintf("%s:%d:%d: %s", e.path, f.at.line, f.at.column, f.text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// parseConfig reads a config. The error is a [configError].
+func parseConfig(path string, data []byte) (*config, error) {
+	r := configReader{config: config{path: path}}
+	if root := r.document(data); root != nil {
+		r.root(root)
+	}
+	r.whole()
+	if len(r.faults) > 0 {
+		slices.SortStableFunc(r.faults, func(a, b fault) int {
+			return (a.at.line-b.at.line)<<16 + a.at.column - b.at.column
+		})
+		return nil, &configError{path, r.faults}
+	}
+	return &r.config, nil
+}
+
+// A configReader collects what a file says, and what is wrong with it.
+type configReader struct {
+	config
+	faults []fault
+}
+
+func (r *configReader) fault(at place, format string, args ...any) {
+	r.faults = append(r.faults, fault{at, fmt.Sprintf(format, args...)})
+}
+
+// document returns the one document of a file, or nil if it says nothing.
+func (r *configReader) document(data []byte) *yaml.Node {
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	if err != nil {
+		r.fault(place{1, 1}, "%s", err)
+		return nil
+	}
+	var first, second yaml.Node
+	for _, n := range []*yaml.Node{&first, &second} {
+		err := loader.Load(n)
+		var wrong *yaml.LoadError
+		switch {
+		case errors.Is(err, io.EOF):
+		case errors.As(err, &wrong):
+			at := place{max(wrong.Mark.Line, 1), max(wrong.Mark.Column, 1)}
+			if wrong.ContextMsg != "" {
+				r.fault(at, "%s, %s", wrong.ContextMsg, wrong.Message)
+			} else {
+				r.fault(at, "%s", wrong.Message)
+			}
+			return nil
+		case err != nil:
+			r.fault(place{1, 1}, "%s", err)
+			return nil
+		}
+	}
+	if len(second.Content) > 0 {
+		r.fault(placeOf(second.Content[0]), "a second document begins here; a config is one")
+	}
+	if len(first.Content) == 0 {
+		return nil
+	}
+	return first.Content[0]
+}
+
+func placeOf(n *yaml.Node) place { return place{n.Line, n.Column} }
+
+// Keys that a later version may have: what they are for.
+var laterKeys = map[string]string{"listen": "firn serve"}
+
+func (r *configReader) root(n *yaml.Node) {
+	r.mapping("the config", n, func(key entry, value *yaml.Node) {
+		switch later := laterKeys[key.text]; {
+		case key.text == "store":
+			r.store = r.storeURL(r.scalar("store", value), value)
+		case key.text == "pools":
+			r.mapping("pools", value, func(name entry, value *yaml.Node) {
+				r.pools = append(r.pools, r.pool(name, value))
+			})
+		case key.text == "series":
+			r.mapping("series", value, func(name entry, value *yaml.Node) {
+				r.series = append(r.series, r.oneSeries(name, value))
+			})
+		case later != "":
+			r.fault(key.at, "%s is for %s, which this version of firn does not have", key.text, later)
+		default:
+			r.unknown(key, "a config", []string{"store", "pools", "series"})
+		}
+	})
+}
+
+// storeURL checks the URL of a store. A path is meant from the file's own
+// directory: from that of the process it would be another store each time.
+func (r *configReader) storeURL(url entry, n *yaml.Node) entry {
+	if url.at.line == 0 {
+		return url
+	}
+	if err := checkStore(url.text); err != nil {
+		r.fault(url.at, "store: %s", withoutPackage(err.Error()))
+		return url
+	}
+	if path, ok := strings.CutPrefix(url.text, "sqlite:"); ok && !strings.HasPrefix(path, "//") {
+		url.text = "sqlite:" + r.fromHere(path)
+	}
+	return url
+}
+
+// checkStore returns what is wrong with the URL of a store that is to last.
+func checkStore(url string) error {
+	if strings.HasPrefix(url, "memory:") {
+		return fmt.Errorf("%s forgets with this process: the next would make the same ids", url)
+	}
+	return open.Check(url)
+}
+
+// fromHere is a path of the file, as the process finds it.
+func (r *configReader) fromHere(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(r.path), path)
+}
+
+func (r *configReader) pool(name entry, n *yaml.Node) poolConfig {
+	p := poolConfig{name: name, knobs: map[string]entry{}}
+	what := "pools." + name.text
+	before := len(r.faults)
+	r.mapping(what, n, func(key entry, value *yaml.Node) {
+		i := slices.IndexFunc(knobs, func(k knob) bool { return k.name == key.text })
+		if i < 0 {
+			r.unknown(key, "a pool", knobNames())
+			return
+		}
+		v := r.scalar(what+"."+key.text, value)
+		if v.at.line == 0 {
+			return
+		}
+		if err := knobs[i].set(new(poolOptions), v.text); err != nil {
+			r.valueFault(what+"."+key.text, v, value, err)
+			return
+		}
+		if key.text == "file" {
+			v.text = r.fromHere(v.text)
+		}
+		p.knobs[key.text] = v
+	})
+	p.faulty = len(r.faults) > before
+	return p
+}
+
+// valueFault reports a value that cannot be, at the place in it if that is known.
+func (r *configReader) valueFault(what string, v entry, n *yaml.Node, err error) {
+	var syntax *firn.SyntaxError
+	if !errors.As(err, &syntax) {
+		r.fault(v.at, "%s: %s", what, err)
+		return
+	}
+	at := v.at
+	if n.Kind == yaml.ScalarNode && !strings.Contains(v.text, "\n") {
+		at.column += syntax.Offset
+		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+			at.column++
+		}
+	}
+	r.fault(at, "%s: %s", what, syntax.Reason)
+}
+
+// Kinds of series that a later version may have, and their keys.
+var (
+	laterKinds      = []string{"segment", "ticket", "serial"}
+	laterSeriesKeys = map[string]string{"first": "segment", "step": "segment", "stores": "ticket", "pattern": "serial", "zone": "serial"}
+)
+
+func (r *configReader) oneSeries(name entry, n *yaml.Node) seriesConfig {
+	s := seriesConfig{name: name}
+	what := "series." + name.text
+	if !seriesName.MatchString(name.text) {
+		r.fault(name.at, "series %q: %s", name.text, seriesNameRule)
+	}
+	before := len(r.faults)
+	r.mapping(what, n, func(key entry, value *yaml.Node) {
+		switch kind := laterSeriesKeys[key.text]; {
+		case key.text == "kind":
+			s.kind = r.scalar(what+".kind", value)
+		case key.text == "pool":
+			s.pool = r.scalar(what+".pool", value)
+		case key.text == "shard":
+			s.shard = r.scalar(what+".shard", value)
+			if _, err := parseNumber(s.shard.text); err != nil && s.shard.at.line != 0 {
+				r.fault(s.shard.at, "%s.shard: %s", what, err)
+			}
+		case kind != "":
+			r.fault(key.at, "%s is for series of kind %s, which this version of firn does not have", key.text, kind)
+		default:
+			r.unknown(key, "a series", []string{"kind", "pool", "shard"})
+		}
+	})
+	switch kind := s.kind; {
+	case slices.Contains(laterKinds, kind.text):
+		// The other keys are right then, and no fault of their own.
+		r.faults = r.faults[:before]
+		r.fault(kind.at, "%s: this version of firn has no series of kind %s, only flake", what, kind.text)
+	case kind.at.line == 0:
+		if len(r.faults) == before {
+			r.fault(name.at, "%s has no kind: it is flake", what)
+		}
+	case kind.text != "flake":
+		is := "it is flake"
+		if best := nearest(kind.text, append([]string{"flake"}, laterKinds...)); best != "" {
+			is = "is it " + best + "?"
+		}
+		r.fault(kind.at, "%s: there is no kind %q; %s", what, kind.text, is)
+	}
+	s.faulty = len(r.faults) > before
+	return s
+}
+
+// mapping calls f with each key of a mapping. Nothing where a mapping could be
+// is an empty one: somebody has commented its keys out.
+func (r *configReader) mapping(what string, n *yaml.Node, f func(key entry, value *yaml.Node)) {
+	n = resolved(n)
+	switch {
+	case isNull(n):
+		return
+	case n.Kind != yaml.MappingNode:
+		r.fault(placeOf(n), "%s has keys and values, and is not %s", what, kindName(n))
+		return
+	}
+	seen := map[string]place{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		key := entry{resolved(k).Value, placeOf(k)}
+		if first, twice := seen[key.text]; twice {
+			r.fault(key.at, "%s is there twice, first on line %d", key.text, first.line)
+			continue
+		}
+		seen[key.text] = key.at
+		f(key, n.Content[i+1])
+	}
+}
+
+// scalar returns a value that is a text or a number, or the zero entry.
+func (r *configReader) scalar(what string, n *yaml.Node) entry {
+	at := placeOf(n)
+	n = resolved(n)
+	switch {
+	case isNull(n) || n.Kind == yaml.ScalarNode && n.Value == "":
+		r.fault(at, "%s has no value", what)
+	case n.Kind != yaml.ScalarNode:
+		r.fault(at, "%s is one value, and not %s", what, kindName(n))
+	default:
+		return entry{n.Value, at}
+	}
+	return entry{}
+}
+
+// unknown reports a key that is not known here, and the nearest that is.
+func (r *configReader) unknown(key entry, where string, names []string) {
+	if best := nearest(key.text, names); best != "" {
+		r.fault(key.at, "%s has no key %q; is it %s?", where, key.text, best)
+		return
+	}
+	r.fault(key.at, "%s has no key %q; there are %s", where, key.text, strings.Join(names, ", "))
+}
+
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+func kindName(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	return fmt.Sprintf("%.40q", n.Value)
+}
+
+// whole reports what only shows in the file as a whole: of pools and series that
+// are right in themselves, so that no fault has another for its cause.
+func (r *configReader) whole() {
+	for i := range r.pools {
+		p := &r.pools[i]
+		if p.faulty {
+			continue
+		}
+		o := p.options()
+		if o.hostname {
+			o.Worker = o.First // which one shows on the host
+		}
+		said := maps.Clone(p.knobs)
+		if _, ok := said["ttl"]; !ok {
+			said["ttl"] = said["renew"] // the other end of the rule about both
+		}
+		r.check("pools."+p.name.text, p.name, o.Options, said)
+	}
+	for i := range r.series {
+		s := &r.series[i]
+		what := "series." + s.name.text
+		p, err := r.poolOf(s)
+		switch {
+		case s.faulty || p != nil && p.faulty:
+		case err != nil && s.pool.at.line != 0:
+			r.fault(s.pool.at, "%s: %s", what, err)
+		case err != nil:
+			r.fault(s.name.at, "%s: %s", what, err)
+		default:
+			var o lease.Options
+			if p != nil {
+				o.Layout = p.options().Layout
+			}
+			o.Shard, _ = parseNumber(s.shard.text) // faulty otherwise
+			r.check(what, entry{text: "any"}, o, map[string]entry{"shard": s.shard})
+		}
+	}
+}
+
+// check reports what a lease would say of the options, each at its own place.
+func (r *configReader) check(what string, pool entry, o lease.Options, said map[string]entry) {
+	for _, err := range parts(o.Check(pool.text)) {
+		at := pool.at
+		var option *lease.OptionError
+		if errors.As(err, &option) && said[option.Option].at.line != 0 {
+			at = said[option.Option].at
+		}
+		r.fault(at, "%s: %s", what, withoutPackage(err.Error()))
+	}
+}
+
+// parts are the errors that were joined to err.
+func parts(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// options are what the file says of the pool, and nothing else.
+func (p *poolConfig) options() poolOptions {
+	var o poolOptions
+	for _, k := range knobs {
+		if v, ok := p.knobs[k.name]; ok {
+			if err := k.set(&o, v.text); err != nil {
+				panic(err) // it was set before
+			}
+		}
+	}
+	return o
+}
+
+// layout is the pool's layout, as the file has it.
+func (p *poolConfig) layout() firn.Layout {
+	if l := p.options().Layout; l.IsValid() {
+		return l
+	}
+	return firn.Default
+}
+
+// pool returns the pool of that name, or nil.
+func (c *config) pool(name string) *poolConfig {
+	i := slices.IndexFunc(c.pools, func(p poolConfig) bool { return p.name.text == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.pools[i]
+}
+
+// poolOf returns the pool of a series, or nil for the default one.
+func (c *config) poolOf(s *seriesConfig) (*poolConfig, error) {
+	switch {
+	case s.pool.text != "":
+		return c.knownPool(s.pool.text)
+	case len(c.pools) == 0:
+		return nil, nil
+	case len(c.pools) == 1:
+		return &c.pools[0], nil
+	}
+	return nil, fmt.Errorf("no pool is named, and there are %s", strings.Join(c.poolNames(), ", "))
+}
+
+// knownPool returns the pool of that name, or an error with the nearest.
+func (c *config) knownPool(name string) (*poolConfig, error) {
+	if p := c.pool(name); p != nil {
+		return p, nil
+	}
+	names := c.poolNames()
+	switch best := nearest(name, names); {
+	case best != "":
+		return nil, fmt.Errorf("there is no pool %q; is it %s?", name, best)
+	case len(names) == 0:
+		return nil, fmt.Errorf("there is no pool %q", name)
+	}
+	return nil, fmt.Errorf("there is no pool %q; there are %s", name, strings.Join(names, ", "))
+}
+
+func (c *config) poolNames() []string {
+	names := make([]string, len(c.pools))
+	for i, p := range c.pools {
+		names[i] = p.name.text
+	}
+	return names
+}

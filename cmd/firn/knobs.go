@@ -1,0 +1,258 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+)
+
+// A knob is a setting of a pool. It is a flag, a FIRN_ variable and a key of
+// firn.yaml, all of one name and with one set of values.
+type knob struct {
+	name     string
+	value    string // what its value is called in help
+	usage    string
+	standard string // what it is where nobody says
+	set      func(o *poolOptions, text string) error
+}
+
+// poolOptions are the options of a pool's lease, as the knobs say them.
+type poolOptions struct {
+	lease.Options
+	hostname bool // the worker is the number that the host's name ends in
+}
+
+var knobs = []knob{
+	{
+		name: "layout", value: "LAYOUT", standard: layoutName(firn.Default), set: setLayout,
+		usage: "the layout of the ids: a preset or a spec; firn layouts",
+	},
+	{
+		name: "workers", value: "N|A-B", standard: "as the pool was founded with, all of the layout's", set: setWorkers,
+		usage: "how many workers there are, or which, such as 512-1023",
+	},
+	{
+		name: "worker", value: "WORKER", standard: "recycle", set: setWorker,
+		usage: "which one to take: recycle, any free one; fresh, one that nobody ever had; a number, that one or none; " +
+			"hostname, the number that the host's name ends in where it is free",
+	},
+	{
+		name: "lanes", value: "N", standard: "1", set: setLanes,
+		usage: "how many workers to hold and draw from",
+	},
+	{
+		name: "renew", value: "DURATION", standard: durationText(term.Renew),
+		set:   positive(func(o *poolOptions) *time.Duration { return &o.Renew }),
+		usage: "how often the lease is extended, at least",
+	},
+	{
+		name: "ttl", value: "DURATION", standard: durationText(term.TTL),
+		set:   positive(func(o *poolOptions) *time.Duration { return &o.TTL }),
+		usage: "after how long without a word others may take the worker",
+	},
+	{
+		name: "outage", value: "DURATION",
+		standard: durationText(term.OutageStrict) + ", on a store that can forget " + durationText(term.OutageLossy),
+		set:      positive(func(o *poolOptions) *time.Duration { return &o.Outage }),
+		usage:    "how long ids go on while the store is away",
+	},
+	{
+		name: "borrow", value: "DURATION", standard: durationText(firn.DefaultBorrow), set: setBorrow,
+		usage: "how far ids may run ahead of the clock",
+	},
+	{
+		name: "wait", value: "DURATION", standard: durationText(term.Wait), set: setWait,
+		usage: "how long to wait for a worker to fall free",
+	},
+	{
+		name: "file", value: "PATH", standard: "none", set: setFile,
+		usage: "a grant file, from which a process that was killed goes on",
+	},
+}
+
+// knobNames are the names of all knobs.
+func knobNames() []string {
+	names := make([]string, len(knobs))
+	for i, k := range knobs {
+		names[i] = k.name
+	}
+	return names
+}
+
+// A knobFlag is a knob as a flag. It keeps the text, so that it can be said
+// where each value is from.
+type knobFlag struct {
+	*knob
+	text string
+}
+
+func (f *knobFlag) String() string { return f.text }
+func (f *knobFlag) Type() string   { return f.value }
+
+func (f *knobFlag) Set(text string) error {
+	f.text = text
+	return f.set(new(poolOptions), text)
+}
+
+// addPool adds --pool and the knobs of a pool.
+func addPool(cmd *cobra.Command) {
+	cmd.Flags().String("pool", "", "the pool to lease from (that of the series, or the only one, or the layout's own)")
+	for i := range knobs {
+		k := &knobs[i]
+		cmd.Flags().Var(&knobFlag{knob: k}, k.name, k.usage+" ("+k.standard+")")
+	}
+	if err := cmd.RegisterFlagCompletionFunc("layout", completeLayouts); err != nil {
+		panic(err) // the flag is not there
+	}
+}
+
+func setLayout(o *poolOptions, text string) (err error) {
+	o.Layout, err = firn.ParseLayout(text)
+	return err
+}
+
+// setWorkers reads a number of workers, or a range.
+func setWorkers(o *poolOptions, text string) (err error) {
+	low, high, isRange := strings.Cut(text, "-")
+	if !isRange {
+		if o.Workers, err = parseNumber(text); err == nil && o.Workers == 0 {
+			return fmt.Errorf("%q: there is at least 1", text)
+		}
+		return err
+	}
+	first, err := parseNumber(low)
+	last, err2 := parseNumber(high)
+	if err != nil || err2 != nil || last < first {
+		return fmt.Errorf("%q is neither a number nor a range such as 512-1023", text)
+	}
+	o.First, o.Workers = first, last-first+1
+	return nil
+}
+
+// setWorker reads which worker to take.
+func setWorker(o *poolOptions, text string) (err error) {
+	o.Choice, o.Worker, o.hostname = lease.Recycle, 0, false
+	switch text {
+	case "recycle":
+	case "fresh":
+		o.Choice = lease.Fresh
+	case "hostname":
+		o.Choice, o.hostname = lease.Prefer, true
+	default:
+		o.Choice = lease.Insist
+		if o.Worker, err = parseNumber(text); err != nil {
+			return fmt.Errorf("%q is none of recycle, fresh, hostname and a number", text)
+		}
+	}
+	return nil
+}
+
+func setLanes(o *poolOptions, text string) error {
+	n, err := parseNumber(text)
+	if err == nil && (n < 1 || n > math.MaxInt32) {
+		return fmt.Errorf("%q: there is at least 1", text)
+	}
+	o.Lanes = int(n)
+	return err
+}
+
+func setBorrow(o *poolOptions, text string) (err error) {
+	o.Borrow, err = parseDuration(text)
+	if o.Borrow == 0 {
+		o.Borrow = -1 // none; zero would be the default
+	}
+	return err
+}
+
+func setWait(o *poolOptions, text string) (err error) {
+	o.Wait, err = parseDuration(text)
+	o.Wait = max(o.Wait, 1) // zero would be the default
+	return err
+}
+
+func setFile(o *poolOptions, text string) error {
+	o.File = text
+	return nil
+}
+
+// setHost sets the worker to the number that the host's name ends in, if that is
+// the one to take.
+func (o *poolOptions) setHost(hostname func() (string, error)) error {
+	if !o.hostname {
+		return nil
+	}
+	host, err := hostname()
+	if err != nil {
+		return err
+	}
+	o.Worker, err = ordinal(host)
+	return err
+}
+
+// ordinal is the number that a host's name ends in: 7 for web-7, as the pods of
+// a StatefulSet are called.
+func ordinal(host string) (int64, error) {
+	host, _, _ = strings.Cut(host, ".")
+	digits := host[len(strings.TrimRight(host, "0123456789")):]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the host's name is %q, which does not end in a number", host)
+	}
+	return n, nil
+}
+
+// positive sets a duration that is more than nothing.
+func positive(field func(*poolOptions) *time.Duration) func(*poolOptions, string) error {
+	return func(o *poolOptions, text string) error {
+		d, err := parseDuration(text)
+		if err == nil && d == 0 {
+			return fmt.Errorf("%q: it is more than 0", text)
+		}
+		*field(o) = d
+		return err
+	}
+}
+
+// parseDuration reads a duration that is not negative.
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err == nil && d >= 0:
+		return d, nil
+	case err == nil:
+		return 0, fmt.Errorf("%q is negative", text)
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return 0, fmt.Errorf("%q has no unit: is it %ss?", text, text)
+	}
+	return 0, fmt.Errorf("%q is not a duration such as 500ms, 10s or 5m", text)
+}
+
+// parseNumber reads a number without sign.
+func parseNumber(text string) (int64, error) {
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number from 0 on", text)
+	}
+	return int64(n), nil
+}
+
+// durationText writes a duration as people do: 5m, not 5m0s.
+func durationText(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+)
+
+// Settings are the values a command works with: each is that of its flag, else
+// of its FIRN_ variable, else of firn.yaml, else the default.
+type settings struct {
+	flags *pflag.FlagSet
+	file  *config // nil: there is none
+}
+
+// A value is what a setting is, and where that is from.
+type value struct{ text, from string }
+
+const byDefault = "default"
+
+// loadSettings reads the config, if there is one.
+func loadSettings(cmd *cobra.Command) (*settings, error) {
+	s := &settings{flags: cmd.Flags()}
+	path, err := findConfig(cmd)
+	if err != nil || path == "" {
+		return s, err
+	}
+	s.file, err = readConfig(path)
+	var wrong *configError
+	if errors.As(err, &wrong) {
+		return nil, (&failure{code: exitUsage, err: err}).hint("firn config check %s", shellWord(path))
+	}
+	return s, err
+}
+
+// readConfig reads the file at path.
+func readConfig(path string) (*config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, failed("config: %w", err)
+	}
+	return parseConfig(path, data)
+}
+
+// findConfig returns the path of the config that a command uses: the named one,
+// or the first that is there; "" if there is none.
+func findConfig(cmd *cobra.Command) (string, error) {
+	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
+		path := f.Value.String()
+		if _, err := os.Stat(path); err != nil {
+			return "", bad("%s: there is no config %s", origin(f), path).hint("firn config print shows what is used without one")
+		}
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	for _, path := range configPaths(runtime.GOOS, os.Getenv, home) {
+		_, err := os.Stat(path)
+		switch {
+		case err == nil:
+			return path, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			// It may be there, and name a store that nobody should go on without.
+			return "", failed("config: %w", err).hint("--config FILE, if it is not that one")
+		}
+	}
+	return "", nil
+}
+
+// configPaths are the places where a config is looked for, in this order.
+func configPaths(goos string, getenv func(string) string, home string) []string {
+	paths := []string{"firn.yaml"}
+	dir := getenv("XDG_CONFIG_HOME")
+	switch {
+	case filepath.IsAbs(dir):
+	case goos == "windows":
+		dir = getenv("AppData")
+	case home != "":
+		dir = filepath.Join(home, ".config")
+	default:
+		dir = ""
+	}
+	if dir != "" {
+		paths = append(paths, filepath.Join(dir, "firn", "firn.yaml"))
+	}
+	if goos != "windows" {
+		paths = append(paths, "/etc/firn/firn.yaml")
+	}
+	return paths
+}
+
+// fromVariable is the annotation of a flag that was set from a variable.
+const fromVariable = "firn_variable"
+
+// origin says where the value of a flag is from.
+func origin(f *pflag.Flag) string {
+	if names := f.Annotations[fromVariable]; len(names) > 0 {
+		return names[0]
+	}
+	return "--" + f.Name
+}
+
+// value returns the setting with a flag of this name, where the file has it as
+// said.
+func (s *settings) value(flag string, said entry, standard string) value {
+	if f := s.flags.Lookup(flag); f != nil && f.Changed {
+		return value{f.Value.String(), origin(f)}
+	}
+	if said.at.line != 0 {
+		return value{said.text, fmt.Sprintf("%s:%d", s.file.path, said.at.line)}
+	}
+	return value{standard, byDefault}
+}
+
+// storeURL is the URL of the store; "" is the implicit one.
+func (s *settings) storeURL() value {
+	var said entry
+	if s.file != nil {
+		said = s.file.store
+	}
+	return s.value("store", said, "")
+}
+
+// pool returns the pool of that name, nil for one that is not in the file. The
+// name is empty where the layout's own pool is meant.
+func (s *settings) pool(series string) (name string, pool *poolConfig, err error) {
+	if f := s.flags.Lookup("pool"); f != nil && f.Changed {
+		name = f.Value.String()
+	}
+	switch {
+	case s.file == nil:
+		return name, nil, nil
+	case name != "" && len(s.file.pools) > 0:
+		if pool, err = s.file.knownPool(name); err != nil {
+			return "", nil, bad("--pool: %s", err).hint("%s", s.file.path)
+		}
+		return name, pool, nil
+	case name != "":
+		return name, nil, nil
+	case series != "":
+		one, err := s.file.seriesNamed(series)
+		if err != nil {
+			return "", nil, err
+		}
+		pool, err = s.file.poolOf(one)
+		if err != nil {
+			return "", nil, err
+		}
+	case len(s.file.pools) == 1:
+		pool = &s.file.pools[0]
+	case len(s.file.pools) > 1:
+		return "", nil, bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", ")).
+			hint("--pool %s", s.file.pools[0].name.text)
+	}
+	if pool == nil {
+		return "", nil, nil
+	}
+	return pool.name.text, pool, nil
+}
+
+// seriesNamed returns the series of that name, or an error with the nearest.
+func (c *config) seriesNamed(name string) (*seriesConfig, error) {
+	var names []string
+	for i := range c.series {
+		if c.series[i].name.text == name {
+			return &c.series[i], nil
+		}
+		names = append(names, c.series[i].name.text)
+	}
+	f := bad("%s has no series %q", c.path, name)
+	switch best := nearest(name, names); {
+	case best != "":
+		return nil, f.hint("is it %s?", best)
+	case len(names) > 0:
+		return nil, f.hint("there are %s", strings.Join(names, ", "))
+	}
+	return nil, f.hint("series: { %s: { kind: flake } }", name)
+}
+
+// A leasing is what it takes to lease a worker.
+type leasing struct {
+	url     string // "" is the implicit store
+	pool    string
+	options lease.Options
+	from    map[string]string // where each knob is from
+}
+
+// leasing returns what to lease for a series, or for none.
+func (s *settings) leasing(series string) (*leasing, error) {
+	name, pool, err := s.pool(series)
+	if err != nil {
+		return nil, err
+	}
+	var o poolOptions
+	l := &leasing{url: s.storeURL().text, pool: name, from: map[string]string{}}
+	for _, k := range knobs {
+		v := s.knob(k, pool)
+		l.from[k.name] = v.from
+		if v.from == byDefault {
+			continue
+		}
+		if err := k.set(&o, v.text); err != nil {
+			return nil, valueError(v.from, err)
+		}
+	}
+	if err := o.setHost(os.Hostname); err != nil {
+		return nil, failed("worker hostname: %w", err).hint("--worker recycle takes any free one")
+	}
+	if !o.Layout.IsValid() {
+		o.Layout = firn.Default
+	}
+	if name == "" {
+		l.pool = lease.PoolName(o.Layout)
+	}
+	l.options = o.Options
+	return l, s.shard(l, series)
+}
+
+// knob returns a knob of a pool, nil being one that is not in the file.
+func (s *settings) knob(k knob, pool *poolConfig) value {
+	var said entry
+	if pool != nil {
+		said = pool.knobs[k.name]
+	}
+	return s.value(k.name, said, k.standard)
+}
+
+// shard sets the shard, and checks all options.
+func (s *settings) shard(l *leasing, series string) (err error) {
+	var said entry
+	if s.file != nil && series != "" {
+		one, err := s.file.seriesNamed(series)
+		if err != nil {
+			return err
+		}
+		said = one.shard
+	}
+	v := s.value("shard", said, "0")
+	l.from["shard"] = v.from
+	if l.options.Shard, err = parseNumber(v.text); err != nil {
+		return bad("%s: %w", v.from, err)
+	}
+	var first *failure
+	for _, err := range parts(l.options.Check(l.pool)) {
+		text := withoutPackage(err.Error())
+		var option *lease.OptionError
+		if errors.As(err, &option) {
+			text = l.blame(option.Option, text)
+		}
+		if first == nil {
+			first = bad("%s", text)
+		} else {
+			first.err = fmt.Errorf("%w\n%s", first.err, text)
+		}
+	}
+	if first != nil {
+		return first
+	}
+	return nil
+}
+
+// blame says where the option is from that text, which begins with it, is about.
+func (l *leasing) blame(option, text string) string {
+	switch from := l.from[option]; {
+	case from == "" || from == byDefault:
+		return text
+	case strings.HasPrefix(from, "--"):
+		return "--" + text
+	default:
+		return from + ": " + text
+	}
+}
+
+// shellWord quotes a word for a shell, if it has to be.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
