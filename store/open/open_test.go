@@ -47,18 +47,18 @@ func TestURL(t *testing.T) {
 func TestURLErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for url, want := range map[string]string{
-		"":                           "not a URL of a store; supported are sqlite:PATH and memory:",
-		"ids.db":                     "not a URL of a store; supported are sqlite:PATH and memory:",
-		"sqlite":                     "not a URL of a store",
-		"sqlite:":                    "no path",
-		"sqlite://":                  "no path",
-		"sqlite://x.db":              "for a relative one it is sqlite:x.db",
-		"sqlite:x.db?mode=ro":        "no options",
-		"sqlite:no/x.db":             "does not exist",
-		"memory:x":                   "nothing else",
-		"oracle://scott:tiger@db/x":  `no store is called "oracle"; supported are`,
-		"SQLITE:x.db":                "no store is called",
-		"oracle:scott:tiger@db?a=": "no store is called",
+		"":                          "not a URL of a store; supported are sqlite:PATH and memory:",
+		"ids.db":                    "not a URL of a store; supported are sqlite:PATH and memory:",
+		"sqlite":                    "not a URL of a store",
+		"sqlite:":                   "no path",
+		"sqlite://":                 "no path",
+		"sqlite://x.db":             "for a relative one it is sqlite:x.db",
+		"sqlite:x.db?mode=ro":       "no options",
+		"sqlite:no/x.db":            "does not exist",
+		"memory:x":                  "nothing else",
+		"oracle://scott:tiger@db/x": `no store is called "oracle"; supported are`,
+		"SQLITE:x.db":               "no store is called",
+		"oracle:scott:tiger@db?a=":  "no store is called",
 	} {
 		s, err := open.URL(t.Context(), url)
 		if err == nil {

@@ -164,7 +164,7 @@ func (at location) attach(ctx context.Context) (*Store, error) {
 		err = at.recognise(s.open[0].file.Size())
 	}
 	if err == nil {
-		err = s.patiently(ctx, s.start)
+		err = s.patiently(ctx, time.Now().Add(patience), s.start)
 	}
 	if err != nil {
 		db.Close()

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// patience bounds the wait for a file that another process has locked.
+	// patience bounds the wait for a file that another process has locked,
+	// counted from the beginning of a call, which may first wait for others.
 	patience = 5 * time.Second
 
 	// The wait between two tries doubles from the first to the last of these,
@@ -140,19 +141,17 @@ func (c *session) abandon(broken bool) *session {
 	return nil
 }
 
-// acquire takes a slot, which may be nil. The caller must release it.
+// acquire takes a slot, which may be nil. The caller must put it back.
 func (s *Store) acquire(ctx context.Context, slots chan *session) (*session, error) {
 	select {
 	case c := <-slots:
 		return c, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, s.at.explain(fmt.Errorf("waiting for other calls: %w", ctx.Err()))
 	case <-s.closing:
 		return nil, s.at.explain(errClosed)
 	}
 }
-
-func (s *Store) release(slots chan *session, c *session) { slots <- c }
 
 // connect opens a session and makes sure that it is to the file of this Store.
 func (s *Store) connect() (*session, error) {
@@ -193,12 +192,13 @@ func (s *Store) begin(c **session) error {
 
 // reading calls f with a session to read from, again if the file was locked.
 func (s *Store) reading(ctx context.Context, f func(*session) error) error {
+	deadline := time.Now().Add(s.patience)
 	c, err := s.acquire(ctx, s.read)
 	if err != nil {
 		return err
 	}
-	defer func() { s.release(s.read, c) }()
-	return s.patiently(ctx, func() error {
+	defer func() { s.read <- c }()
+	return s.patiently(ctx, deadline, func() error {
 		err := s.check()
 		if err == nil && c == nil {
 			c, err = s.connect()
@@ -214,9 +214,8 @@ func (s *Store) reading(ctx context.Context, f func(*session) error) error {
 }
 
 // patiently calls f, which must not have written anything, until it finds the
-// file unlocked, ctx ends, the Store is closed or its patience does.
-func (s *Store) patiently(ctx context.Context, f func() error) error {
-	var deadline time.Time
+// file unlocked, ctx ends, the Store is closed or the deadline has passed.
+func (s *Store) patiently(ctx context.Context, deadline time.Time, f func() error) error {
 	for wait := busyFirst; ; wait = min(2*wait, busyLast) {
 		err := f()
 		if err == nil {
@@ -229,11 +228,7 @@ func (s *Store) patiently(ctx context.Context, f func() error) error {
 			}
 			return s.at.explain(err)
 		}
-		now := time.Now()
-		if deadline.IsZero() {
-			deadline = now.Add(s.patience)
-		}
-		if now.After(deadline) {
+		if time.Now().After(deadline) {
 			return s.at.explain(err)
 		}
 		t := time.NewTimer(wait/2 + rand.N(wait))

@@ -9,8 +9,11 @@
 // holds no records and no secrets. Removing both makes a new store.
 //
 // A copy of the file, even an exact one, is another store. Restoring a backup
-// therefore always ends with Restored, after what the protocols on top need
-// ("firn store restored" does both).
+// therefore ends with Restored and with what the protocols on top need ("firn
+// store restored" does both). It begins with stopping every process that has the
+// file open, and with removing "ids.db-wal" and "ids.db-shm": until then these
+// are a part of the database, and would be a part of the next one. What is
+// copied over the file in place while it is open is not noticed.
 package sqlite
 
 import (
@@ -137,15 +140,16 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Co
 
 // put carries out one Put: next has what is to be written but for the time.
 func (s *Store) put(ctx context.Context, next store.Record, cond store.Condition) (store.Record, error) {
+	deadline := time.Now().Add(s.patience)
 	c, err := s.acquire(ctx, s.write)
 	if err != nil {
 		return store.Record{}, err
 	}
-	defer func() { s.release(s.write, c) }()
+	defer func() { s.write <- c }()
 
 	// Nothing is sent before BEGIN IMMEDIATE has the lock: until then it may be
 	// tried again, and ctx may stop it. Nothing interrupts what comes after.
-	err = s.patiently(ctx, func() error {
+	err = s.patiently(ctx, deadline, func() error {
 		if err := s.check(); err != nil {
 			return err
 		}
