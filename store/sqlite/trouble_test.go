@@ -139,7 +139,7 @@ func TestCorrupt(t *testing.T) {
 func TestLimit(t *testing.T) {
 	path, r := store1(t)
 	s := mustOpen(t, path)
-	c := <-s.write
+	<-s.write
 	c, err := s.connect()
 	must(t, err)
 	must(t, c.exec("PRAGMA max_page_count = 10"))

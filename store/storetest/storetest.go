@@ -16,7 +16,6 @@ package storetest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -228,9 +227,6 @@ func (c *check) list(s store.Store, prefix string) []store.Record {
 	}
 	return l
 }
-
-// settled returns a ctx for what must go on when that of a call has ended.
-func (c *check) settled() context.Context { return context.WithoutCancel(c.Context()) }
 
 // eventually waits until ok, at most a minute.
 func (c *check) eventually(what string, ok func() bool) {
