@@ -417,3 +417,39 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("with a store: exit code %d, %s", r.code, r.errs)
 	}
 }
+
+// Two containers have the store's file, mounted by itself, but not its directory:
+// each would have journals of its own, and not see the locks of the other.
+func TestFileMountedAlone(t *testing.T) {
+	t.Parallel()
+	shared(t, "touch $there; mount --bind $file $there;")
+}
+
+// shared runs the command in two containers, in which a script has made the
+// store's file appear at another place.
+func shared(t *testing.T, script string) {
+	t.Helper()
+	container := enter(t, "-m")
+	b := newBench(t)
+	if r := b.run("next"); r.code != 0 {
+		t.Fatal(r.errs)
+	}
+	var commands [2]*exec.Cmd
+	var outs, errs [2]strings.Builder
+	for i := range commands {
+		there := filepath.Join(t.TempDir(), "ids.db")
+		cmd := exec.Command(container[0], append(container[1:], "sh", "-ec",
+			"file="+b.path+" there="+there+"; "+script+" exec "+program(t, "firn")+" next -n 1000000 --store sqlite:$there")...)
+		cmd.Stdout, cmd.Stderr = &outs[i], &errs[i]
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		commands[i] = cmd
+	}
+	for i, cmd := range commands {
+		code := b.ends(cmd)
+		n := b.printed("container "+strconv.Itoa(i), strings.NewReader(outs[i].String()))
+		t.Logf("exit code %d, %d ids, %s", code, n, &errs[i])
+	}
+	b.check()
+}

@@ -20,6 +20,9 @@ func TestForgotten(t *testing.T) {
 		"removed with its journals": func(t *testing.T, w *world) {
 			remove(t, w.path, w.path+"-wal", w.path+"-shm")
 		},
+		"journals removed":            func(t *testing.T, w *world) { remove(t, w.path+"-wal", w.path+"-shm") },
+		"log removed":                 func(t *testing.T, w *world) { remove(t, w.path+"-wal") },
+		"index of the log removed":    func(t *testing.T, w *world) { remove(t, w.path+"-shm") },
 		"moved away":                  func(t *testing.T, w *world) { rename(t, w.path, w.path+".old") },
 		"replaced by a copy":          func(t *testing.T, w *world) { replace(t, w, read(t, w.path)) },
 		"replaced by an earlier copy": func(t *testing.T, w *world) { rename(t, filepath.Join(w.dir, "early"), w.path) },

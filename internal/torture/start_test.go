@@ -3,22 +3,24 @@
 package torture
 
 import (
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 )
 
 // Many processes that start at the same instant on a store that does not exist
-// yet take as many workers, and give them back.
+// yet take as many workers, of which there are no more, and give them back.
 func TestSimultaneousStart(t *testing.T) {
 	const many = 64
-	w := newWorld(t, "-barrier", "-rate", "200")
+	w := newWorld(t, "-workers", strconv.Itoa(many), "-rate", "50")
 	r, barrier, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range many {
-		w.start(launch{files: []*os.File{r}})
+		w.start(launch{args: []string{"-barrier"}, files: []*os.File{r}})
 	}
 	r.Close()
 	for _, p := range w.procs {
@@ -59,5 +61,28 @@ func TestSimultaneousStart(t *testing.T) {
 	p.issues(20)
 	if r := w.check(); r.Workers != many {
 		t.Errorf("%d processes held %d workers", many, r.Workers)
+	}
+}
+
+// Processes that make the store are killed in the middle of it. Whoever comes
+// next makes it, or finds it made.
+func TestKilledWhileCreating(t *testing.T) {
+	t.Parallel()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for range 20 {
+		b := newBench(t)
+		for range 3 {
+			cmd, _ := b.next(1_000_000, null)
+			time.AfterFunc(rand.N(40*time.Millisecond), func() { cmd.Process.Kill() })
+			defer b.ends(cmd)
+		}
+		time.Sleep(rand.N(40 * time.Millisecond))
+		if r := b.run("next"); r.code != 0 {
+			t.Errorf("exit code %d, %s", r.code, r.errs)
+		}
 	}
 }
