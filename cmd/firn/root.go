@@ -39,7 +39,7 @@ Every flag can also be set as FIRN_ and its name: FIRN_STORE, FIRN_LAYOUT.`,
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
 	root.AddCommand(newNext(), newDecode(), newEncode(), newLayouts(), newWorkers(), newVersion(),
 		newCompletion())
-	root.AddCommand(newConfig())
+	root.AddCommand(newConfig(), newPlan())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	return root
