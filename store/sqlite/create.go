@@ -62,7 +62,12 @@ CREATE TABLE record (
 // there says whether the file is there, and if not, what is left of it: the name
 // of a file that would not be there if it had never been.
 func (at location) there() (there bool, left string, err error) {
-	if there, err = at.stat(); there || err != nil {
+	return at.look(at.stat)
+}
+
+// look is there, for a way to look at the file.
+func (at location) look(stat func() (bool, error)) (there bool, left string, err error) {
+	if there, err = stat(); there || err != nil {
 		return there, "", err
 	}
 	for _, name := range append([]string{at.sidecar()}, at.journals()...) {
@@ -72,7 +77,7 @@ func (at location) there() (there bool, left string, err error) {
 			return false, "", err
 		}
 		// It may have been created between the two looks, but not after both.
-		there, err := at.stat()
+		there, err := stat()
 		if there || err != nil {
 			return there, "", err
 		}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -181,6 +182,41 @@ func TestCreateRace(t *testing.T) {
 			t.Fatalf("%v stores are in use at one path", alive)
 		}
 	}
+}
+
+// TestCreateSlept: a file that was not there and a sidecar that is do not mean
+// that the file was removed, if both came in between.
+func TestCreateSlept(t *testing.T) {
+	path, _ := store1(t)
+	at, err := locate(path)
+	must(t, err)
+	looks := 0
+	there, left, err := at.look(func() (bool, error) { looks++; return looks > 1, nil })
+	if !there || left != "" || err != nil || looks != 2 {
+		t.Errorf("%t, %q, %v after %d looks", there, left, err, looks)
+	}
+}
+
+// TestCreateSidecars: of two stores that come to write the sidecar, the second
+// to do so is the one that stops.
+func TestCreateSidecars(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ids.db")
+	at, err := locate(path)
+	must(t, err)
+	must(t, at.create())
+	slow, err := at.attach(t.Context())
+	must(t, err)
+	defer slow.Close()
+	side, err := slow.describe()
+	must(t, err)
+	losses["rm ids.db*"](t, path)
+	other := mustOpen(t, path)
+	if err := at.addSidecar(side); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a second sidecar: %v", err)
+	}
+	isForgotten(t, path, "the slow one", slow.settle())
+	works(t, other)
+	works(t, mustOpen(t, path))
 }
 
 // fingerprint is everything about a directory that somebody could notice.

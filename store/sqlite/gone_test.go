@@ -176,6 +176,41 @@ func TestGoneDuringPut(t *testing.T) {
 	}
 }
 
+// TestGoneAndBack moves the file away and back: it may have been written since.
+func TestGoneAndBack(t *testing.T) {
+	path, _ := store1(t)
+	s := mustOpen(t, path)
+	must(t, os.Rename(path, path+".away"))
+	_, err := s.Get(t.Context(), "k")
+	isForgotten(t, path, "away", err)
+	must(t, os.Rename(path+".away", path))
+	_, err = s.Get(t.Context(), "k")
+	isForgotten(t, path, "back", err)
+	// It is the same file, so whoever opens it now has the store.
+	works(t, mustOpen(t, path))
+}
+
+// TestReadBefore: Read is not later than the record was looked at.
+func TestReadBefore(t *testing.T) {
+	path, r := store1(t)
+	s := mustOpen(t, path)
+	begin, calls := time.Now().UTC().Round(0), time.Duration(0)
+	s.now = func() time.Time { calls++; return begin.Add(calls * time.Hour) }
+	got, err := s.Get(t.Context(), "k")
+	if err != nil || !got.Read.Equal(begin.Add(time.Hour)) || !got.Written.Equal(r.Written) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// Of a record written in that moment it is as late as the write.
+	calls = 0
+	next, err := s.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version})
+	must(t, err)
+	calls = -1
+	got, err = s.Get(t.Context(), "k")
+	if err != nil || !next.Written.Equal(begin.Add(time.Hour)) || !got.Read.Equal(next.Written) {
+		t.Errorf("written %v, read %v, %v", next.Written, got.Read, err)
+	}
+}
+
 // TestGoneByLink turns the link by which the store was opened to another one.
 func TestGoneByLink(t *testing.T) {
 	path, _ := store1(t)

@@ -89,26 +89,19 @@ func (s *Store) settle() error {
 	at := s.at
 	side, err := at.readSidecar()
 	if missing(err) {
-		now, err := identify(at.file)
-		if err != nil {
-			return err
-		}
-		if err := s.check(); err != nil {
-			return err // now may be about another file
-		}
 		// The sidecar must not outlive a loss of power that the file does not.
 		if err := at.syncDir(); err != nil {
 			return err
 		}
-		side = sidecar{V: sidecarFormat, Store: s.id, identity: now}
-		if err := at.writeSidecar(side, os.Link); err != nil && !errors.Is(err, os.ErrExist) {
+		if side, err = s.describe(); err != nil {
+			return err
+		}
+		if err := at.addSidecar(side); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
 		side, err = at.readSidecar()
-		if err != nil {
-			return err
-		}
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	if err := at.compare(side, s.id); err != nil {
@@ -120,6 +113,16 @@ func (s *Store) settle() error {
 		return err
 	}
 	return s.check()
+}
+
+// describe returns the sidecar of the file that is open.
+func (s *Store) describe() (sidecar, error) {
+	now, err := identify(s.at.file)
+	if err != nil {
+		return sidecar{}, err
+	}
+	// It may have been another file that was there.
+	return sidecar{V: sidecarFormat, Store: s.id, identity: now}, s.check()
 }
 
 // compare returns a ForgotError if the file at the path, with the id found

@@ -43,11 +43,11 @@ func Restored(path string) error {
 		return err
 	}
 	defer s.Close()
-	c, err := identify(at.file)
+	side, err := s.describe()
 	if err != nil {
 		return at.explain(err)
 	}
-	if err := at.writeSidecar(sidecar{V: sidecarFormat, Store: s.id, identity: c}, os.Rename); err != nil {
+	if err := at.replaceSidecar(side); err != nil {
 		return at.explain(err)
 	}
 	if err := s.check(); err != nil {

@@ -53,8 +53,13 @@ func (at location) readSidecar() (sidecar, error) {
 	return s, nil
 }
 
-// writeSidecar writes s under another name and gives it its own by place, which
-// is os.Link (fails if there is one) or os.Rename (replaces it).
+// addSidecar writes the sidecar, or returns os.ErrExist if there is one.
+func (at location) addSidecar(s sidecar) error { return at.writeSidecar(s, os.Link) }
+
+// replaceSidecar writes the sidecar, whether or not there is one.
+func (at location) replaceSidecar(s sidecar) error { return at.writeSidecar(s, os.Rename) }
+
+// writeSidecar writes s under another name, and lets place give it its own.
 func (at location) writeSidecar(s sidecar, place func(old, new string) error) error {
 	s.Note = sidecarNote
 	b, err := json.Marshal(s)

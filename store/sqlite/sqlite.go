@@ -378,7 +378,7 @@ func (s *Store) forgetJournal(path string) error {
 	if s.forgot.CompareAndSwap(nil, first) {
 		if side, err := s.at.readSidecar(); err == nil && side.Store == s.id {
 			side.Lost = first.What
-			s.at.writeSidecar(side, os.Rename) // as well as it goes: this Store stops in any case
+			s.at.replaceSidecar(side) // as well as it goes: this Store stops in any case
 		}
 	}
 	return s.forgot.Load()

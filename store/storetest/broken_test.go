@@ -250,6 +250,9 @@ func (h *handle) put(ctx context.Context, key string, value []byte, cond store.C
 	switch {
 	case h.has("returns no value"):
 		r.Value = nil
+	case h.has("returns what it was given"):
+		r.Key, r.Read, r.Value = key, now, value
+		return r, nil
 	case h.has("returns the old record") && old.Version != "":
 		r = old
 	}

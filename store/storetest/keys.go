@@ -99,6 +99,10 @@ func valuesOwned(c *check) {
 	if err != nil {
 		c.Fatalf("Put: %v", err)
 	}
+	copy(mine, "-------")
+	if string(put.Value) != value {
+		c.Errorf("the record that Put returned changes with what it was given: %s", show(put))
+	}
 	get := c.get(s, "k")
 	list := c.list(s, "k")
 	for _, slice := range [][]byte{mine, put.Value, get.Value, list[0].Value} {

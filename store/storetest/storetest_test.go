@@ -83,6 +83,7 @@ var bugs = map[string][]string{
 	"reads are cached":            {"handles agree", "replace"},
 	"returns no value":            {"create"},
 	"returns the old record":      {"replace"},
+	"returns what it was given":   {"values owned"},
 	"never written is an error":   {"never written"},
 	"keys without case":           {"keys apart", "never written"},
 	"keys as paths":               {"keys apart", "never written"},
