@@ -39,7 +39,7 @@ Every flag can also be set as FIRN_ and its name: FIRN_STORE, FIRN_LAYOUT.`,
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
 	root.AddCommand(newNext(), newDecode(), newEncode(), newLayouts(), newWorkers(), newVersion(),
 		newCompletion())
-	root.AddCommand(newConfig(), newPlan())
+	root.AddCommand(newConfig(), newPlan(), newStore())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	return root
@@ -178,6 +178,7 @@ func valueError(name string, err error) error {
 // explain turns the errors of cobra, which come before a command runs, into
 // ours.
 func explain(cmd *cobra.Command, args []string, err error) error {
+	err = forgotten(cmd, err)
 	var f *failure
 	switch {
 	case err == nil || errors.As(err, &f):

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	terminal "golang.org/x/term"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+	"github.com/firn-id/firn/store/sqlite"
+)
+
+func newStore() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "store",
+		Short:   "Look after a store",
+		Example: "  firn store restored --store sqlite:/var/lib/app/ids.db",
+		RunE:    needsCommand,
+	}
+	cmd.AddCommand(newStoreRestored())
+	return cmd
+}
+
+func newStoreRestored() *cobra.Command {
+	var outage time.Duration
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "restored",
+		Short: "Make a store that has forgotten usable again",
+		Long: `Make a store usable again that has forgotten what it acknowledged: after a backup
+was put back, or a file was removed or replaced. What it no longer knows of may have
+been issued. So it raises the floor of every pool above all that can have been
+granted, and takes every worker away from its holder: nothing is issued until the
+outage budget and 5 s have passed.
+
+Stop every process that uses the store before, and start them after. The database
+file that is at the path now is accepted as the store; if there is none, an empty
+one is made. It may be repeated, and is to be after an error.`,
+		Example: `  firn store restored --store sqlite:/var/lib/app/ids.db
+  firn store restored --store sqlite:ids.db --outage 10m --yes`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := newRestoration(cmd, outage)
+			if err != nil {
+				return err
+			}
+			if err := r.explain(cmd.ErrOrStderr(), time.Now()); err != nil {
+				return err
+			}
+			if !yes {
+				if err := r.ask(cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
+					return err
+				}
+			}
+			return r.run(cmd.Context(), cmd.OutOrStdout(), wantsJSON(cmd))
+		},
+	}
+	addStore(cmd, new(string))
+	cmd.Flags().DurationVar(&outage, "outage", 0, "the longest outage budget of any process that used the store ("+
+		durationText(term.OutageStrict)+", or the longest in firn.yaml if that is more)")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: all processes are stopped")
+	return cmd
+}
+
+// A restoration is what is to be done to a store.
+type restoration struct {
+	url      string
+	path     string // of the file
+	implicit bool   // nobody named it
+	outage   time.Duration
+}
+
+func newRestoration(cmd *cobra.Command, outage time.Duration) (*restoration, error) {
+	set, err := loadSettings(cmd)
+	if err != nil {
+		return nil, err
+	}
+	r := &restoration{url: set.storeURL().text, outage: outage}
+	if r.url == "" {
+		path, err := implicitStore(hostSigns(), false)
+		if err != nil {
+			return nil, err
+		}
+		r.url, r.implicit = "sqlite:"+path, true
+	}
+	if err := checkStore(r.url); err != nil {
+		return nil, bad("--store: %s", withoutPackage(err.Error())).hint("--store sqlite:ids.db")
+	}
+	r.path, _ = sqliteFile(r.url)
+	switch {
+	case outage == 0:
+		r.outage = term.OutageStrict
+		if set.file != nil {
+			for i := range set.file.pools {
+				r.outage = max(r.outage, set.file.pools[i].options().Outage)
+			}
+		}
+	case outage < time.Second:
+		return nil, bad("--outage %s: no process had less than 1s", outage)
+	}
+	return r, nil
+}
+
+// sqliteFile is the path in the URL of a SQLite store.
+func sqliteFile(url string) (path string, ok bool) {
+	path, ok = strings.CutPrefix(url, "sqlite:")
+	return strings.TrimPrefix(path, "//"), ok
+}
+
+// explain says what will be done and what that means.
+func (r *restoration) explain(w io.Writer, now time.Time) error {
+	pause := r.outage + term.Skew
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is made usable again:\n", open.Redact(r.url))
+	fmt.Fprintf(&b, "  - every process that uses it has to be stopped now: what it issues meanwhile may repeat\n")
+	switch fi, err := os.Stat(r.path); {
+	case err == nil:
+		fmt.Fprintf(&b, "  - the file there now, of %s and %s bytes, is taken for the store\n", instant(fi.ModTime()), count(fi.Size()))
+	case errors.Is(err, os.ErrNotExist):
+		fmt.Fprintf(&b, "  - there is no file: an empty one is made\n")
+	default:
+		return err
+	}
+	fmt.Fprintf(&b, "  - every worker is taken away from its holder\n")
+	fmt.Fprintf(&b, "  - nothing is issued for about %s: %s of outage budget and %s of clock error\n",
+		durationText(pause), durationText(r.outage), durationText(term.Skew))
+	fmt.Fprintf(&b, "    (that is until %s; --outage if some process had a longer budget)\n", now.Add(pause).UTC().Format(time.RFC3339))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ask returns nil if a person says yes.
+func (r *restoration) ask(in io.Reader, errs io.Writer) error {
+	if f, ok := in.(*os.File); !ok || !terminal.IsTerminal(int(f.Fd())) {
+		return bad("there is nobody to ask whether all processes are stopped").
+			hint("firn store restored --store %s --yes", shellWord(open.Redact(r.url)))
+	}
+	return confirm(in, errs)
+}
+
+func confirm(in io.Reader, errs io.Writer) error {
+	fmt.Fprint(errs, "Are all processes stopped? Type yes to go on: ")
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if strings.TrimSpace(answer) != "yes" {
+		return failed("nothing was done")
+	}
+	return nil
+}
+
+// A restoredLine is a pool, or the store itself, as --json prints it.
+type restoredLine struct {
+	Store   string `json:"store,omitempty"`
+	Pool    string `json:"pool,omitempty"`
+	Floor   string `json:"floor"`
+	Workers int    `json:"workers_rewritten"`
+}
+
+// run does it.
+func (r *restoration) run(ctx context.Context, out io.Writer, asJSON bool) (err error) {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	if r.implicit {
+		if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
+			return err
+		}
+	}
+	if err := sqlite.Restored(r.path); err != nil {
+		return err
+	}
+	s, err := openURL(ctx, r.url, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	pools, err := lease.Restored(ctx, s, r.outage)
+	if err != nil {
+		return signalled(ctx, classify(fmt.Errorf("%w; %s done", err, plural(len(pools), "pool"))).
+			hint("firn store restored --store %s again, before anything is started", shellWord(open.Redact(r.url))))
+	}
+	rec, err := s.Get(ctx, term.KeyStore)
+	if err != nil {
+		return err
+	}
+	all, err := term.ReadStore(rec)
+	if err != nil {
+		return err
+	}
+	lines := []restoredLine{{Store: open.Redact(r.url), Floor: instant(all.Floor)}}
+	for _, p := range pools {
+		lines = append(lines, restoredLine{Pool: p.Pool, Floor: instant(p.Floor), Workers: p.Workers})
+	}
+	return printRestored(out, lines, asJSON)
+}
+
+func printRestored(out io.Writer, lines []restoredLine, asJSON bool) error {
+	enc := json.NewEncoder(out)
+	for _, l := range lines {
+		var err error
+		switch {
+		case asJSON:
+			err = enc.Encode(l)
+		case l.Store != "":
+			_, err = fmt.Fprintf(out, "%s is usable again; what is founded later issues nothing before %s\n", l.Store, l.Floor)
+		default:
+			_, err = fmt.Fprintf(out, "pool %s: nothing is issued before %s; %s rewritten\n", l.Pool, l.Floor, plural(l.Workers, "record"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgotten adds to the error of a store that forgot what makes it usable again.
+func forgotten(cmd *cobra.Command, err error) error {
+	var forgot *store.ForgotError
+	if !errors.As(err, &forgot) {
+		return err
+	}
+	url := forgot.Store
+	if !strings.HasPrefix(url, "sqlite:") { // it is the name of a pool
+		set, err := loadSettings(cmd)
+		if err == nil {
+			url = set.storeURL().text
+		}
+		if path, err := implicitStore(hostSigns(), false); url == "" && err == nil {
+			url = "sqlite:" + path
+		}
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		f = classify(err)
+	}
+	return f.hint("stop all who use it, put back what there is, then: firn store restored --store %s", shellWord(open.Redact(url)))
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/store"
+)
+
+// called runs firn in this process, and returns what it said.
+func called(t *testing.T, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = run(args, strings.NewReader(""), &o, &e)
+	return o.String(), e.String(), code
+}
+
+func emptyHome(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		t.Setenv(name, dir)
+	}
+	return dir
+}
+
+// A backup is put back, and no id repeats: not those that it knows of, and not
+// those that it has forgotten.
+func TestRestored(t *testing.T) {
+	dir := emptyHome(t)
+	path := filepath.Join(dir, "the ids.db")
+	t.Setenv("FIRN_STORE", "sqlite:"+path)
+	t.Setenv("FIRN_OUTAGE", "1s")
+
+	seen := map[string]bool{}
+	last := ""
+	issue := func(args ...string) {
+		t.Helper()
+		out, errs, code := called(t, append([]string{"next", "-n", "5000"}, args...)...)
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, errs)
+		}
+		for line := range strings.Lines(out) {
+			if seen[line] {
+				t.Errorf("id %s was issued before", strings.TrimSpace(line))
+			}
+			if line <= last {
+				t.Errorf("id %s is not above %s", strings.TrimSpace(line), strings.TrimSpace(last))
+			}
+			seen[line], last = true, line
+		}
+	}
+	refused := func(want ...string) {
+		t.Helper()
+		out, errs, code := called(t, "next", "--wait", "0")
+		for _, w := range want {
+			if code != exitFailed || out != "" || !strings.Contains(errs, w) {
+				t.Errorf("exit code %d, printed %q and\n%s, not %s", code, out, errs, w)
+			}
+		}
+	}
+
+	issue()
+	backup, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue()
+	issue() // forgotten, with what came before
+	if err := os.WriteFile(path+".backup", backup, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".backup", path); err != nil {
+		t.Fatal(err)
+	}
+	refused("has forgotten what it acknowledged", "firn: hint: stop all who use it, put back what there is, then: firn store restored --store 'sqlite:"+path+"'\n")
+
+	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "hint: firn store restored --store 'sqlite:"+path+"' --yes") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	refused("has forgotten") // nothing was done
+
+	before := time.Now()
+	for again := range 2 {
+		out, errs, code := called(t, "store", "restored", "--yes")
+		if code != 0 || !strings.Contains(out, "pool firn: nothing is issued before ") {
+			t.Fatalf("exit code %d: %s%s", code, out, errs)
+		}
+		if want := fmt.Sprintf("; %d record", 1-again); again == 0 && !strings.Contains(out, want) {
+			t.Errorf("printed %s", out)
+		}
+		if !strings.Contains(errs, "about 6s: 1s of outage budget and 5s of clock error") {
+			t.Errorf("explained %s", errs)
+		}
+	}
+	refused("nothing starts before its floor")
+	issue("--wait", "30s")
+	if waited := time.Since(before); waited < 5*time.Second {
+		t.Errorf("issued after %s", waited)
+	}
+}
+
+// Where the file is gone an empty one is made, which starts above all.
+func TestRestoredWithoutFile(t *testing.T) {
+	dir := emptyHome(t)
+	path := filepath.Join(dir, "ids.db")
+	t.Setenv("FIRN_STORE", "sqlite:ids.db")
+	if _, errs, code := called(t, "next"); code != 0 {
+		t.Fatal(errs)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := called(t, "next"); code != exitFailed || !strings.Contains(errs, "firn store restored --store sqlite:"+path) {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	out, errs, code := called(t, "store", "restored", "--yes", "--json")
+	if code != 0 || !strings.Contains(errs, "there is no file: an empty one is made") ||
+		!strings.HasPrefix(out, `{"store":"sqlite:ids.db","floor":"`) || strings.Count(out, "\n") != 1 {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	if _, errs, code := called(t, "next", "--wait", "0"); code != exitFailed || !strings.Contains(errs, "nothing starts before its floor") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	for answer, want := range map[string]bool{"yes\n": true, " yes \n": true, "yes": true, "y\n": false, "": false, "\n": false, "no\n": false} {
+		var errs bytes.Buffer
+		if err := confirm(strings.NewReader(answer), &errs); (err == nil) != want {
+			t.Errorf("%q: %v", answer, err)
+		}
+	}
+}
+
+// Where the error only names a pool, the hint has the store of the command.
+func TestForgottenPool(t *testing.T) {
+	emptyHome(t)
+	cmd := &cobra.Command{}
+	addStore(cmd, new(string))
+	if err := cmd.ParseFlags([]string{"--store", "sqlite:a b.db"}); err != nil {
+		t.Fatal(err)
+	}
+	forgot := fmt.Errorf("once more: %w", &store.ForgotError{Store: "pool web", What: "its record is missing"})
+	for _, err := range []error{forgot, errors.Join(forgot, errors.New("another")), failed("%w; 3 of 4", forgot)} {
+		var f *failure
+		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "firn store restored --store 'sqlite:a b.db'") {
+			t.Errorf("%v: %+v", err, f)
+		}
+	}
+	if err := errors.New("another"); forgotten(cmd, err) != err || forgotten(cmd, nil) != nil {
+		t.Error("changed what is no such error")
+	}
+}
