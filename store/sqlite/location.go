@@ -70,7 +70,7 @@ func (at location) journals() []string {
 func (at location) temporary() string {
 	var b [8]byte
 	rand.Read(b[:])
-	return filepath.Join(filepath.Dir(at.file), "."+filepath.Base(at.file)+".new-"+hex.EncodeToString(b[:]))
+	return filepath.Join(filepath.Dir(at.file), "."+filepath.Base(at.file)+temporaryInfix+hex.EncodeToString(b[:]))
 }
 
 func (at location) String() string { return "sqlite:" + at.given }

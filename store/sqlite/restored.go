@@ -27,7 +27,7 @@ func Restored(path string) error {
 	if !there {
 		// Not needed by anything any more, and deadly to a new file.
 		for _, j := range at.journals() {
-			if err := os.Rename(j, j+".old"); err != nil && !missing(err) {
+			if err := os.Rename(j, j+asideSuffix); err != nil && !missing(err) {
 				return at.explain(err)
 			}
 		}
