@@ -132,7 +132,7 @@ func childPut(args []string) error {
 
 // TestContendProcesses lets 64 processes count one record up.
 func TestContendProcesses(t *testing.T) {
-	const times = 20
+	const times = 10
 	path := filepath.Join(t.TempDir(), "ids.db")
 	var all []*child
 	for range crowd {
