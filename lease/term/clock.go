@@ -21,15 +21,21 @@ func NewClock(wall time.Time, boot time.Duration) Clock { return Clock{wall, boo
 func (c Clock) At(boot time.Duration) time.Time { return c.wall.Add(boot - c.boot) }
 
 // Follow returns the clock as it goes on from boot, when the system's says wall.
-// It approaches that by at most a twentieth of the time since the last call. A
-// system clock that is ahead is followed at once where a second opinion bears it
-// out: known is the store's time now, or zero, and skew the bound on both.
+// It approaches that by at most a twentieth of the time since the last call.
+// known, if not zero, is a second opinion, the store's time now; skew is the
+// bound on both. A system clock that is ahead is followed at once where known
+// bears it out. Where known speaks against it, it is followed no further than
+// skew from known.
 func (c Clock) Follow(wall time.Time, boot time.Duration, known time.Time, skew time.Duration) Clock {
 	own := c.At(boot)
 	off := wall.Sub(own)
 	most := (boot - c.boot) / slew
-	if off > most && !known.IsZero() && wall.Sub(known).Abs() <= skew {
-		return Clock{wall, boot}
+	if !known.IsZero() {
+		if off > most && wall.Sub(known).Abs() <= skew {
+			return Clock{wall, boot}
+		}
+		lead := known.Sub(own)
+		off = max(min(off, max(lead+skew, 0)), min(lead-skew, 0))
 	}
 	return Clock{own.Add(min(max(off, -most), most)), boot}
 }

@@ -14,11 +14,19 @@ func (s State) hinted(r *Rules, now Now, rec store.Record) (State, Action) {
 		next = max(next, h.Next)
 	}
 	s.hint = rec.Version
-	if s.tries > 0 { // others are after the same: go on from there, further with each defeat
-		next = max(next, s.Worker+1) + int64(s.random.Uint64()%uint64(4*s.tries))
+	if s.tries > 0 {
+		next = max(next, s.Worker+1)
 	}
-	if next >= s.first+s.count {
+	left := s.first + s.count - next
+	if left <= 0 {
 		return s.end(Refused, &FreshError{Pool: r.Pool, Workers: s.count})
 	}
-	return s.take(r, now, candidate{worker: next, base: s.Pool.Floor})
+	if s.tries > 0 { // others are after the same: spread, further with each defeat
+		next += int64(s.random.Uint64() % uint64(min(int64(4*s.tries), left)))
+	}
+	c := s.judge(r, now, next, store.Record{})
+	if c.rank == unusable { // it would be used up in vain
+		return s.none(r, now, []candidate{c})
+	}
+	return s.take(r, now, c)
 }

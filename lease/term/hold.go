@@ -39,7 +39,8 @@ func (s State) acknowledged(r *Rules, now Now, rec store.Record, since time.Dura
 		// forgotten our last write. The grant in hand stays what it was.
 		return s.end(Lost, &LostError{Worker: s.Worker, Late: true})
 	}
-	s.Have, s.version, s.read, s.Since, s.Reach = s.write.want, rec.Version, rec.Read, since, s.write.reach
+	s.Have, s.version, s.Since, s.Reach = s.write.want, rec.Version, since, s.write.reach
+	s.hear(now, rec)
 	s.write, s.Fails, s.Err = write{}, 0, nil
 	switch s.Phase {
 	case Releasing:
@@ -66,7 +67,7 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	case s.Phase == Taking: // not yet; should it be later, the record falls free by itself
 		s.write = write{}
 		return s.next(r, now)
-	case rec.Version == "":
+	case rec.Version == "" && !r.Lossy:
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "the record of our own worker is missing"})
 	case untouched && s.write.refused: // the store found it too old to extend
 		return s.end(Lost, &LostError{Worker: s.Worker, Late: true})
@@ -78,7 +79,7 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	case err == nil && cur.Owner == s.Have.Owner && s.Closed: // an extension arrived after all
 		s.write, s.version = write{}, rec.Version
 		return s.release(r)
-	case err == nil && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon:
+	case err == nil && !r.Lossy && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon:
 		// An extension that an earlier process sent, before it died and left us
 		// its grant.
 		s.write.want = cur
@@ -102,17 +103,28 @@ func (s State) hold(r *Rules, now Now) (State, Action) {
 	if due += s.Since; now.Boot < due {
 		return s, Action{Op: Sleep, Until: due}
 	}
-	wall := now.Wall
-	if !r.Embedded && !s.read.IsZero() { // a clock that runs ahead is followed no further than the store's
-		if most := s.read.Add(now.Boot - s.Since + r.Skew); wall.After(most) {
-			wall = most
-		}
-	}
 	reach := r.reach(s.Reach)
 	want := s.Have
-	want.Horizon = max(want.Horizon, r.tick(wall.Add(reach)))
+	want.Horizon = max(want.Horizon, r.tick(s.wall(r, now).Add(reach)))
 	want.TTL = r.ttl(reach).Milliseconds()
 	return s.put(r, now, write{want: want, version: s.version, reach: reach})
+}
+
+// hear remembers what the store's clock said.
+func (s *State) hear(now Now, rec store.Record) {
+	if s.read = rec.Read; !s.read.IsZero() {
+		s.read = s.read.Add(-now.Boot)
+	}
+}
+
+// wall is the time from which a grant reaches: where this process's clock runs
+// ahead of the store's, it is followed no further than the bound on clocks.
+func (s *State) wall(r *Rules, now Now) time.Time {
+	most := s.read.Add(now.Boot + r.Skew)
+	if r.Embedded || s.read.IsZero() || now.Wall.Before(most) {
+		return now.Wall
+	}
+	return most
 }
 
 // release frees the worker. It is the one step that lowers a horizon: the

@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	if err != nil {
 		return s.end(Refused, err)
 	}
-	first, count, err := parseWorkers(p.Workers)
+	first, count, err := parseWorkers(p.Workers, r.Layout)
 	switch {
 	case err != nil:
 		return s.end(Refused, &FormatError{rec.Key, err.Error()})
@@ -46,7 +47,8 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	if ahead := now.Wall.Add(s.asked - now.Boot).Sub(rec.Read); !r.Embedded && !rec.Read.IsZero() && ahead > r.Skew {
 		return s.end(Refused, &ClockError{Ahead: ahead, Skew: r.Skew})
 	}
-	s.Phase = Seeking
+	s.blind, s.draw = rec.Read.IsZero(), s.random.Uint64()
+	s.hear(now, rec)
 	return s.seek(r, now)
 }
 
@@ -98,10 +100,15 @@ func (r *Rules) workers() string {
 	return fmt.Sprintf("%d-%d", first, first+count-1)
 }
 
-func parseWorkers(s string) (first, count int64, err error) {
-	var last int64
-	if n, err := fmt.Sscanf(s, "%d-%d", &first, &last); n != 2 || err != nil || first < 0 || last < first || strings.Contains(s, " ") {
+func parseWorkers(s string, l firn.Layout) (first, count int64, err error) {
+	from, to, _ := strings.Cut(s, "-")
+	first, _ = strconv.ParseInt(from, 10, 64)
+	last, _ := strconv.ParseInt(to, 10, 64)
+	switch {
+	case s != fmt.Sprintf("%d-%d", first, last) || first < 0 || last < first:
 		return 0, 0, fmt.Errorf("workers %q are not a range such as 0-1023", s)
+	case last >= l.Workers():
+		return 0, 0, fmt.Errorf("workers %q: layout has 0-%d", s, l.Workers()-1)
 	}
 	return first, last - first + 1, nil
 }

@@ -12,9 +12,10 @@ import (
 // finds for its own, and none lowers a horizon.
 
 // Freed is a worker's record after an operator took the worker away: its
-// horizon stays, and is raised to floor.
+// horizon stays, and is raised to floor. Its time to live stays, too: a store
+// that forgets may bring the holder's record back.
 func (r Record) Freed(floor firn.Tick) Record {
-	return Record{V: format, Term: r.Term + 1, Name: r.Name, Horizon: max(r.Horizon, floor)}
+	return Record{V: format, Term: r.Term + 1, Name: r.Name, Horizon: max(r.Horizon, floor), TTL: r.TTL}
 }
 
 // Raised is a pool's record with the floor raised to t.

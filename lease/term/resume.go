@@ -17,7 +17,7 @@ type Saved struct {
 	Version store.Version `json:"version"`
 	Since   time.Duration `json:"since"` // boot time at which it was asked for
 	Reach   time.Duration `json:"reach"`
-	Read    time.Time     `json:"read"` // the store's clock when it acknowledged
+	Read    time.Time     `json:"read"` // the store's clock when the boot clock said 0
 }
 
 // Saved returns what can be issued from, if anything can.

@@ -2,6 +2,7 @@ package term
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,8 +51,16 @@ func (s State) seek(r *Rules, now Now) (State, Action) {
 	return s.probe(r)
 }
 
+// probe looks up a worker at random. Where the store has no clock every other
+// one is of those that were looked up before, so that one that stays as it is
+// is found out.
 func (s State) probe(r *Rules) (State, Action) {
-	s.Worker = s.first + int64(s.random.Uint64()%uint64(s.count))
+	n := s.random.Uint64()
+	if s.blind && s.probes%2 == 0 {
+		const golden = 0x9e3779b97f4a7c15 // multiples of it are spread well
+		n = s.draw + uint64(s.probes)*golden
+	}
+	s.Worker = s.first + int64(n%uint64(s.count))
 	return s, Action{Op: Get, Key: keyWorker(r.Pool, s.Worker)}
 }
 
@@ -59,6 +68,9 @@ func (s State) probe(r *Rules) (State, Action) {
 func (s State) probed(r *Rules, now Now, rec store.Record) (State, Action) {
 	if s.count == 1 { // as good as listed
 		return s.choose(r, now, []store.Record{rec})
+	}
+	if s.blind && s.probes%2 == 0 {
+		s.seen = s.sight(now, rec)
 	}
 	c := s.judge(r, now, s.Worker, rec)
 	if c.rank < waiting {
@@ -78,7 +90,7 @@ func (s State) choose(r *Rules, now Now, list []store.Record) (State, Action) {
 			records[n] = rec
 		}
 	}
-	s.seen = s.sight(now, list)
+	s.seen = s.sight(now, list...)
 	all := make([]candidate, 0, s.count)
 	for n := s.first; n < s.first+s.count; n++ {
 		all = append(all, s.judge(r, now, n, records[n]))
@@ -114,13 +126,14 @@ func (s *State) judge(r *Rules, now Now, n int64, rec store.Record) candidate {
 		c.rank, c.free = unusable, never // its horizon is not known, or at the layout's end
 		return c
 	}
-	if cur.Owner != "" {
-		if left := s.left(now, rec, cur); left > 0 {
-			c.rank, c.free = unusable, left
+	c.free = r.Delay(c.base, now.Wall)
+	// Where the store can forget an operator's release, too, the holder may live on.
+	if cur.Owner != "" || r.Lossy && cur.TTL > 0 {
+		if left := s.left(r, now, rec, cur); left > 0 {
+			c.rank, c.free = unusable, max(left, c.free)
 			return c
 		}
 	}
-	c.free = r.Delay(c.base, now.Wall)
 	switch {
 	case c.free > r.Wait:
 		c.rank = unusable
@@ -137,54 +150,64 @@ func (s *State) judge(r *Rules, now Now, n int64, rec store.Record) candidate {
 }
 
 // left is for how long a record's holder counts as alive: its time to live since
-// the write, by the store's clock; where that has none, since this version was
-// first seen here. It is how politely workers change hands, and never what
-// makes ids unique.
-func (s *State) left(now Now, rec store.Record, cur Record) time.Duration {
+// the write by the store's clock, or since this version was first seen here: the
+// store may have no clock, or one that was set back. On a strict store it is how
+// politely workers change hands, and never what makes ids unique. On a lossy one
+// it makes sure that a holder whose record comes back finds it too late; and
+// there the two readings may be of the clocks of two hosts.
+func (s *State) left(r *Rules, now Now, rec store.Record, cur Record) time.Duration {
 	unwritten := rec.Read.Sub(rec.Written)
-	if rec.Read.IsZero() {
-		unwritten = 0
-		if at, ok := s.seen[rec.Key]; ok && at.version == rec.Version {
-			unwritten = now.Boot - at.since
-		}
+	if r.Lossy {
+		unwritten -= 2 * r.Skew
+	}
+	if at, ok := s.seen[rec.Key]; ok && at.version == rec.Version {
+		unwritten = max(unwritten, now.Boot-at.since)
 	}
 	return time.Duration(cur.TTL)*time.Millisecond - unwritten + 1
 }
 
 // sight remembers since when each record has been as it is now.
-func (s *State) sight(now Now, list []store.Record) map[string]sighting {
-	seen := make(map[string]sighting, len(list))
+func (s *State) sight(now Now, list ...store.Record) map[string]sighting {
+	seen := maps.Clone(s.seen)
+	if seen == nil {
+		seen = make(map[string]sighting, len(list))
+	}
 	for _, rec := range list {
-		at, ok := s.seen[rec.Key]
-		if !ok || at.version != rec.Version {
-			at = sighting{rec.Version, now.Boot}
+		if seen[rec.Key].version != rec.Version {
+			seen[rec.Key] = sighting{rec.Version, now.Boot}
 		}
-		seen[rec.Key] = at
 	}
 	return seen
 }
 
 // none: no worker can be taken now.
 func (s State) none(r *Rules, now Now, all []candidate) (State, Action) {
-	if now.Boot-s.began >= r.Wait {
+	if now.Boot-s.began >= s.patience(r) {
 		return s.end(Refused, s.fullError(r, now, all))
 	}
 	pause := min(max(all[0].free, 50*time.Millisecond), time.Second)
-	return s, Action{Op: Sleep, Until: min(now.Boot+pause+s.jitter(50*time.Millisecond), s.began+r.Wait)}
+	return s, Action{Op: Sleep, Until: min(now.Boot+pause+s.jitter(50*time.Millisecond), s.began+s.patience(r))}
 }
 
-// take writes down that a worker is ours.
+// patience is how long a worker is sought: where the store has no clock, long
+// enough to see that a record stays as it is for its time to live.
+func (s *State) patience(r *Rules) time.Duration {
+	if s.blind && s.Phase >= Seeking {
+		return r.Wait + r.TTL
+	}
+	return r.Wait
+}
+
+// take writes down that a worker is ours. Where its base lies ahead, nothing is
+// granted yet: no horizon above its base is further ahead than a floor is raised
+// by a restore.
 func (s State) take(r *Rules, now Now, c candidate) (State, Action) {
 	reach := min(r.Reach, r.Outage)
-	from := now.Wall
-	if at := r.Layout.Time(c.base + 1); !r.Lossy && at.After(from) {
-		from = at
-	}
 	s.Phase, s.Worker, s.Base = Taking, c.worker, c.base
 	return s.put(r, now, write{
 		want: Record{
 			V: format, Term: c.rec.Term + 1, Owner: s.token(), Name: s.name,
-			Horizon: max(c.base, r.tick(from.Add(reach))), TTL: r.ttl(reach).Milliseconds(),
+			Horizon: max(c.base, r.tick(s.wall(r, now).Add(reach))), TTL: r.ttl(reach).Milliseconds(),
 		},
 		version: c.version, reach: reach,
 	})

@@ -49,7 +49,7 @@ type Now struct {
 // An Event is what came of the last action, or a wish of the caller's.
 type Event interface{ event() }
 
-// Events. Begin comes first. Woke answers Sleep, Listed List, Found Get, Wrote
+// Events. Begin comes first. Woke answers Sleep, be it early, Listed List, Found Get, Wrote
 // and Conflict Put; Unknown and Forgot answer any of the three that ask the store.
 type (
 	Begin    struct{}
@@ -79,7 +79,7 @@ type Action struct {
 	Key   string // of Get and Put; prefix of List
 	Value []byte
 	Cond  store.Condition
-	Until time.Duration // of Sleep, on the boot clock; it may be ended early by Stop or Forgot
+	Until time.Duration // of Sleep, on the boot clock; it may be ended early
 }
 
 // An Op is a kind of action.
@@ -135,6 +135,7 @@ type State struct {
 	poolID string // as earlier terms of this process knew it; empty: none
 	random rand.ChaCha8
 	op     Op            // under way
+	until  time.Duration // of the last Sleep
 	began  time.Duration // boot time of Begin
 	asked  time.Duration // boot time at which op was asked for
 	last   firn.Tick     // of Stop
@@ -142,12 +143,14 @@ type State struct {
 	count  int64
 	tries  int                 // candidates that somebody else took first, in a row
 	probes int                 // left in this round
+	draw   uint64              // where those begin that are looked up every round
+	blind  bool                // the store has no clock
 	hint   store.Version       // of the record of fresh workers
-	seen   map[string]sighting // of others' records, where the store has no clock
+	seen   map[string]sighting // of others' records
 
 	write   write
 	version store.Version // of Have
-	read    time.Time     // the store's clock when it acknowledged Have
+	read    time.Time     // the store's clock when the boot clock said 0, or earlier; zero where it has none
 }
 
 // A write is the Put under way or in doubt. One in doubt is repeated word for
@@ -192,7 +195,9 @@ func (s State) Degraded() bool { return s.Phase == Holding && s.Fails > 0 }
 func (s State) Step(r *Rules, now Now, e Event) (State, Action) {
 	s, do := s.step(r, now, e)
 	s.op = do.Op
-	if do.Op != Sleep {
+	if do.Op == Sleep {
+		s.until = do.Until
+	} else {
 		s.asked = now.Boot
 	}
 	return s, do
@@ -204,6 +209,9 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 		s.began = now.Boot
 		return s.next(r, now)
 	case Woke:
+		if now.Boot < s.until && (s.Phase != Holding || s.write.doubt) {
+			return s, Action{Op: Sleep, Until: s.until} // a store that is busy or away is not asked more often
+		}
 		return s.next(r, now)
 	case Stop:
 		s.Closed, s.last = true, e.Last
@@ -282,7 +290,7 @@ func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
 	case s.Phase >= Taking && s.op == Put:
 		s.write.doubt = true
 	}
-	if s.Phase < Holding && now.Boot-s.began >= r.Wait {
+	if s.Phase < Holding && now.Boot-s.began >= s.patience(r) {
 		return s.end(Refused, &AwayError{Wait: r.Wait, Err: err})
 	}
 	pause := min(100*time.Millisecond<<min(s.Fails, 6), 4*time.Second)

@@ -1,0 +1,78 @@
+package term_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+)
+
+// Where the store has no clock, a dead holder's record is watched for its time
+// to live, however short one would wait otherwise.
+func TestBlindTakesFromTheDead(t *testing.T) {
+	x := newScript(t)
+	x.blind = true
+	x.rules.Workers = 4
+	for n := range x.rules.Workers {
+		x.setWorker(n, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(0), TTL: 30_000})
+	}
+	x.pass(time.Hour)
+	began := x.time
+	a := x.actor("a").until(term.Holding)
+	if waited := x.time - began; waited < 30*time.Second || waited > 32*time.Second {
+		t.Errorf("took a dead holder's worker after %s", waited)
+	}
+	if got := x.worker(a.s.Worker); got.Term != 2 || a.s.Base != x.tick(0) {
+		t.Errorf("%+v, base %d", got, a.s.Base)
+	}
+}
+
+// A holder that is alive is left alone: its record does not stay as it is.
+func TestBlindLeavesTheLiving(t *testing.T) {
+	x := newScript(t)
+	x.blind = true
+	x.rules.Workers = 1
+	holder := x.actor("holder").until(term.Holding)
+	a := x.actor("a").until(term.Seeking)
+	for !a.s.Over() {
+		for holder.do.Op != term.Sleep || holder.do.Until <= x.time {
+			holder.answer()
+		}
+		a.answer()
+	}
+	a.is(term.Refused)
+	holder.is(term.Holding)
+	if x.time < 35*time.Second {
+		t.Errorf("gave up after %s", x.time)
+	}
+}
+
+// In a pool too large to list, too.
+func TestBlindProbes(t *testing.T) {
+	x := newScript(t)
+	x.blind = true
+	l := firn.Sonyflake
+	x.rules.Layout, x.rules.Workers = l, l.Workers()
+	x.write(term.KeyPool("pool"), pool("one", l, 0).Encode())
+	for n := range l.Workers() {
+		x.setWorker(n, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: 1, TTL: 10_000})
+	}
+	x.actor("a").until(term.Holding)
+	if x.time < 10*time.Second || x.time > 12*time.Second {
+		t.Errorf("took a dead holder's worker after %s", x.time)
+	}
+}
+
+// A store whose clock was set back says that records are written in the future.
+func TestStoreClockSetBack(t *testing.T) {
+	x := newScript(t)
+	x.rules.Workers, x.rules.Wait = 1, 40*time.Second
+	x.pass(time.Hour)
+	x.setWorker(0, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(0), TTL: 30_000})
+	x.pass(-time.Hour)
+	x.actor("a").until(term.Holding)
+	if x.time < 30*time.Second || x.time > 32*time.Second {
+		t.Errorf("took a dead holder's worker after %s", x.time)
+	}
+}

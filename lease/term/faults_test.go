@@ -1,0 +1,175 @@
+package term_test
+
+import (
+	"time"
+
+	"github.com/firn-id/firn/lease/term"
+)
+
+// faults says what kinds of fault a schedule has.
+type faults struct {
+	network bool
+	loss    float64 // part of the requests that do not fare well
+	pauses  bool
+	kills   bool
+	closes  bool
+	clocks  bool // step, drift and stand still; else they are right
+	cuts    bool // a process, or all of them, do not reach the store
+	release bool // by an operator
+	restore bool // the store goes back; an operator repairs it
+	forget  bool // the store goes back and nobody repairs it; a lossy one
+	remove  bool // an embedded store's file is removed
+	files   bool // some processes have grant files
+	choices bool // some want a fresh worker, or a certain one
+}
+
+// nextFault lets something befall the world, again and again.
+func (w *world) nextFault() {
+	w.after(w.around(w.every), func() {
+		if !w.calm {
+			w.fault()
+			w.nextFault()
+		}
+	})
+}
+
+func (w *world) fault() {
+	p := w.procs[w.rng.IntN(len(w.procs))]
+	f := &w.faults
+	switch w.rng.IntN(10) {
+	case 0:
+		if f.pauses {
+			p.pause(w.span(), w.chance(0.5))
+		}
+	case 1:
+		if f.kills && p.alive {
+			p.kill()
+			w.after(w.shortSpan(), p.boot)
+		}
+	case 2:
+		if f.closes && p.alive {
+			p.close()
+			w.after(w.shortSpan(), p.boot)
+		}
+	case 3, 4:
+		if f.clocks {
+			p.host.step()
+		}
+	case 5:
+		if f.cuts && w.chance(0.3) {
+			w.away = w.now + w.span()
+			w.logf("the store is away for %s", w.away-w.now)
+		} else if f.cuts {
+			p.apart = w.now + w.span()
+			w.logf("p%d is cut off for %s", p.id, p.apart-w.now)
+		}
+	case 6:
+		if f.release {
+			w.releaseWorker(w.rules.First + w.rng.Int64N(min(w.rules.Workers, 8)))
+		}
+	case 7:
+		if f.restore {
+			w.restore(w.store.snapshot())
+		}
+	case 8:
+		if f.forget {
+			w.failOver(w.store.snapshot())
+		}
+	case 9:
+		if f.remove && w.chance(0.1) {
+			w.logf("the store's file is removed")
+			w.store.forgot = true
+		}
+	}
+}
+
+// span draws how long a fault lasts: from nothing to longer than any grant.
+func (w *world) span() time.Duration {
+	r := &w.rules
+	return pick(w.rng, w.around(100*time.Millisecond), w.around(time.Second), w.around(r.TTL), w.around(r.TTL+r.Outage), w.around(2*(r.Outage+r.Quarantine)))
+}
+
+func (w *world) shortSpan() time.Duration {
+	return pick(w.rng, 0, w.around(100*time.Millisecond), w.around(time.Second), w.around(w.rules.TTL))
+}
+
+// follow lets a fault strike just when the store has done something: that is
+// when it hurts.
+func (w *world) follow(p *process, do term.Action, e term.Event) {
+	if _, ok := e.(term.Wrote); !ok || !w.known || w.calm {
+		return
+	}
+	if _, ok := term.WorkerOf(w.rules.Pool, do.Key); !ok || !w.chance(0.08) {
+		return
+	}
+	life, n := p.life, len(w.store.log)
+	w.after(w.upTo(2*w.fast), func() {
+		f := &w.faults
+		switch w.rng.IntN(5) {
+		case 0:
+			if f.pauses && life == p.life {
+				p.pause(w.span(), w.chance(0.5))
+			}
+		case 1:
+			if f.kills && life == p.life {
+				p.kill()
+				w.after(w.shortSpan(), p.boot)
+			}
+		case 2:
+			if f.cuts {
+				p.apart = w.now + w.span()
+				w.logf("p%d is cut off for %s", p.id, p.apart-w.now)
+			}
+		default:
+			to := min(pick(w.rng, n-1, w.store.snapshot()), len(w.store.log))
+			switch {
+			case f.restore:
+				w.restore(to)
+			case f.forget:
+				w.failOver(to)
+				w.after(w.shortSpan()/4, w.procs[w.rng.IntN(len(w.procs))].boot)
+			}
+		}
+	})
+}
+
+// failOver: the store goes on without its last writes, and on another host's
+// clock. Nobody is told.
+func (w *world) failOver(to int) {
+	w.store.forgot = true
+	w.store.err = w.withinSkew()
+	w.store.rollBack(to)
+}
+
+// calmDown ends all faults: clocks are set right, who is paused goes on, who is
+// dead is started again.
+func (w *world) calmDown() {
+	w.logf("faults are over")
+	w.calm, w.away = true, 0
+	if w.kind.lossy() {
+		w.store.err = 0
+	}
+	for _, h := range w.hosts {
+		h.set(w.upTo(time.Second)-time.Second/2, 0, false)
+	}
+	for _, p := range w.procs {
+		p.apart = 0
+		if p.paused {
+			p.resume()
+		}
+		if !p.alive {
+			w.after(w.upTo(time.Second), p.boot)
+		}
+	}
+	w.watch()
+}
+
+// watch starts processes again that end, as whatever runs them does.
+func (w *world) watch() {
+	w.after(lapse, func() {
+		for _, p := range w.procs {
+			p.boot()
+		}
+		w.watch()
+	})
+}

@@ -1,0 +1,298 @@
+package term_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/memory"
+)
+
+// forgetAll makes the store a new one.
+func (x *script) forgetAll() { x.store.Restore(memory.Snapshot{}) }
+
+func (x *script) pool() term.Pool {
+	x.Helper()
+	p, err := term.ReadPool(x.read(term.KeyPool("pool")))
+	if err != nil {
+		x.Fatal(err)
+	}
+	return p
+}
+
+func TestFounding(t *testing.T) {
+	above := 305 * time.Second // W and the bound on clocks
+	for name, tt := range map[string]struct {
+		change func(*script)
+		floor  time.Duration
+	}{
+		"above all that may be forgotten": {func(*script) {}, above},
+		"without a clock":                 {func(x *script) { x.blind = true }, above},
+		"embedded":                        {func(x *script) { x.rules.Embedded = true }, -1},
+		"above the store's floor": {func(x *script) {
+			x.write(term.KeyStore, term.StoreFloor(start.Add(time.Hour)))
+		}, time.Hour},
+		"embedded, above the store's floor": {func(x *script) {
+			x.rules.Embedded = true
+			x.write(term.KeyStore, term.StoreFloor(start.Add(time.Hour)))
+		}, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newScript(t)
+			x.forgetAll()
+			tt.change(x)
+			a := x.actor("a").until(term.Founding).does(term.Get, "store").answer().does(term.Put, "pool/pool").answer().is(term.Joining)
+			p := x.pool()
+			want := firn.Tick(0)
+			if tt.floor >= 0 {
+				want = x.tick(tt.floor)
+			}
+			if p.Floor != want || p.Layout != firn.Default.String() || p.Workers != "0-15" || p.V != 1 || len(p.ID) != 32 {
+				t.Errorf("%+v, want floor %d", p, want)
+			}
+			a.answer().is(term.Seeking)
+		})
+	}
+}
+
+// Who founds second joins the first one's pool.
+func TestFoundersRace(t *testing.T) {
+	x := newScript(t)
+	x.forgetAll()
+	x.rules.Embedded = true
+	a, b, c := x.actor("a").pending(term.Founding), x.actor("b").pending(term.Founding), x.actor("c").pending(term.Founding)
+	late := c.do
+	c.step(term.Unknown{Err: errAway}).is(term.Joining)
+	a.until(term.Holding)
+	b.answer().is(term.Joining).until(term.Holding)
+	c.until(term.Holding)
+	c2 := *c
+	c2.do = late
+	if _, ok := c2.perform().(term.Conflict); !ok {
+		t.Error("a pool was founded twice")
+	}
+	if a.s.Pool != b.s.Pool || a.s.Pool != c.s.Pool || a.s.Worker == b.s.Worker || b.s.Worker == c.s.Worker {
+		t.Errorf("%+v\n%+v\n%+v", a.s.Pool, b.s.Pool, c.s.Pool)
+	}
+}
+
+// A founder whose Put was carried out and not acknowledged finds its own pool.
+func TestFoundingInDoubt(t *testing.T) {
+	x := newScript(t)
+	x.forgetAll()
+	x.rules.Embedded = true
+	a := x.actor("a").pending(term.Founding)
+	a.perform()
+	a.step(term.Unknown{Err: errAway}).until(term.Holding)
+}
+
+func TestLayoutGuard(t *testing.T) {
+	x := newScript(t)
+	a := x.actor("a")
+	a.rules.Layout = firn.Twitter
+	a.until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s`, firn.Default, firn.Twitter))
+	var wrong *term.LayoutError
+	if !errors.As(a.s.Err, &wrong) {
+		t.Errorf("%#v", a.s.Err)
+	}
+}
+
+func TestPoolForgotten(t *testing.T) {
+	known := func(x *script, id string) *actor {
+		a := x.actor("a")
+		a.s = term.Start(a.seed(), "a", id)
+		return a
+	}
+	x := newScript(t)
+	known(x, "other").until(term.Forgotten).fails(term.Forgotten, "store: pool pool has forgotten what it acknowledged: it is another pool of that name")
+	known(x, "one").until(term.Holding)
+
+	// After a worker was taken, before the first id.
+	a := known(x, "one").until(term.Confirming)
+	x.write(term.KeyPool("pool"), pool("two", firn.Default, 0).Encode())
+	a.answer().fails(term.Forgotten, "store: pool pool has forgotten what it acknowledged: it is another pool of that name")
+
+	x.forgetAll()
+	known(x, "one").until(term.Forgotten).fails(term.Forgotten, "store: pool pool has forgotten what it acknowledged: its record is missing")
+	var forgot *store.ForgotError
+	if a = known(x, "one").until(term.Forgotten); !errors.As(a.s.Err, &forgot) {
+		t.Errorf("%#v", a.s.Err)
+	}
+	if rec := x.read(term.KeyPool("pool")); rec.Version != "" {
+		t.Errorf("a pool was made: %s", rec.Value)
+	}
+}
+
+// A floor that was raised while a worker was taken counts.
+func TestConfirming(t *testing.T) {
+	x := newScript(t)
+	a := x.actor("a").until(term.Confirming).does(term.Get, "pool/pool")
+	if _, ok := a.s.Grant(); ok {
+		t.Fatal("granted before the floor was read again")
+	}
+	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(2*time.Second)).Encode())
+	a.answer().is(term.Holding)
+	if g, ok := a.s.Grant(); !ok || g.Base != x.tick(2*time.Second) {
+		t.Errorf("%+v %v", g, ok)
+	}
+
+	// So far ahead that it is no use to wait.
+	a = x.actor("b").until(term.Confirming)
+	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Hour)).Encode())
+	a.answer().fails(term.Refused, `lease: none of the 16 workers of pool "pool" is free; nothing starts before its floor, 2026-03-01T13:00:00Z`)
+
+	x.write(term.KeyPool("pool"), pool("one", firn.Twitter, 0).Encode())
+	x.pass(time.Minute)
+	x.actor("c").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s`, firn.Twitter, firn.Default))
+}
+
+func TestClockAhead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*script)
+		ahead  time.Duration
+		refuse bool
+	}{
+		"within":   {func(*script) {}, 5 * time.Second, false},
+		"beyond":   {func(*script) {}, 5*time.Second + 1, true},
+		"far":      {func(*script) {}, time.Hour, true},
+		"behind":   {func(*script) {}, -time.Hour, false},
+		"blind":    {func(x *script) { x.blind = true }, time.Hour, false},
+		"embedded": {func(x *script) { x.rules.Embedded = true }, time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newScript(t)
+			tt.change(x)
+			a := x.actor("a")
+			a.ahead = tt.ahead
+			a.step(term.Begin{}).answer()
+			if !tt.refuse {
+				a.is(term.Seeking)
+				return
+			}
+			var clock *term.ClockError
+			if a.is(term.Refused); !errors.As(a.s.Err, &clock) || clock.Ahead != tt.ahead {
+				t.Errorf("%v", a.s.Err)
+			}
+		})
+	}
+
+	// An answer that takes long does not make a clock look ahead.
+	x := newScript(t)
+	a := x.actor("a")
+	a.ahead = 4 * time.Second
+	a.step(term.Begin{})
+	e := a.perform()
+	x.pass(4 * time.Second)
+	a.step(e).is(term.Seeking)
+}
+
+func TestRecordsOfALaterFirn(t *testing.T) {
+	x := newScript(t)
+	x.write(term.KeyPool("pool"), []byte(`{"v":2,"id":["new"]}`))
+	x.actor("a").until(term.Refused).fails(term.Refused, "lease: record pool/pool: has format 2, written by a later firn; this one knows 1")
+	x.write(term.KeyPool("pool"), []byte(`{"id":"one"}`))
+	x.actor("a").until(term.Refused).fails(term.Refused, "lease: record pool/pool: has no format number")
+	x.forgetAll()
+	x.write(term.KeyStore, []byte(`{"v":3}`))
+	x.actor("a").until(term.Refused).fails(term.Refused, "lease: record store: has format 3, written by a later firn; this one knows 1")
+
+	// A worker's record that cannot be read is left alone, and never held.
+	x = newScript(t)
+	x.rules.Workers = 2
+	x.write(term.KeyWorker("pool", 0), []byte(`{"v":2}`))
+	if a := x.actor("a").until(term.Holding); a.s.Worker != 1 {
+		t.Errorf("took worker %d", a.s.Worker)
+	}
+	a := x.actor("b").until(term.Refused)
+	if !strings.HasPrefix(a.s.Err.Error(), `lease: none of the 2 workers of pool "pool" is free; worker 1 is held by a and falls free in 5`) {
+		t.Error(a.s.Err)
+	}
+
+	// One's own that somebody has replaced by such a one is lost.
+	a = x.actor("c")
+	a.rules.First, a.rules.Workers = 5, 1
+	a.until(term.Holding)
+	x.write(term.KeyWorker("pool", 5), []byte(`{"v":2}`))
+	a.until(term.Lost).fails(term.Lost, "lease: worker 5 is lost: lease: record pool/pool/worker/5: has format 2, written by a later firn; this one knows 1")
+}
+
+func TestPoolsWorkers(t *testing.T) {
+	for text, reason := range map[string]string{
+		"":                      `workers "" are not a range such as 0-1023`,
+		"7":                     `workers "7" are not a range such as 0-1023`,
+		"5-4":                   `workers "5-4" are not a range such as 0-1023`,
+		"-1-4":                  `workers "-1-4" are not a range such as 0-1023`,
+		"0-4x":                  `workers "0-4x" are not a range such as 0-1023`,
+		"0 -4":                  `workers "0 -4" are not a range such as 0-1023`,
+		"+0-4":                  `workers "+0-4" are not a range such as 0-1023`,
+		"0-04":                  `workers "0-04" are not a range such as 0-1023`,
+		"0-9223372036854775807": `workers "0-9223372036854775807": layout has 0-1023`,
+		"0-1024":                `workers "0-1024": layout has 0-1023`,
+	} {
+		x := newScript(t)
+		x.rules.Workers = 0
+		p := pool("one", firn.Default, 0)
+		p.Workers = text
+		x.write(term.KeyPool("pool"), p.Encode())
+		x.actor("a").until(term.Refused).fails(term.Refused, "lease: record pool/pool: "+reason)
+	}
+
+	x := newScript(t)
+	x.rules.Workers = 0
+	p := pool("one", firn.Default, 0)
+	p.Workers = "512-513"
+	x.write(term.KeyPool("pool"), p.Encode())
+	a, b := x.actor("a").until(term.Holding), x.actor("b").until(term.Holding)
+	if a.s.Worker != 512 || b.s.Worker != 513 {
+		t.Errorf("took %d and %d", a.s.Worker, b.s.Worker)
+	}
+	x.actor("c").until(term.Refused)
+	c := x.actor("c") // a member's own range counts
+	c.rules.First, c.rules.Workers = 7, 1
+	if c.until(term.Holding); c.s.Worker != 7 {
+		t.Errorf("took %d", c.s.Worker)
+	}
+}
+
+func TestStoreAwayAtStart(t *testing.T) {
+	x := newScript(t)
+	a := x.actor("a").step(term.Begin{})
+	for !a.s.Over() {
+		if a.do.Op == term.Sleep {
+			a.answer()
+			continue
+		}
+		x.pass(time.Second)
+		a.step(term.Unknown{Err: errAway})
+	}
+	a.fails(term.Refused, "lease: the store did not answer for 5s: away")
+	var away *term.AwayError
+	if !errors.As(a.s.Err, &away) || !errors.Is(a.s.Err, errAway) || x.time > 7*time.Second {
+		t.Errorf("%#v after %s", a.s.Err, x.time)
+	}
+}
+
+// The store may notice by itself that it has forgotten, at any time.
+func TestForgotInAnyPhase(t *testing.T) {
+	for phase := term.Joining; phase < term.Released; phase++ {
+		x := newScript(t)
+		x.forgetAll()
+		x.rules.Embedded = true
+		a := x.actor("a")
+		if phase == term.Noting {
+			a.rules.Choice = term.Fresh
+		}
+		if phase == term.Releasing {
+			a.until(term.Holding).step(term.Stop{})
+		}
+		a.until(phase).step(term.Forgot{Err: errAway}).fails(term.Forgotten, "away")
+		if _, ok := a.s.Grant(); ok {
+			t.Errorf("%s: granted", phase)
+		}
+	}
+}

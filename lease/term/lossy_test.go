@@ -1,0 +1,167 @@
+package term_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// A new holder on a store that can forget issues nothing before its clock, read
+// after the acknowledgement, has passed what a forgotten grant may reach.
+func TestQuarantine(t *testing.T) {
+	x := newLossyScript(t)
+	if q := x.rules.Quarantine; q != 13*time.Second {
+		t.Errorf("quarantine %s", q)
+	}
+	a := x.actor("a").pending(term.Taking)
+	e := a.perform()
+	x.pass(4 * time.Second)
+	a.step(e).is(term.Confirming)
+	if want := x.tick(17 * time.Second); a.s.Base != want {
+		t.Errorf("base %d, want %d", a.s.Base, want)
+	}
+
+	// It is counted from when the write is found carried out, too.
+	a = x.actor("b").pending(term.Taking)
+	a.perform()
+	x.pass(2 * time.Second)
+	a.step(term.Unknown{Err: errAway}).answer()
+	at := x.time
+	if a.answer().is(term.Confirming); a.s.Base != x.tick(at+13*time.Second) {
+		t.Errorf("base %d, want %d", a.s.Base, x.tick(at+13*time.Second))
+	}
+	for a.until(term.Holding); x.time < at+20*time.Second; a.answer() {
+		if g, ok := a.s.Grant(); ok && x.time < at+10*time.Second || g.Horizon > x.tick(x.time+3*time.Second) {
+			t.Fatalf("%s: %+v %v", x.time-at, g, ok)
+		}
+		if a.do.Op == term.Put && a.do.Cond.Within != 10*time.Second {
+			t.Fatalf("%+v", a.do)
+		}
+	}
+	if _, ok := a.s.Grant(); !ok {
+		t.Error("nothing is granted")
+	}
+}
+
+// An acknowledgement that comes after the time to live is not used.
+func TestLateAcknowledgement(t *testing.T) {
+	for late, over := range map[time.Duration]bool{0: false, 1: true} {
+		x := newLossyScript(t)
+		a := x.actor("a").until(term.Holding).pending(term.Holding)
+		had := a.s.Have
+		e := a.perform()
+		x.time = a.s.Since + 10*time.Second + late
+		if a.step(e); a.s.Over() != over || over != (a.s.Have == had) {
+			t.Errorf("%s late: %s, %+v", late, a.s.Phase, a.s.Have)
+		}
+		if over {
+			a.fails(term.Lost, "lease: worker 0 was not extended in time")
+		}
+	}
+
+	// The store refuses what comes too late.
+	x := newLossyScript(t)
+	a := x.actor("a").until(term.Holding).pending(term.Holding)
+	x.pass(20 * time.Second)
+	a.answer().is(term.Holding).answer().fails(term.Lost, "lease: worker 0 was not extended in time")
+}
+
+// A lossy store's forgetting is to be expected: only a pool that is gone ends
+// everything.
+func TestOwnRecordForgottenByLossy(t *testing.T) {
+	for name, forget := range map[string]func(*script, term.Record){
+		"missing": func(x *script, _ term.Record) {
+			x.forgetAll()
+			x.write(term.KeyPool("pool"), pool("one", firn.Default, 0).Encode())
+		},
+		"an earlier one of our own": func(x *script, r term.Record) {
+			r.Horizon -= 1000
+			x.setWorker(0, r)
+		},
+		"one like it": func(x *script, r term.Record) { x.setWorker(0, r) },
+		"an earlier one of somebody else": func(x *script, r term.Record) {
+			x.setWorker(0, term.Record{Term: r.Term - 1, Owner: "b", Name: "b", Horizon: r.Horizon - 2000, TTL: 10_000})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newLossyScript(t)
+			x.setWorker(0, term.Record{Term: 6, Name: "a", Horizon: 5})
+			a := x.actor("a").until(term.Holding)
+			forget(x, a.s.Have)
+			a.until(term.Lost)
+		})
+	}
+
+	x := newLossyScript(t)
+	a := x.actor("a").until(term.Holding)
+	x.forgetAll()
+	a.until(term.Lost)
+	next := x.actor("a")
+	next.s = term.Start(next.seed(), "a", a.s.Pool.ID)
+	next.until(term.Forgotten)
+}
+
+// Two readings of a lossy store's clock may be of two hosts: who takes over
+// waits until the holder is late by any clock.
+func TestLossyTakeover(t *testing.T) {
+	for name, owner := range map[string]string{"dead": "dead", "released by an operator": ""} {
+		t.Run(name, func(t *testing.T) {
+			x := newLossyScript(t)
+			x.rules.Workers, x.rules.Wait = 1, 100*time.Second
+			r := term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(time.Second), TTL: 30_000}
+			x.setWorker(0, r)
+			if owner == "" {
+				x.setWorker(0, r.Freed(0))
+			}
+			x.pass(20 * time.Second) // before anybody looks
+			x.actor("a").until(term.Holding)
+			if x.time < 40*time.Second || x.time > 42*time.Second {
+				t.Errorf("taken after %s", x.time)
+			}
+		})
+	}
+
+	// On a strict store nothing rests on it.
+	x := newScript(t)
+	x.rules.Workers = 1
+	x.setWorker(0, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(time.Second), TTL: 30_000}.Freed(0))
+	if x.actor("a").until(term.Holding); x.time > time.Second {
+		t.Errorf("taken after %s", x.time)
+	}
+}
+
+// A holder is away while an operator gives its worker to another one. The store
+// forgets that, and the holder comes back in time to go on: the two must not
+// have issued the same.
+func TestLossyRevival(t *testing.T) {
+	r := term.Default("pool", layouts[3], store.Promise{})
+	r.Workers, r.Wait = 1, 20*time.Second
+	r.SetOutage(20 * time.Second)
+	w := newWorld(1, func(*rand.Rand) setup {
+		return setup{kind: lossy, rules: r, procs: 2, fast: time.Millisecond, issues: time.Second, founded: true, maxSpeed: 4}
+	}, mutant{})
+	w.store.err = 0
+	w.store.found()
+	holder, other := w.procs[0], w.procs[1]
+	w.at(0, holder.boot)
+	w.until(2 * time.Minute)
+	for n := len(w.store.log); len(w.store.log) == n; { // it has just extended
+		w.until(w.now + 10*time.Millisecond)
+	}
+	n := len(w.store.log)
+	holder.pause(19500*time.Millisecond, false)
+	w.releaseWorker(0)
+	w.at(w.now+time.Second, other.boot)
+	w.until(w.now + 18700*time.Millisecond)
+	w.store.forgot = true
+	w.store.rollBack(n)
+	w.until(w.now + 2*time.Minute)
+	w.check.intervals()
+	if w.failure != nil {
+		t.Fatal(w.failure)
+	}
+}

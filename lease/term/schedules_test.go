@@ -1,0 +1,229 @@
+package term_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+var (
+	schedules = flag.Int("term.schedules", schedulesFromEnv(), "how many schedules to simulate; or FIRN_SCHEDULES")
+	firstSeed = flag.Uint64("term.seed", 0, "run only the schedule of this seed, and print it")
+)
+
+func schedulesFromEnv() int {
+	if n, err := strconv.Atoi(os.Getenv("FIRN_SCHEDULES")); err == nil {
+		return n
+	}
+	return 3000
+}
+
+// Layouts with ticks from the shortest to the longest.
+var layouts = []firn.Layout{
+	firn.MustLayout("time:52@1us,worker:6,seq:5;epoch=2025-01-01T00:00:00Z"),
+	firn.Default,
+	firn.MustLayout("time:39@10ms,seq:8,worker:16;epoch=2025-01-01T00:00:00Z"),
+	firn.MustLayout("time:32@1s,worker:12,seq:19;epoch=2025-01-01T00:00:00Z"),
+	firn.MustLayout("time:20@1h,worker:10,seq:33;epoch=2025-01-01T00:00:00Z"),
+}
+
+// anySetup draws what a schedule is made of.
+func anySetup(rng *rand.Rand) setup {
+	return drawSetup(rng, pick(rng, clocked, clocked, clocked, blind, embedded, lossy, lossy, lossyBlind))
+}
+
+func drawSetup(rng *rand.Rand, kind storeKind) setup {
+	layout := pick(rng, layouts...)
+	promise := store.Promise{Class: store.Strict, Embedded: kind == embedded}
+	if kind.lossy() {
+		promise.Class = store.Lossy
+	}
+	r := term.Default("pool", layout, promise)
+	drawRules(rng, &r)
+	s := setup{
+		kind: kind, rules: r, procs: pick(rng, 2, 2, 3, 3, 4, 4, 6, 8), founded: rng.Float64() < 0.9, known: rng.IntN(2) == 0,
+		fast:  pick(rng, 2*time.Millisecond, 20*time.Millisecond, 500*time.Millisecond),
+		lasts: pick(rng, 5*time.Second, 10*time.Second, 20*time.Second, time.Minute),
+		every: pick(rng, 100*time.Millisecond, 500*time.Millisecond, 2*time.Second),
+		lives: rng.IntN(8) == 0,
+	}
+	switch rng.IntN(100) {
+	case 0:
+		s.lasts, s.every, s.lives = 10*time.Minute, 5*time.Second, true
+	case 1:
+		s.lasts, s.every = 30*time.Minute, 20*time.Second
+	}
+	if kind.lossy() { // a new holder waits before it issues
+		s.lasts = max(s.lasts, r.Quarantine+s.lasts)
+	}
+	if s.fast > 100*time.Millisecond {
+		s.rules.Wait = max(s.rules.Wait, 2*time.Second)
+	}
+	s.faults = drawFaults(rng, kind)
+	if r.Layout.Unit() == time.Hour && rng.IntN(4) == 0 { // long enough to see ticks pass
+		scale(&s.rules, 60)
+		s.lasts, s.every, s.lives = pick(rng, time.Hour, 2*time.Hour), pick(rng, 10*time.Second, time.Minute), false
+		s.procs, s.rules.Workers = 2, 1+rng.Int64N(3)
+	}
+	s.timing()
+	return s
+}
+
+// drawRules varies the rules of a pool.
+func drawRules(rng *rand.Rand, r *term.Rules) {
+	r.Workers = 1 + rng.Int64N(4)
+	switch rng.IntN(10) {
+	case 0:
+		r.First = 2
+	case 1:
+		if r.Layout.Workers() > 4096 { // looked up at random, not listed
+			r.Workers = r.Layout.Workers()
+		}
+	}
+	if rng.IntN(2) == 0 {
+		r.SetOutage(pick(rng, time.Second, 3*time.Second, 20*time.Second, time.Minute))
+	}
+	if rng.IntN(3) == 0 {
+		r.Renew = pick(rng, 500*time.Millisecond, 2*time.Second, 5*time.Second)
+		r.TTL = r.Renew * time.Duration(2+rng.IntN(3))
+	}
+	if rng.IntN(3) == 0 {
+		r.Wait = pick(rng, 100*time.Millisecond, time.Second, 20*time.Second)
+	}
+	if rng.IntN(3) == 0 {
+		r.Borrow = pick(rng, 0, time.Second)
+	}
+}
+
+// drawFaults chooses kinds of fault: a schedule that has few of them goes deeper.
+func drawFaults(rng *rand.Rand, kind storeKind) faults {
+	some := func() bool { return rng.IntN(2) == 0 }
+	f := faults{
+		network: some(), loss: pick(rng, 0.02, 0.1, 0.4), pauses: some(), kills: some(), closes: some(),
+		clocks: some(), cuts: some(), release: some(),
+		files: rng.IntN(4) == 0, choices: rng.IntN(5) == 0,
+	}
+	switch {
+	case kind.lossy():
+		f.forget = rng.IntN(4) > 0
+	default:
+		f.restore = rng.IntN(3) == 0
+		f.remove = kind == embedded && rng.IntN(4) == 0
+	}
+	return f
+}
+
+// scale makes everything in a pool slower.
+func scale(r *term.Rules, by time.Duration) {
+	for _, d := range []*time.Duration{&r.Reach, &r.Outage, &r.Renew, &r.TTL, &r.Skew, &r.Wait, &r.Quarantine} {
+		*d *= by
+	}
+}
+
+// timing works out what follows from the rest of a setup.
+func (s *setup) timing() {
+	r := &s.rules
+	s.issues = s.every / 2
+	s.grace = r.Wait + r.TTL + r.Quarantine + lapse + 4*ask
+	if s.kind.lossy() {
+		s.grace += 2 * r.Skew
+	}
+	s.maxSpeed = 4
+	if r.Workers > 4096 {
+		s.maxSpeed = 100
+	}
+}
+
+// simulate runs schedules on all processors and returns the seed of the first
+// that fails, and how. With a mutant it is the first that repeats an id.
+func simulate(n int, draw func(*rand.Rand) setup, m mutant) (done total, seed uint64, err error) {
+	var (
+		mu   sync.Mutex
+		next atomic.Uint64
+		wait sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for {
+				at := next.Add(1)
+				mu.Lock()
+				enough := at > uint64(n) || err != nil && at > seed
+				mu.Unlock()
+				if enough {
+					return
+				}
+				w := newWorld(at, draw, m)
+				failure := w.run()
+				mu.Lock()
+				done.add(w)
+				if failure != nil && (err == nil || at < seed) {
+					seed, err = at, failure
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	return done, seed, err
+}
+
+// A total counts what schedules were made of.
+type total struct {
+	schedules, ids, steps, requests, generators, restores int
+	lasted                                                time.Duration
+}
+
+func (t *total) add(w *world) {
+	t.schedules++
+	t.ids += w.check.ids
+	t.steps += w.steps
+	t.requests += w.requests
+	t.generators += w.check.generators
+	t.restores += w.restores
+	t.lasted += w.now
+}
+
+// TestSchedules simulates what can go wrong with leases, and looks whether an id
+// is repeated or a process left without a worker. One seed is one schedule.
+func TestSchedules(t *testing.T) {
+	if *firstSeed != 0 {
+		replay(t, *firstSeed, anySetup, mutant{})
+		return
+	}
+	n := *schedules
+	if testing.Short() {
+		n = min(n, 500)
+	}
+	start := time.Now()
+	done, seed, err := simulate(n, anySetup, mutant{})
+	took := time.Since(start)
+	t.Logf("%d schedules in %s, %.0f a second: %.1f years, %d grants, %d ids, %d steps, %d requests, %d restores",
+		done.schedules, took.Round(time.Millisecond), float64(done.schedules)/took.Seconds(),
+		done.lasted.Hours()/24/365, done.generators, done.ids, done.steps, done.requests, done.restores)
+	if err != nil {
+		t.Fatalf("seed %d: %v\nto see it: go test ./lease/term -run '^TestSchedules$' -v -term.seed=%d", seed, err, seed)
+	}
+}
+
+// replay runs one schedule and prints what happened.
+func replay(t *testing.T, seed uint64, draw func(*rand.Rand) setup, m mutant) {
+	t.Helper()
+	w := newWorld(seed, draw, m)
+	w.trace = &strings.Builder{}
+	err := w.run()
+	t.Logf("%s; layout %s; %+v; %+v\n%s", w.kind, w.rules.Layout, w.rules, w.faults, w.trace)
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+}
