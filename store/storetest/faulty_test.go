@@ -184,9 +184,18 @@ func TestFaultyInABubble(t *testing.T) {
 			}
 			c.is(want)
 		}
+	})
+}
 
+func TestFaultyAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := NewFaulty(memory.New())
+		c := &counter{t: t, s: f}
+		if err := c.put("5"); err != nil {
+			t.Fatal(err)
+		}
 		resume := f.Hang()
-		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := f.Get(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("hung: %v", err)
