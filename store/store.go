@@ -78,7 +78,8 @@ type Condition struct {
 	// Version of the record that is replaced; zero: it was never written.
 	Version Version
 	// Within: the record was written no longer ago than this, by the store's
-	// clock. Zero, or a store without a clock: any time.
+	// clock. Zero, or a store without a clock: any time. None holds for a record
+	// that was never written, and a negative one never.
 	Within time.Duration
 }
 
@@ -122,6 +123,14 @@ type ForgotError struct {
 
 func (e *ForgotError) Error() string {
 	return fmt.Sprintf("store: %s has forgotten what it acknowledged: %s", e.Store, e.What)
+}
+
+// CheckValue reports what is wrong with a value, for adapters.
+func CheckValue(value []byte) error {
+	if len(value) > MaxValue {
+		return fmt.Errorf("store: a value has at most %d bytes, not %d", MaxValue, len(value))
+	}
+	return nil
 }
 
 // CheckKey reports what is wrong with a key, for adapters.

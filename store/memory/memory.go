@@ -4,7 +4,7 @@ package memory
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -149,8 +149,5 @@ func check(ctx context.Context, key string, value []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if len(value) > store.MaxValue {
-		return fmt.Errorf("store/memory: a value has at most %d bytes, not %d", store.MaxValue, len(value))
-	}
-	return store.CheckKey(key)
+	return errors.Join(store.CheckKey(key), store.CheckValue(value))
 }

@@ -127,8 +127,8 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Co
 	if err := store.CheckKey(key); err != nil {
 		return store.Record{}, err
 	}
-	if len(value) > store.MaxValue {
-		return store.Record{}, fmt.Errorf("store/sqlite: a value has at most %d bytes, not %d", store.MaxValue, len(value))
+	if err := store.CheckValue(value); err != nil {
+		return store.Record{}, err
 	}
 	tried := store.Record{Key: key, Version: store.NewVersion()}
 	next := tried
