@@ -43,7 +43,7 @@ func TestCatchesUnwrittenExtensions(t *testing.T) {
 	p := w.start(launch{args: []string{"-broken", "unwritten"}})
 	p.await(Opened)
 	p.issues(1000)
-	p.stop()
+	w.freeze(p)
 	heir := w.start(launch{args: []string{"-wait", "30s"}})
 	heir.await(Opened)
 	heir.issues(1000)

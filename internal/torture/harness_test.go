@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -27,6 +28,10 @@ func TestMain(m *testing.M) {
 	if raceDetector && os.Getenv("FIRN_TORTURE") == "" {
 		fmt.Println("NOT TESTED: the race detector sees this process only, and not those that these tests are about")
 		return
+	}
+	// Most of these tests wait most of the time.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
 	}
 	code := m.Run()
 	if builtIn != "" {
@@ -354,6 +359,44 @@ func (p *proc) stop() {
 
 func (p *proc) cont() { p.signal(syscall.SIGCONT) }
 
+// freeze stops a process at an instant at which it does not write to the store.
+// One that is stopped in the middle of that keeps everybody else from writing,
+// so that nobody can take over until it goes on.
+func (w *world) freeze(p *proc) {
+	w.t.Helper()
+	for {
+		p.stop()
+		l := w.locker("immediate")
+		free := l.says(Locked, 2*time.Second)
+		l.kill()
+		if free {
+			return
+		}
+		w.t.Logf("%s was stopped inside a transaction; again", p.name)
+		p.cont()
+		p.issues(1)
+	}
+}
+
+// says reports whether the process says something in time.
+func (p *proc) says(name string, in time.Duration) bool {
+	for timeout := time.After(in); ; {
+		p.mu.Lock()
+		news := p.news
+		p.mu.Unlock()
+		if len(p.find(0, named(name))) > 0 {
+			return true
+		}
+		select {
+		case <-news:
+		case <-p.ended:
+			return false
+		case <-timeout:
+			return false
+		}
+	}
+}
+
 // state is the letter of the process's state in /proc, or 0.
 func (p *proc) state() byte {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/stat")
@@ -393,6 +436,15 @@ func (w *world) report(others ...Issuer) *Report {
 // issuer is what the process left behind.
 func (p *proc) issuer() Issuer {
 	p.t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.dir, "stderr"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, bad := range []string{"panic: ", "fatal error: ", "DATA RACE"} {
+		if bytes.Contains(text, []byte(bad)) {
+			p.t.Errorf("%s: %s", p.name, text[max(0, len(text)-8000):])
+		}
+	}
 	who := Issuer{Name: p.name, Heirs: p.heirs}
 	for _, e := range p.find(0, named(Granted)) {
 		if e.Owner != "" {

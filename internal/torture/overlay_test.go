@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,6 +132,10 @@ var build = sync.OnceValues(func() (dir string, err error) {
 	}
 	cmd := exec.Command("go", "build", "-overlay", file, "-o", dir+"/", "./holder", "../../cmd/firn")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if os.Getenv("FIRN_TORTURE_RACE") != "" {
+		cmd.Args = slices.Insert(cmd.Args, 2, "-race")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
