@@ -39,7 +39,7 @@ Every flag can also be set as FIRN_ and its name: FIRN_STORE, FIRN_LAYOUT.`,
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
 	root.AddCommand(newNext(), newDecode(), newEncode(), newLayouts(), newWorkers(), newVersion(),
 		newCompletion())
-	root.AddCommand(newConfig(), newPlan(), newStore())
+	root.AddCommand(newConfig(), newPlan(), newDoctor(), newStore())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	return root
@@ -69,12 +69,17 @@ func wantsJSON(cmd *cobra.Command) bool {
 
 const environment = "FIRN_"
 
+// variable is what a flag is taken from where it is not given.
+func variable(f *pflag.Flag) string {
+	return environment + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+}
+
 // fromEnvironment sets the flags that were not given from FIRN_<FLAG>. An empty
 // variable is none.
 func fromEnvironment(cmd *cobra.Command, _ []string) error {
 	var first error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		name := environment + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		name := variable(f)
 		value := os.Getenv(name)
 		if f.Changed || value == "" || f.Name == "help" || first != nil {
 			return

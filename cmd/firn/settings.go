@@ -203,6 +203,20 @@ func (s *settings) leasing(series string) (*leasing, error) {
 	if err != nil {
 		return nil, err
 	}
+	var shard entry
+	if s.file != nil && series != "" {
+		one, err := s.file.seriesNamed(series)
+		if err != nil {
+			return nil, err
+		}
+		shard = one.shard
+	}
+	return s.leasingFrom(name, pool, shard)
+}
+
+// leasingFrom returns what to lease from a pool, nil being one that is not in the
+// file, and "" the layout's own.
+func (s *settings) leasingFrom(name string, pool *poolConfig, shard entry) (*leasing, error) {
 	var o poolOptions
 	l := &leasing{url: s.storeURL().text, pool: name, from: map[string]string{}}
 	for _, k := range knobs {
@@ -218,6 +232,12 @@ func (s *settings) leasing(series string) (*leasing, error) {
 	if err := o.setHost(os.Hostname); err != nil {
 		return nil, failed("worker hostname: %w", err).hint("--worker recycle takes any free one")
 	}
+	v := s.value("shard", shard, "0")
+	l.from["shard"] = v.from
+	var err error
+	if o.Shard, err = parseNumber(v.text); err != nil {
+		return nil, valueError(v.from, err)
+	}
 	if !o.Layout.IsValid() {
 		o.Layout = firn.Default
 	}
@@ -225,7 +245,7 @@ func (s *settings) leasing(series string) (*leasing, error) {
 		l.pool = lease.PoolName(o.Layout)
 	}
 	l.options = o.Options
-	return l, s.shard(l, series)
+	return l, l.check()
 }
 
 // knob returns a knob of a pool, nil being one that is not in the file.
@@ -237,38 +257,21 @@ func (s *settings) knob(k knob, pool *poolConfig) value {
 	return s.value(k.name, said, k.standard)
 }
 
-// shard sets the shard, and checks all options.
-func (s *settings) shard(l *leasing, series string) (err error) {
-	var said entry
-	if s.file != nil && series != "" {
-		one, err := s.file.seriesNamed(series)
-		if err != nil {
-			return err
-		}
-		said = one.shard
-	}
-	v := s.value("shard", said, "0")
-	l.from["shard"] = v.from
-	if l.options.Shard, err = parseNumber(v.text); err != nil {
-		return bad("%s: %w", v.from, err)
-	}
-	var first *failure
+// check returns what a lease would say of the options, with where they are from.
+func (l *leasing) check() error {
+	var texts []string
 	for _, err := range parts(l.options.Check(l.pool)) {
 		text := withoutPackage(err.Error())
 		var option *lease.OptionError
 		if errors.As(err, &option) {
 			text = l.blame(option.Option, text)
 		}
-		if first == nil {
-			first = bad("%s", text)
-		} else {
-			first.err = fmt.Errorf("%w\n%s", first.err, text)
-		}
+		texts = append(texts, text)
 	}
-	if first != nil {
-		return first
+	if texts == nil {
+		return nil
 	}
-	return nil
+	return bad("%s", strings.Join(texts, "\n"))
 }
 
 // blame says where the option is from that text, which begins with it, is about.

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+	"github.com/firn-id/firn/store/sqlite"
+)
+
+func newDoctor() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the config, the store, the clock and the pools",
+		Long: `Check what a process that leases would find: the config, the store and what it
+promises, the clock, and of each pool the layout, the workers, how long ids go on
+while the store is away, what a crash costs now and what a failover does. A line for
+each, ok, warn or bad, and what to do.
+
+Nothing is written: no pool is founded and no worker taken. With --pool, only that
+pool is looked at; else all of the store and of firn.yaml. Flags of a pool are those
+of the commands that lease.
+
+The exit code is 3 if something is bad.`,
+		Example: `  firn doctor
+  firn doctor --store sqlite:/var/lib/app/ids.db --pool web --json`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			d := &doctor{out: cmd.OutOrStdout(), json: wantsJSON(cmd), now: time.Now}
+			if err := d.examine(ctx, cmd); err != nil {
+				return signalled(ctx, err)
+			}
+			if err := errors.Join(d.err, signalled(ctx, ctx.Err())); err != nil {
+				return err
+			}
+			if d.bads > 0 {
+				return &failure{code: exitFound, err: fmt.Errorf("%d of %d checks found something bad", d.bads, d.all)}
+			}
+			return nil
+		},
+	}
+	addStore(cmd, new(string))
+	addPool(cmd)
+	return cmd
+}
+
+// A finding is what one check found, as --json prints it.
+type finding struct {
+	State string `json:"state"`
+	Check string `json:"check"`
+	Text  string `json:"text"`
+	Do    string `json:"do,omitempty"`
+}
+
+// The states of a finding.
+const (
+	fine    = "ok"
+	warning = "warn"
+	wrong   = "bad"
+)
+
+// A doctor prints what it finds as it finds it: a store can be slow to answer.
+type doctor struct {
+	out  io.Writer
+	json bool
+	now  func() time.Time
+	err  error // of printing
+
+	all, bads int
+}
+
+// say prints a finding, without what to do where nothing is.
+func (d *doctor) say(state, check, do, format string, args ...any) {
+	f := finding{state, check, fmt.Sprintf(format, args...), do}
+	d.all++
+	if state == wrong {
+		d.bads++
+	}
+	var err error
+	if d.json {
+		err = json.NewEncoder(d.out).Encode(f)
+	} else {
+		text := strings.ReplaceAll(f.Text, "\n", "; ")
+		if f.Do != "" {
+			text += "; " + f.Do
+		}
+		_, err = fmt.Fprintf(d.out, "%-4s  %s: %s\n", f.State, f.Check, text)
+	}
+	d.err = errors.Join(d.err, err)
+}
+
+// fails prints an error as a finding that is bad.
+func (d *doctor) fails(check string, err error) {
+	var f *failure
+	if !errors.As(err, &f) {
+		f = classify(err)
+	}
+	d.say(wrong, check, strings.Join(f.hints, "; "), "%s", withoutPackage(f.Error()))
+}
+
+// examine makes all checks. Its error is that they could not be made.
+func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
+	set := d.config(cmd)
+	if set == nil {
+		return nil
+	}
+	url := set.storeURL().text
+	if url != "" {
+		if err := checkStore(url); err != nil {
+			return bad("--store: %s", withoutPackage(err.Error())).hint("--store sqlite:ids.db")
+		}
+	}
+	s := d.store(ctx, cmd, url)
+	if s == nil {
+		return nil
+	}
+	defer s.Close()
+	promise, ok := d.promise(ctx, s)
+	if !ok {
+		return nil
+	}
+	return d.pools(ctx, s, set, promise)
+}
+
+// config checks the settings. Without them there is no knowing the store.
+func (d *doctor) config(cmd *cobra.Command) *settings {
+	set, err := loadSettings(cmd)
+	var faulty *configError
+	switch {
+	case errors.As(err, &faulty):
+		for line := range strings.Lines(faulty.Error()) {
+			d.say(wrong, "config", "", "%s", strings.TrimSpace(line))
+		}
+		return nil
+	case err != nil:
+		d.fails("config", err)
+		return nil
+	case set.file == nil:
+		d.say(fine, "config", "", "there is no firn.yaml: flags, FIRN_ variables and defaults count")
+	default:
+		d.say(fine, "config", "", "%s: %s, %d series", set.file.path, plural(len(set.file.pools), "pool"), len(set.file.series))
+	}
+	known := variables(cmd.Root())
+	for _, v := range os.Environ() {
+		name, text, _ := strings.Cut(v, "=")
+		if text == "" || !strings.HasPrefix(name, environment) || slices.Contains(known, name) {
+			continue
+		}
+		if best := nearest(name, known); best != "" {
+			d.say(warning, "environment", "is it "+best+"?", "%s is no setting of firn", name)
+		}
+	}
+	return set
+}
+
+// variables are those that some flag is taken from.
+func variables(cmd *cobra.Command) []string {
+	var names []string
+	add := func(f *pflag.Flag) { names = append(names, variable(f)) }
+	cmd.Flags().VisitAll(add)
+	cmd.PersistentFlags().VisitAll(add)
+	for _, c := range cmd.Commands() {
+		names = append(names, variables(c)...)
+	}
+	return names
+}
+
+// slowStore is how long a store may take to answer before that is said.
+const slowStore = time.Second
+
+// store opens the store, or returns nil if it cannot or must not be opened.
+func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *open.Store {
+	implicit := ""
+	if url == "" {
+		path, err := implicitStore(hostSigns(), false)
+		if err != nil {
+			d.fails("store", err)
+			return nil
+		}
+		url, implicit = "sqlite:"+path, ", the implicit one: ids are unique among the processes of this user on this host"
+	}
+	if path, ok := sqliteFile(url); ok && !d.file(path, url) {
+		return nil
+	}
+	s, err := openURL(ctx, url, false)
+	if err != nil {
+		d.fails("store", forgotten(cmd, err))
+		return nil
+	}
+	begun := d.now()
+	if _, err := s.Get(ctx, term.KeyStore); err != nil {
+		d.fails("store", forgotten(cmd, err))
+		s.Close()
+		return nil
+	}
+	state, do, took := fine, "", d.now().Sub(begun)
+	if took > slowStore {
+		state, do = warning, "what keeps it?"
+	}
+	d.say(state, "store", do, "%s answers in %s%s", open.Redact(url), took.Round(10*time.Microsecond), implicit)
+	return s
+}
+
+// Free space on a disk, and size of a write-ahead log, at which that is said.
+const (
+	littleSpace = 100 << 20
+	noSpace     = 1 << 20
+	longLog     = 64 << 20
+)
+
+// file checks what a SQLite store lies on. It returns whether it can be opened
+// without making anything.
+func (d *doctor) file(path, url string) bool {
+	f, err := sqlite.Inspect(path)
+	restored := "firn store restored --store " + shellWord(url)
+	var forgot *store.ForgotError
+	switch {
+	case errors.As(err, &forgot):
+		d.say(wrong, "file", "stop all who use it, put back what there is, then: "+restored, "%s", withoutPackage(err.Error()))
+		return false
+	case err != nil:
+		d.fails("file", err)
+		return false
+	}
+	d.disk(&f)
+	for _, name := range f.Left {
+		d.say(warning, "file", "remove it", "%s is left over, and nobody reads it", name)
+	}
+	switch {
+	case f.Database == nil:
+		d.say(warning, "file", "the first id makes it, but if there was one: "+restored, "there is no %s", f.Path)
+		return false
+	case f.Sidecar == nil:
+		d.say(warning, "file", "if it was never used from here it was copied or put back: "+restored,
+			"the hidden file beside %s is missing, by which it is noticed that it was removed or replaced", f.Path)
+		return false
+	}
+	state, do := fine, ""
+	if runtime.GOOS != "windows" && f.Database.Mode().Perm()&0o022 != 0 {
+		state, do = warning, "others can write it: chmod 600 "+shellWord(f.Path)
+	}
+	log := "no write-ahead log"
+	if f.Log != nil {
+		log = "a write-ahead log of " + count(f.Log.Size()) + " bytes"
+		if f.Log.Size() > longLog {
+			state, do = warning, "some process reads without an end, or was stopped"
+		}
+	}
+	d.say(state, "file", do, "%s, %s bytes, mode %04o, with its hidden file and %s", f.Path, count(f.Database.Size()), f.Database.Mode().Perm(), log)
+	return true
+}
+
+// disk checks the file system.
+func (d *doctor) disk(f *sqlite.Files) {
+	if hostSigns().fileSystem(f.Path) == "overlay" {
+		d.say(warning, "disk", "in a container, put it on a volume", "%s is on overlay, which ends with its container", f.Path)
+	}
+	free, ok := diskFree(f.Path)
+	switch {
+	case !ok:
+		d.say(fine, "disk", "", "%s", f.FileSystem)
+	case free < noSpace:
+		d.say(wrong, "disk", "free some space", "%s, with %s bytes free", f.FileSystem, count(free))
+	case free < littleSpace:
+		d.say(warning, "disk", "free some space", "%s, with %s MB free", f.FileSystem, count(free>>20))
+	default:
+		d.say(fine, "disk", "", "%s, with %s MB free", f.FileSystem, count(free>>20))
+	}
+}
+
+// promise checks what the store does with a write that it acknowledged, and the
+// clock.
+func (d *doctor) promise(ctx context.Context, s store.Store) (store.Promise, bool) {
+	p, err := s.Promise(ctx)
+	if err != nil {
+		d.fails("promise", err)
+		return p, false
+	}
+	if p.Class == store.Strict {
+		d.say(fine, "promise", "", "strict: it does not forget what it acknowledged (%s)", p.Why)
+	} else {
+		d.say(warning, "promise", "firn's guarantee has this condition: docs/guarantees.md",
+			"lossy: it can forget what it acknowledged (%s), and ids are unique as long as clocks are right within %s", p.Why, term.Skew)
+	}
+	before := d.now()
+	rec, err := s.Get(ctx, term.KeyStore)
+	after := d.now()
+	switch ahead, behind := before.Sub(rec.Read), rec.Read.Sub(after); {
+	case err != nil:
+		d.fails("clock", err)
+		return p, false
+	case p.Embedded:
+		d.say(fine, "clock", "", "the store's is this host's own, so there is no second opinion of it")
+	case rec.Read.IsZero():
+		d.say(fine, "clock", "", "the store has none, so there is no second opinion of this host's")
+	case ahead > term.Skew:
+		d.say(wrong, "clock", "set this host's clock", "this host's is %s ahead of the store's; at most %s is safe", ahead.Round(time.Millisecond), term.Skew)
+	case behind > term.Skew:
+		d.say(warning, "clock", "set this host's clock", "this host's is %s behind the store's; ids will lag", behind.Round(time.Millisecond))
+	default:
+		d.say(fine, "clock", "", "this host's and the store's agree within %s", term.Skew)
+	}
+	return p, true
+}

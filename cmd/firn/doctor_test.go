@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/memory"
+	"github.com/firn-id/firn/store/sqlite"
+)
+
+// content is what every file below a directory has in it.
+func content(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		all[path] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// A doctor writes nothing: it founds no pool, makes no file and mends none.
+func TestDoctorWritesNothing(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:ids.db")
+	examine := func(want int, args ...string) {
+		t.Helper()
+		before := content(t, dir)
+		out, errs, code := called(t, append([]string{"doctor"}, args...)...)
+		if code != want {
+			t.Errorf("exit code %d, want %d\n%s%s", code, want, out, errs)
+		}
+		if after := content(t, dir); !maps.Equal(before, after) {
+			t.Errorf("%v: there is now %v\nbefore %v\n%s", args, slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)), out)
+		}
+	}
+	examine(0)
+	if _, errs, code := called(t, "next"); code != 0 {
+		t.Fatal(errs)
+	}
+	examine(0)
+	examine(0, "--pool", "web")
+	examine(0, "--layout", "js53")
+	examine(exitFound, "--layout", "js53", "--pool", "firn")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Rename(".ids.db.id", "away"))
+	examine(0) // though opening the file would write it anew
+	must(os.Rename("away", ".ids.db.id"))
+	must(os.Rename("ids.db", "away"))
+	examine(exitFound)
+	must(os.WriteFile("ids.db", []byte("another"), 0o600))
+	examine(exitFound)
+}
+
+// examined returns what a doctor says of a store, by the check.
+func examined(t *testing.T, s store.Store, now func() time.Time, flags ...string) (found map[string]finding, bads int) {
+	t.Helper()
+	emptyHome(t)
+	cmd := &cobra.Command{}
+	addPool(cmd)
+	if err := cmd.ParseFlags(flags); err != nil {
+		t.Fatal(err)
+	}
+	set, err := loadSettings(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	d := &doctor{out: &out, json: true, now: now}
+	p, ok := d.promise(t.Context(), s)
+	if ok {
+		if err := d.pools(t.Context(), s, set, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found = map[string]finding{}
+	for dec := json.NewDecoder(&out); dec.More(); {
+		var f finding
+		if err := dec.Decode(&f); err != nil {
+			t.Fatal(err)
+		}
+		found[f.Check] = f
+	}
+	return found, d.bads
+}
+
+// server is a store on another host, with a clock of its own.
+type server struct {
+	*memory.Store
+	promise store.Promise
+	err     error
+}
+
+func (s *server) Promise(context.Context) (store.Promise, error) { return s.promise, s.err }
+
+func newServer(class store.Class, ahead time.Duration) *server {
+	return &server{
+		Store:   memory.NewOptions(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }}),
+		promise: store.Promise{Class: class, Why: "for a test"},
+	}
+}
+
+func wantFinding(t *testing.T, found map[string]finding, check, state, text string) {
+	t.Helper()
+	if f := found[check]; f.State != state || !strings.Contains(f.Text, text) {
+		t.Errorf("%s: %+v, want %s %q", check, f, state, text)
+	}
+	if f := found[check]; f.State == wrong && f.Do == "" {
+		t.Errorf("%s: nothing to do about %+v", check, f)
+	}
+}
+
+func TestDoctorClock(t *testing.T) {
+	for _, tt := range []struct {
+		ahead       time.Duration // of the store's clock
+		state, text string
+	}{
+		{0, fine, "agree within 5s"},
+		{4 * time.Second, fine, "agree"},
+		{-4 * time.Second, fine, "agree"},
+		{-time.Minute, wrong, "this host's is 1m"},
+		{time.Minute, warning, "behind the store's"},
+	} {
+		found, _ := examined(t, newServer(store.Strict, tt.ahead), time.Now)
+		wantFinding(t, found, "clock", tt.state, tt.text)
+	}
+	found, _ := examined(t, memory.New(), time.Now)
+	wantFinding(t, found, "clock", fine, "no second opinion")
+	away := newServer(store.Strict, 0)
+	away.err = errors.New("store: connection refused")
+	found, bads := examined(t, away, time.Now)
+	if f := found["promise"]; f.State != wrong || f.Text != "connection refused" || bads != 1 || len(found) != 1 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// What follows from the class of the store and the knobs.
+func TestDoctorCosts(t *testing.T) {
+	found, _ := examined(t, newServer(store.Strict, 0), time.Now)
+	wantFinding(t, found, "promise", fine, "strict: ")
+	wantFinding(t, found, "pool firn, layout", fine, "not founded yet")
+	wantFinding(t, found, "pool firn, outage", fine, "5m while the store is away, 10s when a process has just started and all of it after 40s")
+	wantFinding(t, found, "pool firn, crash", fine, "for 5m at most, 10s if")
+	wantFinding(t, found, "pool firn, failover", fine, "nothing is issued for 5m5s")
+
+	found, bads := examined(t, newServer(store.Lossy, 0), time.Now, "--pool", "web", "--layout", "js53")
+	wantFinding(t, found, "promise", warning, "lossy: ")
+	wantFinding(t, found, "pool web, outage", fine, "go on for 3s while the store is away")
+	wantFinding(t, found, "pool web, failover", fine, "each start of a process waits for 13s")
+	if bads != 0 {
+		t.Errorf("%d bad in %+v", bads, found)
+	}
+	found, _ = examined(t, memory.New(), time.Now, "--outage", "20s", "--file", "/run/grant")
+	wantFinding(t, found, "pool firn, outage", fine, "20s while the store is away, 10s when a process has just started and all of it after 3s")
+	wantFinding(t, found, "pool firn, crash", fine, "for 30s at most, 10s if")
+	wantFinding(t, found, "pool firn, crash", fine, "from its grant file")
+}
+
+// What a pool has: who holds what, who falls free, and what lies ahead.
+func TestDoctorPool(t *testing.T) {
+	s := memory.New()
+	opts := &lease.Options{Workers: 3, Logger: slog.New(slog.DiscardHandler)}
+	var held []*lease.Lease
+	for range 3 {
+		l, err := lease.Open(t.Context(), s, "web", opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		held = append(held, l)
+	}
+	found, _ := examined(t, s, time.Now)
+	wantFinding(t, found, "pool web, workers", warning, "0 to 2: 3 held, 0 falling free, 0 free; the first falls free in ")
+	wantFinding(t, found, "pool web, crash", fine, "; now that would be 10s for worker ")
+	wantFinding(t, found, "pool web, floor", fine, "none ahead")
+	found, _ = examined(t, s, time.Now, "--pool", "web", "--workers", "2-5")
+	wantFinding(t, found, "pool web, workers", fine, "2 to 5: 1 held, 0 falling free, 3 free")
+
+	if err := held[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Release(t.Context(), s, "web", held[1].State().Worker); err != nil {
+		t.Fatal(err)
+	}
+	found, _ = examined(t, s, time.Now)
+	wantFinding(t, found, "pool web, workers", fine, "0 to 2: 1 held, 1 falling free, 1 free")
+
+	if _, err := lease.Restored(t.Context(), s, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	found, _ = examined(t, s, time.Now)
+	wantFinding(t, found, "pool web, floor", warning, "nothing is issued before ")
+	wantFinding(t, found, "pool web, workers", warning, "0 held, 3 falling free, 0 free")
+	found, _ = examined(t, s, time.Now, "--pool", "web", "--layout", "twitter")
+	wantFinding(t, found, "pool web, layout", wrong, "it is firn, and twitter is asked for")
+
+	// Seventy years later.
+	found, bads := examined(t, s, func() time.Time { return time.Now().AddDate(70, 0, 0) })
+	wantFinding(t, found, "pool web, years", wrong, "the layout ended on 2094-09-07")
+	if bads != 1 {
+		t.Errorf("%d bad in %+v", bads, found)
+	}
+	found, _ = examined(t, s, func() time.Time { return time.Now().AddDate(60, 0, 0) })
+	wantFinding(t, found, "pool web, years", warning, " left: the layout ends on 2094-09-07")
+	found, _ = examined(t, s, func() time.Time { return time.Now().AddDate(-60, 0, 0) })
+	wantFinding(t, found, "pool web, years", wrong, "the layout begins on 2025-01-01")
+	wantFinding(t, found, "clock", warning, "which is still to come")
+}
+
+func TestDoctorRecords(t *testing.T) {
+	for _, tt := range []struct{ key, value, text string }{
+		{"pool/web", "{}", "has no format number"},
+		{"pool/web", `{"v":2}`, "written by a later firn"},
+		{"pool/web/worker/0", `{"v":1,"horizon":-1}`, "negative number"},
+		{"pool/web/worker/x", `{"v":1}`, "none of firn's"},
+		{"pool/web/x", `{"v":1}`, "none of firn's"},
+		{"segment/a", `{"v":1}`, "none of firn's"},
+		{"store", `"`, "record store: "},
+	} {
+		s := memory.New()
+		if _, err := s.Put(t.Context(), tt.key, []byte(tt.value), store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+		found, bads := examined(t, s, time.Now)
+		wantFinding(t, found, "records", wrong, tt.text)
+		if bads != 1 {
+			t.Errorf("%s: %+v", tt.key, found)
+		}
+	}
+	s := memory.New()
+	if _, err := s.Put(t.Context(), term.KeyWorker("web", 0), term.Record{V: 1, Term: 1}.Encode(), store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	found, _ := examined(t, s, time.Now)
+	wantFinding(t, found, "pool web, layout", wrong, "the record of the pool is missing or unreadable, and it has 1 worker")
+}
+
+// The command, with a lease that another holds meanwhile.
+func TestDoctorHeld(t *testing.T) {
+	dir := emptyHome(t)
+	s, err := sqlite.Open(filepath.Join(dir, "ids.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	l, err := lease.Open(t.Context(), s, "web", &lease.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	out, errs, code := called(t, "doctor", "--store", "sqlite:ids.db")
+	if code != 0 || errs != "" {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	for _, want := range []string{
+		"ok    config: there is no firn.yaml: ", "MB free\n", ", mode 0600, with its hidden file and a write-ahead log of ",
+		"ok    store: sqlite:ids.db answers in ", "ok    promise: strict: ",
+		"ok    pool web, workers: 0 to 1023: 1 held, 0 falling free, 1023 free\n", "; now that would be ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("not %q in\n%s", want, out)
+		}
+	}
+}
