@@ -25,7 +25,7 @@ func newWorkers() *cobra.Command {
 		Example: "  firn workers ls",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newWorkersLs(), newWorkersRelease())
+	cmd.AddCommand(newWorkersLs(), newWorkersRelease(), newWorkersHold())
 	return cmd
 }
 

@@ -1,0 +1,425 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// Exit codes of hold, besides COMMAND's own.
+const (
+	exitStopped   = 75 // no worker could be had or kept: EX_TEMPFAIL of sysexits.h
+	exitCannotRun = 126
+	exitNotFound  = 127
+)
+
+// How long before the horizon something is to have happened at the latest.
+const (
+	holdMargin = 500 * time.Millisecond // COMMAND's grace is over
+	holdKill   = 250 * time.Millisecond // firn kills COMMAND
+	holdLeash  = 100 * time.Millisecond // the kernel does, where it can
+)
+
+const (
+	holdLook    = 100 * time.Millisecond // between two looks at the grant
+	holdRemains = 10 * time.Second       // for what COMMAND leaves behind to end
+	holdDead    = 2 * time.Second        // for the system to clear away what was killed: it runs no more
+)
+
+// holdKnobs are the settings of a pool that have a meaning for a generator that
+// is not firn's.
+var holdKnobs = []string{"layout", "workers", "worker", "renew", "ttl", "outage", "wait"}
+
+func newWorkersHold() *cobra.Command {
+	var o holdOptions
+	cmd := &cobra.Command{
+		Use:                   "hold [FLAGS] -- COMMAND [ARG...]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Run a program that makes ids by itself, with a worker that nobody else has",
+		Long: `Lease a worker, wait until the clock has passed all that its holders before may have
+issued, and run COMMAND, a program with a generator of its own. It finds the worker
+in its environment:
+
+  FIRN_WORKER     the value of the layout's worker field, or where it has no field of
+                  that name, the number of the worker
+  FIRN_<FIELD>    the values of all worker fields, where the layout has several:
+                  FIRN_DATACENTER and FIRN_WORKER in the layouts twitter and classic
+
+While COMMAND runs the lease is extended. If that fails, or the worker is taken away,
+COMMAND is stopped before the grant ends: SIGTERM, and SIGKILL after --grace. If the
+store has forgotten the lease, or the system's clock has stepped by more than 5s, it
+is killed at once. When COMMAND and its process group have ended the worker is given
+back.
+
+This is a fence, and not the proof that the ids of firn's own generators carry: those
+are tested against the grant one by one, and here a process is stopped in time. That
+is good while the system's clock is within 5s of the right time and the program's ids
+carry that time, in ticks of the layout. On Linux the kernel stops COMMAND where firn
+cannot: when firn is killed, or was stopped for too long. On other systems nobody does.
+
+Standard input, output and error are COMMAND's. Signals are passed on to it. With
+--json its start and its end are an object on standard error each.
+
+The exit code is that of COMMAND, 128 and the signal if one has killed it, 75 if firn
+could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not there.`,
+		Example: `  firn workers hold --layout classic -- java -jar app.jar
+  firn workers hold --layout twitter --workers 0-31 --store sqlite:/var/lib/app/ids.db -- ./server`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return bad("there is no COMMAND to run").hint("firn workers hold -- COMMAND [ARG...]")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.load(cmd); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), args, cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // what follows COMMAND is COMMAND's
+	cmd.Flags().DurationVar(&o.grace, "grace", 2*time.Second, "how long COMMAND has to end when it has to be stopped")
+	addStore(cmd, new(string))
+	addHoldKnobs(cmd)
+	return cmd
+}
+
+// addHoldKnobs adds --pool and holdKnobs.
+func addHoldKnobs(cmd *cobra.Command) {
+	var all cobra.Command
+	addPool(&all)
+	cmd.Flags().AddFlag(all.Flags().Lookup("pool"))
+	for _, name := range holdKnobs {
+		cmd.Flags().AddFlag(all.Flags().Lookup(name))
+	}
+}
+
+type holdOptions struct {
+	grace   time.Duration
+	leasing *leasing
+	json    bool
+}
+
+// load reads the settings.
+func (o *holdOptions) load(cmd *cobra.Command) error {
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	if o.leasing, err = s.leasing(""); err != nil {
+		return err
+	}
+	o.json = wantsJSON(cmd)
+	opts := &o.leasing.options
+	opts.Lanes, opts.File = 1, ""                          // of a pool that firn's own generators share
+	outage := o.outage(store.Promise{Class: store.Strict}) // or less, as will be known
+	if most := mostGrace(outage); o.grace < 0 || o.grace > most && cmd.Flags().Changed("grace") {
+		return bad("--grace %s: with an outage budget of %s it is 0 to %s", o.grace, durationText(outage), most)
+	}
+	return nil
+}
+
+// run holds a worker while COMMAND runs.
+func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (err error) {
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return cannotRun(args[0], err)
+	}
+	signals := relay()
+	asked, stop := untilSignal(ctx)
+	defer stop()
+	s, err := openURL(asked, o.leasing.url, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+
+	o.leasing.options.Logger = warnings(errs)
+	held, err := lease.Hold(asked, s, o.leasing.pool, &o.leasing.options)
+	if err != nil {
+		return signalled(asked, noWorker(err))
+	}
+	h := &holding{held: held, args: args, errs: errs, json: o.json, grace: min(o.grace, mostGrace(o.outage(held.State().Promise)))}
+	status := 0
+	if err = signalled(asked, h.await(asked, cmp.Or(o.leasing.options.Wait, term.Wait))); err == nil {
+		stop() // from now on signals are COMMAND's
+		status, err = h.run(ctx, path, signals)
+	}
+	if closeErr := held.Close(); closeErr != nil {
+		printWarning(errs, "the worker was not given back and falls free by itself: %s", withoutPackage(closeErr.Error()))
+	}
+	if err == nil {
+		h.tell(holdEvent{Event: "end", Status: &status, Stopped: h.why})
+		if status != 0 {
+			err = exit(status)
+		}
+	}
+	return err
+}
+
+// outage is the outage budget on a store of such a promise.
+func (o *holdOptions) outage(p store.Promise) time.Duration {
+	switch {
+	case o.leasing.options.Outage != 0:
+		return o.leasing.options.Outage
+	case p.Class != store.Strict:
+		return term.OutageLossy
+	}
+	return term.OutageStrict
+}
+
+// mostGrace is the longest grace with an outage budget. It has to fit in what is
+// left of the shortest grant, the first one, while that is being extended.
+func mostGrace(outage time.Duration) time.Duration {
+	return max(min(outage, term.Reach)/2-holdMargin, 0)
+}
+
+// cannotRun says why a command cannot be run, with the exit code of a shell.
+func cannotRun(name string, err error) error {
+	f := &failure{code: exitCannotRun}
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		f.code = exitNotFound
+	}
+	var look *exec.Error
+	var path *fs.PathError
+	if errors.As(err, &look) {
+		err = look.Err
+	}
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	f.err = fmt.Errorf("cannot run %s: %w", name, err)
+	return f
+}
+
+// noWorker gives an error that may pass by itself the exit code that says so.
+func noWorker(err error) error {
+	var full *term.FullError
+	var away *term.AwayError
+	var outage *lease.OutageError
+	var lost *term.LostError
+	if errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &lost) {
+		f := classify(err)
+		f.code = exitStopped
+		return f
+	}
+	return err
+}
+
+// workerVariables are what COMMAND finds in its environment.
+func workerVariables(l firn.Layout, worker int64) map[string]string {
+	variables := map[string]string{}
+	set := func(name string, value int64) {
+		variables[environment+strings.ToUpper(name)] = strconv.FormatInt(value, 10)
+	}
+	set("worker", worker)
+	rest := l.Workers()
+	for f := range l.Fields() {
+		if !f.IsWorker() || f.Max()+1 == l.Workers() { // the only one is the worker
+			continue
+		}
+		rest /= f.Max() + 1 // the first has the high bits
+		set(f.Name, worker/rest&f.Max())
+	}
+	return variables
+}
+
+// A holding is COMMAND with the worker that is held for it.
+type holding struct {
+	held    *lease.Held
+	program *program
+	args    []string
+	grace   time.Duration
+	errs    io.Writer
+	json    bool
+
+	horizon time.Time // highest seen
+	killAt  time.Time // zero: it is to run
+	why     string    // it was stopped, if it was
+}
+
+// await returns when enough is left of the grant to run COMMAND: a store that was
+// slow to answer may have used it up.
+func (h *holding) await(ctx context.Context, wait time.Duration) error {
+	once, cancel := context.WithCancel(ctx)
+	cancel()
+	for began := time.Now(); ; {
+		err := h.held.Watch(once, h.grace+holdMargin)
+		var outage *lease.OutageError
+		if !errors.As(err, &outage) || time.Since(began) > wait {
+			return noWorker(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(holdLook):
+		}
+	}
+}
+
+// run runs COMMAND, and returns its exit status when nothing is left of it.
+func (h *holding) run(ctx context.Context, path string, signals <-chan os.Signal) (int, error) {
+	now := h.held.State()
+	variables := workerVariables(now.Layout, now.Worker)
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return variables[name] != ""
+	})
+	for name, value := range variables {
+		env = append(env, name+"="+value)
+	}
+	var err error
+	h.horizon = now.Horizon
+	h.program, err = startProgram(path, h.args, env, now.Horizon.Add(-holdLeash))
+	if err != nil {
+		return 0, cannotRun(h.args[0], err)
+	}
+	defer h.program.off()
+	// Whoever reads standard error may keep it waiting, but not the watch.
+	var told sync.WaitGroup
+	told.Go(func() {
+		h.tell(holdEvent{Event: "start", Pool: now.Pool, Worker: &now.Worker, Horizon: instant(now.Horizon), PID: h.program.pid(), Environment: variables})
+	})
+	status := h.wait(ctx, signals)
+	told.Wait()
+	return status, nil
+}
+
+// wait returns COMMAND's exit status when nothing is left of it.
+func (h *holding) wait(ctx context.Context, signals <-chan os.Signal) (status int) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	trouble := make(chan error, 1)
+	go func() { trouble <- h.held.Watch(ctx, h.grace+holdMargin) }()
+	look := time.NewTicker(holdLook)
+	defer look.Stop()
+
+	ended := false
+	for {
+		select {
+		case s := <-signals:
+			if !ended {
+				h.program.pass(s)
+			}
+		case status = <-h.program.ended:
+			if ended = true; h.program.remains() {
+				h.clear()
+			}
+		case err := <-trouble:
+			h.stop(err)
+		case <-look.C:
+			h.extend()
+			h.follow()
+		}
+		if ended && (!h.program.remains() || h.isKilled() && time.Since(h.killAt) > holdDead) {
+			break
+		}
+	}
+	if h.why != "" {
+		return exitStopped
+	}
+	return status
+}
+
+// extend tells the kernel how far the grant reaches by now.
+func (h *holding) extend() {
+	if horizon := h.held.State().Horizon; horizon.After(h.horizon) {
+		h.horizon = horizon
+		h.program.until(horizon.Add(-holdLeash))
+	}
+}
+
+// clear ends what COMMAND has left behind.
+func (h *holding) clear() {
+	if h.killAt.IsZero() {
+		h.end(holdRemains)
+		printWarning(h.errs, "%s has ended and left processes behind, which are stopped too", h.args[0])
+	}
+}
+
+// stop stops COMMAND, and says why.
+func (h *holding) stop(err error) {
+	if err == nil {
+		return // the watch is over
+	}
+	h.why = withoutPackage(err.Error())
+	f, left := h.verdict(err)
+	h.end(left)
+	report(h.errs, f)
+}
+
+// verdict is how to say that COMMAND has to stop, and how long it has for that.
+func (h *holding) verdict(err error) (*failure, time.Duration) {
+	f := classify(err)
+	f.err = fmt.Errorf("%s has to stop: %s", h.args[0], withoutPackage(err.Error()))
+	var lost *term.LostError
+	var forgot *store.ForgotError
+	var step *lease.StepError
+	switch {
+	case errors.As(err, &lost):
+		f = f.hint("firn workers ls shows who has it")
+	case errors.As(err, &forgot):
+		return f.hint("firn store restored, once nothing uses it any more"), 0
+	case errors.As(err, &step): // as above, what is issued from now on is not covered
+		return f, 0
+	}
+	return f, max(min(h.grace, time.Until(h.horizon.Add(-holdKill))), 0)
+}
+
+// end asks COMMAND to end, if there is time for that, and kills it after that
+// time, even if whoever reads standard error keeps this process waiting.
+func (h *holding) end(left time.Duration) {
+	if left > 0 {
+		h.program.end()
+	}
+	h.killAt = time.Now().Add(left)
+	time.AfterFunc(left, h.program.kill)
+}
+
+func (h *holding) isKilled() bool { return !h.killAt.IsZero() && !time.Now().Before(h.killAt) }
+
+// follow stops what has become known of COMMAND's since it was stopped.
+func (h *holding) follow() {
+	switch {
+	case h.isKilled():
+		h.program.kill()
+	case !h.killAt.IsZero():
+		h.program.end()
+	}
+}
+
+// A holdEvent is the start or the end of COMMAND as --json prints it.
+type holdEvent struct {
+	Event       string            `json:"event"` // start or end
+	Pool        string            `json:"pool,omitempty"`
+	Worker      *int64            `json:"worker,omitempty"`
+	Horizon     string            `json:"horizon,omitempty"` // of the first grant
+	PID         int               `json:"pid,omitempty"`     // of COMMAND
+	Environment map[string]string `json:"environment,omitempty"`
+	Status      *int              `json:"status,omitempty"`
+	Stopped     string            `json:"stopped,omitempty"` // why, if firn has stopped it
+}
+
+func (h *holding) tell(e holdEvent) {
+	if h.json {
+		json.NewEncoder(h.errs).Encode(e)
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A leash is how the kernel stops COMMAND when this process no longer can. It has
+// two ends. A timer kills this process at an instant that is moved on as long as
+// it is alive, and so even if it was stopped; and when this process dies, of that
+// or anything else, the kernel kills COMMAND and its process group.
+type leash struct {
+	timer int32
+	read  int // a pipe that nobody ever writes to; COMMAND has this end too
+	write int
+}
+
+// sigevent is struct sigevent of sigevent(3type).
+type sigevent struct {
+	_      uintptr // value
+	signo  int32
+	notify int32
+	_      [64 - 2*4 - unsafe.Sizeof(uintptr(0))]byte
+}
+
+// newLeash makes a leash that kills this process at an instant.
+func newLeash(at time.Time) (*leash, error) {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	l := &leash{timer: -1, read: pipe[0], write: pipe[1]}
+	ev := sigevent{signo: int32(unix.SIGKILL)}
+	if _, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_REALTIME,
+		uintptr(unsafe.Pointer(&ev)), uintptr(unsafe.Pointer(&l.timer))); errno != 0 {
+		l.off()
+		return nil, fmt.Errorf("timer_create: %w", errno)
+	}
+	// Whoever has a pipe's end can have a signal when something happens at the
+	// other one, and its being closed is something. So the kernel is told to send
+	// SIGKILL, and in tie, to whom. That lasts as long as somebody has this end
+	// open, which is why COMMAND inherits it.
+	for _, set := range [][2]int{{unix.F_SETFD, 0}, {unix.F_SETSIG, int(unix.SIGKILL)}, {unix.F_SETFL, unix.O_ASYNC}} {
+		if _, err := unix.FcntlInt(uintptr(l.read), set[0], set[1]); err != nil {
+			l.off()
+			return nil, fmt.Errorf("fcntl: %w", err)
+		}
+	}
+	return l, l.until(at)
+}
+
+// until moves the instant on. It is one of the system's clock, so that the timer
+// goes off early where that is set forward.
+func (l *leash) until(at time.Time) error {
+	const absolute = 1 // TIMER_ABSTIME
+	spec := struct{ interval, value unix.Timespec }{value: unix.NsecToTimespec(max(at.UnixNano(), 1))}
+	if _, _, errno := unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(l.timer), absolute,
+		uintptr(unsafe.Pointer(&spec)), 0, 0, 0); errno != 0 {
+		return fmt.Errorf("timer_settime: %w", errno)
+	}
+	return nil
+}
+
+// attributes ties the process that is started with them: the kernel kills it when
+// the thread dies that has started it.
+func (l *leash) attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// tie ties a process group, too.
+func (l *leash) tie(group int) error {
+	_, err := unix.FcntlInt(uintptr(l.read), unix.F_SETOWN, -group)
+	if errors.Is(err, unix.ESRCH) {
+		return nil // it has ended already
+	}
+	return err
+}
+
+// off lets this process live.
+func (l *leash) off() {
+	if l.timer >= 0 {
+		unix.Syscall(unix.SYS_TIMER_DELETE, uintptr(l.timer), 0, 0)
+	}
+	unix.Close(l.read)
+	unix.Close(l.write)
+}
+
+// adopt makes this process the parent of what its children leave behind, even
+// where that has left their process group.
+func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// children are the processes that have this one for their parent and are alive.
+func children() (pids []int) {
+	self := []byte(strconv.Itoa(os.Getpid()))
+	paths, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	for _, path := range paths {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		// PID (NAME) STATE PARENT ..., and a name may have anything in it.
+		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		if len(fields) < 2 || fields[0][0] == 'Z' || !bytes.Equal(fields[1], self) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
