@@ -100,7 +100,9 @@ func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 		k.publish(s)
 		if gen != nil && !began {
 			began = true
-			k.open(opened{delay: k.delay(s)})
+			if !k.begun() {
+				k.open(opened{delay: k.warned(k.delay(s))})
+			}
 		}
 		if s.Over() {
 			k.end(s)
@@ -193,6 +195,8 @@ func (k *keeper) perform(ctx context.Context, s term.State, gen *firn.Generator,
 	if do.Op == term.Sleep {
 		return k.sleep(ctx, s, gen, do.Until)
 	}
+	ctx, cancel := context.WithTimeout(ctx, k.patience(s))
+	defer cancel()
 	answer := make(chan term.Event, 1)
 	go func() { answer <- k.request(ctx, do) }()
 	t := time.NewTicker(look)
@@ -207,6 +211,17 @@ func (k *keeper) perform(ctx context.Context, s term.State, gen *firn.Generator,
 	}
 }
 
+// patience is how long to wait for an answer: a store that does not answer has to
+// be known for that before the grant is used up.
+func (k *keeper) patience(s term.State) time.Duration {
+	grant, ok := s.Grant()
+	left := k.options.Layout.Time(grant.Horizon + 1).Sub(k.now().Wall)
+	if !ok || left <= 0 {
+		return ask
+	}
+	return min(ask, max(left/3, look))
+}
+
 // tend sets the generator's clock and raises its mark.
 func (k *keeper) tend(s term.State, gen *firn.Generator) {
 	now := k.follow()
@@ -219,8 +234,6 @@ func (k *keeper) tend(s term.State, gen *firn.Generator) {
 
 // request asks the store and returns what came of it.
 func (k *keeper) request(ctx context.Context, do term.Action) term.Event {
-	ctx, cancel := context.WithTimeout(ctx, ask)
-	defer cancel()
 	var e term.Event
 	var err error
 	switch do.Op {
@@ -354,6 +367,18 @@ func (k *keeper) note(s term.State, e term.Event) {
 func (k *keeper) delay(s term.State) time.Duration {
 	first := k.options.Layout.Time(s.Base + 1).Add(-k.rules.Borrow)
 	return first.Sub(k.now().Wall)
+}
+
+// warned tells of a long wait for the first id.
+func (k *keeper) warned(delay time.Duration) time.Duration {
+	if delay > time.Second {
+		why := "the worker's past lies ahead of this clock"
+		if k.rules.Lossy {
+			why = "the store can forget: " + k.promise.Why
+		}
+		k.log.Warn("waiting before the first id", "for", delay.Round(time.Second), "why", why)
+	}
+	return delay
 }
 
 // begun reports whether Open has returned.

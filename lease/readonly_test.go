@@ -61,3 +61,29 @@ func TestDegradedWhileTheStoreCanOnlyBeRead(t *testing.T) {
 		}
 	})
 }
+
+// With a short budget, a store that hangs is known for that in time.
+func TestDegradedBeforeAShortHorizon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &readOnly{Store: memory.New()}
+		o, _ := options()
+		o.Outage = 2 * time.Second
+		l := open(t, s, o)
+		defer closed(t, l)
+		time.Sleep(time.Minute)
+		s.on.Store(true)
+		for !l.State().Degraded {
+			if st := l.State(); time.Now().After(st.Horizon) {
+				t.Fatalf("not known at the horizon: %+v", st)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		begun := time.Now()
+		var outage *OutageError
+		if _, err := l.Next(t.Context()); !errors.As(err, &outage) || time.Since(begun) > 0 {
+			t.Fatalf("after %s: %v", time.Since(begun), err)
+		}
+		s.on.Store(false)
+	})
+}
