@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 )
 
 // How a store comes to be, and how its loss is noticed.
@@ -97,8 +99,35 @@ func (at location) stat() (there bool, err error) {
 		return false, fmt.Errorf("is a %s, not a file", kind(fi.Mode()))
 	case mountedAlone(at.file):
 		return false, errors.New("is mounted by itself, and what SQLite writes beside it would be on another file system; mount its directory")
+	case links(fi) > 1:
+		return true, at.onlyName()
 	}
 	return true, nil
+}
+
+// onlyName refuses a file that has another name (a hard link): each name would
+// have journals of its own, and neither see what is written by the other. A
+// name that creation gave it, and takes away again, is none.
+func (at location) onlyName() error {
+	all, err := os.ReadDir(filepath.Dir(at.file))
+	if err != nil {
+		return err
+	}
+	temporary := 0
+	for _, e := range all {
+		if strings.HasPrefix(e.Name(), at.temporaryPrefix()) {
+			temporary++
+		}
+	}
+	// After the names: one of them may be gone by now, and none is new.
+	fi, err := os.Stat(at.file)
+	if err != nil {
+		return err
+	}
+	if n := links(fi) - temporary; n > 1 {
+		return fmt.Errorf("has %d names (hard links), and what SQLite writes beside each would not be seen by the others; remove all but one", n)
+	}
+	return nil
 }
 
 func kind(m os.FileMode) string {

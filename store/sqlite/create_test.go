@@ -246,6 +246,17 @@ func fingerprint(tb testing.TB, dir string) string {
 	return b.String()
 }
 
+// TestLeftName: a creator that died left its temporary name, and a later one can
+// open the store all the same.
+func TestLeftName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ids.db")
+	at, err := locate(path)
+	must(t, err)
+	must(t, at.create())
+	must(t, os.Link(path, at.temporary()))
+	must(t, openError(path))
+}
+
 // TestForeign opens what is not a store, and leaves it alone.
 func TestForeign(t *testing.T) {
 	write := func(content string) func(testing.TB, string) {
@@ -284,6 +295,10 @@ func TestForeign(t *testing.T) {
 		{"a newer one", changed("PRAGMA user_version = 2"), "written by a newer firn (user_version 2, this one knows 1)"},
 		{"no version", changed("PRAGMA user_version = 0"), "user_version is 0"},
 		{"another id", changed("PRAGMA application_id = 1"), "of another program"},
+		{"one of two names", func(tb testing.TB, path string) {
+			changed()(tb, path)
+			must(tb, os.Link(path, filepath.Join(tb.TempDir(), "other.db")))
+		}, "has 2 names (hard links)"},
 		{"a directory", func(tb testing.TB, path string) { must(tb, os.Mkdir(path, 0o700)) }, "is a directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -66,6 +66,9 @@ func (at location) journals() []string {
 	return []string{at.file + "-wal", at.file + "-shm", at.file + "-journal"}
 }
 
+// temporaryPrefix is how names begin that are given for a moment.
+func (at location) temporaryPrefix() string { return "." + filepath.Base(at.file) + ".new-" }
+
 // temporary returns a new name in the same directory.
 func (at location) temporary() string {
 	var b [8]byte

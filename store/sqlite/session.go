@@ -76,7 +76,7 @@ func openDB(dsn string) (*sql.DB, error) {
 // fullfsync pragmas matter on macOS only, where fsync alone does not reach the disk.
 func readWrite(file string) string {
 	return source(file, "mode=rw", "_dqs=0", "_error_rc=1",
-		"_pragma=busy_timeout(0)", "_pragma=synchronous(FULL)",
+		"_pragma=busy_timeout(0)", "_pragma=synchronous(FULL)", "_pragma=wal_autocheckpoint(1)",
 		"_pragma=fullfsync(1)", "_pragma=checkpoint_fullfsync(1)", "_pragma=trusted_schema(0)")
 }
 
