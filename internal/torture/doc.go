@@ -13,5 +13,4 @@
 //	FIRN_TORTURE=10m go test ./internal/torture -run Mixed -timeout 20m -v
 //	FIRN_TORTURE_SEED=... # the choice of faults of an earlier run, again
 //	FIRN_TORTURE_RACE=1   # the programs are built with the race detector
-//	FIRN_TORTURE_OPEN=1   # with the faults that are not survived yet
 package torture

@@ -183,3 +183,24 @@ func TestStartWhileLocked(t *testing.T) {
 	next.issues(100)
 	w.check()
 }
+
+// The outage budget is shorter than a request to the store may take. Calls fail
+// at the horizon all the same, and do not wait for the request.
+func TestOutageShorterThanARequest(t *testing.T) {
+	w := newWorld(t, with(one, []string{"-outage", "2s", "-renew", "300ms", "-ttl", "1s"})...)
+	p := w.start(launch{})
+	p.await(Opened)
+	renewed(p, 2)
+	lock := w.lock("immediate")
+	begun := now()
+	e, _ := p.after(0, "the state says degraded", func(e Event) bool { return e.Event == Changed && e.Degraded })
+	if e.LeftMS <= 0 {
+		t.Errorf("the state says so only after %s, when nothing is left", round(time.Duration(e.Boot)-begun))
+	}
+	e, _ = p.after(0, "calls fail", named(Failed))
+	if d := time.Duration(e.Boot) - begun; d > 3*time.Second {
+		t.Errorf("calls fail after %s only; the budget is 2s", round(d))
+	}
+	lock.unlock()
+	w.check()
+}

@@ -1,0 +1,53 @@
+//go:build linux
+
+package torture
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// Somebody tidies up and removes the journals beside the file, which a process
+// has open, and the next one comes before that has noticed.
+func TestJournalsRemovedWhileOthersStart(t *testing.T) {
+	w := newWorld(t, "-rate", "-1")
+	p := w.start(launch{})
+	p.await(Opened)
+	p.issues(1000)
+	r, barrier, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := w.start(launch{args: []string{"-barrier"}, files: []*os.File{r}})
+	r.Close()
+	next.await(Started)
+	remove(t, w.path+"-wal", w.path+"-shm")
+	removed := now()
+	barrier.Close()
+	e, _ := p.after(0, "calls fail", func(e Event) bool { return e.Event == Failed && e.Kind == Forgot })
+	t.Logf("noticed after %s", round(time.Duration(e.Boot)-removed))
+	w.check()
+}
+
+// The same after a kill, when there is nobody to notice, and whoever comes next
+// has an earlier clock.
+func TestJournalsRemovedAfterAKill(t *testing.T) {
+	w := newWorld(t, "-rate", "-1")
+	p := w.start(launch{})
+	p.await(Opened)
+	p.issues(1_000_000)
+	p.kill()
+	remove(t, w.path+"-wal", w.path+"-shm")
+	next := w.start(launch{off: -500 * time.Millisecond})
+	if _, place := next.after(0, "it starts, or does not", named(Opened, Refused)); len(next.find(place-1, named(Opened))) > 0 {
+		next.issues(3_000_000)
+	}
+	w.check()
+}
+
+// The store has a second name, in another directory, and each has its own
+// journals.
+func TestLinkedFile(t *testing.T) {
+	shared(t, "ln $file $there;")
+}
