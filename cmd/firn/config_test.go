@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -184,6 +186,45 @@ func TestShellWord(t *testing.T) {
 		if got := shellWord(word); got != want {
 			t.Errorf("%q: %s", word, got)
 		}
+	}
+}
+
+var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+
+// The files in the documentation are right, and the one that shows every setting
+// does, with its default.
+func TestDocumentedConfig(t *testing.T) {
+	const page = "../../docs/configuration.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := yamlBlock.FindAllStringSubmatch(string(text), -1)
+	if len(blocks) == 0 {
+		t.Fatalf("%s shows no config", page)
+	}
+	for _, b := range blocks {
+		if _, err := parseConfig(page, []byte(b[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	shown, err := parseConfig(page, []byte(strings.ReplaceAll(blocks[0][1], "# file:", "file:")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	main := shown.pool("main")
+	for _, k := range knobs {
+		v, ok := main.knobs[k.name]
+		standard, _, _ := strings.Cut(k.standard, ",")
+		switch {
+		case !ok:
+			t.Errorf("%s is not shown", k.name)
+		case k.name != "workers" && k.name != "file" && v.text != standard:
+			t.Errorf("%s is shown as %s, and is %s", k.name, v.text, standard)
+		}
+	}
+	if got := main.options().Workers; got != firn.Default.Workers() {
+		t.Errorf("workers are shown as %d", got)
 	}
 }
 
