@@ -110,7 +110,7 @@ lease, so that it can be tried what they would do. Passwords in URLs are hidden.
 			return printSettings(cmd.OutOrStdout(), all, wantsJSON(cmd))
 		},
 	}
-	addStore(cmd, new(string))
+	addStore(cmd)
 	addPool(cmd)
 	return cmd
 }

@@ -54,7 +54,7 @@ The exit code is 3 if something is bad.`,
 			return nil
 		},
 	}
-	addStore(cmd, new(string))
+	addStore(cmd)
 	addPool(cmd)
 	return cmd
 }

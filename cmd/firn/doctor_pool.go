@@ -302,7 +302,7 @@ func (c *poolCheck) crash() {
 
 // failover says what it costs if the store forgets.
 func (c *poolCheck) failover() {
-	pause := durationText(c.rules.Outage + c.rules.Skew)
+	pause := durationText(max(c.rules.Outage, term.OutageStrict) + c.rules.Skew) // as store restored has it
 	if c.rules.Lossy {
 		c.say(fine, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", durationText(c.rules.Quarantine))
 		return

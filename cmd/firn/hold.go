@@ -97,7 +97,7 @@ could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not t
 	}
 	cmd.Flags().SetInterspersed(false) // what follows COMMAND is COMMAND's
 	cmd.Flags().DurationVar(&o.grace, "grace", 2*time.Second, "how long COMMAND has to end when it has to be stopped")
-	addStore(cmd, new(string))
+	addStore(cmd)
 	addHoldKnobs(cmd)
 	return cmd
 }

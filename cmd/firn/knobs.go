@@ -41,8 +41,7 @@ var knobs = []knob{
 	},
 	{
 		name: "worker", value: "WORKER", standard: "recycle", set: setWorker,
-		usage: "which one to take: recycle, any free one; fresh, one that nobody ever had; a number, that one or none; " +
-			"hostname, the number that the host's name ends in where it is free",
+		usage: "which one: recycle, any free one; fresh, one never held; a number; hostname, the number that it ends in",
 	},
 	{
 		name: "lanes", value: "N", standard: "1", set: setLanes,

@@ -60,7 +60,7 @@ terminated), or 0 for the pipe. Every printed id is used up, read or not.`,
 	}
 	cmd.Flags().Int64VarP(&o.count, "count", "n", 1, "how many")
 	cmd.Flags().Int64("shard", 0, "the value of the layout's shard field")
-	addStore(cmd, new(string))
+	addStore(cmd)
 	addPool(cmd)
 	return cmd
 }

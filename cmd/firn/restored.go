@@ -67,9 +67,9 @@ one is made. It may be repeated, and is to be after an error.`,
 			return r.run(cmd.Context(), cmd.OutOrStdout(), wantsJSON(cmd))
 		},
 	}
-	addStore(cmd, new(string))
+	addStore(cmd)
 	cmd.Flags().DurationVar(&outage, "outage", 0, "the longest outage budget of any process that used the store ("+
-		durationText(term.OutageStrict)+", or the longest in firn.yaml if that is more)")
+		durationText(term.OutageStrict)+", or what firn.yaml or FIRN_OUTAGE say if that is more)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: all processes are stopped")
 	return cmd
 }
@@ -99,16 +99,19 @@ func newRestoration(cmd *cobra.Command, outage time.Duration) (*restoration, err
 		return nil, bad("--store: %s", withoutPackage(err.Error())).hint("--store sqlite:ids.db")
 	}
 	r.path, _ = sqliteFile(r.url)
-	switch {
-	case outage == 0:
-		r.outage = term.OutageStrict
+	f := cmd.Flags().Lookup("outage")
+	if f.Changed && outage < time.Second {
+		return nil, bad("%s %s: no process had less than 1s", origin(f), outage)
+	}
+	// Too little would let ids repeat. So only who says so here has less than the
+	// default: a variable is about one process, and others had what they had.
+	if !f.Changed || len(f.Annotations[fromVariable]) > 0 {
+		r.outage = max(outage, term.OutageStrict)
 		if set.file != nil {
 			for i := range set.file.pools {
 				r.outage = max(r.outage, set.file.pools[i].options().Outage)
 			}
 		}
-	case outage < time.Second:
-		return nil, bad("--outage %s: no process had less than 1s", outage)
 	}
 	return r, nil
 }

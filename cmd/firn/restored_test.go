@@ -91,7 +91,7 @@ func TestRestored(t *testing.T) {
 
 	before := time.Now()
 	for again := range 2 {
-		out, errs, code := called(t, "store", "restored", "--yes")
+		out, errs, code := called(t, "store", "restored", "--yes", "--outage", "1s")
 		if code != 0 || !strings.Contains(out, "pool firn: nothing is issued before ") {
 			t.Fatalf("exit code %d: %s%s", code, out, errs)
 		}
@@ -146,7 +146,7 @@ func TestConfirm(t *testing.T) {
 func TestForgottenPool(t *testing.T) {
 	emptyHome(t)
 	cmd := &cobra.Command{}
-	addStore(cmd, new(string))
+	addStore(cmd)
 	if err := cmd.ParseFlags([]string{"--store", "sqlite:a b.db"}); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ func newRoot() *cobra.Command {
 		Long: `firn makes 64-bit ids that are unique, ordered by time, and say which worker made
 them; and it reads those of others.
 
-Every flag can also be set as FIRN_ and its name: FIRN_STORE, FIRN_LAYOUT.`,
+Every flag can also be set as FIRN_ and its name, FIRN_STORE, FIRN_LAYOUT; the store,
+pools and series in firn.yaml: firn config print shows what is in force.`,
 		Example: `  firn next -n 3
   firn decode 175928847299117063
   firn layouts twitter`,

@@ -15,8 +15,8 @@ import (
 )
 
 // addStore adds --store.
-func addStore(cmd *cobra.Command, url *string) {
-	cmd.Flags().StringVar(url, "store", "", "where leases are kept: sqlite:PATH (a file in your state directory)")
+func addStore(cmd *cobra.Command) {
+	cmd.Flags().String("store", "", "where leases are kept: sqlite:PATH (a file in your state directory)")
 }
 
 // openURL opens the store of --store, or the implicit one. Where create is false

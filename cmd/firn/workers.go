@@ -46,7 +46,7 @@ of which it may have issued ids. Whoever takes the worker next starts above that
 			})
 		},
 	}
-	addStore(cmd, new(string))
+	addStore(cmd)
 	cmd.Flags().StringVar(&pool, "pool", "", "only the workers of this pool")
 	return cmd
 }
@@ -75,7 +75,7 @@ it finds out.`,
 			})
 		},
 	}
-	addStore(cmd, new(string))
+	addStore(cmd)
 	cmd.Flags().String("pool", "", "the worker's pool (the only one of firn.yaml, or "+lease.PoolName(firn.Default)+")")
 	return cmd
 }
