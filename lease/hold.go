@@ -52,7 +52,7 @@ func (h *Held) State() State { return h.lease.State() }
 type StepError struct{ Offset time.Duration }
 
 func (e *StepError) Error() string {
-	return fmt.Sprintf("lease: the system's clock has stepped by %s", e.Offset)
+	return fmt.Sprintf("lease: the system's clock has stepped by %s", e.Offset.Round(time.Millisecond))
 }
 
 // Watch returns nil when ctx is done, or why the program has to be stopped: it
