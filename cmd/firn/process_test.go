@@ -30,7 +30,7 @@ type process struct {
 func command(t *testing.T, store string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command("firn", args...)} // TestMain has put it there
-	p.Env = append(os.Environ(), "FIRN_STORE=sqlite:"+store)
+	p.Env = append(os.Environ(), "FIRN_STORE=sqlite:"+store, "XDG_CONFIG_HOME="+os.DevNull)
 	p.Stderr = &p.errs
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -71,7 +72,7 @@ func findConfig(cmd *cobra.Command) (string, error) {
 		switch {
 		case err == nil:
 			return path, nil
-		case !errors.Is(err, fs.ErrNotExist):
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 			// It may be there, and name a store that nobody should go on without.
 			return "", failed("config: %w", err).hint("--config FILE, if it is not that one")
 		}
