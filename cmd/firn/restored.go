@@ -182,24 +182,21 @@ func (r *restoration) run(ctx context.Context, out io.Writer, asJSON bool) (err 
 			return err
 		}
 	}
-	if err := sqlite.Restored(r.path); err != nil {
+	var pools []lease.Restoration
+	var all term.Store
+	err = sqlite.Restored(r.path, func(s *sqlite.Store) error {
+		var err error
+		if pools, err = lease.Restored(ctx, s, r.outage); err != nil {
+			return signalled(ctx, classify(fmt.Errorf("%w; %s done", err, plural(len(pools), "pool"))).
+				hint("firn store restored --store %s again, before anything is started", shellWord(open.Redact(r.url))))
+		}
+		rec, err := s.Get(ctx, term.KeyStore)
+		if err != nil {
+			return err
+		}
+		all, err = term.ReadStore(rec)
 		return err
-	}
-	s, err := openURL(ctx, r.url, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	pools, err := lease.Restored(ctx, s, r.outage)
-	if err != nil {
-		return signalled(ctx, classify(fmt.Errorf("%w; %s done", err, plural(len(pools), "pool"))).
-			hint("firn store restored --store %s again, before anything is started", shellWord(open.Redact(r.url))))
-	}
-	rec, err := s.Get(ctx, term.KeyStore)
-	if err != nil {
-		return err
-	}
-	all, err := term.ReadStore(rec)
+	})
 	if err != nil {
 		return err
 	}

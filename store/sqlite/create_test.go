@@ -305,7 +305,7 @@ func TestForeign(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "ids.db")
 			c.make(t, path)
 			before := fingerprint(t, filepath.Dir(path))
-			for what, err := range map[string]error{"Open": openError(path), "Restored": Restored(path)} {
+			for what, err := range map[string]error{"Open": openError(path), "Restored": Restored(path, nothing)} {
 				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
 					t.Errorf("%s: %v, not about %q", what, err, c.want)
 				}
@@ -360,7 +360,7 @@ func TestSidecarDamaged(t *testing.T) {
 		if err := openError(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at.sidecar()) {
 			t.Errorf("%q: %v", content, err)
 		}
-		must(t, Restored(path))
+		must(t, Restored(path, nothing))
 		must(t, openError(path))
 	}
 }

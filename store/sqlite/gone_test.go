@@ -286,12 +286,41 @@ func TestChangedId(t *testing.T) {
 	}
 }
 
+// nothing is what a protocol without records has to raise.
+func nothing(*Store) error { return nil }
+
+// TestRestoredHalfway: a file is not accepted before everything was raised.
+func TestRestoredHalfway(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ids.db")
+	must(t, openError(path))
+	must(t, os.Rename(path, filepath.Join(dir, "old.db")))
+	var forgot *store.ForgotError
+	failed := errors.New("no power")
+	err := Restored(path, func(s *Store) error {
+		_, err := s.Put(t.Context(), "k", []byte("{}"), store.Condition{})
+		must(t, err)
+		if err := openError(path); !errors.As(err, &forgot) {
+			t.Errorf("while it is restored: %v", err)
+		}
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	if err := openError(path); !errors.As(err, &forgot) {
+		t.Errorf("after half of it: %v", err)
+	}
+	must(t, Restored(path, nothing))
+	must(t, openError(path))
+}
+
 func TestRestored(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
 			path, r := store1(t)
 			lose(t, path)
-			err := Restored(path)
+			err := Restored(path, nothing)
 			if strings.HasPrefix(name, "not a") || strings.HasPrefix(name, "an empty") {
 				if err == nil {
 					t.Error("Restored accepts what is not a store")
@@ -322,7 +351,7 @@ func TestRestoredOldHandle(t *testing.T) {
 	_, err := old.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version})
 	must(t, err)
 	remove(t, path)
-	must(t, Restored(path))
+	must(t, Restored(path, nothing))
 
 	s := mustOpen(t, path)
 	first, err := s.Put(t.Context(), "k", []byte(`3`), store.Condition{})
@@ -354,14 +383,14 @@ func TestRestoredUnderJournal(t *testing.T) {
 	must(t, os.Rename(beside(path, "backup.db"), path))
 	before, err := os.ReadFile(path)
 	must(t, err)
-	if err := Restored(path); err == nil || !strings.Contains(err.Error(), path+"-wal is beside the file") {
+	if err := Restored(path, nothing); err == nil || !strings.Contains(err.Error(), path+"-wal is beside the file") {
 		t.Fatal(err)
 	}
 	if after, err := os.ReadFile(path); err != nil || string(before) != string(after) {
 		t.Error("Restored changed the file it refused")
 	}
 	must(t, os.Remove(path+"-wal"))
-	must(t, Restored(path))
+	must(t, Restored(path, nothing))
 	if got, err := mustOpen(t, path).Get(t.Context(), "k"); err != nil || got.Version != r.Version {
 		t.Errorf("restored: %+v, %v", got, err)
 	}
@@ -381,7 +410,7 @@ func TestLeftJournal(t *testing.T) {
 
 	_, err = Open(path)
 	isForgotten(t, path, "Open", err)
-	must(t, Restored(path))
+	must(t, Restored(path, nothing))
 	s = mustOpen(t, path)
 	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 0 {
 		t.Errorf("a new store has %v, %v", l, err)
@@ -410,7 +439,7 @@ func TestJournalGone(t *testing.T) {
 			err = openError(path)
 			isForgotten(t, path, "Open", err)
 			says(t, err, path+suffix, "was removed while it was open")
-			must(t, Restored(path))
+			must(t, Restored(path, nothing))
 			works(t, mustOpen(t, path))
 		}
 	}

@@ -8,11 +8,14 @@ import (
 )
 
 // Restored accepts the database that is at path now as the store that was
-// there, or creates an empty one if none is. It does nothing else: whoever
-// calls it must first have stopped all who use the store and must afterwards,
-// before anything is issued from it, raise what the protocols above took from
-// records that may be older than the last ones acknowledged.
-func Restored(path string) error {
+// there, or creates an empty one if none is. Whoever calls it must first have
+// stopped all who use the store.
+//
+// It opens the database and calls raise, which is to raise what the protocols
+// above took from records that may be older than the last ones acknowledged. Only
+// if that returns no error is the database accepted: so after an error or a crash
+// it is refused as before.
+func Restored(path string, raise func(*Store) error) error {
 	at, err := locate(path)
 	if err != nil {
 		return err
@@ -43,6 +46,9 @@ func Restored(path string) error {
 		return err
 	}
 	defer s.Close()
+	if err := raise(s); err != nil {
+		return err
+	}
 	side, err := s.describe()
 	if err != nil {
 		return at.explain(err)
