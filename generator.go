@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,8 +69,8 @@ type Generator struct {
 	_ [64]byte // the word has a cache line of its own
 
 	// word is the last number taken: tick<<seqBits | sequence. It is raised by
-	// one atomic add per id, and lowered only to give back a number that was
-	// refused and is still the last.
+	// one atomic add per id, and lowered only by whoever holds the last number,
+	// to give it back. So nobody else can take a number that somebody holds.
 	//
 	// Tick and sequence in two words cannot be made safe: a goroutine held
 	// between them pairs an old sequence with a new tick.
@@ -89,15 +91,19 @@ type Generator struct {
 	even   uint64 // bits of the sequence that run on from tick to tick
 	borrow int64  // in ticks
 	tick   int64  // in nanoseconds
+	last   uint64 // tick of the layout
 	layout Layout
 
 	_ [64]byte
 
-	closed chan struct{}
-	mu     sync.Mutex // turn, Extend, SetClock, Close; guards the rest
-	offset int64      // nanoseconds from a clock reading to the layout's time
-	pace   uint64     // highest number the clock allows
-	top    uint64     // highest number the grant allows; 0: closed
+	mu     sync.Mutex    // of all that is not an id within a tick; guards the rest
+	offset int64         // nanoseconds from a clock reading to the layout's time
+	pace   uint64        // highest number the clock allows
+	top    uint64        // highest number the grant allows
+	spare  []uint64      // numbers above the limit that were given back while they were not the last, ascending
+	moved  chan struct{} // closed when the clock was set, and by Close
+	closed bool
+	issued uint64 // once closed: a number above which none was issued
 }
 
 // NewGenerator returns the generator of a grant. Its first id is above
@@ -111,7 +117,7 @@ func NewGenerator(l Layout, grant Grant, opts *GeneratorOptions) (*Generator, er
 	if borrow == 0 {
 		borrow = DefaultBorrow
 	}
-	g := &Generator{layout: l, now: opts.Now, tick: int64(l.Unit()), closed: make(chan struct{})}
+	g := &Generator{layout: l, now: opts.Now, tick: int64(l.Unit()), last: uint64(l.Last()), moved: make(chan struct{})}
 	g.start = time.Now()
 	if g.now != nil {
 		g.start = g.now()
@@ -132,8 +138,11 @@ func NewGenerator(l Layout, grant Grant, opts *GeneratorOptions) (*Generator, er
 	g.borrow = max(int64(borrow), 0) / g.tick
 	g.offset = g.start.UnixNano() - l.Epoch().UnixNano()
 	g.place(grant.Worker, opts.Shard)
-	g.word.Store(g.lastOf(grant.Base))
+	g.pace = g.lastOf(grant.Base)
 	g.top = g.lastOf(grant.Horizon)
+	g.limit.Store(g.pace)
+	// The first sequence is any, so that the ids of many short lives are even too.
+	g.word.Store(g.pace + rand.Uint64()&g.even)
 	g.edge.Store(math.MinInt64) // the first call turns
 	return g, nil
 }
@@ -227,9 +236,12 @@ func (g *Generator) Append(ctx context.Context, dst []ID, n int) ([]ID, error) {
 			return dst, err
 		}
 		if k == 0 {
-			if err := g.sleep(ctx, g.word.Load()+1); err != nil {
+			id, err := g.Next(ctx)
+			if err != nil {
 				return dst, err
 			}
+			dst = append(dst, id)
+			n--
 			continue
 		}
 		dst = g.append(dst, w, k)
@@ -251,9 +263,9 @@ func (g *Generator) append(dst []ID, w uint64, k int) []ID {
 func (g *Generator) Extend(horizon Tick) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.top != 0 {
-		g.top = max(g.top, g.lastOf(min(horizon, g.layout.Last())))
-		g.limit.Store(min(g.pace, g.top))
+	if !g.closed {
+		g.top = max(g.top, g.lastOf(min(max(horizon, 0), Tick(g.last))))
+		g.allow()
 	}
 }
 
@@ -262,8 +274,13 @@ func (g *Generator) Extend(horizon Tick) {
 func (g *Generator) SetClock(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
 	g.offset = now.UnixNano() - g.layout.Epoch().UnixNano() - g.clock()
 	g.edge.Store(math.MinInt64)
+	close(g.moved)
+	g.moved = make(chan struct{})
 }
 
 // Close ends the generator for good and returns a tick above which it has
@@ -271,34 +288,30 @@ func (g *Generator) SetClock(now time.Time) {
 func (g *Generator) Close() Tick {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.limit.Store(0)
-	g.edge.Store(math.MinInt64)
-	// A number taken from here on is compared with limit 0.
-	last := g.word.Load()
-	if g.top != 0 {
-		last = min(last, g.top)
-		g.top = 0
-		close(g.closed)
+	if !g.closed {
+		g.closed = true
+		limit := g.limit.Swap(0)
+		// A number taken from here on is compared with limit 0, and nothing
+		// above the limit of before was issued.
+		g.issued = min(g.word.Load(), limit)
+		g.edge.Store(math.MinInt64)
+		close(g.moved)
 	}
-	return Tick(last >> g.seqBits)
+	return Tick(g.issued >> g.seqBits)
 }
 
-// turn raises the limit and the word to the clock's tick. It is the one place
-// where time is divided, once a tick.
+// turn raises the limit and the word to the clock's tick.
 func (g *Generator) turn() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.top == 0 {
+	if g.closed {
 		return ErrClosed
 	}
-	t := uint64(max(g.clock()+g.offset, 0)) / uint64(g.tick)
-	g.pace = max(g.pace, (t+uint64(g.borrow)+1)<<g.seqBits-1)
-	g.limit.Store(min(g.pace, g.top))
+	t := g.advance()
 	floor := t << g.seqBits
 	for {
 		old := g.word.Load()
 		if max(floor, old+1) > g.top {
-			g.edge.Store(math.MinInt64) // turn callers away before they take a number
 			return g.spent()
 		}
 		if old+1 >= floor || g.word.CompareAndSwap(old, floor+(old+1)&g.even-1) {
@@ -311,10 +324,29 @@ func (g *Generator) turn() error {
 	return nil
 }
 
+// advance raises the limit to what the clock allows, and returns its tick, or
+// the one after the layout's last. It is the one place where time is divided,
+// once a tick.
+func (g *Generator) advance() uint64 {
+	t := min(uint64(max(g.clock()+g.offset, 0))/uint64(g.tick), g.last+1)
+	g.pace = max(g.pace, g.lastOf(Tick(min(t+uint64(g.borrow), g.last))))
+	g.allow()
+	return t
+}
+
+// allow makes the limit what clock and grant allow.
+func (g *Generator) allow() {
+	limit := min(g.pace, g.top)
+	g.limit.Store(limit)
+	for len(g.spare) > 0 && g.spare[0] <= limit {
+		g.spare = g.spare[1:] // higher ones may be out
+	}
+}
+
 // spent says why nothing above g.top may be issued.
 func (g *Generator) spent() error {
 	t := Tick(g.top >> g.seqBits)
-	if t == g.layout.Last() {
+	if t == Tick(g.last) {
 		return &EndError{Layout: g.layout, End: g.layout.End()}
 	}
 	return &HorizonError{Horizon: g.layout.Time(t + 1).Add(-1)}
@@ -340,55 +372,68 @@ func (g *Generator) take(n int) (first uint64, k int, err error) {
 	}
 }
 
-// wait holds the number w until clock and grant allow it, or gives it back, so
-// that asking in vain uses up nothing.
+// wait holds the number w, or a lower one that was given back, until clock and
+// grant allow it. A number that is refused is given back, so that asking in
+// vain uses up nothing.
 func (g *Generator) wait(ctx context.Context, w uint64) (ID, error) {
-	for w > g.limit.Load() {
-		g.mu.Lock()
-		granted := w <= g.top
-		g.mu.Unlock()
-		var err error
-		if granted {
-			err = g.sleep(ctx, w)
-		} else {
-			err = g.turn() // nil: extended meanwhile
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for !g.closed {
+		g.advance()
+		if len(g.spare) > 0 && g.spare[0] < w {
+			lower := g.spare[0]
+			g.spare = g.spare[1:]
+			g.giveBack(w)
+			w = lower
 		}
-		if err != nil && w > g.limit.Load() {
-			g.word.CompareAndSwap(w, w-1)
+		err := ctx.Err()
+		switch {
+		case w <= g.limit.Load():
+			return g.id(w), nil
+		case w > g.top:
+			err = g.spent()
+		}
+		if err != nil {
+			g.giveBack(w)
 			return 0, err
 		}
+		g.sleep(ctx, w)
 	}
-	return g.id(w), nil
+	return 0, ErrClosed
+}
+
+// giveBack makes w, which is above the limit, free again.
+func (g *Generator) giveBack(w uint64) {
+	i, _ := slices.BinarySearch(g.spare, w)
+	g.spare = slices.Insert(g.spare, i, w)
+	for n := len(g.spare); n > 0 && g.word.CompareAndSwap(g.spare[n-1], g.spare[n-1]-1); n-- {
+		g.spare = g.spare[:n-1]
+	}
 }
 
 // nap is how long a wait may go without looking at ctx and at Close: short
 // waits, which are one a tick at the layout's ceiling, then cost no timer.
 const nap = 20 * time.Millisecond
 
-// sleep returns when the clock allows w, or ctx is done, or the generator is closed.
-func (g *Generator) sleep(ctx context.Context, w uint64) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	g.mu.Lock()
-	due := (int64(w>>g.seqBits)-g.borrow)*g.tick - g.offset
-	d := time.Duration(due - g.clock())
+// sleep returns when the clock may allow w, and earlier if the clock was set,
+// ctx is done or the generator closed. Meanwhile it lets go of g.mu.
+func (g *Generator) sleep(ctx context.Context, w uint64) {
+	now := g.layout.Epoch().Add(time.Duration(g.clock() + g.offset))
+	d := g.layout.Time(Tick(w>>g.seqBits) - Tick(g.borrow)).Sub(now)
+	moved := g.moved
 	g.mu.Unlock()
-	switch {
-	case d <= 0:
-	case d <= nap:
+	defer g.mu.Lock()
+	if d <= nap {
 		time.Sleep(d)
-	default:
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-g.closed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return
 	}
-	return g.turn()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-moved:
+	case <-ctx.Done():
+	}
 }
 
 // clock is a reading in nanoseconds since start.
