@@ -21,8 +21,9 @@ func newRoot() *cobra.Command {
 		Long: `firn makes 64-bit ids that are unique, ordered by time, and say which worker made
 them; and it reads those of others.
 
-Every flag can also be set as FIRN_ and its name, FIRN_STORE, FIRN_LAYOUT; the store,
-pools and series in firn.yaml: firn config print shows what is in force.`,
+Every flag but --worker can also be set as FIRN_ and its name, FIRN_STORE,
+FIRN_LAYOUT; the store, pools and series in firn.yaml: firn config print shows what
+is in force.`,
 		Example: `  firn next -n 3
   firn decode 175928847299117063
   firn layouts twitter`,
@@ -75,6 +76,10 @@ func variable(f *pflag.Flag) string {
 	return environment + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
+// notFromEnvironment are the flags that no variable sets. FIRN_WORKER is what
+// workers hold tells its command: a firn that the command runs is not meant.
+var notFromEnvironment = map[string]bool{"help": true, "worker": true}
+
 // fromEnvironment sets the flags that were not given from FIRN_<FLAG>. An empty
 // variable is none.
 func fromEnvironment(cmd *cobra.Command, _ []string) error {
@@ -82,7 +87,7 @@ func fromEnvironment(cmd *cobra.Command, _ []string) error {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := variable(f)
 		value := os.Getenv(name)
-		if f.Changed || value == "" || f.Name == "help" || first != nil {
+		if f.Changed || value == "" || notFromEnvironment[f.Name] || first != nil {
 			return
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
