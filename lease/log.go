@@ -30,9 +30,9 @@ func (k *keeper) tell(now State, s term.State) {
 	case kind == "holding" && k.told == "degraded":
 		log.Info("the store answers again", "until", now.Horizon)
 	case kind == "holding":
-		log.Info("took a worker", "class", now.Promise.Class, "until", now.Horizon)
+		log.Debug("took a worker", "class", now.Promise.Class, "until", now.Horizon)
 	case s.Phase == term.Released:
-		log.Info("gave the worker back")
+		log.Debug("gave the worker back")
 	case s.Phase == term.Lost && k.options.foreign: // Watch says so
 	case s.Phase == term.Lost:
 		log.Warn("lost the worker; taking another", "err", now.Err)
