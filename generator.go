@@ -250,10 +250,22 @@ func (g *Generator) Append(ctx context.Context, dst []ID, n int) ([]ID, error) {
 	return dst, nil
 }
 
-// append appends the ids of k numbers from w on.
+// append appends the ids of k numbers from w on. Within a tick they lie a step
+// apart.
 func (g *Generator) append(dst []ID, w uint64, k int) []ID {
-	for end := w + uint64(k); w < end; w++ {
-		dst = append(dst, g.id(w))
+	dst = slices.Grow(dst, k)
+	step := ID(1) << g.seqShift
+	for k > 0 {
+		n := int(min(uint64(k), 1<<g.seqBits-w&(1<<g.seqBits-1))) // what is left of the tick
+		run := dst[len(dst) : len(dst)+n]
+		id := g.id(w)
+		for i := range run {
+			run[i] = id
+			id += step
+		}
+		dst = dst[:len(dst)+n]
+		w += uint64(n)
+		k -= n
 	}
 	return dst
 }

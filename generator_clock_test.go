@@ -131,7 +131,7 @@ func TestGivenBackInAnyOrder(t *testing.T) {
 			}
 			wg.Wait()
 			g.Extend(now + 10)
-			time.Sleep(coarse.Time(now + 1).Sub(time.Now()))
+			time.Sleep(time.Until(coarse.Time(now + 1)))
 			for range 16 {
 				n := number(t, coarse, next(t, g))
 				if n != last+1 {
