@@ -15,7 +15,7 @@ type checker struct {
 	generators int
 	all        []*generator
 	by         map[spot]*generator
-	ticks      map[int64][]firn.Tick // of a worker, in the order in which they were issued
+	ticks      map[int64][]firn.Tick // of a worker, in the order in which they were taken
 	grants     map[string]*grant     // by owner
 	ids        int
 	repeats    int
@@ -42,6 +42,13 @@ func (c *checker) start(w *world) {
 
 func (c *checker) generated(g *generator) { c.all = append(c.all, g) }
 
+// taken: a generator has made an id.
+func (c *checker) taken(g *generator, t firn.Tick) {
+	if of := c.ticks[g.worker]; len(of) == 0 || of[len(of)-1] != t {
+		c.ticks[g.worker] = append(of, t)
+	}
+}
+
 // issued: somebody has got an id.
 func (c *checker) issued(g *generator, t firn.Tick) {
 	w := c.w
@@ -51,7 +58,6 @@ func (c *checker) issued(g *generator, t firn.Tick) {
 	switch other := c.by[at]; {
 	case other == nil:
 		c.by[at] = g
-		c.ticks[g.worker] = append(c.ticks[g.worker], t)
 	case other != g:
 		c.repeats++
 		w.stop("worker %d, tick %d (%s): issued by generator %d of p%d (%d, %d] and by generator %d of p%d (%d, %d]",
@@ -108,7 +114,7 @@ func (c *checker) put(by *process, key string, old, now *stored) {
 		if is.Term != was.Term+1 || is.Horizon < was.Horizon {
 			w.fail("p%d: takes %+v as %+v", by.id, was, is)
 		}
-		if of != nil && !w.mutant.oneSeed {
+		if of != nil && !w.mutant.oneToken {
 			w.fail("p%d: an owner twice: %+v", by.id, is)
 		}
 		c.grants[is.Owner] = &grant{worker: n, base: was.Horizon, top: is.Horizon}

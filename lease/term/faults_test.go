@@ -10,6 +10,7 @@ import (
 type faults struct {
 	network bool
 	loss    float64 // part of the requests that do not fare well
+	takes   float64 // part of the Puts that take a worker that is long on its way
 	pauses  bool
 	kills   bool
 	closes  bool
@@ -33,60 +34,60 @@ func (w *world) nextFault() {
 	})
 }
 
+// fault lets one of the kinds that the schedule has strike a process, or all.
 func (w *world) fault() {
-	p := w.procs[w.rng.IntN(len(w.procs))]
 	f := &w.faults
-	switch w.rng.IntN(10) {
-	case 0:
-		if f.pauses {
-			p.pause(w.span(), w.chance(0.5))
-		}
-	case 1:
-		if f.kills && p.alive {
-			p.kill()
-			w.after(w.shortSpan(), p.boot)
-		}
-	case 2:
-		if f.closes && p.alive {
-			p.close()
-			w.after(w.shortSpan(), p.boot)
-		}
-	case 3, 4:
-		if f.clocks {
-			p.host.step()
-		}
-	case 5:
-		if f.cuts && w.chance(0.3) {
-			w.away = w.now + w.span()
-			w.logf("the store is away for %s", w.away-w.now)
-		} else if f.cuts {
-			p.apart = w.now + w.span()
-			w.logf("p%d is cut off for %s", p.id, p.apart-w.now)
-		}
-	case 6:
-		if f.release {
-			w.releaseWorker(w.rules.First + w.rng.Int64N(min(w.rules.Workers, 8)))
-		}
-	case 7:
-		if f.restore {
-			w.restore(w.store.snapshot())
-		}
-	case 8:
-		if f.forget {
-			w.failOver(w.store.snapshot())
-		}
-	case 9:
-		if f.remove && w.chance(0.1) {
+	p := w.procs[w.rng.IntN(len(w.procs))]
+	var can []func()
+	for _, kind := range []struct {
+		has bool
+		do  func()
+	}{
+		{f.pauses, func() { p.pause(w.span(), w.chance(0.5)) }},
+		{f.kills, func() { w.restart(p, p.kill) }},
+		{f.closes, func() { w.restart(p, p.close) }},
+		{f.clocks, func() { p.host.step() }},
+		{f.cuts, func() { w.cut(p) }},
+		{f.release, func() { w.releaseWorker(w.rules.First + w.rng.Int64N(min(w.rules.Workers, 8))) }},
+		{f.restore, func() { w.restore(w.store.snapshot()) }},
+		{f.forget, func() { w.failOver(w.store.snapshot()) }},
+		{f.remove && w.chance(0.05), func() {
 			w.logf("the store's file is removed")
 			w.store.forgot = true
+		}},
+	} {
+		if kind.has {
+			can = append(can, kind.do)
 		}
 	}
+	if len(can) > 0 {
+		can[w.rng.IntN(len(can))]()
+	}
+}
+
+// restart ends a process, and starts it again some time after.
+func (w *world) restart(p *process, end func()) {
+	if p.alive {
+		end()
+		w.after(w.shortSpan(), p.boot)
+	}
+}
+
+// cut keeps a process from the store, or now and then all.
+func (w *world) cut(p *process) {
+	if w.chance(0.3) {
+		w.away = w.now + w.span()
+		w.logf("the store is away for %s", w.away-w.now)
+		return
+	}
+	p.apart = w.now + w.span()
+	w.logf("p%d is cut off for %s", p.id, p.apart-w.now)
 }
 
 // span draws how long a fault lasts: from nothing to longer than any grant.
 func (w *world) span() time.Duration {
 	r := &w.rules
-	return pick(w.rng, w.around(100*time.Millisecond), w.around(time.Second), w.around(r.TTL), w.around(r.TTL+r.Outage), w.around(2*(r.Outage+r.Quarantine)))
+	return pick(w.rng, w.around(100*time.Millisecond), w.around(time.Second), w.around(r.TTL), w.around(r.TTL+r.Outage), w.around(w.long))
 }
 
 func (w *world) shortSpan() time.Duration {
@@ -105,6 +106,9 @@ func (w *world) follow(p *process, do term.Action, e term.Event) {
 	life, n := p.life, len(w.store.log)
 	w.after(w.upTo(2*w.fast), func() {
 		f := &w.faults
+		if w.calm {
+			return
+		}
 		switch w.rng.IntN(5) {
 		case 0:
 			if f.pauses && life == p.life {
@@ -112,16 +116,14 @@ func (w *world) follow(p *process, do term.Action, e term.Event) {
 			}
 		case 1:
 			if f.kills && life == p.life {
-				p.kill()
-				w.after(w.shortSpan(), p.boot)
+				w.restart(p, p.kill)
 			}
 		case 2:
 			if f.cuts {
-				p.apart = w.now + w.span()
-				w.logf("p%d is cut off for %s", p.id, p.apart-w.now)
+				w.cut(p)
 			}
 		default:
-			to := min(pick(w.rng, n-1, w.store.snapshot()), len(w.store.log))
+			to := min(pick(w.rng, n-1, w.store.lastTaken(1), w.store.snapshot()), len(w.store.log))
 			switch {
 			case f.restore:
 				w.restore(to)
@@ -137,8 +139,25 @@ func (w *world) follow(p *process, do term.Action, e term.Event) {
 // clock. Nobody is told.
 func (w *world) failOver(to int) {
 	w.store.forgot = true
-	w.store.err = w.withinSkew()
+	w.store.err = w.storeSkew()
 	w.store.rollBack(to)
+	if w.chance(0.5) {
+		w.heal()
+	}
+}
+
+// heal lets those come back, soon, that were away: they find what the store has
+// become before anybody else changes it.
+func (w *world) heal() {
+	for _, p := range w.procs {
+		life := p.life
+		w.after(w.around(20*time.Millisecond), func() {
+			p.apart = 0
+			if life == p.life && p.paused {
+				p.resume()
+			}
+		})
+	}
 }
 
 // calmDown ends all faults: clocks are set right, who is paused goes on, who is
@@ -150,7 +169,7 @@ func (w *world) calmDown() {
 		w.store.err = 0
 	}
 	for _, h := range w.hosts {
-		h.set(w.upTo(time.Second)-time.Second/2, 0, false)
+		h.set(w.upTo(20*time.Millisecond)-10*time.Millisecond, 0, false)
 	}
 	for _, p := range w.procs {
 		p.apart = 0

@@ -17,7 +17,7 @@ type host struct {
 func newHost(w *world) *host {
 	h := &host{w: w, ago: w.upTo(1000 * time.Hour)}
 	switch {
-	case !w.faults.clocks:
+	case !w.faults.clocks && !w.kind.lossy():
 		h.offset = w.upTo(20*time.Millisecond) - 10*time.Millisecond
 	case w.kind.lossy() || w.faults.restore && w.kind != clocked:
 		h.offset = w.withinSkew()
@@ -33,6 +33,11 @@ func newHost(w *world) *host {
 func (w *world) withinSkew() time.Duration {
 	s := w.rules.Skew
 	return pick(w.rng, -s, s, 0, w.upTo(2*s)-s)
+}
+
+// storeSkew is that of a store's clock, mostly such that no process is refused.
+func (w *world) storeSkew() time.Duration {
+	return pick(w.rng, w.rules.Skew, w.rules.Skew, w.rules.Skew, w.withinSkew())
 }
 
 // anyOffset draws an error that a clock may have where nothing rests on it.

@@ -13,6 +13,8 @@ import (
 // same one.
 type generator struct {
 	p      *process
+	life   int // of the process
+	killed bool
 	id     int
 	owner  string
 	worker int64
@@ -43,7 +45,7 @@ const (
 func (w *world) newGenerator(p *process, grant firn.Grant) *generator {
 	w.check.generators++
 	g := &generator{
-		p: p, id: w.check.generators, owner: p.s.Have.Owner, worker: grant.Worker,
+		p: p, life: p.life, id: w.check.generators, owner: p.s.Have.Owner, worker: grant.Worker,
 		base: grant.Base, top: grant.Horizon, last: grant.Base, handed: grant.Base,
 		manner: pick(w.rng, byClock, anywhere, anywhere, really),
 	}
@@ -135,12 +137,25 @@ func (g *generator) issue() {
 	}
 	g.last = max(g.last, t)
 	w := g.p.w
+	w.check.taken(g, t)
 	if w.chance(0.85) {
 		w.check.issued(g, t)
 		return
 	}
 	// A goroutine is held up here while the keeper and everybody else go on.
-	g.p.after(pick(w.rng, w.around(time.Second), w.around(w.rules.TTL)), func() { w.check.issued(g, t) })
+	w.after(pick(w.rng, w.around(time.Second), w.around(w.rules.TTL)), func() { g.handOut(t) })
+}
+
+// handOut gives somebody a tick that was taken some time ago. A term that is
+// over does not keep it from that, only a kill.
+func (g *generator) handOut(t firn.Tick) {
+	switch {
+	case g.killed:
+	case g.life == g.p.life && g.p.paused:
+		g.p.backlog = append(g.p.backlog, func() { g.handOut(t) })
+	default:
+		g.p.w.check.issued(g, t)
+	}
 }
 
 func (g *generator) take() (firn.Tick, bool) {
@@ -224,7 +239,6 @@ func (g *generator) takeUnfenced() (firn.Tick, bool) {
 
 // A grantFile is what a process leaves for the one that is started in its place.
 type grantFile struct {
-	p     *process
 	saved term.Saved
 	mark  firn.Tick
 	of    string // owner of the grant that it has
@@ -234,26 +248,29 @@ type grantFile struct {
 func (f *grantFile) void() { f.use, f.of = false, "" }
 
 // adopt returns the grant to go on with.
-func (f *grantFile) adopt() (v term.Saved, mark firn.Tick, ok bool) {
-	r := &f.p.rules
-	ok = f.use && !r.Lossy && f.saved.Since <= f.p.host.boot() &&
+func (f *grantFile) adopt(p *process) (v term.Saved, mark firn.Tick, ok bool) {
+	r := &p.rules
+	ok = f.use && !r.Lossy && f.saved.Since <= p.host.boot() &&
 		!(r.Choice == term.Insist && f.saved.Worker != r.Worker) &&
-		r.Delay(f.mark, f.p.now().Wall) <= r.Wait
+		r.Delay(f.mark, p.now().Wall) <= r.Wait
 	return f.saved, f.mark, ok
 }
 
 // marked raises the mark, and returns the tick up to which may be issued.
-func (f *grantFile) marked(g firn.Grant) firn.Tick {
+func (f *grantFile) marked(p *process, g firn.Grant) firn.Tick {
 	const ahead = time.Second
-	saved, _ := f.p.s.Saved()
+	saved, _ := p.s.Saved()
 	if f.of != saved.Record.Owner {
 		f.mark = g.Base
 	}
-	now, l := f.p.now().Wall, f.p.w.rules.Layout
+	now, l := p.now().Wall, p.w.rules.Layout
 	if due := min(l.Tick(now.Add(ahead/2)), g.Horizon); f.of == saved.Record.Owner && f.mark >= due {
 		return f.mark
 	}
 	f.mark = max(min(l.Tick(now.Add(ahead)), g.Horizon), f.mark)
 	f.saved, f.of, f.use = saved, saved.Record.Owner, true
+	if p.w.mutant.lateMark {
+		return g.Horizon
+	}
 	return f.mark
 }

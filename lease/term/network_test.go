@@ -55,17 +55,27 @@ func (w *world) send(p *process, do term.Action) {
 	default:
 		request, back = w.upTo(ask), w.upTo(ask)
 	}
+	if f.takes > 0 && arrives && answered && p.s.Phase == term.Taking && do.Op == term.Put && w.chance(f.takes) {
+		request = pick(w.rng, w.upTo(ask), w.around(4*ask))
+	}
 	w.after(ask, func() { reply(term.Unknown{Err: errTimeout}) })
 	if !arrives {
 		return
 	}
-	life := p.life
+	life, restores := p.life, w.restores
 	w.after(request, func() {
+		if do.Op == term.Put && do.Key == term.KeyPool(w.rules.Pool) && restores != w.restores {
+			// A pool founded by a request that outlives a restore has its floor
+			// from before, and nobody looks at the store's again. That is a
+			// limit of the rules, not of this world.
+			return
+		}
 		e := w.store.answer(p, do)
 		if w.mutant.name == "" || life == p.life {
 			w.follow(p, do, e)
 		}
-		if answered && (!w.cutOff || w.chance(0.3)) {
+		// Who is cut off hears nothing of a store that has gone back.
+		if answered && !(w.cutOff && (w.wentBack || w.chance(0.7))) {
 			w.after(back, func() { reply(e) })
 		}
 	})

@@ -18,7 +18,11 @@ func (w *world) releaseWorker(n int64) {
 	}
 	w.after(w.shortSpan()/4, func() {
 		w.logf("operator: releases worker %d", n)
-		w.store.put(nil, key, r.Freed(0).Encode(), store.Condition{Version: rec.Version})
+		freed := r.Freed(0)
+		if w.mutant.freeAtOnce {
+			freed.TTL = 0
+		}
+		w.store.put(nil, key, freed.Encode(), store.Condition{Version: rec.Version})
 	})
 }
 
@@ -39,12 +43,13 @@ func (w *world) restore(to int) {
 	if w.cutOff {
 		return
 	}
-	w.restores++
+	w.restores++ // what was sent before is from another history
 	w.cutOff = true
 	w.logf("operator: everybody is cut off")
 	r := &restoration{w: w}
 	w.after(w.upTo(2*time.Second), func() {
 		w.store.rollBack(min(to, len(w.store.log)))
+		w.wentBack = true
 		r.then(r.raiseStore)
 	})
 }
@@ -141,5 +146,8 @@ func (r *restoration) rewrite() {
 
 func (r *restoration) done() {
 	r.w.logf("operator: lets everybody back in; floor %d", r.raised)
-	r.w.cutOff = false
+	r.w.cutOff, r.w.wentBack = false, false
+	if r.w.chance(0.3) {
+		r.w.heal()
+	}
 }

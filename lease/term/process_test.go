@@ -7,6 +7,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
 )
 
 const (
@@ -54,17 +55,24 @@ type process struct {
 	parting  bool // as soon as the action in flight is answered
 	nudged   bool
 	lacks    time.Duration // without a grant since
+	sent     term.Action   // the last Put
+	meant    []byte        // its value before a mutant had it
+	sentAt   term.Now
+	cached   *store.Record // for mutants: the pool's record as it was read first
 	requests rate
 	naps     int // sleeps in a row that end at once
 }
 
 func newProcess(w *world, id int, h *host) *process {
 	p := &process{w: w, id: id, host: h, name: fmt.Sprintf("p%d", id), rules: w.rules}
-	if w.chance(0.2) {
+	if w.chance(0.2) && !w.mutant.oneToken {
 		p.name = "twin"
 	}
-	if w.faults.files && w.chance(0.5) {
-		p.file = &grantFile{p: p}
+	switch {
+	case w.mutant.sharedFile && id > 0:
+		p.file = w.procs[0].file
+	case w.faults.files && (w.mutant.sharedFile || w.chance(0.5)):
+		p.file = &grantFile{}
 	}
 	switch n := w.rules.Workers; {
 	case !w.faults.choices:
@@ -114,6 +122,9 @@ func (p *process) boot() {
 // kill ends the process at once.
 func (p *process) kill() {
 	p.w.logf("p%d is killed", p.id)
+	for _, g := range p.w.check.all {
+		g.killed = g.killed || g.p == p
+	}
 	p.life++
 	p.alive, p.paused, p.backlog, p.inTerm, p.gen = false, false, nil, false, nil
 }
@@ -177,7 +188,7 @@ func (p *process) term() {
 	p.inTerm, p.began, p.gen = true, false, nil
 	p.s = term.Start(p.seed(), p.name, p.poolID)
 	if p.file != nil && p.terms == 0 {
-		if v, mark, ok := p.file.adopt(); ok {
+		if v, mark, ok := p.file.adopt(p); ok {
 			p.s, p.poolID = term.Resume(p.seed(), p.name, v, mark), v.PoolID
 		}
 	}
@@ -186,10 +197,6 @@ func (p *process) term() {
 }
 
 func (p *process) seed() (b [32]byte) {
-	if p.w.mutant.oneSeed {
-		b[0] = byte(p.id)
-		return b
-	}
 	for i := range b {
 		b[i] = byte(p.w.rng.Uint32())
 	}
@@ -235,8 +242,12 @@ func (p *process) decide(now term.Now, e term.Event) (do term.Action) {
 	if p.s.Phase != was || p.w.trace != nil {
 		p.w.logf("p%d: %T: %s -> %s, worker %d, (%d, %d], next %s %s", p.id, e, was, p.s.Phase, p.s.Worker, p.s.Base, p.s.Have.Horizon, ops[do.Op], do.Key)
 	}
+	meant := do.Value
 	if p.w.mutant.action != nil {
 		do = p.w.mutant.action(p, do)
+	}
+	if do.Op == term.Put {
+		p.sent, p.sentAt, p.meant = do, now, meant
 	}
 	return do
 }
@@ -263,7 +274,7 @@ func (p *process) allow(do term.Action) {
 		g, ok = m.grant(p, do, g, ok)
 	}
 	if ok && p.file != nil {
-		g.Horizon = p.file.marked(g)
+		g.Horizon = p.file.marked(p, g)
 	}
 	switch {
 	case ok && p.gen == nil:
@@ -446,7 +457,7 @@ func (p *process) stop() {
 	if p.gen != nil {
 		last = p.gen.end()
 	}
-	if p.file != nil {
+	if p.file != nil && !p.w.mutant.staleFile {
 		p.file.void()
 	}
 	if m := &p.w.mutant; m.last != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,11 +52,16 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 	}
 	r := term.Default("pool", layout, promise)
 	drawRules(rng, &r)
+	if kind.lossy() && rng.IntN(2) == 0 { // the same in less time
+		quick(&r)
+		r.Skew = pick(rng, 200*time.Millisecond, time.Second)
+		r.SetOutage(pick(rng, time.Second, 3*time.Second, 6*time.Second))
+	}
 	s := setup{
 		kind: kind, rules: r, procs: pick(rng, 2, 2, 3, 3, 4, 4, 6, 8), founded: rng.Float64() < 0.9, known: rng.IntN(2) == 0,
 		fast:  pick(rng, 2*time.Millisecond, 20*time.Millisecond, 500*time.Millisecond),
 		lasts: pick(rng, 5*time.Second, 10*time.Second, 20*time.Second, time.Minute),
-		every: pick(rng, 100*time.Millisecond, 500*time.Millisecond, 2*time.Second),
+		every: pick(rng, 300*time.Millisecond, time.Second, 4*time.Second),
 		lives: rng.IntN(8) == 0,
 	}
 	switch rng.IntN(100) {
@@ -65,10 +71,12 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 		s.lasts, s.every = 30*time.Minute, 20*time.Second
 	}
 	if kind.lossy() { // a new holder waits before it issues
-		s.lasts = max(s.lasts, r.Quarantine+s.lasts)
+		s.lasts = s.rules.Quarantine + pick(rng, 10*time.Second, 20*time.Second, time.Minute)
+		s.every = pick(rng, time.Second, 3*time.Second, 6*time.Second)
 	}
 	if s.fast > 100*time.Millisecond {
-		s.rules.Wait = max(s.rules.Wait, 2*time.Second)
+		s.rules.Wait, s.rules.Renew = max(s.rules.Wait, 2*time.Second), max(s.rules.Renew, 2*time.Second)
+		s.rules.TTL = max(s.rules.TTL, 2*s.rules.Renew)
 	}
 	s.faults = drawFaults(rng, kind)
 	if r.Layout.Unit() == time.Hour && rng.IntN(4) == 0 { // long enough to see ticks pass
@@ -116,12 +124,18 @@ func drawFaults(rng *rand.Rand, kind storeKind) faults {
 	}
 	switch {
 	case kind.lossy():
-		f.forget = rng.IntN(4) > 0
+		f.forget, f.takes = rng.IntN(4) > 0, pick(rng, 0, 0, 0.3)
 	default:
 		f.restore = rng.IntN(3) == 0
 		f.remove = kind == embedded && rng.IntN(4) == 0
 	}
 	return f
+}
+
+// quick rules let a new holder come and issue after little time.
+func quick(r *term.Rules) {
+	r.Reach, r.Renew, r.TTL, r.Wait = 2*time.Second, 2*time.Second, 6*time.Second, 7*time.Second
+	r.SetOutage(6 * time.Second)
 }
 
 // scale makes everything in a pool slower.
@@ -135,6 +149,7 @@ func scale(r *term.Rules, by time.Duration) {
 func (s *setup) timing() {
 	r := &s.rules
 	s.issues = s.every / 2
+	s.long = 2 * (r.Outage + r.Quarantine)
 	s.grace = r.Wait + r.TTL + r.Quarantine + lapse + 4*ask
 	if s.kind.lossy() {
 		s.grace += 2 * r.Skew
@@ -148,6 +163,7 @@ func (s *setup) timing() {
 // simulate runs schedules on all processors and returns the seed of the first
 // that fails, and how. With a mutant it is the first that repeats an id.
 func simulate(n int, draw func(*rand.Rand) setup, m mutant) (done total, seed uint64, err error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // there is little to keep
 	var (
 		mu   sync.Mutex
 		next atomic.Uint64
@@ -180,8 +196,8 @@ func simulate(n int, draw func(*rand.Rand) setup, m mutant) (done total, seed ui
 
 // A total counts what schedules were made of.
 type total struct {
-	schedules, ids, steps, requests, generators, restores int
-	lasted                                                time.Duration
+	schedules, ids, steps, requests, generators, restores, repeats int
+	lasted                                                         time.Duration
 }
 
 func (t *total) add(w *world) {
@@ -191,6 +207,7 @@ func (t *total) add(w *world) {
 	t.requests += w.requests
 	t.generators += w.check.generators
 	t.restores += w.restores
+	t.repeats += w.check.repeats
 	t.lasted += w.now
 }
 

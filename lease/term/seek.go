@@ -51,9 +51,9 @@ func (s State) seek(r *Rules, now Now) (State, Action) {
 	return s.probe(r)
 }
 
-// probe looks up a worker at random. Where the store has no clock every other
-// one is of those that were looked up before, so that one that stays as it is
-// is found out.
+// probe looks up a worker at random. Where the store's clock is of no use every
+// other one is of those that were looked up before, so that one that stays as it
+// is is found out.
 func (s State) probe(r *Rules) (State, Action) {
 	n := s.random.Uint64()
 	if s.blind && s.probes%2 == 0 {
@@ -69,8 +69,8 @@ func (s State) probed(r *Rules, now Now, rec store.Record) (State, Action) {
 	if s.count == 1 { // as good as listed
 		return s.choose(r, now, []store.Record{rec})
 	}
-	if s.blind && s.probes%2 == 0 {
-		s.seen = s.sight(now, rec)
+	if s.probes%2 == 0 {
+		s.sight(now, rec)
 	}
 	c := s.judge(r, now, s.Worker, rec)
 	if c.rank < waiting {
@@ -90,7 +90,7 @@ func (s State) choose(r *Rules, now Now, list []store.Record) (State, Action) {
 			records[n] = rec
 		}
 	}
-	s.seen = s.sight(now, list...)
+	s.sight(now, list...)
 	all := make([]candidate, 0, s.count)
 	for n := s.first; n < s.first+s.count; n++ {
 		all = append(all, s.judge(r, now, n, records[n]))
@@ -167,17 +167,18 @@ func (s *State) left(r *Rules, now Now, rec store.Record, cur Record) time.Durat
 }
 
 // sight remembers since when each record has been as it is now.
-func (s *State) sight(now Now, list ...store.Record) map[string]sighting {
+func (s *State) sight(now Now, list ...store.Record) {
 	seen := maps.Clone(s.seen)
 	if seen == nil {
 		seen = make(map[string]sighting, len(list))
 	}
 	for _, rec := range list {
+		s.blind = s.blind || rec.Read.Before(rec.Written)
 		if seen[rec.Key].version != rec.Version {
 			seen[rec.Key] = sighting{rec.Version, now.Boot}
 		}
 	}
-	return seen
+	s.seen = seen
 }
 
 // none: no worker can be taken now.
@@ -189,8 +190,8 @@ func (s State) none(r *Rules, now Now, all []candidate) (State, Action) {
 	return s, Action{Op: Sleep, Until: min(now.Boot+pause+s.jitter(50*time.Millisecond), s.began+s.patience(r))}
 }
 
-// patience is how long a worker is sought: where the store has no clock, long
-// enough to see that a record stays as it is for its time to live.
+// patience is how long a worker is sought: where the store's clock is of no use,
+// long enough to see that a record stays as it is for its time to live.
 func (s *State) patience(r *Rules) time.Duration {
 	if s.blind && s.Phase >= Seeking {
 		return r.Wait + r.TTL

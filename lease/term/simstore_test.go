@@ -40,7 +40,7 @@ func newSimStore(w *world) *simStore {
 	s := &simStore{w: w, records: map[string]*stored{}}
 	switch {
 	case w.kind.lossy():
-		s.err = w.withinSkew()
+		s.err = w.storeSkew()
 	case w.kind == clocked:
 		s.err = w.upTo(2*w.rules.Skew) - w.rules.Skew
 	}
@@ -170,8 +170,11 @@ func (s *simStore) snapshot() int {
 	if s.w.setup.founded && !s.w.chance(0.05) {
 		keep = 1
 	}
-	if s.w.chance(0.5) {
+	switch s.w.rng.IntN(8) {
+	case 0, 1, 2, 3:
 		return max(s.lastTaken(1+s.w.rng.IntN(3)), min(keep, n))
+	case 4:
+		return min(keep, n)
 	}
 	back := pick(s.w.rng, s.w.rng.IntN(3), s.w.rng.IntN(6), s.w.rng.IntN(30), s.w.rng.IntN(n+1), n)
 	return max(n-back, min(keep, n))
@@ -184,10 +187,14 @@ func (s *simStore) lastTaken(n int) int {
 		was, is := s.log[i].was, s.log[i].is
 		if is.worker.Owner != "" && (was == nil || was.worker.Term != is.worker.Term) {
 			if n--; n == 0 {
-				if i > 0 && was != nil && was.worker.Owner == "" && s.log[i-1].key == s.log[i].key {
-					i-- // and before it was released
+				if was == nil || was.worker.Owner != "" {
+					return i
 				}
-				return i
+				for j := i - 1; j >= 0; j-- {
+					if s.log[j].is == was {
+						return j // before it was released
+					}
+				}
 			}
 		}
 	}

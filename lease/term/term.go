@@ -144,7 +144,7 @@ type State struct {
 	tries  int                 // candidates that somebody else took first, in a row
 	probes int                 // left in this round
 	draw   uint64              // where those begin that are looked up every round
-	blind  bool                // the store has no clock
+	blind  bool                // the store has no clock, or one that was set back
 	hint   store.Version       // of the record of fresh workers
 	seen   map[string]sighting // of others' records
 
@@ -207,6 +207,9 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	switch e := e.(type) {
 	case Begin:
 		s.began = now.Boot
+		if ahead := now.Wall.Sub(s.wall(r, now)); ahead > r.Outage { // of a grant that is gone on with
+			return s.end(Refused, &ClockError{Ahead: ahead + r.Skew, Skew: r.Skew})
+		}
 		return s.next(r, now)
 	case Woke:
 		if now.Boot < s.until && (s.Phase != Holding || s.write.doubt) {

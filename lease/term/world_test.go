@@ -31,6 +31,7 @@ type world struct {
 
 	calm     bool // faults are over, for good
 	cutOff   bool // an operator keeps all processes from the store
+	wentBack bool // and it has been put back, and not been repaired yet
 	restores int
 	away     time.Duration // the store answers nobody before
 
@@ -49,6 +50,7 @@ type setup struct {
 	fast     time.Duration // of a request, each way, at most
 	lasts    time.Duration // until faults are over
 	every    time.Duration // between two faults, on average
+	long     time.Duration // the longest pauses and outages, on average
 	issues   time.Duration // between two ids that a process wants, on average
 	founded  bool          // the pool is there already
 	lives    bool          // goes on after faults are over, until everybody has a worker
