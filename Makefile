@@ -55,6 +55,9 @@ fuzz: ## run every fuzz target for FUZZTIME
 	  done || exit 1; \
 	done
 
+bench: ## measure firn beside other generators, about 4 minutes
+	cd bench && go run .
+
 fmt: ## format all Go files
 	go run $(GOFUMPT) -w .
 

@@ -76,7 +76,21 @@ func badID(s string) error {
 }
 
 // String returns the decimal text, of a number that is not positive too.
-func (id ID) String() string { return strconv.FormatInt(int64(id), 10) }
+//
+// It is small enough to be inlined, as MarshalText and MarshalJSON are: where the
+// caller does not keep the text, it stays on the stack.
+func (id ID) String() string {
+	var b [maxDigits + 1]byte
+	return string(appendInt(b[:0], id))
+}
+
+// appendInt is appendDecimal of any number.
+func appendInt(b []byte, id ID) []byte {
+	if id <= 0 {
+		return strconv.AppendInt(b, int64(id), 10)
+	}
+	return appendDecimal(b, uint64(id))
+}
 
 // AppendText appends the text of id to b: up to 19 bytes, for which it allocates
 // nothing where b has room.
@@ -103,11 +117,14 @@ func (id *ID) UnmarshalText(b []byte) error {
 
 // MarshalJSON returns the text of id in quotes.
 func (id ID) MarshalJSON() ([]byte, error) {
+	return id.appendJSON(make([]byte, 0, maxDigits+2))
+}
+
+func (id ID) appendJSON(b []byte) ([]byte, error) {
 	if id <= 0 {
 		return nil, neverIssued(id)
 	}
-	b := append(make([]byte, 0, maxDigits+2), '"')
-	return append(appendDecimal(b, uint64(id)), '"'), nil
+	return append(appendDecimal(append(b, '"'), uint64(id)), '"'), nil
 }
 
 // UnmarshalJSON reads a string or a number, in the same one spelling as

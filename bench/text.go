@@ -39,6 +39,7 @@ func texts() []contender {
 		row("firn MarshalJSON", func(i int) { sink.bytes, _ = ids[i].MarshalJSON() }),
 		row("xid String, looked at", func(i int) { sink.number += int64(len(xids[i].String())) }),
 		row("firn String, looked at", func(i int) { sink.number += int64(len(ids[i].String())) }),
+		row("firn MarshalJSON, looked at", func(i int) { b, _ := ids[i].MarshalJSON(); sink.number += int64(b[len(b)-2]) }),
 		row("bwmarrin ParseString", func(i int) { id, _ := snowflake.ParseString(digits[i]); sink.number = int64(id) }),
 		row("firn ParseID", func(i int) { id, _ := firn.ParseID(digits[i]); sink.number = int64(id) }),
 	})
