@@ -100,9 +100,18 @@ func (at location) stat() (there bool, err error) {
 	case mountedAlone(at.file):
 		return false, errors.New("is mounted by itself, and what SQLite writes beside it would be on another file system; mount its directory")
 	case links(fi) > 1:
-		return true, at.onlyName()
+		err := at.onlyName()
+		return !missing(err), present(err)
 	}
 	return true, nil
+}
+
+// present is err, but nil where that says that the file is missing.
+func present(err error) error {
+	if missing(err) {
+		return nil
+	}
+	return err
 }
 
 // onlyName refuses a file that has another name (a hard link): each name would
