@@ -2,6 +2,8 @@ package term_test
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,6 +19,7 @@ type checker struct {
 	by         map[spot]*generator
 	ticks      map[int64][]firn.Tick // of a worker, in the order in which they were taken
 	grants     map[string]*grant     // by owner
+	full       []string              // when none was free
 	ids        int
 	repeats    int
 }
@@ -155,6 +158,10 @@ func (c *checker) over(p *process) {
 	w := c.w
 	if p.lacks < 0 {
 		p.lacks = w.now
+	}
+	var full *term.FullError
+	if errors.As(p.s.Err, &full) {
+		c.full = append(c.full, fmt.Sprintf("%s: p%d: %v", w.now, p.id, full))
 	}
 	if p.s.Phase == term.Forgotten && w.restores == 0 && !w.store.forgot {
 		w.fail("p%d: forgotten, of a store that has forgotten nothing: %v", p.id, p.s.Err)
