@@ -100,7 +100,11 @@ func (w *world) follow(p *process, do term.Action, e term.Event) {
 	if _, ok := e.(term.Wrote); !ok || !w.known || w.calm {
 		return
 	}
-	if _, ok := term.WorkerOf(w.rules.Pool, do.Key); !ok || !w.chance(0.08) {
+	often := 0.08
+	if p.s.Phase == term.Taking {
+		often = 0.2
+	}
+	if _, ok := term.WorkerOf(w.rules.Pool, do.Key); !ok || !w.chance(often) {
 		return
 	}
 	life, n := p.life, len(w.store.log)
@@ -123,7 +127,7 @@ func (w *world) follow(p *process, do term.Action, e term.Event) {
 				w.cut(p)
 			}
 		default:
-			to := min(pick(w.rng, n-1, w.store.lastTaken(1), w.store.snapshot()), len(w.store.log))
+			to := min(pick(w.rng, n-1, w.store.lastTaken(1), w.store.lastTaken(2), w.store.snapshot()), len(w.store.log))
 			switch {
 			case f.restore:
 				w.restore(to)

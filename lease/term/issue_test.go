@@ -47,10 +47,13 @@ func (w *world) newGenerator(p *process, grant firn.Grant) *generator {
 	g := &generator{
 		p: p, life: p.life, id: w.check.generators, owner: p.s.Have.Owner, worker: grant.Worker,
 		base: grant.Base, top: grant.Horizon, last: grant.Base, handed: grant.Base,
-		manner: pick(w.rng, byClock, anywhere, anywhere, really),
+		manner: pick(w.rng, byClock, anywhere, anywhere),
 	}
-	if w.mutant.unfenced {
+	switch {
+	case w.mutant.unfenced:
 		g.manner = unfenced
+	case w.real:
+		g.manner = really
 	}
 	if g.manner == really {
 		borrow := p.rules.Borrow

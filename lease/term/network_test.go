@@ -8,7 +8,7 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// ask is how long a process waits for one request, as package lease does.
+// ask is how long a process waits for one request at most, as package lease does.
 const ask = 5 * time.Second
 
 var (
@@ -29,7 +29,7 @@ func (w *world) send(p *process, do term.Action) {
 	switch roll := w.rng.Float64(); {
 	case w.cutOff || p.apart > w.now || w.away > w.now:
 		// What is sent now gets nowhere; now and then it waits in some buffer.
-		arrives, answered = w.chance(0.1), false
+		arrives, answered = w.chance(0.1) && w.mutant.scene == nil, false
 		request = w.late()
 		if w.chance(0.5) {
 			w.after(w.upTo(time.Second), func() { reply(term.Unknown{Err: errReset}) })
@@ -58,7 +58,7 @@ func (w *world) send(p *process, do term.Action) {
 	if f.takes > 0 && arrives && answered && p.s.Phase == term.Taking && do.Op == term.Put && w.chance(f.takes) {
 		request = pick(w.rng, w.upTo(ask), w.around(4*ask))
 	}
-	w.after(ask, func() { reply(term.Unknown{Err: errTimeout}) })
+	w.after(p.patience(), func() { reply(term.Unknown{Err: errTimeout}) })
 	if !arrives {
 		return
 	}

@@ -341,6 +341,16 @@ func (p *process) perform(do term.Action) {
 	p.tend(p.turn)
 }
 
+// patience is how long to wait for an answer: less where the grant is short.
+func (p *process) patience() time.Duration {
+	grant, ok := p.s.Grant()
+	left := p.w.begin(grant.Horizon + 1).Sub(p.now().Wall)
+	if !ok || left <= 0 {
+		return ask
+	}
+	return min(ask, max(left/3, look))
+}
+
 // tend looks after the generator while the store takes its time.
 func (p *process) tend(turn int) {
 	p.after(p.w.looks(), func() {

@@ -20,7 +20,8 @@ import (
 
 var (
 	schedules = flag.Int("term.schedules", schedulesFromEnv(), "how many schedules to simulate; or FIRN_SCHEDULES")
-	firstSeed = flag.Uint64("term.seed", 0, "run only the schedule of this seed, and print it")
+	fromSeed  = flag.Uint64("term.from", 1, "the seed of the first one")
+	onlySeed  = flag.Uint64("term.seed", 0, "run only the schedule of this seed, and print it")
 )
 
 // short is how many schedules are simulated where nobody says how many.
@@ -80,6 +81,7 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 	if s.fast > 100*time.Millisecond {
 		s.rules.Wait, s.rules.Renew = max(s.rules.Wait, 2*time.Second), max(s.rules.Renew, 2*time.Second)
 		s.rules.TTL = max(s.rules.TTL, 2*s.rules.Renew)
+		s.rules.SetOutage(max(s.rules.Outage, 6*time.Second))
 	}
 	s.faults = drawFaults(rng, kind)
 	if r.Layout.Unit() == time.Hour && rng.IntN(4) == 0 { // long enough to see ticks pass
@@ -218,8 +220,8 @@ func (t *total) add(w *world) {
 // TestSchedules simulates what can go wrong with leases, and looks whether an id
 // is repeated or a process left without a worker. One seed is one schedule.
 func TestSchedules(t *testing.T) {
-	if *firstSeed != 0 {
-		replay(t, *firstSeed, anySetup, mutant{})
+	if *onlySeed != 0 {
+		replay(t, *onlySeed, anySetup, mutant{})
 		return
 	}
 	n := *schedules
@@ -227,7 +229,7 @@ func TestSchedules(t *testing.T) {
 		n = min(n, 500)
 	}
 	start := time.Now()
-	done, seed, err := simulate(1, n, anySetup, mutant{})
+	done, seed, err := simulate(*fromSeed, n, anySetup, mutant{})
 	took := time.Since(start)
 	t.Logf("%d schedules in %s, %.0f a second: %.1f years, %d grants, %d ids, %d steps, %d requests, %d restores",
 		done.schedules, took.Round(time.Millisecond), float64(done.schedules)/took.Seconds(),
@@ -246,5 +248,47 @@ func replay(t *testing.T, seed uint64, draw func(*rand.Rand) setup, m mutant) {
 	t.Logf("%s; layout %s; %+v; %+v\n%s", w.kind, w.rules.Layout, w.rules, w.faults, w.trace)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
+	}
+}
+
+// TestGenerators simulates with the generator that programs use.
+func TestGenerators(t *testing.T) {
+	draw := func(rng *rand.Rand) setup {
+		s := anySetup(rng)
+		s.real = true
+		return s
+	}
+	if _, seed, err := simulate(1, *schedules/10, draw, mutant{}); err != nil {
+		t.Errorf("seed %d: %v", seed, err)
+	}
+}
+
+// TestDeterminism: a seed says everything.
+func TestDeterminism(t *testing.T) {
+	for seed := uint64(1); seed <= 40; seed++ {
+		var traces [2]string
+		for i := range traces {
+			w := newWorld(seed, anySetup, mutant{})
+			w.trace = &strings.Builder{}
+			if err := w.run(); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			traces[i] = w.trace.String()
+		}
+		if traces[0] != traces[1] || traces[0] == "" {
+			t.Errorf("seed %d: two runs differ", seed)
+		}
+	}
+}
+
+// TestScenes: what is staged for mutants is harmless without them.
+func TestScenes(t *testing.T) {
+	for _, m := range mutants {
+		if m.scene == nil {
+			continue
+		}
+		if _, seed, err := simulate(1, 200, m.draw, mutant{scene: m.scene}); err != nil {
+			t.Errorf("%s: seed %d: %v", m.name, seed, err)
+		}
 	}
 }

@@ -53,6 +53,7 @@ type setup struct {
 	long     time.Duration // the longest pauses and outages, on average
 	issues   time.Duration // between two ids that a process wants, on average
 	founded  bool          // the pool is there already
+	real     bool          // ids come from a firn.Generator; a seed does not say everything then
 	lives    bool          // goes on after faults are over, until everybody has a worker
 	known    bool          // faults may follow what the store has just done
 	grace    time.Duration // a process that has no worker for so long, when it could, is stuck
@@ -103,6 +104,10 @@ func (w *world) run() (err error) {
 		}
 	}()
 	w.store.found()
+	if w.mutant.scene != nil {
+		w.mutant.scene(w)
+		return w.failure
+	}
 	for _, p := range w.procs {
 		p.after(w.upTo(w.lasts/20+time.Millisecond), p.boot)
 	}
