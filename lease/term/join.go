@@ -80,7 +80,7 @@ func (s State) found(r *Rules, now Now, rec store.Record) (State, Action) {
 func (s State) confirmed(r *Rules, now Now) (State, Action) {
 	s.Base = max(s.Base, s.Pool.Floor)
 	if d := r.Delay(s.Base, now.Wall); d > r.Wait+r.Quarantine {
-		return s.end(Refused, &FullError{Pool: r.Pool, Workers: s.count, Floor: r.Layout.Time(s.Pool.Floor)})
+		return s.end(Refused, s.fullError(r, now, []candidate{{worker: s.Worker, free: d}}))
 	}
 	s.Phase = Holding
 	return s.hold(r, now)

@@ -47,6 +47,19 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
+// Where a tick is longer than one waits, a new holder may have to wait for the
+// next one: so it says.
+func TestQuarantineOfALongTick(t *testing.T) {
+	x := newLossyScript(t)
+	x.rules.Layout = layouts[4]
+	x.write(term.KeyPool("pool"), pool("one", x.rules.Layout, 0).Encode())
+	x.pass(10 * time.Minute)
+	x.actor("a").until(term.Refused).fails(term.Refused,
+		`lease: none of the 16 workers of pool "pool" is free; worker 0 has issued ahead of this clock and falls free in 50m0s`)
+	x.pass(49*time.Minute + 43*time.Second)
+	x.actor("b").until(term.Holding)
+}
+
 // An acknowledgement that comes after the time to live is not used.
 func TestLateAcknowledgement(t *testing.T) {
 	for late, over := range map[time.Duration]bool{0: false, 1: true} {
