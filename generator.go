@@ -15,7 +15,7 @@ import (
 // Errors of a [Generator], besides [*HorizonError] and [*EndError].
 var (
 	// ErrClosed: the generator was closed for good.
-	ErrClosed = errors.New("firn: generator is closed")
+	ErrClosed = errors.New("firn: closed")
 	// ErrBusy: Try would have had to wait for the next tick.
 	ErrBusy = errors.New("firn: no id without waiting")
 )

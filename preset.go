@@ -3,6 +3,8 @@ package firn
 import (
 	"iter"
 	"strings"
+
+	"github.com/firn-id/firn/internal/nearest"
 )
 
 // Layouts known by name, firn's own and those of others. They are here to read
@@ -144,36 +146,12 @@ func preset(name string) (Layout, bool) {
 
 // unknownPreset says so and offers the nearest name.
 func unknownPreset(name string) string {
-	const near = 2
-	best, distance := "", near+1
+	var names []string
 	for _, p := range presets {
-		if d := editDistance(strings.ToLower(name), p.name); d < distance {
-			best, distance = p.name, d
-		}
+		names = append(names, p.name)
 	}
-	if best != "" {
+	if best := nearest.Name(strings.ToLower(name), names); best != "" {
 		return "there is no such preset; is it " + best + "?"
 	}
 	return "this is neither a preset nor fields such as " + Default.String()
-}
-
-// editDistance counts the letters to insert, remove or replace.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

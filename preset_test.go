@@ -56,26 +56,3 @@ func TestPresets(t *testing.T) {
 		t.Errorf("%s, named %q", varied, varied.Name())
 	}
 }
-
-func TestEditDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0},
-		{"", "abc", 3},
-		{"abc", "", 3},
-		{"abc", "abc", 0},
-		{"kitten", "sitting", 3},
-		{"twiter", "twitter", 1},
-		{"ab", "ba", 2},
-		{"snowflake", "sonyflake", 3},
-	} {
-		if got := editDistance(c.a, c.b); got != c.want {
-			t.Errorf("%q, %q: %d, want %d", c.a, c.b, got, c.want)
-		}
-		if got := editDistance(c.b, c.a); got != c.want {
-			t.Errorf("%q, %q: %d, want %d", c.b, c.a, got, c.want)
-		}
-	}
-}

@@ -169,7 +169,7 @@ func (k *keeper) adopt() {
 	s, err := k.file.read(k.rules.Pool, k.options.Layout.String(), k.options.Shard)
 	if err == nil {
 		switch wait := k.rules.Delay(s.Mark, k.now().Wall); {
-		case k.rules.Lossy:
+		case s.Grant.Lossy, k.seen.Promise.Class != store.Strict:
 			err = errors.New("the store can forget")
 		case s.Grant.Since > k.now().Boot:
 			err = errors.New("the boot clock has gone back")
@@ -201,7 +201,7 @@ func (k *keeper) marked(s term.State, grant firn.Grant) firn.Tick {
 	}
 	err := k.file.write(slot{
 		Pool: k.rules.Pool, Layout: layout.String(), Shard: k.options.Shard,
-		Mark: max(want, k.file.mark), Grant: saved, Promise: k.promise,
+		Mark: max(want, k.file.mark), Grant: saved, Promise: k.seen.Promise,
 	})
 	if err != nil && k.fileErr == nil {
 		k.log.Error("ids stop at the mark of the grant file", "err", err)

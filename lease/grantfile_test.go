@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	testserver.Main(m)
 }
 
 // hold prints its worker, its term and ids, until it is killed or told to stop.

@@ -27,7 +27,7 @@ type keeper struct {
 	lease   *Lease
 	lane    *lane
 	store   store.Store
-	promise store.Promise
+	seen    term.View
 	options Options
 	rules   *term.Rules
 	log     *slog.Logger
@@ -89,7 +89,8 @@ func (k *keeper) run(ctx context.Context) {
 func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 	s = k.start()
 	var gen *firn.Generator
-	var e term.Event = term.Begin{}
+	var warned bool
+	var e term.Event = term.Begin{View: k.seen}
 	for {
 		var do term.Action
 		s, do = s.Step(k.rules, k.now(), e)
@@ -98,10 +99,14 @@ func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 			gen.Close()
 		}
 		k.publish(s)
+		if s.Phase == term.Holding && !warned && !k.begun() {
+			warned = true
+			k.warn(s)
+		}
 		if gen != nil && !began {
 			began = true
 			if !k.begun() {
-				k.open(opened{delay: k.warned(k.delay(s))})
+				k.open(opened{delay: k.delay(s)})
 			}
 		}
 		if s.Over() {
@@ -245,6 +250,10 @@ func (k *keeper) request(ctx context.Context, do term.Action) term.Event {
 		var list []store.Record
 		list, err = k.store.List(ctx, do.Key)
 		e = term.Listed{Records: list}
+	case term.Ask:
+		var p store.Promise
+		p, err = k.store.Promise(ctx)
+		e = term.Promised{Promise: p}
 	case term.Put:
 		var rec store.Record
 		rec, err = k.store.Put(ctx, do.Key, do.Value, do.Cond)
@@ -293,18 +302,15 @@ func (k *keeper) sleep(ctx context.Context, s term.State, gen *firn.Generator, u
 // lookAtStore asks an embedded store for its promise, which is when that finds
 // out that it is gone.
 func (k *keeper) lookAtStore(ctx context.Context) term.Event {
-	if !k.promise.Embedded {
+	if !k.rules.Embedded {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, look) // one that is locked is not waited for
 	defer cancel()
-	p, err := k.store.Promise(ctx)
-	if err == nil {
-		k.promise = p
-		return nil
-	}
-	if e, ok := failed(err).(term.Forgot); ok {
-		return e
+	if _, err := k.store.Promise(ctx); err != nil {
+		if e, ok := failed(err).(term.Forgot); ok {
+			return e
+		}
 	}
 	return nil
 }
@@ -343,15 +349,18 @@ func (k *keeper) latest() time.Time {
 func (k *keeper) follow() term.Now {
 	sys := k.options.clocks()
 	var known time.Time
-	if !k.promise.Embedded && !k.known.store.IsZero() {
+	if !k.rules.Embedded && !k.known.store.IsZero() {
 		known = k.known.store.Add(sys.Boot - k.known.boot)
 	}
 	k.clock = k.clock.Follow(sys.Wall, sys.Boot, known, k.rules.Skew)
 	return term.Now{Wall: k.clock.At(sys.Boot), Boot: sys.Boot}
 }
 
-// note remembers the store's clock and the pool's id.
+// note remembers what the store promises, its clock, and the pool's id.
 func (k *keeper) note(s term.State, e term.Event) {
+	if s.View.Known {
+		k.seen = s.View
+	}
 	switch e := e.(type) {
 	case term.Found:
 		k.known = reading{e.Record.Read, k.options.clocks().Boot}
@@ -369,16 +378,16 @@ func (k *keeper) delay(s term.State) time.Duration {
 	return first.Sub(k.now().Wall)
 }
 
-// warned tells of a long wait for the first id.
-func (k *keeper) warned(delay time.Duration) time.Duration {
-	if delay > time.Second {
+// warn tells of a long wait for the first id, when it begins: until it is nearly
+// over nothing is granted.
+func (k *keeper) warn(s term.State) {
+	if delay := k.delay(s); delay > time.Second {
 		why := "the worker's past lies ahead of this clock"
-		if k.rules.Lossy {
-			why = "the store can forget: " + k.promise.Why
+		if s.Lossy {
+			why = "the store can forget: " + s.Why()
 		}
 		k.log.Warn("waiting before the first id", "for", delay.Round(time.Second), "why", why)
 	}
-	return delay
 }
 
 // begun reports whether Open has returned.
@@ -403,9 +412,16 @@ func (k *keeper) end(s term.State) {
 func (k *keeper) publish(s term.State) {
 	sys := k.options.clocks()
 	now := State{
-		Pool: k.rules.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Promise: k.promise,
-		Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
+		Pool: k.rules.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Promise: k.seen.Promise,
+		Class: store.Strict, Why: s.Why(), Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
+		Budget:   k.rules.Budget(s.Pool, s.Lossy),
 		Degraded: s.Degraded(), Err: s.Err, Offset: sys.Wall.Sub(k.clock.At(sys.Boot)),
+	}
+	if s.Lossy || !s.View.Known && now.Promise.Class != store.Strict {
+		now.Class = store.Lossy
+	}
+	if now.Err == nil {
+		now.Err = s.Unseen()
 	}
 	if now.Err == nil {
 		now.Err = k.fileErr
@@ -413,8 +429,13 @@ func (k *keeper) publish(s term.State) {
 	if s.Have.Owner != "" {
 		now.Horizon = k.options.Layout.Time(s.Have.Horizon + 1).Add(-1)
 	}
-	if was := k.lane.state.Swap(&now); was == nil || was.differs(now) {
+	was := k.lane.state.Load()
+	if was != nil && s.Pool.ID == "" { // a new term has not read yet what the last one knew
+		now.Class, now.Why = was.Class, was.Why
+	}
+	k.lane.state.Store(&now)
+	if was == nil || was.differs(now) {
 		k.lease.change()
 	}
-	k.tell(now, s)
+	k.tell(was, now, s)
 }

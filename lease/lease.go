@@ -95,11 +95,13 @@ func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Leas
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.Promise(ctx)
+	seen := term.View{Asked: o.clocks().Boot, Known: true}
+	seen.Promise, err = s.Promise(ctx)
 	if err != nil {
 		// A process that goes on with its old grant needs no store to start.
+		seen.Known = false
 		var ok bool
-		if p, ok = files.promise(pool, &o); !ok {
+		if seen.Promise, ok = files.promise(pool, &o); !ok {
 			files.close()
 			return nil, err
 		}
@@ -107,11 +109,11 @@ func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Leas
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &Lease{stop: stop, changed: make(chan struct{}), lanes: make([]*lane, o.Lanes)}
 	first := make(chan opened, o.Lanes)
-	rules := o.rules(pool, p)
+	rules := o.rules(pool, seen.Promise)
 	for i := range l.lanes {
 		l.lanes[i] = &lane{nudge: make(chan struct{}, 1)}
 		k := &keeper{
-			lease: l, lane: l.lanes[i], store: s, promise: p, options: o, rules: rules,
+			lease: l, lane: l.lanes[i], store: s, seen: seen, options: o, rules: rules,
 			log: o.Logger.With("pool", pool), opened: first, file: files.of(i),
 		}
 		l.done.Go(func() { k.run(life) })

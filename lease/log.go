@@ -4,12 +4,19 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
 )
 
 // tell logs a change of state that an operator wants to know, once.
-func (k *keeper) tell(now State, s term.State) {
+func (k *keeper) tell(was *State, now State, s term.State) {
+	if was != nil && was.Class == store.Strict && now.Class != store.Strict {
+		k.log.Warn("the store can forget what it acknowledged; ids are unique as long as clocks are right",
+			"within", k.rules.Skew, "why", now.Why, "wait at each start", k.rules.Quarantine(s.Pool))
+	}
 	var kind string
 	switch {
+	case now.Degraded && s.Fails == 0:
+		kind = "unseen"
 	case now.Degraded:
 		kind = "degraded"
 	case s.Phase == term.Holding:
@@ -27,10 +34,12 @@ func (k *keeper) tell(now State, s term.State) {
 	case kind == "degraded":
 		left := now.Left(k.now().Wall).Round(time.Second)
 		log.Warn("the store does not answer; ids go on", "left", left, "until", now.Horizon, "err", now.Err)
-	case kind == "holding" && k.told == "degraded":
+	case kind == "unseen":
+		log.Warn("the store does not say what it promises; ids go on", "err", now.Err)
+	case kind == "holding" && (k.told == "degraded" || k.told == "unseen"):
 		log.Info("the store answers again", "until", now.Horizon)
 	case kind == "holding":
-		log.Debug("took a worker", "class", now.Promise.Class, "until", now.Horizon)
+		log.Debug("took a worker", "class", now.Class, "until", now.Horizon)
 	case s.Phase == term.Released:
 		log.Debug("gave the worker back")
 	case s.Phase == term.Lost && k.options.foreign: // Watch says so

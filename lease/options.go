@@ -35,7 +35,11 @@ type Options struct {
 
 	Lanes int // 1, at most 64; how many workers to hold and draw from: for more ids than one worker's ceiling
 
-	Outage time.Duration // 5 min, on a store that can forget 3 s: how long ids go on while the store is away; at least 1 s
+	// Outage is how long ids go on while the store is away; at least 1 s. Default:
+	// 5 min; on a store that can forget as long as any member has had, 3 s where
+	// the pool was founded on such a store. More than that is not given there.
+	Outage time.Duration
+
 	Renew  time.Duration // 10 s: between two extensions, at most
 	TTL    time.Duration // 30 s: a worker whose holder has not written for so long may be taken; at least 2 Renew
 	Borrow time.Duration // 10 ms: how far ids may run ahead of the clock, at most 1 s; negative: not at all
@@ -46,6 +50,7 @@ type Options struct {
 
 	foreign bool            // another program issues; see Hold
 	clocks  func() term.Now // the system's wall clock and boot clock
+	look    time.Duration   // how often the store is asked what it promises
 }
 
 // A Choice says which worker a process takes; see [term.Choice].
@@ -95,6 +100,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if c.clocks == nil {
 		c.clocks = clocks
+	}
+	if c.look == 0 {
+		c.look = term.Look
 	}
 	return c
 }
@@ -177,9 +185,7 @@ func (o *Options) rules(pool string, p store.Promise) *term.Rules {
 	r.First, r.Workers = o.First, o.Workers
 	r.Choice, r.Worker = o.Choice, o.Worker
 	r.Renew, r.TTL, r.Wait, r.Borrow = o.Renew, o.TTL, o.Wait, max(o.Borrow, 0)
-	if o.Outage != 0 {
-		r.SetOutage(o.Outage)
-	}
+	r.Outage, r.Look = o.Outage, o.look
 	return &r
 }
 

@@ -32,16 +32,17 @@ func Restored(ctx context.Context, s store.Store, outage time.Duration) ([]Resto
 	if outage <= 0 {
 		outage = term.OutageStrict
 	}
-	ahead := outage + term.Skew
 	rec, err := s.Get(ctx, term.KeyStore)
 	if err != nil {
 		return nil, err
 	}
-	now := rec.Read
-	if now.IsZero() {
-		now = time.Now()
+	// Grants are bound by the store's clock and the bound on clocks; where it has
+	// none, by the clocks of their holders, and this one may be wrong, too.
+	now := rec.Read.Add(term.Skew)
+	if rec.Read.IsZero() {
+		now = time.Now().Add(2 * term.Skew)
 	}
-	floor := now.Add(ahead)
+	floor := now.Add(outage)
 	if rec.Version != "" {
 		all, err := term.ReadStore(rec)
 		if err != nil {
@@ -60,7 +61,7 @@ func Restored(ctx context.Context, s store.Store, outage time.Duration) ([]Resto
 	}
 	var done []Restoration
 	for _, pool := range pools {
-		r, err := restorePool(ctx, s, pool, floor)
+		r, err := restorePool(ctx, s, pool, now, floor)
 		if err != nil {
 			return done, fmt.Errorf("lease: pool %q: %w", pool, err)
 		}
@@ -71,12 +72,12 @@ func Restored(ctx context.Context, s store.Store, outage time.Duration) ([]Resto
 
 // restorePool raises the pool's floor first and the workers' records after, so
 // that whoever acquires a worker meanwhile either reads the new floor or is found.
-func restorePool(ctx context.Context, s store.Store, pool string, floor time.Time) (Restoration, error) {
+func restorePool(ctx context.Context, s store.Store, pool string, now, floor time.Time) (Restoration, error) {
 	layout, err := poolLayout(ctx, s, pool)
 	if err != nil {
 		return Restoration{}, err
 	}
-	raised, err := raiseFloor(ctx, s, pool, layout, floor)
+	raised, err := raiseFloor(ctx, s, pool, layout, now, floor)
 	if err != nil {
 		return Restoration{}, err
 	}
@@ -91,19 +92,11 @@ func restorePool(ctx context.Context, s store.Store, pool string, floor time.Tim
 }
 
 // raiseFloor raises the pool's floor above every horizon that its workers have,
-// and returns it.
-func raiseFloor(ctx context.Context, s store.Store, pool string, layout firn.Layout, floor time.Time) (firn.Tick, error) {
-	to := min(layout.Tick(floor), layout.Last())
+// and above all that its members may have been granted, and returns it.
+func raiseFloor(ctx context.Context, s store.Store, pool string, layout firn.Layout, now, floor time.Time) (firn.Tick, error) {
 	list, err := s.List(ctx, term.KeyWorkers(pool))
 	if err != nil {
 		return 0, err
-	}
-	for _, rec := range list {
-		w, err := term.ReadRecord(rec)
-		if err != nil {
-			return 0, err
-		}
-		to = max(to, w.Horizon)
 	}
 	rec, err := s.Get(ctx, term.KeyPool(pool))
 	if err != nil {
@@ -112,6 +105,17 @@ func raiseFloor(ctx context.Context, s store.Store, pool string, layout firn.Lay
 	p, err := term.ReadPool(rec)
 	if err != nil {
 		return 0, err
+	}
+	if longest := now.Add(p.Longest()); longest.After(floor) {
+		floor = longest
+	}
+	to := min(layout.Tick(floor), layout.Last())
+	for _, rec := range list {
+		w, err := term.ReadRecord(rec)
+		if err != nil {
+			return 0, err
+		}
+		to = max(to, w.Horizon)
 	}
 	p = p.Raised(to)
 	_, err = s.Put(ctx, rec.Key, p.Encode(), store.Condition{Version: rec.Version})

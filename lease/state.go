@@ -13,13 +13,16 @@ type State struct {
 	Pool    string
 	PoolID  string // random, made with the pool
 	Layout  firn.Layout
-	Promise store.Promise // of the store, as last asked
+	Promise store.Promise // of the store, as last asked: every minute
+	Class   store.Class   // by whose rules the worker is held: lossy once any process of the pool has seen that
+	Why     string        // what was seen
 
 	Phase   term.Phase // term.Holding: ids are issued
 	Worker  int64
 	Term    uint64        // number of this holding of the worker
 	Horizon time.Time     // ids go on until then without the store
 	Outage  time.Duration // for how long that is, counted from the last extension
+	Budget  time.Duration // what Outage grows to while the worker is held
 
 	Degraded bool  // the store does not answer
 	Err      error // why no ids can be had, or the last failure; nil while all is well

@@ -76,3 +76,25 @@ func TestStoreClockSetBack(t *testing.T) {
 		t.Errorf("took a dead holder's worker after %s", x.time)
 	}
 }
+
+// A floor that lies too far ahead is not waited for, with a clock or without: no
+// worker is free before it. One that can be reached is.
+func TestFloorTooFar(t *testing.T) {
+	for _, blind := range []bool{false, true} {
+		for floor, far := range map[time.Duration]bool{time.Minute: true, 11 * time.Second: true, 9 * time.Second: false} {
+			x := newScript(t)
+			x.blind = blind
+			x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(floor)).Encode())
+			a := x.actor("a").until(term.Seeking)
+			for !a.s.Over() && a.s.Phase != term.Holding {
+				a.answer()
+			}
+			switch {
+			case far && (a.s.Phase != term.Refused || x.time > 0):
+				t.Errorf("floor in %s, blind %t: %s after %s", floor, blind, a.s.Phase, x.time)
+			case !far && (a.s.Phase != term.Holding || a.s.Base != x.tick(floor)):
+				t.Errorf("floor in %s, blind %t: %s, %v", floor, blind, a.s.Phase, a.s.Err)
+			}
+		}
+	}
+}

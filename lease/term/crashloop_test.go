@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease/term"
-	"github.com/firn-id/firn/store"
 )
 
 // A crashLoop is a number of processes that die soon after each start and are
@@ -64,11 +62,7 @@ func (c crashLoop) world() *world {
 	if c.workers > layout.Workers() {
 		layout = firn.Sonyflake
 	}
-	promise := store.Promise{Class: store.Strict, Embedded: c.kind == embedded}
-	if c.kind.lossy() {
-		promise.Class = store.Lossy
-	}
-	r := term.Default("pool", layout, promise)
+	r := defaultRules(c.kind, layout)
 	r.Workers = c.workers
 	w := newWorld(1, func(*rand.Rand) setup {
 		return setup{

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -29,12 +30,12 @@ type Holder struct {
 }
 
 func (e *FullError) Error() string {
+	if !e.Floor.IsZero() {
+		return fmt.Sprintf("lease: pool %q issues nothing before its floor, %s: it was founded, or its store restored, not long ago",
+			e.Pool, e.Floor.Format(time.RFC3339))
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "lease: none of the %d workers of pool %q is free", e.Workers, e.Pool)
-	if !e.Floor.IsZero() {
-		fmt.Fprintf(&b, "; nothing starts before its floor, %s", e.Floor.Format(time.RFC3339))
-		return b.String()
-	}
 	for i, h := range e.Holders {
 		if i == 5 {
 			fmt.Fprintf(&b, "; and %d more", len(e.Holders)-i)
@@ -110,6 +111,9 @@ func (e *LostError) Error() string {
 	}
 	return fmt.Sprintf("lease: worker %d was taken by %s", e.Worker, e.Name)
 }
+
+// errClass is why a worker is let go of that was chosen by rules that do not hold.
+var errClass = errors.New("another process has found that the store can forget what it acknowledged")
 
 func (e *LostError) Unwrap() error { return e.Err }
 

@@ -19,6 +19,7 @@ type faults struct {
 	release bool // by an operator
 	restore bool // the store goes back; an operator repairs it
 	forget  bool // the store goes back and nobody repairs it; a lossy one
+	shift   bool // a store becomes one that forgets, or one that does not
 	remove  bool // an embedded store's file is removed
 	files   bool // some processes have grant files
 	choices bool // some want a fresh worker, or a certain one
@@ -50,6 +51,7 @@ func (w *world) fault() {
 		{f.cuts, func() { w.cut(p) }},
 		{f.release, func() { w.releaseWorker(w.rules.First + w.rng.Int64N(min(w.rules.Workers, 8))) }},
 		{f.restore, func() { w.restore(w.store.snapshot()) }},
+		{f.shift, w.shift},
 		{f.forget, func() { w.failOver(w.store.snapshot()) }},
 		{f.remove && w.chance(0.05), func() {
 			w.logf("the store's file is removed")
@@ -142,12 +144,28 @@ func (w *world) follow(p *process, do term.Action, e term.Event) {
 // failOver: the store goes on without its last writes, and on another host's
 // clock. Nobody is told.
 func (w *world) failOver(to int) {
+	if w.kind == shifting {
+		if !w.store.marked() || w.cutOff { // an operator repairs what the store is now
+			return
+		}
+		to = max(to, w.store.firm)
+		w.store.async = w.store.async && w.chance(0.5) // else it goes on alone
+	}
+	if w.unequal {
+		to = max(to, 1)
+	}
 	w.store.forgot = true
 	w.store.err = w.storeSkew()
 	w.store.rollBack(to)
 	if w.chance(0.5) {
 		w.heal()
 	}
+}
+
+// shift: a standby that lags is added, or taken away.
+func (w *world) shift() {
+	w.store.async = !w.store.async
+	w.logf("the store can forget: %v", w.store.async)
 }
 
 // heal lets those come back, soon, that were away: they find what the store has

@@ -8,8 +8,11 @@ import (
 
 // wrote: the Put under way was acknowledged.
 func (s State) wrote(r *Rules, now Now, rec store.Record) (State, Action) {
-	if s.Phase == Founding {
+	switch {
+	case s.Phase == Founding:
 		s.Phase = Joining
+		return s.next(r, now)
+	case s.key == keyPool(r.Pool):
 		return s.next(r, now)
 	}
 	return s.acknowledged(r, now, rec, s.asked)
@@ -17,11 +20,13 @@ func (s State) wrote(r *Rules, now Now, rec store.Record) (State, Action) {
 
 // conflicted: the Put under way was not carried out and never will be.
 func (s State) conflicted(r *Rules, now Now) (State, Action) {
-	switch s.Phase {
-	case Founding: // somebody else was first
+	switch {
+	case s.Phase == Founding: // somebody else was first
 		s.Phase = Joining
 		return s.next(r, now)
-	case Taking: // likewise
+	case s.key == keyPool(r.Pool):
+		return s.next(r, now)
+	case s.Phase == Taking: // likewise
 		s.Phase = Seeking
 		s.tries++
 		pause := min(5*time.Millisecond<<min(s.tries, 6), 250*time.Millisecond)
@@ -34,12 +39,27 @@ func (s State) conflicted(r *Rules, now Now) (State, Action) {
 
 // acknowledged: what was wanted is in the store, as rec, asked for at since.
 func (s State) acknowledged(r *Rules, now Now, rec store.Record, since time.Duration) (State, Action) {
-	if late := s.Since + time.Duration(s.Have.TTL)*time.Millisecond; r.Lossy && s.Phase == Holding && now.Boot > late {
-		// By now others may have taken the worker from a store that had
-		// forgotten our last write. The grant in hand stays what it was.
-		return s.end(Lost, &LostError{Worker: s.Worker, Late: true})
+	s.write.since, s.write.doubt = since, false
+	if late := s.Since + time.Duration(s.Have.TTL)*time.Millisecond; s.Phase == Holding && now.Boot > late {
+		s.write.late = &rec
+		return s.late(r, now)
 	}
-	s.Have, s.version, s.Since, s.Reach = s.write.want, rec.Version, since, s.write.reach
+	return s.granted(r, now, rec)
+}
+
+// late: an extension was acknowledged late. By now others may have had the
+// worker, from a store that forgot our last write and then theirs. Where no
+// process has seen that it can, until after the acknowledgement, it has not.
+func (s State) late(r *Rules, now Now) (State, Action) {
+	if s.Lossy {
+		return s.end(Lost, &LostError{Worker: s.Worker, Late: true}) // the grant in hand stays what it was
+	}
+	return s.hold(r, now)
+}
+
+// granted: the acknowledgement rec counts.
+func (s State) granted(r *Rules, now Now, rec store.Record) (State, Action) {
+	s.Have, s.version, s.Since, s.Reach = s.write.want, rec.Version, s.write.since, s.write.reach
 	s.hear(now, rec)
 	s.write, s.Fails, s.Err = write{}, 0, nil
 	switch s.Phase {
@@ -49,9 +69,6 @@ func (s State) acknowledged(r *Rules, now Now, rec store.Record, since time.Dura
 		s.Phase, s.tries = Confirming, 0
 		if r.Choice == Fresh {
 			s.Phase = Noting
-		}
-		if r.Lossy { // by a clock read after the acknowledgement
-			s.Base = max(s.Base, r.tick(now.Wall.Add(r.Quarantine)))
 		}
 	}
 	return s.next(r, now)
@@ -67,7 +84,7 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	case s.Phase == Taking: // not yet; should it be later, the record falls free by itself
 		s.write = write{}
 		return s.next(r, now)
-	case rec.Version == "" && !r.Lossy:
+	case rec.Version == "" && !s.Lossy:
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "the record of our own worker is missing"})
 	case untouched && s.write.refused: // the store found it too old to extend
 		return s.end(Lost, &LostError{Worker: s.Worker, Late: true})
@@ -79,12 +96,12 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	case err == nil && cur.Owner == s.Have.Owner && s.Closed: // an extension arrived after all
 		s.write, s.version = write{}, rec.Version
 		return s.release(r)
-	case err == nil && !r.Lossy && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon:
+	case err == nil && !s.Lossy && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon:
 		// An extension that an earlier process sent, before it died and left us
 		// its grant.
 		s.write.want = cur
 		return s.acknowledged(r, now, rec, s.Since)
-	case err == nil && !r.Lossy && (cur.Owner == s.Have.Owner || cur.Term < s.Have.Term):
+	case err == nil && !s.Lossy && (cur.Owner == s.Have.Owner || cur.Term < s.Have.Term):
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "the record of our own worker went back to an earlier state"})
 	}
 	lost := &LostError{Worker: s.Worker, Err: err}
@@ -94,16 +111,24 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	return s.end(Lost, lost)
 }
 
-// hold extends the grant when it is time, and sleeps until then.
+// hold extends the grant when it is time, and sleeps until then. What the pool's
+// record has to say, or to tell, comes first.
 func (s State) hold(r *Rules, now Now) (State, Action) {
+	if s.write.late != nil || s.Pool.ID == "" || s.amended(r, now, s.Pool) != s.Pool {
+		return s, Action{Op: Get, Key: keyPool(r.Pool)}
+	}
 	due := r.due(s.Reach)
 	if r.tick(now.Wall) > s.Have.Horizon { // after a suspend, or a clock that was set right
 		due = min(due, time.Second)
 	}
-	if due += s.Since; now.Boot < due {
-		return s, Action{Op: Sleep, Until: due}
+	switch due += s.Since; {
+	case now.Boot >= due:
+	case now.Boot >= s.look.at:
+		return s, Action{Op: Ask}
+	default:
+		return s, Action{Op: Sleep, Until: min(due, s.look.at)}
 	}
-	reach := r.reach(s.Reach)
+	reach := r.reach(s.Reach, s.budget(r))
 	want := s.Have
 	want.Horizon = max(want.Horizon, r.tick(s.wall(r, now).Add(reach)))
 	want.TTL = r.ttl(reach).Milliseconds()
@@ -131,6 +156,9 @@ func (s *State) wall(r *Rules, now Now) time.Time {
 // generator is closed for good, and has issued nothing above s.last.
 func (s State) release(r *Rules) (State, Action) {
 	s.Phase = Releasing
+	if late := s.write.late; late != nil {
+		s.version = late.Version
+	}
 	want := s.Have
 	want.Owner, want.TTL = "", 0
 	want.Horizon = max(s.Base, min(s.last, s.Have.Horizon))

@@ -50,7 +50,7 @@ func TestRamp(t *testing.T) {
 
 func TestShortOutage(t *testing.T) {
 	x := newScript(t)
-	x.rules.SetOutage(time.Second)
+	x.rules.Outage = time.Second
 	a := x.actor("a").until(term.Holding)
 	if h := x.rules.Layout.Time(a.s.Have.Horizon); !h.Equal(start.Add(time.Second)) || a.s.Have.TTL != 10_000 {
 		t.Errorf("%+v, horizon %s", a.s.Have, h)
@@ -111,7 +111,7 @@ func TestClampAfterDoubt(t *testing.T) {
 	x = newScript(t)
 	a = x.actor("b")
 	a.ahead = 8 * time.Second
-	a.step(term.Begin{})
+	a.step(a.begin())
 	x.pass(4 * time.Second)
 	a.answer().pending(term.Taking)
 	if h := a.sent().Horizon; h > x.tick(x.time+15*time.Second) {
@@ -122,7 +122,7 @@ func TestClampAfterDoubt(t *testing.T) {
 // No more is granted than W ahead, even where a base lies ahead of the clock.
 func TestBaseAhead(t *testing.T) {
 	x := newScript(t)
-	x.rules.SetOutage(time.Second)
+	x.rules.Outage = time.Second
 	x.rules.Workers = 1
 	x.setWorker(0, term.Record{Term: 1, Name: "b", Horizon: x.tick(5 * time.Second)})
 	a := x.actor("a").until(term.Holding)
@@ -327,7 +327,7 @@ func TestEarlyWaking(t *testing.T) {
 		a.answer()
 	}
 	b := x.actor("b").until(term.Seeking).answer()
-	c := x.actor("c").step(term.Begin{}).step(term.Unknown{Err: errAway})
+	c := x.actor("c").step(x.begin()).step(term.Unknown{Err: errAway})
 	for _, s := range []*actor{a, b, c} {
 		do := s.do
 		if s.step(term.Woke{}); do.Op != term.Sleep || s.do.Op != term.Sleep || s.do.Until != do.Until {

@@ -253,7 +253,7 @@ func (f *grantFile) void() { f.use, f.of = false, "" }
 // adopt returns the grant to go on with.
 func (f *grantFile) adopt(p *process) (v term.Saved, mark firn.Tick, ok bool) {
 	r := &p.rules
-	ok = f.use && !r.Lossy && f.saved.Since <= p.host.boot() &&
+	ok = f.use && !f.saved.Lossy && f.saved.Since <= p.host.boot() &&
 		!(r.Choice == term.Insist && f.saved.Worker != r.Worker) &&
 		r.Delay(f.mark, p.now().Wall) <= r.Wait
 	return f.saved, f.mark, ok

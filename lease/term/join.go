@@ -10,7 +10,8 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// joined: the pool's record was read, before seeking or after taking.
+// joined: the pool's record was read, before seeking, after taking, or now and
+// then while a worker is held.
 func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	if rec.Version == "" {
 		if s.poolID != "" {
@@ -32,9 +33,14 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	case p.Layout != r.Layout.String():
 		return s.end(Refused, &LayoutError{Pool: r.Pool, Have: p.Layout, Want: r.Layout.String()})
 	}
-	s.Pool, s.poolID = p, p.ID
-	if s.Phase == Confirming {
-		return s.confirmed(r, now)
+	s.Pool, s.poolID, s.at = p, p.ID, rec.Version
+	judged := s.Lossy
+	s.Lossy = s.Lossy || p.Lossy != ""
+	switch s.Phase {
+	case Confirming:
+		return s.confirmed(r, now, judged)
+	case Holding:
+		return s.reread(r, now)
 	}
 	if s.first, s.count = r.First, r.Workers; r.Workers == 0 {
 		s.first, s.count = first, count
@@ -47,6 +53,10 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	if ahead := now.Wall.Add(s.asked - now.Boot).Sub(rec.Read); !r.Embedded && !rec.Read.IsZero() && ahead > r.Skew {
 		return s.end(Refused, &ClockError{Ahead: ahead, Skew: r.Skew})
 	}
+	if p := s.amended(r, now, p); p != s.Pool {
+		s.Phase = Founding
+		return s, s.amend(r, p)
+	}
 	s.blind, s.draw = rec.Read.IsZero(), s.random.Uint64()
 	s.hear(now, rec)
 	return s.seek(r, now)
@@ -54,7 +64,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 
 // found: the store's record was read, because it has no record of the pool.
 func (s State) found(r *Rules, now Now, rec store.Record) (State, Action) {
-	p := Pool{V: format, ID: s.token(), Layout: r.Layout.String(), Workers: r.workers()}
+	p := s.amended(r, now, Pool{V: format, ID: s.token(), Layout: r.Layout.String(), Workers: r.workers()})
 	if rec.Version != "" {
 		all, err := decode[Store](rec)
 		if err != nil {
@@ -65,21 +75,30 @@ func (s State) found(r *Rules, now Now, rec store.Record) (State, Action) {
 	if !r.Embedded {
 		// The pool may have been there and be forgotten. Start above all that
 		// it may have granted.
-		known := rec.Read
-		if known.IsZero() {
-			known = now.Wall
+		known := rec.Read.Add(r.Skew)
+		if rec.Read.IsZero() { // that process's clock may have been wrong as well
+			known = now.Wall.Add(2 * r.Skew)
 		}
-		p.Floor = max(p.Floor, r.tick(known.Add(r.Outage+r.Skew)))
+		p.Floor = max(p.Floor, r.tick(known.Add(p.outage())))
 	}
 	return s, Action{Op: Put, Key: keyPool(r.Pool), Value: encode(p)}
 }
 
 // confirmed: the pool's record was read again after the worker's was
 // acknowledged. A restore raises the floor first and the workers' records after;
-// so either it is seen here, or it finds our record and raises that.
-func (s State) confirmed(r *Rules, now Now) (State, Action) {
+// so either it is seen here, or it finds our record and raises that. Likewise a
+// mark that the store can forget is in place before it forgets anything.
+func (s State) confirmed(r *Rules, now Now, judged bool) (State, Action) {
 	s.Base = max(s.Base, s.Pool.Floor)
-	if d := r.Delay(s.Base, now.Wall); d > r.Wait+r.Quarantine {
+	wait := r.Wait
+	switch {
+	case s.Lossy && !judged:
+		return s.end(Lost, &LostError{Worker: s.Worker, Err: errClass})
+	case s.Lossy:
+		s.Base = max(s.Base, r.tick(now.Wall.Add(r.Quarantine(s.Pool))))
+		wait += r.Quarantine(s.Pool)
+	}
+	if d := r.Delay(s.Base, now.Wall); d > wait {
 		return s.end(Refused, s.fullError(r, now, []candidate{{worker: s.Worker, free: d}}))
 	}
 	s.Phase = Holding

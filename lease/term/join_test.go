@@ -32,7 +32,7 @@ func TestFounding(t *testing.T) {
 		floor  time.Duration
 	}{
 		"above all that may be forgotten": {func(*script) {}, above},
-		"without a clock":                 {func(x *script) { x.blind = true }, above},
+		"without a clock":                 {func(x *script) { x.blind = true }, above + 5*time.Second},
 		"embedded":                        {func(x *script) { x.rules.Embedded = true }, -1},
 		"above the store's floor": {func(x *script) {
 			x.write(term.KeyStore, term.StoreFloor(start.Add(time.Hour)))
@@ -144,7 +144,7 @@ func TestConfirming(t *testing.T) {
 	// So far ahead that it is no use to wait.
 	a = x.actor("b").until(term.Confirming)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Hour)).Encode())
-	a.answer().fails(term.Refused, `lease: none of the 16 workers of pool "pool" is free; nothing starts before its floor, 2026-03-01T13:00:00Z`)
+	a.answer().fails(term.Refused, `lease: pool "pool" issues nothing before its floor, 2026-03-01T13:00:00Z: it was founded, or its store restored, not long ago`)
 
 	x.write(term.KeyPool("pool"), pool("one", firn.Twitter, 0).Encode())
 	x.pass(time.Minute)
@@ -169,7 +169,7 @@ func TestClockAhead(t *testing.T) {
 			tt.change(x)
 			a := x.actor("a")
 			a.ahead = tt.ahead
-			a.step(term.Begin{}).answer()
+			a.step(a.begin()).answer()
 			if !tt.refuse {
 				a.is(term.Seeking)
 				return
@@ -185,7 +185,7 @@ func TestClockAhead(t *testing.T) {
 	x := newScript(t)
 	a := x.actor("a")
 	a.ahead = 4 * time.Second
-	a.step(term.Begin{})
+	a.step(a.begin())
 	e := a.perform()
 	x.pass(4 * time.Second)
 	a.step(e).is(term.Seeking)
@@ -261,7 +261,7 @@ func TestPoolsWorkers(t *testing.T) {
 
 func TestStoreAwayAtStart(t *testing.T) {
 	x := newScript(t)
-	a := x.actor("a").step(term.Begin{})
+	a := x.actor("a").step(x.begin())
 	for !a.s.Over() {
 		if a.do.Op == term.Sleep {
 			a.answer()

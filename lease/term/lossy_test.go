@@ -7,20 +7,19 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
-	"github.com/firn-id/firn/store"
 )
 
 // A new holder on a store that can forget issues nothing before its clock, read
 // after the acknowledgement, has passed what a forgotten grant may reach.
 func TestQuarantine(t *testing.T) {
 	x := newLossyScript(t)
-	if q := x.rules.Quarantine; q != 13*time.Second {
+	if q := x.rules.Quarantine(x.pool()); q != 13*time.Second {
 		t.Errorf("quarantine %s", q)
 	}
-	a := x.actor("a").pending(term.Taking)
+	a := x.actor("a").until(term.Confirming)
 	e := a.perform()
 	x.pass(4 * time.Second)
-	a.step(e).is(term.Confirming)
+	a.step(e).is(term.Holding)
 	if want := x.tick(17 * time.Second); a.s.Base != want {
 		t.Errorf("base %d, want %d", a.s.Base, want)
 	}
@@ -31,7 +30,7 @@ func TestQuarantine(t *testing.T) {
 	x.pass(2 * time.Second)
 	a.step(term.Unknown{Err: errAway}).answer()
 	at := x.time
-	if a.answer().is(term.Confirming); a.s.Base != x.tick(at+13*time.Second) {
+	if a.answer().is(term.Confirming).answer().is(term.Holding); a.s.Base != x.tick(at+13*time.Second) {
 		t.Errorf("base %d, want %d", a.s.Base, x.tick(at+13*time.Second))
 	}
 	for a.until(term.Holding); x.time < at+20*time.Second; a.answer() {
@@ -52,7 +51,7 @@ func TestQuarantine(t *testing.T) {
 func TestQuarantineOfALongTick(t *testing.T) {
 	x := newLossyScript(t)
 	x.rules.Layout = layouts[4]
-	x.write(term.KeyPool("pool"), pool("one", x.rules.Layout, 0).Encode())
+	x.write(term.KeyPool("pool"), lossyPool(x.rules.Layout).Encode())
 	x.pass(10 * time.Minute)
 	x.actor("a").until(term.Refused).fails(term.Refused,
 		`lease: none of the 16 workers of pool "pool" is free; worker 0 has issued ahead of this clock and falls free in 50m0s`)
@@ -89,7 +88,7 @@ func TestOwnRecordForgottenByLossy(t *testing.T) {
 	for name, forget := range map[string]func(*script, term.Record){
 		"missing": func(x *script, _ term.Record) {
 			x.forgetAll()
-			x.write(term.KeyPool("pool"), pool("one", firn.Default, 0).Encode())
+			x.write(term.KeyPool("pool"), lossyPool(firn.Default).Encode())
 		},
 		"an earlier one of our own": func(x *script, r term.Record) {
 			r.Horizon -= 1000
@@ -171,9 +170,9 @@ func TestLossyRevival(t *testing.T) {
 		}, 19500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := term.Default("pool", layouts[3], store.Promise{})
+			r := defaultRules(lossy, layouts[3])
 			r.Workers, r.Wait = 1, 20*s
-			r.SetOutage(20 * s)
+			r.Outage = 20 * s
 			w := newWorld(1, func(*rand.Rand) setup {
 				return setup{kind: lossy, rules: r, procs: 2, fast: time.Millisecond, issues: s, founded: true, maxSpeed: 4}
 			}, mutant{})

@@ -131,19 +131,56 @@ var mutants = []mutant{
 		},
 	},
 	{name: "ids are tested before the clock is read", kind: clocked, unfenced: true},
-	{name: "a quarantine one tick too short", kind: lossy, rules: shorten, in: exact(3)},
-	{name: "a quarantine one second too short", kind: lossy, rules: shorten, in: exact(2)},
+	{name: "a quarantine one tick too short", kind: lossy, now: shorten, in: exact(3)},
+	{name: "a quarantine one second too short", kind: lossy, now: shorten, in: exact(2)},
 	{
-		name: "a quarantine from before the acknowledgement", kind: lossy, in: slow, near: 1400,
+		name: "a quarantine from before the acknowledgement", kind: lossy, in: slow, near: 2180,
 		now: func(p *process, now term.Now, e term.Event) term.Now {
-			if _, ok := e.(term.Wrote); ok && p.s.Phase == term.Taking {
+			if _, ok := e.(term.Found); ok && p.s.Phase == term.Confirming {
 				now.Wall = p.sentAt.Wall
 			}
 			return now
 		},
 	},
-	{name: "a late acknowledgement is used", kind: lossy, now: neverLate, ignoreWithin: true, in: forgetful},
-	{name: "an operator's release that is forgotten leaves no time", kind: lossy, freeAtOnce: true, in: forgetful},
+	{name: "a late acknowledgement is used", kind: lossy, near: 2700, now: neverLate, ignoreWithin: true, in: forgetful},
+	{
+		name: "a quarantine by the outage budget of one's own", kind: lossy, in: unequal,
+		event: func(p *process, e term.Event) term.Event {
+			return repooled(p, e, term.Confirming, func(r *term.Pool) {
+				r.Outage = min(r.Outage, p.rules.Outage.Milliseconds())
+			})
+		},
+	},
+	{
+		name: "an outage budget that the pool's record does not have", kind: shifting, in: unequal, near: 2480,
+		event: func(p *process, e term.Event) term.Event {
+			return repooled(p, e, p.s.Phase, func(r *term.Pool) {
+				if !p.s.Lossy && r.Lossy == "" {
+					r.Outage = max(r.Outage, p.rules.Outage.Milliseconds())
+				}
+			})
+		},
+	},
+	{
+		name: "a process goes by what it sees itself", kind: shifting, in: shifted,
+		event: func(p *process, e term.Event) term.Event {
+			return repooled(p, e, p.s.Phase, func(r *term.Pool) {
+				if p.view.Promise.Class == store.Strict {
+					r.Lossy = ""
+				}
+			})
+		},
+	},
+	{
+		name: "a late acknowledgement counts without a look at the pool", kind: shifting, in: shifted, ignoreWithin: true,
+		event: func(p *process, e term.Event) term.Event {
+			if p.s.Lossy {
+				return e
+			}
+			return repooled(p, e, term.Holding, func(r *term.Pool) { r.Lossy = "" })
+		},
+	},
+	{name: "an operator's release that is forgotten leaves no time", kind: lossy, near: 3130, freeAtOnce: true, in: forgetful},
 	{name: "a grant file is marked late", kind: clocked, lateMark: true, in: files},
 	{name: "a grant file is good after the release", kind: clocked, staleFile: true, in: files},
 	{name: "two processes have one grant file", kind: embedded, sharedFile: true, in: files},
@@ -184,6 +221,21 @@ func adopted(p *process, e term.Event) term.Event {
 	return term.Found{Record: rec}
 }
 
+// repooled changes the pool's record that was read in a phase.
+func repooled(p *process, e term.Event, phase term.Phase, change func(*term.Pool)) term.Event {
+	found, ok := e.(term.Found)
+	if !ok || found.Record.Key != term.KeyPool(p.w.rules.Pool) || found.Record.Version == "" || p.s.Phase != phase {
+		return e
+	}
+	r, err := term.ReadPool(found.Record)
+	if err != nil {
+		return e
+	}
+	change(&r)
+	found.Record.Value = r.Encode()
+	return found
+}
+
 func neverLate(p *process, now term.Now, e term.Event) term.Now {
 	switch e.(type) {
 	case term.Wrote, term.Found:
@@ -194,7 +246,13 @@ func neverLate(p *process, now term.Now, e term.Event) term.Now {
 	return now
 }
 
-func shorten(r *term.Rules) { r.Quarantine -= time.Second }
+// shorten takes a second off the quarantine.
+func shorten(p *process, now term.Now, e term.Event) term.Now {
+	if _, ok := e.(term.Found); ok && p.s.Phase == term.Confirming {
+		now.Wall = now.Wall.Add(-time.Second)
+	}
+	return now
+}
 
 // What schedules of a mutant have in common.
 func restored(s *setup) {
@@ -248,9 +306,20 @@ func forgetful(s *setup) {
 	quick(&s.rules)
 	s.rules.Layout, s.rules.Workers = pick(rand.New(rand.NewPCG(1, uint64(s.procs))), layouts[2], layouts[3]), 1
 	s.rules.Skew, s.rules.Renew = 200*time.Millisecond, 500*time.Millisecond
-	s.rules.SetOutage(6 * time.Second)
+	s.rules.Outage = 6 * time.Second
 	s.faults = faults{forget: true, pauses: true, release: true}
 	s.every, s.lasts, s.procs = time.Second, 40*time.Second, 3
+}
+
+func unequal(s *setup) {
+	forgetful(s)
+	s.founded, s.unequal, s.faults.shift = true, true, s.kind == shifting
+}
+
+func shifted(s *setup) {
+	forgetful(s)
+	s.founded, s.unequal, s.faults.shift, s.faults.kills = true, false, true, true
+	s.rules.Outage, s.rules.Look = 2*time.Second, time.Second
 }
 
 func slow(s *setup) {
@@ -263,7 +332,7 @@ func exact(layout int) func(*setup) {
 	return func(s *setup) {
 		forgetful(s)
 		s.rules.Layout, s.rules.Workers, s.rules.Skew = layouts[layout], 1, time.Second
-		s.rules.SetOutage(3 * time.Second)
+		s.rules.Outage = 3 * time.Second
 		s.faults, s.every, s.procs = faults{forget: true}, 6*time.Second, 4
 	}
 }

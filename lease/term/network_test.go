@@ -64,7 +64,7 @@ func (w *world) send(p *process, do term.Action) {
 	}
 	life, restores := p.life, w.restores
 	w.after(request, func() {
-		if do.Op == term.Put && do.Key == term.KeyPool(w.rules.Pool) && restores != w.restores {
+		if do.Op == term.Put && do.Key == term.KeyPool(w.rules.Pool) && do.Cond.Version == "" && restores != w.restores {
 			// A pool founded by a request that outlives a restore has its floor
 			// from before, and nobody looks at the store's again. That is a
 			// limit of the rules, not of this world.
@@ -95,6 +95,8 @@ func (s *simStore) answer(by *process, do term.Action) term.Event {
 	switch do.Op {
 	case term.Get:
 		return term.Found{Record: s.get(do.Key)}
+	case term.Ask:
+		return term.Promised{Promise: s.promise(by)}
 	case term.List:
 		return term.Listed{Records: s.list(do.Key)}
 	}

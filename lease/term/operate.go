@@ -18,9 +18,24 @@ func (r Record) Freed(floor firn.Tick) Record {
 	return Record{V: format, Term: r.Term + 1, Name: r.Name, Horizon: max(r.Horizon, floor), TTL: r.TTL}
 }
 
-// Raised is a pool's record with the floor raised to t.
+// Raised is a pool's record with the floor raised to t, above everything that
+// was granted: so what the pool knew of the store and of its grants is over.
 func (p Pool) Raised(t firn.Tick) Pool {
 	p.Floor = max(p.Floor, t)
+	p.Outage, p.Lossy = 0, ""
+	return p
+}
+
+// Longest is how far ahead of the clock a grant of the pool went at most.
+func (p Pool) Longest() time.Duration { return p.outage() }
+
+// Founded is the record of a pool of which it is known that there was none of its
+// name before: it starts above the store's own floor, and nothing else.
+func Founded(r *Rules, id string, all Store) Pool {
+	p := Pool{V: format, ID: id, Layout: r.Layout.String(), Workers: r.workers()}
+	if !all.Floor.IsZero() {
+		p.Floor = r.tick(all.Floor)
+	}
 	return p
 }
 

@@ -49,6 +49,7 @@ func (w *world) restore(to int) {
 	r := &restoration{w: w}
 	w.after(w.upTo(2*time.Second), func() {
 		w.store.rollBack(min(to, len(w.store.log)))
+		w.store.firm = min(w.store.firm, len(w.store.log))
 		w.wentBack = true
 		r.then(r.raiseStore)
 	})
@@ -147,6 +148,7 @@ func (r *restoration) rewrite() {
 func (r *restoration) done() {
 	r.w.logf("operator: lets everybody back in; floor %d", r.raised)
 	r.w.cutOff, r.w.wentBack = false, false
+	r.w.store.firm = len(r.w.store.log)
 	if r.w.chance(0.3) {
 		r.w.heal()
 	}

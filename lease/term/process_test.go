@@ -29,6 +29,8 @@ type process struct {
 	name string
 	file *grantFile // nil: none
 
+	async bool // a shifting store does not wait until what it writes is safe
+
 	life    int // number of this run; what belongs to an earlier one is dropped
 	alive   bool
 	paused  bool
@@ -39,6 +41,7 @@ type process struct {
 	rules   term.Rules
 	clock   term.Clock
 	poolID  string
+	view    term.View
 	known   time.Time // the store's clock
 	knownAt time.Duration
 	begun   bool // the first worker was taken
@@ -74,6 +77,10 @@ func newProcess(w *world, id int, h *host) *process {
 	case w.faults.files && (w.mutant.sharedFile || w.chance(0.5)):
 		p.file = &grantFile{}
 	}
+	if w.unequal && w.chance(0.5) {
+		p.rules.Outage = max(w.rules.Outage/4, time.Second)
+	}
+	p.async = w.kind == shifting && w.chance(0.15)
 	switch n := w.rules.Workers; {
 	case !w.faults.choices:
 	case w.chance(0.2):
@@ -110,6 +117,7 @@ func (p *process) boot() {
 	}
 	p.life++
 	p.alive, p.paused, p.backlog, p.slept = true, false, nil, 0
+	p.view = term.View{}
 	p.poolID, p.known, p.knownAt, p.begun, p.terms, p.fails = "", time.Time{}, 0, false, 0, 0
 	p.inTerm, p.gen, p.wish, p.parting, p.nudged, p.naps = false, nil, false, false, false, 0
 	p.lacks, p.requests = p.w.now, rate{since: p.w.now}
@@ -193,7 +201,7 @@ func (p *process) term() {
 		}
 	}
 	p.terms++
-	p.step(term.Begin{})
+	p.step(term.Begin{View: p.view})
 }
 
 func (p *process) seed() (b [32]byte) {
@@ -252,7 +260,7 @@ func (p *process) decide(now term.Now, e term.Event) (do term.Action) {
 	return do
 }
 
-var ops = [...]string{"nothing", "get", "list", "put", "sleep"}
+var ops = [...]string{"nothing", "get", "list", "put", "ask", "sleep"}
 
 func (p *process) note(e term.Event) {
 	switch e := e.(type) {
@@ -260,6 +268,9 @@ func (p *process) note(e term.Event) {
 		p.known, p.knownAt = e.Record.Read, p.host.boot()
 	case term.Wrote:
 		p.known, p.knownAt = e.Record.Read, p.host.boot()
+	}
+	if p.s.View.Known {
+		p.view = p.s.View
 	}
 	if p.s.Pool.ID != "" {
 		p.poolID = p.s.Pool.ID

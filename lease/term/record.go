@@ -15,13 +15,22 @@ import (
 const format = 1
 
 // A Pool is the record of a pool. Its layout never changes; its floor only rises.
+// No grant reaches further ahead than Outage, and who takes a worker from a store
+// that can forget relies on that. It is raised only as long as Lossy is empty,
+// and Lossy once set stays: only a restore, which raises the floor above all that
+// was granted, clears both.
 type Pool struct {
 	V       int       `json:"v"`
 	ID      string    `json:"id"`              // random, so that a pool made anew is told from this one
 	Layout  string    `json:"layout"`          // spec
 	Workers string    `json:"workers"`         // "0-1023", as founded; members may differ
 	Floor   firn.Tick `json:"floor,omitempty"` // nothing is started at or below it
+	Outage  int64     `json:"outage_ms"`       // the longest outage budget of any member ever; 0: the next member says
+	Lossy   string    `json:"lossy,omitempty"` // who saw, and when, that the store can forget what it acknowledged, and why; empty: nobody
 }
+
+// outage is the longest reach of any grant of the pool.
+func (p Pool) outage() time.Duration { return time.Duration(p.Outage) * time.Millisecond }
 
 // A Record is what the store keeps of one worker. It is never deleted.
 type Record struct {

@@ -17,7 +17,8 @@ type Saved struct {
 	Version store.Version `json:"version"`
 	Since   time.Duration `json:"since"` // boot time at which it was asked for
 	Reach   time.Duration `json:"reach"`
-	Read    time.Time     `json:"read"` // the store's clock when the boot clock said 0
+	Read    time.Time     `json:"read"`  // the store's clock when the boot clock said 0
+	Lossy   bool          `json:"lossy"` // by the rules for a store that can forget
 }
 
 // Saved returns what can be issued from, if anything can.
@@ -25,7 +26,7 @@ func (s State) Saved() (Saved, bool) {
 	_, ok := s.Grant()
 	return Saved{
 		PoolID: s.poolID, Worker: s.Worker, Record: s.Have, Version: s.version,
-		Since: s.Since, Reach: s.Reach, Read: s.read,
+		Since: s.Since, Reach: s.Reach, Read: s.read, Lossy: s.Lossy,
 	}, ok
 }
 

@@ -18,7 +18,7 @@ func (a *actor) resumed(mark firn.Tick) *actor {
 	}
 	b := &actor{script: a.script, name: a.name, rules: a.rules}
 	b.s = term.Resume(b.seed(), b.name, v, mark)
-	return b.step(term.Begin{})
+	return b.step(b.begin())
 }
 
 // A process that goes on with the grant of one that died issues above its mark,
@@ -86,7 +86,7 @@ func TestResumeWithClockAhead(t *testing.T) {
 		b := &actor{script: x, name: "a", rules: a.rules, ahead: ahead}
 		v, _ := a.s.Saved()
 		b.s = term.Resume(b.seed(), "a", v, x.tick(time.Second))
-		b.step(term.Begin{})
+		b.step(b.begin())
 		var clock *term.ClockError
 		if got := errors.As(b.s.Err, &clock); got != refused || got && clock.Ahead != ahead {
 			t.Errorf("%s ahead: %s, %v", ahead, b.s.Phase, b.s.Err)

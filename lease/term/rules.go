@@ -8,8 +8,8 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// Rules are what every member of a pool obeys. All durations are positive but
-// Quarantine.
+// Rules are what a member of a pool obeys. All durations are positive but
+// Outage.
 type Rules struct {
 	Pool    string
 	Layout  firn.Layout
@@ -20,18 +20,13 @@ type Rules struct {
 	Worker int64 // the one that Insist and Prefer mean
 
 	Reach  time.Duration // how far ahead of the clock the first grant goes, doubled by each extension
-	Outage time.Duration // W: how far ahead of the clock a grant ever goes
+	Outage time.Duration // W: how far ahead of the clock a grant ever goes; 0: see [Rules.Budget]
 	Renew  time.Duration // between two extensions, at most
 	TTL    time.Duration // a record not written for so long may be taken; less while a grant is short
 	Skew   time.Duration // bound of the error of any member's clock, and of the store's
 	Wait   time.Duration // for a worker to become free, or for its base to pass
 	Borrow time.Duration // how far ids run ahead of the clock
-
-	// Lossy: the store can forget a write it acknowledged. Quarantine is Q: a
-	// new holder issues nothing before its clock has passed everything that a
-	// forgotten grant may have reached; 0 on a strict store.
-	Lossy      bool
-	Quarantine time.Duration
+	Look   time.Duration // how often a holder asks what the store promises
 
 	// Embedded: the store's clock is this host's own, so it cannot judge the
 	// clock; and a pool that it lacks was never there.
@@ -55,33 +50,46 @@ const (
 	TTL          = 30 * time.Second
 	Skew         = 5 * time.Second
 	Wait         = 5 * time.Second
+	Look         = time.Minute
 	OutageStrict = 5 * time.Minute
 	OutageLossy  = 3 * time.Second
 )
 
 // Default returns the rules of a pool on a store with such a promise.
 func Default(pool string, layout firn.Layout, p store.Promise) Rules {
-	r := Rules{
+	return Rules{
 		Pool: pool, Layout: layout,
-		Reach: Reach, Renew: Renew, TTL: TTL, Skew: Skew, Wait: Wait,
-		Borrow: firn.DefaultBorrow, Embedded: p.Embedded, Lossy: p.Class != store.Strict,
+		Reach: Reach, Renew: Renew, TTL: TTL, Skew: Skew, Wait: Wait, Look: Look,
+		Borrow: firn.DefaultBorrow, Embedded: p.Embedded,
 	}
-	r.SetOutage(OutageStrict)
-	if r.Lossy {
-		r.SetOutage(OutageLossy)
-	}
-	return r
 }
 
-// SetOutage sets W, and Q with it. A grant that a lossy store has forgotten
-// reached at most W beyond its holder's clock; that clock and the next holder's
-// are each off by Skew at most.
-func (r *Rules) SetOutage(w time.Duration) {
-	r.Outage, r.Quarantine = w, 0
-	if r.Lossy {
-		r.Quarantine = w + 2*r.Skew
+// Budget returns W, how far ahead of the clock a grant of this member's ever
+// goes, in a pool with such a record: what the member wants, once the record
+// says so. On a store that can forget the record is not raised, since the others
+// work out from it how long to wait. Who wants nothing certain gets 5 min, or
+// there what the record allows. Of the zero Pool it is what a founder writes down.
+func (r *Rules) Budget(p Pool, lossy bool) time.Duration {
+	switch {
+	case !lossy && r.Outage == 0:
+		return OutageStrict
+	case !lossy:
+		return r.Outage
+	case r.Outage == 0 && p.Outage == 0:
+		return OutageLossy
+	case r.Outage == 0:
+		return p.outage()
+	case p.Outage == 0:
+		return r.Outage
 	}
+	return min(r.Outage, p.outage())
 }
+
+// Quarantine returns Q: on a store that can forget, a new holder issues nothing
+// before its clock, read after the acknowledgement, has passed Q. A grant that was
+// forgotten reached at most as far beyond its holder's clock as the pool's record
+// says, and that clock and the new holder's are each off by Skew at most.
+func (r *Rules) Quarantine(p Pool) time.Duration { return p.outage() + 2*r.Skew }
 
 // listed is the largest pool that is listed to find a free worker. In a larger
 // one workers are looked up at random.
@@ -104,8 +112,8 @@ func keyFresh(pool string) string { return "pool/" + pool + "/fresh" }
 const keyStore = "store"
 
 // reach is how far ahead of the clock the grant after one of reach d goes.
-func (r *Rules) reach(d time.Duration) time.Duration {
-	return min(max(2*d, r.Reach), r.Outage)
+func (r *Rules) reach(d, budget time.Duration) time.Duration {
+	return min(max(2*d, r.Reach), budget)
 }
 
 // ttl is after how long without a write the holder of a grant that reaches d is

@@ -45,21 +45,17 @@ var layouts = []firn.Layout{
 
 // anySetup draws what a schedule is made of.
 func anySetup(rng *rand.Rand) setup {
-	return drawSetup(rng, pick(rng, clocked, clocked, clocked, blind, embedded, lossy, lossy, lossyBlind))
+	return drawSetup(rng, pick(rng, clocked, clocked, clocked, blind, embedded, lossy, lossy, lossyBlind, shifting, shifting))
 }
 
 func drawSetup(rng *rand.Rand, kind storeKind) setup {
 	layout := pick(rng, layouts...)
-	promise := store.Promise{Class: store.Strict, Embedded: kind == embedded}
-	if kind.lossy() {
-		promise.Class = store.Lossy
-	}
-	r := term.Default("pool", layout, promise)
+	r := defaultRules(kind, layout)
 	drawRules(rng, &r)
-	if kind.lossy() && rng.IntN(2) == 0 { // the same in less time
+	if kind == shifting || kind.lossy() && rng.IntN(2) == 0 { // the same in less time
 		quick(&r)
 		r.Skew = pick(rng, 200*time.Millisecond, time.Second)
-		r.SetOutage(pick(rng, time.Second, 3*time.Second, 6*time.Second))
+		r.Outage = pick(rng, time.Second, 3*time.Second, 6*time.Second)
 	}
 	s := setup{
 		kind: kind, rules: r, procs: pick(rng, 2, 2, 3, 3, 4, 4, 6, 8), founded: rng.Float64() < 0.9, known: rng.IntN(2) == 0,
@@ -75,15 +71,16 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 		s.lasts, s.every = 30*time.Minute, 20*time.Second
 	}
 	if kind.lossy() { // a new holder waits before it issues
-		s.lasts = s.rules.Quarantine + pick(rng, 10*time.Second, 20*time.Second, time.Minute)
+		s.lasts = s.quarantine() + pick(rng, 10*time.Second, 20*time.Second, time.Minute)
 		s.every = pick(rng, time.Second, 3*time.Second, 6*time.Second)
 	}
 	if s.fast > 100*time.Millisecond {
 		s.rules.Wait, s.rules.Renew = max(s.rules.Wait, 2*time.Second), max(s.rules.Renew, 2*time.Second)
 		s.rules.TTL = max(s.rules.TTL, 2*s.rules.Renew)
-		s.rules.SetOutage(max(s.rules.Outage, 6*time.Second))
+		s.rules.Outage = max(s.rules.Outage, 6*time.Second)
 	}
 	s.faults = drawFaults(rng, kind)
+	s.unequal = s.founded && rng.IntN(3) == 0
 	if r.Layout.Unit() == time.Hour && rng.IntN(4) == 0 { // long enough to see ticks pass
 		scale(&s.rules, 60)
 		s.lasts, s.every, s.lives = pick(rng, time.Hour, 2*time.Hour), pick(rng, 10*time.Second, time.Minute), false
@@ -91,6 +88,24 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 	}
 	s.timing()
 	return s
+}
+
+// defaultRules are those of a member where the store is of a kind.
+func defaultRules(kind storeKind, layout firn.Layout) term.Rules {
+	r := term.Default("pool", layout, store.Promise{Embedded: kind == embedded})
+	r.Outage = term.OutageStrict
+	if kind.lossy() {
+		r.Outage = term.OutageLossy
+	}
+	return r
+}
+
+// quarantine is for how long a new holder waits at most.
+func (s *setup) quarantine() time.Duration {
+	if s.kind.lossy() {
+		return s.rules.Outage + 2*s.rules.Skew
+	}
+	return 0
 }
 
 // drawRules varies the rules of a pool.
@@ -105,7 +120,7 @@ func drawRules(rng *rand.Rand, r *term.Rules) {
 		}
 	}
 	if rng.IntN(2) == 0 {
-		r.SetOutage(pick(rng, time.Second, 3*time.Second, 20*time.Second, time.Minute))
+		r.Outage = pick(rng, time.Second, 3*time.Second, 20*time.Second, time.Minute)
 	}
 	if rng.IntN(3) == 0 {
 		r.Renew = pick(rng, 500*time.Millisecond, 2*time.Second, 5*time.Second)
@@ -114,6 +129,7 @@ func drawRules(rng *rand.Rand, r *term.Rules) {
 	if rng.IntN(3) == 0 {
 		r.Wait = pick(rng, 100*time.Millisecond, time.Second, 20*time.Second)
 	}
+	r.Look = pick(rng, time.Second, 5*time.Second, time.Minute)
 	if rng.IntN(3) == 0 {
 		r.Borrow = pick(rng, 0, time.Second)
 	}
@@ -128,6 +144,9 @@ func drawFaults(rng *rand.Rand, kind storeKind) faults {
 		files: rng.IntN(4) == 0, choices: rng.IntN(5) == 0,
 	}
 	switch {
+	case kind == shifting:
+		f.forget, f.shift, f.takes = true, true, pick(rng, 0, 0, 0.3)
+		f.restore = rng.IntN(4) == 0
 	case kind.lossy():
 		f.forget, f.takes = rng.IntN(4) > 0, pick(rng, 0, 0, 0.3)
 	default:
@@ -140,12 +159,12 @@ func drawFaults(rng *rand.Rand, kind storeKind) faults {
 // quick rules let a new holder come and issue after little time.
 func quick(r *term.Rules) {
 	r.Reach, r.Renew, r.TTL, r.Wait = 2*time.Second, 2*time.Second, 6*time.Second, 7*time.Second
-	r.SetOutage(6 * time.Second)
+	r.Outage = 6 * time.Second
 }
 
 // scale makes everything in a pool slower.
 func scale(r *term.Rules, by time.Duration) {
-	for _, d := range []*time.Duration{&r.Reach, &r.Outage, &r.Renew, &r.TTL, &r.Skew, &r.Wait, &r.Quarantine} {
+	for _, d := range []*time.Duration{&r.Reach, &r.Outage, &r.Renew, &r.TTL, &r.Skew, &r.Wait, &r.Look} {
 		*d *= by
 	}
 }
@@ -154,8 +173,8 @@ func scale(r *term.Rules, by time.Duration) {
 func (s *setup) timing() {
 	r := &s.rules
 	s.issues = s.every / 2
-	s.long = 2 * (r.Outage + r.Quarantine)
-	s.grace = r.Wait + r.TTL + r.Quarantine + lapse + 4*ask
+	s.long = 2 * (r.Outage + s.quarantine())
+	s.grace = r.Wait + r.TTL + s.quarantine() + lapse + 4*ask
 	if s.kind.lossy() {
 		s.grace += 2 * r.Skew
 	}

@@ -22,6 +22,7 @@ type script struct {
 	store  *memory.Store
 	time   time.Duration // since start; what every boot clock says
 	blind  bool          // the store has no clock
+	class  store.Class   // that it promises
 	actors uint64
 }
 
@@ -29,7 +30,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // newScript has a pool of 16 workers on a strict store with a clock.
 func newScript(t *testing.T) *script {
-	x := &script{T: t, rules: term.Default("pool", firn.Default, store.Promise{Class: store.Strict})}
+	x := &script{T: t, rules: term.Default("pool", firn.Default, store.Promise{}), class: store.Strict}
 	x.rules.Workers = 16
 	x.store = memory.NewOptions(memory.Options{Now: x.instant})
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, 0).Encode())
@@ -38,14 +39,27 @@ func newScript(t *testing.T) *script {
 
 func newLossyScript(t *testing.T) *script {
 	x := newScript(t)
-	x.rules = term.Default("pool", firn.Default, store.Promise{})
-	x.rules.Workers = 16
+	x.class = store.Lossy
+	x.write(term.KeyPool("pool"), lossyPool(firn.Default).Encode())
 	return x
 }
 
 func pool(id string, l firn.Layout, floor firn.Tick) term.Pool {
-	return term.Pool{V: 1, ID: id, Layout: l.String(), Workers: workers(0, l.Workers()), Floor: floor}
+	return term.Pool{V: 1, ID: id, Layout: l.String(), Workers: workers(0, l.Workers()), Floor: floor, Outage: 300_000}
 }
+
+func lossyPool(l firn.Layout) term.Pool {
+	p := pool("one", l, 0)
+	p.Outage, p.Lossy = 3000, "long ago"
+	return p
+}
+
+// begin begins with what the store promises now.
+func (x *script) begin() term.Begin {
+	return term.Begin{View: term.View{Promise: x.promise(), Asked: x.time, Known: true}}
+}
+
+func (x *script) promise() store.Promise { return store.Promise{Class: x.class, Why: "test"} }
 
 func (x *script) instant() time.Time { return start.Add(x.time) }
 
@@ -137,6 +151,8 @@ func (a *actor) perform() term.Event {
 			a.Fatal(err)
 		}
 		return term.Wrote{Record: a.dim(rec)}
+	case term.Ask:
+		return term.Promised{Promise: a.promise()}
 	case term.Sleep:
 		a.time = max(a.time, do.Until)
 		return term.Woke{}
@@ -163,7 +179,7 @@ func (a *actor) answer() *actor {
 func (a *actor) until(phases ...term.Phase) *actor {
 	a.Helper()
 	if a.do.Op == term.None && !a.s.Over() {
-		a.step(term.Begin{})
+		a.step(a.begin())
 	}
 	for range 10_000 {
 		if slices.Contains(phases, a.s.Phase) {

@@ -128,7 +128,7 @@ func (s *State) judge(r *Rules, now Now, n int64, rec store.Record) candidate {
 	}
 	c.free = r.Delay(c.base, now.Wall)
 	// Where the store can forget an operator's release, too, the holder may live on.
-	if cur.Owner != "" || r.Lossy && cur.TTL > 0 {
+	if cur.Owner != "" || s.Lossy && cur.TTL > 0 {
 		if left := s.left(r, now, rec, cur); left > 0 {
 			c.rank, c.free = unusable, max(left, c.free)
 			return c
@@ -157,7 +157,7 @@ func (s *State) judge(r *Rules, now Now, n int64, rec store.Record) candidate {
 // there the two readings may be of the clocks of two hosts.
 func (s *State) left(r *Rules, now Now, rec store.Record, cur Record) time.Duration {
 	unwritten := rec.Read.Sub(rec.Written)
-	if r.Lossy {
+	if s.Lossy {
 		unwritten -= 2 * r.Skew
 	}
 	if at, ok := s.seen[rec.Key]; ok && at.version == rec.Version {
@@ -183,11 +183,17 @@ func (s *State) sight(now Now, list ...store.Record) {
 
 // none: no worker can be taken now.
 func (s State) none(r *Rules, now Now, all []candidate) (State, Action) {
-	if now.Boot-s.began >= s.patience(r) {
+	if now.Boot-s.began >= s.patience(r) || s.belowFloor(r, now) {
 		return s.end(Refused, s.fullError(r, now, all))
 	}
 	pause := min(max(all[0].free, 50*time.Millisecond), time.Second)
 	return s, Action{Op: Sleep, Until: min(now.Boot+pause+s.jitter(50*time.Millisecond), s.began+s.patience(r))}
+}
+
+// belowFloor says whether the pool's floor lies too far ahead for any worker, so
+// that there is nothing to wait for.
+func (s *State) belowFloor(r *Rules, now Now) bool {
+	return r.Delay(s.Pool.Floor, now.Wall) > r.Wait+max(s.began+r.Wait-now.Boot, 0)
 }
 
 // patience is how long a worker is sought: where the store's clock is of no use,
@@ -203,7 +209,7 @@ func (s *State) patience(r *Rules) time.Duration {
 // granted yet: no horizon above its base is further ahead than a floor is raised
 // by a restore.
 func (s State) take(r *Rules, now Now, c candidate) (State, Action) {
-	reach := min(r.Reach, r.Outage)
+	reach := min(r.Reach, s.budget(r))
 	s.Phase, s.Worker, s.Base = Taking, c.worker, c.base
 	return s.put(r, now, write{
 		want: Record{
@@ -225,7 +231,7 @@ func (s State) put(r *Rules, now Now, w write) (State, Action) {
 func (s State) again(r *Rules) (State, Action) {
 	s.write.doubt, s.write.refused = false, false
 	cond := store.Condition{Version: s.write.version}
-	if r.Lossy && s.Phase == Holding {
+	if s.Lossy && s.Phase == Holding {
 		// A store that forgets must not let us revive on a record that fell back.
 		cond.Within = time.Duration(s.Have.TTL) * time.Millisecond
 	}

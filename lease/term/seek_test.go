@@ -109,7 +109,7 @@ func TestFullError(t *testing.T) {
 	x = newScript(t)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Minute)).Encode())
 	x.actor("a").until(term.Refused).fails(term.Refused,
-		`lease: none of the 16 workers of pool "pool" is free; nothing starts before its floor, 2026-03-01T12:01:00Z`)
+		`lease: pool "pool" issues nothing before its floor, 2026-03-01T12:01:00Z: it was founded, or its store restored, not long ago`)
 
 	x = newScript(t)
 	x.rules.Layout, x.rules.Workers = firn.Sonyflake, 5000

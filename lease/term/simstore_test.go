@@ -19,6 +19,8 @@ type simStore struct {
 	log     []change
 	version uint64
 	forgot  bool // it has gone back, and nobody has repaired it
+	async   bool // a shifting one: it can forget now
+	firm    int  // a shifting one does not forget so many writes
 }
 
 // stored is a record; it is never changed in place.
@@ -54,8 +56,29 @@ func (s *simStore) found() {
 	}
 	r := &s.w.rules
 	first, count := int64(0), r.Layout.Workers()
-	p := term.Pool{V: 1, ID: "founded", Layout: r.Layout.String(), Workers: workers(first, count)}
+	p := term.Pool{V: 1, ID: "founded", Layout: r.Layout.String(), Workers: workers(first, count), Outage: r.Outage.Milliseconds()}
+	if s.w.unequal && (!s.w.kind.lossy() || s.w.kind == shifting) {
+		p.Outage = max(p.Outage/int64(1+s.w.rng.IntN(3)), 1000) // and is raised when somebody needs more
+	}
 	s.write(term.KeyPool(r.Pool), p.Encode())
+}
+
+// promise is what a process is told.
+func (s *simStore) promise(p *process) store.Promise {
+	class := store.Strict
+	if k := s.w.kind; k == lossy || k == lossyBlind || k == shifting && s.forgets(p) {
+		class = store.Lossy
+	}
+	return store.Promise{Class: class, Why: s.w.kind.String(), Embedded: s.w.kind == embedded}
+}
+
+// forgets reports whether a write by p may be forgotten.
+func (s *simStore) forgets(p *process) bool { return s.async || p != nil && p.async }
+
+// marked reports whether the pool's record says that the store can forget.
+func (s *simStore) marked() bool {
+	p, err := term.ReadPool(s.get(term.KeyPool(s.w.rules.Pool)))
+	return err == nil && p.Lossy != ""
 }
 
 func workers(first, count int64) string {
@@ -107,7 +130,11 @@ func (s *simStore) put(by *process, key string, value []byte, cond store.Conditi
 	if cond.Within != 0 && !now.IsZero() && !m.ignoreWithin && now.Sub(was.written) > cond.Within {
 		return store.Record{}, store.ErrConflict
 	}
+	marked := s.w.kind == shifting && s.marked()
 	r := s.write(key, value)
+	if !s.forgets(by) || !marked {
+		s.firm = len(s.log) // with all that was written before it
+	}
 	s.w.check.put(by, key, was, r)
 	return s.get(key), nil
 }

@@ -50,10 +50,11 @@ type Now struct {
 type Event interface{ event() }
 
 // Events. Begin comes first. Woke answers Sleep, be it early, Listed List, Found Get, Wrote
-// and Conflict Put; Unknown and Forgot answer any of the three that ask the store.
+// and Conflict Put, Promised Ask; Unknown and Forgot answer any of the four that ask the store.
 type (
-	Begin    struct{}
+	Begin    struct{ View }
 	Woke     struct{}
+	Promised struct{ Promise store.Promise }
 	Listed   struct{ Records []store.Record }
 	Found    struct{ Record store.Record }
 	Wrote    struct{ Record store.Record } // acknowledged
@@ -65,6 +66,7 @@ type (
 
 func (Begin) event()    {}
 func (Woke) event()     {}
+func (Promised) event() {}
 func (Listed) event()   {}
 func (Found) event()    {}
 func (Wrote) event()    {}
@@ -90,6 +92,7 @@ const (
 	Get
 	List
 	Put
+	Ask // what the store promises
 	Sleep
 )
 
@@ -98,7 +101,7 @@ type Phase uint8
 
 const (
 	Joining    Phase = iota // reading the pool's record
-	Founding                // there is none: writing it
+	Founding                // there is none, or it lacks something: writing it
 	Seeking                 // looking for a free worker
 	Taking                  // a write that acquires one is under way or in doubt
 	Noting                  // acquired a fresh one; leaving word where the next may be
@@ -128,6 +131,8 @@ type State struct {
 	Since  time.Duration // boot time at which Have was asked for
 	Reach  time.Duration // how far ahead of the clock Have goes
 	Fails  int           // requests in a row that the store did not answer
+	View   View          // the last
+	Lossy  bool          // the rules for a store that can forget hold, to the end of the term
 	Closed bool          // Stop came
 	Err    error         // the last failure, or why the term is over
 
@@ -135,17 +140,20 @@ type State struct {
 	poolID string // as earlier terms of this process knew it; empty: none
 	random rand.ChaCha8
 	op     Op            // under way
+	key    string        // of op
 	until  time.Duration // of the last Sleep
 	began  time.Duration // boot time of Begin
 	asked  time.Duration // boot time at which op was asked for
 	last   firn.Tick     // of Stop
 	first  int64         // workers of the pool: first to first+count-1
 	count  int64
-	tries  int                 // candidates that somebody else took first, in a row
-	probes int                 // left in this round
-	draw   uint64              // where those begin that are looked up every round
-	blind  bool                // the store has no clock, or one that was set back
-	hint   store.Version       // of the record of fresh workers
+	tries  int           // candidates that somebody else took first, in a row
+	probes int           // left in this round
+	draw   uint64        // where those begin that are looked up every round
+	blind  bool          // the store has no clock, or one that was set back
+	hint   store.Version // of the record of fresh workers
+	at     store.Version // of Pool
+	look   look
 	seen   map[string]sighting // of others' records
 
 	write   write
@@ -161,7 +169,8 @@ type write struct {
 	reach   time.Duration
 	since   time.Duration // boot time at which the first copy was asked for
 	doubt   bool
-	refused bool // the last copy met a conflict
+	refused bool          // the last copy met a conflict
+	late    *store.Record // acknowledged late: it counts when the pool was read again
 }
 
 // A sighting is when a version of a record was first seen, on the boot clock.
@@ -189,12 +198,12 @@ func (s State) Grant() (g firn.Grant, ok bool) {
 }
 
 // Degraded reports whether the term holds a worker and the store does not answer.
-func (s State) Degraded() bool { return s.Phase == Holding && s.Fails > 0 }
+func (s State) Degraded() bool { return s.Phase == Holding && (s.Fails > 0 || s.look.err != nil) }
 
 // Step returns the state after an event, and what to do next.
 func (s State) Step(r *Rules, now Now, e Event) (State, Action) {
 	s, do := s.step(r, now, e)
-	s.op = do.Op
+	s.op, s.key = do.Op, do.Key
 	if do.Op == Sleep {
 		s.until = do.Until
 	} else {
@@ -207,12 +216,13 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	switch e := e.(type) {
 	case Begin:
 		s.began = now.Boot
-		if ahead := now.Wall.Sub(s.wall(r, now)); ahead > r.Outage { // of a grant that is gone on with
+		s.see(r, e.View)
+		if ahead := now.Wall.Sub(s.wall(r, now)); ahead > s.budget(r) { // of a grant that is gone on with
 			return s.end(Refused, &ClockError{Ahead: ahead + r.Skew, Skew: r.Skew})
 		}
 		return s.next(r, now)
 	case Woke:
-		if now.Boot < s.until && (s.Phase != Holding || s.write.doubt) {
+		if now.Boot < s.until && (s.Phase != Holding || s.Fails > 0) {
 			return s, Action{Op: Sleep, Until: s.until} // a store that is busy or away is not asked more often
 		}
 		return s.next(r, now)
@@ -224,7 +234,7 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	case Unknown:
 		return s.unanswered(r, now, e.Err)
 	}
-	if !s.write.doubt { // that a record can be read does not show that it can be written
+	if !s.write.doubt && (s.Phase < Holding || s.op == Put) { // that a record can be read does not show that it can be written
 		s.Fails, s.Err = 0, nil
 	}
 	if s.Phase == Noting { // well or ill
@@ -234,24 +244,25 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	switch e := e.(type) {
 	case Listed:
 		return s.choose(r, now, e.Records)
+	case Promised:
+		s.see(r, View{Promise: e.Promise, Asked: s.asked, Known: true})
+		return s.next(r, now)
 	case Wrote:
 		return s.wrote(r, now, e.Record)
 	case Conflict:
 		return s.conflicted(r, now)
 	case Found:
-		switch s.Phase {
-		case Joining, Confirming:
+		switch {
+		case s.key == keyPool(r.Pool):
 			return s.joined(r, now, e.Record)
-		case Founding:
+		case s.Phase == Founding:
 			return s.found(r, now, e.Record)
-		case Seeking:
-			if r.Choice == Fresh {
-				return s.hinted(r, now, e.Record)
-			}
+		case s.Phase == Seeking && r.Choice == Fresh:
+			return s.hinted(r, now, e.Record)
+		case s.Phase == Seeking:
 			return s.probed(r, now, e.Record)
-		default:
-			return s.settle(r, now, e.Record)
 		}
+		return s.settle(r, now, e.Record)
 	}
 	panic("term: unknown event")
 }
@@ -267,6 +278,8 @@ func (s State) next(r *Rules, now Now) (State, Action) {
 		return s.end(Released, s.Err)
 	case s.Closed:
 		return s.release(r)
+	case s.Phase == Joining && s.look.at <= now.Boot:
+		return s, Action{Op: Ask}
 	}
 	switch s.Phase {
 	case Noting:
@@ -283,6 +296,9 @@ func (s State) next(r *Rules, now Now) (State, Action) {
 // unanswered: the action under way failed. A Put may have been carried out, or
 // may yet be.
 func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
+	if s.op == Ask && s.Phase == Holding {
+		return s.unseen(r, now, err)
+	}
 	s.Fails++
 	s.Err = err
 	switch {
@@ -290,7 +306,7 @@ func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
 		s.Phase = Confirming // the hint is only that
 	case s.Phase == Founding:
 		s.Phase = Joining // founding is settled by reading the pool's record
-	case s.Phase >= Taking && s.op == Put:
+	case s.Phase >= Taking && s.op == Put && s.key == keyWorker(r.Pool, s.Worker):
 		s.write.doubt = true
 	}
 	if s.Phase < Holding && now.Boot-s.began >= s.patience(r) {

@@ -53,6 +53,7 @@ type setup struct {
 	long     time.Duration // the longest pauses and outages, on average
 	issues   time.Duration // between two ids that a process wants, on average
 	founded  bool          // the pool is there already
+	unequal  bool          // members want different outage budgets; the pool is then never forgotten, only what came after it
 	real     bool          // ids come from a firn.Generator; a seed does not say everything then
 	lives    bool          // goes on after faults are over, until everybody has a worker
 	known    bool          // faults may follow what the store has just done
@@ -68,10 +69,11 @@ const (
 	embedded                  // strict, on the clock of the one host
 	lossy                     // forgets, with a clock
 	lossyBlind
+	shifting // strict and lossy by turns, and not to everybody alike; with a clock
 )
 
 func (k storeKind) String() string {
-	return [...]string{"strict", "strict without a clock", "embedded", "lossy", "lossy without a clock"}[k]
+	return [...]string{"strict", "strict without a clock", "embedded", "lossy", "lossy without a clock", "shifting"}[k]
 }
 
 func (k storeKind) lossy() bool { return k >= lossy }

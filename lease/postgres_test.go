@@ -1,0 +1,199 @@
+package lease
+
+import (
+	"database/sql"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+	storeopen "github.com/firn-id/firn/store/open"
+)
+
+// A shop has leases of one pool on one PostgreSQL server, each with a connection
+// of its own, and issues with all of them until it is closed.
+type shop struct {
+	*testing.T
+	mu     sync.Mutex
+	seen   map[firn.ID]string
+	log    safeBuffer
+	stop   chan struct{}
+	issues sync.WaitGroup
+}
+
+func newShop(t *testing.T, url string) *shop {
+	if testing.Short() {
+		t.Skip("servers are not started with -short")
+	}
+	s := &shop{T: t, seen: map[firn.ID]string{}, stop: make(chan struct{})}
+	st := s.connect(url)
+	p := term.Pool{V: 1, ID: "founded", Layout: firn.Default.String(), Workers: "0-15", Outage: 2000}
+	if _, err := st.Put(t.Context(), term.KeyPool("web"), p.Encode(), store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *shop) connect(url string) store.Store {
+	s.Helper()
+	st, err := storeopen.URL(s.Context(), url)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { st.Close() })
+	return st
+}
+
+// lease opens a lease and issues with it. Calls that fail do no harm.
+func (s *shop) lease(name, url string) *Lease {
+	s.Helper()
+	l, err := Open(s.Context(), s.connect(url), "web", &Options{
+		Name: name, Outage: 2 * time.Second, Renew: 500 * time.Millisecond, TTL: 2 * time.Second, Wait: 10 * time.Second,
+		Logger: slog.New(slog.NewTextHandler(&s.log, nil)).With("by", name), look: time.Second,
+	})
+	if err != nil {
+		s.Error(err)
+		return nil
+	}
+	s.Cleanup(func() { l.Close() })
+	s.issues.Go(func() {
+		for {
+			select {
+			case <-s.stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+			ids := make([]firn.ID, 0, 20)
+			for range cap(ids) {
+				if id, err := l.Try(); err == nil {
+					ids = append(ids, id)
+				}
+			}
+			s.mu.Lock()
+			for _, id := range ids {
+				if other, twice := s.seen[id]; twice {
+					s.Errorf("%d was issued by %s and by %s", id, other, name)
+				}
+				s.seen[id] = name
+			}
+			s.mu.Unlock()
+		}
+	})
+	return l
+}
+
+// close ends issuing and returns how many ids there are.
+func (s *shop) close() int {
+	close(s.stop)
+	s.issues.Wait()
+	return len(s.seen)
+}
+
+// becomes waits until a lease goes by the rules for such a store, and issues.
+func (s *shop) becomes(l *Lease, class store.Class, within time.Duration) {
+	s.Helper()
+	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+		st := l.State()
+		_, err := l.Try()
+		if st.Class == class && err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			s.Errorf("not %s and issuing within %s: %+v, %v", class, within, st, err)
+			return
+		}
+	}
+}
+
+// A standby that lags is connected while leases are held: within a look they go by
+// the lossy rules. It is promoted without the last extensions, and stands alone:
+// who comes then, and sees a strict store, repeats nothing.
+func TestPostgresGetsAStandby(t *testing.T) {
+	t.Parallel()
+	primary := testserver.Postgres(t)
+	front := testserver.NewProxy(t, primary.Addr())
+	url := strings.Replace(primary.URL(), primary.Addr(), front.Addr(), 1)
+	s := newShop(t, url)
+	var leases []*Lease
+	for _, name := range []string{"a", "b", "c", "d"} {
+		l := s.lease(name, url)
+		s.becomes(l, store.Strict, time.Second)
+		leases = append(leases, l)
+	}
+	began := time.Now()
+	standby := testserver.PostgresStandby(t, primary)
+	for _, l := range leases {
+		s.becomes(l, store.Lossy, 10*time.Second)
+	}
+	t.Logf("the standby is there and all go by the lossy rules after %s", time.Since(began).Round(10*time.Millisecond))
+	if n := strings.Count(s.log.String(), "the store can forget what it acknowledged"); n != 4 {
+		t.Errorf("said %d times, not 4:\n%s", n, s.log.String())
+	}
+	time.Sleep(time.Second) // the mark is there, too
+	standby.Link.Hang(true)
+	time.Sleep(3 * time.Second)
+	primary.Kill(t)
+	front.Refuse(true)
+	front.Cut()
+	standby.Promote(t)
+	front.Target(standby.Addr())
+	front.Refuse(false)
+	promoted := time.Now()
+	next := s.lease("e", url) // when it has waited
+	if d := time.Since(promoted); d < 11*time.Second {
+		t.Errorf("a process that came after the failover waited for %s", d)
+	}
+	for _, l := range append(leases, next) {
+		s.becomes(l, store.Lossy, 20*time.Second)
+	}
+	if st := next.State(); st.Promise.Class != store.Strict {
+		t.Errorf("what was promoted stands alone, and is seen as %+v", st)
+	}
+	t.Logf("%d ids", s.close())
+}
+
+// Two roles see two promises at one time: who comes after one has seen a lossy one
+// goes by that, and a crash that forgets its last writes repeats nothing.
+func TestPostgresRoles(t *testing.T) {
+	t.Parallel()
+	primary := testserver.Postgres(t)
+	db, err := sql.Open("pgx", primary.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, do := range []string{`CREATE ROLE hasty LOGIN SUPERUSER`, `ALTER ROLE hasty SET synchronous_commit = off`} {
+		if _, err := db.ExecContext(t.Context(), do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hasty := strings.Replace(primary.URL(), "//t@", "//hasty@", 1)
+	s := newShop(t, primary.URL())
+	early := s.lease("early", primary.URL())
+	s.becomes(early, store.Strict, time.Second)
+	quick := s.lease("hasty", hasty)
+	s.becomes(quick, store.Lossy, 15*time.Second)
+	late := s.lease("late", primary.URL())
+	s.becomes(late, store.Lossy, 15*time.Second)
+	if st := late.State(); st.Promise.Class != store.Strict || !strings.HasPrefix(st.Why, "seen by another process: ") {
+		t.Errorf("%+v", st)
+	}
+	for range 3 {
+		primary.Kill(t)
+		primary.Start(t)
+		for _, l := range []*Lease{early, quick, late} {
+			s.becomes(l, l.State().Class, 30*time.Second)
+		}
+	}
+	if st := early.State(); st.Term != 1 {
+		t.Errorf("%+v", st)
+	}
+	t.Logf("%d ids", s.close())
+}
