@@ -92,6 +92,13 @@ type Promise struct {
 	// is this host's own, so no second opinion; and it notices by itself when
 	// it was removed or replaced, so that a record it lacks was never written.
 	Embedded bool
+
+	// Instance names what answers: a PostgreSQL timeline, the run of a Redis
+	// server. It changes when another one answers, or the same one after it may
+	// have gone back; it may also change when nothing was lost. Empty: the store
+	// cannot tell. A counter on a lossy store goes on only under the instance that
+	// it was begun with.
+	Instance string
 }
 
 // A Class of stores. The zero Class is the one that promises less.

@@ -1,6 +1,7 @@
 package open_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/firn-id/firn/store/open"
@@ -23,4 +24,11 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
+}
+
+// cancelled is a ctx that has ended.
+func cancelled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }

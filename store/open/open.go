@@ -1,38 +1,67 @@
 // Package open makes a store from a URL. It imports every driver; a program
 // that knows its store imports that adapter instead.
+//
+// # URLs
+//
+//	sqlite:PATH                                         a file of this host
+//	postgres://USER:PASSWORD@HOST:PORT/DATABASE         also postgresql://
+//	mysql://USER:PASSWORD@HOST:PORT/DATABASE            MySQL, MariaDB
+//	redis://USER:PASSWORD@HOST:PORT/DATABASE            rediss:// with TLS
+//	etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX     etcds:// with TLS
+//	zk://USER:PASSWORD@HOST:PORT,HOST:PORT/ROOT         zks:// with TLS
+//	memory:                                             ends with the Store
+//
+// USER, PASSWORD, PORT and what is behind the hosts may be left out. In a user or
+// a password whatever is not a letter, a digit or one of -._~ is written as %XX.
+// Options follow as ?NAME=VALUE&NAME=VALUE. Each store has those that users of its
+// client know, docs/stores.md lists them, and each but sqlite: and memory: has
+//
+//	promise=strict    the operator vouches that the store never forgets a write
+//	                  that it acknowledged, whatever can be seen of it
+//	promise=lossy     the store is taken for one that may, whatever can be seen
+//
+// The PATH of a SQLite file is taken as it is: nothing in it is escaped, and there
+// are no options.
 package open
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
-// supported names what URL opens, for errors.
-const supported = "supported are sqlite:PATH and memory:"
-
-// A Store owns the connection that was opened for it.
+// A Store owns the connections that were made for it. A call whose ctx has no
+// deadline gets one of 10 seconds, a List of 60, unless it is about a file.
 type Store struct {
 	store.Store
+	init  func(context.Context) (bool, error)
 	close func() error
 }
 
-// Close closes the connection. The Store must not be used afterwards.
+// Close closes the connections. The Store must not be used afterwards.
 func (s *Store) Close() error { return s.close() }
 
-// URL opens the store that url names. ctx bounds the opening only.
-//
-//	sqlite:PATH      a file, relative to the working directory or absolute,
-//	sqlite:///PATH   the same, absolute; see package sqlite
-//	memory:          records that last as long as the Store; see package memory
-//
-// PATH is taken as it is: nothing in it is escaped. Errors show no passwords.
+// Init makes what the store needs to keep records, tables or nodes, if it is not
+// there, as the first Put would. It returns whether it made anything.
+func (s *Store) Init(ctx context.Context) (made bool, err error) {
+	if s.init == nil {
+		return false, nil
+	}
+	ctx, cancel := patient(ctx, patience)
+	defer cancel()
+	return s.init(ctx)
+}
+
+// URL opens the store that url names. It does not wait for a server: whether
+// there is one the first call will tell. Errors show no passwords; one about the
+// URL itself is a [*URLError].
 func URL(ctx context.Context, url string) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -44,40 +73,123 @@ func URL(ctx context.Context, url string) (*Store, error) {
 	return open()
 }
 
-// Check returns what is wrong with a URL as such. It opens nothing.
+// Check returns what is wrong with a URL as such, nil or a [*URLError]. It opens
+// nothing, and looks for no file that the URL names.
 func Check(url string) error {
 	_, err := parse(url)
 	return err
 }
 
+// A URLError says what is wrong with the URL of a store.
+type URLError struct {
+	URL    string // without secrets
+	Reason string
+}
+
+func (e *URLError) Error() string { return fmt.Sprintf("store/open: %q: %s", e.URL, e.Reason) }
+
+// An opener makes a store.
+type opener func() (*Store, error)
+
+// A kind is one of the stores that have servers.
+type kind struct {
+	form    string // what a URL looks like
+	options []string
+	socket  string // the option that names a socket instead of a host; may be empty
+	parse   func(a *address) (opener, error)
+}
+
+// kinds are by scheme.
+var kinds = map[string]kind{
+	"etcd":       etcdCluster,
+	"etcds":      etcdCluster,
+	"mysql":      mySQL,
+	"postgres":   postgreSQL,
+	"postgresql": postgreSQL,
+	"redis":      redisServer,
+	"rediss":     redisServer,
+	"zk":         zooKeeper,
+	"zks":        zooKeeper,
+}
+
+// schemes are the names of all stores, for errors.
+func schemes() []string {
+	names := []string{"memory", "sqlite"}
+	for name := range kinds {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // parse returns what opens the store that url names.
-func parse(url string) (open func() (*Store, error), err error) {
+func parse(url string) (opener, error) {
+	bad := func(format string, args ...any) error {
+		return &URLError{Redact(url), fmt.Sprintf(format, args...)}
+	}
 	scheme, rest, ok := strings.Cut(url, ":")
 	if !ok {
-		return nil, fmt.Errorf("store/open: %q is not a URL of a store; %s", Redact(url), supported)
+		return nil, bad("not a URL of a store; there are %s", strings.Join(schemes(), ", "))
 	}
 	switch scheme {
 	case "sqlite":
 		path, err := sqlitePath(rest)
 		if err != nil {
-			return nil, fmt.Errorf("store/open: %q: %w", url, err)
+			return nil, bad("%s", err)
 		}
-		return func() (*Store, error) {
-			s, err := sqlite.Open(path)
-			if err != nil {
-				return nil, err
-			}
-			return &Store{s, s.Close}, nil
-		}, nil
+		return openSQLite(path), nil
 	case "memory":
 		if rest != "" {
-			return nil, fmt.Errorf(`store/open: %q: it is "memory:" and nothing else`, url)
+			return nil, bad(`it is "memory:" and nothing else`)
 		}
 		return func() (*Store, error) {
-			return &Store{memory.New(), func() error { return nil }}, nil
+			return &Store{Store: memory.New(), close: func() error { return nil }}, nil
 		}, nil
 	}
-	return nil, fmt.Errorf("store/open: %q: no store is called %q; %s", Redact(url), scheme, supported)
+	k, ok := kinds[scheme]
+	if !ok {
+		reason := fmt.Sprintf("no store is called %q", scheme)
+		if best := nearest.Name(scheme, schemes()); best != "" {
+			return nil, bad("%s; is it %s?", reason, best)
+		}
+		return nil, bad("%s; there are %s", reason, strings.Join(schemes(), ", "))
+	}
+	a, err := parseAddress(scheme, rest, k)
+	if err != nil {
+		return nil, bad("%s", err)
+	}
+	if _, ok := a.options[k.socket]; len(a.hosts) == 0 && !ok {
+		return nil, bad("no host; it is %s", k.form)
+	}
+	class, err := declared(a)
+	if err != nil {
+		return nil, bad("%s", err)
+	}
+	open, err := k.parse(a)
+	if err != nil {
+		return nil, bad("%s", a.scrub(err))
+	}
+	return func() (*Store, error) {
+		s, err := open()
+		if err != nil {
+			return nil, bad("%s", a.scrub(err))
+		}
+		s.Store = &bounded{s.Store}
+		if class != nil {
+			s.Store = &vouched{s.Store, *class}
+		}
+		return s, nil
+	}, nil
+}
+
+func openSQLite(path string) opener {
+	return func() (*Store, error) {
+		s, err := sqlite.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return &Store{Store: s, close: s.Close}, nil
+	}
 }
 
 // sqlitePath returns the path in what follows "sqlite:".
@@ -85,41 +197,61 @@ func sqlitePath(rest string) (string, error) {
 	path, authority := strings.CutPrefix(rest, "//")
 	switch {
 	case path == "":
-		return "", errors.New("no path; it is sqlite:PATH")
+		return "", fmt.Errorf("no path; it is sqlite:PATH")
 	case authority && !strings.HasPrefix(path, "/"):
 		return "", fmt.Errorf("a path after // is absolute; for a relative one it is sqlite:%s", path)
 	case strings.Contains(path, "?"):
-		return "", errors.New("there are no options, and a path with a ? is not supported")
+		return "", fmt.Errorf("there are no options, and a path with a ? is not supported")
 	}
 	return path, nil
 }
 
-// hidden stands for what Redact takes out.
-const hidden = "xxxxx"
+// How long a call takes at most that has no deadline of its own, and how long it
+// takes to see that nobody answers at an address.
+const (
+	patience     = 10 * time.Second
+	listPatience = 60 * time.Second
+	dialPatience = 5 * time.Second
+)
 
-// secretOption finds options of a URL that carry secrets, by their names.
-var secretOption = regexp.MustCompile(`(?i)([?&][^=&]*(?:pass|pwd|secret|token|key)[^=&]*=)[^&]*`)
+// idle is how long a connection of a pool is kept that is not used: longer than
+// between two extensions of a lease.
+const idle = 2 * time.Minute
 
-// Redact returns url without its password, and without the values of options
-// that sound like secrets, for messages. Where an unescaped password leaves
-// doubt about its end it hides too much.
-func Redact(url string) string {
-	if strings.HasPrefix(url, "sqlite:") || strings.HasPrefix(url, "memory:") {
-		return url
+// connections are how many a store has at most where its client has a pool: a
+// lease is one small write every few seconds.
+const connections = 4
+
+// A bounded store answers within a time, whatever its client does.
+type bounded struct{ store.Store }
+
+func patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
 	}
-	// The password is what comes between the first colon behind the scheme and
-	// the last @. Without "//" the word before that colon may be a user.
-	rest := url
-	scheme, authority, ok := strings.Cut(url, "://")
-	if ok {
-		scheme, rest = scheme+"://", authority
-	} else {
-		scheme = ""
-	}
-	if end := strings.LastIndexByte(rest, '@'); end >= 0 {
-		if user, _, ok := strings.Cut(rest[:end], ":"); ok {
-			rest = user + ":" + hidden + rest[end:]
-		}
-	}
-	return scheme + secretOption.ReplaceAllString(rest, "${1}"+hidden)
+	return context.WithTimeout(ctx, d)
+}
+
+func (b *bounded) Get(ctx context.Context, key string) (store.Record, error) {
+	ctx, cancel := patient(ctx, patience)
+	defer cancel()
+	return b.Store.Get(ctx, key)
+}
+
+func (b *bounded) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
+	ctx, cancel := patient(ctx, patience)
+	defer cancel()
+	return b.Store.Put(ctx, key, value, cond)
+}
+
+func (b *bounded) List(ctx context.Context, prefix string) ([]store.Record, error) {
+	ctx, cancel := patient(ctx, listPatience)
+	defer cancel()
+	return b.Store.List(ctx, prefix)
+}
+
+func (b *bounded) Promise(ctx context.Context) (store.Promise, error) {
+	ctx, cancel := patient(ctx, patience)
+	defer cancel()
+	return b.Store.Promise(ctx)
 }

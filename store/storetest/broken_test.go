@@ -27,6 +27,10 @@ type broken struct {
 	offset  time.Duration
 	removed bool
 	told    bool // that it was removed
+
+	before  map[string]store.Record // what was there before the last Put
+	dirty   map[string]store.Record // what is being written
+	writing map[string]int          // Puts under way
 }
 
 // A handle is what one process has of a broken store.
@@ -43,6 +47,9 @@ func (b *broken) has(bug string) bool { return b.bug == bug }
 // backend is what open returns to a check.
 func (b *broken) backend() Backend {
 	b.records = make(map[string]store.Record)
+	b.before = make(map[string]store.Record)
+	b.dirty = make(map[string]store.Record)
+	b.writing = make(map[string]int)
 	return Backend{
 		Open:     func(testing.TB) store.Store { return &handle{broken: b, cache: make(map[string]store.Record)} },
 		Class:    store.Strict,
@@ -158,6 +165,12 @@ func (h *handle) Get(ctx context.Context, key string) (store.Record, error) {
 		}
 		defer func() { h.cache[key] = r }()
 	}
+	switch old, now := h.before[key], h.now(); {
+	case h.has("reads lag") && now.Sub(r.Written) < time.Millisecond:
+		r = old
+	case h.has("reads what is not written") && h.dirty[key].Version != "":
+		r = h.dirty[key]
+	}
 	return h.out(key, r), nil
 }
 
@@ -200,10 +213,30 @@ func (h *handle) Put(ctx context.Context, key string, value []byte, cond store.C
 	}
 	h.broken.mu.Lock()
 	defer h.broken.mu.Unlock()
+	h.meanwhile(key, value)
+	if h.shaky && h.has("shaky loses requests only") && rand.N(3) == 0 {
+		return store.Record{Version: store.NewVersion()}, errors.New("lost")
+	}
 	if err := h.gone(); err != nil {
 		return store.Record{}, err
 	}
 	return h.put(ctx, key, value, cond)
+}
+
+// meanwhile gives others a look at a store in which a Put is under way.
+func (h *handle) meanwhile(key string, value []byte) {
+	switch h.bug {
+	case "reads what is not written", "list misses what is written", "list mixes writes":
+	default:
+		return
+	}
+	h.dirty[key] = store.Record{Value: value, Version: store.NewVersion()}
+	h.writing[key]++
+	h.broken.mu.Unlock()
+	time.Sleep(rand.N(time.Millisecond))
+	h.broken.mu.Lock()
+	delete(h.dirty, key)
+	h.writing[key]--
 }
 
 func (h *handle) put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
@@ -233,9 +266,14 @@ func (h *handle) put(ctx context.Context, key string, value []byte, cond store.C
 		}()
 		return h.out(key, r), nil
 	}
+	h.before[key] = old
 	h.records[h.key(key)] = r
 	if err := h.lost(ctx); err != nil {
 		switch h.bug {
+		case "late success comes again":
+			h.again(key, r)
+		case "late success is undone":
+			h.again(key, old)
 		case "late success is a conflict":
 			return store.Record{}, store.ErrConflict
 		case "late success tried another":
@@ -259,9 +297,18 @@ func (h *handle) put(ctx context.Context, key string, value []byte, cond store.C
 	return h.out(key, r), nil
 }
 
+// again writes a record over whatever is there by then.
+func (h *handle) again(key string, r store.Record) {
+	time.AfterFunc(rand.N(5*time.Millisecond), func() {
+		h.broken.mu.Lock()
+		defer h.broken.mu.Unlock()
+		h.records[key] = r
+	})
+}
+
 // lost returns an error if a reply does not come through.
 func (h *handle) lost(ctx context.Context) error {
-	if h.shaky && rand.N(3) == 0 {
+	if h.shaky && !strings.HasPrefix(h.bug, "shaky loses") && rand.N(3) == 0 {
 		return errors.New("lost")
 	}
 	if strings.HasPrefix(h.bug, "late") {
@@ -347,6 +394,14 @@ func (h *handle) List(ctx context.Context, prefix string) ([]store.Record, error
 	var list []store.Record
 	for key, r := range h.records {
 		if h.begins(key, prefix) {
+			switch {
+			case h.has("list lags") && h.now().Sub(r.Written) < time.Millisecond:
+				r = h.before[key]
+			case h.has("list misses what is written") && h.writing[key] > 0:
+				continue
+			case h.has("list mixes writes") && h.writing[key] > 0:
+				r.Value = h.dirty[key].Value
+			}
 			list = append(list, h.out(key, r))
 		}
 	}

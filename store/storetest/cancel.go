@@ -56,16 +56,19 @@ func cancelledDuring(c *check) {
 func shaky(c *check) {
 	s := c.open()
 	r := c.put(s, "k", `0`, store.Condition{})
-	c.alone(c.backend.Shaky(c.TB), s, r, 100, func() time.Duration { return time.Minute })
+	if landed := c.alone(c.backend.Shaky(c.TB), s, r, 100, func() time.Duration { return time.Minute }); landed == 0 {
+		c.Errorf("of 100 Puts on the shaky handle none was carried out whose reply was lost")
+	}
 }
 
 // alone is the only writer of r and knows what it tries: whatever the record
-// turns into must be that. It writes to one handle and reads from another.
-func (c *check) alone(to, from store.Store, r store.Record, times int, timeout func() time.Duration) {
+// turns into must be that. It writes to one handle and reads from another, and
+// returns how many Puts were carried out without an acknowledgement.
+func (c *check) alone(to, from store.Store, r store.Record, times int, timeout func() time.Duration) (landed int) {
 	// tried are the Puts of unknown outcome on top of the record as it was last
 	// seen: none of the earlier ones can be carried out any more.
 	tried := make(map[store.Version]string)
-	var done, unknown, landed int
+	var done, unknown int
 	for i := range times {
 		ctx, cancel := context.WithTimeout(c.Context(), timeout())
 		value := fmt.Sprintf(`{"try":%d}`, i)
@@ -102,4 +105,5 @@ func (c *check) alone(to, from store.Store, r store.Record, times int, timeout f
 	}
 	c.Logf("of %d Puts %d were acknowledged, %d had an unknown outcome, of those %d were carried out", times, done, unknown, landed)
 	c.put(from, "k", `1`, store.Condition{Version: r.Version})
+	return landed
 }

@@ -1,0 +1,84 @@
+package mysql
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/storetest"
+)
+
+func TestContract(t *testing.T) {
+	storetest.Run(t, func(tb testing.TB) storetest.Backend { return backend(tb, nil) })
+}
+
+// TestContractSettings has connections whose settings are as far from the usual as
+// they get.
+func TestContractSettings(t *testing.T) {
+	storetest.Run(t, func(tb testing.TB) storetest.Backend {
+		return backend(tb, func(c *mysql.Config) {
+			c.ParseTime, c.ClientFoundRows, c.MultiStatements, c.ColumnsWithAlias = true, true, true, true
+			var err error
+			if c.Loc, err = time.LoadLocation("America/St_Johns"); err != nil {
+				tb.Fatal(err)
+			}
+			if err := c.Apply(mysql.Charset("latin1", "latin1_swedish_ci")); err != nil {
+				tb.Fatal(err)
+			}
+			c.Params = map[string]string{
+				"time_zone": "'-09:30'", "sql_mode": "'ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH'",
+				"tx_isolation": "'SERIALIZABLE'", "character_set_results": "latin1",
+				"innodb_snapshot_isolation": "1", // the default from MariaDB 11.6 on
+			}
+		})
+	})
+}
+
+// backend is a database of its own, for connections that are changed so.
+func backend(tb testing.TB, change func(*mysql.Config)) storetest.Backend {
+	c := newDatabase(tb, shared(tb))
+	admin := connect(tb, c)
+	if change != nil {
+		c = with(c, change)
+	}
+	return storetest.Backend{
+		Class: store.Strict,
+		Open:  func(tb testing.TB) store.Store { return New(connect(tb, c)) },
+		Shaky: func(tb testing.TB) store.Store { return New(connect(tb, through(c, shaky(tb, c.Addr)))) },
+		// The table is put back in place of the one there is, as a dump does.
+		Checkpoint: func(tb testing.TB) func() {
+			do(tb, admin, "CREATE TABLE aside LIKE firn_records", "INSERT INTO aside SELECT * FROM firn_records")
+			return func() { do(tb, admin, "RENAME TABLE firn_records TO lost, aside TO firn_records", "DROP TABLE lost") }
+		},
+	}
+}
+
+// shaky is a proxy that loses requests and replies.
+func shaky(tb testing.TB, addr string) *testserver.Proxy {
+	p := testserver.NewProxy(tb, addr)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(rand.N(8 * time.Millisecond)):
+			}
+			switch rand.N(3) {
+			case 0:
+				p.LoseRequests(1)
+			case 1:
+				p.LoseReplies(1)
+			case 2:
+				p.Cut()
+			}
+		}
+	}()
+	tb.Cleanup(func() { close(end); <-ended })
+	return p
+}

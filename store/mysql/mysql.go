@@ -1,0 +1,382 @@
+// Package mysql keeps records in a table of a MySQL (8.0.22 or later) or MariaDB
+// (10.5 or later) database. Start with [New], which is given the *sql.DB that the
+// program has.
+//
+//	db, err := sql.Open("mysql", "app:secret@tcp(db:3306)/app")
+//	s := mysql.New(db)
+//
+// # Table
+//
+// The InnoDB table firn_records is made in the connection's database by the first
+// Put, or beforehand by [Store.Init], which also makes views for people; [SQL] is
+// the text of both. A user of a table that somebody else made needs SELECT, INSERT
+// and UPDATE on it.
+//
+// # Connections
+//
+// Get, Put and List are one statement each, outside of any transaction and without
+// prepared statements; where the server refuses a Put because the record changed
+// meanwhile, it is followed by a transaction at READ COMMITTED. Whatever the driver
+// does, a Put is sent once. Nothing depends on the connection's time
+// zone, character set, isolation level (but READ UNCOMMITTED, which [Store.Promise]
+// reports), parseTime, interpolateParams or clientFoundRows. With autocommit off
+// nothing is written, and reads say so. The same goes for a connection that came back
+// to the pool with a transaction open that somebody began by hand, but MySQL, unlike
+// MariaDB, cannot tell: there a Put would be taken for committed.
+//
+// What a read finds on a replica may be old: each asks whether the server is
+// read_only, as a replica should be, and fails. Use no proxy that divides reads
+// from writes.
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/firn-id/firn/store"
+)
+
+// A Store is a [store.Store] in one table. The *sql.DB belongs to the caller.
+//
+// When the cause of an error goes away, so does the error: there is nothing to
+// reopen. An error with the zero Version means that nothing was written.
+type Store struct {
+	db   *sql.DB
+	seen atomic.Bool // the table was there: it is never made again
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New returns a Store in the database that db leads to. It sends nothing.
+func New(db *sql.DB) *Store { return &Store{db: db} }
+
+// A querier runs one statement that reads: a *sql.DB, a *sql.Conn or a *sql.Tx.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+const (
+	// sqlBegan is the time at which the statement began, in microseconds.
+	sqlBegan = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))`
+
+	// sqlNow is the time at which it is evaluated, which for a row that is locked is
+	// after the wait: SYSDATE is the only clock that goes on during a statement.
+	// It is local, so it is compared with NOW, which is local too and stands still.
+	// Between the two the local time may have been put forward or back: that is by
+	// half an hour or a multiple, which is taken out: what is left is taken for -1 to 29
+	// minutes, as no statement lasts longer.
+	sqlNow = `(` + sqlBegan + ` + MOD(TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) + 86460000000, 1800000000) - 60000000)`
+
+	// sqlRead is completed by a source of rows. Columns are read as bytes: the
+	// connection's character set may be unable to hold them.
+	sqlRead = `SELECT @@global.read_only, @@autocommit, /*M! @@in_transaction OR */ FALSE, ` + sqlBegan + `, ` + sqlNow + `,
+	CAST(r.` + "`key`" + ` AS BINARY), CAST(r.value AS BINARY), CAST(r.version AS BINARY), r.written
+FROM (SELECT 1) AS one LEFT JOIN `
+
+	// sqlOn finds the record that a condition on r.key names, or a row without one,
+	// which still says what the clock is and who answers; sqlNone only that.
+	sqlOn   = sqlRead + `firn_records AS r ON r.` + "`key`"
+	sqlNone = sqlRead + "(SELECT NULL AS `key`, NULL AS value, NULL AS version, NULL AS written) AS r ON FALSE"
+)
+
+// Texts are sent in hexadecimal, which needs no quoting, whatever the SQL mode and
+// the character set are, and no prepared statement.
+
+func ascii[T ~string](s T) string { return fmt.Sprintf("_ascii X'%x'", string(s)) }
+
+func sqlGet(key string) string { return sqlOn + " = " + ascii(key) }
+
+// sqlList has every key with a prefix: each byte of one is below 0x7f.
+func sqlList(prefix string) string {
+	return sqlOn + " >= " + ascii(prefix) + " AND r.`key` < " + ascii(prefix+"\x7f") + " ORDER BY r.`key`"
+}
+
+// LAST_INSERT_ID is how a statement that writes can return a number: the time.
+
+// An acknowledgement counts only if the statement was committed, so one that would
+// not be writes nothing. Only MariaDB can say whether a transaction is open.
+const (
+	sqlCommits = " @@autocommit /*M! AND NOT @@in_transaction */"
+	sqlInTx    = " @@autocommit"
+)
+
+func sqlCreate(next store.Record) string {
+	return fmt.Sprintf("INSERT INTO firn_records (`key`, value, version, written) SELECT %s, _utf8mb4 X'%x', %s, LAST_INSERT_ID(%s) FROM DUAL WHERE",
+		ascii(next.Key), next.Value, ascii(next.Version), sqlNow)
+}
+
+func sqlReplace(next store.Record, cond store.Condition) string {
+	q := fmt.Sprintf("UPDATE firn_records SET value = _utf8mb4 X'%x', version = %s, written = LAST_INSERT_ID(%s) WHERE `key` = %s AND version = %s",
+		next.Value, ascii(next.Version), sqlNow, ascii(next.Key), ascii(cond.Version))
+	if cond.Within != 0 {
+		q += fmt.Sprintf(" AND written >= %s - %d", sqlNow, cond.Within.Microseconds())
+	}
+	return q + " AND"
+}
+
+// Get implements [store.Store].
+func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Record{}, err
+	}
+	list, read, err := s.read(ctx, sqlGet(key))
+	switch {
+	case err != nil:
+		return store.Record{}, err
+	case len(list) == 0:
+		return store.Record{Key: key, Read: read}, nil
+	}
+	return list[0], nil
+}
+
+// List implements [store.Store].
+func (s *Store) List(ctx context.Context, prefix string) ([]store.Record, error) {
+	if len(prefix) > store.MaxKey {
+		return nil, ctx.Err()
+	}
+	if prefix != "" {
+		if err := store.CheckKey(prefix); err != nil {
+			return nil, err
+		}
+	}
+	list, _, err := s.read(ctx, sqlList(prefix))
+	return list, err
+}
+
+// read runs one of the statements that begin with sqlOn.
+func (s *Store) read(ctx context.Context, query string) ([]store.Record, time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, time.Time{}, err
+	}
+	seen := s.seen.Load() // before the server looks: others may make the table after that
+	list, read, err := records(ctx, s.db, query)
+	switch {
+	case err == nil:
+		s.seen.Store(true)
+		return list, read, nil
+	case !missing(err):
+		return nil, time.Time{}, explain(err)
+	case seen:
+		return nil, time.Time{}, forgotten()
+	}
+	// Nobody has made the table yet: nothing was ever written.
+	list, read, err = records(ctx, s.db, sqlNone)
+	return list, read, explain(err)
+}
+
+// records reads the rows of a statement that begins with sqlRead, and the server's
+// clock.
+//
+// Read is the time before the query: one after it would make records look older
+// than they are if the server paused in between. Only where a record was written
+// in that moment it is as late as that.
+func records(ctx context.Context, q querier, query string) (list []store.Record, read time.Time, err error) {
+	var rows *sql.Rows
+	err = alive(ctx, func() error {
+		rows, err = q.QueryContext(ctx, query)
+		return err
+	})
+	if err != nil {
+		return nil, read, err
+	}
+	defer rows.Close()
+	_, ours := q.(*sql.Tx)
+	var before, after, latest int64
+	for rows.Next() {
+		var readOnly string
+		var autocommit, inTx bool
+		var key, value, version sql.Null[string]
+		var written sql.Null[int64]
+		if err := rows.Scan(&readOnly, &autocommit, &inTx, &before, &after, &key, &value, &version, &written); err != nil {
+			return nil, read, err
+		}
+		if readOnly != "0" && readOnly != "OFF" {
+			return nil, read, errReadOnly
+		}
+		if !autocommit {
+			return nil, read, errAutocommit
+		}
+		if inTx && !ours {
+			return nil, read, errInTx
+		}
+		if !key.Valid {
+			continue
+		}
+		list = append(list, store.Record{
+			Key: key.V, Value: []byte(value.V), Version: store.Version(version.V), Written: instant(written.V),
+		})
+		if written.V <= after {
+			latest = max(latest, written.V)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, read, err
+	}
+	read = instant(max(before, latest))
+	for i := range list {
+		list[i].Read = read
+	}
+	return list, read, rows.Close()
+}
+
+// alive calls f, which changes nothing in the store, again when it met a connection
+// that had died in the pool. A *sql.DB gives up after three, of which a server that
+// started again leaves more.
+func alive(ctx context.Context, f func() error) error {
+	for try := 1; ; try++ {
+		err := f()
+		if !errors.Is(err, driver.ErrBadConn) || try == 8 || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// conn is a connection of the pool.
+func (s *Store) conn(ctx context.Context) (c *sql.Conn, err error) {
+	err = alive(ctx, func() error {
+		c, err = s.db.Conn(ctx)
+		return err
+	})
+	return c, err
+}
+
+// Put implements [store.Store]. Its clock is the server's.
+func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
+	if err := check(key, value); err != nil {
+		return store.Record{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return store.Record{}, err
+	}
+	if !possible(cond) {
+		return store.Record{}, store.ErrConflict
+	}
+	// A *sql.DB sends a statement again if the driver says that the connection was
+	// bad. A connection of one's own does not.
+	conn, err := s.conn(ctx)
+	if err != nil {
+		return store.Record{}, explain(err)
+	}
+	defer conn.Close()
+	next := store.Record{Key: key, Value: slices.Clone(value), Version: store.NewVersion()}
+	err = s.put(ctx, conn, &next, cond)
+	switch {
+	case err == nil:
+		return next, nil
+	case certain(err):
+		return store.Record{}, explain(err)
+	}
+	return store.Record{Key: key, Version: next.Version}, explain(err)
+}
+
+// put sends one Put. If there is no table yet it makes that, and sends the Put again.
+func (s *Store) put(ctx context.Context, conn *sql.Conn, next *store.Record, cond store.Condition) error {
+	seen := s.seen.Load() // before the server looks: others may make the table after that
+	err := attempt(ctx, conn, next, cond)
+	if missing(err) && !seen {
+		if cond.Version != "" {
+			return store.ErrConflict // no table, no record of that Version
+		}
+		if err := s.makeTable(ctx, conn); err != nil {
+			return &unsentError{err}
+		}
+		err = attempt(ctx, conn, next, cond)
+	}
+	if missing(err) {
+		return &unsentError{forgotten()}
+	}
+	if err == nil || errors.Is(err, store.ErrConflict) {
+		s.seen.Store(true)
+	}
+	return err
+}
+
+// attempt sends one Put, and once more at READ COMMITTED after the server refused
+// it, for certain, because the record changed while it waited: MariaDB does so with
+// innodb_snapshot_isolation.
+func attempt(ctx context.Context, conn *sql.Conn, next *store.Record, cond store.Condition) error {
+	err := write(ctx, conn, next, cond)
+	if number(err) != changed {
+		return err
+	}
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return &unsentError{err}
+	}
+	defer tx.Rollback()
+	if err := write(ctx, tx, next, cond); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// An execer runs one statement: a *sql.Conn or a *sql.Tx.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// write carries out one Put, and completes next with the time.
+func write(ctx context.Context, conn execer, next *store.Record, cond store.Condition) error {
+	query := sqlCreate(*next)
+	if cond.Version != "" {
+		query = sqlReplace(*next, cond)
+	}
+	if _, ours := conn.(*sql.Tx); ours {
+		query += sqlInTx
+	} else {
+		query += sqlCommits
+	}
+	result, err := conn.ExecContext(ctx, query)
+	if number(err) == duplicate {
+		return store.ErrConflict
+	}
+	if err != nil {
+		return err
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return store.ErrConflict
+	}
+	written, err := result.LastInsertId()
+	if err != nil {
+		return err
+	}
+	next.Written, next.Read = instant(written), instant(written)
+	return nil
+}
+
+// check refuses what the table cannot hold.
+func check(key string, value []byte) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	if err := store.CheckValue(value); err != nil {
+		return err
+	}
+	if !utf8.Valid(value) || slices.Contains(value, 0) {
+		return errors.New("store/mysql: the value is not JSON: not UTF-8, or with a zero byte")
+	}
+	return nil
+}
+
+// possible says whether there can be a record as cond says. Only a Version made by
+// [store.NewVersion] is ever written.
+func possible(cond store.Condition) bool {
+	if cond.Version == "" {
+		return cond.Within == 0
+	}
+	return cond.Within >= 0 && len(cond.Version) == 32 && strings.Trim(string(cond.Version), "0123456789abcdef") == ""
+}
+
+func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

@@ -1,0 +1,128 @@
+package mysql
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/store"
+)
+
+// TestPromise judges what could be seen, of MySQL too, of which no test has a server.
+func TestPromise(t *testing.T) {
+	set := func(name, value string) func(*look) { return func(l *look) { l.vars[name] = value } }
+	for name, c := range map[string]struct {
+		change func(*look)
+		class  store.Class
+		want   string
+	}{
+		"alone":            {func(l *look) {}, store.Strict, "MySQL 8.4.0, innodb_flush_log_at_trx_commit=1 sync_binlog=1 binlog_format=ROW, no replica"},
+		"flush 2":          {set("innodb_flush_log_at_trx_commit", "2"), store.Lossy, "SET GLOBAL innodb_flush_log_at_trx_commit = 1"},
+		"binlog 0":         {set("sync_binlog", "0"), store.Lossy, "SET GLOBAL sync_binlog = 1"},
+		"no binlog":        {func(l *look) { l.vars["log_bin"], l.vars["sync_binlog"] = "OFF", "0" }, store.Strict, "log_bin=OFF"},
+		"no doublewrite":   {set("innodb_doublewrite", "OFF"), store.Lossy, "innodb_doublewrite"},
+		"only detected":    {set("innodb_doublewrite", "DETECT_ONLY"), store.Lossy, "innodb_doublewrite"},
+		"nosync":           {set("innodb_flush_method", "nosync"), store.Lossy, "nosync"},
+		"replica":          {func(l *look) { l.replicas = 1 }, store.Lossy, "1 connected replicas: a replica may be promoted"},
+		"unseen":           {func(l *look) { l.replicas = -1 }, store.Strict, "GRANT REPLICATION SLAVE"},
+		"follows":          {func(l *look) { l.follows = true }, store.Lossy, "is a replica itself"},
+		"galera":           {set("wsrep_on", "ON"), store.Lossy, "Galera"},
+		"dirty":            {set("transaction_isolation", "READ-UNCOMMITTED"), store.Lossy, "not committed yet"},
+		"dirty by its old": {set("tx_isolation", "READ-UNCOMMITTED"), store.Lossy, "not committed yet"},
+		"frozen clock":     {func(l *look) { l.clock = false }, store.Lossy, "sysdate-is-now"},
+		"no start":         {func(l *look) { l.started = "" }, store.Strict, "no replica"},
+	} {
+		l := look{version: "8.4.0", engine: "InnoDB", clock: true, started: "1", vars: map[string]string{
+			"innodb_flush_log_at_trx_commit": "1", "log_bin": "ON", "sync_binlog": "1", "binlog_format": "ROW", "innodb_doublewrite": "ON",
+			"server_uuid": "u", "server_id": "1", "hostname": "h", "port": "3306",
+		}}
+		c.change(&l)
+		p := l.promise()
+		if p.Class != c.class || !strings.Contains(p.Why, c.want) {
+			t.Errorf("%s: %v: %s", name, p.Class, p.Why)
+		}
+		if (l.started != "") != (p.Instance == "u/1/h:3306/1") {
+			t.Errorf("%s: instance %q", name, p.Instance)
+		}
+	}
+}
+
+func promise(tb testing.TB, s *Store) store.Promise {
+	tb.Helper()
+	p, err := s.Promise(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// becomes waits for a promise.
+func becomes(tb testing.TB, s *Store, class store.Class, want string) {
+	tb.Helper()
+	var p store.Promise
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if p = promise(tb, s); p.Class == class && strings.Contains(p.Why, want) {
+			return
+		}
+	}
+	tb.Errorf("%v: %s: not %v, %q", p.Class, p.Why, class, want)
+}
+
+// TestPromiseSettings looks at a real server whose settings change.
+func TestPromiseSettings(t *testing.T) {
+	server := testserver.MariaDB(t, "--log-bin=log", "--sync-binlog=1", "--server-id=7")
+	db := connect(t, config(t, server))
+	s := New(db)
+	mustPut(t, s, "k", `1`, store.Condition{})
+	first := promise(t, s)
+	if first.Class != store.Strict || first.Embedded || first.Instance == "" {
+		t.Errorf("%+v", first)
+	}
+	time.Sleep(1100 * time.Millisecond)
+	if p := promise(t, s); p.Instance != first.Instance {
+		t.Errorf("a second later the instance is %q, and was %q", p.Instance, first.Instance)
+	}
+	for _, c := range []struct{ change, back, want string }{
+		{`SET GLOBAL innodb_flush_log_at_trx_commit = 2`, `SET GLOBAL innodb_flush_log_at_trx_commit = 1`, "trx_commit=2"},
+		{`SET GLOBAL sync_binlog = 0`, `SET GLOBAL sync_binlog = 1`, "sync_binlog=0"},
+	} {
+		do(t, db, c.change)
+		becomes(t, s, store.Lossy, c.want)
+		do(t, db, c.back)
+		becomes(t, s, store.Strict, "no replica")
+	}
+	do(t, db, `ALTER TABLE firn_records ENGINE=Aria`)
+	_, err := s.Promise(t.Context())
+	says(t, "Aria", err, "ALTER TABLE firn_records ENGINE=InnoDB")
+	do(t, db, `ALTER TABLE firn_records ENGINE=InnoDB`)
+	becomes(t, s, store.Strict, "no replica")
+	server.Kill(t)
+	server.Start(t)
+	works(t, s)
+	if p := promise(t, s); p.Instance == first.Instance || p.Class != store.Strict {
+		t.Errorf("after a restart: %+v", p)
+	}
+
+	dirty := New(connect(t, with(config(t, server), func(c *mysql.Config) { c.Params = map[string]string{"tx_isolation": "'READ-UNCOMMITTED'"} })))
+	becomes(t, dirty, store.Lossy, "not committed yet")
+}
+
+// TestPromiseReplica has a server follow another one.
+func TestPromiseReplica(t *testing.T) {
+	primary := testserver.MariaDB(t, "--log-bin=log", "--sync-binlog=1", "--server-id=1")
+	replica := testserver.MariaDB(t, "--log-bin=log", "--sync-binlog=1", "--server-id=2", "--sysdate-is-now")
+	p, r := New(connect(t, config(t, primary))), New(connect(t, config(t, replica)))
+	mustPut(t, p, "k", `1`, store.Condition{})
+	becomes(t, p, store.Strict, "no replica")
+	becomes(t, r, store.Lossy, "sysdate-is-now")
+	host, port, _ := strings.Cut(primary.Addr(), ":")
+	do(t, r.db, `CHANGE MASTER TO MASTER_HOST='`+host+`', MASTER_PORT=`+port+`, MASTER_USER='root'`, `START SLAVE`)
+	becomes(t, p, store.Lossy, "1 connected replicas")
+	becomes(t, r, store.Lossy, "a replica itself")
+	do(t, r.db, `SET GLOBAL read_only = 1`)
+	_, err := r.Get(t.Context(), "k")
+	says(t, "Get", err, "connect to the primary")
+}

@@ -1,0 +1,160 @@
+package mysql
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/firn-id/firn/store"
+)
+
+var (
+	errReadOnly   = errors.New("the server is read_only")
+	errAutocommit = errors.New("autocommit is off")
+	errInTx       = errors.New("a transaction is open on the connection")
+)
+
+func forgotten() error {
+	return &store.ForgotError{Store: "mysql table firn_records", What: "the table is missing"}
+}
+
+// An unsentError is one before anything was sent that could write.
+type unsentError struct{ error }
+
+func (e *unsentError) Unwrap() error { return e.error }
+
+const (
+	duplicate = 1062 // the server's error of an INSERT whose key there is
+	changed   = 1020 // of a statement that met what is newer than its snapshot
+	logging   = 1665 // of a write at READ COMMITTED where the binary log has statements
+)
+
+// number is the server's own of an error, or 0.
+func number(err error) int {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return int(e.Number)
+	}
+	return 0
+}
+
+// missing says that the table was not found.
+func missing(err error) bool { return number(err) == 1146 }
+
+// certain says that a Put that ended so was not and will not be carried out: the
+// server refused the statement before its commit, or took it back.
+func certain(err error) bool {
+	if _, ok := errors.AsType[*unsentError](err); ok || errors.Is(err, store.ErrConflict) {
+		return true
+	}
+	switch number(err) {
+	case 1044, 1046, 1049, 1142, 1143, 1227, // no right, no database
+		1054, 1064, 1364, 1366, 1406, // not our table
+		changed, 1114, 1205, 1213, // no space, lock wait timeout, deadlock
+		logging, 1153, // too large
+		1290, 1792, 1836: // read-only
+		return true
+	}
+	return false
+}
+
+// explain says what to do where it can be told. What is already an error of the
+// contract comes back as it is.
+func explain(err error) error {
+	var forgot *store.ForgotError
+	if unsent, ok := errors.AsType[*unsentError](err); ok {
+		err = unsent.error
+	}
+	if err == nil || errors.Is(err, store.ErrConflict) || errors.As(err, &forgot) {
+		return err
+	}
+	return &explainedError{advice(err), err}
+}
+
+// An explainedError prints what to do and the cause.
+type explainedError struct {
+	advice string // may be empty
+	cause  error
+}
+
+func (e *explainedError) Error() string {
+	if e.advice == "" {
+		return fmt.Sprintf("store/mysql: %v", e.cause)
+	}
+	return fmt.Sprintf("store/mysql: %s (%v)", e.advice, e.cause)
+}
+
+func (e *explainedError) Unwrap() error { return e.cause }
+
+const (
+	crowded  = "the server has too many connections; close some, or raise max_connections or the user's limit"
+	denied   = `this user lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store init", or what "firn store sql" prints`
+	foreign  = `the table firn_records is not as firn makes it; compare it with "firn store sql", or use another database`
+	full     = "the server's disk is full, or a limit of the table's file is reached; free some space"
+	readOnly = "the server is read-only, as a replica is; connect to the primary"
+	stopping = "the server is shutting down, or an administrator ended the connection or the statement"
+	timeout  = "the server cancelled the statement, for example after max_statement_time"
+	unknown  = "the server refuses this user or the password; check both, and the host that the user may come from"
+)
+
+// advices are by the server's error number.
+var advices = map[int]string{
+	1021: full, 1114: full, 1030: "the server's storage reports an error; its log says more", 1026: full,
+	changed: "refused because of what others wrote at the same time; try again",
+	1040:    crowded, 1203: crowded, 1226: crowded,
+	1044: denied, 1142: denied, 1143: denied, 1227: denied,
+	1045: unknown, 1130: unknown, 1698: unknown,
+	1046: "no database is selected; name one in the address", 1049: "the database does not exist; create it, or name another",
+	1053: stopping, 1317: stopping, 1927: stopping,
+	1054: foreign, 1364: foreign, 1366: foreign, 1406: foreign,
+	1153:    "the server's max_allowed_packet is too small; firn needs 256K",
+	1205:    "another transaction holds a lock on the record for longer than innodb_lock_wait_timeout; it must end first",
+	1213:    "refused to end a deadlock; try again",
+	logging: "the binary log cannot hold what is written at READ COMMITTED; SET GLOBAL binlog_format = 'ROW'",
+	1290:    readOnly, 1792: readOnly, 1836: readOnly,
+	1969: timeout, 3024: timeout,
+}
+
+func advice(err error) string {
+	if text, ok := advices[number(err)]; ok {
+		return text
+	}
+	var (
+		authority x509.UnknownAuthorityError
+		name      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		unproven  *tls.CertificateVerificationError
+		dns       *net.DNSError
+	)
+	switch {
+	case errors.Is(err, errReadOnly):
+		return "what is read there may be old; connect to the primary"
+	case errors.Is(err, errAutocommit):
+		return "nothing would be written; leave out autocommit in the address, and set it to 1 on the server"
+	case errors.Is(err, errInTx):
+		return "nothing would be written; a connection must not come back to the pool before its transaction has ended"
+	case errors.As(err, &authority), errors.As(err, &name), errors.As(err, &invalid), errors.As(err, &unproven):
+		return "the server's certificate cannot be trusted; check the certificate authority, the TLS settings and the host's name"
+	case errors.Is(err, mysql.ErrNoTLS):
+		return "the server offers no TLS; switch it on there, or leave it out here"
+	case errors.As(err, &dns):
+		return "the host's name cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens at the address; is the server running?"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the server has not answered in time"
+	case errors.Is(err, context.Canceled):
+		return ""
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "the connection was lost"
+	}
+	return ""
+}

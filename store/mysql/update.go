@@ -1,0 +1,142 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/firn-id/firn/store"
+)
+
+var _ store.Updater = (*Store)(nil)
+
+const (
+	// sqlHasty has the server end a connection on which nothing comes for two
+	// seconds, as from a process that is stopped while it holds a record. MariaDB's
+	// timeouts for idle transactions, where they are set, count instead.
+	sqlHasty = `SET @firn_wait_timeout = @@SESSION.wait_timeout, SESSION wait_timeout = 2`
+
+	// sqlUsual is for the caller, whose connection it is.
+	sqlUsual = `SET @firn_queue = RELEASE_LOCK(%s), SESSION wait_timeout = @firn_wait_timeout`
+
+	// sqlQueue lets those who want a record wait for one another by another lock
+	// than the row's, which alone is what keeps others away. InnoDB takes milliseconds
+	// to replace a row for which dozens wait by one of another length.
+	sqlQueue = `DO GET_LOCK(%s, 50)`
+)
+
+// queue is the name of the lock to wait by.
+func queue(key string) string {
+	return "CONCAT('firn ', SHA1(CONCAT(DATABASE(), ' ', " + ascii(key) + ")))"
+}
+
+// Update implements [store.Updater] with a lock on the row, in a transaction at
+// READ COMMITTED. The server gives the row to those who wait in their order, and
+// takes it from a process that is stopped while it has it. A record that was never
+// written has no row to hold.
+func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]byte, error)) (store.Record, error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Record{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return store.Record{}, err
+	}
+	conn, err := s.hasty(ctx)
+	if err != nil {
+		return store.Record{}, explain(err)
+	}
+	defer usual(ctx, conn, key)
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return store.Record{}, explain(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf(sqlQueue, queue(key))); err != nil {
+		return store.Record{}, explain(err)
+	}
+	held, err := s.hold(ctx, tx, key)
+	if err != nil {
+		return store.Record{}, explain(err)
+	}
+	value, err := f(held)
+	switch {
+	case err != nil:
+		return store.Record{}, err
+	case held.Version == "":
+		return store.Record{}, store.ErrConflict
+	}
+	next := store.Record{Key: key, Value: slices.Clone(value), Version: store.NewVersion()}
+	if err := release(ctx, tx, &next, held.Version); err != nil { // COMMIT was not sent
+		return store.Record{}, explain(err)
+	}
+	switch err := tx.Commit(); {
+	case err == nil:
+		return next, nil
+	case certain(err):
+		return store.Record{}, explain(err)
+	default:
+		return store.Record{Key: key, Version: next.Version}, explain(err)
+	}
+}
+
+// hasty is a connection that the server ends soon when nothing comes on it.
+func (s *Store) hasty(ctx context.Context) (conn *sql.Conn, err error) {
+	err = alive(ctx, func() error {
+		if conn, err = s.db.Conn(ctx); err != nil {
+			return err
+		}
+		if _, err = conn.ExecContext(ctx, sqlHasty); err != nil {
+			discard(conn)
+		}
+		return err
+	})
+	return conn, err
+}
+
+// usual gives a connection of hasty back to the pool, as it was.
+func usual(ctx context.Context, conn *sql.Conn, key string) {
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf(sqlUsual, queue(key))); err != nil {
+		discard(conn)
+		return
+	}
+	conn.Close()
+}
+
+// discard closes a connection, so that the pool does not have it again.
+func discard(conn *sql.Conn) {
+	conn.Raw(func(any) error { return driver.ErrBadConn })
+	conn.Close()
+}
+
+// hold locks a record's row and reads it. One never written has none.
+func (s *Store) hold(ctx context.Context, tx *sql.Tx, key string) (store.Record, error) {
+	seen := s.seen.Load() // before the server looks: others may make the table after that
+	list, read, err := records(ctx, tx, sqlGet(key)+" FOR UPDATE")
+	switch {
+	case missing(err) && seen:
+		return store.Record{}, forgotten()
+	case missing(err):
+		list, read, err = records(ctx, tx, sqlNone)
+	case err == nil:
+		s.seen.Store(true)
+	}
+	if err != nil || len(list) == 0 {
+		return store.Record{Key: key, Read: read}, err
+	}
+	return list[0], nil
+}
+
+// release replaces the record that is held, and completes next with the time.
+func release(ctx context.Context, tx *sql.Tx, next *store.Record, held store.Version) error {
+	if err := check(next.Key, next.Value); err != nil {
+		return err
+	}
+	err := write(ctx, tx, next, store.Condition{Version: held})
+	if errors.Is(err, store.ErrConflict) {
+		return errors.New("the server did not replace a record that it had locked")
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package mysql
+
+import (
+	"testing"
+
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
+)
+
+// TestViews reads series that were drawn from.
+func TestViews(t *testing.T) {
+	s, db, _ := fresh(t)
+	if _, err := s.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]*segment.Options{
+		"even": {First: 2, Increment: 2, Max: 1000, Step: 50}, "strict": {Strict: true}, "none": {},
+	} {
+		if err := segment.Create(t.Context(), s, name, o); err != nil {
+			t.Fatal(err)
+		}
+		if name == "none" {
+			continue
+		}
+		series, err := segment.Open(t.Context(), s, name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer series.Close()
+		if _, err := series.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var rows string
+	if err := db.QueryRow(`SELECT GROUP_CONCAT(CONCAT_WS(' ', series, granted, max, increment, step, strict, ROUND(rate, 3), granted_by <> '',
+		LEFT(granted_at, 3) = '202') ORDER BY series SEPARATOR ';') FROM firn_segments`).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	if want := "even 100 1000 2 50 0 0.833 1 1;none 0 9223372036854775807 1 100 0 1;strict 1 9223372036854775807 1 100 1 0.017 1 1"; rows != want {
+		t.Errorf("%s, not %s", rows, want)
+	}
+	if _, err := serial.Create(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &serial.Options{Zone: "UTC"}); err != nil {
+		t.Fatal(err)
+	}
+	invoices, err := serial.Open(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &serial.Options{Zone: "UTC"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := invoices.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var row string
+	if err := db.QueryRow(`SELECT CONCAT_WS(' ', series, period, count) FROM firn_serials`).Scan(&row); err != nil {
+		t.Fatal(err)
+	}
+	if want := "invoice " + number.Period + " 1"; row != want {
+		t.Errorf("%s, not %s", row, want)
+	}
+}

@@ -1,0 +1,195 @@
+package open_test
+
+import (
+	"database/sql"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	client "github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+)
+
+// oddPassword has every character that means something to a URL, a client or a server.
+const oddPassword = `a@b:c/d%e#f?g "h' ü€&=+,[]\{}|;<>!$%2F`
+
+// inURL writes a password as docs/stores.md says.
+var inURL = strings.NewReplacer("%", "%25", "/", "%2F", "?", "%3F", "#", "%23")
+
+// documented returns the lines of docs/stores.md that match.
+func documented(t *testing.T, pattern string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.FromSlash("../../docs/stores.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile("(?m)^"+pattern+"$").FindAllString(string(text), -1)
+	if len(lines) == 0 {
+		t.Fatalf("docs/stores.md has no line %s", pattern)
+	}
+	return lines
+}
+
+// execute executes SQL on a server.
+func execute(t *testing.T, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// The privileges that docs/stores.md gives a user are enough for all that firn
+// does, and a password may have any character.
+func TestDocumentedUser(t *testing.T) {
+	for name, prepare := range map[string]func(*testing.T) (url string){
+		"postgres": appOfPostgres, "pgbouncer": behindPgBouncer, "mysql": appOfMariaDB, "etcd": appOfEtcd, "redis": appOfRedis, "zk": appOfZooKeeper,
+	} {
+		t.Run(name, func(t *testing.T) { everything(t, prepare(t)) })
+	}
+}
+
+// everything does all that firn does with a store.
+func everything(t *testing.T, url string) {
+	t.Helper()
+	s, err := open.URL(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Promise(t.Context()); err != nil {
+		t.Errorf("Promise: %v", err)
+	}
+	r, err := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
+	if err != nil {
+		t.Fatalf("Put: %v", err)
+	}
+	if r, err = s.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version, Within: time.Hour}); err != nil {
+		t.Errorf("Put over another: %v", err)
+	}
+	if u := store.AsUpdater(s); u != nil {
+		if r, err = u.Update(t.Context(), "k", func(store.Record) ([]byte, error) { return []byte(`3`), nil }); err != nil {
+			t.Errorf("Update: %v", err)
+		}
+	}
+	if got, err := s.Get(t.Context(), "k"); err != nil || got.Version != r.Version {
+		t.Errorf("Get: %+v, %v", got, err)
+	}
+	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 1 {
+		t.Errorf("List: %v, %v", l, err)
+	}
+}
+
+// initialise makes the tables, as somebody who may.
+func initialise(t *testing.T, url string) {
+	t.Helper()
+	s, err := open.URL(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// PgBouncer in transaction mode stands before the server.
+func behindPgBouncer(t *testing.T) string {
+	return testserver.PgBouncer(t, testserver.Postgres(t)).URL()
+}
+
+func appOfPostgres(t *testing.T) (url string) {
+	pg := testserver.Postgres(t)
+	initialise(t, pg.URL())
+	admin, err := sql.Open("pgx", pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	hba := filepath.Join(pg.Home(), "data", "pg_hba.conf")
+	rules, err := os.ReadFile(hba)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(hba, append([]byte("host all app 127.0.0.1/32 scram-sha-256\n"), rules...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, admin, `CREATE ROLE app LOGIN PASSWORD '`+strings.ReplaceAll(oddPassword, `'`, `''`)+`'`, `SELECT pg_reload_conf()`)
+	execute(t, admin, documented(t, `GRANT (USAGE|SELECT|pg_).* TO app;.*`)...)
+	return strings.Replace(pg.URL(), "t@", "app:"+inURL.Replace(oddPassword)+"@", 1)
+}
+
+func appOfMariaDB(t *testing.T) string {
+	server := testserver.MariaDB(t)
+	initialise(t, server.URL())
+	admin, err := sql.Open("mysql", "root@tcp("+server.Addr()+")/test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	quoted := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(oddPassword)
+	execute(t, admin, `DROP DATABASE IF EXISTS app`, `DELETE FROM mysql.global_priv WHERE User = ''`, `FLUSH PRIVILEGES`,
+		`CREATE DATABASE app`, `CREATE USER app@'%' IDENTIFIED BY '`+quoted+`'`)
+	initialise(t, strings.Replace(server.URL(), "/test", "/app", 1))
+	execute(t, admin, documented(t, `GRANT .* TO 'app'@'%';.*`)...)
+	return "mysql://app:" + inURL.Replace(oddPassword) + "@" + server.Addr() + "/app"
+}
+
+func appOfEtcd(t *testing.T) string {
+	server := testserver.Etcd(t)
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Addr()}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(c.UserAdd(t.Context(), "app", oddPassword))
+	for _, line := range documented(t, `etcdctl .*`) {
+		args := strings.Fields(strings.Replace(line, "USER", "app", 1))
+		cmd := exec.CommandContext(t.Context(), args[0], append([]string{"--endpoints", server.Addr()}, args[1:]...)...)
+		cmd.Env = append(os.Environ(), "ETCDCTL_API=3")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", line, err, out)
+		}
+	}
+	must(c.UserAdd(t.Context(), "root", "root"))
+	must(c.UserGrantRole(t.Context(), "root", "root"))
+	must(c.AuthEnable(t.Context()))
+	return "etcd://app:" + inURL.Replace(oddPassword) + "@" + server.Addr()
+}
+
+func appOfRedis(t *testing.T) string {
+	server := testserver.Redis(t)
+	c := client.NewClient(&client.Options{Addr: server.Addr()})
+	defer c.Close()
+	for _, line := range documented(t, `ACL SETUSER .*`) {
+		var args []any
+		for _, word := range strings.Fields(line) {
+			args = append(args, strings.Replace(word, ">PASSWORD", ">"+oddPassword, 1))
+		}
+		if err := c.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	return "redis://firn:" + inURL.Replace(oddPassword) + "@" + server.Addr()
+}
+
+func appOfZooKeeper(t *testing.T) string {
+	server := testserver.ZooKeeper(t)
+	return "zk://firn:" + inURL.Replace(oddPassword) + "@" + server.Addr() + "/ids"
+}

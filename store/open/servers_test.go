@@ -1,0 +1,155 @@
+package open_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+)
+
+func TestMain(m *testing.M) { testserver.Main(m, func() error { return goleak.Find() }) }
+
+// servers are the stores with servers.
+var servers = []struct {
+	name  string
+	start func(testing.TB, ...string) *testserver.Server
+	class store.Class
+}{
+	{"zk", testserver.ZooKeeper, store.Strict},
+	{"postgres", testserver.Postgres, store.Strict},
+	{"etcd", testserver.Etcd, store.Strict},
+	{"mysql", testserver.MariaDB, store.Strict},
+	{"redis", testserver.Redis, store.Lossy},
+}
+
+// add returns a URL with one more option.
+func add(url, option string) string {
+	if strings.Contains(url, "?") {
+		return url + "&" + option
+	}
+	return url + "?" + option
+}
+
+func TestServers(t *testing.T) {
+	for _, srv := range servers {
+		t.Run(srv.name, func(t *testing.T) {
+			url := testserver.Shared(t, srv.start).URL()
+			s, err := open.URL(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := fmt.Sprintf("open/%d", time.Now().UnixNano())
+			if _, err := s.Init(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if made, err := s.Init(t.Context()); err != nil || made {
+				t.Errorf("Init again: %t, %v", made, err)
+			}
+			r, err := s.Put(t.Context(), key, []byte(`1`), store.Condition{})
+			if err != nil {
+				t.Error(err)
+			}
+			if got, err := s.Get(t.Context(), key); err != nil || got.Version != r.Version {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if l, err := s.List(t.Context(), key); err != nil || len(l) != 1 {
+				t.Errorf("%v, %v", l, err)
+			}
+			if p, err := s.Promise(t.Context()); err != nil || p.Class != srv.class {
+				t.Errorf("%+v, %v", p, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Get(t.Context(), key); err == nil {
+				t.Error("a closed store answers")
+			}
+			if err := goleak.Find(goleak.IgnoreCurrent()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestVouched(t *testing.T) {
+	for _, srv := range servers {
+		t.Run(srv.name, func(t *testing.T) {
+			url := testserver.Shared(t, srv.start).URL()
+			for _, want := range []store.Class{store.Strict, store.Lossy} {
+				s, err := open.URL(t.Context(), add(url, "promise="+want.String()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := s.Promise(t.Context())
+				if err != nil || p.Class != want {
+					t.Errorf("promise=%s: %+v, %v", want, p, err)
+				}
+				text := fmt.Sprintf("promise=%s in the URL", want)
+				if want != srv.class {
+					text = fmt.Sprintf("promise=%s in the URL: its operator ", want)
+					if !strings.Contains(p.Why, "can be seen is "+srv.class.String()+": ") && !strings.Contains(p.Why, "can be seen, "+srv.class.String()+": ") {
+						t.Errorf("it does not say what was seen: %s", p.Why)
+					}
+				}
+				if !strings.Contains(p.Why, text) {
+					t.Errorf("promise=%s: %s", want, p.Why)
+				}
+				s.Close()
+			}
+			if err := open.Check(add(url, "promise=perhaps")); err == nil || !strings.Contains(err.Error(), "promise is strict, lossy, or left out") {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Where nobody answers, that is said within seconds: where the port is closed, and
+// where the connection is taken and nothing comes back.
+func TestWrongAddress(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for _, srv := range servers {
+		for what, addr := range map[string]string{"closed": closed.Addr().String(), "silent": l.Addr().String()} {
+			t.Run(srv.name+" "+what, func(t *testing.T) {
+				t.Parallel()
+				begun := time.Now()
+				s, err := open.URL(t.Context(), srv.name+"://app:hunter2@"+addr+"/1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, putErr := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
+				_, getErr := s.Get(t.Context(), "k")
+				if took := time.Since(begun); took > 25*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				for _, err := range []error{getErr, putErr} {
+					if err == nil || errors.Is(err, store.ErrConflict) || strings.Contains(err.Error(), "hunter2") {
+						t.Errorf("%v", err)
+					}
+				}
+				t.Logf("%s: %v; a Put that tried %q", time.Since(begun), getErr, r.Version)
+				begun = time.Now()
+				s.Close()
+				if took := time.Since(begun); took > 5*time.Second {
+					t.Errorf("Close took %s", took)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/storetest"
+)
+
+func TestContract(t *testing.T) {
+	storetest.Run(t, func(tb testing.TB) storetest.Backend { return backend(tb, shared(tb).URL()) })
+}
+
+// TestContractIsolated runs at isolation levels at which the server refuses
+// statements because of what others write.
+func TestContractIsolated(t *testing.T) {
+	for _, level := range []string{"repeatable read", "serializable"} {
+		t.Run(level, func(t *testing.T) {
+			storetest.Run(t, func(tb testing.TB) storetest.Backend {
+				return backend(tb, shared(tb).URL(), "default_transaction_isolation="+level)
+			})
+		})
+	}
+}
+
+// TestContractPgBouncer goes through PgBouncer, where each statement may get
+// another connection of the server. The search_path is the role's there.
+func TestContractPgBouncer(t *testing.T) {
+	pg := testserver.Postgres(t)
+	bouncer := testserver.PgBouncer(t, pg, "default_pool_size = 5", "server_check_delay = 0")
+	admin := connect(t, pg.URL())
+	storetest.Run(t, func(tb testing.TB) storetest.Backend {
+		name := fmt.Sprintf("b%d", schemas.Add(1))
+		do(tb, admin, `CREATE DATABASE `+name)
+		tb.Cleanup(func() { do(tb, admin, `DROP DATABASE `+name+` WITH (FORCE)`) })
+		address := at(tb, inDatabase(tb, bouncer.URL(), name), "default_query_exec_mode=exec")
+		return storetest.Backend{
+			Class:      store.Strict,
+			Open:       func(tb testing.TB) store.Store { return New(connect(tb, address)) },
+			Shaky:      func(tb testing.TB) store.Store { return New(connect(tb, shaky(tb, address))) },
+			Checkpoint: checkpoint(connect(tb, inDatabase(tb, pg.URL(), name))),
+		}
+	})
+}
+
+// backend is a schema of its own, for connections with these options.
+//
+// Its clock can be moved: functions of the same name come before the server's own.
+func backend(tb testing.TB, address string, options ...string) storetest.Backend {
+	name := newSchema(tb, address)
+	admin := connect(tb, at(tb, address, "search_path="+name))
+	do(tb, admin, `CREATE TABLE ahead AS SELECT interval '0' AS d`)
+	for _, f := range []string{"clock_timestamp", "statement_timestamp"} {
+		do(tb, admin, fmt.Sprintf(`CREATE FUNCTION %s() RETURNS timestamptz VOLATILE LANGUAGE sql AS
+			'SELECT pg_catalog.%s() + d FROM %s.ahead'`, f, f, name))
+	}
+	address = at(tb, address, append(options, "search_path="+name+",pg_catalog")...)
+	return storetest.Backend{
+		Class:      store.Strict,
+		Open:       func(tb testing.TB) store.Store { return New(connect(tb, address)) },
+		Shaky:      func(tb testing.TB) store.Store { return New(connect(tb, shaky(tb, address))) },
+		Checkpoint: checkpoint(admin),
+		Advance: func(tb testing.TB, d time.Duration) {
+			do(tb, admin, fmt.Sprintf(`UPDATE ahead SET d = d + interval '%d microseconds'`, d.Microseconds()))
+		},
+	}
+}
+
+// checkpoint copies the table aside, and puts it back in place of the one there is,
+// as pg_restore --clean does.
+func checkpoint(admin *sql.DB) func(testing.TB) func() {
+	return func(tb testing.TB) func() {
+		do(tb, admin, `CREATE TABLE aside (LIKE firn_records INCLUDING ALL)`, `INSERT INTO aside TABLE firn_records`)
+		return func() {
+			do(tb, admin, `BEGIN; DROP TABLE firn_records; ALTER TABLE aside RENAME TO firn_records; COMMIT`)
+		}
+	}
+}
+
+// shaky returns address through a proxy that loses requests and replies.
+func shaky(tb testing.TB, address string) string {
+	p := testserver.NewProxy(tb, host(tb, address))
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(rand.N(8 * time.Millisecond)):
+			}
+			switch rand.N(3) {
+			case 0:
+				p.LoseRequests(1)
+			case 1:
+				p.LoseReplies(1)
+			case 2:
+				p.Cut()
+			}
+		}
+	}()
+	tb.Cleanup(func() { close(end); <-ended })
+	return through(tb, address, p.Addr())
+}

@@ -1,0 +1,369 @@
+// Package postgres keeps records in a table of a PostgreSQL database, 13 or later.
+// Start with [New], which is given the *sql.DB that the program has; the package
+// compiles no driver.
+//
+//	db, err := sql.Open("pgx", "postgres://app@db/app") // import _ "github.com/jackc/pgx/v5/stdlib"
+//	s := postgres.New(db)
+//
+// # Table
+//
+// The table firn_records is made by the first Put, or beforehand by [Store.Init],
+// which also makes views for people; [SQL] is the text of both. All are found by
+// the search_path of the connection: two stores in one database are two schemas. A
+// role that uses a table somebody else made needs SELECT, INSERT and UPDATE on it.
+//
+// # Connections
+//
+// Get, Put and List are one statement each, outside of any transaction; where the
+// connection's isolation level is above READ COMMITTED and the server refuses one
+// for that, it is followed by a transaction at READ COMMITTED. Whatever the driver
+// does, a Put is sent once. It is not used on a standby: what a read there finds
+// may be old, so each asks, and fails. Use target_session_attrs=read-write where
+// the address has more than one host, and nothing that divides reads from writes.
+//
+// Through PgBouncer in transaction mode the driver must not prepare statements:
+// with pgx that is default_query_exec_mode=exec in the URL, with lib/pq
+// binary_parameters=yes.
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/firn-id/firn/store"
+)
+
+// A Store is a [store.Store] in one table. The *sql.DB belongs to the caller.
+//
+// When the cause of an error goes away, so does the error: there is nothing to
+// reopen. An error with the zero Version means that nothing was written.
+type Store struct {
+	db   *sql.DB
+	seen atomic.Bool // the table was there: it is never made again
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New returns a Store in the database that db leads to. It sends nothing.
+func New(db *sql.DB) *Store { return &Store{db: db} }
+
+// A querier runs one statement: a *sql.DB, a *sql.Conn or a *sql.Tx.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+const (
+	// sqlRead finds the record that a condition on r.key names, or a row without
+	// one, which still says what the clock is and who answers. The statement's time
+	// is before its snapshot, clock_timestamp() is after it.
+	//
+	// Where commits wait for standbys, one whose wait was given up, or was cut short by
+	// a crash, can be seen on this server alone: a failover would lose what was read. So
+	// the read writes a message to the log, after its snapshot, and thereby waits as well.
+	sqlRead = `
+SELECT pg_is_in_recovery(),
+	(extract(epoch FROM statement_timestamp()) * 1000000)::bigint,
+	(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+	one.message IS NOT NULL,
+	r.key, r.value, r.version, (extract(epoch FROM r.written) * 1000000)::bigint
+FROM (
+	SELECT CASE WHEN current_setting('synchronous_standby_names') <> '' AND NOT pg_is_in_recovery()
+		THEN pg_logical_emit_message(true, 'firn', '') END AS message
+) AS one LEFT JOIN firn_records AS r ON `
+	sqlGet  = sqlRead + `r.key = $1`
+	sqlList = sqlRead + `r.key >= $1 AND r.key < $2 ORDER BY r.key`
+
+	// sqlNone is what sqlRead returns of an empty table, where there is none.
+	sqlNone = `
+SELECT pg_is_in_recovery(),
+	(extract(epoch FROM statement_timestamp()) * 1000000)::bigint,
+	(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+	false, NULL::text, NULL::text, NULL::text, NULL::bigint`
+
+	sqlCreate = `
+INSERT INTO firn_records AS r (key, value, version, written)
+VALUES ($1, $2, $3, clock_timestamp())
+ON CONFLICT (key) DO NOTHING
+RETURNING (extract(epoch FROM r.written) * 1000000)::bigint`
+
+	// sqlReplace takes the row's lock first and looks at the clock after, so that
+	// Within is judged, and the time written, when the wait is over. A plain UPDATE
+	// does both before it waits, and again only if the row was changed meanwhile.
+	// The fifth argument is Within in microseconds, -1 for none.
+	sqlReplace = `
+WITH locked AS MATERIALIZED (
+	SELECT version, written FROM firn_records WHERE key = $1 FOR NO KEY UPDATE
+)
+UPDATE firn_records AS r SET value = $2, version = $3, written = clock_timestamp()
+FROM locked
+WHERE r.key = $1 AND locked.version = $4
+	AND ($5::bigint < 0 OR locked.written >= clock_timestamp() - $5::bigint * interval '1 microsecond')
+RETURNING (extract(epoch FROM r.written) * 1000000)::bigint`
+)
+
+// Get implements [store.Store].
+func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Record{}, err
+	}
+	list, read, err := s.read(ctx, sqlGet, key)
+	switch {
+	case err != nil:
+		return store.Record{}, err
+	case len(list) == 0:
+		return store.Record{Key: key, Read: read}, nil
+	}
+	return list[0], nil
+}
+
+// List implements [store.Store].
+func (s *Store) List(ctx context.Context, prefix string) ([]store.Record, error) {
+	if len(prefix) > store.MaxKey {
+		return nil, ctx.Err()
+	}
+	if prefix != "" {
+		if err := store.CheckKey(prefix); err != nil {
+			return nil, err
+		}
+	}
+	// Every byte of a key is below 0x7f, so this range is exactly the prefix.
+	list, _, err := s.read(ctx, sqlList, prefix, prefix+"\x7f")
+	return list, err
+}
+
+// read runs one of the statements that begin with sqlRead.
+func (s *Store) read(ctx context.Context, query string, args ...any) ([]store.Record, time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, time.Time{}, err
+	}
+	seen := s.seen.Load() // before the server looks: others may make the table after that
+	var list []store.Record
+	var read time.Time
+	err := alive(ctx, func() (err error) {
+		list, read, err = records(ctx, s.db, query, args...)
+		if isolated(err) {
+			list, read, err = s.readCommitted(ctx, query, args...)
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		s.seen.Store(true)
+		return list, read, nil
+	case !missing(err):
+		return nil, time.Time{}, explain(err)
+	case seen:
+		return nil, time.Time{}, forgotten()
+	}
+	// Nobody has made the table yet: nothing was ever written.
+	list, read, err = records(ctx, s.db, sqlNone)
+	return list, read, explain(err)
+}
+
+// alive calls f, which changes nothing in the store, again when it met a connection
+// that had died in the pool. A *sql.DB gives up after three, of which a server that
+// started again leaves more.
+func alive(ctx context.Context, f func() error) error {
+	for try := 1; ; try++ {
+		err := f()
+		if !errors.Is(err, driver.ErrBadConn) || try == 8 || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// conn is a connection of the pool.
+func (s *Store) conn(ctx context.Context) (c *sql.Conn, err error) {
+	err = alive(ctx, func() error {
+		c, err = s.db.Conn(ctx)
+		return err
+	})
+	return c, err
+}
+
+// readCommitted is a read at the isolation level where none fails because of what
+// others write.
+func (s *Store) readCommitted(ctx context.Context, query string, args ...any) ([]store.Record, time.Time, error) {
+	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer tx.Rollback()
+	return records(ctx, tx, query, args...)
+}
+
+// records reads the rows of a statement like sqlRead, and the server's clock.
+//
+// Read is the time before the query: one after it would make records look older
+// than they are if the server paused in between. Only where a record was written
+// in that moment it is as late as that.
+func records(ctx context.Context, q querier, query string, args ...any) (list []store.Record, read time.Time, err error) {
+	var before, after, latest int64
+	err = rows(ctx, q, query, args, func(r *sql.Rows) error {
+		var standby, waited bool
+		var key, value, version sql.Null[string]
+		var written sql.Null[int64]
+		if err := r.Scan(&standby, &before, &after, &waited, &key, &value, &version, &written); err != nil {
+			return err
+		}
+		if standby {
+			return errStandby
+		}
+		if key.Valid {
+			list = append(list, store.Record{
+				Key: key.V, Value: []byte(value.V), Version: store.Version(version.V), Written: instant(written.V),
+			})
+			if written.V <= after {
+				latest = max(latest, written.V)
+			}
+		}
+		return nil
+	})
+	read = instant(max(before, latest))
+	for i := range list {
+		list[i].Read = read
+	}
+	return list, read, err
+}
+
+// rows calls f for each row. It returns nil only when the server has said that the
+// statement, and its commit, went well: that comes after the last row.
+func rows(ctx context.Context, q querier, query string, args []any, f func(*sql.Rows) error) error {
+	r, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for r.Next() {
+		if err := f(r); err != nil {
+			return err
+		}
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	return r.Close()
+}
+
+// Put implements [store.Store]. Its clock is the server's.
+func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
+	if err := check(key, value); err != nil {
+		return store.Record{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return store.Record{}, err
+	}
+	if !possible(cond) {
+		return store.Record{}, store.ErrConflict
+	}
+	// A *sql.DB sends a statement again if the driver says that the connection was
+	// bad. A connection of one's own does not.
+	conn, err := s.conn(ctx)
+	if err != nil {
+		return store.Record{}, explain(err)
+	}
+	defer conn.Close()
+	next := store.Record{Key: key, Value: slices.Clone(value), Version: store.NewVersion()}
+	err = s.put(ctx, conn, &next, cond)
+	switch {
+	case err == nil:
+		return next, nil
+	case certain(err):
+		return store.Record{}, explain(err)
+	}
+	return store.Record{Key: key, Version: next.Version}, explain(err)
+}
+
+// put sends one Put. If there is no table yet it makes that, and sends the Put again.
+func (s *Store) put(ctx context.Context, conn *sql.Conn, next *store.Record, cond store.Condition) error {
+	seen := s.seen.Load() // before the server looks: others may make the table after that
+	err := attempt(ctx, conn, next, cond)
+	if missing(err) && !seen {
+		if cond.Version != "" {
+			return store.ErrConflict // no table, no record of that Version
+		}
+		if err := s.makeTable(ctx, conn); err != nil {
+			return &unsentError{err}
+		}
+		err = attempt(ctx, conn, next, cond)
+	}
+	if missing(err) {
+		return &unsentError{forgotten()}
+	}
+	if err == nil || errors.Is(err, store.ErrConflict) {
+		s.seen.Store(true)
+	}
+	return err
+}
+
+// attempt sends one Put, and once more at READ COMMITTED after the server refused
+// it, for certain, because of the isolation level.
+func attempt(ctx context.Context, conn *sql.Conn, next *store.Record, cond store.Condition) error {
+	err := write(ctx, conn, next, cond)
+	if !isolated(err) {
+		return err
+	}
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return &unsentError{err}
+	}
+	defer tx.Rollback()
+	if err := write(ctx, tx, next, cond); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// write carries out one Put, and completes next with the time.
+func write(ctx context.Context, q querier, next *store.Record, cond store.Condition) error {
+	query, args := sqlCreate, []any{next.Key, string(next.Value), string(next.Version)}
+	if cond.Version != "" {
+		within := int64(-1)
+		if cond.Within != 0 {
+			within = cond.Within.Microseconds()
+		}
+		query, args = sqlReplace, append(args, string(cond.Version), within)
+	}
+	written := int64(-1)
+	err := rows(ctx, q, query, args, func(r *sql.Rows) error { return r.Scan(&written) })
+	switch {
+	case err != nil:
+		return err
+	case written < 0:
+		return store.ErrConflict
+	}
+	next.Written, next.Read = instant(written), instant(written)
+	return nil
+}
+
+// check refuses what the table cannot hold.
+func check(key string, value []byte) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	if err := store.CheckValue(value); err != nil {
+		return err
+	}
+	if !utf8.Valid(value) || slices.Contains(value, 0) {
+		return errors.New("store/postgres: the value is not JSON: not UTF-8, or with a zero byte")
+	}
+	return nil
+}
+
+// possible says whether there can be a record as cond says. Only a Version made by
+// [store.NewVersion] is ever written.
+func possible(cond store.Condition) bool {
+	if cond.Version == "" {
+		return cond.Within == 0
+	}
+	return cond.Within >= 0 && len(cond.Version) == 32 && strings.Trim(string(cond.Version), "0123456789abcdef") == ""
+}
+
+func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

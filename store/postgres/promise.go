@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/firn-id/firn/store"
+)
+
+const (
+	// sqlPromise looks at how a commit is made durable, and at who may take the
+	// server's place: standbys that are connected, but for backups, archives of the
+	// log with a slot that ends with them, and logical subscribers; and slots that
+	// are kept for one that is not. What a standby's state is only some may see.
+	sqlPromise = `
+WITH standby AS (
+	SELECT r.sync_state FROM pg_stat_replication AS r
+	WHERE r.pid NOT IN (SELECT pid FROM pg_stat_progress_basebackup)
+		AND NOT EXISTS (
+			SELECT FROM pg_replication_slots AS s
+			WHERE s.active_pid = r.pid AND (s.temporary OR s.slot_type = 'logical')
+		)
+)
+SELECT pg_is_in_recovery(), current_setting('server_version'),
+	current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
+	current_setting('synchronous_standby_names') <> '',
+	to_regclass('firn_records') IS NOT NULL,
+	coalesce((SELECT relpersistence = 'p' AND relkind = 'r' FROM pg_class WHERE oid = to_regclass('firn_records')), true),
+	(SELECT count(*) FROM standby),
+	(SELECT count(*) FROM standby WHERE sync_state IN ('sync', 'quorum')),
+	(SELECT count(*) FROM standby WHERE sync_state IS NULL),
+	(SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT active),
+	CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
+	(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint`
+
+	sqlSystem = `SELECT system_identifier::text FROM pg_control_system()`
+)
+
+// A look is what can be seen of how a server keeps what it acknowledges.
+type look struct {
+	standby                     bool
+	version                     string
+	fsync, pages, commit        string
+	synchronous                 bool // synchronous_standby_names is set
+	table, logged               bool
+	standbys, confirmed, unseen int // connected; that a commit waits for; whose state is hidden
+	slots                       int // kept for standbys that are not connected
+	timeline                    string
+	started                     int64
+	system                      string
+}
+
+// Promise implements [store.Store]. The class is Strict if
+//
+//   - a commit is on the server's disk when it is acknowledged: fsync and
+//     full_page_writes are on, synchronous_commit is not off, for the connection
+//     that asks, and firn_records is a plain table, neither unlogged nor temporary; and
+//   - no standby is seen that a failover could put in its place and that a commit
+//     does not wait for: there is none, and synchronous_standby_names is empty; or that is set,
+//     synchronous_commit is on or remote_apply, and each standby whose state this
+//     role may see (pg_monitor may) is sync or quorum.
+//
+// How a failover chooses, and copies of the server's disk, cannot be seen; nor that
+// an administrator ends a commit's wait for a standby (pg_cancel_backend), which the
+// server answers as a success.
+func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Promise{}, err
+	}
+	l, err := s.look(ctx)
+	switch {
+	case err != nil:
+		return store.Promise{}, explain(err)
+	case l.standby:
+		return store.Promise{}, explain(errStandby)
+	case !l.table && s.seen.Load():
+		return store.Promise{}, forgotten()
+	}
+	return l.promise(), nil
+}
+
+func (s *Store) look(ctx context.Context) (l look, err error) {
+	err = s.db.QueryRowContext(ctx, sqlPromise).Scan(&l.standby, &l.version, &l.fsync, &l.pages, &l.commit, &l.synchronous,
+		&l.table, &l.logged, &l.standbys, &l.confirmed, &l.unseen, &l.slots, &l.timeline, &l.started)
+	if err != nil {
+		return l, err
+	}
+	// This one may be kept from us; the rest of the name will do then.
+	err = s.db.QueryRowContext(ctx, sqlSystem).Scan(&l.system)
+	if state(err) == "42501" || errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return l, err
+}
+
+func (l look) promise() store.Promise {
+	seen := fmt.Sprintf("PostgreSQL %s, fsync=%s full_page_writes=%s synchronous_commit=%s, %s",
+		l.version, l.fsync, l.pages, l.commit, l.company())
+	p := store.Promise{Class: store.Strict, Why: seen, Instance: l.instance()}
+	if why := l.doubts(); len(why) > 0 {
+		p.Class, p.Why = store.Lossy, seen+": "+strings.Join(why, "; ")
+	}
+	return p
+}
+
+// doubts are the reasons why an acknowledged write may be lost.
+func (l look) doubts() (why []string) {
+	if l.fsync != "on" || l.pages != "on" {
+		why = append(why, "a crash of its host may damage or lose writes")
+	}
+	if l.commit == "off" {
+		why = append(why, "a crash loses the last commits; ALTER ROLE ... SET synchronous_commit = on")
+	}
+	if !l.logged {
+		why = append(why, "firn_records is unlogged, temporary or no plain table; ALTER TABLE firn_records SET LOGGED")
+	}
+	waits := l.synchronous && (l.commit == "on" || l.commit == "remote_apply")
+	if (l.synchronous || l.standbys+l.slots > 0) && !waits || l.standbys > l.confirmed+l.unseen {
+		why = append(why, "a standby that commits do not wait for may be promoted and lack the last ones")
+	}
+	return why
+}
+
+// company says who else there is.
+func (l look) company() string {
+	text := "no standby"
+	if l.standbys > 0 {
+		text = fmt.Sprintf("%d connected standbys of which %d are synchronous", l.standbys, l.confirmed)
+	}
+	if l.unseen > 0 {
+		text += fmt.Sprintf(" and %d cannot be seen (GRANT pg_monitor)", l.unseen)
+	}
+	if l.slots > 0 {
+		text += fmt.Sprintf(", %d slots for standbys that are away", l.slots)
+	}
+	return text
+}
+
+// instance names the run of a server on a timeline: it is another one after a
+// failover, a recovery to an earlier time, and any restart. Where commits are not
+// waited for, or the table is emptied by a crash, the server may go back without
+// any of these: then there is no name.
+func (l look) instance() string {
+	if l.commit == "off" || !l.logged {
+		return ""
+	}
+	return fmt.Sprintf("%s/%s/%d", l.system, l.timeline, l.started)
+}

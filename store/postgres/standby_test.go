@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/store"
+)
+
+// TestNotYetOnStandby: a commit that nobody waits for any more can be seen by
+// others on this server, but is not read before the standby has it, as a failover
+// would lose it.
+func TestNotYetOnStandby(t *testing.T) {
+	primary := testserver.Postgres(t)
+	db := connect(t, primary.URL())
+	s := New(db)
+	first := mustPut(t, s, "k", `1`, store.Condition{})
+	standby := testserver.PostgresStandby(t, primary)
+	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
+	waitFor(t, func() bool {
+		p, err := s.Promise(t.Context())
+		return err == nil && p.Class == store.Strict
+	})
+	second := mustPut(t, s, "k", `2`, store.Condition{Version: first.Version})
+
+	standby.Stop(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	third, err := s.Put(ctx, "k", []byte(`3`), store.Condition{Version: second.Version})
+	says(t, "Put", err, "not answered in time")
+	var version string
+	waitFor(t, func() bool {
+		err := db.QueryRow(`SELECT version FROM firn_records WHERE key = 'k'`).Scan(&version)
+		return err == nil && version == string(third.Version) // the driver had the wait cancelled
+	})
+	for what, read := range map[string]func(context.Context) error{
+		"Get":  func(ctx context.Context) error { _, err := s.Get(ctx, "k"); return err },
+		"List": func(ctx context.Context) error { _, err := s.List(ctx, ""); return err },
+		"none": func(ctx context.Context) error { _, err := s.Get(ctx, "none"); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if err := read(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s reads what a failover would lose: %v", what, err)
+		}
+	}
+
+	primary.Kill(t)
+	standby.Start(t)
+	standby.Promote(t)
+	do(t, connect(t, standby.URL()), `ALTER SYSTEM SET synchronous_standby_names = ''`, `SELECT pg_reload_conf()`)
+	got, err := New(connect(t, standby.URL())).Get(t.Context(), "k")
+	if err != nil || got.Version != second.Version {
+		t.Errorf("after the failover: %+v, %v", got, err)
+	}
+}
+
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not within a minute")
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/firn-id/firn/store"
+)
+
+// errStandby is about a server that follows another one.
+var errStandby = errors.New("the server is a standby")
+
+func forgotten() error {
+	return &store.ForgotError{Store: "postgres table firn_records", What: "the table is missing"}
+}
+
+// An unsentError is one before anything was sent that could write.
+type unsentError struct{ error }
+
+func (e *unsentError) Unwrap() error { return e.error }
+
+// state is the server's SQLSTATE, or "". The errors of pgx and of lib/pq have it.
+func state(err error) string {
+	var s interface{ SQLState() string }
+	if errors.As(err, &s) {
+		return s.SQLState()
+	}
+	return ""
+}
+
+// missing says that the table was not found.
+func missing(err error) bool { return state(err) == "42P01" }
+
+// isolated says that the server refused a statement because of what others did,
+// as it does at the isolation levels above READ COMMITTED.
+func isolated(err error) bool { return state(err) == "40001" }
+
+// certain says that a Put that ended so was not and will not be carried out. Where
+// the server refused a statement before its commit it was rolled back. An
+// administrator's command (57P01) may come after the commit.
+func certain(err error) bool {
+	var unsent *unsentError
+	if errors.Is(err, store.ErrConflict) || errors.As(err, &unsent) {
+		return true
+	}
+	code := state(err)
+	switch code {
+	case "40001", "40P01", "25006", "55P03":
+		return true
+	}
+	switch {
+	case len(code) != 5:
+		return false
+	case code[:2] == "22", code[:2] == "23", code[:2] == "42": // data, constraint, access or syntax
+		return true
+	}
+	return false
+}
+
+// explain says what to do where it can be told. What is already an error of the
+// contract comes back as it is.
+func explain(err error) error {
+	var forgot *store.ForgotError
+	if unsent, ok := errors.AsType[*unsentError](err); ok {
+		err = unsent.error
+	}
+	if err == nil || errors.Is(err, store.ErrConflict) || errors.As(err, &forgot) {
+		return err
+	}
+	return &explainedError{advice(err), err}
+}
+
+// An explainedError prints what to do and the cause.
+type explainedError struct {
+	advice string // may be empty
+	cause  error
+}
+
+func (e *explainedError) Error() string {
+	if e.advice == "" {
+		return fmt.Sprintf("store/postgres: %v", e.cause)
+	}
+	return fmt.Sprintf("store/postgres: %s (%v)", e.advice, e.cause)
+}
+
+func (e *explainedError) Unwrap() error { return e.cause }
+
+// advices are by SQLSTATE.
+var advices = map[string]string{
+	"22021": "the database cannot hold the text; it must have the encoding UTF8",
+	"22P05": "the database cannot hold the text; it must have the encoding UTF8",
+	"25P03": "the process stood still while it held the record, so that the server gave that to others; try again",
+	"25006": "the connection is read-only: a standby, or default_transaction_read_only is on; connect to the primary, for example with target_session_attrs=read-write",
+	"26000": pooled,
+	"28000": "the server refuses this user; check the user, its password and pg_hba.conf",
+	"28P01": "the server refuses the password; check user and password",
+	"3D000": "the database does not exist; create it, or name another",
+	"3F000": "no schema of the search_path exists; create one, or set another search_path",
+	"40001": "refused because of what others wrote at the same time; try again",
+	"40P01": "refused to end a deadlock; try again",
+	"42501": `this role lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store init", or what "firn store sql" prints`,
+	"42703": foreign,
+	"42804": foreign,
+	"42809": foreign,
+	"42883": foreign,
+	"42P05": pooled,
+	"42P10": foreign,
+	"53100": "the server's disk is full; free some space",
+	"53200": "the server is out of memory",
+	"53300": "the server has too many connections; close some, raise max_connections, or put PgBouncer in front",
+	"55P03": "another transaction holds a lock on the record or the table for longer than lock_timeout; it must end first",
+	"57014": "the server cancelled the statement, for example after statement_timeout",
+	"57P01": "the server is shutting down, or an administrator ended the connection",
+	"57P02": "the server ended the connection because of a crash and starts again",
+	"57P03": "the server is starting up or shutting down",
+}
+
+const (
+	pooled = "prepared statements do not reach a server through a pooler in transaction mode, such as PgBouncer; open the database with default_query_exec_mode=exec (pgx) or binary_parameters=yes (lib/pq)"
+
+	foreign = `the table firn_records is not as firn makes it; compare it with "firn store sql", or set another search_path`
+)
+
+func advice(err error) string {
+	if text, ok := advices[state(err)]; ok {
+		return text
+	}
+	var (
+		authority x509.UnknownAuthorityError
+		name      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		unproven  *tls.CertificateVerificationError
+		dns       *net.DNSError
+	)
+	switch {
+	case errors.Is(err, errStandby):
+		return "what is read there may be old; connect to the primary, for example with target_session_attrs=read-write"
+	case errors.As(err, &authority), errors.As(err, &name), errors.As(err, &invalid), errors.As(err, &unproven):
+		return "the server's certificate cannot be trusted; check sslrootcert, sslmode and the host's name"
+	case errors.As(err, &dns):
+		return "the host's name cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens at the address; is the server running?"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the server has not answered in time"
+	case errors.Is(err, context.Canceled):
+		return ""
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), err.Error() == "conn closed": // of pgx in a transaction
+		return "the connection was lost"
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
+)
+
+// TestViews reads series that were drawn from.
+func TestViews(t *testing.T) {
+	s, db := fresh(t)
+	if _, err := s.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]*segment.Options{
+		"even": {First: 2, Increment: 2, Max: 1000, Step: 50}, "strict": {Strict: true}, "none": {},
+	} {
+		if err := segment.Create(t.Context(), s, name, o); err != nil {
+			t.Fatal(err)
+		}
+		if name == "none" {
+			continue
+		}
+		series, err := segment.Open(t.Context(), s, name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer series.Close()
+		if _, err := series.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var rows string
+	if err := db.QueryRow(`SELECT string_agg(concat_ws(' ', series, granted, max, increment, step, strict, rate, granted_by <> '',
+		abs(extract(epoch FROM granted_at - written)) < 60), ';' ORDER BY series) FROM firn_segments`).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	if want := "even 100 1000 2 50 f 0.8333333333333334 t t;none 0 9223372036854775807 1 100 f t;strict 1 9223372036854775807 1 100 t 0.016666666666666666 t t"; rows != want {
+		t.Errorf("%s, not %s", rows, want)
+	}
+	if _, err := serial.Create(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &serial.Options{Zone: "UTC"}); err != nil {
+		t.Fatal(err)
+	}
+	invoices, err := serial.Open(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &serial.Options{Zone: "UTC"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := invoices.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var row string
+	if err := db.QueryRow(`SELECT concat_ws(' ', series, period, count) FROM firn_serials`).Scan(&row); err != nil {
+		t.Fatal(err)
+	}
+	if want := "invoice " + number.Period + " 1"; row != want {
+		t.Errorf("%s, not %s", row, want)
+	}
+}

@@ -1,0 +1,46 @@
+package zookeeper
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/store"
+)
+
+// A server of an ensemble lags behind others; a Get does not. And the loss of the
+// leader is over by itself.
+func TestEnsemble(t *testing.T) {
+	members := testserver.ZooKeeperCluster(t, 3).Members
+	root := newRoot()
+	var s []*Store
+	for _, m := range members {
+		s = append(s, open(t, m.Addr(), root))
+	}
+	var r store.Record
+	for i := range 300 {
+		to, from := s[i%3], s[(i+1)%3]
+		var err error
+		r, err = to.Put(t.Context(), "k", fmt.Append(nil, i), store.Condition{Version: r.Version})
+		must(t, err)
+		got, err := from.Get(t.Context(), "k")
+		must(t, err)
+		if got.Version != r.Version {
+			t.Fatalf("write %d is acknowledged by one member, and %s is read from another", i, got.Value)
+		}
+	}
+	p, err := s[0].Promise(t.Context())
+	if err != nil || p.Class != store.Strict || !strings.Contains(p.Why, "3 voting servers") {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for i, m := range members {
+		m.Kill(t)
+		begun := time.Now()
+		r = comesBack(t, s[(i+1)%3], r)
+		t.Logf("a member was killed: back after %s", time.Since(begun).Round(time.Millisecond))
+		m.Start(t)
+		r = comesBack(t, s[i], r)
+	}
+}
