@@ -1,0 +1,253 @@
+package serial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn/store"
+)
+
+// An Info is a series as the store has it.
+type Info struct {
+	Name    string
+	Pattern string
+	Zone    string // "" where the pattern has no date
+	Period  string // last one by name that was counted in; "" where there are none
+	Count   int64  // in it; 0 before the first
+	Text    string // of that count; "" before the first
+	Periods int    // counters there are
+}
+
+// List returns the series of a store, by name. It reads every record.
+func List(ctx context.Context, st store.Store) ([]Info, error) {
+	list, err := st.List(ctx, keyAll)
+	if err != nil {
+		return nil, err
+	}
+	var all []Info
+	index := map[string]int{}
+	for _, rec := range list {
+		name, period, isCounter := strings.Cut(strings.TrimPrefix(rec.Key, keyAll), "/")
+		if !isCounter {
+			def, err := decode[definition](rec)
+			if err != nil {
+				return nil, err
+			}
+			index[name] = len(all)
+			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone})
+			continue
+		}
+		i, ok := index[name]
+		if !ok {
+			continue
+		}
+		c, err := readCounter(rec)
+		if err != nil {
+			return nil, err
+		}
+		info := &all[i]
+		info.Periods++
+		if period == whole {
+			period = ""
+		}
+		info.Period, info.Count = period, c.Count // by key, so the last stays
+		if p, err := ParsePattern(info.Pattern); err == nil && c.Count > 0 {
+			info.Text = string(p.AppendText(nil, period, c.Count))
+		}
+	}
+	return all, nil
+}
+
+// CheckRecord reports whether a record is of this package, and what keeps this
+// version from reading it.
+func CheckRecord(rec store.Record) (ours bool, err error) {
+	rest, ours := strings.CutPrefix(rec.Key, keyAll)
+	switch {
+	case rec.Key == keyRestored:
+		return true, nil
+	case !ours:
+		return false, nil
+	case strings.Contains(rest, "/"):
+		_, err = readCounter(rec)
+		return true, err
+	}
+	def, err := decode[definition](rec)
+	if err == nil {
+		_, err = ParsePattern(def.Pattern)
+	}
+	return true, err
+}
+
+// Change gives a series another pattern or zone. Only the width of the counter
+// and the zone may differ, or a text could repeat; everything else is a
+// [*ChangeError], and a new series. Processes that have the series open go on as
+// they are until they open it again, and repeat nothing meanwhile.
+func Change(ctx context.Context, st store.Store, name, pattern, zone string) error {
+	r, err := (&Options{Zone: zone}).rules(name, pattern)
+	if err != nil {
+		return err
+	}
+	return update(ctx, st, name, func(def definition) (definition, error) {
+		old, err := ParsePattern(def.Pattern)
+		if err != nil {
+			return def, fmt.Errorf("serial: series %q: %w", name, err)
+		}
+		if what := old.differs(r.pattern); what != "" {
+			return def, &ChangeError{name, def.Pattern, pattern, what}
+		}
+		def.Pattern, def.Zone = pattern, zone
+		return def, nil
+	})
+}
+
+// Raise has a counter go on above that of a text, which was given out: by another
+// system, or before the store forgot. It never goes back. Counts that a process
+// has in hand, with Step or after calls that gave up waiting, are given out yet.
+// It reports whether the counter was below.
+func Raise(ctx context.Context, st store.Store, name, text string) (raised bool, err error) {
+	if err := checkName(name); err != nil {
+		return false, err
+	}
+	rec, err := st.Get(ctx, keySeries(name))
+	if err != nil {
+		return false, err
+	}
+	if rec.Version == "" {
+		return false, &NoSeriesError{name}
+	}
+	def, err := decode[definition](rec)
+	if err != nil {
+		return false, err
+	}
+	p, err := ParsePattern(def.Pattern)
+	if err != nil {
+		return false, err
+	}
+	to, err := p.Parse(text)
+	if err != nil {
+		return false, err
+	}
+	for {
+		rec, err := st.Get(ctx, keyCounter(name, to.Period))
+		if err != nil {
+			return false, err
+		}
+		c, err := readCounter(rec)
+		if err != nil {
+			return false, err
+		}
+		c = def.raisedTo(c, rec.Version != "", to.Period)
+		if c.Count >= to.Count {
+			return false, nil
+		}
+		c = c.counted(to.Count)
+		_, err = st.Put(ctx, rec.Key, encode(c), store.Condition{Version: rec.Version})
+		if !errors.Is(err, store.ErrConflict) {
+			return err == nil, err
+		}
+	}
+}
+
+// update replaces the definition of a series.
+func update(ctx context.Context, st store.Store, name string, change func(definition) (definition, error)) error {
+	for {
+		rec, err := st.Get(ctx, keySeries(name))
+		if err != nil {
+			return err
+		}
+		if rec.Version == "" {
+			return &NoSeriesError{name}
+		}
+		def, err := decode[definition](rec)
+		if err != nil {
+			return err
+		}
+		if def, err = change(def); err != nil {
+			return err
+		}
+		_, err = st.Put(ctx, rec.Key, encode(def), store.Condition{Version: rec.Version})
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// A Restoration is what [Restored] did to one series.
+type Restoration struct {
+	Series  string
+	By      int64  // each counter that it may have set back goes on so much higher
+	Through string // last period of which that is true; "" where there are none
+}
+
+// RaiseBy is what [Restored] raises counters by where nobody says.
+const RaiseBy = 1000
+
+// MaxRaise is above what counters can be raised by: no pattern has room for it.
+const MaxRaise = 1e18
+
+// Restored makes the series of a store usable again that has forgotten: after a
+// backup was restored, a replica that lagged was promoted, or a server that can
+// forget was started again. Stop every process that uses them first: what they
+// give out meanwhile may repeat.
+//
+// Each counter of a period up to the latest that has begun in any zone goes on by
+// so much higher; it has to be more than any period can have lost, and nobody but the operator knows
+// how much that is: texts that are printed or stored elsewhere tell. 0 is
+// [RaiseBy]. The instance that answers now is accepted. It may be repeated, and
+// is to be after an error; every time raises the counters. A series that the store
+// has forgotten altogether does not begin again by itself.
+func Restored(ctx context.Context, st store.Store, by int64) ([]Restoration, error) {
+	if by < 0 || by >= MaxRaise {
+		return nil, fmt.Errorf("serial: counters cannot be raised by %d", by)
+	}
+	if by == 0 {
+		by = RaiseBy
+	}
+	p, err := st.Promise(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := st.Get(ctx, keyRestored)
+	if err != nil {
+		return nil, err
+	}
+	if rec.Version == "" {
+		_, err := st.Put(ctx, keyRestored, []byte(`{"v":1}`), store.Condition{})
+		if err != nil && !errors.Is(err, store.ErrConflict) {
+			return nil, err
+		}
+	}
+	list, err := st.List(ctx, keyAll)
+	if err != nil {
+		return nil, err
+	}
+	var done []Restoration
+	for _, rec := range list {
+		name := strings.TrimPrefix(rec.Key, keyAll)
+		if strings.Contains(name, "/") {
+			continue
+		}
+		now := rec.Read
+		if now.IsZero() {
+			now = time.Now()
+		}
+		r := Restoration{Series: name, By: by}
+		err := update(ctx, st, name, func(def definition) (definition, error) {
+			rules, err := (&Options{Zone: def.Zone}).rules(name, def.Pattern)
+			if err != nil {
+				return def, err
+			}
+			def = def.restored(&rules, by, now, p.Instance)
+			r.Through = def.Raised[len(def.Raised)-1].Through
+			return def, nil
+		})
+		if err != nil {
+			return done, fmt.Errorf("serial: series %q: %w", name, err)
+		}
+		done = append(done, r)
+	}
+	return done, nil
+}
