@@ -1,0 +1,395 @@
+-- firn: ids made inside PostgreSQL. Layout {{.Layout}}.
+--
+-- A shard's ids come from two sequences, a counter and an offset. Their sum is the
+-- state, tick * {{.PerTick}} + seq. A draw reads the offset, takes from the counter, reads the
+-- offset again, and counts only if the offset was the same. nextval alone moves the
+-- counter, and setval alone, upwards and under a lock, the offset. So states only
+-- rise, for all sessions together and whatever the clock does.
+--
+-- This part is the same for all shards of a database, and may be run again.
+CREATE SCHEMA IF NOT EXISTS firn;
+DO $do$
+DECLARE
+	owner name := (SELECT nspowner::regrole FROM pg_catalog.pg_namespace WHERE nspname = 'firn');
+BEGIN
+	-- What another role put there would run with the rights of this one.
+	IF owner <> quote_ident(current_user) THEN
+		RAISE EXCEPTION 'firn: the schema firn belongs to the role %', owner USING ERRCODE = '42501',
+			HINT = format('as that role, if it is trusted: SET ROLE %s', owner);
+	END IF;
+END $do$;
+GRANT USAGE ON SCHEMA firn TO PUBLIC;
+
+-- What this database is. Cluster and name are those of "firn shards init".
+CREATE TABLE IF NOT EXISTS firn.server (
+	one     boolean PRIMARY KEY DEFAULT true CHECK (one),
+	layout  text NOT NULL,
+	cluster text,
+	name    text
+);
+INSERT INTO firn.server (layout) VALUES ('{{.Layout}}') ON CONFLICT DO NOTHING;
+DO $do$
+DECLARE
+	has text := (SELECT layout FROM firn.server);
+BEGIN
+	IF has <> '{{.Layout}}' THEN
+		RAISE EXCEPTION 'firn: this database has the layout %, not {{.Layout}}', has
+			USING HINT = 'a database has one layout; it never changes';
+	END IF;
+END $do$;
+
+-- The shards that this database knows, whether they are here or not.
+CREATE TABLE IF NOT EXISTS firn.shard (
+	shard    integer PRIMARY KEY CHECK (shard BETWEEN 0 AND {{.MaxShard}}),
+	schema   name NOT NULL UNIQUE,
+	state    text NOT NULL CHECK (state IN ('open', 'closed', 'moved')),
+	term     bigint NOT NULL DEFAULT 1,
+	attempt  text,                      -- whose the last step at this term was
+	moved_to text,                      -- the server, when moved
+	system   bigint,                    -- where it was opened: a copy differs in these,
+	timeline text,                      -- a promoted standby in this
+	database name
+);
+
+-- The generators of a shard: one, or one for each of some tables. Functions name a
+-- generator by its offset, which belongs to one database, as no number does.
+CREATE TABLE IF NOT EXISTS firn.generator (
+	shard    integer NOT NULL REFERENCES firn.shard,
+	name     name NOT NULL,             -- of its function
+	counter  regclass NOT NULL UNIQUE,
+	"offset" regclass NOT NULL UNIQUE,
+	identity oid,                       -- of the offset when it was opened: a restored one has another
+	PRIMARY KEY (shard, name)
+);
+
+-- The first state of the tick of this moment, as far as the layout reaches.
+CREATE OR REPLACE FUNCTION firn.now_state() RETURNS bigint LANGUAGE sql VOLATILE AS
+$$ SELECT {{.Tick "pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())"}} << {{.SeqBits}} $$;
+
+-- The id of a state of a shard.
+CREATE OR REPLACE FUNCTION firn.pack(state bigint, shard integer)
+RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+$$ SELECT {{.Pack "state" "shard"}} $$;
+
+-- Whether a shard was opened here, and not on what this is a copy of.
+CREATE OR REPLACE FUNCTION firn.is_here(s firn.shard) RETURNS boolean LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS
+$$ SELECT (s.system, s.timeline, s.database) IS NOT DISTINCT FROM
+	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database()) $$;
+
+-- Says why a generator gives no ids now.
+CREATE OR REPLACE FUNCTION firn.refuse("offset" regclass) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	g firn.generator;
+	s firn.shard;
+	why text := 'closed here';
+BEGIN
+	SELECT * INTO g FROM firn.generator AS x WHERE x."offset" = refuse."offset";
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: this database knows no generator %', "offset" USING ERRCODE = 'ID005',
+			HINT = 'a schema that was copied here gives ids after the SQL of "firn shards sql"; run it where the original is gone for good';
+	END IF;
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = g.shard;
+	IF s.state = 'moved' THEN
+		RAISE EXCEPTION 'firn: shard % has moved to %', s.shard, s.moved_to USING ERRCODE = 'ID002',
+			DETAIL = s.moved_to, HINT = 'read the map again, and retry the transaction there';
+	ELSIF s.state = 'open' AND NOT (firn.is_here(s) AND g.identity IS NOT DISTINCT FROM g."offset") THEN
+		RAISE EXCEPTION 'firn: shard % was opened elsewhere: this database is a copy, or was promoted, restored or renamed', s.shard USING ERRCODE = 'ID003',
+			DETAIL = format('opened on system %s, timeline %s, as database %s', s.system, s.timeline, s.database),
+			HINT = format('where the other one is gone for good: SELECT firn.open(%s)', s.shard);
+	ELSIF s.state = 'open' THEN
+		why := 'closed here: closing or opening it was broken off';
+	END IF;
+	RAISE EXCEPTION 'firn: shard % is %', s.shard, why USING ERRCODE = 'ID001',
+		HINT = format('where it is open nowhere else: SELECT firn.open(%s)', s.shard);
+END $$;
+
+-- A state drawn under the lock, where a fast draw did not count: the state is
+-- brought up to the clock first. Nobody else moves the offset meanwhile.
+CREATE OR REPLACE FUNCTION firn.advance("offset" regclass) RETURNS bigint LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	counter regclass;
+	usable boolean;
+	t bigint;
+	n bigint;
+	f bigint;
+	v bigint;
+BEGIN
+	-- What a close changes is seen in the offset, under the lock. What is looked at
+	-- here stays as it is while a transaction lasts.
+	SELECT g.counter, s.state = 'open' AND g.identity = g."offset" AND s.database = current_database()
+			AND s.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
+			AND s.system = (pg_control_system()).system_identifier
+		INTO counter, usable
+		FROM firn.generator AS g JOIN firn.shard AS s ON s.shard = g.shard
+		WHERE g."offset" = advance."offset";
+	IF usable IS NOT TRUE THEN
+		PERFORM firn.refuse("offset");
+	END IF;
+	BEGIN
+		PERFORM pg_advisory_xact_lock({{.LockClass}}, "offset"::oid::integer);
+		f := pg_sequence_last_value("offset");
+		IF f IS NULL THEN
+			PERFORM firn.refuse("offset");
+		END IF;
+		t := firn.now_state();                  -- after the wait
+		n := nextval(counter);
+		v := n + f;
+		IF v < t THEN
+			f := setval("offset", t - n - 1);       -- above f, because n + f is below t
+			v := nextval(counter) + f;
+		END IF;
+		-- An error ends the subtransaction and with it the lock. What was done to
+		-- the sequences stays.
+		RAISE EXCEPTION SQLSTATE 'ID0OK';
+	EXCEPTION WHEN SQLSTATE 'ID0OK' THEN NULL;
+	END;
+	IF v >= {{.Limit}} THEN
+		RAISE EXCEPTION 'firn: the layout has ended: no id can carry this time' USING ERRCODE = 'ID004',
+			HINT = 'the layout {{.Layout}} ends on {{.End}}';
+	END IF;
+	RETURN v;
+END $$;
+
+-- The id of a draw: counter n between two readings, a and b, of the offset. It
+-- counts if they are equal, the server is the one the shard was opened on, and the
+-- state is at the clock, or ahead of it by no more than a second.
+CREATE OR REPLACE FUNCTION firn.id("offset" regclass, shard integer, a bigint, n bigint, b bigint, now_state bigint, here boolean)
+RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+	-- One expression: each further statement costs a tenth. NULL goes the slow way.
+	RETURN CASE WHEN a = b AND here AND a + n >= now_state AND a + n <= now_state + {{.SecondStates}} AND a + n < {{.Limit}}
+		THEN {{.Pack "(a + n)" "shard"}}
+		ELSE firn.pack(firn.advance("offset"), shard) END;
+END $$;
+
+-- k states of one generator, increasing.
+CREATE OR REPLACE FUNCTION firn.states("offset" regclass, counter regclass, k integer)
+RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+	a bigint;
+	states bigint[];
+BEGIN
+	IF k IS NULL OR k NOT BETWEEN 1 AND 1000000 THEN
+		RAISE EXCEPTION 'firn: 1 to 1000000 ids at a time, not %', k USING ERRCODE = '22023';
+	END IF;
+	LOOP
+		PERFORM firn.advance("offset");
+		a := pg_catalog.pg_sequence_last_value("offset");
+		states := ARRAY(SELECT a + pg_catalog.nextval(counter) FROM pg_catalog.generate_series(1, k));
+		IF pg_catalog.pg_sequence_last_value("offset") = a AND states[k] < {{.Limit}} THEN
+			RETURN states;
+		END IF;
+	END LOOP;
+END $$;
+
+-- The parts of an id.
+CREATE OR REPLACE FUNCTION firn.decode(id bigint, OUT "time" timestamptz, OUT shard integer, OUT seq bigint)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE AS
+$$ SELECT {{.TimeOf "id"}}, {{.ShardOf "id"}}, {{.SeqOf "id"}} $$;
+
+-- The lowest and the highest id of an instant, whatever the shard: WHERE id BETWEEN
+-- firn.first_id(...) AND firn.last_id(...). Past the end of the layout the lowest is
+-- NULL, before its epoch the highest is 0: there are none.
+CREATE OR REPLACE FUNCTION firn.first_id("at" timestamptz) RETURNS bigint LANGUAGE sql STABLE STRICT PARALLEL SAFE AS
+$$ SELECT CASE WHEN {{.TickExact "at"}} <= {{.LastTick}}::numeric THEN greatest(0::numeric, {{.TickExact "at"}})::bigint << {{.TimeShift}} END $$;
+CREATE OR REPLACE FUNCTION firn.last_id("at" timestamptz) RETURNS bigint LANGUAGE sql STABLE STRICT PARALLEL SAFE AS
+$$ SELECT CASE WHEN {{.TickExact "at"}} < 0::numeric THEN 0 ELSE least({{.LastTick}}::numeric, {{.TickExact "at"}})::bigint << {{.TimeShift}} | {{.Below}}::bigint END $$;
+
+-- Refuses a server that does not evaluate arguments from left to right, on which
+-- the readings of the offset would not stand around the draw.
+CREATE OR REPLACE FUNCTION firn.in_order(a bigint, b bigint, c bigint) RETURNS boolean LANGUAGE plpgsql AS
+$$ BEGIN RETURN a < b AND b < c; END $$;
+CREATE OR REPLACE FUNCTION firn.check_order() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	CREATE TEMPORARY SEQUENCE firn_order;
+	IF NOT firn.in_order(pg_catalog.nextval('pg_temp.firn_order'), pg_catalog.nextval('pg_temp.firn_order'), pg_catalog.nextval('pg_temp.firn_order')) THEN
+		RAISE EXCEPTION 'firn: this server does not evaluate arguments from left to right' USING ERRCODE = '0A000';
+	END IF;
+	DROP SEQUENCE pg_temp.firn_order;
+END $$;
+
+-- Writes the functions of a generator anew. They carry what a fast draw compares
+-- with: the identity of the offset and the database, which a copy does not have, and
+-- what sorts above the names of this timeline's files, and below those of the next;
+-- or of a shard that is closed, what sorts below all of them.
+CREATE OR REPLACE FUNCTION firn.write_functions(g firn.generator) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+BEGIN
+	SELECT * INTO STRICT s FROM firn.shard AS x WHERE x.shard = g.shard;
+	EXECUTE format($f$
+		CREATE OR REPLACE FUNCTION %1$I.%2$I(OUT result bigint) LANGUAGE sql VOLATILE AS $body$
+		SELECT firn.id(%4$L::regclass, %3$s, pg_catalog.pg_sequence_last_value(%4$L::regclass), pg_catalog.nextval(%5$L::regclass), pg_catalog.pg_sequence_last_value(%4$L::regclass),
+			firn.now_state(),
+			%4$L::regclass::oid OPERATOR(pg_catalog.=) %6$s::oid AND pg_catalog.current_database() OPERATOR(pg_catalog.=) %7$L::name
+				AND pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()) COLLATE "C" OPERATOR(pg_catalog.<) %8$L)
+		$body$;
+		CREATE OR REPLACE FUNCTION %1$I.%9$I(n integer) RETURNS SETOF bigint LANGUAGE plpgsql VOLATILE ROWS 1000 AS $body$
+		BEGIN RETURN QUERY SELECT firn.pack(v, %3$s) FROM pg_catalog.unnest(firn.states(%4$L, %5$L, n)) AS v; END
+		$body$ $f$,
+		s.schema, g.name, s.shard, g."offset", g.counter, coalesce(g.identity, 0), s.database,
+		CASE WHEN s.state = 'open' THEN s.timeline || 'G' ELSE '' END, g.name || 's');
+END $$;
+
+-- Lets this transaction end only when it is on disk: what it says about a shard is
+-- acted on elsewhere.
+CREATE OR REPLACE FUNCTION firn.commit_durably() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF current_setting('synchronous_commit') IN ('off', 'local') THEN
+		PERFORM set_config('synchronous_commit', 'on', true);
+	END IF;
+END $$;
+
+-- Closes a shard: from the acknowledgement of this call on it gives no id. Returns
+-- a state that none of its generators ever passed.
+CREATE OR REPLACE FUNCTION firn.close(shard integer) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	g firn.generator;
+	f bigint;
+	m bigint;
+	highest bigint := 0;
+BEGIN
+	PERFORM firn.commit_durably();
+	UPDATE firn.shard AS x SET state = 'closed', term = term + 1 WHERE x.shard = close.shard;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: there is no shard %', shard USING ERRCODE = 'ID005';
+	END IF;
+	FOR g IN SELECT * FROM firn.generator AS x WHERE x.shard = close.shard ORDER BY x.name LOOP
+		PERFORM pg_advisory_xact_lock({{.LockClass}}, g."offset"::oid::integer);
+		EXECUTE format('SELECT last_value FROM %s', g."offset") INTO f;
+		PERFORM setval(g."offset", f, false);   -- draws now read NULL
+		EXECUTE format('SELECT last_value FROM %s', g.counter) INTO m;
+		highest := greatest(highest, m + f);
+		PERFORM firn.write_functions(g);
+	END LOOP;
+	RETURN highest;
+END $$;
+
+-- Opens one generator of an open shard at a state, or above its own where that is
+-- higher.
+CREATE OR REPLACE FUNCTION firn.start(g firn.generator, state bigint) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	f bigint;
+	n bigint;
+BEGIN
+	IF state >= {{.Limit}} THEN
+		RAISE EXCEPTION 'firn: the state % is past the end of the layout', state USING ERRCODE = '22023',
+			HINT = 'a state is what firn.close returned; an id is none';
+	END IF;
+	PERFORM pg_advisory_xact_lock({{.LockClass}}, g."offset"::oid::integer);
+	EXECUTE format('SELECT last_value FROM %s', g."offset") INTO f;
+	n := nextval(g.counter);
+	-- Above f in any case: a draw that began before a close must see a change.
+	f := setval(g."offset", greatest(f + 1, state - n));
+	UPDATE firn.generator AS x SET identity = x."offset" WHERE x."offset" = g."offset" RETURNING * INTO g;
+	PERFORM firn.write_functions(g);
+	RETURN n + f;
+END $$;
+
+-- Opens the generators of a shard at a state, or above their own where that is
+-- higher.
+CREATE OR REPLACE FUNCTION firn.open_at(shard integer, state bigint) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	g firn.generator;
+	lowest bigint := state;
+	first bigint := state;                  -- of those that were never open
+BEGIN
+	PERFORM firn.commit_durably();
+	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = term + 1,
+			system = (pg_control_system()).system_identifier, timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database()
+		WHERE x.shard = open_at.shard;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: there is no shard %', shard USING ERRCODE = 'ID005';
+	END IF;
+	FOR g IN SELECT * FROM firn.generator AS x WHERE x.shard = open_at.shard ORDER BY x.identity IS NULL, x.name LOOP
+		IF g.identity IS NULL THEN
+			lowest := greatest(lowest, firn.start(g, first));
+		ELSE
+			lowest := greatest(lowest, firn.start(g, state));
+			first := lowest + {{.SecondStates}};    -- a table may have had its ids from another
+		END IF;
+	END LOOP;
+	RETURN lowest;
+END $$;
+
+-- Opens a shard that was closed, or whose server was promoted or restored: above
+-- the state that its close returned, and a second above the clock. Only where it is
+-- open nowhere else.
+CREATE OR REPLACE FUNCTION firn.open(shard integer, above bigint DEFAULT 0) RETURNS bigint LANGUAGE sql VOLATILE AS
+$$ SELECT firn.open_at(shard, greatest(above + 1, firn.now_state() + {{.SecondStates}})) $$;
+
+-- Makes a shard in a schema, with a function of each name, or brings the functions
+-- of one that is there up to date. A function of that name that is there is
+-- replaced, and what it gave is left behind by a second. A shard that is not open
+-- here stays so.
+CREATE OR REPLACE FUNCTION firn.create_shard(shard integer, schema name, VARIADIC names name[] DEFAULT '{next_id}') RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+	g firn.generator;
+	made boolean;
+	used boolean := EXISTS (SELECT FROM pg_proc WHERE pronamespace = to_regnamespace(quote_ident(schema)) AND proname = ANY (names));
+	highest bigint;
+	x name;
+BEGIN
+	PERFORM firn.check_order();
+	INSERT INTO firn.shard (shard, schema, state) VALUES (shard, schema, 'closed') ON CONFLICT DO NOTHING;
+	made := FOUND;
+	SELECT * INTO s FROM firn.shard AS y WHERE y.shard = create_shard.shard FOR UPDATE;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: the schema % is that of another shard', schema USING ERRCODE = '42710';
+	ELSIF s.schema <> schema THEN
+		RAISE EXCEPTION 'firn: shard % is in the schema %', shard, s.schema USING ERRCODE = '42710';
+	END IF;
+	EXECUTE format('CREATE SCHEMA IF NOT EXISTS %I', schema);
+	-- Sequences that were dropped are made anew.
+	DELETE FROM firn.generator AS y WHERE y.shard = s.shard
+		AND (SELECT count(*) FROM pg_class WHERE oid IN (y.counter, y."offset")) < 2;
+	highest := (SELECT max(pg_sequence_last_value(y.counter) + pg_sequence_last_value(y."offset")) FROM firn.generator AS y WHERE y.shard = s.shard);
+	FOR g IN SELECT * FROM firn.generator AS y WHERE y.shard = s.shard LOOP
+		PERFORM firn.write_functions(g);
+	END LOOP;
+	FOREACH x IN ARRAY names LOOP
+		CONTINUE WHEN EXISTS (SELECT FROM firn.generator AS y WHERE y.shard = s.shard AND y.name = x);
+		used := used OR to_regclass(format('%I.%I', schema, x || '_counter')) IS NOT NULL;
+		INSERT INTO firn.generator (shard, name, counter, "offset")
+			VALUES (shard, x, firn.sequence(schema, x || '_counter'), firn.sequence(schema, x || '_offset')) RETURNING * INTO g;
+		-- A table may have had its ids from another generator of the shard.
+		IF NOT made AND s.state = 'open' AND firn.is_here(s) THEN
+			PERFORM firn.start(g, greatest(firn.now_state(), highest) + {{.SecondStates}});
+		ELSIF NOT made THEN
+			PERFORM firn.write_functions(g);
+		END IF;
+	END LOOP;
+	IF made AND used THEN
+		PERFORM firn.open(shard);
+	ELSIF made THEN
+		PERFORM firn.open_at(shard, 0);
+	END IF;
+END $$;
+
+-- A sequence of a schema: the one that is there, or a new one.
+CREATE OR REPLACE FUNCTION firn.sequence(schema name, name text) RETURNS regclass LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	qualified text := format('%I.%I', schema, name);
+BEGIN
+	EXECUTE format('CREATE SEQUENCE IF NOT EXISTS %s MINVALUE 0 START 0', qualified);
+	IF NOT EXISTS (SELECT FROM pg_sequence WHERE seqrelid = qualified::regclass AND seqtypid = 'bigint'::regtype
+			AND seqincrement = 1 AND seqcache = 1 AND NOT seqcycle) THEN
+		RAISE EXCEPTION 'firn: % is there, and not as a sequence that counts one by one without CACHE and CYCLE', qualified USING ERRCODE = '42710';
+	END IF;
+	RETURN qualified::regclass;
+END $$;
+
+REVOKE ALL ON FUNCTION firn.is_here, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.check_order, firn.write_functions,
+	firn.commit_durably, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard FROM PUBLIC;
+GRANT SELECT ON firn.server, firn.shard TO PUBLIC;

@@ -1,0 +1,114 @@
+package shard
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/firn-id/firn"
+)
+
+// A Shard is what the SQL of one logical shard makes.
+type Shard struct {
+	Number int64
+	Schema string
+
+	// Tables get a generator each, TABLE_next_id, so that ids are unique within a
+	// table of the shard only, and each table has the layout's whole rate. None:
+	// one generator, next_id, for all tables.
+	Tables []string
+
+	// Roles may draw ids.
+	Roles []string
+}
+
+// WriteSQL writes, in one transaction, what makes a shard in a database that may
+// know nothing of firn yet.
+func WriteSQL(w io.Writer, l firn.Layout, s Shard) error {
+	var b strings.Builder
+	b.WriteString("BEGIN;\nSET LOCAL client_min_messages = warning;\nSET LOCAL standard_conforming_strings = on;\n")
+	if err := WriteGenerator(&b, l); err != nil {
+		return err
+	}
+	if err := WriteShard(&b, l, s); err != nil {
+		return err
+	}
+	b.WriteString("COMMIT;\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteShard writes the SQL that makes a shard, in a database that has the SQL of
+// [WriteGenerator] for the same layout. It may be run again, and opens no shard that
+// is closed. A function next_id that is there is replaced in place, and what it gave
+// is left behind by a second.
+func WriteShard(w io.Writer, l firn.Layout, s Shard) error {
+	if err := CheckLayout(l); err != nil {
+		return err
+	}
+	if err := s.check(l); err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n-- Shard %d.\n", s.Number)
+	names := s.functions()
+	fmt.Fprintf(&b, "DO $do$ BEGIN PERFORM firn.create_shard(%d, %s", s.Number, literal(s.Schema))
+	for _, name := range names {
+		fmt.Fprintf(&b, ", %s", literal(name))
+	}
+	b.WriteString("); END $do$;\n")
+	for _, role := range s.Roles {
+		schema, role := identifier(s.Schema), identifier(role)
+		fmt.Fprintf(&b, "GRANT USAGE ON SCHEMA %s TO %s;\n", schema, role)
+		fmt.Fprintf(&b, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance, firn.states TO %s;\n", role)
+		for _, name := range names {
+			fmt.Fprintf(&b, "GRANT USAGE ON SEQUENCE %s.%s TO %s;\n", schema, identifier(name+"_counter"), role)
+			fmt.Fprintf(&b, "GRANT SELECT ON SEQUENCE %s.%s TO %s;\n", schema, identifier(name+"_offset"), role)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// functions are the names of the functions that give ids.
+func (s Shard) functions() []string {
+	if len(s.Tables) == 0 {
+		return []string{"next_id"}
+	}
+	names := make([]string, len(s.Tables))
+	for i, table := range s.Tables {
+		names[i] = table + "_next_id"
+	}
+	return names
+}
+
+// maxName is how long a name of PostgreSQL may be, in bytes; ours add "_counter".
+const maxName = 63
+
+func (s Shard) check(l firn.Layout) error {
+	if s.Number < 0 || s.Number >= l.Shards() {
+		return fmt.Errorf("shard: shard %d: layout %s has shards 0 to %d", s.Number, name(l), l.Shards()-1)
+	}
+	for _, name := range append(s.functions(), s.Schema) {
+		switch {
+		case name == "":
+			return fmt.Errorf("shard: shard %d has no schema", s.Number)
+		case len(name)+len("_counter") > maxName:
+			return fmt.Errorf("shard: name %q is longer than %d bytes", name, maxName-len("_counter"))
+		case strings.ContainsRune(name, 0):
+			return fmt.Errorf("shard: name %q has a zero byte", name)
+		}
+	}
+	switch s.Schema {
+	case "firn", "pg_catalog", "information_schema":
+		return fmt.Errorf("shard: schema %s is not for shards", s.Schema)
+	}
+	return nil
+}
+
+// identifier quotes a name.
+func identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// literal quotes a text. Backslashes are doubled by none of it: the SQL is for
+// standard_conforming_strings, the default.
+func literal(text string) string { return `'` + strings.ReplaceAll(text, `'`, `''`) + `'` }
