@@ -18,23 +18,26 @@ type rule struct {
 // The arrows. The first rule that matches a package is its rule; a package
 // without one fails the test, so that a new package is thought about here.
 var arrows = []rule{
-	{pkg: "."},
+	{pkg: ".", ours: []string{"internal/nearest"}},
 	{pkg: "store"},
 	{pkg: "store/memory", ours: []string{"store"}},
-	{pkg: "store/storetest", ours: []string{"store"}},
+	{pkg: "store/storetest", ours: []string{"store"}, third: []string{"github.com/anishathalye/porcupine"}},
 	{pkg: "store/sqlite", ours: []string{"store"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
 	{pkg: "store/postgres", ours: []string{"store"}},
-	{pkg: "store/mysql", ours: []string{"store"}},
+	{pkg: "store/mysql", ours: []string{"store"}, third: []string{"github.com/go-sql-driver/mysql"}},
 	{pkg: "store/redis", ours: []string{"store"}, third: []string{"github.com/redis/go-redis/v9"}},
-	{pkg: "store/etcd", ours: []string{"store"}, third: []string{"go.etcd.io/etcd/"}},
+	{pkg: "store/etcd", ours: []string{"store"}, third: []string{"go.etcd.io/etcd/", "google.golang.org/grpc"}},
 	{pkg: "store/zookeeper", ours: []string{"store"}, third: []string{"github.com/go-zookeeper/zk"}},
-	{pkg: "store/open", ours: []string{"store", "store/*"}, third: []string{""}},
+	{pkg: "store/open", ours: []string{"store", "store/*", "internal/nearest"}, third: []string{""}},
 
 	{pkg: "lease/term", ours: []string{".", "store"}},
 	{pkg: "lease", ours: []string{".", "store", "lease/term"}},
-	{pkg: "segment", ours: []string{".", "store"}},
-	{pkg: "serial", ours: []string{"store"}},
+	{pkg: "segment/block", ours: []string{"store"}},
+	{pkg: "segment", ours: []string{".", "store", "segment/block"}},
+	{pkg: "serial", ours: []string{"store", "segment/block"}},
 	{pkg: "public", ours: []string{"."}},
+	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
+	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
 	{pkg: "shard", ours: []string{".", "store"}, third: []string{"github.com/jackc/pgx/v5"}},
 	{pkg: "shard/move", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5"}},
 
@@ -43,6 +46,7 @@ var arrows = []rule{
 	{pkg: "client", ours: []string{"."}},
 
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
+	{pkg: "internal/nearest"},
 	{pkg: "internal/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/*/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 }
@@ -89,6 +93,8 @@ func TestArrowsCatch(t *testing.T) {
 		{"store/sqlite", "modernc.org/sqlite", true},
 		{"store/sqlite", "github.com/jackc/pgx/v5", false},
 		{"store/sqlite", module + "/lease", false},
+		{"public", "github.com/sqids/sqids-go", false},
+		{"public", module + "/public/sqids", false},
 		{"server", module + "/lease", false},
 		{"cmd/firn", module + "/store/open", true},
 	} {

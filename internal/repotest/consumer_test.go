@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A program that leases ids compiles nothing but the standard library and firn,
-// and its go.mod requires nothing but firn.
+// A program that leases ids and shows them compiles nothing but the standard library
+// and firn, and its go.mod requires nothing but firn.
 func TestConsumer(t *testing.T) {
 	dir := t.TempDir()
 	here, err := filepath.Abs(root)
@@ -22,6 +22,7 @@ func TestConsumer(t *testing.T) {
 
 import (
 	_ "`+module+`/lease"
+	_ "`+module+`/public"
 	_ "`+module+`/store/memory"
 )
 
@@ -38,7 +39,7 @@ func main() {}
 	}
 	for imp := range strings.FieldsSeq(string(out)) {
 		if _, ours := below(imp); !ours && imp != "example.com/consumer" {
-			t.Errorf("a user of lease and store/memory compiles %s", imp)
+			t.Errorf("a user of lease, public and store/memory compiles %s", imp)
 		}
 	}
 
@@ -47,7 +48,7 @@ func main() {}
 		t.Fatal(err)
 	}
 	if strings.Contains(string(mod), "// indirect") {
-		t.Errorf("the requirements of a user of lease and store/memory:\n%s", mod)
+		t.Errorf("the requirements of a user of lease, public and store/memory:\n%s", mod)
 	}
 }
 

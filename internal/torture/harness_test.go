@@ -44,6 +44,20 @@ func TestMain(m *testing.M) {
 // are slow at times; a test that passes does not wait so long.
 const patience = 60 * time.Second
 
+// asked returns for how long the environment asks a long form to run, if it does.
+func asked(t testing.TB) (length time.Duration, long bool) {
+	t.Helper()
+	s := os.Getenv("FIRN_TORTURE")
+	if s == "" {
+		return 0, false
+	}
+	length, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatalf("FIRN_TORTURE: %v", err)
+	}
+	return length, true
+}
+
 // now reads the boot clock, as the program does.
 func now() time.Duration {
 	const clockBoottime = 7
@@ -68,9 +82,11 @@ func eventually(t testing.TB, what string, f func() bool) {
 type world struct {
 	t      testing.TB
 	dir    string
-	path   string // of the store
+	path   string // of the store, if it is a file
+	url    string // of the store
 	layout firn.Layout
 	args   []string // of every process
+	lossy  bool     // the store forgets, so that what it granted proves nothing
 
 	mu    sync.Mutex
 	procs []*proc
@@ -82,7 +98,8 @@ func newWorld(t testing.TB, args ...string) *world {
 	if err := os.Mkdir(filepath.Join(dir, "store"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, dir: dir, path: filepath.Join(dir, "store", "ids.db"), layout: firn.Default, args: args}
+	path := filepath.Join(dir, "store", "ids.db")
+	return &world{t: t, dir: dir, path: path, url: "sqlite:" + path, layout: firn.Default, args: args}
 }
 
 // A proc is a process.
@@ -106,7 +123,6 @@ type proc struct {
 // launch is how a process is started.
 type launch struct {
 	args  []string
-	store string        // the world's
 	off   time.Duration // of its clock
 	files []*os.File    // from descriptor 3 on
 }
@@ -124,10 +140,7 @@ func (w *world) start(how launch) *proc {
 	}
 	p.skew = newSkew(w.t, filepath.Join(p.dir, "clock"))
 	p.skew.set(how.off)
-	if how.store == "" {
-		how.store = w.path
-	}
-	args := append([]string{"-store", how.store, "-ledger", p.dir, "-name", name}, w.args...)
+	args := append([]string{"-store", w.url, "-ledger", p.dir, "-name", name}, w.args...)
 	p.cmd = exec.Command(program(w.t, "holder"), append(args, how.args...)...)
 	p.cmd.Env = append(os.Environ(), clockFile+"="+p.skew.path)
 	p.cmd.ExtraFiles = how.files
@@ -426,7 +439,11 @@ func (w *world) report(others ...Issuer) *Report {
 	issuers := others
 	for _, p := range w.procs {
 		p.kill()
-		issuers = append(issuers, p.issuer())
+		who := p.issuer()
+		if w.lossy {
+			who.Grants = nil
+		}
+		issuers = append(issuers, who)
 	}
 	r := Check(w.layout, issuers)
 	w.t.Log(r)
@@ -476,7 +493,7 @@ func (w *world) lock(mode string) *proc {
 func (w *world) locker(mode string) *proc {
 	w.t.Helper()
 	p := &proc{t: w.t, name: "lock", dir: w.t.TempDir(), news: make(chan struct{}), ended: make(chan struct{})}
-	p.cmd = exec.Command(program(w.t, "holder"), "-lock", mode, "-store", w.path)
+	p.cmd = exec.Command(program(w.t, "holder"), "-lock", mode, "-store", w.url)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.run()
 	return p

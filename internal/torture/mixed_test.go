@@ -20,13 +20,9 @@ import (
 // FIRN_TORTURE_SEED the seed of the choices of another run: what is done to whom
 // is the same again, but not what the processes were doing at that instant.
 func TestMixed(t *testing.T) {
-	length := 20 * time.Second
-	if s := os.Getenv("FIRN_TORTURE"); s != "" {
-		var err error
-		if length, err = time.ParseDuration(s); err != nil {
-			t.Fatal(err)
-		}
-	} else {
+	length, long := asked(t)
+	if !long {
+		length = 20 * time.Second
 		t.Parallel()
 	}
 	seed := uint64(time.Now().UnixNano())

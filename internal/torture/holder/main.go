@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command holder is the program that package torture does harm to. It holds a
-// lease in a SQLite file, draws ids with several hands, writes each of them
+// lease in any store, draws ids with several hands, writes each of them
 // into a ledger, and prints what happens to it as lines of JSON.
 //
 // It obeys lines on standard input: "rate N" (ids a second and hand, 0 is none
@@ -9,7 +9,7 @@
 // the input and SIGTERM are like "close". File descriptor 3 is a barrier: it
 // opens the store when that is closed.
 //
-// With -lock it holds a lock of the file instead, as a backup or a forgotten
+// With -lock it holds a lock of a SQLite file instead, as a backup or a forgotten
 // shell would, until its input ends.
 package main
 
@@ -36,7 +36,7 @@ import (
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
-	"github.com/firn-id/firn/store/sqlite"
+	"github.com/firn-id/firn/store/open"
 )
 
 // boot is the boot clock. It is not the one that the tests shift.
@@ -50,7 +50,7 @@ func boot() int64 {
 }
 
 type settings struct {
-	path, ledger, lock, broken, pool, draw string
+	url, ledger, lock, broken, pool, draw string
 
 	options lease.Options
 	layout  string
@@ -65,7 +65,7 @@ type settings struct {
 
 func main() {
 	var set settings
-	flag.StringVar(&set.path, "store", "", "the SQLite `file`")
+	flag.StringVar(&set.url, "store", "", "the `URL` of the store")
 	flag.StringVar(&set.ledger, "ledger", "", "the `directory` of the ledger")
 	flag.StringVar(&set.lock, "lock", "", "only hold a lock: immediate or exclusive")
 	flag.StringVar(&set.broken, "broken", "", "have a fault: twice, private or unwritten")
@@ -93,7 +93,7 @@ func main() {
 
 	var err error
 	if set.lock != "" {
-		err = lock(set.path, set.lock)
+		err = lock(strings.TrimPrefix(set.url, "sqlite:"), set.lock)
 	} else {
 		err = hold(&set)
 	}
@@ -120,7 +120,7 @@ func hold(set *settings) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	go obey(rate, end)
 
-	watched, ids, err := open(ctx, set)
+	watched, ids, err := openLease(ctx, set)
 	if err != nil {
 		return err
 	}
@@ -149,8 +149,8 @@ func hold(set *settings) (err error) {
 	return nil
 }
 
-// open opens the store and the lease, again and again if told to insist.
-func open(ctx context.Context, set *settings) (*witness, *lease.Lease, error) {
+// openLease opens the store and the lease, again and again if told to insist.
+func openLease(ctx context.Context, set *settings) (*witness, *lease.Lease, error) {
 	for {
 		s, err := openStore(set)
 		if err == nil {
@@ -178,7 +178,7 @@ func openStore(set *settings) (store.Store, error) {
 	if set.broken == "private" {
 		return memory.New(), nil
 	}
-	return sqlite.Open(set.path)
+	return open.URL(context.Background(), set.url)
 }
 
 // obey carries out the lines of standard input, and calls end at the end.

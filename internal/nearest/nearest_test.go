@@ -1,0 +1,28 @@
+package nearest
+
+import "testing"
+
+func TestName(t *testing.T) {
+	names := []string{"firn", "twitter", "instagram", "js53", "x"}
+	for word, want := range map[string]string{
+		"frn": "firn", "twiter": "twitter", "instgram": "instagram", "firn": "firn", "": "", "y": "", "leaf": "", "fi": "firn", "js": "js53",
+	} {
+		if got := Name(word, names); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+	if got := Name("aab", []string{"aac", "aad"}); got != "aac" {
+		t.Errorf("of two equally near: %q", got)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"abc", "abc", 0}, {"kitten", "sitting", 3}, {"twiter", "twitter", 1}, {"ab", "ba", 2}} {
+		if got := distance(tt.a, tt.b); got != tt.want || distance(tt.b, tt.a) != got {
+			t.Errorf("%q, %q: %d, want %d", tt.a, tt.b, got, tt.want)
+		}
+	}
+}

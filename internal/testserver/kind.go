@@ -1,0 +1,116 @@
+package testserver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// A kind is what is known about a sort of server before one is started.
+type kind struct {
+	name     string   // in directories, messages and FIRN_TEST_NAME_URL
+	env      string   // the variable that points tests at a server that runs already
+	packages []string // of Debian
+	accounts []string // to run under instead of root; the first that exists
+	binaries []string // as find reads them; all are needed
+	stop     syscall.Signal
+}
+
+// The programs, by name on the PATH or as a pattern of absolute paths.
+const (
+	pgPattern = "/usr/lib/postgresql/*/bin/" // where Debian keeps them, off the PATH
+	zkJar     = "/usr/share/java/zookeeper.jar"
+)
+
+var (
+	postgresKind = &kind{
+		name: "postgres", env: "FIRN_TEST_POSTGRES_URL", packages: []string{"postgresql"},
+		accounts: []string{"postgres", "nobody"},
+		binaries: []string{pgPattern + "initdb", pgPattern + "postgres", pgPattern + "pg_ctl", pgPattern + "pg_basebackup", pgPattern + "pg_resetwal"},
+		stop:     syscall.SIGINT, // SIGTERM would wait for the clients to leave
+	}
+	mariadbKind = &kind{
+		name: "mariadb", env: "FIRN_TEST_MYSQL_URL", packages: []string{"mariadb-server"},
+		accounts: []string{"mysql", "nobody"},
+		binaries: []string{"mariadbd", "mariadb-install-db"},
+		stop:     syscall.SIGTERM,
+	}
+	redisKind = &kind{
+		name: "redis", env: "FIRN_TEST_REDIS_URL", packages: []string{"redis-server"},
+		accounts: []string{"redis", "nobody"},
+		binaries: []string{"redis-server"},
+		stop:     syscall.SIGTERM,
+	}
+	etcdKind = &kind{
+		name: "etcd", env: "FIRN_TEST_ETCD_URL", packages: []string{"etcd-server"},
+		accounts: []string{"etcd", "nobody"},
+		binaries: []string{"etcd"},
+		stop:     syscall.SIGTERM,
+	}
+	zookeeperKind = &kind{
+		name: "zookeeper", env: "FIRN_TEST_ZOOKEEPER_URL", packages: []string{"zookeeper", "default-jre-headless"},
+		accounts: []string{"zookeeper", "nobody"},
+		binaries: []string{"java", zkJar},
+		stop:     syscall.SIGTERM,
+	}
+	pgbouncerKind = &kind{
+		name: "pgbouncer", packages: []string{"pgbouncer"},
+		accounts: []string{"postgres", "nobody"},
+		binaries: []string{"pgbouncer"},
+		stop:     syscall.SIGTERM,
+	}
+
+	kinds = []*kind{postgresKind, mariadbKind, redisKind, etcdKind, zookeeperKind, pgbouncerKind}
+)
+
+// missing names the programs of k that are not on this machine.
+func (k *kind) missing() []string {
+	var names []string
+	for _, b := range k.binaries {
+		if _, err := find(b); err != nil {
+			names = append(names, filepath.Base(b))
+		}
+	}
+	return names
+}
+
+// find returns the path of a program. It looks at the PATH, where root's part may
+// be missing, and then at the pattern, of which the last match is the newest
+// version.
+func find(binary string) (string, error) {
+	base := filepath.Base(binary)
+	if path, err := exec.LookPath(base); err == nil && !filepath.IsAbs(binary) {
+		return path, nil
+	}
+	if !filepath.IsAbs(binary) {
+		binary = "/usr/sbin/" + base
+	}
+	if found, _ := filepath.Glob(binary); len(found) > 0 {
+		return found[len(found)-1], nil
+	}
+	if path, err := exec.LookPath(base); err == nil {
+		return path, nil
+	}
+	return "", fmt.Errorf("testserver: %s is not installed", base)
+}
+
+// program is find for what missing has seen to be there.
+func program(binary string) string {
+	path, err := find(binary)
+	if err != nil {
+		panic(err)
+	}
+	return path
+}
+
+// errUnsupported is what other platforms answer.
+var errUnsupported = errors.New("testserver: servers are started on Linux and macOS only")
+
+// environment is what a server sees: not the caller's, which may hold PGPORT,
+// ETCD_NAME and the like.
+func environment(home string) []string {
+	return []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin", "LC_ALL=C", "HOME=" + home, "TMPDIR=" + home}
+}

@@ -1,0 +1,159 @@
+package testserver
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Postgres starts a PostgreSQL server. The settings are those of -c, such as
+// "wal_level=logical". The user t may do everything, without a password.
+func Postgres(tb testing.TB, settings ...string) *Server {
+	tb.Helper()
+	return launch(tb, postgresKind, plan{
+		ports:   1,
+		prepare: preparePostgres,
+		command: func(s *Server) []string { return postgresCommand(s, settings) },
+		url:     postgresURL,
+		ready:   postgresReady,
+	})
+}
+
+func postgresURL(addr string) string { return "postgres://t@" + addr + "/postgres?sslmode=disable" }
+
+func postgresCommand(s *Server, settings []string) []string {
+	argv := []string{
+		program(pgPattern + "postgres"), "-D", filepath.Join(s.home, "data"),
+		"-h", "127.0.0.1", "-p", strconv.Itoa(s.ports[0]),
+		"-c", "unix_socket_directories=", "-c", "shared_buffers=16MB",
+		// In files of the data directory, which go with it.
+		"-c", "dynamic_shared_memory_type=mmap",
+	}
+	for _, set := range settings {
+		argv = append(argv, "-c", set)
+	}
+	return argv
+}
+
+func preparePostgres(s *Server) error {
+	data := filepath.Join(s.home, "data")
+	err := template{
+		name: "postgres",
+		argv: []string{
+			program(pgPattern + "initdb"), "-D", "%s", "-U", "t", "-A", "trust", "-E", "UTF8", "--locale=C",
+			"--no-sync", "--no-instructions",
+		},
+	}.copyTo(s, data)
+	if err != nil {
+		return err
+	}
+	return newSystem(s, data)
+}
+
+// newSystem gives a copied data directory a system identifier of its own, as
+// every PostgreSQL server has: it is the first number of global/pg_control, which
+// ends in its checksum. The log, where it stands too, is begun anew.
+func newSystem(s *Server, data string) error {
+	path := filepath.Join(data, "global", "pg_control")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	castagnoli := crc32.MakeTable(crc32.Castagnoli)
+	for end := 8; end+4 <= len(b); end += 4 {
+		if binary.NativeEndian.Uint32(b[end:]) != crc32.Checksum(b[:end], castagnoli) {
+			continue
+		}
+		rand.Read(b[:4])
+		binary.NativeEndian.PutUint32(b[end:], crc32.Checksum(b[:end], castagnoli))
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			return err
+		}
+		return s.run(program(pgPattern+"pg_resetwal"), "-f", "-D", data)
+	}
+	return errors.New("testserver: pg_control has no checksum where PostgreSQL writes one")
+}
+
+// postgresReady logs in as the user t and waits to be asked for a query. It is
+// the protocol's third version, in which all messages but the first have a type
+// and a length.
+func postgresReady(addr string) error {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(5 * time.Second))
+	hello := []byte("\x00\x03\x00\x00user\x00t\x00database\x00postgres\x00\x00")
+	if _, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(hello)+4)), hello...)); err != nil {
+		return err
+	}
+	for {
+		var head [5]byte
+		if _, err := io.ReadFull(c, head[:]); err != nil {
+			return err
+		}
+		body := make([]byte, min(binary.BigEndian.Uint32(head[1:])-4, 1<<16))
+		if _, err := io.ReadFull(c, body); err != nil {
+			return err
+		}
+		switch {
+		case head[0] == 'Z': // ready for query
+			_, err := c.Write([]byte("X\x00\x00\x00\x04"))
+			return err
+		case head[0] == 'E' && bytes.Contains(body, []byte("\x00C28")):
+			return nil // it serves, but its settings ask for a password
+		case head[0] == 'R' && binary.BigEndian.Uint32(body) != 0:
+			return nil
+		case head[0] == 'E':
+			return fmt.Errorf("testserver: %q", body)
+		}
+	}
+}
+
+// A Standby is a PostgreSQL server that follows another one.
+type Standby struct {
+	*Server
+	Link *Proxy // between the two: cut, hung or slow, it makes the standby lag
+}
+
+// PostgresStandby starts a standby of primary, which replicates asynchronously.
+func PostgresStandby(tb testing.TB, primary *Server, settings ...string) *Standby {
+	tb.Helper()
+	link := NewProxy(tb, primary.Addr())
+	prepare := func(s *Server) error {
+		host, port, err := net.SplitHostPort(link.Addr())
+		if err != nil {
+			return err
+		}
+		return s.run(program(pgPattern+"pg_basebackup"), "-D", filepath.Join(s.home, "data"), "-R", "-X", "stream",
+			"-c", "fast", "--no-sync", "-d", fmt.Sprintf("host=%s port=%s user=t sslmode=disable", host, port))
+	}
+	s := launch(tb, postgresKind, plan{
+		ports:   1,
+		prepare: prepare,
+		command: func(s *Server) []string { return postgresCommand(s, settings) },
+		url:     postgresURL,
+		ready:   postgresReady,
+	})
+	return &Standby{Server: s, Link: link}
+}
+
+// Promote makes the standby a primary, with what it has received, and waits until
+// it takes writes.
+func (s *Standby) Promote(tb testing.TB) {
+	tb.Helper()
+	if err := s.run(program(pgPattern+"pg_ctl"), "promote", "-w", "-t", "60", "-D", filepath.Join(s.home, "data")); err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,96 @@
+package testserver
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// dirPrefix begins the names of all directories of ours in the temporary one.
+const dirPrefix = "firn-testserver-"
+
+// A record is what a directory says of itself, so that the next run can clean up
+// when this one is killed.
+type record struct {
+	Test   identity `json:"test"`
+	Server identity `json:"server"`
+	Ports  []int    `json:"ports"`
+}
+
+var self = sync.OnceValues(func() (identity, error) { return identify(os.Getpid()) })
+
+func (s *Server) record() error {
+	test, err := self()
+	if err != nil {
+		return err
+	}
+	r := record{Test: test, Ports: s.ports}
+	if s.process != nil {
+		r.Server = s.process.identity
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	tmp := filepath.Join(s.dir, "record.tmp")
+	if err := os.WriteFile(tmp, b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, filepath.Join(s.dir, "record.json"))
+}
+
+// records calls f with each directory of this user and its record, if it has one.
+func records(f func(dir string, info os.FileInfo, r *record)) {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
+	for _, dir := range dirs {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || !mine(info) {
+			continue
+		}
+		var r *record
+		if b, err := os.ReadFile(filepath.Join(dir, "record.json")); err == nil {
+			r = new(record)
+			if json.Unmarshal(b, r) != nil {
+				r = nil
+			}
+		}
+		f(dir, info, r)
+	}
+}
+
+func recordedPorts() (ports []int) {
+	records(func(_ string, _ os.FileInfo, r *record) {
+		if r != nil {
+			ports = append(ports, r.Ports...)
+		}
+	})
+	return ports
+}
+
+var reapOnce = sync.OnceFunc(reap)
+
+// reap ends the servers of test runs that are no more and removes their data.
+func reap() {
+	records(func(dir string, info os.FileInfo, r *record) {
+		switch {
+		case r == nil:
+			// It was made this instant, or its maker was killed at that one.
+			if time.Since(info.ModTime()) < 10*time.Minute {
+				return
+			}
+		case len(alive([]identity{r.Test})) > 0:
+			return
+		default:
+			killFamily(r.Server)
+		}
+		removeDir(dir)
+	})
+}
+
+// removeDir removes a server's directory and what lies elsewhere because of it.
+func removeDir(dir string) {
+	forgetMemory(filepath.Join(dir, "home"))
+	os.RemoveAll(dir)
+}
