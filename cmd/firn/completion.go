@@ -1,9 +1,12 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/internal/nearest"
 )
 
 // shells are those that completion is made for.
@@ -13,8 +16,8 @@ func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print the script that completes firn's commands in a shell",
-		Long: `Print the script that completes commands, flags and the names of layouts in a
-shell. Load it in the shell's own start file, or put it where the shell looks for
+		Long: `Print the script that completes commands, flags and the names of layouts and of
+the series in firn.yaml in a shell. Load it in the shell's own start file, or put it where the shell looks for
 such scripts.`,
 		Example: `  source <(firn completion bash)
   firn completion zsh > "${fpath[1]}/_firn"
@@ -35,10 +38,30 @@ such scripts.`,
 				return root.GenPowerShellCompletionWithDesc(out)
 			}
 			f := bad("no completion for %q; there is %s", args[0], strings.Join(shells, ", "))
-			if near := nearest(args[0], shells); near != "" {
+			if near := nearest.Name(args[0], shells); near != "" {
 				f = f.hint("firn completion %s", near)
 			}
 			return f
 		},
+	}
+}
+
+// completeSeries offers the series of firn.yaml of these kinds, as first argument.
+func completeSeries(of ...string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 || fromEnvironment(cmd, nil) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		s, err := loadSettings(cmd)
+		if err != nil || s.file == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []cobra.Completion
+		for _, one := range s.file.series {
+			if slices.Contains(of, one.kind.text) {
+				names = append(names, cobra.CompletionWithDesc(one.name.text, one.kind.text))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }

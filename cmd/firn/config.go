@@ -94,7 +94,8 @@ func newConfigPrint() *cobra.Command {
 		Short: "Show every setting in force and where it is from",
 		Long: `Show every setting in force and where it is from: a flag, a FIRN_ variable, a line
 of firn.yaml, or the default, in this order. Flags are those of the commands that
-lease, so that it can be tried what they would do. Passwords in URLs are hidden.`,
+lease and of firn next, so that it can be tried what they would do. Passwords in URLs
+are hidden.`,
 		Example: `  firn config print
   firn config print --outage 10m --json`,
 		Args: arguments(0, 0),
@@ -112,6 +113,7 @@ lease, so that it can be tried what they would do. Passwords in URLs are hidden.
 	}
 	addStore(cmd)
 	addPool(cmd)
+	addSeries(cmd, kindSegment, kindSerial)
 	return cmd
 }
 
@@ -163,16 +165,39 @@ func (s *settings) all(cmd *cobra.Command) ([]settingLine, error) {
 		return all, nil
 	}
 	for i := range s.file.series {
-		one := &s.file.series[i]
-		key, standard := "series."+one.name.text+".", names[0]
-		if p, err := s.file.poolOf(one); err == nil && p != nil {
-			standard = p.name.text
-		}
-		add(key+"kind", s.value("", one.kind, ""))
-		add(key+"pool", s.value("", one.pool, standard))
-		add(key+"shard", s.value("", one.shard, "0"))
+		all = append(all, s.seriesInForce(&s.file.series[i], names[0])...)
 	}
 	return all, nil
+}
+
+// seriesInForce are the settings of a series; pool is the one of a flake that names
+// none, where there is none in the file.
+func (s *settings) seriesInForce(one *seriesConfig, pool string) []settingLine {
+	var all []settingLine
+	add := func(key string, v value) {
+		all = append(all, settingLine{"series." + one.name.text + "." + key, v.text, v.from})
+	}
+	kind := one.kind.text
+	add("kind", s.value("", one.kind, ""))
+	if kind == kindFlake {
+		if p, err := s.file.poolOf(one); err == nil && p != nil {
+			pool = p.name.text
+		}
+		add("pool", s.value("", one.pool, pool))
+		add("shard", s.value("", one.shard, "0"))
+	}
+	for _, url := range one.stores {
+		add("stores", s.value("", entry{open.Redact(url.text), url.at}, ""))
+	}
+	for _, k := range seriesKeys {
+		if k.of(kind) {
+			add(k.name, s.value(k.flagName(), one.keys[k.name], k.standard(kind)))
+		}
+	}
+	if one.public != nil {
+		add("public", s.value("", entry{one.public.String(), one.publicAt}, ""))
+	}
+	return all
 }
 
 // poolsInForce are the names of the pools there are to lease from: that of

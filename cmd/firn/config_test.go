@@ -44,6 +44,11 @@ func TestKnobValues(t *testing.T) {
 			t.Errorf("%s %s: %+v, %v", tt.knob, tt.text, o.Options, err)
 		}
 	}
+	o := poolOptions{hostname: true}
+	o.First, o.Workers = 512, 512
+	if err := o.setHost(func() (string, error) { return "web-3", nil }); err != nil || o.Worker != 515 {
+		t.Errorf("web-3 of 512-1023 is worker %d, %v", o.Worker, err)
+	}
 	for knob, texts := range map[string][]string{
 		"layout":  {"", "frn"},
 		"workers": {"", "0", "-1", "1-", "-", "5-4", "0x10", "1_000", "1-2-3", "9223372036854775808", "many"},
@@ -152,13 +157,53 @@ func TestConfigPlaces(t *testing.T) {
 		"store: 'memory:'":                      "x:1:8: store: memory: forgets with this process",
 		"store:":                                "x:1:7: store has no value",
 		"series: {a: {kind: flake, shard: -1}}": `x:1:34: series.a.shard: "-1" is not a number from 0 on`,
-		"series: {a: {kind: ticket, stores: [1], x: 1}}":      "x:1:20: series.a: this version of firn has no series of kind ticket, only flake",
-		"series: {a: {kind: flake, pool: b}}":                 `x:1:33: series.a: there is no pool "b"`,
-		"pools: {z: {}}\nseries: {a: {kind: flake, pool: b}}": `x:2:33: series.a: there is no pool "b"; there are z`,
+		"series: {a: {kind: ticket, x1: 1, stores: [sqlite:1, 2]}}":                `x:1:54: series.a.stores[1]: "2": `,
+		"series: {a: {kind: ticket, stores: [sqlite:1, sqlite:1]}}":                "x:1:47: series.a.stores[1] is there twice",
+		"series: {a: {kind: ticket, stores: sqlite:1}}":                            "x:1:36: series.a.stores is a list of URLs, [A, B]",
+		"series: {a: {kind: ticket, stores: [sqlite:1]}}":                          "x:1:36: series.a.stores: a ticket is spread over 2 to 64 stores, not 1",
+		"series: {a: {kind: ticket}}":                                              "x:1:10: series.a has no stores: a ticket is spread over several",
+		"series: {a: {kind: ticket, stores: [sqlite:1, sqlite:2], order: strict}}": "x:1:58: order is for series of kind segment, and this is a ticket",
+		"series: {a: {first: 1, kind: flake}}":                                     "x:1:14: first is for series of kind segment and ticket, and this is a flake",
+		"series: {a: {first: 1}}":                                                  "x:1:10: series.a has no kind; there are flake, segment, ticket, serial",
+		"series: {a: {type: segment}}":                                             `x:1:14: a series has no key "type"; is it kind?`,
+		"series: {a: {Kind: segment}}":                                             `x:1:14: a series has no key "Kind"; is it kind?`,
+		"series: {a: {kind: segmnt, first: 1}}":                                    `x:1:20: series.a: there is no kind "segmnt"; is it segment?`,
+		"series: {a: {kind: segment, frist: 1}}":                                   `x:1:29: a segment has no key "frist"; is it first?`,
+		"series: {a: {kind: segment, start: 1}}":                                   `x:1:29: a series has no key "start": it is first`,
+		"series: {a: {kind: segment, cycle: true}}":                                `x:1:29: a series has no key "cycle": to begin again would repeat every number`,
+		"series: {a: {kind: segment, first: 0}}":                                   `x:1:36: series.a.first: "0" is not a number from 1 on`,
+		"series: {a: {kind: segment, step: -5}}":                                   `x:1:35: series.a.step: "-5" is not a number from 1 on`,
+		"series: {a: {kind: segment, max: 5, first: 7}}":                           "x:1:34: series.a: max 5 is below first, 7",
+		"series: {a: {kind: segment, order: sorted}}":                              `x:1:36: series.a.order: "sorted" is neither free nor strict`,
+		"series: {a: {kind: segment, lossy: yes}}":                                 `x:1:36: series.a.lossy: "yes": it can only be accept`,
+		"series: {a: {kind: serial}}":                                              "x:1:10: series.a has no pattern, such as INV-{yyyyMMdd}-{6}",
+		"series: {a: {kind: serial, pattern: 'A{0}'}}":                             `x:1:37: series.a: pattern "A{0}": byte 1: a counter has 1 to 18 digits, not 0`,
+		"series: {a: {kind: serial, pattern: '{yyyy}{6}'}}":                        "x:1:10: series.a: zone: a date needs a time zone",
+		"series: {a: {kind: serial, pattern: '{yyyy}{6}', zone: Mars/X}}":          `x:1:56: series.a: zone "Mars/X": unknown time zone Mars/X`,
+		"series: {a: {kind: serial, pattern: '{6}', zone: UTC}}":                   "x:1:50: series.a: zone UTC: the pattern {6} has no date",
+		"series: {a: {kind: serial, pattern: '{6}', pool: main}}":                  "x:1:44: pool is for series of kind flake, and this is a serial",
+		"series: {a: {kind: serial, pattern: '{6}', public: base62}}":              "x:1:44: public is for series of kind flake and segment and ticket, and this is a serial",
+		"series: {a: {kind: serial, pattern: '{6}', pattern: '{7}'}}":              "x:1:44: pattern is there twice, first on line 1",
+		"series: {a: {kind: flake, pool: b}}":                                      `x:1:33: series.a: there is no pool "b"`,
+		"pools: {z: {}}\nseries: {a: {kind: flake, pool: b}}":                      `x:2:33: series.a: there is no pool "b"; there are z`,
 	} {
 		_, err := parseConfig("x", []byte(text))
 		if err == nil || !strings.Contains(err.Error()+"\n", want) {
 			t.Errorf("%q:\n%v, want\n%s", text, err, want)
+		}
+	}
+}
+
+// A fault has no other for its cause.
+func TestConfigFaultsOnce(t *testing.T) {
+	for text, want := range map[string]int{
+		"series: {a: {kind: ticket, stores: [[x], {y: z}]}}": 2,
+		"series: {a: {type: segment, first: x}}":             1,
+	} {
+		_, err := parseConfig("x", []byte(text))
+		var wrong *configError
+		if !errors.As(err, &wrong) || len(wrong.faults) != want {
+			t.Errorf("%q:\n%v, want %d", text, err, want)
 		}
 	}
 }
@@ -221,6 +266,22 @@ func TestDocumentedConfig(t *testing.T) {
 			t.Errorf("%s is not shown", k.name)
 		case k.name != "workers" && k.name != "file" && v.text != standard:
 			t.Errorf("%s is shown as %s, and is %s", k.name, v.text, standard)
+		}
+	}
+	for series, free := range map[string][]string{"orders": {"first", "lossy"}, "invoice": {"pattern", "zone", "lossy"}} {
+		one, err := shown.seriesNamed(series)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range seriesKeys {
+			v, ok := one.keys[k.name]
+			switch kind := one.kind.text; {
+			case !k.of(kind):
+			case !ok && !slices.Contains(free, k.name):
+				t.Errorf("series.%s.%s is not shown", series, k.name)
+			case ok && !slices.Contains(free, k.name) && v.text != k.standard(kind):
+				t.Errorf("series.%s.%s is shown as %s, and is %s", series, k.name, v.text, k.standard(kind))
+			}
 		}
 	}
 	if got := main.options().Workers; got != firn.Default.Workers() {

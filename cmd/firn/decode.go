@@ -1,23 +1,24 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/public"
 )
 
 func newDecode() *cobra.Command {
 	var layout layoutFlag
+	var series string
 	cmd := &cobra.Command{
-		Use:   "decode [ID... | -]",
+		Use:   "decode [--layout LAYOUT] [--as FORM] [ID...]",
 		Short: "Say what is in an id",
 		Long: `Say what is in ids: when each was made, by which worker, and which of its ids of
 that tick it is.
@@ -29,18 +30,22 @@ sense, those of the pools first and then the most plausible: an id does not say
 which layout it is of, so take the first line as a guess. UUIDs of version 1, 6
 and 7, ULIDs and ObjectIds are known by their shape.
 
+Ids in a public form are read in that of --as; or, where it is not given, in those
+of the series in firn.yaml, and else as base62, base64url and the like, as far as that
+makes sense. A number may be the cipher of another: there is a line for both.
+
 What is not an id is reported with its line on standard error. The others are
 decoded all the same, and the exit code is 2.`,
 		Example: `  firn decode 175928847299117063
   firn decode --layout discord --json 175928847299117063
   firn decode --layout 'time:41@1ms,shard:13,seq:10;epoch=2011-01-01T00:00:00Z' 2217813737473025833
-  firn decode --layout twitter --json < ids.txt | jq -r .time`,
+  firn decode --layout twitter --json < ids.txt | jq -r .time
+  firn decode --layout instagram --as base64url ybyPRoQWzX
+  firn decode --as token:photo --series photo --keys firn.keys < tokens.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d := newDecoder(cmd.OutOrStdout(), cmd.ErrOrStderr(), time.Now())
 			d.json = wantsJSON(cmd)
-			if layout.IsValid() {
-				d.known, d.insist = newLayoutReader(layout.Layout), true
-			} else if err := d.fromConfig(cmd); err != nil {
+			if err := d.configure(cmd, layout.Layout, series); err != nil {
 				return err
 			}
 			if len(args) == 0 || len(args) == 1 && args[0] == "-" {
@@ -50,53 +55,84 @@ decoded all the same, and the exit code is 2.`,
 		},
 	}
 	addLayout(cmd, &layout, "the layout the ids are of: a preset or a spec; firn layouts")
+	addForm(cmd, "the public form they are in; firn public encode --help lists them")
+	cmd.Flags().StringVar(&series, "series", "", "the series that a cipher or token is of")
 	return cmd
 }
 
 // A decoder decodes any number of ids in the memory of a few.
 type decoder struct {
-	out  *bufio.Writer
-	errs io.Writer
+	answers
 	json bool
+	now  time.Time
+
+	asked   *formReader   // of --as, which all texts are in; nil: find out
+	forms   []*formReader // of the series in the config
+	numbers []*formReader // those of them whose texts are numbers
 
 	known      *layoutReader   // of --layout, or of the only pool; nil: find out
 	insist     bool            // it is of --layout: what cannot be read in it is an error
 	pools      []*layoutReader // then these
 	candidates []candidate     // and these
 
-	alone   bool   // there is one id only, which need not be repeated on its lines
-	certain bool   // the current id was read in known
-	line    []byte // what is written of the current id
+	alone   bool        // there is one id only, which need not be repeated on its lines
+	id      firn.ID     // the current one
+	form    *formReader // in which it was read; nil: it was plain
+	certain bool        // and read in the one layout it can be of
 	reading reading
 	guesses []guess
-
-	total  int // ids
-	faults int // ids that could not be read
 }
 
 func newDecoder(out, errs io.Writer, now time.Time) *decoder {
-	return &decoder{out: bufio.NewWriterSize(out, 64<<10), errs: errs, candidates: newCandidates(now)}
+	d := &decoder{now: now, candidates: newCandidates(now)}
+	d.answers = newAnswers(out, errs, "decoded", d.decode)
+	return d
 }
 
-// fromConfig takes the layouts of the pools of firn.yaml.
-func (d *decoder) fromConfig(cmd *cobra.Command) error {
+// configure takes the layout and the form of the flags, and what they do not say
+// from firn.yaml.
+func (d *decoder) configure(cmd *cobra.Command, layout firn.Layout, series string) error {
+	as := cmd.Flags().Changed("as") || series != ""
+	if layout.IsValid() {
+		d.known, d.insist = newLayoutReader(layout), true
+	}
 	set, err := loadSettings(cmd)
-	if err != nil || set.file == nil {
+	if err != nil {
 		return err
 	}
+	if set.file != nil && !d.insist {
+		d.withLayouts(set.file)
+	}
+	if !as {
+		if set.file != nil {
+			d.withForms(set)
+		}
+		if d.insist {
+			d.numbers = nil // a number is one of that layout
+		}
+		return nil
+	}
+	spec, err := set.formWanted(series)
+	if err != nil {
+		return err
+	}
+	return d.withForm(spec, set.file)
+}
+
+// withLayouts takes the layouts of the pools of a config.
+func (d *decoder) withLayouts(file *config) {
 	var seen []firn.Layout
-	for i := range set.file.pools {
-		l := set.file.pools[i].layout()
+	for i := range file.pools {
+		l := file.pools[i].layout()
 		if !slices.Contains(seen, l) {
 			seen = append(seen, l)
 			d.pools = append(d.pools, newLayoutReader(l))
 		}
 	}
-	if len(set.file.pools) == 1 {
+	if len(file.pools) == 1 {
 		d.known, d.pools = d.pools[0], nil
 	}
 	d.candidates = slices.DeleteFunc(d.candidates, func(c candidate) bool { return slices.Contains(seen, c.layout) })
-	return nil
 }
 
 // arguments decodes the arguments of the command. One id alone has room for a
@@ -109,98 +145,56 @@ func (d *decoder) arguments(args []string) error {
 		}
 		return d.out.Flush()
 	}
-	for i, text := range args {
-		if err := d.next("argument", i+1, []byte(text)); err != nil {
-			return err
-		}
-	}
-	return d.end()
-}
-
-// maxLine is the longest line that is read. No id is nearly as long.
-const maxLine = 4 << 10
-
-// stream decodes lines until the end of the input. A blank line is nothing.
-func (d *decoder) stream(in io.Reader) error {
-	r := bufio.NewReaderSize(in, 64<<10)
-	for n := 1; ; n++ {
-		text, tooLong, err := readLine(r)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return errors.Join(failed("line %d: %w", n, err), d.out.Flush())
-		}
-		text = bytes.TrimSpace(text)
-		switch {
-		case tooLong:
-			d.total++
-			d.fault("line", n, bad("longer than %d bytes", maxLine))
-		case len(text) > 0:
-			if err := d.next("line", n, text); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			return d.end()
-		}
-		// Whoever types, or follows a log, wants to see each answer.
-		if r.Buffered() == 0 {
-			if err := d.out.Flush(); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// readLine returns the next line, which is valid until the next call. Of one
-// that is too long it returns the beginning, and skips the rest.
-func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
-	line, err = r.ReadSlice('\n')
-	tooLong = len(line) > maxLine
-	for errors.Is(err, bufio.ErrBufferFull) {
-		_, err = r.ReadSlice('\n')
-	}
-	return line, tooLong, err
-}
-
-// next decodes the n-th of several ids. Its error is one of writing: what could
-// not be read is reported, and the others follow.
-func (d *decoder) next(what string, n int, text []byte) error {
-	d.total++
-	if err := d.decode(text); err != nil {
-		d.fault(what, n, err)
-		return nil
-	}
-	_, err := d.out.Write(d.line)
-	return err
+	return d.all(args)
 }
 
 // decode writes to d.line what an id says, one line for each reading.
 func (d *decoder) decode(text []byte) error {
-	d.line, d.certain = d.line[:0], false
-	var id firn.ID
-	if err := id.UnmarshalText(text); err != nil {
-		return d.foreign(text, err)
+	d.line, d.certain, d.form = d.line[:0], false, nil
+	if d.asked != nil {
+		id, err := d.asked.Parse(string(text))
+		if err != nil {
+			return err
+		}
+		return d.inForm(d.asked, id, text)
 	}
+	if err := d.id.UnmarshalText(text); err != nil {
+		return d.inForms(text, err)
+	}
+	err := d.inLayouts(text)
+	if len(d.numbers) > 0 {
+		d.asNumbers(text)
+	}
+	if len(d.line) > 0 {
+		return nil
+	}
+	return err
+}
+
+// inLayouts writes to d.line what the id says in each layout that it can be of.
+func (d *decoder) inLayouts(text []byte) error {
+	before := len(d.line)
 	if d.known != nil {
-		err := d.known.read(id, &d.reading)
+		err := d.known.read(d.id, &d.reading)
 		if err == nil {
-			d.certain = true
-			d.append(text, false)
+			d.certain = len(d.numbers) == 0
+			d.append(text, !d.certain)
 		}
 		if err == nil || d.insist {
 			return err
 		}
 	}
 	for _, r := range d.pools {
-		if err := r.read(id, &d.reading); err == nil {
+		if err := r.read(d.id, &d.reading); err == nil {
 			d.append(text, true)
 		}
 	}
-	d.guesses = appendGuesses(d.guesses[:0], d.candidates, id)
-	if len(d.guesses) == 0 && len(d.line) == 0 {
-		return bad("%s makes sense in no known layout", text)
+	d.guesses = appendGuesses(d.guesses[:0], d.candidates, d.id)
+	if len(d.guesses) == 0 && len(d.line) == before {
+		return bad("%s makes sense in no known layout", text).hint("firn decode --layout LAYOUT %s reads it in any layout", text)
 	}
 	for _, g := range d.guesses {
-		if err := g.read(id, &d.reading); err != nil {
+		if err := g.read(d.id, &d.reading); err != nil {
 			return err
 		}
 		d.append(text, true)
@@ -208,32 +202,45 @@ func (d *decoder) decode(text []byte) error {
 	return nil
 }
 
-// foreign is decode for what is not an id of ours, which err says.
-func (d *decoder) foreign(text []byte, err error) error {
-	ok, foreignErr := readForeign(string(text), &d.reading)
+// foreign writes to d.line what an id of other people's says, and reports whether
+// it is one.
+func (d *decoder) foreign(text []byte) (bool, error) {
+	ok, err := readForeign(string(text), &d.reading)
 	switch {
-	case !ok:
-		return err
-	case foreignErr != nil:
-		return foreignErr
+	case !ok || err != nil:
+		return ok, err
 	case d.insist:
-		return bad("%s is of the form %s, not of layout %s", text, d.reading.layout, d.known.name)
+		return true, bad("%s is of the form %s, not of layout %s", text, d.reading.layout, d.known.name)
 	}
 	d.append(text, true)
-	return nil
+	return true, nil
 }
 
 // layoutColumn is the width of the longest preset's name, and a gap.
 const layoutColumn = 16
 
-// append appends the reading to d.line as the flags ask for it.
-func (d *decoder) append(id []byte, withLayout bool) {
+// append appends the reading to d.line as the flags ask for it. The text is that of
+// the id, or the one from which it was read.
+func (d *decoder) append(text []byte, withLayout bool) {
 	if d.json {
+		id := text
+		if d.form != nil {
+			var b [20]byte
+			id = strconv.AppendInt(b[:0], int64(d.id), 10)
+		}
 		d.line = d.reading.appendJSON(d.line, id)
-		return
+	} else {
+		d.appendFields(text, withLayout)
 	}
+	if d.form != nil {
+		d.appendForm(text)
+	}
+}
+
+// appendFields appends the reading for a person, on one line.
+func (d *decoder) appendFields(text []byte, withLayout bool) {
 	if !d.alone {
-		d.line = append(append(d.line, id...), "  "...)
+		d.line = append(append(d.line, text...), "  "...)
 	}
 	if withLayout {
 		d.line = append(d.line, d.reading.layout...)
@@ -250,38 +257,45 @@ func (d *decoder) single(text string) error {
 		return d.advise(text, err)
 	}
 	if d.certain {
-		return d.reading.print(d.out, text)
+		if err := d.reading.print(d.out, text); err != nil || d.form == nil {
+			return err
+		}
+		return d.form.print(d.out, d.id)
 	}
 	_, err := d.out.Write(d.line)
 	return err
 }
 
+// likeToken is how a token looks, with its prefix.
+var likeToken = regexp.MustCompile(`^(?:([a-z][a-z0-9_]*)_)?[1-9A-HJ-NP-Za-km-z]{23}$`)
+
 // advise adds what to do about an id that could not be read.
 func (d *decoder) advise(text string, err error) error {
 	var syntax *firn.SyntaxError
 	if errors.As(err, &syntax) {
-		return syntaxFailure("id", syntax)
+		f := syntaxFailure(syntax.Kind, syntax)
+		if m := likeToken.FindStringSubmatch(text); m != nil && syntax.Kind == "id" {
+			as := "token"
+			if m[1] != "" {
+				as += ":" + m[1]
+			}
+			f.hint("a token? --as %s --series SERIES --keys FILE", as)
+		}
+		return f
 	}
-	f := bad("%w", err)
-	if d.insist {
+	var f *failure
+	if errors.As(err, &f) && len(f.hints) > 0 {
+		return f
+	}
+	f = bad("%w", err)
+	var other *public.KeyError
+	switch {
+	case errors.As(err, &other):
+		return f.hint("--keys FILE, with key %d in it", other.Number)
+	case errors.Is(err, public.ErrForged):
+		return f.hint("is it the right --series, and are these its --keys?")
+	case d.insist:
 		return f.hint("firn decode %s shows which layouts it can be of", text)
 	}
-	return f.hint("firn decode --layout LAYOUT %s reads it in any layout", text)
-}
-
-// fault reports an id that could not be read.
-func (d *decoder) fault(what string, n int, err error) {
-	d.faults++
-	fmt.Fprintf(d.errs, "firn: error: %s %d: %s\n", what, n, withoutPackage(err.Error()))
-}
-
-// end flushes, and sums up the faults.
-func (d *decoder) end() error {
-	if err := d.out.Flush(); err != nil {
-		return err
-	}
-	if d.faults > 0 {
-		return bad("%d of %d could not be decoded", d.faults, d.total)
-	}
-	return nil
+	return f
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -122,7 +123,7 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 	url := set.storeURL().text
 	if url != "" {
 		if err := checkStore(url); err != nil {
-			return bad("--store: %s", withoutPackage(err.Error())).hint("--store sqlite:ids.db")
+			return badStore(err)
 		}
 	}
 	s := d.store(ctx, cmd, url)
@@ -161,7 +162,7 @@ func (d *doctor) config(cmd *cobra.Command) *settings {
 		if text == "" || !strings.HasPrefix(name, environment) || slices.Contains(known, name) {
 			continue
 		}
-		if best := nearest(name, known); best != "" {
+		if best := nearest.Name(name, known); best != "" {
 			d.say(warning, "environment", "is it "+best+"?", "%s is no setting of firn", name)
 		}
 	}

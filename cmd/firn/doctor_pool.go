@@ -10,6 +10,9 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/segment/block"
+	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/store"
 )
 
@@ -108,6 +111,16 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 		_, err := term.ReadStore(rec)
 		return err
 	}
+	if rec.Key == segment.KeyRestored {
+		return nil
+	}
+	if strings.HasPrefix(rec.Key, segment.KeyPrefix) {
+		_, err := block.Read(rec)
+		return err
+	}
+	if ours, err := serial.CheckRecord(rec); ours {
+		return err
+	}
 	rest, ok := strings.CutPrefix(rec.Key, term.KeyPools)
 	name, rest, below := strings.Cut(rest, "/")
 	switch n, isWorker := term.WorkerOf(name, rec.Key); {
@@ -136,6 +149,8 @@ type poolCheck struct {
 
 	layout firn.Layout // the pool's
 	rules  term.Rules
+	lossy  bool          // the store can forget, or some process has seen that it can
+	wait   time.Duration // of each start, if so
 }
 
 func (c *poolCheck) say(state, what, do, format string, args ...any) {
@@ -152,7 +167,7 @@ func (c *poolCheck) run(promise store.Promise, named bool) {
 				plural(len(c.records.workers), "worker"))
 			return
 		}
-		c.say(fine, "layout", "", "not founded yet; the first lease founds it with %s", layoutName(c.layout))
+		c.say(fine, "layout", c.firstUse(promise), "not founded yet; the first lease founds it with %s", layoutName(c.layout))
 	} else {
 		l, err := firn.ParseLayout(c.records.pool.Layout)
 		switch {
@@ -167,9 +182,18 @@ func (c *poolCheck) run(promise store.Promise, named bool) {
 		c.layout = l
 	}
 	c.rules = term.Default(c.name, c.layout, promise)
-	if o.Outage != 0 {
-		c.rules.SetOutage(o.Outage)
+	var pool term.Pool
+	if c.records != nil {
+		pool = c.records.pool
 	}
+	c.lossy = promise.Class != store.Strict || pool.Lossy != ""
+	if pool.Lossy != "" && promise.Class == store.Strict {
+		c.say(warning, "mark", "when it is sure to stay strict: stop all processes, firn store restored",
+			"by the rules for a store that can forget, whatever it promises now: %s", pool.Lossy)
+	}
+	c.rules.Outage = o.Outage
+	c.wait = startDelay(&c.rules, pool)
+	c.rules.Outage = c.rules.Budget(pool, c.lossy)
 	c.rules.Renew = cmp.Or(o.Renew, c.rules.Renew)
 	c.rules.TTL = cmp.Or(o.TTL, c.rules.TTL)
 	c.years()
@@ -250,6 +274,24 @@ func (c *poolCheck) workers() {
 	c.say(fine, "workers", "", "%s", text)
 }
 
+// firstUse is what to do before the first process founds a pool on a store that it
+// cannot tell from one that lost everything.
+func (c *poolCheck) firstUse(promise store.Promise) string {
+	if promise.Embedded {
+		return ""
+	}
+	rules := term.Default(c.name, c.layout, promise)
+	rules.Outage = c.leasing.options.Outage
+	return fmt.Sprintf("if nobody ever used this store, firn store init --new first: else ids begin after at least %s",
+		durationText(rules.Budget(term.Pool{}, promise.Class != store.Strict)+rules.Skew))
+}
+
+// startDelay is how long each process waits that starts, where the store can
+// forget; r.Outage is what was asked for.
+func startDelay(r *term.Rules, pool term.Pool) time.Duration {
+	return max(r.Quarantine(pool), r.Budget(pool, true)+2*r.Skew)
+}
+
 // until is how long it takes until a worker with this horizon can be issued from.
 func (c *poolCheck) until(horizon firn.Tick) time.Duration {
 	return max(c.layout.Time(horizon+1).Sub(c.now()), 0)
@@ -303,8 +345,8 @@ func (c *poolCheck) crash() {
 // failover says what it costs if the store forgets.
 func (c *poolCheck) failover() {
 	pause := durationText(max(c.rules.Outage, term.OutageStrict) + c.rules.Skew) // as store restored has it
-	if c.rules.Lossy {
-		c.say(fine, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", durationText(c.rules.Quarantine))
+	if c.lossy {
+		c.say(fine, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", durationText(c.wait))
 		return
 	}
 	c.say(fine, "failover", "", "if the store forgets, or a backup is put back, firn store restored is needed, and nothing is issued for %s", pause)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/store"
@@ -184,6 +185,22 @@ func TestDoctorCosts(t *testing.T) {
 	wantFinding(t, found, "pool firn, crash", fine, "from its grant file")
 }
 
+// A pool on which somebody has seen that the store can forget stays by those rules.
+func TestDoctorMark(t *testing.T) {
+	s := newServer(store.Lossy, 0)
+	pool := term.Pool{V: 1, ID: "1", Layout: firn.Default.String(), Workers: "0-1023", Lossy: "2026-11-21T08:00:00Z web-1: for a test"}
+	if _, err := s.Put(t.Context(), term.KeyPool("firn"), pool.Encode(), store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	found, _ := examined(t, s, time.Now)
+	if f, ok := found["pool firn, mark"]; ok {
+		t.Errorf("the promise says it already: %+v", f)
+	}
+	s.promise.Class = store.Strict
+	found, _ = examined(t, s, time.Now)
+	wantFinding(t, found, "pool firn, mark", warning, "web-1: for a test")
+}
+
 // What a pool has: who holds what, who falls free, and what lies ahead.
 func TestDoctorPool(t *testing.T) {
 	s := memory.New()
@@ -242,7 +259,10 @@ func TestDoctorRecords(t *testing.T) {
 		{"pool/web/worker/0", `{"v":1,"horizon":-1}`, "negative number"},
 		{"pool/web/worker/x", `{"v":1}`, "none of firn's"},
 		{"pool/web/x", `{"v":1}`, "none of firn's"},
-		{"segment/a", `{"v":1}`, "none of firn's"},
+		{"segment/a", `{"v":1}`, "has no id"},
+		{"serial/a", `{"v":1,"pattern":"{0}"}`, "a counter has 1 to 18 digits"},
+		{"serial/a/20261120", `{"v":2}`, "written by a later firn"},
+		{"other/a", `{"v":1}`, "none of firn's"},
 		{"store", `"`, "record store: "},
 	} {
 		s := memory.New()

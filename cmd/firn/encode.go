@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/nearest"
 )
 
 func newEncode() *cobra.Command {
@@ -145,7 +146,7 @@ func (o *encodeOptions) field(name string) (firn.Field, error) {
 		return firn.Field{}, bad("--set: the time is set with --time")
 	}
 	f := bad("--set: layout %s has no field %q; it has %s", layoutName(o.layout.Layout), name, strings.Join(names, ", "))
-	if near := nearest(name, names); near != "" {
+	if near := nearest.Name(name, names); near != "" {
 		f = f.hint("is it %s?", near)
 	}
 	return firn.Field{}, f

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
@@ -64,23 +65,28 @@ func report(w io.Writer, err error) int {
 	}
 	printError(w, f.err)
 	for _, line := range f.place {
-		fmt.Fprintf(w, "firn:     %s\n", line)
+		fmt.Fprintf(w, "firn:     %s\n", withoutKeys(line))
 	}
 	for _, line := range f.hints {
-		fmt.Fprintf(w, "firn: hint: %s\n", line)
+		fmt.Fprintf(w, "firn: hint: %s\n", withoutKeys(line))
 	}
 	return f.code
 }
 
 func printError(w io.Writer, err error) {
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(w, "firn: error: %s\n", withoutPackage(strings.TrimSuffix(line, "\n")))
+		fmt.Fprintf(w, "firn: error: %s\n", withoutKeys(withoutPackage(strings.TrimSuffix(line, "\n"))))
 	}
 }
 
 func printWarning(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "firn: warning: "+format+"\n", args...)
+	fmt.Fprintf(w, "firn: warning: %s\n", withoutKeys(fmt.Sprintf(format, args...)))
 }
+
+// withoutKeys hides the keys of public forms, wherever somebody put one by mistake.
+func withoutKeys(text string) string { return keyText.ReplaceAllString(text, "${1}xxxxx") }
+
+var keyText = regexp.MustCompile(`(firn-key-\d+:)[^\s"',]+`)
 
 // withoutPackage cuts the name of the package that begins an error of a library:
 // it tells a programmer where to look, and the user of a command nothing.
@@ -88,7 +94,7 @@ func withoutPackage(text string) string {
 	return text[len(packagePrefix.FindString(text)):]
 }
 
-var packagePrefix = regexp.MustCompile(`^(firn|lease|store(/[a-z]+)?): `)
+var packagePrefix = regexp.MustCompile(`^(firn|lease|segment|serial|shard|(store|public)(/[a-z]+)?): `)
 
 // classify finds the exit code and the hints of the libraries' errors.
 func classify(err error) *failure {
@@ -102,6 +108,9 @@ func classify(err error) *failure {
 	var early *firn.EpochError
 	var ahead *term.ClockError
 	switch {
+	case errors.As(err, &full) && !full.Floor.IsZero():
+		left := time.Until(full.Floor).Truncate(10*time.Second) + 10*time.Second
+		return f.hint("if nobody ever used this store: firn store init --new --store URL; else it has to be waited for: --wait %s", durationText(left))
 	case errors.As(err, &full):
 		return f.hint("firn workers ls shows who holds them; --wait 1m waits for one to fall free")
 	case errors.As(err, &ended):

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/open"
 )
@@ -37,6 +38,11 @@ type poolConfig struct {
 
 type seriesConfig struct {
 	name, kind, pool, shard entry
+
+	keys     map[string]entry // others, by name
+	stores   []entry          // of a ticket
+	public   *formSpec        // nil: none
+	publicAt place
 
 	faulty bool
 }
@@ -140,7 +146,7 @@ func (r *configReader) root(n *yaml.Node) {
 	r.mapping("the config", n, func(key entry, value *yaml.Node) {
 		switch later := laterKeys[key.text]; {
 		case key.text == "store":
-			r.store = r.storeURL(r.scalar("store", value), value)
+			r.store = r.storeURL("store", value)
 		case key.text == "pools":
 			r.mapping("pools", value, func(name entry, value *yaml.Node) {
 				r.pools = append(r.pools, r.pool(name, value))
@@ -157,14 +163,15 @@ func (r *configReader) root(n *yaml.Node) {
 	})
 }
 
-// storeURL checks the URL of a store. A path is meant from the file's own
+// storeURL reads the URL of a store. A path is meant from the file's own
 // directory: from that of the process it would be another store each time.
-func (r *configReader) storeURL(url entry, n *yaml.Node) entry {
+func (r *configReader) storeURL(what string, n *yaml.Node) entry {
+	url := r.scalar(what, n)
 	if url.at.line == 0 {
 		return url
 	}
 	if err := checkStore(url.text); err != nil {
-		r.fault(url.at, "store: %s", withoutPackage(err.Error()))
+		r.fault(url.at, "%s: %s", what, withoutPackage(err.Error()))
 		return url
 	}
 	if path, ok := strings.CutPrefix(url.text, "sqlite:"); ok && !strings.HasPrefix(path, "//") {
@@ -233,56 +240,6 @@ func (r *configReader) valueFault(what string, v entry, n *yaml.Node, err error)
 	r.fault(at, "%s: %s", what, syntax.Reason)
 }
 
-// Kinds of series that a later version may have, and their keys.
-var (
-	laterKinds      = []string{"segment", "ticket", "serial"}
-	laterSeriesKeys = map[string]string{"first": "segment", "step": "segment", "stores": "ticket", "pattern": "serial", "zone": "serial"}
-)
-
-func (r *configReader) oneSeries(name entry, n *yaml.Node) seriesConfig {
-	s := seriesConfig{name: name}
-	what := "series." + name.text
-	if !seriesName.MatchString(name.text) {
-		r.fault(name.at, "series %q: %s", name.text, seriesNameRule)
-	}
-	before := len(r.faults)
-	r.mapping(what, n, func(key entry, value *yaml.Node) {
-		switch kind := laterSeriesKeys[key.text]; {
-		case key.text == "kind":
-			s.kind = r.scalar(what+".kind", value)
-		case key.text == "pool":
-			s.pool = r.scalar(what+".pool", value)
-		case key.text == "shard":
-			s.shard = r.scalar(what+".shard", value)
-			if _, err := parseNumber(s.shard.text); err != nil && s.shard.at.line != 0 {
-				r.fault(s.shard.at, "%s.shard: %s", what, err)
-			}
-		case kind != "":
-			r.fault(key.at, "%s is for series of kind %s, which this version of firn does not have", key.text, kind)
-		default:
-			r.unknown(key, "a series", []string{"kind", "pool", "shard"})
-		}
-	})
-	switch kind := s.kind; {
-	case slices.Contains(laterKinds, kind.text):
-		// The other keys are right then, and no fault of their own.
-		r.faults = r.faults[:before]
-		r.fault(kind.at, "%s: this version of firn has no series of kind %s, only flake", what, kind.text)
-	case kind.at.line == 0:
-		if len(r.faults) == before {
-			r.fault(name.at, "%s has no kind: it is flake", what)
-		}
-	case kind.text != "flake":
-		is := "it is flake"
-		if best := nearest(kind.text, append([]string{"flake"}, laterKinds...)); best != "" {
-			is = "is it " + best + "?"
-		}
-		r.fault(kind.at, "%s: there is no kind %q; %s", what, kind.text, is)
-	}
-	s.faulty = len(r.faults) > before
-	return s
-}
-
 // mapping calls f with each key of a mapping. Nothing where a mapping could be
 // is an empty one: somebody has commented its keys out.
 func (r *configReader) mapping(what string, n *yaml.Node, f func(key entry, value *yaml.Node)) {
@@ -324,7 +281,7 @@ func (r *configReader) scalar(what string, n *yaml.Node) entry {
 
 // unknown reports a key that is not known here, and the nearest that is.
 func (r *configReader) unknown(key entry, where string, names []string) {
-	if best := nearest(key.text, names); best != "" {
+	if best := nearest.Name(key.text, names); best != "" {
 		r.fault(key.at, "%s has no key %q; is it %s?", where, key.text, best)
 		return
 	}
@@ -369,23 +326,7 @@ func (r *configReader) whole() {
 		r.check("pools."+p.name.text, p.name, o.Options, said)
 	}
 	for i := range r.series {
-		s := &r.series[i]
-		what := "series." + s.name.text
-		p, err := r.poolOf(s)
-		switch {
-		case s.faulty || p != nil && p.faulty:
-		case err != nil && s.pool.at.line != 0:
-			r.fault(s.pool.at, "%s: %s", what, err)
-		case err != nil:
-			r.fault(s.name.at, "%s: %s", what, err)
-		default:
-			var o lease.Options
-			if p != nil {
-				o.Layout = p.options().Layout
-			}
-			o.Shard, _ = parseNumber(s.shard.text) // faulty otherwise
-			r.check(what, entry{text: "any"}, o, map[string]entry{"shard": s.shard})
-		}
+		r.wholeSeries(&r.series[i])
 	}
 }
 
@@ -461,7 +402,7 @@ func (c *config) knownPool(name string) (*poolConfig, error) {
 		return p, nil
 	}
 	names := c.poolNames()
-	switch best := nearest(name, names); {
+	switch best := nearest.Name(name, names); {
 	case best != "":
 		return nil, fmt.Errorf("there is no pool %q; is it %s?", name, best)
 	case len(names) == 0:

@@ -70,13 +70,17 @@ func readObjectID(b [12]byte, into *reading) {
 		part{name: "counter", number: int64(b[9])<<16 | int64(b[10])<<8 | int64(b[11])})
 }
 
-// readULID reads Crockford's base 32: ten letters of time, sixteen that are
-// random.
+// readULID reads Crockford's base 32, small letters too: ten letters of time, sixteen
+// that are random.
 func readULID(text string, into *reading) bool {
 	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	var ms int64
-	for i, c := range strings.ToUpper(text) {
-		v := strings.IndexRune(alphabet, c)
+	for i := range len(text) {
+		c := text[i]
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		v := strings.IndexByte(alphabet, c)
 		if v < 0 || i == 0 && v > 7 { // 128 bits in 26 letters of 5
 			return false
 		}

@@ -92,6 +92,9 @@ could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not t
 			if err := o.load(cmd); err != nil {
 				return err
 			}
+			if status, ok := underFirst(); ok {
+				return exit(status)
+			}
 			return o.run(cmd.Context(), args, cmd.ErrOrStderr())
 		},
 	}
@@ -129,8 +132,8 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	}
 	o.json = wantsJSON(cmd)
 	opts := &o.leasing.options
-	opts.Lanes, opts.File = 1, ""                          // of a pool that firn's own generators share
-	outage := o.outage(store.Promise{Class: store.Strict}) // or less, as will be known
+	opts.Lanes, opts.File = 1, ""                    // of a pool that firn's own generators share
+	outage := cmp.Or(opts.Outage, term.OutageStrict) // or less, as the pool will say
 	if most := mostGrace(outage); o.grace < 0 || o.grace > most && cmd.Flags().Changed("grace") {
 		return bad("--grace %s: with an outage budget of %s it is 0 to %s", o.grace, durationText(outage), most)
 	}
@@ -157,7 +160,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if err != nil {
 		return signalled(asked, noWorker(err))
 	}
-	h := &holding{held: held, args: args, errs: errs, json: o.json, grace: min(o.grace, mostGrace(o.outage(held.State().Promise)))}
+	h := &holding{held: held, args: args, errs: errs, json: o.json, grace: min(o.grace, mostGrace(held.State().Budget))}
 	status := 0
 	if err = signalled(asked, h.await(asked, cmp.Or(o.leasing.options.Wait, term.Wait))); err == nil {
 		stop() // from now on signals are COMMAND's
@@ -173,17 +176,6 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 		}
 	}
 	return err
-}
-
-// outage is the outage budget on a store of such a promise.
-func (o *holdOptions) outage(p store.Promise) time.Duration {
-	switch {
-	case o.leasing.options.Outage != 0:
-		return o.leasing.options.Outage
-	case p.Class != store.Strict:
-		return term.OutageLossy
-	}
-	return term.OutageStrict
 }
 
 // mostGrace is the longest grace with an outage budget. It has to fit in what is

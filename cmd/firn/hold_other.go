@@ -18,3 +18,5 @@ func (*leash) off()                             {}
 
 func adopt() error    { return nil }
 func children() []int { return nil }
+
+func underFirst() (int, bool) { return 0, false }

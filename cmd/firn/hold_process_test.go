@@ -17,6 +17,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/sqlite"
 )
 
 // hurried are knobs of a pool for which everything is over in a few seconds.
@@ -358,25 +363,37 @@ func TestHoldStopsAndContinues(t *testing.T) {
 	}
 }
 
-// As the first process of a container firn buries the orphans there.
+// As the first process of a container firn runs below itself, and buries the
+// orphans there. It is stopped in time there, too, when it stands still.
 func TestHoldAsFirstProcess(t *testing.T) {
 	t.Parallel()
-	if err := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run(); err != nil {
+	inContainer := func(args ...string) *exec.Cmd {
+		c := exec.Command("unshare", append([]string{"--pid", "--fork", "--mount-proc"}, args...)...)
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without a terminal
+		return c
+	}
+	if err := inContainer("true").Run(); err != nil {
 		t.Skipf("no PID namespace can be made: %v", err)
 	}
-	store := filepath.Join(t.TempDir(), "ids.db")
-	out, err := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "firn", "workers", "hold", "--store", "sqlite:"+store, "--",
-		"sh", "-c", `echo $PPID
-			(sh -c 'sleep 0.05' & sh -c 'sleep 0.05' &)
-			sleep 0.3; cat /proc/[0-9]*/stat | grep -c ') Z '; kill $$`).Output()
-	if string(out) != "1\n0\n" {
-		t.Errorf("output %q, %v", out, err)
+	for command, want := range map[string]struct {
+		out  string
+		code int
+	}{
+		`(sh -c 'sleep 0.05' & sh -c 'sleep 0.05' &)
+			sleep 0.3; cat /proc/[0-9]*/stat | grep -c ') Z '; kill $$`: {"0\n", 143},
+		`trap 'exit 7' TERM; kill -TERM 1; sleep 5`: {"", 7},
+		`exit 0`: {"", 0},
+		`kill -STOP $PPID; sleep 8; echo it goes on without a grant`: {"", 137},
+	} {
+		store := filepath.Join(t.TempDir(), "ids.db")
+		args := append([]string{"firn", "workers", "hold", "--store", "sqlite:" + store}, hurried...)
+		c := inContainer(append(args, "--", "sh", "-c", command)...)
+		out, _ := c.Output()
+		if code := c.ProcessState.ExitCode(); string(out) != want.out || code != want.code {
+			t.Errorf("%s: output %q, exit code %d, want %q, %d", command, out, code, want.out, want.code)
+		}
+		awaitFree(t, store)
 	}
-	var ended *exec.ExitError
-	if !errors.As(err, &ended) || ended.ExitCode() != 143 {
-		t.Errorf("%v, want exit code 143", err)
-	}
-	awaitFree(t, store)
 }
 
 // A reader of standard error that has stalled does not keep the program alive.
@@ -412,5 +429,27 @@ func TestHoldStalledReader(t *testing.T) {
 	}
 	if !strings.Contains(text.String(), "firn: error: sh has to stop: worker 0 was taken away\nfirn: hint: ") {
 		t.Errorf("%q", strings.TrimLeft(text.String(), "x"))
+	}
+}
+
+// Where the pool's record gives less than the store that one sees would, the grace
+// fits in that: else there would never be enough left of a grant to run COMMAND.
+func TestGraceOfAMarkedPool(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "ids.db")
+	s, err := sqlite.Open(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := term.Pool{V: 1, ID: "founded", Layout: firn.Default.String(), Workers: "0-7", Outage: 1500, Lossy: "somebody saw that"}
+	if _, err := s.Put(t.Context(), term.KeyPool("firn"), p.Encode(), store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("firn", "workers", "hold", "--store", "sqlite:"+db, "--", "true").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }

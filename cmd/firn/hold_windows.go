@@ -47,3 +47,5 @@ func (p *program) kill()           { p.process.Kill() }
 func (p *program) remains() bool   { return false }
 func (p *program) until(time.Time) {}
 func (p *program) off()            {}
+
+func underFirst() (int, bool) { return 0, false }

@@ -41,7 +41,7 @@ var knobs = []knob{
 	},
 	{
 		name: "worker", value: "WORKER", standard: "recycle", set: setWorker,
-		usage: "which one: recycle, any free one; fresh, one never held; a number; hostname, the number that it ends in",
+		usage: "which one: recycle, any free one; fresh, one never held; a number; hostname, counted from the first by the number that it ends in",
 	},
 	{
 		name: "lanes", value: "N", standard: "1", set: setLanes,
@@ -182,8 +182,9 @@ func setFile(o *poolOptions, text string) error {
 	return nil
 }
 
-// setHost sets the worker to the number that the host's name ends in, if that is
-// the one to take.
+// setHost sets the worker to the one that the host's name says, if that is the one
+// to take: its number counts from the first worker on, so that web-0 is the first
+// of 512-1023.
 func (o *poolOptions) setHost(hostname func() (string, error)) error {
 	if !o.hostname {
 		return nil
@@ -192,7 +193,8 @@ func (o *poolOptions) setHost(hostname func() (string, error)) error {
 	if err != nil {
 		return err
 	}
-	o.Worker, err = ordinal(host)
+	n, err := ordinal(host)
+	o.Worker = o.First + n
 	return err
 }
 
@@ -201,7 +203,7 @@ func (o *poolOptions) setHost(hostname func() (string, error)) error {
 func ordinal(host string) (int64, error) {
 	host, _, _ = strings.Cut(host, ".")
 	digits := host[len(strings.TrimRight(host, "0123456789")):]
-	n, err := strconv.ParseInt(digits, 10, 64)
+	n, err := strconv.ParseInt(digits, 10, 62) // with a first worker added it is still a number
 	if err != nil {
 		return 0, fmt.Errorf("the host's name is %q, which does not end in a number", host)
 	}

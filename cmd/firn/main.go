@@ -3,8 +3,18 @@
 //
 // Data goes to standard output; errors, hints and warnings to standard error.
 // The exit code is 0, 1 if it failed, 2 if what it was given is wrong, and 3 if
-// a check found a problem. Each subcommand is a file of its name; what they
-// share is in root.go, fail.go, reading.go and store.go.
+// a check found a problem.
+//
+// Each subcommand is a file of its name. What they share:
+//
+//	root.go fail.go progress.go       flags of all, errors with hints and exit codes
+//	settings.go knobs.go kinds.go     what is in force: of flags, FIRN_ variables and firn.yaml
+//	firnyaml.go seriesyaml.go formyaml.go   the reading of firn.yaml
+//	store.go container.go             the store that is opened, and when none is
+//	drawing.go printer.go counters.go series of every kind: drawn from, printed, restored
+//	form.go formread.go               public forms: written, read
+//	plausible.go foreign.go           ids of which nobody says what they are
+//	reading.go answers.go             ids as arguments or lines
 package main
 
 import (

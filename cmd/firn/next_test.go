@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/store/memory"
 )
 
 // numbers is a source that counts, and fails at the end if there is one.
@@ -35,12 +38,45 @@ func (s *numbers) Append(_ context.Context, dst []firn.ID, n int) ([]firn.ID, er
 	return dst, nil
 }
 
+// writes are the sizes of what was written, which has to be whole lines.
+type writes struct {
+	t     *testing.T
+	sizes []int
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	if !bytes.HasSuffix(b, []byte("\n")) {
+		w.t.Errorf("a write of %d bytes ends in a line", len(b))
+	}
+	w.sizes = append(w.sizes, len(b))
+	return len(b), nil
+}
+
+// A write is what a pipe takes whole, however long the lines are.
+func TestPrinterOfLongLines(t *testing.T) {
+	s, err := serial.Open(t.Context(), memory.New(), "s", strings.Repeat("<", 120)+"{6}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, asJSON := range []bool{false, true} {
+		w := &writes{t: t}
+		p := newPrinter(w, &textSource{src: s, json: asJSON}, plenty)
+		if err := p.print(t.Context(), 200); err != nil {
+			t.Fatal(err)
+		}
+		if most := slices.Max(w.sizes); most > p.whole || p.written.Load() != 200 || len(w.sizes) == 200 {
+			t.Errorf("json %v: up to %d bytes in one of %d writes, %d lines", asJSON, most, len(w.sizes), p.written.Load())
+		}
+	}
+}
+
 func TestPrinter(t *testing.T) {
 	for _, n := range []int64{1, 2, 203, 204, 205, 10_000} {
 		for _, asJSON := range []bool{false, true} {
 			var out bytes.Buffer
-			p := newPrinter(&out, 4_096_000, asJSON)
-			if err := p.print(t.Context(), &numbers{}, n); err != nil {
+			p := newPrinter(&out, &idSource{src: &numbers{}, json: asJSON}, 4_096_000)
+			if err := p.print(t.Context(), n); err != nil {
 				t.Fatal(err)
 			}
 			var want strings.Builder
@@ -80,8 +116,8 @@ func (l *limited) Write(b []byte) (int, error) {
 func TestPrinterDiskFull(t *testing.T) {
 	for _, room := range []int{0, 1, 2, 3, 5000, 5001, 5002, 5003} {
 		out := limited{room: room}
-		p := newPrinter(&out, 4_096_000, false)
-		err := p.print(t.Context(), &numbers{}, 1_000_000)
+		p := newPrinter(&out, &idSource{src: &numbers{}}, 4_096_000)
+		err := p.print(t.Context(), 1_000_000)
 		want := fmt.Sprintf("no space left on device; %s of 1,000,000 ids were written", count(int64(strings.Count(out.String(), "\n"))))
 		var f *failure
 		if !errors.As(err, &f) || f.code != exitFailed || f.Error() != want || !errors.Is(err, errFull) {
@@ -93,8 +129,9 @@ func TestPrinterDiskFull(t *testing.T) {
 // When the source fails, what it gave before is printed.
 func TestPrinterSourceFails(t *testing.T) {
 	var out bytes.Buffer
-	p := newPrinter(&out, 4_096_000, false)
-	err := p.print(t.Context(), &numbers{end: 7, err: errors.New("lease: the store is gone")}, 10)
+	src := &idSource{src: &numbers{end: 7, err: errors.New("lease: the store is gone")}}
+	p := newPrinter(&out, src, 4_096_000)
+	err := p.print(t.Context(), 10)
 	if err == nil || err.Error() != "lease: the store is gone; 7 of 10 ids were written" {
 		t.Errorf("error %v", err)
 	}
@@ -110,7 +147,7 @@ func TestPrinterStuckWrite(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	start := time.Now()
-	if err := newPrinter(w, 4_096_000, false).runUntil(ctx, &numbers{}, 1000); !errors.Is(err, context.Canceled) {
+	if err := newPrinter(w, &idSource{src: &numbers{}}, 4_096_000).runUntil(ctx, 1000); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if d := time.Since(start); d > 5*time.Second {
@@ -124,7 +161,7 @@ func TestPrinterBatch(t *testing.T) {
 		rate     float64
 		min, max int
 	}{{0.5, 1, 1}, {16, 1, 1}, {1000, 50, 50}, {1e9, 25, 204}} {
-		if got := newPrinter(io.Discard, tt.rate, false).batch; got < tt.min || got > tt.max {
+		if got := newPrinter(io.Discard, &idSource{}, tt.rate).batch; got < tt.min || got > tt.max {
 			t.Errorf("rate %v: batch %d, want %d to %d", tt.rate, got, tt.min, tt.max)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/nearest"
 )
 
 func newPlan() *cobra.Command {
@@ -98,7 +99,7 @@ func (o *planOptions) need() (need, error) {
 	if _, ok := planOrders[o.order]; !ok {
 		names := slices.Sorted(maps.Keys(planOrders))
 		f := bad("--sort-by %s: it is one of %s", o.order, strings.Join(names, ", "))
-		if best := nearest(o.order, names); best != "" {
+		if best := nearest.Name(o.order, names); best != "" {
 			f = f.hint("is it %s?", best)
 		}
 		return n, f

@@ -54,6 +54,12 @@ const (
 	latest  = 24 * time.Hour // after now: clocks differ
 )
 
+// plausible reports whether an id can be of a layout and made by now.
+func (r *layoutReader) plausible(id firn.ID, now time.Time) bool {
+	p, err := r.layout.Decode(id)
+	return err == nil && p.Time.Sub(r.layout.Epoch()) >= soonest && !p.Time.After(now.Add(latest))
+}
+
 // A candidate is a preset that an id may be of, with what follows from the time.
 type candidate struct {
 	*layoutReader

@@ -22,17 +22,6 @@ import (
 	"github.com/firn-id/firn/store/sqlite"
 )
 
-func newStore() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "store",
-		Short:   "Look after a store",
-		Example: "  firn store restored --store sqlite:/var/lib/app/ids.db",
-		RunE:    needsCommand,
-	}
-	cmd.AddCommand(newStoreRestored())
-	return cmd
-}
-
 func newStoreRestored() *cobra.Command {
 	var outage time.Duration
 	var yes bool
@@ -43,13 +32,17 @@ func newStoreRestored() *cobra.Command {
 was put back, or a file was removed or replaced. What it no longer knows of may have
 been issued. So it raises the floor of every pool above all that can have been
 granted, and takes every worker away from its holder: nothing is issued until the
-outage budget and 5 s have passed.
+outage budget and 5 s have passed. Counters, of segments, tickets and serials, have no
+clock to tell how far they had gone: they are raised by --numbers.
 
-Stop every process that uses the store before, and start them after. The database
-file that is at the path now is accepted as the store; if there is none, an empty
-one is made. It may be repeated, and is to be after an error.`,
+Stop every process that uses the store before, and start them after. What is there
+now is accepted as the store: of SQLite the file at the path; if there is nothing,
+an empty one is made. It may be repeated, and is to be after an error.
+
+A restored backup needs it, a replica that was promoted without the last writes of
+its primary, and a store that a process says has forgotten.`,
 		Example: `  firn store restored --store sqlite:/var/lib/app/ids.db
-  firn store restored --store sqlite:ids.db --outage 10m --yes`,
+  firn store restored --store postgres://app@db/app --outage 10m --yes`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := newRestoration(cmd, outage)
@@ -70,6 +63,7 @@ one is made. It may be repeated, and is to be after an error.`,
 	addStore(cmd)
 	cmd.Flags().DurationVar(&outage, "outage", 0, "the longest outage budget of any process that used the store ("+
 		durationText(term.OutageStrict)+", or what firn.yaml or FIRN_OUTAGE say if that is more)")
+	addNumbers(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: all processes are stopped")
 	return cmd
 }
@@ -77,9 +71,11 @@ one is made. It may be repeated, and is to be after an error.`,
 // A restoration is what is to be done to a store.
 type restoration struct {
 	url      string
-	path     string // of the file
+	path     string // of the file; empty: it has none
 	implicit bool   // nobody named it
 	outage   time.Duration
+	numbers  int64 // by which counters are raised; 0: nobody said
+	counters []restoredCounter
 }
 
 func newRestoration(cmd *cobra.Command, outage time.Duration) (*restoration, error) {
@@ -88,6 +84,9 @@ func newRestoration(cmd *cobra.Command, outage time.Duration) (*restoration, err
 		return nil, err
 	}
 	r := &restoration{url: set.storeURL().text, outage: outage}
+	if r.numbers, err = numbersOf(cmd); err != nil {
+		return nil, err
+	}
 	if r.url == "" {
 		path, err := implicitStore(hostSigns(), false)
 		if err != nil {
@@ -96,9 +95,11 @@ func newRestoration(cmd *cobra.Command, outage time.Duration) (*restoration, err
 		r.url, r.implicit = "sqlite:"+path, true
 	}
 	if err := checkStore(r.url); err != nil {
-		return nil, bad("--store: %s", withoutPackage(err.Error())).hint("--store sqlite:ids.db")
+		return nil, badStore(err)
 	}
-	r.path, _ = sqliteFile(r.url)
+	if path, ok := sqliteFile(r.url); ok {
+		r.path = path
+	}
 	f := cmd.Flags().Lookup("outage")
 	if f.Changed && outage < time.Second {
 		return nil, bad("%s %s: no process had less than 1s", origin(f), outage)
@@ -129,6 +130,8 @@ func (r *restoration) explain(w io.Writer, now time.Time) error {
 	fmt.Fprintf(&b, "%s is made usable again:\n", open.Redact(r.url))
 	fmt.Fprintf(&b, "  - every process that uses it has to be stopped now: what it issues meanwhile may repeat\n")
 	switch fi, err := os.Stat(r.path); {
+	case r.path == "":
+		fmt.Fprintf(&b, "  - what is in it now is taken for the store; if there is nothing, an empty one is made\n")
 	case err == nil:
 		fmt.Fprintf(&b, "  - the file there now, of %s and %s bytes, is taken for the store\n", instant(fi.ModTime()), count(fi.Size()))
 	case errors.Is(err, os.ErrNotExist):
@@ -139,7 +142,7 @@ func (r *restoration) explain(w io.Writer, now time.Time) error {
 	fmt.Fprintf(&b, "  - every worker is taken away from its holder\n")
 	fmt.Fprintf(&b, "  - nothing is issued for about %s: %s of outage budget and %s of clock error\n",
 		durationText(pause), durationText(r.outage), durationText(term.Skew))
-	fmt.Fprintf(&b, "    (that is until %s; --outage if some process had a longer budget)\n", now.Add(pause).UTC().Format(time.RFC3339))
+	fmt.Fprintf(&b, "    (that is until %s, or longer where a pool's record knows of a longer budget; --outage if some process had one)\n", now.Add(pause).UTC().Format(time.RFC3339))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -184,19 +187,15 @@ func (r *restoration) run(ctx context.Context, out io.Writer, asJSON bool) (err 
 	}
 	var pools []lease.Restoration
 	var all term.Store
-	err = sqlite.Restored(r.path, func(s *sqlite.Store) error {
-		var err error
-		if pools, err = lease.Restored(ctx, s, r.outage); err != nil {
-			return signalled(ctx, classify(fmt.Errorf("%w; %s done", err, plural(len(pools), "pool"))).
-				hint("firn store restored --store %s again, before anything is started", shellWord(open.Redact(r.url))))
-		}
-		rec, err := s.Get(ctx, term.KeyStore)
-		if err != nil {
-			return err
-		}
-		all, err = term.ReadStore(rec)
+	raise := func(s store.Store) error {
+		pools, all, err = r.raise(ctx, s)
 		return err
-	})
+	}
+	if r.path != "" {
+		err = sqlite.Restored(r.path, func(s *sqlite.Store) error { return raise(s) })
+	} else {
+		err = r.withServer(ctx, raise)
+	}
 	if err != nil {
 		return err
 	}
@@ -204,7 +203,35 @@ func (r *restoration) run(ctx context.Context, out io.Writer, asJSON bool) (err 
 	for _, p := range pools {
 		lines = append(lines, restoredLine{Pool: p.Pool, Floor: instant(p.Floor), Workers: p.Workers})
 	}
-	return printRestored(out, lines, asJSON)
+	if err := printRestored(out, lines, asJSON); err != nil {
+		return err
+	}
+	return printCounters(out, r.counters, asJSON)
+}
+
+// raise raises every counter and every floor, and reads back the store's.
+func (r *restoration) raise(ctx context.Context, s store.Store) (pools []lease.Restoration, all term.Store, err error) {
+	if r.counters, err = raiseCounters(ctx, s, r.numbers); err != nil {
+		return nil, all, signalled(ctx, err)
+	}
+	if pools, err = lease.Restored(ctx, s, r.outage); err != nil {
+		return pools, all, signalled(ctx, classify(fmt.Errorf("%w; %s done", err, plural(len(pools), "pool"))).
+			hint("firn store restored --store %s again, before anything is started", shellWord(open.Redact(r.url))))
+	}
+	rec, err := s.Get(ctx, term.KeyStore)
+	if err == nil {
+		all, err = term.ReadStore(rec)
+	}
+	return pools, all, err
+}
+
+// withServer calls f with the store, which has a server.
+func (r *restoration) withServer(ctx context.Context, f func(store.Store) error) error {
+	s, err := open.URL(ctx, r.url)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(s), s.Close())
 }
 
 func printRestored(out io.Writer, lines []restoredLine, asJSON bool) error {

@@ -102,7 +102,7 @@ func TestRestored(t *testing.T) {
 			t.Errorf("explained %s", errs)
 		}
 	}
-	refused("nothing starts before its floor")
+	refused("issues nothing before its floor")
 	issue("--wait", "30s")
 	if waited := time.Since(before); waited < 5*time.Second {
 		t.Errorf("issued after %s", waited)
@@ -128,7 +128,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 		!strings.HasPrefix(out, `{"store":"sqlite:ids.db","floor":"`) || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	if _, errs, code := called(t, "next", "--wait", "0"); code != exitFailed || !strings.Contains(errs, "nothing starts before its floor") {
+	if _, errs, code := called(t, "next", "--wait", "0"); code != exitFailed || !strings.Contains(errs, "issues nothing before its floor") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

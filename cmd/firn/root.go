@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/nearest"
 )
 
 // newRoot returns the command with all its subcommands.
@@ -41,7 +42,8 @@ is in force.`,
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
 	root.AddCommand(newNext(), newDecode(), newEncode(), newLayouts(), newWorkers(), newVersion(),
 		newCompletion())
-	root.AddCommand(newConfig(), newPlan(), newDoctor(), newStore())
+	root.AddCommand(newConfig(), newPlan(), newDoctor(), newStore(), newPublic(), newShards())
+	root.AddCommand(newSerials(), newSegments())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	return root
@@ -152,7 +154,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			return bad("unknown flag -%s", name).hint("%s --help", cmd.CommandPath())
 		}
 		f := bad("unknown flag --%s", name)
-		if best := nearest(name, names); best != "" {
+		if best := nearest.Name(name, names); best != "" {
 			f = f.hint("is it --%s?", best)
 		}
 		return f.hint("%s --help", cmd.CommandPath())

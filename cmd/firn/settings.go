@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
 )
 
@@ -181,13 +182,13 @@ func (c *config) seriesNamed(name string) (*seriesConfig, error) {
 		names = append(names, c.series[i].name.text)
 	}
 	f := bad("%s has no series %q", c.path, name)
-	switch best := nearest(name, names); {
+	switch best := nearest.Name(name, names); {
 	case best != "":
 		return nil, f.hint("is it %s?", best)
 	case len(names) > 0:
 		return nil, f.hint("there are %s", strings.Join(names, ", "))
 	}
-	return nil, f.hint("series: { %s: { kind: flake } }", name)
+	return nil, f.hint("series: { %s: { kind: %s } }", name, kindFlake)
 }
 
 // A leasing is what it takes to lease a worker.

@@ -16,7 +16,7 @@ import (
 
 // addStore adds --store.
 func addStore(cmd *cobra.Command) {
-	cmd.Flags().String("store", "", "where leases are kept: sqlite:PATH (a file in your state directory)")
+	cmd.Flags().String("store", "", "where records are kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or another of docs/stores.md (a file in your state directory)")
 }
 
 // openURL opens the store of --store, or the implicit one. Where create is false
@@ -38,10 +38,15 @@ func openURL(ctx context.Context, url string, create bool) (*open.Store, error) 
 		}
 	}
 	s, err := open.URL(ctx, url)
-	if err != nil && strings.HasPrefix(err.Error(), "store/open: ") { // it is the URL that is wrong
-		return nil, bad("--store: %s", withoutPackage(err.Error())).hint("--store sqlite:ids.db")
+	if errors.As(err, new(*open.URLError)) {
+		return nil, badStore(err)
 	}
 	return s, err
+}
+
+// badStore says what is wrong with the URL of a store.
+func badStore(err error) error {
+	return bad("--store: %s", withoutPackage(err.Error())).hint("--store sqlite:ids.db, or postgres://USER:PASSWORD@HOST/DATABASE; docs/stores.md has them all")
 }
 
 // implicitStore returns the path of the store that is used where none is named:

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+)
+
+// A drawing is what it takes to draw from a series.
+type drawing struct {
+	name, kind string
+	urls       []string // of its stores, one but for a ticket; "" is the implicit one
+	leasing    *leasing // of a flake
+	options    seriesOptions
+	form       *formSpec // in which ids are printed; nil: as they are
+}
+
+// addKind adds --kind and the flags of series of every kind.
+func addKind(cmd *cobra.Command) {
+	cmd.Flags().String("kind", "", "the kind of a series that is not in firn.yaml: "+strings.Join(kinds, ", ")+" (flake, or serial with --pattern)")
+	addSeries(cmd, kindSegment, kindSerial)
+	err := cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(err) // the flag is not there
+	}
+}
+
+// drawing returns what to draw from for a series; "" is none, so a flake.
+func (s *settings) drawing(name string) (*drawing, error) {
+	d := &drawing{name: name, urls: []string{s.storeURL().text}}
+	var one *seriesConfig
+	var err error
+	if s.file != nil && name != "" {
+		if one, err = s.file.seriesNamed(name); err != nil {
+			return nil, err
+		}
+	}
+	if d.kind, err = s.kind(one); err != nil {
+		return nil, err
+	}
+	if err := s.strangeFlag(name, d.kind); err != nil {
+		return nil, err
+	}
+	if d.kind == kindFlake {
+		if d.leasing, err = s.leasing(name); err != nil {
+			return nil, err
+		}
+	} else if err := s.countedDrawing(d, one); err != nil {
+		return nil, err
+	}
+	if s.flags.Lookup("as") != nil {
+		if d.form, err = s.form(name); err != nil {
+			return nil, err
+		}
+	}
+	if d.form != nil && d.kind == kindSerial {
+		return nil, bad("a public form is of an id, and the series %s gives texts: it is a serial", name)
+	}
+	return d, nil
+}
+
+// kind is the kind of a series, nil being one that is not in the file.
+func (s *settings) kind(one *seriesConfig) (string, error) {
+	said := s.value("kind", entry{}, "")
+	switch {
+	case said.text != "":
+		if err := checkKind(said.text); err != nil {
+			return "", valueError(said.from, err)
+		}
+		if one != nil && one.kind.text != said.text {
+			return "", bad("%s %s: series %s is of kind %s, says %s:%d", said.from, said.text, one.name.text, one.kind.text, s.file.path, one.kind.at.line)
+		}
+		return said.text, nil
+	case one != nil:
+		return one.kind.text, nil
+	}
+	if f := s.flags.Lookup("pattern"); f != nil && f.Changed {
+		return kindSerial, nil
+	}
+	return kindFlake, nil
+}
+
+// strangeFlag refuses a flag that series of this kind do not have. A variable is
+// for all commands, and passed over.
+func (s *settings) strangeFlag(name, kind string) error {
+	var err error
+	s.flags.Visit(func(f *pflag.Flag) {
+		if err != nil || len(f.Annotations[fromVariable]) > 0 {
+			return
+		}
+		_, ofPool := f.Value.(*knobFlag)
+		ofSeries, _ := f.Value.(*seriesFlag)
+		switch what := seriesText(name, kind); {
+		case (ofPool || f.Name == "pool" || f.Name == "shard") && kind != kindFlake:
+			err = bad("--%s is for series of kind %s, and %s", f.Name, kindFlake, what)
+		case ofSeries != nil && !ofSeries.of(kind):
+			err = bad("--%s is for series of kind %s, and %s", f.Name, strings.Join(ofSeries.kinds, ", "), what).
+				hint("--kind %s, if it is one", ofSeries.kinds[0])
+		}
+	})
+	return err
+}
+
+func seriesText(name, kind string) string {
+	if name == "" {
+		return "this is a " + kind
+	}
+	return name + " is a " + kind
+}
+
+// countedDrawing fills in what there is to know of a series that is no flake.
+func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
+	if d.name == "" {
+		return bad("which series? One of kind %s has a name", d.kind).hint("firn next NAME")
+	}
+	if d.kind == kindTicket {
+		if f := s.flags.Lookup("store"); f != nil && f.Changed && len(f.Annotations[fromVariable]) == 0 {
+			return bad("--store: the ticket %s has stores of its own, in firn.yaml", d.name)
+		}
+		if one == nil {
+			return bad("a ticket is spread over several stores, which are in firn.yaml").
+				hint("series: { %s: { kind: ticket, stores: [URL, URL] } }", d.name)
+		}
+		d.urls = nil
+		for _, url := range one.stores {
+			d.urls = append(d.urls, url.text)
+		}
+	}
+	from := map[string]string{}
+	for _, k := range seriesKeys {
+		if !k.of(d.kind) {
+			continue
+		}
+		var said entry
+		if one != nil {
+			said = one.keys[k.name]
+		}
+		v := s.value(k.flagName(), said, "")
+		if from[k.name] = v.from; v.from == byDefault {
+			continue
+		}
+		if err := k.set(&d.options, v.text); err != nil {
+			return valueError(v.from, err)
+		}
+	}
+	if d.kind == kindSerial && d.options.pattern == "" {
+		return bad("a serial has a pattern").hint("--pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh")
+	}
+	return d.check(from)
+}
+
+// check returns what the series would say of its options, with where they are from.
+func (d *drawing) check(from map[string]string) error {
+	var texts []string
+	var shown *failure
+	for _, f := range d.options.check(d.name, d.kind) {
+		l := leasing{from: from}
+		texts = append(texts, l.blame(f.option, f.text))
+		if f.syntax != nil {
+			shown = serialSyntax(from[f.option], f.syntax)
+		}
+	}
+	switch {
+	case texts == nil:
+		return nil
+	case shown != nil && len(texts) == 1:
+		return shown
+	}
+	return bad("%s", strings.Join(texts, "\n"))
+}
+
+// A stream is what a command draws from, with all that is to be closed after.
+type stream struct {
+	source
+	rate  float64 // at most so many a second
+	close func() error
+}
+
+// open opens the series, to draw about n from it. Warnings go to errs.
+func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool) (_ *stream, err error) {
+	ids := &idSource{json: asJSON}
+	if d.kind != kindFlake {
+		ids.kind = d.kind
+	}
+	if d.form != nil {
+		if ids.form, err = d.form.open(errs); err != nil {
+			return nil, err
+		}
+		ids.spec = d.form
+	}
+	stores, closeStores, err := d.openStores(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &stream{source: ids, rate: plenty}
+	var series interface{ Close() error }
+	switch d.kind {
+	case kindFlake:
+		d.leasing.options.Logger = warnings(errs)
+		var l *lease.Lease
+		l, err = lease.Open(ctx, stores[0], d.leasing.pool, &d.leasing.options)
+		ids.src, series, out.rate = l, l, d.leasing.options.Layout.Rate()
+	case kindSerial:
+		d.options.serial.Logger = warnings(errs)
+		var t *serial.Series
+		t, err = serial.Open(ctx, stores[0], d.name, d.options.pattern, &d.options.serial)
+		out.source, series = &textSource{src: t, json: asJSON}, t
+	default:
+		o := &d.options.segment
+		o.Logger = warnings(errs)
+		if o.Waste == 0 { // a short run has no more in hand than it prints
+			o.Waste = int(max(min(n, segment.DefaultWaste), int64(o.Step)))
+		}
+		var t *segment.Series
+		if d.kind == kindTicket {
+			t, err = segment.OpenTickets(ctx, stores, d.name, o)
+		} else {
+			t, err = segment.Open(ctx, stores[0], d.name, o)
+		}
+		ids.src, series = t, t
+	}
+	if err != nil {
+		return nil, errors.Join(d.explain(err), closeStores())
+	}
+	out.close = func() error { return errors.Join(series.Close(), closeStores()) }
+	return out, nil
+}
+
+// plenty is the rate of what waits for no clock.
+const plenty = 1e9
+
+// openStores opens the stores of a series.
+func (d *drawing) openStores(ctx context.Context) ([]store.Store, func() error, error) {
+	var all []store.Store
+	var opened []*open.Store
+	closeAll := func() error {
+		var errs []error
+		for _, s := range slices.Backward(opened) {
+			errs = append(errs, s.Close())
+		}
+		return errors.Join(errs...)
+	}
+	for _, url := range d.urls {
+		s, err := openURL(ctx, url, true)
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll())
+		}
+		all, opened = append(all, s), append(opened, s)
+	}
+	return all, closeAll, nil
+}
+
+// explain adds to an error of a series what can be done about it.
+func (d *drawing) explain(err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		f = classify(err)
+	}
+	var noSegment *segment.NoSeriesError
+	var noSerial *serial.NoSeriesError
+	var lossySegment *segment.LossyError
+	var lossySerial *serial.LossyError
+	var other *serial.DefinitionError
+	var used *serial.OverflowError
+	var instance *serial.InstanceError
+	switch {
+	case errors.As(err, &noSegment):
+		return f.hint("if there never was one: firn segments create %s", d.name)
+	case errors.As(err, &noSerial):
+		return f.hint("if there never was one: firn serials create %s", d.name)
+	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
+		return f.hint("a store that keeps what it acknowledged, or lossy: accept in firn.yaml, or --lossy accept: numbers repeat if it forgets")
+	case errors.As(err, &other):
+		return f.hint("firn serials change %s --pattern %s%s, if only the counter's width or the zone is another",
+			d.name, shellWord(other.WantPattern), zoneFlag(other.WantZone))
+	case errors.As(err, &used):
+		return f.hint("more digits: firn serials change %s --pattern ...", d.name)
+	case errors.As(err, &instance):
+		return f.hint("stop all who use it, then: firn store restored")
+	}
+	return f
+}
+
+func zoneFlag(zone string) string {
+	if zone == "" {
+		return ""
+	}
+	return " --zone " + zone
+}
+
+// serialSyntax shows where a pattern or a text is wrong.
+func serialSyntax(from string, e *serial.SyntaxError) *failure {
+	if from == "" || from == byDefault {
+		from = e.Kind
+	}
+	f := bad("%s: %s", from, e.Reason)
+	f.place = []string{fmt.Sprintf("%q", e.Text), strings.Repeat(" ", 1+quotedWidth(e.Text[:e.Offset])) + "^"}
+	return f
+}
+
+// quotedWidth is how many columns a text takes between quotes.
+func quotedWidth(s string) int { return len([]rune(fmt.Sprintf("%q", s))) - 2 }

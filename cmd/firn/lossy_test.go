@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// Series that count are refused on a store that can forget, unless that is
+// accepted; another run of the server stops them until their operator has raised
+// the counters.
+func TestLossySeries(t *testing.T) {
+	t.Chdir(t.TempDir())
+	server := testserver.Redis(t)
+	firn := func(wantCode int, want string, args ...string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		code := run(append(args, "--store", server.URL()), strings.NewReader(""), &out, &errs)
+		if code != wantCode || !strings.Contains(out.String()+errs.String(), want) {
+			t.Errorf("firn %s: code %d, want %d\n%s%swant %q", strings.Join(args, " "), code, wantCode, out.String(), errs.String(), want)
+		}
+	}
+	serial := []string{"invoice", "--pattern", "R{3}"}
+	next := append([]string{"next"}, serial...)
+	create := append([]string{"serials", "create"}, serial...)
+	firn(1, `hint: a store that keeps what it acknowledged, or lossy: accept in firn.yaml, or --lossy accept`, next...)
+	firn(1, `series "invoice" is refused: the store can forget what it acknowledged (redis `, create...)
+	next, create = append(next, "--lossy", "accept"), append(create, "--lossy", "accept")
+	firn(1, "hint: if there never was one: firn serials create invoice", next...)
+	firn(0, "serial invoice has begun: R{3}", create...)
+	firn(0, "R001\nR002\nR003\n", append(next, "-n", "3")...)
+	firn(0, "firn: warning: best effort: the store can forget a write it acknowledged, and then texts repeat: series invoice, ", next...)
+
+	server.Kill(t)
+	server.Start(t)
+	firn(1, `series "invoice" has stopped: the store may have forgotten its last numbers`, next...)
+	firn(1, "hint: stop all who use it, then: firn store restored", next...)
+	firn(2, "--numbers is missing", "store", "restored", "--yes", "--outage", "1s")
+	firn(0, "serial invoice: 100 numbers are left out", "store", "restored", "--yes", "--outage", "1s", "--numbers", "100")
+	firn(0, "R105\n", next...)
+	firn(0, `"text":"R105"`, "serials", "ls", "--json")
+}

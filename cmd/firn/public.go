@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/public"
+)
+
+func newPublic() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "public",
+		Short: "Write ids as outsiders may see them, and make keys",
+		Long: `Write ids as outsiders may see them, and make the keys that it takes. firn decode
+reads them back; docs/public-forms.md says what each form hides and what not.`,
+		Example: `  firn public keygen --out firn.keys
+  firn public encode --as token:photo --series photo --keys firn.keys 175928847299117063`,
+		RunE: needsCommand,
+	}
+	cmd.AddCommand(newPublicEncode(), newPublicKeygen())
+	return cmd
+}
+
+func newPublicEncode() *cobra.Command {
+	var series string
+	cmd := &cobra.Command{
+		Use:   "encode [--as FORM] [--series SERIES] [ID...]",
+		Short: "Write ids in a public form",
+		Long: `Write ids in a public form, one a line. Ids are arguments, or lines of standard
+input where there are none or "-".
+
+FORM is the name of a form, and for some a value behind a colon:
+
+  decimal, hex, crockford, base58, flickr58, base62, base64url
+                      encodings, which hide nothing; base64url is that of
+                      Instagram's short codes
+  reversed[:ENCODING] the bits in reverse order
+  cipher[:ENCODING]   another positive 64-bit number, without order or count
+  token[:PREFIX]      a text that nobody without the key can make
+  hashids, sqids      for links of that kind; salt and alphabet are in firn.yaml
+  public              what firn.yaml says of the series, also where there is no --as
+
+A cipher and a token depend on the series and on a key, which is in a file or a
+variable. What is not an id is reported with its line on standard error. The others
+are written all the same, and the exit code is 2.`,
+		Example: `  firn public encode --as base62 175928847299117063
+  firn public encode --as token:photo --series photo --keys firn.keys 175928847299117063
+  firn public encode --series photo < ids.txt`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := loadSettings(cmd)
+			if err != nil {
+				return err
+			}
+			e := newFormEncoder(cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if e.spec, err = s.formWanted(series); err != nil {
+				return err
+			}
+			if e.form, err = e.spec.open(e.errs); err != nil {
+				return err
+			}
+			e.json = wantsJSON(cmd)
+			if len(args) == 0 || len(args) == 1 && args[0] == "-" {
+				return e.stream(cmd.InOrStdin())
+			}
+			return e.all(args)
+		},
+	}
+	addForm(cmd, "the form; firn public encode --help lists them")
+	cmd.Flags().StringVar(&series, "series", "", "the series whose ids they are")
+	return cmd
+}
+
+// formWanted returns the form for a command that needs one: that of --as, or of the
+// series in firn.yaml.
+func (s *settings) formWanted(series string) (*formSpec, error) {
+	if err := checkNoKey(series); err != nil {
+		return nil, bad("--series: %w", err)
+	}
+	if series != "" && !seriesName.MatchString(series) {
+		return nil, bad("--series %q: %s", series, seriesNameRule)
+	}
+	if series != "" && s.file != nil && len(s.file.series) > 0 {
+		if _, err := s.file.seriesNamed(series); err != nil {
+			return nil, err // a name mistyped would give other texts, and nobody would notice
+		}
+	}
+	if spec, err := s.form(series); spec != nil || err != nil {
+		return spec, err
+	}
+	if spec := s.formOf(series); spec != nil {
+		return s.withKeys(spec)
+	}
+	if series == "" {
+		return nil, bad("in which form? --as is missing").hint("--as base62, or --as token:photo --series photo --keys FILE")
+	}
+	return nil, bad("in which form? series %q has none in firn.yaml", series).
+		hint("--as token:%s --keys FILE", series).hint("series: { %s: { public: token } } in firn.yaml", series)
+}
+
+// A formEncoder writes any number of ids in a form.
+type formEncoder struct {
+	answers
+	json bool
+	spec *formSpec
+	form public.Form
+}
+
+func newFormEncoder(out, errs io.Writer) *formEncoder {
+	e := new(formEncoder)
+	e.answers = newAnswers(out, errs, "written", e.encode)
+	return e
+}
+
+func (e *formEncoder) encode(text []byte) error {
+	var id firn.ID
+	err := id.UnmarshalText(text)
+	if err != nil {
+		return err
+	}
+	if !e.json {
+		e.line, err = e.form.Append(e.line[:0], id)
+		e.line = append(e.line, '\n')
+		return err
+	}
+	written, err := public.Text(e.form, id)
+	if err != nil {
+		return err
+	}
+	e.line = append(append(e.line[:0], `{"id":"`...), text...)
+	e.line = appendFormJSON(append(e.line, '"'), e.spec.kind.name, e.spec.series, written)
+	e.line = append(e.line, "}\n"...)
+	return nil
+}
+
+// appendFormJSON appends the fields that say in which form an id is written.
+func appendFormJSON(dst []byte, form, series, text string) []byte {
+	dst = append(append(append(dst, `,"form":"`...), form...), '"')
+	if series != "" {
+		dst = append(append(append(dst, `,"series":"`...), series...), '"')
+	}
+	quoted, err := json.Marshal(text) // the alphabet of a hashid may be anything
+	if err != nil {
+		panic(err) // a string can always be written
+	}
+	return append(append(dst, `,"text":`...), quoted...)
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/public"
+)
+
+func newPublicKeygen() *cobra.Command {
+	var o keygenOptions
+	cmd := &cobra.Command{
+		Use:   "keygen [--out FILE [--append]]",
+		Short: "Make a key for ciphers and tokens",
+		Long: `Make a random key of 256 bits for ciphers and tokens, and print it, or write it to a
+new file that only you can read. A file that is there is not touched, unless
+--append adds a key with the next number behind the others.
+
+The first key of a file writes, all read. To change the key of tokens: append one,
+bring the file to every process that reads tokens, then move its line to the top
+where tokens are written. A cipher has one key and cannot change it.
+
+Keep a copy in a safe place: what a key has written cannot be read without it.`,
+		Example: `  firn public keygen --out firn.keys
+  firn public keygen --out firn.keys --append
+  firn public keygen | kubectl create secret generic firn --from-file=firn.keys=/dev/stdin`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.out == "" && cmd.Flags().Changed("out") {
+				return bad("--out is empty").hint("firn public keygen --out firn.keys") // and the key is not for the screen
+			}
+			o.json = wantsJSON(cmd)
+			return o.run(cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&o.out, "out", "", "the file to write it to")
+	cmd.Flags().BoolVar(&o.more, "append", false, "the file is there: add a key behind those in it")
+	return cmd
+}
+
+type keygenOptions struct {
+	out  string
+	more bool
+	json bool
+}
+
+// keyFileHead begins a new key file.
+const keyFileHead = `# Keys of public forms (firn public). Keep them secret, and keep a copy: what a key
+# has written cannot be read without it. The first key writes, all read.
+`
+
+func (o *keygenOptions) run(out io.Writer) error {
+	switch {
+	case o.more && o.out == "":
+		return bad("--append needs a file").hint("firn public keygen --out firn.keys --append")
+	case o.more:
+		return o.add(out)
+	}
+	k, err := public.NewKey(1)
+	if err != nil {
+		return err
+	}
+	if o.out == "" {
+		return o.print(out, k)
+	}
+	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return failed("%s is there already", o.out).hint("firn public keygen --out %s --append adds a key to it", shellWord(o.out))
+	case err != nil:
+		return failed("%w", err)
+	}
+	if err := writeAll(f, keyFileHead+k.Secret()+"\n"); err != nil {
+		os.Remove(o.out) // half a key is none
+		return failed("%w", err)
+	}
+	return o.print(out, k)
+}
+
+// add appends a key to a file that is there.
+func (o *keygenOptions) add(out io.Writer) error {
+	text, err := os.ReadFile(o.out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return failed("there is no key file %s", o.out).hint("firn public keygen --out %s", shellWord(o.out))
+	}
+	if err != nil {
+		return failed("%w", err)
+	}
+	keys, err := public.LoadKeys(o.out)
+	if err != nil {
+		return failed("%s", withoutPackage(err.Error()))
+	}
+	highest := 0
+	for _, k := range keys {
+		highest = max(highest, k.Number())
+	}
+	k, err := public.NewKey(highest + 1)
+	if err != nil {
+		return failed("%s has key %d, and none has a higher number", o.out, highest)
+	}
+	line := k.Secret() + "\n"
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		line = "\n" + line
+	}
+	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return failed("%w", err)
+	}
+	if err := writeAll(f, line); err != nil {
+		return failed("%w", err)
+	}
+	return o.print(out, k)
+}
+
+// writeAll writes text and sees to it that it stays.
+func writeAll(f *os.File, text string) error {
+	_, err := f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// print prints the key, or where it is.
+func (o *keygenOptions) print(out io.Writer, k public.Key) error {
+	line := struct {
+		Number int    `json:"number"`
+		Key    string `json:"key,omitempty"`
+		File   string `json:"file,omitempty"`
+	}{Number: k.Number(), File: o.out}
+	if o.out == "" {
+		line.Key = k.Secret()
+	}
+	var err error
+	switch {
+	case o.json:
+		err = json.NewEncoder(out).Encode(line)
+	case o.out == "":
+		_, err = fmt.Fprintln(out, line.Key)
+	default:
+		_, err = fmt.Fprintf(out, "key %d is in %s\n", line.Number, line.File)
+	}
+	return err
+}

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/store"
+)
+
+func newSegments() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "segments",
+		Short:   "Look after series of dense numbers",
+		Example: "  firn segments ls",
+		RunE:    needsCommand,
+	}
+	cmd.AddCommand(newSegmentsLs(), newSegmentsCreate(), newSegmentsSet(), newSegmentsRaise())
+	return cmd
+}
+
+func newSegmentsLs() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List the segment series of a store, and how far each is",
+		Long: `List the segment series of a store: the highest number that was granted to anybody
+(which need not have been used), the step, and the rate, which is of numbers granted
+over the last minute; then who was granted numbers last, and when.`,
+		Example: `  firn segments ls
+  firn segments ls --store sqlite:/var/lib/app/ids.db --json`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(cmd, func(st store.Store) error {
+				all, err := segment.List(cmd.Context(), st)
+				if err != nil {
+					return err
+				}
+				return printSegments(cmd.OutOrStdout(), all, wantsJSON(cmd))
+			})
+		},
+	}
+	addStore(cmd)
+	return cmd
+}
+
+// A segmentLine is a series as --json prints it.
+type segmentLine struct {
+	Series    string  `json:"series"`
+	Granted   int64   `json:"granted,string"`
+	Step      int64   `json:"step"`
+	Rate      float64 `json:"rate"`
+	First     int64   `json:"first,string"`
+	Max       int64   `json:"max,string"`
+	Increment int64   `json:"increment"`
+	Left      int64   `json:"left,string"`
+	Order     string  `json:"order"`
+	Lossy     string  `json:"lossy,omitempty"`
+	Stores    int     `json:"stores,omitempty"`
+	Offset    *int    `json:"offset,omitempty"` // 0 is one
+	By        string  `json:"by,omitempty"`
+	At        string  `json:"at,omitempty"`
+	Error     string  `json:"error,omitempty"`
+}
+
+func lineOf(i segment.Info) segmentLine {
+	l := segmentLine{
+		Series: i.Name, Granted: int64(i.Granted), Step: i.Step, Rate: math.Round(i.Rate*1000) / 1000,
+		First: int64(i.First), Max: int64(i.Max), Increment: i.Increment, Left: i.Left, Order: "free",
+		By: i.By, At: instant(i.At),
+	}
+	if i.Strict {
+		l.Order = "strict"
+	}
+	if i.Lossy {
+		l.Lossy = "accept"
+	}
+	if i.Stores > 1 {
+		l.Stores, l.Offset = i.Stores, &i.Offset
+	}
+	if i.Err != nil {
+		l.Error = withoutPackage(i.Err.Error())
+	}
+	return l
+}
+
+func printSegments(out io.Writer, all []segment.Info, asJSON bool) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERIES\tGRANTED\tSTEP\tRATE\tMAX\tORDER\tLAST")
+	for _, i := range all {
+		l := lineOf(i)
+		switch {
+		case asJSON:
+			if err := enc.Encode(l); err != nil {
+				return err
+			}
+			continue
+		case i.Err != nil:
+			fmt.Fprintf(w, "%s\t-\t-\t-\t-\t-\t%s\n", i.Name, l.Error)
+			continue
+		}
+		limit, order, last := "-", l.Order, "-"
+		if i.Max != math.MaxInt64 {
+			limit = i.Max.String()
+		}
+		if i.Stores > 1 {
+			order = fmt.Sprintf("%d of %d stores", i.Offset+1, i.Stores)
+		}
+		if i.Lossy {
+			order += ", lossy"
+		}
+		if !i.At.IsZero() {
+			last = i.By + " " + i.At.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s/s\t%s\t%s\t%s\n", i.Name, int64(i.Granted), i.Step, rateText(i.Rate), limit, order, last)
+	}
+	if asJSON {
+		return nil
+	}
+	return w.Flush()
+}
+
+// rateText is a rate with as many digits as a person reads.
+func rateText(r float64) string {
+	switch {
+	case r < 0.005:
+		return "0"
+	case r < 10:
+		return strconv.FormatFloat(r, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(math.Round(r), 'f', 0, 64)
+}
+
+func newSegmentsCreate() *cobra.Command {
+	cycle := false
+	cmd := &cobra.Command{
+		Use:   "create SERIES",
+		Short: "Begin a segment series that there never was",
+		Long: `Begin a series of dense numbers in a store that other hosts share. Only who knows
+that there never was one does that: a store that has forgotten it looks the same, and
+would give out its numbers again. A file of this host notices that by itself, and
+begins a series with its first number.
+
+The options are those of firn.yaml, or of the flags, by the names SEQUENCE has for
+them: --first is START, --max MAXVALUE, --step CACHE. A ticket of firn.yaml is begun
+on all of its stores, which have to be there.`,
+		Example: `  firn segments create orders
+  firn segments create orders --first 1000000 --step 500
+  firn segments create invoices --order strict --max 999999`,
+		Args:              arguments(1, 1),
+		ValidArgsFunction: completeSeries(counted...),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := segmentDrawing(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			d.options.segment.Cycle = cycle
+			if err := d.check(map[string]string{}); err != nil {
+				return err
+			}
+			stores, closeStores, err := d.openStores(cmd.Context())
+			if err != nil {
+				return err
+			}
+			err = segment.CreateTickets(cmd.Context(), stores, d.name, &d.options.segment)
+			if err = errors.Join(err, closeStores()); err != nil {
+				if errors.Is(err, segment.ErrExists) {
+					return failed("the series %s is there already", d.name).hint("firn segments ls")
+				}
+				return d.explain(err)
+			}
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "series %s has begun\n", d.name)
+			return err
+		},
+	}
+	addStore(cmd)
+	addSeries(cmd, kindSegment)
+	for _, f := range createFlags {
+		k := *seriesKeyNamed(f.name)
+		k.flag, k.usage = f.value, f.usage
+		cmd.Flags().Var(&seriesFlag{seriesKey: &k}, k.name, k.usage)
+	}
+	cmd.Flags().BoolVar(&cycle, "cycle", false, "refused: numbers would repeat")
+	if err := cmd.Flags().MarkHidden("cycle"); err != nil {
+		panic(err) // the flag is not there
+	}
+	return cmd
+}
+
+// createFlags are the keys of a series that are flags where one is created only.
+var createFlags = []struct{ name, value, usage string }{
+	{"first", "N", "the first number (1)"},
+	{"min", "N", "no number is below it (1)"},
+	{"max", "N", "no number is above it (9223372036854775807)"},
+	{"increment", "N", "from one number to the next (1)"},
+	{"order", "strict", "strict: numbers increase over all processes, and each call waits for the store (free)"},
+}
+
+// segmentDrawing is the segment series, or ticket, that a command is about.
+func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
+	if !seriesName.MatchString(name) {
+		return nil, bad("series %q: %s", name, seriesNameRule)
+	}
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return nil, err
+	}
+	d := &drawing{name: name, kind: kindSegment, urls: []string{s.storeURL().text}}
+	var one *seriesConfig
+	if s.file != nil && len(s.file.series) > 0 {
+		if one, err = s.file.seriesNamed(name); err != nil {
+			return nil, err
+		}
+		if d.kind = one.kind.text; d.kind != kindSegment && d.kind != kindTicket {
+			return nil, bad("series %s is of kind %s, and has no segments", name, d.kind)
+		}
+	}
+	if err := s.countedDrawing(d, one); err != nil {
+		return nil, err
+	}
+	for _, f := range createFlags {
+		given, ok := cmd.Flags().Lookup(f.name), false
+		if given == nil || !given.Changed {
+			continue
+		}
+		if k, isKey := given.Value.(*seriesFlag); isKey {
+			ok = k.set(&d.options, k.text) == nil
+		}
+		if !ok {
+			return nil, bad("--%s %s cannot be", f.name, given.Value)
+		}
+	}
+	return d, nil
+}
+
+func newSegmentsSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set SERIES --step N",
+		Short: "Change how many numbers are reserved at a time",
+		Long: `Change the step of a series: how many numbers a process reserves by one write, at
+least. Every process that has the series open follows at its next reservation.`,
+		Example:           "  firn segments set orders --step 1000",
+		Args:              arguments(1, 1),
+		ValidArgsFunction: completeSeries(counted...),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			step, err := cmd.Flags().GetInt64("step")
+			if err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("step") {
+				return bad("what is to be set? --step is missing").hint("firn segments set %s --step 1000", shellWord(args[0]))
+			}
+			if step < 1 || step > segment.MaxStep {
+				return bad("--step %d: it is 1 to %d", step, int64(segment.MaxStep))
+			}
+			return changeSegment(cmd, args[0], func(st store.Store) (segment.Info, error) {
+				return segment.Set(cmd.Context(), st, args[0], int(step))
+			})
+		},
+	}
+	addStore(cmd)
+	cmd.Flags().Int64("step", 0, "how many numbers to reserve by one write")
+	return cmd
+}
+
+func newSegmentsRaise() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "raise SERIES N",
+		Short: "Have a series go on above a number",
+		Long: `Have a series go on above a number that is in use: by another system that it takes
+over from, or from before the store forgot. Processes that have the series open still
+use what they have reserved. It never goes back.`,
+		Example:           "  firn segments raise orders 1000000",
+		Args:              arguments(2, 2),
+		ValidArgsFunction: completeSeries(counted...),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := parsePositive(args[1])
+			if err != nil {
+				return bad("%w", err)
+			}
+			return changeSegment(cmd, args[0], func(st store.Store) (segment.Info, error) {
+				return segment.Raise(cmd.Context(), st, args[0], firn.ID(n))
+			})
+		},
+	}
+	addStore(cmd)
+	return cmd
+}
+
+// changeSegment changes a series on its store, or on each store of a ticket, and
+// prints what it is then.
+func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (segment.Info, error)) error {
+	d, err := segmentDrawing(cmd, name)
+	if err != nil {
+		return err
+	}
+	one := func(st store.Store) error {
+		i, err := change(st)
+		var option *segment.OptionError
+		var none *segment.NoSeriesError
+		switch {
+		case errors.As(err, &option):
+			return bad("%w", err).hint("firn segments ls")
+		case errors.As(err, &none):
+			return bad("%w", err).hint("firn segments ls lists all; firn segments create %s begins one that there never was", name)
+		case err != nil:
+			return err
+		}
+		if wantsJSON(cmd) {
+			return printSegments(cmd.OutOrStdout(), []segment.Info{i}, true)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "series %s goes on above %d, %d at a time\n", i.Name, int64(i.Granted), i.Step)
+		return err
+	}
+	if d.kind == kindSegment {
+		return withStore(cmd, one)
+	}
+	stores, closeStores, err := d.openStores(cmd.Context())
+	if err != nil {
+		return err
+	}
+	for i, st := range stores {
+		if err := one(st); err != nil {
+			return errors.Join(fmt.Errorf("store %d of %d: %w", i+1, len(stores), err), closeStores())
+		}
+	}
+	return closeStores()
+}

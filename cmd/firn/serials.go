@@ -1,0 +1,221 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/store"
+)
+
+func newSerials() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "serials",
+		Short:   "Look after series of texts with a date and a counter",
+		Example: "  firn serials ls",
+		RunE:    needsCommand,
+	}
+	cmd.AddCommand(newSerialsLs(), newSerialsCreate(), newSerialsChange(), newSerialsRaise())
+	return cmd
+}
+
+func newSerialsLs() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List the serials of a store, and where each counter is",
+		Long: `List the serials of a store: the pattern and zone of each, and of its last date the
+last text that was granted, which need not have been used.`,
+		Example: `  firn serials ls
+  firn serials ls --store sqlite:/var/lib/app/ids.db --json`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(cmd, func(st store.Store) error {
+				all, err := serial.List(cmd.Context(), st)
+				if err != nil {
+					return err
+				}
+				return printSerials(cmd.OutOrStdout(), all, wantsJSON(cmd))
+			})
+		},
+	}
+	addStore(cmd)
+	return cmd
+}
+
+// A serialLine is a series as --json prints it.
+type serialLine struct {
+	Series  string `json:"series"`
+	Pattern string `json:"pattern"`
+	Zone    string `json:"zone,omitempty"`
+	Period  string `json:"period,omitempty"`
+	Count   int64  `json:"count,string"`
+	Text    string `json:"text,omitempty"`
+	Periods int    `json:"periods"`
+}
+
+func printSerials(out io.Writer, all []serial.Info, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		for _, i := range all {
+			if err := enc.Encode(serialLine{i.Name, i.Pattern, i.Zone, i.Period, i.Count, i.Text, i.Periods}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERIES\tPATTERN\tZONE\tLAST")
+	for _, i := range all {
+		zone, last := i.Zone, i.Text
+		if zone == "" {
+			zone = "-"
+		}
+		if last == "" {
+			last = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", i.Name, i.Pattern, zone, last)
+	}
+	return w.Flush()
+}
+
+func newSerialsCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create SERIES",
+		Short: "Begin a serial that there never was",
+		Long: `Begin a serial in a store that other hosts share. Only who knows that there never
+was one does that: a store that has forgotten it looks the same, and would give out
+its texts again. A file of this host notices that by itself, and begins a serial with
+its first text.
+
+The pattern and the zone are those of firn.yaml, or of the flags. A series that goes
+on from another system's: firn serials raise.`,
+		Example: `  firn serials create invoice
+  firn serials create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh`,
+		Args:              arguments(1, 1),
+		ValidArgsFunction: completeSeries(kindSerial),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, d, err := serialDrawing(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			st, err := openURL(cmd.Context(), s.storeURL().text, true)
+			if err != nil {
+				return err
+			}
+			begun, err := serial.Create(cmd.Context(), st, d.name, d.options.pattern, &d.options.serial)
+			if err = errors.Join(err, st.Close()); err != nil {
+				return d.explain(err)
+			}
+			what := "was there already"
+			if begun {
+				what = "has begun"
+			}
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s %s: %s\n", d.name, what, d.options.pattern)
+			return err
+		},
+	}
+	addStore(cmd)
+	addSeries(cmd, kindSerial)
+	return cmd
+}
+
+// serialDrawing is the serial that a command is about.
+func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error) {
+	if !seriesName.MatchString(name) {
+		return nil, nil, bad("series %q: %s", name, seriesNameRule)
+	}
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	var one *seriesConfig
+	if s.file != nil {
+		if one, err = s.file.seriesNamed(name); err != nil {
+			return nil, nil, err
+		}
+		if one.kind.text != kindSerial {
+			return nil, nil, bad("series %s is of kind %s, and not a serial", name, one.kind.text)
+		}
+	}
+	d := &drawing{name: name, kind: kindSerial}
+	return s, d, s.countedDrawing(d, one)
+}
+
+func newSerialsChange() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "change SERIES",
+		Short: "Give a serial a wider counter, or another zone",
+		Long: `Give a serial another pattern or zone: those of firn.yaml, or of the flags. In the
+pattern only the width of the counter may differ: {6} to {8}, or to {6+}, which grows.
+Then no text can repeat; with anything else one could, and that is refused: it is
+another series.
+
+Processes that have the series open go on as they are. When they start again they
+have to have the new pattern.`,
+		Example: `  firn serials change invoice
+  firn serials change invoice --pattern 'INV-{yyyyMMdd}-{8}' --zone Asia/Ho_Chi_Minh`,
+		Args:              arguments(1, 1),
+		ValidArgsFunction: completeSeries(kindSerial),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, d, err := serialDrawing(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return withStore(cmd, func(st store.Store) error {
+				if err := serial.Change(cmd.Context(), st, d.name, d.options.pattern, d.options.serial.Zone); err != nil {
+					return d.explain(err)
+				}
+				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.name, d.options.pattern)
+				return err
+			})
+		},
+	}
+	addStore(cmd)
+	addSeries(cmd, kindSerial)
+	return cmd
+}
+
+func newSerialsRaise() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "raise SERIES TEXT",
+		Short: "Have a serial go on above a text that was given out",
+		Long: `Have a serial go on above a text that was given out: by another system that it
+takes over from, or before the store forgot. It is about the date of the text; others
+count as ever. A counter that is above it already stays: it never goes back. It takes
+effect at once, for whoever has the series open, too, but for numbers that were
+reserved with step: those are given out yet.`,
+		Example:           `  firn serials raise invoice INV-20261120-000041`,
+		Args:              arguments(2, 2),
+		ValidArgsFunction: completeSeries(kindSerial),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d := &drawing{name: args[0], kind: kindSerial}
+			if !seriesName.MatchString(d.name) {
+				return bad("series %q: %s", d.name, seriesNameRule)
+			}
+			return withStore(cmd, func(st store.Store) error {
+				raised, err := serial.Raise(cmd.Context(), st, d.name, args[1])
+				var wrong *serial.SyntaxError
+				switch {
+				case errors.As(err, &wrong):
+					return serialSyntax("the text", wrong)
+				case err != nil:
+					return d.explain(err)
+				}
+				what := "was above that already"
+				if raised {
+					what = "goes on above that"
+				}
+				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s: %s\n", d.name, args[1], what)
+				return err
+			})
+		},
+	}
+	addStore(cmd)
+	return cmd
+}

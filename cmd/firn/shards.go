@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard"
+)
+
+func newShards() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "shards",
+		Short:   "Logical shards in PostgreSQL, with ids made inside the database",
+		Example: "  firn shards sql --shard 5 | psql",
+		RunE:    needsCommand,
+	}
+	cmd.AddCommand(newShardsSQL())
+	return cmd
+}
+
+func newShardsSQL() *cobra.Command {
+	o := shardsSQL{layout: layoutFlag{firn.Instagram}}
+	cmd := &cobra.Command{
+		Use:   "sql --shard N",
+		Short: "Print the SQL that makes a database give a shard's ids",
+		Long: `Print the SQL that makes a PostgreSQL database (14 or newer) give the ids of a
+shard, in one transaction. It needs no extension and no superuser, and may be run
+again, after an upgrade of firn too.
+
+The function has the name and signature that Instagram published, so a column
+default that calls it works unchanged. Where it is there already, it is replaced in
+place, and what it gave is left behind by a second. Never repeats an id, and each is
+above all that came before in the shard, whatever the clock does.
+
+The ids of all tables of a shard come from one generator. With --per-table each
+named table gets one, TABLE_next_id: ids are then unique within the table only.
+
+Name with --grant the roles that draw ids; no others may, besides the owner.
+
+A copy of the database, and a standby that was promoted, give no ids until somebody
+who knows that the original is gone calls firn.open(SHARD).`,
+		Example: `  firn shards sql --shard 5 | psql
+  firn shards sql --shard 5 --schema insta5 --epoch 1293843600000 --grant app > shard5.sql
+  firn shards sql --shard 7 --per-table photos,likes`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	cmd.Flags().Int64Var(&o.shard.Number, "shard", 0, "the number of the shard")
+	cmd.Flags().StringVar(&o.shard.Schema, "schema", "", "its schema (default instaN)")
+	cmd.Flags().StringVar(&o.epoch, "epoch", "", "another epoch for the layout: a time, or milliseconds since 1970")
+	cmd.Flags().StringSliceVar(&o.shard.Tables, "per-table", nil, "a generator for each of these tables")
+	cmd.Flags().StringSliceVar(&o.shard.Roles, "grant", nil, "roles that may draw ids")
+	addLayout(cmd, &o.layout, "a layout with time, shard and seq")
+	return cmd
+}
+
+type shardsSQL struct {
+	layout layoutFlag
+	epoch  string
+	shard  shard.Shard
+}
+
+func (o *shardsSQL) run(cmd *cobra.Command) error {
+	if !cmd.Flags().Changed("shard") {
+		return bad("--shard is missing").hint("firn shards sql --shard 5")
+	}
+	layout, err := o.layoutInForce()
+	if err != nil {
+		return err
+	}
+	if o.shard.Schema == "" {
+		o.shard.Schema = "insta" + strconv.FormatInt(o.shard.Number, 10)
+	}
+	var b strings.Builder
+	if err := shard.WriteSQL(&b, layout, o.shard); err != nil {
+		return &failure{code: exitUsage, err: err}
+	}
+	if wantsJSON(cmd) {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
+			Layout string `json:"layout"`
+			Shard  int64  `json:"shard"`
+			Schema string `json:"schema"`
+			SQL    string `json:"sql"`
+		}{layout.String(), o.shard.Number, o.shard.Schema, b.String()})
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), b.String())
+	return err
+}
+
+// layoutInForce is the layout with the epoch that was asked for.
+func (o *shardsSQL) layoutInForce() (firn.Layout, error) {
+	if o.epoch == "" {
+		return o.layout.Layout, nil
+	}
+	epoch, err := parseTime(o.epoch, time.Now())
+	if err != nil {
+		return firn.Layout{}, bad("--epoch: %q is not a time", o.epoch).hint("1293843600000, in milliseconds since 1970, or 2011-01-01T01:00:00Z")
+	}
+	fields, _, _ := strings.Cut(o.layout.Layout.String(), ";")
+	return firn.ParseLayout(fields + ";epoch=" + epoch.UTC().Format(time.RFC3339Nano))
+}
