@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -57,7 +58,16 @@ func contenders() (all []contender, done func() error, err error) {
 	all = append(all, twos(held)...)
 	all = append(all, manies(held)...)
 	all = append(all, texts()...)
-	return all, held.Close, nil
+	shown, err := forms()
+	if err != nil {
+		return nil, nil, err
+	}
+	dense, closeDense, err := numbers()
+	if err != nil {
+		return nil, nil, err
+	}
+	all = append(append(all, dense...), shown...)
+	return all, func() error { return errors.Join(held.Close(), closeDense()) }, nil
 }
 
 // generator has a grant for as long as anybody will look.
