@@ -9,8 +9,14 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 
+# How long each long form of the torture runs.
+TORTURE ?= 2m
+
+# What looks after the servers that tests talk to.
+SERVERS := go run ./internal/testserver/servers
+
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross test race lint fuzz fmt tidy clean
+.PHONY: help build dist cross test race servers lint fuzz torture fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,11 +39,14 @@ cross: ## vet the code for every platform
 	  echo "$$p"; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go vet -trimpath ./... || exit 1; \
 	done
 
-test: ## run all tests
-	go test -timeout 5m ./...
+test: ## run all tests, on real servers where they are or can be installed
+	$(SERVERS) run go test -timeout 5m ./...
 
 race: ## run all tests under the race detector
-	CGO_ENABLED=1 go test -race -timeout 10m ./...
+	CGO_ENABLED=1 $(SERVERS) run go test -race -timeout 10m ./...
+
+servers: ## install the servers that the tests talk to (Debian, root)
+	$(SERVERS) install
 
 lint: ## formatting, vet, staticcheck, go.mod and go.sum
 	@out=$$(go run $(GOFUMPT) -l .) || exit 1; \
@@ -55,6 +64,10 @@ fuzz: ## run every fuzz target for FUZZTIME
 	  done || exit 1; \
 	done
 
+torture: ## the long forms of the tests with faults, each for TORTURE
+	FIRN_REQUIRE_SERVERS=1 FIRN_TORTURE=$(TORTURE) $(SERVERS) run go test -v -count=1 -timeout 60m \
+	  -run '^Test(Mixed|ServerAway|LeaderLost|FailoverLosesWrites|Wiped)$$' ./internal/torture
+
 bench: ## measure firn beside other generators, about 4 minutes
 	cd bench && go run .
 
@@ -66,4 +79,5 @@ tidy: ## bring go.mod and go.sum up to date
 
 clean: ## remove what build and tests leave behind
 	rm -rf dist
+	$(SERVERS) clean
 	go clean -testcache
