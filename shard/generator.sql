@@ -20,12 +20,16 @@ BEGIN
 END $do$;
 GRANT USAGE ON SCHEMA firn TO PUBLIC;
 
--- What this database is. Cluster and name are those of "firn shards init".
+-- What this database is. All but the layout is of a cluster, as "firn shards init"
+-- makes one, and is the same on all its servers, but for the name.
 CREATE TABLE IF NOT EXISTS firn.server (
 	one     boolean PRIMARY KEY DEFAULT true CHECK (one),
 	layout  text NOT NULL,
 	cluster text,
-	name    text
+	name    text,                       -- of this server
+	shards  integer,                    -- how many the cluster has
+	keys    text,                       -- the scheme by which a key has a shard
+	schemas text                        -- how a shard's schema is called, as in insta%d
 );
 INSERT INTO firn.server (layout) VALUES ('{{.Layout}}') ON CONFLICT DO NOTHING;
 DO $do$
@@ -77,32 +81,63 @@ SET search_path = pg_catalog, pg_temp AS
 $$ SELECT (s.system, s.timeline, s.database) IS NOT DISTINCT FROM
 	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database()) $$;
 
+-- Refuses a shard that is not open here.
+CREATE OR REPLACE FUNCTION firn.check_here(s firn.shard) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF s.state = 'moved' THEN
+		RAISE EXCEPTION 'firn: shard % has moved to %', s.shard, s.moved_to USING ERRCODE = 'ID002',
+			DETAIL = s.moved_to, HINT = 'read the map again, and retry the transaction there';
+	ELSIF s.state = 'closed' THEN
+		RAISE EXCEPTION 'firn: shard % is closed here', s.shard USING ERRCODE = 'ID001',
+			HINT = format('where it is open nowhere else: SELECT firn.open(%s)', s.shard);
+	ELSIF NOT firn.is_here(s) THEN
+		RAISE EXCEPTION 'firn: shard % was opened elsewhere: this database is a copy, or was promoted, restored or renamed', s.shard USING ERRCODE = 'ID003',
+			DETAIL = format('opened on system %s, timeline %s, as database %s', s.system, s.timeline, s.database),
+			HINT = format('where the other one is gone for good: SELECT firn.open(%s)', s.shard);
+	END IF;
+END $$;
+
 -- Says why a generator gives no ids now.
 CREATE OR REPLACE FUNCTION firn.refuse("offset" regclass) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	g firn.generator;
-	s firn.shard;
-	why text := 'closed here';
 BEGIN
 	SELECT * INTO g FROM firn.generator AS x WHERE x."offset" = refuse."offset";
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'firn: this database knows no generator %', "offset" USING ERRCODE = 'ID005',
 			HINT = 'a schema that was copied here gives ids after the SQL of "firn shards sql"; run it where the original is gone for good';
 	END IF;
-	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = g.shard;
-	IF s.state = 'moved' THEN
-		RAISE EXCEPTION 'firn: shard % has moved to %', s.shard, s.moved_to USING ERRCODE = 'ID002',
-			DETAIL = s.moved_to, HINT = 'read the map again, and retry the transaction there';
-	ELSIF s.state = 'open' AND NOT (firn.is_here(s) AND g.identity IS NOT DISTINCT FROM g."offset") THEN
-		RAISE EXCEPTION 'firn: shard % was opened elsewhere: this database is a copy, or was promoted, restored or renamed', s.shard USING ERRCODE = 'ID003',
-			DETAIL = format('opened on system %s, timeline %s, as database %s', s.system, s.timeline, s.database),
-			HINT = format('where the other one is gone for good: SELECT firn.open(%s)', s.shard);
-	ELSIF s.state = 'open' THEN
-		why := 'closed here: closing or opening it was broken off';
+	PERFORM firn.check_here(s) FROM firn.shard AS s WHERE s.shard = g.shard;
+	IF g.identity IS DISTINCT FROM g."offset" THEN
+		RAISE EXCEPTION 'firn: shard % was opened elsewhere: this database is a copy, or was restored', g.shard USING ERRCODE = 'ID003',
+			HINT = format('where the other one is gone for good: SELECT firn.open(%s)', g.shard);
 	END IF;
-	RAISE EXCEPTION 'firn: shard % is %', s.shard, why USING ERRCODE = 'ID001',
-		HINT = format('where it is open nowhere else: SELECT firn.open(%s)', s.shard);
+	RAISE EXCEPTION 'firn: shard % is closed here: closing or opening it was broken off', g.shard USING ERRCODE = 'ID001',
+		HINT = format('where it is open nowhere else: SELECT firn.open(%s)', g.shard);
+END $$;
+
+-- Begins what a transaction does on a shard: refuses one that is not here, and has
+-- names mean the shard's until the transaction ends. The cluster is that of whoever
+-- asks. It sets the search path, so it has none of its own.
+CREATE OR REPLACE FUNCTION firn.enter(shard integer, cluster text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	s firn.shard;
+	v firn.server;
+BEGIN
+	SELECT * INTO v FROM firn.server;
+	IF v.cluster OPERATOR(pg_catalog.=) enter.cluster IS NOT TRUE THEN
+		RAISE EXCEPTION 'firn: this server is of another cluster, %', v.cluster USING ERRCODE = 'ID006';
+	ELSIF pg_catalog.pg_is_in_recovery() THEN
+		RAISE EXCEPTION 'firn: this server is a standby' USING ERRCODE = 'ID003';
+	END IF;
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard OPERATOR(pg_catalog.=) enter.shard;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: there is no shard % here', shard USING ERRCODE = 'ID005';
+	END IF;
+	PERFORM firn.check_here(s);
+	PERFORM pg_catalog.set_config('search_path', pg_catalog.concat(pg_catalog.quote_ident(s.schema), ', public'), true);
 END $$;
 
 -- A state drawn under the lock, where a fast draw did not count: the state is
@@ -390,6 +425,6 @@ BEGIN
 	RETURN qualified::regclass;
 END $$;
 
-REVOKE ALL ON FUNCTION firn.is_here, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.check_order, firn.write_functions,
+REVOKE ALL ON FUNCTION firn.is_here, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.check_order, firn.write_functions,
 	firn.commit_durably, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard FROM PUBLIC;
 GRANT SELECT ON firn.server, firn.shard TO PUBLIC;

@@ -60,7 +60,7 @@ func WriteShard(w io.Writer, l firn.Layout, s Shard) error {
 	for _, role := range s.Roles {
 		schema, role := identifier(s.Schema), identifier(role)
 		fmt.Fprintf(&b, "GRANT USAGE ON SCHEMA %s TO %s;\n", schema, role)
-		fmt.Fprintf(&b, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance, firn.states TO %s;\n", role)
+		fmt.Fprintf(&b, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance, firn.states, firn.is_here, firn.check_here, firn.enter TO %s;\n", role)
 		for _, name := range names {
 			fmt.Fprintf(&b, "GRANT USAGE ON SEQUENCE %s.%s TO %s;\n", schema, identifier(name+"_counter"), role)
 			fmt.Fprintf(&b, "GRANT SELECT ON SEQUENCE %s.%s TO %s;\n", schema, identifier(name+"_offset"), role)

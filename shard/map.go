@@ -1,0 +1,155 @@
+package shard
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/firn-id/firn"
+)
+
+// A Map says which server each shard is on: a cache of what the servers' rows say,
+// and wrong whenever a shard moves. The servers refuse who comes with an old one.
+type Map struct {
+	Cluster string
+	Layout  firn.Layout
+	Keys    Keys
+	Schemas string
+	Routes  []Route // by number; only of shards that some server knows
+}
+
+// A Route is where one shard is. Without a server it is nowhere.
+type Route struct {
+	Shard  int64
+	Schema string
+	Server string
+	State  State // Open, or Closed where nobody serves it now
+	Term   int64
+	Why    string // what is wrong with it, for people; empty: nothing
+}
+
+// MapOf makes the map of what servers say, each of which is known by a name to
+// whoever asked. Servers that did not answer are left out; the routes of their shards
+// then are missing, or come from where they moved away. It fails where servers
+// are of different clusters.
+func MapOf(views map[string]*View) (*Map, error) {
+	names := make([]string, 0, len(views))
+	for name := range views {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var m *Map
+	claims := make(map[int64][]claim)
+	for _, name := range names {
+		v := views[name]
+		if err := v.isServer(name); err != nil {
+			return nil, err
+		}
+		if m == nil {
+			m = &Map{Cluster: v.Cluster, Layout: v.Layout, Keys: v.Keys, Schemas: v.Schemas}
+		} else if err := m.agrees(names[0], name, v); err != nil {
+			return nil, err
+		}
+		for _, row := range v.Shards {
+			claims[row.Shard] = append(claims[row.Shard], claim{name, row})
+		}
+	}
+	if m == nil {
+		return nil, fmt.Errorf("shard: no server to make a map of")
+	}
+	for _, c := range claims {
+		m.Routes = append(m.Routes, routeOf(c))
+	}
+	slices.SortFunc(m.Routes, func(a, b Route) int { return cmp.Compare(a.Shard, b.Shard) })
+	return m, nil
+}
+
+// isServer says why a server is not the one of a name.
+func (v *View) isServer(name string) error {
+	switch {
+	case v.Cluster == "":
+		return fmt.Errorf("shard: server %s is in no cluster", name)
+	case v.Server != name:
+		return fmt.Errorf("shard: server %s calls itself %s: the addresses may be exchanged", name, v.Server)
+	}
+	return nil
+}
+
+// agrees says why a server is not of the map's cluster, which another one is of.
+func (m *Map) agrees(other, name string, v *View) error {
+	switch {
+	case v.Cluster != m.Cluster:
+		return fmt.Errorf("shard: servers %s and %s are of different clusters, %s and %s", other, name, m.Cluster, v.Cluster)
+	case v.Layout != m.Layout:
+		return fmt.Errorf("shard: servers %s and %s have different layouts, %s and %s", other, name, m.Layout, v.Layout)
+	case v.Keys.shards != m.Keys.shards || v.Keys.String() != m.Keys.String():
+		return fmt.Errorf("shard: servers %s and %s have different key schemes, %s of %d and %s of %d", other, name, m.Keys, m.Keys.shards, v.Keys, v.Keys.shards)
+	}
+	return nil
+}
+
+// A claim is what one server says of a shard.
+type claim struct {
+	server string
+	Row
+}
+
+// routeOf is where a shard is, by all that is said of it.
+func routeOf(claims []claim) Route {
+	// The highest term has the last word; among equals who is open.
+	slices.SortFunc(claims, func(a, b claim) int {
+		return cmp.Or(cmp.Compare(b.Term, a.Term), cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.server, b.server))
+	})
+	r := Route{Shard: claims[0].Shard, Schema: claims[0].Schema, State: Closed}
+	var open, closed []claim
+	for _, c := range claims {
+		switch {
+		case c.State == Open && c.Here:
+			open = append(open, c)
+		case c.State != Moved:
+			closed = append(closed, c)
+		}
+	}
+	switch {
+	case len(open) == 1:
+		r.Server, r.State, r.Term, r.Schema = open[0].server, Open, open[0].Term, open[0].Schema
+	case len(open) > 1:
+		names := make([]string, len(open))
+		for i, c := range open {
+			names[i] = c.server
+		}
+		r.Why = "it is open on " + strings.Join(names, " and ")
+	case claims[0].State == Moved:
+		// Where it went has not answered, or is about to open it.
+		r.Server, r.Term, r.Why = claims[0].MovedTo, claims[0].Term, claims[0].server+" says it has moved to "+claims[0].MovedTo
+	default:
+		c := closed[0]
+		r.Server, r.Term, r.Schema, r.Why = c.server, c.Term, c.Schema, "it is closed on "+c.server
+		if c.State == Open {
+			r.Why = c.server + " is a copy, or was promoted or restored"
+		}
+	}
+	return r
+}
+
+// rank puts what says more first, at one term.
+func (c claim) rank() int {
+	switch {
+	case c.State == Open && c.Here:
+		return 0
+	case c.State == Moved:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// Route is where a shard is, if any server knows it.
+func (m *Map) Route(shard int64) (Route, bool) {
+	i, ok := slices.BinarySearchFunc(m.Routes, shard, func(r Route, n int64) int { return cmp.Compare(r.Shard, n) })
+	if !ok {
+		return Route{}, false
+	}
+	return m.Routes[i], true
+}

@@ -1,0 +1,125 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn"
+)
+
+// A View is what a server says of itself and of the shards that it knows, at one
+// instant.
+type View struct {
+	Cluster string // the id of its cluster; empty: it is in none
+	Server  string // its name there
+	Layout  firn.Layout
+	Keys    Keys
+	Schemas string // how a shard's schema is called, as in "insta%d"
+	System  int64  // the identifier of the PostgreSQL system
+	Standby bool   // it follows another server
+	Version int    // of PostgreSQL: 150018 is 15.18
+	Clock   time.Time
+	Shards  []Row // by number
+}
+
+// A Row is what a server says of one shard. Who owns a shard is said by these rows
+// and by nothing else; a [Map] is made of them.
+type Row struct {
+	Shard   int64
+	Schema  string
+	State   State
+	Term    int64
+	MovedTo string // the server, of one that moved
+	Here    bool   // it was opened on this server, and not on what this is a copy of
+}
+
+// State says whether a shard serves on a server.
+type State string
+
+const (
+	Open   State = "open"
+	Closed State = "closed"
+	Moved  State = "moved"
+)
+
+// A Querier is a connection, a transaction or a pool.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// ErrNoShards: the database knows nothing of shards.
+var ErrNoShards = errors.New("shard: this database has no firn.server: it is in no cluster")
+
+// lookSQL reads everything in one statement, so that it is of one instant.
+const lookSQL = `
+SELECT v.layout, coalesce(v.cluster, ''), coalesce(v.name, ''), coalesce(v.shards, 0), coalesce(v.keys, ''), coalesce(v.schemas, ''),
+	me.system, pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
+	s.shard, s.schema::text, s.state, s.term, coalesce(s.moved_to, ''),
+	(s.system, s.timeline, s.database) IS NOT DISTINCT FROM (me.system, me.timeline, current_database())
+FROM firn.server AS v
+CROSS JOIN (SELECT (pg_control_system()).system_identifier AS system,
+	CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline) AS me
+LEFT JOIN firn.shard AS s ON true
+ORDER BY s.shard`
+
+// Look asks a server what it knows. The error is [ErrNoShards] where there is
+// nothing to ask.
+func Look(ctx context.Context, q Querier) (*View, error) {
+	rows, err := q.Query(ctx, lookSQL)
+	if err != nil {
+		return nil, notThere(err)
+	}
+	defer rows.Close()
+	var v *View
+	for rows.Next() {
+		var layout, keys string
+		var shards int64
+		var one View
+		var row struct {
+			shard, term   *int64
+			schema, state *string
+			movedTo       string
+			here          bool
+		}
+		if err := rows.Scan(&layout, &one.Cluster, &one.Server, &shards, &keys, &one.Schemas,
+			&one.System, &one.Standby, &one.Version, &one.Clock,
+			&row.shard, &row.schema, &row.state, &row.term, &row.movedTo, &row.here); err != nil {
+			return nil, err
+		}
+		if v == nil {
+			v = &one
+			if v.Layout, err = firn.ParseLayout(layout); err != nil {
+				return nil, fmt.Errorf("shard: the server's layout: %w", err)
+			}
+			if v.Cluster != "" {
+				if v.Keys, err = ParseKeys(keys, shards); err != nil {
+					return nil, fmt.Errorf("shard: the server's key scheme: %w", err)
+				}
+			}
+		}
+		if row.shard != nil {
+			v.Shards = append(v.Shards, Row{*row.shard, *row.schema, State(*row.state), *row.term, row.movedTo, row.here})
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, notThere(err)
+	}
+	if v == nil {
+		return nil, ErrNoShards
+	}
+	return v, nil
+}
+
+// notThere turns the error of a table or schema that is missing into [ErrNoShards].
+func notThere(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000") {
+		return ErrNoShards
+	}
+	return err
+}
