@@ -102,6 +102,7 @@ type Generator struct {
 	top    uint64        // highest number the grant allows
 	spare  []uint64      // numbers above the limit that were given back while they were not the last, ascending
 	moved  chan struct{} // closed when the clock was set, and by Close
+	waits  int64         // times that a call has slept for the clock
 	closed bool
 	issued uint64 // once closed: a number above which none was issued
 }
@@ -312,6 +313,26 @@ func (g *Generator) Close() Tick {
 	return Tick(g.issued >> g.seqBits)
 }
 
+// Waits is how many times a call has slept so far until the clock allowed an id.
+func (g *Generator) Waits() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.waits
+}
+
+// Borrowed is how far the last id lies ahead of the clock, in whole ticks; 0 where
+// it does not.
+func (g *Generator) Borrowed() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	last := min(g.word.Load(), g.limit.Load()) >> g.seqBits
+	now := uint64(max(g.clock()+g.offset, 0)) / uint64(g.tick)
+	if g.closed || last <= now {
+		return 0
+	}
+	return time.Duration(last-now) * time.Duration(g.tick)
+}
+
 // turn raises the limit and the word to the clock's tick.
 func (g *Generator) turn() error {
 	g.mu.Lock()
@@ -409,6 +430,7 @@ func (g *Generator) wait(ctx context.Context, w uint64) (ID, error) {
 			g.giveBack(w)
 			return 0, err
 		}
+		g.waits++
 		g.sleep(ctx, w)
 	}
 	return 0, ErrClosed

@@ -36,7 +36,9 @@ type keeper struct {
 	clock  term.Clock
 	poolID string // once known
 	known  reading
-	told   string // of the last change that was logged
+	taken  time.Time // when the first grant of this term was acknowledged
+	waits  int64     // of the generators before this one
+	told   string    // of the last change that was logged
 
 	file    *grantFile // nil: none
 	resume  *term.Saved
@@ -175,6 +177,10 @@ func (k *keeper) allow(s term.State, gen *firn.Generator) *firn.Generator {
 		grant.Horizon = k.marked(s, grant)
 	}
 	if gen == nil {
+		if last := k.lane.gen.Load(); last != nil {
+			k.waits += last.Waits()
+		}
+		k.taken = k.now().Wall
 		gen = k.generator(grant)
 		k.lane.gen.Store(gen)
 		return gen
@@ -408,6 +414,23 @@ func (k *keeper) end(s term.State) {
 	}
 }
 
+// measure adds to a state what the clocks and the generator tell.
+func (k *keeper) measure(now *State, s term.State) {
+	own := k.now()
+	if !k.known.store.IsZero() {
+		now.Ahead = own.Wall.Sub(k.known.store.Add(own.Boot - k.known.boot))
+	}
+	gen := k.lane.gen.Load()
+	if gen == nil {
+		return
+	}
+	now.Waits = k.waits + gen.Waits()
+	if s.Phase == term.Holding {
+		now.Since, now.Renewed = k.taken, own.Wall.Add(s.Since-own.Boot)
+		now.Borrowed = gen.Borrowed()
+	}
+}
+
 // publish makes the state known, and logs what is news.
 func (k *keeper) publish(s term.State) {
 	sys := k.options.clocks()
@@ -429,6 +452,7 @@ func (k *keeper) publish(s term.State) {
 	if s.Have.Owner != "" {
 		now.Horizon = k.options.Layout.Time(s.Have.Horizon + 1).Add(-1)
 	}
+	k.measure(&now, s)
 	was := k.lane.state.Load()
 	if was != nil && s.Pool.ID == "" { // a new term has not read yet what the last one knew
 		now.Class, now.Why = was.Class, was.Why

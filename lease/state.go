@@ -24,6 +24,15 @@ type State struct {
 	Outage  time.Duration // for how long that is, counted from the last extension
 	Budget  time.Duration // what Outage grows to while the worker is held
 
+	Since   time.Time // when the worker was taken
+	Renewed time.Time // when the grant was last extended
+	// Ahead is how far this process's clock is ahead of the store's, as last
+	// read; 0 where the store has none.
+	Ahead time.Duration
+
+	Borrowed time.Duration // how far the last id lies ahead of the clock
+	Waits    int64         // how many times calls have slept until the clock allowed an id
+
 	Degraded bool  // the store does not answer
 	Err      error // why no ids can be had, or the last failure; nil while all is well
 

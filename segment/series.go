@@ -79,6 +79,7 @@ type Series struct {
 
 	mu     sync.Mutex // of all that is not a number in a run; guards the rest
 	queue  []*waiter  // calls that wait for numbers, longest first
+	waits  int64      // calls that have waited so far
 	turn   int        // the store to draw from next, of several
 	closed bool
 }
@@ -227,6 +228,7 @@ func (s *Series) take(ctx context.Context, n int, whole bool) ([]firn.Range, err
 		return w.got, nil
 	}
 	s.queue = append(s.queue, w)
+	s.waits++
 	for _, l := range s.lanes {
 		l.wake()
 	}

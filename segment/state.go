@@ -20,6 +20,7 @@ type State struct {
 	Rate   float64       // numbers used in a second, here
 	Left   int64         // numbers in hand: what a crash would lose
 	Lasts  time.Duration // how long those last at this rate; 0 where there is no rate
+	Waits  int64         // calls that waited for the store so far, with any store of the series
 	Issued int64         // numbers used so far, here
 	Wasted int64         // numbers thrown away so far, here: the store may have granted them, or they came too late
 
@@ -58,7 +59,7 @@ func (l *lane) stateNow() State {
 		Lossy:   m.Promise.Class == store.Lossy,
 		Granted: firn.ID(max(m.Have.Granted, 0)), Max: firn.ID(m.Have.Max),
 		Step: l.pace.Step(), Rate: l.pace.Rate(l.series.clocks().Boot, l.issued()),
-		Left: l.left(), Issued: l.issued(), Wasted: m.Doubtful + l.thrown,
+		Left: l.left(), Waits: l.series.waits, Issued: l.issued(), Wasted: m.Doubtful + l.thrown,
 		Degraded: m.Fails > 0, Err: m.Err,
 	}
 	if l.failed != nil {

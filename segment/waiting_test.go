@@ -48,6 +48,9 @@ func TestWhileARangeIsWaitedFor(t *testing.T) {
 		if d := time.Since(began); d > 0 {
 			t.Errorf("numbers in hand were waited for, %s", d)
 		}
+		if waits := s.State().Waits; waits != 2 {
+			t.Errorf("%d calls have waited, want the first number and the range", waits)
+		}
 		time.Sleep(10 * time.Second)
 		f.Away(nil)
 		time.Sleep(10 * time.Second)
