@@ -31,6 +31,13 @@ type broken struct {
 	before  map[string]store.Record // what was there before the last Put
 	dirty   map[string]store.Record // what is being written
 	writing map[string]int          // Puts under way
+	pending []pending               // Puts that will be carried out
+}
+
+// A pending Put is carried out before one of the next calls of anybody.
+type pending struct {
+	calls int // before that
+	put   func()
 }
 
 // A handle is what one process has of a broken store.
@@ -130,7 +137,39 @@ func (b *broken) gone() error {
 	return &store.ForgotError{Store: "broken", What: "removed"}
 }
 
+// rightly is the name of a store without a bug which shows what the contract
+// allows: that a Put of unknown outcome is carried out after other calls, or, of
+// those that are lost on the way, never.
+const rightly = "rightly late"
+
+// later has a Put carried out later, under the condition it was made with.
+func (h *handle) later(key string, value []byte, cond store.Condition) store.Version {
+	r := store.Record{Value: slices.Clone(value), Version: store.NewVersion()}
+	h.pending = append(h.pending, pending{calls: rand.N(4), put: func() {
+		if r.Written = h.now(); h.holds(h.records[key], cond, r.Written) {
+			h.records[key] = r
+		}
+	}})
+	return r.Version
+}
+
+// catchUp carries out what is due.
+func (b *broken) catchUp() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pending = slices.DeleteFunc(b.pending, func(p pending) bool {
+		if p.calls == 0 {
+			p.put()
+		}
+		return p.calls == 0
+	})
+	for i := range b.pending {
+		b.pending[i].calls--
+	}
+}
+
 func (h *handle) check(ctx context.Context, key string) error {
+	h.catchUp()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.dead {
@@ -184,6 +223,11 @@ func (b *broken) out(key string, r store.Record) store.Record {
 
 func (h *handle) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
 	if err := h.check(ctx, key); err != nil {
+		if ctx.Err() != nil && h.has(rightly) {
+			h.broken.mu.Lock()
+			defer h.broken.mu.Unlock()
+			return store.Record{Version: h.later(key, value, cond)}, err
+		}
 		if ctx.Err() != nil && h.has("cancelled is a conflict") || h.has("bad key is a conflict") {
 			return store.Record{}, store.ErrConflict
 		}
@@ -219,6 +263,11 @@ func (h *handle) Put(ctx context.Context, key string, value []byte, cond store.C
 	}
 	if err := h.gone(); err != nil {
 		return store.Record{}, err
+	}
+	if h.has(rightly) {
+		if err := h.lost(ctx); err != nil {
+			return store.Record{Version: h.later(key, value, cond)}, err
+		}
 	}
 	return h.put(ctx, key, value, cond)
 }
@@ -311,7 +360,7 @@ func (h *handle) lost(ctx context.Context) error {
 	if h.shaky && !strings.HasPrefix(h.bug, "shaky loses") && rand.N(3) == 0 {
 		return errors.New("lost")
 	}
-	if strings.HasPrefix(h.bug, "late") {
+	if strings.HasPrefix(h.bug, "late") || h.has(rightly) {
 		return ctx.Err()
 	}
 	return nil

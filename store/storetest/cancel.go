@@ -14,7 +14,7 @@ import (
 // not a conflict, and the handle is none the worse.
 func cancelledBefore(c *check) {
 	s := c.open()
-	r := c.put(s, "k", `1`, store.Condition{})
+	l := c.lone(s)
 	ctx, cancel := context.WithCancel(c.Context())
 	cancel()
 	for range 10 {
@@ -27,83 +27,126 @@ func cancelledBefore(c *check) {
 		if _, err := s.Promise(ctx); !errors.Is(err, context.Canceled) {
 			c.Errorf("Promise with a ctx that was cancelled: %v", err)
 		}
-		tried, err := s.Put(ctx, "k", []byte(`2`), store.Condition{Version: r.Version})
-		if !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrConflict) {
+		if err := l.try(ctx, s); !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrConflict) {
 			c.Errorf("Put with a ctx that was cancelled: %v", err)
 		}
-		got := c.get(s, "k")
-		if !same(got, r) && (tried.Version == "" || got.Version != tried.Version) {
-			c.Errorf("a cancelled Put that tried %q changed %s to %s", tried.Version, show(r), show(got))
-		}
-		r = got
 	}
-	c.put(s, "k", `3`, store.Condition{Version: r.Version})
+	l.end()
 }
 
 // cancelledDuring lets the ctx of Puts end at any instant of them.
 func cancelledDuring(c *check) {
 	s := c.open()
-	r := c.put(s, "k", `0`, store.Condition{})
+	l := c.lone(s)
 	start := time.Now()
 	for i := range 10 {
-		r = c.put(s, "k", fmt.Sprint(i), store.Condition{Version: r.Version})
+		l.r = c.put(s, "k", fmt.Sprint(i), store.Condition{Version: l.r.Version})
 	}
 	usual := time.Since(start) / 10
-	c.alone(s, s, r, 200, func() time.Duration { return rand.N(2*usual + 1) })
+	for range 200 {
+		ctx, cancel := context.WithTimeout(c.Context(), rand.N(2*usual+1))
+		l.try(ctx, s)
+		cancel()
+	}
+	l.end()
 }
 
 // shaky loses requests and replies.
 func shaky(c *check) {
-	s := c.open()
-	r := c.put(s, "k", `0`, store.Condition{})
-	if landed := c.alone(c.backend.Shaky(c.TB), s, r, 100, func() time.Duration { return time.Minute }); landed == 0 {
+	l := c.lone(c.open())
+	s := c.backend.Shaky(c.TB)
+	for range 100 {
+		ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+		l.try(ctx, s)
+		cancel()
+	}
+	l.end()
+	if l.landed == 0 {
 		c.Errorf("of 100 Puts on the shaky handle none was carried out whose reply was lost")
 	}
 }
 
-// alone is the only writer of r and knows what it tries: whatever the record
-// turns into must be that. It writes to one handle and reads from another, and
-// returns how many Puts were carried out without an acknowledgement.
-func (c *check) alone(to, from store.Store, r store.Record, times int, timeout func() time.Duration) (landed int) {
-	// tried are the Puts of unknown outcome on top of the record as it was last
-	// seen: none of the earlier ones can be carried out any more.
-	tried := make(map[store.Version]string)
-	var done, unknown int
-	for i := range times {
-		ctx, cancel := context.WithTimeout(c.Context(), timeout())
-		value := fmt.Sprintf(`{"try":%d}`, i)
-		put, err := to.Put(ctx, "k", []byte(value), store.Condition{Version: r.Version})
-		cancel()
-		conflict := errors.Is(err, store.ErrConflict)
-		switch {
-		case err == nil:
-			done++
-		case !conflict:
-			unknown++
-			if put.Version != "" {
-				tried[put.Version] = value
-			}
+// A lone is the only writer of the record "k" and knows what it tries: whatever
+// the record turns into must be that.
+type lone struct {
+	*check
+	from store.Store  // reads
+	r    store.Record // as it was last seen
+
+	// tried are the Puts of unknown outcome on r: each may be carried out at any
+	// later time, after any number of calls, until another one is. Those on what r
+	// was before cannot be any more.
+	tried map[store.Version]string
+
+	done, unknown, landed int // Puts; landed are those of unknown outcome that were carried out
+}
+
+func (c *check) lone(from store.Store) *lone {
+	r := c.put(from, "k", `0`, store.Condition{})
+	return &lone{check: c, from: from, r: r, tried: make(map[store.Version]string)}
+}
+
+// try writes to a handle and looks at what became of that.
+func (l *lone) try(ctx context.Context, to store.Store) error {
+	l.Helper()
+	value := fmt.Sprintf(`{"try":%d}`, l.done+l.unknown)
+	put, err := to.Put(ctx, "k", []byte(value), store.Condition{Version: l.r.Version})
+	switch {
+	case err == nil:
+		l.done++
+		if got := l.get(l.from, "k"); !same(got, put) {
+			l.Fatalf("%s was acknowledged, and the store has %s", show(put), show(got))
 		}
-		got := c.get(from, "k")
-		switch was, ok := tried[got.Version]; {
-		case err == nil:
-			if !same(got, put) {
-				c.Fatalf("try %d was acknowledged as %s, and the store has %s", i, show(put), show(got))
-			}
-			clear(tried)
-		case got.Version == r.Version:
-			if conflict {
-				c.Fatalf("try %d conflicts, and the record is as it was: %s", i, show(got))
-			}
-		case ok && was == string(got.Value):
-			landed++
-			clear(tried)
-		default:
-			c.Fatalf("try %d: %v, and the store has %s; nothing of the kind was tried", i, err, show(got))
+		l.r = put
+		clear(l.tried)
+	case errors.Is(err, store.ErrConflict):
+		l.conflict()
+	default:
+		l.unknown++
+		if put.Version != "" {
+			l.tried[put.Version] = value
 		}
-		r = got
+		l.look()
 	}
-	c.Logf("of %d Puts %d were acknowledged, %d had an unknown outcome, of those %d were carried out", times, done, unknown, landed)
-	c.put(from, "k", `1`, store.Condition{Version: r.Version})
-	return landed
+	return err
+}
+
+// look reads the record, which is as it was or what was tried.
+func (l *lone) look() {
+	l.Helper()
+	got := l.get(l.from, "k")
+	if same(got, l.r) {
+		return
+	}
+	if value, ok := l.tried[got.Version]; !ok || value != string(got.Value) {
+		l.Fatalf("the store has %s, not %s; nothing of the kind was tried", show(got), show(l.r))
+	}
+	l.landed++
+	l.r = got
+	clear(l.tried)
+}
+
+// conflict looks at the record, which cannot be as it was.
+func (l *lone) conflict() {
+	l.Helper()
+	was := l.r.Version
+	if l.look(); l.r.Version == was {
+		l.Fatalf("a Put conflicts, and the record is as it was: %s", show(l.r))
+	}
+}
+
+// end requires that the record can be written. What was tried last may be carried
+// out after it was last read: that is a conflict, and what is there then is written
+// over. As nothing was tried on top of that, there is no second one.
+func (l *lone) end() {
+	l.Helper()
+	l.Logf("%d Puts were acknowledged, %d had an unknown outcome, of those %d were carried out", l.done, l.unknown, l.landed)
+	_, err := l.from.Put(l.Context(), "k", []byte(`1`), store.Condition{Version: l.r.Version})
+	if errors.Is(err, store.ErrConflict) {
+		l.conflict()
+		_, err = l.from.Put(l.Context(), "k", []byte(`1`), store.Condition{Version: l.r.Version})
+	}
+	if err != nil {
+		l.Fatalf("Put on top of %s: %v", show(l.r), err)
+	}
 }
