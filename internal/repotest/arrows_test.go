@@ -41,7 +41,7 @@ var arrows = []rule{
 	{pkg: "shard", ours: []string{".", "store"}, third: []string{"github.com/jackc/pgx/v5"}},
 	{pkg: "shard/move", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5"}},
 
-	{pkg: "server", ours: []string{".", "public", "serial"}},
+	{pkg: "server", ours: []string{".", "public", "serial", "internal/nearest"}},
 	{pkg: "server/*", ours: []string{".", "public", "serial", "server"}},
 	{pkg: "client", ours: []string{"."}},
 

@@ -1,0 +1,115 @@
+package httpapi
+
+import (
+	"encoding/binary"
+	"mime"
+	"strconv"
+	"strings"
+
+	"github.com/firn-id/firn/server"
+)
+
+// A media is a form that issued values can be answered in.
+type media struct {
+	kind     string   // of the content
+	header   []string // the same with its parameters, as a header holds it
+	accept   []string // what matches it, the most particular first
+	numbers  bool     // it is for numbers only
+	appendTo func(dst []byte, series string, values []server.Value) []byte
+}
+
+// The forms, the default first.
+var medias = []*media{
+	{
+		kind: "application/json", header: jsonType,
+		accept: []string{"application/json", "application/*", "*/*"}, appendTo: appendJSON,
+	},
+	{
+		kind: "text/plain", header: textType,
+		accept: []string{"text/plain", "text/*"}, appendTo: appendLines,
+	},
+	{
+		kind: "application/octet-stream", header: []string{"application/octet-stream"}, numbers: true,
+		accept: []string{"application/octet-stream"}, appendTo: appendBytes,
+	},
+}
+
+// choose returns the form that an Accept header prefers, nil if it takes none.
+func choose(accept []string) *media {
+	if len(accept) == 0 || len(accept) == 1 && (accept[0] == "*/*" || accept[0] == "") {
+		return medias[0]
+	}
+	header := strings.Join(accept, ",")
+	var best *media
+	var most float64
+	for _, m := range medias {
+		if q := m.quality(header); q > most {
+			best, most = m, q
+		}
+	}
+	return best
+}
+
+// quality is how welcome the form is to an Accept header: 0 is not at all. The most
+// particular of the ranges that match it decides.
+func (m *media) quality(header string) float64 {
+	quality, particular := 0.0, len(m.accept)
+	for part := range strings.SplitSeq(header, ",") {
+		kind, parameters, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		for i, pattern := range m.accept[:particular] {
+			if kind != pattern {
+				continue
+			}
+			particular, quality = i, 1
+			if q, ok := parameters["q"]; ok {
+				quality, _ = strconv.ParseFloat(q, 64)
+			}
+			break
+		}
+	}
+	return quality
+}
+
+func appendJSON(dst []byte, series string, values []server.Value) []byte {
+	dst = append(dst, `{"series":`...)
+	dst = strconv.AppendQuote(dst, series) // a name is of letters, digits and a few signs
+	dst = append(dst, `,"values":[`...)
+	for i, v := range values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if v.Text != "" {
+			dst = appendText(dst, v.Text)
+			continue
+		}
+		dst = append(dst, '"')
+		dst = strconv.AppendInt(dst, int64(v.ID), 10)
+		dst = append(dst, '"')
+	}
+	return append(dst, "]}\n"...)
+}
+
+func appendLines(dst []byte, _ string, values []server.Value) []byte {
+	for _, v := range values {
+		dst = append(appendPlain(dst, v), '\n')
+	}
+	return dst
+}
+
+func appendBytes(dst []byte, _ string, values []server.Value) []byte {
+	for _, v := range values {
+		dst = binary.BigEndian.AppendUint64(dst, uint64(v.ID))
+	}
+	return dst
+}
+
+// appendPlain appends a value as it is.
+func appendPlain(dst []byte, v server.Value) []byte {
+	if v.Text != "" {
+		return append(dst, v.Text...)
+	}
+	return strconv.AppendInt(dst, int64(v.ID), 10)
+}

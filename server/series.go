@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/public"
+	"github.com/firn-id/firn/serial"
+)
+
+// A Value is one answer of a series.
+type Value struct {
+	ID   firn.ID // 0 where there is a Text
+	Text string  // what stands for the id outside, or a serial; else empty
+}
+
+// Append appends the value as people read it.
+func (v Value) Append(dst []byte) []byte {
+	if v.Text != "" {
+		return append(dst, v.Text...)
+	}
+	dst, _ = v.ID.AppendText(dst) // a series gives no id that is not positive
+	return dst
+}
+
+// A TextSource gives serials. A *serial.Series is one.
+type TextSource interface {
+	// Append appends n serials to dst. On an error it returns dst with those it got.
+	Append(ctx context.Context, dst []serial.Serial, n int) ([]serial.Serial, error)
+}
+
+// SeriesOptions: nil, or any zero field, means that the series has no such thing.
+type SeriesOptions struct {
+	// Form is what ids look like outside: answers are its texts, and only those
+	// are decoded. Such a series has no ranges: they would show the ids.
+	Form public.Form
+	// Layout is that of the ids; zero: they are plain numbers.
+	Layout firn.Layout
+
+	// Reserve returns one range of n numbers, Step apart. Nil: there are no ranges.
+	Reserve func(ctx context.Context, n int) (firn.Range, error)
+	// Step is that of the ranges; 0 is 1.
+	Step int64
+
+	// State says how the source is. It is called often, and does not wait.
+	State func() State
+	// Explain says of an error of the source whether the same request may do better
+	// a moment later, and what a person can do about it, "" if nothing is to be
+	// said. Nil: those of the errors of package firn that pass by themselves.
+	Explain func(err error) (again bool, hint string)
+}
+
+// A Series is a named stream of numbers or texts. Make one with Numbers or Texts.
+// It may be used from many goroutines at once, and be given to one server.
+type Series struct {
+	name    string
+	draw    drawer
+	texts   bool
+	options SeriesOptions
+	counts  atomic.Pointer[counts]
+}
+
+// A drawer appends n values to dst. On an error it returns dst with those it got.
+type drawer func(ctx context.Context, dst []Value, n int) ([]Value, error)
+
+// Numbers returns a series of the ids of a source.
+func Numbers(name string, src firn.Source, o *SeriesOptions) *Series {
+	s := newSeries(name, o)
+	ids := &numbers{src: src, form: s.options.Form}
+	ids.spare.New = func() any { return new([]firn.ID) }
+	s.draw = ids.draw
+	if s.options.Form != nil {
+		s.options.Reserve = nil
+		_, numeric := s.options.Form.(*public.Cipher)
+		s.texts = !numeric
+	}
+	return s
+}
+
+// Texts returns a series of serials. Form, Layout and Reserve are not for it.
+func Texts(name string, src TextSource, o *SeriesOptions) *Series {
+	s := newSeries(name, o)
+	s.options.Form, s.options.Layout, s.options.Reserve = nil, firn.Layout{}, nil
+	s.draw = (&texts{src: src}).draw
+	s.texts = true
+	return s
+}
+
+func newSeries(name string, o *SeriesOptions) *Series {
+	s := &Series{name: name}
+	if o != nil {
+		s.options = *o
+	}
+	if s.options.Step == 0 {
+		s.options.Step = 1
+	}
+	s.counts.Store(new(counts))
+	return s
+}
+
+// Name returns the name.
+func (s *Series) Name() string { return s.name }
+
+// Numeric reports whether every answer is a positive number of 63 bits, be it in
+// a Value's Text.
+func (s *Series) Numeric() bool { return !s.texts }
+
+// Step returns how far apart the numbers of a range are; 0 where there are no ranges.
+func (s *Series) Step() int64 {
+	if s.options.Reserve == nil {
+		return 0
+	}
+	return s.options.Step
+}
+
+// Layout returns the layout of the ids; zero: they are plain numbers, or texts.
+func (s *Series) Layout() firn.Layout { return s.options.Layout }
+
+// State says how the series is now; the zero State where nobody knows.
+func (s *Series) State() State {
+	if s.options.State == nil {
+		return State{}
+	}
+	return s.options.State()
+}
+
+// failed classifies an error of the source.
+func (s *Series) failed(err error) error {
+	e := &SourceError{Series: s.name, Err: err, Again: passes(err)}
+	if s.options.Explain != nil {
+		e.Again, e.Hint = s.options.Explain(err)
+	}
+	return e
+}
+
+// numbers draws ids.
+type numbers struct {
+	src   firn.Source
+	form  public.Form // nil: as they are
+	spare sync.Pool   // of *[]firn.ID
+}
+
+func (s *numbers) draw(ctx context.Context, dst []Value, n int) ([]Value, error) {
+	buf := s.spare.Get().(*[]firn.ID)
+	defer s.spare.Put(buf)
+	ids, err := s.src.Append(ctx, (*buf)[:0], n)
+	*buf = ids
+	if err == nil && len(ids) != n {
+		err = fmt.Errorf("server: the source gave %d ids, not %d", len(ids), n)
+	}
+	for _, id := range ids {
+		if id <= 0 {
+			return dst, fmt.Errorf("server: the source gave %d, which is no id", int64(id))
+		}
+		if s.form == nil {
+			dst = append(dst, Value{ID: id})
+			continue
+		}
+		text, failed := public.Text(s.form, id)
+		if failed != nil {
+			return dst, failed
+		}
+		dst = append(dst, Value{Text: text})
+	}
+	return dst, err
+}
+
+// texts draws serials.
+type texts struct{ src TextSource }
+
+func (s *texts) draw(ctx context.Context, dst []Value, n int) ([]Value, error) {
+	all, err := s.src.Append(ctx, nil, n)
+	if err == nil && len(all) != n {
+		err = fmt.Errorf("server: the source gave %d texts, not %d", len(all), n)
+	}
+	for _, one := range all {
+		dst = append(dst, Value{Text: one.Text})
+	}
+	return dst, err
+}

@@ -1,0 +1,223 @@
+// Package server is what a server of ids is, without a protocol and without a
+// network: named series, who may draw from them, limits, counts, and whether all
+// is well. Packages server/resp and server/httpapi put it on the wire.
+//
+//	srv, err := server.New(nil, server.Numbers("photo", ids, nil))
+//	...
+//	session, err := srv.Enter("") // a token, where the server has tokens
+//	values, err := session.Next(ctx, "photo", nil, 10)
+//
+// Rights, limits and the kinds of errors are decided here, once for all protocols.
+// Where a series draws from, and what keeps its numbers unique, is the business
+// of the source it was made with.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firn-id/firn"
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxBatch   = 10_000
+	DefaultMaxRange   = 1_000_000
+	DefaultMaxUnknown = 10_000
+)
+
+// Options: nil, or any zero field, takes the default.
+type Options struct {
+	// MaxBatch is how many values one request gets at most; 10,000.
+	MaxBatch int
+	// MaxRange is how many numbers one range has at most; 1,000,000.
+	MaxRange int
+
+	// Tokens say who may do what. Without any, everybody may do everything: then
+	// only those who may do so should be able to connect.
+	Tokens []Token
+
+	// Unknown makes the series of a name that the server has not. Without it such a
+	// name is a *NoSeriesError. It is called once for a name, and one call at a time.
+	Unknown func(ctx context.Context, name string) (*Series, error)
+	// MaxUnknown is how many series Unknown makes at most; 10,000.
+	MaxUnknown int
+
+	// Layout is one that ids are decoded in besides those of the series.
+	Layout firn.Layout
+	// Guess says which layouts an id may be of, the most plausible first. It is
+	// asked where the id makes sense in no layout that the server knows.
+	Guess func(id firn.ID) []firn.Layout
+
+	// Now is the clock of Ready; time.Now.
+	Now func() time.Time
+}
+
+func (o *Options) withDefaults() Options {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	for _, f := range []struct {
+		value *int
+		least int
+	}{{&d.MaxBatch, DefaultMaxBatch}, {&d.MaxRange, DefaultMaxRange}, {&d.MaxUnknown, DefaultMaxUnknown}} {
+		if *f.value == 0 {
+			*f.value = f.least
+		}
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	return d
+}
+
+// A Server has series and lets sessions draw from them. All methods may be called
+// from many goroutines at once.
+type Server struct {
+	now      atomic.Pointer[world]
+	replace  sync.Mutex // of Replace
+	stopping atomic.Bool
+	refused  atomic.Uint64
+}
+
+// A world is what Replace replaces: whoever has loaded it sees one configuration.
+type world struct {
+	options Options
+	tokens  []Token
+	series  map[string]*Series
+	names   []string // of series, sorted
+	learned learned
+}
+
+// New returns a server with these series.
+func New(o *Options, series ...*Series) (*Server, error) {
+	s := &Server{}
+	return s, s.Replace(o, series...)
+}
+
+// Replace gives the server other options and series. Sessions go on: what they may
+// do is looked up again at their next request. A series keeps its counts where
+// there was one of its name. On an error nothing has changed.
+//
+// Close the sources that are no longer used after Replace has returned. A request
+// that meets one of them is drawn again from the new series.
+func (s *Server) Replace(o *Options, series ...*Series) error {
+	w, err := newWorld(o, series)
+	if err != nil {
+		return err
+	}
+	s.replace.Lock()
+	defer s.replace.Unlock()
+	if old := s.now.Load(); old != nil {
+		for name, one := range w.series {
+			if before := old.series[name]; before != nil && before != one {
+				one.counts.Store(before.counts.Load())
+			}
+		}
+	}
+	s.now.Store(w)
+	return nil
+}
+
+func newWorld(o *Options, series []*Series) (*world, error) {
+	w := &world{options: o.withDefaults(), series: make(map[string]*Series, len(series))}
+	for _, limit := range []int{w.options.MaxBatch, w.options.MaxRange, w.options.MaxUnknown} {
+		if limit < 0 {
+			return nil, fmt.Errorf("server: a limit of %d: it is positive, or 0 for the default", limit)
+		}
+	}
+	for _, one := range series {
+		if err := CheckName(one.name); err != nil {
+			return nil, err
+		}
+		if w.series[one.name] != nil {
+			return nil, fmt.Errorf("server: there are two series %s", one.name)
+		}
+		w.series[one.name] = one
+		w.names = append(w.names, one.name)
+	}
+	slices.Sort(w.names)
+	var err error
+	w.tokens, err = checkTokens(w.options.Tokens)
+	return w, err
+}
+
+// All ranges over the series by name, those that Unknown made last.
+func (s *Server) All() iter.Seq[*Series] {
+	w := s.now.Load()
+	return func(yield func(*Series) bool) {
+		for _, name := range w.names {
+			if !yield(w.series[name]) {
+				return
+			}
+		}
+		for _, one := range w.learned.all() {
+			if !yield(one) {
+				return
+			}
+		}
+	}
+}
+
+// MaxBatch returns how many values one request gets at most.
+func (s *Server) MaxBatch() int { return s.now.Load().options.MaxBatch }
+
+// Guarded reports whether sessions need a token.
+func (s *Server) Guarded() bool { return len(s.now.Load().tokens) > 0 }
+
+// Refused returns how many requests were refused before they came to a series:
+// there was none of the name, no right to it, or a limit.
+func (s *Server) Refused() uint64 { return s.refused.Load() }
+
+// Stop makes Ready say that the server is about to end, so that nobody sends new
+// work. Whoever asks nevertheless is answered.
+func (s *Server) Stop() { s.stopping.Store(true) }
+
+// Ready returns nil while every series can issue, and will for a while without its
+// store; else an error that names each that cannot. It turns before ids end: see
+// [State.Ready].
+func (s *Server) Ready() error {
+	if s.stopping.Load() {
+		return ErrStopping
+	}
+	now := s.now.Load().options.Now()
+	seen := map[string]bool{} // many series of one pool say the same
+	var errs []error
+	for one := range s.All() {
+		if one.options.State == nil {
+			continue
+		}
+		err := one.options.State().Ready(now)
+		if err == nil || seen[err.Error()] {
+			continue
+		}
+		seen[err.Error()] = true
+		errs = append(errs, fmt.Errorf("series %s: %w", one.name, err))
+	}
+	return errors.Join(errs...)
+}
+
+// maxName is how long the name of a series may be.
+const maxName = 64
+
+// CheckName returns what is wrong with the name of a series: it has up to 64 of
+// A-Z, a-z, 0-9, '_', '.', '-' and ':', and begins with a letter or digit.
+func CheckName(name string) error {
+	ok := name != "" && len(name) <= maxName && !strings.ContainsRune("_.-:", rune(name[0]))
+	for i := 0; ok && i < len(name); i++ {
+		c := name[i]
+		ok = 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("_.-:", c) >= 0
+	}
+	if !ok {
+		return &NameError{Name: name}
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/store/memory"
+)
+
+// flake opens a real lease and makes it a series.
+func flake(t testing.TB, name string) *server.Series {
+	t.Helper()
+	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout})
+}
+
+// orders opens a real segment series and makes it a series of the server.
+func orders(t testing.TB, name string) *server.Series {
+	t.Helper()
+	st := memory.New()
+	if err := segment.Create(t.Context(), st, name, nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := segment.Open(t.Context(), st, name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return server.Numbers(name, s, &server.SeriesOptions{Reserve: s.Reserve})
+}
+
+func newServer(t testing.TB, o *server.Options, series ...*server.Series) *server.Server {
+	t.Helper()
+	s, err := server.New(o, series...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func enter(t testing.TB, s *server.Server, token string) *server.Session {
+	t.Helper()
+	x, err := s.Enter(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func TestNext(t *testing.T) {
+	x := enter(t, newServer(t, nil, flake(t, "photo"), orders(t, "orders")), "")
+	seen := map[firn.ID]bool{}
+	for _, n := range []int{1, 10, 10_000} {
+		values, err := x.Next(t.Context(), "photo", nil, n)
+		if err != nil || len(values) != n {
+			t.Fatalf("Next of %d: %d values, %v", n, len(values), err)
+		}
+		for _, v := range values {
+			if v.ID <= 0 || v.Text != "" || seen[v.ID] {
+				t.Fatalf("value %+v", v)
+			}
+			seen[v.ID] = true
+		}
+	}
+	values, err := x.Next(t.Context(), "orders", nil, 3)
+	if err != nil || fmt.Sprint(values) != "[{1 } {2 } {3 }]" {
+		t.Fatalf("orders: %v, %v", values, err)
+	}
+	r, err := x.Reserve(t.Context(), "orders", 1000)
+	if err != nil || r.Count != 1000 || r.Step != 1 || r.First < 4 {
+		t.Fatalf("range %+v, %v", r, err)
+	}
+	if _, err := x.Reserve(t.Context(), "photo", 10); !errors.Is(err, server.ErrNoRange) {
+		t.Fatalf("a range of a flake: %v", err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	x := enter(t, newServer(t, nil, flake(t, "photo"), orders(t, "orders")), "")
+	for _, n := range []int{-1, 0, server.DefaultMaxBatch + 1} {
+		var limit *server.LimitError
+		if _, err := x.Next(t.Context(), "photo", nil, n); !errors.As(err, &limit) {
+			t.Errorf("Next of %d: %v", n, err)
+		}
+	}
+	for _, n := range []int{-1, 0, server.DefaultMaxRange + 1} {
+		var limit *server.LimitError
+		if _, err := x.Reserve(t.Context(), "orders", n); !errors.As(err, &limit) {
+			t.Errorf("Reserve of %d: %v", n, err)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	x := enter(t, newServer(t, nil, flake(t, "photo")), "")
+	var none *server.NoSeriesError
+	if _, err := x.Next(t.Context(), "foto", nil, 1); !errors.As(err, &none) || none.Nearest != "photo" {
+		t.Errorf("foto: %v", err)
+	}
+	for _, name := range []string{"", "a b", "-a", strings.Repeat("a", 65), "é", "a\n"} {
+		var bad *server.NameError
+		if _, err := x.Next(t.Context(), name, nil, 1); !errors.As(err, &bad) {
+			t.Errorf("name %q: %v", name, err)
+		}
+		if _, err := server.New(nil, server.Numbers(name, nil, nil)); !errors.As(err, &bad) {
+			t.Errorf("New with name %q: %v", name, err)
+		}
+	}
+	if _, err := server.New(nil, server.Numbers("a", nil, nil), server.Numbers("a", nil, nil)); err == nil {
+		t.Error("two series of one name")
+	}
+}
+
+func TestTokens(t *testing.T) {
+	tokens := []server.Token{
+		{Name: "web", Hash: server.HashToken("w"), Rights: map[string]server.Right{"photo": server.Issue, "*": server.Decode}},
+		{Name: "ops", Hash: server.HashToken("o"), Rights: map[string]server.Right{"*": server.Admin | server.Issue, "orders": 0}},
+	}
+	s := newServer(t, &server.Options{Tokens: tokens}, flake(t, "photo"), orders(t, "orders"))
+	if _, err := s.Enter("x"); !errors.Is(err, server.ErrToken) {
+		t.Errorf("a token that is not known: %v", err)
+	}
+	web, ops, nobody := enter(t, s, "w"), enter(t, s, "o"), enter(t, s, "")
+	for _, tt := range []struct {
+		who    *server.Session
+		series string
+		want   error
+	}{
+		{web, "photo", nil},
+		{web, "orders", server.ErrDenied},
+		{web, "nosuch", server.ErrDenied}, // not even whether it is there
+		{ops, "photo", nil},
+		{ops, "orders", server.ErrDenied},
+		{nobody, "photo", server.ErrNoToken},
+	} {
+		if _, err := tt.who.Next(t.Context(), tt.series, nil, 1); !errors.Is(err, tt.want) {
+			t.Errorf("%q %s: %v, want %v", tt.who.Name(), tt.series, err, tt.want)
+		}
+	}
+	if err := web.Can("*", server.Admin); !errors.Is(err, server.ErrDenied) {
+		t.Errorf("web is admin: %v", err)
+	}
+	if err := ops.Can("*", server.Admin); err != nil {
+		t.Errorf("ops: %v", err)
+	}
+
+	// A token that is taken away ends what its sessions may do.
+	if err := s.Replace(&server.Options{Tokens: tokens[1:]}, flake(t, "photo")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := web.Next(t.Context(), "photo", nil, 1); !errors.Is(err, server.ErrToken) {
+		t.Errorf("a session of a token that is gone: %v", err)
+	}
+	if _, err := ops.Next(t.Context(), "photo", nil, 1); err != nil {
+		t.Errorf("a session of a token that stayed: %v", err)
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var made atomic.Int64
+	s := newServer(t, &server.Options{MaxUnknown: 2, Unknown: func(_ context.Context, name string) (*server.Series, error) {
+		made.Add(1)
+		return server.Numbers(name, l, nil), nil
+	}})
+	x := enter(t, s, "")
+	for _, name := range []string{"a", "b", "a", "b"} {
+		if _, err := x.Next(t.Context(), name, nil, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var limit *server.LimitError
+	if _, err := x.Next(t.Context(), "c", nil, 1); !errors.As(err, &limit) {
+		t.Errorf("a third name: %v", err)
+	}
+	var bad *server.NameError
+	if _, err := x.Next(t.Context(), "a b", nil, 1); !errors.As(err, &bad) {
+		t.Errorf("a bad name: %v", err)
+	}
+	if made.Load() != 2 {
+		t.Errorf("made %d series", made.Load())
+	}
+	var names []string
+	for one := range s.All() {
+		names = append(names, one.Name())
+	}
+	if fmt.Sprint(names) != "[a b]" {
+		t.Errorf("all: %v", names)
+	}
+}
+
+func TestReady(t *testing.T) {
+	now := time.Now()
+	away := errors.New("gone")
+	for _, tt := range []struct {
+		state server.State
+		ready bool
+	}{
+		{server.State{}, true},
+		{server.State{Err: away}, false},
+		{server.State{Degraded: true, Err: away, Until: now.Add(101 * time.Second), Budget: 300 * time.Second}, true},
+		{server.State{Degraded: true, Err: away, Until: now.Add(99 * time.Second), Budget: 300 * time.Second}, false},
+		{server.State{Degraded: true, Until: now.Add(900 * time.Millisecond), Budget: 2 * time.Second}, false},
+		{server.State{Degraded: true, Err: away}, false},
+		{server.State{Degraded: true, Err: away, Left: 1}, true},
+	} {
+		s := newServer(t, &server.Options{Now: func() time.Time { return now }},
+			server.Numbers("a", nil, nil), server.Numbers("b", nil, &server.SeriesOptions{State: func() server.State { return tt.state }}))
+		if err := s.Ready(); (err == nil) != tt.ready {
+			t.Errorf("%+v: %v", tt.state, err)
+		}
+	}
+	s := newServer(t, nil)
+	s.Stop()
+	if err := s.Ready(); !errors.Is(err, server.ErrStopping) {
+		t.Errorf("while stopping: %v", err)
+	}
+}

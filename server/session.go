@@ -1,0 +1,211 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/nearest"
+)
+
+// A Session is what one connection, or one request, may do. All methods may be
+// called from many goroutines at once.
+type Session struct {
+	server *Server
+	hash   [32]byte
+	named  bool // it was entered with a token
+	view   atomic.Pointer[view]
+}
+
+// A view is a session in one world.
+type view struct {
+	*world
+	token *Token // nil: there is none, or not any more
+}
+
+// Enter returns the session of a token. Without tokens in the server, "" may do
+// everything; with them, nothing. A token that is not known is ErrToken.
+func (s *Server) Enter(token string) (*Session, error) {
+	x := &Session{server: s, named: token != ""}
+	if x.named {
+		x.hash = HashToken(token)
+		if x.look().token == nil {
+			return nil, ErrToken
+		}
+	}
+	return x, nil
+}
+
+// look returns the view in the world of now.
+func (x *Session) look() *view {
+	w := x.server.now.Load()
+	if v := x.view.Load(); v != nil && v.world == w {
+		return v
+	}
+	v := &view{world: w}
+	if x.named {
+		v.token = w.find(x.hash)
+	}
+	x.view.Store(v)
+	return v
+}
+
+// can returns why the session may not do something with a series, or nil.
+func (x *Session) can(v *view, series string, r Right) error {
+	switch {
+	case v.token != nil && v.token.rights(series)&r == r:
+		return nil
+	case v.token != nil:
+		return ErrDenied
+	case x.named:
+		return ErrToken
+	case len(v.tokens) > 0:
+		return ErrNoToken
+	}
+	return nil
+}
+
+// Can returns nil where the session has a right to a series, else ErrNoToken,
+// ErrToken or ErrDenied. The series "*" is all that are not named in its token,
+// and the server itself.
+func (x *Session) Can(series string, r Right) error { return x.can(x.look(), series, r) }
+
+// Name returns the name of the session's token, "" where it has none.
+func (x *Session) Name() string {
+	if t := x.look().token; t != nil {
+		return t.Name
+	}
+	return ""
+}
+
+// Next appends n values of a series to dst. On an error it returns dst as it was:
+// what the series gave until then is used up.
+//
+// Errors: *NameError, *NoSeriesError, *LimitError, ErrNoToken, ErrToken, ErrDenied,
+// and [*SourceError]s. [Retry] says which of them to come again with.
+func (x *Session) Next(ctx context.Context, series string, dst []Value, n int) ([]Value, error) {
+	all, err := x.Gather(ctx, series, dst, n, 1)
+	if err != nil {
+		return dst, err
+	}
+	return all, nil
+}
+
+// Gather is Next for several requests that came together and are answered together.
+// They count as so many. On an error it returns dst with what the series gave until
+// then, so that some of them can be answered.
+func (x *Session) Gather(ctx context.Context, series string, dst []Value, n, requests int) ([]Value, error) {
+	had := len(dst)
+	err := x.use(ctx, series, func(v *view, s *Series) error {
+		want := n - (len(dst) - had)
+		if n < 1 || n > v.options.MaxBatch {
+			return &LimitError{What: "n", Asked: int64(n), Max: int64(v.options.MaxBatch)}
+		}
+		start := time.Now()
+		before := len(dst)
+		all, err := s.draw(ctx, dst, want)
+		dst = all
+		s.counts.Load().add(requests, len(dst)-before, time.Since(start), err)
+		if err != nil {
+			return s.failed(err)
+		}
+		return nil
+	})
+	return dst, err
+}
+
+// Reserve returns one range of n numbers of a series, which are used up whatever
+// becomes of them. Errors are those of Next, and ErrNoRange.
+func (x *Session) Reserve(ctx context.Context, series string, n int) (r firn.Range, err error) {
+	err = x.use(ctx, series, func(v *view, s *Series) error {
+		if s.options.Reserve == nil {
+			return ErrNoRange
+		}
+		if n < 1 || n > v.options.MaxRange {
+			return &LimitError{What: "n", Asked: int64(n), Max: int64(v.options.MaxRange)}
+		}
+		start := time.Now()
+		var err error
+		r, err = s.options.Reserve(ctx, n)
+		if err == nil && (r.First <= 0 || r.Count != n || r.Step != s.options.Step) {
+			err = errors.New("server: the source gave another range than was asked for")
+		}
+		got := n
+		if err != nil {
+			got = 0
+		}
+		s.counts.Load().add(1, got, time.Since(start), err)
+		if err != nil {
+			r = firn.Range{}
+			return s.failed(err)
+		}
+		return nil
+	})
+	return r, err
+}
+
+// Series returns a series that the session has a right to. Errors are those of Next.
+func (x *Session) Series(ctx context.Context, name string, r Right) (*Series, error) {
+	v := x.look()
+	s, err := x.lookup(ctx, v, name, r)
+	if err != nil {
+		x.server.refused.Add(1)
+	}
+	return s, err
+}
+
+// All returns the series that the session has a right to, as [Server.All] orders
+// them.
+func (x *Session) All(r Right) []*Series {
+	v := x.look()
+	var all []*Series
+	for s := range x.server.All() {
+		if x.can(v, s.name, r) == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// use calls do with the series. It does so again when Replace has taken the series
+// away meanwhile, whose source may be closed.
+func (x *Session) use(ctx context.Context, name string, do func(*view, *Series) error) error {
+	for {
+		v := x.look()
+		s, err := x.lookup(ctx, v, name, Issue)
+		if err == nil {
+			err = do(v, s)
+			var source *SourceError
+			if errors.As(err, &source) {
+				if x.server.now.Load() != v.world && ctx.Err() == nil {
+					continue
+				}
+				return err
+			}
+		}
+		if err != nil {
+			x.server.refused.Add(1)
+		}
+		return err
+	}
+}
+
+func (x *Session) lookup(ctx context.Context, v *view, name string, r Right) (*Series, error) {
+	if err := x.can(v, name, r); err != nil {
+		return nil, err
+	}
+	if s := v.series[name]; s != nil {
+		return s, nil
+	}
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	if v.options.Unknown != nil {
+		return v.learned.series(ctx, name, &v.options)
+	}
+	known := slices.DeleteFunc(slices.Clone(v.names), func(have string) bool { return x.can(v, have, r) != nil })
+	return nil, &NoSeriesError{Name: name, Nearest: nearest.Name(name, known)}
+}
