@@ -167,6 +167,9 @@ func (s *settings) all(cmd *cobra.Command) ([]settingLine, error) {
 	for i := range s.file.series {
 		all = append(all, s.seriesInForce(&s.file.series[i], names[0])...)
 	}
+	for _, one := range s.file.servers {
+		add("shards.servers."+one.name.text, s.value("", entry{open.Redact(one.url.text), one.url.at}, ""))
+	}
 	return all, nil
 }
 

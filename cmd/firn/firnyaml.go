@@ -28,6 +28,8 @@ type config struct {
 	store  entry
 	pools  []poolConfig // in the order of the file, as are series
 	series []seriesConfig
+
+	servers []serverConfig // of firn shards
 }
 
 type poolConfig struct {
@@ -155,10 +157,12 @@ func (r *configReader) root(n *yaml.Node) {
 			r.mapping("series", value, func(name entry, value *yaml.Node) {
 				r.series = append(r.series, r.oneSeries(name, value))
 			})
+		case key.text == "shards":
+			r.shards(value)
 		case later != "":
 			r.fault(key.at, "%s is for %s, which this version of firn does not have", key.text, later)
 		default:
-			r.unknown(key, "a config", []string{"store", "pools", "series"})
+			r.unknown(key, "a config", []string{"store", "pools", "series", "shards"})
 		}
 	})
 }

@@ -154,12 +154,9 @@ func parse(url string) (opener, error) {
 		}
 		return nil, bad("%s; there are %s", reason, strings.Join(schemes(), ", "))
 	}
-	a, err := parseAddress(scheme, rest, k)
+	a, err := k.address(scheme, rest)
 	if err != nil {
 		return nil, bad("%s", err)
-	}
-	if _, ok := a.options[k.socket]; len(a.hosts) == 0 && !ok {
-		return nil, bad("no host; it is %s", k.form)
 	}
 	class, err := declared(a)
 	if err != nil {
@@ -180,6 +177,18 @@ func parse(url string) (opener, error) {
 		}
 		return s, nil
 	}, nil
+}
+
+// address takes apart what follows "SCHEME:".
+func (k kind) address(scheme, rest string) (*address, error) {
+	a, err := parseAddress(scheme, rest, k)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := a.options[k.socket]; len(a.hosts) == 0 && !ok {
+		return nil, fmt.Errorf("no host; it is %s", k.form)
+	}
+	return a, nil
 }
 
 func openSQLite(path string) opener {

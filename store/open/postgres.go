@@ -25,6 +25,61 @@ var postgreSQL = kind{
 }
 
 func parsePostgreSQL(a *address) (opener, error) {
+	configure := configurePostgreSQL(a)
+	return func() (*Store, error) {
+		config, err := configure()
+		if err != nil {
+			return nil, err
+		}
+		db := stdlib.OpenDB(*config)
+		db.SetMaxOpenConns(connections)
+		db.SetMaxIdleConns(connections / 2)
+		db.SetConnMaxIdleTime(idle)
+		s := postgres.New(db)
+		return &Store{Store: s, init: s.Init, close: db.Close}, nil
+	}, nil
+}
+
+// PostgreSQL returns how to connect to the database of a URL that is written as that
+// of a store. Files that it names are read. Its errors, as those of connecting, show
+// no passwords; one about the URL itself is a [*URLError].
+func PostgreSQL(url string) (*pgx.ConnConfig, error) {
+	a, err := postgreSQLAddress(url)
+	if err != nil {
+		return nil, err
+	}
+	config, err := configurePostgreSQL(a)()
+	if err != nil {
+		return nil, &URLError{Redact(url), a.scrub(err)}
+	}
+	return config, nil
+}
+
+// CheckPostgreSQL returns what is wrong with a URL of [PostgreSQL] as such, nil or a
+// [*URLError].
+func CheckPostgreSQL(url string) error {
+	_, err := postgreSQLAddress(url)
+	return err
+}
+
+func postgreSQLAddress(url string) (*address, error) {
+	bad := func(reason string) error { return &URLError{Redact(url), reason} }
+	scheme, rest, _ := strings.Cut(url, ":")
+	if scheme != "postgres" && scheme != "postgresql" {
+		return nil, bad("not a URL of a PostgreSQL database; it is " + postgreSQL.form)
+	}
+	a, err := postgreSQL.address(scheme, rest)
+	if err != nil {
+		return nil, bad(err.Error())
+	}
+	if _, ok := a.options["promise"]; ok {
+		return nil, bad("option promise is for a store")
+	}
+	return a, nil
+}
+
+// configurePostgreSQL returns what makes the configuration of a connection.
+func configurePostgreSQL(a *address) func() (*pgx.ConnConfig, error) {
 	// The URL is put together again without its secrets, so that no error of the
 	// driver can show them.
 	password := a.password
@@ -39,7 +94,7 @@ func parsePostgreSQL(a *address) (opener, error) {
 	if a.user != "" {
 		u.User = url.User(a.user)
 	}
-	return func() (*Store, error) {
+	return func() (*pgx.ConnConfig, error) {
 		config, err := pgx.ParseConfig(u.String())
 		if err != nil {
 			return nil, driverReason(err)
@@ -58,13 +113,8 @@ func parsePostgreSQL(a *address) (opener, error) {
 		if config.RuntimeParams["application_name"] == "" {
 			config.RuntimeParams["application_name"] = "firn"
 		}
-		db := stdlib.OpenDB(*config)
-		db.SetMaxOpenConns(connections)
-		db.SetMaxIdleConns(connections / 2)
-		db.SetConnMaxIdleTime(idle)
-		s := postgres.New(db)
-		return &Store{Store: s, init: s.Init, close: db.Close}, nil
-	}, nil
+		return config, nil
+	}
 }
 
 // driverReason is why pgx does not take a URL, without the URL.

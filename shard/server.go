@@ -1,0 +1,176 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A Server is a database that has shards of a cluster, or is to have some, as it is
+// reached by who looks after them: as the role that owns the schema firn.
+type Server struct {
+	Name   string
+	Config *pgx.ConnConfig
+}
+
+var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+
+// CheckServerName says what is wrong with the name of a server, or nil.
+func CheckServerName(name string) error {
+	if !serverName.MatchString(name) {
+		return fmt.Errorf("shard: server %q: a name has up to 63 of A-Z, a-z, 0-9, '_', '.', '-', and begins with a letter or digit", name)
+	}
+	return nil
+}
+
+// A ServerError is what went wrong with one server.
+type ServerError struct {
+	Server string
+	Err    error
+}
+
+func (e *ServerError) Error() string {
+	return fmt.Sprintf("shard: server %s: %s", e.Server, strings.TrimPrefix(e.Err.Error(), "shard: "))
+}
+func (e *ServerError) Unwrap() error { return e.Err }
+
+// Connect makes a connection. Its errors, of type [*ServerError], name the server and
+// show no password.
+func (s Server) Connect(ctx context.Context) (*pgx.Conn, error) {
+	c, err := pgx.ConnectConfig(ctx, s.Config)
+	if err != nil {
+		return nil, &ServerError{s.Name, oneLine(err)}
+	}
+	return c, nil
+}
+
+// oneLine is an error that the driver wrote over several lines, on one.
+func oneLine(err error) error {
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' })
+	if len(lines) < 2 {
+		return err
+	}
+	return &folded{strings.Join(lines, " "), err}
+}
+
+type folded struct {
+	text string
+	err  error
+}
+
+func (f *folded) Error() string { return f.text }
+func (f *folded) Unwrap() error { return f.err }
+
+// An Answer is what a server said when all were asked.
+type Answer struct {
+	Server Server
+	View   *View // nil with an error
+	Err    error // of type *ServerError; it is ErrNoShards where there are none
+}
+
+// askPatience is how long a server is waited for.
+const askPatience = 30 * time.Second
+
+// Ask looks at all servers at once, and returns their answers in the same order.
+func Ask(ctx context.Context, servers []Server) []Answer {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	answers := make([]Answer, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() {
+			view, err := s.look(ctx)
+			answers[i] = Answer{s, view, err}
+		})
+	}
+	all.Wait()
+	return answers
+}
+
+func (s Server) look(ctx context.Context) (*View, error) {
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	view, err := Look(ctx, c)
+	if err != nil {
+		return nil, &ServerError{s.Name, err}
+	}
+	return view, nil
+}
+
+// A Lock is held by whoever changes what firn has on a server, so that two do not
+// mix. It is the lock of a transaction that lasts as long, so it holds behind a
+// pooler in transaction mode too. Nothing that must be right rests on it.
+type Lock struct{ conn *pgx.Conn }
+
+// ErrLocked: somebody else changes what firn has on the server.
+var ErrLocked = errors.New("another firn is at work on it")
+
+// lockPatience is how long a lock is waited for: somebody who was killed may hold it
+// until the server notices.
+const (
+	lockPatience = 5 * time.Second
+	lockPause    = 50 * time.Millisecond
+)
+
+// Lock takes the server's lock, on a connection of its own. Where somebody else keeps
+// it for seconds, the error is an [ErrLocked] that says who.
+func (s Server) Lock(ctx context.Context) (*Lock, error) {
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(ctx, c); err != nil {
+		c.Close(context.WithoutCancel(ctx))
+		return nil, &ServerError{s.Name, err}
+	}
+	return &Lock{c}, nil
+}
+
+func lock(ctx context.Context, c *pgx.Conn) error {
+	if _, err := c.Exec(ctx, "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0", pgx.QueryExecModeSimpleProtocol); err != nil {
+		return err
+	}
+	for begun := time.Now(); ; {
+		var got bool
+		if err := c.QueryRow(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d, 0)", lockClass)).Scan(&got); err != nil || got {
+			return err
+		}
+		if time.Since(begun) > lockPatience {
+			return fmt.Errorf("%w%s", ErrLocked, holder(ctx, c))
+		}
+		select {
+		case <-time.After(lockPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// holder is who has the lock, as far as it shows.
+func holder(ctx context.Context, c *pgx.Conn) string {
+	var pid int
+	var from, since string
+	err := c.QueryRow(ctx, fmt.Sprintf(`SELECT a.pid, coalesce(host(a.client_addr), 'this host'), to_char(a.xact_start AT TIME ZONE 'UTC', 'HH24:MI:SS')
+		FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
+		WHERE l.locktype = 'advisory' AND l.granted AND l.classid = %d AND l.objid = 0
+			AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`, lockClass)).Scan(&pid, &from, &since)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(", from %s since %s UTC (pid %d)", from, since, pid)
+}
+
+// Held returns an error where the lock was lost, as with the server.
+func (l *Lock) Held(ctx context.Context) error { return l.conn.Ping(ctx) }
+
+// Release ends the lock.
+func (l *Lock) Release(ctx context.Context) { l.conn.Close(context.WithoutCancel(ctx)) }
