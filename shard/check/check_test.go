@@ -1,0 +1,218 @@
+package check_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
+)
+
+func TestMain(m *testing.M) { testserver.Main(m) }
+
+var made atomic.Int64
+
+// newServer makes a database that is a server of a cluster of eight shards.
+func newServer(t *testing.T, name string, shards ...int64) *pgx.Conn {
+	t.Helper()
+	server := testserver.Shared(t, testserver.Postgres)
+	admin := connect(t, server.URL())
+	database := fmt.Sprintf("check%d", made.Add(1))
+	mustExec(t, admin, "DROP DATABASE IF EXISTS "+database+" (FORCE)")
+	mustExec(t, admin, "CREATE DATABASE "+database)
+	c := connect(t, strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1))
+	var b strings.Builder
+	if err := shard.WriteGenerator(&b, firn.Instagram); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range shards {
+		if err := shard.WriteShard(&b, firn.Instagram, shard.Shard{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustExec(t, c, b.String())
+	mustExec(t, c, fmt.Sprintf("UPDATE firn.server SET cluster = 'c1', name = '%s', shards = 8, keys = 'hash', schemas = 'insta%%d'", name))
+	return c
+}
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(context.Background()) })
+	return c
+}
+
+func mustExec(t *testing.T, c *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := c.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatalf("%v\n%s", err, sql)
+	}
+}
+
+// findings examines servers a and b.
+func findings(t *testing.T, a, b *pgx.Conn) []string {
+	t.Helper()
+	var texts []string
+	for _, f := range check.Findings([]*check.Server{
+		check.Examine(t.Context(), "a", a), check.Examine(t.Context(), "b", b),
+	}, time.Now()) {
+		if f.Level == check.Warn && strings.HasPrefix(f.Text, "shards cannot move") {
+			continue // the shared server is not set up for that
+		}
+		texts = append(texts, fmt.Sprintf("%s %s: %s", f.Level, f.Server, f.Text))
+	}
+	return texts
+}
+
+// TestFindings breaks one thing after the other, and mends it.
+func TestFindings(t *testing.T) {
+	a := newServer(t, "a", 0, 1, 2, 3)
+	b := newServer(t, "b", 4, 5, 6, 7)
+	if got := findings(t, a, b); len(got) > 0 {
+		t.Fatalf("of servers that are well: %q", got)
+	}
+	for _, tt := range []struct {
+		name       string
+		harm, mend string // on a
+		want       []string
+	}{
+		{
+			"generator ahead", "SELECT firn.open(1, firn.now_state() + 3600 * 1024000::bigint)", "SELECT",
+			[]string{"warn a: the generators of 1 shards are ahead of its clock: 1 ("},
+		},
+		{
+			"shard closed", "SELECT firn.close(2)", "SELECT firn.open(2)",
+			[]string{"bad : 1 shards are not served, it is closed on a: 2"},
+		},
+		{
+			"close broken off", "SELECT setval('insta2.next_id_offset', 5, false)", "SELECT firn.open(2)",
+			[]string{"bad a: shard 2: next_id is closed although the shard is open"},
+		},
+		{
+			"opened elsewhere", "UPDATE firn.shard SET timeline = '00000009' WHERE shard = 3", "SELECT firn.open(3)",
+			[]string{"bad : 1 shards are not served, a is a copy, or was promoted or restored: 3"},
+		},
+		{
+			"a copy's sequence", "UPDATE firn.generator SET identity = 1 WHERE shard = 3", "SELECT firn.open(3)",
+			[]string{"bad a: shard 3: the sequences of next_id are a copy's"},
+		},
+		{
+			"function gone", "ALTER FUNCTION insta0.next_id() RENAME TO gone", "ALTER FUNCTION insta0.gone() RENAME TO next_id",
+			[]string{"bad a: shard 0: the function next_id is gone"},
+		},
+		{
+			"two owners", "SELECT firn.create_shard(7, 'insta7')", "DELETE FROM firn.generator WHERE shard = 7; DELETE FROM firn.shard WHERE shard = 7; DROP SCHEMA insta7 CASCADE",
+			[]string{"bad : 1 shards are not served, it is open on a and b: 7"},
+		},
+		{
+			"foreign schema", "CREATE SCHEMA insta99; CREATE SCHEMA insta_99; CREATE SCHEMA insta99b", "DROP SCHEMA insta99",
+			[]string{"warn a: 1 schemas look like shards and are none: insta99"},
+		},
+		{
+			"a role that may set", "GRANT UPDATE ON SEQUENCE insta1.next_id_offset TO pg_monitor", "REVOKE UPDATE ON SEQUENCE insta1.next_id_offset FROM pg_monitor",
+			[]string{"bad a: roles besides the owner may set generators back: pg_monitor"},
+		},
+		{
+			"another cluster", "UPDATE firn.server SET cluster = 'c2'", "UPDATE firn.server SET cluster = 'c1'",
+			[]string{"bad : servers a and b are of different clusters, c2 and c1"},
+		},
+		{
+			"exchanged names", "UPDATE firn.server SET name = 'b'", "UPDATE firn.server SET name = 'a'",
+			[]string{"bad : server a calls itself b: the addresses may be exchanged"},
+		},
+		{
+			"a publication", "CREATE PUBLICATION firn_move", "DROP PUBLICATION firn_move",
+			[]string{"warn a: of moves there are: publication firn_move"},
+		},
+		{
+			"moved, and the copy is there", "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'b' WHERE shard = 0", "UPDATE firn.shard SET state = 'closed' WHERE shard = 0; SELECT firn.open(0)",
+			[]string{"bad : 1 shards are not served, a says it has moved to b: 0", "warn a: 1 shards have moved, and their old copies are there: insta0"},
+		},
+		{
+			"schema gone", "DROP SCHEMA insta2 CASCADE", "SELECT",
+			[]string{"bad a: shard 2: the sequences of next_id are gone", "bad a: the schemas of 1 shards are gone: insta2"},
+		},
+	} {
+		mustExec(t, a, tt.harm)
+		got := findings(t, a, b)
+		mustExec(t, a, tt.mend)
+		for _, want := range tt.want {
+			if !slices.ContainsFunc(got, func(text string) bool { return strings.HasPrefix(text, want) }) {
+				t.Errorf("%s: no finding %q in %q", tt.name, want, got)
+			}
+		}
+		if tt.name != "generator ahead" { // which does not go away
+			got = slices.DeleteFunc(got, func(text string) bool { return strings.HasPrefix(text, "warn a: the generators of") })
+		}
+		if len(got) > len(tt.want) {
+			t.Errorf("%s: more than was broken: %q", tt.name, got)
+		}
+	}
+}
+
+// TestMissing: a server that does not answer, or knows nothing, and a shard that no
+// server knows.
+func TestMissing(t *testing.T) {
+	a := newServer(t, "a", 0, 1, 2)
+	b := newServer(t, "b", 4, 5, 6, 7)
+	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server knows 1 shards: 3"}) {
+		t.Errorf("%q", got)
+	}
+	mustExec(t, b, "ALTER SCHEMA firn RENAME TO was")
+	if got := findings(t, a, b); !slices.Equal(got, []string{"bad b: it is in no cluster"}) {
+		t.Errorf("%q", got)
+	}
+	b.Close(t.Context())
+	if got := findings(t, a, b); len(got) != 1 || !strings.HasPrefix(got[0], "bad b: it cannot be examined") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestSettings says what keeps shards from moving, and what forgets.
+func TestSettings(t *testing.T) {
+	server := &check.Server{
+		Name: "a", Offset: 3 * time.Second, Error: time.Second,
+		View: &shard.View{
+			Cluster: "c1", Server: "a", Layout: firn.Instagram, Schemas: "insta%d", Version: 130001, Standby: true,
+			Keys: keys(t, "none", 8),
+		},
+		Details: &check.Details{Settings: map[string]string{"fsync": "off", "wal_level": "replica", "max_wal_senders": "0"}},
+	}
+	var got []string
+	for _, f := range check.Findings([]*check.Server{server}, firn.Instagram.End().Add(-time.Hour)) {
+		got = append(got, string(f.Level)+" "+f.Text)
+	}
+	want := []string{
+		"bad its version is 13.1",
+		"bad it is a standby, which gives no ids",
+		"bad fsync is off: a crash can take back what it acknowledged",
+		"warn its layout ends on 2046-06-27",
+		"warn its clock is 3s off from here",
+		"warn shards cannot move from or to it: wal_level is replica",
+		"warn shards cannot move from or to it: max_wal_senders is 0",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func keys(t *testing.T, scheme string, shards int64) shard.Keys {
+	t.Helper()
+	k, err := shard.ParseKeys(scheme, shards)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}

@@ -1,0 +1,230 @@
+package check
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// A Level says how bad a finding is.
+type Level string
+
+const (
+	Bad  Level = "bad"  // ids, rows or service are lost, or will be
+	Warn Level = "warn" // something does not work that one may need
+)
+
+// A Finding is one thing that is wrong.
+type Finding struct {
+	Level  Level
+	Server string // empty: it is about the cluster
+	Text   string
+	Do     string // what to do about it; may be empty
+}
+
+// Limits above which something is found to be wrong.
+const (
+	maxOffset = time.Second // between clocks
+	maxAhead  = time.Second // of a generator, beyond its server's clock
+	soon      = 2 * 365 * 24 * time.Hour
+	oldest    = 140000 // of PostgreSQL
+)
+
+// Findings says what is wrong with the servers of a cluster, of which each was
+// examined at about the instant now.
+func Findings(servers []*Server, now time.Time) []Finding {
+	f := &findings{now: now}
+	views := make(map[string]*shard.View)
+	for _, s := range servers {
+		if s.Err != nil {
+			f.away(s)
+			continue
+		}
+		views[s.Name] = s.View
+		for _, examine := range []func(*Server){f.server, f.clock, f.settings, f.generators, f.schemas, f.rest} {
+			examine(s)
+		}
+	}
+	if len(views) > 0 {
+		f.cluster(views, len(views) == len(servers))
+	}
+	slices.SortStableFunc(f.all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Server, b.Server))
+	})
+	return f.all
+}
+
+type findings struct {
+	now time.Time
+	all []Finding
+}
+
+func (f *findings) say(l Level, server, do, format string, args ...any) {
+	f.all = append(f.all, Finding{l, server, fmt.Sprintf(format, args...), do})
+}
+
+func (f *findings) away(s *Server) {
+	if errors.Is(s.Err, shard.ErrNoShards) {
+		f.say(Bad, s.Name, "firn shards add-server", "it is in no cluster")
+		return
+	}
+	f.say(Bad, s.Name, "", "it cannot be examined: %v", s.Err)
+}
+
+func (f *findings) server(s *Server) {
+	if s.Version < oldest {
+		f.say(Bad, s.Name, "PostgreSQL 14 or newer", "its version is %d.%d", s.Version/10000, s.Version%10000)
+	}
+	if s.Standby {
+		f.say(Bad, s.Name, "give the address of the primary", "it is a standby, which gives no ids")
+	}
+	if left := s.Layout.End().Sub(f.now); left < 0 {
+		f.say(Bad, s.Name, "a cluster with another layout", "its layout ended on %s", s.Layout.End().Format(time.DateOnly))
+	} else if left < soon {
+		f.say(Warn, s.Name, "plan a cluster with another layout", "its layout ends on %s", s.Layout.End().Format(time.DateOnly))
+	}
+}
+
+func (f *findings) clock(s *Server) {
+	if off := s.Offset.Abs() - s.Error; off > maxOffset {
+		f.say(Warn, s.Name, "synchronize the clocks; ids stay unique, and their times are wrong",
+			"its clock is %s off from here", s.Offset.Round(time.Millisecond))
+	}
+}
+
+// settings looks at what is needed to keep what was acknowledged, and to move shards.
+func (f *findings) settings(s *Server) {
+	for _, name := range []string{"fsync", "full_page_writes"} {
+		if s.Details.Settings[name] == "off" {
+			f.say(Bad, s.Name, "set "+name+" = on", "%s is off: a crash can take back what it acknowledged", name)
+		}
+	}
+	if level := s.Details.Settings["wal_level"]; level != "logical" {
+		f.say(Warn, s.Name, "set wal_level = logical, and restart it", "shards cannot move from or to it: wal_level is %s", level)
+	}
+	for _, name := range []string{"max_replication_slots", "max_wal_senders", "max_logical_replication_workers"} {
+		if n, err := strconv.Atoi(s.Details.Settings[name]); err == nil && n == 0 {
+			f.say(Warn, s.Name, "set "+name+" = 10, and restart it", "shards cannot move from or to it: %s is 0", name)
+		}
+	}
+}
+
+func (f *findings) generators(s *Server) {
+	open := make(map[int64]bool)
+	for _, row := range s.Shards {
+		open[row.Shard] = row.State == shard.Open && row.Here
+	}
+	var ahead []string
+	for _, g := range s.Details.Generators {
+		const rerun = "firn shards init, run again, makes what is missing and opens it above all it gave"
+		switch {
+		case !g.Sequences:
+			f.say(Bad, s.Name, rerun, "shard %d: the sequences of %s are gone", g.Shard, g.Name)
+		case !g.Function:
+			f.say(Bad, s.Name, rerun, "shard %d: the function %s is gone", g.Shard, g.Name)
+		case open[g.Shard] && !g.Same:
+			f.say(Bad, s.Name, reopen(s, g.Shard), "shard %d: the sequences of %s are a copy's", g.Shard, g.Name)
+		case open[g.Shard] && !g.Running:
+			f.say(Bad, s.Name, reopen(s, g.Shard), "shard %d: %s is closed although the shard is open: closing or opening it was broken off", g.Shard, g.Name)
+		case open[g.Shard] && g.Ahead > maxAhead:
+			ahead = append(ahead, fmt.Sprintf("%d (%s)", g.Shard, g.Ahead.Round(time.Millisecond)))
+		}
+	}
+	if len(ahead) > 0 {
+		f.say(Warn, s.Name, "ids stay unique and ordered, and their times are ahead until the clock has caught up",
+			"the generators of %d shards are ahead of its clock: %s", len(ahead), few(ahead))
+	}
+}
+
+func reopen(s *Server, n int64) string {
+	return fmt.Sprintf("firn shards reopen %s --shards %d", s.Name, n)
+}
+
+// schemas compares the schemas that are there with those of the rows.
+func (f *findings) schemas(s *Server) {
+	there := make(map[string]bool)
+	for _, name := range s.Details.Schemas {
+		there[name] = true
+	}
+	known := make(map[string]bool)
+	var missing, copies []string
+	for _, row := range s.Shards {
+		known[row.Schema] = true
+		switch {
+		case row.State == shard.Moved && there[row.Schema]:
+			copies = append(copies, row.Schema)
+		case row.State != shard.Moved && !there[row.Schema]:
+			missing = append(missing, row.Schema)
+		}
+	}
+	var foreign []string
+	before, after, _ := strings.Cut(s.Schemas, "%d")
+	for _, name := range s.Details.Schemas {
+		number, ok := strings.CutPrefix(name, before)
+		number, ok2 := strings.CutSuffix(number, after)
+		if _, err := strconv.ParseUint(number, 10, 31); ok && ok2 && err == nil && !known[name] {
+			foreign = append(foreign, name)
+		}
+	}
+	if len(missing) > 0 {
+		f.say(Bad, s.Name, "restore them from a backup", "the schemas of %d shards are gone: %s", len(missing), few(missing))
+	}
+	if len(foreign) > 0 {
+		f.say(Warn, s.Name, "firn shards adopt, or drop them", "%d schemas look like shards and are none: %s", len(foreign), few(foreign))
+	}
+	if len(copies) > 0 {
+		f.say(Warn, s.Name, "drop them when nobody reads them any more", "%d shards have moved, and their old copies are there: %s", len(copies), few(copies))
+	}
+}
+
+func (f *findings) rest(s *Server) {
+	if len(s.Details.Setters) > 0 {
+		f.say(Bad, s.Name, "REVOKE UPDATE on the sequences of the shards", "roles besides the owner may set generators back: %s", few(s.Details.Setters))
+	}
+	if len(s.Details.Remains) > 0 {
+		f.say(Warn, s.Name, "a move that is under way needs them; else drop them", "of moves there are: %s", few(s.Details.Remains))
+	}
+}
+
+// cluster looks at what the servers say together.
+func (f *findings) cluster(views map[string]*shard.View, all bool) {
+	m, err := shard.MapOf(views)
+	if err != nil {
+		f.say(Bad, "", "", "%s", strings.TrimPrefix(err.Error(), "shard: "))
+		return
+	}
+	why := make(map[string][]string)
+	var nowhere []string
+	for n := range m.Keys.Shards() {
+		if _, ok := m.Route(n); !ok && all && m.Keys.Scheme() != shard.None {
+			nowhere = append(nowhere, strconv.FormatInt(n, 10))
+		}
+	}
+	for _, r := range m.Routes {
+		if r.State != shard.Open {
+			why[r.Why] = append(why[r.Why], strconv.FormatInt(r.Shard, 10))
+		}
+	}
+	if len(nowhere) > 0 {
+		f.say(Bad, "", "is a server missing in the configuration? else firn shards init again", "no server knows %d shards: %s", len(nowhere), few(nowhere))
+	}
+	for _, text := range slices.Sorted(maps.Keys(why)) {
+		f.say(Bad, "", "firn shards reopen, where they are open nowhere else", "%d shards are not served, %s: %s", len(why[text]), text, few(why[text]))
+	}
+}
+
+// few is a list, cut short.
+func few(list []string) string {
+	const most = 8
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+}

@@ -1,0 +1,163 @@
+// Package check looks at the servers of a cluster of shards, and says what is wrong
+// with them. It changes nothing.
+package check
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard"
+)
+
+// A Server is what one server is found to be.
+type Server struct {
+	Name string
+	Err  error // it did not answer, or knows nothing of shards; the rest is zero then
+
+	*shard.View
+	Offset  time.Duration // how far its clock is ahead of this process's
+	Error   time.Duration // by how much Offset may be wrong
+	Bytes   int64         // of its database
+	Details *Details      // of [Examine]
+}
+
+// Details are what only an examination needs. They are read with the rights of the
+// owner of the schema firn.
+type Details struct {
+	Settings   map[string]string
+	Generators []Generator
+	Schemas    []string // all of the database
+	Setters    []string // roles besides the owner that may set the sequences of shards
+	Remains    []string // of moves: slots, publications, subscriptions
+}
+
+// A Generator is what one generator of a shard is found to be.
+type Generator struct {
+	Shard     int64
+	Name      string
+	Sequences bool          // both are there
+	Function  bool          // it is there
+	Same      bool          // the offset is the one that was opened
+	Running   bool          // draws count
+	Ahead     time.Duration // of the server's clock
+}
+
+// Look sees how a server is, without the details.
+func Look(ctx context.Context, name string, q shard.Querier) *Server {
+	s := &Server{Name: name}
+	start := time.Now()
+	v, err := shard.Look(ctx, q)
+	if err != nil {
+		s.Err = err
+		return s
+	}
+	took := time.Since(start)
+	s.View = v
+	s.Error = took / 2
+	s.Offset = v.Clock.Sub(start.Add(took / 2))
+	s.Bytes, s.Err = one[int64](ctx, q, "SELECT pg_database_size(current_database())")
+	return s
+}
+
+// Examine sees how a server is.
+func Examine(ctx context.Context, name string, q shard.Querier) *Server {
+	s := Look(ctx, name, q)
+	if s.Err == nil {
+		s.Details, s.Err = details(ctx, q, s.Layout)
+	}
+	return s
+}
+
+// settings are those that something depends on.
+var settings = []string{
+	"wal_level", "max_replication_slots", "max_wal_senders", "max_logical_replication_workers",
+	"fsync", "full_page_writes",
+}
+
+const generatorsSQL = `
+SELECT g.shard, g.name::text, x.there,
+	to_regprocedure(format('%I.%I()', s.schema, g.name)) IS NOT NULL,
+	g.identity IS NOT DISTINCT FROM g."offset"::oid,
+	CASE WHEN x.there THEN pg_sequence_last_value(g."offset") IS NOT NULL ELSE false END,
+	CASE WHEN x.there THEN coalesce(pg_sequence_last_value(g.counter) + pg_sequence_last_value(g."offset") - firn.now_state(), 0) ELSE 0 END
+FROM firn.generator AS g JOIN firn.shard AS s ON s.shard = g.shard
+CROSS JOIN LATERAL (SELECT count(*) = 2 AS there FROM pg_class WHERE oid IN (g.counter, g."offset")) AS x
+ORDER BY g.shard, g.name`
+
+const settersSQL = `
+SELECT DISTINCT coalesce(r.rolname::text, 'PUBLIC')
+FROM firn.generator AS g JOIN pg_class AS c ON c.oid IN (g.counter, g."offset")
+CROSS JOIN LATERAL aclexplode(c.relacl) AS a LEFT JOIN pg_roles AS r ON r.oid = a.grantee
+WHERE a.privilege_type = 'UPDATE' AND a.grantee <> c.relowner ORDER BY 1`
+
+const remainsSQL = `
+SELECT 'replication slot ' || slot_name FROM pg_replication_slots WHERE slot_name LIKE 'firn\_%' AND database = current_database()
+UNION ALL SELECT 'publication ' || pubname FROM pg_publication WHERE pubname LIKE 'firn\_%'
+UNION ALL SELECT 'subscription ' || subname FROM pg_subscription WHERE subname LIKE 'firn\_%'
+	AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+ORDER BY 1`
+
+func details(ctx context.Context, q shard.Querier, l firn.Layout) (*Details, error) {
+	d := &Details{Settings: make(map[string]string)}
+	seq, _ := l.Field("seq")
+	var errs []error
+	each(ctx, q, &errs, "SELECT name, setting FROM pg_settings WHERE name = ANY($1)", func(row pgx.CollectableRow) error {
+		var name, value string
+		err := row.Scan(&name, &value)
+		d.Settings[name] = value
+		return err
+	}, settings)
+	each(ctx, q, &errs, generatorsSQL, func(row pgx.CollectableRow) error {
+		var g Generator
+		var states int64
+		err := row.Scan(&g.Shard, &g.Name, &g.Sequences, &g.Function, &g.Same, &g.Running, &states)
+		g.Ahead = time.Duration(states>>seq.Width) * l.Unit()
+		d.Generators = append(d.Generators, g)
+		return err
+	})
+	for _, list := range []struct {
+		into *[]string
+		sql  string
+	}{
+		{&d.Schemas, "SELECT nspname::text FROM pg_namespace ORDER BY 1"},
+		{&d.Setters, settersSQL},
+		{&d.Remains, remainsSQL},
+	} {
+		each(ctx, q, &errs, list.sql, func(row pgx.CollectableRow) error {
+			var text string
+			err := row.Scan(&text)
+			*list.into = append(*list.into, text)
+			return err
+		})
+	}
+	return d, errors.Join(errs...)
+}
+
+// each has a function read every row of a query, and keeps the error.
+func each(ctx context.Context, q shard.Querier, errs *[]error, sql string, read func(pgx.CollectableRow) error, args ...any) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err == nil {
+		defer rows.Close()
+		for rows.Next() && err == nil {
+			err = read(rows)
+		}
+		err = errors.Join(err, rows.Err())
+	}
+	if err != nil {
+		*errs = append(*errs, err)
+	}
+}
+
+// one reads a single value.
+func one[T any](ctx context.Context, q shard.Querier, sql string) (T, error) {
+	rows, err := q.Query(ctx, sql)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
+}

@@ -1,0 +1,183 @@
+package setup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+// TestReopen promotes a standby while its primary lives on: nothing is opened while
+// the primary may serve, and what is opened then is above all that it gave.
+func TestReopen(t *testing.T) {
+	primary := testserver.Postgres(t, "wal_level=replica", "max_wal_senders=4")
+	was := dial(t, primary.URL())
+	var b strings.Builder
+	for n := range int64(3) {
+		if err := shard.WriteSQL(&b, firn.Instagram, shard.Shard{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, was, b.String())
+	run(t, was, "UPDATE firn.server SET cluster = 'c1', name = 'a', shards = 3, keys = 'mod', schemas = 'insta%d'")
+	standby := testserver.PostgresStandby(t, primary)
+	run(t, was, "SELECT firn.close(2)")
+	last := number(t, was, "SELECT insta1.next_id()")
+	caughtUp(t, dial(t, standby.URL()), "SELECT state = 'closed' FROM firn.shard WHERE shard = 2")
+	if _, err := setup.PlanReopen("a", look(t, dial(t, standby.URL())), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "is a standby") {
+		t.Errorf("a standby: %v", err)
+	}
+	standby.Promote(t)
+	now := dial(t, standby.URL())
+	if _, err := now.Exec(t.Context(), "SELECT insta1.next_id()"); code(err) != "ID003" {
+		t.Fatalf("promoted: %v", err)
+	}
+
+	views := look(t, now)
+	var away *setup.AwayError
+	if _, err := setup.PlanReopen("a", views, []string{"b"}, nil, nil); !errors.As(err, &away) || away.Away != "b" {
+		t.Errorf("b has not answered: %v", err)
+	}
+	if _, err := setup.PlanReopen("a", views, nil, nil, []int64{9}); err == nil {
+		t.Error("a shard that is not there may be opened")
+	}
+	plan, err := setup.PlanReopen("a", views, []string{"b"}, []string{"b"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Shards) != 3 || len(plan.Left) != 0 {
+		t.Fatalf("the plan is %+v", plan)
+	}
+	above := setup.Above(firn.Instagram, time.Now(), []time.Duration{-time.Hour, 20 * time.Second}, 10*time.Second)
+	for _, row := range plan.Shards {
+		if err := setup.Reopen(t.Context(), now, row, above); err != nil {
+			t.Fatal(err)
+		}
+		if err := setup.Reopen(t.Context(), now, row, above); err == nil {
+			t.Error("opened a second time by the same plan")
+		}
+	}
+	id := number(t, now, "SELECT insta1.next_id()")
+	parts, err := firn.Instagram.Decode(firn.ID(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ahead := time.Until(parts.Time); id <= last || ahead < 25*time.Second || ahead > 31*time.Second {
+		t.Errorf("%d after %d, %s ahead; it is to be above the latest clock and the margin", id, last, ahead)
+	}
+	if plan, err = setup.PlanReopen("a", look(t, now), nil, nil, nil); err != nil || len(plan.Shards)+len(plan.Left) != 0 {
+		t.Errorf("there is nothing left to do, and the plan is %+v, %v", plan, err)
+	}
+}
+
+// TestPlanReopen has every reason for leaving a shard.
+func TestPlanReopen(t *testing.T) {
+	mod, err := shard.ParseKeys("mod", 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := func(name string, rows ...shard.Row) *shard.View {
+		return &shard.View{Cluster: "c1", Server: name, Layout: firn.Instagram, Keys: mod, Schemas: "insta%d", Shards: rows}
+	}
+	row := func(n int64, state shard.State, term int64, here bool, movedTo string) shard.Row {
+		return shard.Row{Shard: n, Schema: fmt.Sprintf("insta%d", n), State: state, Term: term, Here: here, MovedTo: movedTo}
+	}
+	views := map[string]*shard.View{
+		"a": view("a",
+			row(0, shard.Open, 1, true, ""), row(1, shard.Open, 1, false, ""), row(2, shard.Closed, 4, false, ""),
+			row(3, shard.Moved, 5, false, "b"), row(4, shard.Open, 3, false, ""), row(5, shard.Closed, 3, false, ""),
+			row(6, shard.Closed, 3, false, ""), row(7, shard.Closed, 3, false, "")),
+		"b": view("b",
+			row(2, shard.Closed, 3, false, ""), row(3, shard.Closed, 5, false, ""), row(4, shard.Open, 2, true, ""),
+			row(5, shard.Closed, 4, false, ""), row(6, shard.Moved, 4, false, "a"), row(7, shard.Moved, 2, false, "a")),
+	}
+	plan, err := setup.PlanReopen("a", views, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var opened []int64
+	for _, row := range plan.Shards {
+		opened = append(opened, row.Shard)
+	}
+	if want := []int64{1, 2, 7}; !slices.Equal(opened, want) {
+		t.Errorf("opens %d, not %d", opened, want)
+	}
+	want := []setup.Left{
+		{3, "it has moved to b"},
+		{4, "it is open on b"},
+		{5, "b has had it since: the term there is 4, and 3 here"},
+		{6, "it is moving from b to a"},
+	}
+	if !slices.Equal(plan.Left, want) {
+		t.Errorf("leaves %v, not %v", plan.Left, want)
+	}
+	if plan, err := setup.PlanReopen("a", views, nil, nil, []int64{0, 4}); err != nil || len(plan.Shards) != 1 || len(plan.Left) != 1 {
+		t.Errorf("0 was asked for, to be opened again: %+v, %v", plan, err)
+	}
+}
+
+func dial(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(context.Background()) })
+	return c
+}
+
+func run(t *testing.T, c *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := c.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatalf("%v\n%s", err, sql)
+	}
+}
+
+func number(t *testing.T, c *pgx.Conn, sql string) (n int64) {
+	t.Helper()
+	if err := c.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+		t.Fatalf("%v\n%s", err, sql)
+	}
+	return n
+}
+
+func caughtUp(t *testing.T, c *pgx.Conn, sql string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		var ok bool
+		if err := c.QueryRow(t.Context(), sql).Scan(&ok); err == nil && ok {
+			return
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%s: %v, %v", sql, ok, err)
+		}
+	}
+}
+
+func look(t *testing.T, c *pgx.Conn) map[string]*shard.View {
+	t.Helper()
+	v, err := shard.Look(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]*shard.View{"a": v}
+}
+
+func code(err error) string {
+	var pg *pgconn.PgError
+	errors.As(err, &pg)
+	if pg == nil {
+		return ""
+	}
+	return pg.Code
+}
