@@ -97,7 +97,7 @@ func refused(t testing.TB, c *pgx.Conn, sqlstate, sql string) *pgconn.PgError {
 }
 
 // script is the SQL of a shard with its generator.
-func script(t testing.TB, l firn.Layout, s shard.Shard) string {
+func script(t testing.TB, l firn.Layout, s shard.Definition) string {
 	t.Helper()
 	var b strings.Builder
 	if err := shard.WriteSQL(&b, l, s); err != nil {
@@ -106,7 +106,7 @@ func script(t testing.TB, l firn.Layout, s shard.Shard) string {
 	return b.String()
 }
 
-func insta(n int64) shard.Shard { return shard.Shard{Number: n, Schema: fmt.Sprintf("insta%d", n)} }
+func insta(n int64) shard.Definition { return shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)} }
 
 func TestIDs(t *testing.T) {
 	db := newDatabase(t)
@@ -449,16 +449,16 @@ func TestLayoutEnds(t *testing.T) {
 func TestBadShards(t *testing.T) {
 	for _, tt := range []struct {
 		layout string
-		shard  shard.Shard
+		shard  shard.Definition
 		want   string
 	}{
-		{"instagram", shard.Shard{Number: 8192, Schema: "x"}, "layout instagram has shards 0 to 8191"},
-		{"instagram", shard.Shard{Number: -1, Schema: "x"}, "shards 0 to 8191"},
-		{"instagram", shard.Shard{Number: 1}, "no schema"},
-		{"instagram", shard.Shard{Number: 1, Schema: "firn"}, "not for shards"},
-		{"instagram", shard.Shard{Number: 1, Schema: strings.Repeat("x", 64)}, "longer than"},
-		{"twitter", shard.Shard{Number: 1, Schema: "x"}, "and no"},
-		{"time:41@1ms,seq:10;epoch=2025-01-01T00:00:00Z", shard.Shard{Schema: "x"}, "has no shard"},
+		{"instagram", shard.Definition{Number: 8192, Schema: "x"}, "layout instagram has shards 0 to 8191"},
+		{"instagram", shard.Definition{Number: -1, Schema: "x"}, "shards 0 to 8191"},
+		{"instagram", shard.Definition{Number: 1}, "no schema"},
+		{"instagram", shard.Definition{Number: 1, Schema: "firn"}, "not for shards"},
+		{"instagram", shard.Definition{Number: 1, Schema: strings.Repeat("x", 64)}, "longer than"},
+		{"twitter", shard.Definition{Number: 1, Schema: "x"}, "and no"},
+		{"time:41@1ms,seq:10;epoch=2025-01-01T00:00:00Z", shard.Definition{Schema: "x"}, "has no shard"},
 	} {
 		err := shard.WriteSQL(&strings.Builder{}, firn.MustLayout(tt.layout), tt.shard)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -472,7 +472,7 @@ func TestBadShards(t *testing.T) {
 		t.Errorf("a second layout: %v", err)
 	}
 	mustExec(t, db.Conn, "ROLLBACK")
-	if _, err := db.Exec(t.Context(), script(t, firn.Instagram, shard.Shard{Number: 5, Schema: "elsewhere"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is in the schema insta5") {
+	if _, err := db.Exec(t.Context(), script(t, firn.Instagram, shard.Definition{Number: 5, Schema: "elsewhere"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is in the schema insta5") {
 		t.Errorf("another schema: %v", err)
 	}
 	mustExec(t, db.Conn, "ROLLBACK")
@@ -484,7 +484,7 @@ func TestBadShards(t *testing.T) {
 // TestTables: a generator for each table.
 func TestTables(t *testing.T) {
 	db := newDatabase(t)
-	s := shard.Shard{Number: 5, Schema: "odd \"schema\"'s", Tables: []string{"photo", "Like"}}
+	s := shard.Definition{Number: 5, Schema: "odd \"schema\"'s", Tables: []string{"photo", "Like"}}
 	mustExec(t, db.Conn, script(t, firn.Instagram, s))
 	var a, b int64
 	if err := db.QueryRow(t.Context(), `SELECT "odd ""schema""'s".photo_next_id(), "odd ""schema""'s"."Like_next_id"()`).Scan(&a, &b); err != nil {

@@ -253,7 +253,7 @@ func TestExistingObjects(t *testing.T) {
 			t.Errorf("next_id is not inlined: %s", plan)
 		}
 	}
-	if _, err := db.Exec(t.Context(), script(t, firn.Instagram, shard.Shard{Number: 6, Schema: "insta5"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is that of another shard") {
+	if _, err := db.Exec(t.Context(), script(t, firn.Instagram, shard.Definition{Number: 6, Schema: "insta5"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is that of another shard") {
 		t.Errorf("a second shard in a schema: %v", err)
 	}
 	mustExec(t, db.Conn, "ROLLBACK")

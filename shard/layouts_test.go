@@ -41,7 +41,7 @@ func TestLayouts(t *testing.T) {
 		}
 		number := rapid.Int64Range(0, l.Shards()-1).Draw(r, "number")
 		mustExec(t, db.Conn, "DROP SCHEMA IF EXISTS firn CASCADE; DROP SCHEMA IF EXISTS s CASCADE")
-		mustExec(t, db.Conn, script(t, l, shard.Shard{Number: number, Schema: "s"}))
+		mustExec(t, db.Conn, script(t, l, shard.Definition{Number: number, Schema: "s"}))
 
 		// A state, packed and read.
 		last := int64(l.Last())

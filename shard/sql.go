@@ -8,8 +8,8 @@ import (
 	"github.com/firn-id/firn"
 )
 
-// A Shard is what the SQL of one logical shard makes.
-type Shard struct {
+// A Definition is what the SQL of one logical shard makes.
+type Definition struct {
 	Number int64
 	Schema string
 
@@ -24,7 +24,7 @@ type Shard struct {
 
 // WriteSQL writes, in one transaction, what makes a shard in a database that may
 // know nothing of firn yet.
-func WriteSQL(w io.Writer, l firn.Layout, s Shard) error {
+func WriteSQL(w io.Writer, l firn.Layout, s Definition) error {
 	var b strings.Builder
 	b.WriteString("BEGIN;\nSET LOCAL client_min_messages = warning;\nSET LOCAL standard_conforming_strings = on;\n")
 	if err := WriteGenerator(&b, l); err != nil {
@@ -42,7 +42,7 @@ func WriteSQL(w io.Writer, l firn.Layout, s Shard) error {
 // [WriteGenerator] for the same layout. It may be run again, and opens no shard that
 // is closed. A function next_id that is there is replaced in place, and what it gave
 // is left behind by a second.
-func WriteShard(w io.Writer, l firn.Layout, s Shard) error {
+func WriteShard(w io.Writer, l firn.Layout, s Definition) error {
 	if err := CheckLayout(l); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func WriteShard(w io.Writer, l firn.Layout, s Shard) error {
 }
 
 // functions are the names of the functions that give ids.
-func (s Shard) functions() []string {
+func (s Definition) functions() []string {
 	if len(s.Tables) == 0 {
 		return []string{"next_id"}
 	}
@@ -85,7 +85,7 @@ func (s Shard) functions() []string {
 // maxName is how long a name of PostgreSQL may be, in bytes; ours add "_counter".
 const maxName = 63
 
-func (s Shard) check(l firn.Layout) error {
+func (s Definition) check(l firn.Layout) error {
 	if s.Number < 0 || s.Number >= l.Shards() {
 		return fmt.Errorf("shard: shard %d: layout %s has shards 0 to %d", s.Number, name(l), l.Shards()-1)
 	}

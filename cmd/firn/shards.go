@@ -63,7 +63,7 @@ who knows that the original is gone calls firn.open(SHARD).`,
 type shardsSQL struct {
 	layout layoutFlag
 	epoch  string
-	shard  shard.Shard
+	shard  shard.Definition
 }
 
 func (o *shardsSQL) run(cmd *cobra.Command) error {

@@ -25,7 +25,7 @@ func TestReopen(t *testing.T) {
 	was := dial(t, primary.URL())
 	var b strings.Builder
 	for n := range int64(3) {
-		if err := shard.WriteSQL(&b, firn.Instagram, shard.Shard{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+		if err := shard.WriteSQL(&b, firn.Instagram, shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
