@@ -45,9 +45,9 @@ var (
 		stop:     syscall.SIGTERM,
 	}
 	etcdKind = &kind{
-		name: "etcd", env: "FIRN_TEST_ETCD_URL", packages: []string{"etcd-server"},
+		name: "etcd", env: "FIRN_TEST_ETCD_URL", packages: []string{"etcd-server", "etcd-client"},
 		accounts: []string{"etcd", "nobody"},
-		binaries: []string{"etcd"},
+		binaries: []string{"etcd", "etcdctl"},
 		stop:     syscall.SIGTERM,
 	}
 	zookeeperKind = &kind{

@@ -468,17 +468,26 @@ func (p *proc) issuer() Issuer {
 			who.Grants = append(who.Grants, Grant{e.Worker, e.Term, e.Prior, e.Horizon})
 		}
 	}
+	who.Hands = p.runs()
+	for _, h := range p.hands {
+		h.Close()
+	}
+	p.hands = nil
+	return who
+}
+
+// runs is what the process has issued so far, of each hand.
+func (p *proc) runs() (hands [][]Run) {
+	p.t.Helper()
 	p.reads()
 	for _, h := range p.hands {
 		runs, err := h.Runs()
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		who.Hands = append(who.Hands, runs)
-		h.Close()
+		hands = append(hands, runs)
 	}
-	p.hands = nil
-	return who
+	return hands
 }
 
 // lock locks the store until the process that is returned is told to end.
