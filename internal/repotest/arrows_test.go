@@ -38,10 +38,11 @@ var arrows = []rule{
 	{pkg: "public", ours: []string{"."}},
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
-	{pkg: "shard", ours: []string{".", "store"}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "shard", ours: []string{"."}, third: []string{"github.com/jackc/pgx/v5"}},
 	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5"}},
 
 	{pkg: "server", ours: []string{".", "public", "serial", "internal/nearest"}},
+	{pkg: "server/httpapi", ours: []string{".", "public", "serial", "server"}, third: []string{"github.com/prometheus/"}},
 	{pkg: "server/*", ours: []string{".", "public", "serial", "server"}},
 	{pkg: "client", ours: []string{"."}},
 

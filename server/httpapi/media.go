@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/server"
 )
 
@@ -101,9 +102,21 @@ func appendLines(dst []byte, _ string, values []server.Value) []byte {
 
 func appendBytes(dst []byte, _ string, values []server.Value) []byte {
 	for _, v := range values {
-		dst = binary.BigEndian.AppendUint64(dst, uint64(v.ID))
+		dst = binary.BigEndian.AppendUint64(dst, uint64(number(v)))
 	}
 	return dst
+}
+
+// number is the value of a series that answers with numbers.
+func number(v server.Value) firn.ID {
+	if v.Text == "" {
+		return v.ID
+	}
+	id, err := firn.ParseID(v.Text)
+	if err != nil {
+		panic("httpapi: a numeric series gave a text: " + err.Error()) // net/http ends the connection: no answer, no id
+	}
+	return id
 }
 
 // appendPlain appends a value as it is.

@@ -1,0 +1,180 @@
+// Package httpapi is a server of ids over HTTP: JSON, lines or bytes for programs,
+// health for whoever restarts it, metrics for Prometheus, and the routes of Leaf and
+// tinyid for those who move from them.
+//
+//	h, err := httpapi.Handler(srv, nil)
+//	...
+//	err = httpapi.NewServer(h).Serve(listener)
+//
+//	curl -X POST http://127.0.0.1:6381/v1/series/photo/next
+//
+// The OpenAPI document at /v1/openapi.json has all of it. No answer but 200 has an
+// id in it, and no answer of 200 is without. Nothing is logged here: an id or a
+// token in a log is one too many.
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn/server"
+)
+
+// Options: nil, or any zero field, takes the default.
+type Options struct {
+	// Foreign adds the routes of Leaf and tinyid.
+	Foreign bool
+	// NoMetrics leaves /metrics out, where [Admin] serves it elsewhere.
+	NoMetrics bool
+	// Version of the program, for firn_build_info; that of the main module.
+	Version string
+}
+
+// Limits of [NewServer].
+const (
+	maxHeader   = 16 << 10         // bytes of a request's line and headers
+	headersIn   = 10 * time.Second // to send them
+	requestIn   = 30 * time.Second // to send all of a request
+	answerIn    = 30 * time.Second // to issue and to take an answer
+	idleFor     = 2 * time.Minute  // between the requests of a connection
+	maxRequests = 250              // at once on a connection of HTTP/2
+)
+
+// NewServer returns a server with the limits that suit a Handler: slow senders and
+// slow readers lose their connection. How many connections there are is for the
+// listener to limit, and TLS is the listener's or TLSConfig's.
+func NewServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headersIn, ReadTimeout: requestIn, WriteTimeout: answerIn, IdleTimeout: idleFor,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxRequests},
+	}
+}
+
+// An api answers requests.
+type api struct {
+	server   *server.Server
+	anybody  *server.Session // of requests without a token
+	origin   *http.CrossOriginProtection
+	answers  answers
+	document []byte
+}
+
+// A route is a method and a path with what answers them.
+type route struct {
+	method string
+	path   string // as http.ServeMux reads it
+	handle func(*api, http.ResponseWriter, *http.Request) *problem
+}
+
+var routes = []route{
+	{http.MethodPost, "/v1/series/{name}/next", (*api).next},
+	{http.MethodPost, "/v1/series/{name}/range", (*api).reserve},
+	{http.MethodGet, "/v1/series", (*api).listSeries},
+	{http.MethodGet, "/v1/series/{name}", (*api).showSeries},
+	{http.MethodGet, "/v1/decode/{id}", (*api).decode},
+	{http.MethodGet, "/v1/layouts", (*api).layouts},
+	{http.MethodGet, "/v1/openapi.json", (*api).openAPI},
+}
+
+var healthRoutes = []route{
+	{http.MethodGet, "/healthz", (*api).healthy},
+	{http.MethodGet, "/readyz", (*api).ready},
+}
+
+// Handler returns the routes of a server. Where the server has tokens, each request
+// brings one, as Authorization: Bearer TOKEN, but those for /healthz, /readyz,
+// /v1/layouts and the document; /metrics needs the right admin on "*".
+func Handler(srv *server.Server, o *Options) (http.Handler, error) {
+	options := o.orDefaults()
+	all := append(append([]route{}, routes...), healthRoutes...)
+	if options.Foreign {
+		all = append(all, foreignRoutes...)
+	}
+	a, err := newAPI(srv)
+	if err != nil {
+		return nil, err
+	}
+	if !options.NoMetrics {
+		all = append(all, metricsRoute(a.newMetrics(options.Version), (*api).admin))
+	}
+	if a.document, err = document(all); err != nil {
+		return nil, err
+	}
+	return a.mux(all), nil
+}
+
+// Admin returns /metrics, /healthz and /readyz without asking for a token: they are
+// for a listener that only operators reach.
+func Admin(srv *server.Server, o *Options) (http.Handler, error) {
+	a, err := newAPI(srv)
+	if err != nil {
+		return nil, err
+	}
+	everybody := func(*api, *http.Request) *problem { return nil }
+	all := append([]route{}, healthRoutes...)
+	return a.mux(append(all, metricsRoute(a.newMetrics(o.orDefaults().Version), everybody))), nil
+}
+
+func (o *Options) orDefaults() Options {
+	if o == nil {
+		return Options{}
+	}
+	return *o
+}
+
+func newAPI(srv *server.Server) (*api, error) {
+	anybody, err := srv.Enter("")
+	if err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
+	}
+	return &api{server: srv, anybody: anybody, origin: http.NewCrossOriginProtection(), answers: newAnswers()}, nil
+}
+
+// mux puts the routes together, with an answer for every other method and path.
+func (a *api) mux(all []route) http.Handler {
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	for _, r := range all {
+		mux.HandleFunc(r.method+" "+r.path, a.serve(r.handle))
+		if methods[r.path] = append(methods[r.path], r.method); r.method == http.MethodGet {
+			methods[r.path] = append(methods[r.path], http.MethodHead)
+		}
+	}
+	for path, allowed := range methods {
+		allow := strings.Join(allowed, ", ")
+		mux.HandleFunc(path, a.serve(func(_ *api, _ http.ResponseWriter, r *http.Request) *problem {
+			p := notAllowed.problem("%.20s is not for this path: %s", r.Method, allow)
+			p.allow = allow
+			return p
+		}))
+	}
+	mux.HandleFunc("/", a.serve(func(*api, http.ResponseWriter, *http.Request) *problem {
+		return noRoute.problem("there is nothing at this path").hint("GET /v1/openapi.json has all paths")
+	}))
+	return mux
+}
+
+// serve makes a handler of what answers a route.
+func (a *api) serve(handle func(*api, http.ResponseWriter, *http.Request) *problem) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Cache-Control"] = noStore
+		status := http.StatusOK
+		if p := handle(a, w, r); p != nil {
+			p.write(w)
+			status = p.Status
+		}
+		a.answers.count(status)
+	}
+}
+
+// Values of headers, which are never changed.
+var (
+	noStore  = []string{"no-store"}
+	jsonType = []string{"application/json"}
+	textType = []string{"text/plain; charset=utf-8"}
+
+	problemType = []string{"application/problem+json"}
+)

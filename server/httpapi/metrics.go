@@ -1,0 +1,258 @@
+package httpapi
+
+import (
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/firn-id/firn/server"
+)
+
+// scrapes is how many may be answered at once.
+const scrapes = 4
+
+// newMetrics returns what serves /metrics. Each answer is made from what the server
+// says then; nothing is kept between two of them but which series have a name.
+func (a *api) newMetrics(version string) http.Handler {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		buildInfo(version), &a.answers,
+		&seriesMetrics{server: a.server, named: map[string]bool{}},
+	)
+	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes})
+}
+
+// metricsRoute is /metrics for those whom may lets pass.
+func metricsRoute(h http.Handler, may func(*api, *http.Request) *problem) route {
+	return route{http.MethodGet, "/metrics", func(a *api, w http.ResponseWriter, r *http.Request) *problem {
+		if p := may(a, r); p != nil {
+			return p
+		}
+		h.ServeHTTP(w, r)
+		return nil
+	}}
+}
+
+func buildInfo(version string) prometheus.Collector {
+	revision := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if version == "" {
+			version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	g := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "firn_build_info", Help: "The program; always 1.",
+		ConstLabels: prometheus.Labels{"version": version, "revision": revision, "goversion": runtime.Version()},
+	})
+	g.Set(1)
+	return g
+}
+
+// answers counts answers by status.
+type answers struct {
+	desc *prometheus.Desc
+	of   map[int]*atomic.Uint64
+}
+
+func newAnswers() answers {
+	a := answers{
+		desc: prometheus.NewDesc("firn_http_responses_total", "Answers over HTTP, by status.", []string{"code"}, nil),
+		of:   map[int]*atomic.Uint64{http.StatusOK: new(atomic.Uint64)},
+	}
+	for _, k := range kinds {
+		a.of[k.status] = new(atomic.Uint64)
+	}
+	return a
+}
+
+func (a *answers) count(status int) { a.of[status].Add(1) }
+
+func (a *answers) Describe(ch chan<- *prometheus.Desc) { ch <- a.desc }
+
+func (a *answers) Collect(ch chan<- prometheus.Metric) {
+	for status, n := range a.of {
+		ch <- prometheus.MustNewConstMetric(a.desc, prometheus.CounterValue, float64(n.Load()), strconv.Itoa(status))
+	}
+}
+
+// A fact is one metric that a State says something of.
+type fact struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(st server.State, now time.Time) (value float64, ok bool)
+}
+
+func newFact(label, name, help string, kind prometheus.ValueType, of func(server.State, time.Time) (float64, bool)) fact {
+	return fact{prometheus.NewDesc(name, help, []string{label}, nil), kind, of}
+}
+
+// age is for a time that has passed, until one that is to come.
+func age(of func(server.State) time.Time) func(server.State, time.Time) (float64, bool) {
+	return func(st server.State, now time.Time) (float64, bool) {
+		t := of(st)
+		return now.Sub(t).Seconds(), !t.IsZero()
+	}
+}
+
+func always(of func(server.State) float64) func(server.State, time.Time) (float64, bool) {
+	return func(st server.State, _ time.Time) (float64, bool) { return of(st), true }
+}
+
+// limited is for what only a series with a last number has.
+func limited(of func(server.State) float64) func(server.State, time.Time) (float64, bool) {
+	return func(st server.State, _ time.Time) (float64, bool) { return of(st), st.Last > 0 }
+}
+
+func flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+const (
+	gauge   = prometheus.GaugeValue
+	counter = prometheus.CounterValue
+)
+
+// What a lease says, which all series of its pool share.
+var poolFacts = []fact{
+	newFact("pool", "firn_lease_held_seconds", "For how long the worker of the first lane has been held.", gauge, age(func(st server.State) time.Time { return st.Since })),
+	newFact("pool", "firn_lease_age_seconds", "Time since the store last acknowledged the lease.", gauge, age(func(st server.State) time.Time { return st.Renewed })),
+	newFact("pool", "firn_lease_left_seconds", "For how long ids go on without the store; 0 where there are none.", gauge, func(st server.State, now time.Time) (float64, bool) { return left(st, now), true }),
+	newFact("pool", "firn_lease_budget_seconds", "For how long ids go on without the store, at most.", gauge, always(func(st server.State) float64 { return st.Budget.Seconds() })),
+	newFact("pool", "firn_lease_degraded", "1 where the store does not answer.", gauge, always(func(st server.State) float64 { return flag(st.Degraded) })),
+	newFact("pool", "firn_lease_workers", "How many workers are held.", gauge, always(func(st server.State) float64 { return float64(len(st.Worker)) })),
+	newFact("pool", "firn_lease_term", "The term of the first lane: a jump says that the worker was lost or is another.", gauge, always(func(st server.State) float64 { return float64(st.Term) })),
+	newFact("pool", "firn_clock_offset_seconds", "How far the system's clock is ahead of the one that ids are made by.", gauge, always(func(st server.State) float64 { return st.ClockOffset.Seconds() })),
+	newFact("pool", "firn_borrowed_seconds", "How far ids run ahead of the clock.", gauge, always(func(st server.State) float64 { return st.Borrowed.Seconds() })),
+	newFact("pool", "firn_waits_total", "Calls that had to wait for the clock: the rate is at the ceiling of the layout.", counter, always(func(st server.State) float64 { return float64(st.Waits) })),
+}
+
+// What each series says.
+var seriesFacts = []fact{
+	newFact("series", "firn_series_ready", "1 where it issues, and will for a while without its store.", gauge, func(st server.State, now time.Time) (float64, bool) { return flag(st.Ready(now) == nil), true }),
+	newFact("series", "firn_series_degraded", "1 where its store does not answer.", gauge, always(func(st server.State) float64 { return flag(st.Degraded) })),
+	newFact("series", "firn_series_lossy", "1 where its store can forget what it acknowledged.", gauge, always(func(st server.State) float64 { return flag(st.Class == "lossy") })),
+	newFact("series", "firn_ends_timestamp_seconds", "When its layout or its numbers are used up, at this rate, as far as that can be told.", gauge, func(st server.State, _ time.Time) (float64, bool) {
+		return float64(st.Ended.Unix()), !st.Ended.IsZero()
+	}),
+	newFact("series", "firn_numbers_reserved", "Numbers in hand: what can be issued without the store, and what a crash loses.", gauge, limited(func(st server.State) float64 { return float64(st.Left) })),
+	newFact("series", "firn_numbers_prefetched", "Those of them in the next segment.", gauge, limited(func(st server.State) float64 { return float64(st.Ahead) })),
+	newFact("series", "firn_numbers_remaining", "Numbers up to the last one that nobody was granted yet, as far as this server knows.", gauge, limited(func(st server.State) float64 { return float64(st.Last) - float64(st.Next) + 1 })),
+	newFact("series", "firn_numbers_wasted_total", "Numbers that this server threw away.", counter, limited(func(st server.State) float64 { return float64(st.Waste) })),
+}
+
+// maxNamed is how many series have metrics of their own. Clients choose names where
+// the server makes series for them; the others are counted together.
+const maxNamed = 500
+
+// otherSeries is the label of those that have none of their own.
+const otherSeries = "(others)"
+
+// seriesMetrics collects what series say of themselves.
+type seriesMetrics struct {
+	server *server.Server
+
+	mu    sync.Mutex
+	named map[string]bool // series that have a label: once given, it stays
+}
+
+var (
+	readyDesc   = prometheus.NewDesc("firn_ready", "1 where all series issue, and will for a while: what /readyz says.", nil, nil)
+	refusedDesc = prometheus.NewDesc("firn_refused_total", "Requests that came to no series, over any protocol: no such series, no right to it, over a limit.", nil, nil)
+	infoDesc    = prometheus.NewDesc("firn_series_info", "What a series is; always 1.", []string{"series", "kind", "pool", "class"}, nil)
+
+	requestsDesc = prometheus.NewDesc("firn_requests_total", "Requests for values, over any protocol.", []string{"series"}, nil)
+	valuesDesc   = prometheus.NewDesc("firn_values_total", "Values given out.", []string{"series"}, nil)
+	errorsDesc   = prometheus.NewDesc("firn_errors_total", "Requests that the series could not answer.", []string{"series"}, nil)
+	durationDesc = prometheus.NewDesc("firn_draw_duration_seconds", "How long the series took to give values, without the network. Requests of a pipeline may be drawn as one.", []string{"series"}, nil)
+)
+
+// Describe sends nothing: which metrics there are depends on the series.
+func (*seriesMetrics) Describe(chan<- *prometheus.Desc) {}
+
+func (m *seriesMetrics) Collect(ch chan<- prometheus.Metric) {
+	now := time.Now()
+	ch <- prometheus.MustNewConstMetric(readyDesc, gauge, flag(m.server.Ready() == nil))
+	ch <- prometheus.MustNewConstMetric(refusedDesc, counter, float64(m.server.Refused()))
+	pools := map[string]bool{}
+	var others server.Counts
+	rest := false
+	for s := range m.server.All() {
+		st := s.State()
+		if st.Pool != "" && !pools[st.Pool] {
+			pools[st.Pool] = true
+			collect(ch, poolFacts, st.Pool, st, now)
+		}
+		if !m.hasName(s.Name()) {
+			addTo(&others, s.Counts())
+			rest = true
+			continue
+		}
+		ch <- prometheus.MustNewConstMetric(infoDesc, gauge, 1, s.Name(), st.Kind, st.Pool, st.Class)
+		collect(ch, seriesFacts, s.Name(), st, now)
+		collectCounts(ch, s.Name(), s.Counts())
+	}
+	if rest {
+		collectCounts(ch, otherSeries, others)
+	}
+}
+
+// hasName reports whether a series has metrics of its own. The first ones have, for
+// good: a sum that a series left would look like a restart.
+func (m *seriesMetrics) hasName(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.named[name] && len(m.named) < maxNamed {
+		m.named[name] = true
+	}
+	return m.named[name]
+}
+
+func collect(ch chan<- prometheus.Metric, facts []fact, label string, st server.State, now time.Time) {
+	for _, f := range facts {
+		if value, ok := f.of(st, now); ok {
+			ch <- prometheus.MustNewConstMetric(f.desc, f.kind, value, label)
+		}
+	}
+}
+
+func collectCounts(ch chan<- prometheus.Metric, label string, c server.Counts) {
+	ch <- prometheus.MustNewConstMetric(requestsDesc, counter, float64(c.Requests), label)
+	ch <- prometheus.MustNewConstMetric(valuesDesc, counter, float64(c.Values), label)
+	ch <- prometheus.MustNewConstMetric(errorsDesc, counter, float64(c.Errors), label)
+	buckets := map[float64]uint64{}
+	sum := uint64(0)
+	for i, n := range c.Latency {
+		sum += n
+		if bound := server.LatencyBound(i); bound >= 0 {
+			buckets[bound.Seconds()] = sum
+		}
+	}
+	ch <- prometheus.MustNewConstHistogram(durationDesc, sum, c.Took.Seconds(), buckets, label)
+}
+
+func addTo(sum *server.Counts, c server.Counts) {
+	sum.Requests += c.Requests
+	sum.Values += c.Values
+	sum.Errors += c.Errors
+	sum.Took += c.Took
+	for i, n := range c.Latency {
+		sum.Latency[i] += n
+	}
+}
