@@ -21,7 +21,7 @@ END $do$;
 GRANT USAGE ON SCHEMA firn TO PUBLIC;
 
 -- What this database is. All but the layout is of a cluster, as "firn shards init"
--- makes one, and is the same on all its servers, but for the name.
+-- makes one, and is the same on all its servers, but for the name and the code.
 CREATE TABLE IF NOT EXISTS firn.server (
 	one     boolean PRIMARY KEY DEFAULT true CHECK (one),
 	layout  text NOT NULL,
@@ -29,7 +29,9 @@ CREATE TABLE IF NOT EXISTS firn.server (
 	name    text,                       -- of this server
 	shards  integer,                    -- how many the cluster has
 	keys    text,                       -- the scheme by which a key has a shard
-	schemas text                        -- how a shard's schema is called, as in insta%d
+	schemas text,                       -- how a shard's schema is called, as in insta%d
+	servers text[],                     -- the names of all servers, as they were added
+	code    text                        -- the SQL that all functions here are of
 );
 INSERT INTO firn.server (layout) VALUES ('{{.Layout}}') ON CONFLICT DO NOTHING;
 DO $do$
@@ -246,6 +248,8 @@ BEGIN
 	DROP SEQUENCE pg_temp.firn_order;
 END $$;
 
+DO $do$ BEGIN PERFORM firn.check_order(); END $do$;
+
 -- Writes the functions of a generator anew. They carry what a fast draw compares
 -- with: the identity of the offset and the database, which a copy does not have, and
 -- what sorts above the names of this timeline's files, and below those of the next;
@@ -359,7 +363,8 @@ END $$;
 -- the state that its close returned, and a second above the clock. Only where it is
 -- open nowhere else.
 CREATE OR REPLACE FUNCTION firn.open(shard integer, above bigint DEFAULT 0) RETURNS bigint LANGUAGE sql VOLATILE AS
-$$ SELECT firn.open_at(shard, greatest(above + 1, firn.now_state() + {{.SecondStates}})) $$;
+$$ SELECT firn.check_order();
+	SELECT firn.open_at(shard, greatest(above + 1, firn.now_state() + {{.SecondStates}})) $$;
 
 -- Makes a shard in a schema, with a function of each name, or brings the functions
 -- of one that is there up to date. A function of that name that is there is
@@ -375,7 +380,6 @@ DECLARE
 	highest bigint;
 	x name;
 BEGIN
-	PERFORM firn.check_order();
 	INSERT INTO firn.shard (shard, schema, state) VALUES (shard, schema, 'closed') ON CONFLICT DO NOTHING;
 	made := FOUND;
 	SELECT * INTO s FROM firn.shard AS y WHERE y.shard = create_shard.shard FOR UPDATE;

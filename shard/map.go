@@ -16,7 +16,8 @@ type Map struct {
 	Layout  firn.Layout
 	Keys    Keys
 	Schemas string
-	Routes  []Route // by number; only of shards that some server knows
+	Servers []string // the names of all servers, as they were added
+	Routes  []Route  // by number; only of shards that some server knows
 }
 
 // A Route is where one shard is. Without a server it is nowhere.
@@ -24,7 +25,7 @@ type Route struct {
 	Shard  int64
 	Schema string
 	Server string
-	State  State // Open, or Closed where nobody serves it now
+	State  State // StateOpen, or StateClosed where nobody serves it now
 	Term   int64
 	Why    string // what is wrong with it, for people; empty: nothing
 }
@@ -50,6 +51,12 @@ func MapOf(views map[string]*View) (*Map, error) {
 			m = &Map{Cluster: v.Cluster, Layout: v.Layout, Keys: v.Keys, Schemas: v.Schemas}
 		} else if err := m.agrees(names[0], name, v); err != nil {
 			return nil, err
+		}
+		// One that was broken off may know fewer.
+		for _, s := range v.Servers {
+			if !slices.Contains(m.Servers, s) {
+				m.Servers = append(m.Servers, s)
+			}
 		}
 		for _, row := range v.Shards {
 			claims[row.Shard] = append(claims[row.Shard], claim{name, row})
@@ -81,6 +88,8 @@ func (m *Map) agrees(other, name string, v *View) error {
 	switch {
 	case v.Cluster != m.Cluster:
 		return fmt.Errorf("shard: servers %s and %s are of different clusters, %s and %s", other, name, m.Cluster, v.Cluster)
+	case v.Schemas != m.Schemas:
+		return fmt.Errorf("shard: servers %s and %s call their schemas %s and %s", other, name, m.Schemas, v.Schemas)
 	case v.Layout != m.Layout:
 		return fmt.Errorf("shard: servers %s and %s have different layouts, %s and %s", other, name, m.Layout, v.Layout)
 	case v.Keys.shards != m.Keys.shards || v.Keys.String() != m.Keys.String():
@@ -101,32 +110,32 @@ func routeOf(claims []claim) Route {
 	slices.SortFunc(claims, func(a, b claim) int {
 		return cmp.Or(cmp.Compare(b.Term, a.Term), cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.server, b.server))
 	})
-	r := Route{Shard: claims[0].Shard, Schema: claims[0].Schema, State: Closed}
+	r := Route{Shard: claims[0].Shard, Schema: claims[0].Schema, State: StateClosed}
 	var open, closed []claim
 	for _, c := range claims {
 		switch {
-		case c.State == Open && c.Here:
+		case c.State == StateOpen && c.Here:
 			open = append(open, c)
-		case c.State != Moved:
+		case c.State != StateMoved:
 			closed = append(closed, c)
 		}
 	}
 	switch {
 	case len(open) == 1:
-		r.Server, r.State, r.Term, r.Schema = open[0].server, Open, open[0].Term, open[0].Schema
+		r.Server, r.State, r.Term, r.Schema = open[0].server, StateOpen, open[0].Term, open[0].Schema
 	case len(open) > 1:
 		names := make([]string, len(open))
 		for i, c := range open {
 			names[i] = c.server
 		}
 		r.Why = "it is open on " + strings.Join(names, " and ")
-	case claims[0].State == Moved:
+	case claims[0].State == StateMoved:
 		// Where it went has not answered, or is about to open it.
 		r.Server, r.Term, r.Why = claims[0].MovedTo, claims[0].Term, claims[0].server+" says it has moved to "+claims[0].MovedTo
 	default:
 		c := closed[0]
 		r.Server, r.Term, r.Schema, r.Why = c.server, c.Term, c.Schema, "it is closed on "+c.server
-		if c.State == Open {
+		if c.State == StateOpen {
 			r.Why = c.server + " is a copy, or was promoted or restored"
 		}
 	}
@@ -136,9 +145,9 @@ func routeOf(claims []claim) Route {
 // rank puts what says more first, at one term.
 func (c claim) rank() int {
 	switch {
-	case c.State == Open && c.Here:
+	case c.State == StateOpen && c.Here:
 		return 0
-	case c.State == Moved:
+	case c.State == StateMoved:
 		return 1
 	default:
 		return 2

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
@@ -30,6 +32,9 @@ func WriteSQL(w io.Writer, l firn.Layout, s Definition) error {
 	if err := WriteGenerator(&b, l); err != nil {
 		return err
 	}
+	if err := WriteGrants(&b, s.Roles...); err != nil {
+		return err
+	}
 	if err := WriteShard(&b, l, s); err != nil {
 		return err
 	}
@@ -38,8 +43,29 @@ func WriteSQL(w io.Writer, l firn.Layout, s Definition) error {
 	return err
 }
 
+// WriteGrants writes the SQL that lets roles use the functions that all shards of a
+// database share. What they may do in each shard is for [WriteShard].
+func WriteGrants(w io.Writer, roles ...string) error {
+	for _, role := range roles {
+		if _, err := fmt.Fprintf(w, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance, firn.states, firn.is_here, firn.check_here, firn.enter TO %s;\n", identifier(role)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Code names the SQL of [WriteGenerator] for a layout: another version of firn, whose
+// SQL is another, has another name for it.
+func Code(l firn.Layout) (string, error) {
+	h := sha256.New()
+	if err := WriteGenerator(h, l); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
 // WriteShard writes the SQL that makes a shard, in a database that has the SQL of
-// [WriteGenerator] for the same layout. It may be run again, and opens no shard that
+// [WriteGenerator] for the same layout, and of [WriteGrants]. It may be run again, and opens no shard that
 // is closed. A function next_id that is there is replaced in place, and what it gave
 // is left behind by a second.
 func WriteShard(w io.Writer, l firn.Layout, s Definition) error {
@@ -60,7 +86,6 @@ func WriteShard(w io.Writer, l firn.Layout, s Definition) error {
 	for _, role := range s.Roles {
 		schema, role := identifier(s.Schema), identifier(role)
 		fmt.Fprintf(&b, "GRANT USAGE ON SCHEMA %s TO %s;\n", schema, role)
-		fmt.Fprintf(&b, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance, firn.states, firn.is_here, firn.check_here, firn.enter TO %s;\n", role)
 		for _, name := range names {
 			fmt.Fprintf(&b, "GRANT USAGE ON SEQUENCE %s.%s TO %s;\n", schema, identifier(name+"_counter"), role)
 			fmt.Fprintf(&b, "GRANT SELECT ON SEQUENCE %s.%s TO %s;\n", schema, identifier(name+"_offset"), role)

@@ -17,6 +17,7 @@ import (
 // A progress shows on a terminal how far long work is.
 type progress struct {
 	w     io.Writer
+	what  string
 	total int64
 	done  *atomic.Int64
 	begun time.Time
@@ -32,11 +33,17 @@ const (
 	refresh  = 250 * time.Millisecond
 )
 
-// showProgress shows how many of total are done, if that takes a while and errs
+// showProgress shows how many of total ids are done, if that takes a while and errs
 // is a terminal. It is quiet where out is one too: its lines would be torn.
 func showProgress(out, errs io.Writer, total int64, done *atomic.Int64) *progress {
-	p := &progress{w: errs, total: total, done: done, begun: time.Now(), quit: make(chan struct{})}
-	if isTerminal(errs) && !isTerminal(out) {
+	return showProgressOf("ids", !isTerminal(out), errs, total, done)
+}
+
+// showProgressOf shows how many of total are done, of something that is printed after
+// all of it.
+func showProgressOf(what string, shown bool, errs io.Writer, total int64, done *atomic.Int64) *progress {
+	p := &progress{w: errs, what: what, total: total, done: done, begun: time.Now(), quit: make(chan struct{})}
+	if isTerminal(errs) && shown {
 		p.end.Go(p.run)
 	}
 	return p
@@ -68,16 +75,16 @@ func (p *progress) run() {
 			return
 		case <-next.C:
 			p.shown = true
-			fmt.Fprintf(p.w, "\r%s\x1b[K", progressLine(p.done.Load(), p.total, time.Since(p.begun)))
+			fmt.Fprintf(p.w, "\r%s\x1b[K", progressLine(p.what, p.done.Load(), p.total, time.Since(p.begun)))
 			next.Reset(refresh)
 		}
 	}
 }
 
 // progressLine says how far it is, how fast, and how long it takes yet.
-func progressLine(done, total int64, elapsed time.Duration) string {
+func progressLine(what string, done, total int64, elapsed time.Duration) string {
 	rate := float64(done) / elapsed.Seconds()
-	line := fmt.Sprintf("%s of %s ids (%.0f %%), %s/s", count(done), count(total), 100*float64(done)/float64(total), count(int64(rate)))
+	line := fmt.Sprintf("%s of %s %s (%.0f %%), %s/s", count(done), count(total), what, 100*float64(done)/float64(total), count(int64(rate)))
 	if rate > 0 {
 		left := time.Duration(float64(total-done) / rate * float64(time.Second))
 		line += ", " + left.Round(time.Second).String() + " left"

@@ -119,7 +119,7 @@ func (f *findings) settings(s *Server) {
 func (f *findings) generators(s *Server) {
 	open := make(map[int64]bool)
 	for _, row := range s.Shards {
-		open[row.Shard] = row.State == shard.Open && row.Here
+		open[row.Shard] = row.State == shard.StateOpen && row.Here
 	}
 	var ahead []string
 	for _, g := range s.Details.Generators {
@@ -158,9 +158,9 @@ func (f *findings) schemas(s *Server) {
 	for _, row := range s.Shards {
 		known[row.Schema] = true
 		switch {
-		case row.State == shard.Moved && there[row.Schema]:
+		case row.State == shard.StateMoved && there[row.Schema]:
 			copies = append(copies, row.Schema)
-		case row.State != shard.Moved && !there[row.Schema]:
+		case row.State != shard.StateMoved && !there[row.Schema]:
 			missing = append(missing, row.Schema)
 		}
 	}
@@ -208,7 +208,7 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 		}
 	}
 	for _, r := range m.Routes {
-		if r.State != shard.Open {
+		if r.State != shard.StateOpen {
 			why[r.Why] = append(why[r.Why], strconv.FormatInt(r.Shard, 10))
 		}
 	}

@@ -52,7 +52,7 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 		if len(numbers) > 0 && !asked {
 			continue
 		}
-		if row.State == shard.Open && row.Here && !asked {
+		if row.State == shard.StateOpen && row.Here && !asked {
 			continue // it serves
 		}
 		if why := whyNot(row, server, views); why != "" {
@@ -79,7 +79,7 @@ func (e *AwayError) Error() string {
 
 // whyNot says why a shard must not be opened on a server, or nothing.
 func whyNot(row shard.Row, server string, views map[string]*shard.View) string {
-	if row.State == shard.Moved {
+	if row.State == shard.StateMoved {
 		return "it has moved to " + row.MovedTo
 	}
 	for name, v := range views {
@@ -88,9 +88,9 @@ func whyNot(row shard.Row, server string, views map[string]*shard.View) string {
 			continue
 		}
 		switch other := v.Shards[i]; {
-		case other.State == shard.Open && other.Here:
+		case other.State == shard.StateOpen && other.Here:
 			return "it is open on " + name
-		case other.Term > row.Term && other.State == shard.Moved:
+		case other.Term > row.Term && other.State == shard.StateMoved:
 			return fmt.Sprintf("it is moving from %s to %s", name, other.MovedTo)
 		case other.Term > row.Term:
 			return fmt.Sprintf("%s has had it since: the term there is %d, and %d here", name, other.Term, row.Term)

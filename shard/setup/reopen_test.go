@@ -95,12 +95,12 @@ func TestPlanReopen(t *testing.T) {
 	}
 	views := map[string]*shard.View{
 		"a": view("a",
-			row(0, shard.Open, 1, true, ""), row(1, shard.Open, 1, false, ""), row(2, shard.Closed, 4, false, ""),
-			row(3, shard.Moved, 5, false, "b"), row(4, shard.Open, 3, false, ""), row(5, shard.Closed, 3, false, ""),
-			row(6, shard.Closed, 3, false, ""), row(7, shard.Closed, 3, false, "")),
+			row(0, shard.StateOpen, 1, true, ""), row(1, shard.StateOpen, 1, false, ""), row(2, shard.StateClosed, 4, false, ""),
+			row(3, shard.StateMoved, 5, false, "b"), row(4, shard.StateOpen, 3, false, ""), row(5, shard.StateClosed, 3, false, ""),
+			row(6, shard.StateClosed, 3, false, ""), row(7, shard.StateClosed, 3, false, "")),
 		"b": view("b",
-			row(2, shard.Closed, 3, false, ""), row(3, shard.Closed, 5, false, ""), row(4, shard.Open, 2, true, ""),
-			row(5, shard.Closed, 4, false, ""), row(6, shard.Moved, 4, false, "a"), row(7, shard.Moved, 2, false, "a")),
+			row(2, shard.StateClosed, 3, false, ""), row(3, shard.StateClosed, 5, false, ""), row(4, shard.StateOpen, 2, true, ""),
+			row(5, shard.StateClosed, 4, false, ""), row(6, shard.StateMoved, 4, false, "a"), row(7, shard.StateMoved, 2, false, "a")),
 	}
 	plan, err := setup.PlanReopen("a", views, nil, nil, nil)
 	if err != nil {
