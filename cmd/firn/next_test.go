@@ -150,7 +150,7 @@ func TestPrinterStuckWrite(t *testing.T) {
 	if err := newPrinter(w, &idSource{src: &numbers{}}, 4_096_000).runUntil(ctx, 1000); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if d := time.Since(start); d > 5*time.Second {
+	if d := time.Since(start); d > 30*time.Second {
 		t.Errorf("took %s", d)
 	}
 }
@@ -178,7 +178,7 @@ func TestProgressLine(t *testing.T) {
 		{50, 100, 2 * time.Second, "50 of 100 ids (50 %), 25/s, 2s left"},
 		{1 << 62, 1<<63 - 1, 1000 * time.Second, "4,611,686,018,427,387,904 of 9,223,372,036,854,775,807 ids (50 %), 4,611,686,018,427,388/s, 16m40s left"},
 	} {
-		if got := progressLine(tt.done, tt.total, tt.elapsed); got != tt.want {
+		if got := progressLine("ids", tt.done, tt.total, tt.elapsed); got != tt.want {
 			t.Errorf("%s\nwant %s", got, tt.want)
 		}
 	}
