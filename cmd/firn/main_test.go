@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // Under the race detector a process sleeps for a second when it ends, unless
@@ -18,8 +20,13 @@ const raceOptions = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", raceOptions)
-	testscript.Main(m, map[string]func(){"firn": main})
+	testscript.Main(sharing{m}, map[string]func(){"firn": main})
 }
+
+// sharing runs tests that share servers.
+type sharing struct{ m *testing.M }
+
+func (s sharing) Run() int { return testserver.Run(s.m) }
 
 // TestScripts runs testdata/*.txt: each command, its errors and exit codes. A
 // script starts in an empty home of its own; $ENDING is a layout that ends soon.

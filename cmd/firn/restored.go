@@ -153,11 +153,12 @@ func (r *restoration) ask(in io.Reader, errs io.Writer) error {
 		return bad("there is nobody to ask whether all processes are stopped").
 			hint("firn store restored --store %s --yes", shellWord(open.Redact(r.url)))
 	}
-	return confirm(in, errs)
+	return confirm(in, errs, "Are all processes stopped?")
 }
 
-func confirm(in io.Reader, errs io.Writer) error {
-	fmt.Fprint(errs, "Are all processes stopped? Type yes to go on: ")
+// confirm returns nil if a person answers a question with yes.
+func confirm(in io.Reader, errs io.Writer, question string) error {
+	fmt.Fprint(errs, question+" Type yes to go on: ")
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err

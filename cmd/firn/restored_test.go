@@ -136,7 +136,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, " yes \n": true, "yes": true, "y\n": false, "": false, "\n": false, "no\n": false} {
 		var errs bytes.Buffer
-		if err := confirm(strings.NewReader(answer), &errs); (err == nil) != want {
+		if err := confirm(strings.NewReader(answer), &errs, "Sure?"); (err == nil) != want {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}

@@ -20,7 +20,7 @@ func newShards() *cobra.Command {
 		Example: "  firn shards sql --shard 5 | psql",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newShardsSQL())
+	cmd.AddCommand(newShardsSQL(), newShardsStatus(), newShardsReopen(), newShardsDoctor())
 	return cmd
 }
 

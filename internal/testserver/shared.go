@@ -18,10 +18,13 @@ var shared struct {
 
 // Main runs the tests of a binary, ends the servers that they shared, and exits.
 // Each check is called after that, such as goleak's; its error fails the run.
-func Main(m *testing.M, checks ...func() error) {
+func Main(m *testing.M, checks ...func() error) { os.Exit(Run(m, checks...)) }
+
+// Run is Main for a binary whose tests somebody else begins and ends.
+func Run(m interface{ Run() int }, checks ...func() error) (code int) {
 	shared.main = true
 	shared.servers = map[uintptr]*sharedTB{}
-	code := m.Run()
+	code = m.Run()
 	for _, s := range shared.servers {
 		for i := len(s.cleanups) - 1; i >= 0; i-- {
 			s.cleanups[i]()
@@ -33,7 +36,7 @@ func Main(m *testing.M, checks ...func() error) {
 			code = max(code, 1)
 		}
 	}
-	os.Exit(code)
+	return code
 }
 
 // Shared returns the server that all tests of this binary share, of a kind such

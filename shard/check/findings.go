@@ -52,9 +52,7 @@ func Findings(servers []*Server, now time.Time) []Finding {
 			examine(s)
 		}
 	}
-	if len(views) > 0 {
-		f.cluster(views, len(views) == len(servers))
-	}
+	f.cluster(views, len(views) == len(servers))
 	slices.SortStableFunc(f.all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Server, b.Server))
 	})
@@ -75,7 +73,12 @@ func (f *findings) away(s *Server) {
 		f.say(Bad, s.Name, "firn shards add-server", "it is in no cluster")
 		return
 	}
-	f.say(Bad, s.Name, "", "it cannot be examined: %v", s.Err)
+	err := s.Err
+	var named *shard.ServerError
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	f.say(Bad, s.Name, "", "it cannot be examined: %v", err)
 }
 
 func (f *findings) server(s *Server) {
@@ -193,8 +196,18 @@ func (f *findings) rest(s *Server) {
 	}
 }
 
-// cluster looks at what the servers say together.
+// Together says what is wrong with what servers say together, by name; all says that
+// no server is missing there.
+func Together(views map[string]*shard.View, all bool) []Finding {
+	var f findings
+	f.cluster(views, all)
+	return f.all
+}
+
 func (f *findings) cluster(views map[string]*shard.View, all bool) {
+	if len(views) == 0 {
+		return
+	}
 	m, err := shard.MapOf(views)
 	if err != nil {
 		f.say(Bad, "", "", "%s", strings.TrimPrefix(err.Error(), "shard: "))

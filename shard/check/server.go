@@ -5,6 +5,7 @@ package check
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -46,30 +47,55 @@ type Generator struct {
 	Ahead     time.Duration // of the server's clock
 }
 
-// Look sees how a server is, without the details.
-func Look(ctx context.Context, name string, q shard.Querier) *Server {
-	s := &Server{Name: name}
+// Look sees how servers are, all at once, without the details.
+func Look(ctx context.Context, servers []shard.Server) []*Server { return all(ctx, servers, look) }
+
+// Examine sees how servers are, all at once.
+func Examine(ctx context.Context, servers []shard.Server) []*Server {
+	return all(ctx, servers, func(ctx context.Context, c *pgx.Conn, s *Server) error {
+		err := look(ctx, c, s)
+		if err == nil {
+			s.Details, err = details(ctx, c, s.Layout)
+		}
+		return err
+	})
+}
+
+// patience is how long a server is waited for.
+const patience = time.Minute
+
+func all(ctx context.Context, servers []shard.Server, see func(context.Context, *pgx.Conn, *Server) error) []*Server {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	seen := make([]*Server, len(servers))
+	var each sync.WaitGroup
+	for i, server := range servers {
+		s := &Server{Name: server.Name}
+		seen[i] = s
+		each.Go(func() {
+			c, err := server.Connect(ctx)
+			if err == nil {
+				err = see(ctx, c, s)
+				c.Close(context.WithoutCancel(ctx))
+			}
+			s.Err = err
+		})
+	}
+	each.Wait()
+	return seen
+}
+
+func look(ctx context.Context, c *pgx.Conn, s *Server) error {
 	start := time.Now()
-	v, err := shard.Look(ctx, q)
+	v, err := shard.Look(ctx, c)
 	if err != nil {
-		s.Err = err
-		return s
+		return err
 	}
 	took := time.Since(start)
 	s.View = v
 	s.Error = took / 2
 	s.Offset = v.Clock.Sub(start.Add(took / 2))
-	s.Bytes, s.Err = one[int64](ctx, q, "SELECT pg_database_size(current_database())")
-	return s
-}
-
-// Examine sees how a server is.
-func Examine(ctx context.Context, name string, q shard.Querier) *Server {
-	s := Look(ctx, name, q)
-	if s.Err == nil {
-		s.Details, s.Err = details(ctx, q, s.Layout)
-	}
-	return s
+	return c.QueryRow(ctx, "SELECT pg_database_size(current_database())").Scan(&s.Bytes)
 }
 
 // settings are those that something depends on.
@@ -101,17 +127,17 @@ UNION ALL SELECT 'subscription ' || subname FROM pg_subscription WHERE subname L
 	AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
 ORDER BY 1`
 
-func details(ctx context.Context, q shard.Querier, l firn.Layout) (*Details, error) {
+func details(ctx context.Context, c *pgx.Conn, l firn.Layout) (*Details, error) {
 	d := &Details{Settings: make(map[string]string)}
 	seq, _ := l.Field("seq")
 	var errs []error
-	each(ctx, q, &errs, "SELECT name, setting FROM pg_settings WHERE name = ANY($1)", func(row pgx.CollectableRow) error {
+	each(ctx, c, &errs, "SELECT name, setting FROM pg_settings WHERE name = ANY($1)", func(row pgx.CollectableRow) error {
 		var name, value string
 		err := row.Scan(&name, &value)
 		d.Settings[name] = value
 		return err
 	}, settings)
-	each(ctx, q, &errs, generatorsSQL, func(row pgx.CollectableRow) error {
+	each(ctx, c, &errs, generatorsSQL, func(row pgx.CollectableRow) error {
 		var g Generator
 		var states int64
 		err := row.Scan(&g.Shard, &g.Name, &g.Sequences, &g.Function, &g.Same, &g.Running, &states)
@@ -127,7 +153,7 @@ func details(ctx context.Context, q shard.Querier, l firn.Layout) (*Details, err
 		{&d.Setters, settersSQL},
 		{&d.Remains, remainsSQL},
 	} {
-		each(ctx, q, &errs, list.sql, func(row pgx.CollectableRow) error {
+		each(ctx, c, &errs, list.sql, func(row pgx.CollectableRow) error {
 			var text string
 			err := row.Scan(&text)
 			*list.into = append(*list.into, text)
@@ -138,8 +164,8 @@ func details(ctx context.Context, q shard.Querier, l firn.Layout) (*Details, err
 }
 
 // each has a function read every row of a query, and keeps the error.
-func each(ctx context.Context, q shard.Querier, errs *[]error, sql string, read func(pgx.CollectableRow) error, args ...any) {
-	rows, err := q.Query(ctx, sql, args...)
+func each(ctx context.Context, c *pgx.Conn, errs *[]error, sql string, read func(pgx.CollectableRow) error, args ...any) {
+	rows, err := c.Query(ctx, sql, args...)
 	if err == nil {
 		defer rows.Close()
 		for rows.Next() && err == nil {
@@ -150,14 +176,4 @@ func each(ctx context.Context, q shard.Querier, errs *[]error, sql string, read 
 	if err != nil {
 		*errs = append(*errs, err)
 	}
-}
-
-// one reads a single value.
-func one[T any](ctx context.Context, q shard.Querier, sql string) (T, error) {
-	rows, err := q.Query(ctx, sql)
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
 }

@@ -28,9 +28,9 @@ type Left struct {
 
 // PlanReopen says which shards of a server may be opened there, by what all servers
 // say. A server that has not answered has to be named as gone: what it serves would
-// otherwise be served twice. Without numbers all shards of the server are meant that
-// it does not serve.
-func PlanReopen(server string, views map[string]*shard.View, away, gone []string, numbers []int64) (*Reopening, error) {
+// otherwise be served twice. Those that are asked for by name are opened anew even if
+// they serve; without asking all are meant that do not.
+func PlanReopen(server string, views map[string]*shard.View, away, gone []string, asked func(shard int64) bool) (*Reopening, error) {
 	v := views[server]
 	if v == nil {
 		return nil, fmt.Errorf("shard: server %s does not answer", server)
@@ -48,22 +48,14 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 	}
 	r := &Reopening{Server: server}
 	for _, row := range v.Shards {
-		asked := slices.Contains(numbers, row.Shard)
-		if len(numbers) > 0 && !asked {
+		serves := row.State == shard.StateOpen && row.Here
+		if asked == nil && serves || asked != nil && !asked(row.Shard) {
 			continue
-		}
-		if row.State == shard.StateOpen && row.Here && !asked {
-			continue // it serves
 		}
 		if why := whyNot(row, server, views); why != "" {
 			r.Left = append(r.Left, Left{row.Shard, why})
 		} else {
 			r.Shards = append(r.Shards, row)
-		}
-	}
-	for _, n := range numbers {
-		if !slices.ContainsFunc(v.Shards, func(row shard.Row) bool { return row.Shard == n }) {
-			return nil, fmt.Errorf("shard: server %s has no shard %d", server, n)
 		}
 	}
 	return r, nil

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// TestShardScripts runs testdata/shards/*.txt. Each script has databases of its own,
+// whose addresses are in A to D, and the command sql, which runs a statement on one
+// and prints what it gives.
+func TestShardScripts(t *testing.T) {
+	server := testserver.Shared(t, testserver.Postgres)
+	var scripts atomic.Int64
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/shards",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			script := scripts.Add(1)
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("GORACE", raceOptions)
+			for _, name := range []string{"A", "B", "C", "D"} {
+				database := fmt.Sprintf("firn%d%s", script, strings.ToLower(name))
+				if err := makeDatabase(t.Context(), server.URL(), database); err != nil {
+					return err
+				}
+				e.Setenv(name, strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1))
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "sql": runSQL, "load": loadSQL},
+	})
+}
+
+func makeDatabase(ctx context.Context, url, name string) error {
+	c, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	for _, sql := range []string{"DROP DATABASE IF EXISTS " + name + " (FORCE)", "CREATE DATABASE " + name} {
+		if _, err := c.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadSQL is "load URL FILE".
+func loadSQL(ts *testscript.TestScript, neg bool, args []string) {
+	runSQL(ts, neg, []string{args[0], ts.ReadFile(args[1])})
+}
+
+// runSQL is "sql URL SQL": it prints each row as a line, and fails with the SQLSTATE.
+func runSQL(ts *testscript.TestScript, neg bool, args []string) {
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, args[0])
+	ts.Check(err)
+	defer c.Close(ctx)
+	results, err := c.PgConn().Exec(ctx, args[1]).ReadAll()
+	switch {
+	case neg && err == nil:
+		ts.Fatalf("%s: it does not fail", args[1])
+	case neg:
+		fmt.Fprintln(ts.Stderr(), err)
+		return
+	}
+	ts.Check(err)
+	for _, r := range results {
+		for _, row := range r.Rows {
+			texts := make([]string, len(row))
+			for i, value := range row {
+				texts[i] = string(value)
+			}
+			fmt.Fprintln(ts.Stdout(), strings.Join(texts, " "))
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	terminal "golang.org/x/term"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+func newShardsReopen() *cobra.Command {
+	var o shardsReopen
+	cmd := &cobra.Command{
+		Use:   "reopen SERVER",
+		Short: "Let a server serve again that was promoted, restored or copied",
+		Long: `Let a server's shards be served again after its standby was promoted, a backup was
+put back, or a shard was closed. Such a server gives no ids by itself, since what it
+is a copy of may live.
+
+All servers are asked first. A shard is opened only if no other server serves it or
+has had it since; and where a server does not answer, only if you say with --gone
+that it is gone for good. That the old primary is gone nobody can ask: you say so.
+
+Ids go on above the latest of all clocks and --margin. Give a longer one if the ids
+of the server that was lost were further ahead of its clock (firn shards doctor).`,
+		Example: `  firn shards reopen a
+  firn shards reopen a --shards 0-99 --dry-run
+  firn shards reopen a --gone b --margin 1m --yes`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			return signalled(ctx, o.run(ctx, cmd, args[0]))
+		},
+	}
+	addServers(cmd)
+	cmd.Flags().Var(&o.shards, "shards", "only these shards, such as 0-9,12, though they may serve (all that do not serve)")
+	cmd.Flags().StringSliceVar(&o.gone, "gone", nil, "servers that do not answer and are gone for good")
+	cmd.Flags().DurationVar(&o.margin, "margin", time.Second, "by how much to begin above the latest clock")
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask: what the server is a copy of is gone for good")
+	return cmd
+}
+
+type shardsReopen struct {
+	shards   shardNumbers
+	gone     []string
+	margin   time.Duration
+	dry, yes bool
+}
+
+func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string) error {
+	servers, err := shardServers(cmd)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
+	if i < 0 {
+		return unknownServer(name, servers)
+	}
+	if o.margin < time.Second {
+		return bad("--margin %s: it is 1s at least", o.margin)
+	}
+	lock, err := servers[i].Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release(ctx)
+	plan, above, err := o.plan(ctx, servers, name)
+	if err != nil {
+		return err
+	}
+	if !wantsJSON(cmd) {
+		plan.print(cmd.ErrOrStderr())
+	}
+	if len(plan.Shards) > 0 && !o.dry {
+		if err := o.ask(cmd, name); err != nil {
+			return err
+		}
+		if err := reopenAll(ctx, cmd, servers[i], plan.Shards, above); err != nil {
+			return err
+		}
+	}
+	return plan.say(cmd, o.dry)
+}
+
+// unknownServer is the error of a name that no server has.
+func unknownServer(name string, servers []shard.Server) error {
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Name
+	}
+	return bad("there is no server %q", name).hint("the servers are %s", strings.Join(names, ", "))
+}
+
+// A reopening is a plan as it is printed.
+type reopening struct{ *setup.Reopening }
+
+func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name string) (*reopening, int64, error) {
+	views := make(map[string]*shard.View)
+	var away []string
+	var offsets []time.Duration
+	for _, s := range check.Look(ctx, servers) {
+		if s.Err != nil {
+			if s.Name == name {
+				return nil, 0, s.Err
+			}
+			away = append(away, s.Name)
+			continue
+		}
+		views[s.Name] = s.View
+		offsets = append(offsets, s.Offset+s.Error)
+	}
+	var asked func(int64) bool
+	if len(o.shards.ranges) > 0 {
+		asked = o.shards.has
+	}
+	plan, err := setup.PlanReopen(name, views, away, o.gone, asked)
+	var missing *setup.AwayError
+	if errors.As(err, &missing) {
+		return nil, 0, failed("%s", withoutPackage(err.Error())).hint("bring it back, or if it is gone for good: firn shards reopen %s --gone %s", name, missing.Away)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return &reopening{plan}, setup.Above(views[name].Layout, time.Now(), offsets, o.margin), nil
+}
+
+// print says what is to be done.
+func (r *reopening) print(w io.Writer) {
+	if len(r.Shards) > 0 {
+		fmt.Fprintf(w, "%s to be opened on server %s: %s\n", plural(len(r.Shards), "shard"), r.Server, shortNumbers(r.Shards))
+	}
+	why := make(map[string][]shard.Row)
+	var whys []string
+	for _, l := range r.Left {
+		if why[l.Why] == nil {
+			whys = append(whys, l.Why)
+		}
+		why[l.Why] = append(why[l.Why], shard.Row{Shard: l.Shard})
+	}
+	for _, text := range whys {
+		fmt.Fprintf(w, "%s to be left, as %s: %s\n", plural(len(why[text]), "shard"), text, shortNumbers(why[text]))
+	}
+}
+
+// shortNumbers are the numbers of rows, which are in order, as 0-9,12.
+func shortNumbers(rows []shard.Row) string {
+	var n shardNumbers
+	for _, row := range rows {
+		if last := len(n.ranges) - 1; last >= 0 && n.ranges[last].last == row.Shard-1 {
+			n.ranges[last].last = row.Shard
+		} else {
+			n.ranges = append(n.ranges, shardRange{row.Shard, row.Shard})
+		}
+	}
+	return n.String()
+}
+
+func (o *shardsReopen) ask(cmd *cobra.Command, name string) error {
+	if o.yes {
+		return nil
+	}
+	if f, ok := cmd.InOrStdin().(*os.File); !ok || !terminal.IsTerminal(int(f.Fd())) {
+		return bad("there is nobody to ask whether what %s is a copy of is gone for good", name).hint("firn shards reopen %s --yes", name)
+	}
+	return confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), "Is what "+name+" is a copy of, as its old primary, gone for good?")
+}
+
+func reopenAll(ctx context.Context, cmd *cobra.Command, server shard.Server, rows []shard.Row, above int64) error {
+	c, err := server.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	var done atomic.Int64
+	p := showProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), int64(len(rows)), &done)
+	defer p.stop()
+	for _, row := range rows {
+		if err := setup.Reopen(ctx, c, row, above); err != nil {
+			return failed("%d of %d shards were opened; then: %w", done.Load(), len(rows), err).hint("run it again: it goes on with those that are left")
+		}
+		done.Add(1)
+	}
+	return nil
+}
+
+// say prints what was done.
+func (r *reopening) say(cmd *cobra.Command, dry bool) error {
+	out := cmd.OutOrStdout()
+	if wantsJSON(cmd) {
+		type left struct {
+			Shard int64  `json:"shard"`
+			Why   string `json:"why"`
+		}
+		doc := struct {
+			Server string  `json:"server"`
+			DryRun bool    `json:"dry_run"`
+			Opened []int64 `json:"opened"`
+			Left   []left  `json:"left"`
+		}{r.Server, dry, []int64{}, []left{}}
+		for _, row := range r.Shards {
+			doc.Opened = append(doc.Opened, row.Shard)
+		}
+		for _, l := range r.Left {
+			doc.Left = append(doc.Left, left(l))
+		}
+		return json.NewEncoder(out).Encode(doc)
+	}
+	text := fmt.Sprintf("%s opened on server %s", plural(len(r.Shards), "shard"), r.Server)
+	switch {
+	case len(r.Shards) == 0:
+		text = "there is nothing to open on server " + r.Server
+	case dry:
+		text = "nothing was done"
+	}
+	_, err := fmt.Fprintln(out, text)
+	return err
+}
