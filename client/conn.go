@@ -1,0 +1,240 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/firn-id/firn"
+)
+
+// A conn is a connection to one server. It is used by one goroutine.
+type conn struct {
+	server  string
+	net     net.Conn
+	in      *bufio.Reader
+	out     []byte
+	timeout time.Duration
+	lists   bool // the series has no ranges
+}
+
+// maxLine is how long a line of an answer may be.
+const maxLine = 16 << 10
+
+// dial connects to a server, and shows it the token.
+func dial(ctx context.Context, server string, a *address, o *Options) (*conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	var d net.Dialer
+	n, err := d.DialContext(ctx, "tcp", server)
+	if err != nil {
+		return nil, &downError{server, err}
+	}
+	c := &conn{server: server, net: n, timeout: o.Timeout}
+	if a.tls {
+		cfg := o.TLS.Clone()
+		if cfg == nil {
+			cfg = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		if cfg.ServerName == "" {
+			cfg.ServerName, _, _ = net.SplitHostPort(server)
+		}
+		t := tls.Client(n, cfg)
+		if err := t.HandshakeContext(ctx); err != nil {
+			n.Close()
+			return nil, &downError{server, err}
+		}
+		c.net = t
+	}
+	c.in = bufio.NewReaderSize(c.net, maxLine)
+	if a.token != "" {
+		err = c.exchange(ctx, func() error { return c.ok() }, "AUTH", a.token)
+		if err != nil {
+			c.net.Close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// fetch asks for n ids of a series. A series that has no ranges is asked for lists
+// from then on.
+func (c *conn) fetch(ctx context.Context, series string, n int, born time.Duration) (b *block, err error) {
+	count := strconv.Itoa(n)
+	if !c.lists {
+		err = c.exchange(ctx, func() error { b, err = c.readRange(n, born); return err }, "FIRN.RANGE", series, count)
+		var reply *Error
+		if !errors.As(err, &reply) || reply.Code != codeNoRange {
+			return b, err
+		}
+		c.lists = true
+	}
+	err = c.exchange(ctx, func() error { b, err = c.readList(n, born); return err }, "FIRN.NEXT", series, count)
+	return b, err
+}
+
+// codeNoRange is how a server says that a series has no ranges.
+const codeNoRange = "WRONGTYPE"
+
+// exchange sends one command and has its answer read. The connection is of no use
+// after an error that is not an [*Error].
+func (c *conn) exchange(ctx context.Context, read func() error, words ...string) error {
+	c.net.SetDeadline(time.Now().Add(c.timeout))
+	stop := context.AfterFunc(ctx, func() { c.net.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	c.out = fmt.Appendf(c.out[:0], "*%d\r\n", len(words))
+	for _, w := range words {
+		c.out = fmt.Appendf(c.out, "$%d\r\n%s\r\n", len(w), w)
+	}
+	_, err := c.net.Write(c.out)
+	if err == nil {
+		err = read()
+	}
+	if err == nil {
+		return nil
+	}
+	var reply *Error
+	var answer *AnswerError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &reply), errors.As(err, &answer):
+		return err
+	}
+	return &downError{c.server, err}
+}
+
+// ok reads the answer to a command that gives nothing.
+func (c *conn) ok() error {
+	line, err := c.first('+')
+	if err == nil && string(line) != "OK" {
+		err = c.strange("it says %q and not OK", line)
+	}
+	return err
+}
+
+// readRange reads first, count and step. There may be less in it than was asked for.
+func (c *conn) readRange(n int, born time.Duration) (*block, error) {
+	if err := c.array(3); err != nil {
+		return nil, err
+	}
+	var v [3]firn.ID
+	for i := range v {
+		var err error
+		if v[i], err = c.id(); err != nil {
+			return nil, err
+		}
+	}
+	r := firn.Range{First: v[0], Count: int(v[1]), Step: int64(v[2])}
+	switch last := uint64(r.First) + uint64(r.Count-1)*uint64(r.Step); {
+	case r.Count > n:
+		return nil, c.strange("it gives a range of %d where %d were asked for", r.Count, n)
+	case r.Step > maxStep || last > maxID:
+		return nil, c.strange("its range of %d numbers from %d by %d is not of ids", r.Count, r.First, r.Step)
+	}
+	return newRange(born, r), nil
+}
+
+const (
+	maxID   = 1<<63 - 1
+	maxStep = maxID / maxBlock
+)
+
+// readList reads n ids.
+func (c *conn) readList(n int, born time.Duration) (*block, error) {
+	if err := c.array(n); err != nil {
+		return nil, err
+	}
+	ids := make([]firn.ID, n)
+	for i := range ids {
+		var err error
+		if ids[i], err = c.id(); err != nil {
+			return nil, err
+		}
+	}
+	return newList(born, ids), nil
+}
+
+// array reads that an array of n follows.
+func (c *conn) array(n int) error {
+	line, err := c.first('*')
+	if err == nil && string(line) != strconv.Itoa(n) {
+		err = c.strange("it answers with %q values and not with %d", line, n)
+	}
+	return err
+}
+
+// id reads a positive number in a string.
+func (c *conn) id() (id firn.ID, err error) {
+	size, err := c.line('$')
+	if err != nil {
+		return 0, err
+	}
+	want, err := strconv.Atoi(string(size))
+	if err != nil {
+		return 0, c.strange("%q is no length", size)
+	}
+	line, err := c.whole()
+	if err != nil {
+		return 0, err
+	}
+	if len(line) != want || id.UnmarshalText(line) != nil {
+		return 0, c.strange("%q is no id; a series with a public form or of serials is for other clients", line)
+	}
+	return id, nil
+}
+
+// first reads the first line of an answer. An error that the server sends instead
+// is an [*Error].
+func (c *conn) first(kind byte) ([]byte, error) {
+	if b, err := c.in.Peek(1); err != nil {
+		return nil, err
+	} else if b[0] != '-' {
+		return c.line(kind)
+	}
+	line, err := c.line('-')
+	if err != nil {
+		return nil, err
+	}
+	code, text, _ := bytes.Cut(line, []byte(" "))
+	return nil, &Error{Server: c.server, Code: string(code), Text: string(text)}
+}
+
+// line reads a line that begins with kind, and returns what is between that and its
+// end. It is good until the next is read.
+func (c *conn) line(kind byte) ([]byte, error) {
+	line, err := c.whole()
+	if err == nil && (len(line) == 0 || line[0] != kind) {
+		return nil, c.strange("it answers %.80q, which is not what firn says", line)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return line[1:], nil
+}
+
+// whole reads a line without its end.
+func (c *conn) whole() ([]byte, error) {
+	line, err := c.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		return nil, c.strange("a line of more than %d bytes", maxLine)
+	}
+	if err != nil {
+		return nil, err
+	}
+	line, ok := bytes.CutSuffix(line, []byte("\r\n"))
+	if !ok {
+		return nil, c.strange("a line that does not end in CR LF")
+	}
+	return line, nil
+}
+
+func (c *conn) strange(format string, args ...any) error {
+	return &AnswerError{c.server, fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,93 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn"
+)
+
+// An Error is what a server answered instead of ids.
+type Error struct {
+	Server string // host:port
+	Code   string // its first word, in capitals, such as NOPERM
+	Text   string // the others: what is wrong, and what to do
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("client: %s answers: %s %s", e.Server, e.Code, e.Text)
+}
+
+// An AnswerError says that what a server sent is not an answer of firn: it is
+// another server, or something between changes what it says. Nothing of such an
+// answer is handed out.
+type AnswerError struct {
+	Server string // host:port
+	Reason string
+}
+
+func (e *AnswerError) Error() string { return fmt.Sprintf("client: %s: %s", e.Server, e.Reason) }
+
+// An OutageError says that no id is in hand, and that no server has given one for
+// as long as a call waits. They come again by themselves.
+type OutageError struct {
+	Series string
+	Wait   time.Duration // how long no server has answered, or the call has waited
+	Err    error         // what came of the last request; nil while it is under way
+}
+
+func (e *OutageError) Error() string {
+	text := fmt.Sprintf("client: no id of %s in hand, and no server has given one for %s", e.Series, e.Wait.Round(time.Millisecond))
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *OutageError) Unwrap() error { return e.Err }
+
+// again are the codes with which a server says that the same request may do better
+// a moment later. Those of Redis are among them, as what is between may send them.
+var again = []string{"TRYAGAIN", "BUSY", "LOADING", "MASTERDOWN", "CLUSTERDOWN"}
+
+// full is what a server says that has as many connections as it may, without a code
+// of its own.
+const full = "max number of clients reached"
+
+// Retryable reports whether the same call may do better a moment later: the
+// servers were away or had no id. It is false where somebody has to do something
+// first, because a server refused, or the address or the series is wrong; where the
+// caller's ctx ended; and after Close.
+func Retryable(err error) bool {
+	var reply *Error
+	var answer *AnswerError
+	var outage *OutageError
+	switch {
+	case err == nil, errors.Is(err, firn.ErrClosed):
+		return false
+	case errors.As(err, &outage):
+		return true
+	case errors.As(err, &reply):
+		return slices.Contains(again, reply.Code) || strings.HasPrefix(reply.Text, full)
+	case errors.As(err, &answer):
+		return false
+	}
+	var down *downError
+	return errors.As(err, &down)
+}
+
+// A downError says that a server could not be asked, or did not answer.
+type downError struct {
+	server string
+	err    error
+}
+
+func (e *downError) Error() string {
+	// Those of package net begin with the address, and say more of it than a reader needs.
+	return fmt.Sprintf("client: %s: %s", e.server, strings.TrimPrefix(e.err.Error(), "dial tcp "+e.server+": "))
+}
+
+func (e *downError) Unwrap() error { return e.err }

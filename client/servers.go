@@ -1,0 +1,116 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// servers are those of one address, of which one is asked. They are used by one
+// goroutine.
+type servers struct {
+	address address
+	options *Options
+	series  string
+	at      int   // the one that is asked
+	conn    *conn // to it; nil: none
+	most    int   // ids that it gives at a time
+	failed  int   // requests since the last that was answered with ids
+	refused error // of the first of them that a later try does not mend, in this round
+}
+
+// newServers begins with any of them, so that clients are spread over all. One
+// that answers is kept.
+func newServers(a address, series string, o *Options) *servers {
+	return &servers{address: a, options: o, series: series, at: rand.IntN(len(a.hosts))}
+}
+
+// fetch asks for n ids once, or for fewer where a server does not give so many.
+// After an error the next server's turn has come. Time is read for the age of ids.
+//
+// A request is never sent again: the ids of one whose answer was lost are nobody's.
+func (s *servers) fetch(ctx context.Context, n int, time func() time.Duration) (*block, error) {
+	b, err := s.ask(ctx, n, time)
+	if err == nil {
+		s.failed, s.refused = 0, nil
+		return b, nil
+	}
+	if s.round() {
+		s.refused = nil
+	}
+	if s.refused == nil && !Retryable(err) {
+		s.refused = err
+	}
+	s.hangUp()
+	s.at = (s.at + 1) % len(s.address.hosts)
+	s.failed++
+	return nil, err
+}
+
+func (s *servers) ask(ctx context.Context, n int, time func() time.Duration) (b *block, err error) {
+	if s.conn == nil {
+		if s.conn, err = dial(ctx, s.server(), &s.address, s.options); err != nil {
+			return nil, err
+		}
+		s.most = maxBlock
+	}
+	for {
+		n = min(n, s.most)
+		born := time()
+		b, err = s.conn.fetch(ctx, s.series, n, born)
+		if err == nil && s.options.MaxAge > 0 && time()-born >= s.options.MaxAge {
+			return nil, &downError{s.server(), fmt.Errorf("its answer took %s, and ids may be %s old (MaxAge)", time()-born, s.options.MaxAge)}
+		}
+		if !tooMany(err, n) {
+			return b, err
+		}
+		s.most = n / 2
+	}
+}
+
+// server is the one that is asked.
+func (s *servers) server() string { return s.address.hosts[s.at] }
+
+// round reports whether each server has been asked equally often since the last
+// answer.
+func (s *servers) round() bool { return s.failed%len(s.address.hosts) == 0 }
+
+func (s *servers) hangUp() {
+	if s.conn != nil {
+		s.conn.net.Close()
+		s.conn = nil
+	}
+}
+
+// Pauses after all servers have failed.
+const (
+	leastPause = 20 * time.Millisecond
+	mostPause  = time.Second
+)
+
+// pause is how long to wait after an error: not at all while there are servers
+// that have not been asked. Clients whose servers went away at once do not come
+// back at once.
+func (s *servers) pause() time.Duration {
+	if !s.round() {
+		return 0
+	}
+	rounds := s.failed / len(s.address.hosts)
+	p := mostPause
+	if rounds < 7 {
+		p = min(leastPause<<(rounds-1), mostPause)
+	}
+	return p/2 + rand.N(p/2)
+}
+
+// tooMany reports whether a server refused n ids because one request asks for more
+// than it allows.
+func tooMany(err error, n int) bool {
+	var reply *Error
+	return n > 1 && errors.As(err, &reply) && reply.Code == codeLimit
+}
+
+// codeLimit is how a server says that a request asks for too much.
+const codeLimit = "LIMIT"
