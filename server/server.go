@@ -170,6 +170,9 @@ func (s *Server) All() iter.Seq[*Series] {
 // MaxBatch returns how many values one request gets at most.
 func (s *Server) MaxBatch() int { return s.now.Load().options.MaxBatch }
 
+// MaxRange returns how many numbers one range has at most.
+func (s *Server) MaxRange() int { return s.now.Load().options.MaxRange }
+
 // Guarded reports whether sessions need a token.
 func (s *Server) Guarded() bool { return len(s.now.Load().tokens) > 0 }
 

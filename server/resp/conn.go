@@ -1,0 +1,299 @@
+package resp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firn-id/firn/server"
+)
+
+// A conn is one connection. Its goroutine alone uses it, except for what says
+// otherwise.
+type conn struct {
+	*listener
+	nc       net.Conn
+	id       uint64
+	began    time.Time
+	draining atomic.Bool // set by others
+	outbox   outbox
+	secret   bool // TLS: a write that has timed out cannot be gone on with
+
+	session  *server.Session
+	failures int // of AUTH
+	protocol int
+	name     string // CLIENT SETNAME
+	library  string // CLIENT SETINFO
+	release  string
+	safe     bool // numbers above 2^53-1 are strings
+	mute     muting
+	hush     bool // the command that is being answered is not to be
+	quit     bool
+
+	small      [smallBuffer]byte
+	large      *[largeBuffer]byte // nil: the small one does
+	in         []byte             // one of them
+	start, end int                // what was read of it, and not answered
+
+	commands, seen uint64    // answered; and at the last check
+	active         time.Time // when it was last seen to answer any
+	resting        bool      // no check is due soon
+
+	*work // while something is answered
+}
+
+// A work is what it takes to answer. Connections that have nothing to answer have
+// none.
+type work struct {
+	reply
+	args   [][]byte
+	group  group
+	values []server.Value
+}
+
+var (
+	works  = sync.Pool{New: func() any { return &work{} }}
+	larges = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
+)
+
+var (
+	errIdle     = errors.New("idle for too long")
+	errDraining = errors.New("the server ends")
+)
+
+// run answers until either side has enough.
+func (c *conn) run() {
+	defer c.listener.end(c)
+	err := c.open()
+	for err == nil && !c.quit {
+		if err = c.fill(); err == nil {
+			err = c.answer()
+		}
+	}
+	c.start = c.end
+	c.shrink()
+	if err == nil || errors.Is(err, errDraining) {
+		c.outbox.wait()
+		farewell(c.nc)
+		return
+	}
+	c.nc.Close()
+	c.outbox.wait()
+	if !errors.Is(err, io.EOF) {
+		c.Stats.Dropped.Add(1)
+		c.Logger.Debug("connection dropped", "id", c.id, "client", c.nc.RemoteAddr(), "error", err)
+	}
+}
+
+// open does what comes before the first command.
+func (c *conn) open() error {
+	c.in, c.active = c.small[:], c.began
+	c.reset()
+	nc := c.nc
+	if t, ok := nc.(*tls.Conn); ok {
+		ctx, cancel := context.WithTimeout(c.ctx, c.Patience)
+		defer cancel()
+		c.secret = true
+		if err := t.HandshakeContext(ctx); err != nil {
+			return err
+		}
+		nc = t.NetConn()
+	}
+	if t, ok := nc.(*net.TCPConn); ok { // a peer that has vanished says nothing
+		t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4})
+	}
+	return c.arm(check)
+}
+
+// reset makes the session what it was at the beginning.
+func (c *conn) reset() {
+	c.session, _ = c.server.Enter("") // which nobody is refused
+	c.protocol, c.name, c.library, c.release = 2, "", "", ""
+	c.safe, c.mute = c.Strings, speaking
+}
+
+// fill reads what has come, at least something.
+func (c *conn) fill() error {
+	for {
+		n, err := c.nc.Read(c.in[c.end:])
+		if n > 0 {
+			c.end += n
+			if c.resting {
+				return c.arm(check)
+			}
+			return nil
+		}
+		switch {
+		case err == nil:
+			continue
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return err
+		}
+		if err := c.check(); err != nil {
+			return err
+		}
+	}
+}
+
+// check is how often a connection that is in use is looked at. So deadlines are set
+// once in a while, and not for each command.
+const check = 2 * time.Second
+
+// check is called once in a while, when nothing has come. It ends a connection that
+// does nothing for too long, and takes the large buffer from one that is idle.
+func (c *conn) check() error {
+	if c.draining.Load() {
+		return errDraining
+	}
+	now := time.Now()
+	if c.commands != c.seen {
+		c.seen, c.active = c.commands, now
+		return c.arm(check)
+	}
+	limit := c.Idle
+	if c.end > c.start || c.stranger() {
+		limit = min(c.Patience, c.Idle)
+	}
+	left := limit - now.Sub(c.active)
+	if left <= 0 {
+		return errIdle
+	}
+	c.shrink()
+	c.resting = left > check
+	return c.arm(left)
+}
+
+// arm has a read give up after d. A write may then take a little longer, or, where
+// nobody can go on with it after that, as long as it takes.
+func (c *conn) arm(d time.Duration) error {
+	c.resting = d > check
+	write := d + check
+	if c.secret {
+		write = d + c.Patience
+	}
+	now := time.Now()
+	c.nc.SetWriteDeadline(now.Add(write))
+	if err := c.nc.SetReadDeadline(now.Add(d)); err != nil {
+		return err
+	}
+	if c.draining.Load() { // whose deadline may be the one that was overwritten
+		return errDraining
+	}
+	return nil
+}
+
+// stranger reports whether the connection has yet to say who it is.
+func (c *conn) stranger() bool { return c.server.Guarded() && c.session.Name() == "" }
+
+// answer answers all complete commands that were read, with one write unless that
+// is long.
+func (c *conn) answer() error {
+	c.work = works.Get().(*work)
+	c.reply.protocol = c.protocol
+	before := c.commands
+	err := c.all()
+	if failed := c.send(); err == nil {
+		err = failed
+	}
+	c.Stats.Commands.Add(c.commands - before)
+	c.work.release()
+	c.work = nil
+	c.room()
+	return err
+}
+
+func (c *conn) all() error {
+	limit := largeBuffer
+	if c.stranger() {
+		limit = strangers
+	}
+	for c.start < c.end && !c.quit {
+		used, args, err := parse(c.in[c.start:c.end], c.args[:0], limit)
+		c.args = args[:0]
+		if errors.Is(err, errPartial) {
+			if c.end-c.start >= limit {
+				err = protocolError("the command is too long")
+			} else {
+				break
+			}
+		}
+		if err != nil {
+			c.flush()
+			c.fail("ERR " + err.Error())
+			return err
+		}
+		c.start += used
+		if len(args) == 0 {
+			continue
+		}
+		c.commands++
+		c.command(args)
+		if len(c.out) >= flushAt {
+			if err := c.send(); err != nil {
+				return err
+			}
+		}
+	}
+	c.flush()
+	return nil
+}
+
+// release gives back what can be used for other connections, unless it is large.
+func (w *work) release() {
+	if cap(w.out) <= 8*flushAt && cap(w.values) <= 2*server.DefaultMaxBatch {
+		w.out = w.out[:0]
+		clear(w.args[:cap(w.args)]) // they point into the connection
+		works.Put(w)
+	}
+}
+
+// room makes room for what comes next behind what is left of a command. A read that
+// has filled the small buffer is followed by more.
+func (c *conn) room() {
+	full := c.end == len(c.in)
+	rest := c.in[c.start:c.end]
+	if full && c.large == nil {
+		c.large = larges.Get().(*[largeBuffer]byte)
+		c.in = c.large[:]
+	}
+	c.start, c.end = 0, copy(c.in, rest)
+}
+
+// shrink gives the large buffer back, if what is left of a command has room in the
+// small one.
+func (c *conn) shrink() {
+	if c.large == nil || c.end-c.start > smallBuffer {
+		return
+	}
+	c.start, c.end = 0, copy(c.small[:], c.in[c.start:c.end])
+	c.in = c.small[:]
+	larges.Put(c.large)
+	c.large = nil
+}
+
+// send writes what there is to be written.
+func (c *conn) send() error {
+	if len(c.out) == 0 {
+		return nil
+	}
+	out := c.out
+	if !c.outbox.busy() {
+		n, err := c.nc.Write(out)
+		if err == nil {
+			c.out = out[:0]
+			return nil
+		}
+		if c.secret || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		out = out[n:]
+	}
+	c.out = nil
+	return c.outbox.put(c, out)
+}
