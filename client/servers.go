@@ -63,10 +63,11 @@ func (s *servers) ask(ctx context.Context, n int, time func() time.Duration) (b 
 		if err == nil && s.options.MaxAge > 0 && time()-born >= s.options.MaxAge {
 			return nil, &downError{s.server(), fmt.Errorf("its answer took %s, and ids may be %s old (MaxAge)", time()-born, s.options.MaxAge)}
 		}
-		if !tooMany(err, n) {
+		most := allowed(err, n)
+		if most == 0 {
 			return b, err
 		}
-		s.most = n / 2
+		s.most = most
 	}
 }
 
@@ -105,12 +106,17 @@ func (s *servers) pause() time.Duration {
 	return p/2 + rand.N(p/2)
 }
 
-// tooMany reports whether a server refused n ids because one request asks for more
-// than it allows.
-func tooMany(err error, n int) bool {
+// allowed is how many ids a server gives at a time, where that is why it refused n;
+// else 0.
+func allowed(err error, n int) int {
 	var reply *Error
-	return n > 1 && errors.As(err, &reply) && reply.Code == codeLimit
+	var asked, most int
+	if !errors.As(err, &reply) {
+		return 0
+	}
+	_, bad := fmt.Sscanf(reply.Text, "n is %d: 1 to %d at a time", &asked, &most)
+	if bad != nil || asked != n || most >= n {
+		return 0
+	}
+	return most
 }
-
-// codeLimit is how a server says that a request asks for too much.
-const codeLimit = "LIMIT"
