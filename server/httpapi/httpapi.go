@@ -176,5 +176,6 @@ var (
 	jsonType = []string{"application/json"}
 	textType = []string{"text/plain; charset=utf-8"}
 
+	bytesType   = []string{"application/octet-stream"}
 	problemType = []string{"application/problem+json"}
 )

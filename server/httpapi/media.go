@@ -12,27 +12,17 @@ import (
 
 // A media is a form that issued values can be answered in.
 type media struct {
-	kind     string   // of the content
-	header   []string // the same with its parameters, as a header holds it
-	accept   []string // what matches it, the most particular first
-	numbers  bool     // it is for numbers only
+	accept   [3]string // what matches it, the most particular first
+	header   []string  // its type as a header has it
+	numbers  bool      // it is for numbers only
 	appendTo func(dst []byte, series string, values []server.Value) []byte
 }
 
 // The forms, the default first.
 var medias = []*media{
-	{
-		kind: "application/json", header: jsonType,
-		accept: []string{"application/json", "application/*", "*/*"}, appendTo: appendJSON,
-	},
-	{
-		kind: "text/plain", header: textType,
-		accept: []string{"text/plain", "text/*"}, appendTo: appendLines,
-	},
-	{
-		kind: "application/octet-stream", header: []string{"application/octet-stream"}, numbers: true,
-		accept: []string{"application/octet-stream"}, appendTo: appendBytes,
-	},
+	{accept: [3]string{"application/json", "application/*", "*/*"}, header: jsonType, appendTo: appendJSON},
+	{accept: [3]string{"text/plain", "text/*", "*/*"}, header: textType, appendTo: appendLines},
+	{accept: [3]string{"application/octet-stream", "application/*", "*/*"}, header: bytesType, appendTo: appendBytes, numbers: true},
 }
 
 // choose returns the form that an Accept header prefers, nil if it takes none.
