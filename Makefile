@@ -16,10 +16,10 @@ TORTURE ?= 2m
 SERVERS := go run ./internal/testserver/servers
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross test race servers lint fuzz torture fmt tidy clean
+.PHONY: help build dist cross test race servers lint fuzz torture bench bench-server fmt tidy clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build the command into dist/
 	CGO_ENABLED=0 go build -trimpath -o dist/ ./cmd/firn
@@ -70,6 +70,9 @@ torture: ## the long forms of the tests with faults, each for TORTURE
 
 bench: ## measure firn beside other generators, about 4 minutes
 	cd bench && go run .
+
+bench-server: ## measure firn's servers beside redis-server and net/http (Linux, taskset, redis)
+	cd bench && go run ./server
 
 fmt: ## format all Go files
 	go run $(GOFUMPT) -w .

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A stage has the servers that are compared.
+type stage struct {
+	servers     []*process
+	interrupted chan os.Signal
+}
+
+// A process is a server.
+type process struct {
+	*exec.Cmd
+	addr string
+}
+
+// Where servers run, and clients: apart, if there is room.
+var (
+	serverCPU = "0"
+	clientCPU = strconv.Itoa(min(1, runtime.NumCPU()-1))
+)
+
+// client returns a command that runs where clients do.
+func client(name string, args ...string) *exec.Cmd {
+	return exec.Command("taskset", append([]string{"-c", clientCPU, name}, args...)...)
+}
+
+// role starts this program as one of its roles.
+func (s *stage) role(name string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("taskset", "-c", serverCPU, self, "-role", name)
+	cmd.Stderr = os.Stderr
+	_, err = cmd.StdinPipe() // it ends when this process does
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("%s says no address: %w", name, err)
+	}
+	p.addr = strings.TrimSpace(line)
+	return p, nil
+}
+
+// server starts a program that listens on an address, which is free.
+func (s *stage) server(addr, name string, args ...string) (*process, error) {
+	p, err := s.start(exec.Command("taskset", append([]string{"-c", serverCPU, name}, args...)...))
+	if err != nil {
+		return nil, err
+	}
+	p.addr = addr
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		c, err := net.DialTimeout("tcp", addr, time.Second)
+		if err == nil {
+			return p, c.Close()
+		}
+		if time.Now().After(end) {
+			return nil, fmt.Errorf("%s does not listen: %w", name, err)
+		}
+	}
+}
+
+func (s *stage) start(cmd *exec.Cmd) (*process, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{Cmd: cmd}
+	s.servers = append(s.servers, p)
+	return p, nil
+}
+
+// clear ends the servers.
+func (s *stage) clear() {
+	for _, p := range s.servers {
+		p.Process.Kill()
+		p.Wait()
+	}
+}
+
+// freeAddr returns an address of the loopback interface that nobody listens on.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// say tells whoever has started this role where it listens.
+func say(l net.Listener) { fmt.Println(l.Addr()) }
+
+// abandoned returns a context that is done when the program that has started this role
+// is gone.
+func abandoned() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		os.Stdin.Read(make([]byte, 1)) // nothing is ever written
+		cancel()
+	}()
+	return ctx
+}
+
+// cpu returns the processor time that all threads of a process have had.
+func (p *process) cpu() (time.Duration, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		return 0, errors.Join(err, errors.New("a server has ended"))
+	}
+	var sum time.Duration
+	for _, path := range threads {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // a thread that has ended
+		}
+		first, _, _ := strings.Cut(string(b), " ")
+		n, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", path, err)
+		}
+		sum += time.Duration(n)
+	}
+	return sum, nil
+}
+
+// measure runs something that makes n requests of the server.
+func (p *process) measure(n int, run func() error) (sample, error) {
+	before, err := p.cpu()
+	if err != nil {
+		return sample{}, err
+	}
+	start := time.Now()
+	if err := run(); err != nil {
+		return sample{}, err
+	}
+	elapsed := time.Since(start)
+	after, err := p.cpu()
+	return sample{float64(after-before) / float64(n), float64(elapsed) / float64(n)}, err
+}
