@@ -38,7 +38,7 @@ var arrows = []rule{
 	{pkg: "public", ours: []string{"."}},
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
-	{pkg: "shard", ours: []string{"."}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "shard", ours: []string{"."}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5"}},
 
 	{pkg: "server", ours: []string{".", "public", "serial", "internal/nearest"}},

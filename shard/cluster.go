@@ -1,0 +1,179 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/firn-id/firn"
+)
+
+// Options of a [Cluster]: nil, or a zero field, means the default.
+type Options struct {
+	// Wait is how long a transaction waits for a shard that is closed, as it is for a
+	// moment when it moves, and for a server that does not answer: 5 s. Below zero it
+	// does not wait.
+	Wait time.Duration
+}
+
+const defaultWait = 5 * time.Second
+
+// A Cluster runs transactions on shards, wherever they are. Its methods may be called
+// by many goroutines at once.
+//
+// It keeps a [Map] and asks the servers again where that turns out to be old. There is
+// nothing to close: the pools are the program's.
+type Cluster struct {
+	id     string
+	layout firn.Layout
+	keys   Keys
+	wait   time.Duration
+
+	*lookout
+}
+
+// Open looks at the servers of a cluster, which are reached by these pools, by their
+// names. A pool leads to a server itself or to a PgBouncer in front of it; the role
+// it connects as has been granted that of "firn shards init --role".
+//
+// One server that answers is enough: of the others the shards are not known yet, or
+// from where they moved away. Servers that belong to different clusters, or go by
+// another name, are an error.
+func Open(ctx context.Context, pools map[string]*pgxpool.Pool, o *Options) (*Cluster, error) {
+	if len(pools) == 0 {
+		return nil, errors.New("shard: no server to open a cluster of")
+	}
+	for name, pool := range pools {
+		if err := CheckServerName(name); err != nil {
+			return nil, err
+		}
+		if pool == nil {
+			return nil, fmt.Errorf("shard: server %s has no pool", name)
+		}
+	}
+	c := &Cluster{wait: defaultWait, lookout: newLookout(pools)}
+	if o != nil && o.Wait != 0 {
+		c.wait = max(0, o.Wait)
+	}
+	if err := c.first(ctx); err != nil {
+		return nil, err
+	}
+	m := c.Map()
+	c.id, c.layout, c.keys = m.Cluster, m.Layout, m.Keys
+	return c, nil
+}
+
+// A Shard is one shard of a cluster, by its number. It holds nothing, can be compared
+// and be the key of a map, and never gets old: where the shard is, is looked up each
+// time. There may be no such shard: then InTx says so.
+type Shard struct {
+	cluster *Cluster
+	number  int64
+	err     error // why there can be none
+}
+
+// ErrNoShard: the cluster has no such shard, or what was asked for is in none.
+var ErrNoShard = errors.New("there is no such shard")
+
+// Shard is the shard of a number.
+func (c *Cluster) Shard(number int64) Shard {
+	if number < 0 || number >= c.layout.Shards() {
+		return c.none(fmt.Errorf("shard: %w: %d (layout %s has 0 to %d)", ErrNoShard, number, name(c.layout), c.layout.Shards()-1))
+	}
+	return Shard{cluster: c, number: number}
+}
+
+// ForID is the shard that an id was made on.
+func (c *Cluster) ForID(id firn.ID) Shard {
+	parts, err := c.layout.Decode(id)
+	if err != nil {
+		return c.none(fmt.Errorf("shard: %w: %d is no id of layout %s: %w", ErrNoShard, id, name(c.layout), err))
+	}
+	return Shard{cluster: c, number: parts.Shard}
+}
+
+// ForKey is the shard of a key, by the scheme of the cluster.
+func (c *Cluster) ForKey(key string) Shard {
+	number, err := c.keys.Shard(key)
+	if err != nil {
+		return c.none(err)
+	}
+	return Shard{cluster: c, number: number}
+}
+
+// ForNumber is the shard of a key that is a number, such as the id of a user. It is
+// that of [Cluster.ForKey] with the number in decimal.
+func (c *Cluster) ForNumber(n int64) Shard { return c.ForKey(strconv.FormatInt(n, 10)) }
+
+func (c *Cluster) none(err error) Shard { return Shard{cluster: c, number: -1, err: err} }
+
+// All are the shards of the cluster, by number. While a server has never answered,
+// they include those that may be there: an error is better than a shard left out.
+func (c *Cluster) All() iter.Seq[Shard] {
+	numbers := c.numbers(c.keys.Shards())
+	return func(yield func(Shard) bool) {
+		for _, n := range numbers {
+			if !yield(Shard{cluster: c, number: n}) {
+				return
+			}
+		}
+	}
+}
+
+// Group has for each shard those of the ids that were made on it, in the order given.
+// What is no id has a shard of its own, whose InTx says so.
+func (c *Cluster) Group(ids []firn.ID) map[Shard][]firn.ID {
+	groups := make(map[Shard][]firn.ID)
+	for _, id := range ids {
+		s := c.ForID(id)
+		groups[s] = append(groups[s], id)
+	}
+	return groups
+}
+
+// Number is the shard's, or -1 where there can be none.
+func (s Shard) Number() int64 { return s.number }
+
+// String is for people.
+func (s Shard) String() string {
+	if s.err != nil {
+		return "no shard"
+	}
+	return "shard " + strconv.FormatInt(s.number, 10)
+}
+
+// Compare orders shards by number.
+func (s Shard) Compare(other Shard) int {
+	switch {
+	case s.number < other.number:
+		return -1
+	case s.number > other.number:
+		return 1
+	}
+	return 0
+}
+
+// numbers are the shards that some server knows, and all below count while one has
+// never answered.
+func (l *lookout) numbers(count int64) []int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	numbers := make([]int64, 0, len(l.m.Routes))
+	for _, r := range l.m.Routes {
+		numbers = append(numbers, r.Shard)
+	}
+	if len(l.views) < len(l.servers) {
+		for n := range count {
+			numbers = append(numbers, n)
+		}
+		slices.Sort(numbers)
+		numbers = slices.Compact(numbers)
+	}
+	return numbers
+}

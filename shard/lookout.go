@@ -1,0 +1,217 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/singleflight"
+)
+
+// A lookout knows which server a shard is on, by what the servers said when they were
+// last looked at, and by where they have sent us since. It may be wrong at any time:
+// firn.enter, with which a transaction begins, is what decides.
+type lookout struct {
+	servers map[string]*pgxpool.Pool
+	looks   singleflight.Group // one at a time at a server
+
+	mu       sync.Mutex
+	views    map[string]*View
+	looked   map[string]time.Time // when the look began that gave the view or the fault
+	faults   map[string]error     // why the last look at a server gave no view
+	followed map[int64]hop        // what is newer than the views
+	m        *Map                 // of views
+}
+
+// A hop is where a server said that a shard went.
+type hop struct {
+	from, to string
+	told     time.Time
+}
+
+const (
+	// lookEvery is how often a server is looked at, at most.
+	lookEvery = 250 * time.Millisecond
+	// lookPatience is how long a look may take.
+	lookPatience = 3 * time.Second
+	// noShardFor is how long it is believed that no server knows a shard.
+	noShardFor = 5 * time.Second
+)
+
+func newLookout(servers map[string]*pgxpool.Pool) *lookout {
+	return &lookout{
+		servers: maps.Clone(servers), views: map[string]*View{}, looked: map[string]time.Time{},
+		faults: map[string]error{}, followed: map[int64]hop{}, m: &Map{},
+	}
+}
+
+// first looks at all servers, of which one has to answer.
+func (l *lookout) first(ctx context.Context) error {
+	if err := l.look(ctx, l.names(""), time.Now()); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []error
+	for _, name := range slices.Sorted(maps.Keys(l.faults)) {
+		err := l.faults[name]
+		if errors.Is(err, errMismatch) {
+			return err
+		}
+		all = append(all, err)
+	}
+	if len(l.views) == 0 {
+		return errors.Join(all...)
+	}
+	return nil
+}
+
+// names are the servers, but for one.
+func (l *lookout) names(without string) []string {
+	names := make([]string, 0, len(l.servers))
+	for name := range l.servers {
+		if name != without {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// look looks at some servers, if that was not done since an instant. Its error is that
+// of ctx; what servers say, or that they do not, is noted.
+func (l *lookout) look(ctx context.Context, names []string, since time.Time) error {
+	var all sync.WaitGroup
+	for _, name := range names {
+		all.Go(func() { l.lookAt(ctx, name, since) })
+	}
+	all.Wait()
+	return ctx.Err()
+}
+
+func (l *lookout) lookAt(ctx context.Context, name string, since time.Time) {
+	for ctx.Err() == nil && l.lastLook(name).Before(since) {
+		select {
+		case <-l.startLook(name):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// refresh has some servers looked at meanwhile, where that was not done just now.
+func (l *lookout) refresh(names []string) {
+	for _, name := range names {
+		if time.Since(l.lastLook(name)) > lookEvery {
+			l.startLook(name)
+		}
+	}
+}
+
+// startLook looks at a server, or joins who does. The look is made for all who wait,
+// so it does not end with one of them.
+func (l *lookout) startLook(name string) <-chan singleflight.Result {
+	return l.looks.DoChan(name, func() (any, error) {
+		time.Sleep(time.Until(l.lastLook(name).Add(lookEvery)))
+		ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
+		defer cancel()
+		begun := time.Now()
+		view, err := Look(ctx, l.servers[name])
+		l.note(name, begun, view, err)
+		return nil, nil
+	})
+}
+
+func (l *lookout) lastLook(name string) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.looked[name]
+}
+
+// errMismatch: a server is not the one it should be.
+var errMismatch = errors.New("the servers do not belong together")
+
+// note takes down what a look gave. A view that does not fit to the others changes
+// nothing, and one that could not be had leaves the last.
+func (l *lookout) note(name string, begun time.Time, view *View, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.looked[name] = begun
+	if err != nil {
+		l.faults[name] = &ServerError{name, oneLine(err)}
+		return
+	}
+	views := maps.Clone(l.views)
+	views[name] = view
+	m, err := MapOf(views)
+	if err != nil {
+		l.faults[name] = fmt.Errorf("%w (%w)", err, errMismatch)
+		return
+	}
+	l.views, l.m = views, m
+	delete(l.faults, name)
+	maps.DeleteFunc(l.followed, func(_ int64, h hop) bool { return h.from == name && h.told.Before(begun) })
+}
+
+// follow takes down that a server said a shard went to another.
+func (l *lookout) follow(shard int64, from, to string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.followed[shard] = hop{from, to, time.Now()}
+}
+
+// route is the server that a shard is on, or why it is on none.
+func (l *lookout) route(shard int64) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	server := l.followed[shard].to
+	if server == "" {
+		r, ok := l.m.Route(shard)
+		switch {
+		case !ok:
+			return "", l.unknown(shard)
+		case r.Server == "":
+			return "", &noServer{shard, r.Why}
+		}
+		server = r.Server
+	}
+	if l.servers[server] == nil {
+		return "", fmt.Errorf("shard: shard %d is on server %s, which this cluster was opened without", shard, server)
+	}
+	return server, nil
+}
+
+// unknown is why a shard has no route: there is none, as all servers say, or one of
+// them might.
+func (l *lookout) unknown(shard int64) error {
+	since := time.Now().Add(-noShardFor)
+	for _, name := range slices.Sorted(maps.Keys(l.servers)) {
+		if err := l.faults[name]; err != nil {
+			return &noServer{shard, "no server that answers knows it; " + err.Error()}
+		}
+		if l.looked[name].Before(since) {
+			return &noServer{shard, "no server knows it"}
+		}
+	}
+	return fmt.Errorf("shard: %w: %d", ErrNoShard, shard)
+}
+
+// noServer: a shard is nowhere now. It may be somewhere after another look.
+type noServer struct {
+	shard int64
+	why   string
+}
+
+func (e *noServer) Error() string {
+	return fmt.Sprintf("shard: shard %d is on no server: %s", e.shard, e.why)
+}
+
+// Map is what the servers said when they were last looked at. Nobody changes it.
+func (l *lookout) Map() *Map {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.m
+}

@@ -1,0 +1,147 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// What is done after an error, before the next try.
+type action int
+
+const (
+	giveUp action = iota
+	follow        // go where the shard went
+	wait          // it may open again here
+	look          // look at all servers: try again if the shard is elsewhere
+	reach         // the server does not answer: it may again, or the shard be elsewhere
+)
+
+// answers say what is done where firn.enter, or the connection to it, fails with an
+// SQLSTATE. The others, and all that do not have to do with the shard, are the
+// caller's.
+var answers = map[string]struct {
+	do     action
+	advice string
+}{
+	"ID001": {wait, "firn shards status says whether it moves, or waits for firn shards reopen"},
+	"ID002": {follow, ""},
+	"ID003": {look, "if the original is gone for good, firn shards reopen opens it here"},
+	"ID005": {look, "firn shards doctor compares what the servers say"},
+	"ID006": {look, "does the server's pool lead to another cluster?"},
+	"3F000": {look, "the database knows nothing of firn: does the server's pool lead to it?"},
+	"42P01": {look, ""},
+	"42883": {look, "the firn of the database is older: firn shards init brings it up to date"},
+	"42501": {giveUp, "the role that the pool connects as needs to be granted that of firn shards init --role"},
+
+	"53300": {reach, ""}, // too many connections
+	"57P01": {reach, ""}, // terminated by an administrator
+	"57P02": {reach, ""}, // a crash
+	"57P03": {reach, ""}, // it starts
+}
+
+// settle does what an error asks for before the next try. Where there is to be none,
+// it returns the error.
+func (r *run) settle(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return r.explain(err, "")
+	}
+	if r.trouble.IsZero() {
+		r.trouble = time.Now()
+	}
+	c := r.cluster
+	do, advice := r.actionFor(err)
+	switch do {
+	case giveUp:
+		return r.explain(err, advice)
+	case follow:
+		c.follow(r.number, r.server, movedTo(err))
+		if r.hops++; r.hops <= len(c.servers) {
+			return nil
+		}
+	case look:
+		if c.look(ctx, c.names(""), time.Now()) != nil {
+			return r.explain(err, "")
+		}
+		server, none := c.route(r.number)
+		if r.hops++; none != nil || server == r.server || r.hops > len(c.servers) {
+			return r.explain(err, advice)
+		}
+		return nil
+	case wait:
+		if time.Since(r.trouble) > strange {
+			c.refresh(c.names(r.server))
+		}
+	case reach:
+		c.refresh(c.names(r.server))
+	}
+	if time.Since(r.trouble) >= c.wait {
+		return r.explain(err, advice)
+	}
+	return r.rest(ctx, err)
+}
+
+// strange is for how long a shard is closed when it moves, at most.
+const strange = 500 * time.Millisecond
+
+// actionFor says what is done after an error.
+func (r *run) actionFor(err error) (action, string) {
+	code := sqlstate(err)
+	a, known := answers[code]
+	var nowhere *noServer
+	var connect *pgconn.ConnectError
+	switch {
+	case errors.As(err, &nowhere):
+		return reach, ""
+	case r.stage == routing || r.stage == working:
+		return giveUp, ""
+	case a.do == follow && movedTo(err) == "":
+		return wait, "" // a fence that names no server: firn.enter does
+	case known:
+		return a.do, a.advice
+	case strings.HasPrefix(code, "08"), code == "" && (r.stage == entering || errors.As(err, &connect)):
+		return reach, "" // the connection was lost, or there was none
+	}
+	return giveUp, ""
+}
+
+// movedTo is where the error of a shard that has moved says it went.
+func movedTo(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) && e.Code == "ID002" {
+		return e.Detail
+	}
+	return ""
+}
+
+// explain adds to an error where it was met.
+func (r *run) explain(err error, advice string) error {
+	if r.stage == routing {
+		return err
+	}
+	return &TxError{r.number, r.server, err, advice}
+}
+
+// How long it is rested between tries: it doubles.
+const (
+	firstRest = 2 * time.Millisecond
+	maxRest   = 250 * time.Millisecond
+)
+
+// rest waits a moment, a different one for each who waits.
+func (r *run) rest(ctx context.Context, err error) error {
+	r.pause = min(max(firstRest, 2*r.pause), maxRest)
+	t := time.NewTimer(r.pause/2 + rand.N(r.pause))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return r.explain(fmt.Errorf("%w, while %w", ctx.Err(), err), "")
+	}
+}
