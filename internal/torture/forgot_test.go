@@ -50,7 +50,7 @@ func TestForgotten(t *testing.T) {
 				}
 			}
 			t.Logf("after %s: %s", round(time.Duration(e.Boot)-begun), e.Text)
-			if d := time.Duration(e.Boot) - begun; d > time.Second {
+			if d := time.Duration(e.Boot) - begun; d > 5*time.Second { // on a busy machine; it looks four times a second
 				t.Errorf("it went on for %s", round(d))
 			}
 			stuck(p)
@@ -188,7 +188,7 @@ func TestDirectoryWiped(t *testing.T) {
 	next := w.start(launch{})
 	next.await(Opened)
 	e, _ := p.after(0, "calls fail", func(e Event) bool { return e.Event == Failed && e.Kind == Forgot })
-	if d := time.Duration(e.Boot) - wiped; d > time.Second {
+	if d := time.Duration(e.Boot) - wiped; d > 5*time.Second {
 		t.Errorf("it went on for %s", round(d))
 	}
 	stuck(p)

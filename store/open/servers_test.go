@@ -135,7 +135,7 @@ func TestWrongAddress(t *testing.T) {
 				}
 				r, putErr := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
 				_, getErr := s.Get(t.Context(), "k")
-				if took := time.Since(begun); took > 25*time.Second {
+				if took := time.Since(begun); took > time.Minute {
 					t.Errorf("it took %s", took)
 				}
 				for _, err := range []error{getErr, putErr} {
@@ -146,7 +146,7 @@ func TestWrongAddress(t *testing.T) {
 				t.Logf("%s: %v; a Put that tried %q", time.Since(begun), getErr, r.Version)
 				begun = time.Now()
 				s.Close()
-				if took := time.Since(begun); took > 5*time.Second {
+				if took := time.Since(begun); took > 20*time.Second {
 					t.Errorf("Close took %s", took)
 				}
 			})

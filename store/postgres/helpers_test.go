@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -155,7 +156,11 @@ func fails(tb testing.TB, s *Store, cond store.Condition, want ...string) (put s
 		"Promise": func(ctx context.Context) error { _, err := s.Promise(ctx); return err },
 		"Put":     func(ctx context.Context) (err error) { put, err = s.Put(ctx, "k", []byte(`2`), cond); return err },
 	} {
-		ctx, cancel := context.WithTimeout(tb.Context(), time.Second)
+		long := time.Minute
+		if slices.Contains(want, "not answered in time") {
+			long = time.Second
+		}
+		ctx, cancel := context.WithTimeout(tb.Context(), long)
 		says(tb, what, call(ctx), want...)
 		cancel()
 	}

@@ -186,7 +186,7 @@ func TestUpdateStopped(t *testing.T) {
 	<-holds
 	start := time.Now()
 	r, err := other.Update(t.Context(), "k", to2)
-	if took := time.Since(start); err != nil || took < time.Second || took > 10*time.Second {
+	if took := time.Since(start); err != nil || took < time.Second || took > time.Minute {
 		t.Errorf("after %v: %v", took, err)
 	}
 	close(thaw)
@@ -210,14 +210,14 @@ func TestUpdateGivesUp(t *testing.T) {
 	holder := New(db)
 	_, err := holder.Update(t.Context(), "k", func(store.Record) ([]byte, error) {
 		for range 4 {
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			start := time.Now()
 			r, err := s.Update(ctx, "k", func(store.Record) ([]byte, error) {
 				t.Error("f is called")
 				return nil, errors.New("never")
 			})
-			if !errors.Is(err, context.DeadlineExceeded) || r.Version != "" || time.Since(start) > time.Second {
+			if !errors.Is(err, context.DeadlineExceeded) || r.Version != "" || time.Since(start) > 20*time.Second {
 				t.Errorf("%+v, %v after %v", r, err, time.Since(start))
 			}
 		}

@@ -105,7 +105,7 @@ func (c *check) updateHeld(s store.Store, all []store.Updater) {
 	held, other := false, false
 	_, err := all[0].Update(c.Context(), "a", func(store.Record) ([]byte, error) {
 		held = true
-		ctx, cancel := context.WithTimeout(c.Context(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(c.Context(), 100*time.Millisecond)
 		defer cancel()
 		if r, err := all[1].Update(ctx, "a", func(store.Record) ([]byte, error) {
 			other = true

@@ -27,16 +27,7 @@ func TestSessionEndsWhileReading(t *testing.T) {
 			if calls++; calls > 1 {
 				return s.read(t.Context(), home, "k")
 			}
-			session := conn.SessionID()
-			p.Refuse(true)
-			p.Cut()
-			time.Sleep(1500 * time.Millisecond)
-			p.Refuse(false)
-			for deadline := time.Now().Add(20 * time.Second); conn.SessionID() == session || conn.State() != zk.StateHasSession; time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatal("no other session")
-				}
-			}
+			expire(t, p, conn)
 			return store.Record{Key: "k"}, stale
 		})
 		if err != nil || got.Version != want.Version || calls != 2 {
