@@ -16,6 +16,7 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,7 @@ func NewServer(h http.Handler) *http.Server {
 type api struct {
 	server   *server.Server
 	anybody  *server.Session // of requests without a token
+	open     bool            // whoever gets here may see everything
 	origin   *http.CrossOriginProtection
 	answers  answers
 	document []byte
@@ -89,7 +91,7 @@ var healthRoutes = []route{
 // /v1/layouts and the document; /metrics needs the right admin on "*".
 func Handler(srv *server.Server, o *Options) (http.Handler, error) {
 	options := o.orDefaults()
-	all := append(append([]route{}, routes...), healthRoutes...)
+	all := slices.Concat(routes, healthRoutes)
 	if options.Foreign {
 		all = append(all, foreignRoutes...)
 	}
@@ -98,7 +100,7 @@ func Handler(srv *server.Server, o *Options) (http.Handler, error) {
 		return nil, err
 	}
 	if !options.NoMetrics {
-		all = append(all, metricsRoute(a.newMetrics(options.Version), (*api).admin))
+		all = append(all, metricsRoute(a.newMetrics(options.Version)))
 	}
 	if a.document, err = document(all); err != nil {
 		return nil, err
@@ -113,9 +115,8 @@ func Admin(srv *server.Server, o *Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	everybody := func(*api, *http.Request) *problem { return nil }
-	all := append([]route{}, healthRoutes...)
-	return a.mux(append(all, metricsRoute(a.newMetrics(o.orDefaults().Version), everybody))), nil
+	a.open = true
+	return a.mux(append(slices.Clone(healthRoutes), metricsRoute(a.newMetrics(o.orDefaults().Version)))), nil
 }
 
 func (o *Options) orDefaults() Options {

@@ -65,12 +65,15 @@ func TestForms(t *testing.T) {
 					t.Fatalf("%s %s: %d values, want %d", name, accept, len(got), n)
 				}
 				for _, text := range got {
-					id, err := firn.ParseID(text)
-					if err != nil || seen[text] {
+					if _, err := firn.ParseID(text); err != nil || seen[text] {
 						t.Fatalf("%s %s: %q (seen %v): %v", name, accept, text, seen[text], err)
 					}
 					seen[text] = true
-					if found, err := session.Decode(id.String()); n == 1 && name != "orders" && (err != nil || found[0].Series != name || time.Since(found[0].Time) > time.Minute) {
+					if n > 1 || name == "orders" {
+						continue
+					}
+					found, err := session.Decode(text)
+					if !slices.ContainsFunc(found, func(d server.Decoded) bool { return d.Series == name && time.Since(d.Time) < time.Minute }) {
 						t.Errorf("%s %s: %+v, %v", name, accept, found, err)
 					}
 				}

@@ -31,10 +31,10 @@ func (a *api) newMetrics(version string) http.Handler {
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes})
 }
 
-// metricsRoute is /metrics for those whom may lets pass.
-func metricsRoute(h http.Handler, may func(*api, *http.Request) *problem) route {
+// metricsRoute is /metrics for those who may see everything.
+func metricsRoute(h http.Handler) route {
 	return route{http.MethodGet, "/metrics", func(a *api, w http.ResponseWriter, r *http.Request) *problem {
-		if p := may(a, r); p != nil {
+		if p := a.admin(r); p != nil {
 			return p
 		}
 		h.ServeHTTP(w, r)

@@ -35,6 +35,9 @@ func (a *api) enterWith(token string) (*server.Session, *problem) {
 
 // admin lets those pass who may see everything.
 func (a *api) admin(r *http.Request) *problem {
+	if a.open {
+		return nil
+	}
 	session, p := a.enter(r)
 	if p != nil {
 		return p

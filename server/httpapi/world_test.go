@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -32,7 +33,11 @@ func flake(t testing.TB, st store.Store, name string, o *lease.Options) *server.
 }
 
 func flakeOf(l *lease.Lease, name string) *server.Series {
-	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout, State: func() server.State {
+	explain := func(err error) (again bool, hint string) {
+		var away *lease.OutageError
+		return errors.As(err, &away), "is the store there?"
+	}
+	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout, Explain: explain, State: func() server.State {
 		st := l.State()
 		return server.State{
 			Kind: "flake", Pool: st.Pool, Class: st.Class.String(), Why: st.Why, Worker: []int64{st.Worker}, Term: st.Term,

@@ -1,0 +1,110 @@
+package httpapi_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/httpapi"
+	"github.com/firn-id/firn/store/memory"
+	"github.com/firn-id/firn/store/storetest"
+)
+
+// call asks a handler without a network.
+func call(h http.Handler, method, path string, headers ...string) answer {
+	r := httptest.NewRequest(method, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return answer{w.Code, w.Header(), w.Body.Bytes()}
+}
+
+// The store goes away behind a server that issues: /readyz says so before the first
+// request fails, /healthz never does, failures say to come again, and all comes back
+// by itself.
+func TestStoreAway(t *testing.T) {
+	const outage = 3 * time.Second
+	st := storetest.NewFaulty(memory.New())
+	l, err := lease.Open(t.Context(), st, "main", &lease.Options{Outage: outage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	h := handler(t, newServer(t, nil, flakeOf(l, "photo")), nil)
+	next := func() answer { return call(h, "POST", "/v1/series/photo/next") }
+	ready := func() answer { return call(h, "GET", "/readyz") }
+	if a, b := next(), ready(); a.status != 200 || b.status != 200 {
+		t.Fatal(a, b)
+	}
+
+	st.Away(errors.New("connection refused"))
+	var unready, failed answer
+	for deadline := time.Now().Add(time.Minute); failed.status == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("ids go on without end")
+		}
+		// In this order: what is not ready now cannot have been ready after a failure.
+		if a := ready(); a.status != 200 && unready.status == 0 {
+			unready = a
+		}
+		if a := next(); a.status != 200 {
+			failed = a
+		}
+	}
+	if unready.status != 503 || !strings.Contains(string(unready.body), "ids end in") || !strings.Contains(string(unready.body), "connection refused") {
+		t.Errorf("not ready, before ids ended: %s", unready)
+	}
+	if failed.status != 503 || failed.header.Get("Retry-After") == "" || !strings.Contains(string(failed.body), "connection refused") || !strings.Contains(string(failed.body), "is the store there?") {
+		t.Errorf("no ids: %s, %v", failed, failed.header)
+	}
+	if a, b := ready(), call(h, "GET", "/healthz"); a.status != 503 || b.status != 200 {
+		t.Errorf("readyz %s, healthz %s", a, b)
+	}
+
+	st.Away(nil)
+	for deadline := time.Now().Add(time.Minute); next().status != 200 || ready().status != 200; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the store is back: %s, %s", next(), ready())
+		}
+	}
+}
+
+// Why a server is not ready is for those who have the right admin.
+func TestReadySaysWhy(t *testing.T) {
+	s := newServer(t, &server.Options{Tokens: tokens}, ended(t, "ended"))
+	h := handler(t, s, nil)
+	a, err := httpapi.Admin(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		h       http.Handler
+		headers []string
+		says    bool
+	}{
+		{h, nil, false},
+		{h, bearer(issuer), false},
+		{h, bearer("nobody's"), false},
+		{h, bearer(admin), true},
+		{a, nil, true},
+	} {
+		got := call(tt.h, "GET", "/readyz", tt.headers...)
+		if got.status != 503 || strings.Contains(string(got.body), "ended") != tt.says {
+			t.Errorf("with %v: %s", tt.headers, got)
+		}
+	}
+	if got := call(h, "GET", "/healthz"); got.status != 200 {
+		t.Errorf("healthz: %s", got)
+	}
+	s.Stop()
+	if got := call(a, "GET", "/readyz"); !strings.Contains(string(got.body), "stopping") {
+		t.Errorf("stopping: %s", got)
+	}
+}

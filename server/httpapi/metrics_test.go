@@ -1,0 +1,216 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/httpapi"
+	"github.com/firn-id/firn/store/memory"
+)
+
+// scrape reads /metrics.
+func scrape(t testing.TB, h http.Handler, headers ...string) map[string]*dto.MetricFamily {
+	t.Helper()
+	got := call(h, "GET", "/metrics", headers...)
+	if got.status != 200 {
+		t.Fatal(got)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	all, err := parser.TextToMetricFamilies(bytes.NewReader(got.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// value is that of a metric with a label of this value, or with none.
+func value(t testing.TB, all map[string]*dto.MetricFamily, name, label string) float64 {
+	t.Helper()
+	for _, m := range all[name].GetMetric() {
+		ok := label == ""
+		for _, l := range m.GetLabel() {
+			ok = ok || l.GetValue() == label
+		}
+		if ok {
+			return m.GetGauge().GetValue() + m.GetCounter().GetValue() + m.GetHistogram().GetSampleSum()
+		}
+	}
+	t.Errorf("there is no %s of %q", name, label)
+	return -1
+}
+
+func TestMetrics(t *testing.T) {
+	s := newServer(t, nil, photo(t), orders(t, "orders", nil), invoices(t, "invoice"))
+	h := handler(t, s, &httpapi.Options{Version: "v1.2.3"})
+	for _, path := range []string{"photo/next", "photo/next?n=99", "orders/next", "orders/range?n=50", "none/next", "photo/range"} {
+		call(h, "POST", "/v1/series/"+path)
+	}
+	all := scrape(t, h)
+	for _, tt := range []struct {
+		name, label string
+		least, most float64
+	}{
+		{"firn_build_info", "v1.2.3", 1, 1},
+		{"firn_ready", "", 1, 1},
+		{"firn_refused_total", "", 2, 2},
+		{"firn_requests_total", "photo", 2, 2},
+		{"firn_values_total", "photo", 100, 100},
+		{"firn_errors_total", "photo", 0, 0},
+		{"firn_values_total", "orders", 51, 51},
+		{"firn_requests_total", "invoice", 0, 0},
+		{"firn_draw_duration_seconds", "photo", 1e-9, 60},
+		{"firn_http_responses_total", "200", 4, 4},
+		{"firn_http_responses_total", "404", 1, 1},
+		{"firn_http_responses_total", "409", 1, 1},
+		{"firn_series_info", "photo", 1, 1},
+		{"firn_series_ready", "photo", 1, 1},
+		{"firn_series_degraded", "photo", 0, 0},
+		{"firn_series_lossy", "orders", 0, 0},
+		{"firn_lease_held_seconds", "main", 1e-9, 60},
+		{"firn_lease_age_seconds", "main", 1e-9, 60},
+		{"firn_lease_left_seconds", "main", 1, 400},
+		{"firn_lease_budget_seconds", "main", 1, 400},
+		{"firn_lease_degraded", "main", 0, 0},
+		{"firn_lease_workers", "main", 1, 1},
+		{"firn_lease_term", "main", 1, 1},
+		{"firn_clock_offset_seconds", "main", -1, 1},
+		{"firn_borrowed_seconds", "main", 0, 1},
+		{"firn_waits_total", "main", 0, 100},
+		{"firn_ends_timestamp_seconds", "photo", float64(time.Now().Unix()), 1e11},
+		{"firn_numbers_reserved", "orders", 1, 1000},
+		{"firn_numbers_prefetched", "orders", 0, 1000},
+		{"firn_numbers_remaining", "orders", 9.2e18, 9.3e18},
+		{"firn_numbers_wasted_total", "orders", 0, 0},
+		{"go_goroutines", "", 1, 1e6},
+	} {
+		if got := value(t, all, tt.name, tt.label); got < tt.least || got > tt.most {
+			t.Errorf("%s of %q is %v, want %v to %v", tt.name, tt.label, got, tt.least, tt.most)
+		}
+	}
+	for _, name := range []string{"firn_numbers_reserved", "firn_ends_timestamp_seconds"} {
+		if n := len(all[name].GetMetric()); n != 1 {
+			t.Errorf("%s of %d series, want that of the only one that has it", name, n)
+		}
+	}
+	problems, err := promlint.New(bytes.NewReader(call(h, "GET", "/metrics").body)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v, %v", problems, err)
+	}
+}
+
+// Names that clients choose do not make metrics without end, and none is lost: the
+// sums are what was issued.
+func TestManySeries(t *testing.T) {
+	s := newServer(t, &server.Options{Unknown: unknown(t)})
+	h := handler(t, s, nil)
+	const names = 700
+	var before float64
+	for round := range 2 {
+		for i := range names {
+			if a := call(h, "POST", fmt.Sprintf("/v1/series/name%03d/next?n=2", (i*7919+round)%names)); a.status != 200 {
+				t.Fatal(a)
+			}
+			if i%233 > 0 {
+				continue
+			}
+			sum, series := 0.0, 0
+			for _, m := range scrape(t, h)["firn_values_total"].GetMetric() {
+				sum += m.GetCounter().GetValue()
+				series++
+			}
+			if want := float64(2 * (round*names + i + 1)); sum != want || series > 501 {
+				t.Fatalf("%v values of %d series, want %v", sum, series, want)
+			}
+			others := 0.0
+			for _, m := range scrape(t, h)["firn_values_total"].GetMetric() {
+				if m.GetLabel()[0].GetValue() == "(others)" {
+					others = m.GetCounter().GetValue()
+				}
+			}
+			if others < before {
+				t.Fatalf("a counter went back from %v to %v", before, others)
+			}
+			before = others
+		}
+	}
+	if before == 0 {
+		t.Error("all 700 series have metrics of their own")
+	}
+	body := call(h, "GET", "/metrics").body
+	if n := bytes.Count(body, []byte(`firn_lease_term{`)); n != 1 {
+		t.Errorf("the lease of 700 series is counted %d times", n)
+	}
+}
+
+// Metrics are for those who have the right admin, or on a listener of their own.
+func TestWhoSeesMetrics(t *testing.T) {
+	s := newServer(t, &server.Options{Tokens: tokens}, photo(t))
+	both := handler(t, s, nil)
+	split := handler(t, s, &httpapi.Options{NoMetrics: true})
+	a, err := httpapi.Admin(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		h       http.Handler
+		headers []string
+		path    string
+		want    int
+	}{
+		{both, nil, "/metrics", 401},
+		{both, bearer("nobody's"), "/metrics", 401},
+		{both, bearer(issuer), "/metrics", 403},
+		{both, bearer(admin), "/metrics", 200},
+		{split, bearer(admin), "/metrics", 404},
+		{a, nil, "/metrics", 200},
+		{a, nil, "/v1/series", 404},
+		{a, bearer(admin), "/v1/series/photo/next", 404},
+	} {
+		if got := call(tt.h, "GET", tt.path, tt.headers...); got.status != tt.want {
+			t.Errorf("%s with %v: %s, want %d", tt.path, tt.headers, got, tt.want)
+		}
+	}
+	for h, want := range map[http.Handler]bool{both: true, split: false} {
+		document := string(call(h, "GET", "/v1/openapi.json").body)
+		if strings.Contains(document, `"/metrics"`) != want || strings.Contains(document, "tinyid/id") {
+			t.Errorf("the document has other routes than there are")
+		}
+	}
+}
+
+// With the store away, metrics say it.
+func TestMetricsOfOutage(t *testing.T) {
+	st := server.State{
+		Kind: "flake", Pool: "main", Class: "lossy", Degraded: true, Budget: time.Minute,
+		Until: time.Now().Add(10 * time.Second), Ended: time.Unix(4e9, 0),
+	}
+	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s := newServer(t, nil, server.Numbers("photo", l, &server.SeriesOptions{State: func() server.State { return st }}))
+	all := scrape(t, handler(t, s, nil))
+	for name, want := range map[string]float64{
+		"firn_ready": 0, "firn_series_ready": 0, "firn_series_degraded": 1, "firn_series_lossy": 1,
+		"firn_lease_degraded": 1, "firn_ends_timestamp_seconds": 4e9,
+	} {
+		if got := value(t, all, name, ""); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if got := value(t, all, "firn_lease_left_seconds", ""); got < 1 || got > 10 {
+		t.Errorf("%v s left", got)
+	}
+}
