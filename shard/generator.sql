@@ -415,6 +415,29 @@ BEGIN
 	END IF;
 END $$;
 
+-- Lets a role work on a shard: draw its ids, and use the tables that who calls this
+-- makes there from now on.
+CREATE OR REPLACE FUNCTION firn.grant_shard(shard integer, role name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s name := (SELECT x.schema FROM firn.shard AS x WHERE x.shard = grant_shard.shard);
+	g firn.generator;
+BEGIN
+	EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', s, role);
+	EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA %I GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO %I', s, role);
+	EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA %I GRANT USAGE, SELECT ON SEQUENCES TO %I', s, role);
+	FOR g IN SELECT * FROM firn.generator AS x WHERE x.shard = grant_shard.shard LOOP
+		EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %I', g.counter, role);
+		EXECUTE format('GRANT SELECT ON SEQUENCE %s TO %I', g."offset", role);
+	END LOOP;
+END $$;
+
+-- Brings what a shard has up to date, after the SQL of another version.
+CREATE OR REPLACE FUNCTION firn.renew_shard(shard integer) RETURNS void LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS
+$$ SELECT firn.create_shard(s.shard, s.schema, VARIADIC ARRAY(SELECT g.name FROM firn.generator AS g WHERE g.shard = s.shard))
+	FROM firn.shard AS s WHERE s.shard = renew_shard.shard AND s.state <> 'moved' $$;
+
 -- A sequence of a schema: the one that is there, or a new one.
 CREATE OR REPLACE FUNCTION firn.sequence(schema name, name text) RETURNS regclass LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -430,5 +453,6 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION firn.is_here, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.check_order, firn.write_functions,
-	firn.commit_durably, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard FROM PUBLIC;
+	firn.commit_durably, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard,
+	firn.grant_shard, firn.renew_shard FROM PUBLIC;
 GRANT SELECT ON firn.server, firn.shard TO PUBLIC;

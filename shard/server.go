@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,7 +57,8 @@ func oneLine(err error) error {
 	if len(lines) < 2 {
 		return err
 	}
-	return &folded{strings.Join(lines, " "), err}
+	// With and without TLS an address is away for the same reason.
+	return &folded{strings.Join(slices.Compact(lines), " "), err}
 }
 
 type folded struct {

@@ -20,7 +20,7 @@ func newShards() *cobra.Command {
 		Example: "  firn shards sql --shard 5 | psql",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newShardsSQL(), newShardsStatus(), newShardsReopen(), newShardsDoctor())
+	cmd.AddCommand(newShardsSQL(), newShardsInit(), newShardsAddServer(), newShardsStatus(), newShardsReopen(), newShardsDoctor())
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func (o *shardsSQL) run(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("shard") {
 		return bad("--shard is missing").hint("firn shards sql --shard 5")
 	}
-	layout, err := o.layoutInForce()
+	layout, err := withEpoch(o.layout.Layout, o.epoch)
 	if err != nil {
 		return err
 	}
@@ -93,15 +93,15 @@ func (o *shardsSQL) run(cmd *cobra.Command) error {
 	return err
 }
 
-// layoutInForce is the layout with the epoch that was asked for.
-func (o *shardsSQL) layoutInForce() (firn.Layout, error) {
-	if o.epoch == "" {
-		return o.layout.Layout, nil
+// withEpoch is a layout with the epoch that was asked for, if one was.
+func withEpoch(l firn.Layout, text string) (firn.Layout, error) {
+	if text == "" {
+		return l, nil
 	}
-	epoch, err := parseTime(o.epoch, time.Now())
+	epoch, err := parseTime(text, time.Now())
 	if err != nil {
-		return firn.Layout{}, bad("--epoch: %q is not a time", o.epoch).hint("1293843600000, in milliseconds since 1970, or 2011-01-01T01:00:00Z")
+		return firn.Layout{}, bad("--epoch: %q is not a time", text).hint("1293843600000, in milliseconds since 1970, or 2011-01-01T01:00:00Z")
 	}
-	fields, _, _ := strings.Cut(o.layout.Layout.String(), ";")
+	fields, _, _ := strings.Cut(l.String(), ";")
 	return firn.ParseLayout(fields + ";epoch=" + epoch.UTC().Format(time.RFC3339Nano))
 }

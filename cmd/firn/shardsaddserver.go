@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+func newShardsAddServer() *cobra.Command {
+	roles := []string{setup.DefaultRole}
+	cmd := &cobra.Command{
+		Use:   "add-server NAME=URL...",
+		Short: "Add a server to a cluster, without shards",
+		Long: `Add a PostgreSQL server to a cluster. It has no shards until some are moved there.
+The cluster's other servers, those of --server or of firn.yaml, are looked at first, and
+all have to be there: each knows the names of all.
+
+The role on the server owns the schema firn, as that of firn shards init.`,
+		Example: `  firn shards add-server c=postgres://firn@db3/app
+  firn shards add-server c=postgres://firn@db3/app --server a=postgres://firn@db1/app --server b=postgres://firn@db2/app`,
+		Args: arguments(1, 100),
+		RunE: func(cmd *cobra.Command, args []string) error { return addShardServers(cmd, args, roles) },
+	}
+	addServers(cmd)
+	cmd.Flags().StringSliceVar(&roles, "role", roles, "roles that may work on all shards")
+	return cmd
+}
+
+// An additionLine is an added server as --json prints it.
+type additionLine struct {
+	Server string `json:"server"`
+	Added  bool   `json:"added"` // else it was one before
+}
+
+func addShardServers(cmd *cobra.Command, args, roles []string) error {
+	var added serverFlag
+	for _, arg := range args {
+		if err := added.Set(arg); err != nil {
+			return valueError("server", err)
+		}
+	}
+	servers, err := shardServers(cmd)
+	if err != nil {
+		return err
+	}
+	servers, names := withServers(servers, added.servers)
+	ctx, stop := untilSignal(cmd.Context())
+	defer stop()
+	opened, err := setup.Open(ctx, servers, true)
+	if err != nil {
+		return signalled(ctx, setupFailure(err))
+	}
+	defer opened.Close()
+	a, err := opened.Add(names, roles)
+	if err != nil {
+		return signalled(ctx, setupFailure(err))
+	}
+	if err := a.Run(ctx); err != nil {
+		return signalled(ctx, setupFailure(err).hint("run it again: it goes on where it was"))
+	}
+	return printAddition(cmd, a, added.servers)
+}
+
+// withServers are servers and those that are added, and the names of these. One that
+// firn.yaml has already is meant as it is given.
+func withServers(servers, added []shard.Server) (all []shard.Server, names []string) {
+	isAdded := map[string]bool{}
+	for _, s := range added {
+		isAdded[s.Name] = true
+		names = append(names, s.Name)
+	}
+	for _, s := range servers {
+		if !isAdded[s.Name] {
+			all = append(all, s)
+		}
+	}
+	return append(all, added...), names
+}
+
+func printAddition(cmd *cobra.Command, a *setup.Addition, added []shard.Server) error {
+	isNew := map[string]bool{}
+	for _, s := range a.Plan.Servers {
+		isNew[s.Server.Name] = true
+	}
+	out := cmd.OutOrStdout()
+	for _, s := range added {
+		var err error
+		switch {
+		case wantsJSON(cmd):
+			err = json.NewEncoder(out).Encode(additionLine{s.Name, isNew[s.Name]})
+		case isNew[s.Name]:
+			_, err = fmt.Fprintf(out, "server %s is in the cluster; in firn.yaml below shards: servers: %s: %s\n", s.Name, s.Name, serverURL(s))
+		default:
+			_, err = fmt.Fprintf(out, "server %s is in the cluster already\n", s.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/store/open"
+)
+
+func newShardsInit() *cobra.Command {
+	o := shardsInit{}
+	cmd := &cobra.Command{
+		Use:   "init --count N --server NAME=URL...",
+		Short: "Make a cluster of logical shards on servers",
+		Long: `Make a cluster of logical shards on PostgreSQL servers (14 or newer), or bring one up
+to date after an upgrade of firn. Shard i of n is made on server i*k/n of the k servers,
+in their order: a schema, with a function next_id that makes its ids.
+
+Nothing is changed anywhere before all servers have been looked at. It may be broken
+off at any moment and run again, and goes on where it was. On a cluster that is there,
+--count may be left out: then no shards are made, and functions are brought up to date.
+
+How many shards there are, the layout, the key scheme and how schemas are called is
+decided here, and never changes:
+
+  hash     any text; a program in another language finds the same shard
+  mod      numbers: the key modulo the number of shards
+  range    numbers: the lower bound of each shard, range:1,1001,2001 or --bounds FILE
+  none     the program knows the shard by itself
+
+The role on each server owns the schema firn; it needs CREATE on the database, and is
+no superuser. Applications log in as roles that were granted --role, which is made
+where it is missing and the role may make one.`,
+		Example: `  firn shards init --count 2000 --server a=postgres://firn@db1/app --server b=postgres://firn@db2/app
+  firn shards init --count 16 --keys range --bounds bounds.txt --dry-run
+  firn shards init`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	addServers(cmd)
+	o.addWish(cmd)
+	cmd.Flags().Int64Var(&o.wish.Count, "count", 0, "how many shards")
+	return cmd
+}
+
+// A shardsInit is what firn shards init and adopt are told about the cluster.
+type shardsInit struct {
+	wish   setup.Wish
+	layout layoutFlag
+	epoch  string
+	bounds string
+	dryRun bool
+}
+
+func (o *shardsInit) addWish(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	addLayout(cmd, &o.layout, "a layout with time, shard and seq (instagram)")
+	flags.StringVar(&o.epoch, "epoch", "", "another epoch for the layout: a time, or milliseconds since 1970")
+	flags.StringVar(&o.wish.Keys, "keys", "", "which shard a key is in: hash, mod, range:1,1001,... or none (hash)")
+	flags.StringVar(&o.bounds, "bounds", "", "with --keys range: a file with the lower bound of each shard, one a line")
+	flags.StringVar(&o.wish.Schemas, "schema", "", "how a shard's schema is called (insta%d)")
+	flags.StringSliceVar(&o.wish.Roles, "role", []string{setup.DefaultRole}, "roles that may work on all shards")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would be done")
+}
+
+// complete finds the layout and the bounds that were asked for.
+func (o *shardsInit) complete(cmd *cobra.Command) error {
+	if o.epoch != "" && !o.layout.IsValid() {
+		o.layout.Layout = firn.Instagram
+	}
+	if o.layout.IsValid() {
+		l, err := withEpoch(o.layout.Layout, o.epoch)
+		if err != nil {
+			return err
+		}
+		if err := shard.CheckLayout(l); err != nil {
+			return &failure{code: exitUsage, err: err}
+		}
+		o.wish.Layout = l
+	}
+	if cmd.Flags().Changed("count") && o.wish.Count < 1 {
+		return bad("--count %d: there is at least one shard", o.wish.Count).hint("firn shards init --count 2000 ...")
+	}
+	if o.bounds == "" {
+		return nil
+	}
+	if o.wish.Keys != shard.Range {
+		return bad("--bounds is for --keys range").hint("--keys range --bounds %s", shellWord(o.bounds))
+	}
+	data, err := os.ReadFile(o.bounds)
+	if err != nil {
+		return bad("--bounds: %w", err)
+	}
+	o.wish.Keys += ":" + strings.Join(strings.Fields(string(data)), ",")
+	return nil
+}
+
+func (o *shardsInit) run(cmd *cobra.Command) error {
+	if err := o.complete(cmd); err != nil {
+		return err
+	}
+	servers, err := shardServers(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(cmd.Context())
+	defer stop()
+	return signalled(ctx, o.init(ctx, cmd, servers))
+}
+
+func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+	opened, err := setup.Open(ctx, servers, !o.dryRun)
+	if err != nil {
+		return setupFailure(err)
+	}
+	defer opened.Close()
+	p, err := opened.Init(o.wish)
+	if err != nil {
+		return setupFailure(err)
+	}
+	if !o.dryRun {
+		if err := runShardsPlan(ctx, cmd, p); err != nil {
+			return err
+		}
+	}
+	return printShardsPlan(cmd.OutOrStdout(), p, o.dryRun, wantsJSON(cmd))
+}
+
+// runShardsPlan does what is planned, and shows how far it is.
+func runShardsPlan(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error {
+	var done atomic.Int64
+	show := showProgressOf("shards", true, cmd.ErrOrStderr(), p.Steps(), &done)
+	err := p.Run(ctx, &done)
+	show.stop()
+	if err == nil {
+		return nil
+	}
+	f := setupFailure(err)
+	f.err = fmt.Errorf("%w\n%s of %s shards were done", f.err, count(done.Load()), count(p.Steps()))
+	return f.hint("run it again: it goes on where it was")
+}
+
+// setupFailure is an error of package setup with what to do about it.
+func setupFailure(err error) *failure {
+	f := failed("%w", err)
+	var different *setup.DifferenceError
+	var stranger *setup.StrangerError
+	var schema *setup.SchemaError
+	switch {
+	case errors.As(err, &different):
+		f.code = exitUsage
+		return f.hint("leave the flag out; firn shards status shows what the cluster is")
+	case errors.As(err, &stranger):
+		return f.hint("firn shards add-server %s=postgres://...", stranger.Server)
+	case errors.As(err, &schema):
+		return f.hint("if its ids are to be taken over: firn shards adopt --dry-run; else drop or rename it")
+	case errors.Is(err, shard.ErrLocked):
+		return f.hint("wait for it; or end it: SELECT pg_terminate_backend(PID)")
+	}
+	return f
+}
+
+// A serverPlanLine is what happens on a server, as --json prints it.
+type serverPlanLine struct {
+	Server  string `json:"server"`
+	Made    int    `json:"made"`
+	Renewed int    `json:"renewed"`
+	There   int    `json:"there"`
+}
+
+// A shardsPlanLine is a plan as --json prints it.
+type shardsPlanLine struct {
+	Cluster string           `json:"cluster,omitempty"`
+	DryRun  bool             `json:"dry_run,omitempty"`
+	Shards  int64            `json:"shards"`
+	Layout  string           `json:"layout"`
+	Keys    string           `json:"keys"`
+	Schemas string           `json:"schemas"`
+	Servers []serverPlanLine `json:"servers"`
+}
+
+func printShardsPlan(out io.Writer, p *setup.Plan, dryRun, asJSON bool) error {
+	line := shardsPlanLine{Cluster: p.Cluster, DryRun: dryRun, Shards: p.Keys.Shards(), Layout: p.Layout.String(), Keys: p.Keys.String(), Schemas: p.Schemas}
+	for _, s := range p.Servers {
+		line.Servers = append(line.Servers, serverPlanLine{s.Server.Name, len(s.Make), len(s.Renew), s.There})
+	}
+	if asJSON {
+		return json.NewEncoder(out).Encode(line)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	made, renewed := "MADE", "RENEWED"
+	if dryRun {
+		made, renewed = "TO MAKE", "TO RENEW"
+	}
+	fmt.Fprintf(w, "SERVER\tSHARDS\t%s\t%s\n", made, renewed)
+	for _, s := range line.Servers {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", s.Server, s.There+s.Made, s.Made, s.Renewed)
+	}
+	if err := w.Flush(); err != nil || dryRun {
+		return err
+	}
+	return printNext(out, p)
+}
+
+// printNext says how the cluster is used from now on.
+func printNext(out io.Writer, p *setup.Plan) error {
+	fmt.Fprintf(out, "\nIn firn.yaml, without passwords that others may not see:\n\nshards:\n  servers:\n")
+	for _, s := range p.Servers {
+		fmt.Fprintf(out, "    %s: %s\n", s.Server.Name, serverURL(s.Server))
+	}
+	roles := slices.Clone(p.Roles)
+	for i, r := range roles {
+		roles[i] = shellWord(r)
+	}
+	_, err := fmt.Fprintf(out, "\nThen: firn shards status; on each server GRANT %s TO your application's role; firn shards apply DIR\n", strings.Join(roles, ", "))
+	return err
+}
+
+// serverURL is how a server is reached, without secrets.
+func serverURL(s shard.Server) string { return open.Redact(s.Config.ConnString()) }

@@ -1,0 +1,82 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+)
+
+// An Addition is what is to be done to add servers to a cluster.
+type Addition struct {
+	Plan *Plan    // of the new ones, on which no shards are made
+	Told []string // the servers that have to be told
+	told []*site
+}
+
+// Add plans that the named servers, which are among those looked at, become ones of
+// the cluster that the others are in. They get no shards.
+func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
+	m, err := clusterOf(s.sites)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, fmt.Errorf("shard: there is no cluster on these servers yet")
+	}
+	all := slices.Clone(m.Servers)
+	for _, name := range names {
+		i := slices.IndexFunc(s.sites, func(t *site) bool { return t.server.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("shard: server %s was not looked at", name)
+		}
+		if v := s.sites[i].view; v != nil && v.Cluster == "" && len(v.Shards) > 0 {
+			return nil, s.sites[i].fault("it has shard %d of its own: a server that is added has none", v.Shards[0].Shard)
+		}
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		} else if err := forgot(s.sites[i:i+1], m); err != nil {
+			return nil, err
+		}
+	}
+	p, err := begin(m, Wish{})
+	if err != nil {
+		return nil, err
+	}
+	known := *m
+	known.Servers = all
+	if err := p.name(s.sites, &known); err != nil {
+		return nil, err
+	}
+	if p.Roles, err = rolesFor(roles, s.sites); err != nil {
+		return nil, err
+	}
+	return p.addition(), nil
+}
+
+// addition parts what is done on new servers from what the others are told.
+func (p *Plan) addition() *Addition {
+	a := &Addition{Plan: p}
+	servers := p.Servers
+	p.Servers = nil
+	for _, s := range servers {
+		switch {
+		case s.join:
+			p.Servers = append(p.Servers, s)
+		case !slices.Equal(s.site.view.Servers, p.names):
+			a.Told = append(a.Told, s.Server.Name)
+			a.told = append(a.told, s.site)
+		}
+	}
+	return a
+}
+
+// Run does what is planned. The new servers come first: what the others name is there.
+func (a *Addition) Run(ctx context.Context) error {
+	if err := a.Plan.Run(ctx, new(atomic.Int64)); err != nil {
+		return err
+	}
+	return each(a.told, func(_ int, t *site) error {
+		return exec(ctx, t.server, "UPDATE firn.server SET servers = "+array(a.Plan.names))
+	})
+}

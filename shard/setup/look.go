@@ -1,0 +1,158 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// A site is what is found at one server before anything is changed there.
+type site struct {
+	server shard.Server
+	view   *shard.View // nil: it knows nothing of shards
+
+	system   int64 // with database: whether two names are of one place
+	database string
+	version  int
+	standby  bool
+	readOnly bool
+
+	user          string
+	mayCreate     bool   // schemas
+	mayCreateRole bool   //
+	owner         string // of the schema firn; empty: there is none
+	owns          bool   // the user is that
+	roles         []string
+	schemas       []string
+}
+
+// oldest is the oldest PostgreSQL there is support for.
+const oldest = 140000
+
+const siteSQL = `
+SELECT (pg_control_system()).system_identifier, current_database()::text, current_setting('server_version_num')::integer,
+	pg_is_in_recovery(), current_setting('transaction_read_only')::boolean,
+	current_user::text, has_database_privilege(current_database(), 'CREATE'),
+	(SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user),
+	coalesce((SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'firn'), ''),
+	coalesce((SELECT r.rolname = current_user FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner WHERE n.nspname = 'firn'), false),
+	ARRAY(SELECT rolname::text FROM pg_roles), ARRAY(SELECT nspname::text FROM pg_namespace)`
+
+// look finds out about a server.
+func look(ctx context.Context, s shard.Server) (*site, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	t := &site{server: s}
+	if err := c.QueryRow(ctx, siteSQL).Scan(&t.system, &t.database, &t.version, &t.standby, &t.readOnly,
+		&t.user, &t.mayCreate, &t.mayCreateRole, &t.owner, &t.owns, &t.roles, &t.schemas); err != nil {
+		return nil, &shard.ServerError{Server: s.Name, Err: err}
+	}
+	if t.view, err = shard.Look(ctx, c); err != nil && !errors.Is(err, shard.ErrNoShards) {
+		return nil, &shard.ServerError{Server: s.Name, Err: err}
+	}
+	return t, t.usable()
+}
+
+const lookPatience = 30 * time.Second
+
+// usable says why nothing can be made on a server, or nil.
+func (t *site) usable() error {
+	switch {
+	case t.version < oldest:
+		return t.fault("it is PostgreSQL %d.%d; 14 is the oldest that is supported", t.version/10000, t.version%10000)
+	case t.standby:
+		return t.fault("it is a standby: shards are made on its primary")
+	case t.readOnly:
+		return t.fault("its transactions are read only")
+	case t.owner != "" && !t.owns:
+		return t.fault("the schema firn belongs to the role %s, and this is %s", t.owner, t.user)
+	case !t.mayCreate:
+		return t.fault("the role %s may not create schemas in the database %s: GRANT CREATE ON DATABASE %s TO %s", t.user, t.database, t.database, t.user)
+	}
+	return nil
+}
+
+func (t *site) fault(format string, args ...any) error {
+	return &shard.ServerError{Server: t.server.Name, Err: fmt.Errorf(format, args...)}
+}
+
+// each does something at all servers at once. The error is of all of them.
+func each[T any](servers []T, f func(int, T) error) error {
+	errs := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() { errs[i] = f(i, s) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Servers are all servers that something is done to, each looked at, and locked
+// against others who do such things.
+type Servers struct {
+	sites []*site
+	locks []*shard.Lock
+}
+
+// Open looks at servers. It changes nothing, and fails where one is away or cannot be
+// used. The locks last until Close; without them what follows can only be a plan.
+func Open(ctx context.Context, servers []shard.Server, locked bool) (*Servers, error) {
+	s := &Servers{sites: make([]*site, len(servers))}
+	if err := s.look(ctx, servers); err != nil || !locked {
+		return s, err
+	}
+	s.locks = make([]*shard.Lock, len(servers))
+	err := each(servers, func(i int, server shard.Server) (err error) {
+		s.locks[i], err = server.Lock(ctx)
+		return err
+	})
+	if err == nil {
+		err = s.look(ctx, servers) // somebody may have been at work before
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Servers) look(ctx context.Context, servers []shard.Server) error {
+	err := each(servers, func(i int, server shard.Server) (err error) {
+		s.sites[i], err = look(ctx, server)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return distinct(s.sites)
+}
+
+// Close gives the locks back.
+func (s *Servers) Close() {
+	for _, l := range s.locks {
+		if l != nil {
+			l.Release(context.Background())
+		}
+	}
+}
+
+// distinct says which two names are of one database, or nil.
+func distinct(sites []*site) error {
+	for i, t := range sites {
+		for _, other := range sites[:i] {
+			if t.system == other.system && t.database == other.database {
+				return fmt.Errorf("shard: servers %s and %s are one database, %s", other.server.Name, t.server.Name, t.database)
+			}
+		}
+	}
+	return nil
+}

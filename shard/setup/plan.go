@@ -1,0 +1,336 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard"
+)
+
+// A Wish is what somebody wants a cluster to be. What is left zero is as it is in a
+// cluster that is there, or the default in a new one.
+type Wish struct {
+	Count   int64       // of shards; a new cluster needs it
+	Layout  firn.Layout // [firn.Instagram]
+	Keys    string      // as [shard.ParseKeys] reads it; "hash"
+	Schemas string      // "insta%d"
+	Roles   []string    // that may work on all shards, made where missing; "firn_app"
+}
+
+// What a new cluster is, where nothing else is said.
+const (
+	DefaultKeys    = shard.Hash
+	DefaultSchemas = "insta%d"
+	DefaultRole    = "firn_app"
+)
+
+// A Plan is what is to be done to make a cluster, or to bring one up to date.
+type Plan struct {
+	Cluster string // its id; empty: a new one
+	Layout  firn.Layout
+	Keys    shard.Keys
+	Schemas string
+	Roles   []string
+	Servers []ServerPlan
+
+	names []string // of all servers, in the order of the cluster
+	code  string
+}
+
+// A ServerPlan is what is to be done on one server.
+type ServerPlan struct {
+	Server shard.Server
+	Make   []int64 // the shards that are to be made there
+	Renew  []int64 // those whose functions are to be written anew
+	There  int     // how many are there
+
+	site *site
+	join bool // it is in no cluster yet
+}
+
+// Steps is how many shards there is something to do for.
+func (p *Plan) Steps() (n int64) {
+	for _, s := range p.Servers {
+		n += int64(len(s.Make) + len(s.Renew))
+	}
+	return n
+}
+
+// A DifferenceError says what of a cluster is not as it was asked for.
+type DifferenceError struct {
+	What      string // as in Wish, in small letters
+	Is, Asked string
+}
+
+func (e *DifferenceError) Error() string {
+	return fmt.Sprintf("shard: the cluster has %s %s, not %s: that never changes", e.What, e.Is, e.Asked)
+}
+
+// Init plans a cluster on the servers, in which shard i of n is on server i*k/n of
+// the k servers in their order. In a cluster that is there already shards are made
+// that are nowhere, if w.Count says that they are to be there, and what is of another
+// version of firn is brought up to date.
+func (s *Servers) Init(w Wish) (*Plan, error) {
+	m, err := clusterOf(s.sites)
+	if err != nil {
+		return nil, err
+	}
+	p, err := begin(m, w)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.name(s.sites, m); err != nil {
+		return nil, err
+	}
+	if err := forgot(s.sites, m); err != nil {
+		return nil, err
+	}
+	if p.Roles, err = rolesFor(w.Roles, s.sites); err != nil {
+		return nil, err
+	}
+	p.place(m, w.Count > 0 || m == nil)
+	for i := range p.Servers {
+		if err := p.Servers[i].check(p); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// clusterOf is the cluster that some of the servers are in, nil if none is.
+func clusterOf(sites []*site) (*shard.Map, error) {
+	views := map[string]*shard.View{}
+	for _, t := range sites {
+		if t.view != nil && t.view.Cluster != "" {
+			views[t.server.Name] = t.view
+		}
+	}
+	if len(views) == 0 {
+		return nil, nil
+	}
+	return shard.MapOf(views)
+}
+
+// begin is the plan of a new cluster, or of the one that is there.
+func begin(m *shard.Map, w Wish) (*Plan, error) {
+	p := &Plan{Layout: w.Layout, Schemas: w.Schemas}
+	if m != nil {
+		p.Cluster, p.Layout, p.Keys, p.Schemas = m.Cluster, m.Layout, m.Keys, m.Schemas
+		return p, p.finish(differs(m, w))
+	}
+	if !p.Layout.IsValid() {
+		p.Layout = firn.Instagram
+	}
+	if p.Schemas == "" {
+		p.Schemas = DefaultSchemas
+	}
+	if w.Keys == "" {
+		w.Keys = DefaultKeys
+	}
+	if err := shard.CheckLayout(p.Layout); err != nil {
+		return nil, err
+	}
+	if w.Count < 1 || w.Count > p.Layout.Shards() {
+		return nil, fmt.Errorf("shard: %d shards: this layout has 1 to %d", w.Count, p.Layout.Shards())
+	}
+	if err := checkSchemas(p.Schemas); err != nil {
+		return nil, err
+	}
+	keys, err := shard.ParseKeys(w.Keys, w.Count)
+	p.Keys = keys
+	return p, p.finish(err)
+}
+
+func (p *Plan) finish(err error) error {
+	if err == nil {
+		p.code, err = shard.Code(p.Layout)
+	}
+	return err
+}
+
+// differs says what of a cluster is not as it is wished, or nil.
+func differs(m *shard.Map, w Wish) error {
+	var all []error
+	for _, d := range []DifferenceError{
+		{What: "count", Is: strconv.FormatInt(m.Keys.Shards(), 10), Asked: nonZero(w.Count)},
+		{What: "layout", Is: m.Layout.String(), Asked: text(w.Layout)},
+		{What: "keys", Is: m.Keys.String(), Asked: w.Keys},
+		{What: "schema", Is: m.Schemas, Asked: w.Schemas},
+	} {
+		if d.Asked != "" && d.Asked != d.Is {
+			all = append(all, &d)
+		}
+	}
+	return errors.Join(all...)
+}
+
+func nonZero(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func text(l firn.Layout) string {
+	if !l.IsValid() {
+		return ""
+	}
+	return l.String()
+}
+
+// checkSchemas says what is wrong with a pattern of schemas, or nil.
+func checkSchemas(pattern string) error {
+	before, after, ok := strings.Cut(pattern, "%d")
+	switch {
+	case !ok || strings.Contains(before+after, "%"):
+		return fmt.Errorf("shard: schema %q: it has %%d once, where the number of the shard stands", pattern)
+	case len(pattern) > 40:
+		return fmt.Errorf("shard: schema %q is longer than 40 bytes", pattern)
+	case strings.HasPrefix(pattern, "pg_"):
+		return fmt.Errorf("shard: schema %q: names that begin with pg_ are PostgreSQL's", pattern)
+	case strings.ContainsRune(pattern, 0):
+		return fmt.Errorf("shard: schema %q has a zero byte", pattern)
+	}
+	return nil
+}
+
+// schema is what the schema of a shard is called.
+func (p *Plan) schema(n int64) string {
+	return strings.Replace(p.Schemas, "%d", strconv.FormatInt(n, 10), 1)
+}
+
+// name finds the servers of the plan: all that the cluster has, and no other.
+func (p *Plan) name(sites []*site, m *shard.Map) error {
+	for _, t := range sites {
+		p.names = append(p.names, t.server.Name)
+	}
+	if m != nil {
+		given := p.names
+		for _, name := range m.Servers {
+			if !slices.Contains(given, name) {
+				return fmt.Errorf("shard: the cluster has a server %s too: all have to be looked at", name)
+			}
+		}
+		for _, name := range given {
+			if !slices.Contains(m.Servers, name) {
+				return &StrangerError{name}
+			}
+		}
+		p.names = m.Servers
+	}
+	for _, name := range p.names {
+		i := slices.IndexFunc(sites, func(t *site) bool { return t.server.Name == name })
+		one := ServerPlan{Server: sites[i].server, site: sites[i]}
+		one.join = one.site.view == nil || one.site.view.Cluster == ""
+		p.Servers = append(p.Servers, one)
+	}
+	return nil
+}
+
+// forgot says which server knows nothing of its cluster, though it must: all servers
+// are made ones of the cluster before the first shard is made.
+func forgot(sites []*site, m *shard.Map) error {
+	if m == nil || len(m.Routes) == 0 {
+		return nil
+	}
+	for _, t := range sites {
+		if t.view == nil || t.view.Cluster == "" {
+			return t.fault("the others have it in their cluster, and it knows nothing of that: what it had is lost, or it is another database")
+		}
+	}
+	return nil
+}
+
+// A StrangerError says that a server is not in the cluster that others are in.
+type StrangerError struct{ Server string }
+
+func (e *StrangerError) Error() string {
+	return fmt.Sprintf("shard: server %s is not in the cluster", e.Server)
+}
+
+// rolesFor are the roles that are wished. Where one is missing, it can be made.
+func rolesFor(wished []string, sites []*site) ([]string, error) {
+	if len(wished) == 0 {
+		wished = []string{DefaultRole}
+	}
+	for _, role := range wished {
+		if role == "" || len(role) > 63 || strings.HasPrefix(role, "pg_") || role == "public" || strings.ContainsRune(role, 0) {
+			return nil, fmt.Errorf("shard: role %q is no name for a role", role)
+		}
+		for _, t := range sites {
+			if !slices.Contains(t.roles, role) && !t.mayCreateRole {
+				return nil, t.fault("there is no role %s, and %s may not make it: CREATE ROLE %s NOLOGIN, as somebody who may", role, t.user, role)
+			}
+		}
+	}
+	return wished, nil
+}
+
+// place gives each shard that is nowhere a server, if more are to be made, and finds
+// what else there is to do.
+func (p *Plan) place(m *shard.Map, more bool) {
+	count, k := p.Keys.Shards(), int64(len(p.Servers))
+	for i := range p.Servers {
+		s := &p.Servers[i]
+		if s.site.view == nil {
+			continue
+		}
+		for _, row := range s.site.view.Shards {
+			s.There++
+			if s.site.view.Code != p.code && row.State != shard.StateMoved {
+				s.Renew = append(s.Renew, row.Shard)
+			}
+		}
+	}
+	for n := int64(0); n < count && more; n++ {
+		if m != nil {
+			if _, known := m.Route(n); known {
+				continue
+			}
+		}
+		s := &p.Servers[n*k/count]
+		if !slices.Contains(s.Renew, n) { // it was made there before there was a cluster
+			s.Make = append(s.Make, n)
+		}
+	}
+}
+
+// check says why a server cannot have what is planned for it, or nil.
+func (s *ServerPlan) check(p *Plan) error {
+	if s.join && s.site.view != nil {
+		v := s.site.view
+		if v.Layout != p.Layout {
+			return s.site.fault("the database %s has the layout %s, not %s", s.site.database, v.Layout, p.Layout)
+		}
+		count, k := p.Keys.Shards(), int64(len(p.Servers))
+		for _, row := range v.Shards {
+			if row.Schema != p.schema(row.Shard) || row.Shard >= count || p.Servers[row.Shard*k/count].Server.Name != s.Server.Name {
+				return s.site.fault("it has shard %d already, in the schema %s, which is no part of the plan", row.Shard, row.Schema)
+			}
+		}
+	}
+	if len(s.Make) == 0 {
+		return nil
+	}
+	there := make(map[string]bool, len(s.site.schemas))
+	for _, schema := range s.site.schemas {
+		there[schema] = true
+	}
+	for _, n := range s.Make {
+		if schema := p.schema(n); there[schema] {
+			return &SchemaError{s.Server.Name, schema}
+		}
+	}
+	return nil
+}
+
+// A SchemaError says that a schema is there which is that of no shard yet.
+type SchemaError struct{ Server, Schema string }
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("shard: server %s: there is a schema %s already, which is no shard's", e.Server, e.Schema)
+}
