@@ -46,6 +46,9 @@ var arrows = []rule{
 	{pkg: "server/*", ours: []string{".", "public", "serial", "server"}},
 	{pkg: "client", ours: []string{"."}},
 
+	{pkg: "examples/*"},
+	{pkg: "examples/*/*", third: []string{"github.com/redis/go-redis/v9"}},
+
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/*", ours: []string{".", "*", "*/*"}, third: []string{""}},

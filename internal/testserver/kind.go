@@ -63,7 +63,10 @@ var (
 		stop:     syscall.SIGTERM,
 	}
 
-	kinds = []*kind{postgresKind, mariadbKind, redisKind, etcdKind, zookeeperKind, pgbouncerKind}
+	kinds = []*kind{
+		postgresKind, mariadbKind, redisKind, etcdKind, zookeeperKind, pgbouncerKind,
+		pythonKind, nodeKind, jdkKind, toolKind, promtoolKind,
+	}
 )
 
 // missing names the programs of k that are not on this machine.

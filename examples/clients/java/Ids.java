@@ -49,11 +49,15 @@ public final class Ids implements AutoCloseable {
     }
 
     /** Hands out an id, each once, none older than a second. */
-    public synchronized long next() {
+    public synchronized long next() throws IOException {
         while (used == now.ids.length || System.nanoTime() - now.born > MAX_AGE) {
             CompletableFuture<Block> block = ahead != null ? ahead : fetch();
             ahead = null;
-            now = block.join(); // throws what the request did
+            try {
+                now = block.join();
+            } catch (CompletionException e) {
+                throw new IOException(e.getCause().getMessage(), e);
+            }
             used = 0;
         }
         if (ahead == null && used >= size / 2) {
