@@ -114,6 +114,7 @@ are hidden.`,
 	addStore(cmd)
 	addPool(cmd)
 	addSeries(cmd, kindSegment, kindSerial)
+	addListen(cmd)
 	return cmd
 }
 
@@ -162,7 +163,7 @@ func (s *settings) all(cmd *cobra.Command) ([]settingLine, error) {
 		}
 	}
 	if s.file == nil {
-		return all, nil
+		return append(all, s.serveInForce()...), nil
 	}
 	for i := range s.file.series {
 		all = append(all, s.seriesInForce(&s.file.series[i], names[0])...)
@@ -170,7 +171,7 @@ func (s *settings) all(cmd *cobra.Command) ([]settingLine, error) {
 	for _, one := range s.file.servers {
 		add("shards.servers."+one.name.text, s.value("", entry{open.Redact(one.url.text), one.url.at}, ""))
 	}
-	return all, nil
+	return append(all, s.serveInForce()...), nil
 }
 
 // seriesInForce are the settings of a series; pool is the one of a flake that names
@@ -199,6 +200,7 @@ func (s *settings) seriesInForce(one *seriesConfig, pool string) []settingLine {
 	}
 	if one.public != nil {
 		add("public", s.value("", entry{one.public.String(), one.publicAt}, ""))
+		add("answers", s.value("", one.answers, "id"))
 	}
 	return all
 }

@@ -113,17 +113,17 @@ func examined(t *testing.T, s store.Store, now func() time.Time, flags ...string
 	return found, d.bads
 }
 
-// server is a store on another host, with a clock of its own.
-type server struct {
+// remote is a store on another host, with a clock of its own.
+type remote struct {
 	*memory.Store
 	promise store.Promise
 	err     error
 }
 
-func (s *server) Promise(context.Context) (store.Promise, error) { return s.promise, s.err }
+func (s *remote) Promise(context.Context) (store.Promise, error) { return s.promise, s.err }
 
-func newServer(class store.Class, ahead time.Duration) *server {
-	return &server{
+func newServer(class store.Class, ahead time.Duration) *remote {
+	return &remote{
 		Store:   memory.NewOptions(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }}),
 		promise: store.Promise{Class: class, Why: "for a test"},
 	}

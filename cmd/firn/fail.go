@@ -94,7 +94,7 @@ func withoutPackage(text string) string {
 	return text[len(packagePrefix.FindString(text)):]
 }
 
-var packagePrefix = regexp.MustCompile(`^(firn|lease|segment|serial|shard|(store|public)(/[a-z]+)?): `)
+var packagePrefix = regexp.MustCompile(`^(firn|lease|segment|serial|server|shard|(store|public)(/[a-z]+)?): `)
 
 // classify finds the exit code and the hints of the libraries' errors.
 func classify(err error) *failure {

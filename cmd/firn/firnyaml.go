@@ -28,6 +28,7 @@ type config struct {
 	store  entry
 	pools  []poolConfig // in the order of the file, as are series
 	series []seriesConfig
+	serve  serveConfig
 
 	servers []serverConfig // of firn shards
 }
@@ -45,6 +46,7 @@ type seriesConfig struct {
 	stores   []entry          // of a ticket
 	public   *formSpec        // nil: none
 	publicAt place
+	answers  entry // what the server gives: id or public
 
 	faulty bool
 }
@@ -141,12 +143,9 @@ func (r *configReader) document(data []byte) *yaml.Node {
 
 func placeOf(n *yaml.Node) place { return place{n.Line, n.Column} }
 
-// Keys that a later version may have: what they are for.
-var laterKeys = map[string]string{"listen": "firn serve"}
-
 func (r *configReader) root(n *yaml.Node) {
 	r.mapping("the config", n, func(key entry, value *yaml.Node) {
-		switch later := laterKeys[key.text]; {
+		switch {
 		case key.text == "store":
 			r.store = r.storeURL("store", value)
 		case key.text == "pools":
@@ -157,12 +156,14 @@ func (r *configReader) root(n *yaml.Node) {
 			r.mapping("series", value, func(name entry, value *yaml.Node) {
 				r.series = append(r.series, r.oneSeries(name, value))
 			})
+		case key.text == "tokens":
+			r.tokens(value)
 		case key.text == "shards":
 			r.shards(value)
-		case later != "":
-			r.fault(key.at, "%s is for %s, which this version of firn does not have", key.text, later)
+		case slices.Contains(serveSections, key.text):
+			r.serveSection(key, value)
 		default:
-			r.unknown(key, "a config", []string{"store", "pools", "series", "shards"})
+			r.unknown(key, "a config", append([]string{"store", "pools", "series", "shards", "tokens"}, serveSections...))
 		}
 	})
 }
@@ -332,6 +333,7 @@ func (r *configReader) whole() {
 	for i := range r.series {
 		r.wholeSeries(&r.series[i])
 	}
+	r.wholeServe()
 }
 
 // check reports what a lease would say of the options, each at its own place.

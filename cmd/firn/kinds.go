@@ -155,11 +155,11 @@ func keysOf(kind string) []string {
 	names := []string{"kind"}
 	switch kind {
 	case kindFlake:
-		names = append(names, "pool", "shard", "public")
+		names = append(names, "pool", "shard", "public", "answers")
 	case kindTicket:
-		names = append(names, "stores", "public")
+		names = append(names, "stores", "public", "answers")
 	case kindSegment:
-		names = append(names, "public")
+		names = append(names, "public", "answers")
 	}
 	for _, k := range seriesKeys {
 		if k.of(kind) {

@@ -43,7 +43,7 @@ is in force.`,
 	root.AddCommand(newNext(), newDecode(), newEncode(), newLayouts(), newWorkers(), newVersion(),
 		newCompletion())
 	root.AddCommand(newConfig(), newPlan(), newDoctor(), newStore(), newPublic(), newShards())
-	root.AddCommand(newSerials(), newSegments())
+	root.AddCommand(newSerials(), newSegments(), newServe())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	return root

@@ -68,6 +68,10 @@ func (r *configReader) seriesKey(s *seriesConfig, what, kind string, key entry, 
 		s.stores = r.stores(what, value)
 	case "public":
 		s.public, s.publicAt = r.publicForm(what, s.name.text, value), placeOf(value)
+	case "answers":
+		if s.answers = r.scalar(what, value); !slices.Contains([]string{"", "id", "public"}, s.answers.text) {
+			r.fault(s.answers.at, "%s: %q is neither id nor public", what, s.answers.text)
+		}
 	case "pool":
 		s.pool = r.scalar(what, value)
 	case "shard":
@@ -128,6 +132,9 @@ func (r *configReader) wholeSeries(s *seriesConfig) {
 	what := "series." + s.name.text
 	if s.faulty {
 		return
+	}
+	if s.answers.text == "public" && s.public == nil {
+		r.fault(s.answers.at, "%s: answers is public, and it has no public form: public is missing", what)
 	}
 	if s.kind.text != kindFlake {
 		r.wholeOptions(s, what)

@@ -1,0 +1,416 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/server"
+)
+
+func newServe() *cobra.Command {
+	var o serveCommand
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Give ids to any language, over the Redis protocol and HTTP",
+		Long: `Give ids to any language: INCR photo from any Redis client, or POST
+/v1/series/photo/next over HTTP. The series are those of firn.yaml; without any, each
+name is a flake of the layout's own pool. docs/server.md has all of it.
+
+It listens on this host only. Beyond that it wants tokens or client certificates, and
+a --store that all servers share. Several servers on one store never give the same id.
+
+While the store is away ids go on for the outage budget; /readyz says so before they
+end. If the store is away at the start, the server comes up, is not ready, and begins
+by itself when the store answers. What will not pass by itself ends the start.
+
+SIGHUP reads firn.yaml, certificates and keys again; no connection is dropped, and
+where anything is wrong everything stays as it was. SIGINT and SIGTERM stop it: what
+was asked is answered, workers and numbers are given back, and the exit code is 0. A
+second one ends it at once.
+
+Where it listens is printed to standard output, what happens to standard error; with
+--json both are JSON, an object a line.`,
+		Example: `  firn serve
+  firn serve --store postgres://app@db/app --config /etc/firn/firn.yaml
+  firn serve --resp unix:/run/firn/resp.sock --http off
+  firn serve token --name shop`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.load = func() (*servePlan, error) {
+				s, err := loadSettings(cmd)
+				if err != nil {
+					return nil, err
+				}
+				return s.servePlan()
+			}
+			o.json = wantsJSON(cmd)
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	addListen(cmd)
+	cmd.Flags().BoolVar(&o.noAuth, "insecure-no-auth", false, "let other hosts come without a token or a client certificate")
+	addStore(cmd)
+	addPool(cmd)
+	cmd.AddCommand(newServeToken())
+	return cmd
+}
+
+// A serveCommand is firn serve.
+type serveCommand struct {
+	load   func() (*servePlan, error) // reads the settings as they are now
+	noAuth bool
+	json   bool
+
+	errs   io.Writer
+	log    *slog.Logger
+	notify *notifier
+	plan   *servePlan // in force
+	keys   keyring
+	stores *sharedStores
+	supplies
+	server *server.Server
+}
+
+func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
+	o.errs, o.log, o.stores = errs, serveLog(errs, o.json), newSharedStores()
+	o.notify = newNotifier(o.log)
+	asked, stop := untilStopped(ctx)
+	defer stop()
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	defer signal.Stop(hangUp)
+
+	bound, err := o.begin(asked)
+	if err != nil {
+		return signalled(asked, err)
+	}
+	f := &front{options: &o.plan.options, server: o.server, keys: &o.keys, log: o.log}
+	if err = f.open(bound); err == nil {
+		err = o.announce(out, bound)
+	}
+	if err == nil {
+		o.notify.ready(o.status())
+		err = o.serve(asked, hangUp, f.failed)
+	}
+	o.notify.stopping()
+	o.log.Info("stopping")
+	o.server.Stop()
+	f.close()
+	closeAll(o.supplies.without(nil), o.log)
+	return err
+}
+
+// begin reads the settings, listens, and opens what is served.
+func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err error) {
+	if o.plan, err = o.load(); err != nil {
+		return nil, err
+	}
+	if err := o.plan.guard(o.noAuth); err != nil {
+		return nil, err
+	}
+	if err := o.keys.load(&o.plan.options); err != nil {
+		return nil, err
+	}
+	if bound, err = bind(&o.plan.options); err != nil {
+		return nil, err
+	}
+	now, fresh := supplies{}.enough(o.plan, o.log)
+	o.supplies = now
+	defer func() {
+		if err != nil {
+			for _, b := range bound {
+				b.Close()
+			}
+			closeAll(fresh, o.log)
+		}
+	}()
+	options, series, err := o.plan.serverOptions(now, o.errs)
+	if err != nil {
+		return nil, err
+	}
+	if o.server, err = server.New(options, series...); err != nil {
+		return nil, err
+	}
+	return bound, beginAll(ctx, fresh, func(s *supply) error { return s.begin(ctx, o.stores) })
+}
+
+// serve does what signals ask for, until one asks to stop or a listener fails.
+func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, failed <-chan error) error {
+	beats := o.notify.beats()
+	var reloading chan error // nil: no reload is under way
+	defer func() {
+		if reloading != nil {
+			<-reloading
+		}
+	}()
+	for {
+		again := hangUp
+		if reloading != nil {
+			again = nil // one at a time
+		}
+		select {
+		case <-asked.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-beats:
+			o.notify.alive()
+		case <-again:
+			o.notify.reloading()
+			reloading = make(chan error, 1)
+			go func() { reloading <- o.reload(asked) }()
+		case err := <-reloading:
+			reloading = nil
+			o.told(err)
+			o.notify.ready(o.status())
+		}
+	}
+}
+
+// status is what the server does, in a few words.
+func (o *serveCommand) status() string {
+	what := plural(len(o.plan.series), "configured name")
+	if o.plan.others != nil {
+		what = "any name"
+	}
+	return "serving " + what
+}
+
+// untilStopped returns a context that the first SIGINT or SIGTERM ends. The second
+// ends the process, also where it is the first of a container, which the kernel
+// spares signals that nobody handles.
+func untilStopped(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	over := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-over:
+				return
+			case s := <-signals:
+				code, ok := s.(syscall.Signal)
+				switch {
+				case ok && n > 0:
+					os.Exit(128 + int(code))
+				case ok:
+					cancel(interrupted{code})
+				}
+			}
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(over); cancel(nil) }
+}
+
+// serveLog returns the log of a server.
+func serveLog(errs io.Writer, asJSON bool) *slog.Logger {
+	o := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if err, ok := a.Value.Any().(error); ok {
+			return slog.String(a.Key, withoutKeys(withoutPackage(err.Error())))
+		}
+		if d := a.Value; d.Kind() == slog.KindDuration {
+			return slog.String(a.Key, d.Duration().String())
+		}
+		return a
+	}}
+	if asJSON {
+		return slog.New(slog.NewJSONHandler(errs, o))
+	}
+	return slog.New(slog.NewTextHandler(errs, o))
+}
+
+// A startLine is where a server listens, as --json prints it.
+type startLine struct {
+	Event  string            `json:"event"` // listening
+	PID    int               `json:"pid"`
+	Listen map[string]string `json:"listen"` // by name: resp, http, admin
+	TLS    bool              `json:"tls"`
+	Store  string            `json:"store,omitempty"`
+	Class  string            `json:"class,omitempty"`
+	Config string            `json:"config,omitempty"`
+	Ready  bool              `json:"ready"`
+}
+
+// announce prints where the server listens, and what to type next.
+func (o *serveCommand) announce(out io.Writer, bound []boundListener) error {
+	if o.plan.options.plain() && len(o.plan.options.tokens) > 0 {
+		o.log.Warn("tokens travel where others may read them: there is no tls in the config")
+	}
+	if o.keys.on() {
+		o.log.Info("tls", "certificate", o.keys.ends())
+	}
+	st := o.firstState()
+	line := startLine{
+		Event: "listening", PID: os.Getpid(), Listen: map[string]string{}, TLS: o.keys.on(),
+		Store: st.Store, Class: st.Class, Config: o.plan.config, Ready: o.server.Ready() == nil,
+	}
+	for _, b := range bound {
+		line.Listen[b.flag] = b.at.String()
+	}
+	if o.json {
+		return json.NewEncoder(out).Encode(line)
+	}
+	var text strings.Builder
+	for _, b := range bound {
+		fmt.Fprintf(&text, "%-5s  %s\n", b.flag, b.at)
+		if try := o.tryLine(b); try != "" {
+			fmt.Fprintf(&text, "       %s\n", try)
+		}
+	}
+	for _, line := range o.facts(st) {
+		fmt.Fprintf(&text, "%s\n", line)
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// firstState is the state of the first series, or of any name.
+func (o *serveCommand) firstState() server.State {
+	return o.supplies[o.plan.drawings()[0].supplyKey()].state()
+}
+
+// tryLine is a command that draws from a listener.
+func (o *serveCommand) tryLine(b boundListener) string {
+	name, secret := o.plan.example(), o.keys.on() && b.at.network == "tcp"
+	var words []string
+	switch b.flag {
+	case "resp":
+		words = append(words, "redis-cli")
+		words = append(words, b.at.redisFlags()...)
+		if secret {
+			words = append(words, "--tls")
+		}
+		if len(o.plan.options.tokens) > 0 {
+			words = append(words, "-a TOKEN")
+		}
+		words = append(words, "INCR "+name)
+		for _, d := range o.plan.series {
+			if d.name == name && d.kind == kindSerial {
+				words[len(words)-1] = "FIRN.NEXT " + name
+			}
+		}
+	case "http":
+		words = append(words, "curl -X POST")
+		if len(o.plan.options.tokens) > 0 {
+			words = append(words, `-H "Authorization: Bearer TOKEN"`)
+		}
+		words = append(words, b.at.url(secret)+"/v1/series/"+name+"/next")
+	case "admin":
+		words = append(words, "curl", b.at.url(secret)+"/readyz")
+	}
+	return strings.Join(words, " ")
+}
+
+// facts say what the ids are worth, and for how long they go on.
+func (o *serveCommand) facts(st server.State) []string {
+	var lines []string
+	switch {
+	case o.plan.config != "":
+		lines = append(lines, fmt.Sprintf("%s: %d series", o.plan.config, len(o.plan.series)))
+	default:
+		lines = append(lines, "every name is a series; no two of them ever give the same id")
+	}
+	switch {
+	case st.Class == "":
+		lines = append(lines, "not ready: the store does not answer yet")
+	case o.plan.storeAt.text == "" && o.plan.usesStore():
+		lines = append(lines, fmt.Sprintf("store %s (%s): unique among this user's processes on this host only", st.Store, st.Class))
+	default:
+		lines = append(lines, fmt.Sprintf("store %s (%s: %s)", st.Store, st.Class, st.Why))
+	}
+	if st.Kind == kindFlake && !st.Until.IsZero() {
+		lines = append(lines, fmt.Sprintf("ids go on for %s without it, later for up to %s",
+			time.Until(st.Until).Round(time.Second), durationText(st.Budget)))
+	}
+	return lines
+}
+
+// reload reads the settings again and serves what they say. On an error nothing has
+// changed.
+func (o *serveCommand) reload(ctx context.Context) error {
+	next, err := o.load()
+	if err != nil {
+		return err
+	}
+	if err := next.guard(o.noAuth); err != nil {
+		return err
+	}
+	if err := o.plan.fixed(next); err != nil {
+		return err
+	}
+	var keys keyring
+	if err := keys.load(&next.options); err != nil {
+		return err
+	}
+	now, fresh := o.supplies.enough(next, o.log)
+	gone := o.supplies.without(now)
+	for _, s := range fresh {
+		for _, old := range gone {
+			if s.drawing.clashes(old.drawing) {
+				return bad("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.leasing.pool)
+			}
+		}
+	}
+	options, series, err := next.serverOptions(now, o.errs)
+	if err == nil {
+		err = beginAll(ctx, fresh, func(s *supply) error { return s.try(ctx, o.stores) })
+	}
+	if err == nil {
+		err = o.server.Replace(options, series...)
+	}
+	if err != nil {
+		closeAll(fresh, o.log)
+		return err
+	}
+	if c := keys.now.Load(); c != nil {
+		o.keys.now.Store(c)
+	}
+	o.plan, o.supplies = next, now
+	closeAll(gone, o.log)
+	return nil
+}
+
+// fixed reports what cannot be changed while the server runs.
+func (p *servePlan) fixed(next *servePlan) error {
+	a, b := p.options, next.options
+	for _, f := range []struct {
+		what string
+		same bool
+	}{
+		{"listen", a.resp == b.resp && a.http == b.http && a.admin == b.admin && a.strings == b.strings && a.foreign == b.foreign},
+		{"tls", (a.cert == "") == (b.cert == "")},
+		{"limits.connections", a.connections == b.connections},
+		{"limits.idle", a.idle == b.idle},
+	} {
+		if !f.same {
+			return bad("%s was changed, and is read at the start only", f.what).hint("start the server again")
+		}
+	}
+	return nil
+}
+
+// told logs what came of a reload.
+func (o *serveCommand) told(err error) {
+	if err == nil {
+		o.log.Info("reloaded", "config", o.plan.config, "series", len(o.plan.series), "tokens", len(o.plan.options.tokens))
+		return
+	}
+	var f *failure
+	hint := ""
+	if errors.As(err, &f) {
+		hint = strings.Join(f.hints, "; ")
+	}
+	o.log.Error("not reloaded; everything is as it was", "err", err, "hint", hint)
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/httpapi"
+	"github.com/firn-id/firn/server/resp"
+)
+
+// drain is how long a stop waits for what was read to be answered.
+const drain = 5 * time.Second
+
+// bind listens where the plan says. On an error nothing is listened to.
+func bind(o *serveOptions) (bound []boundListener, err error) {
+	for _, l := range o.listeners() {
+		sock, at, err := l.at.listen()
+		if err != nil {
+			for _, b := range bound {
+				b.Close()
+			}
+			return nil, failed("--%s %s: %w", l.flag, l.at, err).
+				hint("--%s with another place, or off; port 0 takes any that is free", l.flag)
+		}
+		bound = append(bound, boundListener{sock, l.flag, at})
+	}
+	return bound, nil
+}
+
+// A boundListener is listened to.
+type boundListener struct {
+	net.Listener
+	flag string // which one it is
+	at   address
+}
+
+// A front answers the connections of all listeners.
+type front struct {
+	options *serveOptions
+	server  *server.Server
+	keys    *keyring
+	log     *slog.Logger
+	stats   resp.Stats
+
+	failed chan error // a listener has failed
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// open answers connections until close.
+func (f *front) open(bound []boundListener) error {
+	ctx, stop := context.WithCancel(context.Background())
+	f.stop, f.failed = stop, make(chan error, len(bound))
+	for _, b := range bound {
+		serve, err := f.serve(b)
+		if err != nil {
+			return err
+		}
+		f.done.Go(func() {
+			if err := serve(ctx); err != nil && ctx.Err() == nil {
+				f.failed <- failed("--%s %s: %w", b.flag, b.at, err)
+			}
+		})
+	}
+	return nil
+}
+
+// serve returns what answers a listener until its context is done.
+func (f *front) serve(b boundListener) (func(context.Context) error, error) {
+	secret := f.keys.on() && b.at.network == "tcp"
+	if b.flag == "resp" {
+		l := b.Listener
+		if secret {
+			l = tls.NewListener(l, f.keys.config())
+		}
+		o := &resp.Options{
+			MaxConns: f.options.connections, Idle: f.options.idle, Drain: drain, Strings: f.options.strings,
+			Version: buildVersion().Version, Stats: &f.stats, Logger: f.log,
+		}
+		return func(ctx context.Context) error { return resp.Serve(ctx, l, f.server, o) }, nil
+	}
+	h, err := f.handler(b.flag)
+	if err != nil {
+		return nil, err
+	}
+	var l net.Listener = &fewConnections{Listener: b.Listener, most: int64(f.options.connections), log: f.log}
+	if secret {
+		l = tls.NewListener(l, f.keys.config("h2", "http/1.1"))
+	}
+	s := httpapi.NewServer(h)
+	s.ErrorLog = slog.NewLogLogger(f.log.Handler(), slog.LevelDebug)
+	return func(ctx context.Context) error { return serveHTTP(ctx, s, l) }, nil
+}
+
+func (f *front) handler(flag string) (http.Handler, error) {
+	o := &httpapi.Options{Foreign: f.options.foreign, Version: buildVersion().Version, NoMetrics: !f.options.admin.off()}
+	if flag == "admin" {
+		return httpapi.Admin(f.server, o)
+	}
+	return httpapi.Handler(f.server, o)
+}
+
+// serveHTTP answers requests until ctx is done, and then those that have begun.
+func serveHTTP(ctx context.Context, s *http.Server, l net.Listener) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	if s.Shutdown(last) != nil {
+		s.Close()
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// close stops listening, answers what was read, and returns.
+func (f *front) close() {
+	f.stop()
+	f.done.Wait()
+}
+
+// fewConnections is a listener that closes a connection at once where there are as
+// many as there may be.
+type fewConnections struct {
+	net.Listener
+	most int64
+	now  atomic.Int64
+	log  *slog.Logger
+	told atomic.Int64 // when that was logged, in seconds
+}
+
+func (l *fewConnections) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.now.Add(1) <= l.most {
+			return &countedConn{Conn: c, of: l}, nil
+		}
+		l.now.Add(-1)
+		c.Close()
+		if now := time.Now().Unix(); l.told.Swap(now) < now-10 {
+			l.log.Warn("connections are refused: there are as many as limits.connections allows", "limit", l.most)
+		}
+	}
+}
+
+type countedConn struct {
+	net.Conn
+	of   *fewConnections
+	once sync.Once
+}
+
+func (c *countedConn) Close() error {
+	c.once.Do(func() { c.of.now.Add(-1) })
+	return c.Conn.Close()
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/firn-id/firn/server"
+)
+
+// A servePlan is what a server is to serve and how, with nothing opened yet.
+type servePlan struct {
+	options serveOptions
+	series  []*drawing
+	others  *drawing // any other name; nil: there is no other
+	storeAt value    // "" is the implicit store
+	config  string   // its path; "": there is none
+}
+
+// servePlan reads what a server is to serve.
+func (s *settings) servePlan() (*servePlan, error) {
+	p := &servePlan{storeAt: s.storeURL()}
+	var err error
+	if p.options, err = s.serveOptions(); err != nil {
+		return nil, err
+	}
+	if s.file != nil {
+		p.config = s.file.path
+		for i := range s.file.series {
+			d, err := s.serveDrawing(&s.file.series[i])
+			if err != nil {
+				return nil, err
+			}
+			p.series = append(p.series, d)
+		}
+	}
+	if len(p.series) > 0 {
+		return p, p.check()
+	}
+	if p.others, err = s.drawing(""); err != nil {
+		return nil, err
+	}
+	return p, p.check()
+}
+
+// serveDrawing returns what to draw from for a series of the file.
+func (s *settings) serveDrawing(one *seriesConfig) (*drawing, error) {
+	d := &drawing{name: one.name.text, kind: one.kind.text, urls: []string{s.storeURL().text}}
+	if one.answers.text == "public" {
+		d.form = one.public
+	}
+	if d.kind != kindFlake {
+		return d, s.countedDrawing(d, one)
+	}
+	pool, err := s.file.poolOf(one)
+	if err != nil {
+		return nil, err // the file was checked
+	}
+	name := ""
+	if pool != nil {
+		name = pool.name.text
+	}
+	d.leasing, err = s.leasingFrom(name, pool, one.shard)
+	return d, err
+}
+
+// check refuses what cannot be served together.
+func (p *servePlan) check() error {
+	files := map[string]string{} // grant file to the pool and shard it is of
+	for _, d := range p.series {
+		if d.kind != kindFlake || d.leasing.options.File == "" {
+			continue
+		}
+		o := d.leasing.options
+		held := fmt.Sprintf("pool %s, shard %d", d.leasing.pool, o.Shard)
+		if other := files[o.File]; other != "" && other != held {
+			return bad("the grant file %s is for one lease, and here it would be for two: %s, and %s", o.File, other, held)
+		}
+		files[o.File] = held
+	}
+	return nil
+}
+
+// serveOptions are the settings of the server, but for its series.
+func (s *settings) serveOptions() (serveOptions, error) {
+	var o serveOptions
+	for i := range serveKeys {
+		k := &serveKeys[i]
+		v := s.serveValue(k)
+		if v.from == byDefault && k.standard == "none" {
+			continue
+		}
+		if err := k.set(&o, v.text); err != nil {
+			return o, valueError(v.from, err)
+		}
+	}
+	if s.file != nil {
+		for _, t := range s.file.serve.tokens {
+			o.tokens = append(o.tokens, t.token())
+		}
+	}
+	if len(o.listeners()) == 0 {
+		return o, bad("there is nowhere to listen: resp, http and admin are off")
+	}
+	return o, nil
+}
+
+// serveValue returns a setting of the server.
+func (s *settings) serveValue(k *serveKey) value {
+	var said entry
+	if s.file != nil {
+		said = s.file.serve.keys[k.key()]
+	}
+	return s.value(k.flag, said, k.standard)
+}
+
+// token is what the file says of a token.
+func (t *tokenConfig) token() server.Token {
+	hash, err := parseHash(t.hash.text)
+	if err != nil {
+		panic(err) // it was read before
+	}
+	rights := map[string]server.Right{}
+	for _, r := range t.rights {
+		rights[r.series.text] = r.right
+	}
+	return server.Token{Name: t.name.text, Hash: hash, Rights: rights}
+}
+
+// serveInForce are the settings of the server as config print shows them. Nobody
+// gets from a hash to a token, and it is no matter of who looks at settings.
+func (s *settings) serveInForce() []settingLine {
+	var all []settingLine
+	for i := range serveKeys {
+		v := s.serveValue(&serveKeys[i])
+		all = append(all, settingLine{serveKeys[i].key(), v.text, v.from})
+	}
+	if s.file == nil {
+		return all
+	}
+	for _, t := range s.file.serve.tokens {
+		v := s.value("", entry{hashPrefix + "xxxxx", t.hash.at}, "")
+		all = append(all, settingLine{"tokens." + t.name.text + ".hash", v.text, v.from})
+		for _, r := range t.rights {
+			v := s.value("", entry{r.right.String(), r.series.at}, "")
+			all = append(all, settingLine{"tokens." + t.name.text + ".rights." + r.series.text, v.text, v.from})
+		}
+	}
+	return all
+}
+
+// A listening is a listener that is asked for.
+type listening struct {
+	flag string
+	at   address
+}
+
+// listeners are those that are on.
+func (o *serveOptions) listeners() []listening {
+	all := []listening{{"resp", o.resp}, {"http", o.http}, {"admin", o.admin}}
+	return slices.DeleteFunc(all, func(l listening) bool { return l.at.off() })
+}
+
+// guard refuses to let strangers in.
+func (p *servePlan) guard(noAuth bool) error {
+	o := &p.options
+	listeners := o.listeners()
+	i := slices.IndexFunc(listeners, func(l listening) bool { return l.at.beyond() })
+	if i < 0 {
+		return nil
+	}
+	l := listeners[i]
+	switch open := o.clientCA == "" && !noAuth; {
+	case open && len(o.tokens) == 0 && l.flag != "admin":
+		return bad("--%s %s: other hosts can come there, and there are neither tokens nor client certificates: anybody could draw", l.flag, l.at).
+			hint("firn serve token makes a token, and says what to write into firn.yaml").
+			hint("--insecure-no-auth, if only those who may draw can come there")
+	case open && o.admin.beyond():
+		return bad("--admin %s: other hosts can come there, and no token is asked for: anybody could see the state", o.admin).
+			hint("tls.client-ca in firn.yaml; or --insecure-no-auth, if only operators can come there")
+	}
+	if p.storeAt.text == "" && p.usesStore() {
+		return bad("--%s %s: other hosts can come there, and no --store is given: a server on another host would have a store of its own, and make the same ids", l.flag, l.at).
+			hint("--store postgres://..., or another that all servers share; --store sqlite:PATH to insist")
+	}
+	return nil
+}
+
+// usesStore reports whether any series is kept in the store of --store.
+func (p *servePlan) usesStore() bool {
+	return p.others != nil || slices.ContainsFunc(p.series, func(d *drawing) bool { return slices.Contains(d.urls, "") })
+}
+
+// plain reports whether tokens travel where others may read them.
+func (o *serveOptions) plain() bool {
+	return o.cert == "" && slices.ContainsFunc(o.listeners(), func(l listening) bool { return l.at.beyond() })
+}

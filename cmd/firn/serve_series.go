@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/server"
+)
+
+// supplies are what the series of a server draw from, by key.
+type supplies map[string]*supply
+
+// enough returns the supplies of a plan: those there are, and new ones that are not
+// open yet.
+func (all supplies) enough(p *servePlan, log *slog.Logger) (now supplies, fresh []*supply) {
+	now = supplies{}
+	for _, d := range p.drawings() {
+		key := d.supplyKey()
+		if now[key] != nil {
+			continue
+		}
+		if s := all[key]; s != nil && s.final() == nil {
+			now[key] = s
+			continue
+		}
+		s := newSupply(d, log)
+		now[key] = s
+		fresh = append(fresh, s)
+	}
+	return now, fresh
+}
+
+// without are those that are not in others.
+func (all supplies) without(others supplies) []*supply {
+	var gone []*supply
+	for key, s := range all {
+		if others[key] != s {
+			gone = append(gone, s)
+		}
+	}
+	return gone
+}
+
+// drawings are all that the plan draws from.
+func (p *servePlan) drawings() []*drawing {
+	if p.others != nil {
+		return append([]*drawing{p.others}, p.series...)
+	}
+	return p.series
+}
+
+// beginAll begins supplies at the same time. The error is that of those that cannot
+// be opened, each with what can be done about it.
+func beginAll(ctx context.Context, all []*supply, begin func(*supply) error) error {
+	errs := make([]error, len(all))
+	var done sync.WaitGroup
+	for i, s := range all {
+		done.Go(func() {
+			if err := begin(s); err != nil {
+				errs[i] = s.drawing.named(err)
+			}
+		})
+	}
+	done.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// named is an error of the series, with its name and what can be done about it.
+func (d *drawing) named(err error) error {
+	var f *failure
+	if !errors.As(d.explain(err), &f) {
+		return err
+	}
+	what := "pool"
+	name := ""
+	if d.kind == kindFlake {
+		name = d.leasing.pool
+	} else {
+		what, name = "series", d.name
+	}
+	g := failed("%s %s: %s", what, name, withoutPackage(f.err.Error()))
+	g.code, g.hints = f.code, f.hints
+	return g
+}
+
+// closeAll closes supplies at the same time, and tells of what was lost.
+func closeAll(all []*supply, log *slog.Logger) {
+	var done sync.WaitGroup
+	for _, s := range all {
+		done.Go(func() {
+			if err := s.close(); err != nil {
+				log.Warn(s.drawing.lost(), "err", err)
+			}
+		})
+	}
+	done.Wait()
+}
+
+// serverOptions are what a server is made with. Warnings go to errs.
+func (p *servePlan) serverOptions(all supplies, errs io.Writer) (*server.Options, []*server.Series, error) {
+	o := &server.Options{
+		MaxBatch: p.options.batch, MaxRange: p.options.ranges, MaxUnknown: p.options.names,
+		Tokens: p.options.tokens, Guess: guessLayouts,
+	}
+	var series []*server.Series
+	for _, d := range p.series {
+		one, err := d.serve(d.name, all[d.supplyKey()], errs)
+		if err != nil {
+			return nil, nil, err
+		}
+		series = append(series, one)
+	}
+	if d := p.others; d != nil {
+		s := all[d.supplyKey()]
+		o.Layout = d.leasing.options.Layout
+		o.Unknown = func(_ context.Context, name string) (*server.Series, error) { return d.serve(name, s, errs) }
+	}
+	return o, series, nil
+}
+
+// serve returns the series of a name that draws from a supply.
+func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series, error) {
+	o := &server.SeriesOptions{State: s.state, Explain: d.judge}
+	switch d.kind {
+	case kindSerial:
+		return server.Texts(name, textSupply{s}, o), nil
+	case kindFlake:
+		o.Layout = d.leasing.options.Layout
+	default:
+		o.Reserve = s.reserve
+		o.Step = max(d.options.segment.Increment, 1) * int64(len(d.urls))
+	}
+	if d.form != nil {
+		var err error
+		if o.Form, err = d.form.open(errs); err != nil {
+			return nil, err
+		}
+	}
+	return server.Numbers(name, s, o), nil
+}
+
+// judge says of an error of the series whether it may pass, and what a person can
+// do about it.
+func (d *drawing) judge(err error) (again bool, hint string) {
+	var f *failure
+	if errors.As(d.explain(err), &f) && len(f.hints) > 0 {
+		hint = f.hints[0]
+	}
+	return passes(err), hint
+}
+
+// guessLayouts are the presets that an id may be of.
+func guessLayouts(id firn.ID) []firn.Layout {
+	var all []firn.Layout
+	for _, g := range appendGuesses(nil, newCandidates(time.Now()), id) {
+		all = append(all, g.layout)
+	}
+	return all
+}
+
+// clashes reports whether two leases cannot be held at once: they insist on one
+// worker, or go on with one grant file.
+func (d *drawing) clashes(other *drawing) bool {
+	if d.kind != kindFlake || other.kind != kindFlake {
+		return false
+	}
+	a, b := d.leasing.options, other.leasing.options
+	if a.File != "" && a.File == b.File {
+		return true
+	}
+	insist := a.Choice == lease.Insist && b.Choice == lease.Insist && a.Worker == b.Worker
+	return insist && d.urls[0] == other.urls[0] && d.leasing.pool == other.leasing.pool
+}
+
+// example is the name of a series to show people.
+func (p *servePlan) example() string {
+	for _, d := range p.series {
+		return d.name
+	}
+	return "photo"
+}

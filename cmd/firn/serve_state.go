@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/store"
+)
+
+// This file says what leases, segments and serials are in the words of a server.
+
+var errNoWorker = errors.New("no worker is held just now")
+
+func leaseState(l *lease.Lease, at string) server.State {
+	now := l.State()
+	st := server.State{
+		Kind: kindFlake, Store: at, Class: now.Class.String(), Why: now.Why,
+		Degraded: now.Degraded, Err: now.Err, Until: now.Horizon, Budget: now.Outage,
+		Pool: now.Pool, Term: now.Term, Since: now.Since, Renewed: now.Renewed,
+		ClockOffset: now.Ahead, Borrowed: now.Borrowed, Ended: now.Layout.End(),
+	}
+	for _, lane := range l.States() {
+		st.Worker = append(st.Worker, lane.Worker)
+		st.Waits += lane.Waits
+	}
+	if now.Phase != term.Holding {
+		st.Degraded, st.Until = false, time.Time{}
+		if st.Err == nil {
+			st.Err = errNoWorker
+		}
+	}
+	return st
+}
+
+// segmentFacts are what a segment's state does not say.
+type segmentFacts struct {
+	kind, store string
+	increment   int64
+	lasts       time.Duration
+}
+
+func segmentState(s *segment.Series, of segmentFacts) server.State {
+	st := server.State{Kind: of.kind, Store: of.store, Class: store.Strict.String(), Budget: of.lasts, Degraded: true}
+	var rate float64
+	for _, now := range s.States() {
+		if st.Why == "" || now.Promise.Class == store.Lossy {
+			st.Class, st.Why = now.Promise.Class.String(), now.Promise.Why
+		}
+		st.Next = max(st.Next, int64(now.Granted)+of.increment)
+		st.Last = max(st.Last, int64(now.Max))
+		st.Left += now.Left
+		st.Waits = now.Waits
+		st.Waste += now.Wasted
+		rate += now.Rate
+		// Of several stores one that answers is enough.
+		st.Degraded = st.Degraded && now.Degraded
+		if now.Err != nil {
+			st.Err = now.Err
+		}
+	}
+	if !st.Degraded {
+		st.Err = s.State().Err // of the store that has most
+	}
+	if rate > 0 {
+		left := float64(st.Left) + float64(st.Last-min(st.Next, st.Last))/float64(of.increment)
+		st.Until = time.Now().Add(seconds(float64(st.Left) / rate))
+		st.Ended = time.Now().Add(seconds(left / rate))
+	}
+	return st
+}
+
+// seconds is a duration, of a hundred years at most.
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s, 100*365*24*3600) * float64(time.Second))
+}
+
+// serialState: heard is why its store does not answer, as was found without a call
+// of anybody's. A failure of the last call counts where it will not pass.
+func serialState(s *serial.Series, at string, heard error) server.State {
+	now := s.State()
+	st := server.State{Kind: kindSerial, Store: at, Class: now.Class.String(), Left: now.Reserved, Err: heard}
+	if now.Err != nil && !passes(now.Err) {
+		st.Err = now.Err
+	}
+	if now.Last.Count > 0 && now.Last.Count < math.MaxInt64 {
+		st.Next = now.Last.Count + 1
+	}
+	return st
+}

@@ -1,0 +1,366 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+)
+
+// A supply is what one series or more of a server draw from. Flakes of one pool
+// share one. Where its store does not answer yet, it is tried again until it does,
+// and calls are told why they have to come again.
+type supply struct {
+	key     string // all that it was made of
+	drawing *drawing
+	log     *slog.Logger
+
+	now     atomic.Pointer[flowing] // nil: not open yet
+	trouble atomic.Pointer[error]   // why it is not
+
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// A flowing supply is open. Of src and texts one is set.
+type flowing struct {
+	src     firn.Source
+	texts   server.TextSource
+	reserve func(ctx context.Context, n int) (firn.Range, error)
+	state   func() server.State
+	final   func() error // why nothing comes from it ever again; nil if it may
+	close   func() error
+}
+
+// supplyKey says all that a supply is made of: those of one key are one.
+func (d *drawing) supplyKey() string {
+	if d.kind == kindFlake {
+		o := d.leasing.options
+		o.Logger = nil
+		return fmt.Sprintf("%q %q %+v", d.urls, d.leasing.pool, o)
+	}
+	o := d.options
+	o.segment.Logger, o.serial.Logger = nil, nil
+	return fmt.Sprintf("%q %s %q %+v", d.urls, d.kind, d.name, o)
+}
+
+// A NotOpenError says that a series is not open yet.
+type notOpenError struct{ err error }
+
+func (e *notOpenError) Error() string {
+	return "it is not open yet: " + withoutPackage(e.err.Error())
+}
+func (e *notOpenError) Unwrap() error { return e.err }
+
+var errOpening = errors.New("its store was not heard yet")
+
+// newSupply returns a supply that is not open.
+func newSupply(d *drawing, log *slog.Logger) *supply {
+	s := &supply{key: d.supplyKey(), drawing: d, log: log.With("kind", d.kind)}
+	if d.name != "" && d.kind != kindFlake {
+		s.log = s.log.With("series", d.name)
+	}
+	s.stop = func() {}
+	s.trouble.Store(&errOpening)
+	return s
+}
+
+// Between two tries to open a supply.
+const (
+	leastPause = 250 * time.Millisecond
+	mostPause  = 5 * time.Second
+)
+
+// begin tries to open the supply. Where that fails and may pass, it returns nil and
+// goes on trying until close.
+func (s *supply) begin(ctx context.Context, stores *sharedStores) error {
+	err := s.try(ctx, stores)
+	if err == nil || !passes(err) || ctx.Err() != nil {
+		return err
+	}
+	f := s.drawing.explain(err)
+	var failure *failure
+	hint := ""
+	if errors.As(f, &failure) && len(failure.hints) > 0 {
+		hint = failure.hints[0]
+	}
+	s.log.Warn("cannot be opened yet; trying again", "err", err, "hint", hint)
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	s.done.Go(func() { s.insist(life, stores) })
+	return nil
+}
+
+// insist opens the supply as soon as that can be done.
+func (s *supply) insist(ctx context.Context, stores *sharedStores) {
+	for pause := leastPause; ; pause = min(2*pause, mostPause) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		}
+		err := s.try(ctx, stores)
+		switch {
+		case err == nil:
+			s.log.Info("open")
+			return
+		case !passes(err):
+			s.log.Error("cannot be opened; the server has to be started again when that is mended", "err", err)
+			return
+		}
+	}
+}
+
+// try opens the supply.
+func (s *supply) try(ctx context.Context, stores *sharedStores) error {
+	now, err := s.drawing.flow(ctx, stores, s.log)
+	if err != nil {
+		s.trouble.Store(&err)
+		return err
+	}
+	s.now.Store(now)
+	return nil
+}
+
+// close gives back what the supply holds.
+func (s *supply) close() error {
+	s.stop()
+	s.done.Wait()
+	if now := s.now.Load(); now != nil {
+		return now.close()
+	}
+	return nil
+}
+
+// final is why nothing comes from the supply ever again; nil if it may.
+func (s *supply) final() error {
+	if now := s.now.Load(); now != nil {
+		return now.final()
+	}
+	if err := *s.trouble.Load(); !passes(err) {
+		return err
+	}
+	return nil
+}
+
+// flow returns what is open, or why it cannot be had.
+func (s *supply) flow() (*flowing, error) {
+	if now := s.now.Load(); now != nil {
+		return now, nil
+	}
+	return nil, &notOpenError{*s.trouble.Load()}
+}
+
+// state is that of the supply, open or not.
+func (s *supply) state() server.State {
+	now, err := s.flow()
+	if err == nil {
+		return now.state()
+	}
+	d := s.drawing
+	st := server.State{Kind: d.kind, Store: d.storeText(), Err: err}
+	if d.kind == kindFlake {
+		st.Pool = d.leasing.pool
+	}
+	return st
+}
+
+// Next and Append draw ids.
+func (s *supply) Next(ctx context.Context) (firn.ID, error) {
+	now, err := s.flow()
+	if err != nil {
+		return 0, err
+	}
+	return now.src.Next(ctx)
+}
+
+func (s *supply) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, error) {
+	now, err := s.flow()
+	if err != nil {
+		return dst, err
+	}
+	return now.src.Append(ctx, dst, n)
+}
+
+func (s *supply) reserve(ctx context.Context, n int) (firn.Range, error) {
+	now, err := s.flow()
+	if err != nil {
+		return firn.Range{}, err
+	}
+	return now.reserve(ctx, n)
+}
+
+// texts is a supply of serials.
+type textSupply struct{ *supply }
+
+func (s textSupply) Append(ctx context.Context, dst []serial.Serial, n int) ([]serial.Serial, error) {
+	now, err := s.flow()
+	if err != nil {
+		return dst, err
+	}
+	return now.texts.Append(ctx, dst, n)
+}
+
+// flow opens a series for a server.
+func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logger) (_ *flowing, err error) {
+	var stores []store.Store
+	var users []*sharedStore
+	leave := func() error {
+		var errs []error
+		for _, u := range users {
+			errs = append(errs, shared.leave(u))
+		}
+		return errors.Join(errs...)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, leave())
+		}
+	}()
+	for _, url := range d.urls {
+		u, err := shared.enter(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		users, stores = append(users, u), append(stores, u.store)
+	}
+	var now *flowing
+	switch d.kind {
+	case kindFlake:
+		now, err = d.flowLease(ctx, stores[0], log)
+	case kindSerial:
+		now, err = d.flowSerial(ctx, users[0], log)
+	default:
+		now, err = d.flowSegment(ctx, stores, log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	closeSeries := now.close
+	now.close = func() error { return errors.Join(closeSeries(), leave()) }
+	return now, nil
+}
+
+func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logger) (*flowing, error) {
+	o := d.leasing.options
+	o.Logger = log
+	l, err := lease.Open(ctx, st, d.leasing.pool, &o)
+	if err != nil {
+		return nil, err
+	}
+	at := d.storeText()
+	return &flowing{
+		src: l, close: l.Close,
+		state: func() server.State { return leaseState(l, at) },
+		final: func() error {
+			if now := l.State(); now.Phase == term.Forgotten {
+				return now.Err
+			}
+			return nil
+		},
+	}, nil
+}
+
+func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *slog.Logger) (*flowing, error) {
+	o := d.options.segment
+	o.Logger = log
+	var s *segment.Series
+	var err error
+	if d.kind == kindTicket {
+		s, err = segment.OpenTickets(ctx, stores, d.name, &o)
+	} else {
+		s, err = segment.Open(ctx, stores[0], d.name, &o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, segment.DefaultLasts)}
+	return &flowing{
+		src: s, close: s.Close, reserve: s.Reserve,
+		state: func() server.State { return segmentState(s, at) },
+		final: func() error { return unforgiven(s.State().Err) },
+	}, nil
+}
+
+func (d *drawing) flowSerial(ctx context.Context, st *sharedStore, log *slog.Logger) (*flowing, error) {
+	o := d.options.serial
+	o.Logger = log
+	s, err := serial.Open(ctx, st.store, d.name, d.options.pattern, &o)
+	if err != nil {
+		return nil, err
+	}
+	at, heard := d.storeText(), st.listen()
+	return &flowing{
+		texts: s, close: s.Close,
+		state: func() server.State { return serialState(s, at, heard.last()) },
+		final: func() error { return unforgiven(s.State().Err) },
+	}, nil
+}
+
+// unforgiven is err if a store has forgotten, which is final.
+func unforgiven(err error) error {
+	var forgot *store.ForgotError
+	if errors.As(err, &forgot) {
+		return err
+	}
+	return nil
+}
+
+// storeText is the URL of the stores of a series, without secrets.
+func (d *drawing) storeText() string {
+	var all []string
+	for _, url := range d.urls {
+		if url == "" {
+			url = "the default"
+			if path, err := implicitStore(hostSigns(), false); err == nil {
+				url = "sqlite:" + path
+			}
+		}
+		all = append(all, open.Redact(url))
+	}
+	return strings.Join(all, ", ")
+}
+
+// passes reports whether an error of opening may pass by itself: no configuration
+// is wrong, and nothing was forgotten.
+func passes(err error) bool {
+	var f *failure
+	var forgot *store.ForgotError
+	var layout *term.LayoutError
+	var end *firn.EndError
+	var epoch *firn.EpochError
+	var noSegment *segment.NoSeriesError
+	var noSerial *serial.NoSeriesError
+	var lossySegment *segment.LossyError
+	var lossySerial *serial.LossyError
+	var other *serial.DefinitionError
+	var mismatch *segment.MismatchError
+	var format *segment.FormatError
+	var exhausted *segment.ExhaustedError
+	var overflow *serial.OverflowError
+	var instance *serial.InstanceError
+	var url *open.URLError
+	switch {
+	case errors.As(err, &f), errors.As(err, &url),
+		errors.As(err, &forgot), errors.As(err, &layout), errors.As(err, &end), errors.As(err, &epoch),
+		errors.As(err, &noSegment), errors.As(err, &lossySegment), errors.As(err, &mismatch), errors.As(err, &format), errors.As(err, &exhausted),
+		errors.As(err, &noSerial), errors.As(err, &lossySerial), errors.As(err, &other), errors.As(err, &overflow), errors.As(err, &instance):
+		return false
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/server"
+)
+
+func newServeToken() *cobra.Command {
+	var o tokenOptions
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make a token for a program that draws from firn serve",
+		Long: `Make a token for a program that draws from firn serve, and print it with what to
+write into the server's firn.yaml. That holds only a hash: the token itself is shown
+this once, is kept nowhere, and cannot be found again. kill -HUP makes a running
+server read its tokens.
+
+A program shows it with AUTH in the Redis protocol, and over HTTP as
+Authorization: Bearer TOKEN.
+
+  decode  read what is in an id
+  issue   draw from the series
+  admin   see its state; for "*", the metrics`,
+		Example: `  firn serve token --name shop
+  firn serve token --name shop --series orders --rights issue
+  firn serve token --name prometheus --rights admin --json`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			o.json = wantsJSON(cmd)
+			_, err := cmd.OutOrStdout().Write(o.answer(newToken()))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&o.name, "name", "app", "what the token is called, for people")
+	cmd.Flags().StringVar(&o.series, "series", "*", "the series it is for; *: all that no right is given for by name")
+	cmd.Flags().StringSliceVar(&o.rights, "rights", []string{"issue", "decode"}, "what it may do with it: decode, issue, admin")
+	return cmd
+}
+
+type tokenOptions struct {
+	name, series string
+	rights       []string
+	json         bool
+}
+
+func (o *tokenOptions) validate() error {
+	if !seriesName.MatchString(o.name) {
+		return bad("--name %q: %s", o.name, seriesNameRule)
+	}
+	if o.series != "*" && !seriesName.MatchString(o.series) {
+		return bad("--series %q: %s", o.series, seriesNameRule)
+	}
+	if len(o.rights) == 0 {
+		return bad("--rights: a token without any is of no use")
+	}
+	for _, r := range o.rights {
+		if _, err := server.ParseRight(r); err != nil {
+			return bad("--rights: %s", withoutPackage(err.Error()))
+		}
+	}
+	return nil
+}
+
+// newToken returns a token that nobody guesses: 256 random bits.
+func newToken() string {
+	var b [32]byte
+	rand.Read(b[:])
+	return "firn_" + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// answer is what the command prints of a token.
+func (o *tokenOptions) answer(token string) []byte {
+	hash := server.HashToken(token)
+	text := hashPrefix + hex.EncodeToString(hash[:])
+	series := o.series
+	if series == "*" {
+		series = `"*"`
+	}
+	config := fmt.Sprintf("tokens: { %s: { hash: %q, rights: { %s: [%s] } } }", o.name, text, series, strings.Join(o.rights, ", "))
+	if !o.json {
+		return fmt.Appendf(nil, "%s\n%s\n", token, config)
+	}
+	line, err := json.Marshal(struct {
+		Name   string `json:"name"`
+		Token  string `json:"token"`
+		Hash   string `json:"hash"`
+		Config string `json:"config"`
+	}{o.name, token, text, config})
+	if err != nil {
+		panic(err) // they are texts
+	}
+	return append(line, '\n')
+}
