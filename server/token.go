@@ -61,7 +61,10 @@ func (t *Token) rights(series string) Right {
 
 func checkTokens(tokens []Token) ([]Token, error) {
 	seen := map[[32]byte]string{}
-	for _, t := range tokens {
+	for i, t := range tokens {
+		if t.Name == "" {
+			return nil, fmt.Errorf("server: token %d has no name", i+1)
+		}
 		if other, ok := seen[t.Hash]; ok {
 			return nil, fmt.Errorf("server: tokens %s and %s are the same", other, t.Name)
 		}

@@ -13,6 +13,7 @@ type command struct {
 	arity   int  // of arguments with the name; negative: at least so many
 	keys    int  // 1: the first argument is the name of a series
 	draws   bool // it goes into the group
+	direct  bool // it does not wait for EXEC
 	open    bool // to those who have not said who they are
 	group   string
 	summary string
@@ -38,9 +39,13 @@ func init() {
 		{name: "CLIENT", arity: -2, group: "connection", summary: "The connection's name, library, number and answers", do: (*conn).client},
 		{name: "ECHO", arity: 2, group: "connection", summary: "Answers what it is given", do: (*conn).echo},
 		{name: "PING", arity: -1, open: true, group: "connection", summary: "Answers PONG, or what it is given", do: (*conn).ping},
-		{name: "QUIT", arity: -1, open: true, group: "connection", summary: "Ends the connection", do: (*conn).bye},
-		{name: "RESET", arity: 1, open: true, group: "connection", summary: "Makes the connection what it was at first", do: (*conn).again},
+		{name: "QUIT", arity: -1, direct: true, open: true, group: "connection", summary: "Ends the connection", do: (*conn).bye},
+		{name: "RESET", arity: 1, direct: true, open: true, group: "connection", summary: "Makes the connection what it was at first", do: (*conn).again},
 		{name: "SELECT", arity: 2, group: "connection", summary: "Accepts database 0, the only one", do: (*conn).selectDB},
+
+		{name: "MULTI", arity: 1, group: "transactions", summary: "Begins a pipeline that EXEC ends", do: (*conn).multi},
+		{name: "EXEC", arity: 1, direct: true, group: "transactions", summary: "Answers what was sent since MULTI", do: (*conn).exec},
+		{name: "DISCARD", arity: 1, direct: true, group: "transactions", summary: "Forgets what was sent since MULTI", do: (*conn).discard},
 
 		{name: "COMMAND", arity: -1, group: "server", summary: "The commands there are", do: (*conn).tell},
 		{name: "CONFIG", arity: -2, group: "server", summary: "GET: the few settings that clients ask for", do: (*conn).config},
@@ -83,6 +88,9 @@ func (c *conn) command(args [][]byte) {
 	case one.arity >= 0 && len(args) != one.arity, len(args) < -one.arity:
 		c.wrongArity(one.name)
 		return
+	case c.queue != nil && !one.direct:
+		c.enqueue(one, args)
+		return
 	case one.draws:
 		one.do(c, args)
 		return
@@ -95,8 +103,12 @@ func (c *conn) command(args [][]byte) {
 	}
 }
 
-// refuse answers with an error, behind what is there of a group.
+// refuse answers with an error, behind what is there of a group. Between MULTI and
+// EXEC it is the end of all that is there.
 func (c *conn) refuse(text string) {
+	if c.queue != nil {
+		c.queue.wrong = true
+	}
 	c.flush()
 	if !c.hush {
 		c.fail(text)

@@ -35,6 +35,8 @@ type conn struct {
 	mute     muting
 	hush     bool // the command that is being answered is not to be
 	quit     bool
+	queue    *queue // since MULTI
+	lost     error  // why nothing can be written any more
 
 	small      [smallBuffer]byte
 	large      *[largeBuffer]byte // nil: the small one does
@@ -76,6 +78,7 @@ func (c *conn) run() {
 			err = c.answer()
 		}
 	}
+	c.unqueue()
 	c.start = c.end
 	c.shrink()
 	if err == nil || errors.Is(err, errDraining) {
@@ -108,7 +111,7 @@ func (c *conn) open() error {
 	if t, ok := nc.(*net.TCPConn); ok { // a peer that has vanished says nothing
 		t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4})
 	}
-	return c.arm(check)
+	return c.arm(c.interval)
 }
 
 // reset makes the session what it was at the beginning.
@@ -116,6 +119,7 @@ func (c *conn) reset() {
 	c.session, _ = c.server.Enter("") // which nobody is refused
 	c.protocol, c.name, c.library, c.release = 2, "", "", ""
 	c.safe, c.mute = c.Strings, speaking
+	c.unqueue()
 }
 
 // fill reads what has come, at least something.
@@ -125,7 +129,7 @@ func (c *conn) fill() error {
 		if n > 0 {
 			c.end += n
 			if c.resting {
-				return c.arm(check)
+				return c.arm(c.interval)
 			}
 			return nil
 		}
@@ -141,10 +145,6 @@ func (c *conn) fill() error {
 	}
 }
 
-// check is how often a connection that is in use is looked at. So deadlines are set
-// once in a while, and not for each command.
-const check = 2 * time.Second
-
 // check is called once in a while, when nothing has come. It ends a connection that
 // does nothing for too long, and takes the large buffer from one that is idle.
 func (c *conn) check() error {
@@ -154,7 +154,7 @@ func (c *conn) check() error {
 	now := time.Now()
 	if c.commands != c.seen {
 		c.seen, c.active = c.commands, now
-		return c.arm(check)
+		return c.arm(c.interval)
 	}
 	limit := c.Idle
 	if c.end > c.start || c.stranger() {
@@ -165,15 +165,14 @@ func (c *conn) check() error {
 		return errIdle
 	}
 	c.shrink()
-	c.resting = left > check
 	return c.arm(left)
 }
 
 // arm has a read give up after d. A write may then take a little longer, or, where
 // nobody can go on with it after that, as long as it takes.
 func (c *conn) arm(d time.Duration) error {
-	c.resting = d > check
-	write := d + check
+	c.resting = d > c.interval
+	write := d + c.interval
 	if c.secret {
 		write = d + c.Patience
 	}
@@ -234,18 +233,25 @@ func (c *conn) all() error {
 		}
 		c.commands++
 		c.command(args)
-		if len(c.out) >= flushAt {
-			if err := c.send(); err != nil {
-				return err
-			}
+		c.relieve()
+		if c.lost != nil {
+			return c.lost
 		}
 	}
 	c.flush()
 	return nil
 }
 
+// relieve writes what there is if it is much.
+func (c *conn) relieve() {
+	if len(c.out) >= flushAt && c.lost == nil {
+		c.lost = c.send()
+	}
+}
+
 // release gives back what can be used for other connections, unless it is large.
 func (w *work) release() {
+	w.group.clear() // a connection that is lost leaves something
 	if cap(w.out) <= 8*flushAt && cap(w.values) <= 2*server.DefaultMaxBatch {
 		w.out = w.out[:0]
 		clear(w.args[:cap(w.args)]) // they point into the connection
@@ -277,14 +283,22 @@ func (c *conn) shrink() {
 	c.large = nil
 }
 
-// send writes what there is to be written.
+// send writes what there is to be written. What a connection that can be gone on with
+// does not take soon is left to its outbox, so that it is read from meanwhile.
 func (c *conn) send() error {
-	if len(c.out) == 0 {
+	out := c.out
+	if len(out) == 0 {
 		return nil
 	}
-	out := c.out
 	if !c.outbox.busy() {
+		long := len(out) >= longWrite && !c.secret
+		if long {
+			c.nc.SetWriteDeadline(time.Now().Add(soon))
+		}
 		n, err := c.nc.Write(out)
+		if long {
+			c.nc.SetWriteDeadline(time.Now().Add(2 * c.interval))
+		}
 		if err == nil {
 			c.out = out[:0]
 			return nil
@@ -297,3 +311,10 @@ func (c *conn) send() error {
 	c.out = nil
 	return c.outbox.put(c, out)
 }
+
+// A write of longWrite bytes is one that a peer may not take at once, and soon is how
+// long it is waited for. Shorter ones have the deadline that arm has set.
+const (
+	longWrite = 4 << 10
+	soon      = 20 * time.Millisecond
+)

@@ -66,8 +66,10 @@ func (c *conn) flush() {
 			c.out = c.out[:before]
 		}
 	}
-	g.asked, g.values = g.asked[:0], 0
+	g.clear()
 }
+
+func (g *group) clear() { g.asked, g.values = g.asked[:0], 0 }
 
 // gather draws what the group wants. On an error it returns what it got until then.
 func (c *conn) gather(g *group) ([]server.Value, error) {

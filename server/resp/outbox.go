@@ -34,10 +34,13 @@ func (o *outbox) put(c *conn, b []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.less.L = &o.mu
+	if o.err != nil {
+		return o.err
+	}
 	o.queue = append(o.queue, b)
 	o.bytes += len(b)
 	c.backlog.Add(int64(len(b)))
-	if !o.writing && o.err == nil {
+	if !o.writing {
 		o.writing = true
 		go o.write(c)
 	}

@@ -42,6 +42,10 @@ const (
 	backlogAll  = 256 << 20
 	maxArgs     = 1024 // of a command
 	maxFailures = 5    // of AUTH, on a connection
+
+	// A connection that is in use is looked at so often. Deadlines are set then, and
+	// not for each command.
+	interval = 2 * time.Second
 )
 
 // Options: nil, or any zero field, takes the default.
@@ -110,9 +114,10 @@ func (o *Options) withDefaults() Options {
 // A listener is what the connections of one Serve share.
 type listener struct {
 	Options
-	server  *server.Server
-	started time.Time
-	ctx     context.Context // of draws; done when the time to drain is over
+	server   *server.Server
+	started  time.Time
+	interval time.Duration   // between looks at a connection
+	ctx      context.Context // of draws; done when the time to drain is over
 
 	lastID   atomic.Uint64
 	backlog  atomic.Int64 // bytes of all connections
@@ -134,6 +139,7 @@ func Serve(ctx context.Context, l net.Listener, srv *server.Server, o *Options) 
 		Options: o.withDefaults(), server: srv, started: time.Now(), ctx: draws,
 		conns: map[*conn]struct{}{}, refusing: make(chan struct{}, 64),
 	}
+	s.interval = min(interval, s.Idle, s.Patience)
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
 	err := s.accept(ctx, l)
