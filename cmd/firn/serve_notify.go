@@ -29,6 +29,7 @@ func (n *notifier) alive()              { n.tell(daemon.SdNotifyWatchdog) }
 func (n *notifier) reloading() {
 	n.tell(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
 }
+
 func (n *notifier) beats() <-chan time.Time {
 	if n.watch <= 0 {
 		return nil
