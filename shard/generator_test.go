@@ -13,13 +13,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"go.uber.org/goleak"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
 )
 
-func TestMain(m *testing.M) { testserver.Main(m) }
+func TestMain(m *testing.M) { testserver.Main(m, func() error { return goleak.Find() }) }
 
 // A database of a test's own.
 type database struct {
@@ -106,7 +107,9 @@ func script(t testing.TB, l firn.Layout, s shard.Definition) string {
 	return b.String()
 }
 
-func insta(n int64) shard.Definition { return shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)} }
+func insta(n int64) shard.Definition {
+	return shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}
+}
 
 func TestIDs(t *testing.T) {
 	db := newDatabase(t)

@@ -1,0 +1,374 @@
+package shard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard"
+)
+
+// TestFollow: a shard that has moved is found where it went, again and again, and by
+// whoever knows of it only what was long ago.
+func TestFollow(t *testing.T) {
+	all := newServers(t, "mod", 1, "a", "b", "c")
+	c := openCluster(t, all.pools(t), nil)
+	old := openCluster(t, all.pools(t), nil)
+	var ids []firn.ID
+	at := "a"
+	for i, to := range []string{"b", "c", "b", "a", "c"} {
+		ids = append(ids, mustInsert(t, c.Shard(0), fmt.Sprint(i)))
+		all.move(t, 0, at, to)
+		at = to
+		if got := whereIs(t, c.Shard(0)); got != all[to].Config().Database {
+			t.Fatalf("after the move to %s it is in %s", to, got)
+		}
+	}
+	for i, id := range ids {
+		if textOf(t, c, id) != fmt.Sprint(i) || textOf(t, old, id) != fmt.Sprint(i) {
+			t.Errorf("row %d", i)
+		}
+		if i > 0 && id <= ids[i-1] {
+			t.Errorf("%d after %d", id, ids[i-1])
+		}
+	}
+	fresh := openCluster(t, all.pools(t), nil)
+	if r, _ := fresh.Map().Route(0); r.Server != "c" {
+		t.Errorf("route %+v", r)
+	}
+}
+
+// TestFence: a transaction that meets the fence after it has begun is rolled back and
+// run again where the shard is, whatever f makes of the error.
+func TestFence(t *testing.T) {
+	errOpaque := errors.New("something went wrong")
+	all := newServers(t, "mod", 1, "a", "b")
+	c := openCluster(t, all.pools(t), nil)
+	from, to := "a", "b"
+	for name, does := range map[string]func(err error) error{
+		"returned": func(err error) error { return err },
+		"wrapped": func(err error) error {
+			if err != nil {
+				return fmt.Errorf("insert: %w", err)
+			}
+			return nil
+		},
+		"hidden": func(err error) error {
+			if err != nil {
+				return errOpaque
+			}
+			return nil
+		},
+		"swallowed": func(error) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := 0
+			err := c.Shard(0).InTx(t.Context(), func(tx pgx.Tx) error {
+				if runs++; runs == 1 {
+					all.move(t, 0, from, to)
+				}
+				_, err := tx.Exec(t.Context(), "INSERT INTO item (text) VALUES ($1)", name)
+				return does(err)
+			})
+			if err != nil || runs != 2 {
+				t.Fatalf("%v after %d runs", err, runs)
+			}
+			if n := query[int](t, all[to].Conn, "SELECT count(*) FROM insta0.item WHERE text = '"+name+"'"); n != 1 {
+				t.Errorf("%d rows", n)
+			}
+			from, to = to, from
+		})
+	}
+}
+
+// TestErrorsOfTheCaller are returned, with shard and server, and run nothing again.
+func TestErrorsOfTheCaller(t *testing.T) {
+	all := newServers(t, "mod", 2, "a")
+	c := openCluster(t, all.pools(t), nil)
+	mine := errors.New("mine")
+	for what, f := range map[string]func(tx pgx.Tx) error{
+		"mine": func(pgx.Tx) error { return mine },
+		"duplicate key": func(tx pgx.Tx) error {
+			_, err := tx.Exec(t.Context(), "INSERT INTO item (id) VALUES (1), (1)")
+			return err
+		},
+		`"itme" does not exist`: func(tx pgx.Tx) error {
+			_, err := tx.Exec(t.Context(), "INSERT INTO itme VALUES (1)")
+			return err
+		},
+		"unexpectedly resulted in rollback": func(tx pgx.Tx) error {
+			tx.Exec(t.Context(), "SELECT 1/0")
+			return nil
+		},
+		"ended the transaction itself": func(tx pgx.Tx) error { return tx.Commit(t.Context()) },
+		"while it was away": func(tx pgx.Tx) error {
+			tx.Conn().Close(t.Context())
+			return errors.New("while it was away")
+		},
+		"lost before the commit": func(tx pgx.Tx) error { tx.Conn().Close(t.Context()); return nil },
+		// As a function of the caller's might raise it, in a part that was rolled back.
+		"nested": func(tx pgx.Tx) error {
+			inner, err := tx.Begin(t.Context())
+			if err != nil {
+				return err
+			}
+			_, err = inner.Exec(t.Context(), "DO $$ BEGIN RAISE 'nested' USING ERRCODE = 'ID002', DETAIL = 'b'; END $$")
+			return errors.Join(err, inner.Rollback(t.Context()))
+		},
+	} {
+		runs := 0
+		err := c.Shard(1).InTx(t.Context(), func(tx pgx.Tx) error { runs++; return f(tx) })
+		var e *shard.TxError
+		if !errors.As(err, &e) || e.Shard != 1 || e.Server != "a" || runs != 1 || errors.Is(err, shard.ErrAmbiguous) {
+			t.Errorf("%s: %v after %d runs", what, err, runs)
+		}
+		failsWith(t, err, "", what)
+	}
+	if err := c.Shard(0).InTx(t.Context(), func(pgx.Tx) error { return mine }); !errors.Is(err, mine) {
+		t.Errorf("%v", err)
+	}
+	if n := query[int](t, all["a"].Conn, "SELECT count(*) FROM insta1.item"); n != 0 {
+		t.Errorf("%d rows", n)
+	}
+	mustInsert(t, c.Shard(1), "") // it still works
+}
+
+func TestPanic(t *testing.T) {
+	all := newServers(t, "mod", 1, "a")
+	p := all.pools(t)
+	c := openCluster(t, p, nil)
+	func() {
+		defer func() { recover() }()
+		c.Shard(0).InTx(t.Context(), func(tx pgx.Tx) error {
+			if _, err := tx.Exec(t.Context(), "INSERT INTO item DEFAULT VALUES"); err != nil {
+				t.Error(err)
+			}
+			panic("f")
+		})
+	}()
+	if n := query[int](t, all["a"].Conn, "SELECT count(*) FROM insta0.item"); n != 0 {
+		t.Errorf("%d rows", n)
+	}
+	if n := p["a"].Stat().AcquiredConns(); n != 0 {
+		t.Errorf("%d connections were not given back", n)
+	}
+}
+
+// TestClosed: a shard that is closed is waited for, as long as was said.
+func TestClosed(t *testing.T) {
+	all := newServers(t, "mod", 1, "a", "b")
+	c := openCluster(t, all.pools(t), nil)
+	above := all.leave(t, 0, "a", "b")
+	done := make(chan error, 1)
+	go func() {
+		_, err := insert(t.Context(), c.Shard(0), "waited")
+		done <- err
+	}()
+	// What has waited has asked b.
+	asked := func() error {
+		if r, _ := c.Map().Route(0); r.Server != "b" {
+			return errors.New("the server was not looked at again")
+		}
+		return nil
+	}
+	eventually(t, asked)
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait: %v", err)
+	default:
+	}
+	all.arrive(t, 0, "a", "b", above)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+
+	mustExec(t, all["b"].Conn, "SELECT firn.close(0)")
+	short := openCluster(t, all.pools(t), &shard.Options{Wait: 30 * time.Millisecond})
+	_, err := insert(t.Context(), short.Shard(0), "")
+	failsWith(t, err, "ID001", "shard 0 on b", "closed", "firn shards status")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err = insert(ctx, c.Shard(0), ""); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	failsWith(t, err, "", "shard 0 on b")
+}
+
+// TestNotHere: what else firn.enter refuses is looked into, and said.
+func TestNotHere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spoil, sqlstate string
+		words           []string
+	}{
+		"another cluster": {"UPDATE firn.server SET cluster = 'decaf'", "ID006", []string{"another cluster", "does the server's pool lead"}},
+		"a copy":          {"UPDATE firn.shard SET system = 1", "ID003", []string{"firn shards reopen"}},
+		"forgotten":       {"DELETE FROM firn.generator; DELETE FROM firn.shard", "ID005", []string{"firn shards doctor"}},
+		"no firn":         {"DROP SCHEMA firn CASCADE", "3F000", []string{"knows nothing of firn"}},
+		"no right":        {"REVOKE EXECUTE ON FUNCTION firn.enter FROM app", "42501", []string{"--role"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newServers(t, "mod", 1, "a")
+			c := openCluster(t, all.pools(t), nil)
+			mustExec(t, all["a"].Conn, tt.spoil)
+			failsWith(t, c.Shard(0).InTx(t.Context(), nothing), tt.sqlstate, append(tt.words, "shard 0 on a")...)
+		})
+	}
+}
+
+// TestOpenedElsewhere: where the server that had a shard says that it has not, the
+// others are asked.
+func TestOpenedElsewhere(t *testing.T) {
+	for name, spoil := range map[string]string{
+		"a copy":    "UPDATE firn.shard SET system = 1",
+		"forgotten": "DELETE FROM firn.generator; DELETE FROM firn.shard",
+		"closed":    "SELECT firn.close(0)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newServers(t, "mod", 1, "a", "b")
+			c := openCluster(t, all.pools(t), nil)
+			mustExec(t, all["a"].Conn, spoil)
+			mustExec(t, all["b"].Conn, "SELECT firn.open(0)")
+			if got := whereIs(t, c.Shard(0)); got != all["b"].Config().Database {
+				t.Errorf("it is in %s", got)
+			}
+		})
+	}
+}
+
+// TestTwoOpen: nobody is sent to a shard that two servers have open.
+func TestTwoOpen(t *testing.T) {
+	all := newServers(t, "mod", 1, "a", "b")
+	mustExec(t, all["b"].Conn, "SELECT firn.open(0)")
+	c := openCluster(t, all.pools(t), &shard.Options{Wait: 20 * time.Millisecond})
+	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "", "shard 0", "open on a and b")
+	mustExec(t, all["a"].Conn, "SELECT firn.close(0)")
+	eventually(t, func() error { return c.Shard(0).InTx(t.Context(), nothing) })
+}
+
+// TestNoPool: a shard that went to a server which the program has no pool for.
+func TestNoPool(t *testing.T) {
+	all := newServers(t, "mod", 1, "a", "b")
+	c := openCluster(t, all.pools(t, "a"), nil)
+	mustInsert(t, c.Shard(0), "")
+	all.move(t, 0, "a", "b")
+	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "", "shard 0 is on server b", "opened without")
+}
+
+func TestTxOptions(t *testing.T) {
+	all := newServers(t, "mod", 1, "a")
+	c := openCluster(t, all.pools(t), nil)
+	for want, o := range map[string]pgx.TxOptions{
+		"read committed off off": {},
+		"serializable on on":     {IsoLevel: pgx.Serializable, AccessMode: pgx.ReadOnly, DeferrableMode: pgx.Deferrable},
+		"repeatable read off on": {IsoLevel: pgx.RepeatableRead, DeferrableMode: pgx.Deferrable},
+		"read committed on off":  {AccessMode: pgx.ReadOnly, DeferrableMode: pgx.NotDeferrable},
+	} {
+		var got string
+		err := c.Shard(0).InTxOptions(t.Context(), o, func(tx pgx.Tx) error {
+			return tx.QueryRow(t.Context(), `SELECT concat_ws(' ', current_setting('transaction_isolation'),
+				current_setting('transaction_read_only'), current_setting('transaction_deferrable'))`).Scan(&got)
+		})
+		if err != nil || got != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	err := c.Shard(0).InTxOptions(t.Context(), pgx.TxOptions{BeginQuery: "begin"}, nothing)
+	failsWith(t, err, "", "BeginQuery")
+}
+
+// TestSearchPath: names mean the shard's, in statements that were prepared for another
+// shard too, and nothing of it stays.
+func TestSearchPath(t *testing.T) {
+	all := newServers(t, "mod", 2, "a")
+	p := pool(t, asApp(all["a"].url)+"&pool_max_conns=1")
+	c := openCluster(t, map[string]*pgxpool.Pool{"a": p}, nil)
+	for i := range 6 {
+		s := c.ForNumber(int64(i))
+		id := mustInsert(t, s, fmt.Sprint(i)) // one statement, one connection
+		if parts, err := firn.Instagram.Decode(id); err != nil || parts.Shard != s.Number() {
+			t.Errorf("%v, %v", parts, err)
+		}
+	}
+	for n := range 2 {
+		if got := query[int](t, all["a"].Conn, fmt.Sprintf("SELECT count(*) FROM insta%d.item", n)); got != 3 {
+			t.Errorf("shard %d has %d rows", n, got)
+		}
+	}
+	c.Shard(0).InTx(t.Context(), func(pgx.Tx) error { return errors.New("rolled back") })
+	var path string
+	if err := p.QueryRow(t.Context(), "SHOW search_path").Scan(&path); err != nil || path != `"$user", public` {
+		t.Errorf("the search path outside of a transaction is %s, %v", path, err)
+	}
+}
+
+// TestLoad: eight write while a shard goes to and fro. Each row that was acknowledged
+// is there once, on the shard's server, and no other is.
+func TestLoad(t *testing.T) {
+	all := newServers(t, "mod", 1, "a", "b")
+	c := openCluster(t, all.pools(t), &shard.Options{Wait: time.Minute})
+	ctx, stop := context.WithCancel(t.Context())
+	var mu sync.Mutex
+	acknowledged := map[firn.ID]string{}
+	var writers sync.WaitGroup
+	for w := range 8 {
+		writers.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				text := fmt.Sprintf("%d of %d", i, w)
+				id, err := insert(t.Context(), c.Shard(0), text)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if acknowledged[id] != "" {
+					t.Errorf("%d was given twice", id)
+				}
+				acknowledged[id] = text
+				mu.Unlock()
+			}
+		})
+	}
+	from, to := "a", "b"
+	for range 10 {
+		mu.Lock()
+		before := len(acknowledged)
+		mu.Unlock()
+		all.move(t, 0, from, to)
+		from, to = to, from
+		eventually(t, func() error { // they go on there
+			mu.Lock()
+			defer mu.Unlock()
+			if len(acknowledged) < before+20 && !t.Failed() {
+				return fmt.Errorf("%d rows, and %d before the move", len(acknowledged), before)
+			}
+			return nil
+		})
+	}
+	stop()
+	writers.Wait()
+	rows, err := all[from].Query(t.Context(), "SELECT id, text FROM insta0.item")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id firn.ID
+	var text string
+	n := 0
+	if _, err := pgx.ForEachRow(rows, []any{&id, &text}, func() error {
+		if n++; acknowledged[id] != text {
+			t.Errorf("%d is %q, and what was acknowledged is %q", id, text, acknowledged[id])
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n != len(acknowledged) {
+		t.Errorf("%d rows, and %d were acknowledged", n, len(acknowledged))
+	}
+}
