@@ -52,10 +52,18 @@ func (b *block) take(dst []firn.ID, n int) (_ []firn.ID, half bool) {
 	k := min(int64(n), b.count)
 	end := b.taken.Add(k)
 	begin := end - k
-	for i := begin; i < min(end, b.count); i++ {
-		dst = append(dst, b.id(i))
+	half = begin <= b.half && b.half < end
+	if end = min(end, b.count); begin >= end {
+		return dst, false
 	}
-	return dst, begin <= b.half && b.half < end
+	if b.ids != nil {
+		return append(dst, b.ids[begin:end]...), half
+	}
+	for id := b.id(begin); begin < end; begin++ {
+		dst = append(dst, id)
+		id += firn.ID(b.step)
+	}
+	return dst, half
 }
 
 // used is how many ids were handed out.

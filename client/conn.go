@@ -21,46 +21,57 @@ type conn struct {
 	in      *bufio.Reader
 	out     []byte
 	timeout time.Duration
-	lists   bool // the series has no ranges
+	free    func() bool // of the ctx that ends it
+	lists   bool        // the series has no ranges
 }
 
 // maxLine is how long a line of an answer may be.
 const maxLine = 16 << 10
 
-// dial connects to a server, and shows it the token.
+// dial connects to a server, and shows it the token. When ctx is done the connection
+// ends, whatever is under way.
 func dial(ctx context.Context, server string, a *address, o *Options) (*conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	soon, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	var d net.Dialer
-	n, err := d.DialContext(ctx, "tcp", server)
+	n, err := d.DialContext(soon, "tcp", server)
 	if err != nil {
 		return nil, &downError{server, err}
 	}
-	c := &conn{server: server, net: n, timeout: o.Timeout}
 	if a.tls {
-		cfg := o.TLS.Clone()
-		if cfg == nil {
-			cfg = &tls.Config{MinVersion: tls.VersionTLS12}
-		}
-		if cfg.ServerName == "" {
-			cfg.ServerName, _, _ = net.SplitHostPort(server)
-		}
-		t := tls.Client(n, cfg)
-		if err := t.HandshakeContext(ctx); err != nil {
+		t := tls.Client(n, configFor(server, o.TLS))
+		if err := t.HandshakeContext(soon); err != nil {
 			n.Close()
 			return nil, &downError{server, err}
 		}
-		c.net = t
+		n = t
 	}
-	c.in = bufio.NewReaderSize(c.net, maxLine)
+	c := &conn{server: server, net: n, in: bufio.NewReaderSize(n, maxLine), timeout: o.Timeout}
+	c.free = context.AfterFunc(ctx, func() { n.Close() })
 	if a.token != "" {
-		err = c.exchange(ctx, func() error { return c.ok() }, "AUTH", a.token)
-		if err != nil {
-			c.net.Close()
+		if err = c.exchange(ctx, c.ok, "AUTH", a.token); err != nil {
+			c.close()
 			return nil, err
 		}
 	}
 	return c, nil
+}
+
+func configFor(server string, given *tls.Config) *tls.Config {
+	cfg := given.Clone()
+	if cfg == nil {
+		cfg = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName, _, _ = net.SplitHostPort(server)
+	}
+	return cfg
+}
+
+// close ends the connection.
+func (c *conn) close() {
+	c.free()
+	c.net.Close()
 }
 
 // fetch asks for n ids of a series. A series that has no ranges is asked for lists
@@ -86,13 +97,12 @@ const codeNoRange = "WRONGTYPE"
 // after an error that is not an [*Error].
 func (c *conn) exchange(ctx context.Context, read func() error, words ...string) error {
 	c.net.SetDeadline(time.Now().Add(c.timeout))
-	stop := context.AfterFunc(ctx, func() { c.net.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	c.out = fmt.Appendf(c.out[:0], "*%d\r\n", len(words))
+	c.out = strconv.AppendInt(append(c.out[:0], '*'), int64(len(words)), 10)
 	for _, w := range words {
-		c.out = fmt.Appendf(c.out, "$%d\r\n%s\r\n", len(w), w)
+		c.out = strconv.AppendInt(append(c.out, "\r\n$"...), int64(len(w)), 10)
+		c.out = append(append(c.out, "\r\n"...), w...)
 	}
-	_, err := c.net.Write(c.out)
+	_, err := c.net.Write(append(c.out, "\r\n"...))
 	if err == nil {
 		err = read()
 	}

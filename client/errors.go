@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,8 +60,8 @@ const full = "max number of clients reached"
 
 // Retryable reports whether the same call may do better a moment later: the
 // servers were away or had no id. It is false where somebody has to do something
-// first, because a server refused, or the address or the series is wrong; where the
-// caller's ctx ended; and after Close.
+// first, because a server refused, is not the one its certificate should name, or the
+// address or the series is wrong; where the caller's ctx ended; and after Close.
 func Retryable(err error) bool {
 	var reply *Error
 	var answer *AnswerError
@@ -76,7 +77,9 @@ func Retryable(err error) bool {
 		return false
 	}
 	var down *downError
-	return errors.As(err, &down)
+	var stranger *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
+	return errors.As(err, &down) && !errors.As(err, &stranger) && !errors.As(err, &plain)
 }
 
 // A downError says that a server could not be asked, or did not answer.

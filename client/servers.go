@@ -80,7 +80,7 @@ func (s *servers) round() bool { return s.failed%len(s.address.hosts) == 0 }
 
 func (s *servers) hangUp() {
 	if s.conn != nil {
-		s.conn.net.Close()
+		s.conn.close()
 		s.conn = nil
 	}
 }

@@ -36,6 +36,8 @@ type sample struct {
 // groups make what is compared, on a stage that starts its servers. Each has a file.
 var groups = []func(*stage) ([]contender, error){
 	overRESP,
+	overHTTP,
+	overClient,
 }
 
 // roles are the servers that this program can be itself, by the name that -role has.
@@ -43,6 +45,8 @@ var groups = []func(*stage) ([]contender, error){
 // standard output, and goes on until it is ended.
 var roles = map[string]func() error{
 	"resp": serveRESP,
+	"http": serveHTTP, "http-bare": serveBareHTTP,
+	"client": serveClient,
 }
 
 func main() {

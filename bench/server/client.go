@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/firn-id/firn"
+	firnclient "github.com/firn-id/firn/client"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/resp"
+	"github.com/firn-id/firn/store/memory"
+)
+
+// overClient compares the client, in this process, with a counter in this process.
+// What counts is the processor time of this process, of which the fetching is a part.
+func overClient(s *stage) ([]contender, error) {
+	ours, err := s.role("client")
+	if err != nil {
+		return nil, err
+	}
+	const group, ids = "Client, blocks of 10,000, one goroutine", 2_000_000
+	var counter atomic.Int64
+	all := []contender{{group: group, name: "local atomic counter", peer: true, run: func() (sample, error) {
+		return inProcess(ids, func() error {
+			for range ids {
+				counter.Add(1)
+			}
+			return nil
+		})
+	}}}
+	for _, series := range []struct{ name, kind string }{{"orders", "ranges"}, {"photo", "lists"}} {
+		c, err := firnclient.Open(context.Background(), "redis://"+ours.addr, series.name, &firnclient.Options{Prefetch: 10_000})
+		if err != nil {
+			return nil, err
+		}
+		for _, way := range []struct {
+			name string
+			draw func(src firn.Source) error
+		}{{"Next", draw(ids)}, {"Append of 64", drawMany(ids)}} {
+			all = append(all, contender{group: group, name: fmt.Sprintf("firn, %s, %s", series.kind, way.name), run: func() (sample, error) {
+				return inProcess(ids, func() error { return way.draw(c) })
+			}})
+		}
+	}
+	return all, nil
+}
+
+// draw draws ids one at a time, as a program does: through the interface.
+func draw(n int) func(firn.Source) error {
+	return func(src firn.Source) error {
+		ctx := context.Background()
+		for range n {
+			if _, err := src.Next(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func drawMany(n int) func(firn.Source) error {
+	return func(src firn.Source) error {
+		ctx := context.Background()
+		ids := make([]firn.ID, 0, 64)
+		for range n / 64 {
+			var err error
+			if ids, err = src.Append(ctx, ids[:0], 64); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// inProcess measures something that this process does n times.
+func inProcess(n int, run func() error) (sample, error) {
+	before, err := ownCPU()
+	if err != nil {
+		return sample{}, err
+	}
+	start := time.Now()
+	if err := run(); err != nil {
+		return sample{}, err
+	}
+	elapsed := time.Since(start)
+	after, err := ownCPU()
+	return sample{float64(after-before) / float64(n), float64(elapsed) / float64(n)}, err
+}
+
+func ownCPU() (time.Duration, error) {
+	var u syscall.Rusage
+	err := syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
+}
+
+// serveClient serves a series that has ranges, and one that has not.
+func serveClient() error {
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	ctx, st := abandoned(), memory.New()
+	l, err := lease.Open(ctx, st, "bench", nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := segment.Create(ctx, st, "orders", nil); err != nil {
+		return err
+	}
+	orders, err := segment.Open(ctx, st, "orders", &segment.Options{Waste: 10_000_000})
+	if err != nil {
+		return err
+	}
+	defer orders.Close()
+	srv, err := server.New(nil, server.Numbers("photo", l, nil),
+		server.Numbers("orders", orders, &server.SeriesOptions{Reserve: orders.Reserve}))
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	say(listener)
+	return resp.Serve(ctx, listener, srv, nil)
+}
