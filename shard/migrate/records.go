@@ -1,0 +1,215 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// A Record says that a file was applied to a shard, or, of a file that runs outside
+// of a transaction, that it has begun.
+type Record struct {
+	Number  int64
+	Name    string
+	Sum     string
+	Begun   time.Time
+	Applied time.Time // zero: it has begun, and did not end
+	Role    string    // who did it
+}
+
+// A State is what all servers say, each at an instant of its own.
+type State struct {
+	Map     *shard.Map
+	Records map[int64][]Record // by shard, in the order of their numbers
+
+	missing map[int64]bool // shards that have no table of records yet
+}
+
+// makeTable makes the table of records of a shard. The application's role gets what
+// it gets of every table of the schema, by default privileges, but may only read
+// this one.
+func makeTable(schema string) string {
+	return fmt.Sprintf(`
+CREATE TABLE %[1]s (
+	number  bigint PRIMARY KEY,
+	name    text NOT NULL,
+	sum     text NOT NULL,
+	begun   timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	applied timestamptz,
+	role    name NOT NULL DEFAULT session_user
+);
+COMMENT ON TABLE %[1]s IS 'SQL files that firn shards apply has applied to this shard';
+DO $do$
+DECLARE
+	grantee text;
+BEGIN
+	FOR grantee IN SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::text END
+		FROM pg_catalog.pg_class AS c, pg_catalog.aclexplode(c.relacl) AS a
+		WHERE c.oid = %[2]s::pg_catalog.regclass AND a.grantee <> c.relowner
+	LOOP
+		EXECUTE 'REVOKE INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON %[1]s FROM ' || grantee;
+	END LOOP;
+END $do$;`, table(schema), literal(table(schema)))
+}
+
+// table is the name of the table of records of a schema.
+func table(schema string) string { return pgx.Identifier{schema, "firn_applied"}.Sanitize() }
+
+// literal quotes a text.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// Lock keeps others from changing what firn has on the servers, until release is
+// called. It is for order only: what must be right is looked at again on each shard.
+func Lock(ctx context.Context, servers []shard.Server) (release func(), err error) {
+	var locks []*shard.Lock
+	release = func() {
+		for _, l := range locks {
+			l.Release(ctx)
+		}
+	}
+	for _, s := range servers {
+		l, err := s.Lock(ctx)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		locks = append(locks, l)
+	}
+	return release, nil
+}
+
+// Look asks all servers what they have. It fails where one of them does not answer:
+// files are applied everywhere or nowhere.
+func Look(ctx context.Context, servers []shard.Server) (*State, error) {
+	views := make(map[string]*shard.View, len(servers))
+	var failed []error
+	for _, a := range shard.Ask(ctx, servers) {
+		switch {
+		case a.Err != nil:
+			failed = append(failed, a.Err)
+		case a.View.Standby:
+			failed = append(failed, &shard.ServerError{Server: a.Server.Name, Err: errors.New("it is a standby")})
+		}
+		views[a.Server.Name] = a.View
+	}
+	if len(failed) > 0 {
+		return nil, errors.Join(failed...)
+	}
+	m, err := shard.MapOf(views)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{Map: m, Records: map[int64][]Record{}, missing: map[int64]bool{}}
+	return s, s.read(ctx, servers)
+}
+
+// read reads the records of the shards that are served.
+func (s *State) read(ctx context.Context, servers []shard.Server) error {
+	routes := map[string][]shard.Route{}
+	for _, r := range s.Map.Routes {
+		routes[r.Server] = append(routes[r.Server], r)
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	failed := make([]error, len(servers))
+	for i, server := range servers {
+		wg.Go(func() {
+			if err := s.readServer(ctx, server, routes[server.Name], &mu); err != nil {
+				failed[i] = &shard.ServerError{Server: server.Name, Err: err}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(failed...)
+}
+
+// checkOwner makes sure that whoever asks may change the shards: what another role
+// makes belongs to that role, and has not the grants that it should.
+func checkOwner(ctx context.Context, c *pgx.Conn) error {
+	var owner, me string
+	const who = "SELECT pg_catalog.pg_get_userbyid(nspowner), current_user FROM pg_catalog.pg_namespace WHERE nspname = 'firn'"
+	if err := c.QueryRow(ctx, who).Scan(&owner, &me); err != nil {
+		return err
+	}
+	if owner != me {
+		return fmt.Errorf("the shards belong to the role %s, not to %s", owner, me)
+	}
+	return nil
+}
+
+// tablesAtOnce is how many shards are read by one statement, which takes a lock of
+// two relations each. A server has room for some thousand.
+const tablesAtOnce = 100
+
+func (s *State) readServer(ctx context.Context, server shard.Server, routes []shard.Route, mu *sync.Mutex) error {
+	c, err := server.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	if err := checkOwner(ctx, c); err != nil {
+		return err
+	}
+	rows, err := c.Query(ctx, `SELECT n.nspname::text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+		WHERE c.relname = 'firn_applied' AND c.relkind = 'r'`)
+	if err != nil {
+		return err
+	}
+	schemas, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool, len(schemas))
+	for _, name := range schemas {
+		there[name] = true
+	}
+	var with []shard.Route
+	mu.Lock()
+	for _, r := range routes {
+		if there[r.Schema] {
+			with = append(with, r)
+		} else {
+			s.missing[r.Shard] = true
+		}
+	}
+	mu.Unlock()
+	for some := range slices.Chunk(with, tablesAtOnce) {
+		if err := s.readTables(ctx, c, some, mu); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *State) readTables(ctx context.Context, c *pgx.Conn, routes []shard.Route, mu *sync.Mutex) error {
+	parts := make([]string, len(routes))
+	for i, r := range routes {
+		parts[i] = fmt.Sprintf("SELECT %d::bigint AS shard, number, name, sum, begun, applied, role::text FROM %s", r.Shard, table(r.Schema))
+	}
+	rows, err := c.Query(ctx, strings.Join(parts, " UNION ALL ")+" ORDER BY shard, number")
+	if err != nil {
+		return err
+	}
+	var n int64
+	var one Record
+	var applied *time.Time
+	_, err = pgx.ForEachRow(rows, []any{&n, &one.Number, &one.Name, &one.Sum, &one.Begun, &applied, &one.Role}, func() error {
+		one.Applied = time.Time{}
+		if applied != nil {
+			one.Applied = *applied
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		s.Records[n] = append(s.Records[n], one)
+		return nil
+	})
+	return err
+}
