@@ -36,9 +36,8 @@ type Options struct {
 // Limits of [NewServer].
 const (
 	maxHeader   = 16 << 10         // bytes of a request's line and headers
-	headersIn   = 10 * time.Second // to send them
-	requestIn   = 30 * time.Second // to send all of a request
-	answerIn    = 30 * time.Second // to issue and to take an answer
+	requestIn   = 10 * time.Second // to send them; no request has a body
+	answerIn    = 30 * time.Second // to issue, and to take the answer
 	idleFor     = 2 * time.Minute  // between the requests of a connection
 	maxRequests = 250              // at once on a connection of HTTP/2
 )
@@ -49,7 +48,7 @@ const (
 func NewServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, MaxHeaderBytes: maxHeader,
-		ReadHeaderTimeout: headersIn, ReadTimeout: requestIn, WriteTimeout: answerIn, IdleTimeout: idleFor,
+		ReadTimeout: requestIn, WriteTimeout: answerIn, IdleTimeout: idleFor,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxRequests},
 	}
 }
@@ -131,7 +130,7 @@ func newAPI(srv *server.Server) (*api, error) {
 	if err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	return &api{server: srv, anybody: anybody, origin: http.NewCrossOriginProtection(), answers: newAnswers()}, nil
+	return &api{server: srv, anybody: anybody, origin: http.NewCrossOriginProtection()}, nil
 }
 
 // mux puts the routes together, with an answer for every other method and path.

@@ -31,6 +31,11 @@ func choose(accept []string) *media {
 		return medias[0]
 	}
 	header := strings.Join(accept, ",")
+	for _, m := range medias {
+		if header == m.accept[0] {
+			return m // as nearly everybody asks
+		}
+	}
 	var best *media
 	var most float64
 	for _, m := range medias {

@@ -64,28 +64,22 @@ func buildInfo(version string) prometheus.Collector {
 
 // answers counts answers by status.
 type answers struct {
-	desc *prometheus.Desc
-	of   map[int]*atomic.Uint64
-}
-
-func newAnswers() answers {
-	a := answers{
-		desc: prometheus.NewDesc("firn_http_responses_total", "Answers over HTTP, by status.", []string{"code"}, nil),
-		of:   map[int]*atomic.Uint64{http.StatusOK: new(atomic.Uint64)},
-	}
-	for _, k := range kinds {
-		a.of[k.status] = new(atomic.Uint64)
-	}
-	return a
+	of [600]atomic.Uint64
 }
 
 func (a *answers) count(status int) { a.of[status].Add(1) }
 
-func (a *answers) Describe(ch chan<- *prometheus.Desc) { ch <- a.desc }
+func (*answers) Describe(ch chan<- *prometheus.Desc) { ch <- answersDesc }
 
+// Collect sends a count for each status that there can be, so that the first of its
+// kind is seen as a step from 0.
 func (a *answers) Collect(ch chan<- prometheus.Metric) {
-	for status, n := range a.of {
-		ch <- prometheus.MustNewConstMetric(a.desc, prometheus.CounterValue, float64(n.Load()), strconv.Itoa(status))
+	statuses := map[int]bool{http.StatusOK: true}
+	for _, k := range kinds {
+		statuses[k.status] = true
+	}
+	for status := range statuses {
+		ch <- prometheus.MustNewConstMetric(answersDesc, counter, float64(a.of[status].Load()), strconv.Itoa(status))
 	}
 }
 
@@ -175,6 +169,7 @@ type seriesMetrics struct {
 var (
 	readyDesc   = prometheus.NewDesc("firn_ready", "1 where all series issue, and will for a while: what /readyz says.", nil, nil)
 	refusedDesc = prometheus.NewDesc("firn_refused_total", "Requests that came to no series, over any protocol: no such series, no right to it, over a limit.", nil, nil)
+	answersDesc = prometheus.NewDesc("firn_http_responses_total", "Answers over HTTP, by status.", []string{"code"}, nil)
 	infoDesc    = prometheus.NewDesc("firn_series_info", "What a series is; always 1.", []string{"series", "kind", "pool", "class"}, nil)
 
 	requestsDesc = prometheus.NewDesc("firn_requests_total", "Requests for values, over any protocol.", []string{"series"}, nil)

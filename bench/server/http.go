@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/httpapi"
+	"github.com/firn-id/firn/store/memory"
+)
+
+// overHTTP compares one id for each request with a handler that does nothing but write
+// 18 digits. wrk asks.
+func overHTTP(s *stage) ([]contender, error) {
+	bare, err := s.role("http-bare")
+	if err != nil {
+		return nil, err
+	}
+	ours, err := s.role("http")
+	if err != nil {
+		return nil, err
+	}
+	var all []contender
+	for _, conns := range []int{1, 50} {
+		group := fmt.Sprintf("HTTP, one id, %d connections", conns)
+		for _, one := range []struct {
+			name   string
+			accept string
+			*process
+		}{
+			{"bare net/http", "text/plain", bare},
+			{"firn, text/plain", "text/plain", ours},
+			{"firn, JSON", "application/json", ours},
+		} {
+			all = append(all, contender{group: group, name: one.name, peer: one.process == bare, run: func() (sample, error) {
+				return one.wrk(conns, one.accept)
+			}})
+		}
+	}
+	return all, nil
+}
+
+var (
+	wrkRequests = regexp.MustCompile(`(\d+) requests in `)
+	wrkFailures = regexp.MustCompile(`(?i)non-2xx|socket errors`)
+)
+
+// wrk has wrk ask for ids for a second.
+func (p *process) wrk(conns int, accept string) (sample, error) {
+	const took = time.Second
+	script := filepath.Join(os.TempDir(), fmt.Sprintf("firn-bench-%d.lua", os.Getpid()))
+	if err := os.WriteFile(script, []byte("wrk.method = \"POST\"\n"), 0o600); err != nil {
+		return sample{}, err
+	}
+	defer os.Remove(script)
+	before, err := p.cpu()
+	if err != nil {
+		return sample{}, err
+	}
+	out, err := client("wrk", "-t1", "-c", strconv.Itoa(conns), "-d", took.String(), "-s", script,
+		"-H", "Accept: "+accept, "http://"+p.addr+"/v1/series/photo/next").CombinedOutput()
+	found := wrkRequests.FindSubmatch(out)
+	if err != nil || found == nil || wrkFailures.Match(out) {
+		return sample{}, fmt.Errorf("wrk: %v: %s", err, out)
+	}
+	after, err := p.cpu()
+	if err != nil {
+		return sample{}, err
+	}
+	n, err := strconv.ParseFloat(string(found[1]), 64)
+	return sample{float64(after-before) / n, float64(took) / n}, err
+}
+
+// serveHTTP serves a flake series of a lease.
+func serveHTTP() error {
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	l, err := lease.Open(abandoned(), memory.New(), "bench", nil)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	srv, err := server.New(nil, server.Numbers("photo", l, nil))
+	if err != nil {
+		return err
+	}
+	h, err := httpapi.Handler(srv, nil)
+	if err != nil {
+		return err
+	}
+	return untilAbandoned(httpapi.NewServer(h))
+}
+
+// serveBareHTTP writes the same 18 digits each time.
+func serveBareHTTP() error {
+	id := []byte("175928847299117063")
+	return untilAbandoned(&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(id) })})
+}
+
+// untilAbandoned serves until the program that has started this role is gone.
+func untilAbandoned(s *http.Server) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	done := abandoned()
+	go func() {
+		<-done.Done()
+		s.Close()
+	}()
+	say(listener)
+	if err := s.Serve(listener); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
