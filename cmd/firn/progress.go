@@ -84,6 +84,9 @@ func (p *progress) run() {
 // progressLine says how far it is, how fast, and how long it takes yet.
 func progressLine(what string, done, total int64, elapsed time.Duration) string {
 	rate := float64(done) / elapsed.Seconds()
+	if total == 0 { // nobody knows
+		return fmt.Sprintf("%s %s, %s/s", count(done), what, count(int64(rate)))
+	}
 	line := fmt.Sprintf("%s of %s %s (%.0f %%), %s/s", count(done), count(total), what, 100*float64(done)/float64(total), count(int64(rate)))
 	if rate > 0 {
 		left := time.Duration(float64(total-done) / rate * float64(time.Second))

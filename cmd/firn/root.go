@@ -40,7 +40,7 @@ is in force.`,
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print JSON, one object a line")
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
-	root.AddCommand(newNext(), newDecode(), newEncode(), newLayouts(), newWorkers(), newVersion(),
+	root.AddCommand(newNext(), newDecode(), newVerify(), newEncode(), newLayouts(), newWorkers(), newVersion(),
 		newCompletion())
 	root.AddCommand(newConfig(), newPlan(), newDoctor(), newStore(), newPublic(), newShards())
 	root.AddCommand(newSerials(), newSegments(), newServe())

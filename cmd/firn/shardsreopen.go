@@ -186,7 +186,7 @@ func reopenAll(ctx context.Context, cmd *cobra.Command, server shard.Server, row
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	var done atomic.Int64
-	p := showProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), int64(len(rows)), &done)
+	p := showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(rows)), &done)
 	defer p.stop()
 	for _, row := range rows {
 		if err := setup.Reopen(ctx, c, row, above); err != nil {

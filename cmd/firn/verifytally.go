@@ -1,0 +1,230 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/firn-id/firn"
+)
+
+// A tally judges ids, one after the other, in memory that depends on how dense they
+// are: a bit for each id of a generator at its ceiling, some bytes for one of its own
+// millisecond.
+type tally struct {
+	layout  firn.Layout
+	packed  packing
+	makers  map[int64]*maker
+	current *maker // of the last id
+	minutes bool   // count them by minute too
+
+	ids       int64
+	repeats   int64      // ids that were there before
+	repeated  []sighting // the first of them
+	malformed []sighting // the first of those that are no ids of the layout
+	faults    int64      // how many there are of these
+}
+
+// A sighting is something worth naming, and where it stands.
+type sighting struct {
+	id   firn.ID
+	at   string
+	text string
+}
+
+// maxSightings is how many are kept of each sort.
+const maxSightings = 20
+
+// A packing takes an id apart into who made it, and its state: tick and sequence as
+// one number, dense where the maker is busy.
+type packing struct {
+	time, seq         firn.Field
+	timeMask, seqMask int64 // at their place in the id
+}
+
+func newPacking(l firn.Layout) packing {
+	var p packing
+	p.time, _ = l.Field("time")
+	p.seq, _ = l.Field("seq")
+	p.timeMask = (1<<p.time.Width - 1) << p.time.Shift
+	p.seqMask = (1<<p.seq.Width - 1) << p.seq.Shift
+	return p
+}
+
+func (p *packing) state(id firn.ID) uint64 {
+	return uint64(p.time.Of(id))<<p.seq.Width | uint64(p.seq.Of(id))
+}
+
+func (p *packing) maker(id firn.ID) int64 { return int64(id) &^ (p.timeMask | p.seqMask) }
+
+// A maker is a worker, or a shard, that made some of the ids.
+type maker struct {
+	key   int64
+	parts firn.Parts // of its first id: the fields besides time and sequence
+
+	seen  map[uint32]*roaring.Bitmap // states, by their upper half
+	chunk *roaring.Bitmap            // of the last one
+	upper uint32
+
+	ids       int64
+	lowest    uint64
+	highest   uint64
+	last      uint64
+	backwards int64 // ids below the one before
+	back      sighting
+	gap       firn.Tick // the longest between one id and the next
+	gapAfter  firn.Tick
+	minutes   map[int64]int64 // by minutes since 1970
+	minute    int64           // of the last id
+	inMinute  int64
+	most      int64 // in a minute
+}
+
+func newTally(l firn.Layout, minutes bool) *tally {
+	return &tally{layout: l, packed: newPacking(l), makers: make(map[int64]*maker), minutes: minutes}
+}
+
+// add judges an id; at says where it stands, if it is to be named.
+func (t *tally) add(id firn.ID, at func() string) {
+	key := t.packed.maker(id)
+	m := t.current
+	if m == nil || m.key != key {
+		if m = t.makers[key]; m == nil {
+			if m = t.newMaker(key, id, at); m == nil {
+				return
+			}
+		}
+		t.current = m
+	}
+	t.ids++
+	state := t.packed.state(id)
+	if !m.see(state) {
+		t.repeats++
+		if len(t.repeated) < maxSightings {
+			t.repeated = append(t.repeated, sighting{id: id, at: at()})
+		}
+	}
+	t.order(m, id, state, at)
+	m.ids++
+	m.last = state
+}
+
+// newMaker makes the maker of an id, or reports an id that is not of the layout.
+func (t *tally) newMaker(key int64, id firn.ID, at func() string) *maker {
+	parts, err := t.layout.Decode(id)
+	if err != nil {
+		t.fault(id, err.Error(), at)
+		return nil
+	}
+	m := &maker{key: key, parts: parts, seen: make(map[uint32]*roaring.Bitmap), lowest: ^uint64(0)}
+	if t.minutes {
+		m.minutes = make(map[int64]int64)
+	}
+	t.makers[key] = m
+	return m
+}
+
+// fault counts what is no id of the layout.
+func (t *tally) fault(id firn.ID, why string, at func() string) {
+	t.faults++
+	if len(t.malformed) < maxSightings {
+		t.malformed = append(t.malformed, sighting{id, at(), withoutPackage(why)})
+	}
+}
+
+// see reports whether a state is new.
+func (m *maker) see(state uint64) bool {
+	if upper := uint32(state >> 32); m.chunk == nil || upper != m.upper {
+		if m.chunk != nil {
+			m.chunk.RunOptimize()
+		}
+		m.upper, m.chunk = upper, m.seen[upper]
+		if m.chunk == nil {
+			m.chunk = roaring.New()
+			m.seen[upper] = m.chunk
+		}
+	}
+	return m.chunk.CheckedAdd(uint32(state))
+}
+
+// order looks at how an id follows the one before it.
+func (t *tally) order(m *maker, id firn.ID, state uint64, at func() string) {
+	tick, before := firn.Tick(state>>t.packed.seq.Width), firn.Tick(m.last>>t.packed.seq.Width)
+	switch {
+	case m.ids == 0:
+		m.minute = t.minuteOf(tick)
+	case state < m.last:
+		if m.backwards++; m.backwards == 1 {
+			m.back = sighting{id: id, at: at()}
+		}
+	case tick-before > m.gap:
+		m.gap, m.gapAfter = tick-before, before
+	}
+	m.lowest, m.highest = min(m.lowest, state), max(m.highest, state)
+	if tick != before || m.ids == 0 {
+		if minute := t.minuteOf(tick); minute != m.minute {
+			m.endMinute()
+			m.minute, m.inMinute = minute, 0
+		}
+	}
+	m.inMinute++
+}
+
+// minuteOf is the minute of a tick, since 1970.
+func (t *tally) minuteOf(tick firn.Tick) int64 { return t.layout.Time(tick).Unix() / 60 }
+
+func (m *maker) endMinute() {
+	m.most = max(m.most, m.inMinute)
+	if m.minutes != nil {
+		m.minutes[m.minute] += m.inMinute
+	}
+}
+
+// end closes the tally, and returns the makers in the order of their numbers.
+func (t *tally) end() []*maker {
+	all := make([]*maker, 0, len(t.makers))
+	for _, m := range t.makers {
+		m.endMinute()
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b *maker) int { return compareMakers(a.parts, b.parts) })
+	return all
+}
+
+func compareMakers(a, b firn.Parts) int {
+	if a.Shard != b.Shard {
+		return int(a.Shard - b.Shard)
+	}
+	return int(a.Worker - b.Worker)
+}
+
+// time is when a state is of.
+func (t *tally) time(state uint64) time.Time {
+	return t.layout.Time(firn.Tick(state >> t.packed.seq.Width))
+}
+
+// span is how long some ticks last.
+func (t *tally) span(ticks firn.Tick) time.Duration {
+	return t.layout.Time(ticks).Sub(t.layout.Time(0))
+}
+
+// perSecond is the rate of a maker over all the time from its first to its last id.
+func (t *tally) perSecond(m *maker) float64 {
+	lasted := t.time(m.highest).Sub(t.time(m.lowest)) + t.layout.Unit()
+	return float64(m.ids) / lasted.Seconds()
+}
+
+// name is what a person calls a maker.
+func (t *tally) name(m *maker) string {
+	_, shard := t.layout.Field("shard")
+	switch {
+	case shard && t.layout.Workers() > 1:
+		return fmt.Sprintf("shard %d worker %d", m.parts.Shard, m.parts.Worker)
+	case shard:
+		return fmt.Sprintf("shard %d", m.parts.Shard)
+	default:
+		return fmt.Sprintf("worker %d", m.parts.Worker)
+	}
+}
