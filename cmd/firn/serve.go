@@ -331,8 +331,8 @@ func (o *serveCommand) facts(st server.State) []string {
 		lines = append(lines, fmt.Sprintf("store %s (%s: %s)", st.Store, st.Class, st.Why))
 	}
 	if st.Kind == kindFlake && !st.Until.IsZero() {
-		lines = append(lines, fmt.Sprintf("ids go on for %s without it, later for up to %s",
-			time.Until(st.Until).Round(time.Second), durationText(st.Budget)))
+		lines = append(lines, fmt.Sprintf("without it ids go on for %s now, and for longer when the server has run for a while",
+			durationText(time.Until(st.Until).Round(time.Second))))
 	}
 	return lines
 }

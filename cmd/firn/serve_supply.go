@@ -83,7 +83,7 @@ func newSupply(d *drawing, log *slog.Logger) *supply {
 // Between two tries to open a supply.
 const (
 	leastPause = 250 * time.Millisecond
-	mostPause  = 5 * time.Second
+	mostPause  = 2 * time.Second
 )
 
 // begin tries to open the supply. Where that fails and may pass, it returns nil and

@@ -1,0 +1,215 @@
+//go:build !windows
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+const (
+	photoLine   = "photo: { kind: flake }\n"
+	ordersLine  = "orders: { kind: segment }\n"
+	invoiceLine = `invoice: { kind: serial, pattern: "INV-{6}" }` + "\n"
+)
+
+// onPostgres writes a config for a store that nobody has used, and makes it one where
+// ids begin at once. Ids go on for 4 s without it.
+func onPostgres(t *testing.T, url, dir string, series ...string) {
+	t.Helper()
+	config := "store: " + url + "\npools: { main: { outage: 4s, renew: 1s, ttl: 3s, wait: 1s } }\nseries:\n"
+	for _, one := range series {
+		config += "  " + one
+	}
+	write(t, dir, "firn.yaml", config)
+	begin := [][]string{{"store", "init", "--new"}}
+	if slices.Contains(series, ordersLine) {
+		begin = append(begin, []string{"segments", "create", "orders"})
+	}
+	if slices.Contains(series, invoiceLine) {
+		begin = append(begin, []string{"serials", "create", "invoice"})
+	}
+	for _, args := range begin {
+		p := command(t, "", append(args, "--config", dir+"/firn.yaml")...)
+		p.Env = append(p.Env, "FIRN_STORE=")
+		if out, err := p.Output(); err != nil {
+			t.Fatalf("%v: %v\n%s%s", args, err, out, p.errs.String())
+		}
+	}
+}
+
+// The store is killed behind a loaded server: ids go on to the horizon, /readyz says
+// so before that, then every call fails and says why, and when the store is back all
+// goes on by itself. Nothing repeats.
+func TestServeStoreKilled(t *testing.T) {
+	t.Parallel()
+	pg := testserver.Postgres(t)
+	dir := t.TempDir()
+	onPostgres(t, pg.URL(), dir, photoLine)
+	s := serve(t, dir)
+	s.until("ready", s.ready)
+	c := s.redis("")
+	ctx, stop := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	defer load.Wait()
+	defer stop()
+
+	var flakes ids
+	var failures atomic.Int64
+	var firstFailure, first503 atomic.Pointer[time.Time]
+	set := func(at *atomic.Pointer[time.Time]) { now := time.Now(); at.CompareAndSwap(nil, &now) }
+	failed := func(err error) {
+		if text := err.Error(); !strings.HasPrefix(text, "TRYAGAIN ") || !strings.Contains(text, "photo") {
+			t.Errorf("no clear error: %v", err)
+		}
+		failures.Add(1)
+		set(&firstFailure)
+		time.Sleep(10 * time.Millisecond)
+	}
+	for range 2 {
+		load.Go(func() { drawUntil(ctx, t, c, "photo", &flakes, failed) })
+	}
+	load.Go(func() {
+		for ctx.Err() == nil {
+			if !s.ready() {
+				set(&first503)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	s.until("load", func() bool { return flakes.count() > 1000 })
+	if at := first503.Load(); at != nil {
+		t.Fatalf("not ready before anything happened\n%s", s.log)
+	}
+	pg.Kill(t)
+	killed := time.Now()
+	given := flakes.count()
+	s.until("ids end", func() bool { return failures.Load() > 0 })
+	if n := flakes.count() - given; n < 100 {
+		t.Errorf("%d ids were given without the store", n)
+	}
+	ended, unready := firstFailure.Load(), first503.Load()
+	if unready == nil || !unready.Before(*ended) {
+		t.Errorf("/readyz turned at %v, and ids ended at %v", unready, ended)
+	}
+	t.Logf("not ready %s after the kill, ids ended after %s", unready.Sub(killed), ended.Sub(killed))
+	if code, text := s.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "photo") {
+		t.Errorf("%d %s", code, text)
+	}
+	if code, text := s.do("POST", "/v1/series/photo/next", ""); code != http.StatusServiceUnavailable || strings.Contains(text, `"values"`) {
+		t.Errorf("%d %s", code, text)
+	}
+
+	pg.Start(t)
+	s.until("ready again", s.ready)
+	given = flakes.count()
+	s.until("ids again", func() bool { return flakes.count() > given+1000 })
+	stop()
+	load.Wait()
+	s.stop()
+}
+
+// The store is away when the server starts: it comes up, is not ready, says why, and
+// begins by itself.
+func TestServeStartsWithoutStore(t *testing.T) {
+	t.Parallel()
+	pg := testserver.Postgres(t)
+	dir := t.TempDir()
+	onPostgres(t, pg.URL(), dir, photoLine, ordersLine, invoiceLine)
+	pg.Stop(t)
+	s := serve(t, dir)
+	c := s.redis("")
+	if code, text := s.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "not open yet") {
+		t.Errorf("%d %s", code, text)
+	}
+	if code, _ := s.get("/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz: %d", code)
+	}
+	for _, series := range []string{"photo", "orders", "invoice"} {
+		err := c.Do(t.Context(), "FIRN.NEXT", series).Err()
+		if err == nil || !strings.HasPrefix(err.Error(), "TRYAGAIN ") {
+			t.Errorf("%s: %v", series, err)
+		}
+	}
+	pg.Start(t)
+	s.until("ready", s.ready)
+	for _, series := range []string{"photo", "orders", "invoice"} {
+		if err := c.Do(t.Context(), "FIRN.NEXT", series).Err(); err != nil {
+			t.Errorf("%s: %v", series, err)
+		}
+	}
+	// And away again, with nobody asking: only the serial is lost at once.
+	pg.Kill(t)
+	s.until("not ready", func() bool { return !s.ready() })
+	if err := c.Do(t.Context(), "FIRN.NEXT", "photo").Err(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Do(t.Context(), "FIRN.NEXT", "invoice").Err(); err == nil || !strings.HasPrefix(err.Error(), "TRYAGAIN ") {
+		t.Errorf("a serial without its store: %v", err)
+	}
+	pg.Start(t)
+	s.until("ready again", s.ready)
+	s.stop()
+}
+
+// Two servers on one store: one is killed under load, the other goes on, and nothing
+// is given twice.
+func TestServeTwo(t *testing.T) {
+	t.Parallel()
+	pg := testserver.Shared(t, testserver.Postgres)
+	dir := t.TempDir()
+	onPostgres(t, pg.URL(), dir, photoLine, ordersLine)
+	var all, numbers ids
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var load sync.WaitGroup
+	defer load.Wait()
+	servers := []*served{serve(t, dir), serve(t, dir)}
+	dead := make(chan struct{})
+	counts := make([]atomic.Int64, 2)
+	for i, s := range servers {
+		c := s.redis("")
+		for range 2 {
+			load.Go(func() {
+				for ctx.Err() == nil {
+					for series, all := range map[string]*ids{"photo": &all, "orders": &numbers} {
+						id, err := c.Do(t.Context(), "INCR", series).Int64()
+						if err == nil {
+							all.add(t, id)
+							counts[i].Add(1)
+							continue
+						}
+						select {
+						case <-dead:
+							if i == 0 {
+								return
+							}
+						default:
+						}
+						if i == 1 {
+							t.Errorf("the server that lives: %v", err)
+						}
+					}
+				}
+			})
+		}
+	}
+	servers[0].until("load", func() bool { return counts[0].Load() > 2000 && counts[1].Load() > 2000 })
+	close(dead)
+	servers[0].Process.Kill()
+	n := counts[1].Load()
+	servers[1].until("the other goes on", func() bool { return counts[1].Load() > n+2000 })
+	stop()
+	load.Wait()
+	servers[1].stop()
+	fmt.Fprintf(t.Output(), "%d ids, %d numbers\n", all.count(), numbers.count())
+}
