@@ -12,6 +12,13 @@ FUZZTIME ?= 10s
 # How long each long form of the torture runs.
 TORTURE ?= 2m
 
+# How many packages are tested at once: mostly they wait for servers and clocks.
+AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
+
+# What the race detector has no part in: simulations, each in one goroutine, the
+# test servers, and tests of other processes and of the repository. They run long.
+RACELESS := lease/term|segment/block|internal/testserver|internal/torture|internal/repotest
+
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
 
@@ -40,10 +47,10 @@ cross: ## vet the code for every platform
 	done
 
 test: ## run all tests, on real servers where they are or can be installed
-	$(SERVERS) run go test -timeout 5m ./...
+	$(SERVERS) run go test -p $(AT_ONCE) -timeout 15m ./...
 
-race: ## run all tests under the race detector
-	CGO_ENABLED=1 $(SERVERS) run go test -race -timeout 10m ./...
+race: ## run the tests under the race detector, but those of RACELESS
+	CGO_ENABLED=1 $(SERVERS) run go test -race -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -vE '/($(RACELESS))(/|$$)')
 
 servers: ## install the servers that the tests talk to (Debian, root)
 	$(SERVERS) install

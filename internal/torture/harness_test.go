@@ -22,6 +22,7 @@ import (
 	"unsafe"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 func TestMain(m *testing.M) {
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
+	testserver.Foreground()
 	code := m.Run()
 	if builtIn != "" {
 		os.RemoveAll(builtIn)
