@@ -34,14 +34,14 @@ const (
 
 // Bounds that are not options.
 const (
-	smallBuffer = 1 << 10  // of input, that each connection has
-	largeBuffer = 16 << 10 // of input, and so the longest command
-	strangers   = 4 << 10  // the longest command before a token
-	flushAt     = 64 << 10 // of output
-	backlogEach = 32 << 20 // of output that a connection has not read
-	backlogAll  = 256 << 20
-	maxArgs     = 1024 // of a command
-	maxFailures = 5    // of AUTH, on a connection
+	smallBuffer = 1 << 10   // of input, that each connection has
+	largeBuffer = 16 << 10  // of input, and so the longest command
+	strangers   = 4 << 10   // the longest command before a token
+	flushAt     = 64 << 10  // of output
+	backlogEach = 32 << 20  // of output that a connection has asked for and not read
+	backlogAll  = 128 << 20 // and all of them together
+	maxArgs     = 1024      // of a command
+	maxFailures = 5         // of AUTH, on a connection
 
 	// A connection that is in use is looked at so often. Deadlines are set then, and
 	// not for each command.

@@ -1,0 +1,85 @@
+package resp_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/resp"
+)
+
+func TestTLS(t *testing.T) {
+	certificates := httptest.NewTLSServer(nil) // for its key alone
+	config := certificates.TLS.Clone()
+	certificates.Close()
+	srv, err := server.New(nil, flake(t, "photo"), numbers(t, "orders", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := serveOn(t, l, srv, &resp.Options{Patience: 700 * time.Millisecond})
+	secret := func() *peer {
+		c, err := tls.Dial("tcp", w.addr, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		c.SetDeadline(time.Now().Add(time.Minute))
+		return &peer{t, c, bufio.NewReader(c)}
+	}
+
+	p := secret()
+	if got := p.do("INCR", "orders"); got != ":1" {
+		t.Error(got)
+	}
+	p.send(strings.Repeat(array("FIRN.NEXT", "photo", "1000"), 20))
+	for range 20 {
+		if got := p.answer(); strings.Count(got, `"`) != 2000 {
+			t.Errorf("%.80s", got)
+		}
+	}
+
+	// Who does not speak TLS, and who says nothing, is sent away.
+	plain, quiet := dial(t, w), dial(t, w)
+	plain.send("INCR orders\r\n")
+	plain.closed()
+	quiet.closed()
+
+	// One that has waited for longer than deadlines are set for is still there.
+	if got := p.do("INCR", "orders"); got != ":2" {
+		t.Error(got)
+	}
+
+	// Who does not read is sent away too.
+	greedy := secret()
+	greedy.SetWriteDeadline(time.Now().Add(30 * time.Second))
+	command := strings.Repeat(array("FIRN.NEXT", "photo", "1000"), 100)
+	for {
+		if _, err := io.WriteString(greedy, command); err != nil {
+			if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+				t.Error("it is still there")
+			}
+			break
+		}
+	}
+
+	// The end reaches those that wait.
+	ended := make(chan error)
+	go func() { ended <- w.stop() }()
+	if _, err := p.r.ReadByte(); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+	p.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
