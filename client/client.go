@@ -48,10 +48,11 @@ type Client struct {
 	nudge   chan struct{} // there may be something to fetch
 	stop    context.CancelFunc
 	done    sync.WaitGroup // the fetcher
-	timer   *time.Timer    // drops what has become too old
+	timer   *time.Timer    // calls expire
 
 	mu      sync.Mutex // guards the rest
 	stock   stock
+	armed   bool          // the timer runs
 	wanted  int           // ids that calls wait for
 	missed  bool          // a call would have waited, but for the trouble
 	changed chan struct{} // closed when there is something new for calls that wait
@@ -222,14 +223,17 @@ func (c *Client) draw() *block {
 func (c *Client) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
+	if c.armed = false; !c.closed {
 		c.draw()
 		c.setTimer()
 	}
 }
 
+// setTimer has expire called in time. Blocks become too old in the order in which
+// they came, so that a timer that runs is early enough.
 func (c *Client) setTimer() {
-	if t := c.stock.expires(); t > 0 {
+	if t := c.stock.expires(); t > 0 && !c.armed {
+		c.armed = true
 		c.timer.Reset(t - c.time())
 	}
 }
@@ -257,6 +261,8 @@ func (c *Client) Close() error {
 
 // announce has calls that wait look again.
 func (c *Client) announce() {
-	close(c.changed)
-	c.changed = make(chan struct{})
+	if c.wanted > 0 {
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
 }

@@ -21,6 +21,7 @@ type conn struct {
 	in      *bufio.Reader
 	out     []byte
 	timeout time.Duration
+	until   time.Time   // the deadline
 	free    func() bool // of the ctx that ends it
 	lists   bool        // the series has no ranges
 }
@@ -96,7 +97,7 @@ const codeNoRange = "WRONGTYPE"
 // exchange sends one command and has its answer read. The connection is of no use
 // after an error that is not an [*Error].
 func (c *conn) exchange(ctx context.Context, read func() error, words ...string) error {
-	c.net.SetDeadline(time.Now().Add(c.timeout))
+	c.setDeadline()
 	c.out = strconv.AppendInt(append(c.out[:0], '*'), int64(len(words)), 10)
 	for _, w := range words {
 		c.out = strconv.AppendInt(append(c.out, "\r\n$"...), int64(len(w)), 10)
@@ -118,6 +119,15 @@ func (c *conn) exchange(ctx context.Context, read func() error, words ...string)
 		return err
 	}
 	return &downError{c.server, err}
+}
+
+// setDeadline gives the server its time to answer, or up to a half more: to move a
+// deadline costs a good part of what a request does.
+func (c *conn) setDeadline() {
+	if now := time.Now(); c.until.Before(now.Add(c.timeout)) {
+		c.until = now.Add(c.timeout + c.timeout/2)
+		c.net.SetDeadline(c.until)
+	}
 }
 
 // ok reads the answer to a command that gives nothing.

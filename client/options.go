@@ -14,10 +14,10 @@ type Options struct {
 	// they are fetched. 1: none but those that calls wait for. Else so many.
 	Prefetch int
 
-	MaxBlock int           // 10,000; how many ids one request asks for at most
+	MaxBlock int           // 100,000, or as many as a server gives; how many ids one request asks for at most
 	MaxAge   time.Duration // 1 s; how old an id may be when it is handed out; older ones are dropped. Negative: any age
 	Wait     time.Duration // 5 s; how long a call waits for servers that do not answer
-	Timeout  time.Duration // 1 s; how long a server may take to connect, and to answer, before another is asked
+	Timeout  time.Duration // 1 s; how long a server may take to connect, and to answer (or half as long again), before another is asked
 
 	// TLS is for rediss:// addresses; the machine's roots, and the name in the address.
 	TLS *tls.Config
@@ -25,7 +25,7 @@ type Options struct {
 
 // Defaults of Options.
 const (
-	DefaultMaxBlock = 10_000
+	DefaultMaxBlock = 100_000
 	DefaultMaxAge   = time.Second
 	DefaultWait     = 5 * time.Second
 	DefaultTimeout  = time.Second
