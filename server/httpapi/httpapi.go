@@ -146,7 +146,7 @@ func (a *api) mux(all []route) http.Handler {
 	for path, allowed := range methods {
 		allow := strings.Join(allowed, ", ")
 		mux.HandleFunc(path, a.serve(func(_ *api, _ http.ResponseWriter, r *http.Request) *problem {
-			p := notAllowed.problem("%.20s is not for this path: %s", r.Method, allow)
+			p := notAllowed.problem("%.20s is not for this path", r.Method).hint("use %s", allow)
 			p.allow = allow
 			return p
 		}))

@@ -132,7 +132,7 @@ var poolFacts = []fact{
 	newFact("pool", "firn_lease_degraded", "1 where the store does not answer.", gauge, always(func(st server.State) float64 { return flag(st.Degraded) })),
 	newFact("pool", "firn_lease_workers", "How many workers are held.", gauge, always(func(st server.State) float64 { return float64(len(st.Worker)) })),
 	newFact("pool", "firn_lease_term", "The term of the first lane: a jump says that the worker was lost or is another.", gauge, always(func(st server.State) float64 { return float64(st.Term) })),
-	newFact("pool", "firn_clock_offset_seconds", "How far the system's clock is ahead of the one that ids are made by.", gauge, always(func(st server.State) float64 { return st.ClockOffset.Seconds() })),
+	newFact("pool", "firn_clock_offset_seconds", "How far the clock of ids is ahead of the store's, as last read; negative: behind it.", gauge, always(func(st server.State) float64 { return st.ClockOffset.Seconds() })),
 	newFact("pool", "firn_borrowed_seconds", "How far ids run ahead of the clock.", gauge, always(func(st server.State) float64 { return st.Borrowed.Seconds() })),
 	newFact("pool", "firn_waits_total", "Calls that had to wait for the clock: the rate is at the ceiling of the layout.", counter, always(func(st server.State) float64 { return float64(st.Waits) })),
 }

@@ -30,28 +30,29 @@ type kind struct {
 	name   string
 	status int
 	title  string
+	hint   string // where there is none that is better
 }
 
 // problemBase is where the document explains the kinds.
 const problemBase = "/v1/openapi.json#/x-problems/"
 
 var (
-	badRequest    = &kind{"bad-request", http.StatusBadRequest, "The request is not right"}
-	overLimit     = &kind{"over-limit", http.StatusBadRequest, "That is more than one request may ask for"}
-	noToken       = &kind{"no-token", http.StatusUnauthorized, "A token is needed"}
-	wrongToken    = &kind{"wrong-token", http.StatusUnauthorized, "The token is not known"}
-	denied        = &kind{"denied", http.StatusForbidden, "The token has no right to that"}
-	crossOrigin   = &kind{"cross-origin", http.StatusForbidden, "Pages of other sites may not draw ids"}
-	noRoute       = &kind{"no-route", http.StatusNotFound, "There is nothing here"}
-	noSeries      = &kind{"no-series", http.StatusNotFound, "There is no such series"}
-	notAllowed    = &kind{"method-not-allowed", http.StatusMethodNotAllowed, "The method is not for this path"}
-	notAcceptable = &kind{"not-acceptable", http.StatusNotAcceptable, "The answer has no such form"}
-	noRange       = &kind{"no-range", http.StatusConflict, "The series gives no ranges"}
-	noNumber      = &kind{"no-number", http.StatusConflict, "The series does not answer with numbers"}
-	unreadable    = &kind{"unreadable", http.StatusUnprocessableEntity, "The text makes no sense as an id"}
-	stopped       = &kind{"stopped", http.StatusInternalServerError, "The series cannot issue"}
-	unavailable   = &kind{"unavailable", http.StatusServiceUnavailable, "There are no ids at the moment"}
-	notReady      = &kind{"not-ready", http.StatusServiceUnavailable, "The server is not ready"}
+	badRequest    = &kind{"bad-request", http.StatusBadRequest, "The request is not right", ""}
+	overLimit     = &kind{"over-limit", http.StatusBadRequest, "That is more than one request may ask for", "ask for fewer at a time"}
+	noToken       = &kind{"no-token", http.StatusUnauthorized, "A token is needed", ""}
+	wrongToken    = &kind{"wrong-token", http.StatusUnauthorized, "The token is not known", ""}
+	denied        = &kind{"denied", http.StatusForbidden, "The token has no right to that", ""}
+	crossOrigin   = &kind{"cross-origin", http.StatusForbidden, "Pages of other sites may not draw ids", ""}
+	noRoute       = &kind{"no-route", http.StatusNotFound, "There is nothing here", ""}
+	noSeries      = &kind{"no-series", http.StatusNotFound, "There is no such series", "GET /v1/series lists those there are"}
+	notAllowed    = &kind{"method-not-allowed", http.StatusMethodNotAllowed, "The method is not for this path", ""}
+	notAcceptable = &kind{"not-acceptable", http.StatusNotAcceptable, "The answer has no such form", ""}
+	noRange       = &kind{"no-range", http.StatusConflict, "The series gives no ranges", ""}
+	noNumber      = &kind{"no-number", http.StatusConflict, "The series does not answer with numbers", ""}
+	unreadable    = &kind{"unreadable", http.StatusUnprocessableEntity, "The text makes no sense as an id", ""}
+	stopped       = &kind{"stopped", http.StatusInternalServerError, "The series cannot issue", ""}
+	unavailable   = &kind{"unavailable", http.StatusServiceUnavailable, "There are no ids at the moment", ""}
+	notReady      = &kind{"not-ready", http.StatusServiceUnavailable, "The server is not ready", ""}
 
 	kinds = []*kind{
 		badRequest, overLimit, noToken, wrongToken, denied, crossOrigin, noRoute, noSeries,
@@ -76,12 +77,21 @@ func (k *kind) again() bool { return k.status == http.StatusServiceUnavailable }
 
 // explain turns an error of package server into a problem.
 func explain(err error) *problem {
-	p := kindOf(err).problem("%s", strings.TrimPrefix(err.Error(), "server: "))
-	p.Hint = server.Hint(err)
-	if p.Hint == "" && p.kind == noSeries {
-		p.Hint = "GET /v1/series lists those there are"
+	k := kindOf(err)
+	p := k.problem("%s", detail(err))
+	if p.Hint = server.Hint(err); p.Hint == "" {
+		p.Hint = k.hint
 	}
 	return p
+}
+
+// detail is an error without the name of the package that it comes from.
+func detail(err error) string {
+	text := err.Error()
+	for _, pkg := range []string{"server: ", "firn: ", "public: "} {
+		text = strings.TrimPrefix(text, pkg)
+	}
+	return text
 }
 
 func kindOf(err error) *kind {
@@ -149,7 +159,7 @@ func noID(err error) *problem {
 		key    *public.KeyError
 	)
 	if errors.As(err, &syntax) || errors.As(err, &key) || errors.Is(err, public.ErrForged) {
-		return unreadable.problem("%v", err)
+		return unreadable.problem("%s", detail(err))
 	}
 	return explain(err)
 }
