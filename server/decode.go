@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/public"
 )
 
 // Decoded is what an id says, read in one layout.
@@ -98,17 +97,16 @@ func (d *decoding) as(s *Series) {
 		d.form = err
 		return
 	}
-	d.in(s.name, id, s.options.Layout)
-	if _, numbers := f.(*public.Cipher); !s.options.Layout.IsValid() && !numbers {
-		d.add(Decoded{ID: id, Series: s.name}) // what the form hides is an answer
+	if !d.in(s.name, id, s.options.Layout) && s.texts {
+		d.add(Decoded{ID: id, Series: s.name}) // the number that the text hides
 	}
 }
 
-// in reads an id in a layout, and passes it over where that makes no sense.
-func (d *decoding) in(series string, id firn.ID, l firn.Layout) {
+// in reads an id in a layout, and reports whether that makes sense.
+func (d *decoding) in(series string, id firn.ID, l firn.Layout) bool {
 	p, err := l.Decode(id)
 	if err != nil || p.Time.After(d.now.Add(ahead)) {
-		return
+		return false
 	}
 	out := Decoded{ID: id, Series: series, Layout: l, Time: p.Time}
 	for f := range l.Fields() {
@@ -117,6 +115,7 @@ func (d *decoding) in(series string, id firn.ID, l firn.Layout) {
 		}
 	}
 	d.add(out)
+	return true
 }
 
 func (d *decoding) add(one Decoded) {

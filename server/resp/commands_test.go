@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/public"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/resp"
@@ -283,5 +284,60 @@ func TestAuth(t *testing.T) {
 	}
 	if got := p.do("INCR", "orders"); !strings.HasPrefix(got, "-NOAUTH") {
 		t.Errorf("with a token that is gone: %s", got)
+	}
+}
+
+// Texts are for FIRN.NEXT. A cipher makes numbers of numbers, and those are integers.
+func TestForms(t *testing.T) {
+	key, err := public.NewKey(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cipher, err := public.NewCipher("hidden", key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden, texts := &upward{}, &upward{}
+	w := serve(t, nil, nil, server.Numbers("hidden", hidden, &server.SeriesOptions{Form: cipher}),
+		server.Numbers("texts", texts, &server.SeriesOptions{Form: public.Crockford}))
+	p := dial(t, w)
+	for n := firn.ID(1); n <= 5; n++ {
+		want, err := cipher.Encrypt(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.do("INCR", "hidden"); got != ":"+want.String() {
+			t.Errorf("INCR: %s, want %d", got, want)
+		}
+	}
+	p.do("FIRN.OPTION", "STRINGS")
+	for n := firn.ID(6); n <= 50; n++ {
+		want, err := cipher.Encrypt(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ":" + want.String()
+		if want >= 1<<53 {
+			text = strconv.Quote(want.String())
+		}
+		if got := p.do("INCR", "hidden"); got != text {
+			t.Errorf("INCR: %s, want %s", got, text)
+		}
+	}
+	p.send("INCR texts\r\nFIRN.NEXT texts\r\nFIRN.NEXT texts 2\r\nINCRBY texts 2\r\n")
+	text := func(n firn.ID) string {
+		s, err := public.Text(public.Crockford, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strconv.Quote(s)
+	}
+	for _, want := range []string{
+		"-WRONGTYPE the series gives texts, and INCR answers an integer: FIRN.NEXT", text(1), "[" + text(2) + " " + text(3) + "]",
+		"-WRONGTYPE the numbers of series texts do not follow one another: FIRN.NEXT texts 2 gives as many",
+	} {
+		if got := p.answer(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

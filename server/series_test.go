@@ -1,0 +1,326 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/public"
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/store/memory"
+)
+
+func TestTexts(t *testing.T) {
+	st := memory.New()
+	if _, err := serial.Create(t.Context(), st, "invoice", "INV-{4}", nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := serial.Open(t.Context(), st, "invoice", "INV-{4}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	invoice := server.Texts("invoice", s, nil)
+	x := enter(t, newServer(t, nil, invoice), "")
+	values, err := x.Next(t.Context(), "invoice", nil, 2)
+	if err != nil || fmt.Sprint(values) != "[{0 INV-0001} {0 INV-0002}]" {
+		t.Errorf("%v, %v", values, err)
+	}
+	if invoice.Numeric() || invoice.Step() != 0 {
+		t.Error("texts are numbers")
+	}
+}
+
+// What has a form is never seen without it.
+func TestForm(t *testing.T) {
+	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	layout := l.State().Layout
+	key, err := public.NewKey(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cipher, err := public.NewCipher("photo", key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		form    public.Form
+		numeric bool
+	}{{public.Base58, false}, {cipher, true}} {
+		photo := server.Numbers("photo", l, &server.SeriesOptions{Form: tt.form, Layout: layout, Reserve: func(context.Context, int) (firn.Range, error) {
+			t.Error("a range was asked for")
+			return firn.Range{First: 1, Count: 10, Step: 1}, nil
+		}})
+		if photo.Numeric() != tt.numeric {
+			t.Errorf("%v: numeric %v", tt.form, photo.Numeric())
+		}
+		x := enter(t, newServer(t, nil, photo), "")
+		values, err := x.Next(t.Context(), "photo", nil, 1)
+		if err != nil || values[0].ID != 0 {
+			t.Fatalf("%+v, %v", values, err)
+		}
+		id, err := tt.form.Parse(values[0].Text)
+		if err != nil || !within(layout, id) {
+			t.Errorf("%s is %d, %v", values[0].Text, id, err)
+		}
+		decoded, err := x.Decode(values[0].Text)
+		if err != nil || len(decoded) != 1 || decoded[0].ID != id || decoded[0].Series != "photo" {
+			t.Errorf("%s says %+v, %v", values[0].Text, decoded, err)
+		}
+		if _, err := x.Reserve(t.Context(), "photo", 10); !errors.Is(err, server.ErrNoRange) {
+			t.Errorf("a range: %v", err)
+		}
+	}
+}
+
+// within reports whether an id was made just now.
+func within(l firn.Layout, id firn.ID) bool {
+	p, err := l.Decode(id)
+	return err == nil && time.Since(p.Time).Abs() < time.Hour
+}
+
+func TestDecode(t *testing.T) {
+	tokens := []server.Token{
+		{Name: "one", Hash: server.HashToken("1"), Rights: map[string]server.Right{"photo": server.Decode}},
+		{Name: "none", Hash: server.HashToken("0"), Rights: map[string]server.Right{"*": server.Issue}},
+	}
+	photo := server.Numbers("photo", nil, &server.SeriesOptions{Layout: firn.Default})
+	video := server.Numbers("video", nil, &server.SeriesOptions{Layout: firn.Default})
+	tweet := server.Numbers("tweet", nil, &server.SeriesOptions{Layout: firn.Twitter})
+	orders := server.Numbers("orders", nil, nil)
+	token := server.Numbers("token", nil, &server.SeriesOptions{Form: public.Base58, Layout: firn.Default})
+	guess := func(firn.ID) []firn.Layout { return []firn.Layout{firn.Discord, firn.Instagram} }
+	const id = "175928847299117063"
+	for _, tt := range []struct {
+		name   string
+		series []*server.Series
+		o      server.Options
+		token  string
+		text   string
+		want   string // series and layouts
+	}{
+		{"two series of one layout", []*server.Series{photo, video}, server.Options{}, "", id, "photo/firn"},
+		{"two layouts", []*server.Series{photo, tweet, orders}, server.Options{}, "", id, "photo/firn tweet/twitter"},
+		{"no layout", []*server.Series{orders}, server.Options{}, "", id, "/"},
+		{"another layout", []*server.Series{orders}, server.Options{Layout: firn.Twitter}, "", id, "/twitter"},
+		{"a guess", []*server.Series{orders}, server.Options{Guess: guess}, "", id, "/discord /instagram"},
+		{"no guess where it is known", []*server.Series{photo}, server.Options{Guess: guess}, "", id, "photo/firn"},
+		{"in the future", []*server.Series{photo}, server.Options{}, "", "9000000000000000000", "/"},
+		{"no id", []*server.Series{photo}, server.Options{}, "", "12x", "error"},
+		{"a form", []*server.Series{token}, server.Options{}, "", "Py5KYvoYSs", "token/firn"},
+		{"a form of what is no id of the layout", []*server.Series{token}, server.Options{}, "", "zzzzzzzzzz", "token/"},
+		{"not as a number where there is a form", []*server.Series{token}, server.Options{}, "", "0", "error"},
+		{"only what one may", []*server.Series{photo, tweet}, server.Options{Tokens: tokens}, "1", id, "photo/firn"},
+		{"nothing", []*server.Series{photo, tweet}, server.Options{Tokens: tokens}, "0", id, "denied"},
+		{"nobody", []*server.Series{photo}, server.Options{Tokens: tokens}, "", id, "no token"},
+	} {
+		x := enter(t, newServer(t, &tt.o, tt.series...), tt.token)
+		all, err := x.Decode(tt.text)
+		var got []string
+		for _, d := range all {
+			got = append(got, d.Series+"/"+d.LayoutName())
+		}
+		switch {
+		case errors.Is(err, server.ErrDenied):
+			got = []string{"denied"}
+		case errors.Is(err, server.ErrNoToken):
+			got = []string{"no token"}
+		case err != nil:
+			got = []string{"error"}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %v (%v), want %s", tt.name, got, err, tt.want)
+		}
+	}
+	all, err := enter(t, newServer(t, nil, photo), "").Decode(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(all)
+	want := `[{"id":"175928847299117063","series":"photo","layout":"firn","time":"2026-05-01T11:18:25.796Z","unix_ms":1777634305796,"worker":32,"seq":7}]`
+	if err != nil || string(text) != want {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// failing gives ids until it fails.
+type failing struct {
+	src  firn.Source
+	err  atomic.Pointer[error]
+	gave atomic.Int64
+}
+
+func (f *failing) Next(ctx context.Context) (firn.ID, error) {
+	if err := f.err.Load(); err != nil {
+		return 0, *err
+	}
+	return f.src.Next(ctx)
+}
+
+func (f *failing) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, error) {
+	if err := f.err.Load(); err != nil {
+		dst, _ = f.src.Append(ctx, dst, n/2)
+		return dst, *err
+	}
+	return f.src.Append(ctx, dst, n)
+}
+
+func TestErrors(t *testing.T) {
+	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	away := errors.New("away")
+	for _, tt := range []struct {
+		err     error
+		explain bool
+		again   bool
+		hint    string
+	}{
+		{&firn.HorizonError{}, false, true, ""},
+		{firn.ErrBusy, false, true, ""},
+		{context.DeadlineExceeded, false, true, ""},
+		{&firn.EndError{}, false, false, ""},
+		{away, false, false, ""},
+		{away, true, true, "wait"},
+		{firn.ErrBusy, true, false, ""},
+	} {
+		o := &server.SeriesOptions{}
+		if tt.explain {
+			o.Explain = func(err error) (bool, string) {
+				if errors.Is(err, away) {
+					return true, "wait"
+				}
+				return false, ""
+			}
+		}
+		src := &failing{src: l}
+		src.err.Store(&tt.err)
+		x := enter(t, newServer(t, nil, server.Numbers("photo", src, o)), "")
+		had := make([]server.Value, 1, 100)
+		values, err := x.Next(t.Context(), "photo", had, 10)
+		if !errors.Is(err, tt.err) || len(values) != 1 || server.Retry(err) != tt.again || server.Hint(err) != tt.hint {
+			t.Errorf("%v: %d values, %v, retry %v, hint %q", tt.err, len(values), err, server.Retry(err), server.Hint(err))
+		}
+		if values, err := x.Gather(t.Context(), "photo", had, 10, 3); len(values) != 6 || !errors.Is(err, tt.err) {
+			t.Errorf("%v: gathered %d values, %v", tt.err, len(values), err)
+		}
+	}
+}
+
+func TestCounts(t *testing.T) {
+	photo := flake(t, "photo")
+	s := newServer(t, nil, photo, orders(t, "orders"))
+	x := enter(t, s, "")
+	x.Next(t.Context(), "photo", nil, 10)
+	x.Gather(t.Context(), "photo", nil, 30, 5)
+	x.Reserve(t.Context(), "orders", 100)
+	x.Next(t.Context(), "nosuch", nil, 1)
+	x.Next(t.Context(), "photo", nil, 0)
+	c := photo.Counts()
+	if c.Requests != 6 || c.Values != 40 || c.Errors != 0 || c.Took <= 0 {
+		t.Errorf("%+v", c)
+	}
+	if s.Refused() != 2 {
+		t.Errorf("%d refused", s.Refused())
+	}
+	draws := uint64(0)
+	for _, n := range c.Latency {
+		draws += n
+	}
+	if draws != 2 {
+		t.Errorf("%d draws", draws)
+	}
+	// A series that replaces another goes on counting.
+	again := flake(t, "photo")
+	if err := s.Replace(nil, again); err != nil {
+		t.Fatal(err)
+	}
+	x.Next(t.Context(), "photo", nil, 1)
+	if c := again.Counts(); c.Values != 41 {
+		t.Errorf("after Replace: %+v", c)
+	}
+}
+
+func TestLatencyBounds(t *testing.T) {
+	n := reflect.TypeFor[server.Counts]().Field(3).Type.Len()
+	last := time.Duration(0)
+	for i := range n - 1 {
+		if b := server.LatencyBound(i); b <= last {
+			t.Errorf("bucket %d: %s after %s", i, b, last)
+		} else {
+			last = b
+		}
+	}
+	if server.LatencyBound(n-1) >= 0 || last < 5*time.Second {
+		t.Errorf("the last bounds are %s and %s", last, server.LatencyBound(n-1))
+	}
+}
+
+// Replace takes series away from under those who use them: nobody gets an error, and
+// nothing twice.
+func TestReplaceUnderLoad(t *testing.T) {
+	st := memory.New()
+	open := func() (*lease.Lease, *server.Series) {
+		l, err := lease.Open(t.Context(), st, "main", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, server.Numbers("photo", l, nil)
+	}
+	old, series := open()
+	s := newServer(t, nil, series)
+	ctx, cancel := context.WithCancel(t.Context())
+	var drawing sync.WaitGroup
+	results := make([][]server.Value, 4)
+	for i := range results {
+		x := enter(t, s, "")
+		drawing.Go(func() {
+			for ctx.Err() == nil && len(results[i]) < 200_000 {
+				all, err := x.Next(context.Background(), "photo", results[i], 20)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				results[i] = all
+			}
+		})
+	}
+	for range 20 {
+		l, series := open()
+		if err := s.Replace(nil, series); err != nil {
+			t.Error(err)
+		}
+		if err := old.Close(); err != nil {
+			t.Error(err)
+		}
+		old = l
+	}
+	cancel()
+	drawing.Wait()
+	old.Close()
+	seen := map[firn.ID]bool{}
+	for _, all := range results {
+		for _, v := range all {
+			if seen[v.ID] {
+				t.Fatalf("%d twice", v.ID)
+			}
+			seen[v.ID] = true
+		}
+	}
+}
