@@ -44,10 +44,11 @@ func WriteSQL(w io.Writer, l firn.Layout, s Definition) error {
 }
 
 // WriteGrants writes the SQL that lets roles use the functions that all shards of a
-// database share. What they may do in each shard is for [WriteShard].
+// database share; "public" is all roles. What they may do in each shard is for
+// [WriteShard].
 func WriteGrants(w io.Writer, roles ...string) error {
 	for _, role := range roles {
-		if _, err := fmt.Fprintf(w, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance, firn.states, firn.is_here, firn.check_here, firn.enter TO %s;\n", identifier(role)); err != nil {
+		if _, err := fmt.Fprintf(w, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance, firn.states, firn.is_here, firn.check_here, firn.enter TO %s;\n", grantee(role)); err != nil {
 			return err
 		}
 	}
@@ -129,6 +130,14 @@ func (s Definition) check(l firn.Layout) error {
 		return fmt.Errorf("shard: schema %s is not for shards", s.Schema)
 	}
 	return nil
+}
+
+// grantee is a role, or PUBLIC, which no role can be called.
+func grantee(role string) string {
+	if role == "public" {
+		return "PUBLIC"
+	}
+	return identifier(role)
 }
 
 // identifier quotes a name.

@@ -48,8 +48,9 @@ type ServerPlan struct {
 	Renew  []int64 // those whose functions are to be written anew
 	There  int     // how many are there
 
-	site *site
-	join bool // it is in no cluster yet
+	site    *site
+	join    bool     // it is in no cluster yet
+	drawers []string // roles that draw there now, besides those of the plan
 }
 
 // Steps is how many shards there is something to do for.

@@ -28,12 +28,22 @@ const (
 // done. First every server becomes one of the cluster; then shards are made, each
 // server's in its own order. Where one fails, the others go on.
 func (p *Plan) Run(ctx context.Context, done *atomic.Int64) error {
+	if err := p.joinAll(ctx); err != nil {
+		return err
+	}
+	return p.finishAll(ctx, done)
+}
+
+// joinAll makes every server one of the cluster.
+func (p *Plan) joinAll(ctx context.Context) error {
 	if p.Cluster == "" {
 		p.Cluster = newCluster()
 	}
-	if err := each(p.Servers, func(_ int, s ServerPlan) error { return p.join(ctx, s) }); err != nil {
-		return err
-	}
+	return each(p.Servers, func(_ int, s ServerPlan) error { return p.join(ctx, s) })
+}
+
+// finishAll makes and renews shards. Then all functions of a server are of this SQL.
+func (p *Plan) finishAll(ctx context.Context, done *atomic.Int64) error {
 	return each(p.Servers, func(_ int, s ServerPlan) error {
 		if err := p.shards(ctx, s, done); err != nil {
 			return err
@@ -63,7 +73,7 @@ func (p *Plan) join(ctx context.Context, s ServerPlan) error {
 	if err := shard.WriteGenerator(&b, p.Layout); err != nil {
 		return err
 	}
-	if err := shard.WriteGrants(&b, p.Roles...); err != nil {
+	if err := shard.WriteGrants(&b, slices.Concat(p.Roles, s.drawers)...); err != nil {
 		return err
 	}
 	fmt.Fprintf(&b, "UPDATE firn.server SET cluster = %s, name = %s, shards = %d, keys = %s, schemas = %s, servers = %s;\nCOMMIT;\n",

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+func newShardsAdopt() *cobra.Command {
+	o := shardsAdopt{}
+	cmd := &cobra.Command{
+		Use:   "adopt --keys SCHEME --server NAME=URL...",
+		Short: "Take over schemas that have a function next_id already",
+		Long: `Take over schemas whose ids are made by a function as Instagram published it: their
+tables, defaults and rows stay, and next_id is replaced in place.
+
+Epoch, shifts and shard number are read out of the text of each function, in its usual
+spellings. Unless all of them fit the layout, and each shard is there once, nothing is
+changed. --dry-run shows what would be done, and what ids the new generators start above:
+those in all columns whose default calls the function, and in all of type bigint that are
+called id.
+
+Each schema is a transaction that waits until nobody writes there, for a fraction of a
+second at a time, and up to --wait in all. Inserts wait meanwhile, and none fails. The
+sequence of the old function is ended, so that it can give no id any more, and left there.
+Who calls the function outside of an insert at that moment may get one error.
+
+Roles that could draw before can afterwards. It may be broken off at any moment and run
+again, and goes on where it was.`,
+		Example: `  firn shards adopt --keys mod --server a=postgres://firn@db1/app --dry-run
+  firn shards adopt --keys none --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	addServers(cmd)
+	o.addWish(cmd)
+	cmd.Flags().Int64Var(&o.wish.Count, "count", 0, "how many shards the key scheme counts (one more than the highest)")
+	cmd.Flags().StringVar(&o.function, "function", "next_id", "what the function is called")
+	cmd.Flags().DurationVar(&o.wait, "wait", time.Minute, "how long a schema may be in use before it is left as it is")
+	return cmd
+}
+
+type shardsAdopt struct {
+	shardsInit
+	function string
+	wait     time.Duration
+}
+
+func (o *shardsAdopt) run(cmd *cobra.Command) error {
+	if err := o.complete(cmd); err != nil {
+		return err
+	}
+	servers, err := shardServers(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(cmd.Context())
+	defer stop()
+	return signalled(ctx, o.adopt(ctx, cmd, servers))
+}
+
+func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+	opened, err := setup.Open(ctx, servers, !o.dryRun)
+	if err != nil {
+		return setupFailure(err)
+	}
+	defer opened.Close()
+	a, err := opened.Adopt(ctx, o.wish, o.function)
+	if err != nil {
+		return adoptFailure(err)
+	}
+	asJSON := wantsJSON(cmd)
+	if !asJSON || o.dryRun {
+		if err := printAdoption(cmd.OutOrStdout(), a, o.dryRun, asJSON); err != nil || o.dryRun {
+			return err
+		}
+	}
+	var done atomic.Int64
+	show := showProgressOf("shards", true, cmd.ErrOrStderr(), a.Steps(), &done)
+	err = a.Run(ctx, o.wait, &done)
+	show.stop()
+	if err != nil {
+		f := adoptFailure(err)
+		f.err = fmt.Errorf("%w\n%s of %s shards were done", f.err, count(done.Load()), count(a.Steps()))
+		return f.hint("run it again: it goes on where it was")
+	}
+	if asJSON {
+		return printAdoption(cmd.OutOrStdout(), a, false, true)
+	}
+	return printNext(cmd.OutOrStdout(), a.Plan)
+}
+
+// adoptFailure is an error of an adoption with what to do about it.
+func adoptFailure(err error) *failure {
+	f := setupFailure(err)
+	var layout *setup.LayoutError
+	var busy *setup.BusyError
+	switch {
+	case errors.Is(err, setup.ErrNoKeys):
+		f.code = exitUsage
+		return f.hint("--keys mod if it is the key modulo the number of shards; hash, range:..., or none if only the program knows")
+	case errors.As(err, &layout):
+		return f.hint("--layout '%s', if that is the layout of all", layout.Is)
+	case errors.As(err, &busy):
+		return f.hint("end what holds it, or give it more time: --wait 10m")
+	}
+	return f
+}
+
+// An adoptedLine is a schema that is taken over, as --json prints it.
+type adoptedLine struct {
+	Server   string   `json:"server"`
+	Shard    int64    `json:"shard"`
+	Schema   string   `json:"schema"`
+	Sequence string   `json:"old_sequence"`
+	Columns  []string `json:"columns"`
+	Roles    []string `json:"roles"`
+	DryRun   bool     `json:"dry_run,omitempty"`
+}
+
+func printAdoption(out io.Writer, a *setup.Adoption, dryRun, asJSON bool) error {
+	enc := json.NewEncoder(out)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tSHARD\tSCHEMA\tENDS\tABOVE IDS IN\tROLES")
+	for _, s := range a.Servers {
+		for _, one := range s.Schemas {
+			l := adoptedLine{s.Server, one.Shard, one.Schema, one.Sequence, []string{}, append([]string{}, one.Grantees...), dryRun}
+			for _, c := range one.Columns {
+				l.Columns = append(l.Columns, c.String())
+			}
+			if asJSON {
+				if err := enc.Encode(l); err != nil {
+					return err
+				}
+				continue
+			}
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", l.Server, l.Shard, l.Schema, l.Sequence, listed(l.Columns), listed(l.Roles))
+		}
+	}
+	if asJSON {
+		return nil
+	}
+	if a.Steps() == 0 {
+		_, err := fmt.Fprintln(out, "nothing is left to take over")
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\n%s of layout %s, keys %s\n", plural(int(a.Plan.Keys.Shards()), "shard"), layoutName(a.Plan.Layout), a.Plan.Keys)
+	return err
+}
+
+func listed(all []string) string {
+	if len(all) == 0 {
+		return "-"
+	}
+	return strings.Join(all, ", ")
+}
