@@ -143,7 +143,10 @@ func lock(ctx context.Context, c *pgx.Conn) error {
 	}
 	for begun := time.Now(); ; {
 		var got bool
-		if err := c.QueryRow(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d, 0)", lockClass)).Scan(&got); err != nil || got {
+		// The simple protocol leaves no portal, whose snapshot would hold up VACUUM, and
+		// CREATE INDEX CONCURRENTLY, for as long as the lock is held.
+		err := c.QueryRow(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d, 0)", lockClass), pgx.QueryExecModeSimpleProtocol).Scan(&got)
+		if err != nil || got {
 			return err
 		}
 		if time.Since(begun) > lockPatience {
