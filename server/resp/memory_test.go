@@ -113,6 +113,9 @@ func resident(t *testing.T, pid int) (now, most int) {
 func TestIdleMemory(t *testing.T) {
 	const each = 16 << 10 // that an idle connection may cost
 	idle := 10_000
+	if raceDetector {
+		idle = 1000
+	}
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
