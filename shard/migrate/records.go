@@ -33,6 +33,15 @@ type State struct {
 	missing map[int64]bool // shards that have no table of records yet
 }
 
+// Record is that of a file on a shard, if there is one.
+func (s *State) Record(shard, number int64) (Record, bool) {
+	i := slices.IndexFunc(s.Records[shard], func(r Record) bool { return r.Number == number })
+	if i < 0 {
+		return Record{}, false
+	}
+	return s.Records[shard][i], true
+}
+
 // makeTable makes the table of records of a shard. The application's role gets what
 // it gets of every table of the schema, by default privileges, but may only read
 // this one.
@@ -86,8 +95,8 @@ func Lock(ctx context.Context, servers []shard.Server) (release func(), err erro
 	return release, nil
 }
 
-// Look asks all servers what they have. It fails where one of them does not answer:
-// files are applied everywhere or nowhere.
+// Look asks all servers what they have. It fails where one of them does not answer, or
+// is left out: files are applied everywhere or nowhere.
 func Look(ctx context.Context, servers []shard.Server) (*State, error) {
 	views := make(map[string]*shard.View, len(servers))
 	var failed []error
@@ -102,6 +111,13 @@ func Look(ctx context.Context, servers []shard.Server) (*State, error) {
 	}
 	if len(failed) > 0 {
 		return nil, errors.Join(failed...)
+	}
+	for _, v := range views {
+		for _, name := range v.Servers {
+			if views[name] == nil {
+				return nil, fmt.Errorf("server %s of the cluster is not named", name)
+			}
+		}
 	}
 	m, err := shard.MapOf(views)
 	if err != nil {
