@@ -28,6 +28,35 @@ func TestBlindTakesFromTheDead(t *testing.T) {
 	}
 }
 
+// A store that goes away while others' records are watched is waited for as long as
+// one that was away at the start.
+func TestBlindLosesTheStore(t *testing.T) {
+	x := newScript(t)
+	x.blind = true
+	x.rules.Workers = 1
+	x.setWorker(0, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(0), TTL: 30_000})
+	x.pass(time.Hour)
+	began := x.time
+	a := x.actor("a").until(term.Seeking)
+	for x.time-began < 10*time.Second { // longer than it would wait for a store
+		a.answer()
+	}
+	a.is(term.Seeking)
+	lost := x.time
+	for !a.s.Over() {
+		if a.do.Op == term.Sleep {
+			a.answer()
+			continue
+		}
+		x.pass(time.Second)
+		a.step(term.Unknown{Err: errAway})
+	}
+	a.fails(term.Refused, "lease: the store did not answer for 5s: away")
+	if x.time-lost > 10*time.Second {
+		t.Errorf("gave up %s after the store was lost", x.time-lost)
+	}
+}
+
 // A holder that is alive is left alone: its record does not stay as it is.
 func TestBlindLeavesTheLiving(t *testing.T) {
 	x := newScript(t)

@@ -36,6 +36,16 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
+func TestReadPool(t *testing.T) {
+	for outage, ok := range map[string]bool{"0": true, "300000": true, "-1": false, "9223372036854775807": false} {
+		rec := store.Record{Key: "k", Value: []byte(`{"v":1,"outage_ms":` + outage + `}`), Version: "v"}
+		want := "lease: record k: has an outage budget of " + outage + " ms"
+		if _, err := term.ReadPool(rec); ok && err != nil || !ok && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v", outage, err)
+		}
+	}
+}
+
 func TestReadRecord(t *testing.T) {
 	read := func(text string) error {
 		_, err := term.ReadRecord(store.Record{Key: "k", Value: []byte(text), Version: "v"})

@@ -20,7 +20,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 		s.Phase = Founding
 		return s, Action{Op: Get, Key: keyStore}
 	}
-	p, err := decode[Pool](rec)
+	p, err := ReadPool(rec)
 	if err != nil {
 		return s.end(Refused, err)
 	}

@@ -54,8 +54,7 @@ func KeyWorker(pool string, n int64) string { return keyWorker(pool, n) }
 // WorkerOf returns the number in the key of a pool's worker.
 func WorkerOf(pool, key string) (n int64, ok bool) { return workerOf(pool, key) }
 
-// ReadPool reads a pool's record, and ReadStore the store's.
-func ReadPool(rec store.Record) (Pool, error)   { return decode[Pool](rec) }
+// ReadStore reads the store's record.
 func ReadStore(rec store.Record) (Store, error) { return decode[Store](rec) }
 
 // Encode is a record's JSON.

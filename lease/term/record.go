@@ -92,6 +92,15 @@ func ReadRecord(rec store.Record) (Record, error) {
 	return r, err
 }
 
+// ReadPool reads a pool's record.
+func ReadPool(rec store.Record) (Pool, error) {
+	p, err := decode[Pool](rec)
+	if err == nil && (p.Outage < 0 || p.outage().Milliseconds() != p.Outage) {
+		err = &FormatError{rec.Key, fmt.Sprintf("has an outage budget of %d ms", p.Outage)}
+	}
+	return p, err
+}
+
 // encode is the reverse of decode. The types above always marshal.
 func encode[T Pool | Record | Hint | Store](v T) []byte {
 	b, err := json.Marshal(v)

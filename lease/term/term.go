@@ -143,6 +143,7 @@ type State struct {
 	key    string        // of op
 	until  time.Duration // of the last Sleep
 	began  time.Duration // boot time of Begin
+	mute   time.Duration // boot time at which the first of Fails was asked for
 	asked  time.Duration // boot time at which op was asked for
 	last   firn.Tick     // of Stop
 	first  int64         // workers of the pool: first to first+count-1
@@ -299,6 +300,9 @@ func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
 	if s.op == Ask && s.Phase == Holding {
 		return s.unseen(r, now, err)
 	}
+	if s.Fails == 0 {
+		s.mute = s.asked
+	}
 	s.Fails++
 	s.Err = err
 	switch {
@@ -309,7 +313,8 @@ func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
 	case s.Phase >= Taking && s.op == Put && s.key == keyWorker(r.Pool, s.Worker):
 		s.write.doubt = true
 	}
-	if s.Phase < Holding && now.Boot-s.began >= s.patience(r) {
+	// A worker may be sought for longer than a store is waited for.
+	if s.Phase < Holding && (now.Boot-s.began >= s.patience(r) || now.Boot-s.mute >= r.Wait) {
 		return s.end(Refused, &AwayError{Wait: r.Wait, Err: err})
 	}
 	pause := min(100*time.Millisecond<<min(s.Fails, 6), 4*time.Second)
