@@ -56,10 +56,13 @@ func look(ctx context.Context, s shard.Server) (*site, error) {
 		&t.user, &t.mayCreate, &t.mayCreateRole, &t.owner, &t.owns, &t.roles, &t.schemas); err != nil {
 		return nil, &shard.ServerError{Server: s.Name, Err: err}
 	}
+	if err := t.usable(); err != nil {
+		return nil, err
+	}
 	if t.view, err = shard.Look(ctx, c); err != nil && !errors.Is(err, shard.ErrNoShards) {
 		return nil, &shard.ServerError{Server: s.Name, Err: err}
 	}
-	return t, t.usable()
+	return t, nil
 }
 
 const lookPatience = 30 * time.Second

@@ -1,0 +1,392 @@
+package setup_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+func TestInit(t *testing.T) {
+	a, b := newDatabase(t), newDatabase(t)
+	servers := serversOf(a, b)
+	p := mustInit(t, servers, setup.Wish{Count: 5, Keys: "range:1,11,21,31,41", Roles: []string{"setup_app"}})
+	views := map[string]*shard.View{}
+	for _, answer := range shard.Ask(t.Context(), servers) {
+		if answer.Err != nil {
+			t.Fatal(answer.Err)
+		}
+		views[answer.Server.Name] = answer.View
+	}
+	m, err := shard.MapOf(views)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Cluster != p.Cluster || len(m.Cluster) != 32 || m.Keys.String() != "range:1,11,21,31,41" || m.Layout != firn.Instagram || m.Schemas != "insta%d" || !slices.Equal(m.Servers, []string{"a", "b"}) {
+		t.Errorf("%+v", m)
+	}
+	for i, r := range m.Routes {
+		// Shard i of 5 is on server i*2/5.
+		if want := []string{"a", "a", "a", "b", "b"}[i]; r.Server != want || r.State != shard.StateOpen || r.Why != "" {
+			t.Errorf("%+v, want server %s", r, want)
+		}
+	}
+	if len(m.Routes) != 5 {
+		t.Errorf("%d routes", len(m.Routes))
+	}
+	// An application's role draws, and uses the tables that are made from now on.
+	b.must(t, "CREATE TABLE insta4.photo (id bigint PRIMARY KEY DEFAULT insta4.next_id(), n serial)")
+	b.must(t, "DROP ROLE IF EXISTS setup_login; CREATE ROLE setup_login IN ROLE setup_app; SET ROLE setup_login; INSERT INTO insta4.photo DEFAULT VALUES")
+	if got := b.one(t, "SELECT (firn.decode(id)).shard::text FROM insta4.photo"); got != "4" {
+		t.Errorf("an id of shard %s", got)
+	}
+	b.must(t, "RESET ROLE")
+	before := describe(t, a, b)
+	again := mustInit(t, servers, setup.Wish{Roles: []string{"setup_app"}})
+	if again.Steps() != 0 || !slices.Equal(before, describe(t, a, b)) {
+		t.Errorf("the second time there are %d steps", again.Steps())
+	}
+}
+
+// After an upgrade of firn all functions are written anew, those of each schema too,
+// and what ids come next is not touched.
+func TestInitRenews(t *testing.T) {
+	a := newDatabase(t)
+	servers := serversOf(a)
+	mustInit(t, servers, setup.Wish{Count: 3})
+	a.must(t, "SELECT firn.open(1, firn.now_state() + 1000000000); SELECT firn.close(2)")
+	last := a.one(t, "SELECT insta1.next_id()::text")
+	before := describe(t, a)
+	a.must(t, `UPDATE firn.server SET code = 'another';
+		CREATE OR REPLACE FUNCTION insta1.next_ids(n integer) RETURNS SETOF bigint LANGUAGE sql AS 'SELECT 1';
+		CREATE OR REPLACE FUNCTION firn.now_state() RETURNS bigint LANGUAGE sql AS 'SELECT 1'`)
+	if p := mustInit(t, servers, setup.Wish{}); p.Steps() != 3 {
+		t.Errorf("%d steps", p.Steps())
+	}
+	if after := describe(t, a); !slices.Equal(before, after) {
+		t.Errorf("before and after:\n%s\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+	if got := a.one(t, "SELECT (insta1.next_id() > "+last+")::text"); got != "true" {
+		t.Error("an id below the last")
+	}
+}
+
+// Wrong input of every kind changes nothing anywhere.
+func TestInitRefuses(t *testing.T) {
+	a, b, c := newDatabase(t), newDatabase(t), newDatabase(t)
+	attempt := func(want string, w setup.Wish, databases ...*database) {
+		t.Helper()
+		refuses(t, want, func() error { _, err := tryInit(t.Context(), serversOf(databases...), w); return err }, a, b, c)
+	}
+	attempt("0 shards: this layout has 1 to 8192", setup.Wish{}, a, b)
+	attempt("8193 shards", setup.Wish{Count: 8193}, a, b)
+	attempt("no datacenter", setup.Wish{Count: 2, Layout: firn.Twitter}, a, b)
+	attempt("bounds for 2 shards", setup.Wish{Count: 2, Keys: "range:1"}, a, b)
+	attempt(`"%d" once`[1:3], setup.Wish{Count: 2, Schemas: "insta"}, a, b)
+	attempt("servers a and b are one database", wish(), a, a)
+	attempt("no name for a role", setup.Wish{Count: 2, Roles: []string{"pg_x"}}, a, b)
+	attempt("connection refused", wish(), a, &database{url: "postgres://t@127.0.0.1:1/x"})
+	b.must(t, "CREATE SCHEMA insta1")
+	attempt("there is a schema insta1 already", setup.Wish{Count: 2}, a, b)
+	b.must(t, "DROP SCHEMA insta1")
+	b.must(t, shardSQL(t, 0))
+	attempt("it has shard 0 already", setup.Wish{Count: 2}, a, b)
+	attempt("has the layout", setup.Wish{Count: 2, Layout: firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")}, b)
+	b.must(t, "DROP SCHEMA firn CASCADE; DROP SCHEMA insta0 CASCADE")
+
+	mustInit(t, serversOf(a, b), setup.Wish{Count: 4})
+	attempt("count 4, not 5", setup.Wish{Count: 5}, a, b)
+	attempt("keys hash, not mod", setup.Wish{Keys: "mod"}, a, b)
+	attempt("schema insta%d, not x%d", setup.Wish{Schemas: "x%d"}, a, b)
+	attempt("layout time:41@1ms", setup.Wish{Layout: firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")}, a, b)
+	attempt("has a server b too", setup.Wish{}, a)
+	attempt("server c is not in the cluster", setup.Wish{}, a, b, c)
+	attempt("server a calls itself b", setup.Wish{}, b, a)
+	mustInit(t, serversOf(c), setup.Wish{Count: 1})
+	attempt("calls itself a", setup.Wish{}, a, c)
+}
+
+// What a role may not do is found before anything is done.
+func TestInitRights(t *testing.T) {
+	a := newDatabase(t)
+	a.must(t, "DROP ROLE IF EXISTS setup_nobody; CREATE ROLE setup_nobody LOGIN; DROP ROLE IF EXISTS setup_none")
+	nobody := &database{url: strings.Replace(a.url, "t@", "setup_nobody@", 1)}
+	attempt := func(want string) {
+		t.Helper()
+		refuses(t, want, func() error {
+			_, err := tryInit(t.Context(), serversOf(nobody), setup.Wish{Count: 1, Roles: []string{"setup_none"}})
+			return err
+		}, a)
+	}
+	name := a.Config().Database
+	attempt("GRANT CREATE ON DATABASE " + name)
+	a.must(t, "GRANT CREATE ON DATABASE "+name+" TO setup_nobody")
+	attempt("CREATE ROLE setup_none NOLOGIN")
+	a.must(t, "CREATE SCHEMA firn")
+	attempt("the schema firn belongs to the role t")
+	a.must(t, "DROP SCHEMA firn; CREATE ROLE setup_none; ALTER DATABASE "+name+" SET default_transaction_read_only = on")
+	attempt("read only")
+	connect(t, a.url).must(t, "BEGIN READ WRITE; ALTER DATABASE "+name+" RESET default_transaction_read_only; COMMIT")
+	mustInit(t, serversOf(nobody), setup.Wish{Count: 1, Roles: []string{"setup_none"}})
+}
+
+// A standby is refused.
+func TestInitStandby(t *testing.T) {
+	primary := testserver.Postgres(t)
+	standby := testserver.PostgresStandby(t, primary)
+	d := connect(t, primary.URL())
+	refuses(t, "it is a standby", func() error {
+		_, err := tryInit(t.Context(), serversAt(standby.URL()), wish())
+		return err
+	}, d)
+}
+
+// A server that has lost what it had is not filled again.
+func TestInitForgotten(t *testing.T) {
+	a, b := newDatabase(t), newDatabase(t)
+	mustInit(t, serversOf(a, b), setup.Wish{Count: 4})
+	b.must(t, "DROP SCHEMA firn CASCADE; DROP SCHEMA insta2 CASCADE; DROP SCHEMA insta3 CASCADE")
+	refuses(t, "what it had is lost", func() error {
+		_, err := tryInit(t.Context(), serversOf(a, b), setup.Wish{Count: 4})
+		return err
+	}, a, b)
+}
+
+// Two at once: one does all, or both find the same.
+func TestInitTwice(t *testing.T) {
+	a, b := newDatabase(t), newDatabase(t)
+	servers := serversOf(a, b)
+	errs := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := tryInit(t.Context(), servers, wish())
+			errs <- err
+		}()
+	}
+	for range 2 {
+		if err := <-errs; err != nil && !errors.Is(err, shard.ErrLocked) {
+			t.Error(err)
+		}
+	}
+	checkWhole(t, servers)
+}
+
+// checkWhole fails unless each shard of the small cluster is on the server that is
+// planned for it, and gives ids.
+func checkWhole(t testing.TB, servers []shard.Server) {
+	t.Helper()
+	p := mustInit(t, servers, wish())
+	if p.Steps() != 0 {
+		t.Errorf("%d steps were left", p.Steps())
+	}
+	for i, s := range servers {
+		c, err := s.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &database{Conn: c}
+		for n := 40 * i / len(servers); n < 40*(i+1)/len(servers); n++ {
+			if got := d.one(t, fmt.Sprintf("SELECT (firn.decode(insta%d.next_id())).shard::text", n)); got != fmt.Sprint(n) {
+				t.Errorf("an id of %s in shard %d", got, n)
+			}
+		}
+		c.Close(t.Context())
+	}
+}
+
+// Whoever has the lock is named.
+func TestLocked(t *testing.T) {
+	a := newDatabase(t)
+	servers := serversOf(a)
+	s, err := setup.Open(t.Context(), servers, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = tryInit(t.Context(), servers, wish())
+	if !errors.Is(err, shard.ErrLocked) || !strings.Contains(err.Error(), "pid ") {
+		t.Errorf("%v", err)
+	}
+	if s, err := setup.Open(t.Context(), servers, false); err != nil { // only to look
+		t.Error(err)
+	} else {
+		s.Close()
+	}
+}
+
+// A process that is killed at any moment leaves what the next one makes whole, and
+// the end is the same as without.
+func TestInitKilled(t *testing.T) {
+	a, b := newDatabase(t), newDatabase(t)
+	mustInit(t, serversOf(a, b), wish())
+	want := describe(t, a, b)
+	for _, after := range []string{
+		"", // at once
+		"SELECT 1 FROM pg_namespace WHERE nspname = 'firn'",
+		"SELECT 1 FROM pg_namespace WHERE nspname = 'insta3'",
+		"SELECT 1 FROM pg_namespace WHERE nspname = 'insta17'",
+	} {
+		a, b := newDatabase(t), newDatabase(t)
+		kill(t, "init", after, a, b)
+		servers := serversOf(a, b)
+		checkWhole2(t, servers)
+		if got := describe(t, a, b); !slices.Equal(got, want) {
+			t.Errorf("killed after %q: it differs", after)
+		}
+	}
+}
+
+func checkWhole2(t testing.TB, servers []shard.Server) {
+	t.Helper()
+	mustInit(t, servers, wish())
+	checkWhole(t, servers)
+}
+
+// kill runs this binary as a child, and kills it as soon as a query gives a row in the
+// first database.
+func kill(t testing.TB, what, after string, databases ...*database) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	for _, d := range databases {
+		cmd.Args = append(cmd.Args, d.url)
+	}
+	cmd.Env = append(os.Environ(), inChild+"="+what)
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for after != "" && len(databases[0].query(t, strings.Replace(after, "SELECT 1", "SELECT '1'", 1))) == 0 {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended before it could be killed: %v %s", err, said.String())
+		default:
+		}
+	}
+	cmd.Process.Signal(syscall.SIGKILL)
+	<-ended
+}
+
+// A server that dies midway stops only itself, and is made whole later.
+func TestInitServerDies(t *testing.T) {
+	dying := testserver.Postgres(t)
+	a, b := newDatabase(t), connect(t, dying.URL())
+	servers := serversOf(a, b)
+	s, err := setup.Open(t.Context(), servers, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Init(setup.Wish{Count: 400})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done atomic.Int64
+	result := make(chan error, 1)
+	go func() { result <- p.Run(context.Background(), &done) }()
+	for deadline := time.Now().Add(time.Minute); done.Load() < 20 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	dying.Kill(t)
+	err = <-result
+	s.Close()
+	var at *shard.ServerError
+	var in *setup.ShardError
+	if !errors.As(err, &at) && !errors.As(err, &in) || strings.Contains(err.Error(), "server a") {
+		t.Fatalf("%v", err)
+	}
+	if n := a.one(t, "SELECT count(*)::text FROM firn.shard"); n != "200" {
+		t.Errorf("%s shards on the server that lived", n)
+	}
+	dying.Start(t)
+	mustInit(t, servers, setup.Wish{Count: 400})
+	if n := connect(t, dying.URL()).one(t, "SELECT count(*)::text FROM firn.shard WHERE state = 'open'"); n != "200" {
+		t.Errorf("%s shards on the one that died", n)
+	}
+}
+
+// A shard that cannot be made is named, with what the server said; those before it
+// are made.
+func TestInitOneFails(t *testing.T) {
+	a := newDatabase(t)
+	a.must(t, `CREATE FUNCTION public.full() RETURNS event_trigger LANGUAGE plpgsql AS $$
+		BEGIN IF to_regnamespace('insta7') IS NOT NULL THEN RAISE 'no space left' USING ERRCODE = '53100'; END IF; END $$;
+		CREATE EVENT TRIGGER full_disk ON ddl_command_end WHEN TAG IN ('CREATE SCHEMA') EXECUTE FUNCTION public.full()`)
+	_, err := tryInit(t.Context(), serversOf(a), wish())
+	var in *setup.ShardError
+	if !errors.As(err, &in) || in.Shard != 7 || in.Server != "a" || !strings.Contains(err.Error(), "no space left") {
+		t.Fatalf("%v", err)
+	}
+	if n := a.one(t, "SELECT count(*)::text FROM firn.shard WHERE shard < 7"); n != "7" {
+		t.Errorf("%s shards before it", n)
+	}
+	a.must(t, "DROP EVENT TRIGGER full_disk")
+	checkWhole2(t, serversOf(a))
+}
+
+// shardSQL makes a shard in a database that is in no cluster.
+func shardSQL(t testing.TB, n int64) string {
+	t.Helper()
+	var b strings.Builder
+	if err := shard.WriteSQL(&b, firn.Instagram, shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestAdd(t *testing.T) {
+	a, b, c := newDatabase(t), newDatabase(t), newDatabase(t)
+	add := func(names []string, databases ...*database) error {
+		s, err := setup.Open(t.Context(), serversOf(databases...), true)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		added, err := s.Add(names, nil)
+		if err != nil {
+			return err
+		}
+		return added.Run(t.Context())
+	}
+	refuses(t, "no cluster", func() error { return add([]string{"b"}, a, b) }, a, b)
+	mustInit(t, serversOf(a, b), setup.Wish{Count: 2})
+	c.must(t, shardSQL(t, 5))
+	refuses(t, "it has shard 5 of its own", func() error { return add([]string{"c"}, a, b, c) }, a, b, c)
+	c.must(t, "DROP SCHEMA firn CASCADE")
+	// Broken off after the new one: it knows, and the others do not.
+	if err := add([]string{"c"}, a, b, c); err != nil {
+		t.Fatal(err)
+	}
+	a.must(t, "UPDATE firn.server SET servers = '{a,b}'")
+	b.must(t, "UPDATE firn.server SET servers = '{a,b}'")
+	if err := add([]string{"c"}, a, b, c); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []*database{a, b, c} {
+		if got := d.one(t, "SELECT servers::text FROM firn.server"); got != "{a,b,c}" {
+			t.Errorf("servers %s", got)
+		}
+	}
+	if p := mustInit(t, serversOf(a, b, c), setup.Wish{Count: 2}); p.Steps() != 0 {
+		t.Errorf("%d steps", p.Steps())
+	}
+	c.must(t, "DROP SCHEMA firn CASCADE")
+	refuses(t, "what it had is lost", func() error { return add([]string{"c"}, a, b, c) }, a, b, c)
+}
