@@ -15,6 +15,8 @@ func (k *keeper) tell(was *State, now State, s term.State) {
 	}
 	var kind string
 	switch {
+	case now.Degraded && s.Closed: // a request was broken off, and the worker is given back
+		return
 	case now.Degraded && s.Fails == 0:
 		kind = "unseen"
 	case now.Degraded:
