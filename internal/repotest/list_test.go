@@ -85,7 +85,7 @@ func files(t *testing.T, ext string, f func(path string)) {
 			return err
 		case d.IsDir():
 			name = d.Name()
-			if path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "dist") {
+			if path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "dist" || name == "node_modules") {
 				return filepath.SkipDir
 			}
 		case filepath.Ext(path) == ext:
