@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func child() int {
 	if os.Getenv(inChild) == "init" {
 		_, err = tryInit(ctx, servers, wish())
 	} else {
-		_, err = tryAdopt(ctx, servers, adoptWish(), new(atomic.Int64))
+		_, err = tryAdopt(ctx, servers, adoptWish(), 30*time.Second)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
