@@ -125,18 +125,33 @@ func (s *siege) away(what string, fail, mend func()) {
 	mend()
 	mended := now()
 	slowest := s.extended(places, mended)
-	early, calls := 0, 0
+	calls := 0
 	for p, place := range places {
 		for _, e := range p.find(place, named(Failed)) {
 			calls++
-			// The last extension before is up to a renewal old, and then some.
-			if at := time.Duration(e.Boot) - begun; at < s.budget-1500*time.Millisecond {
-				early++
-				s.t.Errorf("%s: %s: a call fails after %s, and the budget is %s: %s", what, p.name, round(at), s.budget, e.Text)
-			}
+			s.early(what, p, e, begun)
 		}
 	}
 	s.t.Logf("%-17s for %6s, all extended %6s after that; %d calls failed", what, round(mended-begun), round(slowest), calls)
+}
+
+// early reports a call that failed too soon after the store went away, if that is
+// before the horizon. The last extension before is up to a renewal old; on a busy
+// machine it is older, and the horizon nearer.
+func (s *siege) early(what string, p *proc, failed Event, begun time.Duration) {
+	s.t.Helper()
+	at := time.Duration(failed.Boot) - begun
+	if left := s.world.left(p, failed); at < s.budget-1500*time.Millisecond && left > 0 {
+		s.t.Errorf("%s: %s: a call fails after %s, and the budget is %s: %s before the horizon: %s",
+			what, p.name, round(at), s.budget, round(left), failed.Text)
+	}
+}
+
+// left is how long it was from an event of p's to the horizon that it then had.
+func (w *world) left(p *proc, at Event) time.Duration {
+	granted := p.find(0, func(e Event) bool { return e.Event == Granted && e.Boot <= at.Boot })
+	wall := time.Now().Add(time.Duration(at.Boot) - now() + p.skew.get())
+	return w.layout.Time(granted[len(granted)-1].Horizon).Sub(wall)
 }
 
 // settled waits until all have a lease, and the whole budget.
@@ -168,7 +183,7 @@ func (s *siege) beyond(what string, fail, mend func()) {
 	s.settled()
 	places, begun := s.places(), now()
 	fail()
-	var first, last time.Duration
+	var first, last time.Duration // of the calls that fail
 	for _, p := range s.procs {
 		for range 3 { // hands
 			var e Event
@@ -180,13 +195,14 @@ func (s *siege) beyond(what string, fail, mend func()) {
 			if e.Kind != want {
 				s.t.Errorf("%s: %s hand %d fails with %s: %s", what, p.name, e.Hand, e.Kind, e.Text)
 			}
+			s.early(what, p, e, begun)
 			at := time.Duration(e.Boot) - begun
 			if last = max(last, at); first == 0 || at < first {
 				first = at
 			}
 		}
 	}
-	if first < s.budget-1500*time.Millisecond || last > s.budget+2*time.Second {
+	if last > s.budget+20*time.Second { // when a busy machine gets to it
 		s.t.Errorf("%s: calls fail after %s to %s, and the budget is %s", what, round(first), round(last), s.budget)
 	}
 	before := map[*proc]int64{}
