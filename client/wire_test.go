@@ -475,3 +475,30 @@ func TestConcurrent(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// The next block is fetched when half of one is used, before anybody waits for it.
+func TestFetchedAhead(t *testing.T) {
+	for name, draw := range map[string]func(c *Client) error{
+		"Next": func(c *Client) error {
+			for range 51 {
+				if _, err := c.Next(t.Context()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"Append": func(c *Client) error { _, err := c.Append(t.Context(), nil, 51); return err },
+	} {
+		c, err := start(t, &Options{Prefetch: 100, MaxAge: -1}, newScript(t, counting(1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := c.State(); s.Left != 100 {
+			t.Fatalf("%s: %+v", name, s)
+		}
+		if err := draw(c); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { return c.State().Left == 149 })
+	}
+}
