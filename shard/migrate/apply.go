@@ -197,13 +197,8 @@ func (s *session) rollback(ctx context.Context) error {
 // outside runs the statements of a file each by itself, between a record that it has
 // begun and one that it has ended. One that was broken off begins anew.
 func (s *session) outside(ctx context.Context, f File) error {
-	// It ends when the connection is cleared, or lost.
-	alone, err := s.value(ctx, fmt.Sprintf("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended(%s, 0))", literal(table(s.work.Schema))))
-	if err != nil {
+	if err := s.lockAlone(ctx); err != nil {
 		return err
-	}
-	if alone != "t" {
-		return errors.New("somebody else applies files to it")
 	}
 	known, path, err := s.beginOutside(ctx, f)
 	if err != nil || known {
@@ -223,6 +218,30 @@ func (s *session) outside(ctx context.Context, f File) error {
 		}
 	}
 	return s.endOutside(ctx, f)
+}
+
+// aloneTime is how long whoever else runs such a file on the shard is waited for: it
+// may have been killed, which the server notices when its statement ends.
+const aloneTime = 10 * time.Second
+
+// lockAlone keeps others from running a file outside of a transaction on the shard,
+// until the connection is cleared or lost.
+func (s *session) lockAlone(ctx context.Context) error {
+	lock := fmt.Sprintf("SELECT pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended(%s, 0))", literal(table(s.work.Schema)))
+	for begun := time.Now(); ; {
+		got, err := s.value(ctx, lock)
+		switch {
+		case err != nil || got == "t":
+			return err
+		case time.Since(begun) > aloneTime:
+			return errors.New("somebody else applies files to it")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause / 10):
+		}
+	}
 }
 
 // beginOutside writes that a file has begun, and says what the search path is on the

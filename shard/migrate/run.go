@@ -122,6 +122,7 @@ func (r *run) work(ctx context.Context, server shard.Server, queue <-chan Work) 
 				r.end(Result{Shard: w.Shard, Server: w.Server, Err: err}, true)
 				return
 			}
+			defer closeConn(c)
 		}
 		result := r.shard(ctx, c, w)
 		r.end(result, c.IsClosed())
@@ -129,8 +130,20 @@ func (r *run) work(ctx context.Context, server shard.Server, queue <-chan Work) 
 			return
 		}
 	}
-	if c != nil {
-		c.Close(context.WithoutCancel(ctx))
+}
+
+// closeTime is how long the end of a connection is waited for.
+const closeTime = 15 * time.Second
+
+// closeConn closes a connection, and waits until the server has been told to end what
+// was broken off.
+func closeConn(c *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	c.Close(ctx)
+	select {
+	case <-c.PgConn().CleanupDone():
+	case <-ctx.Done():
 	}
 }
 

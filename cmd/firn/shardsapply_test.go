@@ -1,0 +1,129 @@
+//go:build !windows
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// twoServers makes a cluster on two databases, and returns their addresses and what
+// --server says of them.
+func twoServers(t *testing.T, shards int) (addresses, flags []string) {
+	t.Helper()
+	server := testserver.Shared(t, testserver.Postgres)
+	for _, name := range []string{"a", "b"} {
+		database := strings.ToLower(t.Name()) + name
+		if err := makeDatabase(t.Context(), server.URL(), database); err != nil {
+			t.Fatal(err)
+		}
+		address := strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1)
+		addresses = append(addresses, address)
+		flags = append(flags, "--server", name+"="+address)
+	}
+	init := command(t, "none", append([]string{"shards", "init", "--count", fmt.Sprint(shards)}, flags...)...)
+	if err := init.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &init.errs)
+	}
+	return addresses, flags
+}
+
+func writeFiles(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestShardsApplyKilled: killed at any moment, and run again, it has applied each file
+// to each shard once.
+func TestShardsApplyKilled(t *testing.T) {
+	_, flags := twoServers(t, 8)
+	dir := writeFiles(t, map[string]string{
+		"1.sql": "CREATE TABLE marks (n integer); SELECT pg_sleep(0.02);",
+		"2.sql": "INSERT INTO marks VALUES (2); SELECT pg_sleep(0.05); INSERT INTO marks VALUES (2);",
+		"3.sql": "-- firn: no transaction\nSELECT pg_sleep(0.02); CREATE INDEX CONCURRENTLY IF NOT EXISTS marks_n ON marks (n)",
+		"4.sql": "INSERT INTO marks VALUES (4); SELECT pg_sleep(0.05);",
+	})
+	args := append([]string{"shards", "apply", dir, "--per-server", "2"}, flags...)
+	kills := 0
+	for range 8 {
+		p := command(t, "none", args...)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		end := time.AfterFunc(rand.N(600*time.Millisecond), func() { p.Process.Kill() })
+		if p.code(t); !p.ProcessState.Exited() {
+			kills++
+		}
+		end.Stop()
+	}
+	last := command(t, "none", args...)
+	if err := last.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &last.errs)
+	}
+	out, err := command(t, "none", append([]string{"shards", "exec", "--csv", "SELECT (SELECT string_agg(n::text, ' ' ORDER BY n) FROM marks), (SELECT string_agg(number::text, ' ' ORDER BY number) FROM firn_applied WHERE applied IS NOT NULL)"}, flags...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "shard,string_agg,string_agg\n"
+	for n := range 8 {
+		want += fmt.Sprintf("%d,2 2 4,1 2 3 4\n", n)
+	}
+	if string(out) != want {
+		t.Errorf("after %d kills:\n%s", kills, out)
+	}
+	t.Logf("%d kills", kills)
+}
+
+// TestShardsInterrupted: Ctrl-C ends what runs on the servers too.
+func TestShardsInterrupted(t *testing.T) {
+	addresses, flags := twoServers(t, 2)
+	dir := writeFiles(t, map[string]string{"1.sql": "CREATE TABLE t (n integer);\nSELECT pg_sleep(600)"})
+	c, err := pgx.Connect(t.Context(), addresses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	sleeping := func() bool {
+		var n int
+		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep(600)%' AND datname = current_database()").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n > 0
+	}
+	for _, args := range [][]string{{"apply", dir}, {"exec", "SELECT pg_sleep(600)"}} {
+		p := command(t, "none", append(append([]string{"shards"}, args...), flags...)...)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Process.Kill() }) // if it has not ended
+		await(t, "the statement runs", sleeping)
+		if err := p.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		if code := p.code(t); code != 130 {
+			t.Errorf("%s: exit code %d\n%s", args[0], code, &p.errs)
+		}
+		await(t, "the statement has ended", func() bool { return !sleeping() })
+	}
+	var table *string
+	if err := c.QueryRow(t.Context(), "SELECT to_regclass('insta0.t')::text").Scan(&table); err != nil || table != nil {
+		t.Errorf("what was broken off has left something: %v", err)
+	}
+}
