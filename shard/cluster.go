@@ -1,11 +1,11 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"time"
 
@@ -113,8 +113,9 @@ func (c *Cluster) ForNumber(n int64) Shard { return c.ForKey(strconv.FormatInt(n
 
 func (c *Cluster) none(err error) Shard { return Shard{cluster: c, number: -1, err: err} }
 
-// All are the shards of the cluster, by number. While a server has never answered,
-// they include those that may be there: an error is better than a shard left out.
+// All are the shards of the cluster, by number. While a server has never answered, or
+// has no pool, they include those that it may have: an error is better than a shard
+// left out.
 func (c *Cluster) All() iter.Seq[Shard] {
 	numbers := c.numbers(c.keys.Shards())
 	return func(yield func(Shard) bool) {
@@ -150,30 +151,5 @@ func (s Shard) String() string {
 
 // Compare orders shards by number.
 func (s Shard) Compare(other Shard) int {
-	switch {
-	case s.number < other.number:
-		return -1
-	case s.number > other.number:
-		return 1
-	}
-	return 0
-}
-
-// numbers are the shards that some server knows, and all below count while one has
-// never answered.
-func (l *lookout) numbers(count int64) []int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	numbers := make([]int64, 0, len(l.m.Routes))
-	for _, r := range l.m.Routes {
-		numbers = append(numbers, r.Shard)
-	}
-	if len(l.views) < len(l.servers) {
-		for n := range count {
-			numbers = append(numbers, n)
-		}
-		slices.Sort(numbers)
-		numbers = slices.Compact(numbers)
-	}
-	return numbers
+	return cmp.Compare(s.number, other.number)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -190,13 +191,35 @@ func (l *lookout) unknown(shard int64) error {
 	since := time.Now().Add(-noShardFor)
 	for _, name := range slices.Sorted(maps.Keys(l.servers)) {
 		if err := l.faults[name]; err != nil {
-			return &noServer{shard, "no server that answers knows it; " + err.Error()}
+			return &noServer{shard, "no server that answers knows it; " + strings.TrimPrefix(err.Error(), "shard: ")}
 		}
 		if l.looked[name].Before(since) {
-			return &noServer{shard, "no server knows it"}
+			return &noServer{shard, "no server knew it a while ago"}
 		}
 	}
+	if len(l.m.Missing) > 0 {
+		return fmt.Errorf("shard: shard %d is on no server that this cluster was opened with; there is also %s", shard, strings.Join(l.m.Missing, ", "))
+	}
 	return fmt.Errorf("shard: %w: %d", ErrNoShard, shard)
+}
+
+// numbers are the shards that some server knows; and all below count, while what one of
+// the servers knows is not known.
+func (l *lookout) numbers(count int64) []int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	numbers := make([]int64, 0, len(l.m.Routes))
+	for _, r := range l.m.Routes {
+		numbers = append(numbers, r.Shard)
+	}
+	if len(l.views) < len(l.servers) || len(l.m.Missing) > 0 {
+		for n := range count {
+			numbers = append(numbers, n)
+		}
+		slices.Sort(numbers)
+		numbers = slices.Compact(numbers)
+	}
+	return numbers
 }
 
 // noServer: a shard is nowhere now. It may be somewhere after another look.

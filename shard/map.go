@@ -17,6 +17,7 @@ type Map struct {
 	Keys    Keys
 	Schemas string
 	Servers []string // the names of all servers, as they were added
+	Missing []string // those of them whose word is not in it
 	Routes  []Route  // by number; only of shards that some server knows
 }
 
@@ -64,6 +65,11 @@ func MapOf(views map[string]*View) (*Map, error) {
 	}
 	if m == nil {
 		return nil, fmt.Errorf("shard: no server to make a map of")
+	}
+	for _, s := range m.Servers {
+		if views[s] == nil {
+			m.Missing = append(m.Missing, s)
+		}
 	}
 	for _, c := range claims {
 		m.Routes = append(m.Routes, routeOf(c))

@@ -15,8 +15,8 @@ import (
 // Programs in other languages, which the tests run as clients of our own server.
 var (
 	pythonKind = &kind{
-		name: "python", packages: []string{"python3", "python3-redis"},
-		binaries: []string{python, "/usr/lib/python3/dist-packages/redis"},
+		name: "python", packages: []string{"python3", "python3-redis", "python3-psycopg"},
+		binaries: []string{python, "/usr/lib/python3/dist-packages/redis", "/usr/lib/python3/dist-packages/psycopg"},
 	}
 	nodeKind = &kind{name: "node", packages: []string{"nodejs", "npm"}, binaries: []string{"node", "npm"}}
 	jdkKind  = &kind{name: "jdk", packages: []string{"openjdk-17-jdk-headless"}, binaries: []string{"java", "javac"}}

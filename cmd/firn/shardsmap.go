@@ -1,0 +1,99 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/shard"
+)
+
+func newShardsMap() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "map",
+		Short: "Show which shards each server has, or write it for routers",
+		Long: `Show which shards each server has. With --json it is the map for routers in other
+languages, in the format of docs/shards-map.md: how a key and an id lead to a shard,
+and which server each shard is on. Servers are in it by name; their addresses, and
+the passwords, are the program's.
+
+A map gets old when a shard moves. A router that comes to the wrong server is refused
+there, with where the shard went. A server that does not answer has its shards missing
+in the map: then nothing is written, but with --partial.`,
+		Example: `  firn shards map
+  firn shards map --json > map.json`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			m, err := askMap(ctx, cmd)
+			if err != nil {
+				return signalled(ctx, err)
+			}
+			if partial, _ := cmd.Flags().GetBool("partial"); len(m.Missing) > 0 && !partial {
+				return failed("%s not in the map: %s", plural(len(m.Missing), "server"), strings.Join(m.Missing, ", ")).
+					hint("name all servers, and have them answer; or --partial writes what is known")
+			}
+			if wantsJSON(cmd) {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
+			}
+			return printMap(cmd.OutOrStdout(), m)
+		},
+	}
+	addServers(cmd)
+	cmd.Flags().Bool("partial", false, "write it though servers do not answer")
+	return cmd
+}
+
+// askMap makes the map of what the servers say. Of those that do not answer it warns.
+func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
+	servers, err := shardServers(cmd)
+	if err != nil {
+		return nil, err
+	}
+	views := make(map[string]*shard.View)
+	asked := make(map[string]bool)
+	for _, a := range shard.Ask(ctx, servers) {
+		asked[a.Server.Name] = true
+		if a.Err != nil {
+			printWarning(cmd.ErrOrStderr(), "%s", withoutPackage(a.Err.Error()))
+			continue
+		}
+		views[a.Server.Name] = a.View
+	}
+	if len(views) == 0 {
+		return nil, failed("no server answers as one of a cluster").hint("firn shards status shows each server; firn shards init makes a cluster")
+	}
+	m, err := shard.MapOf(views)
+	if err != nil {
+		return nil, failed("%w", err).hint("firn shards doctor compares the servers")
+	}
+	for _, name := range m.Missing {
+		if !asked[name] {
+			printWarning(cmd.ErrOrStderr(), "the cluster has a server %s too, which was not named", name)
+		}
+	}
+	return m, nil
+}
+
+func printMap(out io.Writer, m *shard.Map) error {
+	by := make(map[string][]shard.Row)
+	for _, r := range m.Routes {
+		by[r.Server] = append(by[r.Server], shard.Row{Shard: r.Shard})
+	}
+	fmt.Fprintf(out, "cluster %s, layout %s, %s, keys by %s\n", m.Cluster, layoutName(m.Layout), plural(len(m.Routes), "shard"), m.Keys.Scheme())
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tSHARDS\tNUMBERS")
+	for _, name := range append(m.Servers[:len(m.Servers):len(m.Servers)], "") {
+		if rows := by[name]; name != "" || len(rows) > 0 {
+			fmt.Fprintf(w, "%s\t%d\t%s\n", cmp.Or(name, "-"), len(rows), cmp.Or(shortNumbers(rows), "-"))
+		}
+	}
+	return w.Flush()
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard"
+)
+
+func newShardsWhere() *cobra.Command {
+	var o shardsWhere
+	cmd := &cobra.Command{
+		Use:   "where [ID]",
+		Short: "Say which server an id, a key or a shard is on",
+		Long: `Say which shard an id was made on, or a key belongs to, and which server has it.
+
+With --map it asks no server, but reads a map that firn shards map --json has written.`,
+		Example: `  firn shards where 7134519829134520325
+  firn shards where --key alice
+  firn shards where --shard 5 --map map.json --json`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			return signalled(ctx, o.run(ctx, cmd, args))
+		},
+	}
+	addServers(cmd)
+	cmd.Flags().StringVar(&o.key, "key", "", "a key")
+	cmd.Flags().Int64Var(&o.shard, "shard", 0, "the number of a shard")
+	cmd.Flags().StringVar(&o.file, "map", "", "a file with a map, instead of the servers")
+	return cmd
+}
+
+type shardsWhere struct {
+	key, file string
+	shard     int64
+	id        firn.ID
+	byID      bool
+}
+
+// A whereLine is the answer as --json prints it.
+type whereLine struct {
+	ID   string `json:"id,omitempty"`
+	Key  string `json:"key,omitempty"`
+	Time string `json:"time,omitempty"` // of the id
+	shardLine
+}
+
+func (o *shardsWhere) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+	given := len(args)
+	for _, name := range []string{"key", "shard"} {
+		if cmd.Flags().Changed(name) {
+			given++
+		}
+	}
+	if given != 1 {
+		return bad("one of an id, --key and --shard says what to look for").hint("firn shards where --key alice")
+	}
+	if len(args) > 0 {
+		var err error
+		if o.id, err = firn.ParseID(args[0]); err != nil {
+			return err
+		}
+		o.byID = true
+	}
+	m, err := o.theMap(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	line, err := o.find(cmd, m)
+	if err != nil {
+		return err
+	}
+	if wantsJSON(cmd) {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(line)
+	}
+	text := fmt.Sprintf("shard %d, schema %s, server %s, %s", line.Shard, line.Schema, cmp.Or(line.Server, "-"), line.State)
+	if line.Time != "" {
+		text += ", made " + line.Time
+	}
+	if line.Why != "" {
+		text += " (" + line.Why + ")"
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+	return err
+}
+
+func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
+	if o.file == "" {
+		return askMap(ctx, cmd)
+	}
+	text, err := os.ReadFile(o.file)
+	if err != nil {
+		return nil, failed("%w", err).hint("firn shards map --json > %s", shellWord(o.file))
+	}
+	m := new(shard.Map)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, bad("%s: %s", o.file, withoutPackage(err.Error())).hint("firn shards map --json > %s", shellWord(o.file))
+	}
+	return m, nil
+}
+
+// find finds the shard in the map.
+func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error) {
+	line := &whereLine{Key: o.key}
+	number := o.shard
+	switch {
+	case o.byID:
+		parts, err := m.Layout.Decode(o.id)
+		if err != nil {
+			return nil, bad("%d is no id of layout %s: %w", o.id, layoutName(m.Layout), err).hint("firn decode %d shows what it may be", o.id)
+		}
+		number, line.ID, line.Time = parts.Shard, o.id.String(), instant(parts.Time)
+		if ahead := time.Until(parts.Time); ahead > time.Hour {
+			printWarning(cmd.ErrOrStderr(), "the time of %d is to come, %s: it may be of another layout", o.id, line.Time)
+		}
+	case cmd.Flags().Changed("key"):
+		var err error
+		var wrong *shard.KeyError
+		if number, err = m.Keys.Shard(o.key); errors.As(err, &wrong) {
+			return nil, bad("%w", err)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	r, ok := m.Route(number)
+	if !ok && len(m.Missing) > 0 {
+		return nil, failed("no server that answers knows shard %d; %s may", number, strings.Join(m.Missing, ", ")).hint("firn shards status")
+	}
+	if !ok {
+		return nil, failed("there is no shard %d", number).hint("firn shards map shows which there are")
+	}
+	line.shardLine = newShardLine(r)
+	return line, nil
+}

@@ -1,0 +1,112 @@
+package shard_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// A vector says which shard a key has. Without one it has none.
+type vector struct {
+	Scheme string   `json:"scheme"`
+	Shards int64    `json:"shards"`
+	Bounds []string `json:"bounds"`
+	Key    string   `json:"key"`
+	Shard  *int64   `json:"shard"`
+}
+
+// TestKeyVectors: keys.json was made by another program, in another language.
+func TestKeyVectors(t *testing.T) {
+	text, err := os.ReadFile("testdata/keys.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		V       int      `json:"v"`
+		Vectors []vector `json:"vectors"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, v := range file.Vectors {
+		seen[v.Scheme]++
+		scheme := v.Scheme
+		if scheme == shard.Range {
+			scheme += ":" + strings.Join(v.Bounds, ",")
+		}
+		keys, err := shard.ParseKeys(scheme, v.Shards)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := keys.Shard(v.Key)
+		var none *shard.KeyError
+		switch {
+		case v.Shard == nil && !errors.As(err, &none):
+			t.Errorf("%s of %d: %q is on shard %d, %v, and has none", scheme, v.Shards, v.Key, got, err)
+		case v.Shard != nil && (err != nil || got != *v.Shard):
+			t.Errorf("%s of %d: %q is on shard %d, %v, want %d", scheme, v.Shards, v.Key, got, err, *v.Shard)
+		}
+	}
+	for _, scheme := range []string{shard.Hash, shard.Mod, shard.Range} {
+		if seen[scheme] < 20 {
+			t.Errorf("%d vectors of %s", seen[scheme], scheme)
+		}
+	}
+}
+
+func TestParseKeys(t *testing.T) {
+	for _, text := range []string{"hash", "mod", "none", "range:1,1001,2001", "range:0,1,9223372036854775807"} {
+		k, err := shard.ParseKeys(text, 3)
+		if err != nil || k.String() != text || k.Shards() != 3 {
+			t.Errorf("%s: %s, %v", text, k, err)
+		}
+	}
+	for text, word := range map[string]string{
+		"": "it is hash", "Hash": "it is hash", "md5": "it is hash", "hash:": "no bounds", "mod:1": "no bounds",
+		"range": "missing", "range:": "not a number", "range:1,2": "2 bounds for 3", "range:1,2,3,4": "4 bounds for 3",
+		"range:1,1,2": "they rise", "range:3,2,1": "they rise", "range:-1,2,3": "not a number", "range:1, 2,3": "not a number",
+		"range:1,2,9223372036854775808": "not a number",
+	} {
+		if _, err := shard.ParseKeys(text, 3); err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%q: %v, want %q", text, err, word)
+		}
+	}
+	for _, n := range []int64{0, -1} {
+		if _, err := shard.ParseKeys("hash", n); err == nil {
+			t.Errorf("%d shards", n)
+		}
+	}
+	if _, err := (shard.Keys{}).Shard("x"); err == nil {
+		t.Error("the zero Keys have a shard")
+	}
+}
+
+func TestMapJSON(t *testing.T) {
+	for _, bad := range []string{"", "[]", "{}", `{"v":2}`, `{"v":1}`, `{"v":1,"keys":{"scheme":"hash","shards":0}}`, `{"v":1,"layout":"x"}`} {
+		if err := json.Unmarshal([]byte(bad), new(shard.Map)); err == nil {
+			t.Errorf("%s is read", bad)
+		}
+	}
+	all := newServers(t, "range:1,1001", 2, "a", "b")
+	c := openCluster(t, all.pools(t), nil)
+	text, err := json.Marshal(c.Map())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := new(shard.Map)
+	if err := json.Unmarshal(text, m); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(m)
+	if err != nil || string(again) != string(text) {
+		t.Errorf("%v\n%s\n%s", err, text, again)
+	}
+	if r, ok := m.Route(1); !ok || r.Server != "b" || m.Keys.String() != "range:1,1001" {
+		t.Errorf("%+v, %s", r, m.Keys)
+	}
+}
