@@ -69,7 +69,7 @@ func checkCommands(t *testing.T, where, text string) {
 		}
 		cmd, rest, err := newRoot().Find(words[1:])
 		switch {
-		case err != nil, cmd.HasSubCommands() && cmd.HasParent():
+		case err != nil, cmd.HasSubCommands() && cmd.HasParent() && cmd.Name() != "serve": // the others only group
 			t.Errorf("%s: there is no such command: %s", where, line)
 		default:
 			cmd.InitDefaultHelpFlag()

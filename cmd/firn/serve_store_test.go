@@ -4,8 +4,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/client"
 	"github.com/firn-id/firn/internal/testserver"
 )
 
@@ -162,54 +163,57 @@ func TestServeStartsWithoutStore(t *testing.T) {
 }
 
 // Two servers on one store: one is killed under load, the other goes on, and nothing
-// is given twice.
+// is given twice. Clients that know of both see no error.
 func TestServeTwo(t *testing.T) {
 	t.Parallel()
 	pg := testserver.Shared(t, testserver.Postgres)
 	dir := t.TempDir()
 	onPostgres(t, pg.URL(), dir, photoLine, ordersLine)
-	var all, numbers ids
+	servers := []*served{serve(t, dir), serve(t, dir)}
+	var flakes, numbers ids
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var load sync.WaitGroup
 	defer load.Wait()
-	servers := []*served{serve(t, dir), serve(t, dir)}
-	dead := make(chan struct{})
-	counts := make([]atomic.Int64, 2)
-	for i, s := range servers {
-		c := s.redis("")
-		for range 2 {
+	for i := range 4 { // two begin at each server
+		url := "redis://" + servers[i%2].listen["resp"] + "," + servers[1-i%2].listen["resp"]
+		for series, all := range map[string]*ids{"photo": &flakes, "orders": &numbers} {
+			c, err := client.Open(t.Context(), url, series, &client.Options{Wait: long})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
 			load.Go(func() {
 				for ctx.Err() == nil {
-					for series, all := range map[string]*ids{"photo": &all, "orders": &numbers} {
-						id, err := c.Do(t.Context(), "INCR", series).Int64()
-						if err == nil {
-							all.add(t, id)
-							counts[i].Add(1)
-							continue
-						}
-						select {
-						case <-dead:
-							if i == 0 {
-								return
-							}
-						default:
-						}
-						if i == 1 {
-							t.Errorf("the server that lives: %v", err)
-						}
+					id, err := c.Next(t.Context())
+					if err != nil {
+						t.Errorf("%s: %v", series, err)
+						return
 					}
+					all.add(t, int64(id))
+					time.Sleep(100 * time.Microsecond)
 				}
 			})
 		}
 	}
-	servers[0].until("load", func() bool { return counts[0].Load() > 2000 && counts[1].Load() > 2000 })
-	close(dead)
-	servers[0].Process.Kill()
-	n := counts[1].Load()
-	servers[1].until("the other goes on", func() bool { return counts[1].Load() > n+2000 })
+	more := func(what string) {
+		a, b := flakes.count(), numbers.count()
+		servers[1].until(what, func() bool { return flakes.count() > a+5000 && numbers.count() > b+5000 })
+	}
+	more("load")
+	servers[0].signal(os.Kill)
+	more("the other goes on")
+	again := serve(t, dir)
+	c := again.redis("")
+	for range 1000 {
+		id, err := c.Do(t.Context(), "INCR", "photo").Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		flakes.add(t, id)
+	}
 	stop()
 	load.Wait()
+	again.stop()
 	servers[1].stop()
-	fmt.Fprintf(t.Output(), "%d ids, %d numbers\n", all.count(), numbers.count())
 }
