@@ -18,6 +18,7 @@ import (
 // A stage has the servers that are compared.
 type stage struct {
 	servers     []*process
+	dirs        []string
 	interrupted chan os.Signal
 }
 
@@ -93,8 +94,22 @@ func (s *stage) start(cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
+// directory makes one that is gone with the stage.
+func (s *stage) directory() (string, error) {
+	dir, err := os.MkdirTemp("", "firn-bench-")
+	if err == nil {
+		s.dirs = append(s.dirs, dir)
+	}
+	return dir, err
+}
+
 // clear ends the servers.
 func (s *stage) clear() {
+	defer func() {
+		for _, dir := range s.dirs {
+			os.RemoveAll(dir)
+		}
+	}()
 	for _, p := range s.servers {
 		p.Process.Kill()
 		p.Wait()
