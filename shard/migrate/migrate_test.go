@@ -382,11 +382,12 @@ func TestLockTimeout(t *testing.T) {
 	if len(failed) != 1 || !strings.Contains(fmt.Sprint(failed[1]), "2.sql:1: canceling statement due to lock timeout (55P03)") {
 		t.Fatalf("failed: %v", failed)
 	}
-	free := time.AfterFunc(300*time.Millisecond, func() { reader.Exec(context.Background(), "COMMIT") })
-	defer free.Stop()
+	freed := make(chan struct{})
+	time.AfterFunc(300*time.Millisecond, func() { reader.Exec(context.Background(), "COMMIT"); close(freed) })
 	if failed := apply(t, servers, files, &Options{LockTimeout: 200 * time.Millisecond}); len(failed) > 0 {
 		t.Errorf("with a reader that ends soon: %v", failed)
 	}
+	<-freed
 }
 
 func TestAway(t *testing.T) {
