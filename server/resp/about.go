@@ -23,7 +23,7 @@ func (c *conn) tell(args [][]byte) {
 	case "LIST":
 		c.array(len(allCommands))
 		for _, one := range allCommands {
-			c.bulk(strings.ToLower(one.name))
+			c.bulk(one.lower)
 		}
 	case "INFO":
 		c.infos(names)
@@ -50,7 +50,7 @@ func (c *conn) infos(names [][]byte) {
 			continue
 		}
 		c.array(10)
-		c.bulk(strings.ToLower(one.name))
+		c.bulk(one.lower)
 		c.integer(one.arity)
 		flags := one.flags()
 		c.set(len(flags))
@@ -91,7 +91,7 @@ func (c *conn) docs(names [][]byte) {
 	}
 	c.dictionary(len(all))
 	for _, one := range all {
-		c.bulk(strings.ToLower(one.name))
+		c.bulk(one.lower)
 		c.dictionary(3)
 		for _, text := range []string{"summary", one.summary, "since", "0.1.0", "group", one.group} {
 			c.bulk(text)

@@ -9,7 +9,8 @@ import (
 
 // A command is one that is understood.
 type command struct {
-	name    string
+	name    string // in capitals
+	lower   string
 	arity   int  // of arguments with the name; negative: at least so many
 	keys    int  // 1: the first argument is the name of a series
 	draws   bool // it goes into the group
@@ -52,6 +53,7 @@ func init() {
 		{name: "INFO", arity: -1, group: "server", summary: "The server, in lines of key:value", do: (*conn).info},
 	}
 	for _, one := range allCommands {
+		one.lower = strings.ToLower(one.name)
 		commands[one.name] = one
 	}
 }
@@ -71,13 +73,22 @@ func lookup(name []byte) *command {
 	return commands[string(upper[:len(name)])]
 }
 
+// find is lookup. Most commands are the same as the one before.
+func (c *conn) find(name []byte) *command {
+	if c.last != nil && (string(name) == c.last.name || string(name) == c.last.lower) {
+		return c.last
+	}
+	c.last = lookup(name)
+	return c.last
+}
+
 // command answers a command, or puts it into the group.
 func (c *conn) command(args [][]byte) {
 	c.hush = c.mute != speaking
 	if c.mute == skipping {
 		c.mute = speaking
 	}
-	one := lookup(args[0])
+	one := c.find(args[0])
 	switch {
 	case one == nil:
 		c.unknown(args)
@@ -86,7 +97,7 @@ func (c *conn) command(args [][]byte) {
 		c.refuse("NOAUTH Authentication required: AUTH with a token of this server")
 		return
 	case one.arity >= 0 && len(args) != one.arity, len(args) < -one.arity:
-		c.wrongArity(one.name)
+		c.wrongArity(one.lower)
 		return
 	case c.queue != nil && !one.direct:
 		c.enqueue(one, args)
@@ -116,7 +127,7 @@ func (c *conn) refuse(text string) {
 }
 
 func (c *conn) wrongArity(name string) {
-	c.refuse("ERR wrong number of arguments for '" + strings.ToLower(name) + "' command")
+	c.refuse("ERR wrong number of arguments for '" + name + "' command")
 }
 
 // others are commands that people try, and what to type instead.

@@ -35,8 +35,9 @@ type conn struct {
 	mute     muting
 	hush     bool // the command that is being answered is not to be
 	quit     bool
-	queue    *queue // since MULTI
-	lost     error  // why nothing can be written any more
+	last     *command // that was asked for
+	queue    *queue   // since MULTI
+	lost     error    // why nothing can be written any more
 
 	small      [smallBuffer]byte
 	large      *[largeBuffer]byte // nil: the small one does
@@ -215,14 +216,13 @@ func (c *conn) all() error {
 	for c.start < c.end && !c.quit {
 		used, args, err := parse(c.in[c.start:c.end], c.args[:0], limit)
 		c.args = args[:0]
-		if errors.Is(err, errPartial) {
-			if c.end-c.start >= limit {
-				err = protocolError("the command is too long")
-			} else {
-				break
-			}
-		}
 		if err != nil {
+			if errors.Is(err, errPartial) {
+				if c.end-c.start < limit {
+					break
+				}
+				err = protocolError("the command is too long")
+			}
 			c.flush()
 			c.fail("ERR " + err.Error())
 			return err
