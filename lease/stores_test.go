@@ -59,6 +59,7 @@ var scenarios = []struct {
 
 // TestOverStores runs them all at once: mostly they wait.
 func TestOverStores(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("servers are not started with -short")
 	}

@@ -136,7 +136,18 @@ func (s *Server) clear() error {
 	return s.plan.prepare(s)
 }
 
+// choosePorts chooses and records, one server after the other: of two with one
+// port, each would find the other ready.
 func (s *Server) choosePorts() error {
+	cache, err := cacheDir()
+	if err != nil {
+		return err
+	}
+	unlock, err := lock(filepath.Join(cache, "ports.lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	s.ports = nil
 	for range s.plan.ports {
 		port, err := freePort(s.ports)

@@ -86,6 +86,7 @@ func better(t *testing.T, s *Store, versions ...store.Version) {
 }
 
 func TestAway(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name       string
 		begin, end func(*testserver.Server, testing.TB)
@@ -112,6 +113,7 @@ func TestAway(t *testing.T) {
 }
 
 func TestNoLeader(t *testing.T) {
+	t.Parallel()
 	c := testserver.EtcdCluster(t, 3)
 	leader := c.Leader(t)
 	var addrs []string
@@ -301,6 +303,7 @@ func handled(t *testing.T, s *testserver.Server, label string) (n int) {
 
 // TestForgot brings an old state of a cluster back, and another cluster.
 func TestForgot(t *testing.T) {
+	t.Parallel()
 	server := testserver.Etcd(t)
 	dir := regexp.MustCompile(`[^"]*/home/data`).FindString(server.Log())
 	p := testserver.NewProxy(t, server.Addr())

@@ -63,6 +63,7 @@ func TestNoSpaceWritten(t *testing.T) {
 
 // TestClientClosed closes the client while a Put is on its way.
 func TestClientClosed(t *testing.T) {
+	t.Parallel()
 	server := testserver.Etcd(t)
 	p := testserver.NewProxy(t, server.Addr())
 	c := client(t, p.Addr())
@@ -70,7 +71,7 @@ func TestClientClosed(t *testing.T) {
 	if _, err := s.Get(t.Context(), "k"); err != nil {
 		t.Fatal(err)
 	}
-	p.Delay(200 * time.Millisecond)
+	p.Delay(2 * time.Second) // the reply comes as long after the write
 	var tried store.Record
 	var err error
 	done := make(chan struct{})

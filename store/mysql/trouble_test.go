@@ -28,6 +28,7 @@ import (
 // TestAway takes the server away in several ways. What was acknowledged is there
 // when it is back, and nothing has to be opened again.
 func TestAway(t *testing.T) {
+	t.Parallel()
 	server := testserver.MariaDB(t)
 	proxy := testserver.NewProxy(t, server.Addr())
 	s := New(connect(t, through(config(t, server), proxy)))

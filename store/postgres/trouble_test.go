@@ -29,6 +29,7 @@ import (
 // TestAway takes the server away in several ways. What was acknowledged is there
 // when it is back, and nothing has to be opened again.
 func TestAway(t *testing.T) {
+	t.Parallel()
 	pg := testserver.Postgres(t)
 	proxy := testserver.NewProxy(t, pg.Addr())
 	s := New(connect(t, through(t, pg.URL(), proxy.Addr())))
@@ -106,6 +107,7 @@ func TestDeadline(t *testing.T) {
 
 // TestStandby reads and writes on a standby, which takes part when it is promoted.
 func TestStandby(t *testing.T) {
+	t.Parallel()
 	primary := testserver.Postgres(t)
 	p := New(connect(t, primary.URL()))
 	mustPut(t, p, "k", `1`, store.Condition{})

@@ -64,6 +64,7 @@ func comesBack(t *testing.T, s *Store, last store.Record) store.Record {
 
 // Away: what is seen of a server that is not there, and that all is well when it is.
 func TestAway(t *testing.T) {
+	t.Parallel()
 	srv := testserver.ZooKeeper(t)
 	p := testserver.NewProxy(t, srv.Addr())
 	s := open(t, p.Addr(), newRoot())
@@ -104,6 +105,7 @@ func TestAway(t *testing.T) {
 
 // A session that expired is followed by another.
 func TestExpired(t *testing.T) {
+	t.Parallel()
 	srv := testserver.ZooKeeper(t)
 	p := testserver.NewProxy(t, srv.Addr())
 	conn, _, err := zk.Connect([]string{p.Addr()}, 500*time.Millisecond, zk.WithLogger(silent{}))
@@ -212,6 +214,7 @@ func TestHangingIsBounded(t *testing.T) {
 // A server that was put back to an earlier snapshot is refused by the client
 // itself: no handle that has seen more goes on, and no Version of then counts.
 func TestSnapshotRestored(t *testing.T) {
+	t.Parallel()
 	srv := testserver.ZooKeeper(t)
 	data := filepath.Join(srv.Home(), "data")
 	root := newRoot()

@@ -13,6 +13,7 @@ import (
 // A server of an ensemble lags behind others; a Get does not. And the loss of the
 // leader is over by itself.
 func TestEnsemble(t *testing.T) {
+	t.Parallel()
 	members := testserver.ZooKeeperCluster(t, 3).Members
 	root := newRoot()
 	var s []*Store

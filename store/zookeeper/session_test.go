@@ -14,6 +14,7 @@ import (
 // next session may be with a server that lags; and what is missing there is not
 // forgotten.
 func TestSessionEndsWhileReading(t *testing.T) {
+	t.Parallel()
 	p := testserver.NewProxy(t, server(t).Addr())
 	conn, _, err := zk.Connect([]string{p.Addr()}, 500*time.Millisecond, zk.WithLogger(silent{}))
 	must(t, err)
