@@ -154,7 +154,32 @@ func (a *api) mux(all []route) http.Handler {
 	mux.HandleFunc("/", a.serve(func(*api, http.ResponseWriter, *http.Request) *problem {
 		return noRoute.problem("there is nothing at this path").hint("GET /v1/openapi.json has all paths")
 	}))
-	return mux
+	return a.front(mux)
+}
+
+// front answers the one request that most are, and leaves the others to the mux,
+// which takes longer to find a route than a series to issue an id.
+func (a *api) front(rest http.Handler) http.Handler {
+	if a.open {
+		return rest
+	}
+	next := a.serve((*api).next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && seriesOf(r.URL.Path) != "" {
+			next(w, r)
+			return
+		}
+		rest.ServeHTTP(w, r)
+	})
+}
+
+// seriesOf is the name in /v1/series/{name}/next, if it is one that needs no escapes.
+func seriesOf(path string) string {
+	name, ok := strings.CutPrefix(path, "/v1/series/")
+	if name, ok = strings.CutSuffix(name, "/next"); !ok || server.CheckName(name) != nil {
+		return ""
+	}
+	return name
 }
 
 // serve makes a handler of what answers a route.

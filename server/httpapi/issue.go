@@ -24,7 +24,10 @@ func (a *api) next(w http.ResponseWriter, r *http.Request) *problem {
 		return p
 	}
 	form := choose(r.Header["Accept"])
-	name := r.PathValue("name")
+	name := seriesOf(r.URL.Path)
+	if name == "" {
+		name = r.PathValue("name")
+	}
 	if form == nil {
 		return notAcceptable.problem("none of the types in Accept").hint("application/json, text/plain or application/octet-stream")
 	}

@@ -181,9 +181,9 @@ func TestWhoSeesMetrics(t *testing.T) {
 			t.Errorf("%s with %v: %s, want %d", tt.path, tt.headers, got, tt.want)
 		}
 	}
-	for h, want := range map[http.Handler]bool{both: true, split: false} {
+	for i, h := range []http.Handler{both, split} {
 		document := string(call(h, "GET", "/v1/openapi.json").body)
-		if strings.Contains(document, `"/metrics"`) != want || strings.Contains(document, "tinyid/id") {
+		if strings.Contains(document, `"/metrics"`) != (i == 0) || strings.Contains(document, "tinyid/id") {
 			t.Errorf("the document has other routes than there are")
 		}
 	}
