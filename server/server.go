@@ -30,7 +30,7 @@ import (
 const (
 	DefaultMaxBatch   = 10_000
 	DefaultMaxRange   = 1_000_000
-	DefaultMaxUnknown = 10_000
+	DefaultMaxUnknown = 1000
 )
 
 // Options: nil, or any zero field, takes the default.
@@ -47,7 +47,7 @@ type Options struct {
 	// Unknown makes the series of a name that the server has not. Without it such a
 	// name is a *NoSeriesError. It is called once for a name, and one call at a time.
 	Unknown func(ctx context.Context, name string) (*Series, error)
-	// MaxUnknown is how many series Unknown makes at most; 10,000.
+	// MaxUnknown is how many series Unknown makes at most; 1,000.
 	MaxUnknown int
 
 	// Layout is one that ids are decoded in besides those of the series.

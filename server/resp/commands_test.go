@@ -2,6 +2,7 @@ package resp_test
 
 import (
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -274,7 +275,10 @@ func TestAuth(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	p.closed()
+	io.WriteString(p.Conn, "PING\r\n")
+	if got, err := readAnswer(p.r); err == nil {
+		t.Errorf("after five wrong tokens: %s", got)
+	}
 
 	// A token that is taken away ends what its connections may do.
 	p = dial(t, w)
