@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -68,7 +69,6 @@ func TestMostGrace(t *testing.T) {
 // A program has its grace before it is killed where what it issues meanwhile is
 // covered by the grant, and none where it is not.
 func TestVerdict(t *testing.T) {
-	const soon = 200 * time.Millisecond // for this test to get there
 	for _, tt := range []struct {
 		name  string
 		err   error
@@ -84,16 +84,16 @@ func TestVerdict(t *testing.T) {
 		{"forgotten", &store.ForgotError{Store: "sqlite:ids.db"}, time.Minute, 0, "\nfirn: hint: firn store restored"},
 		{"clock", &lease.StepError{Offset: time.Hour}, time.Minute, 0, "the system's clock has stepped by 1h0m0s"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { // in which no time passes
 			h := &holding{args: []string{"app", "-x"}, grace: 2 * time.Second, horizon: time.Now().Add(tt.left)}
 			f, grace := h.verdict(tt.err)
-			if grace > tt.grace || grace < tt.grace-soon {
-				t.Errorf("it is killed in %s, want %s", grace, tt.grace)
+			if grace != tt.grace {
+				t.Errorf("%s: it is killed in %s, want %s", tt.name, grace, tt.grace)
 			}
 			var errs bytes.Buffer
 			report(&errs, f)
 			if !strings.HasPrefix(errs.String(), "firn: error: app has to stop: ") || !strings.Contains(errs.String(), tt.text) {
-				t.Errorf("%s", errs.String())
+				t.Errorf("%s: %s", tt.name, errs.String())
 			}
 		})
 	}
