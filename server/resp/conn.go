@@ -82,17 +82,19 @@ func (c *conn) run() {
 	c.unqueue()
 	c.start = c.end
 	c.shrink()
-	if err == nil || errors.Is(err, errDraining) {
+	wanted := err == nil || errors.Is(err, errDraining) || errors.Is(err, io.EOF)
+	if !wanted {
+		c.Stats.Dropped.Add(1)
+		c.Logger.Debug("connection dropped", "id", c.id, "client", c.nc.RemoteAddr(), "error", err)
+	}
+	var wrong protocolError
+	if wanted || errors.As(err, &wrong) {
 		c.outbox.wait()
 		farewell(c.nc)
 		return
 	}
 	c.nc.Close()
 	c.outbox.wait()
-	if !errors.Is(err, io.EOF) {
-		c.Stats.Dropped.Add(1)
-		c.Logger.Debug("connection dropped", "id", c.id, "client", c.nc.RemoteAddr(), "error", err)
-	}
 }
 
 // open does what comes before the first command.
@@ -179,13 +181,11 @@ func (c *conn) arm(d time.Duration) error {
 	}
 	now := time.Now()
 	c.nc.SetWriteDeadline(now.Add(write))
-	if err := c.nc.SetReadDeadline(now.Add(d)); err != nil {
-		return err
-	}
+	err := c.nc.SetReadDeadline(now.Add(d))
 	if c.draining.Load() { // whose deadline may be the one that was overwritten
-		return errDraining
+		err = c.nc.SetReadDeadline(past)
 	}
-	return nil
+	return err
 }
 
 // stranger reports whether the connection has yet to say who it is.

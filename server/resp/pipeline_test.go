@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,7 +195,8 @@ func complete(text string) int {
 	return at
 }
 
-// A client that sends a million commands before it reads one answer gets all of them.
+// A client that sends a million commands, and says that there will be no more, before
+// it reads one answer gets all of them.
 func TestMillion(t *testing.T) {
 	million := 1_000_000
 	if raceDetector {
@@ -207,6 +209,9 @@ func TestMillion(t *testing.T) {
 		sent.WriteString("*2\r\n$4\r\nINCR\r\n$5\r\nphoto\r\n")
 	}
 	if err := sent.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
 	last := int64(0)

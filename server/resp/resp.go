@@ -228,6 +228,9 @@ func (s *listener) end(c *conn) {
 	s.all.Done()
 }
 
+// past is a deadline that is over.
+var past = time.Unix(1, 0)
+
 // drain ends all connections: those that are idle at once, others when they have
 // their answers, and all when the time is over.
 func (s *listener) drain(cancel func()) {
@@ -235,7 +238,7 @@ func (s *listener) drain(cancel func()) {
 	s.draining = true
 	for c := range s.conns {
 		c.draining.Store(true)
-		c.nc.SetReadDeadline(time.Unix(1, 0))
+		c.nc.SetReadDeadline(past)
 	}
 	s.mu.Unlock()
 	late := time.AfterFunc(s.Drain, func() {
