@@ -178,7 +178,7 @@ func TestNoRoute(t *testing.T) {
 // Many at once get different ids.
 func TestConcurrent(t *testing.T) {
 	url := listen(t, handler(t, newServer(t, nil, photo(t)), nil))
-	const callers, each = 8, 50
+	const callers, each = 8, 20
 	all := make([][]string, callers)
 	var wg sync.WaitGroup
 	for i := range all {

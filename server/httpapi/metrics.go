@@ -153,7 +153,7 @@ var seriesFacts = []fact{
 
 // maxNamed is how many series have metrics of their own. Clients choose names where
 // the server makes series for them; the others are counted together.
-const maxNamed = 500
+const maxNamed = 200
 
 // otherSeries is the label of those that have none of their own.
 const otherSeries = "(others)"
