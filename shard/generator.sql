@@ -388,7 +388,9 @@ BEGIN
 	ELSIF s.schema <> schema THEN
 		RAISE EXCEPTION 'firn: shard % is in the schema %', shard, s.schema USING ERRCODE = '42710';
 	END IF;
-	EXECUTE format('CREATE SCHEMA IF NOT EXISTS %I', schema);
+	IF to_regnamespace(quote_ident(schema)) IS NULL THEN
+		EXECUTE format('CREATE SCHEMA %I', schema);
+	END IF;
 	-- Sequences that were dropped are made anew.
 	DELETE FROM firn.generator AS y WHERE y.shard = s.shard
 		AND (SELECT count(*) FROM pg_class WHERE oid IN (y.counter, y."offset")) < 2;
@@ -423,7 +425,10 @@ DECLARE
 	s name := (SELECT x.schema FROM firn.shard AS x WHERE x.shard = grant_shard.shard);
 	g firn.generator;
 BEGIN
-	EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', s, role);
+	-- A change of a schema has all functions of the session planned anew.
+	IF NOT has_schema_privilege(role, s, 'USAGE') THEN
+		EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', s, role);
+	END IF;
 	EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA %I GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO %I', s, role);
 	EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA %I GRANT USAGE, SELECT ON SEQUENCES TO %I', s, role);
 	FOR g IN SELECT * FROM firn.generator AS x WHERE x.shard = grant_shard.shard LOOP
