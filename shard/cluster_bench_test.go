@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,14 +19,15 @@ import (
 )
 
 // BenchmarkInTx compares a transaction through the router with a plain one of pgx, with
-// one statement that reads a row in each. Delay makes the round trips show: each takes
-// 2 ms longer.
+// one statement that reads a row in each. Turns go to one of two shards and then to the
+// other on one connection, so that the statement is planned anew each time. Delay makes
+// the round trips show: each takes 2 ms longer.
 func BenchmarkInTx(b *testing.B) {
-	all := newServers(b, "mod", 1, "a")
-	mustExec(b, all["a"].Conn, "INSERT INTO insta0.item (id) VALUES (1)")
+	all := newServers(b, "mod", 2, "a")
+	mustExec(b, all["a"].Conn, "INSERT INTO insta0.item (id) VALUES (1); INSERT INTO insta1.item (id) VALUES (1)")
 	addr := testserver.Shared(b, testserver.Postgres).Addr()
 	for _, delay := range []bool{false, true} {
-		url := asApp(all["a"].url)
+		url := asApp(all["a"].url) + "&pool_max_conns=1"
 		if delay {
 			proxy := testserver.NewProxy(b, addr)
 			proxy.Delay(time.Millisecond)
@@ -32,26 +35,54 @@ func BenchmarkInTx(b *testing.B) {
 		}
 		p := pool(b, url)
 		c := openCluster(b, map[string]*pgxpool.Pool{"a": p}, nil)
+		turn := int64(0)
 		for _, tt := range []struct {
-			name string
-			run  func(f func(pgx.Tx) error) error
+			name, table string
+			run         func(f func(pgx.Tx) error) error
 		}{
-			{"plain", func(f func(pgx.Tx) error) error { return pgx.BeginFunc(b.Context(), p, f) }},
-			{"shard", func(f func(pgx.Tx) error) error { return c.Shard(0).InTx(b.Context(), f) }},
+			{"plain", "insta0.item", func(f func(pgx.Tx) error) error { return pgx.BeginFunc(b.Context(), p, f) }},
+			{"shard", "item", func(f func(pgx.Tx) error) error { return c.Shard(0).InTx(b.Context(), f) }},
+			{"turns", "item", func(f func(pgx.Tx) error) error { turn++; return c.ForNumber(turn).InTx(b.Context(), f) }},
 		} {
 			b.Run(fmt.Sprintf("%s/delay=%t", tt.name, delay), func(b *testing.B) {
+				before := processorTime(b, p)
 				for b.Loop() {
 					err := tt.run(func(tx pgx.Tx) error {
-						_, err := tx.Exec(b.Context(), "SELECT text FROM insta0.item WHERE id = $1", 1)
+						_, err := tx.Exec(b.Context(), "SELECT text FROM "+tt.table+" WHERE id = $1", 1)
 						return err
 					})
 					if err != nil {
 						b.Fatal(err)
 					}
 				}
+				b.ReportMetric((processorTime(b, p)-before)/float64(b.N), "cpu-µs/op")
 			})
 		}
 	}
+}
+
+// processorTime is that of this process and of the server's, in microseconds, on Linux.
+func processorTime(b *testing.B, p *pgxpool.Pool) (sum float64) {
+	b.Helper()
+	var pid int
+	if err := p.QueryRow(b.Context(), "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"self", strconv.Itoa(pid)} {
+		stat, err := os.ReadFile("/proc/" + name + "/stat")
+		if err != nil {
+			return 0
+		}
+		fields := strings.Fields(string(stat[strings.LastIndex(string(stat), ")")+1:]))
+		for _, ticks := range fields[11:13] { // in user mode, in the kernel's
+			n, err := strconv.Atoi(ticks)
+			if err != nil {
+				b.Fatal(err)
+			}
+			sum += float64(n) * 1e4
+		}
+	}
+	return sum
 }
 
 // A counting connection counts how often something is sent after something was received:
