@@ -40,9 +40,12 @@ type outsideFailure struct{ text string }
 
 func (e outsideFailure) Error() string { return e.text }
 
-func (o *outside) Cleanup(f func())                 { o.cleanups = append(o.cleanups, f) }
-func (o *outside) Fatal(args ...any)                { o.Fatalf("%s", fmt.Sprint(args...)) }
-func (o *outside) Skipf(format string, args ...any) { o.Fatalf(format, args...) }
+func (o *outside) Cleanup(f func())  { o.cleanups = append(o.cleanups, f) }
+func (o *outside) Fatal(args ...any) { o.Fatalf("%s", fmt.Sprint(args...)) }
+func (o *outside) Skipf(format string, args ...any) {
+	o.Fatalf(format+"; make servers installs what is missing", args...)
+}
+
 func (o *outside) Fatalf(format string, args ...any) {
 	panic(outsideFailure{fmt.Sprintf(format, args...)})
 }
