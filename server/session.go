@@ -23,7 +23,8 @@ type Session struct {
 // A view is a session in one world.
 type view struct {
 	*world
-	token *Token // nil: there is none, or not any more
+	token *Token                 // nil: there is none, or not any more
+	last  atomic.Pointer[Series] // that was looked up with the right to issue
 }
 
 // Enter returns the session of a token. Without tokens in the server, "" may do
@@ -193,7 +194,19 @@ func (x *Session) use(ctx context.Context, name string, do func(*view, *Series) 
 	}
 }
 
+// lookup finds a series. Most are the one of the request before.
 func (x *Session) lookup(ctx context.Context, v *view, name string, r Right) (*Series, error) {
+	if s := v.last.Load(); s != nil && s.name == name && r == Issue {
+		return s, nil
+	}
+	s, err := x.find(ctx, v, name, r)
+	if err == nil && r == Issue {
+		v.last.Store(s)
+	}
+	return s, err
+}
+
+func (x *Session) find(ctx context.Context, v *view, name string, r Right) (*Series, error) {
 	if err := x.can(v, name, r); err != nil {
 		return nil, err
 	}
