@@ -49,9 +49,8 @@ func (b *block) take(dst []firn.ID, n int) (_ []firn.ID, half bool) {
 	if b.left() == 0 {
 		return dst, false // what is spent is not counted up without need
 	}
-	k := min(int64(n), b.count)
-	end := b.taken.Add(k)
-	begin := end - k
+	end := b.taken.Add(int64(n))
+	begin := end - int64(n)
 	half = begin <= b.half && b.half < end
 	if end = min(end, b.count); begin >= end {
 		return dst, false

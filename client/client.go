@@ -54,7 +54,7 @@ type Client struct {
 	stock   stock
 	armed   bool          // the timer runs
 	wanted  int           // ids that calls wait for
-	missed  bool          // a call would have waited, but for the trouble
+	missed  bool          // a call would have waited, but for the outage
 	changed chan struct{} // closed when there is something new for calls that wait
 	trouble trouble
 	counts  counts
@@ -203,7 +203,6 @@ func (c *Client) refusal() error {
 	case c.closed:
 		return firn.ErrClosed
 	case c.trouble.final != nil:
-		c.missed = true
 		return c.trouble.final
 	case c.trouble.err != nil && away >= c.options.Wait:
 		c.missed = true

@@ -400,6 +400,22 @@ func TestContext(t *testing.T) {
 	}
 }
 
+// The timer runs for the next block too, when the first was used up in time.
+func TestAgeOfTheNext(t *testing.T) {
+	c, err := start(t, &Options{Prefetch: 10, MaxAge: 200 * time.Millisecond}, newScript(t, counting(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Millisecond) // the next one is to be younger, by however little
+	if _, err := c.Append(t.Context(), nil, 6); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Append(t.Context(), nil, 5); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return c.now.Load().left() == 0 })
+}
+
 // Nothing in hand is handed out after Close.
 func TestCloseDropsAll(t *testing.T) {
 	c, err := start(t, &Options{Prefetch: 100}, newScript(t, counting(1)))
