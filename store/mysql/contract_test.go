@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func backend(tb testing.TB, change func(*mysql.Config)) storetest.Backend {
 	return storetest.Backend{
 		Class: store.Strict,
 		Open:  func(tb testing.TB) store.Store { return New(connect(tb, c)) },
-		Shaky: func(tb testing.TB) store.Store { return New(connect(tb, through(c, shaky(tb, c.Addr)))) },
+		Shaky: func(tb testing.TB) store.Store { return New(connect(tb, through(c, shaky(tb, c)))) },
 		// The table is put back in place of the one there is, as a dump does.
 		Checkpoint: func(tb testing.TB) func() {
 			do(tb, admin, "CREATE TABLE aside LIKE firn_records", "INSERT INTO aside SELECT * FROM firn_records")
@@ -58,16 +59,23 @@ func backend(tb testing.TB, change func(*mysql.Config)) storetest.Backend {
 }
 
 // shaky is a proxy that loses requests and replies.
-func shaky(tb testing.TB, addr string) *testserver.Proxy {
-	p := testserver.NewProxy(tb, addr)
-	end, ended := make(chan struct{}), make(chan struct{})
+func shaky(tb testing.TB, c *mysql.Config) *testserver.Proxy {
+	p := testserver.NewProxy(tb, c.Addr)
+	// It lets as much time pass as a login takes now, or some times that: a machine
+	// may be so busy that nothing would ever come through.
+	direct := connect(tb, c)
+	direct.SetMaxIdleConns(0)
+	ctx, end := context.WithCancel(context.WithoutCancel(tb.Context()))
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for {
+			start := time.Now()
+			direct.PingContext(ctx)
 			select {
-			case <-end:
+			case <-ctx.Done():
 				return
-			case <-time.After(rand.N(8 * time.Millisecond)):
+			case <-time.After(rand.N(3*time.Since(start) + 1)):
 			}
 			switch rand.N(3) {
 			case 0:
@@ -79,6 +87,6 @@ func shaky(tb testing.TB, addr string) *testserver.Proxy {
 			}
 		}
 	}()
-	tb.Cleanup(func() { close(end); <-ended })
+	tb.Cleanup(func() { end(); <-ended })
 	return p
 }

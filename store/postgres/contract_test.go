@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
@@ -85,14 +86,21 @@ func checkpoint(admin *sql.DB) func(testing.TB) func() {
 // shaky returns address through a proxy that loses requests and replies.
 func shaky(tb testing.TB, address string) string {
 	p := testserver.NewProxy(tb, host(tb, address))
-	end, ended := make(chan struct{}), make(chan struct{})
+	// It lets as much time pass as a login takes now, or some times that: a machine
+	// may be so busy that nothing would ever come through.
+	direct := connect(tb, address)
+	direct.SetMaxIdleConns(0)
+	ctx, end := context.WithCancel(context.WithoutCancel(tb.Context()))
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for {
+			start := time.Now()
+			direct.PingContext(ctx)
 			select {
-			case <-end:
+			case <-ctx.Done():
 				return
-			case <-time.After(rand.N(8 * time.Millisecond)):
+			case <-time.After(rand.N(3*time.Since(start) + 1)):
 			}
 			switch rand.N(3) {
 			case 0:
@@ -104,6 +112,6 @@ func shaky(tb testing.TB, address string) string {
 			}
 		}
 	}()
-	tb.Cleanup(func() { close(end); <-ended })
+	tb.Cleanup(func() { end(); <-ended })
 	return through(tb, address, p.Addr())
 }

@@ -55,14 +55,14 @@ func cancelledDuring(c *check) {
 func shaky(c *check) {
 	l := c.lone(c.open())
 	s := c.backend.Shaky(c.TB)
-	for range 100 {
+	for n := 0; n < 100 || n < 1000 && l.landed == 0; n++ {
 		ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 		l.try(ctx, s)
 		cancel()
 	}
 	l.end()
 	if l.landed == 0 {
-		c.Errorf("of 100 Puts on the shaky handle none was carried out whose reply was lost")
+		c.Errorf("of 1,000 Puts on the shaky handle none was carried out whose reply was lost")
 	}
 }
 

@@ -58,7 +58,7 @@ type Backend struct {
 	// now and then, about one in three, such as one through a proxy that cuts
 	// it, with the client's own retries as the adapter leaves them: a client at
 	// its defaults. It is used by 16 goroutines at once. A lost Put is to fail
-	// within seconds. A handle that loses no reply of 100 Puts fails the check.
+	// within seconds. A handle that loses no reply of 1,000 Puts fails the check.
 	// Nil: there is no connection that could be lost.
 	Shaky func(tb testing.TB) store.Store
 
