@@ -20,7 +20,11 @@ import (
 // overHTTP compares one id for each request with a handler that does nothing but write
 // 18 digits. wrk asks.
 func overHTTP(s *stage) ([]contender, error) {
-	bare, err := s.role("http-bare")
+	nothing, err := s.role("http-bare")
+	if err != nil {
+		return nil, err
+	}
+	limits, err := s.role("http-limits")
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +40,12 @@ func overHTTP(s *stage) ([]contender, error) {
 			accept string
 			*process
 		}{
-			{"bare net/http", "text/plain", bare},
+			{"bare net/http", "text/plain", nothing},
+			{"bare net/http, with firn's limits", "text/plain", limits},
 			{"firn, text/plain", "text/plain", ours},
 			{"firn, JSON", "application/json", ours},
 		} {
-			all = append(all, contender{group: group, name: one.name, peer: one.process == bare, run: func() (sample, error) {
+			all = append(all, contender{group: group, name: one.name, peer: one.process == nothing, run: func() (sample, error) {
 				return one.wrk(conns, one.accept)
 			}})
 		}
@@ -98,11 +103,14 @@ func serveHTTP() error {
 	return untilAbandoned(httpapi.NewServer(h))
 }
 
-// serveBareHTTP writes the same 18 digits each time.
-func serveBareHTTP() error {
-	id := []byte("175928847299117063")
-	return untilAbandoned(&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(id) })})
-}
+// bare writes the same 18 digits each time.
+var bare http.HandlerFunc = func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("175928847299117063")) }
+
+func serveBareHTTP() error { return untilAbandoned(&http.Server{Handler: bare}) }
+
+// serveLimitedHTTP has the time limits of firn's server, which are timers to set and
+// to clear for each request.
+func serveLimitedHTTP() error { return untilAbandoned(httpapi.NewServer(bare)) }
 
 // untilAbandoned serves until the program that has started this role is gone.
 func untilAbandoned(s *http.Server) error {

@@ -44,7 +44,7 @@ var groups = []func(*stage) ([]contender, error){
 // One listens on a free port of the loopback interface, says its address in a line of
 // standard output, and goes on until it is ended.
 var roles = map[string]func() error{
-	"http": serveHTTP, "http-bare": serveBareHTTP,
+	"http": serveHTTP, "http-bare": serveBareHTTP, "http-limits": serveLimitedHTTP,
 	"client": serveClient,
 }
 
