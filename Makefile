@@ -15,9 +15,11 @@ TORTURE ?= 2m
 # How many packages are tested at once: mostly they wait for servers and clocks.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
 
-# What the race detector has no part in: simulations, each in one goroutine, the
-# test servers, and tests of other processes and of the repository. They run long.
-RACELESS := lease/term|segment/block|internal/testserver|internal/torture|internal/repotest
+# What the race detector has no part in, and takes ten times as long with it:
+# simulations, each in one goroutine, the test servers, and tests of other processes
+# and of the repository. The first are packages, the others tests.
+RACELESS       := lease/term|segment/block|internal/testserver|internal/torture|internal/repotest
+RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives)$$
 
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
@@ -49,8 +51,8 @@ cross: ## vet the code for every platform
 test: ## run all tests, on real servers where they are or can be installed
 	$(SERVERS) run go test -p $(AT_ONCE) -timeout 15m ./...
 
-race: ## run the tests under the race detector, but those of RACELESS
-	CGO_ENABLED=1 $(SERVERS) run go test -race -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -vE '/($(RACELESS))(/|$$)')
+race: ## run the tests under the race detector, but what it has no part in
+	CGO_ENABLED=1 $(SERVERS) run go test -race -p $(AT_ONCE) -timeout 20m -skip '$(RACELESS_TESTS)' $$(go list ./... | grep -vE '/($(RACELESS))(/|$$)')
 
 servers: ## install the servers that the tests talk to (Debian, root)
 	$(SERVERS) install
