@@ -159,9 +159,8 @@ func TestDecode(t *testing.T) {
 
 // failing gives ids until it fails.
 type failing struct {
-	src  firn.Source
-	err  atomic.Pointer[error]
-	gave atomic.Int64
+	src firn.Source
+	err atomic.Pointer[error]
 }
 
 func (f *failing) Next(ctx context.Context) (firn.ID, error) {

@@ -198,8 +198,11 @@ func (c *conn) answer() error {
 	c.reply.protocol = c.protocol
 	before := c.commands
 	err := c.all()
-	if failed := c.send(); err == nil {
-		err = failed
+	if c.lost == nil {
+		c.lost = c.send()
+	}
+	if err == nil {
+		err = c.lost
 	}
 	c.Stats.Commands.Add(c.commands - before)
 	c.work.release()
