@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
 )
 
@@ -370,5 +372,28 @@ func TestLoad(t *testing.T) {
 	}
 	if n != len(acknowledged) {
 		t.Errorf("%d rows, and %d were acknowledged", n, len(acknowledged))
+	}
+}
+
+// TestStandby: where a server's address leads to its standby, and to that when it was
+// promoted, nothing is written until somebody has opened the shards there.
+func TestStandby(t *testing.T) {
+	server := testserver.Postgres(t)
+	all := servers{"a": openDatabase(t, server.URL())}
+	all.make(t, "a", "mod", 1, func(int) bool { return true })
+	proxy := testserver.NewProxy(t, server.Addr())
+	p := pool(t, asApp(strings.Replace(server.URL(), server.Addr(), proxy.Addr(), 1)))
+	c := openCluster(t, map[string]*pgxpool.Pool{"a": p}, nil)
+	last := mustInsert(t, c.Shard(0), "")
+	standby := testserver.PostgresStandby(t, server)
+
+	proxy.Target(standby.Addr())
+	proxy.Cut()
+	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "ID003", "shard 0 on a", "standby")
+	standby.Promote(t)
+	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "ID003", "shard 0 on a", "promoted", "firn shards reopen")
+	mustExec(t, connect(t, standby.URL()), "SELECT firn.open(0)")
+	if id := mustInsert(t, c.Shard(0), ""); id <= last {
+		t.Errorf("%d after %d", id, last)
 	}
 }

@@ -128,17 +128,25 @@ DECLARE
 	s firn.shard;
 	v firn.server;
 BEGIN
-	SELECT * INTO v FROM firn.server;
-	IF v.cluster OPERATOR(pg_catalog.=) enter.cluster IS NOT TRUE THEN
-		RAISE EXCEPTION 'firn: this server is of another cluster, %', v.cluster USING ERRCODE = 'ID006';
-	ELSIF pg_catalog.pg_is_in_recovery() THEN
-		RAISE EXCEPTION 'firn: this server is a standby' USING ERRCODE = 'ID003';
-	END IF;
-	SELECT * INTO s FROM firn.shard AS x WHERE x.shard OPERATOR(pg_catalog.=) enter.shard;
+	-- One statement where all is well: each further one costs.
+	SELECT x.schema INTO s.schema FROM firn.shard AS x, firn.server AS y
+		WHERE x.shard OPERATOR(pg_catalog.=) enter.shard AND y.cluster OPERATOR(pg_catalog.=) enter.cluster AND x.state OPERATOR(pg_catalog.=) 'open'
+			AND CASE WHEN pg_catalog.pg_is_in_recovery() THEN false ELSE x.database OPERATOR(pg_catalog.=) pg_catalog.current_database()
+				AND x.timeline OPERATOR(pg_catalog.=) pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8)
+				AND x.system OPERATOR(pg_catalog.=) (pg_catalog.pg_control_system()).system_identifier END;
 	IF NOT FOUND THEN
-		RAISE EXCEPTION 'firn: there is no shard % here', shard USING ERRCODE = 'ID005';
+		SELECT * INTO v FROM firn.server;
+		IF v.cluster OPERATOR(pg_catalog.=) enter.cluster IS NOT TRUE THEN
+			RAISE EXCEPTION 'firn: this server is of another cluster, %', v.cluster USING ERRCODE = 'ID006';
+		ELSIF pg_catalog.pg_is_in_recovery() THEN
+			RAISE EXCEPTION 'firn: this server is a standby' USING ERRCODE = 'ID003';
+		END IF;
+		SELECT * INTO s FROM firn.shard AS x WHERE x.shard OPERATOR(pg_catalog.=) enter.shard;
+		IF NOT FOUND THEN
+			RAISE EXCEPTION 'firn: there is no shard % here', shard USING ERRCODE = 'ID005';
+		END IF;
+		PERFORM firn.check_here(s);
 	END IF;
-	PERFORM firn.check_here(s);
 	PERFORM pg_catalog.set_config('search_path', pg_catalog.concat(pg_catalog.quote_ident(s.schema), ', public'), true);
 END $$;
 
