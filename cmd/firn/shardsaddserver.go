@@ -40,7 +40,7 @@ func addShardServers(cmd *cobra.Command, args, roles []string) error {
 	var added serverFlag
 	for _, arg := range args {
 		if err := added.Set(arg); err != nil {
-			return valueError("server", err)
+			return bad("%s", err).hint("%s c=postgres://USER@HOST/DATABASE", cmd.CommandPath())
 		}
 	}
 	servers, err := shardServers(cmd)

@@ -103,13 +103,14 @@ func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []s
 
 // adoptFailure is an error of an adoption with what to do about it.
 func adoptFailure(err error) *failure {
+	if errors.Is(err, setup.ErrNoKeys) {
+		return (&failure{code: exitUsage, err: err}).
+			hint("--keys mod if it is the key modulo the number of shards; hash, range:..., or none if only the program knows")
+	}
 	f := setupFailure(err)
 	var layout *setup.LayoutError
 	var busy *setup.BusyError
 	switch {
-	case errors.Is(err, setup.ErrNoKeys):
-		f.code = exitUsage
-		return f.hint("--keys mod if it is the key modulo the number of shards; hash, range:..., or none if only the program knows")
 	case errors.As(err, &layout):
 		return f.hint("--layout '%s', if that is the layout of all", layout.Is)
 	case errors.As(err, &busy):

@@ -156,10 +156,14 @@ func runShardsPlan(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error
 // setupFailure is an error of package setup with what to do about it.
 func setupFailure(err error) *failure {
 	f := failed("%w", err)
+	var wish *setup.WishError
 	var different *setup.DifferenceError
 	var stranger *setup.StrangerError
 	var schema *setup.SchemaError
 	switch {
+	case errors.As(err, &wish):
+		f.code = exitUsage
+		return f.hint("firn shards init --help")
 	case errors.As(err, &different):
 		f.code = exitUsage
 		return f.hint("leave the flag out; firn shards status shows what the cluster is")

@@ -55,7 +55,7 @@ func (c Column) String() string {
 }
 
 // ErrNoKeys: nobody has said by which scheme a key has a shard, which never changes.
-var ErrNoKeys = errors.New("shard: which shard is a key in? the key scheme has to be said, and never changes")
+var ErrNoKeys = wrong("shard: which shard is a key in? the key scheme has to be said, and never changes")
 
 // maxFaults is how many schemas are named that cannot be taken over.
 const maxFaults = 10
@@ -154,7 +154,7 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 	if w.Count == 0 {
 		w.Count = highest + 1
 	} else if highest >= w.Count {
-		return fmt.Errorf("shard: there is a shard %d, and there are to be %d, from 0", highest, w.Count)
+		return wrong("shard: there is a shard %d, and there are to be %d, from 0", highest, w.Count)
 	}
 	return nil
 }

@@ -116,6 +116,14 @@ func clusterOf(sites []*site) (*shard.Map, error) {
 	return shard.MapOf(views)
 }
 
+// A WishError says what of a wish cannot be.
+type WishError struct{ Err error }
+
+func (e *WishError) Error() string { return e.Err.Error() }
+func (e *WishError) Unwrap() error { return e.Err }
+
+func wrong(format string, args ...any) error { return &WishError{fmt.Errorf(format, args...)} }
+
 // begin is the plan of a new cluster, or of the one that is there.
 func begin(m *shard.Map, w Wish) (*Plan, error) {
 	p := &Plan{Layout: w.Layout, Schemas: w.Schemas}
@@ -133,17 +141,19 @@ func begin(m *shard.Map, w Wish) (*Plan, error) {
 		w.Keys = DefaultKeys
 	}
 	if err := shard.CheckLayout(p.Layout); err != nil {
-		return nil, err
+		return nil, &WishError{err}
 	}
 	if w.Count < 1 || w.Count > p.Layout.Shards() {
-		return nil, fmt.Errorf("shard: %d shards: this layout has 1 to %d", w.Count, p.Layout.Shards())
+		return nil, wrong("shard: %d shards: this layout has 1 to %d", w.Count, p.Layout.Shards())
 	}
 	if err := checkSchemas(p.Schemas); err != nil {
 		return nil, err
 	}
-	keys, err := shard.ParseKeys(w.Keys, w.Count)
-	p.Keys = keys
-	return p, p.finish(err)
+	var err error
+	if p.Keys, err = shard.ParseKeys(w.Keys, w.Count); err != nil {
+		return nil, &WishError{err}
+	}
+	return p, p.finish(nil)
 }
 
 func (p *Plan) finish(err error) error {
@@ -188,13 +198,13 @@ func checkSchemas(pattern string) error {
 	before, after, ok := strings.Cut(pattern, "%d")
 	switch {
 	case !ok || strings.Contains(before+after, "%"):
-		return fmt.Errorf("shard: schema %q: it has %%d once, where the number of the shard stands", pattern)
+		return wrong("shard: schema %q: it has %%d once, where the number of the shard stands", pattern)
 	case len(pattern) > 40:
-		return fmt.Errorf("shard: schema %q is longer than 40 bytes", pattern)
+		return wrong("shard: schema %q is longer than 40 bytes", pattern)
 	case strings.HasPrefix(pattern, "pg_"):
-		return fmt.Errorf("shard: schema %q: names that begin with pg_ are PostgreSQL's", pattern)
+		return wrong("shard: schema %q: names that begin with pg_ are PostgreSQL's", pattern)
 	case strings.ContainsRune(pattern, 0):
-		return fmt.Errorf("shard: schema %q has a zero byte", pattern)
+		return wrong("shard: schema %q has a zero byte", pattern)
 	}
 	return nil
 }
@@ -260,7 +270,7 @@ func rolesFor(wished []string, sites []*site) ([]string, error) {
 	}
 	for _, role := range wished {
 		if role == "" || len(role) > 63 || strings.HasPrefix(role, "pg_") || role == "public" || strings.ContainsRune(role, 0) {
-			return nil, fmt.Errorf("shard: role %q is no name for a role", role)
+			return nil, wrong("shard: role %q is no name for a role", role)
 		}
 		for _, t := range sites {
 			if !slices.Contains(t.roles, role) && !t.mayCreateRole {
