@@ -175,8 +175,9 @@ func (a *api) front(rest http.Handler) http.Handler {
 
 // seriesOf is the name in /v1/series/{name}/next, if it is one that needs no escapes.
 func seriesOf(path string) string {
-	name, ok := strings.CutPrefix(path, "/v1/series/")
-	if name, ok = strings.CutSuffix(name, "/next"); !ok || server.CheckName(name) != nil {
+	rest, begins := strings.CutPrefix(path, "/v1/series/")
+	name, ends := strings.CutSuffix(rest, "/next")
+	if !begins || !ends || server.CheckName(name) != nil {
 		return ""
 	}
 	return name
