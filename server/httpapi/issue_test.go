@@ -207,8 +207,8 @@ func TestTokenTakenAway(t *testing.T) {
 	if err := s.Replace(&server.Options{Tokens: tokens[:1]}, p); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(t, "POST", url, bearer(issuer)...); got.status != 401 {
-		t.Error(got)
+	if got := ask(t, "POST", url, bearer(issuer)...); got.status != 401 || !strings.Contains(got.header.Get("WWW-Authenticate"), "invalid_token") {
+		t.Errorf("%s, %v", got, got.header)
 	}
 	if err := s.Replace(nil, p); err != nil { // tokens are no longer needed
 		t.Fatal(err)
