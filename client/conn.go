@@ -26,8 +26,8 @@ type conn struct {
 	lists   bool        // the series has no ranges
 }
 
-// maxLine is how long a line of an answer may be.
-const maxLine = 16 << 10
+// maxLine is how long a line of an answer may be, and how much is read at a time.
+const maxLine = 64 << 10
 
 // dial connects to a server, and shows it the token. When ctx is done the connection
 // ends, whatever is under way.
@@ -196,17 +196,19 @@ func (c *conn) id() (id firn.ID, err error) {
 	if err != nil {
 		return 0, err
 	}
-	want, err := strconv.Atoi(string(size))
+	n, err := strconv.ParseUint(string(size), 10, 8)
 	if err != nil {
-		return 0, c.strange("%q is no length", size)
+		return 0, c.strange("it answers with a string of %q bytes, which is no id", size)
 	}
-	line, err := c.whole()
+	text, err := c.in.Peek(int(n) + len("\r\n"))
 	if err != nil {
 		return 0, err
 	}
-	if len(line) != want || id.UnmarshalText(line) != nil {
+	line, ended := bytes.CutSuffix(text, []byte("\r\n"))
+	if !ended || id.UnmarshalText(line) != nil {
 		return 0, c.strange("%q is no id; a series with a public form or of serials is for other clients", line)
 	}
+	c.in.Discard(len(text))
 	return id, nil
 }
 
@@ -242,10 +244,11 @@ func (c *conn) line(kind byte) ([]byte, error) {
 // whole reads a line without its end.
 func (c *conn) whole() ([]byte, error) {
 	line, err := c.in.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
+	switch {
+	case err == nil:
+	case errors.Is(err, bufio.ErrBufferFull):
 		return nil, c.strange("a line of more than %d bytes", maxLine)
-	}
-	if err != nil {
+	default:
 		return nil, err
 	}
 	line, ok := bytes.CutSuffix(line, []byte("\r\n"))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -36,19 +35,23 @@ func overClient(s *stage) ([]contender, error) {
 			return nil
 		})
 	}}}
-	for _, series := range []struct{ name, kind string }{{"orders", "ranges"}, {"photo", "lists"}} {
-		c, err := firnclient.Open(context.Background(), "redis://"+ours.addr, series.name, &firnclient.Options{Prefetch: 10_000})
+	for _, one := range []struct {
+		name, series string
+		prefetch     int
+		draw         func(firn.Source) error
+	}{
+		{"firn, ranges, Next", "orders", 10_000, draw(ids)},
+		{"firn, ranges, Append of 64", "orders", 10_000, drawMany(ids)},
+		{"firn, ranges by the rate, Next", "orders", 0, draw(ids)},
+		{"firn, lists, Next", "photo", 10_000, draw(ids)},
+	} {
+		c, err := firnclient.Open(context.Background(), "redis://"+ours.addr, one.series, &firnclient.Options{Prefetch: one.prefetch})
 		if err != nil {
 			return nil, err
 		}
-		for _, way := range []struct {
-			name string
-			draw func(src firn.Source) error
-		}{{"Next", draw(ids)}, {"Append of 64", drawMany(ids)}} {
-			all = append(all, contender{group: group, name: fmt.Sprintf("firn, %s, %s", series.kind, way.name), run: func() (sample, error) {
-				return inProcess(ids, func() error { return way.draw(c) })
-			}})
-		}
+		all = append(all, contender{group: group, name: one.name, run: func() (sample, error) {
+			return inProcess(ids, func() error { return one.draw(c) })
+		}})
 	}
 	return all, nil
 }
