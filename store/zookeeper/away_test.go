@@ -39,9 +39,9 @@ func fails(t *testing.T, s *Store, last store.Record, want string) {
 
 // comesBack requires that the store works again by itself, and has the record or
 // what a failed Put made of it.
-func comesBack(t *testing.T, s *Store, last store.Record) store.Record {
+func comesBack(t *testing.T, s *Store, last store.Record, tried ...store.Version) store.Record {
 	t.Helper()
-	tried := []store.Version{last.Version}
+	tried = append(tried, last.Version)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		r, err := s.Get(ctx, last.Key)
