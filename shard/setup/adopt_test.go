@@ -70,7 +70,7 @@ INSERT INTO insta%[1]d.photo (x) SELECT generate_series(1, 10);
 func TestAdopt(t *testing.T) {
 	a, b := newDatabase(t), newDatabase(t)
 	a.must(t, published(0)+published(1)+"CREATE SCHEMA insta9; CREATE SCHEMA other")
-	b.must(t, published(2))
+	b.must(t, published(2)+"ALTER SEQUENCE insta2.table_id_seq RESTART") // as if nobody had drawn
 	hour, err := firn.Instagram.Encode(firn.Parts{Time: time.Now().Add(time.Hour), Shard: 1})
 	if err != nil {
 		t.Fatal(err)

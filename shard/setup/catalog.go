@@ -111,7 +111,8 @@ WITH ids AS (
 	SELECT a.attrelid, a.attnum, 0 FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
 	WHERE a.attname = 'id' AND c.relnamespace = ANY (SELECT oid FROM pg_namespace WHERE nspname = ANY ($2::text[])))
 SELECT n.nspname::text, format('%I.%I', n.nspname, c.relname), format('%I', a.attname), max(ids.function::bigint)::oid,
-	EXISTS (SELECT FROM pg_index AS x WHERE x.indrelid = c.oid AND x.indkey[0] = a.attnum AND x.indisvalid AND x.indpred IS NULL)
+	EXISTS (SELECT FROM pg_index AS x WHERE x.indrelid = c.oid AND x.indkey[0] = a.attnum AND x.indisvalid AND x.indpred IS NULL),
+	has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'UPDATE')
 FROM ids JOIN pg_class AS c ON c.oid = ids.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_attribute AS a ON a.attrelid = ids.relation AND a.attnum = ids.number AND NOT a.attisdropped AND a.atttypid = 'bigint'::regtype
 WHERE c.relkind IN ('r', 'p')
@@ -122,8 +123,12 @@ GROUP BY n.nspname, c.oid, c.relname, a.attname, a.attnum ORDER BY c.oid, a.attn
 	defer rows.Close()
 	for rows.Next() {
 		var col Column
-		if err := rows.Scan(&col.schema, &col.Table, &col.Name, &col.function, &col.Indexed); err != nil {
+		var may bool
+		if err := rows.Scan(&col.schema, &col.Table, &col.Name, &col.function, &col.Indexed, &may); err != nil {
 			return err
+		}
+		if !may {
+			return fmt.Errorf("the role may not read and lock %s: it needs SELECT and UPDATE there", col.Table)
 		}
 		col.Default = col.function != 0
 		one := byFunction[col.function]

@@ -97,7 +97,9 @@ func serversOf(databases ...*database) []shard.Server {
 }
 
 // wish is a small cluster.
-func wish() setup.Wish { return setup.Wish{Count: 40} }
+func wish() setup.Wish { return setup.Wish{Count: small} }
+
+const small = 24
 
 func tryInit(ctx context.Context, servers []shard.Server, w setup.Wish) (*setup.Plan, error) {
 	s, err := setup.Open(ctx, servers, true)

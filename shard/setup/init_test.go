@@ -197,7 +197,7 @@ func checkWhole(t testing.TB, servers []shard.Server) {
 			t.Fatal(err)
 		}
 		d := &database{Conn: c}
-		for n := 40 * i / len(servers); n < 40*(i+1)/len(servers); n++ {
+		for n := small * i / len(servers); n < small*(i+1)/len(servers); n++ {
 			if got := d.one(t, fmt.Sprintf("SELECT (firn.decode(insta%d.next_id())).shard::text", n)); got != fmt.Sprint(n) {
 				t.Errorf("an id of %s in shard %d", got, n)
 			}
@@ -236,7 +236,7 @@ func TestInitKilled(t *testing.T) {
 		"", // at once
 		"SELECT 1 FROM pg_namespace WHERE nspname = 'firn'",
 		"SELECT 1 FROM pg_namespace WHERE nspname = 'insta3'",
-		"SELECT 1 FROM pg_namespace WHERE nspname = 'insta17'",
+		"SELECT 1 FROM pg_namespace WHERE nspname = 'insta9'",
 	} {
 		a, b := newDatabase(t), newDatabase(t)
 		kill(t, "init", after, a, b)
@@ -294,7 +294,7 @@ func TestInitServerDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Init(setup.Wish{Count: 400})
+	p, err := s.Init(setup.Wish{Count: 160})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,12 +312,12 @@ func TestInitServerDies(t *testing.T) {
 	if !errors.As(err, &at) && !errors.As(err, &in) || strings.Contains(err.Error(), "server a") {
 		t.Fatalf("%v", err)
 	}
-	if n := a.one(t, "SELECT count(*)::text FROM firn.shard"); n != "200" {
+	if n := a.one(t, "SELECT count(*)::text FROM firn.shard"); n != "80" {
 		t.Errorf("%s shards on the server that lived", n)
 	}
 	dying.Start(t)
-	mustInit(t, servers, setup.Wish{Count: 400})
-	if n := connect(t, dying.URL()).one(t, "SELECT count(*)::text FROM firn.shard WHERE state = 'open'"); n != "200" {
+	mustInit(t, servers, setup.Wish{Count: 160})
+	if n := connect(t, dying.URL()).one(t, "SELECT count(*)::text FROM firn.shard WHERE state = 'open'"); n != "80" {
 		t.Errorf("%s shards on the one that died", n)
 	}
 }
