@@ -86,8 +86,12 @@ func (all servers) pools(t testing.TB, names ...string) map[string]*pgxpool.Pool
 	return pools
 }
 
+// openCluster opens a cluster, which waits for as long as a busy machine may take.
 func openCluster(t testing.TB, pools map[string]*pgxpool.Pool, o *shard.Options) *shard.Cluster {
 	t.Helper()
+	if o == nil {
+		o = &shard.Options{Wait: time.Minute}
+	}
 	c, err := shard.Open(t.Context(), pools, o)
 	if err != nil {
 		t.Fatal(err)

@@ -314,7 +314,7 @@ func TestSearchPath(t *testing.T) {
 // is there once, on the shard's server, and no other is.
 func TestLoad(t *testing.T) {
 	all := newServers(t, "mod", 1, "a", "b")
-	c := openCluster(t, all.pools(t), &shard.Options{Wait: time.Minute})
+	c := openCluster(t, all.pools(t), nil)
 	ctx, stop := context.WithCancel(t.Context())
 	var mu sync.Mutex
 	acknowledged := map[firn.ID]string{}

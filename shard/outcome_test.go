@@ -161,7 +161,7 @@ func TestRestart(t *testing.T) {
 	server := testserver.Postgres(t)
 	all := servers{"a": openDatabase(t, server.URL())}
 	all.make(t, "a", "mod", 1, func(int) bool { return true })
-	c := openCluster(t, all.pools(t), &shard.Options{Wait: time.Minute})
+	c := openCluster(t, all.pools(t), nil)
 	const writers = 4
 	var all4 sync.WaitGroup
 	in := make(chan struct{}, writers)
