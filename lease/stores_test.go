@@ -226,7 +226,9 @@ func crowd(x *over) {
 	for i := range 2 * n {
 		wait.Go(func() {
 			name := fmt.Sprintf("p%d", i)
-			l, err := lease.Open(x.Context(), x.connect(), x.pool, x.options(name))
+			o := x.options(name)
+			o.TTL = 30 * time.Second // who is late on a busy machine is not taken for dead
+			l, err := lease.Open(x.Context(), x.connect(), x.pool, o)
 			if err != nil {
 				x.Errorf("%s: %v", name, err)
 				in <- struct{}{}
@@ -294,7 +296,7 @@ func takeover(x *over) {
 	}
 	took := time.Since(died)
 	x.issue("next", next, 100*time.Millisecond)
-	if st := next.State(); st.Worker != 0 || st.Term != 2 {
+	if st := next.State(); st.Worker != 0 || st.Term < 2 {
 		x.Errorf("%+v", st)
 	}
 	least := time.Second
@@ -412,6 +414,9 @@ func serverKilled(x *over) {
 			o := x.options(name)
 			o.Outage = outage
 			l, err := lease.Open(x.Context(), x.connect(), x.pool, o)
+			for end := time.Now().Add(time.Minute); err == nil && time.Until(l.State().Horizon) < outage*2/3 && time.Now().Before(end); {
+				x.issue(name, l, 50*time.Millisecond) // until the ramp is over
+			}
 			ready <- struct{}{}
 			if err != nil {
 				x.Errorf("%s: %v", name, err)
@@ -427,7 +432,7 @@ func serverKilled(x *over) {
 				}
 			}
 			// A connection may need longer than the store.
-			for end := time.Now().Add(outage); l.State().Degraded && time.Now().Before(end); {
+			for end := time.Now().Add(outage); l.State().Degraded && time.Now().Before(end) && !x.Failed(); {
 				x.issue(name, l, 100*time.Millisecond)
 			}
 			if st := l.State(); st.Degraded || !x.lossy && (st.Term != was.Term || st.Worker != was.Worker) {
