@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/store"
 )
 
 func newServe() *cobra.Command {
@@ -329,6 +330,9 @@ func (o *serveCommand) facts(st server.State) []string {
 		lines = append(lines, fmt.Sprintf("store %s (%s): unique among this user's processes on this host only", st.Store, st.Class))
 	default:
 		lines = append(lines, fmt.Sprintf("store %s (%s: %s)", st.Store, st.Class, st.Why))
+	}
+	if st.Kind == kindFlake && st.Class == store.Lossy.String() {
+		lines = append(lines, "it can forget what it acknowledged: ids are unique as long as all clocks are right within 5s")
 	}
 	if st.Kind == kindFlake && !st.Until.IsZero() {
 		lines = append(lines, fmt.Sprintf("without it ids go on for %s now, and for longer when the server has run for a while",
