@@ -187,6 +187,7 @@ func TestAdoptRefuses(t *testing.T) {
 
 // A transaction that has drawn, and goes on, is waited for, and named.
 func TestAdoptWaits(t *testing.T) {
+	t.Parallel()
 	a, holder := newDatabase(t), (*database)(nil)
 	a.must(t, published(0))
 	holder = connect(t, a.url)

@@ -144,6 +144,7 @@ func TestInitRights(t *testing.T) {
 
 // A standby is refused.
 func TestInitStandby(t *testing.T) {
+	t.Parallel()
 	primary := testserver.Postgres(t)
 	standby := testserver.PostgresStandby(t, primary)
 	d := connect(t, primary.URL())
@@ -166,6 +167,7 @@ func TestInitForgotten(t *testing.T) {
 
 // Two at once: one does all, or both find the same.
 func TestInitTwice(t *testing.T) {
+	t.Parallel()
 	a, b := newDatabase(t), newDatabase(t)
 	servers := serversOf(a, b)
 	errs := make(chan error, 2)
@@ -208,6 +210,7 @@ func checkWhole(t testing.TB, servers []shard.Server) {
 
 // Whoever has the lock is named.
 func TestLocked(t *testing.T) {
+	t.Parallel()
 	a := newDatabase(t)
 	servers := serversOf(a)
 	s, err := setup.Open(t.Context(), servers, true)
@@ -287,6 +290,7 @@ func kill(t testing.TB, what, after string, databases ...*database) {
 
 // A server that dies midway stops only itself, and is made whole later.
 func TestInitServerDies(t *testing.T) {
+	t.Parallel()
 	dying := testserver.Postgres(t)
 	a, b := newDatabase(t), connect(t, dying.URL())
 	servers := serversOf(a, b)
