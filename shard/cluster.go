@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,9 +146,4 @@ func (s Shard) String() string {
 		return "no shard"
 	}
 	return "shard " + strconv.FormatInt(s.number, 10)
-}
-
-// Compare orders shards by number.
-func (s Shard) Compare(other Shard) int {
-	return cmp.Compare(s.number, other.number)
 }
