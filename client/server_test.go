@@ -74,7 +74,12 @@ func numbers(t *testing.T, st store.Store, o *segment.Options) *server.Series {
 
 func open(t *testing.T, url, series string, o *client.Options) *client.Client {
 	t.Helper()
-	c, err := client.Open(t.Context(), url, series, o)
+	var patient client.Options
+	if o != nil {
+		patient = *o
+	}
+	patient.Wait = time.Minute // the machine may have much else to do
+	c, err := client.Open(t.Context(), url, series, &patient)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +113,7 @@ func TestFlakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The clock of this process is the server's; a timer may be late on a busy machine.
-		if age := time.Since(parts.Time); age > client.DefaultMaxAge+5*time.Second {
+		if age := time.Since(parts.Time); age > client.DefaultMaxAge+30*time.Second {
 			t.Fatalf("%d is %s old", id, age)
 		}
 		last = id
@@ -160,7 +165,7 @@ func TestNumbers(t *testing.T) {
 func TestSmallBatches(t *testing.T) {
 	addr := serve(t, newServer(t, &server.Options{MaxBatch: 30, MaxRange: 40}, flakes(t, memory.New()), numbers(t, memory.New(), nil)))
 	for series, most := range map[string]int64{"photo": 30, "orders": 40} {
-		c := open(t, "redis://"+addr, series, &client.Options{Prefetch: 100})
+		c := open(t, "redis://"+addr, series, &client.Options{Prefetch: 100, MaxAge: -1, Timeout: time.Minute})
 		if _, err := c.Append(t.Context(), nil, 500); err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +213,7 @@ func TestNobodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	_, err = client.Open(t.Context(), "redis://"+l.Addr().String(), "photo", &client.Options{Wait: 50 * time.Millisecond})
+	_, err = client.Open(t.Context(), "redis://"+l.Addr().String(), "photo", &client.Options{Wait: time.Second})
 	var outage *client.OutageError
 	if !errors.As(err, &outage) || !client.Retryable(err) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
@@ -290,7 +295,7 @@ func TestServersComeAndGo(t *testing.T) {
 	}
 	up(0)
 	up(1)
-	c := open(t, "redis://"+addrs[0]+","+addrs[1], "photo", &client.Options{Wait: time.Minute})
+	c := open(t, "redis://"+addrs[0]+","+addrs[1], "photo", nil)
 	var callers sync.WaitGroup
 	over := make(chan struct{})
 	found := make([][]firn.ID, 4)
