@@ -65,7 +65,7 @@ var (
 
 	kinds = []*kind{
 		postgresKind, mariadbKind, redisKind, etcdKind, zookeeperKind, pgbouncerKind,
-		pythonKind, nodeKind, jdkKind, toolKind, promtoolKind,
+		pythonKind, nodeKind, jdkKind, toolKind, promtoolKind, curlKind,
 	}
 )
 

@@ -21,6 +21,7 @@ var (
 	nodeKind = &kind{name: "node", packages: []string{"nodejs", "npm"}, binaries: []string{"node", "npm"}}
 	jdkKind  = &kind{name: "jdk", packages: []string{"openjdk-17-jdk-headless"}, binaries: []string{"java", "javac"}}
 	toolKind = &kind{name: "redis-tools", packages: []string{"redis-tools"}, binaries: []string{"redis-cli"}}
+	curlKind = &kind{name: "curl", packages: []string{"curl"}, binaries: []string{"curl"}}
 )
 
 // python is Debian's interpreter, which has the libraries that Debian's packages bring.
@@ -31,6 +32,13 @@ func Python(tb testing.TB) string {
 	tb.Helper()
 	require(tb, pythonKind)
 	return python
+}
+
+// Curl returns the path of curl.
+func Curl(tb testing.TB) string {
+	tb.Helper()
+	require(tb, curlKind)
+	return program("curl")
 }
 
 // Java returns the path of a Java that runs a source file.

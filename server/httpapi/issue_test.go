@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/httpapi"
 )
@@ -234,10 +235,7 @@ func TestForeignForms(t *testing.T) {
 
 // curl, as it is typed.
 func TestCurl(t *testing.T) {
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("curl is not installed")
-	}
+	curl := testserver.Curl(t)
 	url := listen(t, handler(t, newServer(t, nil, orders(t, "orders", nil)), nil)) + "/v1/series/orders/next"
 	for _, tt := range []struct {
 		args []string
