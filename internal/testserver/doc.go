@@ -7,6 +7,9 @@
 // killed run left is removed by the next one. Servers are as durable as their
 // makers ship them, so that what an adapter says of them is what a user will read.
 //
+// It also finds the programs of other languages that tests run as clients of our own
+// server: Python, Node.js with the modules of a lock file, Java, redis-cli.
+//
 // A server whose programs are missing is installed where that may be done (see
 // [Install]). Otherwise the test is skipped, and "make test" counts it in its
 // last lines; with FIRN_REQUIRE_SERVERS=1 it fails.
