@@ -128,9 +128,14 @@ func TestNumberIn(t *testing.T) {
 		n               int64
 		ok              bool
 	}{
-		{"insta%d", "insta5", 5, true}, {"insta%d", "insta05", 0, false}, {"insta%d", "insta", 0, false},
-		{"insta%d", "insta-1", 0, false}, {"u_%d_x", "u_12_x", 12, true}, {"u_%d_x", "u_12", 0, false},
-		{"insta%d", "insta99999999999", 0, false}, {"insta%d", "other5", 0, false},
+		{"insta%d", "insta5", 5, true},
+		{"insta%d", "insta05", 0, false},
+		{"insta%d", "insta", 0, false},
+		{"insta%d", "insta-1", 0, false},
+		{"u_%d_x", "u_12_x", 12, true},
+		{"u_%d_x", "u_12", 0, false},
+		{"insta%d", "insta99999999999", 0, false},
+		{"insta%d", "other5", 0, false},
 	} {
 		if n, ok := numberIn(tt.pattern, tt.schema); ok != tt.ok || ok && n != tt.n {
 			t.Errorf("%s in %s: %d %v", tt.pattern, tt.schema, n, ok)
