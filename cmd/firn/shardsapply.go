@@ -100,7 +100,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 	}
 	state, err := migrate.Look(ctx, servers)
 	if err != nil {
-		return err
+		return failed("%w", err).hint("files are applied everywhere or nowhere: all servers have to be there (firn shards status)")
 	}
 	if o.status {
 		return printApplied(cmd, state, files, o.shards.has)
@@ -251,6 +251,11 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 	}
 	for _, l := range a.left {
 		printError(cmd.ErrOrStderr(), fmt.Errorf("shard %d: %s", l.Shard, l.Why))
+		if wantsJSON(cmd) {
+			if err := enc.Encode(appliedLine{Shard: l.Shard, Applied: []string{}, Error: &fileFault{Message: l.Why}}); err != nil {
+				return err
+			}
+		}
 	}
 	missing := a.begun - complete + len(a.left)
 	if missing == 0 {

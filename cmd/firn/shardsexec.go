@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,10 +59,15 @@ type shardsExec struct {
 	limit, perServer int
 }
 
+// isCopy finds a COPY, after comments too: the server would wait for what it reads.
+var isCopy = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*copy\b`)
+
 func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) error {
 	switch {
 	case strings.TrimSpace(sql) == "":
 		return bad("there is no statement").hint(`firn shards exec "SELECT count(*) FROM users"`)
+	case isCopy.MatchString(sql):
+		return bad("COPY has nothing to read from or to write to here").hint("SELECT, with --csv; or INSERT")
 	case o.limit < 1:
 		return bad("--limit %d: it is 1 at least", o.limit)
 	case o.perServer < 1:

@@ -178,6 +178,9 @@ func (s *scanner) word() error {
 	if len(s.words) < leadingWords {
 		s.words = append(s.words, word)
 	}
+	if word == "STDIN" && s.words[0] == "COPY" {
+		return errors.New("COPY FROM STDIN: there is nothing to read: a file has statements only")
+	}
 	if s.parens > 0 || !s.makesRoutine() {
 		return nil
 	}

@@ -26,6 +26,7 @@ func TestSplit(t *testing.T) {
 		},
 		{"a column named end", `SELECT a AS "end"; X`, []statement{{`SELECT a AS "end"`, 1}, {"X", 1}}},
 		{"savepoints", "SAVEPOINT a; ROLLBACK TO a; ROLLBACK WORK TO a; PREPARE p AS SELECT 1", []statement{{"SAVEPOINT a", 1}, {"ROLLBACK TO a", 1}, {"ROLLBACK WORK TO a", 1}, {"PREPARE p AS SELECT 1", 1}}},
+		{"a copy", "COPY t FROM 'file'; COPY t TO STDOUT; SELECT stdin", []statement{{"COPY t FROM 'file'", 1}, {"COPY t TO STDOUT", 1}, {"SELECT stdin", 1}}},
 		{"other letters", "SELECT größe$a;X", []statement{{"SELECT größe$a", 1}, {"X", 1}}},
 	} {
 		got, err := split(tt.text)
@@ -37,19 +38,20 @@ func TestSplit(t *testing.T) {
 
 func TestSplitRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"SELECT 1;\nBEGIN; SELECT 2":          "line 2: BEGIN: a file begins and ends no transaction",
-		"begin;":                              "line 1: BEGIN:",
-		"SELECT 1;\n\n /* x */ commit":        "line 3: COMMIT:",
-		"START TRANSACTION":                   "START:",
-		"END":                                 "END:",
-		"ABORT":                               "ABORT:",
-		"ROLLBACK":                            "ROLLBACK:",
-		"ROLLBACK AND CHAIN":                  "ROLLBACK:",
-		"PREPARE TRANSACTION 'x'":             "PREPARE:",
-		"SELECT 1;\n\\i other.sql":            `line 2: \i is a command of psql`,
-		"SELECT 1;\nSELECT 'a":                "line 2: a text in ' that begins here does not end",
-		"SELECT $x$ $$":                       "line 1: a text in $x$ that begins here does not end",
-		"SELECT 1;\n-- a\n/* /* */ SELECT 2;": "a comment that begins here does not end",
+		"SELECT 1;\nBEGIN; SELECT 2":            "line 2: BEGIN: a file begins and ends no transaction",
+		"begin;":                                "line 1: BEGIN:",
+		"SELECT 1;\n\n /* x */ commit":          "line 3: COMMIT:",
+		"START TRANSACTION":                     "START:",
+		"END":                                   "END:",
+		"ABORT":                                 "ABORT:",
+		"ROLLBACK":                              "ROLLBACK:",
+		"ROLLBACK AND CHAIN":                    "ROLLBACK:",
+		"SELECT 1;\nCOPY t (a, b)\n FROM stdin": "line 2: COPY FROM STDIN: there is nothing to read",
+		"PREPARE TRANSACTION 'x'":               "PREPARE:",
+		"SELECT 1;\n\\i other.sql":              `line 2: \i is a command of psql`,
+		"SELECT 1;\nSELECT 'a":                  "line 2: a text in ' that begins here does not end",
+		"SELECT $x$ $$":                         "line 1: a text in $x$ that begins here does not end",
+		"SELECT 1;\n-- a\n/* /* */ SELECT 2;":   "a comment that begins here does not end",
 	} {
 		if got, err := split(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives %+v, %v; want %q", text, got, err, want)
