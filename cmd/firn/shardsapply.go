@@ -178,7 +178,7 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 		others.Work = nil
 	case o.canary >= 0 && len(others.Work) > 0 && !o.yes && isTerminal(cmd.ErrOrStderr()):
 		show.stop()
-		err = confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Shard %d has all. %s left.", one.Work[0].Shard, plural(len(others.Work), "shard")))
+		err = askAfterCanary(ctx, cmd, one.Work[0].Shard, len(others.Work))
 		show = showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Work)), &done)
 	}
 	if err == nil {
@@ -190,6 +190,23 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 	}
 	a := applied{results: results, left: plan.Left, begun: len(plan.Work)}
 	return a.print(ctx, cmd)
+}
+
+// askAfterCanary asks whether to go on with the other shards.
+func askAfterCanary(ctx context.Context, cmd *cobra.Command, canary int64, others int) error {
+	answer := make(chan error, 1)
+	go func() {
+		answer <- confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Shard %d has all. Go on with %s?", canary, plural(others, "other shard")))
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-answer:
+		if err != nil {
+			return failed("only shard %d was changed", canary).hint("run it again to go on")
+		}
+		return nil
+	}
 }
 
 // applied is what a run did.
