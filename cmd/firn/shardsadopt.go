@@ -91,9 +91,7 @@ func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []s
 	err = a.Run(ctx, o.wait, &done)
 	show.stop()
 	if err != nil {
-		f := adoptFailure(err)
-		f.err = fmt.Errorf("%w\n%s of %s shards were done", f.err, count(done.Load()), count(a.Steps()))
-		return f.hint("run it again: it goes on where it was")
+		return brokenOff(ctx, cmd, adoptFailure(err), done.Load(), a.Steps())
 	}
 	if asJSON {
 		return printAdoption(cmd.OutOrStdout(), a, false, true)

@@ -131,6 +131,10 @@ func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []sha
 	if err != nil {
 		return setupFailure(err)
 	}
+	if p.Missing > 0 {
+		printWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere: firn shards init --count %d makes them",
+			count(p.Missing), count(p.Keys.Shards()), p.Keys.Shards())
+	}
 	if !o.dryRun {
 		if err := runShardsPlan(ctx, cmd, p); err != nil {
 			return err
@@ -148,8 +152,16 @@ func runShardsPlan(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error
 	if err == nil {
 		return nil
 	}
-	f := setupFailure(err)
-	f.err = fmt.Errorf("%w\n%s of %s shards were done", f.err, count(done.Load()), count(p.Steps()))
+	return brokenOff(ctx, cmd, setupFailure(err), done.Load(), p.Steps())
+}
+
+// brokenOff says how far it was, of a failure or a signal, which prints nothing else.
+func brokenOff(ctx context.Context, cmd *cobra.Command, f *failure, done, steps int64) error {
+	if ctx.Err() != nil {
+		printWarning(cmd.ErrOrStderr(), "%s of %s shards were done; run again it goes on where it was", count(done), count(steps))
+		return f
+	}
+	f.err = fmt.Errorf("%w\n%s of %s shards were done", f.err, count(done), count(steps))
 	return f.hint("run it again: it goes on where it was")
 }
 
@@ -193,11 +205,12 @@ type shardsPlanLine struct {
 	Layout  string           `json:"layout"`
 	Keys    string           `json:"keys"`
 	Schemas string           `json:"schemas"`
+	Missing int64            `json:"missing,omitempty"`
 	Servers []serverPlanLine `json:"servers"`
 }
 
 func printShardsPlan(out io.Writer, p *setup.Plan, dryRun, asJSON bool) error {
-	line := shardsPlanLine{Cluster: p.Cluster, DryRun: dryRun, Shards: p.Keys.Shards(), Layout: p.Layout.String(), Keys: p.Keys.String(), Schemas: p.Schemas}
+	line := shardsPlanLine{Cluster: p.Cluster, DryRun: dryRun, Shards: p.Keys.Shards(), Layout: p.Layout.String(), Keys: p.Keys.String(), Schemas: p.Schemas, Missing: p.Missing}
 	for _, s := range p.Servers {
 		line.Servers = append(line.Servers, serverPlanLine{s.Server.Name, len(s.Make), len(s.Renew), s.There})
 	}

@@ -154,6 +154,20 @@ func TestInitStandby(t *testing.T) {
 	}, d)
 }
 
+// Without a count nothing is made, and what is missing is told.
+func TestInitMissing(t *testing.T) {
+	a := newDatabase(t)
+	servers := serversOf(a)
+	mustInit(t, servers, setup.Wish{Count: 3})
+	a.must(t, "DELETE FROM firn.generator WHERE shard = 2; DELETE FROM firn.shard WHERE shard = 2; DROP SCHEMA insta2 CASCADE")
+	if p := mustInit(t, servers, setup.Wish{}); p.Steps() != 0 || p.Missing != 1 {
+		t.Errorf("%d steps, %d missing", p.Steps(), p.Missing)
+	}
+	if p := mustInit(t, servers, setup.Wish{Count: 3}); p.Steps() != 1 || p.Missing != 0 {
+		t.Errorf("%d steps, %d missing", p.Steps(), p.Missing)
+	}
+}
+
 // A server that has lost what it had is not filled again.
 func TestInitForgotten(t *testing.T) {
 	a, b := newDatabase(t), newDatabase(t)

@@ -36,6 +36,7 @@ type Plan struct {
 	Schemas string
 	Roles   []string
 	Servers []ServerPlan
+	Missing int64 // shards that are nowhere, and are not to be made
 
 	names []string // of all servers, in the order of the cluster
 	code  string
@@ -297,11 +298,15 @@ func (p *Plan) place(m *shard.Map, more bool) {
 			}
 		}
 	}
-	for n := int64(0); n < count && more; n++ {
+	for n := range count {
 		if m != nil {
 			if _, known := m.Route(n); known {
 				continue
 			}
+		}
+		if !more {
+			p.Missing++
+			continue
 		}
 		s := &p.Servers[n*k/count]
 		if !slices.Contains(s.Renew, n) { // it was made there before there was a cluster
