@@ -121,6 +121,9 @@ func TestServeReloadClash(t *testing.T) {
 	s := serve(t, dir)
 	config("file: grant, outage: 2m")
 	s.reload(notReloaded)
+	if !strings.Contains(s.log.String(), "given back at a restart") {
+		t.Error(s.log)
+	}
 	if code, text := s.do("POST", "/v1/series/photo/next", ""); code != http.StatusOK {
 		t.Errorf("%d %s", code, text)
 	}

@@ -150,7 +150,10 @@ func TestServeStartsWithoutStore(t *testing.T) {
 	}
 	// And away again, with nobody asking: only the serial is lost at once.
 	pg.Kill(t)
-	s.until("not ready", func() bool { return !s.ready() })
+	s.until("the serial is not ready", func() bool {
+		_, text := s.get("/v1/series/invoice")
+		return strings.Contains(text, `"ready":false`)
+	})
 	if err := c.Do(t.Context(), "FIRN.NEXT", "photo").Err(); err != nil {
 		t.Error(err)
 	}
