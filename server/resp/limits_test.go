@@ -281,3 +281,16 @@ func (l *failing) Accept() (net.Conn, error) {
 	}
 	return l.Listener.Accept()
 }
+
+// Nor for who does not read.
+func TestDrainUnread(t *testing.T) {
+	w := serve(t, nil, &resp.Options{Drain: 100 * time.Millisecond, Patience: time.Minute}, server.Numbers("fast", &upward{}, nil))
+	p := dial(t, w)
+	p.send(strings.Repeat(array("FIRN.NEXT", "fast", "10000"), 100))
+	p.answer()
+	start := time.Now()
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("it took %s", time.Since(start))
+}

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -235,8 +235,8 @@ func TestNeverReads(t *testing.T) {
 	command := []byte(strings.Repeat(array("FIRN.NEXT", "photo", "1000"), 100))
 	for {
 		if _, err := p.Write(command); err != nil {
-			if errors.Is(err, io.ErrShortWrite) {
-				t.Fatal(err)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("it is still there")
 			}
 			break
 		}
