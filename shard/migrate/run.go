@@ -60,7 +60,7 @@ type Result struct {
 // the shards that it began, by shard. It begins no other after too many failures, on
 // a server that is lost, or when ctx ends.
 func (p *Plan) Run(ctx context.Context, servers []shard.Server, o *Options) []Result {
-	r := &run{plan: p, options: o.orDefault(), lost: map[string]bool{}}
+	r := &run{plan: p, options: o.orDefault()}
 	var wg sync.WaitGroup
 	for _, server := range servers {
 		queue := make(chan Work, len(p.Work))
@@ -87,46 +87,43 @@ type run struct {
 	sync.Mutex
 	results  []Result
 	failures int
-	lost     map[string]bool // servers to which the connection was lost
 }
 
-// goesOn says whether another shard of a server may be begun.
-func (r *run) goesOn(server string) bool {
+// goesOn says whether another shard may be begun.
+func (r *run) goesOn() bool {
 	r.Lock()
 	defer r.Unlock()
-	return r.failures < r.options.MaxFailures && !r.lost[server]
+	return r.failures < r.options.MaxFailures
 }
 
 // end takes note of what became of a shard.
-func (r *run) end(result Result, lost bool) {
+func (r *run) end(result Result) {
 	r.Lock()
 	defer r.Unlock()
 	r.results = append(r.results, result)
 	if result.Err != nil {
 		r.failures++
 	}
-	r.lost[result.Server] = r.lost[result.Server] || lost
 	r.options.Done(result)
 }
 
-// work works on the shards of a queue, over one connection.
+// work works on the shards of a queue, over one connection, and ends where that is lost.
 func (r *run) work(ctx context.Context, server shard.Server, queue <-chan Work) {
 	var c *pgx.Conn
 	for w := range queue {
-		if ctx.Err() != nil || !r.goesOn(server.Name) {
+		if ctx.Err() != nil || !r.goesOn() {
 			break
 		}
 		if c == nil {
 			var err error
 			if c, err = server.Connect(ctx); err != nil {
-				r.end(Result{Shard: w.Shard, Server: w.Server, Err: err}, true)
+				r.end(Result{Shard: w.Shard, Server: w.Server, Err: err})
 				return
 			}
 			defer closeConn(c)
 		}
-		result := r.shard(ctx, c, w)
-		r.end(result, c.IsClosed())
-		if c.IsClosed() {
+		r.end(r.shard(ctx, c, w))
+		if c.IsClosed() { // the next one would fare no better
 			return
 		}
 	}
