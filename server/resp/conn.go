@@ -180,7 +180,9 @@ func (c *conn) arm(d time.Duration) error {
 		write = d + c.Patience
 	}
 	now := time.Now()
-	c.nc.SetWriteDeadline(now.Add(write))
+	if !c.outbox.busy() { // which has a deadline of its own
+		c.nc.SetWriteDeadline(now.Add(write))
+	}
 	err := c.nc.SetReadDeadline(now.Add(d))
 	if c.draining.Load() { // whose deadline may be the one that was overwritten
 		err = c.nc.SetReadDeadline(past)
