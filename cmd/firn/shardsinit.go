@@ -172,7 +172,10 @@ func setupFailure(err error) *failure {
 	var different *setup.DifferenceError
 	var stranger *setup.StrangerError
 	var schema *setup.SchemaError
+	var copied *setup.CopyError
 	switch {
+	case errors.As(err, &copied):
+		return f.hint("firn shards reopen %s, where the other one is gone for good", copied.Server)
 	case errors.As(err, &wish):
 		f.code = exitUsage
 		return f.hint("firn shards init --help")

@@ -179,6 +179,23 @@ func TestInitForgotten(t *testing.T) {
 	}, a, b)
 }
 
+// A copy of a server is not added to.
+func TestInitCopy(t *testing.T) {
+	a, b := newDatabase(t), newDatabase(t)
+	mustInit(t, serversOf(a), setup.Wish{Count: 2})
+	name, from := b.Config().Database, a.Config().Database
+	a.Close(t.Context())
+	b.Close(t.Context())
+	admin := connect(t, testserver.Shared(t, testserver.Postgres).URL())
+	admin.must(t, "DROP DATABASE "+name)
+	admin.must(t, "CREATE DATABASE "+name+" TEMPLATE "+from)
+	_, err := tryInit(t.Context(), serversOf(b), setup.Wish{Count: 2})
+	var copied *setup.CopyError
+	if !errors.As(err, &copied) || copied.Server != "a" {
+		t.Errorf("%v", err)
+	}
+}
+
 // Two at once: one does all, or both find the same.
 func TestInitTwice(t *testing.T) {
 	t.Parallel()

@@ -107,9 +107,15 @@ func (s *Servers) Init(w Wish) (*Plan, error) {
 func clusterOf(sites []*site) (*shard.Map, error) {
 	views := map[string]*shard.View{}
 	for _, t := range sites {
-		if t.view != nil && t.view.Cluster != "" {
-			views[t.server.Name] = t.view
+		if t.view == nil || t.view.Cluster == "" {
+			continue
 		}
+		for _, row := range t.view.Shards {
+			if row.State == shard.StateOpen && !row.Here {
+				return nil, &CopyError{t.server.Name}
+			}
+		}
+		views[t.server.Name] = t.view
 	}
 	if len(views) == 0 {
 		return nil, nil
@@ -124,6 +130,14 @@ func (e *WishError) Error() string { return e.Err.Error() }
 func (e *WishError) Unwrap() error { return e.Err }
 
 func wrong(format string, args ...any) error { return &WishError{fmt.Errorf(format, args...)} }
+
+// A CopyError says that a server has shards that were opened elsewhere: what is made
+// there may be made on the original too.
+type CopyError struct{ Server string }
+
+func (e *CopyError) Error() string {
+	return fmt.Sprintf("shard: server %s is a copy, or was promoted or restored: its shards were opened elsewhere", e.Server)
+}
 
 // begin is the plan of a new cluster, or of the one that is there.
 func begin(m *shard.Map, w Wish) (*Plan, error) {
