@@ -382,12 +382,27 @@ func TestLockTimeout(t *testing.T) {
 	if len(failed) != 1 || !strings.Contains(fmt.Sprint(failed[1]), "2.sql:1: canceling statement due to lock timeout (55P03)") {
 		t.Fatalf("failed: %v", failed)
 	}
-	freed := make(chan struct{})
-	time.AfterFunc(300*time.Millisecond, func() { reader.Exec(context.Background(), "COMMIT"); close(freed) })
-	if failed := apply(t, servers, files, &Options{LockTimeout: 200 * time.Millisecond}); len(failed) > 0 {
-		t.Errorf("with a reader that ends soon: %v", failed)
+	plan := mustPlan(t, servers, mustRead(t, files))
+	done := make(chan []Result)
+	go func() { done <- plan.Run(context.Background(), servers, &Options{LockTimeout: 200 * time.Millisecond}) }()
+	looker := on(t, servers[0])
+	waits := func() (so bool) {
+		const waiting = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+		if err := looker.QueryRow(t.Context(), waiting).Scan(&so); err != nil {
+			t.Fatal(err)
+		}
+		return so
 	}
-	<-freed
+	for !waits() {
+	}
+	for waits() {
+	}
+	do(t, reader, "COMMIT") // the first try has failed
+	for _, r := range <-done {
+		if r.Err != nil {
+			t.Errorf("with a reader that ends soon: %v", r.Err)
+		}
+	}
 }
 
 func TestAway(t *testing.T) {
