@@ -405,6 +405,24 @@ func TestLockTimeout(t *testing.T) {
 	}
 }
 
+// TestUnknown: a connection that is lost at COMMIT is neither a success nor a failure,
+// and the next run finds out.
+func TestUnknown(t *testing.T) {
+	servers := newServers(t)
+	failed := apply(t, servers, map[string]string{"1.sql": `
+CREATE TABLE users (n int);
+CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(10); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die();
+INSERT INTO users VALUES (1);`}, nil)
+	for n := range int64(4) {
+		if !errors.Is(failed[n], ErrUnknown) {
+			t.Errorf("shard %d: %v", n, failed[n])
+		}
+	}
+	mustApply(t, servers, map[string]string{"1.sql": users})
+}
+
 func TestAway(t *testing.T) {
 	servers := newServers(t)
 	plan := mustPlan(t, servers, mustRead(t, map[string]string{"1_users.sql": users}))
