@@ -217,9 +217,13 @@ func TestNotHere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := newServers(t, "mod", 1, "a")
-			c := openCluster(t, all.pools(t), nil)
+			p := all.pools(t)
+			c := openCluster(t, p, nil)
 			mustExec(t, all["a"].Conn, tt.spoil)
 			failsWith(t, c.Shard(0).InTx(t.Context(), nothing), tt.sqlstate, append(tt.words, "shard 0 on a")...)
+			if n := p["a"].Stat().NewConnsCount(); n != 1 {
+				t.Errorf("%d connections were made, and one is enough", n)
+			}
 		})
 	}
 }
@@ -395,5 +399,19 @@ func TestStandby(t *testing.T) {
 	mustExec(t, connect(t, standby.URL()), "SELECT firn.open(0)")
 	if id := mustInsert(t, c.Shard(0), ""); id <= last {
 		t.Errorf("%d after %d", id, last)
+	}
+}
+
+// TestBack: a shard that was followed, and then opened where it came from, is found
+// there.
+func TestBack(t *testing.T) {
+	all := newServers(t, "mod", 1, "a", "b")
+	c := openCluster(t, all.pools(t), nil)
+	all.move(t, 0, "a", "b")
+	mustInsert(t, c.Shard(0), "")
+	mustExec(t, all["b"].Conn, "SELECT firn.close(0)")
+	mustExec(t, all["a"].Conn, "SELECT firn.open(0)")
+	if got := whereIs(t, c.Shard(0)); got != all["a"].Config().Database {
+		t.Errorf("it is in %s", got)
 	}
 }

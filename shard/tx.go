@@ -104,14 +104,13 @@ func (r *run) try(ctx context.Context) (err error) {
 	if err != nil {
 		return oneLine(err)
 	}
-	defer conn.Release()
+	defer conn.Release() // one in a transaction, as after a panic of f, is thrown away
 	r.stage = entering
 	tx, err := r.begin(ctx, conn.Conn())
 	if err != nil {
 		return err
 	}
 	r.stage = working
-	defer tx.Rollback(ctx) // where f panics; after an end it does nothing
 	if err := r.f(tx); err != nil {
 		return r.failed(ctx, tx, err)
 	}
@@ -174,11 +173,7 @@ func (r *run) commit(ctx context.Context, tx pgx.Tx) error {
 // something, which was rolled back. Where the error of f does not say, the server is
 // asked.
 func (r *run) reason(ctx context.Context, conn *pgx.Conn, err error) error {
-	var other *TxError // of another shard, in f
 	code := sqlstate(err)
-	if errors.As(err, &other) {
-		code = ""
-	}
 	if code != "" && !shardGone[code] && answers[code].do != look {
 		return err
 	}
