@@ -139,10 +139,12 @@ func shifted(expression string, by int) string {
 	return fmt.Sprintf("(%s << %d)", expression, by)
 }
 
-// TimeOf is the time of an id.
+// TimeOf is the time of an id. It is counted in two steps: an interval is multiplied
+// as a double, which one alone would not be exact for over thousands of years.
 func (g *generator) TimeOf(id string) string {
-	return fmt.Sprintf("timestamptz '%s' + (%s >> %d)::double precision * interval '%s seconds'",
-		g.Layout.Epoch().Format(time.RFC3339Nano), id, g.time.Shift, seconds(g.Layout.Unit()))
+	const step = 20
+	return fmt.Sprintf("timestamptz '%s' + (%s >> %d)::double precision * interval '%s seconds' + (%s >> %d & %d::bigint)::double precision * interval '%s seconds'",
+		g.Layout.Epoch().Format(time.RFC3339Nano), id, g.time.Shift+step, seconds(g.Layout.Unit()<<step), id, g.time.Shift, 1<<step-1, seconds(g.Layout.Unit()))
 }
 
 // ShardOf is the shard of an id.
