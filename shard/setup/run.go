@@ -206,13 +206,14 @@ func (p *Plan) take(ctx context.Context, c *pgx.Conn, some []step) error {
 	var b strings.Builder
 	b.WriteString("BEGIN;\n" + quiet)
 	// A change of a schema has all functions of the session planned anew. So these
-	// come first, for half of the cost.
+	// come first, for half of the cost. The last work of somebody who was killed may
+	// have ended after the look: what it made is there.
 	for _, s := range some {
 		if !s.make {
 			continue
 		}
 		schema := identifier(p.schema(s.shard))
-		fmt.Fprintf(&b, "CREATE SCHEMA %s;\n", schema)
+		fmt.Fprintf(&b, "CREATE SCHEMA IF NOT EXISTS %s;\n", schema)
 		for _, role := range p.Roles {
 			fmt.Fprintf(&b, "GRANT USAGE ON SCHEMA %s TO %s;\n", schema, identifier(role))
 		}
