@@ -123,6 +123,10 @@ const (
 	lockPause    = 50 * time.Millisecond
 )
 
+// Working is what a transaction that changes something under a [Lock] begins with. Who
+// takes the lock next waits for it to end, though whoever began it was killed.
+var Working = fmt.Sprintf("SELECT pg_catalog.pg_advisory_xact_lock_shared(%d, 1);\n", lockClass)
+
 // Lock takes the server's lock, on a connection of its own. Where somebody else keeps
 // it for seconds, the error is an [ErrLocked] that says who.
 func (s Server) Lock(ctx context.Context) (*Lock, error) {
@@ -143,11 +147,11 @@ func lock(ctx context.Context, c *pgx.Conn) error {
 	}
 	for begun := time.Now(); ; {
 		var got bool
-		// The simple protocol leaves no portal, whose snapshot would hold up VACUUM, and
-		// CREATE INDEX CONCURRENTLY, for as long as the lock is held.
-		err := c.QueryRow(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d, 0)", lockClass), pgx.QueryExecModeSimpleProtocol).Scan(&got)
-		if err != nil || got {
+		if err := c.QueryRow(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d, 0)", lockClass)).Scan(&got); err != nil {
 			return err
+		}
+		if got {
+			return drain(ctx, c)
 		}
 		if time.Since(begun) > lockPatience {
 			return fmt.Errorf("%w%s", ErrLocked, holder(ctx, c))
@@ -158,6 +162,12 @@ func lock(ctx context.Context, c *pgx.Conn) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// drain waits for what was begun under the lock before.
+func drain(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, fmt.Sprintf("SAVEPOINT drain; SELECT pg_advisory_xact_lock(%d, 1); ROLLBACK TO SAVEPOINT drain", lockClass), pgx.QueryExecModeSimpleProtocol)
+	return err
 }
 
 // holder is who has the lock, as far as it shows.

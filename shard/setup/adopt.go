@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard"
 )
 
 // A function is swapped in one transaction, which
@@ -150,6 +151,9 @@ func (w *swap) try(ctx context.Context, id firn.ID) error {
 		return err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
+	if _, err := tx.Exec(ctx, shard.Working, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return err
+	}
 	if err := w.lock(ctx, tx); err != nil {
 		return err
 	}

@@ -75,13 +75,14 @@ func TestAdopt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.must(t, fmt.Sprintf(`
+	old := "old_" + a.Config().Database
+	a.must(t, strings.ReplaceAll(fmt.Sprintf(`
 DROP ROLE IF EXISTS setup_old; CREATE ROLE setup_old;
 GRANT USAGE ON SCHEMA insta1 TO setup_old; GRANT USAGE ON SEQUENCE insta1.table_id_seq TO setup_old; GRANT INSERT ON insta1.photo TO setup_old;
 CREATE TABLE other.comments (comment_id bigint DEFAULT insta1.next_id());
 CREATE TABLE insta1.slow (id bigint); INSERT INTO insta1.slow VALUES (%d);
 CREATE TABLE insta1.keyed (id bigint PRIMARY KEY); INSERT INTO insta1.keyed VALUES (9000000000000000000);
-CREATE TABLE insta1.small (id integer)`, hour))
+CREATE TABLE insta1.small (id integer)`, hour), "setup_old", old))
 	servers := serversOf(a, b)
 	before := describe(t, a, b)
 	s, err := setup.Open(t.Context(), servers, false)
@@ -104,7 +105,7 @@ CREATE TABLE insta1.small (id integer)`, hour))
 	if want := []string{"insta1.keyed.id", "insta1.photo.id", "insta1.slow.id (no index)", "other.comments.comment_id (no index)"}; !slices.Equal(columns, want) {
 		t.Errorf("%q", columns)
 	}
-	if one.Shard != 1 || one.Sequence != "insta1.table_id_seq" || !slices.Equal(one.Grantees, []string{"setup_old"}) || p.Plan.Keys.Shards() != 3 || p.Steps() != 3 {
+	if one.Shard != 1 || one.Sequence != "insta1.table_id_seq" || !slices.Equal(one.Grantees, []string{old}) || p.Plan.Keys.Shards() != 3 || p.Steps() != 3 {
 		t.Errorf("%+v", p)
 	}
 
@@ -124,7 +125,7 @@ CREATE TABLE insta1.small (id integer)`, hour))
 	if got := a.one(t, fmt.Sprintf("SELECT (insta1.next_id() - %d)::text", hour)); strings.HasPrefix(got, "-") || len(got) > 12 {
 		t.Errorf("%s above the highest", got)
 	}
-	a.must(t, "SET ROLE setup_old; INSERT INTO insta1.photo (x) VALUES (12); RESET ROLE")
+	a.must(t, "SET ROLE "+old+"; INSERT INTO insta1.photo (x) VALUES (12); RESET ROLE")
 	before = describe(t, a, b)
 	if again := mustAdopt(t, servers); again.Steps() != 0 {
 		t.Errorf("%d steps the second time", again.Steps())

@@ -48,7 +48,8 @@ func TestInit(t *testing.T) {
 	}
 	// An application's role draws, and uses the tables that are made from now on.
 	b.must(t, "CREATE TABLE insta4.photo (id bigint PRIMARY KEY DEFAULT insta4.next_id(), n serial)")
-	b.must(t, "DROP ROLE IF EXISTS setup_login; CREATE ROLE setup_login IN ROLE setup_app; SET ROLE setup_login; INSERT INTO insta4.photo DEFAULT VALUES")
+	login := "login_" + b.Config().Database
+	b.must(t, "DROP ROLE IF EXISTS "+login+"; CREATE ROLE "+login+" IN ROLE setup_app; SET ROLE "+login+"; INSERT INTO insta4.photo DEFAULT VALUES")
 	if got := b.one(t, "SELECT (firn.decode(id)).shard::text FROM insta4.photo"); got != "4" {
 		t.Errorf("an id of shard %s", got)
 	}
@@ -121,25 +122,26 @@ func TestInitRefuses(t *testing.T) {
 // What a role may not do is found before anything is done.
 func TestInitRights(t *testing.T) {
 	a := newDatabase(t)
-	a.must(t, "DROP ROLE IF EXISTS setup_nobody; CREATE ROLE setup_nobody LOGIN; DROP ROLE IF EXISTS setup_none")
-	nobody := &database{url: strings.Replace(a.url, "t@", "setup_nobody@", 1)}
+	name := a.Config().Database
+	nobodyRole, none := "nobody_"+name, "none_"+name
+	a.must(t, "DROP ROLE IF EXISTS "+nobodyRole+"; CREATE ROLE "+nobodyRole+" LOGIN; DROP ROLE IF EXISTS "+none)
+	nobody := &database{url: strings.Replace(a.url, "t@", nobodyRole+"@", 1)}
 	attempt := func(want string) {
 		t.Helper()
 		refuses(t, want, func() error {
-			_, err := tryInit(t.Context(), serversOf(nobody), setup.Wish{Count: 1, Roles: []string{"setup_none"}})
+			_, err := tryInit(t.Context(), serversOf(nobody), setup.Wish{Count: 1, Roles: []string{none}})
 			return err
 		}, a)
 	}
-	name := a.Config().Database
 	attempt("GRANT CREATE ON DATABASE " + name)
-	a.must(t, "GRANT CREATE ON DATABASE "+name+" TO setup_nobody")
-	attempt("CREATE ROLE setup_none NOLOGIN")
+	a.must(t, "GRANT CREATE ON DATABASE "+name+" TO "+nobodyRole)
+	attempt("CREATE ROLE " + none + " NOLOGIN")
 	a.must(t, "CREATE SCHEMA firn")
 	attempt("the schema firn belongs to the role t")
-	a.must(t, "DROP SCHEMA firn; CREATE ROLE setup_none; ALTER DATABASE "+name+" SET default_transaction_read_only = on")
+	a.must(t, "DROP SCHEMA firn; CREATE ROLE "+none+"; ALTER DATABASE "+name+" SET default_transaction_read_only = on")
 	attempt("read only")
 	connect(t, a.url).must(t, "BEGIN READ WRITE; ALTER DATABASE "+name+" RESET default_transaction_read_only; COMMIT")
-	mustInit(t, serversOf(nobody), setup.Wish{Count: 1, Roles: []string{"setup_none"}})
+	mustInit(t, serversOf(nobody), setup.Wish{Count: 1, Roles: []string{none}})
 }
 
 // A standby is refused.

@@ -1,9 +1,11 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -113,11 +115,7 @@ func Open(ctx context.Context, servers []shard.Server, locked bool) (*Servers, e
 	if err := s.look(ctx, servers); err != nil || !locked {
 		return s, err
 	}
-	s.locks = make([]*shard.Lock, len(servers))
-	err := each(servers, func(i int, server shard.Server) (err error) {
-		s.locks[i], err = server.Lock(ctx)
-		return err
-	})
+	err := s.lock(ctx)
 	if err == nil {
 		err = s.look(ctx, servers) // somebody may have been at work before
 	}
@@ -126,6 +124,21 @@ func Open(ctx context.Context, servers []shard.Server, locked bool) (*Servers, e
 		return nil, err
 	}
 	return s, nil
+}
+
+// lock locks all servers, one after the other and in the same order as everybody, so
+// that no two wait for each other.
+func (s *Servers) lock(ctx context.Context) error {
+	for _, t := range slices.SortedFunc(slices.Values(s.sites), func(a, b *site) int {
+		return cmp.Or(cmp.Compare(a.system, b.system), cmp.Compare(a.database, b.database))
+	}) {
+		l, err := t.server.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		s.locks = append(s.locks, l)
+	}
+	return nil
 }
 
 func (s *Servers) look(ctx context.Context, servers []shard.Server) error {
@@ -142,9 +155,7 @@ func (s *Servers) look(ctx context.Context, servers []shard.Server) error {
 // Close gives the locks back.
 func (s *Servers) Close() {
 	for _, l := range s.locks {
-		if l != nil {
-			l.Release(context.Background())
-		}
+		l.Release(context.Background())
 	}
 }
 

@@ -63,7 +63,7 @@ func newCluster() string {
 // transaction.
 func (p *Plan) join(ctx context.Context, s ServerPlan) error {
 	var b strings.Builder
-	b.WriteString("BEGIN;\n" + quiet)
+	b.WriteString("BEGIN;\n" + shard.Working + quiet)
 	for _, role := range p.Roles {
 		if !slices.Contains(s.site.roles, role) {
 			// Another database of this PostgreSQL may have made it meanwhile.
@@ -204,7 +204,7 @@ type step struct {
 // take does some steps in one transaction.
 func (p *Plan) take(ctx context.Context, c *pgx.Conn, some []step) error {
 	var b strings.Builder
-	b.WriteString("BEGIN;\n" + quiet)
+	b.WriteString("BEGIN;\n" + shard.Working + quiet)
 	// A change of a schema has all functions of the session planned anew. So these
 	// come first, for half of the cost. The last work of somebody who was killed may
 	// have ended after the look: what it made is there.
