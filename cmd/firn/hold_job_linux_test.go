@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A console is a terminal with a session of its own on it.
-type console struct {
+// A screen is a terminal with a session of its own on it.
+type screen struct {
 	*exec.Cmd
 	keys *os.File
 	done chan error
@@ -24,8 +24,8 @@ type console struct {
 	shown bytes.Buffer
 }
 
-// startConsole runs a command on a terminal.
-func startConsole(t *testing.T, env []string, args ...string) *console {
+// startScreen runs a command on a terminal.
+func startScreen(t *testing.T, env []string, args ...string) *screen {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -44,7 +44,7 @@ func startConsole(t *testing.T, env []string, args ...string) *console {
 		t.Fatal(err)
 	}
 	defer tty.Close()
-	c := &console{Cmd: exec.Command(args[0], args[1:]...), keys: keys, done: make(chan error, 1)}
+	c := &screen{Cmd: exec.Command(args[0], args[1:]...), keys: keys, done: make(chan error, 1)}
 	c.Env = append(os.Environ(), env...)
 	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -66,14 +66,14 @@ func startConsole(t *testing.T, env []string, args ...string) *console {
 	return c
 }
 
-func (c *console) text() string {
+func (c *screen) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return strings.ReplaceAll(c.shown.String(), "\r\n", "\n")
 }
 
 // shows waits until the terminal shows something n times.
-func (c *console) shows(t *testing.T, text string, n int) {
+func (c *screen) shows(t *testing.T, text string, n int) {
 	t.Helper()
 	defer func() {
 		if t.Failed() {
@@ -99,14 +99,14 @@ func (c *console) shows(t *testing.T, text string, n int) {
 	}
 }
 
-func (c *console) types(t *testing.T, keys string) {
+func (c *screen) types(t *testing.T, keys string) {
 	t.Helper()
 	if _, err := c.keys.WriteString(keys); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (c *console) code(t *testing.T) int {
+func (c *screen) code(t *testing.T) int {
 	t.Helper()
 	await(t, "the end of "+c.String(), func() bool {
 		select {
@@ -126,7 +126,7 @@ const keyInterrupt, keySuspend, keyEnd = "\x03", "\x1a", "\x04"
 func TestHoldOnTerminal(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "ids.db")
-	c := startConsole(t, nil, "firn", "workers", "hold", "--store", "sqlite:"+store, "--", "sh", "-c", `
+	c := startScreen(t, nil, "firn", "workers", "hold", "--store", "sqlite:"+store, "--", "sh", "-c", `
 		trap 'echo "interrupted"' INT
 		echo ready
 		until test -s "$0"; do sleep 0.02; done
@@ -162,7 +162,7 @@ func TestHoldUnderJobControl(t *testing.T) {
 		t.Skip(err)
 	}
 	store := filepath.Join(t.TempDir(), "ids.db")
-	c := startConsole(t, []string{"PS1=$ ", "TERM=dumb", "FIRN_STORE=sqlite:" + store}, bash, "--norc", "--noediting", "-i")
+	c := startScreen(t, []string{"PS1=$ ", "TERM=dumb", "FIRN_STORE=sqlite:" + store}, bash, "--norc", "--noediting", "-i")
 	c.shows(t, "$ ", 1)
 	c.types(t, "firn workers hold -- sed -u s/^/got-/\n")
 	c.types(t, "one\n")

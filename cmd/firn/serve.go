@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -80,6 +81,7 @@ type serveCommand struct {
 	keys   keyring
 	stores *sharedStores
 	supplies
+	shown  atomic.Pointer[supplies] // those of now, for the console
 	server *server.Server
 }
 
@@ -96,7 +98,7 @@ func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
 	if err != nil {
 		return signalled(asked, err)
 	}
-	f := &front{options: &o.plan.options, server: o.server, keys: &o.keys, log: o.log}
+	f := &front{options: &o.plan.options, server: o.server, keys: &o.keys, log: o.log, supplies: &o.shown}
 	if err = f.open(bound); err == nil {
 		err = o.announce(out, bound)
 	}
@@ -128,6 +130,7 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 	}
 	now, fresh := supplies{}.enough(o.plan, o.log)
 	o.supplies = now
+	o.shown.Store(&now)
 	defer func() {
 		if err != nil {
 			for _, b := range bound {
@@ -382,6 +385,7 @@ func (o *serveCommand) reload(ctx context.Context) error {
 		o.keys.now.Store(c)
 	}
 	o.plan, o.supplies = next, now
+	o.shown.Store(&now)
 	closeAll(gone, o.log)
 	return nil
 }

@@ -44,11 +44,12 @@ type boundListener struct {
 
 // A front answers the connections of all listeners.
 type front struct {
-	options *serveOptions
-	server  *server.Server
-	keys    *keyring
-	log     *slog.Logger
-	stats   resp.Stats
+	options  *serveOptions
+	server   *server.Server
+	supplies *atomic.Pointer[supplies]
+	keys     *keyring
+	log      *slog.Logger
+	stats    resp.Stats
 
 	failed chan error // a listener has failed
 	stop   context.CancelFunc
@@ -102,10 +103,15 @@ func (f *front) serve(b boundListener) (func(context.Context) error, error) {
 
 func (f *front) handler(flag string) (http.Handler, error) {
 	o := &httpapi.Options{Foreign: f.options.foreign, Version: buildVersion().Version, NoMetrics: !f.options.admin.off()}
+	handler := httpapi.Handler
 	if flag == "admin" {
-		return httpapi.Admin(f.server, o)
+		handler = httpapi.Admin
 	}
-	return httpapi.Handler(f.server, o)
+	h, err := handler(f.server, o)
+	if err != nil || flag == "http" && !f.options.admin.off() {
+		return h, err // the console is where operators are
+	}
+	return f.withConsole(h), nil
 }
 
 // serveHTTP answers requests until ctx is done, and then those that have begun.

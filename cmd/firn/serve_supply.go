@@ -45,6 +45,7 @@ type flowing struct {
 	state   func() server.State
 	final   func() error // why nothing comes from it ever again; nil if it may
 	close   func() error
+	workers func(ctx context.Context) ([]lease.Worker, error) // of the pool; nil: there is none
 }
 
 // supplyKey says all that a supply is made of: those of one key are one.
@@ -266,7 +267,8 @@ func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logge
 	at := d.storeText()
 	return &flowing{
 		src: l, close: l.Close,
-		state: func() server.State { return leaseState(l, at) },
+		state:   func() server.State { return leaseState(l, at) },
+		workers: func(ctx context.Context) ([]lease.Worker, error) { return poolWorkers(ctx, st, l) },
 		final: func() error {
 			if now := l.State(); now.Phase == term.Forgotten {
 				return now.Err

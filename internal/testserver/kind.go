@@ -65,7 +65,7 @@ var (
 
 	kinds = []*kind{
 		postgresKind, mariadbKind, redisKind, etcdKind, zookeeperKind, pgbouncerKind,
-		pythonKind, nodeKind, jdkKind, toolKind, promtoolKind, curlKind,
+		pythonKind, nodeKind, jdkKind, toolKind, promtoolKind, curlKind, chromiumKind,
 	}
 )
 
@@ -113,7 +113,12 @@ func program(binary string) string {
 var errUnsupported = errors.New("testserver: servers are started on Linux and macOS only")
 
 // environment is what a server sees: not the caller's, which may hold PGPORT,
-// ETCD_NAME and the like.
+// ETCD_NAME and the like. A test that gets between a server and its disk sets
+// LD_PRELOAD.
 func environment(home string) []string {
-	return []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin", "LC_ALL=C", "HOME=" + home, "TMPDIR=" + home}
+	env := []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin", "LC_ALL=C", "HOME=" + home, "TMPDIR=" + home}
+	if lib := os.Getenv("LD_PRELOAD"); lib != "" {
+		env = append(env, "LD_PRELOAD="+lib)
+	}
+	return env
 }

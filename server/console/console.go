@@ -1,0 +1,168 @@
+// Package console is a page for people who run a server of ids: what issues, how
+// fast, for how long without its store, who else has a worker, and what is in an id.
+//
+//	page := console.Handler(srv, nil)
+//	mux.Handle("/{$}", page)
+//	mux.Handle("/console/", page)
+//
+// The page is a few files inside the program. It loads nothing from elsewhere, and
+// asks the server once a second for as long as somebody looks at it. Where the server
+// has tokens, it asks for one that has the right admin on "*"; that one is sent as a
+// header, and forgotten with the page.
+package console
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn/server"
+)
+
+// Options: nil, or any zero field, takes the default.
+type Options struct {
+	// Workers lists the workers of the pools that the server draws from, its own
+	// and those of others. It may wait for the store, and is asked every 5 s at most
+	// while somebody looks. Nil: they are not shown.
+	Workers func(ctx context.Context) ([]Worker, error)
+	// Version of the program, for people.
+	Version string
+}
+
+// A Worker is one of a pool, held or not.
+type Worker struct {
+	Store   string // as server.State has it
+	Pool    string
+	Worker  int64
+	Held    bool
+	Name    string // of its holder, or of its last
+	Term    uint64
+	Free    time.Duration // until it falls free, if its holder does not write again
+	Horizon time.Time     // last instant that may have been issued
+}
+
+//go:embed page
+var files embed.FS
+
+// A console answers the requests of its page.
+type console struct {
+	server  *server.Server
+	version string
+	began   time.Time
+	roster  roster
+}
+
+// Serves reports whether a path is one of the console's.
+func Serves(path string) bool { return path == "/" || strings.HasPrefix(path, "/console/") }
+
+// Handler returns the page of a server at / and what belongs to it below /console/.
+func Handler(srv *server.Server, o *Options) http.Handler {
+	if o == nil {
+		o = &Options{}
+	}
+	c := &console{server: srv, version: o.Version, began: time.Now(), roster: roster{ask: o.Workers}}
+	mux := http.NewServeMux()
+	for name, file := range pageFiles() {
+		mux.Handle("GET "+name, file)
+	}
+	mux.HandleFunc("GET /console/state", c.guarded(c.state))
+	mux.HandleFunc("GET /console/decode/{id}", c.guarded(c.decode))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, h := range headers {
+			w.Header().Set(h.name, h.value)
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// Nothing from elsewhere runs in the page, nothing goes elsewhere, and no other
+// page has it in a frame.
+var headers = []struct{ name, value string }{
+	{"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+	{"Cross-Origin-Opener-Policy", "same-origin"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+	{"Referrer-Policy", "no-referrer"},
+	{"X-Content-Type-Options", "nosniff"},
+}
+
+// A pageFile is a file of the page. A browser asks whether it has the newest.
+type pageFile struct {
+	body      []byte
+	tag, kind string
+}
+
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// pageFiles returns the files by path, the page itself at /.
+func pageFiles() map[string]pageFile {
+	all := map[string]pageFile{}
+	err := fs.WalkDir(files, "page", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := files.ReadFile(name)
+		sum := sha256.Sum256(body)
+		at := "/console/" + path.Base(name)
+		if path.Base(name) == "index.html" {
+			at = "/{$}"
+		}
+		all[at] = pageFile{body, `"` + hex.EncodeToString(sum[:8]) + `"`, kinds[path.Ext(name)]}
+		return err
+	})
+	if err != nil {
+		panic(err) // the files are in the program
+	}
+	return all
+}
+
+func (f pageFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("ETag", f.tag)
+	if r.Header.Get("If-None-Match") == f.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", f.kind)
+	w.Write(f.body)
+}
+
+// guarded lets those pass who may see everything.
+func (c *console) guarded(answer func(*server.Session, *http.Request) (any, *refusal)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		session, err := c.server.Enter(strings.TrimSpace(token))
+		if err == nil {
+			err = session.Can("*", server.Admin)
+		}
+		if err != nil {
+			refuse(err).write(w)
+			return
+		}
+		body, refused := answer(session, r)
+		if refused != nil {
+			refused.write(w)
+			return
+		}
+		send(w, http.StatusOK, body)
+	}
+}
+
+// send writes an answer. Whether it arrives is for the page to notice.
+func send(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(body)
+}

@@ -1,0 +1,185 @@
+// The page asks the server once a second while somebody looks at it, and draws.
+
+import { decoder } from './decode.js';
+import { element, level, list, say, show } from './elements.js';
+import { History } from './history.js';
+import * as panels from './panels.js';
+import { Plot } from './plot.js';
+import * as words from './words.js';
+
+const every = 1000; // ms between two questions
+const patience = 5000; // ms for an answer
+
+const $ = (id) => document.getElementById(id);
+
+let token = ''; // in memory, and nowhere else
+let chosen = ''; // the series of the plots; '' is all
+let picture = null; // the last one that came
+let heard = 0; // when, on the page's clock
+let histories = new Map();
+let timer = 0;
+let asking = false;
+
+const seconds = () => performance.now() / 1000;
+
+const rates = new Plot($('rate-plot'), [['', (p) => p.rate]], words.rate, false);
+const latencies = new Plot($('latency-plot'), [['', (p) => p.p50], ['p99', (p) => p.p99]], words.took, true);
+
+// ask fetches a path of the server as JSON. What is thrown is for people.
+async function ask(path) {
+  let answer;
+  try {
+    answer = await fetch(path, {
+      headers: token ? { Authorization: 'Bearer ' + token } : {},
+      cache: 'no-store', credentials: 'same-origin', signal: AbortSignal.timeout(patience),
+    });
+  } catch {
+    throw new Error('the server does not answer');
+  }
+  const body = await answer.json().catch(() => ({}));
+  if (answer.ok) return body;
+  const error = new Error([body.detail ?? `the server answers ${answer.status}`, body.hint].filter(Boolean).join('; '));
+  error.status = answer.status;
+  throw error;
+}
+
+// tick asks, draws, and comes again.
+async function tick() {
+  if (asking || document.hidden) return;
+  asking = true;
+  clearTimeout(timer);
+  const begun = performance.now();
+  const used = token;
+  let error = null;
+  try {
+    take(await ask('console/state'));
+  } catch (e) {
+    error = e;
+  }
+  asking = false;
+  if (used !== token) return tick(); // another was given meanwhile
+  if (error?.status === 401 || error?.status === 403) return locked(error); // until one is given
+  if (error) gone(error);
+  timer = setTimeout(tick, Math.max(every - (performance.now() - begun), every / 4));
+}
+
+// take draws a new picture.
+function take(now) {
+  if (picture && picture.began_ms !== now.began_ms) histories = new Map();
+  picture = now;
+  heard = seconds();
+  const all = new Map([['', now.all], ...now.series.map((s) => [s.name, s])]);
+  for (const name of histories.keys()) if (!all.has(name)) histories.delete(name);
+  for (const [name, counts] of all) {
+    if (!histories.has(name)) histories.set(name, new History());
+    histories.get(name).add(heard, now.up_seconds, counts, now.bounds);
+  }
+  if (!all.has(chosen)) chosen = '';
+  show($('enter'), false);
+  show($('live'), true);
+  delete $('live').dataset.stale;
+  status(now);
+  draw();
+}
+
+function draw() {
+  const now = seconds();
+  const history = histories.get(chosen);
+  const name = chosen === '' ? 'of all series' : 'of ' + chosen;
+  rates.draw(history.points, now, name);
+  latencies.draw(history.points, now, name);
+  const total = histories.get('').now();
+  say($('now-rate'), words.rate(total.rate));
+  say($('now-requests'), words.rate(total.requests));
+  say($('now-p99'), words.took(total.p99));
+  say($('now-errors'), words.rate(total.errors));
+  $('now-errors').classList.toggle('some', total.errors > 0);
+  const left = least(picture);
+  say($('now-left'), left === null ? '–' : words.span(left));
+  panels.seriesTable(picture, histories, chosen, now, (name) => { chosen = name; draw(); });
+  panels.sourceCards(picture);
+  panels.workerTable(picture.roster);
+  panels.storeCards(picture.stores);
+  say($('version'), picture.version ?? '');
+  foot();
+}
+
+function foot() {
+  const text = `up for ${words.span(picture.up_seconds)}; ${words.plural(picture.refused, 'request')} refused for name, right or limit. `;
+  if (!$('foot').firstChild) $('foot').append('', forget);
+  if ($('foot').firstChild.data !== text) $('foot').firstChild.data = text;
+  show(forget, token !== '');
+}
+
+const forget = element('button', '', 'Forget the token');
+forget.type = 'button';
+forget.addEventListener('click', () => { token = ''; tick(); });
+
+// least is how long the first source to end goes on without its store.
+function least(now) {
+  const all = now.sources.map((s) => s.left_seconds).filter((s) => s !== null);
+  return all.length > 0 ? Math.min(...all) : null;
+}
+
+// status says in one word how it is, and why.
+function status(now) {
+  const levels = now.sources.map(panels.sourceLevel);
+  const away = now.sources.filter((s) => s.degraded && s.left_seconds !== null);
+  const left = away.length > 0 ? Math.min(...away.map((s) => s.left_seconds)) : null;
+  const problems = [...new Set([...now.problems, ...(now.ready ? now.sources.map((s) => s.problem).filter(Boolean) : [])])];
+  if (!now.ready) {
+    const some = levels.includes('ok') || levels.includes('warn');
+    const word = left > 0 ? 'Ids end soon' : some ? 'Some series cannot issue' : 'Cannot issue';
+    tell('bad', levels.length > 0 && !levels.includes('bad') ? 'Not ready' : word,
+      left > 0 ? `They end in ${words.span(left)} unless the store comes back. /readyz says no.` : '/readyz says no.', problems);
+  } else if (levels.includes('warn')) {
+    tell('warn', 'Issuing without the store', left === null ? 'Ids go on for now.' : `Ids go on for ${words.span(left)} unless it comes back before.`, problems);
+  } else if (now.sources.length === 0) {
+    tell('ok', 'Ready', 'No series was asked for yet; the first request makes one.', []);
+  } else {
+    tell('ok', 'Can issue', `${words.plural(now.series.length + now.more, 'series', 'series')}, all well.`, []);
+  }
+}
+
+// tell writes the state. Only the word is read aloud, and only when it changes.
+function tell(name, word, because, reasons) {
+  level($('status'), name);
+  say($('word'), word);
+  say($('because'), because);
+  show($('reasons'), reasons.length > 0);
+  list($('reasons'), reasons.map((text, i) => [String(i), text]), ([key]) => key, () => element('li'), (li, [, text]) => say(li, text));
+  document.title = { ok: '✓', warn: '!', bad: '✕', gone: '✕', wait: '…' }[name] + ' ' + word + ' – firn';
+}
+
+// gone says that the server does not answer. What was seen last stays, and looks old.
+function gone(error) {
+  const since = picture ? `Last heard ${words.span(seconds() - heard)} ago; what is below is old. ` : '';
+  tell('gone', 'No answer from the server', since + 'Trying again.', [error.message]);
+  if (picture) $('live').dataset.stale = '';
+}
+
+// locked asks for a token, and shows nothing that a token is needed for.
+function locked(error) {
+  const tried = token !== '';
+  token = '';
+  picture = null;
+  histories = new Map();
+  show($('live'), false);
+  $('readings').replaceChildren();
+  $('foot').replaceChildren();
+  if (tried || $('enter').hidden) tell('wait', tried ? 'The token is not enough' : 'A token is needed', error.message, []);
+  if ($('enter').hidden) {
+    show($('enter'), true);
+    $('token').focus();
+  }
+}
+
+$('enter').addEventListener('submit', (event) => {
+  event.preventDefault();
+  token = $('token').value.trim();
+  $('token').value = '';
+  tick();
+});
+document.addEventListener('visibilitychange', tick);
+decoder(ask);
+tick();

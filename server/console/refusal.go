@@ -1,0 +1,42 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/firn-id/firn/server"
+)
+
+// A refusal is why there is no answer.
+type refusal struct {
+	status int
+	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"` // what to do about it
+}
+
+// refuse says what an error of a session means for a person.
+func refuse(err error) *refusal {
+	r := &refusal{status: http.StatusUnprocessableEntity, Detail: reason(err), Hint: server.Hint(err)}
+	switch {
+	case errors.Is(err, server.ErrNoToken), errors.Is(err, server.ErrToken):
+		r.status = http.StatusUnauthorized
+	case errors.Is(err, server.ErrDenied):
+		r.status = http.StatusForbidden
+	}
+	return r
+}
+
+func (r *refusal) write(w http.ResponseWriter) { send(w, r.status, r) }
+
+// reason is an error without the name of the package that it comes from.
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	for _, pkg := range []string{"server: ", "firn: ", "public: ", "lease: ", "segment: ", "serial: "} {
+		text = strings.TrimPrefix(text, pkg)
+	}
+	return text
+}
