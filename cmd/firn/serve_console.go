@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/server/console"
+	"github.com/firn-id/firn/store"
+)
+
+// withConsole answers the console's paths, and leaves the others to a listener's own
+// handler.
+func (f *front) withConsole(rest http.Handler) http.Handler {
+	page := console.Handler(f.server, &console.Options{
+		Version: buildVersion().Version,
+		Workers: func(ctx context.Context) ([]console.Worker, error) { return f.supplies.Load().workers(ctx) },
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if console.Serves(r.URL.Path) {
+			page.ServeHTTP(w, r)
+			return
+		}
+		rest.ServeHTTP(w, r)
+	})
+}
+
+// workers lists the workers of the pools that are drawn from, each pool once.
+func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
+	type pool struct{ store, name string }
+	seen := map[pool]bool{}
+	var list []console.Worker
+	var errs []error
+	for _, s := range all {
+		now := s.now.Load()
+		if now == nil || now.workers == nil {
+			continue
+		}
+		at := pool{s.drawing.storeText(), s.drawing.leasing.pool}
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		workers, err := now.workers(ctx)
+		errs = append(errs, err)
+		for _, w := range workers {
+			list = append(list, console.Worker{
+				Store: at.store, Pool: at.name, Worker: w.Worker, Held: w.Held, Name: w.Name,
+				Term: w.Term, Free: w.Free, Horizon: w.Horizon,
+			})
+		}
+	}
+	return list, errors.Join(errs...)
+}
+
+// mostListed is how large a pool may be whose records are read again and again to be
+// shown.
+const mostListed = 4096
+
+var errManyWorkers = errors.New("the pool has more workers than are listed here; firn workers ls lists them")
+
+func poolWorkers(ctx context.Context, st store.Store, l *lease.Lease) ([]lease.Worker, error) {
+	if l.State().Layout.Workers() > mostListed {
+		return nil, errManyWorkers
+	}
+	return lease.Workers(ctx, st, l.State().Pool)
+}
