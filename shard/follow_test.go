@@ -158,9 +158,12 @@ func TestPanic(t *testing.T) {
 	if n := query[int](t, all["a"].Conn, "SELECT count(*) FROM insta0.item"); n != 0 {
 		t.Errorf("%d rows", n)
 	}
-	if n := p["a"].Stat().AcquiredConns(); n != 0 {
-		t.Errorf("%d connections were not given back", n)
-	}
+	eventually(t, func() error {
+		if n := p["a"].Stat().AcquiredConns(); n != 0 {
+			return fmt.Errorf("%d connections were not given back", n)
+		}
+		return nil
+	})
 }
 
 // TestClosed: a shard that is closed is waited for, as long as was said.
