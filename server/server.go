@@ -167,6 +167,9 @@ func (s *Server) All() iter.Seq[*Series] {
 	}
 }
 
+// Given reports whether the server was given a series; Unknown made the others.
+func (s *Server) Given(one *Series) bool { return s.now.Load().series[one.name] == one }
+
 // MaxBatch returns how many values one request gets at most.
 func (s *Server) MaxBatch() int { return s.now.Load().options.MaxBatch }
 

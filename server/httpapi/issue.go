@@ -106,11 +106,13 @@ func (a *api) asked(r *http.Request) (*server.Session, int, *problem) {
 }
 
 // parameters reads a query that has some parameters, each once at most, and no other.
+// Those of a form are read with it.
 func parameters(r *http.Request, known ...string) (url.Values, *problem) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
+	r.Body = http.MaxBytesReader(nil, r.Body, maxHeader)
+	if err := r.ParseForm(); err != nil {
 		return nil, badRequest.problem("the query cannot be read: %.100s", err)
 	}
+	query := r.Form
 	left := len(query)
 	for _, name := range known {
 		if len(query[name]) > 1 {

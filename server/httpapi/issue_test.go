@@ -231,6 +231,79 @@ func TestForeignForms(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.path, got, tt.want)
 		}
 	}
+	for form, want := range map[string]string{
+		"bizType=orders&batchSize=2&token=whatever": `200 {"data":[8,9],"code":200,"message":""}`,
+		"bizType=orders&x=" + strings.Repeat("x", 20_000): `400 {"data":null,"code":6,` +
+			`"message":"The request is not right: the query cannot be read: http: request body too large"}`,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", url+"/tinyid/id/nextId", strings.NewReader(form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if got := do(t, r).String(); got != want {
+			t.Errorf("%.50s: %s, want %s", form, got, want)
+		}
+	}
+}
+
+// A page whose name was made to lead to this host draws nothing from a server that has
+// no other guard.
+func TestNameLedHere(t *testing.T) {
+	open := newServer(t, nil, orders(t, "orders", nil))
+	guarded := newServer(t, &server.Options{Tokens: tokens}, orders(t, "orders", nil))
+	for _, tt := range []struct {
+		server *server.Server
+		host   string
+		origin bool
+		want   int
+	}{
+		{open, "elsewhere.example:6381", true, 403},
+		{open, "elsewhere.example", true, 403},
+		{open, "127.0.0.1.elsewhere.example", true, 403},
+		{open, "elsewhere.example:6381", false, 200}, // no browser
+		{open, "localhost:6381", true, 200},
+		{open, "firn.localhost", true, 200},
+		{open, "127.0.0.1:6381", true, 200},
+		{open, "[::1]:6381", true, 200},
+		{guarded, "elsewhere.example:6381", true, 200},
+	} {
+		url := listen(t, handler(t, tt.server, &httpapi.Options{Foreign: true}))
+		for method, path := range map[string]string{"POST": "/v1/series/orders/next", "GET": "/api/segment/get/orders"} {
+			r, err := http.NewRequestWithContext(t.Context(), method, url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = tt.host
+			if tt.origin {
+				r.Header.Set("Origin", "http://"+tt.host)
+				r.Header.Set("Sec-Fetch-Site", "same-origin")
+			}
+			if tt.server.Guarded() {
+				r.Header.Set("Authorization", "Bearer "+admin)
+			}
+			if got := do(t, r); got.status != tt.want {
+				t.Errorf("%s %s by %s: %s, want %d", method, path, tt.host, got, tt.want)
+			}
+		}
+	}
+}
+
+// Over a limit, the hint is about that limit.
+func TestHintsOfLimits(t *testing.T) {
+	h := handler(t, newServer(t, &server.Options{MaxUnknown: 1, MaxBatch: 10, Unknown: unknown(t)}), nil)
+	for _, tt := range []struct{ path, want string }{
+		{"photo/next?n=0", "one at least"},
+		{"photo/next?n=-1", "one at least"},
+		{"photo/next?n=11", "fewer at a time"},
+		{"note/next", "limits.names"},
+	} {
+		var p struct{ Hint string }
+		got := call(h, "POST", "/v1/series/"+tt.path)
+		if err := json.Unmarshal(got.body, &p); err != nil || got.status != 400 || !strings.Contains(p.Hint, tt.want) {
+			t.Errorf("%s: %s, want a hint with %q", tt.path, got, tt.want)
+		}
+	}
 }
 
 // curl, as it is typed.

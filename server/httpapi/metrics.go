@@ -151,8 +151,8 @@ var seriesFacts = []fact{
 	newFact("series", "firn_numbers_wasted_total", "Numbers that this server threw away.", counter, limited(func(st server.State) float64 { return float64(st.Waste) })),
 }
 
-// maxNamed is how many series have metrics of their own. Clients choose names where
-// the server makes series for them; the others are counted together.
+// maxNamed is how many series have metrics of their own where clients choose names;
+// the others are counted together. Those that the server was given all have.
 const maxNamed = 200
 
 // otherSeries is the label of those that have none of their own.
@@ -194,7 +194,7 @@ func (m *seriesMetrics) Collect(ch chan<- prometheus.Metric) {
 			pools[st.Pool] = true
 			collect(ch, poolFacts, st.Pool, st, now)
 		}
-		if !m.hasName(s.Name()) {
+		if !m.hasName(s) {
 			addTo(&others, s.Counts())
 			rest = true
 			continue
@@ -210,13 +210,13 @@ func (m *seriesMetrics) Collect(ch chan<- prometheus.Metric) {
 
 // hasName reports whether a series has metrics of its own. The first ones have, for
 // good: a sum that a series left would look like a restart.
-func (m *seriesMetrics) hasName(name string) bool {
+func (m *seriesMetrics) hasName(s *server.Series) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.named[name] && len(m.named) < maxNamed {
-		m.named[name] = true
+	if !m.named[s.Name()] && (m.server.Given(s) || len(m.named) < maxNamed) {
+		m.named[s.Name()] = true
 	}
-	return m.named[name]
+	return m.named[s.Name()]
 }
 
 func collect(ch chan<- prometheus.Metric, facts []fact, label string, st server.State, now time.Time) {

@@ -146,6 +146,25 @@ func TestManySeries(t *testing.T) {
 	}
 }
 
+// Series that the server was given have metrics of their own, however many they are.
+func TestManyGivenSeries(t *testing.T) {
+	var all []*server.Series
+	maker := unknown(t)
+	for i := range 250 {
+		one, err := maker(t.Context(), fmt.Sprintf("name%03d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	found := scrape(t, handler(t, newServer(t, nil, all...), nil))
+	for _, name := range []string{"firn_values_total", "firn_series_ready"} {
+		if n := len(found[name].GetMetric()); n != len(all) {
+			t.Errorf("%s of %d series, want %d", name, n, len(all))
+		}
+	}
+}
+
 // Metrics are for those who have the right admin, or on a listener of their own.
 func TestWhoSeesMetrics(t *testing.T) {
 	s := newServer(t, &server.Options{Tokens: tokens}, photo(t))

@@ -38,7 +38,7 @@ const problemBase = "/v1/openapi.json#/x-problems/"
 
 var (
 	badRequest    = &kind{"bad-request", http.StatusBadRequest, "The request is not right", ""}
-	overLimit     = &kind{"over-limit", http.StatusBadRequest, "That is more than one request may ask for", "ask for fewer at a time"}
+	overLimit     = &kind{"over-limit", http.StatusBadRequest, "That is not within a limit", ""}
 	noToken       = &kind{"no-token", http.StatusUnauthorized, "A token is needed", ""}
 	wrongToken    = &kind{"wrong-token", http.StatusUnauthorized, "The token is not known", ""}
 	denied        = &kind{"denied", http.StatusForbidden, "The token has no right to that", ""}
@@ -79,10 +79,25 @@ func (k *kind) again() bool { return k.status == http.StatusServiceUnavailable }
 func explain(err error) *problem {
 	k := kindOf(err)
 	p := k.problem("%s", detail(err))
-	if p.Hint = server.Hint(err); p.Hint == "" {
-		p.Hint = k.hint
+	var limit *server.LimitError
+	if p.Hint = server.Hint(err); p.Hint != "" {
+		return p
+	}
+	if p.Hint = k.hint; errors.As(err, &limit) {
+		p.Hint = within(limit)
 	}
 	return p
+}
+
+// within says how to stay within a limit.
+func within(limit *server.LimitError) string {
+	switch {
+	case limit.What != "n":
+		return "use a name that is there already: GET /v1/series; or raise limits.names where the server is started"
+	case limit.Asked < 1:
+		return "ask for one at least"
+	}
+	return "ask for fewer at a time"
 }
 
 // detail is an error without the name of the package that it comes from.

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/firn-id/firn/server"
@@ -58,5 +60,21 @@ func (a *api) fromElsewhere(r *http.Request) *problem {
 	if err := a.origin.Check(&sent); err != nil {
 		return crossOrigin.problem("the request comes from a page of another origin")
 	}
+	if a.misnamed(r) {
+		return crossOrigin.problem("a browser came to the loopback interface by the name %.100q", r.Host).
+			hint("use localhost or the address; or give the server tokens")
+	}
 	return nil
+}
+
+// misnamed reports whether a browser may have been led here by a name whose owner has
+// it stand for the loopback interface: pages of that name are of the same origin then.
+// Nothing else guards a server without tokens; with TLS the certificate does.
+func (a *api) misnamed(r *http.Request) bool {
+	at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if at == nil || !at.IP.IsLoopback() || r.TLS != nil || a.server.Guarded() {
+		return false
+	}
+	name := (&url.URL{Host: r.Host}).Hostname()
+	return net.ParseIP(name) == nil && name != "localhost" && !strings.HasSuffix(name, ".localhost")
 }
