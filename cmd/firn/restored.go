@@ -53,7 +53,7 @@ its primary, and a store that a process says has forgotten.`,
 				return err
 			}
 			if !yes {
-				if err := r.ask(cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
+				if err := r.ask(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
 					return err
 				}
 			}
@@ -148,25 +148,36 @@ func (r *restoration) explain(w io.Writer, now time.Time) error {
 }
 
 // ask returns nil if a person says yes.
-func (r *restoration) ask(in io.Reader, errs io.Writer) error {
+func (r *restoration) ask(ctx context.Context, in io.Reader, errs io.Writer) error {
 	if f, ok := in.(*os.File); !ok || !terminal.IsTerminal(int(f.Fd())) {
 		return bad("there is nobody to ask whether all processes are stopped").
 			hint("firn store restored --store %s --yes", shellWord(open.Redact(r.url)))
 	}
-	return confirm(in, errs, "Are all processes stopped?")
+	return confirm(ctx, in, errs, "Are all processes stopped?")
 }
 
-// confirm returns nil if a person answers a question with yes.
-func confirm(in io.Reader, errs io.Writer, question string) error {
+// confirm returns nil if a person answers a question with yes, and the error of ctx if
+// that ends before. A read from a terminal cannot be broken off: it is left behind.
+func confirm(ctx context.Context, in io.Reader, errs io.Writer, question string) error {
 	fmt.Fprint(errs, question+" Type yes to go on: ")
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+	said := make(chan error, 1)
+	go func() {
+		answer, err := bufio.NewReader(in).ReadString('\n')
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			said <- err
+		case strings.TrimSpace(answer) != "yes":
+			said <- failed("nothing was done")
+		default:
+			said <- nil
+		}
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-said:
 		return err
 	}
-	if strings.TrimSpace(answer) != "yes" {
-		return failed("nothing was done")
-	}
-	return nil
 }
 
 // A restoredLine is a pool, or the store itself, as --json prints it.

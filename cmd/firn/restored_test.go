@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,9 +138,27 @@ func TestRestoredWithoutFile(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, " yes \n": true, "yes": true, "y\n": false, "": false, "\n": false, "no\n": false} {
 		var errs bytes.Buffer
-		if err := confirm(strings.NewReader(answer), &errs, "Sure?"); (err == nil) != want {
+		if err := confirm(t.Context(), strings.NewReader(answer), &errs, "Sure?"); (err == nil) != want {
 			t.Errorf("%q: %v", answer, err)
 		}
+	}
+}
+
+// TestConfirmBrokenOff: Ctrl-C ends a question that nobody answers.
+func TestConfirmBrokenOff(t *testing.T) {
+	nobody, in := io.Pipe()
+	defer in.Close() // ends one that waits for the answer
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	said := make(chan error, 1)
+	go func() { said <- confirm(ctx, nobody, io.Discard, "Sure?") }()
+	select {
+	case err := <-said:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it says %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for an answer")
 	}
 }
 

@@ -194,19 +194,12 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 
 // askAfterCanary asks whether to go on with the other shards.
 func askAfterCanary(ctx context.Context, cmd *cobra.Command, canary int64, others int) error {
-	answer := make(chan error, 1)
-	go func() {
-		answer <- confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), fmt.Sprintf("Shard %d has all. Go on with %s?", canary, plural(others, "other shard")))
-	}()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-answer:
-		if err != nil {
-			return failed("only shard %d was changed", canary).hint("run it again to go on")
-		}
-		return nil
+	question := fmt.Sprintf("Shard %d has all. Go on with %s?", canary, plural(others, "other shard"))
+	err := confirm(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), question)
+	if err != nil && ctx.Err() == nil {
+		return failed("only shard %d was changed", canary).hint("run it again to go on")
 	}
+	return err
 }
 
 // applied is what a run did.
