@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/shard"
 )
 
 // twoServers makes a cluster on two databases, and returns their addresses and what
@@ -125,5 +128,50 @@ func TestShardsInterrupted(t *testing.T) {
 	var table *string
 	if err := c.QueryRow(t.Context(), "SELECT to_regclass('insta0.t')::text").Scan(&table); err != nil || table != nil {
 		t.Errorf("what was broken off has left something: %v", err)
+	}
+}
+
+// TestShardsReopenLate: an answer that took long opens nothing that somebody else has
+// opened on another server meanwhile.
+func TestShardsReopenLate(t *testing.T) {
+	addresses, flags := twoServers(t, 4)
+	on := func(i int, sql string) {
+		t.Helper()
+		c, err := pgx.Connect(t.Context(), addresses[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(context.Background())
+		if _, err := c.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	on(0, "SELECT firn.close(1)")
+	cmd := newShardsReopen()
+	cmd.SetContext(t.Context())
+	cmd.SetErr(io.Discard)
+	if err := cmd.ParseFlags(flags); err != nil {
+		t.Fatal(err)
+	}
+	servers, err := shardServers(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := shardsReopen{margin: time.Second}
+	plan, err := o.plan(t.Context(), servers, "a")
+	if err != nil || len(plan.Shards) != 1 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	var b strings.Builder
+	if err := shard.WriteShard(&b, firn.Instagram, shard.Definition{Number: 1, Schema: "insta1"}); err != nil {
+		t.Fatal(err)
+	}
+	on(1, b.String())
+	if err := o.reopen(t.Context(), cmd, servers, plan); err == nil || !strings.Contains(err.Error(), "somebody else has worked on the shards") {
+		t.Errorf("it is open on b, and was opened on a: %v", err)
+	}
+	on(1, "SELECT firn.close(1); DELETE FROM firn.generator WHERE shard = 1; DELETE FROM firn.shard WHERE shard = 1")
+	if err := o.reopen(t.Context(), cmd, servers, plan); err != nil {
+		t.Error(err)
 	}
 }

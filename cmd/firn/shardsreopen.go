@@ -17,6 +17,7 @@ import (
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -66,19 +67,13 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
-	if i < 0 {
+	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == name }) {
 		return unknownServer(name, servers)
 	}
 	if o.margin < time.Second {
 		return bad("--margin %s: it is 1s at least", o.margin)
 	}
-	lock, err := servers[i].Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer lock.Release(ctx)
-	plan, above, err := o.plan(ctx, servers, name)
+	plan, err := o.plan(ctx, servers, name)
 	if err != nil {
 		return err
 	}
@@ -86,14 +81,35 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 		plan.print(cmd.ErrOrStderr())
 	}
 	if len(plan.Shards) > 0 && !o.dry {
-		if err := o.ask(cmd, name); err != nil {
+		if err := o.ask(ctx, cmd, name); err != nil {
 			return err
 		}
-		if err := reopenAll(ctx, cmd, servers[i], plan.Shards, above); err != nil {
+		if err := o.reopen(ctx, cmd, servers, plan); err != nil {
 			return err
 		}
 	}
 	return plan.say(cmd, o.dry)
+}
+
+// reopen does what is planned, if the servers still say what they said then: the
+// answer may have taken long.
+func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *reopening) error {
+	release, err := migrate.Lock(ctx, slices.DeleteFunc(slices.Clone(servers), func(s shard.Server) bool {
+		return slices.Contains(plan.away, s.Name)
+	}))
+	if err != nil {
+		return setupFailure(err)
+	}
+	defer release()
+	again, err := o.plan(ctx, servers, plan.Server)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(again.Shards, plan.Shards) {
+		return failed("meanwhile somebody else has worked on the shards: nothing was done").hint("run it again")
+	}
+	i := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == plan.Server })
+	return reopenAll(ctx, cmd, servers[i], again.Shards, again.above)
 }
 
 // unknownServer is the error of a name that no server has.
@@ -106,16 +122,20 @@ func unknownServer(name string, servers []shard.Server) error {
 }
 
 // A reopening is a plan as it is printed.
-type reopening struct{ *setup.Reopening }
+type reopening struct {
+	*setup.Reopening
+	above int64    // the state to open above
+	away  []string // servers that did not answer
+}
 
-func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name string) (*reopening, int64, error) {
+func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name string) (*reopening, error) {
 	views := make(map[string]*shard.View)
 	var away []string
 	var offsets []time.Duration
 	for _, s := range check.Look(ctx, servers) {
 		if s.Err != nil {
 			if s.Name == name {
-				return nil, 0, s.Err
+				return nil, s.Err
 			}
 			away = append(away, s.Name)
 			continue
@@ -130,12 +150,12 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	plan, err := setup.PlanReopen(name, views, away, o.gone, asked)
 	var missing *setup.AwayError
 	if errors.As(err, &missing) {
-		return nil, 0, failed("%s", withoutPackage(err.Error())).hint("bring it back, or if it is gone for good: firn shards reopen %s --gone %s", name, missing.Away)
+		return nil, failed("%s", withoutPackage(err.Error())).hint("name it with --server or in firn.yaml, or bring it back; if it is gone for good: firn shards reopen %s --gone %s", name, missing.Away)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return &reopening{plan}, setup.Above(views[name].Layout, time.Now(), offsets, o.margin), nil
+	return &reopening{plan, setup.Above(views[name].Layout, time.Now(), offsets, o.margin), away}, nil
 }
 
 // print says what is to be done.
@@ -169,14 +189,14 @@ func shortNumbers(rows []shard.Row) string {
 	return n.String()
 }
 
-func (o *shardsReopen) ask(cmd *cobra.Command, name string) error {
+func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, name string) error {
 	if o.yes {
 		return nil
 	}
 	if f, ok := cmd.InOrStdin().(*os.File); !ok || !terminal.IsTerminal(int(f.Fd())) {
 		return bad("there is nobody to ask whether what %s is a copy of is gone for good", name).hint("firn shards reopen %s --yes", name)
 	}
-	return confirm(cmd.InOrStdin(), cmd.ErrOrStderr(), "Is what "+name+" is a copy of, as its old primary, gone for good?")
+	return confirm(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), "Is what "+name+" is a copy of, as its old primary, gone for good?")
 }
 
 func reopenAll(ctx context.Context, cmd *cobra.Command, server shard.Server, rows []shard.Row, above int64) error {

@@ -27,21 +27,22 @@ type Left struct {
 }
 
 // PlanReopen says which shards of a server may be opened there, by what all servers
-// say. A server that has not answered has to be named as gone: what it serves would
-// otherwise be served twice. Those that are asked for by name are opened anew even if
-// they serve; without asking all are meant that do not.
+// say. A server of the cluster that has not answered, or was not asked, has to be named
+// as gone: what it serves would otherwise be served twice. Shards that are asked for by
+// name are opened anew even if they serve; without asking all are meant that do not.
 func PlanReopen(server string, views map[string]*shard.View, away, gone []string, asked func(shard int64) bool) (*Reopening, error) {
 	v := views[server]
 	if v == nil {
 		return nil, fmt.Errorf("shard: server %s does not answer", server)
 	}
-	for _, name := range away {
+	m, err := shard.MapOf(views)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Concat(away, m.Missing) {
 		if !slices.Contains(gone, name) {
 			return nil, &AwayError{server, name}
 		}
-	}
-	if _, err := shard.MapOf(views); err != nil {
-		return nil, err
 	}
 	if v.Standby {
 		return nil, fmt.Errorf("shard: server %s is a standby: promote it first", server)
@@ -66,7 +67,7 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 type AwayError struct{ Server, Away string }
 
 func (e *AwayError) Error() string {
-	return fmt.Sprintf("shard: server %s does not answer: what it serves must not be opened on %s", e.Away, e.Server)
+	return fmt.Sprintf("shard: server %s has not answered: what it serves must not be opened on %s", e.Away, e.Server)
 }
 
 // whyNot says why a shard must not be opened on a server, or nothing.
