@@ -251,6 +251,28 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// TestConflictElsewhere: who asks for some shards may not give them another text than
+// the others have.
+func TestConflictElsewhere(t *testing.T) {
+	servers := newServers(t)
+	only := func(n int64) func(int64) bool { return func(other int64) bool { return other == n } }
+	p, err := NewPlan(mustLook(t, servers), mustRead(t, map[string]string{"2.sql": users}), only(1), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Run(t.Context(), servers, nil)
+	do(t, on(t, servers[0]), "SELECT firn.close(1)") // that it does not serve is no reason either
+	state := mustLook(t, servers)
+	_, err = NewPlan(state, mustRead(t, map[string]string{"2.sql": users + photos}), only(3), false)
+	if want := "2.sql was changed after it was applied to shard 1"; fmt.Sprint(err) != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	_, err = NewPlan(state, mustRead(t, map[string]string{"1.sql": "SELECT 1", "2.sql": users}), only(3), false)
+	if err != nil {
+		t.Errorf("what is in order there is refused: %v", err)
+	}
+}
+
 // TestChangedMeanwhile: who planned before somebody else applied another text finds
 // that out on the shard.
 func TestChangedMeanwhile(t *testing.T) {

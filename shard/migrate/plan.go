@@ -71,18 +71,19 @@ func NewPlan(s *State, files []File, asked func(shard int64) bool, late bool) (*
 	p := &Plan{cluster: s.Map.Cluster}
 	var conflicts []*ConflictError
 	for _, r := range s.Map.Routes {
-		if asked != nil && !asked(r.Shard) {
-			continue
-		}
-		if r.State != shard.StateOpen || r.Server == "" {
-			p.Left = append(p.Left, Left{r.Shard, r.Why})
-			continue
-		}
 		todo, wrong := compare(files, s.Records[r.Shard], late)
 		for _, c := range wrong {
-			conflicts = addConflict(conflicts, c, r.Shard)
+			// The shards of a cluster do not have different files under one number, also
+			// if only some of them are asked for; their order is a matter of each.
+			if isAsked := asked == nil || asked(r.Shard); isAsked || c.Why != Late {
+				conflicts = addConflict(conflicts, c, r.Shard)
+			}
 		}
-		if len(todo) > 0 {
+		switch {
+		case asked != nil && !asked(r.Shard):
+		case r.State != shard.StateOpen || r.Server == "":
+			p.Left = append(p.Left, Left{r.Shard, r.Why})
+		case len(todo) > 0:
 			p.Work = append(p.Work, Work{r.Shard, r.Schema, r.Server, todo, s.missing[r.Shard]})
 		}
 	}
