@@ -36,6 +36,9 @@ func parseAddress(text string) (address, error) {
 		if a.token, err = url.PathUnescape(token); !ok || err != nil || a.token == "" {
 			return fail("what is before the @ is not a colon and a token")
 		}
+		if strings.Contains(token, ",") {
+			return fail("there is a comma before the last @: the token is given once, before all servers, and a comma in it is %%2C")
+		}
 		if user != "" && user != "default" {
 			return fail("there are no users, only tokens: leave out what is before the colon")
 		}
@@ -48,10 +51,11 @@ func parseAddress(text string) (address, error) {
 	if len(a.hosts) > maxHosts {
 		return fail("%d servers, and %d at most", len(a.hosts), maxHosts)
 	}
-	for _, h := range a.hosts {
+	for i, h := range a.hosts {
 		host, port, err := net.SplitHostPort(h)
 		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || n == 0 {
-			return fail("%q is no HOST:PORT", h)
+			// It is not shown: without its @, a token is a part of it.
+			return fail("server %d of %d is no HOST:PORT", i+1, len(a.hosts))
 		}
 	}
 	return a, nil

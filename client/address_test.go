@@ -12,6 +12,7 @@ func TestAddress(t *testing.T) {
 		"redis://a:1,b:2/":                     {hosts: []string{"a:1", "b:2"}},
 		"rediss://:s3cr%40t@[::1]:6380/0":      {hosts: []string{"[::1]:6380"}, token: "s3cr@t", tls: true},
 		"redis://default:s3cr3t@a.example:1":   {hosts: []string{"a.example:1"}, token: "s3cr3t"},
+		"redis://:a%2Cb@a.example:1":           {hosts: []string{"a.example:1"}, token: "a,b"},
 		"redis://:a:b@c@a.example:1":           {hosts: []string{"a.example:1"}, token: "a:b@c"},
 		"rediss://:t@a.example:1,b.example:22": {hosts: []string{"a.example:1", "b.example:22"}, token: "t", tls: true},
 	} {
@@ -24,10 +25,10 @@ func TestAddress(t *testing.T) {
 		"":                      "begins with",
 		"127.0.0.1:6380":        "begins with",
 		"http://127.0.0.1:6380": "begins with",
-		"redis://":              `"" is no HOST:PORT`,
-		"redis://localhost":     `"localhost" is no HOST:PORT`,
-		"redis://:6380":         `":6380" is no HOST:PORT`,
-		"redis://a:1,,b:2":      `"" is no HOST:PORT`,
+		"redis://":              "server 1 of 1 is no HOST:PORT",
+		"redis://localhost":     "server 1 of 1 is no HOST:PORT",
+		"redis://:6380":         "server 1 of 1 is no HOST:PORT",
+		"redis://a:1,,b:2":      "server 2 of 3 is no HOST:PORT",
 		"redis://a:1/1":         "one database",
 		"redis://a:1/photo":     "one database",
 		"redis://a:1?tls=1":     "no HOST:PORT",
@@ -35,6 +36,11 @@ func TestAddress(t *testing.T) {
 		"redis://:@a:1":         "a colon and a token",
 		"redis://:%zz@a:1":      "a colon and a token",
 		"redis://me:s3cr3t@a:1": "no users",
+
+		"redis://:s3cr3t@a:1,:s3cr3t@b:2":               "the token is given once",
+		"redis://:s3cr3t,@a:1":                          "the token is given once",
+		"redis://:s3cr3t%40a:1":                         "no HOST:PORT",
+		"redis://:s3cr3t/a:1":                           "one database",
 		"redis://" + strings.Repeat("a:1,", 64) + "a:1": "64 at most",
 	} {
 		_, err := parseAddress(text)

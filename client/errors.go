@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -60,8 +61,9 @@ const full = "max number of clients reached"
 
 // Retryable reports whether the same call may do better a moment later: the
 // servers were away or had no id. It is false where somebody has to do something
-// first, because a server refused, is not the one its certificate should name, or the
-// address or the series is wrong; where the caller's ctx ended; and after Close.
+// first, because a server refused, is not the one its certificate should name, wants
+// a certificate, or the address or the series is wrong; where the caller's ctx ended;
+// and after Close.
 func Retryable(err error) bool {
 	var reply *Error
 	var answer *AnswerError
@@ -79,7 +81,14 @@ func Retryable(err error) bool {
 	var down *downError
 	var stranger *tls.CertificateVerificationError
 	var plain tls.RecordHeaderError
-	return errors.As(err, &down) && !errors.As(err, &stranger) && !errors.As(err, &plain)
+	return errors.As(err, &down) && !errors.As(err, &stranger) && !errors.As(err, &plain) && !alerted(err)
+}
+
+// alerted reports whether a server said over TLS why it will have nothing to do with
+// this client. Package tls has no type for that outside of QUIC.
+func alerted(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
 }
 
 // A downError says that a server could not be asked, or did not answer.

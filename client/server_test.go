@@ -256,6 +256,20 @@ func TestTLS(t *testing.T) {
 	if err == nil || client.Retryable(err) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
+	// A server that wants a certificate.
+	l, err = tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: srv.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveOn(t, l, newServer(t, nil, flakes(t, memory.New())))
+	_, err = client.Open(t.Context(), "rediss://"+l.Addr().String(), "photo", &client.Options{
+		Wait: time.Minute, TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+	})
+	if err == nil || client.Retryable(err) || !strings.Contains(err.Error(), "certificate required") {
+		t.Errorf("got %v", err)
+	}
 	// A server that does not speak TLS.
 	plain := serve(t, newServer(t, nil, flakes(t, memory.New())))
 	if _, err = client.Open(t.Context(), "rediss://"+plain, "photo", nil); err == nil || client.Retryable(err) {
