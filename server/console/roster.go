@@ -63,7 +63,8 @@ type workerView struct {
 	Name    string    `json:"name"`
 	Term    uint64    `json:"term"`
 	Free    float64   `json:"free_seconds"`
-	Horizon time.Time `json:"horizon,omitzero"`
+	Horizon time.Time `json:"horizon"`
+	Ahead   float64   `json:"ahead_seconds"` // the horizon was, when the list was had
 }
 
 // A rosterView are the workers of all pools: ours first, then those that are held.
@@ -91,7 +92,7 @@ func (r *roster) view(sources []sourceView) *rosterView {
 		})
 		v.Workers = append(v.Workers, workerView{
 			Store: w.Store, Pool: w.Pool, Worker: w.Worker, Held: w.Held, Ours: ours && w.Held, Name: w.Name, Term: w.Term,
-			Free: w.Free.Seconds(), Horizon: w.Horizon.UTC(),
+			Free: w.Free.Seconds(), Horizon: w.Horizon.UTC(), Ahead: w.Horizon.Sub(heard).Seconds(),
 		})
 	}
 	slices.SortStableFunc(v.Workers, func(a, b workerView) int {

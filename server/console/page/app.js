@@ -128,10 +128,10 @@ function status(now) {
   const left = away.length > 0 ? Math.min(...away.map((s) => s.left_seconds)) : null;
   const problems = [...new Set([...now.problems, ...(now.ready ? now.sources.map((s) => s.problem).filter(Boolean) : [])])];
   if (!now.ready) {
-    const some = levels.includes('ok') || levels.includes('warn');
-    const word = left > 0 ? 'Ids end soon' : some ? 'Some series cannot issue' : 'Cannot issue';
-    tell('bad', levels.length > 0 && !levels.includes('bad') ? 'Not ready' : word,
-      left > 0 ? `They end in ${words.span(left)} unless the store comes back. /readyz says no.` : '/readyz says no.', problems);
+    const dead = now.sources.filter((s) => !s.ready && !panels.goesOn(s)).length;
+    const word = dead === 0 ? (levels.includes('bad') ? 'Ids end soon' : 'Not ready') : dead < levels.length ? 'Some series cannot issue' : 'Cannot issue';
+    const end = away.filter(panels.goesOn).map((s) => s.left_seconds);
+    tell('bad', word, (end.length > 0 ? `${dead === 0 ? 'They' : 'Others'} end in ${words.span(Math.min(...end))} unless the store comes back. ` : '') + '/readyz says no.', problems);
   } else if (levels.includes('warn')) {
     tell('warn', 'Issuing without the store', left === null ? 'Ids go on for now.' : `Ids go on for ${words.span(left)} unless it comes back before.`, problems);
   } else if (now.sources.length === 0) {
@@ -167,7 +167,7 @@ function locked(error) {
   show($('live'), false);
   $('readings').replaceChildren();
   $('foot').replaceChildren();
-  if (tried || $('enter').hidden) tell('wait', tried ? 'The token is not enough' : 'A token is needed', error.message, []);
+  if (tried || $('enter').hidden) tell('wait', tried ? 'The token is not enough' : 'A token is needed', tried ? error.message : '', []);
   if ($('enter').hidden) {
     show($('enter'), true);
     $('token').focus();

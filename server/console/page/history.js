@@ -32,13 +32,15 @@ export class History {
 }
 
 // quantile is below which time that share of the draws stayed, NaN if there were none.
-// A bucket begins where the one before it ends, at half its bound.
+// A bucket begins where the one before it ends, at half its bound; the first is not
+// divided.
 function quantile(draws, bounds, share) {
   const all = draws.reduce((sum, n) => sum + n, 0);
   if (all === 0) return NaN;
   let below = 0;
   for (const [i, n] of draws.entries()) {
     if (below + n >= share * all && n > 0) {
+      if (i === 0) return bounds[0];
       const end = bounds[i] > 0 ? bounds[i] : bounds[i - 1] * 2;
       return (end / 2) * 2 ** ((share * all - below) / n);
     }

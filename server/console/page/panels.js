@@ -46,9 +46,14 @@ function from(picture, s) {
 // sourceLevel is how bad it is with a source.
 export const sourceLevel = (s) => (s.ready ? (s.degraded || s.problem ? 'warn' : 'ok') : 'bad');
 
-// sourceCards draws a card for each source.
+// goesOn reports whether a source gives something for a while without its store.
+export const goesOn = (s) => s.left_seconds >= 1;
+
+// sourceCards draws a card for each source, those in trouble first.
 export function sourceCards(picture) {
-  list($('source-cards'), picture.sources, (s) => s.kind + ' ' + s.name + ' ' + (s.workers ?? ''), () => {
+  const order = ['bad', 'warn', 'ok'];
+  const sources = picture.sources.toSorted((a, b) => order.indexOf(sourceLevel(a)) - order.indexOf(sourceLevel(b)));
+  list($('source-cards'), sources, (s) => s.kind + ' ' + s.name + ' ' + (s.workers ?? ''), () => {
     const card = element('article', 'panel card');
     const bar = element('div', 'bar', element('i'));
     bar.setAttribute('role', 'meter');
@@ -60,7 +65,7 @@ export function sourceCards(picture) {
     level(card, sourceLevel(s));
     say(title.children[0], (s.pool ? 'pool ' : '') + s.name);
     say(title.children[1], s.kind + (s.series > 1 ? ', ' + words.plural(s.series, 'series', 'series') : ''));
-    say(title.children[2], s.ready ? (s.degraded ? 'store away' : 'can issue') : s.left_seconds > 0 ? 'ends soon' : 'cannot issue');
+    say(title.children[2], s.ready ? (s.degraded ? 'store away' : 'can issue') : goesOn(s) ? 'ends soon' : 'cannot issue');
     show(problem, Boolean(s.problem));
     say(problem, s.problem ?? '');
     const share = Math.min((s.left_seconds ?? 0) / (s.budget_seconds || 1), 1);
@@ -84,7 +89,7 @@ function leaseFacts(s) {
   return [
     [s.workers?.length > 1 ? 'workers' : 'worker', held ? s.workers.join(', ') + ', term ' + s.term : ''],
     ['held for', s.held_seconds ? words.span(s.held_seconds) : ''],
-    ['renewed', s.renewed_seconds ? words.span(s.renewed_seconds) + ' ago' : ''],
+    ['renewed', s.renewed_seconds ? words.past(s.renewed_seconds) : ''],
     ['clock offset', s.clock_offset_seconds ? (s.clock_offset_seconds > 0 ? '+' : '−') + words.took(Math.abs(s.clock_offset_seconds)) : 'none'],
     ['borrowed', s.borrowed_seconds > 0 ? words.took(s.borrowed_seconds) : 'nothing'],
     ['waited', s.waits > 0 ? words.plural(s.waits, 'call') + ' for the clock' : 'no call for the clock'],
@@ -101,7 +106,7 @@ function numberFacts(s) {
     ['granted below', s.next ? words.digits(s.next) : ''],
     ['last number', s.last ? words.digits(s.last) : ''],
     ['used up', used >= 0.0001 ? (100 * used).toPrecision(2) + ' %' : ''],
-    ['at this rate ends', s.ends ? words.day(s.ends) : ''],
+    ['at this rate ends', s.ends ? words.far(s.ends) : ''],
     ['wasted', s.waste > 0 ? words.count(s.waste) : ''],
     ['waited', s.waits > 0 ? words.plural(s.waits, 'call') : ''],
   ];
@@ -128,9 +133,9 @@ export function workerTable(roster) {
     say(holder, w.name || '–');
     say(state, w.ours ? 'this server' : w.held ? 'held; free in ' + words.span(w.free_seconds) + ' if not renewed' : 'free');
     say(term, String(w.term));
-    say(horizon, w.horizon ? words.clockTime(w.horizon) + ' (' + words.ago(Date.parse(w.horizon)) + ')' : '–');
+    say(horizon, w.held ? words.clockTime(w.horizon) + ' (' + words.span(w.ahead_seconds) + ' ahead)' : words.ago(Date.parse(w.horizon)));
   });
-  const old = roster.known ? `as they were ${words.span(roster.age_seconds)} ago` : 'not heard yet';
+  const old = roster.known ? `asked ${words.past(roster.age_seconds)}` : 'not heard yet';
   const more = roster.more > 0 ? `; ${words.plural(roster.more, 'more')} by firn workers ls` : '';
   say($('worker-note'), old + more + (roster.problem ? '; ' + roster.problem : ''));
 }

@@ -1,10 +1,15 @@
-// Lines of the last five minutes, as SVG. The styles are in the style sheet.
+// Lines of the last minutes, as SVG. The styles are in the style sheet.
 
 import { element, say } from './elements.js';
 import { kept } from './history.js';
+import * as words from './words.js';
 
 const svg = 'http://www.w3.org/2000/svg';
 const gap = 5; // seconds without an answer that no line is drawn over
+const spans = [60, 120, kept]; // seconds that a plot may show
+
+// spanOf is the shortest that shows all points.
+const spanOf = (points, now) => spans.find((s) => points.length === 0 || now - points[0].at <= s) ?? kept;
 
 function path(parent, cls) {
   const p = document.createElementNS(svg, 'path');
@@ -24,12 +29,13 @@ function picture(parent, cls) {
 
 // runs cuts points into lines without gaps, as [x, y] with y from 0 to 1 upwards.
 function runs(points, now, value, height) {
+  const span = spanOf(points, now);
   const all = [];
   let run = [];
   let before = -Infinity;
   for (const p of points) {
     const v = value(p);
-    const x = kept - (now - p.at);
+    const x = kept * (1 - (now - p.at) / span);
     if (!Number.isFinite(v) || x < 0) continue;
     if (p.at - before > gap) all.push(run = []);
     before = p.at;
@@ -42,7 +48,7 @@ const line = (all) => all.map((run) => 'M' + run.map((p) => p.join(' ')).join('L
 const area = (all) => all.map((run) => `M${run[0][0]} 100L` + run.map((p) => p.join(' ')).join('L') + `L${run.at(-1)[0]} 100Z`).join('');
 
 // ceiling is the next of 1, 2, 5, 10, 20, ... that is not below n.
-export function ceiling(n) {
+function ceiling(n) {
   const ten = 10 ** Math.floor(Math.log10(Math.max(n, 1)));
   return [1, 2, 5, 10].map((k) => k * ten).find((k) => k >= n * 0.9999) ?? 10;
 }
@@ -71,7 +77,8 @@ export class Plot {
     this.area = log ? null : path(s, 'area');
     this.paths = lines.map(([cls]) => path(s, cls));
     this.marks = [];
-    this.box.append(element('span', 'x then', '5 minutes ago'), element('span', 'x now', 'now'));
+    this.then = element('span', 'x then');
+    this.box.append(this.then, element('span', 'x now', 'now'));
     figure.append(this.box);
   }
 
@@ -80,13 +87,15 @@ export class Plot {
     const high = Math.max(...values, this.log ? 1e-3 : 1);
     const scale = this.log ? decades(Math.min(...values, 1e-6), high) : rising(ceiling(high));
     say(this.of, name);
+    const span = spanOf(points, now);
+    say(this.then, words.span(span) + ' ago');
     this.axis(scale);
     for (const [i, [, value]] of this.lines.entries()) {
       const all = runs(points, now, value, scale.height);
       this.paths[i].setAttribute('d', line(all));
       if (i === 0 && this.area) this.area.setAttribute('d', area(all));
     }
-    const last = values.length === 0 ? 'nothing yet' : `now ${this.write(this.lines.at(-1)[1](points.at(-1)))}, at most ${this.write(high)} in the last 5 minutes`;
+    const last = values.length === 0 ? 'nothing yet' : `now ${this.write(this.lines.at(-1)[1](points.at(-1)))}, at most ${this.write(Math.max(...values))} in the last ${words.span(span)}`;
     this.box.setAttribute('aria-label', `${name}: ${last}`);
   }
 

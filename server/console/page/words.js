@@ -56,8 +56,14 @@ export const localTime = (ms) => local.format(new Date(ms));
 // ago writes how far a moment is from now.
 export function ago(ms) {
   const s = (Date.now() - ms) / 1000;
-  return s < 0 ? 'in ' + span(-s) : span(s) + ' ago';
+  return s < 0 ? 'in ' + span(-s) : past(s);
 }
+
+// past writes how long ago it was, in seconds.
+export const past = (s) => (s < 1 ? 'just now' : span(s) + ' ago');
+
+// far writes when numbers end, which is not told for what is a lifetime away.
+export const far = (text) => (Date.parse(text) - Date.now() > 99 * 31557600e3 ? 'not in 99 years' : day(text));
 
 // day writes when something ends, which may be later than any Date.
 export function day(text) {
