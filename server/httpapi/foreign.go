@@ -32,7 +32,7 @@ func (a *api) leaf(w http.ResponseWriter, r *http.Request) *problem {
 		return p
 	}
 	d.body = appendPlain(d.body[:0], d.values[0])
-	send(w, textType, d.body)
+	d.send(w, textType)
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (a *api) tinyid(w http.ResponseWriter, r *http.Request) *problem {
 	}
 	d.body = append(d.body[:0], `{"data":[`...)
 	d.body = append(appendCommas(d.body, d.values), `],"code":200,"message":""}`...)
-	send(w, jsonType, d.body)
+	d.send(w, jsonType)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (a *api) tinyidSimple(w http.ResponseWriter, r *http.Request) *problem {
 		return p
 	}
 	d.body = appendCommas(d.body[:0], d.values)
-	send(w, textType, d.body)
+	d.send(w, textType)
 	return nil
 }
 

@@ -15,6 +15,13 @@ type draft struct {
 	body   []byte
 }
 
+// send sends the body, which is not used again where somebody may still read it.
+func (d *draft) send(w http.ResponseWriter, kind []string) {
+	if send(w, kind, d.body) != nil {
+		d.body = nil
+	}
+}
+
 var drafts = sync.Pool{New: func() any { return new(draft) }}
 
 // next issues values.
@@ -43,7 +50,7 @@ func (a *api) next(w http.ResponseWriter, r *http.Request) *problem {
 		return explain(err)
 	}
 	d.body = form.appendTo(d.body[:0], name, d.values)
-	send(w, form.header, d.body)
+	d.send(w, form.header)
 	return nil
 }
 

@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -284,6 +286,35 @@ func TestNameLedHere(t *testing.T) {
 			}
 			if got := do(t, r); got.status != tt.want {
 				t.Errorf("%s %s by %s: %s, want %d", method, path, tt.host, got, tt.want)
+			}
+		}
+	}
+}
+
+// A lateReader is a connection that fails, and reads the answer nevertheless.
+type lateReader struct {
+	http.ResponseWriter
+	body []byte
+}
+
+func (w *lateReader) Write(p []byte) (int, error) {
+	w.body = p
+	return 0, io.ErrClosedPipe
+}
+
+// What one request was answered is not written over by the next where the connection
+// of the first may still be reading it, as that of a stream of HTTP/2 that was reset.
+func TestAnswerOfOneIsNotAnothers(t *testing.T) {
+	h := handler(t, newServer(t, nil, orders(t, "orders", nil)), &httpapi.Options{Foreign: true})
+	for _, path := range []string{"POST /v1/series/orders/next", "GET /api/segment/get/orders", "GET /tinyid/id/nextId?bizType=orders", "GET /tinyid/id/nextIdSimple?bizType=orders"} {
+		method, path, _ := strings.Cut(path, " ")
+		for range 50 {
+			late := &lateReader{ResponseWriter: httptest.NewRecorder()}
+			h.ServeHTTP(late, httptest.NewRequestWithContext(t.Context(), method, path, nil))
+			before := string(late.body)
+			call(h, method, path)
+			if string(late.body) != before {
+				t.Fatalf("%s: %s was written over %s", path, late.body, before)
 			}
 		}
 	}

@@ -12,14 +12,15 @@ import (
 const buffered = 2 << 10
 
 // send writes an answer. Whether it arrives nobody can know: an error of writing is
-// the client's to notice.
-func send(w http.ResponseWriter, kind []string, body []byte) {
+// the client's to notice. After one, HTTP/2 may still read the body.
+func send(w http.ResponseWriter, kind []string, body []byte) error {
 	h := w.Header()
 	h["Content-Type"] = kind
 	if len(body) > buffered {
 		h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
-	w.Write(body)
+	_, err := w.Write(body)
+	return err
 }
 
 // sendJSON writes a value that always has a JSON.
