@@ -94,8 +94,14 @@ func (s *session) inTransaction(ctx context.Context, f File) error {
 	if err := s.exec(ctx, fmt.Sprintf(record, table(s.work.Schema)), strconv.FormatInt(f.Number, 10), f.Name, f.Sum); err != nil {
 		return errors.Join(fmt.Errorf("%s: its record: %w", f.Name, err), s.rollback(ctx))
 	}
-	s.work.first = false
-	return s.commit(ctx)
+	var pg *pgconn.PgError
+	switch err = s.commit(ctx); {
+	case err == nil:
+		s.work.first = false
+	case errors.As(err, &pg) && !errors.Is(err, ErrUnknown): // such as a deferred constraint
+		return &FileError{f.Name, f.statements[len(f.statements)-1].line, err}
+	}
+	return err
 }
 
 // begin begins a transaction on the shard, in which nobody else applies files to it.
@@ -260,8 +266,11 @@ func (s *session) beginOutside(ctx context.Context, f File) (known bool, path st
 	if err != nil {
 		return false, "", errors.Join(err, s.rollback(ctx))
 	}
+	if err := s.commit(ctx); err != nil {
+		return false, "", err
+	}
 	s.work.first = false
-	return false, path, s.commit(ctx)
+	return false, path, nil
 }
 
 // enter makes sure that the shard is still here.

@@ -207,6 +207,22 @@ func TestFailure(t *testing.T) {
 	}
 }
 
+// TestFailureAtCommit: what fails only at the end of the transaction is the file's fault
+// as well, and nothing of it is left.
+func TestFailureAtCommit(t *testing.T) {
+	servers := newServers(t)
+	files := map[string]string{"1.sql": "CREATE TABLE a (n int PRIMARY KEY);\nCREATE TABLE b (n int REFERENCES a DEFERRABLE INITIALLY DEFERRED);\nINSERT INTO b VALUES (7)"}
+	for n, err := range apply(t, servers, files, nil) {
+		var at *FileError
+		if !errors.As(err, &at) || at.File != "1.sql" || at.Line != 3 {
+			t.Errorf("shard %d: %v", n, err)
+		}
+	}
+	if got := texts(t, servers, "SELECT coalesce(to_regclass('a'), to_regclass('firn_applied'))::text"); got != "- - - -" {
+		t.Errorf("left behind: %s", got)
+	}
+}
+
 // TestPosition: the line of an error within a statement, after letters of several
 // bytes.
 func TestPosition(t *testing.T) {
