@@ -259,8 +259,10 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 			}
 		}
 	}
+	for _, text := range leftTexts(a.left) {
+		printError(cmd.ErrOrStderr(), errors.New(text))
+	}
 	for _, l := range a.left {
-		printError(cmd.ErrOrStderr(), fmt.Errorf("shard %d: %s", l.Shard, l.Why))
 		if wantsJSON(cmd) {
 			if err := enc.Encode(appliedLine{Shard: l.Shard, Applied: []string{}, Error: &fileFault{Message: l.Why}}); err != nil {
 				return err
@@ -277,6 +279,23 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 		return ctx.Err()
 	}
 	return applyHint(f, last)
+}
+
+// leftTexts says which shards are left, those with the same reason together: a server
+// that is closed has thousands.
+func leftTexts(left []migrate.Left) (texts []string) {
+	byWhy := map[string][]int64{}
+	var whys []string
+	for _, l := range left {
+		if byWhy[l.Why] == nil {
+			whys = append(whys, l.Why)
+		}
+		byWhy[l.Why] = append(byWhy[l.Why], l.Shard)
+	}
+	for _, why := range whys {
+		texts = append(texts, migrate.Ranges(byWhy[why])+": "+why)
+	}
+	return texts
 }
 
 // shardsAre begins a sentence about some shards.
@@ -306,8 +325,12 @@ func (a *applied) say(out io.Writer, asJSON bool) error {
 	return err
 }
 
-// applyHint says what to do after an error of a shard.
+// applyHint says what to do after an error of a shard, or where there was none and
+// shards are left.
 func applyHint(f *failure, err error) *failure {
+	if err == nil {
+		return f.hint("firn shards doctor says what to do about what is not served; then run it again")
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		switch pg.Code {
@@ -345,8 +368,8 @@ func printApplyPlan(cmd *cobra.Command, plan *migrate.Plan, files []migrate.File
 		}
 		fmt.Fprintf(w, "%s\t%d\n", f.Name, len(shards))
 	}
-	for _, l := range plan.Left {
-		printWarning(cmd.ErrOrStderr(), "shard %d: %s", l.Shard, l.Why)
+	for _, text := range leftTexts(plan.Left) {
+		printWarning(cmd.ErrOrStderr(), "%s", text)
 	}
 	if wantsJSON(cmd) {
 		return nil

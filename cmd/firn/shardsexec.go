@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -246,7 +247,7 @@ func (p *rowPrinter) print(number int64, s shardRows) error {
 	}
 	header := []string{"shard"}
 	for _, f := range s.fields {
-		header = append(header, f.Name)
+		header = append(header, p.text([]byte(f.Name)))
 	}
 	if len(s.fields) == 0 {
 		header = append(header, "result")
@@ -273,9 +274,6 @@ func (p *rowPrinter) print(number int64, s shardRows) error {
 	return nil
 }
 
-// lineBreaks are what would tear a table.
-var lineBreaks = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`, "\v", `\v`, "\f", `\f`)
-
 // text is a value as it stands in a table, where NULL is seen, or in CSV.
 func (p *rowPrinter) text(v []byte) string {
 	switch {
@@ -284,7 +282,25 @@ func (p *rowPrinter) text(v []byte) string {
 	case v == nil:
 		return "NULL"
 	}
-	return lineBreaks.Replace(string(v))
+	return printable(string(v))
+}
+
+// printable is a text in a table, without what would tear it, or would be a command to
+// the terminal.
+func printable(text string) string {
+	if !strings.ContainsFunc(text, unicode.IsControl) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsControl(r) {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 func (p *rowPrinter) line(values []string) error {
