@@ -165,7 +165,7 @@ func (a *api) front(rest http.Handler) http.Handler {
 	}
 	next := a.serve((*api).next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost && seriesOf(r.URL.Path) != "" {
+		if r.Method == http.MethodPost && r.URL.RawPath == "" && seriesOf(r.URL.Path) != "" {
 			next(w, r)
 			return
 		}

@@ -119,6 +119,7 @@ func TestRefusedIssuesNothing(t *testing.T) {
 		{"POST", "/v1/series/invoice/next", 406, "", append(a, "Accept", "application/octet-stream")},
 		{"POST", "/v1/series/orders/next?n=0", 400, "", a},
 		{"POST", "/v1/series/orders/next?count=2", 400, "", a},
+		{"POST", "/v1/series/orders%2Fnext", 405, "", a}, // the series orders/next
 		{"GET", "/v1/series/orders/next", 405, "", a},
 		{"HEAD", "/v1/series/orders/next", 405, "", a},
 		{"OPTIONS", "/v1/series/orders/next", 405, "", a},
