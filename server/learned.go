@@ -12,7 +12,8 @@ import (
 type learned struct {
 	mu     sync.RWMutex // of the map
 	known  map[string]*Series
-	making sync.Mutex // of a call of Unknown
+	large  chan struct{} // of all of them
+	making sync.Mutex    // of a call of Unknown
 }
 
 // series returns the series of a name, which Unknown makes if need be.
@@ -38,8 +39,9 @@ func (l *learned) series(ctx context.Context, name string, o *Options) (*Series,
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil {
-		l.known = map[string]*Series{}
+		l.known, l.large = map[string]*Series{}, s.large
 	}
+	s.large = l.large // however many names somebody makes up
 	l.known[name] = s
 	return s, nil
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -61,7 +62,16 @@ type Series struct {
 	texts   bool
 	options SeriesOptions
 	counts  atomic.Pointer[counts]
+	large   chan struct{} // has one for each large draw
 }
+
+// A draw of more than largeDraw values has a buffer that counts. There are largeDraws
+// of them at a time, others wait: where thousands come at once, most would only hold
+// memory until it is their turn at the source.
+const (
+	largeDraw  = 256
+	largeDraws = 16
+)
 
 // A drawer appends n values to dst. On an error it returns dst with those it got.
 type drawer func(ctx context.Context, dst []Value, n int) ([]Value, error)
@@ -90,7 +100,7 @@ func Texts(name string, src TextSource, o *SeriesOptions) *Series {
 }
 
 func newSeries(name string, o *SeriesOptions) *Series {
-	s := &Series{name: name}
+	s := &Series{name: name, large: make(chan struct{}, largeDraws)}
 	if o != nil {
 		s.options = *o
 	}
@@ -125,6 +135,20 @@ func (s *Series) State() State {
 		return State{}
 	}
 	return s.options.State()
+}
+
+// take draws n values when it is their turn.
+func (s *Series) take(ctx context.Context, dst []Value, n int) ([]Value, error) {
+	if n > largeDraw {
+		select {
+		case s.large <- struct{}{}:
+			defer func() { <-s.large }()
+			dst = slices.Grow(dst, n)
+		case <-ctx.Done():
+			return dst, ctx.Err()
+		}
+	}
+	return s.draw(ctx, dst, n)
 }
 
 // failed classifies an error of the source.

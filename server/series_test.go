@@ -323,3 +323,66 @@ func TestReplaceUnderLoad(t *testing.T) {
 		}
 	}
 }
+
+// held gives ids when it is let.
+type held struct {
+	firn.Source
+	asked atomic.Int64
+	let   chan struct{}
+}
+
+func (s *held) Append(_ context.Context, dst []firn.ID, n int) ([]firn.ID, error) {
+	s.asked.Add(1)
+	<-s.let
+	for i := range n {
+		dst = append(dst, firn.ID(i+1))
+	}
+	return dst, nil
+}
+
+// Thousands that ask for much at once do not all hold memory for it; and those who
+// ask for little do not wait for them, whatever the names are.
+func TestLargeDraws(t *testing.T) {
+	src := &held{let: make(chan struct{})}
+	x := enter(t, newServer(t, &server.Options{Unknown: func(_ context.Context, name string) (*server.Series, error) {
+		return server.Numbers(name, src, nil), nil
+	}}), "")
+	const large, small, most = 100, 20, 16
+	var all sync.WaitGroup
+	draw := func(name string, n int) {
+		all.Go(func() {
+			if _, err := x.Next(t.Context(), name, nil, n); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	until := func(n int64) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); src.asked.Load() < n; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d draws, not %d", src.asked.Load(), n)
+			}
+		}
+	}
+	for i := range large {
+		draw(fmt.Sprintf("s%d", i%10), 1000)
+	}
+	until(most)
+	for range small {
+		draw("s0", 256)
+	}
+	until(most + small)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := x.Next(ctx, "s0", nil, 1000); !server.Retry(err) {
+		t.Errorf("one who gives up: %v", err)
+	}
+	if n := src.asked.Load(); n != most+small {
+		t.Errorf("%d draws at a time", n)
+	}
+	close(src.let)
+	all.Wait()
+	if n := src.asked.Load(); n != large+small {
+		t.Errorf("%d draws", n)
+	}
+}

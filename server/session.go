@@ -107,7 +107,7 @@ func (x *Session) Gather(ctx context.Context, series string, dst []Value, n, req
 		}
 		start := time.Now()
 		before := len(dst)
-		all, err := s.draw(ctx, dst, want)
+		all, err := s.take(ctx, dst, want)
 		dst = all
 		s.counts.Load().add(requests, len(dst)-before, time.Since(start), err)
 		if err != nil {
