@@ -45,7 +45,8 @@ type conn struct {
 	start, end int                // what was read of it, and not answered
 
 	commands, seen uint64    // answered; and at the last check
-	active         time.Time // when it was last seen to answer any
+	active         time.Time // when it was last seen to answer any, or to begin one
+	known          time.Time // when it was last seen to have said who it is
 	resting        bool      // no check is due soon
 
 	*work // while something is answered
@@ -68,6 +69,7 @@ var (
 var (
 	errIdle     = errors.New("idle for too long")
 	errDraining = errors.New("the server ends")
+	errBacklog  = errors.New("too much that is not read, of all connections together")
 )
 
 // run answers until either side has enough.
@@ -99,7 +101,7 @@ func (c *conn) run() {
 
 // open does what comes before the first command.
 func (c *conn) open() error {
-	c.in, c.active = c.small[:], c.began
+	c.in, c.active, c.known = c.small[:], c.began, c.began
 	c.reset()
 	nc := c.nc
 	if t, ok := nc.(*tls.Conn); ok {
@@ -130,8 +132,15 @@ func (c *conn) fill() error {
 	for {
 		n, err := c.nc.Read(c.in[c.end:])
 		if n > 0 {
+			begins := c.end == c.start
 			c.end += n
 			if c.resting {
+				if begins { // how long it takes counts from here
+					c.active = time.Now()
+				}
+				if !c.stranger() {
+					c.known = time.Now()
+				}
 				return c.arm(c.interval)
 			}
 			return nil
@@ -155,19 +164,28 @@ func (c *conn) check() error {
 		return errDraining
 	}
 	now := time.Now()
-	if c.commands != c.seen {
+	answered := c.commands != c.seen
+	if answered {
 		c.seen, c.active = c.commands, now
-		return c.arm(c.interval)
 	}
-	limit := c.Idle
-	if c.end > c.start || c.stranger() {
+	limit, since := c.Idle, c.active
+	if c.end > c.start {
 		limit = min(c.Patience, c.Idle)
 	}
-	left := limit - now.Sub(c.active)
+	if c.stranger() { // a PING does not say who it is
+		limit, since = min(c.Patience, c.Idle), c.known
+	} else {
+		c.known = now
+	}
+	left := limit - now.Sub(since)
 	if left <= 0 {
 		return errIdle
 	}
-	c.shrink()
+	if answered {
+		left = min(left, c.interval)
+	} else {
+		c.shrink()
+	}
 	return c.arm(left)
 }
 
@@ -257,7 +275,7 @@ func (c *conn) relieve() {
 // release gives back what can be used for other connections, unless it is large.
 func (w *work) release() {
 	w.group.clear() // a connection that is lost leaves something
-	if cap(w.out) <= 8*flushAt && cap(w.values) <= 2*server.DefaultMaxBatch {
+	if cap(w.out) <= 8*flushAt {
 		w.out = w.out[:0]
 		clear(w.args[:cap(w.args)]) // they point into the connection
 		works.Put(w)

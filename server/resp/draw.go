@@ -1,6 +1,10 @@
 package resp
 
-import "github.com/firn-id/firn/server"
+import (
+	"slices"
+
+	"github.com/firn-id/firn/server"
+)
 
 // A group is draws of one series that follow one another in a pipeline. They are one
 // draw from the source; each has its own answer, in the order in which they came.
@@ -51,38 +55,50 @@ func (c *conn) flush() {
 	if len(g.asked) == 0 {
 		return
 	}
-	values, err := c.gather(g)
-	c.values = values[:0]
+	if cap(c.out) > 2*flushAt { // it may be long until that is needed again
+		c.out = slices.Clone(c.out)
+	}
+	var room []server.Value // for many, it is made when it is their turn
+	if g.values <= fewValues {
+		room = c.values[:0]
+	}
+	values, err := c.gather(g, room)
+	if g.values <= fewValues {
+		c.values = values[:0]
+	}
 	for _, a := range g.asked {
-		before := len(c.out)
 		if a.values > len(values) {
-			c.failure(err)
+			if !a.mute {
+				c.failure(err)
+			}
 			values = nil
-		} else {
+			continue
+		}
+		if !a.mute {
 			c.given(values[:a.values], a.form)
-			values = values[a.values:]
 		}
-		if a.mute {
-			c.out = c.out[:before]
-		}
+		values = values[a.values:]
 	}
 	g.clear()
 }
 
+// fewValues are so few that room for them is kept.
+const fewValues = 256
+
 func (g *group) clear() { g.asked, g.values = g.asked[:0], 0 }
 
 // gather draws what the group wants. On an error it returns what it got until then.
-func (c *conn) gather(g *group) ([]server.Value, error) {
+func (c *conn) gather(g *group, dst []server.Value) ([]server.Value, error) {
 	if g.asked[0].form == asNumber {
 		s, err := c.session.Series(c.ctx, g.series, server.Issue)
 		if err != nil {
-			return nil, err
+			return dst, err
 		}
 		if !s.Numeric() {
-			return nil, errTexts
+			return dst, errTexts
 		}
 	}
-	return c.session.Gather(c.ctx, g.series, c.values[:0], g.values, len(g.asked))
+	return c.session.Gather(c.ctx, g.series, dst, g.values, len(g.asked))
 }
 
 // given answers one command of a group.

@@ -69,6 +69,18 @@ func TestStranger(t *testing.T) {
 	}
 	p.closed()
 	dial(t, w).closed() // and little time
+	knocking := dial(t, w)
+	stop := make(chan struct{})
+	go func() { // whatever it sends
+		defer close(stop)
+		for {
+			if _, err := io.WriteString(knocking, "PING\r\n\r\n"); err != nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	<-stop
 	p = dial(t, w)
 	p.do("AUTH", "a")
 	if got := p.do("PING", strings.Repeat("x", 5000)); len(got) != 5002 {
@@ -293,4 +305,26 @@ func TestDrainUnread(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("it took %s", time.Since(start))
+}
+
+// Who goes on sending at the end has every answer that was written before.
+func TestDrainSending(t *testing.T) {
+	w := serve(t, nil, nil, server.Numbers("fast", &upward{}, nil))
+	p := dial(t, w)
+	p.send(strings.Repeat(array("FIRN.NEXT", "fast", "10000"), 20))
+	p.answer()
+	ended := make(chan error)
+	go func() { ended <- w.stop() }()
+	more := strings.Repeat(array("PING"), 5000)
+	for range 40 { // more than sockets hold
+		if _, err := io.WriteString(p, more); err != nil {
+			break
+		}
+	}
+	for range 19 {
+		p.answer()
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

@@ -46,7 +46,7 @@ func (c *conn) enqueue(one *command, args [][]byte) {
 	switch {
 	case one.group == "connection", one.group == "transactions":
 		why = "ERR " + one.name + " is not allowed between MULTI and EXEC"
-	case len(q.raw)+largeBuffer > queueMax || c.backlog.Load() > backlogAll:
+	case len(q.raw)+largeBuffer > queueMax || c.backlog.Load() > backlogWait:
 		why = fmt.Sprintf("ERR too much between MULTI and EXEC: %d commands are kept", q.n)
 	}
 	if why != "" {

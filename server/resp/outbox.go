@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -11,10 +12,11 @@ import (
 //
 // While there is something in it, a goroutine writes it, and what is written later
 // goes in behind. It has a bound, beyond which nothing more is read from the
-// connection.
+// connection. Where all of them together have too much, whoever adds to it is dropped:
+// thousands that read nothing would fill the memory with one answer each.
 type outbox struct {
 	mu      sync.Mutex
-	queue   [][]byte
+	queue   [][]byte // of flushAt bytes at most
 	bytes   int
 	writing bool
 	err     error
@@ -28,7 +30,7 @@ func (o *outbox) busy() bool {
 	return o.writing || o.err != nil
 }
 
-// put takes b over, and returns when there is room for more. An error is that of an
+// put copies b, and returns when there is room for more. An error is that of an
 // earlier write.
 func (o *outbox) put(c *conn, b []byte) error {
 	o.mu.Lock()
@@ -37,14 +39,19 @@ func (o *outbox) put(c *conn, b []byte) error {
 	if o.err != nil {
 		return o.err
 	}
-	o.queue = append(o.queue, b)
+	if c.backlog.Load()+int64(len(b)) > backlogAll {
+		return errBacklog
+	}
 	o.bytes += len(b)
 	c.backlog.Add(int64(len(b)))
+	for part := range slices.Chunk(b, flushAt) {
+		o.queue = append(o.queue, slices.Clone(part)) // b has room that nobody counts
+	}
 	if !o.writing {
 		o.writing = true
 		go o.write(c)
 	}
-	for o.err == nil && (o.bytes > backlogEach || o.bytes > flushAt && c.backlog.Load() > backlogAll) {
+	for o.err == nil && (o.bytes > backlogEach || o.bytes > flushAt && c.backlog.Load() > backlogWait) {
 		o.less.Wait()
 	}
 	return o.err
@@ -56,16 +63,13 @@ func (o *outbox) write(c *conn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.err == nil && len(o.queue) > 0 {
-		b := o.queue[0]
-		part := b[:min(len(b), flushAt)]
+		part := o.queue[0]
 		o.mu.Unlock()
 		c.nc.SetWriteDeadline(time.Now().Add(c.Patience))
 		_, err := c.nc.Write(part)
 		o.mu.Lock()
 		o.err = err
-		if o.queue[0] = b[len(part):]; len(o.queue[0]) == 0 {
-			o.queue = o.queue[1:]
-		}
+		o.queue[0], o.queue = nil, o.queue[1:]
 		o.bytes -= len(part)
 		c.backlog.Add(-int64(len(part)))
 		o.less.Broadcast()

@@ -39,7 +39,8 @@ const (
 	strangers   = 4 << 10   // the longest command before a token
 	flushAt     = 64 << 10  // of output
 	backlogEach = 32 << 20  // of output that a connection has asked for and not read
-	backlogAll  = 128 << 20 // and all of them together
+	backlogWait = 96 << 20  // of all of them together, when those with more than flushAt wait
+	backlogAll  = 128 << 20 // and when they are dropped
 	maxArgs     = 1024      // of a command
 	maxFailures = 5         // of AUTH, on a connection
 
@@ -246,7 +247,7 @@ func (s *listener) drain(cancel func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for c := range s.conns {
-			c.nc.Close()
+			cut(c.nc)
 		}
 	})
 	defer late.Stop()
@@ -262,10 +263,20 @@ func farewell(nc net.Conn) {
 		return
 	}
 	nc.SetReadDeadline(time.Now().Add(time.Second))
-	var rest [512]byte
-	for range 1024 {
+	rest := larges.Get().(*[largeBuffer]byte)
+	defer larges.Put(rest)
+	for {
 		if _, err := nc.Read(rest[:]); err != nil {
 			return
 		}
 	}
+}
+
+// cut closes a connection and waits for nothing: TLS would say goodbye first, for up
+// to 5 s where nobody reads.
+func cut(nc net.Conn) {
+	if t, ok := nc.(*tls.Conn); ok {
+		nc = t.NetConn()
+	}
+	nc.Close()
 }
