@@ -228,6 +228,15 @@ func lockStore(t *testing.T, store string, h *hold, _ holdEvent) {
 }
 
 func holdMishap(t *testing.T, f *foreign, mishap *mishap) {
+	for tries := 1; !holdMishapOnce(t, f, mishap, tries == 3); tries++ {
+		t.Log("the machine was so busy that the timer was first")
+	}
+}
+
+// holdMishapOnce reports whether the mishap went as it should. Where firn itself comes
+// late, its timer kills both: that is right, and not what is to be seen here, so but for
+// the last time it is no failure.
+func holdMishapOnce(t *testing.T, f *foreign, mishap *mishap, last bool) bool {
 	store := filepath.Join(t.TempDir(), "ids.db")
 	flags := append([]string{"--layout", "classic", "--workers", "1"}, hurried...)
 	first := startHold(t, store, flags, f.rate(5000, 0)...)
@@ -235,7 +244,12 @@ func holdMishap(t *testing.T, f *foreign, mishap *mishap) {
 	next := startHold(t, store, flags, f.rate(5000, 1000)...)
 
 	mishap.happens(t, store, first, e)
-	if code := first.code(t); code != mishap.code {
+	code := first.code(t)
+	if code == 137 && mishap.code == exitStopped && !last {
+		next.code(t)
+		return false
+	}
+	if code != mishap.code {
 		t.Errorf("exit code %d, want %d", code, mishap.code)
 	}
 	await(t, "the end of the program", func() bool { return gone(e.PID) })
@@ -261,6 +275,7 @@ func holdMishap(t *testing.T, f *foreign, mishap *mishap) {
 	if !mishap.refused {
 		awaitFree(t, store)
 	}
+	return true
 }
 
 // Processes come and go, by all ways to go, and follow each other on few workers.
