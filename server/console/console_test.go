@@ -168,8 +168,12 @@ func TestRights(t *testing.T) {
 		token         string
 		state, decode int
 	}{
-		{"", 401, 401}, {"wrong", 401, 401}, {"shop", 403, 403}, {"one", 403, 403},
-		{"metrics", 200, 403}, {"ops", 200, 200},
+		{"", 401, 401},
+		{"wrong", 401, 401},
+		{"shop", 403, 403},
+		{"one", 403, 403},
+		{"metrics", 200, 403},
+		{"ops", 200, 200},
 	} {
 		for path, want := range map[string]int{"/console/state": tt.state, "/console/decode/250040881120281849": tt.decode} {
 			w := get(t, h, path, tt.token, nil)
