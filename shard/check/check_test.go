@@ -170,6 +170,10 @@ func TestMissing(t *testing.T) {
 	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server knows 1 shards: 3"}) {
 		t.Errorf("%q", got)
 	}
+	mustExec(t, a, "UPDATE firn.server SET servers = '{a,b,c}'")
+	if got := findings(t, a, b); !slices.Contains(got, "bad : servers of the cluster were not asked: c") {
+		t.Errorf("%q", got)
+	}
 	mustExec(t, b, "ALTER SCHEMA firn RENAME TO was")
 	if got := findings(t, a, b); !slices.Equal(got, []string{"bad b: it is in no cluster"}) {
 		t.Errorf("%q", got)

@@ -120,14 +120,16 @@ func (f *findings) settings(s *Server) {
 }
 
 func (f *findings) generators(s *Server) {
-	open := make(map[int64]bool)
+	open, moved := make(map[int64]bool), make(map[int64]bool)
 	for _, row := range s.Shards {
 		open[row.Shard] = row.State == shard.StateOpen && row.Here
+		moved[row.Shard] = row.State == shard.StateMoved
 	}
 	var ahead []string
 	for _, g := range s.Details.Generators {
 		const rerun = "firn shards init, run again, makes what is missing and opens it above all it gave"
 		switch {
+		case moved[g.Shard]: // what is left of it is of no use
 		case !g.Sequences:
 			f.say(Bad, s.Name, rerun, "shard %d: the sequences of %s are gone", g.Shard, g.Name)
 		case !g.Function:
@@ -212,6 +214,9 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	if err != nil {
 		f.say(Bad, "", "", "%s", strings.TrimPrefix(err.Error(), "shard: "))
 		return
+	}
+	if all && len(m.Missing) > 0 {
+		f.say(Bad, "", "name them with --server or in firn.yaml", "servers of the cluster were not asked: %s", few(m.Missing))
 	}
 	why := make(map[string][]string)
 	var nowhere []string
