@@ -47,6 +47,9 @@ type Options struct {
 	// Unknown makes the series of a name that the server has not. Without it such a
 	// name is a *NoSeriesError. It is called once for a name, and one call at a time.
 	Unknown func(ctx context.Context, name string) (*Series, error)
+	// UnknownState is that of what Unknown's series draw from, known before there are
+	// any: for Ready.
+	UnknownState func() State
 	// MaxUnknown is how many series Unknown makes at most; 1,000.
 	MaxUnknown int
 
@@ -188,25 +191,56 @@ func (s *Server) Refused() uint64 { return s.refused.Load() }
 func (s *Server) Stop() { s.stopping.Store(true) }
 
 // Ready returns nil while every series can issue, and will for a while without its
-// store; else an error that names each that cannot. It turns before ids end: see
+// store; else an error that names those that cannot. It turns before ids end: see
 // [State.Ready].
 func (s *Server) Ready() error {
 	if s.stopping.Load() {
 		return ErrStopping
 	}
-	now := s.now.Load().options.Now()
-	seen := map[string]bool{} // many series of one pool say the same
-	var errs []error
+	o := &s.now.Load().options
+	now := o.Now()
+	var all unready
+	if o.UnknownState != nil {
+		all.add("any name", o.UnknownState().Ready(now))
+	}
 	for one := range s.All() {
-		if one.options.State == nil {
-			continue
+		if one.options.State != nil {
+			all.add("series "+one.name, one.options.State().Ready(now))
 		}
-		err := one.options.State().Ready(now)
-		if err == nil || seen[err.Error()] {
-			continue
+	}
+	return all.join()
+}
+
+// unready are reasons, and what is not ready for each of them: many series of one
+// pool say the same.
+type unready struct {
+	reasons []error
+	names   map[string][]string
+}
+
+func (u *unready) add(name string, err error) {
+	if err == nil {
+		return
+	}
+	text := err.Error()
+	if u.names == nil {
+		u.names = map[string][]string{}
+	}
+	if u.names[text] == nil {
+		u.reasons = append(u.reasons, err)
+	}
+	u.names[text] = append(u.names[text], name)
+}
+
+func (u *unready) join() error {
+	const most = 10 // that are named
+	errs := make([]error, len(u.reasons))
+	for i, err := range u.reasons {
+		names, more := u.names[err.Error()], ""
+		if n := len(names) - most; n > 0 {
+			names, more = names[:most], fmt.Sprintf(" and %d more", n)
 		}
-		seen[err.Error()] = true
-		errs = append(errs, fmt.Errorf("series %s: %w", one.name, err))
+		errs[i] = fmt.Errorf("%s%s: %w", strings.Join(names, ", "), more, err)
 	}
 	return errors.Join(errs...)
 }

@@ -233,3 +233,29 @@ func TestReady(t *testing.T) {
 		t.Errorf("while stopping: %v", err)
 	}
 }
+
+// Before anybody has named a series, the store of all of them counts; and of many that
+// cannot issue, none is forgotten.
+func TestReadyNames(t *testing.T) {
+	state := server.State{Err: errors.New("gone")}
+	get := func() server.State { return state }
+	o := &server.Options{UnknownState: get, Unknown: func(_ context.Context, name string) (*server.Series, error) {
+		return nil, errors.New(name)
+	}}
+	s := newServer(t, o)
+	if err := s.Ready(); err == nil || !strings.Contains(err.Error(), "any name: nothing can be issued: gone") {
+		t.Errorf("without any series: %v", err)
+	}
+	var all []*server.Series
+	for i := range 12 {
+		all = append(all, server.Numbers(fmt.Sprintf("s%02d", i), nil, &server.SeriesOptions{State: get}))
+	}
+	s = newServer(t, nil, append(all, server.Numbers("well", nil, nil))...)
+	if err := s.Ready(); err == nil || !strings.HasPrefix(err.Error(), "series s00, series s01, ") || !strings.HasSuffix(err.Error(), "series s09 and 2 more: nothing can be issued: gone") {
+		t.Errorf("many: %v", err)
+	}
+	state = server.State{}
+	if err := errors.Join(s.Ready(), newServer(t, o).Ready()); err != nil {
+		t.Error(err)
+	}
+}

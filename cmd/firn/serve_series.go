@@ -121,7 +121,7 @@ func (p *servePlan) serverOptions(all supplies, errs io.Writer) (*server.Options
 	}
 	if d := p.others; d != nil {
 		s := all[d.supplyKey()]
-		o.Layout = d.leasing.options.Layout
+		o.Layout, o.UnknownState = d.leasing.options.Layout, s.state
 		o.Unknown = func(_ context.Context, name string) (*server.Series, error) { return d.serve(name, s, errs) }
 	}
 	return o, series, nil
