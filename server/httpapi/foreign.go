@@ -31,7 +31,7 @@ func (a *api) leaf(w http.ResponseWriter, r *http.Request) *problem {
 	if p := a.drawForeign(d, r, session, r.PathValue("key"), 1); p != nil {
 		return p
 	}
-	d.body = appendPlain(d.body[:0], d.values[0])
+	d.body = appendNumber(d.body[:0], d.values[0])
 	d.send(w, textType)
 	return nil
 }
@@ -107,7 +107,7 @@ func appendCommas(dst []byte, values []server.Value) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendPlain(dst, v)
+		dst = appendNumber(dst, v)
 	}
 	return dst
 }

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -288,6 +289,46 @@ func TestNameLedHere(t *testing.T) {
 			if got := do(t, r); got.status != tt.want {
 				t.Errorf("%s %s by %s: %s, want %d", method, path, tt.host, got, tt.want)
 			}
+		}
+	}
+}
+
+// A reloading source takes its series away when it is drawn from.
+type reloading func()
+
+func (f reloading) Next(context.Context) (firn.ID, error) { panic("not asked") }
+
+func (f reloading) Append(_ context.Context, dst []firn.ID, _ int) ([]firn.ID, error) {
+	f()
+	return dst, firn.ErrClosed
+}
+
+// A series of numbers that becomes one of texts while it is drawn from gives those who
+// want numbers no answer.
+func TestTextsAfterAReload(t *testing.T) {
+	for path, accept := range map[string]string{
+		"POST /v1/series/orders/next":                "application/octet-stream",
+		"GET /api/segment/get/orders":                "",
+		"GET /tinyid/id/nextId?bizType=orders":       "",
+		"GET /tinyid/id/nextIdSimple?bizType=orders": "",
+	} {
+		var s *server.Server
+		s = newServer(t, nil, server.Numbers("orders", reloading(func() {
+			if err := s.Replace(nil, invoices(t, "orders")); err != nil {
+				t.Error(err)
+			}
+		}), nil))
+		url := listen(t, handler(t, s, &httpapi.Options{Foreign: true}))
+		method, path, _ := strings.Cut(path, " ")
+		r, err := http.NewRequestWithContext(t.Context(), method, url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", accept)
+		answer, err := http.DefaultClient.Do(r)
+		if err == nil {
+			t.Errorf("%s: %s", path, answer.Status)
+			answer.Body.Close()
 		}
 	}
 }

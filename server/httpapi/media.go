@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/binary"
 	"mime"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -102,16 +103,21 @@ func appendBytes(dst []byte, _ string, values []server.Value) []byte {
 	return dst
 }
 
-// number is the value of a series that answers with numbers.
+// number is the value of a series that answers with numbers. One that became another
+// by a reload, after it was looked at, ends the connection: no answer, and no log.
 func number(v server.Value) firn.ID {
 	if v.Text == "" {
 		return v.ID
 	}
 	id, err := firn.ParseID(v.Text)
 	if err != nil {
-		panic("httpapi: a numeric series gave a text: " + err.Error()) // net/http ends the connection: no answer, no id
+		panic(http.ErrAbortHandler)
 	}
 	return id
+}
+
+func appendNumber(dst []byte, v server.Value) []byte {
+	return strconv.AppendInt(dst, int64(number(v)), 10)
 }
 
 // appendPlain appends a value as it is.
