@@ -260,7 +260,11 @@ func TestWorkers(t *testing.T) {
 	for end := time.Now().Add(time.Minute); !got.Roster.Known && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		get(t, h, "/console/state", "", &got)
 	}
-	if n := asked.Load(); n > 2 {
+	for range 20 {
+		get(t, h, "/console/state", "", &got)
+		time.Sleep(time.Millisecond)
+	}
+	if n := asked.Load(); n > 5 { // one, on a machine that is not too busy
 		t.Errorf("the store was asked %d times", n)
 	}
 	all := got.Roster.Workers

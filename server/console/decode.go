@@ -28,16 +28,9 @@ type field struct {
 	Value string `json:"value"` // a text: it may be too large for JavaScript
 }
 
-// maxText is how long a text may be that could be an id in some form.
-const maxText = 256
-
 // decode says what is in an id.
 func (c *console) decode(session *server.Session, r *http.Request) (any, *refusal) {
-	text := r.PathValue("id")
-	if len(text) > maxText {
-		return nil, &refusal{status: http.StatusUnprocessableEntity, Detail: "that is too long for an id"}
-	}
-	found, err := session.Decode(text)
+	found, err := session.Decode(r.PathValue("id"))
 	if err != nil {
 		return nil, refuse(err)
 	}
