@@ -117,29 +117,39 @@ func routeOf(claims []claim) Route {
 		return cmp.Or(cmp.Compare(b.Term, a.Term), cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.server, b.server))
 	})
 	r := Route{Shard: claims[0].Shard, Schema: claims[0].Schema, State: StateClosed}
-	var open, closed []claim
+	var open []claim
+	moved := claim{Row: Row{Term: -1}} // the last that is known to have moved
 	for _, c := range claims {
 		switch {
 		case c.State == StateOpen && c.Here:
 			open = append(open, c)
-		case c.State != StateMoved:
-			closed = append(closed, c)
+		case c.State == StateMoved && c.Term > moved.Term:
+			moved = c
 		}
 	}
 	switch {
-	case len(open) == 1:
-		r.Server, r.State, r.Term, r.Schema = open[0].server, StateOpen, open[0].Term, open[0].Schema
 	case len(open) > 1:
 		names := make([]string, len(open))
 		for i, c := range open {
 			names[i] = c.server
 		}
 		r.Why = "it is open on " + strings.Join(names, " and ")
+	case len(open) == 1 && open[0].Term >= moved.Term:
+		r.Server, r.State, r.Term, r.Schema = open[0].server, StateOpen, open[0].Term, open[0].Schema
+	case len(open) == 1:
+		// Who opens a shard that has moved has a higher term. So this one has forgotten
+		// what came after, as a disk does that is put back to what it was. It would serve:
+		// nobody is to be sent there, though it be where the shard went.
+		r.Term = moved.Term
+		if moved.MovedTo != open[0].server {
+			r.Server = moved.MovedTo
+		}
+		r.Why = fmt.Sprintf("%s says it has moved to %s, at term %d; %s has it open still, at term %d", moved.server, moved.MovedTo, moved.Term, open[0].server, open[0].Term)
 	case claims[0].State == StateMoved:
 		// Where it went has not answered, or is about to open it.
 		r.Server, r.Term, r.Why = claims[0].MovedTo, claims[0].Term, claims[0].server+" says it has moved to "+claims[0].MovedTo
 	default:
-		c := closed[0]
+		c := claims[0]
 		r.Server, r.Term, r.Schema, r.Why = c.server, c.Term, c.Schema, "it is closed on "+c.server
 		if c.State == StateOpen {
 			r.Why = c.server + " is a copy, or was promoted or restored"
