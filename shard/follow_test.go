@@ -69,6 +69,8 @@ func TestFence(t *testing.T) {
 			return nil
 		},
 		"swallowed": func(error) error { return nil },
+		// in a savepoint, which was rolled back to
+		"nested": func(err error) error { return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			runs := 0
@@ -76,8 +78,14 @@ func TestFence(t *testing.T) {
 				if runs++; runs == 1 {
 					all.move(t, 0, from, to)
 				}
-				_, err := tx.Exec(t.Context(), "INSERT INTO item (text) VALUES ($1)", name)
-				return does(err)
+				insert := func(tx pgx.Tx) error {
+					_, err := tx.Exec(t.Context(), "INSERT INTO item (text) VALUES ($1)", name)
+					return err
+				}
+				if name == "nested" {
+					return does(pgx.BeginFunc(t.Context(), tx, insert))
+				}
+				return does(insert(tx))
 			})
 			if err != nil || runs != 2 {
 				t.Fatalf("%v after %d runs", err, runs)
@@ -251,6 +259,15 @@ func TestOpenedElsewhere(t *testing.T) {
 	}
 }
 
+// TestOpenedElsewhereNoWait: who does not wait finds it the next time, or soon.
+func TestOpenedElsewhereNoWait(t *testing.T) {
+	all := newServers(t, "mod", 1, "a", "b")
+	c := openCluster(t, all.pools(t), &shard.Options{Wait: -1})
+	mustExec(t, all["a"].Conn, "SELECT firn.close(0)")
+	mustExec(t, all["b"].Conn, "SELECT firn.open(0)")
+	eventually(t, func() error { return c.Shard(0).InTx(t.Context(), nothing) })
+}
+
 // TestTwoOpen: nobody is sent to a shard that two servers have open.
 func TestTwoOpen(t *testing.T) {
 	all := newServers(t, "mod", 1, "a", "b")
@@ -261,13 +278,16 @@ func TestTwoOpen(t *testing.T) {
 	eventually(t, func() error { return c.Shard(0).InTx(t.Context(), nothing) })
 }
 
-// TestNoPool: a shard that went to a server which the program has no pool for.
+// TestNoPool: a shard that went to a server which the program has no pool for, and came
+// back.
 func TestNoPool(t *testing.T) {
 	all := newServers(t, "mod", 1, "a", "b")
 	c := openCluster(t, all.pools(t, "a"), nil)
 	mustInsert(t, c.Shard(0), "")
 	all.move(t, 0, "a", "b")
 	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "", "shard 0 is on server b", "opened without")
+	all.move(t, 0, "b", "a")
+	eventually(t, func() error { return c.Shard(0).InTx(t.Context(), nothing) })
 }
 
 func TestTxOptions(t *testing.T) {

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -11,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// GatherOptions of [Gather]: nil, or a zero field, means the default.
+// GatherOptions of [Gather]: nil, or a field that is zero or below, means the default.
 type GatherOptions struct {
 	AtOnce    int           // transactions at once: 16
 	PerServer int           // on one server: 4. Let its pool have more connections
@@ -71,16 +70,23 @@ func Gather[T any](ctx context.Context, shards iter.Seq[Shard], o *GatherOptions
 
 // each calls do with 0 to n-1, each of which is about a shard, and not too many at once.
 func (o *GatherOptions) each(n int, shard func(i int) Shard, do func(i int)) {
+	atOnce, perServer := 16, 4
+	if o.AtOnce > 0 {
+		atOnce = o.AtOnce
+	}
+	if o.PerServer > 0 {
+		perServer = o.PerServer
+	}
 	queues := make(map[string][]int) // by server
 	for i := range n {
 		server := shard(i).server()
 		queues[server] = append(queues[server], i)
 	}
-	slots := make(chan struct{}, cmp.Or(o.AtOnce, 16))
+	slots := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for _, queue := range queues {
 		var next atomic.Int64
-		for range min(cmp.Or(o.PerServer, 4), len(queue)) {
+		for range min(perServer, len(queue)) {
 			all.Go(func() {
 				for i := next.Add(1) - 1; i < int64(len(queue)); i = next.Add(1) - 1 {
 					slots <- struct{}{}

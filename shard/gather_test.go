@@ -95,6 +95,10 @@ func TestGatherErrors(t *testing.T) {
 	if _, err := shard.Gather(ctx, c.All(), nil, some); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
+	o := &shard.GatherOptions{AtOnce: -1, PerServer: -1}
+	if got, err := shard.Gather(t.Context(), shards(3), o, some); len(got) != 1 || got[0].Value != 3 || err != nil {
+		t.Errorf("limits below zero: %v, %v", got, err)
+	}
 	if got, err := shard.Gather(t.Context(), shards(), nil, some); len(got) != 0 || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}

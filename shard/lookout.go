@@ -40,7 +40,8 @@ const (
 	lookEvery = 250 * time.Millisecond
 	// lookPatience is how long a look may take.
 	lookPatience = 3 * time.Second
-	// noShardFor is how long it is believed that no server knows a shard.
+	// noShardFor is how long it is believed that no server knows a shard, or only one
+	// without a pool.
 	noShardFor = 5 * time.Second
 )
 
@@ -180,22 +181,34 @@ func (l *lookout) route(shard int64) (string, error) {
 		server = r.Server
 	}
 	if l.servers[server] == nil {
+		if l.longAgo() {
+			return "", &noServer{shard, "it was on " + server + " a while ago"}
+		}
 		return "", fmt.Errorf("shard: shard %d is on server %s, which this cluster was opened without", shard, server)
 	}
 	return server, nil
 }
 
+// longAgo says whether a server was last looked at too long ago to believe that a shard
+// is out of reach.
+func (l *lookout) longAgo() bool {
+	since := time.Now().Add(-noShardFor)
+	for name := range l.servers {
+		if l.looked[name].Before(since) {
+			return true
+		}
+	}
+	return false
+}
+
 // unknown is why a shard has no route: there is none, as all servers say, or one of
 // them might.
 func (l *lookout) unknown(shard int64) error {
-	since := time.Now().Add(-noShardFor)
-	for _, name := range slices.Sorted(maps.Keys(l.servers)) {
-		if err := l.faults[name]; err != nil {
-			return &noServer{shard, "no server that answers knows it; " + strings.TrimPrefix(err.Error(), "shard: ")}
-		}
-		if l.looked[name].Before(since) {
-			return &noServer{shard, "no server knew it a while ago"}
-		}
+	for _, name := range slices.Sorted(maps.Keys(l.faults)) {
+		return &noServer{shard, "no server that answers knows it; " + strings.TrimPrefix(l.faults[name].Error(), "shard: ")}
+	}
+	if l.longAgo() {
+		return &noServer{shard, "no server knew it a while ago"}
 	}
 	if len(l.m.Missing) > 0 {
 		return fmt.Errorf("shard: shard %d is on no server that this cluster was opened with; there is also %s", shard, strings.Join(l.m.Missing, ", "))

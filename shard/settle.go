@@ -74,7 +74,7 @@ func (r *run) settle(ctx context.Context, err error) error {
 		}
 		return nil
 	case wait:
-		if time.Since(r.trouble) > strange {
+		if time.Since(r.trouble) >= min(strange, c.wait) {
 			c.refresh(c.names(r.server))
 		}
 	case reach:

@@ -141,10 +141,17 @@ func (r *run) begin(ctx context.Context, conn *pgx.Conn) (pgx.Tx, error) {
 // failed rolls back after an error of f.
 func (r *run) failed(ctx context.Context, tx pgx.Tx, err error) error {
 	status := tx.Conn().PgConn().TxStatus()
-	if tx.Rollback(ctx) != nil || status != 'E' {
-		return err // the connection is lost, or the database has refused nothing
+	if tx.Rollback(ctx) != nil {
+		return err // the connection is lost
 	}
-	return r.reason(ctx, tx.Conn(), err)
+	switch {
+	case status == 'E':
+		return r.reason(ctx, tx.Conn(), err)
+	case status == 'T' && shardGone[sqlstate(err)]:
+		// A savepoint was rolled back to; or it is the word of another shard.
+		return r.ask(ctx, tx.Conn(), err)
+	}
+	return err // the database has refused nothing
 }
 
 // commit commits. Once that was asked for, only an answer tells what became of it.
@@ -178,14 +185,21 @@ func (r *run) reason(ctx context.Context, conn *pgx.Conn, err error) error {
 		return err
 	}
 	if !shardGone[code] {
-		_, now := conn.Exec(ctx, r.enter())
-		if sqlstate(now) == "" {
-			return err
-		}
-		err = now
+		return r.ask(ctx, conn, err)
 	}
 	r.stage = entering
 	return err
+}
+
+// ask asks the server, outside of a transaction, whether the shard is there. If so, it
+// returns the error that there was.
+func (r *run) ask(ctx context.Context, conn *pgx.Conn, err error) error {
+	_, now := conn.Exec(ctx, r.enter())
+	if sqlstate(now) == "" {
+		return err
+	}
+	r.stage = entering
+	return now
 }
 
 // shardGone are the SQLSTATEs of a fence, and of a generator that was closed.
