@@ -8,7 +8,7 @@
 // makers ship them, so that what an adapter says of them is what a user will read.
 //
 // It also finds the programs of other languages that tests run as clients of our own
-// server: Python, Node.js with the modules of a lock file, Java, redis-cli.
+// server: Python, Node.js with the modules of a lock file, Java, redis-cli, Chromium.
 //
 // A server whose programs are missing is installed where that may be done (see
 // [Install]). Otherwise the test is skipped, and "make test" counts it in its
