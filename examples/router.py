@@ -1,4 +1,4 @@
-"""Routes by key and by id with the map of `firn shards map --json`, and follows a move.
+"""Routes by key and by id with the map of `firn shards map --json`, and follows a move; behind PgBouncer too.
 
     router.py map.json alice a=postgres://app@db1/app b=postgres://app@db2/app
 """
@@ -7,7 +7,7 @@ import psycopg
 
 
 class Cluster:
-    def __init__(self, map_file, servers):  # servers: their addresses, by name
+    def __init__(self, map_file, servers):  # their addresses, by name
         self.map, self.addresses, self.connections = json.load(open(map_file)), servers, {}
         if self.map["v"] != 1:
             raise ValueError("a map of a version that this router does not know")
@@ -31,7 +31,7 @@ class Cluster:
 
     def connection(self, server):
         if server not in self.connections or self.connections[server].closed:
-            self.connections[server] = psycopg.connect(self.addresses[server], autocommit=True)
+            self.connections[server] = psycopg.connect(self.addresses[server], autocommit=True, prepare_threshold=None)
         return self.connections[server]
 
     def in_tx(self, shard, f, wait=5):
@@ -42,7 +42,10 @@ class Cluster:
             try:
                 with connection.transaction():
                     connection.execute("SELECT firn.enter(%s, %s)", (shard, self.map["cluster"]))
-                    return f(connection)
+                    result = f(connection)
+                    if connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
+                        raise RuntimeError("f went on after an error: nothing was committed")
+                return result
             except psycopg.Error as e:  # nothing of it was committed
                 if e.sqlstate not in ("ID001", "ID002") or time.monotonic() > deadline:
                     raise

@@ -85,11 +85,51 @@ print(id, cluster.in_tx(cluster.for_id(id), lambda c: c.execute("SELECT text FRO
 	if out := python(t, program, arguments...); !strings.HasSuffix(out, " python\n") {
 		t.Error(out)
 	}
+	out := python(t, `
+import sys, psycopg
+from router import Cluster
+cluster = Cluster(sys.argv[1], dict(s.split("=", 1) for s in sys.argv[2:]))
+def swallow(c):
+    try: c.execute("SELECT 1/0")
+    except psycopg.Error: pass
+try: print("done:", cluster.in_tx(0, swallow))
+except RuntimeError as e: print(e)
+`, arguments...)
+	if !strings.Contains(out, "nothing was committed") {
+		t.Errorf("of what was rolled back it says %s", out)
+	}
 	all.move(t, int(shard), from, to)
 	if out := python(t, program, arguments...); !strings.HasSuffix(out, " python\n") {
 		t.Error(out)
 	}
 	if n := query[int](t, all[to].Conn, fmt.Sprintf("SELECT count(*) FROM insta%d.item", shard)); n != 2 {
 		t.Errorf("%d rows", n)
+	}
+}
+
+// TestPythonPgBouncer: two routers share a connection of a PgBouncer in transaction mode.
+func TestPythonPgBouncer(t *testing.T) {
+	all := newServers(t, "mod", 1, "a")
+	text, err := json.Marshal(openCluster(t, all.pools(t), nil).Map())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "map.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := testserver.Shared(t, testserver.Postgres)
+	bouncer := testserver.PgBouncer(t, server, "default_pool_size = 1")
+	out := python(t, `
+import sys
+from router import Cluster
+routers = [Cluster(sys.argv[1], {"a": sys.argv[2]}) for _ in range(2)]
+for i in range(10):
+    for r in routers:
+        r.in_tx(0, lambda c: c.execute("INSERT INTO item (text) VALUES (%s)", (str(i),)))
+print("done")
+`, file, strings.Replace(all["a"].url, server.Addr(), bouncer.Addr(), 1))
+	if out != "done\n" {
+		t.Error(out)
 	}
 }
