@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -309,4 +310,87 @@ func TestAdoptKilled(t *testing.T) {
 			t.Errorf("killed after %q: it differs:\n%s\n%s", after, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
+}
+
+// A server that dies midway stops only itself. What it had taken over stays so, and the
+// next one goes on from there.
+func TestAdoptServerDies(t *testing.T) {
+	t.Parallel()
+	dying := testserver.Postgres(t)
+	a, b := newDatabase(t), connect(t, dying.URL())
+	a.must(t, published(0)+published(1))
+	b.must(t, published(2)+published(3)+published(4))
+	holder := connect(t, dying.URL())
+	holder.must(t, "BEGIN; SELECT insta3.next_id()") // it comes no further than this
+	result := make(chan error, 1)
+	go func() {
+		_, err := tryAdopt(context.Background(), serversOf(a, b), adoptWish(), time.Minute)
+		result <- err
+	}()
+	for deadline := time.Now().Add(time.Minute); b.one(t, "SELECT coalesce(to_regclass('insta2.next_id_offset')::text, '')") == ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("insta2 is not taken over")
+		}
+	}
+	dying.Kill(t)
+	var in *setup.ShardError
+	if err := <-result; !errors.As(err, &in) || in.Server != "b" || in.Shard != 3 || strings.Contains(err.Error(), "server a") {
+		t.Fatalf("%v", err)
+	}
+	if n := a.one(t, "SELECT count(*)::text FROM firn.shard WHERE state = 'open'"); n != "2" {
+		t.Errorf("%s shards on the server that lived", n)
+	}
+	dying.Start(t)
+	again := connect(t, dying.URL())
+	again.must(t, "INSERT INTO insta2.photo (x) VALUES (11); INSERT INTO insta3.photo (x) VALUES (11)") // the new function, and the old
+	if p := mustAdopt(t, serversOf(a, &database{url: dying.URL()})); len(p.Servers[0].Schemas) != 0 || len(p.Servers[1].Schemas) != 2 {
+		t.Errorf("left were %+v", p.Servers)
+	}
+	for n := 2; n < 5; n++ {
+		again.must(t, fmt.Sprintf("INSERT INTO insta%d.photo (x) VALUES (12)", n))
+	}
+	if got := again.one(t, "SELECT format('%s of %s', count(DISTINCT id), count(*)) FROM (TABLE insta2.photo UNION ALL TABLE insta3.photo UNION ALL TABLE insta4.photo) AS p"); got != "35 of 35" {
+		t.Errorf("%s ids", got)
+	}
+}
+
+// A right that is taken away midway stops at its schema, which stays as it was; those
+// before it are taken over.
+func TestAdoptRights(t *testing.T) {
+	a := newDatabase(t)
+	role := "owner_" + a.Config().Database
+	a.must(t, "DROP ROLE IF EXISTS "+role+"; CREATE ROLE "+role+" LOGIN; GRANT CREATE ON DATABASE "+a.Config().Database+" TO "+role)
+	owner := connect(t, strings.Replace(a.url, "t@", role+"@", 1))
+	owner.must(t, published(0)+published(1))
+	grant := "GRANT SELECT, UPDATE ON insta1.theirs TO " + role
+	a.must(t, "CREATE TABLE insta1.theirs (id bigint PRIMARY KEY DEFAULT insta1.next_id())")
+	w := adoptWish()
+	w.Roles = []string{role}
+	refuses(t, "it needs SELECT and UPDATE there", func() error { _, err := tryAdopt(t.Context(), serversOf(owner), w, time.Minute); return err }, a)
+	a.must(t, grant)
+	s, err := setup.Open(t.Context(), serversOf(owner), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p, err := s.Adopt(t.Context(), w, "next_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.must(t, "REVOKE ALL ON insta1.theirs FROM "+role)
+	err = p.Run(t.Context(), time.Minute, new(atomic.Int64))
+	s.Close()
+	var in *setup.ShardError
+	if !errors.As(err, &in) || in.Shard != 1 || !strings.Contains(err.Error(), "permission denied for table theirs") {
+		t.Fatalf("%v", err)
+	}
+	if got := owner.one(t, "SELECT format('%s %s %s', count(*), min(shard), to_regclass('insta1.next_id_offset') IS NULL) FROM firn.shard"); got != "1 0 t" {
+		t.Errorf("shards, the lowest, and whether the next is as it was: %s", got)
+	}
+	owner.must(t, "INSERT INTO insta1.photo (x) VALUES (11)") // by the old function
+	a.must(t, grant)
+	if again, err := tryAdopt(t.Context(), serversOf(owner), w, time.Minute); err != nil || len(again.Servers[0].Schemas) != 1 {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	owner.must(t, "INSERT INTO insta1.photo (x) VALUES (12)")
 }
