@@ -49,7 +49,7 @@ var answers = map[string]struct {
 // it returns the error.
 func (r *run) settle(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return r.explain(err, "")
+		return r.ended(ctx, err)
 	}
 	if r.trouble.IsZero() {
 		r.trouble = time.Now()
@@ -66,7 +66,7 @@ func (r *run) settle(ctx context.Context, err error) error {
 		}
 	case look:
 		if c.look(ctx, c.names(""), time.Now()) != nil {
-			return r.explain(err, "")
+			return r.ended(ctx, err)
 		}
 		server, none := c.route(r.number)
 		if r.hops++; none != nil || server == r.server || r.hops > len(c.servers) {
@@ -142,6 +142,15 @@ func (r *run) rest(ctx context.Context, err error) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return r.explain(fmt.Errorf("%w, while %w", ctx.Err(), err), "")
+		return r.ended(ctx, err)
 	}
+}
+
+// ended is the error where the caller's context ended before there was another try. It
+// is the context's too, whenever that happened, unless the caller's function has run.
+func (r *run) ended(ctx context.Context, err error) error {
+	if r.stage != working && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w, while %w", ctx.Err(), err)
+	}
+	return r.explain(err, "")
 }
