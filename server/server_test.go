@@ -215,6 +215,7 @@ func TestReady(t *testing.T) {
 	}{
 		{server.State{}, true},
 		{server.State{Err: away}, false},
+		{server.State{Err: away, Over: true}, true},
 		{server.State{Degraded: true, Err: away, Until: now.Add(101 * time.Second), Budget: 300 * time.Second}, true},
 		{server.State{Degraded: true, Err: away, Until: now.Add(99 * time.Second), Budget: 300 * time.Second}, false},
 		{server.State{Degraded: true, Until: now.Add(900 * time.Millisecond), Budget: 2 * time.Second}, false},

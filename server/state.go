@@ -15,6 +15,7 @@ type State struct {
 	Why   string // what was seen of the store
 
 	Degraded bool  // the store does not answer
+	Over     bool  // it has given all there was: no other server could do better
 	Err      error // why nothing can be had, or the last failure where it is Degraded
 
 	// How long it goes on without its store: until then; and that is at most so long.
@@ -45,8 +46,12 @@ const leastMargin = time.Second
 
 // Ready returns nil where the series can issue and will for a while without its
 // store. One whose store is away is not ready when less than a third of its Budget
-// is left, at least 1 s: whoever sends work is to have gone elsewhere before ids end.
+// is left, at least 1 s: whoever sends work is to have gone elsewhere before ids end. One that
+// is Over is ready: it is no reason to go to another server.
 func (s State) Ready(now time.Time) error {
+	if s.Over {
+		return nil
+	}
 	if !s.Degraded {
 		if s.Err != nil {
 			return fmt.Errorf("nothing can be issued: %w", s.Err)

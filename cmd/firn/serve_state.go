@@ -67,6 +67,8 @@ func segmentState(s *segment.Series, of segmentFacts) server.State {
 	if !st.Degraded {
 		st.Err = s.State().Err // of the store that has most
 	}
+	var end *segment.ExhaustedError
+	st.Over = errors.As(st.Err, &end)
 	if rate > 0 {
 		left := float64(st.Left) + float64(st.Last-min(st.Next, st.Last))/float64(of.increment)
 		st.Until = time.Now().Add(seconds(float64(st.Left) / rate))
