@@ -41,6 +41,10 @@ type Cluster struct {
 // names. A pool leads to a server itself or to a PgBouncer in front of it; the role
 // it connects as has been granted that of "firn shards init --role".
 //
+// Statements that the driver keeps prepared are of the types of the shard that they were
+// first used on. Where shards have types of their own, such as enums, or differ while a
+// migration runs, or behind a PgBouncer, give pools default_query_exec_mode=exec.
+//
 // One server that answers is enough: of the others the shards are not known yet, or
 // from where they moved away. Servers that belong to different clusters, or go by
 // another name, are an error.

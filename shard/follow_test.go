@@ -438,3 +438,27 @@ func TestBack(t *testing.T) {
 		t.Errorf("it is in %s", got)
 	}
 }
+
+// TestShardsDiffer: with statements that are not kept, shards may have types of their
+// own, and differ while a migration runs.
+func TestShardsDiffer(t *testing.T) {
+	all := newServers(t, "mod", 2, "a")
+	for n := range 2 {
+		mustExec(t, all["a"].Conn, fmt.Sprintf("CREATE TYPE insta%[1]d.mood AS ENUM ('glad'); ALTER TABLE insta%[1]d.item ADD mood insta%[1]d.mood", n))
+	}
+	mustExec(t, all["a"].Conn, "ALTER TABLE insta1.item ADD more integer")
+	p := pool(t, asApp(all["a"].url)+"&pool_max_conns=1&default_query_exec_mode=exec")
+	c := openCluster(t, map[string]*pgxpool.Pool{"a": p}, nil)
+	for i := range 4 {
+		err := c.ForNumber(int64(i)).InTx(t.Context(), func(tx pgx.Tx) error {
+			if _, err := tx.Exec(t.Context(), "INSERT INTO item (mood) VALUES ($1)", "glad"); err != nil {
+				return err
+			}
+			_, err := tx.Exec(t.Context(), "SELECT * FROM item WHERE id > $1", 1)
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
