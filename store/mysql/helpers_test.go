@@ -118,6 +118,18 @@ func works(tb testing.TB, s *Store) {
 	tb.Fatalf("a minute later: %v", err)
 }
 
+// isAgain requires that a record is read as it was, within a minute.
+func isAgain(tb testing.TB, s *Store, was store.Record) {
+	tb.Helper()
+	got, err := s.Get(tb.Context(), was.Key)
+	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); got, err = s.Get(tb.Context(), was.Key) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err != nil || got.Version != was.Version {
+		tb.Errorf("%+v, %v; was %+v", got, err, was)
+	}
+}
+
 // use reads and writes once.
 func use(tb testing.TB, s *Store) error {
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)

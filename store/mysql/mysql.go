@@ -14,10 +14,12 @@
 //
 // # Connections
 //
-// Get, Put and List are one statement each, outside of any transaction and without
-// prepared statements; where the server refuses a Put because the record changed
-// meanwhile, it is followed by a transaction at READ COMMITTED. Whatever the driver
-// does, a Put is sent once. Nothing depends on the connection's time
+// A Put is one statement, outside of any transaction and without prepared statements.
+// A Get or List that finds something is two, the second of which writes: InnoDB shows
+// a commit to others before it is on the disk, and a crash would lose what was read.
+// Where the server refuses to write because the row changed meanwhile, that is
+// followed by a transaction at READ COMMITTED. Whatever the driver does, a Put is sent
+// once. Nothing depends on the connection's time
 // zone, character set, isolation level (but READ UNCOMMITTED, which [Store.Promise]
 // reports), parseTime, interpolateParams or clientFoundRows. With autocommit off
 // nothing is written, and reads say so. The same goes for a connection that came back
@@ -127,14 +129,11 @@ func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
 	if err := store.CheckKey(key); err != nil {
 		return store.Record{}, err
 	}
-	list, read, err := s.read(ctx, sqlGet(key))
-	switch {
-	case err != nil:
+	a, err := s.read(ctx, sqlGet(key))
+	if err != nil {
 		return store.Record{}, err
-	case len(list) == 0:
-		return store.Record{Key: key, Read: read}, nil
 	}
-	return list[0], nil
+	return a.record(key), nil
 }
 
 // List implements [store.Store].
@@ -147,45 +146,71 @@ func (s *Store) List(ctx context.Context, prefix string) ([]store.Record, error)
 			return nil, err
 		}
 	}
-	list, _, err := s.read(ctx, sqlList(prefix))
-	return list, err
+	a, err := s.read(ctx, sqlList(prefix))
+	return a.list, err
 }
 
-// read runs one of the statements that begin with sqlOn.
-func (s *Store) read(ctx context.Context, query string) ([]store.Record, time.Time, error) {
+// read runs one of the statements that begin with sqlOn. What it returns is on the
+// server's disk.
+func (s *Store) read(ctx context.Context, query string) (a answer, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, time.Time{}, err
+		return answer{}, err
 	}
+	err = alive(ctx, func() error {
+		conn, err := s.db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		a, err = s.durable(ctx, conn, query)
+		return err
+	})
+	if err != nil {
+		return answer{}, explain(err)
+	}
+	return a, nil
+}
+
+// find runs one of the statements that begin with sqlOn. What it returns may not be
+// on the server's disk yet.
+func (s *Store) find(ctx context.Context, q querier, query string) (answer, error) {
 	seen := s.seen.Load() // before the server looks: others may make the table after that
-	list, read, err := records(ctx, s.db, query)
+	a, err := records(ctx, q, query)
 	switch {
 	case err == nil:
 		s.seen.Store(true)
-		return list, read, nil
-	case !missing(err):
-		return nil, time.Time{}, explain(err)
-	case seen:
-		return nil, time.Time{}, forgotten()
+	case missing(err) && seen:
+		err = forgotten()
+	case missing(err): // nobody has made the table yet: nothing was ever written
+		a, err = records(ctx, q, sqlNone)
 	}
-	// Nobody has made the table yet: nothing was ever written.
-	list, read, err = records(ctx, s.db, sqlNone)
-	return list, read, explain(err)
+	return a, err
 }
 
-// records reads the rows of a statement that begins with sqlRead, and the server's
-// clock.
+// An answer is what a statement that begins with sqlRead found, and when by the
+// server's clock.
+type answer struct {
+	list []store.Record
+	read time.Time
+}
+
+// record is the only one, or that of a key that was never written.
+func (a answer) record(key string) store.Record {
+	if len(a.list) == 0 {
+		return store.Record{Key: key, Read: a.read}
+	}
+	return a.list[0]
+}
+
+// records runs a statement that begins with sqlRead.
 //
 // Read is the time before the query: one after it would make records look older
 // than they are if the server paused in between. Only where a record was written
 // in that moment it is as late as that.
-func records(ctx context.Context, q querier, query string) (list []store.Record, read time.Time, err error) {
-	var rows *sql.Rows
-	err = alive(ctx, func() error {
-		rows, err = q.QueryContext(ctx, query)
-		return err
-	})
+func records(ctx context.Context, q querier, query string) (a answer, err error) {
+	rows, err := q.QueryContext(ctx, query)
 	if err != nil {
-		return nil, read, err
+		return a, err
 	}
 	defer rows.Close()
 	_, ours := q.(*sql.Tx)
@@ -196,21 +221,21 @@ func records(ctx context.Context, q querier, query string) (list []store.Record,
 		var key, value, version sql.Null[string]
 		var written sql.Null[int64]
 		if err := rows.Scan(&readOnly, &autocommit, &inTx, &before, &after, &key, &value, &version, &written); err != nil {
-			return nil, read, err
+			return a, err
 		}
 		if readOnly != "0" && readOnly != "OFF" {
-			return nil, read, errReadOnly
+			return a, errReadOnly
 		}
 		if !autocommit {
-			return nil, read, errAutocommit
+			return a, errAutocommit
 		}
 		if inTx && !ours {
-			return nil, read, errInTx
+			return a, errInTx
 		}
 		if !key.Valid {
 			continue
 		}
-		list = append(list, store.Record{
+		a.list = append(a.list, store.Record{
 			Key: key.V, Value: []byte(value.V), Version: store.Version(version.V), Written: instant(written.V),
 		})
 		if written.V <= after {
@@ -218,13 +243,13 @@ func records(ctx context.Context, q querier, query string) (list []store.Record,
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, read, err
+		return a, err
 	}
-	read = instant(max(before, latest))
-	for i := range list {
-		list[i].Read = read
+	a.read = instant(max(before, latest))
+	for i := range a.list {
+		a.list[i].Read = a.read
 	}
-	return list, read, rows.Close()
+	return a, rows.Close()
 }
 
 // alive calls f, which changes nothing in the store, again when it met a connection
@@ -280,7 +305,8 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Co
 // put sends one Put. If there is no table yet it makes that, and sends the Put again.
 func (s *Store) put(ctx context.Context, conn *sql.Conn, next *store.Record, cond store.Condition) error {
 	seen := s.seen.Load() // before the server looks: others may make the table after that
-	err := attempt(ctx, conn, next, cond)
+	send := func(e execer) error { return write(ctx, e, next, cond) }
+	err := attempt(ctx, conn, send)
 	if missing(err) && !seen {
 		if cond.Version != "" {
 			return store.ErrConflict // no table, no record of that Version
@@ -288,7 +314,7 @@ func (s *Store) put(ctx context.Context, conn *sql.Conn, next *store.Record, con
 		if err := s.makeTable(ctx, conn); err != nil {
 			return &unsentError{err}
 		}
-		err = attempt(ctx, conn, next, cond)
+		err = attempt(ctx, conn, send)
 	}
 	if missing(err) {
 		return &unsentError{forgotten()}
@@ -299,11 +325,11 @@ func (s *Store) put(ctx context.Context, conn *sql.Conn, next *store.Record, con
 	return err
 }
 
-// attempt sends one Put, and once more at READ COMMITTED after the server refused
-// it, for certain, because the record changed while it waited: MariaDB does so with
-// innodb_snapshot_isolation.
-func attempt(ctx context.Context, conn *sql.Conn, next *store.Record, cond store.Condition) error {
-	err := write(ctx, conn, next, cond)
+// attempt sends a statement that writes, and once more at READ COMMITTED after the
+// server refused it, for certain, because the row changed while it waited: MariaDB
+// does so with innodb_snapshot_isolation.
+func attempt(ctx context.Context, conn *sql.Conn, send func(execer) error) error {
+	err := send(conn)
 	if number(err) != changed {
 		return err
 	}
@@ -312,7 +338,7 @@ func attempt(ctx context.Context, conn *sql.Conn, next *store.Record, cond store
 		return &unsentError{err}
 	}
 	defer tx.Rollback()
-	if err := write(ctx, tx, next, cond); err != nil {
+	if err := send(tx); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -159,7 +159,7 @@ func TestBegun(t *testing.T) {
 	_, err := s.Get(t.Context(), "k")
 	says(t, "Get", err, "before its transaction has ended")
 	_, err = s.Update(t.Context(), "k", to2)
-	says(t, "Update", err, "transaction is in progress")
+	says(t, "Update", err, "before its transaction has ended")
 	for key, v := range map[string]store.Version{"k": r.Version, "new": ""} {
 		if _, err := s.Put(t.Context(), key, []byte(`2`), store.Condition{Version: v}); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("Put %s: %v", key, err)
@@ -245,10 +245,13 @@ func TestRoundTrips(t *testing.T) {
 	defer db.Close()
 	s := New(db)
 	r := mustPut(t, s, "k", `1`, store.Condition{})
+	want := map[string]int64{"Get": 2, "Get none": 1, "List": 2, "List none": 1, "Put": 1, "create": 1}
 	for range 2 {
 		for what, call := range map[string]func() error{
-			"Get":  func() error { _, err := s.Get(t.Context(), "k"); return err },
-			"List": func() error { _, err := s.List(t.Context(), "k"); return err },
+			"Get":       func() error { _, err := s.Get(t.Context(), "k"); return err },
+			"Get none":  func() error { _, err := s.Get(t.Context(), "none"); return err },
+			"List":      func() error { _, err := s.List(t.Context(), "k"); return err },
+			"List none": func() error { _, err := s.List(t.Context(), "none"); return err },
 			"Put": func() (err error) {
 				r, err = s.Put(t.Context(), "k", []byte(`1`), store.Condition{Version: r.Version, Within: time.Hour})
 				return err
@@ -262,7 +265,7 @@ func TestRoundTrips(t *testing.T) {
 			if err := call(); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			if n := sent.Load() - before; n != 1 {
+			if n := sent.Load() - before; n != want[what] {
 				t.Errorf("%s takes %d round trips", what, n)
 			}
 		}

@@ -141,13 +141,17 @@ func TestPrivileges(t *testing.T) {
 		says(t, what+" without rights", err, "it needs SELECT, INSERT and UPDATE on the table firn_records")
 	}
 
-	do(t, db, "GRANT SELECT, INSERT, UPDATE ON firn_records TO "+user)
+	mustPut(t, New(db), "there", `1`, store.Condition{})
+	do(t, db, "GRANT SELECT ON firn_records TO "+user)
+	_, err = s.Get(t.Context(), "there")
+	says(t, "Get of one who may not write", err, "it needs SELECT, INSERT and UPDATE on the table firn_records")
+	do(t, db, "GRANT INSERT, UPDATE ON firn_records TO "+user)
 	r := mustPut(t, s, "k", `1`, store.Condition{})
 	r = mustPut(t, s, "k", `2`, store.Condition{Version: r.Version})
 	if got, err := s.Get(t.Context(), "k"); err != nil || got.Version != r.Version {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 1 {
+	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 2 {
 		t.Errorf("%v, %v", l, err)
 	}
 	p, err := s.Promise(t.Context())

@@ -49,18 +49,11 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 		return store.Record{}, explain(err)
 	}
 	defer usual(ctx, conn, key)
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	tx, held, err := s.hold(ctx, conn, key)
 	if err != nil {
 		return store.Record{}, explain(err)
 	}
 	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf(sqlQueue, queue(key))); err != nil {
-		return store.Record{}, explain(err)
-	}
-	held, err := s.hold(ctx, tx, key)
-	if err != nil {
-		return store.Record{}, explain(err)
-	}
 	value, err := f(held)
 	switch {
 	case err != nil:
@@ -111,22 +104,34 @@ func discard(conn *sql.Conn) {
 	conn.Close()
 }
 
-// hold locks a record's row and reads it. One never written has none.
-func (s *Store) hold(ctx context.Context, tx *sql.Tx, key string) (store.Record, error) {
-	seen := s.seen.Load() // before the server looks: others may make the table after that
-	list, read, err := records(ctx, tx, sqlGet(key)+" FOR UPDATE")
-	switch {
-	case missing(err) && seen:
-		return store.Record{}, forgotten()
-	case missing(err):
-		list, read, err = records(ctx, tx, sqlNone)
-	case err == nil:
-		s.seen.Store(true)
+// hold locks a record's row in a transaction, and reads it. What it returns is on the
+// disk: it was read and brought there before, as a transaction that holds a row cannot
+// do that. Others may have replaced it meanwhile, but not those who queue. A record that
+// was never written has no row.
+func (s *Store) hold(ctx context.Context, conn *sql.Conn, key string) (*sql.Tx, store.Record, error) {
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf(sqlQueue, queue(key))); err != nil {
+		return nil, store.Record{}, err
 	}
-	if err != nil || len(list) == 0 {
-		return store.Record{Key: key, Read: read}, err
+	for {
+		known, err := s.durable(ctx, conn, sqlGet(key))
+		if err != nil {
+			return nil, store.Record{}, err
+		}
+		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		if err != nil {
+			return nil, store.Record{}, err
+		}
+		held, err := s.find(ctx, tx, sqlGet(key)+" FOR UPDATE")
+		if err == nil && held.record(key).Version == known.record(key).Version {
+			return tx, held.record(key), nil
+		}
+		if end := tx.Rollback(); err == nil {
+			err = end
+		}
+		if err != nil {
+			return nil, store.Record{}, err
+		}
 	}
-	return list[0], nil
 }
 
 // release replaces the record that is held, and completes next with the time.
