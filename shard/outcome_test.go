@@ -270,3 +270,41 @@ func TestPgBouncer(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// endsWith ends a context as soon as a query has failed.
+type endsWith struct{ cancel context.CancelFunc }
+
+func (e endsWith) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+func (e endsWith) TraceQueryEnd(_ context.Context, _ *pgx.Conn, d pgx.TraceQueryEndData) {
+	if d.Err != nil {
+		e.cancel()
+	}
+}
+
+// TestEndedBetween: a context that ends after the server's answer, and before it is
+// waited, is in the error too.
+func TestEndedBetween(t *testing.T) {
+	all := newServers(t, "mod", 1, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	config, err := pgxpool.ParseConfig(asApp(all["a"].url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.Tracer = endsWith{cancel}
+	traced, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer traced.Close()
+	c := openCluster(t, map[string]*pgxpool.Pool{"a": traced}, nil)
+	mustExec(t, all["a"].Conn, "SELECT firn.close(0)")
+	_, err = insert(ctx, c.Shard(0), "")
+	failsWith(t, err, "ID001", "shard 0 on a")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
