@@ -23,9 +23,16 @@ type database struct {
 
 var made atomic.Int64
 
+// hasty starts a server that leaves it to the operating system when to write: databases
+// are made and dropped there all the time.
+func hasty(t testing.TB, settings ...string) *testserver.Server {
+	t.Helper()
+	return testserver.Postgres(t, append(settings, "fsync=off")...)
+}
+
 func newDatabase(t testing.TB) *database {
 	t.Helper()
-	server := testserver.Shared(t, testserver.Postgres)
+	server := testserver.Shared(t, hasty)
 	name := fmt.Sprintf("setup%d", made.Add(1))
 	admin := connect(t, server.URL())
 	admin.must(t, "DROP DATABASE IF EXISTS "+name+" (FORCE)")

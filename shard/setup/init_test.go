@@ -188,7 +188,7 @@ func TestInitCopy(t *testing.T) {
 	name, from := b.Config().Database, a.Config().Database
 	a.Close(t.Context())
 	b.Close(t.Context())
-	admin := connect(t, testserver.Shared(t, testserver.Postgres).URL())
+	admin := connect(t, testserver.Shared(t, hasty).URL())
 	admin.must(t, "DROP DATABASE "+name)
 	admin.must(t, "CREATE DATABASE "+name+" TEMPLATE "+from)
 	_, err := tryInit(t.Context(), serversOf(b), setup.Wish{Count: 2})
