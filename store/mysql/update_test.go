@@ -304,41 +304,29 @@ func TestUpdateRefused(t *testing.T) {
 	}
 }
 
-// TestUpdateCrowd has a crowd replace a record by one of another length, which is
-// slow where all of them wait for the row.
-func TestUpdateCrowd(t *testing.T) {
-	c := newDatabase(t, testserver.MariaDB(t, "--max-connections=200"))
-	mustPut(t, New(connect(t, c)), "k", `0`, store.Condition{})
-	even, varied := crowd(t, c, 1), crowd(t, c, 60)
-	t.Logf("%d/s of one length, %d/s of several", even, varied)
-	if varied < even/3 {
-		t.Errorf("64 made %d Updates a second of one length, and %d of several", even, varied)
-	}
-}
-
-// crowd is how many Updates 64 make in a second, with values of so many lengths.
-func crowd(t *testing.T, c *mysql.Config, lengths int) int64 {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	var wg sync.WaitGroup
-	var done atomic.Int64
-	for range 64 {
-		s := New(connect(t, c))
-		wg.Go(func() {
-			for {
-				_, err := s.Update(ctx, "k", func(store.Record) ([]byte, error) {
-					return fmt.Appendf(nil, `"%0*d"`, 300+rand.N(lengths), 0), nil
+// BenchmarkUpdateCrowd has 64 replace a record, by one of its length and by one of
+// another, which is slow where all of them wait for the row.
+func BenchmarkUpdateCrowd(b *testing.B) {
+	c := newDatabase(b, testserver.MariaDB(b, "--max-connections=200"))
+	mustPut(b, New(connect(b, c)), "k", `0`, store.Condition{})
+	for _, lengths := range []int{1, 60} {
+		b.Run(fmt.Sprint("lengths=", lengths), func(b *testing.B) {
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var wg sync.WaitGroup
+			for range 64 {
+				s := New(connect(b, c))
+				wg.Go(func() {
+					for left.Add(-1) >= 0 {
+						if _, err := s.Update(b.Context(), "k", func(store.Record) ([]byte, error) {
+							return fmt.Appendf(nil, `"%0*d"`, 300+rand.N(lengths), 0), nil
+						}); err != nil {
+							b.Error(err)
+						}
+					}
 				})
-				if ctx.Err() != nil {
-					return
-				}
-				if err != nil {
-					t.Error(err)
-				}
-				done.Add(1)
 			}
+			wg.Wait()
 		})
 	}
-	wg.Wait()
-	return done.Load() / 2
 }
