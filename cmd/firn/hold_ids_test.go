@@ -180,10 +180,9 @@ var mishaps = []mishap{
 		name: "program stopped, worker taken away", code: exitStopped, says: "firn: error: %s has to stop: worker 0 was taken",
 		happens: func(t *testing.T, store string, h *hold, e holdEvent) {
 			kill(t, e.PID, syscall.SIGSTOP)
-			release := command(t, store, "workers", "release", "0", "--pool", "classic")
-			if err := release.Run(); err != nil {
-				t.Fatalf("%v\n%s", err, release.errs.String())
-			}
+			await(t, "the release, which fails where the holder has just written", func() bool {
+				return command(t, store, "workers", "release", "0", "--pool", "classic").Run() == nil
+			})
 		},
 	},
 	{name: "firn stopped", code: 137, needsLinux: true, happens: func(t *testing.T, _ string, h *hold, _ holdEvent) {
