@@ -100,20 +100,22 @@ func serveHTTP() error {
 	if err != nil {
 		return err
 	}
-	return untilAbandoned(httpapi.NewServer(h))
+	return untilAbandoned(httpapi.NewServer(h), httpapi.Listener)
 }
 
 // bare writes the same 18 digits each time.
 var bare http.HandlerFunc = func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("175928847299117063")) }
 
-func serveBareHTTP() error { return untilAbandoned(&http.Server{Handler: bare}) }
+func serveBareHTTP() error { return untilAbandoned(&http.Server{Handler: bare}, plain) }
+
+func plain(l net.Listener) net.Listener { return l }
 
 // serveLimitedHTTP has the time limits of firn's server, which are timers to set and
 // to clear for each request.
-func serveLimitedHTTP() error { return untilAbandoned(httpapi.NewServer(bare)) }
+func serveLimitedHTTP() error { return untilAbandoned(httpapi.NewServer(bare), plain) }
 
 // untilAbandoned serves until the program that has started this role is gone.
-func untilAbandoned(s *http.Server) error {
+func untilAbandoned(s *http.Server, with func(net.Listener) net.Listener) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -124,7 +126,7 @@ func untilAbandoned(s *http.Server) error {
 		s.Close()
 	}()
 	say(listener)
-	if err := s.Serve(listener); err != http.ErrServerClosed {
+	if err := s.Serve(with(listener)); err != http.ErrServerClosed {
 		return err
 	}
 	return nil

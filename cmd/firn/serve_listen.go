@@ -92,7 +92,7 @@ func (f *front) serve(b boundListener) (func(context.Context) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	var l net.Listener = &fewConnections{Listener: b.Listener, most: int64(f.options.connections), log: f.log}
+	l := httpapi.Listener(&fewConnections{Listener: b.Listener, most: int64(f.options.connections), log: f.log})
 	if secret {
 		l = tls.NewListener(l, f.keys.config("h2", "http/1.1"))
 	}
