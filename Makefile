@@ -12,6 +12,9 @@ FUZZTIME ?= 10s
 # How long each long form of the torture runs.
 TORTURE ?= 2m
 
+# Which packages are tested; all, where it is not set.
+PACKAGES ?=
+
 # How many packages are tested at once: mostly they wait for servers and clocks.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
 
@@ -49,10 +52,10 @@ cross: ## vet the code for every platform
 	done
 
 test: ## run all tests, on real servers where they are or can be installed
-	$(SERVERS) run go test -p $(AT_ONCE) -timeout 15m ./...
+	$(SERVERS) run go test -p $(AT_ONCE) -timeout 15m $(or $(PACKAGES),./...)
 
 race: ## run the tests under the race detector, but what it has no part in
-	CGO_ENABLED=1 $(SERVERS) run go test -race -p $(AT_ONCE) -timeout 20m -skip '$(RACELESS_TESTS)' $$(go list ./... | grep -vE '/($(RACELESS))(/|$$)')
+	CGO_ENABLED=1 $(SERVERS) run go test -race -p $(AT_ONCE) -timeout 20m -skip '$(RACELESS_TESTS)' $(or $(PACKAGES),$$(go list ./... | grep -vE '/($(RACELESS))(/|$$)'))
 
 servers: ## install the servers that the tests talk to (Debian, root)
 	$(SERVERS) install

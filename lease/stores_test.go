@@ -402,7 +402,7 @@ func restore(x *over) {
 func serverKilled(x *over) {
 	outage := 30 * time.Second // for a server that starts slowly
 	if x.lossy {
-		outage = 10 * time.Second // it is waited for at the start
+		outage = 20 * time.Second // it is waited for at the start
 	}
 	x.found(4, outage)
 	var wait sync.WaitGroup
@@ -461,7 +461,7 @@ func serverKilled(x *over) {
 func connectionsCut(x *over) {
 	outage := 30 * time.Second
 	if x.lossy {
-		outage = 10 * time.Second // it is waited for at the start
+		outage = 20 * time.Second // it is waited for at the start
 	}
 	x.found(2, outage)
 	proxy := testserver.NewProxy(x, x.server.Addr())
