@@ -43,7 +43,7 @@ func Pools(ctx context.Context, s store.Store) ([]string, error) {
 
 // Workers returns the workers of a pool that were ever held, by number.
 func Workers(ctx context.Context, s store.Store, pool string) ([]Worker, error) {
-	layout, err := poolLayout(ctx, s, pool)
+	layout, err := Layout(ctx, s, pool)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func Workers(ctx context.Context, s store.Store, pool string) ([]Worker, error) 
 // takes another worker when it finds out. ErrConflict says that somebody wrote
 // the record meanwhile, so the holder may be alive: look again.
 func Release(ctx context.Context, s store.Store, pool string, worker int64) error {
-	if _, err := poolLayout(ctx, s, pool); err != nil {
+	if _, err := Layout(ctx, s, pool); err != nil {
 		return err
 	}
 	rec, err := s.Get(ctx, term.KeyWorker(pool, worker))
@@ -94,25 +94,29 @@ func Release(ctx context.Context, s store.Store, pool string, worker int64) erro
 	return err
 }
 
-// poolLayout reads the layout of a pool.
-func poolLayout(ctx context.Context, s store.Store, pool string) (firn.Layout, error) {
+// Layout returns the layout of a pool.
+func Layout(ctx context.Context, s store.Store, pool string) (firn.Layout, error) {
+	_, l, err := poolRecord(ctx, s, pool)
+	return l, err
+}
+
+// poolRecord reads the record of a pool that is there.
+func poolRecord(ctx context.Context, s store.Store, pool string) (p term.Pool, l firn.Layout, err error) {
 	if err := checkPool(pool); err != nil {
-		return firn.Layout{}, err
+		return p, l, err
 	}
 	rec, err := s.Get(ctx, term.KeyPool(pool))
 	if err != nil {
-		return firn.Layout{}, err
+		return p, l, err
 	}
 	if rec.Version == "" {
-		return firn.Layout{}, fmt.Errorf("%w: %q", ErrNoPool, pool)
+		return p, l, fmt.Errorf("%w: %q", ErrNoPool, pool)
 	}
-	p, err := term.ReadPool(rec)
-	if err != nil {
-		return firn.Layout{}, err
+	if p, err = term.ReadPool(rec); err != nil {
+		return p, l, err
 	}
-	l, err := firn.ParseLayout(p.Layout)
-	if err != nil {
-		return l, fmt.Errorf("lease: pool %q: %w", pool, err)
+	if l, err = firn.ParseLayout(p.Layout); err != nil {
+		err = fmt.Errorf("lease: pool %q: %w", pool, err)
 	}
-	return l, nil
+	return p, l, err
 }

@@ -73,7 +73,7 @@ func Restored(ctx context.Context, s store.Store, outage time.Duration) ([]Resto
 // restorePool raises the pool's floor first and the workers' records after, so
 // that whoever acquires a worker meanwhile either reads the new floor or is found.
 func restorePool(ctx context.Context, s store.Store, pool string, now, floor time.Time) (Restoration, error) {
-	layout, err := poolLayout(ctx, s, pool)
+	layout, err := Layout(ctx, s, pool)
 	if err != nil {
 		return Restoration{}, err
 	}

@@ -18,6 +18,21 @@ func (r Record) Freed(floor firn.Tick) Record {
 	return Record{V: format, Term: r.Term + 1, Name: r.Name, Horizon: max(r.Horizon, floor), TTL: r.TTL}
 }
 
+// Past is the record of a worker that had none: it gives the ticks up to last to
+// whoever name is, and who leases the worker next starts above them.
+func Past(name string, last firn.Tick) Record {
+	return Record{V: format, Term: 1, Name: name, Horizon: last}
+}
+
+// NeverHeld says of a worker without a record whether it is certain that nobody ever
+// had it. It is where the store has known the pool from the beginning and forgets
+// nothing; else only of a worker that the pool was founded without.
+func (p Pool) NeverHeld(l firn.Layout, worker int64, lossy bool) bool {
+	first, count, err := parseWorkers(p.Workers, l)
+	outside := err == nil && (worker < first || worker >= first+count)
+	return outside || p.Floor == 0 && p.Lossy == "" && !lossy
+}
+
 // Raised is a pool's record with the floor raised to t, above everything that
 // was granted: so what the pool knew of the store and of its grants is over.
 func (p Pool) Raised(t firn.Tick) Pool {
