@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/firn-id/firn/lease/term"
@@ -21,10 +22,14 @@ type PastError struct {
 }
 
 func (e *PastError) Error() string {
-	if e.Name == "" {
-		return fmt.Sprintf("lease: worker %d of pool %q: the store may have forgotten who had it", e.Worker, e.Pool)
+	why := "was held, last by " + e.Name + ": its ids may be in use"
+	switch {
+	case e.Name == "":
+		why = "may have been held: the store does not know, or can forget"
+	case strings.HasPrefix(e.Name, past):
+		why = "has other ids of the past, under the name " + strings.TrimPrefix(e.Name, past)
 	}
-	return fmt.Sprintf("lease: worker %d of pool %q was held, last by %s: its ids may be in use", e.Worker, e.Pool, e.Name)
+	return fmt.Sprintf("lease: worker %d of pool %q %s", e.Worker, e.Pool, why)
 }
 
 // Past takes a worker that nobody ever had for ids of instants that are over, up to

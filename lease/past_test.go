@@ -79,6 +79,13 @@ func TestPastOnce(t *testing.T) {
 	if e := past(8, "import"); e == nil {
 		t.Error("later ids than were written down")
 	}
+	last = last.Add(-time.Second)
+	if _, err := Restored(t.Context(), s, 0); err != nil {
+		t.Fatal(err)
+	}
+	if e := past(8, "import"); e != nil {
+		t.Errorf("the same after a restore: %v", e)
+	}
 }
 
 // Where the store may have forgotten who had a worker, only one counts as never held

@@ -14,21 +14,37 @@ import (
 func newEncode() *cobra.Command {
 	var o encodeOptions
 	cmd := &cobra.Command{
-		Use:   "encode --layout LAYOUT --time TIME",
-		Short: "Make the id of an instant, for range scans and tests",
+		Use:   "encode --layout LAYOUT --time TIME | --times FILE --worker N",
+		Short: "Make the id of an instant, for range scans, tests and imports",
 		Long: `Print the first id that any worker can make in the tick that holds an instant, or
 the last with --last: the ends of a range scan over a column of ids. --set gives
 fields their values; those it leaves out are 0, or the highest with --last.
 
-Nothing is leased: an id printed here may have been issued already.
+With --time nothing is leased: an id printed here may have been issued already.
 
 A time is RFC 3339 (2026-01-01T00:00:00Z), a date (in UTC), now, a span from now
-(-1h, +90m, -7d), or milliseconds since 1970.`,
+(-1h, +90m, -7d), or milliseconds since 1970.
+
+--times makes ids for rows that are imported with dates of their own: one for each
+line of FILE, in its order, of a worker that nobody ever had. That worker is taken in
+the store, as a lease would: nobody else's ids are among these, then or later, and
+whoever leases it some day starts above them. A line is a time as above, but none from
+now. All lines are read before the first id is printed, and a fault in one prints
+nothing. The same lines give the same ids, so that what was broken off can be run
+again; other lines need another worker. --store none takes no worker: to know that
+nobody else has it is your part then. It needs some 100 bytes of memory a line.`,
 		Example: `  firn encode --layout firn --time 2026-01-01
   firn encode --layout firn --time -1h --last
-  firn encode --layout discord --time 2016-04-30T11:18:25.796Z --set worker=1,process=0,seq=7`,
+  firn encode --layout discord --time 2016-04-30T11:18:25.796Z --set worker=1,process=0,seq=7
+  firn encode --times dates.txt --worker 1023 > ids.txt`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case o.times != "":
+				return o.encodeTimes(cmd)
+			case cmd.Flags().Changed("worker"):
+				return bad("--worker is for --times").hint("--set worker=%d", o.worker)
+			}
 			id, err := o.encode(time.Now())
 			if err != nil {
 				return err
@@ -49,6 +65,11 @@ A time is RFC 3339 (2026-01-01T00:00:00Z), a date (in UTC), now, a span from now
 	cmd.Flags().StringVar(&o.time, "time", "", "the instant")
 	cmd.Flags().StringArrayVar(&o.set, "set", nil, "values of fields, such as worker=3,seq=7")
 	cmd.Flags().BoolVar(&o.last, "last", false, "the last id of the tick, not the first")
+	cmd.Flags().StringVar(&o.times, "times", "", "a file of times, one a line, or - for standard input")
+	cmd.Flags().Int64Var(&o.worker, "worker", -1, "of --times: one that nobody ever had")
+	cmd.Flags().Int64Var(&o.shard, "shard", 0, "of --times: the value of the layout's shard field")
+	cmd.Flags().String("pool", "", "of --times: the pool of the worker (the only one, or the layout's own)")
+	addStore(cmd)
 	return cmd
 }
 
@@ -57,6 +78,9 @@ type encodeOptions struct {
 	time   string
 	set    []string
 	last   bool
+
+	times         string // the file of --times, and what is for it alone
+	worker, shard int64
 }
 
 func (o *encodeOptions) encode(now time.Time) (firn.ID, error) {
@@ -165,10 +189,7 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 	if text == "now" {
 		return now, nil
 	}
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return t, nil
-	}
-	if t, err := time.Parse(time.DateOnly, text); err == nil {
+	if t, ok := parseInstant(text); ok {
 		return t, nil
 	}
 	if span := strings.TrimLeft(text, "+-"); len(span) == len(text)-1 {
@@ -183,9 +204,20 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 		if d, err := time.ParseDuration(text); err == nil {
 			return now.Add(d), nil
 		}
-	} else if ms, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return time.UnixMilli(ms), nil
 	}
 	return time.Time{}, bad("--time: %q is not a time", text).
 		hint("2026-01-01T00:00:00Z, 2026-01-01, now, -1h, or milliseconds since 1970")
+}
+
+// parseInstant reads an instant in any of the forms that are not from now.
+func parseInstant(text string) (time.Time, bool) {
+	if ms, err := strconv.ParseUint(text, 10, 63); err == nil {
+		return time.UnixMilli(int64(ms)), true
+	}
+	for _, form := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
 }

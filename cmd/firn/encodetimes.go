@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store"
+)
+
+// This file makes the ids of rows that come from elsewhere, with dates of their own:
+// one for each line of a file of times, of a worker that nobody ever had.
+
+// noStore is the --store of whoever keeps the worker aside by other means.
+const noStore = "none"
+
+// encodeTimes prints the ids of --times. All lines are read, and the worker is taken
+// in the store, before the first id is printed.
+func (o *encodeOptions) encodeTimes(cmd *cobra.Command) error {
+	switch {
+	case o.time != "" || o.last || len(o.set) > 0:
+		return bad("--times is without --time, --set and --last").hint("firn encode --times dates.txt --worker 1023")
+	case o.worker < -1:
+		return bad("--worker %d is not the number of a worker", o.worker)
+	}
+	set, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	var claim func([]firn.ID) error
+	if set.storeURL().text == noStore {
+		claim, err = o.unclaimed()
+	} else {
+		claim, err = o.claiming(cmd, set)
+	}
+	if err != nil {
+		return err
+	}
+	if err := o.checkWorker(); err != nil {
+		return err
+	}
+	ids, err := o.readTimes(cmd)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	if err := claim(ids); err != nil {
+		return err
+	}
+	return printIDs(cmd.OutOrStdout(), o.layout.Layout, ids, wantsJSON(cmd))
+}
+
+// unclaimed is for a worker that is kept aside by other means than a store.
+func (o *encodeOptions) unclaimed() (func([]firn.ID) error, error) {
+	switch {
+	case !o.layout.IsValid():
+		return nil, bad("--layout is missing").hint("firn layouts lists the presets")
+	case o.worker < 0 && o.layout.Workers() > 1:
+		return nil, bad("--worker is missing").hint("one that nobody has or ever had")
+	}
+	return func([]firn.ID) error { return nil }, nil
+}
+
+// claiming finds out the layout of the pool, and returns what takes the worker.
+func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings) (func([]firn.ID) error, error) {
+	pool, said, err := set.pool("")
+	if err != nil {
+		return nil, err
+	}
+	want := o.layout.Layout
+	if said != nil && !want.IsValid() {
+		want = said.layout()
+	}
+	switch {
+	case pool == "" && want.IsValid():
+		pool = lease.PoolName(want)
+	case pool == "":
+		pool = lease.PoolName(firn.Default)
+	}
+	err = o.withPool(cmd, set, func(s store.Store) error {
+		have, err := lease.Layout(cmd.Context(), s, pool)
+		switch {
+		case errors.Is(err, lease.ErrNoPool):
+			return bad("%w", err).hint("firn store init --new makes it, if nobody ever leased from this store; --store none, if the worker is kept aside by other means")
+		case err != nil:
+			return err
+		case want.IsValid() && want != have:
+			return bad("pool %s has layout %s, not %s", pool, layoutName(have), layoutName(want))
+		}
+		if o.layout.Layout = have; o.worker < 0 && have.Workers() > 1 {
+			return bad("--worker is missing").hint("%s", neverHeld(cmd, s, pool, have))
+		}
+		return nil
+	})
+	return func(ids []firn.ID) error {
+		return o.withPool(cmd, set, func(s store.Store) error { return o.claim(cmd, s, pool, ids) })
+	}, err
+}
+
+// withPool calls f with the store. It is opened anew each time: to read a long file in
+// between may take a while.
+func (o *encodeOptions) withPool(cmd *cobra.Command, set *settings, f func(store.Store) error) error {
+	s, err := openURL(cmd.Context(), set.storeURL().text, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(s), s.Close())
+}
+
+// claim takes the worker for these ids, by a name that the same ids have again.
+func (o *encodeOptions) claim(cmd *cobra.Command, s store.Store, pool string, ids []firn.ID) error {
+	sum, latest := sha256.New(), firn.Tick(0)
+	var eight [8]byte
+	for _, id := range ids {
+		binary.BigEndian.PutUint64(eight[:], uint64(id))
+		sum.Write(eight[:])
+		p, err := o.layout.Decode(id)
+		if err != nil {
+			return err
+		}
+		latest = max(latest, p.Tick)
+	}
+	name := hex.EncodeToString(sum.Sum(nil)[:8])
+	err := lease.Past(cmd.Context(), s, pool, o.worker, name, o.layout.Time(latest))
+	var held *lease.PastError
+	if errors.As(err, &held) {
+		return failed("%w", err).hint("%s", neverHeld(cmd, s, pool, o.layout.Layout))
+	}
+	return err
+}
+
+// neverHeld says which worker to take. Leases begin with the lowest, so the highest that
+// the store does not know is the one least likely to be wanted.
+func neverHeld(cmd *cobra.Command, s store.Store, pool string, l firn.Layout) string {
+	known, err := lease.Workers(cmd.Context(), s, pool)
+	if err != nil {
+		return "firn workers ls shows who had which"
+	}
+	for n := l.Workers() - 1; n >= 0; n-- {
+		if !slices.ContainsFunc(known, func(w lease.Worker) bool { return w.Worker == n }) {
+			return fmt.Sprintf("nobody ever had worker %d, as far as the store knows: --worker %d", n, n)
+		}
+	}
+	return "every worker was held: take a layout of your own for these ids, with another epoch"
+}
+
+// checkWorker checks the worker and the shard, once the layout is known.
+func (o *encodeOptions) checkWorker() error {
+	o.worker = max(o.worker, 0) // of a layout that has one
+	parts := firn.Parts{Tick: 1, Worker: o.worker, Shard: o.shard}
+	_, err := o.layout.Encode(parts)
+	return asUsage(err)
+}
+
+// readTimes makes an id for each line of --times.
+func (o *encodeOptions) readTimes(cmd *cobra.Command) ([]firn.ID, error) {
+	in, name := cmd.InOrStdin(), "standard input"
+	if o.times != "-" {
+		f, err := os.Open(o.times)
+		if err != nil {
+			return nil, bad("--times: %w", err)
+		}
+		defer f.Close()
+		in, name = f, o.times
+	}
+	m := instants{layout: o.layout.Layout, worker: o.worker, shard: o.shard, latest: time.Now(), made: map[firn.Tick]int64{}}
+	r := bufio.NewReaderSize(in, 64<<10)
+	var ids []firn.ID
+	for n := 1; ; n++ {
+		line, _, err := readLine(r)
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, failed("%s:%d: %w", name, n, err)
+		case err != nil && len(line) == 0:
+			return ids, nil
+		}
+		id, err := m.next(string(trimEnd(line)))
+		if err != nil {
+			var f *failure
+			if errors.As(err, &f) {
+				f.err = fmt.Errorf("%s:%d: %w; nothing was printed", name, n, f.err)
+			}
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+}
+
+func trimEnd(line []byte) []byte {
+	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
+// instants makes ids of instants, in any order: the nth of a tick has the sequence n.
+type instants struct {
+	layout        firn.Layout
+	worker, shard int64
+	latest        time.Time           // none is after it
+	made          map[firn.Tick]int64 // how many ids there are of each tick
+}
+
+func (m *instants) next(text string) (firn.ID, error) {
+	at, ok := parseInstant(text)
+	switch {
+	case !ok:
+		return 0, bad("%q is not a time", text).hint("2012-03-03T13:01:20.453Z, 2012-03-03, or milliseconds since 1970")
+	case at.After(m.latest):
+		return 0, bad("%s is still to come", text)
+	case at.Before(m.layout.Epoch()):
+		return 0, bad("layout %s begins at %s, after %s", layoutName(m.layout), m.layout.Epoch().Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano)).
+			hint("a pool keeps its layout: rows that are older want another pool, of a layout with an earlier epoch")
+	}
+	tick := m.layout.Tick(at)
+	seq, _ := m.layout.Field("seq")
+	n := m.made[tick]
+	if n > seq.Max() {
+		return 0, bad("%s of one worker are of %s already, and there are no more in %s", plural(int(n), "id"), m.layout.Time(tick).Format(time.RFC3339Nano), m.layout.Unit()).
+			hint("finer times; or the lines from this one on in a file of their own, with another --worker")
+	}
+	id, err := m.layout.Encode(firn.Parts{Tick: tick, Worker: m.worker, Shard: m.shard, Seq: n})
+	if err != nil {
+		return 0, asUsage(err)
+	}
+	m.made[tick] = n + 1
+	return id, nil
+}
+
+// printIDs prints ids, one a line.
+func printIDs(out io.Writer, l firn.Layout, ids []firn.ID, asJSON bool) error {
+	w := bufio.NewWriterSize(out, 64<<10)
+	reader := newLayoutReader(l)
+	var r reading
+	var text, line []byte
+	for _, id := range ids {
+		text = strconv.AppendInt(text[:0], int64(id), 10)
+		line = append(append(line[:0], text...), '\n')
+		if asJSON {
+			if err := reader.read(id, &r); err != nil {
+				return err
+			}
+			line = r.appendJSON(line[:0], text)
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
