@@ -55,12 +55,14 @@ func WriteGrants(w io.Writer, roles ...string) error {
 	return nil
 }
 
-// Code names the SQL of [WriteGenerator] for a layout: another version of firn, whose
-// SQL is another, has another name for it.
+// Code names the SQL of [WriteGenerator] and [WriteMoves] for a layout: another version
+// of firn, whose SQL is another, has another name for it.
 func Code(l firn.Layout) (string, error) {
 	h := sha256.New()
-	if err := WriteGenerator(h, l); err != nil {
-		return "", err
+	for _, write := range []func(io.Writer, firn.Layout) error{WriteGenerator, WriteMoves} {
+		if err := write(h, l); err != nil {
+			return "", err
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }

@@ -73,6 +73,9 @@ func (p *Plan) join(ctx context.Context, s ServerPlan) error {
 	if err := shard.WriteGenerator(&b, p.Layout); err != nil {
 		return err
 	}
+	if err := shard.WriteMoves(&b, p.Layout); err != nil {
+		return err
+	}
 	if err := shard.WriteGrants(&b, slices.Concat(p.Roles, s.drawers)...); err != nil {
 		return err
 	}

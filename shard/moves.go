@@ -1,0 +1,28 @@
+package shard
+
+import (
+	_ "embed"
+	"io"
+	"text/template"
+
+	"github.com/firn-id/firn"
+)
+
+var (
+	//go:embed catalog.sql
+	catalogSQL string
+	//go:embed owner.sql
+	ownerSQL string
+)
+
+var movesTemplate = template.Must(template.New("moves").Parse(catalogSQL + "\n" + ownerSQL))
+
+// WriteMoves writes the SQL that lets shards move from and to a database that has that
+// of [WriteGenerator] for the same layout. It may be run again.
+func WriteMoves(w io.Writer, l firn.Layout) error {
+	g, err := newGenerator(l)
+	if err != nil {
+		return err
+	}
+	return movesTemplate.Execute(w, g)
+}

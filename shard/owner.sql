@@ -1,0 +1,2 @@
+-- The steps of a move, each of which is one function, one transaction, and refused
+-- below the term that was seen.
