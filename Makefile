@@ -22,7 +22,7 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) 
 # simulations, each in one goroutine, the test servers, and tests of other processes
 # and of the repository. The first are packages, the others tests.
 RACELESS       := lease/term|segment/block|internal/testserver|internal/torture|internal/repotest
-RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives)$$
+RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages)$$
 
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers

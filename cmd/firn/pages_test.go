@@ -1,0 +1,229 @@
+//go:build !windows
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+var updatePages = flag.Bool("update", false, "write into the pages of docs what their commands print now")
+
+// docPages are the pages whose every command is run.
+var docPages = []string{"../../docs/coming-from/*.md", "../../docs/choosing.md", "../../docs/past-ids.md"}
+
+// TestPages types every command of the pages, on real servers, and compares what is
+// printed with what the page says. With -update the page is made to say it.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	servers := &pageServers{t: t, kept: map[string][]*testserver.Server{}}
+	for _, pattern := range docPages {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			t.Run(filepath.Base(path), func(t *testing.T) {
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := readPage(string(b))
+				if p.faults == nil {
+					servers.run(t, p)
+				}
+				for _, f := range p.faults {
+					t.Errorf("%s:%s", path, f)
+				}
+				if text := strings.Join(p.lines, "\n"); *updatePages && text != string(b) {
+					if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// programsOf pages are found, or installed, before a page is run.
+var programsOf = map[string]func(testing.TB){
+	"redis-cli": func(tb testing.TB) { testserver.RedisCLI(tb) },
+	"java":      func(tb testing.TB) { testserver.Java(tb) },
+	"javac":     func(tb testing.TB) { testserver.Java(tb) },
+	"python3":   func(tb testing.TB) { testserver.Python(tb) },
+	"curl":      func(tb testing.TB) { testserver.Curl(tb) },
+	"node":      func(tb testing.TB) { testserver.JavaScript(tb, "testdata") },
+}
+
+// run does what happens on a page. A page that names today's date is run again if it
+// was tomorrow before it ended.
+func (s *pageServers) run(t *testing.T, p *page) {
+	for name, need := range programsOf {
+		word := regexp.MustCompile(`(?m)(^|[|;&] *|-- )` + name + `\b`)
+		if slices.ContainsFunc(p.steps, func(st step) bool { return st.does <= doHidden && word.MatchString(st.text) }) {
+			need(t)
+		}
+	}
+	for {
+		home := t.TempDir()
+		a := s.prepare(t, p, home)
+		before, err := a.day(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults, lines := s.typeAll(t, p, a, home)
+		if after, _ := new(addresses).day(p); after == before {
+			p.faults, p.lines = append(p.faults, faults...), lines
+			return
+		}
+	}
+}
+
+// typeAll types the page's commands into one shell, and returns what is wrong, and the
+// page's lines as they should be.
+func (s *pageServers) typeAll(t *testing.T, p *page, a *addresses, home string) (faults, lines []string) {
+	sh := newShell(t, home, a.env)
+	defer sh.close()
+	fault := func(st step, format string, args ...any) {
+		faults = append(faults, fmt.Sprintf("%d: %s", st.line, fmt.Sprintf(format, args...)))
+	}
+	done := 0 // lines of the page that were copied
+	for _, st := range p.steps {
+		switch st.does {
+		case doFile:
+			if err := os.WriteFile(filepath.Join(home, st.at), []byte(a.typed(st.text)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		case doSQL:
+			if err := runOn(t, a.url[st.at], st.text); err != nil {
+				fault(st, "%s: %v", st.at, err)
+				return faults, p.lines
+			}
+		default:
+			out, code, err := sh.run(a.typed(st.text))
+			if err != nil {
+				fault(st, "%s: %v\n%s", st.text, err, out)
+				return faults, p.lines
+			}
+			got := linesOf(a.printed(out))
+			if code != st.exits {
+				fault(st, "%s: exit code %d, and the page says %d\n%s", st.text, code, st.exits, strings.Join(got, "\n"))
+			}
+			want := p.lines[st.from:st.to]
+			if st.does == doHidden || agree(want, got, st.varies) {
+				continue
+			}
+			if *updatePages && !slices.Contains(want, "...") {
+				lines, done = append(append(lines, p.lines[done:st.from]...), got...), st.to
+			} else {
+				fault(st, "%s\nprinted:\n%s\nand the page says:\n%s", st.text, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+	}
+	return faults, append(lines, p.lines[done:]...)
+}
+
+// linesOf are the lines of what was printed; none where nothing was.
+func linesOf(text string) []string {
+	if text = strings.TrimRight(text, "\n"); text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// A shell is one that a reader types a page's commands into.
+type shell struct {
+	cmd *exec.Cmd
+	in  *os.File
+	out *os.File
+	r   *bufio.Reader
+}
+
+// newShell starts a shell in an empty home. $REPOSITORY is where the checkout is.
+func newShell(t *testing.T, home string, env []string) *shell {
+	t.Helper()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := &shell{cmd: exec.Command(bash, "--noprofile", "--norc"), in: inW, out: outR, r: bufio.NewReader(outR)}
+	sh.cmd.Dir, sh.cmd.Stdin, sh.cmd.Stdout, sh.cmd.Stderr = home, inR, outW, outW
+	sh.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, environment) && !strings.HasPrefix(v, "PG") {
+			sh.cmd.Env = append(sh.cmd.Env, v)
+		}
+	}
+	sh.cmd.Env = append(sh.cmd.Env, "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME="+os.DevNull, "KUBERNETES_SERVICE_HOST=",
+		"GORACE="+raceOptions, "LC_ALL=C.UTF-8", "TZ=UTC", "REPOSITORY="+repository)
+	sh.cmd.Env = append(sh.cmd.Env, env...)
+	if err := sh.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	inR.Close()
+	outW.Close()
+	return sh
+}
+
+// run types a command, and returns what it printed and its exit code.
+func (sh *shell) run(text string) (out string, code int, err error) {
+	const mark = "\x1e"
+	if _, err := fmt.Fprintf(sh.in, "eval %s </dev/null; printf '\\n\\036%%d\\036' $?\n", quoted(text)); err != nil {
+		return "", 0, err
+	}
+	if err := sh.out.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		return "", 0, err
+	}
+	out, err = sh.r.ReadString(mark[0])
+	if err != nil {
+		return out, 0, err
+	}
+	number, err := sh.r.ReadString(mark[0])
+	if err != nil {
+		return out, 0, err
+	}
+	code, err = strconv.Atoi(strings.TrimSuffix(number, mark))
+	return strings.TrimSuffix(out, "\n"+mark), code, err
+}
+
+// quoted is a text as one word of the shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// close ends the shell, and what it has left running.
+func (sh *shell) close() {
+	if err := syscall.Kill(-sh.cmd.Process.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		panic(err)
+	}
+	sh.out.SetReadDeadline(time.Now().Add(10 * time.Second))
+	io.Copy(io.Discard, sh.r) // until all have ended that could write
+	sh.cmd.Wait()
+	sh.in.Close()
+	sh.out.Close()
+}
