@@ -1,0 +1,162 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+// Shards move between these two; all tests of this binary share them.
+func sourceServer(tb testing.TB, _ ...string) *testserver.Server { return moving(tb) }
+func targetServer(tb testing.TB, _ ...string) *testserver.Server { return moving(tb) }
+
+func moving(tb testing.TB) *testserver.Server {
+	return testserver.Postgres(tb, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20",
+		"max_logical_replication_workers=20", "max_worker_processes=30", "max_prepared_transactions=4", "fsync=off")
+}
+
+// A site is a database of a test's own, which is a server of a cluster.
+type site struct {
+	shard.Server
+	*pgx.Conn
+}
+
+var sites atomic.Int64
+
+// pair makes a cluster of two servers, a with all of some shards, and b with none.
+func pair(t *testing.T, shards int64) (a, b *site) {
+	t.Helper()
+	number := sites.Add(1)
+	source, target := testserver.Shared(t, sourceServer), testserver.Shared(t, targetServer)
+	if source.URL() == target.URL() {
+		t.Skip("a shard moves between two servers, and a variable names one")
+	}
+	a, b = newSite(t, source, "a", number), newSite(t, target, "b", number)
+	ctx := t.Context()
+	one, err := setup.Open(ctx, []shard.Server{a.Server}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := one.Init(setup.Wish{Count: shards})
+	if err == nil {
+		err = plan.Run(ctx, new(atomic.Int64))
+	}
+	one.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := setup.Open(ctx, []shard.Server{a.Server, b.Server}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer two.Close()
+	added, err := two.Add([]string{"b"}, nil)
+	if err == nil {
+		err = added.Run(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, b
+}
+
+func newSite(t *testing.T, server *testserver.Server, name string, number int64) *site {
+	t.Helper()
+	database := fmt.Sprintf("move%d", number)
+	admin := dial(t, server.URL())
+	mustExec(t, admin, "CREATE DATABASE "+database)
+	t.Cleanup(func() { dropDatabase(t, admin.Config(), database) })
+	c := dial(t, strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1))
+	return &site{shard.Server{Name: name, Config: c.Config()}, c}
+}
+
+// dropDatabase drops a database with its subscriptions and slots: they would go on
+// working, and take the place of the next one's.
+func dropDatabase(t *testing.T, admin *pgx.ConnConfig, database string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	inside := admin.Copy()
+	inside.Database = database
+	if c, err := pgx.ConnectConfig(ctx, inside); err == nil {
+		c.Exec(ctx, `DO $$ DECLARE s name; BEGIN
+			FOR s IN SELECT subname FROM pg_subscription AS x JOIN pg_database AS d ON d.oid = x.subdbid AND d.datname = current_database() LOOP
+				EXECUTE format('ALTER SUBSCRIPTION %I DISABLE', s);
+				EXECUTE format('ALTER SUBSCRIPTION %I SET (slot_name = NONE)', s);
+				EXECUTE format('DROP SUBSCRIPTION %I', s);
+			END LOOP; END $$`)
+		c.Close(ctx)
+	}
+	c, err := pgx.ConnectConfig(ctx, admin)
+	if err != nil {
+		return // the server was ended by its test
+	}
+	defer c.Close(ctx)
+	for ctx.Err() == nil {
+		c.Exec(ctx, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = $1 AND active_pid IS NOT NULL", database)
+		_, err = c.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = $1", database)
+		if err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if _, err := c.Exec(ctx, "DROP DATABASE IF EXISTS "+database+" (FORCE)"); err != nil {
+		t.Log(err)
+	}
+}
+
+func dial(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(context.Background()) })
+	return c
+}
+
+func mustExec(t testing.TB, c *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := c.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatalf("%v\n%s", err, sql)
+	}
+}
+
+func (s *site) must(t testing.TB, sql string) {
+	t.Helper()
+	mustExec(t, s.Conn, sql)
+}
+
+// one is the text that sql gives.
+func (s *site) one(t testing.TB, sql string) (text string) {
+	t.Helper()
+	if err := s.QueryRow(t.Context(), sql, pgx.QueryExecModeExec).Scan(&text); err != nil {
+		t.Fatalf("%v\n%s", err, sql)
+	}
+	return text
+}
+
+// eventually waits until sql gives what is wanted.
+func (s *site) eventually(t testing.TB, sql, want string) {
+	t.Helper()
+	got := ""
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if got = s.one(t, sql); got == want {
+			return
+		}
+	}
+	t.Fatalf("%s\nis %q, not %q", sql, got, want)
+}
+
+// reached is how a server reaches another one of a test.
+func (s *site) reached() string {
+	return fmt.Sprintf("host=%s port=%d user=%s dbname=%s sslmode=disable", s.Server.Config.Host, s.Server.Config.Port, s.Server.Config.User, s.Server.Config.Database)
+}

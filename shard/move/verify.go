@@ -1,0 +1,277 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// This file compares the copy of a shard with the original while that serves: by
+// ranges of keys, whose rows are counted and hashed on both servers at once. A range
+// that differs is looked at row by row (settle.go). It only reads, so it can begin anew
+// at any time.
+
+// VerifyOptions say how a copy is compared. A zero field is the default.
+type VerifyOptions struct {
+	Rows  int           // of a range: 10,000
+	Limit time.Duration // for how long a range that differs is looked at again: 1 m
+	Sure  time.Duration // for how long a row has to differ unchanged to be wrong: 2 s
+
+	// Stream is the subscription that the copy follows the original by. A row that is
+	// written all the time is right when it changes on both. Without it there are none.
+	Stream string
+
+	// Done is called after each range with how many rows of the source it had.
+	Done func(rows int64)
+}
+
+func (o VerifyOptions) orDefault() VerifyOptions {
+	o.Rows = cmp.Or(o.Rows, 10_000)
+	o.Limit = cmp.Or(o.Limit, time.Minute)
+	o.Sure = cmp.Or(o.Sure, 2*time.Second)
+	if o.Done == nil {
+		o.Done = func(int64) {}
+	}
+	return o
+}
+
+// Verified is how much was compared.
+type Verified struct {
+	Tables, Ranges, Rows int64
+	Again                int64 // ranges that differed at first
+}
+
+// A DifferentError says that a copy is not like the original.
+type DifferentError struct {
+	Table string
+	Key   string // of one of the rows, as PostgreSQL prints an array; of a table without keys which part of its rows
+	What  string // "differs", "is missing on the target" or "is only on the target"
+	More  int    // further rows of the range that are not alike
+}
+
+func (e *DifferentError) Error() string {
+	text := fmt.Sprintf("the copy is wrong: %s: row %s %s", e.Table, e.Key, e.What)
+	if e.More > 0 {
+		text += fmt.Sprintf(", and %d more near it", e.More)
+	}
+	return text
+}
+
+// An UnsettledError says that a range was not seen alike in time.
+type UnsettledError struct {
+	Table  string
+	Waited time.Duration
+	Why    string
+}
+
+func (e *UnsettledError) Error() string {
+	return fmt.Sprintf("the copy could not be compared: %s: %s for %s", e.Table, e.Why, e.Waited.Round(time.Second))
+}
+
+// Verify compares the copy of a schema on target with the original on source. The error
+// is a [*DifferentError] where they are not alike, and an [*UnsettledError] where that
+// did not show in time.
+func Verify(ctx context.Context, source, target shard.Server, schema string, o VerifyOptions) (Verified, error) {
+	v := &verifier{VerifyOptions: o.orDefault(), schema: schema, source: side{name: source.Name}, target: side{name: target.Name}}
+	for i, s := range []shard.Server{source, target} {
+		c, err := s.Connect(ctx)
+		if err != nil {
+			return Verified{}, err
+		}
+		defer c.Close(context.WithoutCancel(ctx))
+		if _, err := c.Exec(ctx, fixed, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return Verified{}, &shard.ServerError{Server: s.Name, Err: err}
+		}
+		[]*side{&v.source, &v.target}[i].conn = c
+	}
+	tables, err := relations(ctx, v.source.conn, schema)
+	if err != nil {
+		return Verified{}, v.source.fault(err)
+	}
+	for _, r := range tables {
+		if err := v.table(ctx, r); err != nil {
+			return v.seen, err
+		}
+		v.seen.Tables++
+	}
+	return v.seen, nil
+}
+
+// fixed are the settings that the text of a value depends on. A policy on rows must not
+// hide any.
+const fixed = `SET search_path = pg_catalog, pg_temp; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';
+SET extra_float_digits = 1; SET bytea_output = 'hex'; SET xmlbinary = 'base64'; SET lc_monetary = 'C'; SET row_security = off; SET quote_all_identifiers = off;
+SET statement_timeout = 0; SET idle_session_timeout = 0`
+
+type verifier struct {
+	VerifyOptions
+	schema         string
+	source, target side
+	seen           Verified
+}
+
+// A side is one of the two servers.
+type side struct {
+	name string
+	conn *pgx.Conn
+}
+
+func (s side) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &shard.ServerError{Server: s.name, Err: err}
+}
+
+// A table is a relation with the SQL that reads it.
+type table struct {
+	relation
+	row   string   // a row as a text
+	types []string // of the key
+}
+
+const columnsSQL = `
+SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute AS a
+WHERE a.attrelid = $1::text::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attname COLLATE "C"`
+
+func (v *verifier) table(ctx context.Context, r relation) error {
+	t := table{relation: r}
+	rows, err := v.source.conn.Query(ctx, columnsSQL, r.sql())
+	if err != nil {
+		return v.source.fault(err)
+	}
+	types := make(map[string]string)
+	var columns []string
+	var name, kind string
+	if _, err := pgx.ForEachRow(rows, []any{&name, &kind}, func() error {
+		types[name] = kind
+		columns = append(columns, "t."+pgx.Identifier{name}.Sanitize())
+		return nil
+	}); err != nil {
+		return v.source.fault(err)
+	}
+	t.row = "ROW(" + strings.Join(columns, ", ") + ")::text"
+	for _, name := range r.key {
+		t.types = append(t.types, types[name])
+	}
+	if r.identity != "key" {
+		return v.whole(ctx, t)
+	}
+	return v.ranges(ctx, t)
+}
+
+// ranges compares a table by ranges of its key. Their bounds are of the source, and the
+// first and the last reach to the ends, so that they hold all there can be.
+func (v *verifier) ranges(ctx context.Context, t table) error {
+	for low, last := []string(nil), false; !last; {
+		high, err := v.bound(ctx, t, low)
+		if err != nil {
+			return v.source.fault(err)
+		}
+		where, args := t.within(low, high)
+		same, n, err := v.compare(ctx, t, where, args)
+		if err != nil {
+			return err
+		}
+		if !same {
+			v.seen.Again++
+			if err := v.rowByRow(ctx, t, where, args); err != nil {
+				return err
+			}
+		}
+		v.seen.Ranges++
+		v.seen.Rows += n
+		v.Done(n)
+		low, last = high, high == nil
+	}
+	return nil
+}
+
+// bound is the last key of the range that begins after a key, or nil where that is the
+// last range.
+func (v *verifier) bound(ctx context.Context, t table, low []string) ([]string, error) {
+	where, args := t.within(low, nil)
+	var key []string
+	err := v.source.conn.QueryRow(ctx, fmt.Sprintf("SELECT %s FROM ONLY %s AS t WHERE %s ORDER BY %s OFFSET %d LIMIT 1",
+		t.keyText(), t.sql(), where, strings.Join(t.columns(), ", "), v.Rows-1), args...).Scan(&key)
+	if err == pgx.ErrNoRows {
+		return nil, nil
+	}
+	return key, err
+}
+
+func (t table) columns() []string {
+	columns := make([]string, len(t.key))
+	for i, name := range t.key {
+		columns[i] = "t." + pgx.Identifier{name}.Sanitize()
+	}
+	return columns
+}
+
+// keyText is a key as an array of texts.
+func (t table) keyText() string {
+	return "ARRAY[" + strings.Join(t.columns(), "::text, ") + "::text]"
+}
+
+// within is the condition of the keys above one and up to another, if there are such.
+func (t table) within(low, high []string) (where string, args []any) {
+	where = "true"
+	bounds := []struct {
+		operator string
+		key      []string
+	}{{">", low}, {"<=", high}}
+	for _, b := range bounds {
+		if b.key == nil {
+			continue
+		}
+		args = append(args, b.key)
+		where += fmt.Sprintf(" AND (%s) %s (%s)", strings.Join(t.columns(), ", "), b.operator, t.keyOf(fmt.Sprintf("($%d::text[])", len(args))))
+	}
+	return where, args
+}
+
+// keyOf are the values of a key that is an array of texts.
+func (t table) keyOf(array string) string {
+	values := make([]string, len(t.types))
+	for i, kind := range t.types {
+		values[i] = fmt.Sprintf("%s[%d]::%s", array, i+1, kind)
+	}
+	return strings.Join(values, ", ")
+}
+
+// compare says whether some rows are the same on both servers, and how many the source
+// has.
+func (v *verifier) compare(ctx context.Context, t table, where string, args []any) (same bool, n int64, err error) {
+	sql := fmt.Sprintf("SELECT count(*), coalesce(sum(hashtextextended(%s, 0)), 0)::text FROM ONLY %s AS t WHERE %s", t.row, t.sql(), where)
+	type digest struct {
+		rows int64
+		sum  string
+	}
+	a, b, err := both(v, func(c *pgx.Conn) (d digest, err error) {
+		err = c.QueryRow(ctx, sql, args...).Scan(&d.rows, &d.sum)
+		return d, err
+	})
+	return a == b, a.rows, err
+}
+
+// both does something on both servers at once.
+func both[T any](v *verifier, f func(*pgx.Conn) (T, error)) (a, b T, err error) {
+	var other error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b, other = f(v.target.conn)
+	}()
+	a, err = f(v.source.conn)
+	<-done
+	if err != nil {
+		return a, b, v.source.fault(err)
+	}
+	return a, b, v.target.fault(other)
+}
