@@ -292,9 +292,9 @@ BEGIN
 	END IF;
 END $$;
 
--- Closes a shard: from the acknowledgement of this call on it gives no id. Returns
--- a state that none of its generators ever passed.
-CREATE OR REPLACE FUNCTION firn.close(shard integer) RETURNS bigint LANGUAGE plpgsql
+-- Ends the generators of a shard that its row says is not open. Returns a state that
+-- none of them ever passed. What it does to the sequences no rollback takes back.
+CREATE OR REPLACE FUNCTION firn.halt(shard integer) RETURNS bigint LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	g firn.generator;
@@ -302,12 +302,7 @@ DECLARE
 	m bigint;
 	highest bigint := 0;
 BEGIN
-	PERFORM firn.commit_durably();
-	UPDATE firn.shard AS x SET state = 'closed', term = term + 1 WHERE x.shard = close.shard;
-	IF NOT FOUND THEN
-		RAISE EXCEPTION 'firn: there is no shard %', shard USING ERRCODE = 'ID005';
-	END IF;
-	FOR g IN SELECT * FROM firn.generator AS x WHERE x.shard = close.shard ORDER BY x.name LOOP
+	FOR g IN SELECT * FROM firn.generator AS x WHERE x.shard = halt.shard ORDER BY x.name LOOP
 		PERFORM pg_advisory_xact_lock({{.LockClass}}, g."offset"::oid::integer);
 		EXECUTE format('SELECT last_value FROM %s', g."offset") INTO f;
 		PERFORM setval(g."offset", f, false);   -- draws now read NULL
@@ -316,6 +311,19 @@ BEGIN
 		PERFORM firn.write_functions(g);
 	END LOOP;
 	RETURN highest;
+END $$;
+
+-- Closes a shard: from the acknowledgement of this call on it gives no id. Returns
+-- a state that none of its generators ever passed.
+CREATE OR REPLACE FUNCTION firn.close(shard integer) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM firn.commit_durably();
+	UPDATE firn.shard AS x SET state = 'closed', term = term + 1 WHERE x.shard = close.shard;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: there is no shard %', shard USING ERRCODE = 'ID005';
+	END IF;
+	RETURN firn.halt(shard);
 END $$;
 
 -- Opens one generator of an open shard at a state, or above its own where that is
@@ -466,6 +474,6 @@ BEGIN
 END $$;
 
 REVOKE ALL ON FUNCTION firn.is_here, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.check_order, firn.write_functions,
-	firn.commit_durably, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard,
+	firn.commit_durably, firn.halt, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard,
 	firn.grant_shard, firn.renew_shard FROM PUBLIC;
 GRANT SELECT ON firn.server, firn.shard TO PUBLIC;

@@ -1,2 +1,595 @@
--- The steps of a move, each of which is one function, one transaction, and refused
--- below the term that was seen.
+-- Who owns a shard, and how that changes: the steps of a move.
+--
+-- The rows of firn.shard own. A mover is known by its attempt, a text of chance, and
+-- has for each shard a term that is higher than all before it. Each step is one
+-- transaction, which locks the shard's row first and is refused (ID007) unless the row
+-- says what the mover believes. Run again after it was done, it changes nothing. So it
+-- does not matter where a mover dies, how late what it sent arrives, or how many there
+-- are.
+--
+-- What is under way, by shard, with the same word on both servers. The objects of
+-- replication have the batch's name, and are only made while it has a row here.
+CREATE TABLE IF NOT EXISTS firn.move (
+	shard  integer PRIMARY KEY REFERENCES firn.shard,
+	batch  text NOT NULL CHECK (batch ~ '^[a-z0-9]{12}$'),
+	source text NOT NULL,               -- where it was when this began
+	target text NOT NULL,
+	loaded boolean NOT NULL,            -- the schema here is the shard, or a copy that the streams keep
+	began  timestamptz NOT NULL DEFAULT now()
+);
+
+-- The publication of a batch on this server. The other one has a subscription and this
+-- one a slot of that name.
+CREATE OR REPLACE FUNCTION firn.stream(m firn.move) RETURNS name LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS
+$$ SELECT CASE WHEN v.name = m.source THEN 'firn_move_' ELSE 'firn_back_' END || m.batch FROM firn.server AS v $$;
+
+-- The subscription of a batch on this server.
+CREATE OR REPLACE FUNCTION firn.intake(m firn.move) RETURNS name LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS
+$$ SELECT CASE WHEN v.name = m.source THEN 'firn_back_' ELSE 'firn_move_' END || m.batch FROM firn.server AS v $$;
+
+-- What is replicated of a schema: its tables with rows, and the mark.
+CREATE OR REPLACE FUNCTION firn.replicated(schema name) RETURNS SETOF regclass LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS
+$$ SELECT r.relation FROM firn.relations(schema) AS r WHERE r.rows
+	UNION ALL SELECT c.oid::regclass FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+		WHERE n.nspname = schema AND c.relname = 'firn_mark' $$;
+
+-- Locks the row of a shard for a step of the mover that is at work there.
+CREATE OR REPLACE FUNCTION firn.hold(shard integer, term bigint, attempt text) RETURNS firn.shard LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+BEGIN
+	PERFORM firn.commit_durably();
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = hold.shard FOR UPDATE;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: there is no shard % here', shard USING ERRCODE = 'ID005';
+	ELSIF s.term <> term OR s.attempt IS DISTINCT FROM attempt THEN
+		RAISE EXCEPTION 'firn: shard % is at term % of %, not at % of %', shard, s.term, coalesce(s.attempt, 'nobody'), term, attempt USING ERRCODE = 'ID007',
+			HINT = 'somebody else has worked on it since';
+	END IF;
+	RETURN s;
+END $$;
+
+-- The row of a shard's move here, of a batch.
+CREATE OR REPLACE FUNCTION firn.moving(shard integer, batch text) RETURNS firn.move LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	m firn.move;
+BEGIN
+	SELECT * INTO m FROM firn.move AS x WHERE x.shard = moving.shard FOR UPDATE;
+	IF FOUND AND m.batch <> batch THEN
+		RAISE EXCEPTION 'firn: shard % is in a move from % to % already, of batch %', shard, m.source, m.target, m.batch USING ERRCODE = 'ID007',
+			HINT = format('firn shards finish %s, or firn shards abort %1$s', shard);
+	END IF;
+	RETURN m;
+END $$;
+
+-- Raises the term of a shard that is open here to that of a mover. The first mover of a
+-- batch begins it; where a later one finds no row, the move has ended meanwhile.
+CREATE OR REPLACE FUNCTION firn.begin_move(shard integer, term bigint, attempt text, batch text, target text, first boolean) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+	m firn.move;
+	here text := (SELECT v.name FROM firn.server AS v);
+BEGIN
+	PERFORM firn.commit_durably();
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = begin_move.shard FOR UPDATE;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: there is no shard % here', shard USING ERRCODE = 'ID005';
+	ELSIF s.term = term AND s.attempt = attempt THEN
+		RETURN;
+	ELSIF s.term >= term THEN
+		RAISE EXCEPTION 'firn: shard % is at term % already, not below %', shard, s.term, term USING ERRCODE = 'ID007',
+			HINT = 'somebody else has worked on it since';
+	END IF;
+	PERFORM firn.check_here(s);
+	m := firn.moving(shard, batch);
+	IF m.shard IS NULL AND NOT first THEN
+		RAISE EXCEPTION 'firn: the move of shard % has ended meanwhile', shard USING ERRCODE = 'ID007';
+	ELSIF m.shard IS NULL THEN
+		INSERT INTO firn.move (shard, batch, source, target, loaded) VALUES (shard, batch, here, target, true);
+	END IF;
+	UPDATE firn.shard AS x SET term = begin_move.term, attempt = begin_move.attempt WHERE x.shard = s.shard;
+	PERFORM firn.make_mark(s.schema), firn.resume(s.shard);
+END $$;
+
+-- Makes the table of a schema in which a server says that it has let the shard go. It
+-- is replicated as the others are, and so comes after all that was written before.
+CREATE OR REPLACE FUNCTION firn.make_mark(schema name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	other text;
+BEGIN
+	IF to_regclass(format('%I.firn_mark', schema)) IS NOT NULL THEN
+		RETURN;
+	END IF;
+	EXECUTE format('CREATE TABLE %I.firn_mark (term bigint PRIMARY KEY, attempt text NOT NULL, moved_to text, floor bigint, sequences jsonb)', schema);
+	-- Whatever is granted by default: who can write here could say where a shard is.
+	FOR other IN SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
+			FROM pg_class AS c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+			WHERE c.oid = format('%I.firn_mark', schema)::regclass AND a.grantee <> c.relowner LOOP
+		EXECUTE format('REVOKE ALL ON %I.firn_mark FROM %s', schema, other);
+	END LOOP;
+END $$;
+
+-- Starts the generators of an open shard again that a step has ended and rolled back.
+CREATE OR REPLACE FUNCTION firn.resume(shard integer) RETURNS void LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS
+$$ SELECT firn.start(g, 0) FROM firn.generator AS g WHERE g.shard = resume.shard AND pg_sequence_last_value(g."offset") IS NULL $$;
+
+-- The same, of a mover that was refused at the last moment.
+CREATE OR REPLACE FUNCTION firn.go_on(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+BEGIN
+	IF s.state = 'open' AND firn.is_here(s) THEN
+		PERFORM firn.resume(shard);
+	END IF;
+END $$;
+
+-- Claims a shard for a mover on the server that it is to come to. Until it is open here
+-- this one says where it is: at the owner. A copy that is there is kept only if it was
+-- never put back to what it was earlier, as a restored or promoted one is.
+CREATE OR REPLACE FUNCTION firn.claim(shard integer, schema name, term bigint, attempt text, batch text, source text, target text, keep boolean) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+	m firn.move;
+	here text := (SELECT v.name FROM firn.server AS v);
+BEGIN
+	PERFORM firn.commit_durably();
+	INSERT INTO firn.shard (shard, schema, state, term, moved_to) VALUES (shard, schema, 'moved', 0, source) ON CONFLICT DO NOTHING;
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = claim.shard FOR UPDATE;
+	IF NOT FOUND OR s.schema <> schema THEN
+		RAISE EXCEPTION 'firn: the schema % and the shard % do not belong together here', schema, shard USING ERRCODE = '42710';
+	ELSIF s.term = term AND s.attempt = attempt THEN
+		RETURN;
+	ELSIF s.term >= term THEN
+		RAISE EXCEPTION 'firn: shard % is at term % already, not below %', shard, s.term, term USING ERRCODE = 'ID007',
+			HINT = 'somebody else has worked on it since';
+	ELSIF s.state = 'open' AND firn.is_here(s) THEN
+		RAISE EXCEPTION 'firn: shard % is open here', shard USING ERRCODE = 'ID007';
+	END IF;
+	m := firn.moving(shard, batch);
+	IF m.shard IS NULL AND here <> target THEN
+		RAISE EXCEPTION 'firn: the copy of shard % is not kept up to date any more', shard USING ERRCODE = 'ID007';
+	ELSIF m.shard IS NULL THEN
+		INSERT INTO firn.move (shard, batch, source, target, loaded) VALUES (shard, batch, source, target, false);
+	ELSIF keep AND (m.loaded AND NOT firn.is_here(s) OR NOT m.loaded AND here = source) THEN
+		RAISE EXCEPTION 'firn: the copy of shard % here is of a server that was promoted or restored', shard USING ERRCODE = 'ID008',
+			HINT = format('firn shards abort %s where it has not moved yet, firn shards finish %1$s where it has', shard);
+	END IF;
+	UPDATE firn.shard AS x SET state = 'moved', moved_to = CASE here WHEN source THEN target ELSE source END,
+			term = claim.term, attempt = claim.attempt, system = (pg_control_system()).system_identifier,
+			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database()
+		WHERE x.shard = s.shard;
+	IF NOT keep THEN
+		UPDATE firn.move AS x SET loaded = false WHERE x.shard = s.shard;
+	END IF;
+END $$;
+
+-- Whether the schema of a shard is to be made here, in the same transaction.
+CREATE OR REPLACE FUNCTION firn.may_load(shard integer, term bigint, attempt text) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+	done boolean := (SELECT x.loaded FROM firn.move AS x WHERE x.shard = may_load.shard);
+BEGIN
+	IF done IS NULL OR s.state <> 'moved' THEN
+		RAISE EXCEPTION 'firn: shard % is not on its way here', shard USING ERRCODE = 'ID007';
+	ELSIF NOT done AND to_regnamespace(quote_ident(s.schema)) IS NOT NULL THEN
+		RAISE EXCEPTION 'firn: there is a schema % already', s.schema USING ERRCODE = '42P06',
+			HINT = format('drop it if nobody needs it; if it is what a move has left: firn shards abort %s', shard);
+	END IF;
+	RETURN NOT done;
+END $$;
+
+-- Makes the schema that was just made here that of the shard: its generators, which
+-- give nothing yet, and fences, which do not hold up replication.
+CREATE OR REPLACE FUNCTION firn.loaded(shard integer, term bigint, attempt text, VARIADIC names name[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+BEGIN
+	PERFORM firn.create_shard(shard, s.schema, VARIADIC names);
+	PERFORM firn.raise_fence(shard, s.schema);
+	UPDATE firn.move AS x SET loaded = true WHERE x.shard = loaded.shard;
+END $$;
+
+-- What a fence does: nobody writes to a table of a shard that is not open here. It
+-- looks at no state, since who reads an old snapshot would see an old one.
+CREATE OR REPLACE FUNCTION firn.fence() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM firn.check_here(s) FROM firn.shard AS s WHERE s.shard = TG_ARGV[0]::integer;
+	RAISE EXCEPTION 'firn: shard % moves', TG_ARGV[0] USING ERRCODE = 'ID001', HINT = 'retry the transaction';
+END $$;
+
+-- Puts fences on all relations of a schema that rows are written to. It waits for who
+-- writes to them, and not for who reads.
+CREATE OR REPLACE FUNCTION firn.raise_fence(shard integer, schema name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r regclass;
+BEGIN
+	FOR r IN SELECT x.relation FROM firn.relations(schema) AS x LOOP
+		IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = r AND tgname = 'firn_fence') THEN
+			EXECUTE format('ALTER TABLE ONLY %s ENABLE TRIGGER firn_fence', r);
+		ELSE
+			EXECUTE format('CREATE TRIGGER firn_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION firn.fence(%s)', r, shard);
+		END IF;
+	END LOOP;
+END $$;
+
+-- Puts fences out of use. To drop them would wait for who reads, as a backup does.
+CREATE OR REPLACE FUNCTION firn.lower_fence(schema name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r regclass;
+BEGIN
+	FOR r IN SELECT x.relation FROM firn.relations(schema) AS x JOIN pg_trigger AS t ON t.tgrelid = x.relation AND t.tgname = 'firn_fence' LOOP
+		EXECUTE format('ALTER TABLE ONLY %s DISABLE TRIGGER firn_fence', r);
+	END LOOP;
+END $$;
+
+-- Has a cleaning of tables that runs by itself give way after a moment instead of a
+-- second, where this role may say so.
+CREATE OR REPLACE FUNCTION firn.be_brief() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM set_config('deadlock_timeout', '5ms', true);
+EXCEPTION WHEN insufficient_privilege THEN NULL;
+END $$;
+
+-- Waits until nobody has written to a shard's relations in a transaction that is still
+-- open, and keeps all from doing so. The lock that nobody but cleaning and changes of
+-- tables waits for is taken on a target, where replication writes.
+CREATE OR REPLACE FUNCTION firn.seize(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+	relations text := (SELECT string_agg(format('ONLY %s', x.relation), ', ' ORDER BY x.relation::oid) FROM firn.relations(s.schema) AS x);
+	q regclass;
+BEGIN
+	PERFORM firn.be_brief();
+	IF relations IS NOT NULL THEN
+		EXECUTE format('LOCK TABLE %s IN %s MODE', relations, CASE s.state WHEN 'open' THEN 'SHARE ROW EXCLUSIVE' ELSE 'SHARE UPDATE EXCLUSIVE' END);
+	END IF;
+	IF s.state = 'open' THEN
+		FOR q IN SELECT x.sequence FROM firn.sequences(s.schema) AS x LOOP
+			-- Changes nothing: it waits for who has drawn, and holds up who draws.
+			EXECUTE format('ALTER SEQUENCE %s CACHE %s', q, (SELECT seqcache FROM pg_sequence WHERE seqrelid = q));
+		END LOOP;
+	END IF;
+END $$;
+
+-- The sequences of a schema besides those that ids come from, and what they are at.
+CREATE OR REPLACE FUNCTION firn.sequences(schema name) RETURNS TABLE (sequence regclass, name text) LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+	SELECT c.oid::regclass, c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+	WHERE n.nspname = schema AND c.relkind = 'S'
+		AND NOT EXISTS (SELECT FROM firn.generator AS g WHERE c.oid IN (g.counter, g."offset"))
+	ORDER BY c.relname COLLATE "C"
+$$;
+CREATE OR REPLACE FUNCTION firn.read_sequences(schema name) RETURNS jsonb LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	q record;
+	one jsonb;
+	every jsonb := '{}';
+BEGIN
+	FOR q IN SELECT * FROM firn.sequences(schema) LOOP
+		EXECUTE format('SELECT jsonb_build_array(last_value::text, is_called) FROM %s', q.sequence) INTO one;
+		every := every || jsonb_build_object(q.name, one);
+	END LOOP;
+	RETURN every;
+END $$;
+CREATE OR REPLACE FUNCTION firn.write_sequences(schema name, every jsonb) RETURNS void LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS
+$$ SELECT setval(q.sequence, (every -> q.name ->> 0)::bigint, (every -> q.name ->> 1)::boolean) FROM firn.sequences(schema) AS q WHERE every ? q.name $$;
+
+-- Lets a shard go, after firn.seize in the same transaction. Its commit is the instant
+-- from which the shard is not here, and at which it can be only at moved_to. Returns a
+-- state that no generator here ever passed. Fingerprint is that of the copy there.
+CREATE OR REPLACE FUNCTION firn.let_go(shard integer, term bigint, attempt text, moved_to text, fingerprint text) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+	m firn.move;
+	f bigint;
+	sequences jsonb;
+BEGIN
+	IF s.state = 'moved' THEN
+		EXECUTE format('SELECT floor FROM %I.firn_mark WHERE term = $1', s.schema) INTO f USING term;
+		RETURN f;
+	END IF;
+	PERFORM firn.check_here(s);
+	SELECT * INTO m FROM firn.move AS x WHERE x.shard = s.shard FOR UPDATE;
+	IF NOT FOUND OR moved_to NOT IN (m.source, m.target) OR moved_to = (SELECT v.name FROM firn.server AS v) THEN
+		RAISE EXCEPTION 'firn: shard % is not on its way to %', shard, moved_to USING ERRCODE = 'ID007';
+	END IF;
+	IF firn.fingerprint(s.schema) IS DISTINCT FROM fingerprint THEN
+		RAISE EXCEPTION 'firn: the schema % is not what its copy on % is', s.schema, moved_to USING ERRCODE = 'ID008',
+			HINT = format('it was changed since the copy began: firn shards abort %s, and move it again', shard);
+	END IF;
+	IF firn.published(s.schema, firn.stream(m)) IS DISTINCT FROM ARRAY(SELECT x FROM firn.replicated(s.schema) AS x ORDER BY x::oid) THEN
+		RAISE EXCEPTION 'firn: not all tables of the schema % are replicated to %, or others besides', s.schema, moved_to USING ERRCODE = 'ID008',
+			HINT = format('it was changed since the copy began: firn shards abort %s, and move it again', shard);
+	END IF;
+	PERFORM firn.raise_fence(s.shard, s.schema);
+	sequences := firn.read_sequences(s.schema);
+	UPDATE firn.shard AS x SET state = 'moved', moved_to = let_go.moved_to WHERE x.shard = s.shard;
+	-- Last: what ends the generators no rollback takes back.
+	f := firn.halt(s.shard);
+	EXECUTE format('INSERT INTO %I.firn_mark (term, attempt, moved_to, floor, sequences) VALUES ($1, $2, $3, $4, $5)', s.schema)
+		USING term, attempt, moved_to, f, sequences;
+	-- After the mark, in the order of this transaction: what comes back is not sent again.
+	PERFORM firn.unpublish(s.schema, firn.stream(m));
+	RETURN f;
+END $$;
+
+-- The tables of a schema in a publication.
+CREATE OR REPLACE FUNCTION firn.published(schema name, publication name) RETURNS regclass[] LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+	SELECT ARRAY(SELECT c.oid::regclass FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid JOIN pg_class AS c ON c.oid = r.prrelid
+		JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE p.pubname = publication AND n.nspname = schema ORDER BY c.oid)
+$$;
+
+-- Puts the tables of a schema into a publication, and takes them out.
+CREATE OR REPLACE FUNCTION firn.publish(schema name, publication name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	tables text := (SELECT string_agg(format('ONLY %s', x), ', ') FROM firn.replicated(schema) AS x WHERE x <> ALL (firn.published(schema, publication)));
+BEGIN
+	IF tables IS NOT NULL THEN
+		EXECUTE format('ALTER PUBLICATION %I ADD TABLE %s', publication, tables);
+	END IF;
+END $$;
+CREATE OR REPLACE FUNCTION firn.unpublish(schema name, publication name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	tables regclass[] := firn.published(schema, publication);
+BEGIN
+	IF tables <> '{}' THEN
+		EXECUTE format('ALTER PUBLICATION %I DROP TABLE %s', publication, (SELECT string_agg(format('ONLY %s', t), ', ') FROM unnest(tables) AS t));
+	END IF;
+END $$;
+
+-- Opens a shard on the server that it was let go to, on the word that has come with its
+-- rows: false while that has not come. Who does it does not matter.
+CREATE OR REPLACE FUNCTION firn.take(shard integer, term bigint, attempt text) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+	m firn.move;
+	f bigint;
+	sequences jsonb;
+BEGIN
+	PERFORM firn.commit_durably();
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = take.shard FOR UPDATE;
+	IF s.state = 'open' AND s.term = term + 1 AND s.attempt = attempt THEN
+		RETURN true;
+	END IF;
+	s := firn.hold(shard, term, attempt);
+	SELECT * INTO m FROM firn.move AS x WHERE x.shard = s.shard FOR UPDATE;
+	IF s.state <> 'moved' OR NOT m.loaded IS TRUE THEN
+		RAISE EXCEPTION 'firn: shard % is not on its way here', shard USING ERRCODE = 'ID007';
+	ELSIF NOT firn.is_here(s) THEN
+		RAISE EXCEPTION 'firn: shard % was on its way to what this is a copy of, or was before it was promoted or restored', shard USING ERRCODE = 'ID003';
+	END IF;
+	EXECUTE format('SELECT floor, sequences FROM %I.firn_mark WHERE term = $1 AND attempt = $2 AND moved_to = (SELECT name FROM firn.server)', s.schema)
+		INTO f, sequences USING term, attempt;
+	IF f IS NULL THEN
+		RETURN false;
+	END IF;
+	PERFORM firn.be_brief();
+	PERFORM firn.lower_fence(s.schema), firn.write_sequences(s.schema, sequences);
+	-- What replication has written here is not sent back; what is written from now on is.
+	PERFORM firn.publish(s.schema, firn.stream(m));
+	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = take.term + 1 WHERE x.shard = s.shard;
+	PERFORM firn.start(g, f + 1) FROM firn.generator AS g WHERE g.shard = s.shard;
+	RETURN true;
+END $$;
+
+-- Notes on the server that let a shard go, and has forgotten it since it was promoted or
+-- restored, that it did. Its copy is not kept up to date any more.
+CREATE OR REPLACE FUNCTION firn.note_moved(shard integer, term bigint, attempt text, moved_to text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+BEGIN
+	PERFORM firn.commit_durably();
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = note_moved.shard FOR UPDATE;
+	IF s.state = 'open' AND firn.is_here(s) OR s.term > term THEN
+		RAISE EXCEPTION 'firn: shard % has been opened here since', shard USING ERRCODE = 'ID007';
+	END IF;
+	UPDATE firn.shard AS x SET state = 'moved', moved_to = note_moved.moved_to, term = note_moved.term, attempt = note_moved.attempt WHERE x.shard = s.shard;
+	UPDATE firn.move AS x SET loaded = false WHERE x.shard = s.shard;
+	PERFORM firn.halt(s.shard);
+END $$;
+
+-- The objects of a batch. They are made in a transaction that finds a row of it, and go
+-- when there is none.
+
+-- Locks the rows of a batch here, and returns one. It fails where there is none.
+CREATE OR REPLACE FUNCTION firn.batch(batch text) RETURNS firn.move LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	m firn.move;
+BEGIN
+	PERFORM FROM firn.move AS x WHERE x.batch = batch.batch ORDER BY x.shard FOR UPDATE;
+	SELECT * INTO m FROM firn.move AS x WHERE x.batch = batch.batch LIMIT 1;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: the move % has ended meanwhile', batch USING ERRCODE = 'ID007';
+	END IF;
+	RETURN m;
+END $$;
+
+-- Makes the publication of a batch, of all its shards. On the target it is there before
+-- the source's subscription, which so knows all tables once and for all; and is emptied,
+-- by firn.mute, before the slot is there: nothing is sent back that replication wrote.
+CREATE OR REPLACE FUNCTION firn.speak(batch text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	m firn.move := firn.batch(batch);
+	publication name := firn.stream(m);
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_publication WHERE pubname = publication) THEN
+		EXECUTE format('CREATE PUBLICATION %I', publication);
+		PERFORM firn.publish(s.schema, publication) FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard WHERE x.batch = m.batch ORDER BY s.shard;
+	END IF;
+END $$;
+CREATE OR REPLACE FUNCTION firn.mute(batch text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	m firn.move := firn.batch(batch);
+BEGIN
+	PERFORM FROM firn.shard AS s WHERE s.shard IN (SELECT x.shard FROM firn.move AS x WHERE x.batch = m.batch) ORDER BY s.shard FOR UPDATE;
+	PERFORM firn.unpublish(s.schema, firn.stream(m)) FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard WHERE x.batch = m.batch AND s.state <> 'open';
+END $$;
+
+-- Makes the subscription of a batch, to a slot that there is or is to be. On the target
+-- it copies, and on the source it begins when it is told to.
+CREATE OR REPLACE FUNCTION firn.listen(batch text, connection text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	m firn.move := firn.batch(batch);
+	subscription name := firn.intake(m);
+	copies boolean := m.target = (SELECT v.name FROM firn.server AS v);
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_subscription WHERE subname = subscription AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())) THEN
+		EXECUTE format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %1$I WITH (create_slot = false, slot_name = %1$I, copy_data = %3$s, enabled = %3$s)',
+			subscription, connection, copies);
+	END IF;
+END $$;
+CREATE OR REPLACE FUNCTION firn.hear(batch text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	EXECUTE format('ALTER SUBSCRIPTION %I ENABLE', firn.intake(firn.batch(batch)));
+END $$;
+
+-- Ends the move of a shard on the server that has it: before the other one drops its
+-- copy, so that nobody goes on with it.
+CREATE OR REPLACE FUNCTION firn.end_move(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+	m firn.move;
+BEGIN
+	PERFORM firn.check_here(s);
+	DELETE FROM firn.move AS x WHERE x.shard = s.shard RETURNING * INTO m;
+	IF m.shard IS NOT NULL THEN
+		PERFORM firn.unpublish(s.schema, firn.stream(m));
+		EXECUTE format('DROP TABLE %I.firn_mark', s.schema);
+	END IF;
+END $$;
+
+-- Drops the subscription of a batch here, if no shard of it is left but these, which are
+-- not here. Without one, tables that are still being copied can be dropped.
+CREATE OR REPLACE FUNCTION firn.deafen(batch text, shards integer[], terms bigint[], attempts text[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	one record;
+	s firn.shard;
+BEGIN
+	FOR one IN SELECT * FROM unnest(shards, terms, attempts) AS x (shard, term, attempt) ORDER BY x.shard LOOP
+		s := firn.hold(one.shard, one.term, one.attempt);
+		IF s.state <> 'moved' THEN
+			RAISE EXCEPTION 'firn: shard % has been opened here since', s.shard USING ERRCODE = 'ID007';
+		END IF;
+	END LOOP;
+	IF NOT EXISTS (SELECT FROM firn.move AS x WHERE x.batch = deafen.batch AND x.shard <> ALL (shards)) THEN
+		PERFORM firn.drop_subscription(x.subname) FROM pg_subscription AS x
+			WHERE x.subname IN ('firn_move_' || batch, 'firn_back_' || batch) AND x.subdbid = (SELECT oid FROM pg_database WHERE datname = current_database());
+	END IF;
+END $$;
+CREATE OR REPLACE FUNCTION firn.drop_subscription(subscription name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	-- Without its slot, which is on the other server, it can go in a transaction.
+	EXECUTE format('ALTER SUBSCRIPTION %I DISABLE', subscription);
+	EXECUTE format('ALTER SUBSCRIPTION %I SET (slot_name = NONE)', subscription);
+	EXECUTE format('DROP SUBSCRIPTION %I', subscription);
+END $$;
+
+-- Drops the copy of a shard that is not here.
+CREATE OR REPLACE FUNCTION firn.discard(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+	m firn.move;
+BEGIN
+	IF s.state <> 'moved' THEN
+		RAISE EXCEPTION 'firn: shard % has been opened here since', shard USING ERRCODE = 'ID007';
+	END IF;
+	DELETE FROM firn.move AS x WHERE x.shard = s.shard RETURNING * INTO m;
+	-- A schema that was there before is somebody's.
+	IF m.shard IS NOT NULL AND EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset"
+			WHERE g.shard = s.shard AND c.relnamespace = to_regnamespace(quote_ident(s.schema))) THEN
+		EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', s.schema);
+		DELETE FROM firn.generator AS g WHERE g.shard = s.shard;
+	END IF;
+END $$;
+
+-- Drops the objects of batches that are no more. A slot that is in use stays, and is
+-- counted.
+CREATE OR REPLACE FUNCTION firn.sweep() RETURNS integer LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	one record;
+	busy integer := 0;
+BEGIN
+	FOR one IN SELECT * FROM firn.remains() LOOP
+		CASE one.kind
+		WHEN 'subscription' THEN PERFORM firn.drop_subscription(one.name);
+		WHEN 'publication' THEN EXECUTE format('DROP PUBLICATION %I', one.name);
+		ELSE
+			IF one.busy THEN
+				busy := busy + 1;
+			ELSE
+				PERFORM pg_drop_replication_slot(one.name);
+			END IF;
+		END CASE;
+	END LOOP;
+	RETURN busy;
+END $$;
+
+-- What there is of batches that have no row here.
+CREATE OR REPLACE FUNCTION firn.remains() RETURNS TABLE (kind text, name name, busy boolean) LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
+	SELECT x.* FROM (
+		SELECT 'subscription' AS kind, subname AS name, false AS busy FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+		UNION ALL SELECT 'publication', pubname, false FROM pg_publication
+		UNION ALL SELECT 'slot', slot_name, active FROM pg_replication_slots WHERE database = current_database()) AS x
+	WHERE x.name ~ '^firn_(move|back)_[a-z0-9]{12}$' AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.batch = right(x.name, 12))
+$$;
+
+-- Drops the fences of a shard that is here, which are out of use.
+CREATE OR REPLACE FUNCTION firn.drop_fences(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+	r regclass;
+BEGIN
+	PERFORM firn.check_here(s);
+	FOR r IN SELECT x.relation FROM firn.relations(s.schema) AS x JOIN pg_trigger AS t ON t.tgrelid = x.relation AND t.tgname = 'firn_fence' LOOP
+		EXECUTE format('DROP TRIGGER firn_fence ON %s', r);
+	END LOOP;
+END $$;
+
+DO $do$
+DECLARE
+	f regprocedure;
+BEGIN
+	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('stream', 'intake', 'replicated', 'hold', 'moving',
+			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'seize', 'sequences',
+			'read_sequences', 'write_sequences', 'let_go', 'published', 'publish', 'unpublish', 'take', 'note_moved', 'batch', 'speak', 'mute', 'listen', 'hear',
+			'end_move', 'deafen', 'drop_subscription', 'discard', 'sweep', 'remains', 'drop_fences') LOOP
+		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
+	END LOOP;
+END $do$;
