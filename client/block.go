@@ -16,7 +16,7 @@ type block struct {
 
 	// Read by every call, never written.
 	count int64
-	half  int64         // with this id the next block is due
+	half  int64         // with this id the next blocks are due; none: with one of another block
 	first firn.ID       // of a range
 	step  int64         // of a range
 	ids   []firn.ID     // of a list; nil: a range
@@ -29,11 +29,11 @@ type block struct {
 const dropped = 1 << 62
 
 func newRange(born time.Duration, r firn.Range) *block {
-	return &block{born: born, first: r.First, step: r.Step, count: int64(r.Count), half: int64(r.Count / 2)}
+	return &block{born: born, first: r.First, step: r.Step, count: int64(r.Count)}
 }
 
 func newList(born time.Duration, ids []firn.ID) *block {
-	return &block{born: born, ids: ids, count: int64(len(ids)), half: int64(len(ids) / 2)}
+	return &block{born: born, ids: ids, count: int64(len(ids))}
 }
 
 // id is the ith id, from 0 on.
@@ -44,7 +44,7 @@ func (b *block) id(i int64) firn.ID {
 	return b.first + firn.ID(i*b.step)
 }
 
-// take appends up to n ids to dst. Half says that the next block has become due.
+// take appends up to n ids to dst. Half says that the next blocks have become due.
 func (b *block) take(dst []firn.ID, n int) (_ []firn.ID, half bool) {
 	if b.left() == 0 {
 		return dst, false // what is spent is not counted up without need

@@ -161,16 +161,16 @@ func (c *Client) wake() {
 // wait returns when there are ids in hand for a call that wants n, or with an
 // error that says why there are none.
 func (c *Client) wait(ctx context.Context, n int) error {
-	t := time.NewTimer(c.options.Wait)
-	defer t.Stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.draw().left() > 0 {
+		return nil
+	}
+	t := time.NewTimer(c.options.Wait)
+	defer t.Stop()
 	c.wanted += n
 	defer func() { c.wanted -= n }()
-	for {
-		if c.draw().left() > 0 {
-			return nil
-		}
+	for c.draw().left() == 0 {
 		if err := c.refusal(); err != nil {
 			return err
 		}
@@ -193,6 +193,7 @@ func (c *Client) wait(ctx context.Context, n int) error {
 			return err
 		}
 	}
+	return nil
 }
 
 var errWaited = errors.New("client: waited for as long as a call does")

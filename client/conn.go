@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -50,7 +51,7 @@ func dial(ctx context.Context, server string, a *address, o *Options) (*conn, er
 	c := &conn{server: server, net: n, in: bufio.NewReaderSize(n, maxLine), timeout: o.Timeout}
 	c.free = context.AfterFunc(ctx, func() { n.Close() })
 	if a.token != "" {
-		if err = c.exchange(ctx, c.ok, "AUTH", a.token); err != nil {
+		if err = c.exchange(ctx, 1, c.ok, "AUTH", a.token); err != nil {
 			c.close()
 			return nil, err
 		}
@@ -75,44 +76,74 @@ func (c *conn) close() {
 	c.net.Close()
 }
 
-// fetch asks for n ids of a series. A series that has no ranges is asked for lists
-// from then on.
-func (c *conn) fetch(ctx context.Context, series string, n int, born time.Duration) (b *block, err error) {
-	count := strconv.Itoa(n)
-	if !c.lists {
-		err = c.exchange(ctx, func() error { b, err = c.readRange(n, born); return err }, "FIRN.RANGE", series, count)
-		var reply *Error
-		if !errors.As(err, &reply) || reply.Code != codeNoRange {
-			return b, err
-		}
-		c.lists = true
+// fetch asks times for n ids of a series. A series that has no ranges is asked for
+// lists from then on. With an error it returns the blocks that came before.
+func (c *conn) fetch(ctx context.Context, series string, n, times int, born time.Duration) (all []*block, err error) {
+	command, read := "FIRN.RANGE", c.readRange
+	if c.lists {
+		command, read = "FIRN.NEXT", c.readList
 	}
-	err = c.exchange(ctx, func() error { b, err = c.readList(n, born); return err }, "FIRN.NEXT", series, count)
-	return b, err
+	err = c.exchange(ctx, times, func() error {
+		b, err := read(n, born)
+		if err == nil {
+			all = append(all, b)
+		}
+		return err
+	}, command, series, strconv.Itoa(n))
+	var reply *Error
+	if !c.lists && errors.As(err, &reply) && reply.Code == codeNoRange {
+		c.lists = true
+		return c.fetch(ctx, series, n, times, born)
+	}
+	return all, err
 }
 
 // codeNoRange is how a server says that a series has no ranges.
 const codeNoRange = "WRONGTYPE"
 
-// exchange sends one command and has its answer read. The connection is of no use
-// after an error that is not an [*Error].
-func (c *conn) exchange(ctx context.Context, read func() error, words ...string) error {
+// exchange sends a command so many times, all at once, and has the answers read. Of
+// those that are an [*Error] it returns the first. The connection is of no use after
+// any other error.
+func (c *conn) exchange(ctx context.Context, times int, read func() error, words ...string) error {
 	c.setDeadline()
-	c.out = strconv.AppendInt(append(c.out[:0], '*'), int64(len(words)), 10)
+	c.out = c.out[:0]
+	for range times {
+		c.write(words)
+	}
+	_, err := c.net.Write(c.out)
+	if err != nil {
+		return c.failure(ctx, err)
+	}
+	var first error
+	for range times {
+		c.setDeadline() // each answer has its time
+		err := c.failure(ctx, read())
+		var reply *Error
+		if err != nil && !errors.As(err, &reply) {
+			return err
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
+}
+
+// write adds a command to what is sent.
+func (c *conn) write(words []string) {
+	c.out = strconv.AppendInt(append(c.out, '*'), int64(len(words)), 10)
 	for _, w := range words {
 		c.out = strconv.AppendInt(append(c.out, "\r\n$"...), int64(len(w)), 10)
 		c.out = append(append(c.out, "\r\n"...), w...)
 	}
-	_, err := c.net.Write(append(c.out, "\r\n"...))
-	if err == nil {
-		err = read()
-	}
-	if err == nil {
-		return nil
-	}
+	c.out = append(c.out, "\r\n"...)
+}
+
+// failure is what callers are told of an error.
+func (c *conn) failure(ctx context.Context, err error) error {
 	var reply *Error
 	var answer *AnswerError
 	switch {
+	case err == nil:
+		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &reply), errors.As(err, &answer):

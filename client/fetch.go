@@ -19,14 +19,14 @@ func (c *Client) run(ctx context.Context, s *servers) {
 	}
 }
 
-// fill fetches one block if one is due, and reports whether it got one. It asks
-// again for as long as it stays due.
+// fill fetches what is due, and reports whether anything was and came. It asks again
+// for as long as it stays due.
 func (c *Client) fill(ctx context.Context, s *servers) bool {
 	since := c.time()
-	for n := c.ask(since); n > 0 && ctx.Err() == nil && c.due(); {
-		b, err := s.fetch(ctx, n, c.time)
+	for o := c.ask(since); o.ids > 0 && ctx.Err() == nil && c.due(); {
+		blocks, err := s.fetch(ctx, o, c.time)
 		if err == nil {
-			c.take(b, since, s.server())
+			c.take(blocks, since, s.server())
 			return true
 		}
 		c.fail(err, since, s)
@@ -38,14 +38,14 @@ func (c *Client) fill(ctx context.Context, s *servers) bool {
 	return false
 }
 
-// ask returns how many ids to fetch; 0: none.
-func (c *Client) ask(t time.Duration) int {
+// ask returns what to fetch; no ids: nothing.
+func (c *Client) ask(t time.Duration) order {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if wanted := c.want(); c.stock.due(t, wanted) {
 		return c.stock.ask(t, wanted)
 	}
-	return 0
+	return order{}
 }
 
 // due reports whether something is still to be fetched.
@@ -65,16 +65,16 @@ func (c *Client) want() int {
 	return c.wanted
 }
 
-// take hands over a block that was due since then.
-func (c *Client) take(b *block, since time.Duration, server string) {
+// take hands over blocks that were due since then.
+func (c *Client) take(blocks []*block, since time.Duration, server string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return
 	}
 	now := c.time()
-	c.stock.add(b, now, now-since)
-	c.counts.fetched += b.count
+	c.stock.add(blocks, now, now-since)
+	c.counts.fetched += c.stock.came
 	c.counts.server = server
 	c.trouble = trouble{}
 	c.draw()

@@ -11,10 +11,11 @@ import (
 type Options struct {
 	// Prefetch is how many ids are fetched at a time. 0: as many as are used up in a
 	// part of MaxAge at the rate of late, and at least twice what is used while
-	// they are fetched. 1: none but those that calls wait for. Else so many.
+	// they are fetched. 1: none but those that calls wait for. Else blocks of so many:
+	// one, or up to eight together where one is used up before the next is there.
 	Prefetch int
 
-	MaxBlock int           // 100,000, or as many as a server gives; how many ids one request asks for at most
+	MaxBlock int           // 100,000, or as many as a server gives; how many ids are asked for at most at a time
 	MaxAge   time.Duration // 1 s; how old an id may be when it is handed out; older ones are dropped. Negative: any age
 	Wait     time.Duration // 5 s; how long a call waits for servers that do not answer
 	Timeout  time.Duration // 1 s; how long a server may take to connect, and to answer (or half as long again), before another is asked
@@ -31,7 +32,8 @@ const (
 	DefaultTimeout  = time.Second
 )
 
-// maxBlock bounds the memory that a client takes: 8 bytes for each id of two blocks.
+// maxBlock bounds the memory that a client takes: 8 bytes for each id in hand, which are
+// at most one and a half times what is asked for at a time.
 const maxBlock = 1 << 20
 
 // withDefaults returns a copy in which every field but TLS is set, or an error.

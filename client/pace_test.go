@@ -12,7 +12,7 @@ func (p pace) run(l limits, from, span time.Duration, rate float64, trip time.Du
 	used = float64(p.used)
 	for now := from; now < from+span; {
 		p = p.next(now, int64(used), l)
-		n := p.block(1, l)
+		n := p.order(1, l).ids
 		asked++
 		p = p.answered(trip)
 		lasts := max(time.Duration(float64(n)/rate*float64(time.Second)), trip, time.Microsecond)
@@ -74,7 +74,7 @@ func TestPaceOfSeldomCalls(t *testing.T) {
 	p := pace{}
 	for i := range 20 {
 		p = p.next(time.Duration(1+3*i)*time.Second, int64(i), l).answered(time.Millisecond)
-		if n := p.block(1, l); n != 1 || p.ahead(l) {
+		if n := p.order(1, l); n != (order{1, 1}) || p.ahead(l) {
 			t.Fatalf("call %d, 3 s after the last: %d fetched, ahead %v", i, n, p.ahead(l))
 		}
 	}
@@ -93,8 +93,37 @@ func TestPaceFixed(t *testing.T) {
 	} {
 		l := limits{most: 1000, fixed: tt.fixed, age: time.Second}
 		p := pace{}.next(time.Second, 0, l)
-		if n := p.block(tt.wanted, l); n != tt.n || p.ahead(l) != tt.ahead {
+		if n := p.order(tt.wanted, l); n != (order{tt.n, tt.n}) || p.ahead(l) != tt.ahead {
 			t.Errorf("fixed %d, wanted %d: %d, ahead %v; want %d, %v", tt.fixed, tt.wanted, n, p.ahead(l), tt.n, tt.ahead)
+		}
+	}
+}
+
+// Where a block of a given size is used up before the next is there, several are asked
+// for together: what is used in two trips, up to a burst.
+func TestPaceOfShortBlocks(t *testing.T) {
+	for _, tt := range []struct {
+		rate float64
+		trip time.Duration
+		most int
+		age  time.Duration
+		ids  int
+	}{
+		{1e5, time.Millisecond, 100_000, time.Second, 1000},          // a block lasts ten trips
+		{1e6, time.Millisecond, 100_000, time.Second, 2000},          // a block lasts a trip
+		{2e6, time.Millisecond, 100_000, time.Second, 4000},          // half a trip
+		{1e9, time.Millisecond, 100_000, time.Second, burst * 1000},  // far less
+		{1e9, time.Millisecond, 3000, time.Second, 3000},             // more would be too much for the caller,
+		{1e6, time.Millisecond, 100_000, 3 * time.Millisecond, 1500}, // or too old
+	} {
+		l := limits{most: tt.most, fixed: 1000, age: tt.age}
+		p, _, _ := pace{}.run(l, time.Second, time.Second, tt.rate, tt.trip)
+		p.rate, p.at = tt.rate, 0 // that of run is held up by its requests
+		for range 10 {
+			p = p.next(0, 0, l)
+		}
+		if o := p.order(1, l); o != (order{tt.ids, 1000}) {
+			t.Errorf("%+v: %+v", tt, o)
 		}
 	}
 }

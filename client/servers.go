@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,15 +29,15 @@ func newServers(a address, series string, o *Options) *servers {
 	return &servers{address: a, options: o, series: series, at: rand.IntN(len(a.hosts))}
 }
 
-// fetch asks for n ids once, or for fewer where a server does not give so many.
+// fetch places an order once, or for fewer ids where a server does not give so many.
 // After an error the next server's turn has come. Time is read for the age of ids.
 //
 // A request is never sent again: the ids of one whose answer was lost are nobody's.
-func (s *servers) fetch(ctx context.Context, n int, time func() time.Duration) (*block, error) {
-	b, err := s.ask(ctx, n, time)
+func (s *servers) fetch(ctx context.Context, o order, time func() time.Duration) ([]*block, error) {
+	all, err := s.ask(ctx, o, time)
 	if err == nil {
 		s.failed, s.refused = 0, nil
-		return b, nil
+		return all, nil
 	}
 	if s.round() {
 		s.refused = nil
@@ -49,7 +51,7 @@ func (s *servers) fetch(ctx context.Context, n int, time func() time.Duration) (
 	return nil, err
 }
 
-func (s *servers) ask(ctx context.Context, n int, time func() time.Duration) (b *block, err error) {
+func (s *servers) ask(ctx context.Context, o order, time func() time.Duration) (all []*block, err error) {
 	if s.conn == nil {
 		if s.conn, err = dial(ctx, s.server(), &s.address, s.options); err != nil {
 			return nil, err
@@ -57,15 +59,19 @@ func (s *servers) ask(ctx context.Context, n int, time func() time.Duration) (b 
 		s.most = maxBlock
 	}
 	for {
-		n = min(n, s.most)
+		n := min(o.size, s.most)
 		born := time()
-		b, err = s.conn.fetch(ctx, s.series, n, born)
+		all, err = s.conn.fetch(ctx, s.series, n, min(o.ids/n, burst), born)
+		if err != nil && len(all) > 0 { // it comes again, if it stays; what came before it is good
+			s.hangUp()
+			err = nil
+		}
 		if err == nil && s.options.MaxAge > 0 && time()-born >= s.options.MaxAge {
 			return nil, &downError{s.server(), fmt.Errorf("its answer took %s, and ids may be %s old (MaxAge)", time()-born, s.options.MaxAge)}
 		}
 		most := allowed(err, n)
 		if most == 0 {
-			return b, err
+			return all, err
 		}
 		s.most = most
 	}
@@ -106,16 +112,20 @@ func (s *servers) pause() time.Duration {
 	return p/2 + rand.N(p/2)
 }
 
+// codeLimit is how a server says that it does not give so many at a time; the next
+// word is how many it gives.
+const codeLimit = "LIMIT"
+
 // allowed is how many ids a server gives at a time, where that is why it refused n;
 // else 0.
 func allowed(err error, n int) int {
 	var reply *Error
-	var asked, most int
-	if !errors.As(err, &reply) {
+	if !errors.As(err, &reply) || reply.Code != codeLimit {
 		return 0
 	}
-	_, bad := fmt.Sscanf(reply.Text, "n is %d: 1 to %d at a time", &asked, &most)
-	if bad != nil || asked != n || most >= n {
+	text, _, _ := strings.Cut(reply.Text, " ")
+	most, bad := strconv.Atoi(text)
+	if bad != nil || most < 1 || most >= n {
 		return 0
 	}
 	return most

@@ -27,14 +27,11 @@ type counts struct {
 func (c *Client) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := State{
+	c.draw()
+	return State{
 		Server: c.counts.server, Err: c.trouble.err,
-		Left:  int(c.draw().left()),
-		Block: c.stock.pace.block(0, c.stock.limits), Rate: c.stock.pace.rate, Refill: c.stock.pace.worst,
+		Left:  int(c.stock.left()),
+		Block: c.stock.pace.order(0, c.stock.limits).size, Rate: c.stock.pace.rate, Refill: c.stock.pace.worst,
 		Fetched: c.counts.fetched, Dropped: c.stock.waste, Failed: c.counts.failed,
 	}
-	if c.stock.ahead != nil {
-		s.Left += int(c.stock.ahead.count)
-	}
-	return s
 }

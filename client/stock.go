@@ -2,16 +2,17 @@ package client
 
 import "time"
 
-// A stock is the ids in hand: the block that is drawn from and at most one more.
-// It decides what is drawn from, what has become too old, and what to fetch. It
-// reads no clock and does no I/O; times are since some instant in the past.
+// A stock is the ids in hand: the block that is drawn from and those after it. It
+// decides what is drawn from, what has become too old, and what to fetch. It reads no
+// clock and does no I/O; times are since some instant in the past.
 type stock struct {
 	limits limits
 	pace   pace
-	now    *block // to draw from; never nil
-	ahead  *block // to draw from after it; nil: none
-	spent  int64  // ids used, of the blocks before now
-	waste  int64  // ids dropped
+	now    *block   // to draw from; never nil
+	ahead  []*block // to draw from after it
+	came   int64    // ids that came together, the last time that any did
+	spent  int64    // ids used, of the blocks before now
+	waste  int64    // ids dropped
 }
 
 func newStock(l limits) stock { return stock{limits: l, now: &block{}} }
@@ -20,15 +21,25 @@ func newStock(l limits) stock { return stock{limits: l, now: &block{}} }
 // A block that is replaced gives nothing any more, whoever still holds it: so ids
 // come in the order of the blocks.
 func (s *stock) draw(t time.Duration) *block {
-	if s.now.count > 0 && s.old(s.now, t) {
+	for {
+		if s.now.count > 0 && s.old(s.now, t) {
+			s.drop()
+		}
+		if len(s.ahead) == 0 || s.now.left() > 0 {
+			return s.now
+		}
 		s.drop()
+		s.now, s.ahead = s.ahead[0], s.ahead[1:]
 	}
-	if s.now.left() == 0 && s.ahead != nil {
-		s.drop()
-		s.now, s.ahead = s.ahead, nil
-		return s.draw(t)
+}
+
+// left is how many ids are in hand.
+func (s *stock) left() int64 {
+	n := s.now.left()
+	for _, b := range s.ahead {
+		n += b.count
 	}
-	return s.now
+	return n
 }
 
 // drop gives up what is left of the block that is drawn from.
@@ -44,29 +55,39 @@ func (s *stock) old(b *block, t time.Duration) bool {
 	return s.limits.age > 0 && t-b.born >= s.limits.age
 }
 
-// due reports whether to fetch at t, where calls wait for wanted ids. A block that
-// became too old is not replaced before somebody wants an id.
+// due reports whether to fetch at t, where calls wait for wanted ids: when half is
+// used of what came together. What became too old is not replaced before somebody
+// wants an id.
 func (s *stock) due(t time.Duration, wanted int) bool {
-	b := s.draw(t)
-	switch left := b.left() > 0; {
-	case s.ahead != nil, left && b.used() <= b.half:
-		return false
-	case !left && wanted > 0:
+	s.draw(t)
+	switch left := s.left(); {
+	case left == 0 && wanted > 0:
 		return true
+	case left >= s.came-s.came/2 && left > 0:
+		return false
 	}
-	return b.count > 0 && s.pace.ahead(s.limits)
+	return s.now.count > 0 && s.pace.ahead(s.limits)
 }
 
-// ask returns how many ids to fetch at t, where it is due.
-func (s *stock) ask(t time.Duration, wanted int) int {
+// ask returns what to fetch at t, where it is due.
+func (s *stock) ask(t time.Duration, wanted int) order {
 	s.pace = s.pace.next(t, s.spent+s.now.used(), s.limits)
-	return s.pace.block(wanted, s.limits)
+	return s.pace.order(wanted, s.limits)
 }
 
-// add takes in a block that came at t, after it was due for so long.
-func (s *stock) add(b *block, t, due time.Duration) {
+// add takes in blocks that came together at t, after they were due for so long.
+func (s *stock) add(blocks []*block, t, due time.Duration) {
 	s.pace = s.pace.answered(due)
-	s.ahead = b
+	s.came = 0
+	for _, b := range blocks {
+		s.came += b.count
+	}
+	half := s.came / 2
+	for _, b := range blocks {
+		b.half = half
+		half -= b.count
+	}
+	s.ahead = append(s.ahead, blocks...)
 	s.draw(t)
 }
 
@@ -77,8 +98,8 @@ func (s *stock) expires() time.Duration {
 		return 0
 	case s.now.left() > 0:
 		return s.now.born + s.limits.age
-	case s.ahead != nil:
-		return s.ahead.born + s.limits.age
+	case len(s.ahead) > 0:
+		return s.ahead[0].born + s.limits.age
 	}
 	return 0
 }
@@ -86,8 +107,6 @@ func (s *stock) expires() time.Duration {
 // clear drops everything.
 func (s *stock) clear() {
 	s.drop()
-	if s.ahead != nil {
-		s.waste += s.ahead.count
-		s.ahead = nil
-	}
+	s.waste += s.left()
+	s.ahead = nil
 }

@@ -26,10 +26,10 @@ func TestStockFetchesAtHalf(t *testing.T) {
 	if s.due(second, 0) {
 		t.Error("due while nobody wants an id")
 	}
-	if !s.due(second, 1) || s.ask(second, 1) != 100 {
+	if !s.due(second, 1) || s.ask(second, 1) != (order{100, 100}) {
 		t.Fatal("not due while a call waits")
 	}
-	s.add(hundred(second, 1), second, 0)
+	s.add([]*block{hundred(second, 1)}, second, 0)
 	s.take(second, 50)
 	if s.due(second, 0) || s.due(second, 9) {
 		t.Error("due before half is used")
@@ -37,7 +37,7 @@ func TestStockFetchesAtHalf(t *testing.T) {
 	if s.take(second, 1); !s.due(second, 0) {
 		t.Error("not due when half is used")
 	}
-	s.add(hundred(second, 101), second, 0)
+	s.add([]*block{hundred(second, 101)}, second, 0)
 	if s.due(second, 0) {
 		t.Error("due while the next block is there")
 	}
@@ -56,11 +56,11 @@ func TestStockFetchesAtHalf(t *testing.T) {
 func TestStockFetchesNoneAhead(t *testing.T) {
 	s := newStock(limits{most: 100, fixed: 1, age: second})
 	s.ask(second, 1)
-	s.add(newRange(second, firn.Range{First: 5, Count: 1, Step: 1}), second, 0)
+	s.add([]*block{newRange(second, firn.Range{First: 5, Count: 1, Step: 1})}, second, 0)
 	if s.take(second, 1); s.due(second, 0) {
 		t.Error("due while nobody waits")
 	}
-	if !s.due(second, 3) || s.ask(second, 3) != 3 {
+	if !s.due(second, 3) || s.ask(second, 3) != (order{3, 3}) {
 		t.Error("what calls wait for is not fetched")
 	}
 }
@@ -68,9 +68,9 @@ func TestStockFetchesNoneAhead(t *testing.T) {
 func TestStockDropsTheOld(t *testing.T) {
 	s := newStock(limits{most: 100, fixed: 100, age: second})
 	first := hundred(second, 1)
-	s.add(first, second, 0)
+	s.add([]*block{first}, second, 0)
 	s.take(second, 60)
-	s.add(hundred(second*3/2, 101), second*3/2, 0)
+	s.add([]*block{hundred(second*3/2, 101)}, second*3/2, 0)
 	if at := s.expires(); at != 2*second {
 		t.Errorf("expires at %s", at)
 	}
@@ -96,18 +96,40 @@ func TestStockDropsTheOld(t *testing.T) {
 
 func TestStockKeepsWithoutAge(t *testing.T) {
 	s := newStock(limits{most: 100, fixed: 100})
-	s.add(hundred(second, 1), second, 0)
+	s.add([]*block{hundred(second, 1)}, second, 0)
 	if ids := s.take(1000*time.Hour, 1); len(ids) != 1 || s.expires() != 0 {
 		t.Errorf("%d, expires %s", ids, s.expires())
 	}
 }
 
+// What came together is one supply: the next is due when half of it is used, wherever
+// in it that is.
+func TestStockFetchesAtHalfOfAll(t *testing.T) {
+	for blocks := 1; blocks <= 4; blocks++ {
+		s := newStock(limits{most: 1000, fixed: 100})
+		var all []*block
+		for i := range blocks {
+			all = append(all, hundred(second, firn.ID(1+100*i)))
+		}
+		s.add(all, second, 0)
+		for i := range blocks * 100 {
+			ids, half := s.draw(second).take(nil, 1)
+			if len(ids) != 1 || ids[0] != firn.ID(1+i) {
+				t.Fatalf("%d blocks: id %d is %d", blocks, i, ids)
+			}
+			if used := i + 1; half != (used == blocks*50+1) || s.due(second, 0) != (used > blocks*50) {
+				t.Fatalf("%d blocks, %d used: said %v, due %v", blocks, used, half, s.due(second, 0))
+			}
+		}
+	}
+}
+
 // Whatever happens: an id is handed out once, in the order in which it came, not
-// when it is too old, and no more is in hand than two blocks.
+// when it is too old, and no more is in hand than twice what is asked for at a time.
 func TestStock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits{
-			most:  rapid.IntRange(1, 50).Draw(t, "most"),
+			most:  rapid.IntRange(3, 50).Draw(t, "most"),
 			fixed: rapid.IntRange(0, 3).Draw(t, "fixed"),
 			age:   rapid.SampledFrom([]time.Duration{0, 10, 1000}).Draw(t, "age"),
 		}
@@ -116,7 +138,8 @@ func TestStock(t *testing.T) {
 		next, last := firn.ID(1), firn.ID(0)
 		born := map[firn.ID]time.Duration{}
 		var issued, fetched int64
-		var pending, held *block
+		var pending []*block
+		var held *block
 		hand := func(ids []firn.ID) {
 			for _, id := range ids {
 				if id <= last {
@@ -144,28 +167,27 @@ func TestStock(t *testing.T) {
 				if pending != nil || !s.due(now, wanted) {
 					return
 				}
-				n := s.ask(now, wanted)
-				if n < 1 || n > l.most {
-					t.Fatalf("asks for %d", n)
+				o := s.ask(now, wanted)
+				if o.size < 1 || o.ids < o.size || o.ids > l.most {
+					t.Fatalf("asks for %d", o)
 				}
-				pending = newRange(now, firn.Range{First: next, Count: n, Step: 3})
-				for range n {
-					born[next] = now
-					next += 3
+				for range o.ids / o.size {
+					pending = append(pending, newRange(now, firn.Range{First: next, Count: o.size, Step: 3}))
+					for range o.size {
+						born[next] = now
+						next += 3
+					}
 				}
 			},
 			"answer": func(t *rapid.T) {
 				if pending != nil {
-					s.add(pending, now, now-pending.born)
-					fetched += pending.count
+					s.add(pending, now, now-pending[0].born)
+					fetched += s.came
 					pending = nil
 				}
 			},
 			"": func(t *rapid.T) {
-				left := s.now.left()
-				if s.ahead != nil {
-					left += s.ahead.count
-				}
+				left := s.left()
 				if left > int64(2*l.most) {
 					t.Fatalf("%d in hand", left)
 				}

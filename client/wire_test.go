@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,10 @@ type script struct {
 	addr   string
 	answer atomic.Pointer[func(words []string) string] // empty: none, ever
 	asked  atomic.Int64                                // commands
-	mu     sync.Mutex
-	conns  []net.Conn
+	// The most commands that were there when one was read.
+	together atomic.Int64
+	mu       sync.Mutex
+	conns    []net.Conn
 }
 
 func newScript(t *testing.T, answer func(words []string) string) *script {
@@ -72,6 +75,8 @@ func (s *script) serve(c net.Conn) {
 			return
 		}
 		s.asked.Add(1)
+		rest, _ := in.Peek(in.Buffered())
+		s.together.Store(max(s.together.Load(), 1+int64(bytes.Count(rest, []byte("*")))))
 		if text := (*s.answer.Load())(words); text == hangUp {
 			return
 		} else if _, err := io.WriteString(c, text); err != nil {
@@ -286,7 +291,7 @@ func TestFailover(t *testing.T) {
 					return give(words)
 				}))
 			}
-			c, err := start(t, &Options{Prefetch: 10, Timeout: 100 * time.Millisecond, Wait: time.Minute}, servers...)
+			c, err := start(t, &Options{Prefetch: 10, MaxBlock: 10, Timeout: 100 * time.Millisecond, Wait: time.Minute}, servers...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -438,6 +443,9 @@ func TestCloseDropsAll(t *testing.T) {
 	c.Close()
 	if id, err := c.Next(t.Context()); !errors.Is(err, firn.ErrClosed) {
 		t.Errorf("%d, %v", id, err)
+	}
+	if s := c.State(); s.Left != 0 || s.Dropped != s.Fetched {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestMulti(t *testing.T) {
 		{"INCR nosuch", "+QUEUED"},
 		{"FIRN.NEXT a 2", "+QUEUED"},
 		{"INCRBY a 0", "+QUEUED"},
-		{"EXEC", `[:1 :2 -ERR there is no series nosuch ["3" "4"] -ERR n is 0: 1 to 1000000 at a time]`},
+		{"EXEC", `[:1 :2 -ERR there is no series nosuch ["3" "4"] -LIMIT 1000000 is the most and 1 the least at a time: n is 0]`},
 		{"MULTI", "+OK"},
 		{"INCR a", "+QUEUED"},
 		{"DISCARD", "+OK"},
