@@ -24,9 +24,6 @@ import (
 
 var updatePages = flag.Bool("update", false, "write into the pages of docs what their commands print now")
 
-// docPages are the pages whose every command is run.
-var docPages = []string{"../../docs/coming-from/*.md", "../../docs/choosing.md", "../../docs/past-ids.md"}
-
 // TestPages types every command of the pages, on real servers, and compares what is
 // printed with what the page says. With -update the page is made to say it.
 func TestPages(t *testing.T) {

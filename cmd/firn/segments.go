@@ -24,7 +24,7 @@ func newSegments() *cobra.Command {
 		Example: "  firn segments ls",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newSegmentsLs(), newSegmentsCreate(), newSegmentsSet(), newSegmentsRaise())
+	cmd.AddCommand(newSegmentsLs(), newSegmentsCreate(), newSegmentsSet(), newSegmentsRaise(), newSegmentsImport())
 	return cmd
 }
 

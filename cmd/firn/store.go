@@ -19,6 +19,8 @@ func addStore(cmd *cobra.Command) {
 	cmd.Flags().String("store", "", "where records are kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or another of docs/stores.md (a file in your state directory)")
 }
 
+var errNoStore = errors.New("there is no store")
+
 // openURL opens the store of --store, or the implicit one. Where create is false
 // there must be one already.
 func openURL(ctx context.Context, url string, create bool) (*open.Store, error) {
@@ -34,7 +36,7 @@ func openURL(ctx context.Context, url string, create bool) (*open.Store, error) 
 	}
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok && !create {
 		if _, err := os.Stat(strings.TrimPrefix(path, "//")); errors.Is(err, fs.ErrNotExist) {
-			return nil, failed("there is no store %s", url).hint("firn next --store %s makes one with the first id", url)
+			return nil, failed("%w %s", errNoStore, url).hint("firn next --store %s makes one with the first id", url)
 		}
 	}
 	s, err := open.URL(ctx, url)

@@ -28,6 +28,25 @@ var mySQL = kind{
 }
 
 func parseMySQL(a *address) (opener, error) {
+	connect, err := configureMySQL(a)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*Store, error) {
+		db, err := connect()
+		if err != nil {
+			return nil, err
+		}
+		db.SetMaxOpenConns(connections)
+		db.SetMaxIdleConns(connections / 2)
+		db.SetConnMaxIdleTime(idle)
+		s := mysql.New(db)
+		return &Store{Store: s, init: s.Init, close: db.Close}, nil
+	}, nil
+}
+
+// configureMySQL returns what opens the database of an address.
+func configureMySQL(a *address) (func() (*sql.DB, error), error) {
 	database := strings.TrimPrefix(a.path, "/")
 	socket, _ := a.take("socket")
 	switch {
@@ -58,7 +77,7 @@ func parseMySQL(a *address) (opener, error) {
 	if config.Timeout == 0 {
 		config.Timeout = dialPatience
 	}
-	return func() (*Store, error) {
+	return func() (*sql.DB, error) {
 		c := config.Clone()
 		if files.on {
 			if files.name, _, err = net.SplitHostPort(c.Addr); err != nil {
@@ -72,12 +91,7 @@ func parseMySQL(a *address) (opener, error) {
 		if err != nil {
 			return nil, err
 		}
-		db := sql.OpenDB(connector)
-		db.SetMaxOpenConns(connections)
-		db.SetMaxIdleConns(connections / 2)
-		db.SetConnMaxIdleTime(idle)
-		s := mysql.New(db)
-		return &Store{Store: s, init: s.Init, close: db.Close}, nil
+		return sql.OpenDB(connector), nil
 	}, nil
 }
 

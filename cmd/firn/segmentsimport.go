@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/store"
+)
+
+func newSegmentsImport() *cobra.Command {
+	var o segmentsImport
+	cmd := &cobra.Command{
+		Use:   "import --from SQL --db URL",
+		Short: "Begin a series for each row of another system's table of counters",
+		Long: `Begin a segment series for each row of a table of counters: of Leaf, tinyid, a
+SEQ_NAME table, or any other. --from is a SELECT of three columns: a name, the highest
+number that was given out or reserved, and the step, which is how many numbers a
+process reserves at a time. It is run in --db, which is only read.
+
+Each series begins one step above that number. The step between is for a process of
+the old system that reserves once more while this looks: stop them all first, or take
+the table away from them, as docs/coming-from says. --above N leaves N steps; 0 none.
+
+--dry-run shows what would be, and writes nothing. A series that is there and goes on
+above the number stays as it is; one that goes on below it is raised. None is ever
+lowered. Where a row cannot be, because it has NULLs, a name that a series cannot
+have, or numbers that this series has given out here, each such row is reported, and
+nothing is written. The command may be repeated, also after an error.`,
+		Example: `  firn segments import --from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://leaf@db/leaf --next --dry-run
+  firn segments import --from 'SELECT biz_type, max_id, step FROM tiny_id_info' --db mysql://tiny@db/tinyid
+  firn segments import --from "SELECT sequencename, last_value, 100 FROM pg_sequences WHERE last_value > 0" --db postgres://app@db/app`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			return signalled(ctx, o.run(ctx, cmd))
+		},
+	}
+	addStore(cmd)
+	cmd.Flags().StringVar(&o.from, "from", "", "a SELECT of three columns: name, highest number given, step")
+	cmd.Flags().StringVar(&o.db, "db", "", "where it is run: postgres://USER:PASSWORD@HOST/DATABASE, mysql://..., sqlite:PATH")
+	cmd.Flags().BoolVar(&o.next, "next", false, "the second column is the next number to be given, not the last one that was")
+	cmd.Flags().Int64Var(&o.above, "above", 1, "how many steps to leave between that number and the first one here")
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be, and write nothing")
+	addSeriesKey(cmd, "lossy")
+	return cmd
+}
+
+// addSeriesKey adds the flag of one key of a series.
+func addSeriesKey(cmd *cobra.Command, name string) {
+	k := seriesKeyNamed(name)
+	cmd.Flags().Var(&seriesFlag{seriesKey: k}, k.name, k.usage)
+}
+
+type segmentsImport struct {
+	from, db string
+	next     bool
+	above    int64
+	dry      bool
+}
+
+// maxAbove keeps a mistyped --above from using up a series.
+const maxAbove = 1_000_000
+
+func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
+	switch {
+	case strings.TrimSpace(o.from) == "":
+		return bad("from which table? --from is missing").hint("--from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://USER:PASSWORD@HOST/DATABASE")
+	case o.db == "":
+		return bad("where is the table? --db is missing").hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
+	case o.above < 0 || o.above > maxAbove:
+		return bad("--above %d: it is 0 to %d steps", o.above, maxAbove)
+	}
+	s, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	rows, err := readCounters(ctx, o.db, o.from)
+	if err != nil {
+		return err
+	}
+	st, err := openURL(ctx, s.storeURL().text, !o.dry)
+	switch {
+	case o.dry && errors.Is(err, errNoStore):
+		return o.all(ctx, cmd, s, rows, nil)
+	case err != nil:
+		return err
+	}
+	return errors.Join(o.all(ctx, cmd, s, rows, st), st.Close())
+}
+
+// all imports the rows, or shows how. Without a store none is there yet.
+func (o *segmentsImport) all(ctx context.Context, cmd *cobra.Command, s *settings, rows []counterRow, st store.Store) error {
+	plan := importPlan{next: o.next, above: o.above, settings: s, there: map[string]segment.Info{}}
+	if st != nil {
+		infos, err := segment.List(ctx, st)
+		if err != nil {
+			return err
+		}
+		for _, i := range infos {
+			plan.there[i.Name] = i
+		}
+	}
+	all, err := plan.judge(rows)
+	if err == nil && st != nil {
+		err = mayKeep(ctx, st, all)
+	}
+	if err != nil {
+		return err
+	}
+	if !o.dry {
+		if err := carryOut(ctx, cmd, st, all); err != nil {
+			return err
+		}
+	}
+	if err := printImports(cmd, all, o.dry); err != nil || wantsJSON(cmd) {
+		return err
+	}
+	return summarise(cmd, s, all, o.dry)
+}
+
+// mayKeep returns an error where the store can forget, and that is not accepted.
+func mayKeep(ctx context.Context, st store.Store, all []imported) error {
+	p, err := st.Promise(ctx)
+	if err != nil || p.Class != store.Lossy {
+		return err
+	}
+	for _, m := range all {
+		if m.does == doesBegin && !m.options.Lossy {
+			return (&drawing{name: m.name}).explain(&segment.LossyError{Name: m.name, Why: p.Why})
+		}
+	}
+	return nil
+}
+
+// carryOut writes what is to be written.
+func carryOut(ctx context.Context, cmd *cobra.Command, st store.Store, all []imported) error {
+	var done atomic.Int64
+	show := showProgressOf("series", true, cmd.ErrOrStderr(), int64(len(all)), &done)
+	defer show.stop()
+	for _, m := range all {
+		var err error
+		switch m.does {
+		case doesBegin:
+			err = segment.Create(ctx, st, m.name, &m.options)
+		case doesRaise:
+			_, err = segment.Raise(ctx, st, m.name, firn.ID(m.first-1))
+		}
+		if err != nil {
+			return failed("row %d, %s: %w\n%d of %d series were seen to", m.row, m.name, err, done.Load(), len(all)).
+				hint("the same command again goes on from here")
+		}
+		done.Add(1)
+	}
+	return nil
+}
+
+// An importLine is a series that is imported, as --json prints it.
+type importLine struct {
+	Series string `json:"series"`
+	Row    int    `json:"row"`
+	Given  int64  `json:"given,string"`
+	Step   int64  `json:"step"`
+	First  int64  `json:"first,string"` // the next number here
+	Does   string `json:"does"`         // begin, raise, keep
+	Dry    bool   `json:"dry_run,omitempty"`
+}
+
+func printImports(cmd *cobra.Command, all []imported, dry bool) error {
+	out := cmd.OutOrStdout()
+	enc := json.NewEncoder(out)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERIES\tGIVEN\tSTEP\tFIRST HERE\tDOES")
+	for _, m := range all {
+		if wantsJSON(cmd) {
+			if err := enc.Encode(importLine{m.name, m.row, m.given, m.step, m.first, string(m.does), dry}); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", m.name, m.given, m.step, m.first, m.does)
+	}
+	if wantsJSON(cmd) {
+		return nil
+	}
+	return w.Flush()
+}
+
+// summarise says on standard error what was done, and what is to be done.
+func summarise(cmd *cobra.Command, s *settings, all []imported, dry bool) error {
+	n := map[does]int{}
+	var unnamed []string
+	for _, m := range all {
+		n[m.does]++
+		if m.unnamed {
+			unnamed = append(unnamed, m.name)
+		}
+	}
+	text := fmt.Sprintf("%d series begun, %d raised, %d as they were", n[doesBegin], n[doesRaise], n[doesKeep])
+	if dry {
+		text = fmt.Sprintf("nothing was written; without --dry-run %d series begin, %d are raised, %d stay", n[doesBegin], n[doesRaise], n[doesKeep])
+	}
+	errs := cmd.ErrOrStderr()
+	_, err := fmt.Fprintln(errs, text)
+	if len(unnamed) > 0 {
+		_, err = fmt.Fprintf(errs, "firn: hint: %s lacks %s: { kind: %s }\n", s.file.path, strings.Join(unnamed, ", "), kindSegment)
+	}
+	return err
+}
