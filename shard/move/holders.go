@@ -62,13 +62,14 @@ func (e *HoldersError) Error() string {
 const holdersSQL = `
 SELECT x.pid, x."user", x.application, x.client, x.query, x.age, x.autovacuum FROM (
 	SELECT DISTINCT coalesce(a.pid, 0) AS pid, coalesce(a.usename::text, p.owner::text, '') AS "user", coalesce(p.gid, a.application_name, '') AS application, coalesce(host(a.client_addr), '') AS client,
-		coalesce(left(regexp_replace(a.query, '\s+', ' ', 'g'), 120), '') AS query, extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared))::float8 AS age,
+		coalesce(left(regexp_replace(a.query, '\s+', ' ', 'g'), 120), '') AS query, extract(epoch FROM statement_timestamp() - coalesce(a.xact_start, p.prepared))::float8 AS age,
 		coalesce(a.backend_type = 'autovacuum worker', false) AS autovacuum
 	FROM pg_locks AS l
 	JOIN pg_class AS c ON c.oid = l.relation
 	JOIN pg_namespace AS n ON n.oid = c.relnamespace
 	LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
-	LEFT JOIN pg_prepared_xacts AS p ON l.pid IS NULL AND l.virtualtransaction = '-1/' || p.transaction
+	LEFT JOIN pg_locks AS x ON l.pid IS NULL AND x.pid IS NULL AND x.locktype = 'transactionid' AND x.granted AND x.virtualtransaction = l.virtualtransaction
+	LEFT JOIN pg_prepared_xacts AS p ON p.transaction = x.transactionid
 	WHERE l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND n.nspname = $1
 		AND l.granted AND l.mode NOT IN ('AccessShareLock', 'RowShareLock') AND l.pid IS DISTINCT FROM pg_backend_pid()
 		AND NOT EXISTS (SELECT FROM firn.generator AS g WHERE c.oid IN (g.counter, g."offset"))

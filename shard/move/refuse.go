@@ -1,0 +1,226 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// This file knows what cannot be moved without loss, and why a server cannot take part.
+
+// A Refusal is one reason not to begin a move.
+type Refusal struct {
+	Server string // whose fault it is
+	Shard  int64  // -1: that of the server as a whole
+	Text   string
+	Do     string // what to do about it; may be empty
+}
+
+func (r Refusal) String() string {
+	where := "server " + r.Server
+	if r.Shard >= 0 {
+		where = fmt.Sprintf("shard %d on %s", r.Shard, r.Server)
+	}
+	return where + ": " + r.Text
+}
+
+// A RefusedError is all that speaks against a move.
+type RefusedError struct{ Refusals []Refusal }
+
+func (e *RefusedError) Error() string {
+	lines := make([]string, len(e.Refusals))
+	for i, r := range e.Refusals {
+		lines[i] = "\n  " + r.String()
+		if r.Do != "" {
+			lines[i] += " (" + r.Do + ")"
+		}
+	}
+	return "the move cannot begin:" + strings.Join(lines, "")
+}
+
+// inSchema are the things in a shard's schema, $1, with which it cannot move: queries
+// that give their names, what is wrong with them, and what to do.
+var inSchema = []struct{ sql, text, do string }{
+	{
+		`SELECT name FROM firn.relations($1) WHERE rows AND identity = 'none'`,
+		"tables without a replica identity: %s", "ALTER TABLE ... ADD PRIMARY KEY, or ... REPLICA IDENTITY FULL",
+	},
+	{
+		`SELECT relname FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relpersistence = 'u' AND relkind IN ('r', 'S') ORDER BY 1`,
+		"unlogged relations are not replicated: %s", "ALTER TABLE ... SET LOGGED, or drop them",
+	},
+	{
+		`SELECT c.relname || '.' || a.attname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped JOIN pg_type AS t ON t.oid = a.atttypid
+		WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'p') AND 'oid'::regtype IN (t.oid, t.typbasetype) AND EXISTS (SELECT FROM pg_largeobject_metadata) ORDER BY 1`,
+		"large objects are not replicated, and these columns may refer to some: %s", "keep them in columns of type bytea",
+	},
+	{
+		`SELECT c.conname || ' of ' || c.conrelid::regclass || ' to ' || c.confrelid::regclass FROM pg_constraint AS c JOIN pg_class AS f ON f.oid = c.conrelid JOIN pg_class AS t ON t.oid = c.confrelid
+		WHERE c.contype = 'f' AND $1::text::regnamespace IN (f.relnamespace, t.relnamespace) AND f.relnamespace <> t.relnamespace ORDER BY 1`,
+		"foreign keys cross the border of the schema: %s", "ALTER TABLE ... DROP CONSTRAINT: rows of other schemas stay here",
+	},
+	{
+		`SELECT i.inhrelid::regclass || ' of ' || i.inhparent::regclass FROM pg_inherits AS i JOIN pg_class AS f ON f.oid = i.inhrelid JOIN pg_class AS t ON t.oid = i.inhparent
+		WHERE $1::text::regnamespace IN (f.relnamespace, t.relnamespace) AND f.relnamespace <> t.relnamespace AND f.relkind IN ('r', 'p', 'f') ORDER BY 1`,
+		"tables inherit, or are partitions, across the border of the schema: %s", "ALTER TABLE ... NO INHERIT, or DETACH PARTITION",
+	},
+	{
+		`SELECT t.tgname || ' on ' || c.relname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
+		WHERE c.relnamespace = $1::text::regnamespace AND NOT t.tgisinternal AND t.tgenabled IN ('A', 'R')
+		UNION ALL SELECT r.rulename || ' on ' || c.relname FROM pg_rewrite AS r JOIN pg_class AS c ON c.oid = r.ev_class
+		WHERE c.relnamespace = $1::text::regnamespace AND r.ev_enabled IN ('A', 'R') ORDER BY 1`,
+		"triggers or rules fire on replicas, and would do there again what they did here: %s", "ALTER TABLE ... ENABLE TRIGGER, without ALWAYS or REPLICA",
+	},
+	{
+		`SELECT relname FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'm' AND relispopulated ORDER BY 1`,
+		"materialized views are not replicated: %s", "REFRESH MATERIALIZED VIEW ... WITH NO DATA, and again after the move",
+	},
+	{
+		`SELECT relname FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'f' ORDER BY 1`,
+		"foreign tables stay where they are: %s", "DROP FOREIGN TABLE",
+	},
+}
+
+// rolesSQL are the roles that own something in the schemas $1, or have rights there.
+const rolesSQL = `
+SELECT DISTINCT r.rolname::text FROM (
+	SELECT oid, nspname FROM pg_namespace WHERE nspname = ANY ($1)) AS n
+CROSS JOIN LATERAL (
+	SELECT x.role FROM pg_namespace AS s CROSS JOIN LATERAL (SELECT s.nspowner AS role UNION ALL SELECT grantee FROM aclexplode(s.nspacl)) AS x WHERE s.oid = n.oid
+	UNION ALL SELECT x.role FROM pg_class AS c CROSS JOIN LATERAL (SELECT c.relowner AS role UNION ALL SELECT grantee FROM aclexplode(c.relacl)) AS x WHERE c.relnamespace = n.oid
+	UNION ALL SELECT a.grantee FROM pg_class AS c JOIN pg_attribute AS t ON t.attrelid = c.oid CROSS JOIN LATERAL aclexplode(t.attacl) AS a WHERE c.relnamespace = n.oid
+	UNION ALL SELECT x.role FROM pg_proc AS p CROSS JOIN LATERAL (SELECT p.proowner AS role UNION ALL SELECT grantee FROM aclexplode(p.proacl)) AS x WHERE p.pronamespace = n.oid
+	UNION ALL SELECT x.role FROM pg_type AS t CROSS JOIN LATERAL (SELECT t.typowner AS role UNION ALL SELECT grantee FROM aclexplode(t.typacl)) AS x WHERE t.typnamespace = n.oid
+	UNION ALL SELECT unnest(p.polroles) FROM pg_policy AS p JOIN pg_class AS c ON c.oid = p.polrelid WHERE c.relnamespace = n.oid
+	UNION ALL SELECT x.role FROM pg_default_acl AS d CROSS JOIN LATERAL (SELECT d.defaclrole AS role UNION ALL SELECT grantee FROM aclexplode(d.defaclacl)) AS x WHERE d.defaclnamespace = n.oid
+) AS x JOIN pg_roles AS r ON r.oid = x.role ORDER BY 1`
+
+// extensionsSQL are the extensions that something in the schemas $1 depends on.
+const extensionsSQL = `
+SELECT DISTINCT e.extname::text FROM pg_extension AS e
+JOIN pg_depend AS m ON m.refclassid = 'pg_extension'::regclass AND m.refobjid = e.oid AND m.deptype = 'e'
+JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid AND d.deptype IN ('n', 'a')
+CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) AS o
+WHERE EXISTS (SELECT FROM unnest($1::text[]) AS s WHERE o.schema = quote_ident(s) OR position(quote_ident(s) || '.' IN o.identity) > 0) ORDER BY 1`
+
+// refusals are what speaks against moving a shard because of what is in its schema.
+func refusals(ctx context.Context, q shard.Querier, server string, number int64, schema string) ([]Refusal, error) {
+	var all []Refusal
+	for _, r := range inSchema {
+		found, err := names(ctx, q, r.sql, schema)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) > 0 {
+			all = append(all, Refusal{server, number, fmt.Sprintf(r.text, few(found)), r.do})
+		}
+	}
+	return all, nil
+}
+
+// names are the texts that a query gives.
+func names(ctx context.Context, q shard.Querier, sql string, args ...any) ([]string, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// few is a list, cut short.
+func few(list []string) string {
+	const most = 8
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
+}
+
+// A post is what a server has and lets one do, as far as moves need it.
+type post struct {
+	server string
+	*shard.View
+
+	superuser, replication, subscribes, createsInDatabase, monitors bool
+	user, database, locale                                          string
+	readOnly                                                        bool
+
+	walLevel                        string
+	slots, origins, senders, worker free
+	syncWorkers                     int64
+	prepared                        []string // transactions
+	allSequences                    []string // publications
+	roles, extensions, schemas      []string // that are there
+	moves                           map[int64]string
+	disk                            int64 // bytes that are free; -1: not known
+}
+
+// free is how many there may be of something, and are.
+type free struct{ most, used int64 }
+
+func (f free) left() int64 { return f.most - f.used }
+
+// needs are what a server needs for a move: of a source or of a target.
+type needs struct{ slots, origins, senders, workers int64 }
+
+// onServer are what speaks against moving from or to a server, whatever the shard.
+func (p *post) onServer(n needs, code string) []Refusal {
+	var all []Refusal
+	say := func(wrong bool, do, format string, args ...any) {
+		if wrong {
+			all = append(all, Refusal{p.server, -1, fmt.Sprintf(format, args...), do})
+		}
+	}
+	say(p.Standby || p.readOnly, "give the address of the primary", "it takes no writes")
+	say(p.Code != code, "firn shards init, with this version of firn on all servers", "its functions are of another version of firn")
+	say(p.walLevel != "logical", "wal_level = logical, and restart it", "wal_level is %s", p.walLevel)
+	for _, s := range []struct {
+		setting, what string
+		free
+		needed int64
+	}{
+		{"max_replication_slots", "replication slots", p.slots, n.slots},
+		{"max_replication_slots", "replication origins", p.origins, n.origins},
+		{"max_wal_senders", "senders of WAL", p.senders, n.senders},
+		{"max_logical_replication_workers", "workers of logical replication", p.worker, n.workers},
+	} {
+		say(s.left() < s.needed, fmt.Sprintf("%s = %d or more, and restart it", s.setting, s.used+s.needed),
+			"%d more %s are needed, and %s = %d leaves %d", s.needed, s.what, s.setting, s.most, max(0, s.left()))
+	}
+	say(p.Version < 160000 && !p.superuser, "give the address with a superuser's name, for moves only",
+		"before PostgreSQL 16 only a superuser may subscribe, and %s is none", p.user)
+	say(p.Version >= 160000 && !p.superuser && !(p.subscribes && p.createsInDatabase),
+		fmt.Sprintf("GRANT pg_create_subscription TO %s; GRANT CREATE ON DATABASE %s TO %[1]s", p.user, p.database), "%s may not subscribe", p.user)
+	say(!p.superuser && !p.replication, "ALTER ROLE "+p.user+" REPLICATION", "%s may not replicate", p.user)
+	say(!p.superuser && !p.monitors, "GRANT pg_monitor TO "+p.user, "%s does not see how old other sessions' transactions are", p.user)
+	say(len(p.prepared) > 0, "COMMIT PREPARED or ROLLBACK PREPARED", "prepared transactions: %s", few(p.prepared))
+	say(len(p.allSequences) > 0, "drop them", "publications of all sequences would open generators that are closed: %s", few(p.allSequences))
+	return all
+}
+
+// between are what speaks against moving from one server to another.
+func (p *post) between(target *post, bytes int64, roles, extensions []string) []Refusal {
+	var all []Refusal
+	say := func(wrong bool, do, format string, args ...any) {
+		if wrong {
+			all = append(all, Refusal{target.server, -1, fmt.Sprintf(format, args...), do})
+		}
+	}
+	say(p.Version/10000 > target.Version/10000, "upgrade it first", "it is PostgreSQL %d, older than the %d of %s", target.Version/10000, p.Version/10000, p.server)
+	say(p.locale != target.locale, "a database made as "+p.server+"'s was", "its encoding and locale are %s, and those of %s %s", target.locale, p.server, p.locale)
+	without := func(needed, there []string) []string {
+		return slices.DeleteFunc(slices.Clone(needed), func(name string) bool { return slices.Contains(there, name) })
+	}
+	missing := without(roles, target.roles)
+	say(len(missing) > 0, "CREATE ROLE, there too", "roles that own or use tables are missing: %s", few(missing))
+	missing = without(extensions, target.extensions)
+	say(len(missing) > 0, "CREATE EXTENSION, there too", "extensions are missing: %s", few(missing))
+	needed := bytes + bytes/4
+	say(target.disk >= 0 && target.disk < needed, "make room there", "the copy needs %d MB, and %d MB are free", needed>>20, target.disk>>20)
+	return all
+}
