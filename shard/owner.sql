@@ -313,10 +313,7 @@ BEGIN
 	IF NOT FOUND OR moved_to NOT IN (m.source, m.target) OR moved_to = (SELECT v.name FROM firn.server AS v) THEN
 		RAISE EXCEPTION 'firn: shard % is not on its way to %', shard, moved_to USING ERRCODE = 'ID007';
 	END IF;
-	IF firn.fingerprint(s.schema) IS DISTINCT FROM fingerprint THEN
-		RAISE EXCEPTION 'firn: the schema % is not what its copy on % is', s.schema, moved_to USING ERRCODE = 'ID008',
-			HINT = format('it was changed since the copy began: firn shards abort %s, and move it again', shard);
-	END IF;
+	PERFORM firn.compare(s, moved_to, fingerprint);
 	IF firn.published(s.schema, firn.stream(m)) IS DISTINCT FROM ARRAY(SELECT x FROM firn.replicated(s.schema) AS x ORDER BY x::oid) THEN
 		RAISE EXCEPTION 'firn: not all tables of the schema % are replicated to %, or others besides', s.schema, moved_to USING ERRCODE = 'ID008',
 			HINT = format('it was changed since the copy began: firn shards abort %s, and move it again', shard);
@@ -331,6 +328,21 @@ BEGIN
 	-- After the mark, in the order of this transaction: what comes back is not sent again.
 	PERFORM firn.unpublish(s.schema, firn.stream(m));
 	RETURN f;
+END $$;
+
+-- Refuses a shard whose schema is another than that of its copy.
+CREATE OR REPLACE FUNCTION firn.compare(s firn.shard, moved_to text, there text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	here text := firn.fingerprint(s.schema);
+BEGIN
+	IF here IS DISTINCT FROM there THEN
+		RAISE EXCEPTION 'firn: the schema % is not what its copy on % is', s.schema, moved_to USING ERRCODE = 'ID008',
+			DETAIL = left((SELECT string_agg(x, E'\n') FROM (
+				(SELECT 'here: ' || x FROM unnest(string_to_array(here, E'\n') || NULL) AS x EXCEPT SELECT 'here: ' || x FROM unnest(string_to_array(there, E'\n')) AS x)
+				UNION ALL (SELECT 'there: ' || x FROM unnest(string_to_array(there, E'\n') || NULL) AS x EXCEPT SELECT 'there: ' || x FROM unnest(string_to_array(here, E'\n')) AS x)) AS y (x)), 2000),
+			HINT = format('it was changed since the copy began: firn shards abort %s, and move it again', s.shard);
+	END IF;
 END $$;
 
 -- The tables of a schema in a publication.
@@ -454,8 +466,9 @@ BEGIN
 END $$;
 
 -- Makes the subscription of a batch, to a slot that there is or is to be. On the target
--- it copies, and on the source it begins when it is told to.
-CREATE OR REPLACE FUNCTION firn.listen(batch text, connection text) RETURNS void LANGUAGE plpgsql
+-- it copies, and on the source it begins when it is told to. It has to find as many tables
+-- as there are: else the address leads elsewhere.
+CREATE OR REPLACE FUNCTION firn.listen(batch text, connection text, tables bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	m firn.move := firn.batch(batch);
@@ -464,7 +477,10 @@ DECLARE
 BEGIN
 	IF NOT EXISTS (SELECT FROM pg_subscription WHERE subname = subscription AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())) THEN
 		EXECUTE format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %1$I WITH (create_slot = false, slot_name = %1$I, copy_data = %3$s, enabled = %3$s)',
-			subscription, connection, copies);
+			subscription, connection, copies::text);
+		IF (SELECT count(*) FROM pg_subscription AS x JOIN pg_subscription_rel AS r ON r.srsubid = x.oid WHERE x.subname = subscription) <> tables THEN
+			RAISE EXCEPTION 'firn: the other server is not where % looks for it, or its tables have just changed', (SELECT v.name FROM firn.server AS v) USING ERRCODE = 'ID008';
+		END IF;
 	END IF;
 END $$;
 CREATE OR REPLACE FUNCTION firn.hear(batch text) RETURNS void LANGUAGE plpgsql
@@ -588,7 +604,7 @@ DECLARE
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('stream', 'intake', 'replicated', 'hold', 'moving',
 			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'seize', 'sequences',
-			'read_sequences', 'write_sequences', 'let_go', 'published', 'publish', 'unpublish', 'take', 'note_moved', 'batch', 'speak', 'mute', 'listen', 'hear',
+			'read_sequences', 'write_sequences', 'let_go', 'compare', 'published', 'publish', 'unpublish', 'take', 'note_moved', 'batch', 'speak', 'mute', 'listen', 'hear',
 			'end_move', 'deafen', 'drop_subscription', 'discard', 'sweep', 'remains', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 	END LOOP;

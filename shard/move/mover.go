@@ -5,9 +5,15 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard"
 )
@@ -21,14 +27,14 @@ type Options struct {
 	// Lag is how far the copy may be behind when the source lets a shard go (50 ms).
 	Lag time.Duration
 
+	// Patience is how long a server is waited for that does not answer (1 m).
+	Patience time.Duration
+
 	// Addresses are how a server is reached by the other one, by name, in the form of
 	// libpq: of those that are reached otherwise than from here.
 	Addresses map[string]string
 
-	// Verified skips the comparison of the copy with the source before it takes over.
-	Unverified bool
-
-	// Progress is told how far the work is, from one goroutine at a time.
+	// Progress is told how far the work is, from one goroutine.
 	Progress func(Progress)
 }
 
@@ -39,6 +45,7 @@ func (o *Options) orDefault() Options {
 	}
 	v.LockWait = cmp.Or(v.LockWait, time.Minute)
 	v.Lag = cmp.Or(v.Lag, 50*time.Millisecond)
+	v.Patience = cmp.Or(v.Patience, time.Minute)
 	if v.Progress == nil {
 		v.Progress = func(Progress) {}
 	}
@@ -53,7 +60,6 @@ type Progress struct {
 
 	Rows, RowsTotal   int64 // copied or compared, and how many there are by an estimate
 	Bytes, BytesTotal int64 // copied
-	Lag               int64 // bytes that the copy is behind
 }
 
 // A Phase is a part of a move, for people.
@@ -71,15 +77,21 @@ const (
 // A Moved is a shard that is where it was to go.
 type Moved struct {
 	Shard int64
-	Pause time.Duration    // for which nobody could write; zero: somebody else's, or it was there
+	Pause time.Duration    // for which nobody could write; zero: it was let go by another run
 	Rows  map[string]int64 // by table, as counted on both; nil where nobody could count
 }
 
-// A Mover moves a batch of shards from a source to a target. It is for one goroutine.
+// A Mover moves batches of shards from a source to a target. It is for one goroutine.
 type Mover struct {
 	source, target *end
 	attempt        string
+	batch          string // that it is at work on
 	options        Options
+
+	progress Progress
+	verified map[int64]bool
+	moved    []Moved
+	wrong    []error
 }
 
 // An end is one of the two servers.
@@ -88,11 +100,13 @@ type end struct {
 	conn *pgx.Conn
 }
 
-// New makes a mover.
+// New makes a mover. Source and target are those of the move, also where it is to be
+// taken back.
 func New(source, target shard.Server, o *Options) *Mover {
-	b := make([]byte, 8)
-	rand.Read(b)
-	return &Mover{&end{Server: source}, &end{Server: target}, hex.EncodeToString(b), o.orDefault()}
+	return &Mover{
+		source: &end{Server: source}, target: &end{Server: target}, attempt: newWord(), options: o.orDefault(),
+		verified: make(map[int64]bool),
+	}
 }
 
 // Close ends its connections.
@@ -103,3 +117,190 @@ func (m *Mover) Close() {
 		}
 	}
 }
+
+// newWord is a word that there never was, of 12 letters and digits.
+func newWord() string {
+	b := make([]byte, 6)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// Move moves shards to the target, or goes on with that. It returns those that are there;
+// of them some may have moved before.
+func (m *Mover) Move(ctx context.Context, shards []int64) ([]Moved, error) {
+	return m.carry(ctx, goal{attempt: m.attempt}, shards)
+}
+
+// Revert moves shards back to the source, whose copies the streams have kept up to date.
+func (m *Mover) Revert(ctx context.Context, shards []int64) ([]Moved, error) {
+	return m.carry(ctx, goal{attempt: m.attempt, back: true}, shards)
+}
+
+// carry brings shards to where they are to be.
+func (m *Mover) carry(ctx context.Context, g goal, shards []int64) ([]Moved, error) {
+	m.moved, m.wrong = nil, nil
+	batches, err := m.batches(ctx, shards)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range batches {
+		m.batch = cmp.Or(b.name, newWord())
+		if err := m.carryBatch(ctx, g, b.shards); err != nil {
+			return m.moved, errors.Join(append(m.wrong, err)...)
+		}
+	}
+	return m.moved, errors.Join(m.wrong...)
+}
+
+// A batch is shards of one move.
+type batch struct {
+	name   string // empty: they are in none yet
+	shards []int64
+}
+
+// batches are the shards by the moves that they are in.
+func (m *Mover) batches(ctx context.Context, shards []int64) ([]batch, error) {
+	shards = slices.Compact(slices.Sorted(slices.Values(shards)))
+	var f *facts
+	if err := m.patiently(ctx, func() (err error) { f, err = m.look(ctx, shards); return err }); err != nil {
+		return nil, err
+	}
+	var all []batch
+	for _, p := range f.shards {
+		name := cmp.Or(p.source.batch, p.target.batch)
+		i := slices.IndexFunc(all, func(b batch) bool { return b.name == name })
+		if i < 0 {
+			i, all = len(all), append(all, batch{name: name})
+		}
+		all[i].shards = append(all[i].shards, p.shard)
+	}
+	return all, nil
+}
+
+// carryBatch does what comes next, until nothing does.
+func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
+	m.progress = Progress{Shards: len(shards)}
+	m.say(Progress{Phase: Preparing})
+	for {
+		var s step
+		err := m.patiently(ctx, func() error {
+			f, err := m.look(ctx, shards)
+			if err != nil {
+				return err
+			}
+			if s, err = next(g, f); err != nil || s.do == done {
+				if err == nil {
+					m.dropFences(ctx, g, f.shards)
+				}
+				return err
+			}
+			return m.do(ctx, g, f, s)
+		})
+		if err != nil || s.do == done {
+			return err
+		}
+	}
+}
+
+// do does one step.
+func (m *Mover) do(ctx context.Context, g goal, f *facts, s step) error {
+	switch s.do {
+	case begin:
+		return m.begin(ctx, g, s.shards)
+	case claim:
+		return m.claim(ctx, g, s.shards, true)
+	case load:
+		return m.load(ctx, s.shards)
+	case speak:
+		return m.speak(ctx, m.source)
+	case keep:
+		return m.keep(ctx, m.source, m.forth())
+	case listen:
+		return m.listen(ctx, m.target, m.source, f.source.published)
+	case hear:
+		return m.hear(ctx, m.target)
+	case speakBack:
+		return m.speak(ctx, m.target)
+	case listenBack:
+		return m.listen(ctx, m.source, m.target, f.target.published)
+	case mute:
+		return m.target.call(ctx, "SELECT firn.mute($1)", m.batch)
+	case keepBack:
+		return m.keep(ctx, m.target, m.back())
+	case hearBack:
+		return m.hear(ctx, m.source)
+	case wait:
+		return m.wait(ctx)
+	case cut:
+		return m.verifyAndCut(ctx, g, s.shards[0])
+	case take:
+		return m.take(ctx, g, s.shards)
+	case note:
+		return m.note(ctx, g, s.shards)
+	}
+	return fmt.Errorf("shard: no step %s", s.do)
+}
+
+// verifyAndCut moves a shard over whose copy was compared. What has come back by the
+// stream that served it is not compared again.
+func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
+	if !g.back && !m.verified[p.shard] {
+		m.say(Progress{Phase: Verifying})
+		o := VerifyOptions{Stream: m.forth(), Done: func(rows int64) {
+			m.progress.Rows += rows
+			m.options.Progress(m.progress)
+		}}
+		if _, err := Verify(ctx, m.source.Server, m.target.Server, p.source.schema, o); err != nil {
+			return fmt.Errorf("shard %d: %w", p.shard, err)
+		}
+		m.verified[p.shard] = true
+	}
+	return m.cut(ctx, g, p)
+}
+
+// say tells how far it is.
+func (m *Mover) say(p Progress) {
+	p.Shards, p.Done = m.progress.Shards, len(m.moved)
+	m.progress = p
+	m.options.Progress(p)
+}
+
+// retryPause is between two tries to reach a server.
+const retryPause = 250 * time.Millisecond
+
+// patiently does something again, with new connections, while a server is away. What it
+// does is of a kind that may have been done although there was no answer.
+func (m *Mover) patiently(ctx context.Context, f func() error) error {
+	for begun := time.Now(); ; {
+		err := f()
+		if err == nil || !away(err) || time.Since(begun) > m.options.Patience || ctx.Err() != nil {
+			return err
+		}
+		for _, e := range []*end{m.source, m.target} {
+			if e.conn != nil && e.conn.IsClosed() {
+				e.conn = nil
+			}
+		}
+		if err := pause(ctx, retryPause); err != nil {
+			return err
+		}
+	}
+}
+
+// away says whether an error is that of a server that did not answer, or is about to
+// end or to begin.
+func away(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300"
+	}
+	var network net.Error
+	var connecting *pgconn.ConnectError
+	return errors.As(err, &network) || errors.As(err, &connecting) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed") ||
+		strings.Contains(err.Error(), "unexpected EOF")
+}
+
+func identifier(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// literal quotes a text, for standard_conforming_strings.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

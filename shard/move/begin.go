@@ -1,0 +1,159 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ends are the server that a shard is to leave, and that it is to come to.
+func (m *Mover) ends(g goal) (from, to *end) {
+	if g.back {
+		return m.target, m.source
+	}
+	return m.source, m.target
+}
+
+// begin makes this mover the one that is at work on some shards.
+func (m *Mover) begin(ctx context.Context, g goal, some []pairOf) error {
+	from, _ := m.ends(g)
+	for _, p := range some {
+		a, b := p.sides(g)
+		term := max(a.term, b.term) + 1
+		if err := from.call(ctx, "SELECT firn.begin_move($1, $2, $3, $4, $5, $6)", p.shard, term, g.attempt, m.batch, m.target.Name, a.batch == "" && !g.back); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim has the other server know where the shards are, and that they may come. A copy
+// that is there is kept, unless it is to be given up.
+func (m *Mover) claim(ctx context.Context, g goal, some []pairOf, keep bool) error {
+	_, to := m.ends(g)
+	for _, p := range some {
+		from, _ := p.sides(g)
+		if err := to.call(ctx, "SELECT firn.claim($1, $2, $3, $4, $5, $6, $7, $8)", p.shard, from.schema, from.term, from.attempt, m.batch, m.source.Name, m.target.Name, keep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load makes the schemas of shards on the target, without rows.
+func (m *Mover) load(ctx context.Context, some []pairOf) error {
+	program, err := dumper(ctx, m.source)
+	if err != nil {
+		return err
+	}
+	// A dump leaves settings behind.
+	c, err := m.target.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	for _, p := range some {
+		if err := m.loadOne(ctx, program, c, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Mover) loadOne(ctx context.Context, program string, c *pgx.Conn, p pairOf) error {
+	var names []string
+	if err := m.source.conn.QueryRow(ctx, "SELECT array_agg(name::text ORDER BY name) FROM firn.generator WHERE shard = $1", p.shard).Scan(&names); err != nil {
+		return m.source.fault(err)
+	}
+	dump, err := m.dump(ctx, program, p.source.schema)
+	if err != nil {
+		return err
+	}
+	return m.target.fault(pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		var missing bool
+		err := tx.QueryRow(ctx, "SELECT firn.may_load($1, $2, $3)", p.shard, p.target.term, p.target.attempt).Scan(&missing)
+		if err != nil || !missing {
+			return err
+		}
+		if _, err := tx.Exec(ctx, dump, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return fmt.Errorf("the schema %s cannot be made: %w", p.source.schema, err)
+		}
+		_, err = tx.Exec(ctx, "SET search_path = pg_catalog, pg_temp; SET client_min_messages = error", pgx.QueryExecModeSimpleProtocol)
+		if err == nil {
+			_, err = tx.Exec(ctx, "SELECT firn.loaded($1, $2, $3, VARIADIC $4::name[])", p.shard, p.target.term, p.target.attempt, names)
+		}
+		return err
+	}))
+}
+
+// dump is the SQL of a schema without rows.
+func (m *Mover) dump(ctx context.Context, program, schema string) (string, error) {
+	conninfo, secret := m.source.conninfo()
+	pattern := `"` + strings.ReplaceAll(schema, `"`, `""`) + `"`
+	cmd := exec.CommandContext(ctx, program, "--schema-only", "--no-publications", "--no-subscriptions", "--schema="+pattern, "--dbname="+conninfo)
+	cmd.Env = append(os.Environ(), secret...)
+	out, err := cmd.Output()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		return "", m.source.fault(fmt.Errorf("pg_dump: %s", strings.TrimSpace(string(ended.Stderr))))
+	} else if err != nil {
+		return "", err
+	}
+	return withoutCommands(string(out)), nil
+}
+
+// withoutCommands leaves out what is for psql: a first and a last line, as newer versions
+// write them, so that nothing in between can be taken for such.
+func withoutCommands(dump string) string {
+	lines := strings.Split(dump, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, `\restrict `) || strings.HasPrefix(line, `\unrestrict `)
+	}), "\n")
+}
+
+// ErrNoDump: there is no pg_dump here that can read the source.
+var ErrNoDump = errors.New("pg_dump is not here in the version of the source, or newer")
+
+// places are where pg_dump is, besides in the path, in as many versions as are installed.
+var places = []string{"/usr/lib/postgresql/*/bin/pg_dump", "/usr/pgsql-*/bin/pg_dump", "/opt/homebrew/opt/postgresql@*/bin/pg_dump"}
+
+// dumper finds a pg_dump that is not older than the server.
+func dumper(ctx context.Context, e *end) (string, error) {
+	if err := e.connect(ctx); err != nil {
+		return "", err
+	}
+	var version int
+	if err := e.conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::integer").Scan(&version); err != nil {
+		return "", e.fault(err)
+	}
+	candidates := []string{"pg_dump"}
+	for _, place := range places {
+		found, err := filepath.Glob(place)
+		if err != nil {
+			return "", err
+		}
+		candidates = append(candidates, found...)
+	}
+	for _, c := range candidates {
+		out, err := exec.CommandContext(ctx, c, "--version").Output()
+		switch {
+		case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return "", err
+		}
+		var major int
+		if _, err := fmt.Sscanf(string(out), "pg_dump (PostgreSQL) %d", &major); err == nil && major >= version/10000 {
+			return c, nil
+		}
+	}
+	return "", fmt.Errorf("%w: it is PostgreSQL %d", ErrNoDump, version/10000)
+}

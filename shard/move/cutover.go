@@ -1,0 +1,216 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	lockTime  = 30 * time.Millisecond // how long writers may be kept waiting by a try
+	cutTime   = 2 * time.Second       // and by what follows, when nobody else can be in the way
+	markPause = 2 * time.Millisecond  // between two looks for the mark
+	firstWait = 50 * time.Millisecond // after a try that failed; then longer and longer,
+	lastWait  = time.Second           // up to that
+	takeTime  = time.Minute           // how long a shard that was let go is worked on by who was told to stop
+)
+
+// cut moves a shard over: the source lets it go, and the target takes it. It is tried
+// when nobody has a lock on the shard for longer than a try may take.
+func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
+	_, to := m.ends(g)
+	a, _ := p.sides(g)
+	m.say(Progress{Phase: Cutting})
+	var there *string
+	if err := to.conn.QueryRow(ctx, "SELECT firn.fingerprint($1)", a.schema).Scan(&there); err != nil {
+		return to.fault(err)
+	}
+	if there == nil {
+		return &StuckError{p.shard, "its copy is not there any more"}
+	}
+	begun := time.Now()
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		reason, err := m.quiet(ctx, g, p)
+		if err == nil && reason == nil {
+			err = m.cutOnce(ctx, g, p, *there)
+			switch sqlstate(err) {
+			case "55P03", "57014", "40P01": // a lock, or the time, or a deadlock: somebody was faster
+				reason, err = &BusyError{p.shard, 0, "a table was in use at each try"}, nil
+			}
+		}
+		if err != nil || reason == nil {
+			return err
+		}
+		if waited := time.Since(begun); waited > m.options.LockWait {
+			return gaveUp(reason, waited)
+		}
+		if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
+			return err
+		}
+	}
+}
+
+// A BusyError gives up waiting for a moment in which a shard could be moved over.
+type BusyError struct {
+	Shard  int64
+	Waited time.Duration
+	Why    string
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("shard %d could not be moved over in %s: %s", e.Shard, e.Waited.Round(time.Second), e.Why)
+}
+
+func gaveUp(reason error, waited time.Duration) error {
+	switch e := reason.(type) {
+	case *BusyError:
+		e.Waited = waited
+	case *HoldersError:
+		e.Waited = waited
+	}
+	return reason
+}
+
+// quiet says why it is no good moment, or nil.
+func (m *Mover) quiet(ctx context.Context, g goal, p pairOf) (reason, err error) {
+	from, to := m.ends(g)
+	a, _ := p.sides(g)
+	late, err := m.lag(ctx, g, a.schema, 2*m.options.Lag)
+	if err != nil {
+		return nil, err
+	}
+	if late > m.options.Lag {
+		return &BusyError{p.shard, 0, fmt.Sprintf("the copy is behind by more than %s", m.options.Lag)}, nil
+	}
+	for _, e := range []*end{from, to} {
+		found, err := holders(ctx, e.conn, a.schema, lockTime)
+		if err != nil {
+			return nil, e.fault(err)
+		}
+		var all []Holder
+		for _, h := range found {
+			if !h.Autovacuum { // it gives way by itself
+				all = append(all, h)
+			}
+		}
+		if len(all) > 0 {
+			return &HoldersError{Shard: p.shard, Holders: all}, nil
+		}
+	}
+	return nil, nil
+}
+
+// cutOnce tries once.
+func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string) error {
+	from, to := m.ends(g)
+	a, _ := p.sides(g)
+	// Held from here on, so that nothing on the other server is in the way of the opening.
+	other, err := to.conn.Begin(ctx)
+	if err != nil {
+		return to.fault(err)
+	}
+	defer other.Rollback(context.WithoutCancel(ctx))
+	if _, err := other.Exec(ctx, limits(lockTime, lockTime)+fmt.Sprintf("SELECT firn.seize(%d, %d, %s)", p.shard, a.term, literal(a.attempt)), pgx.QueryExecModeSimpleProtocol); err != nil {
+		return to.fault(err)
+	}
+	c := newCounting(m, g, a)
+	defer c.close()
+	if err := c.open(ctx); err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := from.letGo(ctx, p.shard, a, to.Name, there); err != nil {
+		m.goOn(ctx, from, p.shard, a)
+		return err
+	}
+	// From here on the shard is nowhere: who is told to stop finishes this first.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
+	defer cancel()
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	results, err := to.conn.PgConn().Exec(ctx, limits(cutTime, takeTime)+fmt.Sprintf("SELECT firn.take(%d, %d, %s); COMMIT", p.shard, a.term, literal(a.attempt))).ReadAll()
+	if err != nil {
+		return to.fault(err)
+	}
+	if string(results[2].Rows[0][0]) != "t" {
+		return to.fault(errors.New("the mark was there, and is not"))
+	}
+	return m.count(ctx, c, Moved{Shard: p.shard, Pause: time.Since(begun)})
+}
+
+// limits are how long a lock and a statement may take, in this transaction.
+func limits(lock, statement time.Duration) string {
+	return fmt.Sprintf("SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = %d; ", lock.Milliseconds(), statement.Milliseconds())
+}
+
+// letGo has a server let a shard go, in one message.
+func (e *end) letGo(ctx context.Context, n int64, c copyOf, to, there string) error {
+	_, err := e.conn.Exec(ctx, "BEGIN; "+limits(lockTime, lockTime)+
+		fmt.Sprintf("SELECT firn.seize(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(lockTime, cutTime)+
+		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, %s); COMMIT", n, c.term, literal(c.attempt), literal(to), literal(there)), pgx.QueryExecModeSimpleProtocol)
+	if err != nil && !e.conn.IsClosed() {
+		e.conn.Exec(ctx, "ROLLBACK")
+	}
+	return e.fault(err)
+}
+
+// goOn lets a shard serve again after a try that failed; without an answer whoever comes
+// next does that.
+func (m *Mover) goOn(ctx context.Context, e *end, n int64, c copyOf) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
+	defer cancel()
+	e.call(ctx, "SELECT firn.go_on($1, $2, $3)", n, c.term, c.attempt)
+}
+
+// take opens shards on the server that they were let go to.
+func (m *Mover) take(ctx context.Context, g goal, some []pairOf) error {
+	_, to := m.ends(g)
+	for _, p := range some {
+		_, b := p.sides(g)
+		for begun := time.Now(); ; {
+			var done bool
+			if err := to.connect(ctx); err != nil {
+				return err
+			}
+			if err := to.conn.QueryRow(ctx, "SELECT firn.take($1, $2, $3)", p.shard, b.term, b.attempt).Scan(&done); err != nil {
+				return to.fault(err)
+			}
+			if done {
+				break
+			}
+			if waited := time.Since(begun); waited > takeTime {
+				return &BusyError{p.shard, waited, "it was let go, and its last changes have not come: is the subscription " + m.intake(g) + " at work on " + to.Name + "?"}
+			}
+			if err := pause(ctx, markPause); err != nil {
+				return err
+			}
+		}
+		m.moved = append(m.moved, Moved{Shard: p.shard})
+	}
+	return nil
+}
+
+// intake is the stream by which a shard comes.
+func (m *Mover) intake(g goal) string {
+	if g.back {
+		return m.back()
+	}
+	return m.forth()
+}
+
+// note has a server that was promoted or restored know that it has let shards go.
+func (m *Mover) note(ctx context.Context, g goal, some []pairOf) error {
+	from, to := m.ends(g)
+	for _, p := range some {
+		_, b := p.sides(g)
+		if err := from.call(ctx, "SELECT firn.note_moved($1, $2, $3, $4)", p.shard, b.term-1, b.attempt, to.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

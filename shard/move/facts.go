@@ -1,0 +1,148 @@
+package move
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// facts are what both servers say of some shards and of the batch that they are in.
+type facts struct {
+	shards         []pairOf // in order
+	source, target stream
+}
+
+// pairOf is what both say of one shard.
+type pairOf struct {
+	shard          int64
+	source, target copyOf
+}
+
+// A copyOf is what one server says of one shard.
+type copyOf struct {
+	there   bool // it has a row
+	schema  string
+	state   shard.State
+	here    bool
+	term    int64
+	attempt string
+	movedTo string
+
+	batch  string // of the move that it is in; empty: none
+	loaded bool
+}
+
+// serves says whether the shard is owned here.
+func (c copyOf) serves() bool { return c.state == shard.StateOpen && c.here }
+
+// A stream is what a server has of a batch: what it sends, and what it receives.
+type stream struct {
+	publication, slot, lost, subscription, enabled bool
+
+	published int64 // tables in the publication
+	known     int64 // tables that the subscription knows
+	copying   int64 // those of them that are not all here yet
+}
+
+const shardFacts = `
+SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, ''), coalesce(firn.is_here(s), false), coalesce(s.term, 0), coalesce(s.attempt, ''), coalesce(s.moved_to, ''),
+	coalesce(m.batch, ''), coalesce(m.loaded, false)
+FROM unnest($1::integer[]) AS x LEFT JOIN firn.shard AS s ON s.shard = x LEFT JOIN firn.move AS m ON m.shard = x ORDER BY x`
+
+const streamFacts = `
+SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = $1),
+	EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1 AND database = current_database()),
+	EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1 AND wal_status = 'lost'),
+	s.oid IS NOT NULL, coalesce(s.subenabled, false),
+	(SELECT count(*) FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid WHERE p.pubname = $1),
+	(SELECT count(*) FROM pg_subscription_rel AS r WHERE r.srsubid = s.oid),
+	(SELECT count(*) FROM pg_subscription_rel AS r WHERE r.srsubid = s.oid AND r.srsubstate <> 'r')
+FROM (SELECT) AS one LEFT JOIN pg_subscription AS s ON s.subname = $2 AND s.subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
+// look asks both servers.
+func (m *Mover) look(ctx context.Context, shards []int64) (*facts, error) {
+	f := &facts{shards: make([]pairOf, len(shards))}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		return m.source.look(ctx, shards, m.forth(), m.back(), &f.source, func(i int) *copyOf { return &f.shards[i].source })
+	})
+	both.Go(func() error {
+		return m.target.look(ctx, shards, m.back(), m.forth(), &f.target, func(i int) *copyOf { return &f.shards[i].target })
+	})
+	if err := both.Wait(); err != nil {
+		return nil, err
+	}
+	for i, n := range shards {
+		f.shards[i].shard = n
+	}
+	return f, nil
+}
+
+func (e *end) look(ctx context.Context, shards []int64, sends, receives string, st *stream, into func(int) *copyOf) error {
+	if err := e.connect(ctx); err != nil {
+		return err
+	}
+	rows, err := e.conn.Query(ctx, shardFacts, shards)
+	if err != nil {
+		return e.fault(err)
+	}
+	defer rows.Close()
+	for i := 0; rows.Next(); i++ {
+		var n int64
+		c := into(i)
+		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.batch, &c.loaded); err != nil {
+			return e.fault(err)
+		}
+		if n != shards[i] {
+			return fmt.Errorf("shard: shard %d is asked for twice", n)
+		}
+	}
+	if rows.Err() != nil {
+		return e.fault(rows.Err())
+	}
+	return e.fault(e.conn.QueryRow(ctx, streamFacts, sends, receives).Scan(&st.publication, &st.slot, &st.lost, &st.subscription, &st.enabled, &st.published, &st.known, &st.copying))
+}
+
+// connect connects, unless that is done.
+func (e *end) connect(ctx context.Context) (err error) {
+	if e.conn != nil && !e.conn.IsClosed() {
+		return nil
+	}
+	e.conn, err = e.open(ctx)
+	return err
+}
+
+// open makes a connection of its own.
+func (e *end) open(ctx context.Context) (*pgx.Conn, error) {
+	c, err := e.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// What is left of a mover that was killed, or cut off, does not hold locks for long.
+	const settings = "SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; SET search_path = pg_catalog, pg_temp; SET client_min_messages = error"
+	if _, err := c.Exec(ctx, settings, pgx.QueryExecModeSimpleProtocol); err != nil {
+		c.Close(context.WithoutCancel(ctx))
+		return nil, e.fault(err)
+	}
+	return c, nil
+}
+
+func (e *end) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &shard.ServerError{Server: e.Name, Err: err}
+}
+
+// call runs a statement for what it does.
+func (e *end) call(ctx context.Context, sql string, args ...any) error {
+	if err := e.connect(ctx); err != nil {
+		return err
+	}
+	_, err := e.conn.Exec(ctx, sql, args...)
+	return e.fault(err)
+}

@@ -1,0 +1,155 @@
+package move
+
+import (
+	"fmt"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// A goal is what somebody wants.
+type goal struct {
+	attempt string
+	back    bool // to the source
+}
+
+// An action is one kind of thing that a mover does.
+type action string
+
+const (
+	done       action = "done"
+	begin      action = "begin"     // with these shards
+	claim      action = "claim"     // them on the other server
+	load       action = "load"      // their schemas
+	speak      action = "speak"     // make the publication of the source
+	keep       action = "keep"      // make its slot
+	listen     action = "listen"    // subscribe the target
+	hear       action = "hear"      // enable that
+	speakBack  action = "speakBack" // the same the other way,
+	listenBack action = "listenBack"
+	mute       action = "mute" // with nothing in it yet
+	keepBack   action = "keepBack"
+	hearBack   action = "hearBack"
+	wait       action = "wait" // for the copy
+	cut        action = "cut"  // over this shard, after its copy was compared
+	take       action = "take" // over what was let go
+	note       action = "note" // on a server that has forgotten it what it has let go
+)
+
+// A step is what a mover does next.
+type step struct {
+	do     action
+	shards []pairOf
+}
+
+// sides are what the server that a shard is to leave says of it, and that it is to come to.
+func (p pairOf) sides(g goal) (from, to copyOf) {
+	if g.back {
+		return p.target, p.source
+	}
+	return p.source, p.target
+}
+
+// A StuckError says why a shard can go neither way by itself.
+type StuckError struct {
+	Shard int64
+	Why   string
+}
+
+func (e *StuckError) Error() string { return fmt.Sprintf("shard %d: %s", e.Shard, e.Why) }
+
+// next says what comes next. It is a function of the facts alone: whoever reads the same
+// ones does the same.
+func next(g goal, f *facts) (step, error) {
+	var todo []pairOf // not where they are to be
+	by := make(map[action][]pairOf)
+	for _, p := range f.shards {
+		do, err := nextOf(g, p)
+		if err != nil {
+			return step{}, err
+		}
+		by[do] = append(by[do], p)
+		if do != done {
+			todo = append(todo, p)
+		}
+	}
+	// What was let go is nowhere: it comes first.
+	for _, do := range []action{take, note, begin, claim, load} {
+		if len(by[do]) > 0 {
+			return step{do, by[do]}, nil
+		}
+	}
+	if len(todo) == 0 {
+		return step{do: done}, nil
+	}
+	if do := f.streams(); do != cut {
+		if g.back && do != wait {
+			return step{}, &StuckError{todo[0].shard, "the stream back to the source is not there any more: it cannot be moved back by that"}
+		}
+		if do == done {
+			return step{}, &StuckError{todo[0].shard, "a stream of its move was lost: firn shards abort, and move it again"}
+		}
+		return step{do, todo}, nil
+	}
+	return step{cut, todo[:1]}, nil
+}
+
+// nextOf says what comes next for one shard, as far as that depends on nothing else: cut
+// where it is ready for that.
+func nextOf(g goal, p pairOf) (action, error) {
+	from, to := p.sides(g)
+	same := to.term == from.term && to.attempt == from.attempt
+	switch {
+	case from.serves() && to.serves():
+		return "", &StuckError{p.shard, "it is open on both servers: one of them has been put back to what it was"}
+	case to.serves() && from.state == shard.StateOpen && from.batch != "":
+		return note, nil
+	case to.serves():
+		return done, nil
+	case from.serves() && from.attempt != g.attempt && from.batch == "" && (to.batch != "" || g.back):
+		return "", &StuckError{p.shard, "an earlier move was given up half way: firn shards abort"}
+	case from.serves() && from.attempt != g.attempt:
+		return begin, nil
+	case from.serves() && !same:
+		return claim, nil
+	case from.serves() && !to.loaded:
+		return load, nil
+	case from.serves():
+		return cut, nil
+	case from.state == shard.StateMoved && same && to.state == shard.StateMoved:
+		return take, nil
+	case from.there && !from.here && from.state == shard.StateOpen && to.state == shard.StateMoved && to.loaded:
+		return take, nil // it may have let the shard go before it was promoted
+	}
+	return "", &StuckError{p.shard, fmt.Sprintf("nobody serves it: firn shards doctor (%s at term %d, %s at term %d)", from.state, from.term, to.state, to.term)}
+}
+
+// streams says what is missing of the streams, and else cut: forth first, with the copy;
+// then back, in an order in which nothing is sent back that was copied.
+func (f *facts) streams() action {
+	s, t := f.source, f.target
+	switch {
+	case s.lost || t.lost:
+		return done
+	case !s.publication:
+		return speak
+	case !s.slot:
+		return keep
+	case !t.subscription:
+		return listen
+	case !t.enabled:
+		return hear
+	case t.copying > 0:
+		return wait
+	case !t.publication:
+		return speakBack
+	case !s.subscription:
+		return listenBack
+	case !t.slot && t.published > 0:
+		return mute
+	case !t.slot:
+		return keepBack
+	case !s.enabled:
+		return hearBack
+	}
+	return cut
+}

@@ -1,0 +1,151 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// forth and back are the names of the batch's streams: of publication, slot and
+// subscription.
+func (m *Mover) forth() string { return "firn_move_" + m.batch }
+func (m *Mover) back() string  { return "firn_back_" + m.batch }
+
+// speak makes the publication of a server, of all that the batch has there.
+func (m *Mover) speak(ctx context.Context, e *end) error {
+	return e.call(ctx, "SELECT firn.speak($1)", m.batch)
+}
+
+// keep makes a slot, from which on a server keeps what it sends. It waits for the
+// transactions that are under way. It cannot be made under the lock of a row, so what
+// somebody makes whose batch has ended meanwhile is a leftover.
+func (m *Mover) keep(ctx context.Context, e *end, name string) error {
+	err := e.call(ctx, "SELECT pg_create_logical_replication_slot($1, 'pgoutput') WHERE EXISTS (SELECT FROM firn.move WHERE batch = $2)", name, m.batch)
+	if sqlstate(err) == "42710" {
+		return nil // somebody else was faster
+	}
+	return err
+}
+
+// listen has a server subscribe to the other one.
+func (m *Mover) listen(ctx context.Context, e, other *end, tables int64) error {
+	err := e.call(ctx, "SELECT firn.listen($1, $2, $3)", m.batch, m.reached(other), tables)
+	if sqlstate(err) == "42710" {
+		return nil
+	}
+	return err
+}
+
+// hear has a subscription work.
+func (m *Mover) hear(ctx context.Context, e *end) error {
+	return e.call(ctx, "SELECT firn.hear($1)", m.batch)
+}
+
+// copyPause is between two looks at a copy that grows.
+const copyPause = 200 * time.Millisecond
+
+// wait waits for the copy a while, and says how far it is.
+func (m *Mover) wait(ctx context.Context) error {
+	if err := m.copied(ctx); err != nil {
+		return err
+	}
+	return pause(ctx, copyPause)
+}
+
+// copiedSQL is how far the copies are that are being made, by what was done of each.
+const copiedSQL = `
+SELECT coalesce(sum(p.tuples_processed), 0), coalesce(sum(p.bytes_processed), 0)
+FROM pg_stat_progress_copy AS p JOIN pg_subscription_rel AS r ON r.srrelid = p.relid
+JOIN pg_subscription AS s ON s.oid = r.srsubid AND s.subname = $1 WHERE p.datname = current_database()`
+
+// doneSQL is how many rows those have that are complete, as the source estimates.
+const sizeSQL = `
+SELECT n.nspname || '.' || c.relname, greatest(c.reltuples, 0)::bigint, pg_table_size(c.oid)
+FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid JOIN pg_class AS c ON c.oid = r.prrelid
+JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE p.pubname = $1`
+
+const completeSQL = `
+SELECT n.nspname || '.' || c.relname FROM pg_subscription AS s JOIN pg_subscription_rel AS r ON r.srsubid = s.oid AND r.srsubstate IN ('f', 's', 'r')
+JOIN pg_class AS c ON c.oid = r.srrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE s.subname = $1`
+
+// copied reports how much is copied.
+func (m *Mover) copied(ctx context.Context) error {
+	type size struct{ rows, bytes int64 }
+	sizes := make(map[string]size)
+	var name string
+	var one size
+	rows, err := m.source.conn.Query(ctx, sizeSQL, m.forth())
+	if err != nil {
+		return m.source.fault(err)
+	}
+	p := m.progress
+	p.Phase, p.Rows, p.Bytes, p.RowsTotal, p.BytesTotal = Copying, 0, 0, 0, 0
+	for rows.Next() {
+		if err := rows.Scan(&name, &one.rows, &one.bytes); err != nil {
+			rows.Close()
+			return m.source.fault(err)
+		}
+		sizes[name] = one
+		p.RowsTotal += one.rows
+		p.BytesTotal += one.bytes
+	}
+	if rows.Err() != nil {
+		return m.source.fault(rows.Err())
+	}
+	rows, err = m.target.conn.Query(ctx, completeSQL, m.forth())
+	if err != nil {
+		return m.target.fault(err)
+	}
+	for rows.Next() {
+		if err := rows.Scan(&name); err != nil {
+			rows.Close()
+			return m.target.fault(err)
+		}
+		p.Rows += sizes[name].rows
+		p.Bytes += sizes[name].bytes
+	}
+	if rows.Err() != nil {
+		return m.target.fault(rows.Err())
+	}
+	if err := m.target.conn.QueryRow(ctx, copiedSQL, m.forth()).Scan(&one.rows, &one.bytes); err != nil {
+		return m.target.fault(err)
+	}
+	p.Rows += one.rows
+	p.Bytes += one.bytes
+	m.say(p)
+	return nil
+}
+
+// sqlstate is the code of a server's error, or nothing.
+func sqlstate(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	return ""
+}
+
+// lag is how far the copy is behind: how long a row takes to come there that says nothing.
+func (m *Mover) lag(ctx context.Context, g goal, schema string, limit time.Duration) (time.Duration, error) {
+	from, to := m.ends(g)
+	mark := identifier(schema) + ".firn_mark"
+	probe := newWord()
+	if err := from.call(ctx, fmt.Sprintf("INSERT INTO %s (term, attempt) VALUES (0, $1) ON CONFLICT (term) DO UPDATE SET attempt = excluded.attempt", mark), probe); err != nil {
+		return 0, err
+	}
+	for begun := time.Now(); ; {
+		var there bool
+		if err := to.conn.QueryRow(ctx, fmt.Sprintf("SELECT EXISTS (SELECT FROM %s WHERE term = 0 AND attempt = $1)", mark), probe).Scan(&there); err != nil {
+			return 0, to.fault(err)
+		}
+		if took := time.Since(begun); there || took > limit {
+			return took, nil
+		}
+		if err := pause(ctx, markPause); err != nil {
+			return 0, err
+		}
+	}
+}
