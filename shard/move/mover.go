@@ -177,7 +177,25 @@ func (m *Mover) batches(ctx context.Context, shards []int64) ([]batch, error) {
 	return all, nil
 }
 
-// carryBatch does what comes next, until nothing does.
+// whole are the facts of all shards of the batch.
+func (m *Mover) whole(ctx context.Context, f *facts) (*facts, error) {
+	all := numbers(f.shards)
+	for _, e := range []*end{m.source, m.target} {
+		var more []int64
+		if err := e.conn.QueryRow(ctx, "SELECT coalesce(array_agg(shard), '{}') FROM firn.move WHERE batch = $1", m.batch).Scan(&more); err != nil {
+			return nil, e.fault(err)
+		}
+		all = append(all, more...)
+	}
+	all = slices.Compact(slices.Sorted(slices.Values(all)))
+	if len(all) == len(f.shards) {
+		return f, nil
+	}
+	return m.look(ctx, all)
+}
+
+// carryBatch does what comes next, until nothing does. What is copied is copied of all
+// shards of a batch.
 func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
 	m.progress = Progress{Shards: len(shards)}
 	m.say(Progress{Phase: Preparing})
@@ -185,6 +203,9 @@ func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
 		var s step
 		err := m.patiently(ctx, func() error {
 			f, err := m.look(ctx, shards)
+			if err == nil && !g.back && f.streams() != cut {
+				f, err = m.whole(ctx, f)
+			}
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,241 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// This file ends moves: the server that has a shard forgets of the move, the other one
+// drops its copy, and what replicated goes. It does not matter which of the two has it:
+// to abort is to do so before the shard has moved, and to finish is to do so after.
+
+// Abort gives up the moves of shards that have not moved, and with them those of all
+// shards of their batches that have not: their copies are dropped. Shards that have
+// moved stay where they are.
+func (m *Mover) Abort(ctx context.Context, shards []int64) ([]int64, error) {
+	return m.end(ctx, shards, true, func(f *facts) ([]pairOf, error) {
+		var some []pairOf
+		for _, p := range f.shards {
+			switch {
+			case p.source.batch == "" && p.target.batch == "":
+			case p.target.serves(): // it has moved
+			case p.source.serves():
+				some = append(some, p)
+			default:
+				return nil, &StuckError{p.shard, "it was let go already: firn shards move goes on with it, and firn shards revert takes it back"}
+			}
+		}
+		return some, nil
+	})
+}
+
+// Finish drops the copies that shards have left behind on the server that they moved
+// from. After that they cannot be taken back.
+func (m *Mover) Finish(ctx context.Context, shards []int64) ([]int64, error) {
+	return m.end(ctx, shards, false, func(f *facts) ([]pairOf, error) {
+		var some []pairOf
+		for _, p := range f.shards {
+			switch {
+			case p.source.batch == "" && p.target.batch == "":
+			case p.target.serves() && !p.source.serves():
+				some = append(some, p)
+			default:
+				return nil, &StuckError{p.shard, fmt.Sprintf("it has not moved to %s: firn shards move goes on with it, and firn shards abort gives it up", m.target.Name)}
+			}
+		}
+		return some, nil
+	})
+}
+
+// end ends the moves of the shards that are chosen, batch by batch.
+func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func(*facts) ([]pairOf, error)) (ended []int64, err error) {
+	batches, err := m.batches(ctx, shards)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range batches {
+		if b.name == "" {
+			continue
+		}
+		m.batch = b.name
+		err := m.patiently(ctx, func() error {
+			f, err := m.look(ctx, b.shards)
+			if err == nil && whole {
+				f, err = m.whole(ctx, f)
+			}
+			if err != nil {
+				return err
+			}
+			some, err := choose(f)
+			if err != nil {
+				return err
+			}
+			m.say(Progress{Phase: Cleaning, Shards: len(some)})
+			if err := m.endBatch(ctx, some); err != nil {
+				return err
+			}
+			for _, p := range some {
+				ended = append(ended, p.shard)
+			}
+			return nil
+		})
+		if err != nil {
+			return ended, err
+		}
+	}
+	return ended, m.patiently(ctx, func() error { return m.sweep(ctx) })
+}
+
+// endBatch ends the moves of shards of one batch, each of which one server has.
+func (m *Mover) endBatch(ctx context.Context, some []pairOf) error {
+	var bySource, byTarget []pairOf
+	for _, p := range some {
+		if p.source.serves() {
+			bySource = append(bySource, p)
+		} else {
+			byTarget = append(byTarget, p)
+		}
+	}
+	// Nobody else's word lets a shard go any more that is to stay.
+	g := goal{attempt: m.attempt}
+	if err := m.seal(ctx, g, bySource); err != nil {
+		return err
+	}
+	if err := m.endOn(ctx, m.source, m.target, m.forth(), numbers(bySource)); err != nil {
+		return err
+	}
+	return m.endOn(ctx, m.target, m.source, m.back(), numbers(byTarget))
+}
+
+// seal raises the terms of shards that the source has and has not let go.
+func (m *Mover) seal(ctx context.Context, g goal, some []pairOf) error {
+	var open, claimed []pairOf
+	for _, p := range some {
+		if p.source.batch != "" && p.source.attempt != m.attempt {
+			open = append(open, p)
+		}
+	}
+	if err := m.begin(ctx, g, open); err != nil || len(open) == 0 {
+		return err
+	}
+	f, err := m.look(ctx, numbers(open))
+	if err != nil {
+		return err
+	}
+	for _, p := range f.shards {
+		if p.target.batch != "" {
+			claimed = append(claimed, p)
+		}
+	}
+	return m.claim(ctx, g, claimed, false)
+}
+
+// endOn ends the moves of shards that one server has, and drops the copies of the other.
+func (m *Mover) endOn(ctx context.Context, owner, other *end, stream string, shards []int64) error {
+	if len(shards) == 0 {
+		return nil
+	}
+	f, err := m.look(ctx, shards)
+	if err != nil {
+		return err
+	}
+	var terms []int64
+	var attempts []string
+	for _, p := range f.shards {
+		mine, theirs := p.source, p.target
+		if owner == m.target {
+			mine, theirs = theirs, mine
+		}
+		if mine.batch != "" {
+			if err := owner.call(ctx, "SELECT firn.end_move($1, $2, $3)", p.shard, mine.term, mine.attempt); err != nil {
+				return err
+			}
+		}
+		terms, attempts = append(terms, theirs.term), append(attempts, theirs.attempt)
+	}
+	if err := m.passed(ctx, owner, other, stream, shards); err != nil {
+		return err
+	}
+	if err := other.call(ctx, "SELECT firn.deafen($1, $2, $3, $4)", m.batch, shards, terms, attempts); err != nil {
+		return err
+	}
+	for i, n := range shards {
+		if err := other.call(ctx, "SELECT firn.discard($1, $2, $3)", n, terms[i], attempts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passed waits until the stream of a batch that goes on with other shards has nothing
+// more of these: it could not be applied.
+func (m *Mover) passed(ctx context.Context, owner, other *end, stream string, shards []int64) error {
+	var position string
+	var goesOn bool
+	if err := other.conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM firn.move WHERE batch = $1 AND shard <> ALL ($2))", m.batch, shards).Scan(&goesOn); err != nil || !goesOn {
+		return other.fault(err)
+	}
+	if err := owner.conn.QueryRow(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&position); err != nil {
+		return owner.fault(err)
+	}
+	for begun := time.Now(); ; {
+		var waiting bool
+		if err := owner.conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1 AND confirmed_flush_lsn < $2::text::pg_lsn)", stream, position).Scan(&waiting); err != nil {
+			return owner.fault(err)
+		}
+		if !waiting {
+			return nil
+		}
+		if time.Since(begun) > m.options.Patience {
+			return other.fault(errors.New("its subscription " + stream + " does not come on: see its log"))
+		}
+		if err := pause(ctx, copyPause); err != nil {
+			return err
+		}
+	}
+}
+
+// slotPatience is how long a slot is waited for whose reader has just ended.
+const slotPatience = 5 * time.Second
+
+// sweep drops what replicated for batches that are no more.
+func (m *Mover) sweep(ctx context.Context) error {
+	for begun := time.Now(); ; {
+		var busy int
+		for _, e := range []*end{m.source, m.target} {
+			var n int
+			if err := e.connect(ctx); err != nil {
+				return err
+			}
+			if err := e.conn.QueryRow(ctx, "SELECT firn.sweep()").Scan(&n); err != nil {
+				return e.fault(err)
+			}
+			if n > 0 && time.Since(begun) > slotPatience {
+				const end = "SELECT pg_terminate_backend(s.active_pid) FROM pg_replication_slots AS s JOIN firn.remains() AS r ON r.name = s.slot_name WHERE r.kind = 'slot' AND s.active_pid IS NOT NULL"
+				if err := e.call(ctx, end); err != nil {
+					return err
+				}
+			}
+			busy += n
+		}
+		if busy == 0 {
+			return nil
+		}
+		if time.Since(begun) > m.options.Patience {
+			return fmt.Errorf("shard: %d replication slots are still in use: firn shards doctor", busy)
+		}
+		if err := pause(ctx, copyPause/4); err != nil {
+			return err
+		}
+	}
+}
+
+func numbers(some []pairOf) []int64 {
+	all := make([]int64, len(some))
+	for i, p := range some {
+		all[i] = p.shard
+	}
+	return all
+}
