@@ -1,0 +1,125 @@
+// Command moves moves shards between two real servers while writers use them, and then
+// compares every row with what the writers were told.
+//
+//	go run ./internal/moves -runs 20
+//	go run ./internal/moves -runs 5 -revert            # and back again, over the stream
+//	go run ./internal/moves -runs 20 -faults -seed 42  # the mover killed, servers ended and started
+//
+// Each run moves another shard. Eight writers insert, update and delete through package
+// shard; one holds its transactions for 50 ms, another for a second. The clock that the
+// target makes ids by is an hour behind.
+//
+// A gap is how long a writer waited for one transaction to be acknowledged, all tries
+// together, without the time that the transaction itself rests. Ctrl-C ends after the
+// run that is on.
+//
+// The exit code is 3 if a row was lost, wrong or too many, or an id repeated or out of
+// order; 1 if it could not be done, and 2 for usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+	exitFound  = 3
+)
+
+// settings are what is to be done.
+type settings struct {
+	runs    int
+	rows    int           // of the shard before the move
+	writers int           //
+	rest    time.Duration // between two transactions of a writer
+	around  time.Duration // for how long writers write before the move, and after it
+	revert  bool
+	faults  bool
+	seed    uint64
+	durable bool // the servers wait for their disks
+}
+
+var defaults = settings{runs: 20, rows: 50_000, writers: 8, rest: 2 * time.Millisecond, around: time.Second, durable: true}
+
+func main() {
+	if err := asMover(); !errors.Is(err, errNoMover) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(exitFailed)
+		}
+		return
+	}
+	set, err := parse(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "moves: error:", err)
+		os.Exit(exitUsage)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	r := &report{out: os.Stdout, faults: set.faults}
+	err = testserver.Outside(func(tb testing.TB) error { return all(ctx, tb, set, r) })
+	r.end()
+	switch {
+	case err != nil && !errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "moves: error:", err)
+		os.Exit(exitFailed)
+	case r.bad > 0:
+		os.Exit(exitFound)
+	}
+}
+
+func parse(args []string) (settings, error) {
+	set := defaults
+	f := flag.NewFlagSet("moves", flag.ContinueOnError)
+	f.IntVar(&set.runs, "runs", set.runs, "how many shards are moved, one after the other")
+	f.IntVar(&set.rows, "rows", set.rows, "how many rows a shard has before it moves")
+	f.IntVar(&set.writers, "writers", set.writers, "how many write at a time")
+	f.DurationVar(&set.rest, "rest", set.rest, "how long a writer rests between transactions")
+	f.DurationVar(&set.around, "around", set.around, "how long they write before a move, and after it")
+	f.BoolVar(&set.revert, "revert", false, "move each shard back again")
+	f.BoolVar(&set.faults, "faults", false, "kill the mover and the servers, and start them again, at moments that the seed chooses")
+	f.Uint64Var(&set.seed, "seed", uint64(time.Now().UnixNano())%1_000_000_000, "what chooses what is written and killed")
+	if err := f.Parse(args); err != nil {
+		return set, err
+	}
+	if f.NArg() > 0 || set.runs < 1 || set.rows < 0 || set.writers < 1 {
+		return set, errors.New("it takes no arguments, and numbers above zero; see -help")
+	}
+	return set, nil
+}
+
+// all does the runs, one after the other.
+func all(ctx context.Context, tb testing.TB, set settings, r *report) error {
+	w, err := newWorld(ctx, tb, set)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	r.begin(set)
+	for n := range set.runs {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		o, err := w.run(context.WithoutCancel(ctx), int64(n))
+		if err != nil {
+			return fmt.Errorf("run %d: %w", n+1, err)
+		}
+		r.add(o)
+	}
+	return nil
+}

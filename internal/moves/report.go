@@ -1,0 +1,96 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// An outcome is what came of one run.
+type outcome struct {
+	verdict
+	Acknowledged int64
+	Hops         int64         // transactions that were tried again
+	Pause        time.Duration // as the mover measured it
+	Before       time.Duration // the worst gap while nothing moved
+	Gap          time.Duration // the worst gap from the beginning of the move on
+	Move         time.Duration // all of it
+	Kills        int           // of the mover and of servers
+	Problems     []string
+}
+
+// A report is a table of runs, a line as soon as each has ended.
+type report struct {
+	out    io.Writer
+	faults bool
+	all    []outcome
+	bad    int64
+}
+
+const (
+	head = "%4s %8s %8s %7s %6s %6s %6s %9s %9s %9s %9s %9s %9s %6s\n"
+	line = "%4s %8d %8d %7d %6d %6d %6d %9d %9d %9s %9s %9s %9s %6d\n"
+)
+
+func (r *report) begin(set settings) {
+	fmt.Fprintf(r.out, "%d writers, %d rows, the target's clock an hour behind, seed %d\n", set.writers, set.rows, set.seed)
+	fmt.Fprintf(r.out, head, "RUN", "ROWS", "ACKED", "RETRIED", "LOST", "WRONG", "EXTRA", "REPEATED", "UNORDERED", "PAUSE", "GAP", "BEFORE", "MOVE", "KILLS")
+}
+
+func (r *report) add(o outcome) {
+	r.all = append(r.all, o)
+	r.bad += o.bad() + int64(len(o.Problems))
+	r.line(fmt.Sprint(len(r.all)), o)
+	for _, p := range o.Problems {
+		fmt.Fprintln(r.out, "     PROBLEM", p)
+	}
+}
+
+func (r *report) line(name string, o outcome) {
+	fmt.Fprintf(r.out, line, name, o.Rows, o.Acknowledged, o.Hops, o.Lost, o.Wrong, o.Extra, o.Repeated, o.Unordered,
+		milliseconds(o.Pause), milliseconds(o.Gap), milliseconds(o.Before), milliseconds(o.Move), o.Kills)
+}
+
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+}
+
+// end prints sums of what is counted, and medians of what is measured.
+func (r *report) end() {
+	if len(r.all) == 0 {
+		return
+	}
+	var sum outcome
+	for _, o := range r.all {
+		sum.Rows += o.Rows
+		sum.Acknowledged += o.Acknowledged
+		sum.Hops += o.Hops
+		sum.Lost += o.Lost
+		sum.Wrong += o.Wrong
+		sum.Extra += o.Extra
+		sum.Repeated += o.Repeated
+		sum.Unordered += o.Unordered
+		sum.Kills += o.Kills
+	}
+	sum.Pause = median(r.all, func(o outcome) time.Duration { return o.Pause })
+	sum.Gap = median(r.all, func(o outcome) time.Duration { return o.Gap })
+	sum.Before = median(r.all, func(o outcome) time.Duration { return o.Before })
+	sum.Move = median(r.all, func(o outcome) time.Duration { return o.Move })
+	r.line("all", sum)
+	fmt.Fprintf(r.out, "%d runs; times are medians: the pause of the shard, and the worst gap that any writer saw\n", len(r.all))
+	if r.faults {
+		fmt.Fprintln(r.out, "with faults: pauses and gaps are those of processes that were killed, and compare with nothing")
+	}
+}
+
+// median is the middle of what runs measured.
+func median[T cmp.Ordered](all []outcome, of func(outcome) T) T {
+	values := make([]T, len(all))
+	for i, o := range all {
+		values[i] = of(o)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}

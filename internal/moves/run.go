@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/move"
+)
+
+// run moves one shard while writers write to it, and compares.
+func (w *world) run(ctx context.Context, n int64) (outcome, error) {
+	schema := fmt.Sprintf("insta%d", n)
+	writers := make([]*writer, w.writers)
+	for i := range writers {
+		writers[i] = newWriter(i, w.cluster.Shard(n), w.seed+uint64(n), w.rest)
+	}
+	if err := w.preload(ctx, schema, writers); err != nil {
+		return outcome{}, err
+	}
+	writing, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for _, one := range writers {
+		all.Go(func() { one.write(writing) })
+	}
+	begun := time.Now()
+	time.Sleep(w.around)
+	moving := time.Now()
+	var o outcome
+	moved, err := w.move(ctx, "move", n, &o)
+	at := "b"
+	if err == nil && w.revert {
+		time.Sleep(w.around)
+		moved, err = w.move(ctx, "revert", n, &o)
+		at = "a"
+	}
+	o.Move = time.Since(moving)
+	for _, m := range moved {
+		o.Pause = max(o.Pause, m.Pause)
+	}
+	time.Sleep(w.around)
+	stop()
+	all.Wait()
+	if err != nil {
+		return o, err
+	}
+	for _, one := range writers {
+		o.Acknowledged += one.acknowledged
+		o.Hops += one.hops
+		o.Before = max(o.Before, one.worst(begun, moving))
+		o.Gap = max(o.Gap, one.worst(moving, time.Now()))
+		for _, err := range one.errs {
+			o.Problems = append(o.Problems, fmt.Sprintf("writer %d: %v", one.number, err))
+		}
+	}
+	return o, w.judge(ctx, n, schema, at, writers, &o)
+}
+
+// judge compares what there is on the server that has the shard now, and its stream to
+// the other one; and ends the move.
+func (w *world) judge(ctx context.Context, n int64, schema, at string, writers []*writer, o *outcome) error {
+	c, err := w.reached[at].Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	var state, batch string
+	if err := c.QueryRow(ctx, "SELECT s.state, m.batch FROM firn.shard AS s JOIN firn.move AS m ON m.shard = s.shard WHERE s.shard = $1", n).Scan(&state, &batch); err != nil {
+		return err
+	}
+	if state != string(shard.StateOpen) {
+		o.Problems = append(o.Problems, fmt.Sprintf("the shard is %s on %s", state, at))
+	}
+	if o.verdict, err = compare(ctx, c, schema, writers); err != nil {
+		return err
+	}
+	other, stream := "a", "firn_back_"+batch
+	if at == "a" {
+		other, stream = "b", "firn_move_"+batch
+	}
+	if _, err := move.Verify(ctx, w.reached[at], w.reached[other], schema, move.VerifyOptions{Stream: stream}); err != nil {
+		o.Problems = append(o.Problems, fmt.Sprintf("%s does not follow %s: %v", other, at, err))
+	}
+	if err := w.finish(ctx, n, o); err != nil {
+		return err
+	}
+	return w.exec(ctx, at, "DROP TABLE "+schema+".item, "+schema+".log") // the next run has the room
+}
+
+// finish ends the move, and looks for what is left of it.
+func (w *world) finish(ctx context.Context, n int64, o *outcome) error {
+	if _, err := w.move(ctx, "finish", n, &outcome{}); err != nil {
+		return err
+	}
+	for name, s := range w.reached {
+		c, err := s.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.Close(ctx)
+		var left int64
+		if err := c.QueryRow(ctx, `SELECT (SELECT count(*) FROM pg_replication_slots) + (SELECT count(*) FROM pg_publication) + (SELECT count(*) FROM pg_subscription) + (SELECT count(*) FROM firn.move)`).Scan(&left); err != nil {
+			return err
+		}
+		if left > 0 {
+			o.Problems = append(o.Problems, fmt.Sprintf("%d things are left of the move on %s", left, name))
+		}
+	}
+	return nil
+}
+
+// move has movers work until one says that it is done. With faults they are killed, and
+// servers too, at moments of chance; the last one is let alone.
+func (w *world) move(ctx context.Context, do string, n int64, o *outcome) ([]move.Moved, error) {
+	random := rand.New(rand.NewPCG(w.seed, uint64(n)<<8+uint64(len(do))))
+	for try := 0; ; try++ {
+		m, err := w.startMover(do, n)
+		if err != nil {
+			return nil, err
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- m.Wait() }()
+		if !w.faults || try >= 5 {
+			err := <-ended
+			if err != nil && w.faults && try < 10 {
+				time.Sleep(200 * time.Millisecond) // a server may have come back just now
+				continue
+			}
+			return m.result(err)
+		}
+		select {
+		case err := <-ended:
+			if err == nil {
+				return m.result(nil)
+			}
+		case <-time.After(time.Duration(random.Float64() * random.Float64() * float64(3*time.Second))):
+			o.Kills++
+			if err := w.harm(random.IntN(4), m); err != nil {
+				return nil, err
+			}
+			<-ended
+		}
+	}
+}
+
+// harm kills the mover, or a server: then the mover too, after a moment.
+func (w *world) harm(which int, m *mover) error {
+	if which < 2 {
+		server := w.servers[[]string{"a", "b"}[which]]
+		server.Kill(w.tb)
+		time.Sleep(100 * time.Millisecond)
+		server.Start(w.tb)
+		time.Sleep(100 * time.Millisecond)
+	}
+	return m.Process.Kill()
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+// A world is a cluster of two servers, a with all shards and b with none.
+type world struct {
+	settings
+	tb      testing.TB
+	servers map[string]*testserver.Server
+	reached map[string]shard.Server
+	pools   map[string]*pgxpool.Pool
+	cluster *shard.Cluster
+}
+
+// newWorld starts the servers and makes the cluster.
+func newWorld(ctx context.Context, tb testing.TB, set settings) (*world, error) {
+	w := &world{settings: set, tb: tb, servers: map[string]*testserver.Server{}, reached: map[string]shard.Server{}, pools: map[string]*pgxpool.Pool{}}
+	options := []string{"wal_level=logical", "max_connections=100", "max_wal_senders=20", "max_replication_slots=20", "shared_buffers=128MB"}
+	if !set.durable {
+		options = append(options, "fsync=off")
+	}
+	for _, name := range []string{"a", "b"} {
+		w.servers[name] = testserver.Postgres(tb, options...)
+		config, err := pgx.ParseConfig(w.servers[name].URL())
+		if err != nil {
+			return nil, err
+		}
+		w.reached[name] = shard.Server{Name: name, Config: config}
+	}
+	if err := w.makeCluster(ctx); err != nil {
+		return nil, err
+	}
+	return w, w.connect(ctx)
+}
+
+// makeCluster makes a's shards, and then adds b: so all are on a.
+func (w *world) makeCluster(ctx context.Context) error {
+	one, err := setup.Open(ctx, []shard.Server{w.reached["a"]}, true)
+	if err != nil {
+		return err
+	}
+	plan, err := one.Init(setup.Wish{Count: int64(w.runs)})
+	if err == nil {
+		err = plan.Run(ctx, new(atomic.Int64))
+	}
+	one.Close()
+	if err != nil {
+		return err
+	}
+	two, err := setup.Open(ctx, []shard.Server{w.reached["a"], w.reached["b"]}, true)
+	if err != nil {
+		return err
+	}
+	defer two.Close()
+	added, err := two.Add([]string{"b"}, nil)
+	if err != nil {
+		return err
+	}
+	if err := added.Run(ctx); err != nil {
+		return err
+	}
+	return w.setBack(ctx)
+}
+
+// setBack sets the clock that b makes ids by an hour back.
+func (w *world) setBack(ctx context.Context) error {
+	c, err := w.reached["b"].Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	const clock = "pg_catalog.clock_timestamp()"
+	if _, err := c.Exec(ctx, fmt.Sprintf(`DO $do$ BEGIN EXECUTE replace(pg_get_functiondef('firn.now_state()'::regprocedure), '%s', '(%[1]s - interval ''1 hour'')'); END $do$`, clock)); err != nil {
+		return err
+	}
+	var at time.Time
+	if err := c.QueryRow(ctx, "SELECT (firn.decode(firn.pack(firn.now_state(), 0))).time").Scan(&at); err != nil {
+		return err
+	}
+	if behind := time.Since(at); behind < 59*time.Minute || behind > 61*time.Minute {
+		return fmt.Errorf("the clock of b is %v behind, not an hour", behind)
+	}
+	return nil
+}
+
+// connect opens the pools that writers use. The driver prepares each statement once for
+// a connection.
+func (w *world) connect(ctx context.Context) error {
+	for name, s := range w.servers {
+		config, err := pgxpool.ParseConfig(s.URL())
+		if err != nil {
+			return err
+		}
+		config.MaxConns = int32(w.writers + 2)
+		if w.pools[name], err = pgxpool.NewWithConfig(ctx, config); err != nil {
+			return err
+		}
+	}
+	var err error
+	w.cluster, err = shard.Open(ctx, w.pools, &shard.Options{Wait: time.Minute})
+	return err
+}
+
+func (w *world) close() {
+	for _, p := range w.pools {
+		p.Close()
+	}
+}
+
+// exec runs statements on a server.
+func (w *world) exec(ctx context.Context, server, sql string) error {
+	c, err := w.reached[server].Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	_, err = c.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+// tables are those of a shard. Each row says whose it is, and how often it was changed.
+const tables = `
+CREATE TABLE SCHEMA.item (id bigint PRIMARY KEY DEFAULT SCHEMA.next_id(), writer integer NOT NULL, n bigint NOT NULL, pad text NOT NULL);
+CREATE TABLE SCHEMA.log (id bigint PRIMARY KEY DEFAULT SCHEMA.next_id(), item bigint NOT NULL, note text NOT NULL);
+CREATE SEQUENCE SCHEMA.bills;
+`
+
+// preload makes the tables of a shard with rows, and has each writer know its own.
+func (w *world) preload(ctx context.Context, schema string, writers []*writer) error {
+	c, err := w.reached["a"].Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	sql := strings.ReplaceAll(tables+fmt.Sprintf(`INSERT INTO SCHEMA.item (writer, n, pad) SELECT i %% %d, 0, repeat('x', 100) FROM generate_series(1, %d) AS i;
+		ANALYZE SCHEMA.item;`, len(writers), w.rows), "SCHEMA", schema)
+	if _, err := c.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return err
+	}
+	rows, err := c.Query(ctx, "SELECT id, writer FROM "+schema+".item ORDER BY id")
+	if err != nil {
+		return err
+	}
+	var id int64
+	var of int
+	_, err = pgx.ForEachRow(rows, []any{&id, &of}, func() error {
+		writers[of].items[id] = 0
+		writers[of].mine = append(writers[of].mine, id)
+		return nil
+	})
+	return err
+}
+
+var errNoMover = errors.New("this process is no mover")
