@@ -33,8 +33,9 @@ var asOnTerminal = []replacement{
 // PageServers are the servers of all pages. Those that start slowly are used by one
 // page after the other, each of which makes its databases anew.
 type pageServers struct {
-	t    *testing.T // outlives the pages
-	kept map[string][]*testserver.Server
+	t      *testing.T // outlives the pages
+	kept   map[string][]*testserver.Server
+	update bool // the pages are made to say what is printed
 }
 
 // startServer starts a server by the scheme of its URLs.

@@ -28,7 +28,7 @@ var updatePages = flag.Bool("update", false, "write into the pages of docs what 
 // printed with what the page says. With -update the page is made to say it.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	servers := &pageServers{t: t, kept: map[string][]*testserver.Server{}}
+	servers := &pageServers{t: t, kept: map[string][]*testserver.Server{}, update: *updatePages}
 	for _, pattern := range docPages {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
@@ -47,7 +47,7 @@ func TestPages(t *testing.T) {
 				for _, f := range p.faults {
 					t.Errorf("%s:%s", path, f)
 				}
-				if text := strings.Join(p.lines, "\n"); *updatePages && text != string(b) {
+				if text := strings.Join(p.lines, "\n"); servers.update && text != string(b) {
 					if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 						t.Fatal(err)
 					}
@@ -125,7 +125,7 @@ func (s *pageServers) typeAll(t *testing.T, p *page, a *addresses, home string) 
 			if st.does == doHidden || agree(want, got, st.varies) {
 				continue
 			}
-			if *updatePages && !slices.Contains(want, "...") {
+			if s.update && !slices.Contains(want, "...") {
 				lines, done = append(append(lines, p.lines[done:st.from]...), got...), st.to
 			} else {
 				fault(st, "%s\nprinted:\n%s\nand the page says:\n%s", st.text, strings.Join(got, "\n"), strings.Join(want, "\n"))

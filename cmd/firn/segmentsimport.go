@@ -205,9 +205,9 @@ func summarise(cmd *cobra.Command, s *settings, all []imported, dry bool) error 
 			unnamed = append(unnamed, m.name)
 		}
 	}
-	text := fmt.Sprintf("%d series begun, %d raised, %d as they were", n[doesBegin], n[doesRaise], n[doesKeep])
+	text := fmt.Sprintf("series: %d begun, %d raised, %d kept", n[doesBegin], n[doesRaise], n[doesKeep])
 	if dry {
-		text = fmt.Sprintf("nothing was written; without --dry-run %d series begin, %d are raised, %d stay", n[doesBegin], n[doesRaise], n[doesKeep])
+		text = fmt.Sprintf("nothing was written; without --dry-run: %d to begin, %d to raise, %d to keep", n[doesBegin], n[doesRaise], n[doesKeep])
 	}
 	errs := cmd.ErrOrStderr()
 	_, err := fmt.Fprintln(errs, text)

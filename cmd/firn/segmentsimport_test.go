@@ -92,13 +92,13 @@ func TestSegmentsImport(t *testing.T) {
 		m.exec(t, "INSERT INTO %s VALUES ('orders', 2001, 1000), ('users', 70, 10)")
 		const head = "SERIES  GIVEN  STEP  FIRST HERE  DOES"
 		shown := []string{head, "orders  2001   1000  3002        begin", "users   70     10    81          begin"}
-		wantLines(t, m.imports(t, 0, "--dry-run"), append(shown, "nothing was written; without --dry-run 2 series begin, 0 are raised, 0 stay")...)
+		wantLines(t, m.imports(t, 0, "--dry-run"), append(shown, "nothing was written; without --dry-run: 2 to begin, 0 to raise, 0 to keep")...)
 		if got := m.firn(t, 1, "segments", "ls"); !strings.Contains(got, "there is no store") {
 			t.Errorf("after --dry-run: %s", got)
 		}
-		wantLines(t, m.imports(t, 0), append(shown, "2 series begun, 0 raised, 0 as they were")...)
+		wantLines(t, m.imports(t, 0), append(shown, "series: 2 begun, 0 raised, 0 kept")...)
 		wantLines(t, m.imports(t, 0),
-			head, "orders  2001   1000  3002        keep", "users   70     10    81          keep", "0 series begun, 0 raised, 2 as they were")
+			head, "orders  2001   1000  3002        keep", "users   70     10    81          keep", "series: 0 begun, 0 raised, 2 kept")
 		wantLines(t, m.firn(t, 0, "next", "orders", "--kind", "segment", "-n", "2"), "3002", "3003")
 
 		// The old service goes on, within the step that was left to it: nothing repeats.
@@ -280,7 +280,7 @@ func TestSegmentsImportBrokenOff(t *testing.T) {
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL(), store: "sqlite:ids.db"}
 	m.importsFrom(t, 0, "SELECT 'b', 100, 100") // as if it had ended after this one
 	got := m.importsFrom(t, 0, "SELECT 'a', 100, 100 UNION ALL SELECT 'b', 100, 100 UNION ALL SELECT 'c', 100, 100")
-	if !strings.Contains(got, "2 series begun, 0 raised, 1 as they were") {
+	if !strings.Contains(got, "series: 2 begun, 0 raised, 1 kept") {
 		t.Error(got)
 	}
 }
