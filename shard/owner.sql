@@ -384,7 +384,7 @@ DECLARE
 BEGIN
 	PERFORM firn.commit_durably();
 	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = take.shard FOR UPDATE;
-	IF s.state = 'open' AND s.term = term + 1 AND s.attempt = attempt THEN
+	IF s.state = 'open' AND s.term = term + 1 AND s.attempt = attempt || '+' THEN
 		RETURN true;
 	END IF;
 	s := firn.hold(shard, term, attempt);
@@ -403,7 +403,8 @@ BEGIN
 	PERFORM firn.lower_fence(s.schema), firn.write_sequences(s.schema, sequences);
 	-- What replication has written here is not sent back; what is written from now on is.
 	PERFORM firn.publish(s.schema, firn.stream(m));
-	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = take.term + 1 WHERE x.shard = s.shard;
+	-- No mover is called so: none has begun to move it on.
+	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = take.term + 1, attempt = take.attempt || '+' WHERE x.shard = s.shard;
 	PERFORM firn.start(g, f + 1) FROM firn.generator AS g WHERE g.shard = s.shard;
 	RETURN true;
 END $$;

@@ -17,9 +17,7 @@ import (
 // A progress shows on a terminal how far long work is.
 type progress struct {
 	w     io.Writer
-	what  string
-	total int64
-	done  *atomic.Int64
+	line  func(elapsed time.Duration) string
 	begun time.Time
 	shown bool
 
@@ -42,7 +40,12 @@ func showProgress(out, errs io.Writer, total int64, done *atomic.Int64) *progres
 // showProgressOf shows how many of total are done, of something that is printed after
 // all of it.
 func showProgressOf(what string, shown bool, errs io.Writer, total int64, done *atomic.Int64) *progress {
-	p := &progress{w: errs, what: what, total: total, done: done, begun: time.Now(), quit: make(chan struct{})}
+	return showLine(shown, errs, func(elapsed time.Duration) string { return progressLine(what, done.Load(), total, elapsed) })
+}
+
+// showLine shows a line that says how far something is.
+func showLine(shown bool, errs io.Writer, line func(elapsed time.Duration) string) *progress {
+	p := &progress{w: errs, line: line, begun: time.Now(), quit: make(chan struct{})}
 	if isTerminal(errs) && shown {
 		p.end.Go(p.run)
 	}
@@ -75,7 +78,7 @@ func (p *progress) run() {
 			return
 		case <-next.C:
 			p.shown = true
-			fmt.Fprintf(p.w, "\r%s\x1b[K", progressLine(p.what, p.done.Load(), p.total, time.Since(p.begun)))
+			fmt.Fprintf(p.w, "\r%s\x1b[K", p.line(time.Since(p.begun)))
 			next.Reset(refresh)
 		}
 	}

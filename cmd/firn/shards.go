@@ -20,7 +20,8 @@ func newShards() *cobra.Command {
 		Example: "  firn shards sql --shard 5 | psql",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newShardsSQL(), newShardsLs(), newShardsMap(), newShardsWhere(), newShardsInit(), newShardsAddServer(), newShardsAdopt(), newShardsStatus(), newShardsReopen(), newShardsDoctor(), newShardsApply(), newShardsExec())
+	cmd.AddCommand(newShardsSQL(), newShardsLs(), newShardsMap(), newShardsWhere(), newShardsInit(), newShardsAddServer(), newShardsAdopt(), newShardsStatus(), newShardsReopen(), newShardsDoctor(), newShardsApply(), newShardsExec(),
+		newShardsMove(), newShardsRevert(), newShardsAbort(), newShardsFinish())
 	return cmd
 }
 

@@ -99,8 +99,7 @@ func (m *Mover) endBatch(ctx context.Context, some []pairOf) error {
 		}
 	}
 	// Nobody else's word lets a shard go any more that is to stay.
-	g := goal{attempt: m.attempt}
-	if err := m.seal(ctx, g, bySource); err != nil {
+	if err := m.seal(ctx, goal{attempt: newWord()}, bySource); err != nil {
 		return err
 	}
 	if err := m.endOn(ctx, m.source, m.target, m.forth(), numbers(bySource)); err != nil {
@@ -113,7 +112,7 @@ func (m *Mover) endBatch(ctx context.Context, some []pairOf) error {
 func (m *Mover) seal(ctx context.Context, g goal, some []pairOf) error {
 	var open, claimed []pairOf
 	for _, p := range some {
-		if p.source.batch != "" && p.source.attempt != m.attempt {
+		if p.source.batch != "" {
 			open = append(open, p)
 		}
 	}

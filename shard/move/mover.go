@@ -60,6 +60,8 @@ type Progress struct {
 
 	Rows, RowsTotal   int64 // copied or compared, and how many there are by an estimate
 	Bytes, BytesTotal int64 // copied
+
+	Left time.Duration // until all is copied, at the rate so far; 0: nobody knows
 }
 
 // A Phase is a part of a move, for people.
@@ -84,11 +86,11 @@ type Moved struct {
 // A Mover moves batches of shards from a source to a target. It is for one goroutine.
 type Mover struct {
 	source, target *end
-	attempt        string
 	batch          string // that it is at work on
 	options        Options
 
 	progress Progress
+	since    time.Time // this phase began
 	verified map[int64]bool
 	moved    []Moved
 	wrong    []error
@@ -104,7 +106,7 @@ type end struct {
 // taken back.
 func New(source, target shard.Server, o *Options) *Mover {
 	return &Mover{
-		source: &end{Server: source}, target: &end{Server: target}, attempt: newWord(), options: o.orDefault(),
+		source: &end{Server: source}, target: &end{Server: target}, options: o.orDefault(),
 		verified: make(map[int64]bool),
 	}
 }
@@ -128,17 +130,18 @@ func newWord() string {
 // Move moves shards to the target, or goes on with that. It returns those that are there;
 // of them some may have moved before.
 func (m *Mover) Move(ctx context.Context, shards []int64) ([]Moved, error) {
-	return m.carry(ctx, goal{attempt: m.attempt}, shards)
+	return m.carry(ctx, goal{}, shards)
 }
 
 // Revert moves shards back to the source, whose copies the streams have kept up to date.
 func (m *Mover) Revert(ctx context.Context, shards []int64) ([]Moved, error) {
-	return m.carry(ctx, goal{attempt: m.attempt, back: true}, shards)
+	return m.carry(ctx, goal{back: true}, shards)
 }
 
 // carry brings shards to where they are to be.
 func (m *Mover) carry(ctx context.Context, g goal, shards []int64) ([]Moved, error) {
 	m.moved, m.wrong = nil, nil
+	g.attempt = newWord()
 	batches, err := m.batches(ctx, shards)
 	if err != nil {
 		return nil, err
@@ -282,6 +285,12 @@ func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 // say tells how far it is.
 func (m *Mover) say(p Progress) {
 	p.Shards, p.Done = m.progress.Shards, len(m.moved)
+	if p.Phase != m.progress.Phase {
+		m.since = time.Now()
+	}
+	if p.Bytes > 0 && p.Bytes < p.BytesTotal {
+		p.Left = time.Duration(float64(p.BytesTotal-p.Bytes) / float64(p.Bytes) * float64(time.Since(m.since)))
+	}
 	m.progress = p
 	m.options.Progress(p)
 }

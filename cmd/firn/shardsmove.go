@@ -1,0 +1,453 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/move"
+)
+
+func newShardsMove() *cobra.Command {
+	var o shardsMove
+	cmd := &cobra.Command{
+		Use:   "move LIST --to SERVER",
+		Short: "Move shards to another server while they are in use",
+		Long: `Move shards to another server while they are in use. Their rows are copied by logical
+replication, the copy is compared with the original, and then each shard changes over:
+for a moment, less than a tenth of a second as a rule, nobody can write to it. Programs
+that use the library follow; what they were doing is done again on the new server.
+
+A shard changes over only in a moment in which nobody has had a lock on its tables for
+longer than 30 ms. If there is none within --lock-wait, it says who has.
+
+Broken off at any instant, it goes on where it was when it is run again, from any host
+that reaches both servers. Until a shard has changed over, firn shards abort gives the
+move up. After that the old copy is kept up to date: firn shards revert goes back to it,
+and firn shards finish drops it.
+
+Needed: wal_level = logical on both servers, a superuser (or, from PostgreSQL 16 on, a
+member of pg_create_subscription), pg_dump of the source's version or newer here, and
+that the servers reach each other as this host reaches them, or as --reach says.`,
+		Example: `  firn shards move 17 --to b --dry-run
+  firn shards move 17-40,99 --to b
+  firn shards move 17 --to b --reach a=postgres://firn@10.0.0.1/app --reach b=postgres://firn@10.0.0.2/app`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			return o.run(ctx, cmd, args[0])
+		},
+	}
+	addServers(cmd)
+	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.to, "to", "", "the server that they are to be on")
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
+	return cmd
+}
+
+func newShardsRevert() *cobra.Command {
+	var o shardsMove
+	cmd := &cobra.Command{
+		Use:   "revert LIST",
+		Short: "Take shards back to the server that they were moved from",
+		Long: `Take shards back to the server that they were moved from, with all that was written
+since: its copy has been kept up to date. That takes a moment, and copies nothing. It
+can be done until firn shards finish has dropped the copy, and moved again afterwards.`,
+		Example: `  firn shards revert 17`,
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			return o.revert(ctx, cmd, args[0])
+		},
+	}
+	addServers(cmd)
+	o.addFlags(cmd)
+	return cmd
+}
+
+func newShardsAbort() *cobra.Command {
+	var o shardsMove
+	return o.ending(&cobra.Command{
+		Use:   "abort LIST",
+		Short: "Give up moves of shards that have not changed over",
+		Long: `Give up moves of shards that have not changed over: what was copied is dropped, on both
+servers nothing is left of the move, and the shards stay where they are. Shards that were
+moved together are given up together; those of them that have changed over stay where they
+are now.`,
+		Example: `  firn shards abort 17`,
+	}, "given up", (*move.Mover).Abort)
+}
+
+func newShardsFinish() *cobra.Command {
+	var o shardsMove
+	return o.ending(&cobra.Command{
+		Use:   "finish LIST",
+		Short: "Drop the old copies of shards that have moved",
+		Long: `Drop the copies that shards have left on the server that they moved from, which are kept
+up to date until then. Afterwards they cannot be taken back, and who still reads there gets
+an error.`,
+		Example: `  firn shards finish 17
+  firn shards finish 17-40`,
+	}, "finished", (*move.Mover).Finish)
+}
+
+type shardsMove struct {
+	to      string
+	dry     bool
+	options move.Options
+}
+
+func (o *shardsMove) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.DurationVar(&o.options.LockWait, "lock-wait", time.Minute, "how long a shard may be in use by long transactions before it is given up")
+	o.addReach(cmd)
+}
+
+func (o *shardsMove) addReach(cmd *cobra.Command) {
+	cmd.Flags().StringToStringVar(&o.options.Addresses, "reach", nil, "how the other server reaches one, as SERVER=URL (as this host does)")
+}
+
+// ending makes a command of one that ends moves.
+func (o *shardsMove) ending(cmd *cobra.Command, what string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) *cobra.Command {
+	cmd.Args = arguments(1, 1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, stop := untilSignal(cmd.Context())
+		defer stop()
+		return signalled(ctx, o.end(ctx, cmd, args[0], what, end))
+	}
+	addServers(cmd)
+	o.addReach(cmd)
+	return cmd
+}
+
+func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) error {
+	servers, shards, err := o.find(ctx, cmd, list)
+	if err != nil {
+		return signalled(ctx, err)
+	}
+	if o.to == "" {
+		return bad("--to is missing").hint("firn shards move %s --to SERVER", list)
+	}
+	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.to }) {
+		return unknownServer(o.to, servers)
+	}
+	legs, err := move.Legs(ctx, servers, shards, o.to)
+	if err != nil {
+		return signalled(ctx, moveFailure(err))
+	}
+	if err := o.plan(ctx, cmd, legs); err != nil || o.dry {
+		return signalled(ctx, err)
+	}
+	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Move)
+	return o.report(ctx, cmd, list, moved, err, "firn shards move "+list+" --to "+o.to)
+}
+
+func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string) error {
+	servers, shards, err := o.find(ctx, cmd, list)
+	if err != nil {
+		return signalled(ctx, err)
+	}
+	legs, err := move.Under(ctx, servers, shards)
+	if err != nil {
+		return signalled(ctx, moveFailure(err))
+	}
+	if len(legs) == 0 {
+		return failed("no move of shard %s is there to be taken back", list).hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
+	}
+	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Revert)
+	return o.report(ctx, cmd, list, moved, err, "firn shards revert "+list)
+}
+
+// find are the servers, and the shards of a list.
+func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) ([]shard.Server, []int64, error) {
+	var asked shardNumbers
+	if err := asked.Set(list); err != nil {
+		return nil, nil, bad("%w", err).hint("firn shards %s 17, or 17-40,99", cmd.Name())
+	}
+	servers, err := shardServers(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	views := make(map[string]*shard.View)
+	for _, a := range shard.Ask(ctx, servers) {
+		if a.Err != nil {
+			return nil, nil, failed("%w", a.Err).hint("all servers have to be there: firn shards status")
+		}
+		views[a.Server.Name] = a.View
+	}
+	m, err := shard.MapOf(views)
+	if err != nil {
+		return nil, nil, err
+	}
+	var shards []int64
+	for _, r := range m.Routes {
+		if asked.has(r.Shard) {
+			shards = append(shards, r.Shard)
+		}
+	}
+	if len(shards) == 0 {
+		return nil, nil, bad("there is no shard %s", &asked).hint("firn shards ls")
+	}
+	return servers, shards, nil
+}
+
+// plan says what is to be done, and what speaks against it.
+func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
+	var refused []move.Refusal
+	for _, l := range legs {
+		if len(l.New) == 0 { // it goes on
+			continue
+		}
+		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false)
+		if err != nil {
+			return moveFailure(err)
+		}
+		refused = append(refused, p.Refusals...)
+		switch {
+		case o.dry:
+			err = printMovePlan(cmd.OutOrStdout(), p, wantsJSON(cmd))
+		case !wantsJSON(cmd):
+			err = printMovePlan(cmd.ErrOrStderr(), p, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(refused) > 0 {
+		return &failure{code: exitFound, err: &move.RefusedError{Refusals: refused}}
+	}
+	return nil
+}
+
+// each moves the shards of all legs, one after the other.
+func (o *shardsMove) each(ctx context.Context, cmd *cobra.Command, legs []move.Leg, way func(*move.Mover, context.Context, []int64) ([]move.Moved, error)) ([]movedLine, error) {
+	var all []movedLine
+	for _, l := range legs {
+		var far atomic.Pointer[move.Progress]
+		far.Store(&move.Progress{Phase: move.Preparing, Shards: len(l.Shards)})
+		show := showLine(true, cmd.ErrOrStderr(), func(time.Duration) string { return moveLine(*far.Load()) })
+		options := o.options
+		options.Progress = func(p move.Progress) { far.Store(&p) }
+		m := move.New(l.Source, l.Target, &options)
+		moved, err := way(m, ctx, l.Shards)
+		m.Close()
+		show.stop()
+		from, to := l.Source.Name, l.Target.Name
+		if o.to == "" {
+			from, to = to, from
+		}
+		for _, one := range moved {
+			line := movedLine{Shard: one.Shard, From: from, To: to, Pause: float64(one.Pause.Microseconds()) / 1000}
+			for _, n := range one.Rows {
+				line.Rows += n
+			}
+			all = append(all, line)
+		}
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// A movedLine is a shard that has moved, as --json prints it.
+type movedLine struct {
+	Shard int64   `json:"shard"`
+	From  string  `json:"from"`
+	To    string  `json:"to"`
+	Rows  int64   `json:"rows"`
+	Pause float64 `json:"pause_ms"` // 0: another run let it go
+}
+
+// report prints what has moved, and what to type next.
+func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, list string, moved []movedLine, err error, again string) error {
+	out := cmd.OutOrStdout()
+	if wantsJSON(cmd) {
+		enc := json.NewEncoder(out)
+		for _, l := range moved {
+			if err := enc.Encode(l); err != nil {
+				return err
+			}
+		}
+	} else if len(moved) > 0 {
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "SHARD\tFROM\tTO\tROWS\tPAUSE")
+		for _, l := range moved {
+			fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.0f ms\n", l.Shard, l.From, l.To, l.Rows, l.Pause)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case err != nil:
+		f := moveFailure(err)
+		if ctx.Err() != nil {
+			printWarning(cmd.ErrOrStderr(), "it was broken off: %s goes on, and firn shards abort %s gives up what has not changed over", again, list)
+			return signalled(ctx, f)
+		}
+		if f.code == exitFailed {
+			f = f.hint("%s goes on; firn shards abort %s gives up what has not changed over", again, list)
+		}
+		return f
+	case wantsJSON(cmd):
+		return nil
+	case len(moved) == 0:
+		_, err = fmt.Fprintln(out, "there is nothing to do: they are there")
+	case o.to == "":
+		_, err = fmt.Fprintf(out, "\nThen: firn shards abort %s drops the other copy; firn shards move %[1]s --to %s goes there again\n", list, moved[0].From)
+	default:
+		_, err = fmt.Fprintf(out, "\nThen: firn shards finish %s drops the old copy; firn shards revert %[1]s goes back to it\n", list)
+	}
+	return err
+}
+
+// end ends moves.
+func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) error {
+	servers, shards, err := o.find(ctx, cmd, list)
+	if err != nil {
+		return err
+	}
+	legs, err := move.Under(ctx, servers, shards)
+	if err != nil {
+		return moveFailure(err)
+	}
+	var all []int64
+	for _, l := range legs {
+		m := move.New(l.Source, l.Target, &o.options)
+		ended, err := end(m, ctx, l.Shards)
+		m.Close()
+		all = append(all, ended...)
+		if err != nil {
+			return moveFailure(err).hint("firn shards %s %s goes on", cmd.Name(), list)
+		}
+	}
+	out := cmd.OutOrStdout()
+	if wantsJSON(cmd) {
+		enc := json.NewEncoder(out)
+		for _, n := range all {
+			if err := enc.Encode(struct {
+				Shard int64 `json:"shard"`
+			}{n}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	_, err = fmt.Fprintf(out, "%s %s\n", plural(len(all), "move"), what)
+	return err
+}
+
+// moveFailure is an error of package move with what to do about it.
+func moveFailure(err error) *failure {
+	f := failed("%w", err)
+	var wrong *move.WrongError
+	var different *move.DifferentError
+	var under *move.UnderwayError
+	var held *move.HoldersError
+	switch {
+	case errors.As(err, &wrong):
+		f.code = exitFound
+		return f.hint("firn shards revert %d takes it back to the copy that it came from", wrong.Shard)
+	case errors.As(err, &different):
+		f.code = exitFound
+		return f.hint("firn shards abort, and move it again; something has written to the copy")
+	case errors.As(err, &under):
+		return f.hint("firn shards finish %d, or firn shards revert %[1]d, or firn shards abort %[1]d", under.Shard)
+	case errors.As(err, &held):
+		return f.hint("end them, or give them more time: --lock-wait 10m")
+	case errors.Is(err, move.ErrNoDump):
+		return f.hint("apt-get install postgresql-client, in that version")
+	}
+	return f
+}
+
+// printMovePlan prints what is to be moved.
+func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(newMovePlanLine(p))
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SHARD\tFROM\tTO\tTABLES\tROWS\tSIZE")
+	for _, s := range p.Shards {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%s\n", s.Shard, p.Source, p.Target, s.Tables, count(s.Rows), byteText(s.Bytes))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%s to copy; %s writes %s of log a second; pause of each about %s\n", byteText(p.Bytes()), p.Source, byteText(int64(p.WALRate)), p.Pause.Round(time.Millisecond))
+	for _, s := range p.Shards {
+		for _, h := range s.Holders {
+			fmt.Fprintf(out, "shard %d is in use by %s\n", s.Shard, h)
+		}
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+// A movePlanLine is a plan as --json prints it.
+type movePlanLine struct {
+	From    string          `json:"from"`
+	To      string          `json:"to"`
+	Bytes   int64           `json:"bytes"`
+	WALRate float64         `json:"wal_bytes_per_second"`
+	Pause   float64         `json:"pause_ms"`
+	Shards  []shardMoveLine `json:"shards"`
+	Refused []string        `json:"refused,omitempty"`
+}
+
+type shardMoveLine struct {
+	Shard   int64    `json:"shard"`
+	Schema  string   `json:"schema"`
+	Tables  int64    `json:"tables"`
+	Rows    int64    `json:"rows"`
+	Bytes   int64    `json:"bytes"`
+	Holders []string `json:"holders,omitempty"`
+}
+
+func newMovePlanLine(p *move.Plan) movePlanLine {
+	l := movePlanLine{From: p.Source, To: p.Target, Bytes: p.Bytes(), WALRate: p.WALRate, Pause: float64(p.Pause.Microseconds()) / 1000, Shards: []shardMoveLine{}}
+	for _, s := range p.Shards {
+		one := shardMoveLine{Shard: s.Shard, Schema: s.Schema, Tables: s.Tables, Rows: s.Rows, Bytes: s.Bytes}
+		for _, h := range s.Holders {
+			one.Holders = append(one.Holders, h.String())
+		}
+		l.Shards = append(l.Shards, one)
+	}
+	for _, r := range p.Refusals {
+		l.Refused = append(l.Refused, r.String())
+	}
+	return l
+}
+
+// moveLine says how far a move is.
+func moveLine(p move.Progress) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d of %s moved", p.Phase, p.Done, plural(p.Shards, "shard"))
+	if p.Rows > 0 {
+		fmt.Fprintf(&b, ", %s", count(p.Rows))
+		if p.RowsTotal > 0 {
+			fmt.Fprintf(&b, " of about %s", count(p.RowsTotal))
+		}
+		b.WriteString(" rows")
+	}
+	if p.BytesTotal > 0 {
+		fmt.Fprintf(&b, ", %s of %s", byteText(p.Bytes), byteText(p.BytesTotal))
+	}
+	if p.Left > 0 {
+		fmt.Fprintf(&b, ", %s left", p.Left.Round(time.Second))
+	}
+	return b.String()
+}

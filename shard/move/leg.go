@@ -1,0 +1,148 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// A Leg is shards that are in moves, or are to move, from one server to another.
+type Leg struct {
+	Source, Target shard.Server
+	Shards         []int64
+	New            []int64 // those of them that are in no move yet
+}
+
+// Under are the moves of shards that are under way, or not finished, by what all servers
+// say. Shards that are in none are left out.
+func Under(ctx context.Context, servers []shard.Server, shards []int64) ([]Leg, error) {
+	var legs []Leg
+	seen := make(map[int64]bool)
+	for _, s := range servers {
+		rows, err := movesOf(ctx, s, shards)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if seen[r.Shard] {
+				continue
+			}
+			seen[r.Shard] = true
+			if legs, err = add(legs, servers, r.Source, r.Target, r.Shard, false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return legs, nil
+}
+
+type moveRow struct {
+	Shard          int64
+	Source, Target string
+}
+
+func movesOf(ctx context.Context, s shard.Server, shards []int64) ([]moveRow, error) {
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	rows, err := c.Query(ctx, "SELECT shard, source, target FROM firn.move WHERE shard = ANY ($1) ORDER BY shard", shards)
+	var all []moveRow
+	if err == nil {
+		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[moveRow])
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "42P01" { // of an older firn
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &shard.ServerError{Server: s.Name, Err: err}
+	}
+	return all, nil
+}
+
+// add puts a shard into the leg from one server to another.
+func add(legs []Leg, servers []shard.Server, source, target string, n int64, fresh bool) ([]Leg, error) {
+	i := slices.IndexFunc(legs, func(l Leg) bool { return l.Source.Name == source && l.Target.Name == target })
+	if i < 0 {
+		var ends [2]shard.Server
+		for k, name := range []string{source, target} {
+			at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
+			if at < 0 {
+				return nil, fmt.Errorf("shard: server %s is not named, and shard %d is in a move from %s to %s", name, n, source, target)
+			}
+			ends[k] = servers[at]
+		}
+		i, legs = len(legs), append(legs, Leg{Source: ends[0], Target: ends[1]})
+	}
+	legs[i].Shards = append(legs[i].Shards, n)
+	if fresh {
+		legs[i].New = append(legs[i].New, n)
+	}
+	return legs, nil
+}
+
+// Legs plans the way of shards to a server from wherever they are, which all servers are
+// asked. Those that are there already are left out.
+func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string) ([]Leg, error) {
+	under, err := Under(ctx, servers, shards)
+	if err != nil {
+		return nil, err
+	}
+	moving := make(map[int64]Leg)
+	for _, l := range under {
+		for _, n := range l.Shards {
+			moving[n] = l
+		}
+	}
+	views := make(map[string]*shard.View)
+	for _, a := range shard.Ask(ctx, servers) {
+		if a.Err != nil {
+			return nil, a.Err
+		}
+		views[a.Server.Name] = a.View
+	}
+	m, err := shard.MapOf(views)
+	if err != nil {
+		return nil, err
+	}
+	var legs []Leg
+	for _, n := range shards {
+		route, ok := m.Route(n)
+		l, under := moving[n]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("shard: %w: %d", shard.ErrNoShard, n)
+		case under && l.Target.Name == to:
+			legs, err = add(legs, servers, l.Source.Name, to, n, false)
+		case under:
+			return nil, &UnderwayError{n, l.Source.Name, l.Target.Name}
+		case route.State != shard.StateOpen:
+			return nil, &StuckError{n, cmp.Or(route.Why, "nobody serves it")}
+		case route.Server != to:
+			legs, err = add(legs, servers, route.Server, to, n, true)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return legs, nil
+}
+
+// An UnderwayError says that a shard is in another move, which has to end first.
+type UnderwayError struct {
+	Shard          int64
+	Source, Target string
+}
+
+func (e *UnderwayError) Error() string {
+	return fmt.Sprintf("shard %d is in a move from %s to %s, which is not finished", e.Shard, e.Source, e.Target)
+}
