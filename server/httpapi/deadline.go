@@ -9,8 +9,9 @@ import (
 )
 
 // Listener returns a listener whose connections bear the time limits of [NewServer] at
-// a fraction of their cost. net/http sets five deadlines for a request, nearly all of
-// them later than the one before; here a timer is moved only when it has come.
+// a fraction of their cost. net/http sets five deadlines for a request, most of them
+// later than the one before, and for moments in which nothing waits. Here a timer is
+// moved only for a call that it has to end earlier, and when it has come.
 func Listener(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }
@@ -23,7 +24,7 @@ func (l listener) Accept() (net.Conn, error) {
 	return newConn(c), nil
 }
 
-// A conn has deadlines that are set when those before have come.
+// A conn has deadlines that are set when they have to be.
 type conn struct {
 	net.Conn
 	reading, writing deadline
@@ -41,6 +42,10 @@ func (c *conn) SetDeadline(t time.Time) error {
 }
 
 func (c *conn) Read(b []byte) (int, error) {
+	if err := c.reading.begin(); err != nil {
+		return 0, err
+	}
+	defer c.reading.end()
 	for {
 		n, err := c.Conn.Read(b)
 		switch {
@@ -53,6 +58,10 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 func (c *conn) Write(b []byte) (written int, err error) {
+	if err := c.writing.begin(); err != nil {
+		return 0, err
+	}
+	defer c.writing.end()
 	for {
 		n, err := c.Conn.Write(b[written:])
 		written += n
@@ -70,11 +79,13 @@ func (c *conn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// A deadline is one that is wanted, and the one that is set: never a later one.
+// A deadline is one that is wanted, and the one that is set: while a call is under
+// way never a later one.
 type deadline struct {
 	sync.Mutex
 	wanted time.Time // zero: none
 	armed  time.Time // zero: none
+	calls  int       // that are under way
 	set    func(time.Time) error
 }
 
@@ -82,11 +93,41 @@ func (d *deadline) want(t time.Time) error {
 	d.Lock()
 	defer d.Unlock()
 	d.wanted = t
-	if t.IsZero() || !d.armed.IsZero() && !t.Before(d.armed) {
-		return nil // the one that is set comes first, and is looked at then
+	if d.calls == 0 || !d.late() {
+		return nil
 	}
 	d.armed = t
 	return d.set(t)
+}
+
+// late reports whether what is set would end a call too late. Where it comes first,
+// what is wanted is looked at then.
+func (d *deadline) late() bool {
+	return !d.wanted.IsZero() && (d.armed.IsZero() || d.wanted.Before(d.armed))
+}
+
+// begin begins a call, unless its deadline has come: net/http breaks off a call that
+// has not begun with each request.
+func (d *deadline) begin() error {
+	d.Lock()
+	defer d.Unlock()
+	if d.late() {
+		if !time.Now().Before(d.wanted) {
+			return os.ErrDeadlineExceeded
+		}
+		d.armed = d.wanted
+		if err := d.set(d.wanted); err != nil {
+			return err
+		}
+	}
+	d.calls++
+	return nil
+}
+
+func (d *deadline) end() {
+	d.Lock()
+	defer d.Unlock()
+	d.calls--
 }
 
 // counts reports whether an error is one for the caller: any but that of a deadline

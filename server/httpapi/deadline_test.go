@@ -91,8 +91,9 @@ func TestDeadlineOfABlockedCall(t *testing.T) {
 		}()
 		synctest.Wait()
 		c.SetReadDeadline(time.Unix(1, 0))
-		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Error(err)
+		start := time.Now()
+		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) > 0 {
+			t.Errorf("it ended after %s: %v", time.Since(start), err)
 		}
 	})
 }
@@ -123,6 +124,48 @@ func TestWriteGoesOn(t *testing.T) {
 		}
 		if text := <-got; text != "abc" {
 			t.Errorf("%q came", text)
+		}
+	})
+}
+
+// TestDeadlinesAreSeldomSet: what net/http wants for one request after another costs
+// no timer but the first. Each time it breaks off a read that has not begun.
+func TestDeadlinesAreSeldomSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer here.Close()
+		sent := make(chan error, 1)
+		go func() {
+			defer there.Close()
+			for range 100 {
+				time.Sleep(time.Millisecond)
+				if _, err := there.Write([]byte("r")); err != nil {
+					sent <- err
+					return
+				}
+			}
+			sent <- nil
+		}()
+		c, set := newConn(here), 0
+		c.reading.set = func(at time.Time) error {
+			set++
+			return here.SetReadDeadline(at)
+		}
+		b := make([]byte, 1)
+		for range 100 {
+			c.SetReadDeadline(time.Now().Add(time.Second))
+			if _, err := c.Read(b); err != nil {
+				t.Fatal(err)
+			}
+			c.SetReadDeadline(time.Unix(1, 0))
+			if _, err := c.Read(b); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatal(err)
+			}
+			c.SetReadDeadline(time.Time{})
+			c.SetReadDeadline(time.Now().Add(time.Minute))
+		}
+		if err := <-sent; err != nil || set != 1 {
+			t.Errorf("%d set: %v", set, err)
 		}
 	})
 }
