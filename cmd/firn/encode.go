@@ -28,21 +28,23 @@ A time is RFC 3339 (2026-01-01T00:00:00Z), a date (in UTC), now, a span from now
 --times makes ids for rows that are imported with dates of their own: one for each
 line of FILE, in its order, of a worker that nobody ever had. That worker is taken in
 the store, as a lease would: nobody else's ids are among these, then or later, and
-whoever leases it some day starts above them. A line is a time as above, but none from
-now. All lines are read before the first id is printed, and a fault in one prints
-nothing. The same lines give the same ids, so that what was broken off can be run
-again; other lines need another worker. --store none takes no worker: to know that
-nobody else has it is your part then. It needs some 100 bytes of memory a line.`,
+whoever leases it some day starts above them. A line is a time as above, but for now
+and spans. All lines are read before the first id is printed, and a fault in one
+prints nothing. The same lines give the same ids, so that what was broken off can be
+run again; other lines need another worker. --store none takes no worker: to know that
+nobody else has it is your part then. It needs some 100 bytes of memory a line.
+docs/past-ids.md has more.`,
 		Example: `  firn encode --layout firn --time 2026-01-01
   firn encode --layout firn --time -1h --last
   firn encode --layout discord --time 2016-04-30T11:18:25.796Z --set worker=1,process=0,seq=7
   firn encode --times dates.txt --worker 1023 > ids.txt`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			hasWorker := cmd.Flags().Changed("worker")
 			switch {
 			case o.times != "":
-				return o.encodeTimes(cmd)
-			case cmd.Flags().Changed("worker"):
+				return o.encodeTimes(cmd, hasWorker)
+			case hasWorker:
 				return bad("--worker is for --times").hint("--set worker=%d", o.worker)
 			}
 			id, err := o.encode(time.Now())
@@ -66,7 +68,7 @@ nobody else has it is your part then. It needs some 100 bytes of memory a line.`
 	cmd.Flags().StringArrayVar(&o.set, "set", nil, "values of fields, such as worker=3,seq=7")
 	cmd.Flags().BoolVar(&o.last, "last", false, "the last id of the tick, not the first")
 	cmd.Flags().StringVar(&o.times, "times", "", "a file of times, one a line, or - for standard input")
-	cmd.Flags().Int64Var(&o.worker, "worker", -1, "of --times: one that nobody ever had")
+	cmd.Flags().Int64Var(&o.worker, "worker", 0, "of --times: one that nobody ever had")
 	cmd.Flags().Int64Var(&o.shard, "shard", 0, "of --times: the value of the layout's shard field")
 	cmd.Flags().String("pool", "", "of --times: the pool of the worker (the only one, or the layout's own)")
 	addStore(cmd)

@@ -28,12 +28,10 @@ const noStore = "none"
 
 // encodeTimes prints the ids of --times. All lines are read, and the worker is taken
 // in the store, before the first id is printed.
-func (o *encodeOptions) encodeTimes(cmd *cobra.Command) error {
+func (o *encodeOptions) encodeTimes(cmd *cobra.Command, hasWorker bool) error {
 	switch {
 	case o.time != "" || o.last || len(o.set) > 0:
 		return bad("--times is without --time, --set and --last").hint("firn encode --times dates.txt --worker 1023")
-	case o.worker < -1:
-		return bad("--worker %d is not the number of a worker", o.worker)
 	}
 	set, err := loadSettings(cmd)
 	if err != nil {
@@ -41,15 +39,15 @@ func (o *encodeOptions) encodeTimes(cmd *cobra.Command) error {
 	}
 	var claim func([]firn.ID) error
 	if set.storeURL().text == noStore {
-		claim, err = o.unclaimed()
+		claim, err = o.unclaimed(hasWorker)
 	} else {
-		claim, err = o.claiming(cmd, set)
+		claim, err = o.claiming(cmd, set, hasWorker)
 	}
 	if err != nil {
 		return err
 	}
-	if err := o.checkWorker(); err != nil {
-		return err
+	if _, err := o.layout.Encode(firn.Parts{Tick: 1, Worker: o.worker, Shard: o.shard}); err != nil {
+		return asUsage(err)
 	}
 	ids, err := o.readTimes(cmd)
 	if err != nil || len(ids) == 0 {
@@ -62,18 +60,18 @@ func (o *encodeOptions) encodeTimes(cmd *cobra.Command) error {
 }
 
 // unclaimed is for a worker that is kept aside by other means than a store.
-func (o *encodeOptions) unclaimed() (func([]firn.ID) error, error) {
+func (o *encodeOptions) unclaimed(hasWorker bool) (func([]firn.ID) error, error) {
 	switch {
 	case !o.layout.IsValid():
 		return nil, bad("--layout is missing").hint("firn layouts lists the presets")
-	case o.worker < 0 && o.layout.Workers() > 1:
+	case !hasWorker && o.layout.Workers() > 1:
 		return nil, bad("--worker is missing").hint("one that nobody has or ever had")
 	}
 	return func([]firn.ID) error { return nil }, nil
 }
 
 // claiming finds out the layout of the pool, and returns what takes the worker.
-func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings) (func([]firn.ID) error, error) {
+func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bool) (func([]firn.ID) error, error) {
 	pool, said, err := set.pool("")
 	if err != nil {
 		return nil, err
@@ -88,7 +86,7 @@ func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings) (func([]firn
 	case pool == "":
 		pool = lease.PoolName(firn.Default)
 	}
-	err = o.withPool(cmd, set, func(s store.Store) error {
+	err = withStore(cmd, func(s store.Store) error {
 		have, err := lease.Layout(cmd.Context(), s, pool)
 		switch {
 		case errors.Is(err, lease.ErrNoPool):
@@ -98,24 +96,14 @@ func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings) (func([]firn
 		case want.IsValid() && want != have:
 			return bad("pool %s has layout %s, not %s", pool, layoutName(have), layoutName(want))
 		}
-		if o.layout.Layout = have; o.worker < 0 && have.Workers() > 1 {
+		if o.layout.Layout = have; !hasWorker && have.Workers() > 1 {
 			return bad("--worker is missing").hint("%s", neverHeld(cmd, s, pool, have))
 		}
 		return nil
 	})
 	return func(ids []firn.ID) error {
-		return o.withPool(cmd, set, func(s store.Store) error { return o.claim(cmd, s, pool, ids) })
+		return withStore(cmd, func(s store.Store) error { return o.claim(cmd, s, pool, ids) })
 	}, err
-}
-
-// withPool calls f with the store. It is opened anew each time: to read a long file in
-// between may take a while.
-func (o *encodeOptions) withPool(cmd *cobra.Command, set *settings, f func(store.Store) error) error {
-	s, err := openURL(cmd.Context(), set.storeURL().text, false)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(s), s.Close())
 }
 
 // claim takes the worker for these ids, by a name that the same ids have again.
@@ -153,14 +141,6 @@ func neverHeld(cmd *cobra.Command, s store.Store, pool string, l firn.Layout) st
 		}
 	}
 	return "every worker was held: take a layout of your own for these ids, with another epoch"
-}
-
-// checkWorker checks the worker and the shard, once the layout is known.
-func (o *encodeOptions) checkWorker() error {
-	o.worker = max(o.worker, 0) // of a layout that has one
-	parts := firn.Parts{Tick: 1, Worker: o.worker, Shard: o.shard}
-	_, err := o.layout.Encode(parts)
-	return asUsage(err)
 }
 
 // readTimes makes an id for each line of --times.
