@@ -26,7 +26,7 @@ const order = "FIRN_MOVES_ORDER"
 type Order struct {
 	From, To string // addresses of servers a and b
 	Shard    int64
-	Do       string // "move", "revert" or "finish"
+	Do       string // "move", "revert", "finish" or "abort"
 }
 
 // asMover does what the order says; errNoMover where there is none.
@@ -60,6 +60,8 @@ func asMover() error {
 		moved, err = m.Revert(ctx, shards)
 	case "finish":
 		_, err = m.Finish(ctx, shards)
+	case "abort":
+		_, err = m.Abort(ctx, shards)
 	}
 	if err != nil {
 		return err

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"time"
 
@@ -16,7 +18,7 @@ func (w *world) run(ctx context.Context, n int64) (outcome, error) {
 	schema := fmt.Sprintf("insta%d", n)
 	writers := make([]*writer, w.writers)
 	for i := range writers {
-		writers[i] = newWriter(i, w.cluster.Shard(n), w.seed+uint64(n), w.rest)
+		writers[i] = w.newWriter(i, w.cluster.Shard(n))
 	}
 	if err := w.preload(ctx, schema, writers); err != nil {
 		return outcome{}, err
@@ -84,15 +86,19 @@ func (w *world) judge(ctx context.Context, n int64, schema, at string, writers [
 	if _, err := move.Verify(ctx, w.reached[at], w.reached[other], schema, move.VerifyOptions{Stream: stream}); err != nil {
 		o.Problems = append(o.Problems, fmt.Sprintf("%s does not follow %s: %v", other, at, err))
 	}
-	if err := w.finish(ctx, n, o); err != nil {
+	if err := w.finish(ctx, n, at, o); err != nil {
 		return err
 	}
 	return w.exec(ctx, at, "DROP TABLE "+schema+".item, "+schema+".log") // the next run has the room
 }
 
 // finish ends the move, and looks for what is left of it.
-func (w *world) finish(ctx context.Context, n int64, o *outcome) error {
-	if _, err := w.move(ctx, "finish", n, &outcome{}); err != nil {
+func (w *world) finish(ctx context.Context, n int64, at string, o *outcome) error {
+	do := "finish"
+	if at == "a" {
+		do = "abort" // what goes back has not moved
+	}
+	if _, err := w.move(ctx, do, n, o); err != nil {
 		return err
 	}
 	for name, s := range w.reached {
@@ -155,5 +161,8 @@ func (w *world) harm(which int, m *mover) error {
 		server.Start(w.tb)
 		time.Sleep(100 * time.Millisecond)
 	}
-	return m.Process.Kill()
+	if err := m.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
 }

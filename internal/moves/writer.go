@@ -18,6 +18,7 @@ type writer struct {
 	shard  shard.Shard
 	random *rand.Rand
 	rest   time.Duration
+	faults bool // servers are killed
 
 	items map[int64]int64   // what each of its rows is at
 	mine  []int64           // the ids of those, some of which may be gone
@@ -28,6 +29,7 @@ type writer struct {
 	acknowledged int64
 	hops         int64 // tries that did not end a transaction
 	gaps         []gap
+	failed       int64 // transactions that were not committed because a server was killed
 	errs         []error // that should not have been
 }
 
@@ -40,9 +42,9 @@ type gap struct {
 	took  time.Duration
 }
 
-func newWriter(number int, s shard.Shard, seed uint64, rest time.Duration) *writer {
+func (set settings) newWriter(number int, s shard.Shard) *writer {
 	return &writer{
-		number: number, shard: s, random: rand.New(rand.NewPCG(seed, uint64(number))), rest: rest,
+		number: number, shard: s, random: rand.New(rand.NewPCG(set.seed+uint64(s.Number()), uint64(number))), rest: set.rest, faults: set.faults,
 		items: map[int64]int64{}, logs: map[int64]int64{}, maybe: map[int64][]int64{},
 	}
 }
@@ -137,8 +139,18 @@ func (w *writer) insert(ctx context.Context, in within, rest time.Duration) {
 		w.maybe[item] = []int64{0, gone}
 		w.maybe[log] = []int64{item, gone}
 	default:
-		w.errs = append(w.errs, err)
+		w.fault(err)
 	}
+}
+
+// fault takes down an error after which the transaction is known not to be committed.
+func (w *writer) fault(err error) {
+	if w.faults && !errors.Is(err, errMissed) {
+		w.failed++
+		time.Sleep(10 * time.Millisecond)
+		return
+	}
+	w.errs = append(w.errs, err)
 }
 
 // errMissed: a row that is there was not found.
@@ -165,7 +177,7 @@ func (w *writer) change(ctx context.Context, in within, rest time.Duration, id i
 		w.maybe[id] = []int64{w.items[id], to}
 		delete(w.items, id) // and it is left alone
 	default:
-		w.errs = append(w.errs, err)
+		w.fault(err)
 	}
 }
 
