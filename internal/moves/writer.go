@@ -29,7 +29,7 @@ type writer struct {
 	acknowledged int64
 	hops         int64 // tries that did not end a transaction
 	gaps         []gap
-	failed       int64 // transactions that were not committed because a server was killed
+	failed       int64   // transactions that were not committed because a server was killed
 	errs         []error // that should not have been
 }
 
