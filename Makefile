@@ -9,8 +9,11 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 
-# How long each long form of the torture runs.
+# How long the torture harms each store.
 TORTURE ?= 2m
+
+# How many shards move in the long form of the moves.
+MOVES ?= 20
 
 # Which packages are tested; all, where it is not set.
 PACKAGES ?=
@@ -28,7 +31,7 @@ RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages)$$
 SERVERS := go run ./internal/testserver/servers
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross test race servers lint fuzz torture bench bench-server fmt tidy clean
+.PHONY: help build dist cross test race servers lint fuzz torture moves bench bench-server fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,9 +79,12 @@ fuzz: ## run every fuzz target for FUZZTIME
 	  done || exit 1; \
 	done
 
-torture: ## the long forms of the tests with faults, each for TORTURE
-	FIRN_REQUIRE_SERVERS=1 FIRN_TORTURE=$(TORTURE) $(SERVERS) run go test -v -count=1 -timeout 60m \
-	  -run '^Test(Mixed|ServerAway|LeaderLost|FailoverLosesWrites|Wiped)$$' ./internal/torture
+torture: ## harm to processes and to each store, at random, each for TORTURE
+	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/torture -stores all -for $(TORTURE)
+
+moves: ## move MOVES shards while writers use them, and again with faults
+	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES)
+	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES) -faults
 
 bench: ## measure firn beside other generators, about 4 minutes
 	cd bench && go run .

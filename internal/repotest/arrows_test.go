@@ -52,8 +52,8 @@ var arrows = []rule{
 
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
-	{pkg: "internal/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
-	{pkg: "internal/*/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
+	{pkg: "internal/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
+	{pkg: "internal/*/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 }
 
 func TestArrows(t *testing.T) {

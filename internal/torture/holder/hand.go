@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/torture"
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // A throttle is the rate of all hands.
@@ -37,30 +37,34 @@ func (t *throttle) get() (rate int, changed <-chan struct{}) {
 	return t.rate, t.changed
 }
 
-// A source is what a hand draws from.
-type source interface {
-	firn.Source
-	Try() (firn.ID, error)
-}
+// A trier gives an id at once or not at all.
+type trier interface{ Try() (firn.ID, error) }
 
 // A hand draws ids, one after the other.
 type hand struct {
 	n      int
-	ids    source
+	ids    firn.Source
 	rate   *throttle
-	pen    *torture.Pen
+	pen    *ledger.Pen
 	draw   string
 	buf    []firn.ID
 	failed string // kind of the last error, while calls fail
 	closed *atomic.Bool
 }
 
-func newHand(set *settings, n int, ids source, rate *throttle) *hand {
-	h := &hand{n: n, ids: ids, rate: rate, closed: &set.closed, pen: torture.NewPen(set.ledger, n, boot), draw: set.draw}
+func newHand(set *settings, n int, ids firn.Source, rate *throttle) *hand {
+	h := &hand{n: n, ids: ids, rate: rate, closed: &set.closed, pen: ledger.NewPen(set.ledger, n, ledger.Boot), draw: set.draw}
 	h.buf = make([]firn.ID, 0, set.batch)
 	if h.draw == "mixed" {
 		h.draw = []string{"next", "append", "try"}[n%3]
 	}
+	return h
+}
+
+// newNumbersHand returns the hand that draws from a series. It is the last one.
+func newNumbersHand(set *settings, numbers firn.Source, rate *throttle) *hand {
+	h := newHand(set, set.hands, numbers, rate)
+	h.pen, h.draw = ledger.NewPen(ledger.Numbers(set.ledger), 0, ledger.Boot), "next"
 	return h
 }
 
@@ -95,6 +99,7 @@ func (h *hand) run() {
 // once draws an id, or a batch, and writes down what it got, error or not.
 func (h *hand) once() (err error) {
 	h.buf = h.buf[:0]
+	h.pen.Begin()
 	switch h.draw {
 	case "next":
 		var id firn.ID
@@ -103,7 +108,7 @@ func (h *hand) once() (err error) {
 		}
 	case "try":
 		var id firn.ID
-		switch id, err = h.ids.Try(); {
+		switch id, err = h.ids.(trier).Try(); {
 		case err == nil:
 			h.buf = append(h.buf, id)
 		case errors.Is(err, firn.ErrBusy):
@@ -133,8 +138,8 @@ func (h *hand) report(err error) {
 	}
 	h.failed = k
 	if k == "" {
-		say(torture.Event{Event: torture.Fine, Hand: h.n})
+		say(ledger.Event{Event: ledger.Fine, Hand: h.n})
 		return
 	}
-	say(torture.Event{Event: torture.Failed, Hand: h.n, Kind: k, Text: err.Error()})
+	say(ledger.Event{Event: ledger.Failed, Hand: h.n, Kind: k, Text: err.Error()})
 }

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"os"
 
-	"github.com/firn-id/firn/internal/torture"
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // lock holds a transaction that lets nobody else write, until the input ends.
@@ -30,7 +30,7 @@ func lock(path, mode string) error {
 	if _, err := conn.ExecContext(ctx, "BEGIN "+mode); err != nil {
 		return fmt.Errorf("begin %s: %w", mode, err)
 	}
-	say(torture.Event{Event: torture.Locked})
+	say(ledger.Event{Event: ledger.Locked})
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}

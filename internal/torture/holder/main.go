@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command holder is the program that package torture does harm to. It holds a
-// lease in any store, draws ids with several hands, writes each of them
-// into a ledger, and prints what happens to it as lines of JSON.
+// Command holder is the program that package siege does harm to. It holds a
+// lease in any store, draws ids with several hands, and with one more the numbers of a
+// series, writes each of them into a ledger, and prints what happens to it as lines of JSON.
 //
 // It obeys lines on standard input: "rate N" (ids a second and hand, 0 is none
 // and -1 as fast as it goes), "close" (give the lease back and end). The end of
@@ -29,28 +29,18 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/torture"
+	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 	"github.com/firn-id/firn/store/open"
 )
 
-// boot is the boot clock. It is not the one that the tests shift.
-func boot() int64 {
-	const clockBoottime = 7
-	var ts syscall.Timespec
-	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
-		panic(errno)
-	}
-	return ts.Nano()
-}
-
 type settings struct {
-	url, ledger, lock, broken, pool, draw string
+	url, ledger, lock, broken, pool, series, draw string
 
 	options lease.Options
 	layout  string
@@ -70,6 +60,7 @@ func main() {
 	flag.StringVar(&set.lock, "lock", "", "only hold a lock: immediate or exclusive")
 	flag.StringVar(&set.broken, "broken", "", "have a fault: twice, private or unwritten")
 	flag.StringVar(&set.pool, "pool", "torture", "")
+	flag.StringVar(&set.series, "series", "", "a series of numbers that one more hand draws from")
 	flag.StringVar(&set.draw, "draw", "next", "how to draw: next, append, try or mixed")
 	flag.StringVar(&set.layout, "layout", "firn", "")
 	flag.IntVar(&set.hands, "hands", 1, "goroutines that draw")
@@ -108,7 +99,7 @@ func hold(set *settings) (err error) {
 	if set.options.Layout, err = firn.ParseLayout(set.layout); err != nil {
 		return err
 	}
-	say(torture.Event{Event: torture.Started})
+	say(ledger.Event{Event: ledger.Started})
 	if set.barrier {
 		if _, err := io.Copy(io.Discard, os.NewFile(3, "barrier")); err != nil {
 			return err
@@ -124,11 +115,19 @@ func hold(set *settings) (err error) {
 	if err != nil {
 		return err
 	}
-	say(torture.Event{Event: torture.Opened})
+	numbers, err := openSeries(ctx, set, watched.Store)
+	if err != nil {
+		return errors.Join(err, ids.Close())
+	}
+	say(ledger.Event{Event: ledger.Opened})
 	go watch(ids)
 	var hands sync.WaitGroup
 	for n := range set.hands {
 		h := newHand(set, n, ids, rate)
+		hands.Go(h.run)
+	}
+	if numbers != nil {
+		h := newNumbersHand(set, numbers, rate)
 		hands.Go(h.run)
 	}
 	if set.broken == "twice" {
@@ -138,9 +137,12 @@ func hold(set *settings) (err error) {
 	<-ctx.Done()
 
 	// The hands go on, and find out.
-	closed := torture.Event{Event: torture.Closed}
+	closed := ledger.Event{Event: ledger.Closed}
 	if err := ids.Close(); err != nil {
 		closed.Kind, closed.Text = kind(err), err.Error()
+	}
+	if numbers != nil {
+		numbers.Close() // what it cannot hand back is lost, no more
 	}
 	set.closed.Store(true)
 	rate.set(-1)
@@ -163,7 +165,7 @@ func openLease(ctx context.Context, set *settings) (*witness, *lease.Lease, erro
 				err = errors.Join(err, c.Close())
 			}
 		}
-		say(torture.Event{Event: torture.Refused, Kind: kind(err), Text: err.Error()})
+		say(ledger.Event{Event: ledger.Refused, Kind: kind(err), Text: err.Error()})
 		if !set.insist || ctx.Err() != nil {
 			return nil, nil, err
 		}
@@ -172,6 +174,18 @@ func openLease(ctx context.Context, set *settings) (*witness, *lease.Lease, erro
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// openSeries opens the series that was asked for, if one was.
+func openSeries(ctx context.Context, set *settings, s store.Store) (*segment.Series, error) {
+	for set.series != "" {
+		numbers, err := segment.Open(ctx, s, set.series, &segment.Options{Name: set.options.Name, Logger: set.options.Logger})
+		if err == nil || !set.insist || ctx.Err() != nil {
+			return numbers, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return nil, nil
 }
 
 func openStore(set *settings) (store.Store, error) {

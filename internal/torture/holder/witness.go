@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/torture"
+	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/store"
 )
 
@@ -28,7 +29,7 @@ type witness struct {
 	mu    sync.Mutex
 	seen  map[store.Version]term.Record // records by the version they had
 	tried map[string]attempt            // Puts of unknown outcome, by key
-	last  torture.Event                 // latest grant
+	last  ledger.Event                  // latest grant
 }
 
 type attempt struct {
@@ -106,7 +107,7 @@ func (w *witness) saw(rec store.Record) {
 func (w *witness) granted(key string, a attempt) {
 	n, _ := term.WorkerOf(w.pool, key)
 	r := read(a.value)
-	e := torture.Event{Event: torture.Granted, Worker: n, Term: r.Term, Owner: r.Owner, Prior: a.prior.Horizon, Horizon: r.Horizon}
+	e := ledger.Event{Event: ledger.Granted, Worker: n, Term: r.Term, Owner: r.Owner, Prior: a.prior.Horizon, Horizon: r.Horizon}
 	say(e)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,10 +138,10 @@ func read(value []byte) (r term.Record) {
 
 // watch says how the lease's state changes.
 func watch(ids *lease.Lease) {
-	var told torture.Event
+	var told ledger.Event
 	for ; ; time.Sleep(2 * time.Millisecond) {
 		s := ids.State()
-		e := torture.Event{Event: torture.Changed, Phase: s.Phase.String(), Worker: s.Worker, Term: s.Term, Degraded: s.Degraded}
+		e := ledger.Event{Event: ledger.Changed, Phase: s.Phase.String(), Worker: s.Worker, Term: s.Term, Degraded: s.Degraded}
 		if s.Err != nil {
 			e.Kind = kind(s.Err)
 		}
@@ -159,8 +160,8 @@ func watch(ids *lease.Lease) {
 var saying sync.Mutex
 
 // say prints an event. It returns when the line is in the pipe.
-func say(e torture.Event) {
-	e.Boot = boot()
+func say(e ledger.Event) {
+	e.Boot = ledger.Boot()
 	b, err := json.Marshal(e)
 	if err != nil {
 		panic(err)
@@ -175,25 +176,26 @@ func say(e torture.Event) {
 // kind sorts errors.
 func kind(err error) string {
 	var outage *lease.OutageError
+	var dry *segment.OutageError
 	var forgot *store.ForgotError
 	var full *term.FullError
 	var away *term.AwayError
 	var spent *firn.HorizonError
 	switch {
-	case errors.As(err, &outage):
-		return torture.Outage
+	case errors.As(err, &outage), errors.As(err, &dry):
+		return ledger.Outage
 	case errors.As(err, &forgot):
-		return torture.Forgot
+		return ledger.Forgot
 	case errors.As(err, &full):
-		return torture.Full
+		return ledger.Full
 	case errors.As(err, &away):
-		return torture.Away
+		return ledger.Away
 	case errors.As(err, &spent):
-		return torture.Spent
+		return ledger.Spent
 	case errors.Is(err, firn.ErrClosed):
-		return torture.Shut
+		return ledger.Shut
 	case errors.Is(err, context.Canceled):
-		return torture.Ended
+		return ledger.Ended
 	}
-	return torture.Other
+	return ledger.Other
 }

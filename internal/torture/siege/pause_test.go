@@ -1,10 +1,12 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // asleep is how long a process is stopped: more than ten times its time to live.
@@ -24,13 +26,13 @@ func TestStoppedWhileAnotherTakesOver(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, with(brisk, one, args, []string{"-wait", "500ms"})...)
 			p := w.start(launch{})
-			p.await(Opened)
+			p.await(ledger.Opened)
 			p.issues(2000)
 			w.freeze(p)
 			stopped := now()
 
 			heir := w.start(launch{args: []string{"-wait", "30s"}})
-			heir.await(Opened)
+			heir.await(ledger.Opened)
 			took := now() - stopped
 			heir.issues(2000)
 			time.Sleep(asleep - (now() - stopped))
@@ -38,11 +40,11 @@ func TestStoppedWhileAnotherTakesOver(t *testing.T) {
 			place := p.seen()
 			p.cont()
 			woken := now()
-			e, place := p.after(place, "why there are none", func(e Event) bool { return e.Event == Failed && e.Kind == Full })
+			e, place := p.after(place, "why there are none", func(e ledger.Event) bool { return e.Event == ledger.Failed && e.Kind == ledger.Full })
 			noticed := time.Duration(e.Boot) - woken
 			heir.issues(2000)
 			heir.close()
-			e, _ = p.after(place, "a new term", func(e Event) bool { return e.Event == Granted && e.Term > 2 && e.Owner != "" })
+			e, _ = p.after(place, "a new term", func(e ledger.Event) bool { return e.Event == ledger.Granted && e.Term > 2 && e.Owner != "" })
 			t.Logf("taken over after %s; woken after %s: %q after %s; again after %s",
 				round(took), round(woken-stopped), "full", round(noticed), round(time.Duration(e.Boot)-woken))
 			p.issues(2000)
@@ -58,13 +60,13 @@ func TestStoppedInTurns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(brisk, one, []string{"-hands", "4", "-rate", "-1", "-draw", "mixed", "-wait", "1s", "-insist"})...)
 	a := w.start(launch{})
-	a.await(Opened)
+	a.await(ledger.Opened)
 	b := w.start(launch{})
 	for range 5 {
 		a.issues(2000)
 		place := b.seen()
 		w.freeze(a)
-		_, _ = b.after(place, "it takes over", func(e Event) bool { return e.Event == Granted && e.Owner != "" })
+		_, _ = b.after(place, "it takes over", func(e ledger.Event) bool { return e.Event == ledger.Granted && e.Owner != "" })
 		b.issues(2000)
 		a.cont()
 		a, b = b, a
@@ -78,7 +80,7 @@ func TestStoppedWhileCallersWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(brisk, one, []string{"-hands", "6", "-rate", "-1", "-draw", "mixed", "-wait", "500ms"})...)
 	p := w.start(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	p.issues(2000)
 	lock := w.lock("immediate")
 	stuck(p)
@@ -86,12 +88,12 @@ func TestStoppedWhileCallersWait(t *testing.T) {
 	lock.unlock()
 
 	heir := w.start(launch{args: []string{"-wait", "30s"}})
-	heir.await(Opened)
+	heir.await(ledger.Opened)
 	heir.issues(2000)
 	before := p.count()
 	place := p.seen()
 	p.cont()
-	p.after(place, "the loss is noticed", func(e Event) bool { return e.Event == Changed && e.Phase != "holding" })
+	p.after(place, "the loss is noticed", func(e ledger.Event) bool { return e.Event == ledger.Changed && e.Phase != "holding" })
 	if n := p.count(); n != before {
 		t.Logf("%d ids were left of the old grant", n-before)
 	}
@@ -111,5 +113,3 @@ func stuck(p *proc) {
 		return now()-since > 300*time.Millisecond
 	})
 }
-
-func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -1,8 +1,10 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,11 +15,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 )
 
 // The programs are built with a package time whose Now is off by what a file
@@ -75,8 +74,9 @@ func shifted(sec int64, nsec int32) (int64, int32) {
 }
 `
 
-// overlay writes what "go build -overlay" takes to dir, and returns its path.
-func overlay(dir, goroot string) (string, error) {
+// overlay writes what "go build -overlay" takes, and returns its path. It lies where it
+// lay the last time, so that the build cache has what was built with it.
+func overlay(goroot string) (string, error) {
 	original := filepath.Join(goroot, "src", "time", "time.go")
 	src, err := os.ReadFile(original)
 	if err != nil {
@@ -86,11 +86,16 @@ func overlay(dir, goroot string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	files := map[string]string{"time.go": changed, "shift.go": shift}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(goroot + changed + shift))
+	dir := filepath.Join(cache, "firn-torture", hex.EncodeToString(sum[:8]))
 	replace := map[string]string{}
-	for name, text := range files {
+	for name, text := range map[string]string{"time.go": changed, "shift.go": shift} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		if err := keep(path, []byte(text)); err != nil {
 			return "", err
 		}
 		replace[filepath.Join(filepath.Dir(original), name)] = path
@@ -100,7 +105,23 @@ func overlay(dir, goroot string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, b, 0o600)
+	return path, keep(path, b)
+}
+
+// keep writes a file in one step, as others may do the same at the same time.
+func keep(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "part-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }
 
 // grafted adds to time.go what shifts Now. It returns an error unless there is
@@ -113,10 +134,10 @@ func grafted(src string) (string, error) {
 	return before + "\nfunc Now() Time {\n" + anchor + graft + now[len(anchor):], nil
 }
 
-var errAnchor = errors.New("package time of " + runtime.Version() + " is not as this test knows it: the line that reads " +
-	"the clock is not the first of Now, or not the only one; look at time.Now, and correct anchor in overlay_test.go")
+var errAnchor = errors.New("package time of " + runtime.Version() + " is not as this package knows it: the line that reads " +
+	"the clock is not the first of Now, or not the only one; look at time.Now, and correct anchor in build.go")
 
-// build builds the program and the command, once for all tests.
+// build builds the program and the command, once for all worlds.
 var build = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "firn-torture-build-"); err != nil {
 		return "", err
@@ -126,13 +147,13 @@ var build = sync.OnceValues(func() (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	file, err := overlay(dir, strings.TrimSpace(string(goroot)))
+	file, err := overlay(strings.TrimSpace(string(goroot)))
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-overlay", file, "-o", dir+"/", "./holder", "../../cmd/firn")
+	cmd := exec.Command("go", "build", "-overlay", file, "-o", dir+"/", module+"/internal/torture/holder", module+"/cmd/firn")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if os.Getenv("FIRN_TORTURE_RACE") != "" {
+	if DetectRaces {
 		cmd.Args = slices.Insert(cmd.Args, 2, "-race")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	}
@@ -142,7 +163,20 @@ var build = sync.OnceValues(func() (dir string, err error) {
 	return dir, nil
 })
 
+const module = "github.com/firn-id/firn"
+
+// DetectRaces has the programs built with the race detector. It is to be set before
+// anything is started.
+var DetectRaces bool
+
 var builtIn string // is removed at the end
+
+// RemovePrograms removes the programs that were built. Nothing can be started after it.
+func RemovePrograms() {
+	if builtIn != "" {
+		os.RemoveAll(builtIn)
+	}
+}
 
 // program returns the path of a program.
 func program(t testing.TB, name string) string {
@@ -156,49 +190,4 @@ func program(t testing.TB, name string) string {
 		t.Logf("building took %s", d.Round(100*time.Millisecond))
 	}
 	return filepath.Join(dir, name)
-}
-
-// A skew is how far a process's clock is off. Set it at any time.
-type skew struct {
-	path string
-	mem  []byte
-}
-
-func newSkew(t testing.TB, path string) *skew {
-	t.Helper()
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := f.Truncate(8); err != nil {
-		t.Fatal(err)
-	}
-	mem, err := syscall.Mmap(int(f.Fd()), 0, 8, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { syscall.Munmap(mem) })
-	return &skew{path, mem}
-}
-
-func (s *skew) set(d time.Duration) {
-	atomic.StoreInt64(word(s.mem), int64(d))
-}
-
-func (s *skew) get() time.Duration { return time.Duration(atomic.LoadInt64(word(s.mem))) }
-
-func word(mem []byte) *int64 { return (*int64)(unsafe.Pointer(&mem[0])) }
-
-func TestOverlayIsLoud(t *testing.T) {
-	for _, src := range []string{
-		"",
-		"package time\n\nfunc Now() Time {\n\tsec, nsec, mono := now()\n}\n",
-		"package time\n\nfunc Now() Time {\n" + anchor + "}\n\nfunc Then() Time {\n" + anchor + "}\n",
-		"package time\n\nfunc Then() Time {\n" + anchor + "}\n\nfunc Now() Time {\n}\n",
-	} {
-		if _, err := grafted(src); err == nil {
-			t.Errorf("a package time with nowhere to put the shift was accepted:\n%s", src)
-		}
-	}
 }

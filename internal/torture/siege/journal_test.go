@@ -1,11 +1,13 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // Somebody tidies up and removes the journals beside the file, which a process
@@ -13,7 +15,7 @@ import (
 func TestJournalsRemovedWhileOthersStart(t *testing.T) {
 	w := newWorld(t, "-rate", "-1")
 	p := w.start(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	p.issues(1000)
 	r, barrier, err := os.Pipe()
 	if err != nil {
@@ -21,11 +23,11 @@ func TestJournalsRemovedWhileOthersStart(t *testing.T) {
 	}
 	next := w.start(launch{args: []string{"-barrier"}, files: []*os.File{r}})
 	r.Close()
-	next.await(Started)
+	next.await(ledger.Started)
 	remove(t, w.path+"-wal", w.path+"-shm")
 	removed := now()
 	barrier.Close()
-	e, _ := p.after(0, "calls fail", func(e Event) bool { return e.Event == Failed && e.Kind == Forgot })
+	e, _ := p.after(0, "calls fail", func(e ledger.Event) bool { return e.Event == ledger.Failed && e.Kind == ledger.Forgot })
 	t.Logf("noticed after %s", round(time.Duration(e.Boot)-removed))
 	w.check()
 }
@@ -35,12 +37,12 @@ func TestJournalsRemovedWhileOthersStart(t *testing.T) {
 func TestJournalsRemovedAfterAKill(t *testing.T) {
 	w := newWorld(t, "-rate", "-1")
 	p := w.start(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	p.issues(1_000_000)
 	p.kill()
 	remove(t, w.path+"-wal", w.path+"-shm")
 	next := w.start(launch{off: -500 * time.Millisecond})
-	if _, place := next.after(0, "it starts, or does not", named(Opened, Refused)); len(next.find(place-1, named(Opened))) > 0 {
+	if _, place := next.after(0, "it starts, or does not", named(ledger.Opened, ledger.Refused)); len(next.find(place-1, named(ledger.Opened))) > 0 {
 		next.issues(3_000_000)
 	}
 	w.check()

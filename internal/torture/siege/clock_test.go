@@ -1,11 +1,13 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // brisk are the options of a lease that lives fast, so that a test need not
@@ -33,7 +35,7 @@ func TestKillAndShift(t *testing.T) {
 		0, -h, 0, h, 0, -h, h, -time.Second, time.Second, -10 * time.Millisecond, 0, 24 * h, -24 * h, h, 0,
 	} {
 		p := w.start(launch{off: off, args: []string{"-name", "web"}})
-		p.await(Opened)
+		p.await(ledger.Opened)
 		p.issues(20_000)
 		p.kill()
 	}
@@ -65,13 +67,13 @@ func TestKillAndShiftOneWorker(t *testing.T) {
 	} {
 		p := w.start(launch{off: step.off})
 		if !step.refused {
-			p.await(Opened)
+			p.await(ledger.Opened)
 			p.issues(20_000)
 			p.kill()
 			continue
 		}
-		e := p.await(Refused)
-		if e.Kind != Full {
+		e := p.await(ledger.Refused)
+		if e.Kind != ledger.Full {
 			t.Errorf("with its clock at %s it was refused like this: %s", step.off, e.Text)
 		}
 		t.Logf("at %s: %s", step.off, e.Text)
@@ -89,7 +91,7 @@ func TestStepsUnderneath(t *testing.T) {
 	// A budget that is not spent when a busy machine is late with an extension.
 	w := newWorld(t, with(brisk, one, []string{"-outage", "10s", "-hands", "3", "-rate", "-1", "-draw", "mixed"})...)
 	p := w.start(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	const h = time.Hour
 	for _, off := range []time.Duration{-h, 0, h, 0, h, -h, 0, time.Second, -time.Second, -100 * h, 100 * h, 0} {
 		p.skew.set(off)
@@ -105,16 +107,16 @@ func TestStepsUnderneath(t *testing.T) {
 	}
 	p.skew.set(0)
 	p.issues(20_000)
-	if odd := p.find(0, named(Failed)); len(odd) > 0 {
+	if odd := p.find(0, named(ledger.Failed)); len(odd) > 0 {
 		t.Errorf("a call failed: %s", odd[0].Text)
 	}
-	if terms := p.find(0, func(e Event) bool { return e.Event == Granted && e.Term > 1 }); len(terms) > 0 {
+	if terms := p.find(0, func(e ledger.Event) bool { return e.Event == ledger.Granted && e.Term > 1 }); len(terms) > 0 {
 		t.Errorf("it lost its worker\n%s", p.story())
 	}
 	p.close()
 	// It was never carried away, so who comes next need not wait.
 	next := w.start(launch{})
-	next.await(Opened)
+	next.await(ledger.Opened)
 	next.issues(1000)
 	w.check()
 }
@@ -124,7 +126,7 @@ func renewed(p *proc, n int) {
 	p.t.Helper()
 	place := p.seen()
 	for range n {
-		_, place = p.after(place, "a grant is extended", named(Granted))
+		_, place = p.after(place, "a grant is extended", named(ledger.Granted))
 	}
 }
 
@@ -135,16 +137,16 @@ func TestThiefAhead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(brisk, one, []string{"-hands", "3", "-rate", "-1", "-draw", "mixed", "-wait", "500ms"})...)
 	p := w.start(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	p.issues(20_000)
 	thief := w.start(launch{off: 5 * time.Second})
-	thief.await(Opened)
+	thief.await(ledger.Opened)
 	thief.issues(20_000)
-	e, place := p.after(0, "the loss is noticed", func(e Event) bool { return e.Event == Failed && e.Kind == Full })
+	e, place := p.after(0, "the loss is noticed", func(e ledger.Event) bool { return e.Event == ledger.Failed && e.Kind == ledger.Full })
 	t.Log(e.Text)
 	thief.close()
 	begun := now()
-	e, _ = p.after(place, "it goes on", named(Fine))
+	e, _ = p.after(place, "it goes on", named(ledger.Fine))
 	t.Logf("it went on %s after the thief had ended", (time.Duration(e.Boot) - begun).Round(time.Millisecond))
 	p.issues(20_000)
 	w.check()

@@ -1,5 +1,5 @@
 //go:build linux && race
 
-package torture
+package siege
 
 const raceDetector = true

@@ -1,6 +1,6 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"bufio"
@@ -18,7 +18,31 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
+
+// A result is what the command answered.
+type result struct {
+	out, errs string
+	code      int
+	took      time.Duration
+}
+
+// run runs a command.
+func run(t testing.TB, env []string, name string, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Env = env
+	begun := time.Now()
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode(), time.Since(begun)}
+}
 
 // A bench is a store for runs of the command.
 type bench struct {
@@ -94,34 +118,15 @@ func (b *bench) held() (held []int64) {
 // printed takes what a command printed into account.
 func (b *bench) printed(name string, r io.Reader) (n int64) {
 	b.t.Helper()
-	runs := parse(b.t, r)
-	b.issuers = append(b.issuers, Issuer{Name: name, Hands: [][]Run{runs}})
+	runs, err := parse(r)
+	if err != nil {
+		b.t.Error(err)
+	}
+	b.issuers = append(b.issuers, Issuer{Name: name, Hands: [][]ledger.Run{runs}})
 	for _, run := range runs {
 		n += run.Count
 	}
 	return n
-}
-
-// parse reads what a command printed: whole lines of one id each.
-func parse(t testing.TB, r io.Reader) (runs []Run) {
-	t.Helper()
-	in := bufio.NewReaderSize(r, 1<<20)
-	for n := 0; ; n++ {
-		line, err := in.ReadSlice('\n')
-		if err == io.EOF && len(line) == 0 {
-			return runs
-		}
-		id, bad := firn.ParseID(string(bytes.TrimSuffix(line, []byte("\n"))))
-		if err != nil || bad != nil {
-			t.Errorf("after %d ids there is %q", n, line)
-			return runs
-		}
-		if k := len(runs); k > 0 && runs[k-1].Last()+1 == id {
-			runs[k-1].Count++
-		} else {
-			runs = append(runs, Run{First: id, Count: 1})
-		}
-	}
 }
 
 // printedTo is printed for what is in a file.

@@ -1,6 +1,6 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"math/rand/v2"
@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // Many processes that start at the same instant on a store that does not exist
@@ -24,15 +26,15 @@ func TestSimultaneousStart(t *testing.T) {
 	}
 	r.Close()
 	for _, p := range w.procs {
-		p.await(Started)
+		p.await(ledger.Started)
 	}
 	begun := now()
 	barrier.Close()
 	var last int64
 	taken := map[int64]string{}
 	for _, p := range w.procs {
-		last = max(last, p.await(Opened).Boot)
-		e := p.await(Granted)
+		last = max(last, p.await(ledger.Opened).Boot)
+		e := p.await(ledger.Granted)
 		if other, ok := taken[e.Worker]; ok {
 			t.Errorf("%s and %s both have worker %d", p.name, other, e.Worker)
 		}
@@ -47,15 +49,15 @@ func TestSimultaneousStart(t *testing.T) {
 	}
 	for _, p := range w.procs {
 		p.close()
-		for _, e := range p.find(0, named(Refused, Failed)) {
-			if e.Kind != Shut {
+		for _, e := range p.find(0, named(ledger.Refused, ledger.Failed)) {
+			if e.Kind != ledger.Shut {
 				t.Errorf("%s: %s: %s", p.name, e.Event, e.Text)
 			}
 		}
 	}
 	// All are free again: whoever comes next has the first.
 	p := w.start(launch{})
-	if e := p.await(Granted); e.Worker != 0 || e.Term < 2 {
+	if e := p.await(ledger.Granted); e.Worker != 0 || e.Term < 2 {
 		t.Errorf("after all had ended, worker %d, term %d was taken, not worker 0 again", e.Worker, e.Term)
 	}
 	p.issues(20)

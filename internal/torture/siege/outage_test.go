@@ -1,6 +1,6 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/torture/ledger"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,28 +39,28 @@ func TestOutage(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := w.start(launch{})
-			p.await(Opened)
+			p.await(ledger.Opened)
 			renewed(p, 2)
 			p.issues(100)
 
 			place := p.seen()
 			mend := tt.fail(t, w, p)
 			begun := now()
-			since := func(e Event) time.Duration { return round(time.Duration(e.Boot) - begun) }
+			since := func(e ledger.Event) time.Duration { return round(time.Duration(e.Boot) - begun) }
 
-			away, place := p.after(place, "the state says degraded", func(e Event) bool { return e.Event == Changed && e.Degraded })
+			away, place := p.after(place, "the state says degraded", func(e ledger.Event) bool { return e.Event == ledger.Changed && e.Degraded })
 			if away.LeftMS <= 0 || away.Kind == "" || away.Phase != "holding" {
 				t.Errorf("the state says %+v", away)
 			}
 			p.issues(100)
 			degraded := place
-			var gone Event
+			var gone ledger.Event
 			for range 3 { // hands
-				var e Event
-				e, place = p.after(place, "calls fail", named(Failed))
-				want := Outage
+				var e ledger.Event
+				e, place = p.after(place, "calls fail", named(ledger.Failed))
+				want := ledger.Outage
 				if e.Hand == 2 { // it tries, and does not wait
-					want = Spent
+					want = ledger.Spent
 				} else {
 					gone = e
 				}
@@ -67,14 +68,14 @@ func TestOutage(t *testing.T) {
 					t.Errorf("hand %d fails with %s", e.Hand, e.Text)
 				}
 			}
-			if well := p.find(degraded, func(e Event) bool { return e.Event == Changed && !e.Degraded }); len(well) > 0 {
+			if well := p.find(degraded, func(e ledger.Event) bool { return e.Event == ledger.Changed && !e.Degraded }); len(well) > 0 {
 				t.Errorf("%s after the store was away the state says that all is well: %+v", since(well[0]), well[0])
 			}
 			if d := since(gone); d < budget-time.Second && w.left(p, gone) > 0 || d > budget+20*time.Second { // when a busy machine gets to it
 				t.Errorf("calls failed after %s, and the budget is %s", d, budget)
 			}
 			before := p.count()
-			renewals := p.find(place, named(Granted))
+			renewals := p.find(place, named(ledger.Granted))
 			time.Sleep(300 * time.Millisecond) // in which nothing may happen
 			if n := p.count(); n != before || len(renewals) > 0 {
 				t.Errorf("%d ids and %d grants came after that", n-before, len(renewals))
@@ -82,7 +83,7 @@ func TestOutage(t *testing.T) {
 
 			mended := now()
 			mend()
-			fine, _ := p.after(place, "it comes back", named(Fine))
+			fine, _ := p.after(place, "it comes back", named(ledger.Fine))
 			p.issues(1000)
 			t.Logf("degraded after %s, with %s left: %s", since(away), time.Duration(away.LeftMS)*time.Millisecond, away.Text)
 			t.Logf("failed after %s: %s", since(gone), gone.Text)
@@ -168,18 +169,18 @@ func TestStartWhileLocked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(brisk, one)...)
 	p := w.start(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	p.close()
 	lock := w.lock("immediate")
 	late := w.start(launch{})
-	e := late.await(Refused)
-	if !strings.Contains(e.Text, "locked") || e.Kind != Away {
+	e := late.await(ledger.Refused)
+	if !strings.Contains(e.Text, "locked") || e.Kind != ledger.Away {
 		t.Errorf("it was refused like this: %s", e.Text)
 	}
 	late.gone()
 	lock.unlock()
 	next := w.start(launch{})
-	next.await(Opened)
+	next.await(ledger.Opened)
 	next.issues(100)
 	w.check()
 }
@@ -189,15 +190,15 @@ func TestStartWhileLocked(t *testing.T) {
 func TestOutageShorterThanARequest(t *testing.T) {
 	w := newWorld(t, with(one, []string{"-outage", "2s", "-renew", "300ms", "-ttl", "1s"})...)
 	p := w.start(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	renewed(p, 2)
 	lock := w.lock("immediate")
 	begun := now()
-	e, _ := p.after(0, "the state says degraded", func(e Event) bool { return e.Event == Changed && e.Degraded })
+	e, _ := p.after(0, "the state says degraded", func(e ledger.Event) bool { return e.Event == ledger.Changed && e.Degraded })
 	if e.LeftMS <= 0 {
 		t.Errorf("the state says so only after %s, when nothing is left", round(time.Duration(e.Boot)-begun))
 	}
-	e, _ = p.after(0, "calls fail", named(Failed))
+	e, _ = p.after(0, "calls fail", named(ledger.Failed))
 	if d := time.Duration(e.Boot) - begun; d > 4500*time.Millisecond { // a request takes 5 s
 		t.Errorf("calls fail after %s only; the budget is 2s", round(d))
 	}

@@ -1,12 +1,14 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // file are the options of processes that go on with each other's grants.
@@ -31,13 +33,13 @@ func TestGrantFile(t *testing.T) {
 	w := newWorld(t, with(steady, one, []string{"-hands", "3", "-rate", "-1", "-draw", "mixed"})...)
 	for _, off := range []time.Duration{0, 0, 0, time.Second, -time.Second, 2 * time.Second, 0} {
 		p := w.heir(launch{off: off})
-		p.await(Opened)
+		p.await(ledger.Opened)
 		p.issues(20_000)
 		p.kill()
 	}
 	// What was issued lies an hour ahead of this clock.
 	p := w.heir(launch{off: -time.Hour, args: []string{"-wait", "500ms"}})
-	if e := p.await(Refused); e.Kind != Full {
+	if e := p.await(ledger.Refused); e.Kind != ledger.Full {
 		t.Errorf("it was refused like this: %s", e.Text)
 	}
 	p.gone()
@@ -52,11 +54,11 @@ func TestGrantFileIsInUse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(steady, one, []string{"-hands", "3", "-rate", "1000", "-draw", "mixed"})...)
 	p := w.heir(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	p.issues(100)
 	for range 2 {
 		second := w.heir(launch{})
-		if e := second.await(Refused); !strings.Contains(e.Text, "another process uses it") {
+		if e := second.await(ledger.Refused); !strings.Contains(e.Text, "another process uses it") {
 			t.Errorf("it was refused like this: %s", e.Text)
 		}
 		second.gone()
@@ -64,7 +66,7 @@ func TestGrantFileIsInUse(t *testing.T) {
 	}
 	p.kill()
 	third := w.heir(launch{})
-	third.await(Opened)
+	third.await(ledger.Opened)
 	third.issues(100)
 	w.check()
 }
@@ -77,13 +79,13 @@ func TestGrantFileWhileLocked(t *testing.T) {
 		"-outage", "10s", "-renew", "300ms", "-ttl", "10s", "-hands", "2", "-rate", "500",
 	})...)
 	p := w.heir(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	renewed(p, 3)
 	lock := w.lock("immediate")
 	begun := now()
 	p.kill()
 	p = w.heir(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	t.Logf("opened after %s", round(now()-begun))
 	p.issues(1)
 	last, since, longest := p.count(), now(), time.Duration(0)
@@ -97,8 +99,8 @@ func TestGrantFileWhileLocked(t *testing.T) {
 	if longest > 3*time.Second { // a request to the store takes 5 s
 		t.Errorf("for %s there was no id", round(longest))
 	}
-	e, _ := p.after(0, "calls fail", named(Failed))
-	if e.Kind != Outage {
+	e, _ := p.after(0, "calls fail", named(ledger.Failed))
+	if e.Kind != ledger.Outage {
 		t.Errorf("the call fails with %s", e.Text)
 	}
 	t.Logf("issued %s long, the longest gap was %s", round(time.Duration(e.Boot)-begun), round(longest))

@@ -1,10 +1,12 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // These programs are broken on purpose. If nothing is found wrong with them,
@@ -15,7 +17,7 @@ func TestCatchesTwoGeneratorsOfAGrant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "-broken", "twice", "-hands", "1", "-rate", "-1")
 	p := w.start(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	p.issues(100_000)
 	caught(t, w)
 }
@@ -25,8 +27,8 @@ func TestCatchesPrivateStores(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "-broken", "private", "-hands", "1", "-rate", "-1")
 	a, b := w.start(launch{}), w.start(launch{})
-	a.await(Opened)
-	b.await(Opened)
+	a.await(ledger.Opened)
+	b.await(ledger.Opened)
 	place := now()
 	for _, p := range []*proc{a, b} {
 		p.issues(100_000)
@@ -41,11 +43,11 @@ func TestCatchesUnwrittenExtensions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(brisk, one, []string{"-hands", "2", "-rate", "-1"})...)
 	p := w.start(launch{args: []string{"-broken", "unwritten"}})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	p.issues(1000)
 	w.freeze(p)
 	heir := w.start(launch{args: []string{"-wait", "30s"}})
-	heir.await(Opened)
+	heir.await(ledger.Opened)
 	heir.issues(1000)
 	p.cont()
 	p.issues(100_000)
@@ -58,11 +60,7 @@ func TestCatchesUnwrittenExtensions(t *testing.T) {
 func caught(t *testing.T, w *world) {
 	t.Helper()
 	eventually(t, "an id is issued twice", func() bool {
-		var soFar []Issuer
-		for _, p := range w.procs {
-			soFar = append(soFar, Issuer{Name: p.name, Hands: p.runs()})
-		}
-		return Check(w.layout, soFar).Repeated > 0
+		return Check(w.layout, w.soFar()).Repeated > 0
 	})
 	r := w.report()
 	if r.Repeated == 0 {
@@ -80,7 +78,7 @@ func TestClockShifts(t *testing.T) {
 	w := newWorld(t, "-hands", "1", "-rate", "1000")
 	for _, off := range []time.Duration{-time.Hour, 0, time.Hour} {
 		p := w.start(launch{off: off})
-		p.await(Opened)
+		p.await(ledger.Opened)
 		p.issues(10)
 		_, last, err := p.hands[0].Last()
 		if err != nil {

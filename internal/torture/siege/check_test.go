@@ -1,24 +1,25 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // id makes an id of the default layout.
 func id(tick, worker, seq int64) firn.ID { return firn.ID(tick<<22 | worker<<12 | seq) }
 
-func run1(first firn.ID, n int64) Run { return Run{First: first, Count: n} }
+func run1(first firn.ID, n int64) ledger.Run { return ledger.Run{First: first, Count: n} }
 
 func TestCheckPasses(t *testing.T) {
 	r := Check(firn.Default, []Issuer{
 		{
 			Name: "a",
-			Hands: [][]Run{
+			Hands: [][]ledger.Run{
 				{run1(id(1, 0, 0), 3), run1(id(1, 0, 4), 1), run1(id(2, 0, 0), 4096), run1(id(5, 1, 0), 1)},
 				{run1(id(1, 0, 3), 1), run1(id(3, 0, 9), 2)},
 			},
@@ -26,21 +27,26 @@ func TestCheckPasses(t *testing.T) {
 		},
 		{
 			Name:   "b",
-			Hands:  [][]Run{{run1(id(4, 0, 0), 5), run1(id(9, 0, 0), 5)}},
+			Hands:  [][]ledger.Run{{run1(id(4, 0, 0), 5), run1(id(9, 0, 0), 5)}},
 			Grants: []Grant{{Worker: 0, Term: 2, Prior: 3, Horizon: 8}, {Worker: 0, Term: 2, Prior: 8, Horizon: 9}},
 		},
-		{Name: "c", Hands: [][]Run{{run1(id(1, 5, 0), 5)}}}, // nothing is known of its grants
+		{Name: "c", Hands: [][]ledger.Run{{run1(id(1, 5, 0), 5)}}}, // nothing is known of its grants
+		{ // the store was put back to a copy that did not know of the first
+			Name:   "restored",
+			Hands:  [][]ledger.Run{{run1(id(3, 9, 0), 5), run1(id(31, 9, 0), 5)}},
+			Grants: []Grant{{Worker: 9, Term: 4, Prior: 0, Horizon: 9}, {Era: 1, Worker: 9, Term: 4, Prior: 30, Horizon: 40}},
+		},
 		{Name: "d", Grants: []Grant{{Worker: 3, Term: 1, Prior: 7, Horizon: 9}}, Heirs: "file"},
 		{
 			Name: "e", Heirs: "file",
-			Hands:  [][]Run{{run1(id(8, 3, 0), 5), run1(id(15, 3, 0), 5)}},
+			Hands:  [][]ledger.Run{{run1(id(8, 3, 0), 5), run1(id(15, 3, 0), 5)}},
 			Grants: []Grant{{Worker: 3, Term: 1, Prior: -1, Horizon: 20}},
 		},
 	})
 	if len(r.Problems) > 0 || r.Repeated > 0 {
 		t.Errorf("%v: %q", r, r.Problems)
 	}
-	if r.IDs != 3+1+4096+1+1+2+5+5+5+5+5 || r.Workers != 3 || r.Terms != 4 {
+	if r.IDs != 3+1+4096+1+1+2+5+5+5+5+5+10 || r.Workers != 4 || r.Terms != 6 {
 		t.Errorf("got %v", r)
 	}
 }
@@ -55,34 +61,34 @@ func TestCheckFails(t *testing.T) {
 		want     string
 	}{
 		{"one id, two processes", []Issuer{
-			{Name: "a", Hands: [][]Run{{run1(id(1, 0, 0), 4096), run1(id(2, 0, 0), 4096)}}},
-			{Name: "b", Hands: [][]Run{{run1(id(2, 0, 77), 1)}}},
+			{Name: "a", Hands: [][]ledger.Run{{run1(id(1, 0, 0), 4096), run1(id(2, 0, 0), 4096)}}},
+			{Name: "b", Hands: [][]ledger.Run{{run1(id(2, 0, 77), 1)}}},
 		}, 1, "was issued by a hand 0 and by b hand 0"},
 		{"one id, two hands", []Issuer{
-			{Name: "a", Hands: [][]Run{{run1(id(1, 0, 0), 10)}, {run1(id(1, 0, 9), 2)}}, Grants: all},
+			{Name: "a", Hands: [][]ledger.Run{{run1(id(1, 0, 0), 10)}, {run1(id(1, 0, 9), 2)}}, Grants: all},
 		}, 1, "was issued by a hand 0 and by a hand 1"},
 		{"one id, one hand", []Issuer{
-			{Name: "a", Hands: [][]Run{{run1(id(1, 0, 0), 10), run1(id(1, 0, 9), 2)}}, Grants: all},
+			{Name: "a", Hands: [][]ledger.Run{{run1(id(1, 0, 0), 10), run1(id(1, 0, 9), 2)}}, Grants: all},
 		}, 1, "after"},
 		{"a run in a run", []Issuer{
-			{Name: "a", Hands: [][]Run{{run1(id(1, 0, 0), 4096)}}},
-			{Name: "b", Hands: [][]Run{{run1(id(1, 0, 5), 2), run1(id(1, 0, 100), 3)}}},
+			{Name: "a", Hands: [][]ledger.Run{{run1(id(1, 0, 0), 4096)}}},
+			{Name: "b", Hands: [][]ledger.Run{{run1(id(1, 0, 5), 2), run1(id(1, 0, 100), 3)}}},
 		}, 5, "was issued by"},
 		{"back in time", []Issuer{
-			{Name: "a", Hands: [][]Run{{run1(id(2, 0, 0), 1), run1(id(1, 0, 0), 1)}}, Grants: all},
+			{Name: "a", Hands: [][]ledger.Run{{run1(id(2, 0, 0), 1), run1(id(1, 0, 0), 1)}}, Grants: all},
 		}, 0, "after id"},
 		{"below its base", []Issuer{
-			{Name: "a", Hands: [][]Run{{run1(id(5, 0, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: 5, Horizon: 9}}},
+			{Name: "a", Hands: [][]ledger.Run{{run1(id(5, 0, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: 5, Horizon: 9}}},
 		}, 0, "lies in no term"},
 		{"above its horizon", []Issuer{
-			{Name: "a", Hands: [][]Run{{run1(id(10, 0, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: 5, Horizon: 9}}},
+			{Name: "a", Hands: [][]ledger.Run{{run1(id(10, 0, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: 5, Horizon: 9}}},
 		}, 0, "lies in no term"},
 		{"with another's worker", []Issuer{
-			{Name: "a", Hands: [][]Run{{run1(id(6, 1, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: 5, Horizon: 9}}},
+			{Name: "a", Hands: [][]ledger.Run{{run1(id(6, 1, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: 5, Horizon: 9}}},
 			{Name: "b", Grants: []Grant{{Worker: 1, Term: 3, Prior: 5, Horizon: 9}}},
 		}, 0, "lies in no term"},
 		{"above the next holder's base", []Issuer{
-			{Name: "a", Hands: [][]Run{{run1(id(7, 0, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: 5, Horizon: 9}}},
+			{Name: "a", Hands: [][]ledger.Run{{run1(id(7, 0, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: 5, Horizon: 9}}},
 			{Name: "b", Grants: []Grant{{Worker: 0, Term: 4, Prior: 6, Horizon: 20}}},
 		}, 0, "lies in no term"},
 		{"one term, two holders", []Issuer{
@@ -91,12 +97,16 @@ func TestCheckFails(t *testing.T) {
 		}, 0, "granted to both a and b"},
 		{"a heir below the base", []Issuer{
 			{Name: "a", Heirs: "file", Grants: []Grant{{Worker: 0, Term: 3, Prior: 50, Horizon: 90}}},
-			{Name: "b", Heirs: "file", Hands: [][]Run{{run1(id(50, 0, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: -1, Horizon: 99}}},
+			{Name: "b", Heirs: "file", Hands: [][]ledger.Run{{run1(id(50, 0, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: -1, Horizon: 99}}},
 		}, 0, "lies in no term"},
 		{"no heir", []Issuer{
 			{Name: "a", Heirs: "file", Grants: []Grant{{Worker: 0, Term: 3, Prior: 50, Horizon: 90}}},
 			{Name: "b", Heirs: "another", Grants: []Grant{{Worker: 0, Term: 3, Prior: -1, Horizon: 99}}},
 		}, 0, "granted to both a and b"},
+		{"a restored store that grants again what it forgot", []Issuer{
+			{Name: "a", Grants: []Grant{{Worker: 0, Term: 3, Prior: 50, Horizon: 90}}},
+			{Name: "b", Grants: []Grant{{Era: 1, Worker: 0, Term: 3, Prior: 40, Horizon: 90}}},
+		}, 0, "begins above"},
 		{"a horizon that fell", []Issuer{
 			{Name: "a", Grants: []Grant{{Worker: 0, Term: 3, Prior: 50, Horizon: 90}}},
 			{Name: "b", Grants: []Grant{{Worker: 0, Term: 4, Prior: 40, Horizon: 90}}},
@@ -106,44 +116,5 @@ func TestCheckFails(t *testing.T) {
 		if !strings.Contains(strings.Join(r.Problems, "\n"), tt.want) || r.Repeated != tt.repeated {
 			t.Errorf("%s: got %v, %q", tt.name, r, r.Problems)
 		}
-	}
-}
-
-// A ledger gives back what was written, also over the edge of a file, and while
-// it is written.
-func TestLedger(t *testing.T) {
-	dir := t.TempDir()
-	pen, r := NewPen(dir, 3, func() int64 { return 7 }), NewReader(dir, 3)
-	if n, _, err := r.Last(); n != 0 || err != nil {
-		t.Fatalf("an empty ledger has %d ids, %v", n, err)
-	}
-	const runs = 2*chunk + 5
-	var want int64
-	for i := range int64(runs) {
-		for k := range i%3 + 1 {
-			if err := pen.Write(firn.ID(1 + 10*i + k)); err != nil {
-				t.Fatal(err)
-			}
-			want++
-		}
-		if i%(chunk/2) != 0 && i < runs-3 {
-			continue
-		}
-		n, last, err := r.Last()
-		if n != want || last.First != firn.ID(1+10*i) || last.Count != i%3+1 || last.Boot != 7 || err != nil {
-			t.Fatalf("after %d ids: %d, the last run %+v, %v", want, n, last, err)
-		}
-	}
-	all, err := r.Runs()
-	if err != nil || len(all) != runs {
-		t.Fatalf("%d runs, %v", len(all), err)
-	}
-	for i, run := range all {
-		if i := int64(i); run.First != firn.ID(1+10*i) || run.Count != i%3+1 {
-			t.Fatalf("run %d is %+v", i, run)
-		}
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package torture
+package ledger
 
 import (
 	"errors"
@@ -41,4 +41,14 @@ func mapChunk(name string, create bool) ([]line, error) {
 
 func unmapChunk(lines []line) error {
 	return syscall.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(&lines[0])), chunkBytes))
+}
+
+// Boot reads the boot clock, in nanoseconds. It is not one that a siege shifts.
+func Boot() int64 {
+	const clockBoottime = 7
+	var ts syscall.Timespec
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+		panic(errno)
+	}
+	return ts.Nano()
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"crypto/sha256"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // The file of the store goes away, or becomes another, under a process that
@@ -35,17 +37,17 @@ func TestForgotten(t *testing.T) {
 			w := newWorld(t, "-hands", "3", "-rate", "1000", "-draw", "mixed")
 			spare(t, w)
 			p := w.start(launch{})
-			p.await(Opened)
+			p.await(ledger.Opened)
 			p.issues(1000)
 
 			place := p.seen()
 			lose(t, w)
 			begun := now()
-			var e Event
+			var e ledger.Event
 			for range 3 { // hands
-				e, place = p.after(place, "calls fail", named(Failed))
+				e, place = p.after(place, "calls fail", named(ledger.Failed))
 				// The last one tries, and gets the generator's error.
-				if want := []string{Forgot, Forgot, Shut}[e.Hand]; e.Kind != want {
+				if want := []string{ledger.Forgot, ledger.Forgot, ledger.Shut}[e.Hand]; e.Kind != want {
 					t.Errorf("hand %d fails with %s", e.Hand, e.Text)
 				}
 			}
@@ -58,7 +60,7 @@ func TestForgotten(t *testing.T) {
 			// Nobody else gets anything, and nothing is made.
 			before := listing(t, w)
 			other := w.start(launch{})
-			if e := other.await(Refused); e.Kind != Forgot {
+			if e := other.await(ledger.Refused); e.Kind != ledger.Forgot {
 				t.Errorf("another was refused like this: %s", e.Text)
 			}
 			other.gone()
@@ -78,7 +80,7 @@ func spare(t *testing.T, w *world) {
 	other := newWorld(t, w.args...)
 	for from, to := range map[*world]string{w: "early", other: "other"} {
 		p := from.start(launch{})
-		p.await(Opened)
+		p.await(ledger.Opened)
 		p.issues(100)
 		p.close()
 		if err := os.WriteFile(filepath.Join(w.dir, to), read(t, from.path), 0o600); err != nil {
@@ -142,7 +144,7 @@ func TestRemovedWhileOthersStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "-hands", "2", "-rate", "-1", "-draw", "mixed")
 	p := w.start(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	p.issues(1000)
 	r, barrier, err := os.Pipe()
 	if err != nil {
@@ -154,19 +156,19 @@ func TestRemovedWhileOthersStart(t *testing.T) {
 	}
 	r.Close()
 	for _, o := range others {
-		o.await(Started)
+		o.await(ledger.Started)
 	}
 	p.stop() // it cannot notice now
 	remove(t, w.path, w.path+"-wal", w.path+"-shm")
 	barrier.Close()
 	for _, o := range others {
-		if e := o.await(Refused); e.Kind != Forgot {
+		if e := o.await(ledger.Refused); e.Kind != ledger.Forgot {
 			t.Errorf("%s was refused like this: %s", o.name, e.Text)
 		}
 		o.gone()
 	}
 	p.cont()
-	p.after(0, "calls fail", func(e Event) bool { return e.Event == Failed && e.Kind == Forgot })
+	p.after(0, "calls fail", func(e ledger.Event) bool { return e.Event == ledger.Failed && e.Kind == ledger.Forgot })
 	w.check()
 }
 
@@ -177,7 +179,7 @@ func TestDirectoryWiped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "-hands", "2", "-rate", "500")
 	p := w.start(launch{})
-	p.await(Opened)
+	p.await(ledger.Opened)
 	p.issues(500)
 	dir := filepath.Dir(w.path)
 	rename(t, dir, dir+".old")
@@ -186,8 +188,8 @@ func TestDirectoryWiped(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := w.start(launch{})
-	next.await(Opened)
-	e, _ := p.after(0, "calls fail", func(e Event) bool { return e.Event == Failed && e.Kind == Forgot })
+	next.await(ledger.Opened)
+	e, _ := p.after(0, "calls fail", func(e ledger.Event) bool { return e.Event == ledger.Failed && e.Kind == ledger.Forgot })
 	if d := time.Duration(e.Boot) - wiped; d > 5*time.Second {
 		t.Errorf("it went on for %s", round(d))
 	}

@@ -1,11 +1,12 @@
 //go:build linux
 
-package torture
+package ledger
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"unsafe"
@@ -25,7 +26,10 @@ import (
 type Run struct {
 	First firn.ID
 	Count int64
-	Boot  int64 // boot clock in nanoseconds when the first was issued
+
+	// The first was issued between these two, by the boot clock in nanoseconds: the
+	// call for it was made at Begun, and had returned at Boot.
+	Begun, Boot int64
 }
 
 // Last is the last id of a run.
@@ -33,14 +37,17 @@ func (r Run) Last() firn.ID { return r.First + firn.ID(r.Count-1) }
 
 // A line is a Run in a file. Its count is written last, and grows in place.
 type line struct {
-	first, boot int64
-	count       atomic.Int64
+	first, begun, boot int64
+	count              atomic.Int64
 }
 
 func (l *line) run() Run {
 	n := l.count.Load()
-	return Run{First: firn.ID(l.first), Count: n, Boot: l.boot}
+	return Run{First: firn.ID(l.first), Count: n, Begun: l.begun, Boot: l.boot}
 }
+
+// Numbers is where a process that has its ledger at dir writes the numbers of a series.
+func Numbers(dir string) string { return filepath.Join(dir, "numbers") }
 
 // chunk is how many lines a file has room for. The file is sparse.
 const (
@@ -57,6 +64,7 @@ type Pen struct {
 	dir   string
 	hand  int
 	boot  func() int64
+	begun int64 // when the call was made whose ids come now
 	files int
 	lines []line  // of the latest file
 	n     int     // lines begun in it
@@ -68,6 +76,9 @@ type Pen struct {
 func NewPen(dir string, hand int, boot func() int64) *Pen {
 	return &Pen{dir: dir, hand: hand, boot: boot}
 }
+
+// Begin says that a call for ids is made now.
+func (p *Pen) Begin() { p.begun = p.boot() }
 
 // Write writes an id down. When it returns, others can see it.
 func (p *Pen) Write(id firn.ID) error {
@@ -84,11 +95,22 @@ func (p *Pen) Write(id firn.ID) error {
 		p.files, p.lines, p.n = p.files+1, lines, 0
 	}
 	l := &p.lines[p.n]
-	l.first, l.boot = int64(id), p.boot()
+	l.first, l.begun, l.boot = int64(id), p.begun, p.boot()
 	l.count.Store(1)
 	p.n++
 	p.next = id + 1
 	return nil
+}
+
+// Hands returns readers of all hands in the ledger at dir, from the nth on, that have
+// begun their part.
+func Hands(dir string, n int) (readers []*Reader) {
+	for ; ; n++ {
+		if _, err := os.Stat(chunkName(dir, n, 0)); err != nil {
+			return readers
+		}
+		readers = append(readers, NewReader(dir, n))
+	}
 }
 
 // A Reader reads a hand's part of a ledger, also while it is written.

@@ -1,6 +1,6 @@
 //go:build linux
 
-package torture
+package siege
 
 import (
 	"cmp"
@@ -9,18 +9,32 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
 // An Issuer is a process, with what it wrote down.
 type Issuer struct {
-	Name   string
-	Hands  [][]Run // in the order in which they were drawn
-	Grants []Grant // none: they are not known, and not checked
-	Heirs  string  // issuers of the same name here go on with each other's grants
+	Name    string
+	Hands   [][]ledger.Run // in the order in which they were drawn
+	Numbers []ledger.Run   // of the series, likewise
+	Grants  []Grant        // none: they are not known, and not checked
+	Off     bool           // its clock was not right all the time
+	Heirs   string         // issuers of the same name here go on with each other's grants
+}
+
+// issued is how many ids it has issued.
+func (i *Issuer) issued() (n int64) {
+	for _, runs := range i.Hands {
+		for _, r := range runs {
+			n += r.Count
+		}
+	}
+	return n
 }
 
 // A Grant is a record of a worker that the store acknowledged to an issuer.
 type Grant struct {
+	Era     int // how often the store had been put back to an old copy
 	Worker  int64
 	Term    uint64
 	Prior   firn.Tick // horizon of the record it replaced; negative: a heir extends what it was left
@@ -30,7 +44,8 @@ type Grant struct {
 // A Report is what Check has looked at, and what is wrong with it.
 type Report struct {
 	IDs, Runs, Workers, Terms int64
-	Repeated                  int64 // ids issued more than once
+	Numbers                   int64
+	Repeated                  int64 // ids, and numbers, issued more than once
 	Problems                  []string
 }
 
@@ -60,7 +75,8 @@ func Check(l firn.Layout, issuers []Issuer) *Report {
 			c.hand(i, h, runs)
 		}
 	}
-	c.distinct()
+	c.distinct(c.describe)
+	c.numbers()
 	r.Workers = int64(len(c.terms))
 	for _, t := range c.terms {
 		r.Terms += int64(len(t))
@@ -98,6 +114,7 @@ func (d *reader) of(id firn.ID) (worker int64, tick firn.Tick) {
 // A holding is a term of a worker. Nothing outside (base, top] may be issued in it.
 type holding struct {
 	worker    int64
+	era       int
 	term      uint64
 	issuer    int
 	base, top firn.Tick
@@ -125,7 +142,9 @@ func (c *checker) grants() {
 		}
 	}
 	for worker, terms := range c.terms {
-		slices.SortFunc(terms, func(a, b *holding) int { return cmp.Compare(a.term, b.term) })
+		slices.SortFunc(terms, func(a, b *holding) int {
+			return cmp.Or(cmp.Compare(a.era, b.era), cmp.Compare(a.term, b.term))
+		})
 		for i, t := range terms[1:] {
 			before := terms[i]
 			// What a term was granted and a later one finds is what counts: a
@@ -144,7 +163,7 @@ func (c *checker) grant(issuer int, g Grant) {
 		base = math.MaxInt64 // until who was granted it first is found
 	}
 	for _, t := range c.terms[g.Worker] {
-		if t.term != g.Term {
+		if t.term != g.Term || t.era != g.Era {
 			continue
 		}
 		if t.issuer != issuer && !c.heirs(t.issuer, issuer) {
@@ -153,7 +172,7 @@ func (c *checker) grant(issuer int, g Grant) {
 		t.base, t.top = min(t.base, base), max(t.top, g.Horizon)
 		return
 	}
-	c.terms[g.Worker] = append(c.terms[g.Worker], &holding{g.Worker, g.Term, issuer, base, g.Horizon})
+	c.terms[g.Worker] = append(c.terms[g.Worker], &holding{g.Worker, g.Era, g.Term, issuer, base, g.Horizon})
 }
 
 func (c *checker) heirs(a, b int) bool {
@@ -161,7 +180,7 @@ func (c *checker) heirs(a, b int) bool {
 }
 
 // hand checks the runs of one hand, and collects them.
-func (c *checker) hand(issuer, hand int, runs []Run) {
+func (c *checker) hand(issuer, hand int, runs []ledger.Run) {
 	last := map[int64]firn.ID{}
 	var in *holding // that the last id lay in
 	for _, run := range runs {
@@ -213,14 +232,33 @@ func (c *checker) inside(guess *holding, issuer int, worker int64, tick firn.Tic
 
 func (h *holding) has(tick firn.Tick) bool { return h.base < tick && tick <= h.top }
 
-// distinct checks that no id is there twice.
-func (c *checker) distinct() {
+// numbers checks that no number of the series is there twice, and that each process's
+// increase.
+func (c *checker) numbers() {
+	c.all = c.all[:0]
+	describe := func(n firn.ID) string { return fmt.Sprintf("number %d", n) }
+	for i := range c.issuers {
+		var last firn.ID
+		for _, run := range c.issuers[i].Numbers {
+			c.report.Numbers += run.Count
+			c.all = append(c.all, drawn{run.First, run.Last(), int32(i), 0})
+			if run.First <= last {
+				c.report.problem("%s: number %d after %d", c.issuers[i].Name, run.First, last)
+			}
+			last = run.Last()
+		}
+	}
+	c.distinct(describe)
+}
+
+// distinct checks that none of all is there twice.
+func (c *checker) distinct(describe func(firn.ID) string) {
 	slices.SortFunc(c.all, func(a, b drawn) int { return cmp.Compare(a.first, b.first) })
 	for i, reach := 1, 0; i < len(c.all); i++ { // reach has the highest last so far
 		a, b := &c.all[reach], &c.all[i]
 		if b.first <= a.last {
 			c.report.Repeated += int64(min(a.last, b.last)-b.first) + 1
-			c.report.problem("%s was issued by %s hand %d and by %s hand %d", c.describe(b.first),
+			c.report.problem("%s was issued by %s hand %d and by %s hand %d", describe(b.first),
 				c.issuers[a.issuer].Name, a.hand, c.issuers[b.issuer].Name, b.hand)
 		}
 		if b.last > a.last {

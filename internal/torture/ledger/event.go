@@ -1,4 +1,7 @@
-package torture
+// Package ledger is what the processes under torture leave behind: the ids that each
+// issued, written down so that a kill loses none, and the events that it printed. The
+// program in holder writes, package siege reads.
+package ledger
 
 import "github.com/firn-id/firn"
 
@@ -43,7 +46,7 @@ const (
 
 // Kinds of errors.
 const (
-	Outage = "outage" // *lease.OutageError
+	Outage = "outage" // *lease.OutageError, *segment.OutageError
 	Forgot = "forgot" // *store.ForgotError
 	Full   = "full"   // *term.FullError
 	Away   = "away"   // *term.AwayError

@@ -1,0 +1,171 @@
+//go:build linux
+
+// Command torture does harm to real processes and to the real stores that they lease
+// from, one store after the other, and then compares every id that was issued.
+//
+//	go run ./internal/torture
+//	go run ./internal/torture -stores postgres,etcd -for 10m -workers 16 -seed 42
+//	go run ./internal/torture -broken unwritten -stores sqlite   # shows that it would find something
+//
+// Processes are killed, stopped for longer than a lease lasts, and have their clocks
+// stepped; stores are killed, frozen, cut off and put back to an old copy. A seed chooses
+// what is done to whom, and when. Ctrl-C ends it early, with a report of what was done.
+//
+// The exit code is 3 if an id repeated, or anything else was found that should not be,
+// 1 if it could not be done, and 2 for usage.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/torture/siege"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+	exitFound  = 3
+)
+
+type settings struct {
+	stores  []string
+	options siege.Options
+	json    bool
+}
+
+func main() {
+	set, err := parse(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "torture: error:", err)
+		os.Exit(exitUsage)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(torture(ctx, set))
+}
+
+func parse(args []string) (*settings, error) {
+	ordinary, others := siege.Stores()
+	set := &settings{}
+	o := &set.options
+	f := flag.NewFlagSet("torture", flag.ContinueOnError)
+	stores := f.String("stores", "", "`which`, with commas between them: "+strings.Join(ordinary, ", ")+
+		"; by default all of these that are installed.\nAnd "+strings.Join(others, ", ")+"; all is every one")
+	f.DurationVar(&o.For, "for", time.Minute, "how long harm is done to `each` store")
+	f.IntVar(&o.Workers, "workers", 8, "how many `processes` use a store at a time; there are workers for three quarters of them")
+	f.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano())%1_000_000_000, "what chooses the faults, to have those of an earlier run again")
+	f.StringVar(&o.Broken, "broken", "", "a `fault` on purpose, to see that it is found: "+strings.Join(siege.Faults, ", ")+"; the last is of postgres-failover")
+	f.BoolVar(&siege.DetectRaces, "race", false, "build the processes with the race detector")
+	f.BoolVar(&set.json, "json", false, "print the report as JSON: an object for each store, and one for all together")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("what is %q? torture -help lists the flags", f.Arg(0))
+	case o.For <= 0:
+		return nil, fmt.Errorf("-for %s: it is longer than 0", o.For)
+	case o.Workers < 2 || o.Workers > 100:
+		return nil, fmt.Errorf("-workers %d: it is 2 to 100", o.Workers)
+	case o.Broken != "" && !slices.Contains(siege.Faults, o.Broken):
+		return nil, fmt.Errorf("-broken %s: it is one of %s", o.Broken, strings.Join(siege.Faults, ", "))
+	}
+	var err error
+	set.stores, err = choose(*stores, ordinary, others)
+	return set, err
+}
+
+// choose returns the stores of a flag. Those that are not asked for by name are left out,
+// with a word, where they are not installed.
+func choose(asked string, ordinary, others []string) (chosen []string, err error) {
+	named := ordinary
+	switch asked {
+	case "":
+	case "all":
+		named = slices.Concat(ordinary, others)
+	default:
+		named = strings.Split(asked, ",")
+	}
+	for _, name := range named {
+		if !slices.Contains(ordinary, name) && !slices.Contains(others, name) {
+			return nil, fmt.Errorf("-stores %s: there is no %q; there are %s", asked, name, strings.Join(slices.Concat(ordinary, others), ", "))
+		}
+		err := siege.Installed(name)
+		switch {
+		case err == nil:
+			chosen = append(chosen, name)
+		case asked == "" || asked == "all":
+			fmt.Fprintf(os.Stderr, "torture: %s is left out: %v; make servers installs what is missing\n", name, err)
+		default:
+			return nil, fmt.Errorf("-stores %s: %w; make servers installs what is missing", asked, err)
+		}
+	}
+	return chosen, nil
+}
+
+// torture besieges one store after the other, and returns the exit code.
+func torture(ctx context.Context, set *settings) (code int) {
+	defer siege.RemovePrograms()
+	testserver.Foreground()
+	var all []*siege.Outcome
+	for _, name := range set.stores {
+		if ctx.Err() != nil {
+			break
+		}
+		o := set.options
+		o.Store, o.Live = name, &siege.Live{}
+		line := watch(os.Stderr, name, o)
+		out, err := besiege(ctx, o)
+		line.stop()
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "torture: error: %s: %v\n", name, err)
+			code = exitFailed
+			continue
+		}
+		all = append(all, out)
+		if set.json {
+			continue
+		}
+		printOutcome(os.Stdout, out)
+	}
+	sum := siege.Together(all)
+	switch {
+	case set.json:
+		if err := json.NewEncoder(os.Stdout).Encode(map[string]any{"stores": all, "together": sum}); err != nil {
+			return exitFailed
+		}
+	case len(all) > 1:
+		printOutcome(os.Stdout, sum)
+	}
+	if len(sum.Problems) > 0 {
+		fmt.Fprintf(os.Stderr, "torture: error: something was found that should not be, and an id that repeated %d times; the faults again: -seed %d -stores %s\n",
+			sum.Repeats, set.options.Seed, strings.Join(set.stores, ","))
+		return exitFound
+	}
+	return code
+}
+
+// besiege besieges one store. Whatever was started has ended when it returns.
+func besiege(ctx context.Context, o siege.Options) (out *siege.Outcome, err error) {
+	err = testserver.Outside(func(tb testing.TB) error {
+		out = siege.Run(ctx, tb, o)
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,131 @@
+//go:build linux
+
+package siege
+
+import (
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// A harm is done to a process or to the store, and undone.
+type harm struct {
+	name   string
+	store  bool          // to the store: one at a time
+	outage bool          // the store is away meanwhile
+	length time.Duration // at most
+	least  time.Duration
+	do     func(s *siege, d draw) (undo func())
+}
+
+// A draw is what chance says about a harm. It is drawn before anything is done, so that
+// it depends on the seed alone.
+type draw struct {
+	slot          int
+	after, length time.Duration
+	pick          int
+	off           time.Duration
+}
+
+func (h *harm) draw(s *siege) draw {
+	return draw{
+		slot:   s.random.IntN(len(s.slots)),
+		after:  time.Duration(s.random.Int64N(int64(time.Second))),
+		length: h.least + time.Duration(s.random.Int64N(int64(h.length-h.least))),
+		pick:   s.random.IntN(1 << 20),
+		off:    s.apart(),
+	}
+}
+
+// deal takes the harms of a round from the deck: mostly one, so that it is known what
+// the processes recover from, and else several that overlap. Each comes once before any
+// comes again.
+func (s *siege) deal() (harms []harm) {
+	n := 1
+	if s.random.IntN(3) == 0 {
+		n = 2 + s.random.IntN(4)
+	}
+	store := false
+	for len(harms) < n {
+		if len(s.deck) == 0 {
+			s.deck = slices.Clone(s.store.harms)
+			s.random.Shuffle(len(s.deck), func(i, j int) { s.deck[i], s.deck[j] = s.deck[j], s.deck[i] })
+		}
+		if s.deck[0].store && store {
+			break
+		}
+		store = store || s.deck[0].store
+		harms = append(harms, s.deck[0])
+		s.deck = s.deck[1:]
+	}
+	return harms
+}
+
+// What is done to processes. They are stopped for longer than a lease lasts, so that
+// others take over, and for longer than their own grants last.
+var (
+	lossyProcessHarms = []harm{
+		{name: "process killed", length: 2 * time.Second, do: killProcess},
+		{name: "process ended", length: time.Second, do: endProcess},
+		{name: "process stopped", least: time.Second, length: budget + 2*time.Second, do: stopProcess},
+	}
+	processHarms = append(slices.Clone(lossyProcessHarms), []harm{
+		{name: "clock set back", length: 2 * time.Second, do: stepClock(-1)},
+		{name: "clock set ahead", length: 2 * time.Second, do: stepClock(+1)},
+		{name: "released by an operator", length: 500 * time.Millisecond, do: releaseWorker},
+		{name: "as many ids as it gets", least: 100 * time.Millisecond, length: 500 * time.Millisecond, do: flood},
+		{name: "firn next", length: time.Second, do: next},
+	}...)
+)
+
+func killProcess(s *siege, d draw) func() {
+	s.slots[d.slot].proc.kill()
+	return func() { s.replace(d.slot, d.off) }
+}
+
+// endProcess has a process give its worker back. If it cannot in time, it is killed in
+// the middle of that.
+func endProcess(s *siege, d draw) func() {
+	s.slots[d.slot].proc.say("close")
+	return func() { s.replace(d.slot, d.off) }
+}
+
+func stopProcess(s *siege, d draw) func() {
+	p := s.slots[d.slot].proc
+	p.signal(syscall.SIGSTOP)
+	return p.cont
+}
+
+// stepClock steps a clock under a process, and back. What a process writes to a SQLite
+// file while its clock is ahead looks fresh to others for as long, so there it never is
+// by much.
+func stepClock(sign time.Duration) func(*siege, draw) func() {
+	return func(s *siege, d draw) func() {
+		by := []time.Duration{time.Hour, time.Minute, 5 * time.Second, time.Second}[d.pick%4]
+		if s.Store == "sqlite" && sign > 0 {
+			by = min(by, time.Second)
+		}
+		p := s.slots[d.slot].proc
+		p.skew.set(p.skew.get() + sign*by)
+		return func() { p.skew.set(p.skew.get() - sign*by) }
+	}
+}
+
+func flood(s *siege, d draw) func() {
+	p := s.slots[d.slot].proc
+	p.say("rate -1")
+	return func() { p.say("rate 200") }
+}
+
+// releaseWorker takes a worker from its holder, as an operator may.
+func releaseWorker(s *siege, d draw) func() {
+	s.command("workers", "release", strconv.Itoa(d.pick%s.places))
+	return func() {}
+}
+
+// next draws ids with the command.
+func next(s *siege, _ draw) func() {
+	s.command("next", "-n", "1000", "--wait", "1s")
+	return func() {}
+}

@@ -1,0 +1,416 @@
+//go:build linux
+
+package siege
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/torture/ledger"
+)
+
+// Options of a siege.
+type Options struct {
+	Store   string        // one of Stores
+	For     time.Duration // how long harm is done
+	Workers int           // how many processes; there are workers for three quarters of them
+	Seed    uint64        // of what is done to whom, and when. What a process does at that instant is not the same again
+	Broken  string        // a fault that the processes have, so that ids repeat; see Faults
+	Live    *Live         // nil, or what shows how far it is
+}
+
+// Live is how far a siege is.
+type Live struct {
+	Begun               atomic.Int64 // by the boot clock, in nanoseconds; 0: harm has not begun
+	IDs, Harms, Repeats atomic.Int64
+}
+
+// Vouched is the fault of an operator: the word that a store forgets nothing which does.
+const Vouched = "vouched"
+
+// Faults are those that Options.Broken names. The others are those of a process: it has
+// two generators for one grant, a store of its own, or extensions that it does not write.
+var Faults = []string{"twice", "private", "unwritten", Vouched}
+
+// A siege is a store and the processes that use it, and what is done to both.
+type siege struct {
+	Options
+	ctx    context.Context
+	tb     testing.TB
+	random *rand.Rand
+	target target
+	store  *victim
+	world  *world
+	slots  []slot
+	places int // for how many of them there is a worker
+	deck   []harm
+	out    *Outcome
+
+	checked time.Duration // when all ids were compared last
+	costs   time.Duration // how long that took
+
+	background sync.WaitGroup // commands that run
+	mu         sync.Mutex     // guards the rest
+	commands   []Issuer
+}
+
+// A slot is where a process runs, and after it another one.
+type slot struct {
+	proc *proc
+}
+
+// Run does harm to a store and to processes that use it, for as long as options say or
+// until ctx ends, and then looks at all that was issued. What is wrong is in the outcome.
+// What it starts ends with tb; it ends tb where it cannot go on.
+func Run(ctx context.Context, tb testing.TB, options Options) *Outcome {
+	tb.Helper()
+	s := &siege{Options: options, ctx: ctx, out: newOutcome(options), random: newRandom(options.Seed)}
+	s.tb = &recorder{tb, s.out}
+	s.target = targets[slices.IndexFunc(targets, func(t target) bool { return t.name == options.Store })]
+	program(s.tb, "holder") // is not to be built on the time of the siege
+	s.begin()
+	begun := now()
+	if s.Live != nil {
+		s.Live.Begun.Store(int64(begun))
+	}
+	for now()-begun < s.For && ctx.Err() == nil && !s.out.bad() {
+		s.round()
+	}
+	s.out.Lasted = now() - begun
+	s.end()
+	return s.out
+}
+
+// begin starts the store and the processes.
+func (s *siege) begin() {
+	s.tb.Helper()
+	s.places = max(1, s.Workers*3/4)
+	if s.target.lossy {
+		s.places = 2 * s.Workers // who comes in another's place waits long enough as it is
+	}
+	s.world = newWorld(s.tb, "-pool", pool, "-workers", strconv.Itoa(s.places), "-insist", "-hands", strconv.Itoa(hands),
+		"-outage", budget.String(), "-renew", "300ms")
+	if s.Broken != Vouched {
+		s.world.args = append(s.world.args, "-broken", s.Broken)
+	}
+	s.world.lossy = s.target.lossy
+	s.store = s.target.start(s)
+	if s.target.lossy {
+		// Ids come in batches that fill most of a tick: two processes that issue from
+		// the same ticks of a worker repeat each other's for sure.
+		s.world.args = append(s.world.args, "-ttl", "10s", "-draw", "append", "-batch", "2500", "-rate", "40")
+	} else {
+		s.world.args = append(s.world.args, "-ttl", "900ms", "-wait", "1s", "-draw", "mixed", "-batch", "16", "-rate", "200", "-series", series)
+	}
+	s.slots = make([]slot, s.Workers)
+	for i := range s.slots {
+		s.start(i, s.apart())
+	}
+	s.recovers(now())
+	if s.store.save != nil {
+		s.store.save()
+	}
+}
+
+const (
+	pool   = "firn" // the one of the command
+	series = "numbers"
+	hands  = 3
+	budget = 3 * time.Second // outage budget
+)
+
+// apart is how far a process's clock is off when it starts: not at all, for most. Where
+// the store can forget, that is nearly as far as may be.
+func (s *siege) apart() time.Duration {
+	agrees, off := s.random.IntN(4) > 0, time.Duration(s.random.Int64N(int64(2*time.Second)))-time.Second
+	switch {
+	case s.target.lossy && off < 0:
+		return -mostSkew
+	case s.target.lossy:
+		return mostSkew
+	case agrees:
+		return 0
+	}
+	return off
+}
+
+const mostSkew = 4500 * time.Millisecond
+
+// start starts a process in a slot. Those in every other slot have a grant file, and go
+// on with the grant of the one before.
+func (s *siege) start(i int, off time.Duration) {
+	s.tb.Helper()
+	how, heirs := launch{off: off}, ""
+	if i%2 == 0 {
+		heirs = fmt.Sprintf("%s/grant-%d", s.world.dir, i)
+		how.args = []string{"-file", heirs}
+	}
+	p := s.world.start(how)
+	p.heirs = heirs
+	s.slots[i].proc = p
+}
+
+// replace kills a process and starts another.
+func (s *siege) replace(i int, off time.Duration) {
+	s.tb.Helper()
+	s.slots[i].proc.kill()
+	s.start(i, off)
+}
+
+// A round is some harm, done and undone, and the wait until all is well again.
+func (s *siege) round() {
+	s.tb.Helper()
+	harms := s.deal()
+	type step struct {
+		at   time.Duration
+		harm bool
+		do   func()
+	}
+	var steps []step
+	for i, h := range harms {
+		d := h.draw(s)
+		if i == 0 {
+			d.after = 0
+		}
+		undo := func() {}
+		steps = append(steps, step{d.after, true, func() {
+			s.out.did(h.name)
+			undo = h.do(s, d)
+		}}, step{d.after + d.length, false, func() { undo() }})
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return int(a.at - b.at) })
+	places, begun := s.heard(), now()
+	for _, st := range steps {
+		s.wait(begun + st.at)
+		if s.ctx.Err() == nil || !st.harm { // what was done is undone
+			st.do()
+		}
+	}
+	ended := now()
+	if s.ctx.Err() != nil {
+		return
+	}
+	name := Several
+	if len(harms) == 1 {
+		name = harms[0].name
+		s.judge(harms[0], places, begun, ended)
+	}
+	if took, ok := s.recovers(ended); ok {
+		s.out.recovered(name, took)
+	}
+	s.compare()
+}
+
+// heard is how much each process has said so far.
+func (s *siege) heard() map[*proc]int {
+	places := map[*proc]int{}
+	for i := range s.slots {
+		places[s.slots[i].proc] = s.slots[i].proc.seen()
+	}
+	return places
+}
+
+// wait waits until an instant, or until ctx ends.
+func (s *siege) wait(until time.Duration) {
+	for now() < until && s.ctx.Err() == nil {
+		s.count()
+		time.Sleep(min(until-now(), 50*time.Millisecond))
+	}
+}
+
+// judge looks at what an outage of the store did to the calls for ids.
+func (s *siege) judge(h harm, places map[*proc]int, begun, ended time.Duration) {
+	if !h.outage {
+		return
+	}
+	failed := false
+	for p, place := range places {
+		for _, e := range p.find(place, named(ledger.Failed)) {
+			if e.Hand >= hands || e.Kind != ledger.Outage || time.Duration(e.Boot) > ended {
+				continue
+			}
+			failed = true
+			at := time.Duration(e.Boot) - begun
+			// The last extension before is up to a renewal old; on a busy machine it is
+			// older, and the horizon nearer.
+			if left := s.world.left(p, e); !s.target.lossy && at < budget-1500*time.Millisecond && left > 500*time.Millisecond {
+				s.out.problem("%s: %s: a call fails after %s, with a budget of %s and %s before the horizon: %s",
+					h.name, p.name, round(at), budget, round(left), e.Text)
+			}
+		}
+	}
+	s.out.Longest = max(s.out.Longest, ended-begun)
+	if failed {
+		s.out.Beyond++
+	} else {
+		s.out.Survived = max(s.out.Survived, ended-begun)
+	}
+}
+
+// left is how long it was from an event of p's to the horizon that it then had.
+func (w *world) left(p *proc, at ledger.Event) time.Duration {
+	granted := p.find(0, func(e ledger.Event) bool { return e.Event == ledger.Granted && e.Boot <= at.Boot })
+	if len(granted) == 0 {
+		return 0
+	}
+	wall := time.Now().Add(time.Duration(at.Boot) - now() + p.skew.get())
+	return w.layout.Time(granted[len(granted)-1].Horizon).Sub(wall)
+}
+
+// recovers waits until everybody for whom there is a worker issues, and has had the store
+// extend its grant, since an instant. It returns how long that took.
+func (s *siege) recovers(since time.Duration) (took time.Duration, ok bool) {
+	s.tb.Helper()
+	before := map[*proc]int64{}
+	for deadline := time.Now().Add(2 * patience); s.ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+		well := 0
+		for i := range s.slots {
+			p := s.slots[i].proc
+			if p.finished() || len(s.world.eras) > 0 && p.stopped() {
+				s.replace(i, 0) // as whoever watches over a program would
+				continue
+			}
+			n, seen := before[p]
+			if !seen {
+				before[p] = p.count()
+			} else if p.count() > n && (s.Broken != "" || p.extendedSince(since)) {
+				well++
+			}
+		}
+		s.count()
+		if well >= min(s.places, len(s.slots)) {
+			return now() - since, true
+		}
+		if time.Now().After(deadline) {
+			s.out.problem("after %s only %d of %d processes issue again", 2*patience, well, len(s.slots))
+			for i := range s.slots {
+				if p := s.slots[i].proc; !p.extendedSince(since) {
+					s.out.problem("%s said lately:\n%s", p.name, p.story())
+				}
+			}
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// stopped reports whether the process has stopped for good.
+func (p *proc) stopped() bool {
+	return len(p.find(0, func(e ledger.Event) bool { return e.Event == ledger.Changed && e.Phase == "forgotten" })) > 0
+}
+
+// extendedSince reports whether the store has acknowledged something to the process since
+// an instant.
+func (p *proc) extendedSince(since time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := len(p.events) - 1; i >= 0 && time.Duration(p.events[i].Boot) > since; i-- {
+		if p.events[i].Event == ledger.Granted {
+			return true
+		}
+	}
+	return false
+}
+
+// count tells Live how far it is.
+func (s *siege) count() {
+	if s.Live == nil {
+		return
+	}
+	var ids int64
+	for _, p := range s.world.procs {
+		ids += p.count()
+	}
+	s.Live.IDs.Store(ids)
+	n := 0
+	for _, k := range s.out.Harms {
+		n += k
+	}
+	s.Live.Harms.Store(int64(n))
+}
+
+// compare looks for repeats now and then, and takes a twentieth of the time for it.
+func (s *siege) compare() {
+	if since := now() - s.checked; since < 5*time.Second || since < 20*s.costs {
+		return
+	}
+	s.checked = now()
+	s.look(s.world.soFar())
+	s.costs = now() - s.checked
+}
+
+// end ends the processes, and looks at all that was issued.
+func (s *siege) end() {
+	s.tb.Helper()
+	s.background.Wait()
+	all := s.world.gather()
+	s.survey()
+	r := s.look(all)
+	s.count()
+	s.out.Processes, s.out.Workers, s.out.Terms = len(s.world.procs), r.Workers, r.Terms
+	s.out.IDs, s.out.Numbers = r.IDs, r.Numbers
+	s.out.Order = OrderOf(s.world.layout, all)
+	right := slices.DeleteFunc(all, func(i Issuer) bool { return i.Off })
+	s.out.Agreed = OrderOf(s.world.layout, right)
+}
+
+// look looks at ids.
+func (s *siege) look(issuers []Issuer) *Report {
+	s.mu.Lock()
+	r := Check(s.world.layout, append(issuers, s.commands...))
+	s.mu.Unlock()
+	s.out.Repeats = r.Repeated
+	if s.Live != nil {
+		s.Live.Repeats.Store(r.Repeated)
+	}
+	for _, text := range r.Problems {
+		s.out.problem("%s", text)
+	}
+	return r
+}
+
+// survey looks at what the processes said.
+func (s *siege) survey() {
+	for _, p := range s.world.procs {
+		for _, e := range p.find(0, named(ledger.Failed, "garbage")) {
+			// Who has lost a worker and does not reach the store fails with what that says.
+			strange := e.Kind == ledger.Other && s.Store == "sqlite"
+			if e.Kind == ledger.Forgot {
+				strange = !s.target.lossy && !s.world.outlived(p, e.Boot)
+			}
+			if e.Event == "garbage" || strange {
+				s.out.problem("%s: %s %s: %s", p.name, e.Event, e.Kind, e.Text)
+			}
+		}
+	}
+}
+
+// A recorder is a test whose errors are problems of the outcome.
+type recorder struct {
+	testing.TB
+	out *Outcome
+}
+
+func (r *recorder) Log(...any)                        {}
+func (r *recorder) Logf(string, ...any)               {}
+func (r *recorder) Error(args ...any)                 { r.out.problem("%s", fmt.Sprint(args...)) }
+func (r *recorder) Errorf(format string, args ...any) { r.out.problem(format, args...) }
+
+func (r *recorder) TempDir() string {
+	dir, err := os.MkdirTemp("", "firn-torture-")
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }

@@ -1,0 +1,192 @@
+//go:build linux
+
+package siege
+
+import (
+	"math/rand/v2"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// How long a store is away: for less than the budget, or for longer.
+const (
+	short = budget / 2
+	long  = budget + 2*time.Second
+)
+
+// away is a harm that keeps the store away.
+func away(name string, length time.Duration, fail, mend func(s *siege)) harm {
+	h := harm{name: name, store: true, outage: true, length: length, do: func(s *siege, _ draw) func() {
+		fail(s)
+		return func() { mend(s) }
+	}}
+	if length == long {
+		h.name, h.least = name+" for long", budget+time.Second
+	}
+	return h
+}
+
+func killed(server *testserver.Server, length time.Duration) harm {
+	return away("store killed", length, func(s *siege) { server.Kill(s.tb) }, func(s *siege) { server.Start(s.tb) })
+}
+
+func frozen(server *testserver.Server, length time.Duration) harm {
+	return away("store frozen", length, func(s *siege) { server.Freeze(s.tb) }, func(s *siege) { server.Thaw(s.tb) })
+}
+
+func cutOff(proxy *testserver.Proxy, length time.Duration) harm {
+	return away("store cut off", length, func(*siege) { proxy.Refuse(true); proxy.Cut() }, func(*siege) { proxy.Refuse(false) })
+}
+
+// serverHarms are what is done to a server and to what leads there.
+func serverHarms(server *testserver.Server, proxy *testserver.Proxy) []harm {
+	return []harm{
+		killed(server, short), killed(server, long),
+		frozen(server, short), frozen(server, long),
+		cutOff(proxy, short), cutOff(proxy, long),
+		away("network silent", short, func(*siege) { proxy.Hang(true) }, func(*siege) { proxy.Hang(false) }),
+		away("requests lost", short, func(*siege) { proxy.LoseRequests(8) }, func(*siege) { proxy.LoseRequests(0) }),
+		away("replies lost", short, func(*siege) { proxy.LoseReplies(16) }, func(*siege) { proxy.LoseReplies(0) }),
+	}
+}
+
+// clusterHarms are what is done to a cluster of three.
+func clusterHarms(c *testserver.Cluster) []harm {
+	leader := func(s *siege, fail, mend func(*testserver.Server)) func() {
+		led := c.Leader(s.tb)
+		fail(led)
+		return func() { mend(led) }
+	}
+	return []harm{
+		{name: "leader killed", store: true, outage: true, length: short, do: func(s *siege, _ draw) func() {
+			return leader(s, func(m *testserver.Server) { m.Kill(s.tb) }, func(m *testserver.Server) { m.Start(s.tb) })
+		}},
+		{name: "leader frozen", store: true, outage: true, length: short, do: func(s *siege, _ draw) func() {
+			return leader(s, func(m *testserver.Server) { m.Freeze(s.tb) }, func(m *testserver.Server) { m.Thaw(s.tb) })
+		}},
+		away("majority killed", long, func(s *siege) {
+			c.Members[0].Kill(s.tb)
+			c.Members[1].Kill(s.tb)
+		}, func(s *siege) { c.Start(s.tb) }),
+	}
+}
+
+// putBack puts an old copy in a store's place while nobody reaches it, and says so with the
+// command. All processes are ended before and started after, but for two: one goes on
+// with what it was granted, and one sleeps through it.
+func putBack(cut, mend, replace func(s *siege)) harm {
+	return harm{name: "store restored", store: true, length: time.Second, do: func(s *siege, d draw) func() {
+		cut(s)
+		last := (d.slot + 1) % len(s.slots)
+		for i := range s.slots {
+			if i != d.slot && i != last {
+				s.slots[i].proc.kill()
+			}
+		}
+		sleeps := s.slots[last].proc
+		sleeps.signal(syscall.SIGSTOP)
+		replace(s)
+		s.restored()
+		return func() {
+			mend(s)
+			sleeps.cont()
+			for i := range s.slots {
+				if i != d.slot && i != last {
+					s.start(i, d.off)
+				}
+			}
+		}
+	}}
+}
+
+// restored says that the store was put back.
+func (s *siege) restored() {
+	s.tb.Helper()
+	s.world.eras = append(s.world.eras, era{now(), s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
+	cmd := exec.Command(program(s.tb, "firn"), "store", "restored", "--yes", "--store", s.store.url,
+		"--outage", budget.String(), "--numbers", "1000000000000")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.tb.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}
+
+// failover loses a primary, and promotes a standby that lacks the last seconds of what was
+// acknowledged. Where the rules are those of a store that does not forget, all who could
+// notice are replaced.
+func failover(primary *testserver.Server, front *testserver.Proxy) harm {
+	return harm{name: "failover without the last writes", store: true, length: time.Second, do: func(s *siege, _ draw) func() {
+		standby := testserver.PostgresStandby(s.tb, primary)
+		s.recovers(now())
+		standby.Link.Hang(true)
+		for i := range 3 { // who comes now is forgotten
+			s.wait(now() + time.Second + rand.N(2*time.Second))
+			s.replace(i, s.apart())
+		}
+		wake := s.asleep()
+		primary.Kill(s.tb)
+		front.Refuse(true)
+		front.Cut()
+		standby.Promote(s.tb)
+		front.Target(standby.Addr())
+		front.Refuse(false)
+		primary = standby.Server
+		for i := range s.slots {
+			if i < len(s.slots)-2 && (i < 3 || s.Broken == Vouched) {
+				s.replace(i, s.apart())
+			}
+		}
+		return wake
+	}}
+}
+
+// asleep stops the last two processes until wake is called.
+func (s *siege) asleep() (wake func()) {
+	some := s.slots[max(0, len(s.slots)-2):]
+	for i := range some {
+		some[i].proc.stop()
+	}
+	return func() {
+		for i := range some {
+			some[i].proc.signal(syscall.SIGCONT)
+		}
+	}
+}
+
+// wipe has a server come back empty, while all who hold leases of it go on. Others come
+// beside them, who know of nothing.
+func wipe(server *testserver.Server) harm {
+	return harm{name: "store wiped", store: true, least: time.Second, length: 5 * time.Second, do: func(s *siege, _ draw) func() {
+		wake := s.asleep()
+		server.Kill(s.tb)
+		server.Wipe(s.tb)
+		server.Start(s.tb)
+		before := make([]*proc, len(s.slots))
+		for i := range s.slots {
+			before[i] = s.slots[i].proc
+			s.start(i, s.apart())
+		}
+		return func() {
+			wake()
+			for _, p := range before {
+				p.stopsForGood()
+			}
+		}
+	}}
+}
+
+// stopsForGood waits until a process issues nothing more, as its store has forgotten, and
+// ends it.
+func (p *proc) stopsForGood() {
+	p.t.Helper()
+	last, since := p.count(), now()
+	eventually(p.t, p.name+" stops", func() bool {
+		if n := p.count(); n != last {
+			last, since = n, now()
+		}
+		return now()-since > 500*time.Millisecond
+	})
+	p.kill()
+}

@@ -1,0 +1,169 @@
+//go:build linux
+
+package siege
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/store/open"
+)
+
+// A target is a store that can be besieged.
+type target struct {
+	name  string
+	needs func() error // nil where its programs are installed
+	lossy bool         // it forgets what it acknowledged
+	start func(s *siege) *victim
+}
+
+// A victim is the store of a siege.
+type victim struct {
+	url   string // for an operator: not by way of the proxy
+	harms []harm
+	save  func() // makes the copy that it is put back to; nil: it never is
+}
+
+// targets are all of them. The first are one server each, or none; the others are of
+// several, or forget.
+var targets = []target{
+	{name: "sqlite", needs: nothing, start: sqliteFile},
+	{name: "postgres", needs: installed("postgres"), start: server(testserver.Postgres, "")},
+	{name: "mysql", needs: installed("mariadb"), start: server(testserver.MariaDB, "")},
+	// The test server has its data again after a kill, as it writes each command to
+	// its disk first: an operator could vouch for it.
+	{name: "redis", needs: installed("redis"), start: server(testserver.Redis, "promise=strict")},
+	{name: "etcd", needs: installed("etcd"), start: server(testserver.Etcd, "")},
+	{name: "zookeeper", needs: installed("zookeeper"), start: server(testserver.ZooKeeper, "")},
+
+	{name: "etcd-cluster", needs: installed("etcd"), start: cluster(testserver.EtcdCluster)},
+	{name: "zookeeper-cluster", needs: installed("zookeeper"), start: cluster(testserver.ZooKeeperCluster)},
+	{name: "postgres-failover", needs: installed("postgres"), lossy: true, start: failingOver},
+	{name: "redis-wiped", needs: installed("redis"), lossy: true, start: wiped},
+}
+
+// Stores returns the names of what can be besieged: the stores, and besides them those
+// of several servers and those that forget.
+func Stores() (stores, others []string) {
+	for _, t := range targets {
+		if t.lossy || strings.Contains(t.name, "-") {
+			others = append(others, t.name)
+		} else {
+			stores = append(stores, t.name)
+		}
+	}
+	return stores, others
+}
+
+// Installed returns nil if the programs of a store are installed.
+func Installed(name string) error {
+	return targets[slices.IndexFunc(targets, func(t target) bool { return t.name == name })].needs()
+}
+
+func nothing() error { return nil }
+
+func installed(kind string) func() error {
+	return func() error { return testserver.Installed(kind) }
+}
+
+// through is the URL of a server by way of a proxy, with options.
+func through(url, addr string, p *testserver.Proxy, options string) string {
+	url = strings.Replace(url, addr, p.Addr(), 1)
+	if options == "" {
+		return url
+	}
+	if strings.Contains(url, "?") {
+		return url + "&" + options
+	}
+	return url + "?" + options
+}
+
+// server is a store that is one server, behind a proxy.
+func server(start func(testing.TB, ...string) *testserver.Server, options string) func(*siege) *victim {
+	return func(s *siege) *victim {
+		one := start(s.tb)
+		proxy := testserver.NewProxy(s.tb, one.Addr())
+		s.world.url = through(one.URL(), one.Addr(), proxy, options)
+		direct := one.URL()
+		if options != "" {
+			direct += "?" + options
+		}
+		s.found(direct)
+		v := &victim{url: direct, harms: slices.Concat(serverHarms(one, proxy), processHarms)}
+		var copied string
+		v.save = func() {
+			one.Stop(s.tb)
+			copied = one.Copy(s.tb)
+			one.Start(s.tb)
+		}
+		v.harms = append(v.harms, putBack(
+			func(*siege) { proxy.Refuse(true); proxy.Cut() },
+			func(*siege) { proxy.Refuse(false) },
+			func(s *siege) {
+				one.Kill(s.tb)
+				one.PutBack(s.tb, copied)
+				one.Start(s.tb)
+			}))
+		return v
+	}
+}
+
+// cluster is a store that is three servers.
+func cluster(start func(testing.TB, int) *testserver.Cluster) func(*siege) *victim {
+	return func(s *siege) *victim {
+		c := start(s.tb, 3)
+		s.world.url = c.URL()
+		s.found(c.URL())
+		return &victim{url: c.URL(), harms: slices.Concat(clusterHarms(c), processHarms)}
+	}
+}
+
+// failingOver is a PostgreSQL primary that is lost, and a standby promoted that lacks
+// its last writes.
+func failingOver(s *siege) *victim {
+	promise := "promise=lossy"
+	if s.Broken == Vouched {
+		promise = "promise=strict"
+	}
+	primary := testserver.Postgres(s.tb)
+	proxy := testserver.NewProxy(s.tb, primary.Addr())
+	s.world.url = through(primary.URL(), primary.Addr(), proxy, promise)
+	s.found(s.world.url)
+	return &victim{harms: append(slices.Clone(lossyProcessHarms), failover(primary, proxy))}
+}
+
+// wiped is a Redis server that comes back with nothing of what it acknowledged.
+func wiped(s *siege) *victim {
+	one := testserver.Redis(s.tb)
+	s.world.url = one.URL()
+	s.found(one.URL())
+	return &victim{harms: append(slices.Clone(lossyProcessHarms), wipe(one),
+		killed(one, short), frozen(one, short))}
+}
+
+// found makes a pool and a series whose ids begin at once, as "firn store init --new"
+// and "firn segments create" do.
+func (s *siege) found(url string) {
+	s.tb.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	st, err := open.URL(ctx, url)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer st.Close()
+	if _, err := lease.Found(ctx, st, pool, &lease.Options{Workers: int64(s.places), Outage: budget}); err != nil {
+		s.tb.Fatal(err)
+	}
+	if s.target.lossy {
+		return
+	}
+	if err := segment.Create(ctx, st, series, nil); err != nil {
+		s.tb.Fatal(err)
+	}
+}

@@ -1,0 +1,197 @@
+//go:build linux
+
+package siege
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/torture/ledger"
+)
+
+// patience is how long a test waits for what must come. Machines that run tests
+// are slow at times; a test that passes does not wait so long.
+const patience = 60 * time.Second
+
+// now reads the boot clock, as the program does.
+func now() time.Duration { return time.Duration(ledger.Boot()) }
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+// eventually waits until f is true.
+func eventually(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s in vain: %s", patience, what)
+		}
+	}
+}
+
+// A world is a store and all the processes that ever used it.
+type world struct {
+	t      testing.TB
+	dir    string
+	path   string // of the store, if it is a file
+	url    string // of the store
+	layout firn.Layout
+	args   []string // of every process
+	lossy  bool     // the store forgets, so that what it granted proves nothing
+
+	eras []era
+
+	mu    sync.Mutex
+	procs []*proc
+}
+
+// An era begins when a store is put back to an old copy. No grant from before reaches a
+// tick, and every later one is above it.
+type era struct {
+	begun time.Duration // by the boot clock
+	tick  firn.Tick
+}
+
+// eraOf is how many eras had begun when a horizon was granted.
+func (w *world) eraOf(horizon firn.Tick) (n int) {
+	for n < len(w.eras) && w.eras[n].tick < horizon {
+		n++
+	}
+	return n
+}
+
+// outlived reports whether all that a process was granted, by an instant of the boot
+// clock, is of an era before the one of that instant. Such a process stops for good when
+// it reaches the store. It may have gone on with a grant file.
+func (w *world) outlived(p *proc, at int64) bool {
+	eras := 0
+	for eras < len(w.eras) && int64(w.eras[eras].begun) <= at {
+		eras++
+	}
+	granted := p.find(0, func(e ledger.Event) bool {
+		return e.Event == ledger.Granted && e.Boot <= at && w.eraOf(e.Horizon) >= eras
+	})
+	return eras > 0 && len(granted) == 0
+}
+
+func newWorld(t testing.TB, args ...string) *world {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "store"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "store", "ids.db")
+	return &world{t: t, dir: dir, path: path, url: "sqlite:" + path, layout: firn.Default, args: args}
+}
+
+// launch is how a process is started.
+type launch struct {
+	args  []string
+	off   time.Duration // of its clock
+	files []*os.File    // from descriptor 3 on
+}
+
+// start starts the program.
+func (w *world) start(how launch) *proc {
+	w.t.Helper()
+	w.mu.Lock()
+	name := fmt.Sprintf("p%d", len(w.procs))
+	p := &proc{t: w.t, name: name, dir: filepath.Join(w.dir, name), news: make(chan struct{}), ended: make(chan struct{})}
+	w.procs = append(w.procs, p)
+	w.mu.Unlock()
+	if err := os.MkdirAll(ledger.Numbers(p.dir), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	p.skew = newSkew(w.t, filepath.Join(p.dir, "clock"))
+	p.skew.set(how.off)
+	args := append([]string{"-store", w.url, "-ledger", p.dir, "-name", name}, w.args...)
+	p.cmd = exec.Command(program(w.t, "holder"), append(args, how.args...)...)
+	p.cmd.Env = append(os.Environ(), clockFile+"="+p.skew.path)
+	p.cmd.ExtraFiles = how.files
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a ^C is for the test
+	p.run()
+	return p
+}
+
+// freeze stops a process at an instant at which it does not write to the store.
+// One that is stopped in the middle of that keeps everybody else from writing,
+// so that nobody can take over until it goes on.
+func (w *world) freeze(p *proc) {
+	w.t.Helper()
+	for {
+		p.stop()
+		l := w.locker("immediate")
+		free := l.says(ledger.Locked, 2*time.Second)
+		l.kill()
+		if free {
+			return
+		}
+		w.t.Logf("%s was stopped inside a transaction; again", p.name)
+		p.cont()
+		p.issues(1)
+	}
+}
+
+// gather ends all processes, and returns what they left behind.
+func (w *world) gather() (issuers []Issuer) {
+	w.t.Helper()
+	for _, p := range w.procs {
+		p.kill()
+		issuers = append(issuers, w.remains(p))
+	}
+	return issuers
+}
+
+// soFar is gather for processes that go on.
+func (w *world) soFar() (issuers []Issuer) {
+	w.t.Helper()
+	for _, p := range w.procs {
+		if p.finished() {
+			issuers = append(issuers, w.remains(p))
+			continue
+		}
+		issuers = append(issuers, Issuer{Name: p.name, Hands: p.runs(), Numbers: p.numbers()})
+	}
+	return issuers
+}
+
+// remains is what a process that has ended left behind.
+func (w *world) remains(p *proc) Issuer {
+	w.t.Helper()
+	if p.remains == nil {
+		who := p.issuer()
+		if w.lossy {
+			who.Grants = nil
+		}
+		p.remains, p.total = &who, who.issued()
+	}
+	for i := range p.remains.Grants {
+		g := &p.remains.Grants[i]
+		g.Era = w.eraOf(g.Horizon)
+	}
+	return *p.remains
+}
+
+// lock locks the store until the process that is returned is told to end.
+func (w *world) lock(mode string) *proc {
+	w.t.Helper()
+	p := w.locker(mode)
+	p.await(ledger.Locked)
+	return p
+}
+
+// locker is lock that does not wait until the store is locked.
+func (w *world) locker(mode string) *proc {
+	w.t.Helper()
+	p := &proc{t: w.t, name: "lock", dir: w.t.TempDir(), news: make(chan struct{}), ended: make(chan struct{})}
+	p.cmd = exec.Command(program(w.t, "holder"), "-lock", mode, "-store", w.url)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.run()
+	return p
+}
