@@ -17,8 +17,8 @@ func newCompletion() *cobra.Command {
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print the script that completes firn's commands in a shell",
 		Long: `Print the script that completes commands, flags and the names of layouts and of
-the series in firn.yaml in a shell. Load it in the shell's own start file, or put it where the shell looks for
-such scripts.`,
+the series in firn.yaml in a shell. Load it in the shell's own start file, or put it
+where the shell looks for such scripts.`,
 		Example: `  source <(firn completion bash)
   firn completion zsh > "${fpath[1]}/_firn"
   firn completion fish > ~/.config/fish/completions/firn.fish

@@ -114,7 +114,11 @@ func (h *warningHandler) Enabled(_ context.Context, level slog.Level) bool {
 func (h *warningHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	add := func(a slog.Attr) bool {
-		fmt.Fprintf(&b, ", %s %s", a.Key, withoutPackage(a.Value.String()))
+		text := a.Value.String()
+		if a.Value.Kind() == slog.KindTime {
+			text = instant(a.Value.Time())
+		}
+		fmt.Fprintf(&b, ", %s %s", a.Key, withoutPackage(text))
 		return true
 	}
 	for _, a := range h.attrs {

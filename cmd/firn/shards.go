@@ -36,8 +36,8 @@ again, after an upgrade of firn too.
 
 The function has the name and signature that Instagram published, so a column
 default that calls it works unchanged. Where it is there already, it is replaced in
-place, and what it gave is left behind by a second. Never repeats an id, and each is
-above all that came before in the shard, whatever the clock does.
+place, and what it gave is left behind by a second. It never repeats an id, and each
+is above all that came before in the shard, whatever the clock does.
 
 The ids of all tables of a shard come from one generator. With --per-table each
 named table gets one, TABLE_next_id: ids are then unique within the table only.

@@ -38,12 +38,12 @@ processes may not make them. What is there already is left as it is: so it may b
 repeated, and is needed neither before nor after anything.
 
 With --new you also say that nobody ever leased from this store, nor from one that
-it was copied or restored from: its pools are founded, and ids begin at once, or on
-a store that can forget as soon after each start as there is possible. Else
-the first process founds its pool above all that could have been granted before,
-and no id is issued for the outage budget and the error of clocks: for some 5
-minutes, on a store that can forget 8 s. The pools are those of firn.yaml, or the
-one of --pool and --layout.
+it was copied or restored from: its pools are founded, and ids begin at once, on a
+store that can forget after the wait that each start has there. Without it the first
+process founds its pool above all that could have been granted before, and no id is
+issued for the outage budget and the error of clocks: for some 5 minutes, on a store
+that can forget 8 s. The pools are those of firn.yaml, or the one of --pool and
+--layout.
 
 --new is wrong after a restore, after tables were dropped, and where you are not
 sure: then ids can repeat. A file needs it neither way.`,
