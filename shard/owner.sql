@@ -133,17 +133,18 @@ BEGIN
 END $$;
 
 -- Claims a shard for a mover on the server that it is to come to. Until it is open here
--- this one says where it is: at the owner. A copy that is there is kept only if it was
--- never put back to what it was earlier, as a restored or promoted one is.
+-- this one says where it is: at the owner. A copy that is not kept is to be dropped.
 CREATE OR REPLACE FUNCTION firn.claim(shard integer, schema name, term bigint, attempt text, batch text, source text, target text, keep boolean) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
 	m firn.move;
+	made boolean;
 	here text := (SELECT v.name FROM firn.server AS v);
 BEGIN
 	PERFORM firn.commit_durably();
 	INSERT INTO firn.shard (shard, schema, state, term, moved_to) VALUES (shard, schema, 'moved', 0, source) ON CONFLICT DO NOTHING;
+	made := FOUND;
 	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = claim.shard FOR UPDATE;
 	IF NOT FOUND OR s.schema <> schema THEN
 		RAISE EXCEPTION 'firn: the schema % and the shard % do not belong together here', schema, shard USING ERRCODE = '42710';
@@ -152,17 +153,14 @@ BEGIN
 	ELSIF s.term >= term THEN
 		RAISE EXCEPTION 'firn: shard % is at term % already, not below %', shard, s.term, term USING ERRCODE = 'ID007',
 			HINT = 'somebody else has worked on it since';
-	ELSIF s.state = 'open' AND firn.is_here(s) THEN
-		RAISE EXCEPTION 'firn: shard % is open here', shard USING ERRCODE = 'ID007';
+	ELSIF NOT made THEN
+		PERFORM firn.check_kept(s);
 	END IF;
 	m := firn.moving(shard, batch);
-	IF m.shard IS NULL AND here <> target THEN
-		RAISE EXCEPTION 'firn: the copy of shard % is not kept up to date any more', shard USING ERRCODE = 'ID007';
+	IF m.shard IS NULL AND here <> target OR keep AND here = source AND NOT m.loaded THEN
+		RAISE EXCEPTION 'firn: the copy of shard % is not kept up to date any more', shard USING ERRCODE = 'ID008';
 	ELSIF m.shard IS NULL THEN
 		INSERT INTO firn.move (shard, batch, source, target, loaded) VALUES (shard, batch, source, target, false);
-	ELSIF keep AND (m.loaded AND NOT firn.is_here(s) OR NOT m.loaded AND here = source) THEN
-		RAISE EXCEPTION 'firn: the copy of shard % here is of a server that was promoted or restored', shard USING ERRCODE = 'ID008',
-			HINT = format('firn shards abort %s where it has not moved yet, firn shards finish %1$s where it has', shard);
 	END IF;
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = CASE here WHEN source THEN target ELSE source END,
 			term = claim.term, attempt = claim.attempt, system = (pg_control_system()).system_identifier,
@@ -170,6 +168,20 @@ BEGIN
 		WHERE x.shard = s.shard;
 	IF NOT keep THEN
 		UPDATE firn.move AS x SET loaded = false WHERE x.shard = s.shard;
+	END IF;
+END $$;
+
+-- Refuses to let go of what was known of a shard that is open here, or whose row is that
+-- of what this is a copy of: terms that were seen since are forgotten.
+CREATE OR REPLACE FUNCTION firn.check_kept(s firn.shard) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF NOT firn.is_here(s) THEN
+		RAISE EXCEPTION 'firn: what is known of shard % is of what this is a copy of, or of before it was promoted or restored', s.shard USING ERRCODE = 'ID003',
+			HINT = format('firn shards reopen %s', (SELECT v.name FROM firn.server AS v));
+	ELSIF s.state = 'open' THEN
+		RAISE EXCEPTION 'firn: shard % is open here', s.shard USING ERRCODE = 'ID007',
+			HINT = 'somebody else has worked on it since';
 	END IF;
 END $$;
 
@@ -260,11 +272,28 @@ BEGIN
 	IF relations IS NOT NULL THEN
 		EXECUTE format('LOCK TABLE %s IN %s MODE', relations, CASE s.state WHEN 'open' THEN 'SHARE ROW EXCLUSIVE' ELSE 'SHARE UPDATE EXCLUSIVE' END);
 	END IF;
+	IF s.state = 'moved' THEN
+		PERFORM firn.follows(s);
+	END IF;
 	IF s.state = 'open' THEN
 		FOR q IN SELECT x.sequence FROM firn.sequences(s.schema) AS x LOOP
 			-- Changes nothing: it waits for who has drawn, and holds up who draws.
 			EXECUTE format('ALTER SEQUENCE %s CACHE %s', q, (SELECT seqcache FROM pg_sequence WHERE seqrelid = q));
 		END LOOP;
+	END IF;
+END $$;
+
+-- Refuses a copy of which not all relations are kept up to date.
+CREATE OR REPLACE FUNCTION firn.follows(s firn.shard) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	missing text := (SELECT string_agg(x::text, ', ') FROM firn.replicated(s.schema) AS x WHERE NOT EXISTS (
+		SELECT FROM firn.move AS m JOIN pg_subscription AS i ON i.subname = firn.intake(m) JOIN pg_subscription_rel AS r ON r.srsubid = i.oid
+		WHERE m.shard = s.shard AND m.loaded AND i.subenabled AND r.srrelid = x AND r.srsubstate = 'r'));
+BEGIN
+	IF NOT firn.is_here(s) OR missing IS NOT NULL THEN
+		RAISE EXCEPTION 'firn: the copy of shard % is not kept up to date%', s.shard, coalesce(': ' || missing, '') USING ERRCODE = 'ID008',
+			HINT = format('firn shards abort %s, and move it again', s.shard);
 	END IF;
 END $$;
 
@@ -409,21 +438,25 @@ BEGIN
 	RETURN true;
 END $$;
 
--- Notes on the server that let a shard go, and has forgotten it since it was promoted or
--- restored, that it did. Its copy is not kept up to date any more.
-CREATE OR REPLACE FUNCTION firn.note_moved(shard integer, term bigint, attempt text, moved_to text) RETURNS void LANGUAGE plpgsql
+-- Has a server that was promoted or restored know where a shard is, which is open there
+-- at that term. Its copy is not kept up to date any more.
+CREATE OR REPLACE FUNCTION firn.learn(shard integer, term bigint, moved_to text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
 BEGIN
 	PERFORM firn.commit_durably();
-	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = note_moved.shard FOR UPDATE;
-	IF s.state = 'open' AND firn.is_here(s) OR s.term > term THEN
-		RAISE EXCEPTION 'firn: shard % has been opened here since', shard USING ERRCODE = 'ID007';
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = learn.shard FOR UPDATE;
+	IF firn.is_here(s) AND s.state = 'moved' AND s.term >= term THEN
+		RETURN;
+	ELSIF NOT FOUND OR firn.is_here(s) OR s.term > term THEN
+		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
 	END IF;
-	UPDATE firn.shard AS x SET state = 'moved', moved_to = note_moved.moved_to, term = note_moved.term, attempt = note_moved.attempt WHERE x.shard = s.shard;
-	UPDATE firn.move AS x SET loaded = false WHERE x.shard = s.shard;
-	PERFORM firn.halt(s.shard);
+	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
+	UPDATE firn.shard AS x SET state = 'moved', moved_to = learn.moved_to, term = learn.term, attempt = NULL, system = (pg_control_system()).system_identifier,
+			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database()
+		WHERE x.shard = s.shard;
+	PERFORM firn.halt(s.shard) WHERE EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = s.schema);
 END $$;
 
 -- The objects of a batch. They are made in a transaction that finds a row of it, and go
@@ -512,13 +545,9 @@ CREATE OR REPLACE FUNCTION firn.deafen(batch text, shards integer[], terms bigin
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	one record;
-	s firn.shard;
 BEGIN
 	FOR one IN SELECT * FROM unnest(shards, terms, attempts) AS x (shard, term, attempt) ORDER BY x.shard LOOP
-		s := firn.hold(one.shard, one.term, one.attempt);
-		IF s.state <> 'moved' THEN
-			RAISE EXCEPTION 'firn: shard % has been opened here since', s.shard USING ERRCODE = 'ID007';
-		END IF;
+		PERFORM firn.check_kept(firn.hold(one.shard, one.term, one.attempt));
 	END LOOP;
 	IF NOT EXISTS (SELECT FROM firn.move AS x WHERE x.batch = deafen.batch AND x.shard <> ALL (shards)) THEN
 		PERFORM firn.drop_subscription(x.subname) FROM pg_subscription AS x
@@ -541,9 +570,7 @@ DECLARE
 	s firn.shard := firn.hold(shard, term, attempt);
 	m firn.move;
 BEGIN
-	IF s.state <> 'moved' THEN
-		RAISE EXCEPTION 'firn: shard % has been opened here since', shard USING ERRCODE = 'ID007';
-	END IF;
+	PERFORM firn.check_kept(s);
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard RETURNING * INTO m;
 	-- A schema that was there before is somebody's.
 	IF m.shard IS NOT NULL AND EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset"
@@ -604,8 +631,8 @@ DECLARE
 	f regprocedure;
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('stream', 'intake', 'replicated', 'hold', 'moving',
-			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'seize', 'sequences',
-			'read_sequences', 'write_sequences', 'let_go', 'compare', 'published', 'publish', 'unpublish', 'take', 'note_moved', 'batch', 'speak', 'mute', 'listen', 'hear',
+			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'seize', 'follows', 'sequences',
+			'read_sequences', 'write_sequences', 'let_go', 'compare', 'published', 'publish', 'unpublish', 'take', 'learn', 'check_kept', 'batch', 'speak', 'mute', 'listen', 'hear',
 			'end_move', 'deafen', 'drop_subscription', 'discard', 'sweep', 'remains', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 	END LOOP;

@@ -28,9 +28,14 @@ func (m *Mover) begin(ctx context.Context, g goal, some []pairOf) error {
 	for _, p := range some {
 		a, b := p.sides(g)
 		term := max(a.term, b.term) + 1
-		if err := from.call(ctx, "SELECT firn.begin_move($1, $2, $3, $4, $5, $6)", p.shard, term, g.attempt, m.batch, m.target.Name, a.batch == "" && !g.back); err != nil {
+		err := from.call(ctx, "SELECT firn.begin_move($1, $2, $3, $4, $5, $6)", p.shard, term, g.attempt, m.batch, m.target.Name, a.batch == "" && !g.back)
+		if code := sqlstate(err); (code == "ID002" || code == "ID007") && !m.begun[p.shard] {
+			return &staleError{err}
+		}
+		if err != nil {
 			return err
 		}
+		m.begun[p.shard] = true
 	}
 	return nil
 }
@@ -83,10 +88,10 @@ func (m *Mover) loadOne(ctx context.Context, program string, c *pgx.Conn, p pair
 		if err != nil || !missing {
 			return err
 		}
-		if _, err := tx.Exec(ctx, dump, pgx.QueryExecModeSimpleProtocol); err != nil {
+		if _, err := tx.Exec(ctx, dump); err != nil {
 			return fmt.Errorf("the schema %s cannot be made: %w", p.source.schema, err)
 		}
-		_, err = tx.Exec(ctx, "SET search_path = pg_catalog, pg_temp; SET client_min_messages = error", pgx.QueryExecModeSimpleProtocol)
+		_, err = tx.Exec(ctx, "SET search_path = pg_catalog, pg_temp; SET client_min_messages = error")
 		if err == nil {
 			_, err = tx.Exec(ctx, "SELECT firn.loaded($1, $2, $3, VARIADIC $4::name[])", p.shard, p.target.term, p.target.attempt, names)
 		}

@@ -47,7 +47,7 @@ func (c *counting) begin(ctx context.Context) error {
 	look := fmt.Sprintf("SELECT floor FROM %s.firn_mark WHERE term = %d", identifier(c.schema), c.term)
 	fixed := make(chan error, 1)
 	go func() {
-		_, err := c.first.Exec(ctx, fix+look, pgx.QueryExecModeSimpleProtocol)
+		_, err := c.first.Exec(ctx, fix+look)
 		fixed <- err
 	}()
 	err := c.mark(ctx, fix+look)
@@ -124,7 +124,7 @@ func (m *Mover) dropFences(ctx context.Context, g goal, some []pairOf) {
 			if err != nil {
 				return
 			}
-			_, err = tx.Exec(ctx, limits(lockTime, lockTime)+fmt.Sprintf("SELECT firn.drop_fences(%d, %d, %s); COMMIT", p.shard, b.term, literal(b.attempt)), pgx.QueryExecModeSimpleProtocol)
+			_, err = tx.Exec(ctx, limits(lockTime, lockTime)+fmt.Sprintf("SELECT firn.drop_fences(%d, %d, %s); COMMIT", p.shard, b.term, literal(b.attempt)))
 			tx.Rollback(context.WithoutCancel(ctx))
 			if err == nil || pause(ctx, wait) != nil {
 				break

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -22,7 +20,7 @@ const (
 // cut moves a shard over: the source lets it go, and the target takes it. It is tried
 // when nobody has a lock on the shard for longer than a try may take.
 func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
-	_, to := m.ends(g)
+	from, to := m.ends(g)
 	a, _ := p.sides(g)
 	m.say(Progress{Phase: Cutting})
 	var there *string
@@ -31,6 +29,10 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 	}
 	if there == nil {
 		return &StuckError{p.shard, "its copy is not there any more"}
+	}
+	// Both again when nobody writes, by sessions that then know their way.
+	if err := from.call(ctx, "SELECT firn.compare(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there); err != nil {
+		return err
 	}
 	begun := time.Now()
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
@@ -114,7 +116,8 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string) err
 		return to.fault(err)
 	}
 	defer other.Rollback(context.WithoutCancel(ctx))
-	if _, err := other.Exec(ctx, limits(lockTime, lockTime)+fmt.Sprintf("SELECT firn.seize(%d, %d, %s)", p.shard, a.term, literal(a.attempt)), pgx.QueryExecModeSimpleProtocol); err != nil {
+	call := fmt.Sprintf("(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
+	if _, err := other.Exec(ctx, limits(lockTime, cutTime)+"SELECT firn.seize"+call+", firn.take"+call); err != nil {
 		return to.fault(err)
 	}
 	c := newCounting(m, g, a)
@@ -133,7 +136,7 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string) err
 	if err := c.begin(ctx); err != nil {
 		return err
 	}
-	results, err := to.conn.PgConn().Exec(ctx, limits(cutTime, takeTime)+fmt.Sprintf("SELECT firn.take(%d, %d, %s); COMMIT", p.shard, a.term, literal(a.attempt))).ReadAll()
+	results, err := to.conn.PgConn().Exec(ctx, limits(cutTime, takeTime)+"SELECT firn.take"+call+"; COMMIT").ReadAll()
 	if err != nil {
 		return to.fault(err)
 	}
@@ -152,7 +155,7 @@ func limits(lock, statement time.Duration) string {
 func (e *end) letGo(ctx context.Context, n int64, c copyOf, to, there string) error {
 	_, err := e.conn.Exec(ctx, "BEGIN; "+limits(lockTime, lockTime)+
 		fmt.Sprintf("SELECT firn.seize(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(lockTime, cutTime)+
-		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, %s); COMMIT", n, c.term, literal(c.attempt), literal(to), literal(there)), pgx.QueryExecModeSimpleProtocol)
+		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, %s); COMMIT", n, c.term, literal(c.attempt), literal(to), literal(there)))
 	if err != nil && !e.conn.IsClosed() {
 		e.conn.Exec(ctx, "ROLLBACK")
 	}
@@ -208,7 +211,7 @@ func (m *Mover) note(ctx context.Context, g goal, some []pairOf) error {
 	from, to := m.ends(g)
 	for _, p := range some {
 		_, b := p.sides(g)
-		if err := from.call(ctx, "SELECT firn.note_moved($1, $2, $3, $4)", p.shard, b.term-1, b.attempt, to.Name); err != nil {
+		if err := from.call(ctx, "SELECT firn.learn($1, $2, $3)", p.shard, b.term, to.Name); err != nil {
 			return err
 		}
 	}

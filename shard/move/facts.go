@@ -124,7 +124,7 @@ func (e *end) open(ctx context.Context) (*pgx.Conn, error) {
 	}
 	// What is left of a mover that was killed, or cut off, does not hold locks for long.
 	const settings = "SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; SET search_path = pg_catalog, pg_temp; SET client_min_messages = error"
-	if _, err := c.Exec(ctx, settings, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := c.Exec(ctx, settings); err != nil {
 		c.Close(context.WithoutCancel(ctx))
 		return nil, e.fault(err)
 	}

@@ -59,7 +59,7 @@ func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func
 		if b.name == "" {
 			continue
 		}
-		m.batch = b.name
+		m.batch, m.begun = b.name, make(map[int64]bool)
 		err := m.patiently(ctx, func() error {
 			f, err := m.look(ctx, b.shards)
 			if err == nil && whole {

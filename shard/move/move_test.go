@@ -159,6 +159,9 @@ func refusedOn(t *testing.T, s *site, code, sql string) {
 	}
 }
 
+// writePause is what a writer does between two transactions: nothing.
+const writePause = 5 * time.Millisecond
+
 // Writers write to a shard through a cluster, and know what has to be there.
 type writers struct {
 	mu       sync.Mutex
@@ -202,6 +205,7 @@ func (w *writers) run(ctx context.Context, s shard.Shard) {
 	mine := make(map[int64]int)
 	var last int64
 	for ctx.Err() == nil {
+		time.Sleep(writePause)
 		var id int64
 		change := int64(0)
 		for id := range mine {

@@ -90,7 +90,8 @@ type Mover struct {
 	options        Options
 
 	progress Progress
-	since    time.Time // this phase began
+	since    time.Time      // this phase began
+	begun    map[int64]bool // by this run
 	verified map[int64]bool
 	moved    []Moved
 	wrong    []error
@@ -99,14 +100,22 @@ type Mover struct {
 // An end is one of the two servers.
 type end struct {
 	shard.Server
-	conn *pgx.Conn
+	given shard.Server
+	conn  *pgx.Conn
+}
+
+// newEnd is a server that is told what to do in one message each.
+func newEnd(s shard.Server) *end {
+	config := s.Config.Copy()
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	return &end{Server: shard.Server{Name: s.Name, Config: config}, given: s}
 }
 
 // New makes a mover. Source and target are those of the move, also where it is to be
 // taken back.
 func New(source, target shard.Server, o *Options) *Mover {
 	return &Mover{
-		source: &end{Server: source}, target: &end{Server: target}, options: o.orDefault(),
+		source: newEnd(source), target: newEnd(target), options: o.orDefault(),
 		verified: make(map[int64]bool),
 	}
 }
@@ -141,18 +150,29 @@ func (m *Mover) Revert(ctx context.Context, shards []int64) ([]Moved, error) {
 // carry brings shards to where they are to be.
 func (m *Mover) carry(ctx context.Context, g goal, shards []int64) ([]Moved, error) {
 	m.moved, m.wrong = nil, nil
-	g.attempt = newWord()
+	g.attempt, m.begun = newWord(), make(map[int64]bool)
+	var stale *staleError
+	err := m.try(ctx, g, shards)
+	for begun := time.Now(); errors.As(err, &stale) && time.Since(begun) < m.options.Patience; {
+		if err = pause(ctx, retryPause); err == nil {
+			err = m.try(ctx, g, shards)
+		}
+	}
+	return m.moved, errors.Join(append(m.wrong, err)...)
+}
+
+func (m *Mover) try(ctx context.Context, g goal, shards []int64) error {
 	batches, err := m.batches(ctx, shards)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, b := range batches {
 		m.batch = cmp.Or(b.name, newWord())
 		if err := m.carryBatch(ctx, g, b.shards); err != nil {
-			return m.moved, errors.Join(append(m.wrong, err)...)
+			return err
 		}
 	}
-	return m.moved, errors.Join(m.wrong...)
+	return nil
 }
 
 // A batch is shards of one move.
@@ -274,7 +294,7 @@ func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 			m.progress.Rows += rows
 			m.options.Progress(m.progress)
 		}}
-		if _, err := Verify(ctx, m.source.Server, m.target.Server, p.source.schema, o); err != nil {
+		if _, err := Verify(ctx, m.source.given, m.target.given, p.source.schema, o); err != nil {
 			return fmt.Errorf("shard %d: %w", p.shard, err)
 		}
 		m.verified[p.shard] = true
@@ -294,6 +314,12 @@ func (m *Mover) say(p Progress) {
 	m.progress = p
 	m.options.Progress(p)
 }
+
+// A staleError says that the facts were not what they are any more: what a mover sent
+// that has ended since came after they were looked at.
+type staleError struct{ error }
+
+func (e *staleError) Unwrap() error { return e.error }
 
 // retryPause is between two tries to reach a server.
 const retryPause = 250 * time.Millisecond

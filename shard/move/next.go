@@ -111,6 +111,8 @@ func nextOf(g goal, p pairOf) (action, error) {
 		return begin, nil
 	case from.serves() && !same:
 		return claim, nil
+	case from.serves() && !to.loaded && g.back:
+		return "", &StuckError{p.shard, "its copy is not kept up to date any more"}
 	case from.serves() && !to.loaded:
 		return load, nil
 	case from.serves():

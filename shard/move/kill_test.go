@@ -1,0 +1,130 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func init() { child["move"] = moveChild }
+
+// moveChild is a mover that kills itself before or after a message: its arguments are
+// what to do, with which shard, the addresses of a and b, when, and at which message.
+func moveChild() int {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	what, a, b, when, pattern := os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5]
+	die := func() {
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	h := hook{}
+	switch when {
+	case "before":
+		h.before = once(pattern, die)
+	case "after":
+		h.after = once(pattern, die)
+	}
+	m := New(hooked(serverAt("a", a), h), hooked(serverAt("b", b), h), hasty())
+	var err error
+	switch what {
+	case "move":
+		_, err = m.Move(ctx, []int64{1})
+	case "revert":
+		_, err = m.Revert(ctx, []int64{1})
+	case "finish":
+		_, err = m.Finish(ctx, []int64{1})
+	case "abort":
+		_, err = m.Abort(ctx, []int64{1})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// run runs a mover in a process of its own, and says whether it was killed.
+func runChild(t *testing.T, a, b *site, what, when, pattern string) (killed bool) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], what, a.Server.Config.ConnString(), b.Server.Config.ConnString(), when, pattern)
+	cmd.Env = append(os.Environ(), "FIRN_MOVE_CHILD=move")
+	out, err := cmd.CombinedOutput()
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &ended) && ended.Sys().(syscall.WaitStatus).Signaled():
+		return true
+	}
+	t.Fatalf("%s, killed %s %s: %v\n%s", what, when, pattern, err, out)
+	return false
+}
+
+// The messages by which a mover changes something, in their order.
+var (
+	moveSteps = []string{
+		`firn\.begin_move`, `firn\.claim`, `firn\.may_load`, `CREATE SCHEMA`, `firn\.loaded`, `commit`, `firn\.speak`, `pg_create_logical`, `firn\.listen`,
+		`firn\.speak`, `firn\.listen`, `firn\.mute`, `pg_create_logical`, `firn\.hear`, `INTO "insta1".firn_mark`, `firn\.seize`, `firn\.let_go`, `firn\.take`,
+	}
+	revertSteps = []string{`firn\.begin_move`, `firn\.claim`, `firn\.seize`, `firn\.let_go`, `firn\.take`}
+	finishSteps = []string{`firn\.end_move`, `firn\.deafen`, `firn\.discard`, `firn\.sweep`}
+	abortSteps  = []string{`firn\.begin_move`, `firn\.claim`, `firn\.end_move`, `firn\.deafen`, `firn\.discard`, `firn\.sweep`}
+)
+
+// TestKilled kills movers at each of their steps, when it was sent, one after the other;
+// each goes on where the one before was killed, while others write.
+func TestKilled(t *testing.T) {
+	a, b := shops(t, 2)
+	w := write(t, 1, a, b)
+	where := ownersOf(a, b)
+	through := func(what string, steps []string) {
+		t.Helper()
+		for _, pattern := range steps {
+			begun := time.Now()
+			if !runChild(t, a, b, what, "after", pattern) {
+				t.Fatalf("%s came to its end, and there was no %s", what, pattern)
+			}
+			servers := where("1")
+			t.Logf("%s killed at %s after %s: served by %s", what, pattern, time.Since(begun).Round(time.Millisecond), servers)
+			if len(servers) > 1 {
+				t.Fatalf("%s killed at %s: it is served by %s", what, pattern, servers)
+			}
+		}
+		if runChild(t, a, b, what, "never", "") {
+			t.Fatalf("%s was killed by somebody else", what)
+		}
+	}
+	through("move", moveSteps)
+	w.some(t, 20)
+	through("revert", revertSteps)
+	w.some(t, 20)
+	if runChild(t, a, b, "move", "never", "") || where("1") != "b" {
+		t.Fatal("it has not moved again")
+	}
+	w.some(t, 20)
+	through("finish", finishSteps)
+	w.some(t, 20)
+	w.stop(t, b, 1)
+	nothingLeft(t, a, b)
+}
+
+// nothingLeft fails if servers have anything of moves but fences, which are out of use.
+func nothingLeft(t *testing.T, sites ...*site) {
+	t.Helper()
+	for _, s := range sites {
+		if left := s.one(t, `SELECT coalesce(string_agg(x, ', '), '') FROM (SELECT 'move ' || shard FROM firn.move
+			UNION ALL SELECT 'publication ' || pubname FROM pg_publication
+			UNION ALL SELECT 'subscription ' || subname FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+			UNION ALL SELECT 'slot ' || slot_name FROM pg_replication_slots WHERE database = current_database()
+			UNION ALL SELECT 'mark ' || oid::regclass FROM pg_class WHERE relname = 'firn_mark'
+			UNION ALL SELECT 'fence ' || tgrelid::regclass FROM pg_trigger WHERE tgname = 'firn_fence' AND tgenabled <> 'D') AS x (x)`); left != "" {
+			t.Errorf("on %s is left: %s", s.Name, left)
+		}
+	}
+}
