@@ -1,0 +1,198 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// A Flight is a batch of shards that is under way, or has arrived and was not finished,
+// as far as the servers that answer show it.
+type Flight struct {
+	Batch, Source, Target string
+	Shards                []int64
+	Moved                 []int64 // those of them that the target serves
+	Began                 time.Time
+	Phase                 Stage
+
+	Rows, RowsTotal int64 // that the target has, and that there are, as the servers estimate
+	Lag             int64 // bytes of WAL that the other server has not applied; -1: not known
+	Problem         string
+}
+
+// A Stage is how far a flight is.
+type Stage string
+
+const (
+	Begun    Stage = "begun"     // the target has no copy yet
+	Filling  Stage = "copying"   // it makes one
+	Ready    Stage = "following" // it has one, and keeps it up to date
+	Between  Stage = "cutover"   // a shard was let go, and not taken yet
+	Arrived  Stage = "arrived"   // all are on the target; their old copies follow
+	HalfLeft Stage = "ending"    // one of the servers knows nothing of it any more
+)
+
+// Flights are the moves that servers know of, the oldest first. The error is of those
+// that did not answer; the others are asked all the same.
+func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
+	said := make([]map[string]*account, len(servers))
+	err := each(servers, func(i int, s shard.Server) (err error) {
+		said[i], err = listenTo(ctx, s)
+		return err
+	})
+	words := make(map[string]map[string]*account) // by batch and server
+	for i, of := range said {
+		for batch, w := range of {
+			if words[batch] == nil {
+				words[batch] = make(map[string]*account)
+			}
+			words[batch][servers[i].Name] = w
+		}
+	}
+	var all []Flight
+	for batch, of := range words {
+		all = append(all, flightOf(batch, of))
+	}
+	slices.SortFunc(all, func(a, b Flight) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Batch, b.Batch)) })
+	return all, err
+}
+
+// each does something at all servers at once. The error is the first of all of them.
+func each(servers []shard.Server, f func(int, shard.Server) error) error {
+	errs := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() { errs[i] = f(i, s) })
+	}
+	all.Wait()
+	return cmp.Or(errs...)
+}
+
+// An account is what one server says of one batch.
+type account struct {
+	source, target string
+	began          time.Time
+	serves         map[int64]bool // by shard: whether it is open here
+	stream         string         // what it sends
+	slot           string         // of that: "", "lost", "idle" or "used"
+	lag            int64          // of the slot
+	known, ready   int64          // tables of what it receives
+	rows           int64          // of its copies, and of what it makes of them now
+}
+
+const wordSQL = `
+SELECT m.batch, m.source, m.target, m.shard, m.began, s.state = 'open' AND firn.is_here(s), firn.stream(m)::text,
+	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.stream(m)), ''),
+	coalesce((SELECT greatest(0, pg_current_wal_lsn() - coalesce(r.replay_lsn, x.confirmed_flush_lsn)) FROM pg_replication_slots AS x
+		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.stream(m)), -1)::bigint,
+	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.intake(m)),
+	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.intake(m) AND r.srsubstate = 'r'),
+	coalesce((SELECT sum(greatest(c.reltuples, t.n_live_tup, p.tuples_processed, 0)) FROM firn.relations(s.schema) AS r JOIN pg_class AS c ON c.oid = r.relation
+		LEFT JOIN pg_stat_user_tables AS t ON t.relid = c.oid LEFT JOIN pg_stat_progress_copy AS p ON p.relid = c.oid WHERE r.rows), 0)::bigint
+FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
+
+// listenTo has a server say what it knows, by batch.
+func listenTo(ctx context.Context, s shard.Server) (map[string]*account, error) {
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	said := make(map[string]*account)
+	rows, err := c.Query(ctx, wordSQL)
+	if err == nil {
+		var batch string
+		var n, tuples int64
+		var serves bool
+		var one account
+		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &serves, &one.stream, &one.slot, &one.lag, &one.known, &one.ready, &tuples}, func() error {
+			w := said[batch]
+			if w == nil {
+				first := one
+				w, first.serves = &first, make(map[int64]bool)
+				said[batch] = w
+			}
+			w.serves[n] = serves
+			w.rows += tuples
+			return nil
+		})
+	}
+	if err != nil && !isMissing(err) {
+		return nil, &shard.ServerError{Server: s.Name, Err: err}
+	}
+	return said, nil
+}
+
+// flightOf puts together what servers say of a batch. One that did not answer says nothing.
+func flightOf(batch string, said map[string]*account) Flight {
+	f := Flight{Batch: batch, Lag: -1}
+	for _, w := range said {
+		if f.Began.IsZero() || w.began.Before(f.Began) {
+			f.Source, f.Target, f.Began = w.source, w.target, w.began
+		}
+		for n := range w.serves {
+			if !slices.Contains(f.Shards, n) {
+				f.Shards = append(f.Shards, n)
+			}
+		}
+	}
+	slices.Sort(f.Shards)
+	a, b := said[f.Source], said[f.Target]
+	if a == nil || b == nil {
+		f.Phase, f.Problem = HalfLeft, fmt.Sprintf("only %s knows of it", either(a != nil, f.Source, f.Target))
+		if b != nil {
+			f.Moved = served(b)
+		}
+		return f
+	}
+	f.Moved = served(b)
+	f.RowsTotal, f.Rows, f.Lag = a.rows, min(a.rows, b.rows), a.lag
+	from, to := a, b
+	between := slices.ContainsFunc(f.Shards, func(n int64) bool { return !a.serves[n] && !b.serves[n] })
+	switch {
+	case between:
+		f.Phase = Between
+	case len(f.Moved) == len(f.Shards):
+		f.Phase, f.RowsTotal, f.Rows, f.Lag = Arrived, b.rows, b.rows, b.lag
+		from, to = b, a
+	case b.known == 0:
+		f.Phase, f.Rows = Begun, 0
+	case b.ready < b.known:
+		f.Phase = Filling
+	default:
+		f.Phase = Ready
+	}
+	switch {
+	case from.slot == "lost":
+		f.Problem = "the replication slot " + from.stream + " has lost what it kept"
+	case from.slot == "idle" && to.known > 0:
+		f.Problem = "nobody reads " + from.stream
+	}
+	return f
+}
+
+// served are the shards that a server serves, in order.
+func served(w *account) []int64 {
+	var all []int64
+	for n, serves := range w.serves {
+		if serves {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func either(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,211 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// A Leftover is what is there of a move that nobody goes on with.
+type Leftover struct {
+	Server string
+	Kind   Kind
+	Name   string
+	Shard  int64 // -1: of none in particular
+	Harm   string
+
+	flight *Flight // of a half
+	moved  bool    // its target has the shard
+}
+
+// A Kind is what is left.
+type Kind string
+
+const (
+	Subscription Kind = "subscription"
+	Publication  Kind = "publication"
+	Slot         Kind = "slot"
+	Fence        Kind = "fence" // on a table of a shard that is open there
+	Mark         Kind = "mark"  // the table in a shard that no move is of
+	Copy         Kind = "copy"  // of a shard that is open elsewhere
+	Half         Kind = "move"  // one server only knows of it
+)
+
+// harm is what comes of it, for people.
+var harm = map[Kind]string{
+	Subscription: "it would go on writing",
+	Publication:  "it does nothing",
+	Slot:         "it keeps WAL for nobody, until the disk is full",
+	Fence:        "it does nothing, being out of use",
+	Mark:         "it does nothing",
+	Copy:         "it takes room",
+	Half:         "it was broken off when it was ended",
+}
+
+// leftoverSQL: what replicates and belongs to no move here; and what a shard that is in
+// no move has. A fence may be in use, a copy may be the only one: that is said with them.
+const leftoverSQL = `
+SELECT r.kind, r.name::text, -1, false FROM firn.remains() AS r
+UNION ALL
+SELECT 'fence', n.nspname || '.' || c.relname, s.shard, t.tgenabled <> 'D'
+FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.relnamespace = n.oid JOIN pg_trigger AS t ON t.tgrelid = c.oid AND t.tgname = 'firn_fence'
+WHERE s.state = 'open' AND firn.is_here(s) AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
+UNION ALL
+SELECT 'mark', n.nspname || '.' || c.relname, s.shard, false
+FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = 'firn_mark'
+WHERE s.state = 'open' AND firn.is_here(s) AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
+UNION ALL
+SELECT 'copy', s.schema::text, s.shard, false FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema
+WHERE s.state = 'moved' AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
+	AND EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset" WHERE g.shard = s.shard AND c.relnamespace = n.oid)
+ORDER BY 1, 2`
+
+// syncSQL are slots of the first copies of tables, which PostgreSQL makes and names: the
+// subscription, the table, and the system that it is on.
+const syncSQL = `SELECT slot_name::text, substring(slot_name FROM '^pg_(\d+)_sync_')::bigint, substring(slot_name FROM '_(\d+)$')::numeric::text FROM pg_replication_slots
+WHERE slot_name ~ '^pg_\d+_sync_\d+_\d+$' AND database = current_database() AND NOT active`
+
+// Leftovers are what is left of moves on the servers of a cluster, all of which have to
+// answer: what looks left on one may be needed by another.
+func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) {
+	found := make([]remains, len(servers))
+	err := each(servers, func(i int, s shard.Server) (err error) {
+		found[i], err = remainsOf(ctx, s)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	flights, err := Flights(ctx, servers)
+	if err != nil {
+		return nil, err
+	}
+	var all []Leftover
+	for i, r := range found {
+		name := servers[i].Name
+		for _, l := range r.list {
+			if l.Kind == Copy && !open(found, l.Shard) {
+				continue // the last one there is
+			}
+			l.Server = name
+			all = append(all, l)
+		}
+		for _, slot := range r.syncs {
+			if slot.isLeft(found) {
+				all = append(all, Leftover{Server: name, Kind: Slot, Name: slot.name, Shard: -1, Harm: harm[Slot]})
+			}
+		}
+	}
+	return append(all, halves(servers, found, flights)...), nil
+}
+
+// halfAge is how old a move is that one server only knows of, and that does not begin.
+const halfAge = time.Minute
+
+// halves are the moves that one of two servers does not know any more.
+func halves(servers []shard.Server, found []remains, flights []Flight) []Leftover {
+	named := func(name string) int {
+		return slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
+	}
+	var all []Leftover
+	for _, f := range flights {
+		target := named(f.Target)
+		if f.Phase != HalfLeft || named(f.Source) < 0 || target < 0 || time.Since(f.Began) < halfAge {
+			continue
+		}
+		for _, n := range f.Shards {
+			all = append(all, Leftover{
+				Server: f.Source, Kind: Half, Name: fmt.Sprintf("%s of shard %d to %s", f.Batch, n, f.Target), Shard: n, Harm: harm[Half],
+				flight: &f, moved: open(found[target:target+1], n),
+			})
+		}
+	}
+	return all
+}
+
+// remains are what was found on one server.
+type remains struct {
+	system        string
+	subscriptions []int64
+	shards        []shard.Row
+	list          []Leftover
+	syncs         []syncSlot
+}
+
+type syncSlot struct {
+	name, system string
+	subscription int64
+}
+
+// isLeft says that the slot is of a server of the cluster, which has no such
+// subscription any more.
+func (s syncSlot) isLeft(found []remains) bool {
+	i := slices.IndexFunc(found, func(r remains) bool { return r.system == s.system })
+	return i >= 0 && !slices.Contains(found[i].subscriptions, s.subscription)
+}
+
+func remainsOf(ctx context.Context, s shard.Server) (remains, error) {
+	var r remains
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	r, err = readRemains(ctx, c)
+	if err != nil {
+		err = &shard.ServerError{Server: s.Name, Err: err}
+	}
+	return r, err
+}
+
+func readRemains(ctx context.Context, c *pgx.Conn) (r remains, err error) {
+	view, err := shard.Look(ctx, c)
+	if err != nil {
+		return r, err
+	}
+	r.shards = view.Shards
+	if err := c.QueryRow(ctx, "SELECT (pg_control_system()).system_identifier::text, ARRAY(SELECT oid::bigint FROM pg_subscription)").Scan(&r.system, &r.subscriptions); err != nil {
+		return r, err
+	}
+	rows, err := c.Query(ctx, leftoverSQL)
+	if err == nil {
+		var l Leftover
+		var used bool
+		_, err = pgx.ForEachRow(rows, []any{&l.Kind, &l.Name, &l.Shard, &used}, func() error {
+			l.Harm = harm[l.Kind]
+			if used {
+				l.Harm = "it refuses all writes to the table"
+			}
+			r.list = append(r.list, l)
+			return nil
+		})
+	}
+	if err != nil {
+		if isMissing(err) || strings.Contains(err.Error(), "42883") {
+			err = nil // of a firn that moved nothing
+		}
+		return r, err
+	}
+	rows, err = c.Query(ctx, syncSQL)
+	if err != nil {
+		return r, err
+	}
+	r.syncs, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (s syncSlot, err error) {
+		err = row.Scan(&s.name, &s.subscription, &s.system)
+		return s, err
+	})
+	return r, err
+}
+
+// open says whether a server has a shard open.
+func open(found []remains, n int64) bool {
+	return slices.ContainsFunc(found, func(r remains) bool {
+		return slices.ContainsFunc(r.shards, func(row shard.Row) bool { return row.Shard == n && row.State == shard.StateOpen && row.Here })
+	})
+}
