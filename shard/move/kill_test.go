@@ -128,3 +128,47 @@ func nothingLeft(t *testing.T, sites ...*site) {
 		}
 	}
 }
+
+// TestAborted gives moves up that were killed at each of their phases, by movers that are
+// killed at each of theirs: nothing is left, and the shard serves where it was.
+func TestAborted(t *testing.T) {
+	a, b := shops(t, 2)
+	w := write(t, 1, a, b)
+	before := everything(t, a, b)
+	check := func(what string) {
+		t.Helper()
+		// The target knows the shard now, and where it is.
+		if left := difference(before, everything(t, a, b)); left != "" {
+			t.Errorf("%s leaves\n%s", what, left)
+		}
+		w.some(t, 5)
+	}
+	for _, pattern := range []string{`firn\.claim`, `firn\.loaded`, `pg_create_logical`, `firn\.listen`, `firn\.mute`, `firn\.seize`} {
+		begun := time.Now()
+		if !runChild(t, a, b, "move", "after", pattern) {
+			t.Fatalf("there was no %s", pattern)
+		}
+		took := time.Since(begun)
+		if runChild(t, a, b, "abort", "never", "") {
+			t.Fatal("abort was killed")
+		}
+		t.Logf("killed at %s after %s, aborted in %s", pattern, took.Round(time.Millisecond), (time.Since(begun) - took).Round(time.Millisecond))
+		check("abort after " + pattern)
+	}
+	if !runChild(t, a, b, "move", "after", `firn\.seize`) {
+		t.Fatal("there was no seize")
+	}
+	for _, pattern := range abortSteps {
+		if !runChild(t, a, b, "abort", "after", pattern) {
+			t.Fatalf("abort came to its end, and there was no %s", pattern)
+		}
+	}
+	if runChild(t, a, b, "abort", "never", "") {
+		t.Fatal("abort was killed")
+	}
+	check("abort that was killed")
+	m := mover(t, a, b)
+	mustMove(t, m.Move, 1)
+	w.some(t, 5)
+	w.stop(t, b, 1)
+}

@@ -21,7 +21,8 @@ func targetServer(tb testing.TB, _ ...string) *testserver.Server { return moving
 
 func moving(tb testing.TB) *testserver.Server {
 	return testserver.Postgres(tb, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20",
-		"max_logical_replication_workers=20", "max_worker_processes=30", "max_prepared_transactions=4", "fsync=off")
+		"max_logical_replication_workers=20", "max_worker_processes=30", "max_prepared_transactions=4", "fsync=off",
+		"wal_retrieve_retry_interval=100ms") // else a subscription may begin only seconds after another one
 }
 
 // A site is a database of a test's own, which is a server of a cluster.
