@@ -15,6 +15,9 @@ TORTURE ?= 2m
 # How many shards move in the long form of the moves.
 MOVES ?= 20
 
+# How many schedules are simulated.
+N ?= 10000000
+
 # Which packages are tested; all, where it is not set.
 PACKAGES ?=
 
@@ -24,14 +27,14 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes
 # and of the repository. The first are packages, the others tests.
-RACELESS       := lease/term|segment/block|internal/testserver|internal/torture|internal/repotest
+RACELESS       := lease/term|segment/block|internal/sim|internal/testserver|internal/torture|internal/repotest
 RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages)$$
 
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross test race servers lint fuzz torture moves bench bench-server fmt tidy clean
+.PHONY: help build dist cross test race servers lint fuzz sim torture moves bench bench-server fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +88,9 @@ torture: ## harm to processes and to each store, at random, each for TORTURE
 moves: ## move MOVES shards while writers use them, and again with faults
 	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES)
 	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES) -faults
+
+sim: ## simulate N schedules, and look for repeats
+	go run ./internal/sim/run -n $(N)
 
 bench: ## measure firn beside other generators, about 4 minutes
 	cd bench && go run .

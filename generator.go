@@ -142,10 +142,19 @@ func NewGenerator(l Layout, grant Grant, opts *GeneratorOptions) (*Generator, er
 	g.pace = g.lastOf(grant.Base)
 	g.top = g.lastOf(grant.Horizon)
 	g.limit.Store(g.pace)
-	// The first sequence is any, so that the ids of many short lives are even too.
-	g.word.Store(g.pace + rand.Uint64()&g.even)
+	g.word.Store(g.pace + g.first(grant.Base)&g.even)
 	g.edge.Store(math.MinInt64) // the first call turns
 	return g, nil
+}
+
+// first is where the sequence begins: anywhere, so that the ids of many short lives
+// are even too. With somebody's own clock that follows from its reading, so that a
+// simulation is the same every time.
+func (g *Generator) first(base Tick) uint64 {
+	if g.now == nil {
+		return rand.Uint64()
+	}
+	return rand.New(rand.NewPCG(uint64(g.start.UnixNano()), uint64(base))).Uint64()
 }
 
 // place works out what does not change from id to id.

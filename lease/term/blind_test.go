@@ -106,17 +106,19 @@ func TestStoreClockSetBack(t *testing.T) {
 	}
 }
 
-// A floor that lies too far ahead is not waited for, with a clock or without: no
-// worker is free before it. One that can be reached is.
+// A floor that lies too far ahead is not waited for, with a clock or without, and
+// no worker is looked at: none is free before it. One that can be reached is.
 func TestFloorTooFar(t *testing.T) {
 	for _, blind := range []bool{false, true} {
 		for floor, far := range map[time.Duration]bool{time.Minute: true, 11 * time.Second: true, 9 * time.Second: false} {
 			x := newScript(t)
 			x.blind = blind
 			x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(floor)).Encode())
-			a := x.actor("a").until(term.Seeking)
+			a := x.actor("a").until(term.Joining)
 			for !a.s.Over() && a.s.Phase != term.Holding {
-				a.answer()
+				if a.answer(); far && a.do.Op == term.List {
+					t.Errorf("floor in %s, blind %t: workers are listed", floor, blind)
+				}
 			}
 			switch {
 			case far && (a.s.Phase != term.Refused || x.time > 0):

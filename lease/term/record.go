@@ -63,21 +63,34 @@ type FormatError struct {
 
 func (e *FormatError) Error() string { return fmt.Sprintf("lease: record %s: %s", e.Key, e.Reason) }
 
+// A kept is one of the types above.
+type kept interface {
+	Pool | Record | Hint | Store
+	format() int
+}
+
+func (p Pool) format() int   { return p.V }
+func (r Record) format() int { return r.V }
+func (h Hint) format() int   { return h.V }
+func (s Store) format() int  { return s.V }
+
 // decode reads a record's JSON into one of the types above.
-func decode[T Pool | Record | Hint | Store](rec store.Record) (v T, err error) {
-	var head struct{ V int }
-	switch err := json.Unmarshal(rec.Value, &head); {
-	case err != nil:
-		return v, &FormatError{rec.Key, err.Error()}
+func decode[T kept](rec store.Record) (v T, err error) {
+	err = json.Unmarshal(rec.Value, &v)
+	if err == nil && v.format() == format {
+		return v, nil
+	}
+	var head struct{ V int } // that a later firn wrote it says more than why it cannot be read
+	if err := json.Unmarshal(rec.Value, &head); err != nil {
+		return *new(T), &FormatError{rec.Key, err.Error()}
+	}
+	switch {
 	case head.V > format:
-		return v, &FormatError{rec.Key, fmt.Sprintf("has format %d, written by a later firn; this one knows %d", head.V, format)}
+		return *new(T), &FormatError{rec.Key, fmt.Sprintf("has format %d, written by a later firn; this one knows %d", head.V, format)}
 	case head.V < 1:
-		return v, &FormatError{rec.Key, "has no format number"}
+		return *new(T), &FormatError{rec.Key, "has no format number"}
 	}
-	if err := json.Unmarshal(rec.Value, &v); err != nil {
-		return v, &FormatError{rec.Key, err.Error()}
-	}
-	return v, nil
+	return *new(T), &FormatError{rec.Key, err.Error()}
 }
 
 // ReadRecord reads a worker's record. One never written is the zero Record.
@@ -102,7 +115,7 @@ func ReadPool(rec store.Record) (Pool, error) {
 }
 
 // encode is the reverse of decode. The types above always marshal.
-func encode[T Pool | Record | Hint | Store](v T) []byte {
+func encode[T kept](v T) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)

@@ -1,7 +1,7 @@
 package term
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -102,7 +102,7 @@ const probes = 64
 func keyPool(pool string) string    { return "pool/" + pool }
 func keyWorkers(pool string) string { return "pool/" + pool + "/worker/" }
 func keyWorker(pool string, n int64) string {
-	return fmt.Sprintf("%s%d", keyWorkers(pool), n)
+	return keyWorkers(pool) + strconv.FormatInt(n, 10)
 }
 
 // keyFresh is the record that says where to look for a worker nobody ever had.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func newLossyScript(t *testing.T) *script {
 }
 
 func pool(id string, l firn.Layout, floor firn.Tick) term.Pool {
-	return term.Pool{V: 1, ID: id, Layout: l.String(), Workers: workers(0, l.Workers()), Floor: floor, Outage: 300_000}
+	return term.Pool{V: 1, ID: id, Layout: l.String(), Workers: fmt.Sprintf("0-%d", l.Workers()-1), Floor: floor, Outage: 300_000}
 }
 
 func lossyPool(l firn.Layout) term.Pool {
@@ -252,3 +253,5 @@ func (a *actor) sent() term.Record {
 func (x *script) pass(d time.Duration) { x.time += d }
 
 var errAway = errors.New("away")
+
+var ops = [...]string{"nothing", "get", "list", "put", "ask", "sleep"}

@@ -38,6 +38,8 @@ const never = time.Duration(1 << 62)
 func (s State) seek(r *Rules, now Now) (State, Action) {
 	s.Phase = Seeking
 	switch {
+	case s.belowFloor(r, now):
+		return s.end(Refused, s.fullError(r, now, nil))
 	case r.Choice == Fresh:
 		return s, Action{Op: Get, Key: keyFresh(r.Pool)}
 	case s.count <= listed && s.count > 1:
@@ -183,7 +185,7 @@ func (s *State) sight(now Now, list ...store.Record) {
 
 // none: no worker can be taken now.
 func (s State) none(r *Rules, now Now, all []candidate) (State, Action) {
-	if now.Boot-s.began >= s.patience(r) || s.belowFloor(r, now) {
+	if now.Boot-s.began >= s.patience(r) {
 		return s.end(Refused, s.fullError(r, now, all))
 	}
 	pause := min(max(all[0].free, 50*time.Millisecond), time.Second)

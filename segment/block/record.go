@@ -59,17 +59,16 @@ func Read(rec store.Record) (r Record, err error) {
 	bad := func(format string, args ...any) (Record, error) {
 		return Record{}, &FormatError{rec.Key, fmt.Sprintf(format, args...)}
 	}
-	var head struct{ V int }
-	if err := json.Unmarshal(rec.Value, &head); err != nil {
-		return bad("%v", err)
-	}
-	switch {
-	case head.V > format:
-		return bad("has format %d, written by a later firn; this one knows %d", head.V, format)
-	case head.V < 1:
-		return bad("has no format number")
-	}
-	if err := json.Unmarshal(rec.Value, &r); err != nil {
+	if err := json.Unmarshal(rec.Value, &r); err != nil || r.V != format {
+		var head struct{ V int } // that a later firn wrote it says more than why it cannot be read
+		switch e := json.Unmarshal(rec.Value, &head); {
+		case e != nil:
+			return bad("%v", e)
+		case head.V > format:
+			return bad("has format %d, written by a later firn; this one knows %d", head.V, format)
+		case head.V < 1:
+			return bad("has no format number")
+		}
 		return bad("%v", err)
 	}
 	switch {

@@ -1,9 +1,10 @@
-package term_test
+package sim
 
 import "time"
 
 // A host has the clocks that its processes read: a wall clock that may step,
-// drift and stand still, and a boot clock that does none of that.
+// drift and stand still, and a boot clock that does none of that. A reboot ends
+// its processes, and begins another boot.
 type host struct {
 	w       *world
 	offset  time.Duration // of the wall clock from true time, at since
@@ -12,20 +13,28 @@ type host struct {
 	frozen  bool
 	ago     time.Duration // boot clock when the schedule begins
 	stretch float64       // what the boot clock gains
+	boots   int           // which boot this is
 }
 
 func newHost(w *world) *host {
 	h := &host{w: w, ago: w.upTo(1000 * time.Hour)}
 	switch {
-	case !w.faults.clocks && !w.kind.lossy():
-		h.offset = w.upTo(20*time.Millisecond) - 10*time.Millisecond
-	case w.kind.lossy() || w.faults.restore && w.kind != clocked:
+	case w.honest():
 		h.offset = w.withinSkew()
+	case !w.faults.clocks:
+		h.offset = w.upTo(20*time.Millisecond) - 10*time.Millisecond
 	default:
 		h.offset = w.anyOffset()
 		h.stretch = (w.rng.Float64() - 0.5) * 4e-4
 	}
 	return h
+}
+
+// honest reports whether something rests on a bound of the clocks' error: on a
+// store that forgets, and where it is repaired, or founded anew, by other clocks
+// than its own.
+func (w *world) honest() bool {
+	return w.kind.lossy() || (w.faults.restore || w.faults.remove || w.faults.drop) && w.kind != clocked
 }
 
 // withinSkew draws an error that a clock may have where uniqueness rests on a
@@ -71,7 +80,7 @@ func (h *host) step() {
 	w := h.w
 	now := h.reading() - w.now
 	switch {
-	case w.kind.lossy() || w.faults.restore && w.kind != clocked:
+	case w.honest():
 		h.set(w.withinSkew(), 0, false)
 	case w.chance(0.2):
 		h.set(now, 0, true)
@@ -98,4 +107,27 @@ func (h *host) when(boot time.Duration) time.Duration {
 		t += time.Microsecond
 	}
 	return t
+}
+
+// reboot ends all that runs on the host, and begins another boot. What was not
+// on the disk yet may be lost.
+func (h *host) reboot() {
+	w := h.w
+	w.logf("a host is started again")
+	for _, p := range w.procs {
+		if p.host != h {
+			continue
+		}
+		if p.holder != nil && p.holder.file != nil {
+			p.holder.file.crash(w)
+		}
+		if p.alive {
+			w.restart(p, p.kill)
+		}
+	}
+	h.boots++
+	h.ago = time.Second - time.Duration(float64(w.now)*(1+h.stretch))
+	if w.chance(0.5) && w.faults.clocks {
+		h.step()
+	}
 }

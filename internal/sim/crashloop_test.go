@@ -1,4 +1,4 @@
-package term_test
+package sim
 
 import (
 	"fmt"
@@ -66,10 +66,10 @@ func (c crashLoop) world() *world {
 	r.Workers = c.workers
 	w := newWorld(1, func(*rand.Rand) setup {
 		return setup{
-			kind: c.kind, rules: r, procs: c.procs + 1, fast: 2 * time.Millisecond, founded: true,
+			kind: c.kind, leases: true, rules: r, procs: c.procs + 1, fast: 2 * time.Millisecond, founded: true,
 			issues: time.Second, maxSpeed: 100,
 		}
-	}, mutant{})
+	}, &mutant{})
 	w.store.err = 0
 	w.store.found()
 	for _, p := range w.procs {
@@ -85,7 +85,7 @@ func (c crashLoop) world() *world {
 func (c crashLoop) run(t *testing.T) {
 	w := c.world()
 	lasts := time.Hour + 30*time.Minute
-	if c.procs > 100 && *schedules <= short {
+	if c.procs > 100 && many() <= few {
 		lasts = 20 * time.Second // when most are started
 	}
 	starts := 0
@@ -116,10 +116,10 @@ func (c crashLoop) run(t *testing.T) {
 		healthy.boot()
 		tries++
 		began := w.now
-		for healthy.lacks >= 0 && w.failure == nil {
+		for healthy.holder.lacks >= 0 && w.failure == nil {
 			w.until(w.now + time.Millisecond)
 			if w.now-began > c.soon {
-				t.Fatalf("at %s the healthy one has no worker after %s: %s: %v", began, w.now-began, healthy.s.Phase, healthy.s.Err)
+				t.Fatalf("at %s the healthy one has no worker after %s: %s: %v", began, w.now-began, healthy.holder.s.Phase, healthy.holder.s.Err)
 			}
 		}
 		slowest = max(slowest, w.now-began)

@@ -1,18 +1,17 @@
-package term_test
+package sim
 
 import (
 	"errors"
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease/term"
 )
 
-// A generator issues ticks of one grant. What counts of an id here is its
-// worker and its tick: a generator may use a tick many times, two never the
-// same one.
+// A generator issues ticks of one grant. What counts of an id is its worker and
+// its tick: a generator may use a tick many times, two never the same one. Of a
+// real one whole ids are looked at, too.
 type generator struct {
-	p      *process
+	h      *holder
 	life   int // of the process
 	killed bool
 	id     int
@@ -30,6 +29,7 @@ type generator struct {
 	mono time.Duration
 	real *firn.Generator
 	id0  firn.ID // the last one that real gave
+	word words   // for a mutant
 }
 
 // A manner of issuing.
@@ -40,50 +40,55 @@ const (
 	anywhere               // any tick of the grant at any time: the rules promise that it does no harm
 	really                 // by a firn.Generator
 	unfenced               // for a mutant: looks at the grant, then at the clock
+	backward               // for a mutant: follows a clock that was set back
+	twoWords               // for a mutant: has tick and sequence in two words
+	reckless               // for a mutant: a refused call moves its word on
 )
 
-func (w *world) newGenerator(p *process, grant firn.Grant) *generator {
-	w.check.generators++
+func newGenerator(h *holder, grant firn.Grant) *generator {
+	w := h.w
+	w.total.Grants++
 	g := &generator{
-		p: p, life: p.life, id: w.check.generators, owner: p.s.Have.Owner, worker: grant.Worker,
+		h: h, life: h.life, id: w.total.Grants, owner: h.s.Have.Owner, worker: grant.Worker,
 		base: grant.Base, top: grant.Horizon, last: grant.Base, handed: grant.Base,
-		manner: pick(w.rng, byClock, anywhere, anywhere),
+		manner: pick(w.rng, byClock, anywhere, anywhere, really),
 	}
-	switch {
-	case w.mutant.unfenced:
-		g.manner = unfenced
-	case w.real:
-		g.manner = really
+	switch m := w.mutant; {
+	case m.manner != byClock:
+		g.manner = m.manner
+	case m.name != "" && g.manner == really:
+		g.manner = anywhere // it finds more
 	}
+	g.word.tick = grant.Base
 	if g.manner == really {
-		borrow := p.rules.Borrow
+		borrow := h.rules.Borrow
 		if borrow == 0 {
 			borrow = -1 // 0 is the default
 		}
-		real, err := firn.NewGenerator(w.rules.Layout, grant, &firn.GeneratorOptions{Borrow: borrow, Now: g.monotonic})
+		real, err := firn.NewGenerator(h.rules.Layout, grant, &firn.GeneratorOptions{Borrow: borrow, Now: g.monotonic})
 		if err != nil {
 			g.manner = byClock // a wall clock outside of the layout's life
 		}
 		g.real = real
 	}
-	g.setClock(p.now().Wall)
-	w.check.generated(g)
+	g.setClock(h.now().Wall)
+	w.check.all = append(w.check.all, g)
 	return g
 }
 
 // monotonic is Go's monotonic clock in the process.
 func (g *generator) monotonic() time.Time {
-	return g.p.w.origin.Add(g.p.w.now - g.p.slept)
+	return g.h.w.origin.Add(g.h.w.now - g.h.slept)
 }
 
 func (g *generator) setClock(wall time.Time) {
-	g.wall, g.mono = wall, g.p.w.now-g.p.slept
+	g.wall, g.mono = wall, g.h.w.now-g.h.slept
 	if g.real != nil && !g.closed {
 		g.real.SetClock(wall)
 	}
 }
 
-func (g *generator) clock() time.Time { return g.wall.Add(g.p.w.now - g.p.slept - g.mono) }
+func (g *generator) clock() time.Time { return g.wall.Add(g.h.w.now - g.h.slept - g.mono) }
 
 func (g *generator) extend(horizon firn.Tick) {
 	if g.closed {
@@ -105,24 +110,32 @@ func (g *generator) close() firn.Tick {
 
 // end closes the generator for a Stop.
 func (g *generator) end() firn.Tick {
-	if g.p.w.mutant.openEnd { // and it goes on for a while
+	if g.h.w.mutant.openEnd { // and it goes on for a while
 		return g.last
 	}
 	g.ended = !g.closed
 	return g.close()
 }
 
+// until is the highest tick that a generator may have issued.
+func (g *generator) until() firn.Tick {
+	if g.ended {
+		return g.last
+	}
+	return max(g.top, g.base)
+}
+
 // wantIDs issues now and then.
-func (p *process) wantIDs() {
-	p.after(p.w.around(p.w.issues), func() {
-		if p.gen != nil {
-			for range 1 + p.w.rng.IntN(3) {
-				p.gen.issue()
+func (h *holder) wantIDs() {
+	h.after(h.w.around(h.w.issues), func() {
+		if h.gen != nil {
+			for range 1 + h.w.rng.IntN(3) {
+				h.gen.issue()
 			}
-		} else if p.begun {
-			p.nudge() // a caller that waits for the lease
+		} else if h.begun {
+			h.nudge() // a caller that waits for the lease
 		}
-		p.wantIDs()
+		h.wantIDs()
 	})
 }
 
@@ -135,11 +148,11 @@ func (g *generator) issue() {
 	if !ok {
 		return
 	}
+	w := g.h.w
 	if t < g.last || t == g.base {
-		g.p.w.fail("p%d: tick %d after %d, above %d", g.p.id, t, g.last, g.base)
+		w.fail(order, "p%d: tick %d after %d, above %d", g.h.id, t, g.last, g.base)
 	}
 	g.last = max(g.last, t)
-	w := g.p.w
 	w.check.taken(g, t)
 	if w.chance(0.85) {
 		w.check.issued(g, t)
@@ -154,10 +167,10 @@ func (g *generator) issue() {
 func (g *generator) handOut(t firn.Tick) {
 	switch {
 	case g.killed:
-	case g.life == g.p.life && g.p.paused:
-		g.p.backlog = append(g.p.backlog, func() { g.handOut(t) })
+	case g.life == g.h.life && g.h.paused:
+		g.h.backlog = append(g.h.backlog, func() { g.handOut(t) })
 	default:
-		g.p.w.check.issued(g, t)
+		g.h.w.check.issued(g, t)
 	}
 }
 
@@ -169,15 +182,26 @@ func (g *generator) take() (firn.Tick, bool) {
 		return g.takeReally()
 	case unfenced:
 		return g.takeUnfenced()
+	case backward:
+		return g.takeBackward()
+	case twoWords:
+		return g.takeOfTwo()
+	case reckless:
+		return g.takeRecklessly()
 	}
-	l := g.p.w.rules.Layout
+	l := g.h.rules.Layout
 	now := g.clock()
 	t := max(g.last, l.Tick(now), g.base+1)
-	if l.Time(t).After(now.Add(g.p.rules.Borrow)) && t > g.last {
+	if l.Time(t).After(now.Add(g.h.rules.Borrow)) && t > g.last {
 		return 0, false
 	}
+	return g.within(t)
+}
+
+// within refuses what is not granted.
+func (g *generator) within(t firn.Tick) (firn.Tick, bool) {
 	if t > g.top {
-		g.p.nudge()
+		g.h.nudge()
 		return 0, false
 	}
 	return t, true
@@ -185,10 +209,10 @@ func (g *generator) take() (firn.Tick, bool) {
 
 // takeAnywhere takes any tick of the grant, rather one that hurts.
 func (g *generator) takeAnywhere() (firn.Tick, bool) {
-	w := g.p.w
+	w := g.h.w
 	low := max(g.last, g.base+1)
 	if low > g.top {
-		g.p.nudge()
+		g.h.nudge()
 		return 0, false
 	}
 	t := low
@@ -208,72 +232,22 @@ func (g *generator) takeAnywhere() (firn.Tick, bool) {
 }
 
 func (g *generator) takeReally() (firn.Tick, bool) {
+	w := g.h.w
 	id, err := g.real.Try()
 	var spent *firn.HorizonError
 	if errors.As(err, &spent) {
-		g.p.nudge()
+		g.h.nudge()
 	}
 	if err != nil {
 		return 0, false
 	}
-	parts, err := g.p.w.rules.Layout.Decode(id)
-	if err != nil || parts.Worker != g.worker || id <= g.id0 {
-		g.p.w.fail("p%d: id %d after %d is %+v, %v", g.p.id, id, g.id0, parts, err)
+	parts, err := g.h.rules.Layout.Decode(id)
+	switch {
+	case err != nil || parts.Worker != g.worker:
+		w.fail(outside, "p%d: id %d is %+v, %v", g.h.id, id, parts, err)
+	case id <= g.id0:
+		w.fail(order, "p%d: id %d after %d", g.h.id, id, g.id0)
 	}
 	g.id0 = id
 	return parts.Tick, true
-}
-
-// takeUnfenced looks whether the grant is good now, and some time after reads
-// the clock.
-func (g *generator) takeUnfenced() (firn.Tick, bool) {
-	w := g.p.w
-	if w.tick(g.clock()) > g.top {
-		return 0, false
-	}
-	g.p.after(w.around(w.rules.TTL/4), func() {
-		if t := max(w.tick(g.clock()), g.base+1); t >= g.last {
-			g.last = t
-			w.check.issued(g, t)
-		}
-	})
-	return 0, false
-}
-
-// A grantFile is what a process leaves for the one that is started in its place.
-type grantFile struct {
-	saved term.Saved
-	mark  firn.Tick
-	of    string // owner of the grant that it has
-	use   bool
-}
-
-func (f *grantFile) void() { f.use, f.of = false, "" }
-
-// adopt returns the grant to go on with.
-func (f *grantFile) adopt(p *process) (v term.Saved, mark firn.Tick, ok bool) {
-	r := &p.rules
-	ok = f.use && !f.saved.Lossy && f.saved.Since <= p.host.boot() &&
-		!(r.Choice == term.Insist && f.saved.Worker != r.Worker) &&
-		r.Delay(f.mark, p.now().Wall) <= r.Wait
-	return f.saved, f.mark, ok
-}
-
-// marked raises the mark, and returns the tick up to which may be issued.
-func (f *grantFile) marked(p *process, g firn.Grant) firn.Tick {
-	const ahead = time.Second
-	saved, _ := p.s.Saved()
-	if f.of != saved.Record.Owner {
-		f.mark = g.Base
-	}
-	now, l := p.now().Wall, p.w.rules.Layout
-	if due := min(l.Tick(now.Add(ahead/2)), g.Horizon); f.of == saved.Record.Owner && f.mark >= due {
-		return f.mark
-	}
-	f.mark = max(min(l.Tick(now.Add(ahead)), g.Horizon), f.mark)
-	f.saved, f.of, f.use = saved, saved.Record.Owner, true
-	if p.w.mutant.lateMark {
-		return g.Horizon
-	}
-	return f.mark
 }

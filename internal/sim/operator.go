@@ -1,4 +1,4 @@
-package term_test
+package sim
 
 import (
 	"time"
@@ -16,14 +16,21 @@ func (w *world) releaseWorker(n int64) {
 	if err != nil || r.Owner == "" {
 		return
 	}
+	s := w.store
 	w.after(w.shortSpan()/4, func() {
 		w.logf("operator: releases worker %d", n)
+		w.total.Faults[released]++
 		freed := r.Freed(0)
-		if w.mutant.freeAtOnce {
-			freed.TTL = 0
+		if w.mutant.freed != nil {
+			w.mutant.freed(&freed, r)
 		}
-		w.store.put(nil, key, freed.Encode(), store.Condition{Version: rec.Version})
+		w.operate(s, key, freed.Encode(), rec.Version)
 	})
+}
+
+// operate is an operator's write.
+func (w *world) operate(s *memory, key string, value []byte, v store.Version) {
+	_, _ = s.put(nil, key, value, store.Condition{Version: v}, w.newVersion()) // somebody else's was first: it is looked at again
 }
 
 // A restoration is an operator at work on a store that went back: as package
@@ -38,19 +45,31 @@ type restoration struct {
 }
 
 // restore cuts everybody off, puts the store back, repairs it, and lets
-// everybody back in.
-func (w *world) restore(to int) {
+// everybody back in. An embedded one is put back in its file, or in another one
+// that replaces it: who has the old one open goes on with that, until it finds
+// out.
+func (w *world) restore(to int, replace bool) {
 	if w.cutOff {
 		return
 	}
-	w.restores++ // what was sent before is from another history
+	w.total.Faults[restored]++ // what was sent before is from another history
 	w.cutOff = true
 	w.logf("operator: everybody is cut off")
 	r := &restoration{w: w}
+	if replace {
+		w.total.Faults[removed]++
+		w.store.gone = true
+	}
 	w.after(w.upTo(2*time.Second), func() {
+		if replace {
+			w.logf("the store's file is replaced")
+			w.store = w.store.copy()
+		}
 		w.store.rollBack(min(to, len(w.store.log)))
-		w.store.firm = min(w.store.firm, len(w.store.log))
 		w.wentBack = true
+		if w.series {
+			w.repairCounter(w.store)
+		}
 		r.then(r.raiseStore)
 	})
 }
@@ -60,6 +79,10 @@ func (r *restoration) then(do func()) { r.w.after(r.w.upTo(500*time.Millisecond)
 
 func (r *restoration) raiseStore() {
 	w := r.w
+	if !w.leases {
+		r.done()
+		return
+	}
 	rec := w.store.get(term.KeyStore)
 	now := rec.Read
 	if now.IsZero() {
@@ -72,7 +95,7 @@ func (r *restoration) raiseStore() {
 	if all, err := term.ReadStore(rec); rec.Version != "" && err == nil && all.Floor.After(r.floor) {
 		r.floor = all.Floor
 	}
-	w.store.put(nil, rec.Key, term.StoreFloor(r.floor), store.Condition{Version: rec.Version})
+	w.operate(w.store, rec.Key, term.StoreFloor(r.floor), rec.Version)
 	r.then(r.raisePool)
 }
 
@@ -89,23 +112,23 @@ func (w *world) restoreSkew() time.Duration {
 func (r *restoration) raisePool() {
 	w := r.w
 	r.raised = w.rules.Layout.Tick(r.floor)
-	for _, rec := range w.store.list(term.KeyWorkers(w.rules.Pool)) {
+	for _, rec := range w.store.list(w.keyWorkers) {
 		if c, err := term.ReadRecord(rec); err == nil {
 			r.raised = max(r.raised, c.Horizon)
 		}
 	}
-	rec := w.store.get(term.KeyPool(w.rules.Pool))
+	rec := w.store.get(w.keyPool)
 	if rec.Version == "" { // the pool is forgotten, too: it will be founded above the store's floor
 		r.then(r.done)
 		return
 	}
 	p, err := term.ReadPool(rec)
 	if err != nil {
-		w.fail("operator: %v", err)
+		w.fail(misstep, "operator: %v", err)
 	}
 	p = p.Raised(r.raised)
 	r.raised = p.Floor
-	w.store.put(nil, rec.Key, p.Encode(), store.Condition{Version: rec.Version})
+	w.operate(w.store, rec.Key, p.Encode(), rec.Version)
 	r.first = true
 	r.then(r.look)
 }
@@ -113,7 +136,7 @@ func (r *restoration) raisePool() {
 // look lists the workers, to rewrite those that are below the floor; the first
 // time also all that somebody holds.
 func (r *restoration) look() {
-	r.list, r.rewrites = r.w.store.list(term.KeyWorkers(r.w.rules.Pool)), 0
+	r.list, r.rewrites = r.w.store.list(r.w.keyWorkers), 0
 	r.then(r.rewrite)
 }
 
@@ -124,7 +147,7 @@ func (r *restoration) rewrite() {
 		r.list = r.list[1:]
 		c, err := term.ReadRecord(rec)
 		if err != nil {
-			w.fail("operator: %v", err)
+			w.fail(misstep, "operator: %v", err)
 		}
 		if c.Horizon >= r.raised && (c.Owner == "" || !r.first) {
 			continue
@@ -133,7 +156,7 @@ func (r *restoration) rewrite() {
 		if w.mutant.keepOwner {
 			freed.Term, freed.Owner, freed.Name, freed.TTL = c.Term, c.Owner, c.Name, c.TTL
 		}
-		w.store.put(nil, rec.Key, freed.Encode(), store.Condition{Version: rec.Version})
+		w.operate(w.store, rec.Key, freed.Encode(), rec.Version)
 		r.rewrites++
 		r.then(r.rewrite)
 		return
@@ -146,10 +169,11 @@ func (r *restoration) rewrite() {
 }
 
 func (r *restoration) done() {
-	r.w.logf("operator: lets everybody back in; floor %d", r.raised)
-	r.w.cutOff, r.w.wentBack = false, false
-	r.w.store.firm = len(r.w.store.log)
-	if r.w.chance(0.3) {
-		r.w.heal()
+	w := r.w
+	w.logf("operator: lets everybody back in; floor %d", r.raised)
+	w.cutOff, w.wentBack = false, false
+	w.store.firm = len(w.store.log)
+	if w.chance(0.3) {
+		w.heal()
 	}
 }

@@ -1,0 +1,338 @@
+package sim
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+)
+
+// A checker watches a world and knows what must hold in it.
+type checker struct {
+	w      *world
+	all    []*generator
+	by     map[spot]*generator
+	ids    map[firn.ID]*generator // whole ids, of a mutant's generators
+	ticks  map[int64][]firn.Tick  // of a worker, in the order in which they were taken
+	grants map[string]*grant      // by owner
+	full   []string               // when none was free
+
+	numbers map[int64]string // by whom each was drawn
+	highest int64            // number that was ever granted
+	lost    int64            // how many of those the store has forgotten
+}
+
+// A spot is what must not be issued by two generators.
+type spot struct {
+	worker int64
+	tick   firn.Tick
+}
+
+// A grant is what the store has written down for an owner.
+type grant struct {
+	worker    int64
+	base, top firn.Tick
+	taken     firn.Tick // highest that a generator took
+}
+
+func (c *checker) start(w *world) {
+	*c = checker{w: w}
+	if w.leases {
+		c.by, c.ticks, c.grants = map[spot]*generator{}, map[int64][]firn.Tick{}, map[string]*grant{}
+	}
+	if w.series {
+		c.numbers = map[int64]string{}
+	}
+}
+
+// taken: a generator has made an id.
+func (c *checker) taken(g *generator, t firn.Tick) {
+	if of := c.ticks[g.worker]; len(of) == 0 || of[len(of)-1] != t {
+		c.ticks[g.worker] = append(of, t)
+	}
+	c.stamped(g, t)
+}
+
+// stamped: the time in an id is not further ahead than it may be. A process's
+// clock may be wrong when it starts; it then follows no step of the system's but
+// slowly, or where the store's clock bears it out.
+func (c *checker) stamped(g *generator, t firn.Tick) {
+	if g.manner == anywhere {
+		return // it does not look at the clock
+	}
+	h, w := g.h, c.w
+	lasted := h.host.boot() - h.startBoot
+	most := h.startWall.Add(lasted + lasted/20)
+	if w.kind.clock() {
+		if led := w.instant().Add(w.rules.Skew).Add(w.rules.Skew + lasted/20); led.After(most) {
+			most = led
+		}
+	}
+	most = most.Add(h.rules.Borrow + 2*time.Second) // the clock is looked at now and then
+	if at := w.begin(t); at.After(most) {
+		w.fail(stamp, "p%d: an id of %s at %s, which started at %s and %s ago", h.id, at, w.instant(), h.startWall, lasted)
+	}
+}
+
+// issued: somebody has got an id.
+func (c *checker) issued(g *generator, t firn.Tick) {
+	w := c.w
+	w.total.IDs++
+	g.handed = max(g.handed, t)
+	if other := c.claim(g, t); other != g {
+		w.fail(repeated, "worker %d, tick %d (%s): issued by generator %d of p%d (%d, %d] and by generator %d of p%d (%d, %d]",
+			g.worker, t, w.begin(t).Format(time.RFC3339Nano), other.id, other.h.id, other.base, other.top, g.id, g.h.id, g.base, g.top)
+		return
+	}
+	if w.trace != nil {
+		w.logf("p%d issues tick %d of worker %d, (%d, %d], generator %d", g.h.id, t, g.worker, g.base, g.top, g.id)
+	}
+	if t <= g.base || t > g.top {
+		w.fail(outside, "p%d: tick %d is not in its grant (%d, %d]", g.h.id, t, g.base, g.top)
+	}
+	of := c.grants[g.owner]
+	switch {
+	case of == nil:
+		w.fail(outside, "p%d: owner %.4s was never written down", g.h.id, g.owner)
+	case of.worker != g.worker || t <= of.base || t > of.top:
+		w.fail(outside, "p%d: worker %d, tick %d: granted was worker %d (%d, %d]", g.h.id, g.worker, t, of.worker, of.base, of.top)
+	default:
+		of.taken = max(of.taken, t)
+	}
+}
+
+// claim returns the generator whose tick it is, from now on. A worker of the other
+// layout has the ids of many workers.
+func (c *checker) claim(g *generator, t firn.Tick) *generator {
+	first, count := g.worker, int64(1)
+	if g.h.rules.Layout == layoutOfOthers {
+		first, count = g.worker*32, 8 // there are no more in such schedules
+	}
+	for n := first; n < first+count; n++ {
+		at := spot{n, t}
+		switch other := c.by[at]; {
+		case other == nil:
+			c.by[at] = g
+		case other != g:
+			return other
+		}
+	}
+	return g
+}
+
+// named: a generator has made this id; for mutants whose ids may repeat within a
+// tick.
+func (c *checker) named(g *generator, id firn.ID) {
+	if c.ids == nil {
+		c.ids = map[firn.ID]*generator{}
+	}
+	c.w.total.IDs++
+	if other := c.ids[id]; other != nil {
+		c.w.fail(repeated, "id %d: issued by generator %d of p%d and by generator %d of p%d", id, other.id, other.h.id, g.id, g.h.id)
+	}
+	c.ids[id] = g
+}
+
+// put: the store has carried out a write.
+func (c *checker) put(by *process, key string, old, now *stored) {
+	w := c.w
+	if key == keyCounter {
+		c.counted(by, old, now)
+		return
+	}
+	n, ok := term.WorkerOf(w.rules.Pool, key)
+	if !ok {
+		return
+	}
+	var was term.Record
+	if old != nil {
+		was = old.worker
+	}
+	is := now.worker
+	switch of := c.grants[is.Owner]; {
+	case by == nil:
+		if is.Term != was.Term+1 || is.Owner != "" || is.Horizon < was.Horizon {
+			w.fail(misstep, "an operator makes %+v of %+v", is, was)
+		}
+		return
+	case is.Owner == "": // a release
+		of = c.grants[was.Owner]
+		if of == nil || is.Term != was.Term {
+			w.fail(misstep, "p%d: %+v is released as %+v", by.id, was, is)
+		} else if is.Horizon < of.base || is.Horizon < of.taken {
+			w.fail(outside, "p%d: worker %d is released at %d: granted (%d, %d], issued %d", by.id, n, is.Horizon, of.base, of.top, of.taken)
+		}
+		return
+	case is.Owner == was.Owner:
+		if is.Term != was.Term || is.Horizon < was.Horizon {
+			w.fail(misstep, "p%d: extends %+v to %+v", by.id, was, is)
+		}
+		if of != nil {
+			of.top = max(of.top, is.Horizon)
+		}
+	default:
+		if is.Term != was.Term+1 || is.Horizon < was.Horizon {
+			w.fail(misstep, "p%d: takes %+v as %+v", by.id, was, is)
+		}
+		if of != nil && !w.mutant.oneToken {
+			w.fail(misstep, "p%d: an owner twice: %+v", by.id, is)
+		}
+		c.grants[is.Owner] = &grant{worker: n, base: was.Horizon, top: is.Horizon}
+	}
+	c.ahead(by, n, was, is)
+}
+
+// ahead: no horizon is further ahead of the store than a restore counts on.
+func (c *checker) ahead(by *process, n int64, was, is term.Record) {
+	w := c.w
+	if w.kind != clocked || is.Horizon == was.Horizon {
+		return
+	}
+	most := w.tick(w.store.clock().Add(w.rules.Outage + w.rules.Skew + 10*time.Millisecond)) // boot clocks are not exact
+	if is.Horizon <= most {
+		return
+	}
+	if p, err := term.ReadPool(w.store.get(w.keyPool)); err == nil {
+		most = max(most, p.Floor)
+	}
+	if is.Horizon > most {
+		w.fail(reach, "p%d: worker %d: horizon %s is ahead of the store's %s by more than %s", by.id, n,
+			w.begin(is.Horizon), w.store.clock(), w.rules.Outage+w.rules.Skew)
+	}
+}
+
+// stepped: the machine has said what to do next.
+func (c *checker) stepped(h *holder, do term.Action) {
+	if over := h.s.Over(); over != (do.Op == term.None) {
+		c.w.fail(misstep, "p%d: phase %s and %s to do", h.id, h.s.Phase, ops[do.Op])
+	}
+	if _, ok := h.s.Grant(); ok {
+		h.lacks = -1
+	} else if h.lacks < 0 {
+		h.lacks = c.w.now
+	}
+}
+
+// over: a term has ended.
+func (c *checker) over(h *holder) {
+	w := c.w
+	if h.lacks < 0 {
+		h.lacks = w.now
+	}
+	var full *term.FullError
+	if errors.As(h.s.Err, &full) {
+		c.full = append(c.full, fmt.Sprintf("%s: p%d: %v", w.now, h.id, full))
+	}
+	if h.s.Phase == term.Forgotten && w.total.Faults[restored] == 0 && !w.forgot {
+		w.fail(misstep, "p%d: forgotten, of a store that has forgotten nothing: %v", h.id, h.s.Err)
+	}
+}
+
+// end checks what can be seen when all is over.
+func (c *checker) end() {
+	c.intervals()
+	if !c.w.calm {
+		return
+	}
+	for _, p := range c.w.procs {
+		if p.holder != nil {
+			c.lives(p.holder)
+		}
+		if p.drawer != nil {
+			c.draws(p.drawer)
+		}
+	}
+}
+
+// intervals: those of a worker's terms are disjoint.
+func (c *checker) intervals() {
+	w := c.w
+	slices.SortFunc(c.all, func(a, b *generator) int {
+		return cmp.Or(cmp.Compare(a.worker, b.worker), cmp.Compare(a.base, b.base), cmp.Compare(a.until(), b.until()))
+	})
+	var before *generator // whose interval reaches highest so far
+	for _, g := range c.all {
+		if before == nil || before.worker != g.worker {
+			before = g
+			continue
+		}
+		if before.until() > g.base && g.until() > g.base {
+			w.fail(overlap, "worker %d: (%d, %d] of generator %d (p%d) and (%d, %d] of generator %d (p%d)", g.worker,
+				before.base, before.until(), before.id, before.h.id, g.base, g.until(), g.id, g.h.id)
+		}
+		if g.until() > before.until() {
+			before = g
+		}
+	}
+}
+
+// lives: a process has a worker and can issue, or there is none to be had.
+func (c *checker) lives(h *holder) {
+	w := c.w
+	if !h.alive || h.wish || h.rules.Choice == term.Fresh {
+		return
+	}
+	now := h.now()
+	if h.lacks < 0 {
+		late := 4*time.Second + 6*w.fast // the last extension is under way
+		if w.tick(now.Wall.Add(-late)) > h.s.Have.Horizon {
+			w.fail(starved, "p%d: its clock says %s and is not granted that: %d", h.id, now.Wall, h.s.Have.Horizon)
+		}
+		return
+	}
+	if w.now-h.lacks < w.grace {
+		return // it was started, or has lost one, not long ago
+	}
+	first, count := w.rules.First, w.rules.Workers
+	if h.rules.Choice == term.Insist {
+		first, count = h.rules.Worker, 1
+	}
+	for n := first; n < first+count; n++ {
+		if since := c.usable(h, n); since <= w.now-w.grace {
+			w.fail(starved, "p%d has had no worker since %s, and worker %d was free since %s: %v", h.id, h.lacks, n, since, h.s.Err)
+			return
+		}
+	}
+}
+
+// usable is since when a process could have had a worker.
+func (c *checker) usable(h *holder, n int64) (since time.Duration) {
+	w := c.w
+	base := firn.Tick(0)
+	if pool, err := term.ReadPool(w.store.get(w.keyPool)); err == nil {
+		base = pool.Floor
+	}
+	if rec, ok := w.store.worker(n); ok {
+		base = max(base, rec.worker.Horizon)
+		if rec.worker.Owner != "" || rec.worker.TTL != 0 {
+			since = rec.at + time.Duration(rec.worker.TTL)*time.Millisecond
+		}
+	}
+	if base >= w.rules.Layout.Last() {
+		return 1 << 62
+	}
+	ahead := w.begin(base + 1).Sub(h.now().Wall)
+	return max(since, w.now+ahead)
+}
+
+// A rate counts requests.
+type rate struct {
+	since  time.Duration
+	tokens float64
+}
+
+// count checks that nobody is busy without need: so many requests a second in
+// the long run, and a hundred at once.
+func (r *rate) count(h *holder) {
+	const burst = 200
+	w := h.w
+	r.tokens = max(r.tokens-(w.now-r.since).Seconds()*w.maxSpeed, 0) + 1
+	r.since = w.now
+	if r.tokens > burst {
+		w.fail(misstep, "p%d sends more than %g requests a second, in phase %s", h.id, w.maxSpeed, h.s.Phase)
+	}
+}

@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"errors"
+	"time"
+
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// A kind says what is asked of the store.
+type kind uint8
+
+const (
+	get kind = iota
+	list
+	put
+	promise
+)
+
+// A request is one of a process's.
+type request struct {
+	kind    kind
+	key     string // or prefix of a list
+	value   []byte
+	cond    store.Condition
+	version store.Version // of a put: it is known to the sender, whatever comes of it
+	taking  bool          // it takes a worker
+}
+
+// A reply is what the sender is told: the truth, or an error that says nothing.
+type reply struct {
+	rec     store.Record
+	list    []store.Record
+	promise store.Promise
+	tried   store.Version // of a put that may have been sent
+	err     error
+}
+
+var (
+	errTimeout  = errors.New("timeout")
+	errReset    = errors.New("connection reset")
+	errStopped  = errors.New("context canceled")
+	errReplaced = &store.ForgotError{Store: "the file", What: "another one is in its place"}
+)
+
+// send carries a process's request to the store and what comes of it back. A
+// request is carried out once, or never; what the sender is told is the truth
+// or "unknown". It returns the version of a put.
+func (w *world) send(p *process, rq request, patience time.Duration, deliver func(reply)) store.Version {
+	w.total.Requests++
+	if rq.kind == put {
+		rq.version = w.newVersion()
+	}
+	reset := func(after time.Duration) {
+		w.after(after, func() { deliver(reply{tried: rq.version, err: errReset}) })
+	}
+	request, back := w.upTo(w.fast)+time.Microsecond, w.upTo(w.fast)+time.Microsecond
+	arrives, answered := true, true
+	f := &w.faults
+	switch roll := w.rng.Float64(); {
+	case w.cutOff && !w.mutant.notCutOff || p.apart > w.now || w.away > w.now:
+		// What is sent now gets nowhere; now and then it waits in some buffer.
+		arrives, answered = w.chance(0.1) && w.mutant.scene == nil, false
+		request = w.late()
+		if w.chance(0.5) {
+			reset(w.upTo(time.Second))
+		}
+	case w.calm || !f.network || roll > f.loss:
+	case roll < f.loss*0.15:
+		arrives = w.lost(requestLost)
+	case roll < f.loss*0.25:
+		arrives = w.lost(requestLost)
+		reset(w.upTo(time.Second))
+	case roll < f.loss*0.4:
+		answered = w.lost(replyLost)
+	case roll < f.loss*0.5:
+		answered = w.lost(replyLost)
+		reset(request + w.upTo(time.Second))
+	case roll < f.loss*0.6: // the sender is told at once, the store does it later
+		answered, request = w.lost(replyLost), w.late()
+		reset(w.upTo(100 * time.Millisecond))
+	case roll < f.loss*0.8:
+		w.lost(delayed)
+		request = w.late()
+	case roll < f.loss*0.9:
+		w.lost(delayed)
+		back = w.upTo(ask)
+	default:
+		w.lost(delayed)
+		request, back = w.upTo(ask), w.upTo(ask)
+	}
+	if f.takes > 0 && arrives && answered && rq.taking && w.chance(f.takes) {
+		w.lost(delayed)
+		request = pick(w.rng, w.upTo(ask), w.around(4*ask))
+	}
+	w.after(patience, func() { deliver(reply{tried: rq.version, err: errTimeout}) })
+	if arrives {
+		w.carry(p, rq, request, func(r reply) {
+			// Who is cut off hears nothing of a store that has gone back.
+			if answered && !(w.cutOff && !w.mutant.notCutOff && (w.wentBack || w.chance(0.7))) {
+				w.after(back, func() { deliver(r) })
+			}
+		})
+	}
+	return rq.version
+}
+
+// lost counts a fault of the network, and is false.
+func (w *world) lost(k fault) bool {
+	w.total.Faults[k]++
+	return false
+}
+
+// carry carries out a request after a while, and says what came of it.
+func (w *world) carry(p *process, rq request, after time.Duration, then func(reply)) {
+	life, restores, st := p.life, w.total.Faults[restored], p.store
+	w.after(after, func() {
+		if rq.kind == put && rq.key == term.KeyPool(w.rules.Pool) && rq.cond.Version == "" && restores != w.total.Faults[restored] {
+			// A pool founded by a request that outlives a restore has its floor
+			// from before, and nobody looks at the store's again. That is a
+			// limit of the rules, not of this world.
+			return
+		}
+		if life != p.life && rq.kind == put {
+			w.total.Faults[posthumous]++
+		}
+		r := st.answer(p, rq)
+		if w.mutant.name == "" || life == p.life {
+			w.follow(p, rq, r)
+		}
+		then(r)
+	})
+}
+
+// late draws after how long a request arrives that is not lost.
+func (w *world) late() time.Duration {
+	d := pick(w.rng, w.around(20*time.Millisecond), w.around(time.Second), w.upTo(2*ask), w.around(30*time.Second), w.around(w.rules.TTL))
+	if end := w.lasts - w.now; d > end {
+		d = w.upTo(max(end, time.Second))
+	}
+	return d
+}

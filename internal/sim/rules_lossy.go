@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/segment/block"
+	"github.com/firn-id/firn/store"
+)
+
+var lossyRules = []rule{
+	{"the rules for a store that can forget hold on one that does", []mutant{
+		{name: "a store that forgets is taken for one that does not", kind: lossy, in: forgetful, event: func(_ *holder, e term.Event) term.Event {
+			if heard, ok := e.(term.Promised); ok {
+				heard.Promise.Class = store.Strict
+				return heard
+			}
+			return e
+		}},
+	}},
+	{"a new holder issues nothing before its clock has passed the quarantine", []mutant{
+		{name: "a quarantine one tick too short", kind: lossy, now: shorten, in: exact(3)},
+		{name: "a quarantine one second too short", kind: lossy, now: shorten, in: exact(2)},
+		{name: "a quarantine from before the acknowledgement", kind: lossy, in: slow, now: func(h *holder, now term.Now, e term.Event) term.Now {
+			if _, ok := e.(term.Found); ok && h.s.Phase == term.Confirming {
+				now.Wall = h.sentAt.Wall
+			}
+			return now
+		}},
+		{name: "a quarantine by the outage budget of one's own", kind: lossy, in: unequal, event: func(h *holder, e term.Event) term.Event {
+			return repooled(h, e, term.Confirming, func(r *term.Pool) {
+				r.Outage = min(r.Outage, h.rules.Outage.Milliseconds())
+			})
+		}},
+	}},
+	{"an extension after the time to live is refused by the store, and a late acknowledgement is not used", []mutant{
+		{name: "a late extension is acknowledged and used", kind: lossy, now: neverLate, ignoreWithin: true, in: brisk},
+	}},
+	{"a worker is taken when its holder is late by any clock", []mutant{
+		{name: "a worker is taken from who may be alive", kind: lossy, in: brisk, event: func(_ *holder, e term.Event) term.Event {
+			return reclocked(e, func(r *store.Record) { r.Written = r.Written.Add(-time.Hour) })
+		}},
+		{name: "an operator's release that is forgotten leaves no time", kind: lossy, in: brisk, freed: func(r *term.Record, _ term.Record) { r.TTL = 0 }},
+	}},
+	{"no grant goes further than the pool's record says", []mutant{
+		{name: "an outage budget that the pool's record does not have", kind: shifting, in: unequal, event: func(h *holder, e term.Event) term.Event {
+			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
+				if !h.s.Lossy && r.Lossy == "" {
+					r.Outage = max(r.Outage, h.rules.Outage.Milliseconds())
+				}
+			})
+		}},
+	}},
+	{"what one member has seen of the store holds for all", []mutant{
+		{name: "a process goes by what it sees itself", kind: shifting, in: shiftingOften, event: func(h *holder, e term.Event) term.Event {
+			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
+				if h.view.Promise.Class == store.Strict {
+					r.Lossy = ""
+				}
+			})
+		}},
+		{name: "a late acknowledgement counts without a look at the pool", kind: shifting, in: shiftingOften, ignoreWithin: true, event: func(h *holder, e term.Event) term.Event {
+			if h.s.Lossy {
+				return e
+			}
+			return repooled(h, e, term.Holding, func(r *term.Pool) { r.Lossy = "" })
+		}},
+	}},
+}
+
+func neverLate(h *holder, now term.Now, e term.Event) term.Now {
+	switch e.(type) {
+	case term.Wrote, term.Found:
+		if h.s.Phase == term.Holding {
+			now.Boot = min(now.Boot, h.s.Since+time.Duration(h.s.Have.TTL)*time.Millisecond)
+		}
+	}
+	return now
+}
+
+// shorten takes a second off the quarantine.
+func shorten(h *holder, now term.Now, e term.Event) term.Now {
+	if _, ok := e.(term.Found); ok && h.s.Phase == term.Confirming {
+		now.Wall = now.Wall.Add(-time.Second)
+	}
+	return now
+}
+
+var counterRules = []rule{
+	{"a block is used when its write was acknowledged, or found under its own version", []mutant{
+		{name: "numbers are used before they are acknowledged", in: counter, unacked: true, put: func(d *drawer, do block.Action) block.Action {
+			if n := d.put.Granted - d.s.Have.Granted; n > 0 {
+				stride := d.put.Stride()
+				d.hand = append(d.hand, &hand{Grant: block.Grant{First: d.s.Have.Granted + stride, Count: n / stride, Stride: stride}})
+			}
+			return do
+		}},
+		{name: "a write of the counter is known by its value", in: counter, heard: func(d *drawer, e block.Event) block.Event {
+			found, ok := e.(block.Found)
+			if !ok {
+				return e
+			}
+			r, _ := block.Read(found.Record)
+			if d.put.ID != "" && r.Granted == d.put.Granted && d.doubt {
+				found.Record.Version = d.tried
+			}
+			return found
+		}},
+		{name: "a conflict over the counter is taken for success", in: counter, heard: func(d *drawer, e block.Event) block.Event {
+			if _, ok := e.(block.Conflict); ok && !d.shut {
+				return block.Wrote{Record: store.Record{Key: keyCounter, Version: "?"}}
+			}
+			return e
+		}},
+	}},
+	{"a tail is handed back after the series is closed for good", []mutant{
+		{name: "a tail is handed back while numbers are used", in: counter, openBack: true},
+	}},
+	{"a tail is handed back on the version of the own latest grant", []mutant{
+		{name: "a tail is handed back whoever has written since", in: counter, blind: func(s *memory, _ *process, _ string, value []byte, _ store.Condition) bool {
+			r, _ := block.Read(store.Record{Version: "?", Value: value})
+			return r.Granted < s.records[keyCounter].counter.Granted
+		}},
+	}},
+	{"a tail is handed back to the unbroken run of own blocks, and not below", []mutant{
+		{name: "a tail is handed back down to an older grant", in: counter, put: func(d *drawer, do block.Action) block.Action {
+			if d.shut && d.used > 0 && d.put.Granted < d.s.Have.Granted {
+				d.put.Granted = d.used
+				do.Value = d.put.Encode()
+			}
+			return do
+		}},
+	}},
+	{"a counter goes on under the instance that it was begun with, looked at after the write", []mutant{
+		{name: "the instance is not looked at", kind: lossy, in: counter, heard: func(d *drawer, e block.Event) block.Event {
+			if heard, ok := e.(block.Promised); ok {
+				heard.Promise.Instance = d.s.Have.Instance
+				return heard
+			}
+			return e
+		}},
+		{name: "the instance is looked at before the Put", kind: lossy, in: counter, heard: func(d *drawer, e block.Event) block.Event {
+			if _, ok := e.(block.Promised); ok {
+				return block.Promised{Promise: d.promised}
+			}
+			return e
+		}},
+	}},
+	{"a restored counter is raised above what was granted and forgotten", []mutant{
+		{name: "a restored counter is not raised", in: counterRestored, unraised: true},
+		{name: "a restored counter is raised from where a tail was handed back to", kind: lossy, in: quiet, scene: handBack, unreached: true},
+	}},
+}

@@ -1,0 +1,136 @@
+// Command run simulates schedules, in which the code that leases workers and draws
+// numbers meets every fault there is, and looks for ids and numbers that repeat.
+//
+//	go run ./internal/sim/run -n 100000
+//	go run ./internal/sim/run -seed 4711
+//	go run ./internal/sim/run -mutant "a Put ignores the version"
+//	go run ./internal/sim/run -copied
+//	go run ./internal/sim/run -rules
+//
+// It ends with 0 when nothing went wrong, with 1 when something did, and with 2
+// when it was called wrongly. Ctrl-C ends it, and it reports what was done.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/firn-id/firn/internal/sim"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+type options struct {
+	sim.Options
+	seed   uint64
+	copied bool
+	rules  bool
+}
+
+// errFound says that what was found was printed already.
+var errFound = errors.New("found")
+
+func run(args []string, out, errs io.Writer) int {
+	var o options
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.IntVar(&o.N, "n", 10_000, "how many `schedules`")
+	flags.Uint64Var(&o.From, "from", 1, "`seed` of the first one")
+	flags.Uint64Var(&o.seed, "seed", 0, "run the schedule of this `seed` alone, and print what happens")
+	flags.StringVar(&o.Mutant, "mutant", "", "break a rule; -rules lists the `names`")
+	flags.BoolVar(&o.copied, "copied", false, "show how designs that other programs have repeat ids")
+	flags.BoolVar(&o.rules, "rules", false, "print each rule, and the mutants that break it")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2
+	}
+	if o.N < 1 || o.From < 1 || flags.NArg() > 0 {
+		fmt.Fprintln(errs, "run: -n and -from are at least 1, and there are no arguments but flags")
+		return 2
+	}
+	switch err := o.run(out, errs); {
+	case errors.Is(err, errFound):
+		return 1
+	case err != nil:
+		fmt.Fprintf(errs, "run: %v\n", err)
+		return 2
+	}
+	return 0
+}
+
+func (o *options) run(out, errs io.Writer) error {
+	switch {
+	case o.rules:
+		return sim.WriteRules(out)
+	case o.copied:
+		return sim.WriteCopied(out)
+	case o.seed != 0:
+		f, err := sim.Replay(o.seed, o.Mutant, out)
+		if err == nil && f != nil {
+			fmt.Fprintln(errs, f)
+			return errFound
+		}
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o.Done = new(atomic.Int64)
+	hide := o.showProgress(errs)
+	began := time.Now()
+	total, failure, err := sim.Run(ctx, o.Options)
+	hide()
+	if err != nil {
+		return err
+	}
+	if err := total.Write(out, time.Since(began)); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintf(errs, "run: stopped after %d of %d; to go on: -from %d\n", total.Schedules, o.N, o.From+uint64(total.Schedules))
+	}
+	if failure != nil {
+		fmt.Fprintf(errs, "%v\nto see it: %s\n", failure, failure.Command())
+		return errFound
+	}
+	return nil
+}
+
+// showProgress shows on a terminal how far it is, until the function that it
+// returns is called.
+func (o *options) showProgress(errs io.Writer) (hide func()) {
+	f, ok := errs.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return func() {}
+	}
+	began, quit, ended := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(250 * time.Millisecond)
+		defer t.Stop()
+		for {
+			select {
+			case <-quit:
+				fmt.Fprint(errs, "\r\x1b[K")
+				return
+			case <-t.C:
+			}
+			done := o.Done.Load()
+			rate := float64(done) / time.Since(began).Seconds()
+			left := time.Duration(float64(o.N-int(done)) / max(rate, 1) * float64(time.Second))
+			fmt.Fprintf(errs, "\r%d of %d schedules (%.0f %%), %.0f a second, %s left\x1b[K",
+				done, o.N, 100*float64(done)/float64(o.N), rate, left.Round(time.Second))
+		}
+	}()
+	return func() { close(quit); <-ended }
+}

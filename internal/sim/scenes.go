@@ -1,0 +1,196 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/firn-id/firn/lease/term"
+)
+
+// What schedules of mutants have in common.
+
+// quick rules let a new holder come and issue after little time.
+func quick(r *term.Rules) {
+	r.Reach, r.Renew, r.TTL, r.Wait = 2*time.Second, 2*time.Second, 6*time.Second, 7*time.Second
+	r.Outage = 6 * time.Second
+}
+
+func restoring(s *setup) {
+	quick(&s.rules)
+	s.faults = faults{restore: true, pauses: true, cuts: true, network: s.faults.network, loss: s.faults.loss}
+	s.every, s.lasts = 3*time.Second, time.Minute
+}
+
+func wrongClocks(s *setup) {
+	restoring(s)
+	s.faults.clocks = true
+	s.rules.Skew = time.Second
+}
+
+func dropping(s *setup) {
+	restoring(s)
+	s.faults.restore, s.faults.drop = false, true
+	s.unequal, s.lasts = false, 30*time.Second
+}
+
+func replacing(s *setup) {
+	quick(&s.rules)
+	s.faults = faults{remove: true, pauses: true, kills: true}
+	s.every, s.lasts, s.founded = 3*time.Second, 30*time.Second, true
+}
+
+// staged schedules have no faults but those of the scene.
+func staged(s *setup) {
+	quick(&s.rules)
+	s.rules.Layout, s.rules.Workers = layouts[2], 1
+	s.procs, s.founded, s.known, s.faults = 2, true, false, faults{}
+	s.fast, s.issues = 2*time.Millisecond, 200*time.Millisecond
+}
+
+// ghost is a scene: the first attempt of a process to take a worker is long on
+// its way; the second one succeeds. While it is paused another process takes
+// over. Then the store goes back to before all that, is repaired, and the first
+// attempt arrives, just before its process goes on.
+func ghost(w *world) {
+	p, other := w.procs[0], w.procs[1]
+	h := p.holder
+	p.boot()
+	for h.s.Phase < term.Seeking {
+		w.until(w.now + 100*time.Microsecond)
+	}
+	w.away = w.now + 100*time.Millisecond
+	if h.s.Phase > term.Seeking {
+		return // it was sent too soon to be lost
+	}
+	for h.s.Phase < term.Taking {
+		w.until(w.now + 100*time.Microsecond)
+	}
+	attempt := request{kind: put, key: h.sent.Key, value: h.sent.Value, cond: h.sent.Cond, version: w.newVersion()}
+	w.until(w.now + 10*time.Second + w.around(5*time.Second))
+	p.pause(time.Hour, false)
+	other.boot()
+	w.until(w.now + 8*time.Second + w.around(5*time.Second))
+	w.restore(1, false)
+	for w.cutOff {
+		w.until(w.now + time.Millisecond)
+	}
+	w.store.answer(p, attempt)
+	p.resume()
+	w.until(w.now + 10*time.Second)
+}
+
+func files(s *setup) { s.faults.files, s.faults.kills, s.faults.closes = true, true, true }
+
+func rebooting(s *setup) {
+	files(s)
+	s.faults.reboots = true
+}
+
+func copying(s *setup) {
+	files(s)
+	s.faults.copies = true
+}
+
+func freshly(s *setup) {
+	s.fresh, s.founded, s.rules.Workers = true, true, 64
+}
+
+func forgetful(s *setup) {
+	quick(&s.rules)
+	s.rules.Layout, s.rules.Workers = pick(rand.New(rand.NewPCG(1, uint64(s.procs))), layouts[2], layouts[3]), 1
+	s.rules.Skew, s.rules.Renew = 200*time.Millisecond, 500*time.Millisecond
+	s.rules.Outage = 6 * time.Second
+	s.faults = faults{forget: true, pauses: true, release: true}
+	s.every, s.lasts, s.procs = time.Second, 40*time.Second, 3
+}
+
+// brisk schedules have time for holders that are late, and for their successors.
+func brisk(s *setup) {
+	forgetful(s)
+	r := &s.rules
+	r.Reach, r.TTL, r.Outage, r.Skew = time.Second, 2*time.Second, 2*time.Second, 100*time.Millisecond
+	s.long, s.lasts = 6*time.Second, 30*time.Second
+}
+
+func unequal(s *setup) {
+	brisk(s)
+	s.rules.Outage = 6 * time.Second
+	s.founded, s.unequal, s.faults.shift = true, true, s.kind == shifting
+}
+
+func shiftingOften(s *setup) {
+	brisk(s)
+	s.founded, s.unequal, s.faults.shift, s.faults.kills = true, false, true, true
+	s.rules.Look = time.Second
+}
+
+func slow(s *setup) {
+	forgetful(s)
+	s.rules.Layout = layouts[2]
+	s.faults, s.every, s.procs = faults{forget: true, takes: 0.6}, 2*time.Second, 6
+}
+
+func exact(layout int) func(*setup) {
+	return func(s *setup) {
+		forgetful(s)
+		s.rules.Layout, s.rules.Workers, s.rules.Skew = layouts[layout], 1, time.Second
+		s.rules.Outage = 3 * time.Second
+		s.faults, s.every, s.procs = faults{forget: true}, 6*time.Second, 4
+	}
+}
+
+func twoLayouts(s *setup) {
+	s.rules.Layout, s.rules.Workers = layouts[1], 2
+	s.layout2, s.founded, s.faults.restore = true, true, false
+}
+
+func living(s *setup) {
+	quick(&s.rules)
+	s.lives, s.lasts = true, 10*time.Second
+	s.faults = faults{cuts: true, network: true, loss: 0.2}
+}
+
+func clocksOnly(s *setup) {
+	quick(&s.rules)
+	s.rules.Outage = time.Minute
+	s.faults = faults{clocks: true}
+}
+
+func counter(s *setup) {
+	s.counting(rand.New(rand.NewPCG(2, uint64(s.lasts)^uint64(s.every)^uint64(s.procs))))
+	s.faults.restore = false
+}
+
+// quiet schedules of a counter have no faults but those of the scene.
+func quiet(s *setup) {
+	counter(s)
+	s.faults, s.procs, s.known = faults{}, 3, false
+}
+
+// handBack is a scene: a process has a block, and another one the next, which the
+// store forgets when it was used. The first one closes, and hands its tail back,
+// before the counter is repaired.
+func handBack(w *world) {
+	p, other, third := w.procs[0], w.procs[1], w.procs[2]
+	p.boot()
+	w.until(w.now + time.Second)
+	p.pause(time.Hour, false)
+	n := len(w.store.log)
+	other.boot()
+	w.until(w.now + time.Second)
+	for len(other.drawer.hand) > 0 {
+		other.drawer.draw()
+	}
+	other.kill()
+	w.failOver(n)
+	p.resume()
+	p.close()
+	w.until(w.now + 3*time.Second)
+	third.boot()
+	w.until(w.now + time.Second)
+}
+
+func counterRestored(s *setup) {
+	counter(s)
+	s.faults.restore = true
+}

@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// A setup is what a world is made of. It is drawn from the seed.
+type setup struct {
+	kind     storeKind
+	leases   bool // processes hold workers
+	series   bool // they draw from a counter
+	rules    term.Rules
+	faults   faults
+	procs    int
+	fast     time.Duration // of a request, each way, at most
+	lasts    time.Duration // until faults are over
+	every    time.Duration // between two faults, on average
+	long     time.Duration // the longest pauses and outages, on average
+	issues   time.Duration // between two ids that a process wants, on average
+	think    time.Duration // between two takes of numbers
+	patience time.Duration // with a store that is asked for numbers
+	founded  bool          // the pool is there already
+	unequal  bool          // members want different outage budgets; the pool is then never forgotten, only what came after it
+	fresh    bool          // every process wants a fresh worker
+	layout2  bool          // every other process has another layout
+	lives    bool          // goes on after faults are over, until everybody has a worker
+	known    bool          // faults may follow what the store has just done
+	grace    time.Duration // a process that has no worker for so long, when it could, is stuck
+	maxSpeed float64       // requests per process and second in the long run
+}
+
+type storeKind int
+
+const (
+	clocked  storeKind = iota // strict, with a clock
+	blind                     // strict, without
+	embedded                  // strict, on the clock of the one host
+	lossy                     // forgets, with a clock
+	lossyBlind
+	shifting // strict and lossy by turns, and not to everybody alike; with a clock
+)
+
+func (k storeKind) String() string {
+	return [...]string{"strict", "strict without a clock", "embedded", "lossy", "lossy without a clock", "shifting"}[k]
+}
+
+func (k storeKind) lossy() bool { return k >= lossy }
+func (k storeKind) clock() bool { return k != blind && k != lossyBlind }
+
+// Layouts with ticks from the shortest to the longest.
+var layouts = []firn.Layout{
+	firn.MustLayout("time:52@1us,worker:6,seq:5;epoch=2025-01-01T00:00:00Z"),
+	firn.Default,
+	firn.MustLayout("time:39@10ms,seq:8,worker:16;epoch=2025-01-01T00:00:00Z"),
+	firn.MustLayout("time:32@1s,worker:12,seq:19;epoch=2025-01-01T00:00:00Z"),
+	firn.MustLayout("time:20@1h,worker:10,seq:33;epoch=2025-01-01T00:00:00Z"),
+}
+
+// layoutOfOthers is one that a pool of firn.Default does not have: the ids of its
+// worker 0 are those of the pool's workers 0 to 31.
+var layoutOfOthers = firn.MustLayout("time:41@1ms,worker:5,seq:17;epoch=2025-01-01T00:00:00Z")
+
+// anySetup draws what a schedule is made of.
+func anySetup(rng *rand.Rand) setup {
+	kind := pick(rng, clocked, clocked, clocked, blind, embedded, lossy, lossy, lossyBlind, shifting, shifting)
+	s := drawSetup(rng, kind)
+	if kind == shifting { // a counter is not for a store that says to others that it forgets
+		return s
+	}
+	switch n := rng.IntN(20); {
+	case n < 2:
+		s.counting(rng)
+	case n < 5:
+		s.series = true
+		s.think = s.lasts / 60
+		s.faults.drop = false
+	}
+	return s
+}
+
+// counting makes it a schedule of a counter alone: much happens in little time.
+func (s *setup) counting(rng *rand.Rand) {
+	s.leases, s.series = false, true
+	s.procs = 2 + rng.IntN(3)
+	s.lasts, s.every = pick(rng, 2*time.Second, 5*time.Second), pick(rng, 50*time.Millisecond, 100*time.Millisecond, 300*time.Millisecond)
+	s.rules.TTL, s.rules.Outage, s.long = time.Second, time.Second, 2*time.Second
+	s.think, s.patience, s.fast = 20*time.Millisecond, 500*time.Millisecond, 5*time.Millisecond
+	f := &s.faults
+	f.network, f.loss = true, pick(rng, 0.1, 0.2, 0.4)
+	f.kills, f.closes, f.clocks, f.drop, f.files, f.reboots, f.copies, f.release = true, true, false, false, false, false, false, false
+}
+
+func drawSetup(rng *rand.Rand, kind storeKind) setup {
+	layout := pick(rng, layouts...)
+	r := defaultRules(kind, layout)
+	drawRules(rng, &r)
+	if kind == shifting || kind.lossy() && rng.IntN(2) == 0 { // the same in less time
+		quick(&r)
+		r.Skew = pick(rng, 200*time.Millisecond, time.Second)
+		r.Outage = pick(rng, time.Second, 3*time.Second, 6*time.Second)
+	}
+	s := setup{
+		kind: kind, rules: r, procs: pick(rng, 2, 2, 3, 3, 4, 4, 6, 8), founded: rng.Float64() < 0.9, known: rng.IntN(2) == 0,
+		fast:  pick(rng, 2*time.Millisecond, 20*time.Millisecond, 500*time.Millisecond),
+		lasts: pick(rng, 3*time.Second, 5*time.Second, 10*time.Second, 20*time.Second, 40*time.Second),
+		every: pick(rng, 300*time.Millisecond, time.Second, 4*time.Second),
+		lives: rng.IntN(20) == 0, leases: true, patience: ask,
+	}
+	switch rng.IntN(300) {
+	case 0:
+		s.lasts, s.every, s.lives = 10*time.Minute, 5*time.Second, true
+	case 1:
+		s.lasts, s.every = 30*time.Minute, 20*time.Second
+	}
+	if kind.lossy() { // a new holder waits before it issues
+		s.lasts = s.quarantine() + pick(rng, 4*time.Second, 10*time.Second, 20*time.Second, 40*time.Second)
+		s.every = pick(rng, time.Second, 3*time.Second, 6*time.Second)
+	}
+	if s.fast > 100*time.Millisecond {
+		s.rules.Wait, s.rules.Renew = max(s.rules.Wait, 2*time.Second), max(s.rules.Renew, 2*time.Second)
+		s.rules.TTL = max(s.rules.TTL, 2*s.rules.Renew)
+		s.rules.Outage = max(s.rules.Outage, 6*time.Second)
+	}
+	s.faults = drawFaults(rng, kind)
+	s.layout2 = s.founded && layout == firn.Default && rng.IntN(10) == 0
+	s.unequal = s.founded && !s.faults.drop && rng.IntN(3) == 0
+	if r.Layout.Unit() == time.Hour && rng.IntN(30) == 0 { // long enough to see ticks pass
+		scale(&s.rules, 60)
+		s.lasts, s.every, s.lives = pick(rng, time.Hour, 2*time.Hour), pick(rng, 10*time.Second, time.Minute), false
+		s.procs, s.rules.Workers = 2, 1+rng.Int64N(3)
+	}
+	s.timing()
+	return s
+}
+
+// defaultRules are those of a member where the store is of a kind.
+func defaultRules(kind storeKind, layout firn.Layout) term.Rules {
+	r := term.Default("pool", layout, store.Promise{Embedded: kind == embedded})
+	r.Outage = term.OutageStrict
+	if kind.lossy() {
+		r.Outage = term.OutageLossy
+	}
+	return r
+}
+
+// quarantine is for how long a new holder waits at most.
+func (s *setup) quarantine() time.Duration {
+	if s.kind.lossy() {
+		return s.rules.Outage + 2*s.rules.Skew
+	}
+	return 0
+}
+
+// drawRules varies the rules of a pool.
+func drawRules(rng *rand.Rand, r *term.Rules) {
+	r.Workers = 1 + rng.Int64N(4)
+	switch rng.IntN(10) {
+	case 0:
+		r.First = 2
+	case 1:
+		if r.Layout.Workers() > 4096 { // looked up at random, not listed
+			r.Workers = r.Layout.Workers()
+		}
+	}
+	if rng.IntN(2) == 0 {
+		r.Outage = pick(rng, time.Second, 3*time.Second, 20*time.Second, time.Minute)
+	}
+	if rng.IntN(3) == 0 {
+		r.Renew = pick(rng, 500*time.Millisecond, 2*time.Second, 5*time.Second)
+		r.TTL = r.Renew * time.Duration(2+rng.IntN(3))
+	}
+	if rng.IntN(3) == 0 {
+		r.Wait = pick(rng, 100*time.Millisecond, time.Second, 20*time.Second)
+	}
+	r.Look = pick(rng, time.Second, 5*time.Second, time.Minute)
+	if rng.IntN(3) == 0 {
+		r.Borrow = pick(rng, 0, time.Second)
+	}
+}
+
+// drawFaults chooses kinds of fault: a schedule that has few of them goes deeper.
+func drawFaults(rng *rand.Rand, kind storeKind) faults {
+	some := func() bool { return rng.IntN(2) == 0 }
+	f := faults{
+		network: some(), loss: pick(rng, 0.02, 0.1, 0.4), pauses: some(), kills: some(), closes: some(),
+		clocks: some(), cuts: some(), release: some(),
+		files: rng.IntN(4) == 0, choices: rng.IntN(5) == 0, reboots: rng.IntN(8) == 0,
+	}
+	f.copies = f.files && some()
+	switch {
+	case kind == shifting:
+		f.forget, f.shift, f.takes = true, true, pick(rng, 0, 0, 0.3)
+		f.restore = rng.IntN(4) == 0
+	case kind.lossy():
+		f.forget, f.takes = rng.IntN(4) > 0, pick(rng, 0, 0, 0.3)
+	default:
+		f.restore = rng.IntN(3) == 0
+		f.remove = kind == embedded && rng.IntN(4) == 0
+		f.drop = kind != embedded && !f.restore && rng.IntN(5) == 0
+	}
+	return f
+}
+
+// scale makes everything in a pool slower.
+func scale(r *term.Rules, by time.Duration) {
+	for _, d := range []*time.Duration{&r.Reach, &r.Outage, &r.Renew, &r.TTL, &r.Skew, &r.Wait, &r.Look} {
+		*d *= by
+	}
+}
+
+// timing works out what follows from the rest of a setup.
+func (s *setup) timing() {
+	r := &s.rules
+	s.issues = s.every / 2
+	s.long = 2 * (r.Outage + s.quarantine())
+	s.grace = r.Wait + r.TTL + s.quarantine() + lapse + 4*ask
+	if s.kind.lossy() {
+		s.grace += 2 * r.Skew
+	}
+	s.maxSpeed = 4
+	if r.Workers > 4096 {
+		s.maxSpeed = 100
+	}
+}

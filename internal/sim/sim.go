@@ -1,0 +1,73 @@
+// Package sim is a deterministic simulation that looks for repeated ids and
+// numbers. The real code of lease/term, segment/block and the generator runs
+// under clocks that step, drift and stand still, on a store that delays, loses,
+// forgets, is restored and is made anew, in processes that are paused, killed,
+// started again and go on with a grant file. One goroutine runs a schedule; a
+// seed says everything of it.
+//
+//	go run ./internal/sim/run -n 100000     # schedules from seed 1 on
+//	go run ./internal/sim/run -seed 4711    # one of them, and what happened
+//
+// A world is one schedule. In it:
+//
+//   - hosts have clocks, and processes read them;
+//   - a process has a holder, which drives a lease's machine as package lease
+//     does, a drawer, which drives a counter's as package segment does, or both;
+//   - a network loses and delays what they ask of the one store;
+//   - faults strike, and an operator repairs what they leave;
+//   - a checker sees every write and every id, and judges the whole history.
+//
+// That the simulation finds what it is there for is shown by mutants: each breaks
+// one rule around the machines, and repeats an id, or does what that rule is
+// there against, within 10,000 schedules. The table of rules in rules.go says
+// which mutant breaks which rule. Designs that other programs have in use are in
+// copied.go: they repeat.
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A flaw is a kind of thing that must not happen.
+type flaw int
+
+const (
+	repeated flaw = iota // an id or a number was issued twice
+	outside              // an id is not in what the store has written down for its owner
+	overlap              // two terms of a worker have ticks in common
+	order                // ids of one generator do not increase
+	stamp                // an id's time is further ahead of the clock than allowed
+	reach                // a horizon is further ahead than a restore counts on
+	starved              // a process has no ids or numbers, and could
+	misstep              // anything else that a machine, an operator or a store must not do
+)
+
+var flaws = [...]string{
+	"repeated", "outside of its grant", "terms overlap", "out of order", "time out of bounds",
+	"reaches too far", "starved", "misstep",
+}
+
+func (f flaw) String() string { return flaws[f] }
+
+// A Failure is a schedule in which something went wrong.
+type Failure struct {
+	Seed   uint64
+	Mutant string // that was there; empty: none
+	What   string
+	flaw   flaw
+}
+
+func (f *Failure) Error() string {
+	return fmt.Sprintf("seed %d: %s: %s", f.Seed, f.flaw, f.What)
+}
+
+// Command is what to type to see the schedule.
+func (f *Failure) Command() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "go run ./internal/sim/run -seed %d", f.Seed)
+	if f.Mutant != "" {
+		fmt.Fprintf(&b, " -mutant %q", f.Mutant)
+	}
+	return b.String()
+}

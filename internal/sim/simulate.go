@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Total counts what schedules were made of.
+type Total struct {
+	Schedules int
+	Lasted    time.Duration // of simulated time
+	IDs       int           // looked at; a tick of a worker may stand for many
+	Numbers   int
+	Grants    int // terms that issued
+	Resumed   int // of those, from a grant file
+	Blocks    int // of numbers
+	Steps     int // of machines
+	Requests  int
+	Forgotten int // writes
+	Repeats   int // schedules that repeated an id or a number
+	Faults    [faultKinds]int
+}
+
+func (t *Total) add(o *Total) {
+	t.Schedules += o.Schedules
+	t.Lasted += o.Lasted
+	t.IDs += o.IDs
+	t.Numbers += o.Numbers
+	t.Grants += o.Grants
+	t.Resumed += o.Resumed
+	t.Blocks += o.Blocks
+	t.Steps += o.Steps
+	t.Requests += o.Requests
+	t.Forgotten += o.Forgotten
+	t.Repeats += o.Repeats
+	for i, n := range o.Faults {
+		t.Faults[i] += n
+	}
+}
+
+// simulate runs n schedules, of the seeds from first on, on all processors, until
+// ctx is done, and returns the first that fails. It counts them in done.
+func simulate(ctx context.Context, first uint64, n int, draw func(*rand.Rand) setup, m *mutant, done *atomic.Int64) (Total, *Failure) {
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // there is little to keep
+	var (
+		mu      sync.Mutex
+		all     Total
+		failed  *Failure
+		next    atomic.Uint64
+		least   atomic.Uint64 // seed that failed
+		workers sync.WaitGroup
+	)
+	least.Store(1<<64 - 1)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			var own Total
+			for ctx.Err() == nil {
+				k := next.Add(1) - 1
+				seed := first + k
+				if k >= uint64(n) || seed > least.Load() {
+					break
+				}
+				w := newWorld(seed, draw, m)
+				f := w.run()
+				w.total.Schedules, w.total.Lasted = 1, w.now
+				own.add(&w.total)
+				done.Add(1)
+				if f != nil {
+					if f.flaw == repeated {
+						own.Repeats++
+					}
+					mu.Lock()
+					if failed == nil || f.Seed < failed.Seed {
+						failed = f
+						least.Store(f.Seed)
+					}
+					mu.Unlock()
+				}
+			}
+			mu.Lock()
+			all.add(&own)
+			mu.Unlock()
+		})
+	}
+	workers.Wait()
+	return all, failed
+}
+
+// replay runs one schedule and writes down what happened.
+func replay(seed uint64, draw func(*rand.Rand) setup, m *mutant, to io.Writer) *Failure {
+	w := newWorld(seed, draw, m)
+	w.trace = to
+	fmt.Fprintf(to, "seed %d: store %s; layout %s; %d processes, leases %t, numbers %t\nrules %+v\nfaults %+v\n",
+		seed, w.kind, w.rules.Layout, len(w.procs), w.leases, w.series, w.rules, w.faults)
+	return w.run()
+}

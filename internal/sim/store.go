@@ -1,0 +1,315 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/segment/block"
+	"github.com/firn-id/firn/store"
+)
+
+// A memory is the store: it keeps records as the contract says, until it is told
+// to forget.
+type memory struct {
+	w        *world
+	err      time.Duration // of its clock
+	records  map[string]*stored
+	keys     []string // sorted
+	log      []change
+	keep     int  // so many writes made it what it was at the start
+	gone     bool // its file was removed
+	instance int  // of a lossy one; another one answers when it has forgotten
+	async    bool // a shifting one: it can forget now
+	firm     int  // a shifting one does not forget so many writes
+}
+
+// stored is a record; it is never changed in place.
+type stored struct {
+	value   []byte
+	version store.Version
+	written time.Time     // by the store's clock
+	at      time.Duration // true time
+	worker  term.Record   // of a worker's record, decoded
+	counter block.Record  // of the counter's, decoded
+}
+
+// A change is a write that can be taken back.
+type change struct {
+	key     string
+	was, is *stored // was is nil: there was none
+}
+
+func newMemory(w *world) *memory {
+	s := &memory{w: w, records: map[string]*stored{}}
+	switch {
+	case w.kind.lossy():
+		s.err = w.storeSkew()
+	case w.kind == clocked:
+		s.err = w.upTo(2*w.rules.Skew) - w.rules.Skew
+	}
+	return s
+}
+
+// found makes the counter and the pool, as an operator does who knows that there
+// were none.
+func (s *memory) found() {
+	w := s.w
+	if w.series {
+		s.write(keyCounter, w.newCounter(s).Encode(), w.newVersion())
+	}
+	s.keep = len(s.log)
+	if !w.setup.founded || !w.leases {
+		return
+	}
+	r := &w.rules
+	first, count := int64(0), r.Layout.Workers()
+	p := term.Pool{V: 1, ID: "founded", Layout: r.Layout.String(), Workers: workers(first, count), Outage: r.Outage.Milliseconds()}
+	if w.unequal && (!w.kind.lossy() || w.kind == shifting) {
+		p.Outage = max(p.Outage/int64(1+w.rng.IntN(3)), 1000) // and is raised when somebody needs more
+	}
+	s.write(w.keyPool, p.Encode(), w.newVersion())
+	if !w.chance(0.05) { // else it may be forgotten, too
+		s.keep = len(s.log)
+	}
+}
+
+func workers(first, count int64) string {
+	return strconv.FormatInt(first, 10) + "-" + strconv.FormatInt(first+count-1, 10)
+}
+
+// promise is what a process is told.
+func (s *memory) promise(p *process) store.Promise {
+	class := store.Strict
+	if k := s.w.kind; k == lossy || k == lossyBlind || k == shifting && s.forgets(p) {
+		class = store.Lossy
+	}
+	return store.Promise{
+		Class: class, Why: s.w.kind.String(), Embedded: s.w.kind == embedded,
+		Instance: "run " + strconv.Itoa(s.instance),
+	}
+}
+
+// forgets reports whether a write by p may be forgotten.
+func (s *memory) forgets(p *process) bool { return s.async || p != nil && p.async }
+
+// marked reports whether the pool's record says that the store can forget.
+func (s *memory) marked() bool {
+	p, err := term.ReadPool(s.get(s.w.keyPool))
+	return err == nil && p.Lossy != ""
+}
+
+// replaced reports whether another file is in the place of this one, or none.
+func (s *memory) replaced() bool {
+	return (s.gone || s.w.store != s) && !s.w.mutant.ignoreInode
+}
+
+// clock is the store's; zero where it has none.
+func (s *memory) clock() time.Time {
+	switch {
+	case s.w.kind == embedded:
+		return s.w.hosts[0].wall()
+	case s.w.kind.clock():
+		return s.w.instant().Add(s.err)
+	}
+	return time.Time{}
+}
+
+// newVersion names a write: no two have the same.
+func (w *world) newVersion() store.Version {
+	w.versions++
+	return store.Version(strconv.FormatUint(w.versions, 36))
+}
+
+// answer does what a request asks.
+func (s *memory) answer(by *process, rq request) (r reply) {
+	switch rq.kind {
+	case get:
+		return reply{rec: s.get(rq.key)}
+	case list:
+		return reply{list: s.list(rq.key)}
+	case promise:
+		if s.replaced() {
+			return reply{err: errReplaced}
+		}
+		return reply{promise: s.promise(by)}
+	}
+	r.tried = rq.version
+	if s.replaced() { // as the adapter finds out before and after
+		r.err = errReplaced
+		return r
+	}
+	r.rec, r.err = s.put(by, rq.key, rq.value, rq.cond, rq.version)
+	return r
+}
+
+func (s *memory) get(key string) store.Record {
+	rec := store.Record{Key: key, Read: s.clock()}
+	if r := s.records[key]; r != nil {
+		rec.Value, rec.Version, rec.Written = r.value, r.version, r.written
+	}
+	return rec
+}
+
+func (s *memory) list(prefix string) []store.Record {
+	from, _ := slices.BinarySearch(s.keys, prefix)
+	to := from
+	for to < len(s.keys) && strings.HasPrefix(s.keys[to], prefix) {
+		to++
+	}
+	records := make([]store.Record, 0, to-from)
+	for _, key := range s.keys[from:to] {
+		records = append(records, s.get(key))
+	}
+	return records
+}
+
+// put carries out a Put. By is nil for an operator's.
+func (s *memory) put(by *process, key string, value []byte, cond store.Condition, v store.Version) (store.Record, error) {
+	m := s.w.mutant
+	was, old := s.records[key], store.Version("")
+	if was != nil {
+		old = was.version
+	}
+	ignore := by != nil && (m.ignoreVersion || m.blind != nil && m.blind(s, by, key, value, cond))
+	if old != cond.Version && !ignore {
+		s.w.total.Faults[conflict]++
+		return store.Record{}, store.ErrConflict
+	}
+	now := s.clock()
+	if cond.Within != 0 && !now.IsZero() && !m.ignoreWithin && now.Sub(was.written) > cond.Within {
+		return store.Record{}, store.ErrConflict
+	}
+	marked := s.w.kind == shifting && s.marked()
+	r := s.write(key, value, v)
+	if !s.forgets(by) || !marked {
+		s.firm = len(s.log) // with all that was written before it
+	}
+	s.w.check.put(by, key, was, r)
+	return s.get(key), nil
+}
+
+func (s *memory) write(key string, value []byte, v store.Version) *stored {
+	w, was := s.w, s.records[key]
+	r := &stored{value: value, version: v, written: s.clock(), at: w.now}
+	if w.mutant.countVersions {
+		r.version = "1"
+		if was != nil {
+			n, _ := strconv.Atoi(string(was.version))
+			r.version = store.Version(strconv.Itoa(n + 1))
+		}
+	}
+	rec := store.Record{Key: key, Value: value, Version: r.version}
+	var err error
+	if n, ok := term.WorkerOf(w.rules.Pool, key); ok {
+		r.worker, err = term.ReadRecord(rec)
+		if w.trace != nil {
+			w.logf("store: worker %d is term %d %.4s to %d, ttl %d ms (version %s)", n, r.worker.Term, r.worker.Owner, r.worker.Horizon, r.worker.TTL, r.version)
+		}
+	} else {
+		if key == keyCounter {
+			r.counter, err = block.Read(rec)
+		}
+		if w.trace != nil {
+			w.logf("store: %s is %s (version %s)", key, value, r.version)
+		}
+	}
+	if err != nil {
+		w.fail(misstep, "%s: %v", key, err)
+	}
+	s.log = append(s.log, change{key, was, r})
+	s.set(key, r)
+	return r
+}
+
+// set puts a record, or with nil removes it.
+func (s *memory) set(key string, r *stored) {
+	if _, there := s.records[key]; there && r != nil {
+		s.records[key] = r
+		return
+	}
+	i, found := slices.BinarySearch(s.keys, key)
+	switch {
+	case r == nil:
+		delete(s.records, key)
+		if found {
+			s.keys = slices.Delete(s.keys, i, i+1)
+		}
+		return
+	case !found:
+		s.keys = slices.Insert(s.keys, i, key)
+	}
+	s.records[key] = r
+}
+
+// rollBack makes the store forget all writes from the nth on.
+func (s *memory) rollBack(n int) {
+	s.w.logf("store: forgets %d of %d writes", len(s.log)-n, len(s.log))
+	s.w.total.Forgotten += len(s.log) - n
+	s.w.forgot = true
+	for len(s.log) > n {
+		c := s.log[len(s.log)-1]
+		s.log = s.log[:len(s.log)-1]
+		s.set(c.key, c.was)
+	}
+	s.firm = min(s.firm, n)
+	if r := s.records[keyCounter]; r != nil {
+		s.w.check.lost = max(s.w.check.highest-r.counter.Granted, 0)
+	}
+}
+
+// copy is another store with the same records, as a copy of its file is.
+func (s *memory) copy() *memory {
+	c := *s
+	c.records, c.keys, c.log, c.gone = map[string]*stored{}, slices.Clone(s.keys), slices.Clone(s.log), false
+	for key, r := range s.records {
+		c.records[key] = r
+	}
+	return &c
+}
+
+// snapshot draws how many writes a rolled back store has: often all but the
+// last few, or those before the last holder of a worker came.
+func (s *memory) snapshot() int {
+	n := len(s.log)
+	least := min(s.keep, n)
+	switch s.w.rng.IntN(8) {
+	case 0, 1, 2, 3:
+		if s.w.leases {
+			return max(s.lastTaken(1+s.w.rng.IntN(3)), least)
+		}
+	case 4:
+		return least
+	}
+	back := pick(s.w.rng, s.w.rng.IntN(3), s.w.rng.IntN(6), s.w.rng.IntN(30), s.w.rng.IntN(n+1), n)
+	return max(n-back, least)
+}
+
+// lastTaken is how many writes there were before a worker changed hands, the
+// nth time from now back.
+func (s *memory) lastTaken(n int) int {
+	for i := len(s.log) - 1; i >= 0; i-- {
+		was, is := s.log[i].was, s.log[i].is
+		if is.worker.Owner != "" && (was == nil || was.worker.Term != is.worker.Term) {
+			if n--; n == 0 {
+				if was == nil || was.worker.Owner != "" {
+					return i
+				}
+				for j := i - 1; j >= 0; j-- {
+					if s.log[j].is == was {
+						return j // before it was released
+					}
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// worker is a worker's record and whether it is there.
+func (s *memory) worker(n int64) (*stored, bool) {
+	r, ok := s.records[term.KeyWorker(s.w.rules.Pool, n)]
+	return r, ok
+}

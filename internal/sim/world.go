@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+)
+
+// A world is one schedule: a store, hosts, processes that hold workers of one
+// pool or draw from one counter, and what befalls them. It is made from a seed,
+// runs in one goroutine and in simulated time, and is the same every time.
+type world struct {
+	seed uint64
+	setup
+	mutant *mutant
+	rng    *rand.Rand
+
+	origin time.Time     // true time when the schedule begins
+	now    time.Duration // true time since
+	queue  queue
+
+	store *memory
+	hosts []*host
+	procs []*process
+	check checker
+
+	keyPool, keyWorkers string // of the pool's records
+	versions            uint64 // of writes, so far
+	files               int    // grant files, so far
+
+	forgot   bool          // the store has forgotten something
+	calm     bool          // faults are over, for good
+	cutOff   bool          // an operator keeps all processes from the store
+	wentBack bool          // and it has been put back, and not been repaired yet
+	away     time.Duration // the store answers nobody before
+
+	total   Total
+	failure *Failure
+	trace   io.Writer // nil: none is kept
+}
+
+// newWorld makes the world of a seed.
+func newWorld(seed uint64, draw func(*rand.Rand) setup, m *mutant) *world {
+	w := &world{seed: seed, mutant: m, rng: rand.New(rand.NewPCG(seed, 0x6669726e))}
+	w.setup = draw(w.rng)
+	if m.rules != nil {
+		m.rules(&w.rules)
+	}
+	w.keyPool, w.keyWorkers = term.KeyPool(w.rules.Pool), term.KeyWorkers(w.rules.Pool)
+	w.origin = time.Date(2026, 3, 1, 11, 59, 60-w.rng.IntN(90), w.rng.IntN(1e9), time.UTC)
+	w.check.start(w)
+	w.store = newMemory(w)
+	for i := range w.setup.procs {
+		if i == 0 || w.kind != embedded {
+			w.hosts = append(w.hosts, newHost(w))
+		}
+		w.procs = append(w.procs, newProcess(w, i, w.hosts[len(w.hosts)-1]))
+	}
+	return w
+}
+
+// run runs the schedule and returns what went wrong.
+func (w *world) run() (failure *Failure) {
+	defer func() {
+		if v := recover(); v != nil {
+			failure = &Failure{w.seed, w.mutant.name, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()), misstep}
+		}
+	}()
+	w.store.found()
+	if w.mutant.scene != nil {
+		w.mutant.scene(w)
+		return w.failure
+	}
+	for _, p := range w.procs {
+		p.after(w.upTo(w.lasts/20+time.Millisecond), p.boot)
+	}
+	w.nextFault()
+	w.until(w.lasts)
+	if w.lives {
+		w.calmDown()
+		w.until(w.lasts + w.grace + time.Minute)
+	}
+	if w.failure == nil {
+		w.check.end()
+	}
+	return w.failure
+}
+
+// until runs what happens before t.
+func (w *world) until(t time.Duration) {
+	for w.failure == nil && w.queue.len() > 0 && w.queue.first().at <= t {
+		e := w.queue.pop()
+		w.now = e.at
+		e.do()
+	}
+	w.now = t
+}
+
+// fail notes the first thing that went wrong, and ends the schedule. Of a mutant
+// only what it is to show counts.
+func (w *world) fail(f flaw, format string, args ...any) {
+	if w.failure != nil || w.mutant.name != "" && f != w.mutant.shows {
+		return
+	}
+	w.failure = &Failure{w.seed, w.mutant.name, fmt.Sprintf("at %s: "+format, append([]any{w.now}, args...)...), f}
+	w.logf("FAILED: %s: %s", f, w.failure.What)
+}
+
+func (w *world) logf(format string, args ...any) {
+	if w.trace != nil {
+		fmt.Fprintf(w.trace, "%14.6f  "+format+"\n", append([]any{w.now.Seconds()}, args...)...)
+	}
+}
+
+func (w *world) at(t time.Duration, do func())    { w.queue.push(max(t, w.now), do) }
+func (w *world) after(d time.Duration, do func()) { w.queue.push(w.now+max(d, 0), do) }
+
+// true time as an instant, and as a tick of the layout.
+func (w *world) instant() time.Time          { return w.origin.Add(w.now) }
+func (w *world) tick(t time.Time) firn.Tick  { return w.rules.Layout.Tick(t) }
+func (w *world) begin(t firn.Tick) time.Time { return w.rules.Layout.Time(t) }
+
+// Draws.
+func (w *world) chance(p float64) bool { return w.rng.Float64() < p }
+
+func (w *world) upTo(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return time.Duration(w.rng.Int64N(int64(d)))
+}
+
+// around draws a duration from 0 up, most of them below d, some far above.
+func (w *world) around(d time.Duration) time.Duration {
+	return time.Duration(w.rng.ExpFloat64() * float64(d))
+}
+
+func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
+
+// bits draws a machine's seed.
+func (w *world) bits() (b [32]byte) {
+	for i := 0; i < len(b); i += 8 {
+		for n, k := w.rng.Uint64(), i; k < i+8; n, k = n>>8, k+1 {
+			b[k] = byte(n)
+		}
+	}
+	return b
+}

@@ -1,0 +1,88 @@
+package term
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/store"
+)
+
+// Whatever a store has under a key, it is a record of this format, which is written as
+// it was read, or an error that names the key.
+func FuzzRecords(f *testing.F) {
+	for _, v := range [][]byte{
+		encode(Pool{V: format, ID: "a", Layout: firn.Default.String(), Workers: "0-1023", Floor: 7, Outage: 300_000, Lossy: "x"}),
+		encode(Record{V: format, Term: 3, Owner: "o", Name: "n", Horizon: 9, TTL: 30_000}),
+		encode(Hint{V: format, Next: 7}),
+		StoreFloor(time.Unix(1, 5)),
+		[]byte(`{"v":2}`), []byte(`{"v":1,"floor":"9999-12-31T23:59:59-01:00"}`), []byte(`{"v":1,"horizon":-1}`), []byte(`{"v":1,"outage_ms":9223372036854775807}`),
+	} {
+		f.Add(v)
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		rec := store.Record{Key: "the/key", Value: value, Version: "v"}
+		same(t, rec, ReadPool)
+		same(t, rec, ReadRecord)
+		same(t, rec, ReadStore)
+		same(t, rec, decode[Hint])
+		if p, err := ReadPool(rec); err == nil && p.outage() < 0 {
+			t.Errorf("%s: an outage budget of %s", value, p.outage())
+		}
+		if r, err := ReadRecord(rec); err == nil && (r.Horizon < 0 || r.TTL < 0) {
+			t.Errorf("%s: %+v", value, r)
+		}
+	})
+}
+
+func same[T kept](t *testing.T, rec store.Record, read func(store.Record) (T, error)) {
+	t.Helper()
+	v, err := read(rec)
+	if err != nil {
+		var wrong *FormatError
+		if !errors.As(err, &wrong) || wrong.Key != rec.Key || wrong.Reason == "" {
+			t.Fatalf("%s: %v", rec.Value, err)
+		}
+		return
+	}
+	if v.format() != format {
+		t.Fatalf("%s was read as format %d", rec.Value, v.format())
+	}
+	rec.Value = encode(v)
+	again, err := read(rec)
+	if err != nil || !reflect.DeepEqual(utc(v), utc(again)) {
+		t.Fatalf("%+v is written %s, and read as %+v, %v", v, rec.Value, again, err)
+	}
+}
+
+// utc is a store's record with its floor in UTC, since a time says more than an instant.
+func utc(v any) any {
+	if s, ok := v.(Store); ok {
+		s.Floor = s.Floor.UTC()
+		return s
+	}
+	return v
+}
+
+// Workers are a range in one spelling, within the layout.
+func FuzzWorkers(f *testing.F) {
+	for _, s := range []string{"0-1023", "512-1023", "1-0", "00-1", "-1-5", "0-9223372036854775807", "0-"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		first, count, err := parseWorkers(text, firn.Default)
+		if err != nil {
+			if !strings.Contains(err.Error(), "workers") {
+				t.Error(err)
+			}
+			return
+		}
+		r := Rules{First: first, Workers: count, Layout: firn.Default}
+		if first < 0 || count < 1 || first+count > firn.Default.Workers() || r.workers() != text {
+			t.Errorf("%q: %d from %d on, which is %q", text, count, first, r.workers())
+		}
+	})
+}
