@@ -90,8 +90,34 @@ type FormatError struct {
 
 func (e *FormatError) Error() string { return fmt.Sprintf("serial: record %s: %s", e.Key, e.Reason) }
 
+// A kept is one of the types above.
+type kept interface {
+	definition | counter
+	fault() string
+}
+
+// fault says what of a record cannot be, and might lower a counter; "" if nothing.
+func (d definition) fault() string {
+	for _, r := range d.Raised {
+		if r.By < 0 || r.By >= MaxRaise {
+			return fmt.Sprintf("was raised by %d", r.By)
+		}
+	}
+	return ""
+}
+
+func (c counter) fault() string {
+	switch most := pow10(maxDigits); {
+	case min(c.Count, c.Reached, int64(c.Raised)) < 0:
+		return "has a negative number"
+	case max(c.Count, c.Reached) > most:
+		return fmt.Sprintf("has a number above %d", most)
+	}
+	return ""
+}
+
 // decode reads a record's JSON.
-func decode[T definition | counter](rec store.Record) (v T, err error) {
+func decode[T kept](rec store.Record) (v T, err error) {
 	var head struct{ V int }
 	switch err := json.Unmarshal(rec.Value, &head); {
 	case err != nil:
@@ -104,6 +130,9 @@ func decode[T definition | counter](rec store.Record) (v T, err error) {
 	if err := json.Unmarshal(rec.Value, &v); err != nil {
 		return v, &FormatError{rec.Key, err.Error()}
 	}
+	if reason := v.fault(); reason != "" {
+		return v, &FormatError{rec.Key, reason}
+	}
 	return v, nil
 }
 
@@ -112,15 +141,11 @@ func readCounter(rec store.Record) (counter, error) {
 	if rec.Version == "" {
 		return counter{}, nil
 	}
-	c, err := decode[counter](rec)
-	if err == nil && (c.Count < 0 || c.Reached < 0 || c.Raised < 0) {
-		err = &FormatError{rec.Key, "has a negative number"}
-	}
-	return c, err
+	return decode[counter](rec)
 }
 
 // encode is the reverse of decode. The types above always marshal.
-func encode[T definition | counter](v T) []byte {
+func encode[T kept](v T) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)

@@ -527,6 +527,7 @@ func TestFormats(t *testing.T) {
 	for value, want := range map[string]string{
 		`{"v":2}`: "has format 2, written by a later firn; this one knows 1", `{}`: "has no format number",
 		`{"v":1,"count":"-1"}`: "has a negative number", `x`: "invalid character",
+		`{"v":1,"count":"1000000000000000001"}`: "has a number above 1000000000000000000",
 	} {
 		st := memory.New()
 		s := opened(t, st, "{1+}", serial.Options{})
