@@ -39,6 +39,7 @@ var arrows = []rule{
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
 	{pkg: "shard", ours: []string{"."}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/balance"},
 	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5"}},
 
 	{pkg: "server", ours: []string{".", "public", "serial", "internal/nearest"}},
