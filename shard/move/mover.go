@@ -226,13 +226,13 @@ func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
 		var s step
 		err := m.patiently(ctx, func() error {
 			f, err := m.look(ctx, shards)
-			if err == nil && !g.back && f.streams() != cut {
+			if err == nil && !g.back && f.streams() != toCut {
 				f, err = m.whole(ctx, f)
 			}
 			if err != nil {
 				return err
 			}
-			if s, err = next(g, f); err != nil || s.do == done {
+			if s, err = next(g, f); err != nil || s.do == toEnd {
 				if err == nil {
 					m.dropFences(ctx, g, f.shards)
 				}
@@ -240,7 +240,7 @@ func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
 			}
 			return m.do(ctx, g, f, s)
 		})
-		if err != nil || s.do == done {
+		if err != nil || s.do == toEnd {
 			return err
 		}
 	}
@@ -249,37 +249,37 @@ func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
 // do does one step.
 func (m *Mover) do(ctx context.Context, g goal, f *facts, s step) error {
 	switch s.do {
-	case begin:
+	case toBegin:
 		return m.begin(ctx, g, s.shards)
-	case claim:
+	case toClaim:
 		return m.claim(ctx, g, s.shards, true)
-	case load:
+	case toLoad:
 		return m.load(ctx, s.shards)
-	case speak:
+	case toSpeak:
 		return m.speak(ctx, m.source)
-	case keep:
+	case toKeep:
 		return m.keep(ctx, m.source, m.forth())
-	case listen:
+	case toListen:
 		return m.listen(ctx, m.target, m.source, f.source.published)
-	case hear:
+	case toHear:
 		return m.hear(ctx, m.target)
-	case speakBack:
+	case toSpeakBack:
 		return m.speak(ctx, m.target)
-	case listenBack:
+	case toListenBack:
 		return m.listen(ctx, m.source, m.target, f.target.published)
-	case mute:
+	case toMute:
 		return m.target.call(ctx, "SELECT firn.mute($1)", m.batch)
-	case keepBack:
+	case toKeepBack:
 		return m.keep(ctx, m.target, m.back())
-	case hearBack:
+	case toHearBack:
 		return m.hear(ctx, m.source)
-	case wait:
+	case toWait:
 		return m.wait(ctx)
-	case cut:
+	case toCut:
 		return m.verifyAndCut(ctx, g, s.shards[0])
-	case take:
+	case toTake:
 		return m.take(ctx, g, s.shards)
-	case note:
+	case toNote:
 		return m.note(ctx, g, s.shards)
 	}
 	return fmt.Errorf("shard: no step %s", s.do)

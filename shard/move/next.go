@@ -2,6 +2,7 @@ package move
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/firn-id/firn/shard"
 )
@@ -16,23 +17,24 @@ type goal struct {
 type action string
 
 const (
-	done       action = "done"
-	begin      action = "begin"     // with these shards
-	claim      action = "claim"     // them on the other server
-	load       action = "load"      // their schemas
-	speak      action = "speak"     // make the publication of the source
-	keep       action = "keep"      // make its slot
-	listen     action = "listen"    // subscribe the target
-	hear       action = "hear"      // enable that
-	speakBack  action = "speakBack" // the same the other way,
-	listenBack action = "listenBack"
-	mute       action = "mute" // with nothing in it yet
-	keepBack   action = "keepBack"
-	hearBack   action = "hearBack"
-	wait       action = "wait" // for the copy
-	cut        action = "cut"  // over this shard, after its copy was compared
-	take       action = "take" // over what was let go
-	note       action = "note" // on a server that has forgotten it what it has let go
+	toEnd   action = "end"   // nothing
+	toBegin action = "begin" // with these shards
+	toClaim action = "claim" // them on the other server
+	toLoad  action = "load"  // their schemas
+	toCut   action = "cut"   // this shard over, after its copy was compared
+	toTake  action = "take"  // what was let go
+	toNote  action = "note"  // on a server that has forgotten it that it has let shards go
+
+	toSpeak      action = "speak"      // make the publication of the source
+	toKeep       action = "keep"       // make its slot
+	toListen     action = "listen"     // subscribe the target
+	toHear       action = "hear"       // enable that
+	toWait       action = "wait"       // for the copy
+	toSpeakBack  action = "speakBack"  // the same the other way,
+	toListenBack action = "listenBack" //
+	toMute       action = "mute"       // with nothing in it yet
+	toKeepBack   action = "keepBack"   //
+	toHearBack   action = "hearBack"   //
 )
 
 // A step is what a mover does next.
@@ -68,32 +70,36 @@ func next(g goal, f *facts) (step, error) {
 			return step{}, err
 		}
 		by[do] = append(by[do], p)
-		if do != done {
+		if do != toEnd {
 			todo = append(todo, p)
 		}
 	}
 	// What was let go is nowhere: it comes first.
-	for _, do := range []action{take, note, begin, claim, load} {
+	for _, do := range []action{toTake, toNote, toBegin, toClaim, toLoad} {
 		if len(by[do]) > 0 {
 			return step{do, by[do]}, nil
 		}
 	}
 	if len(todo) == 0 {
-		return step{do: done}, nil
+		return step{do: toEnd}, nil
 	}
-	if do := f.streams(); do != cut {
-		if g.back && do != wait {
+	moved := slices.ContainsFunc(by[toEnd], func(p pairOf) bool { return p.target.batch != "" })
+	if !f.target.slot && moved && !g.back {
+		return step{}, &StuckError{todo[0].shard, "the stream back of its move was lost: finish those that have moved, and abort the others"}
+	}
+	if do := f.streams(); do != toCut {
+		if g.back && do != toWait {
 			return step{}, &StuckError{todo[0].shard, "the stream back to the source is not there any more: it cannot be moved back by that"}
 		}
-		if do == done {
+		if do == toEnd {
 			return step{}, &StuckError{todo[0].shard, "a stream of its move was lost: firn shards abort, and move it again"}
 		}
 		return step{do, todo}, nil
 	}
-	return step{cut, todo[:1]}, nil
+	return step{toCut, todo[:1]}, nil
 }
 
-// nextOf says what comes next for one shard, as far as that depends on nothing else: cut
+// nextOf says what comes next for one shard, as far as that depends on nothing else: toCut
 // where it is ready for that.
 func nextOf(g goal, p pairOf) (action, error) {
 	from, to := p.sides(g)
@@ -102,56 +108,56 @@ func nextOf(g goal, p pairOf) (action, error) {
 	case from.serves() && to.serves():
 		return "", &StuckError{p.shard, "it is open on both servers: one of them has been put back to what it was"}
 	case to.serves() && from.state == shard.StateOpen && from.batch != "":
-		return note, nil
+		return toNote, nil
 	case to.serves():
-		return done, nil
+		return toEnd, nil
 	case from.serves() && from.attempt != g.attempt && from.batch == "" && (to.batch != "" || g.back):
 		return "", &StuckError{p.shard, "an earlier move was given up half way: firn shards abort"}
 	case from.serves() && from.attempt != g.attempt:
-		return begin, nil
+		return toBegin, nil
 	case from.serves() && !same:
-		return claim, nil
+		return toClaim, nil
 	case from.serves() && !to.loaded && g.back:
 		return "", &StuckError{p.shard, "its copy is not kept up to date any more"}
 	case from.serves() && !to.loaded:
-		return load, nil
+		return toLoad, nil
 	case from.serves():
-		return cut, nil
+		return toCut, nil
 	case from.state == shard.StateMoved && same && to.state == shard.StateMoved:
-		return take, nil
+		return toTake, nil
 	case from.there && !from.here && from.state == shard.StateOpen && to.state == shard.StateMoved && to.loaded:
-		return take, nil // it may have let the shard go before it was promoted
+		return toTake, nil // it may have let the shard go before it was promoted
 	}
 	return "", &StuckError{p.shard, fmt.Sprintf("nobody serves it: firn shards doctor (%s at term %d, %s at term %d)", from.state, from.term, to.state, to.term)}
 }
 
-// streams says what is missing of the streams, and else cut: forth first, with the copy;
+// streams says what is missing of the streams, and else toCut: forth first, with the copy;
 // then back, in an order in which nothing is sent back that was copied.
 func (f *facts) streams() action {
 	s, t := f.source, f.target
 	switch {
 	case s.lost || t.lost:
-		return done
+		return toEnd
 	case !s.publication:
-		return speak
+		return toSpeak
 	case !s.slot:
-		return keep
+		return toKeep
 	case !t.subscription:
-		return listen
+		return toListen
 	case !t.enabled:
-		return hear
+		return toHear
 	case t.copying > 0:
-		return wait
+		return toWait
 	case !t.publication:
-		return speakBack
+		return toSpeakBack
 	case !s.subscription:
-		return listenBack
+		return toListenBack
 	case !t.slot && t.published > 0:
-		return mute
+		return toMute
 	case !t.slot:
-		return keepBack
+		return toKeepBack
 	case !s.enabled:
-		return hearBack
+		return toHearBack
 	}
-	return cut
+	return toCut
 }
