@@ -195,7 +195,7 @@ func (sh *shell) run(text string) (out string, code int, err error) {
 	if _, err := fmt.Fprintf(sh.in, "eval %s </dev/null; printf '\\n\\036%%d\\036' $?\n", quoted(text)); err != nil {
 		return "", 0, err
 	}
-	if err := sh.out.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := sh.out.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		return "", 0, err
 	}
 	out, err = sh.r.ReadString(mark[0])
