@@ -1,26 +1,38 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/move"
 )
 
 func newShardsDoctor() *cobra.Command {
+	var clean bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the servers of the shards",
 		Long: `Check each server: its version, what its settings risk, what is missing for moves,
-its clock, its schemas and generators, who may set them, and remains of moves; and
-that the servers agree about who serves which shard. Nothing is changed.
+its clock, its schemas and generators, who may set them; what is left of moves that
+nobody goes on with; and that the servers agree about who serves which shard.
 
 A line for each finding, bad or warn, and what to do. The exit code is 3 if something
-is bad.`,
+is bad.
+
+Nothing is changed, unless with --clean, which first removes what is left of moves:
+replication slots, publications, subscriptions, fences out of place, and copies of
+shards that another server serves.`,
 		Example: `  firn shards doctor
+  firn shards doctor --clean
   firn shards doctor --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -30,15 +42,84 @@ is bad.`,
 			if err != nil {
 				return err
 			}
-			seen := check.Examine(ctx, servers)
+			if clean {
+				if err := cleanShards(ctx, cmd, servers); err != nil {
+					return signalled(ctx, err)
+				}
+			}
+			found := check.Findings(check.Examine(ctx, servers), time.Now())
+			moves := ofMoves(ctx, servers)
 			if err := signalled(ctx, ctx.Err()); err != nil {
 				return err
 			}
-			return printFindings(cmd.OutOrStdout(), check.Findings(seen, time.Now()), len(servers), wantsJSON(cmd))
+			return printFindings(cmd.OutOrStdout(), slices.Concat(found, moves), len(servers), wantsJSON(cmd))
 		},
 	}
 	addServers(cmd)
+	cmd.Flags().BoolVar(&clean, "clean", false, "first remove what is left of moves")
 	return cmd
+}
+
+// cleanShards removes what is left of moves, a line for each.
+func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+	left, err := move.Leftovers(ctx, servers)
+	if err != nil {
+		return err
+	}
+	return move.Clean(ctx, servers, left, func(l move.Leftover) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "removed from server %s: %s %s\n", l.Server, l.Kind, l.Name)
+	})
+}
+
+// ofMoves is what is wrong with moves. Where a server does not answer, which is a finding
+// already, nobody can say what is left of them.
+func ofMoves(ctx context.Context, servers []shard.Server) []check.Finding {
+	var found []check.Finding
+	if flights, err := move.Flights(ctx, servers); err == nil {
+		for _, f := range flights {
+			if f.Problem != "" {
+				found = append(found, check.Finding{
+					Level: check.Warn, Text: fmt.Sprintf("the move of shards %s from %s to %s: %s", ranges(f.Shards), f.Source, f.Target, f.Problem),
+					Do: "firn shards move goes on with it; firn shards abort or finish end it",
+				})
+			}
+		}
+	}
+	left, err := move.Leftovers(ctx, servers)
+	if err != nil {
+		return found
+	}
+	for _, l := range left {
+		level := check.Warn
+		if l.Blocks {
+			level = check.Bad
+		}
+		found = append(found, check.Finding{
+			Level: level, Server: l.Server, Text: fmt.Sprintf("left of a move: %s %s: %s", l.Kind, l.Name, l.Harm),
+			Do: "firn shards doctor --clean removes it",
+		})
+	}
+	return found
+}
+
+// ranges are numbers in order, those that follow each other as in 17-40.
+func ranges(numbers []int64) string {
+	var b strings.Builder
+	for i := 0; i < len(numbers); {
+		j := i
+		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(numbers[i], 10))
+		if j > i {
+			b.WriteString("-" + strconv.FormatInt(numbers[j], 10))
+		}
+		i = j + 1
+	}
+	return b.String()
 }
 
 func printFindings(out io.Writer, found []check.Finding, servers int, asJSON bool) error {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/move"
 )
 
 func newShardsStatus() *cobra.Command {
@@ -18,7 +20,12 @@ func newShardsStatus() *cobra.Command {
 		Short: "Show the servers and how many shards each serves",
 		Long: `Show each server: whether it answers, how many shards it serves, how many are closed
 there or have moved away, the size of its database, and how far its clock is from
-this host's. Then what is wrong with the cluster as a whole, if anything is.
+this host's. Then the moves that are under way or were not finished: how far each is,
+and how much of what was written is not on the other server yet. Then what is wrong
+with the cluster as a whole, if anything is.
+
+With --json there is an object for each server, which has a "server", and one for each
+move, which has a "move".
 
 firn shards doctor looks closer, and ends with 3 if something is wrong.`,
 		Example: `  firn shards status
@@ -32,10 +39,12 @@ firn shards doctor looks closer, and ends with 3 if something is wrong.`,
 				return err
 			}
 			seen := check.Look(ctx, servers)
+			// Who does not answer is in the table, and the others' moves are shown.
+			flights, _ := move.Flights(ctx, servers)
 			if err := signalled(ctx, ctx.Err()); err != nil {
 				return err
 			}
-			return printStatus(cmd.OutOrStdout(), seen, wantsJSON(cmd))
+			return printStatus(cmd.OutOrStdout(), seen, flights, wantsJSON(cmd))
 		},
 	}
 	addServers(cmd)
@@ -78,7 +87,54 @@ func newServerLine(s *check.Server) serverLine {
 	return l
 }
 
-func printStatus(out io.Writer, seen []*check.Server, asJSON bool) error {
+// A flightLine is a move as --json prints it.
+type flightLine struct {
+	Move      string    `json:"move"` // its batch
+	From      string    `json:"from"`
+	To        string    `json:"to"`
+	Phase     string    `json:"phase"`
+	Shards    []int64   `json:"shards"`
+	Moved     []int64   `json:"moved"`
+	Rows      int64     `json:"rows"`
+	RowsTotal int64     `json:"rows_total"`
+	Lag       *int64    `json:"lag_bytes,omitempty"`
+	Since     time.Time `json:"since"`
+	Problem   string    `json:"problem,omitempty"`
+}
+
+func newFlightLine(f move.Flight) flightLine {
+	l := flightLine{
+		Move: f.Batch, From: f.Source, To: f.Target, Phase: string(f.Phase), Shards: f.Shards, Moved: append([]int64{}, f.Moved...),
+		Rows: f.Rows, RowsTotal: f.RowsTotal, Since: f.Began.UTC(), Problem: f.Problem,
+	}
+	if f.Lag >= 0 {
+		l.Lag = &f.Lag
+	}
+	return l
+}
+
+// printMoves prints what is under way.
+func printMoves(out io.Writer, flights []move.Flight) error {
+	if len(flights) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nMOVING\tFROM\tTO\tPHASE\tROWS\tBEHIND\tFOR\t")
+	for _, f := range flights {
+		phase, behind := string(f.Phase), "?"
+		if len(f.Moved) > 0 && len(f.Moved) < len(f.Shards) {
+			phase += fmt.Sprintf(", %d of %d moved", len(f.Moved), len(f.Shards))
+		}
+		if f.Lag >= 0 {
+			behind = byteText(f.Lag)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\n", ranges(f.Shards), f.Source, f.Target, phase, f.Rows, f.RowsTotal, behind,
+			time.Since(f.Began).Round(time.Second), f.Problem)
+	}
+	return w.Flush()
+}
+
+func printStatus(out io.Writer, seen []*check.Server, flights []move.Flight, asJSON bool) error {
 	enc := json.NewEncoder(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tPOSTGRESQL\tSERVES\tCLOSED\tMOVED\tSIZE\tCLOCK")
@@ -100,9 +156,17 @@ func printStatus(out io.Writer, seen []*check.Server, asJSON bool) error {
 		}
 	}
 	if asJSON {
+		for _, f := range flights {
+			if err := enc.Encode(newFlightLine(f)); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := printMoves(out, flights); err != nil {
 		return err
 	}
 	for _, f := range check.Together(views, len(views) == len(seen)) {

@@ -133,14 +133,6 @@ func TestFindings(t *testing.T) {
 			[]string{"bad : server a calls itself b: the addresses may be exchanged"},
 		},
 		{
-			"a publication", "CREATE PUBLICATION firn_move", "DROP PUBLICATION firn_move",
-			[]string{"warn a: of moves there are: publication firn_move"},
-		},
-		{
-			"moved, and the copy is there", "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'b' WHERE shard = 0", "UPDATE firn.shard SET state = 'closed' WHERE shard = 0; SELECT firn.open(0)",
-			[]string{"bad : 1 shards are not served, a says it has moved to b: 0", "warn a: 1 shards have moved, and their old copies are there: insta0"},
-		},
-		{
 			"schema gone", "DROP SCHEMA insta2 CASCADE", "SELECT",
 			[]string{"bad a: shard 2: the sequences of next_id are gone", "bad a: the schemas of 1 shards are gone: insta2"},
 		},

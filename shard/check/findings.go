@@ -48,7 +48,7 @@ func Findings(servers []*Server, now time.Time) []Finding {
 			continue
 		}
 		views[s.Name] = s.View
-		for _, examine := range []func(*Server){f.server, f.clock, f.settings, f.generators, f.schemas, f.rest} {
+		for _, examine := range []func(*Server){f.server, f.clock, f.settings, f.generators, f.schemas, f.setters} {
 			examine(s)
 		}
 	}
@@ -159,13 +159,10 @@ func (f *findings) schemas(s *Server) {
 		there[name] = true
 	}
 	known := make(map[string]bool)
-	var missing, copies []string
+	var missing []string
 	for _, row := range s.Shards {
 		known[row.Schema] = true
-		switch {
-		case row.State == shard.StateMoved && there[row.Schema]:
-			copies = append(copies, row.Schema)
-		case row.State != shard.StateMoved && !there[row.Schema]:
+		if row.State != shard.StateMoved && !there[row.Schema] {
 			missing = append(missing, row.Schema)
 		}
 	}
@@ -184,17 +181,11 @@ func (f *findings) schemas(s *Server) {
 	if len(foreign) > 0 {
 		f.say(Warn, s.Name, "firn shards adopt, or drop them", "%d schemas look like shards and are none: %s", len(foreign), few(foreign))
 	}
-	if len(copies) > 0 {
-		f.say(Warn, s.Name, "drop them when nobody reads them any more", "%d shards have moved, and their old copies are there: %s", len(copies), few(copies))
-	}
 }
 
-func (f *findings) rest(s *Server) {
+func (f *findings) setters(s *Server) {
 	if len(s.Details.Setters) > 0 {
 		f.say(Bad, s.Name, "REVOKE UPDATE on the sequences of the shards", "roles besides the owner may set generators back: %s", few(s.Details.Setters))
-	}
-	if len(s.Details.Remains) > 0 {
-		f.say(Warn, s.Name, "a move that is under way needs them; else drop them", "of moves there are: %s", few(s.Details.Remains))
 	}
 }
 

@@ -33,7 +33,6 @@ type Details struct {
 	Generators []Generator
 	Schemas    []string // all of the database
 	Setters    []string // roles besides the owner that may set the sequences of shards
-	Remains    []string // of moves: slots, publications, subscriptions
 }
 
 // A Generator is what one generator of a shard is found to be.
@@ -120,13 +119,6 @@ FROM firn.generator AS g JOIN pg_class AS c ON c.oid IN (g.counter, g."offset")
 CROSS JOIN LATERAL aclexplode(c.relacl) AS a LEFT JOIN pg_roles AS r ON r.oid = a.grantee
 WHERE a.privilege_type = 'UPDATE' AND a.grantee <> c.relowner ORDER BY 1`
 
-const remainsSQL = `
-SELECT 'replication slot ' || slot_name FROM pg_replication_slots WHERE slot_name LIKE 'firn\_%' AND database = current_database()
-UNION ALL SELECT 'publication ' || pubname FROM pg_publication WHERE pubname LIKE 'firn\_%'
-UNION ALL SELECT 'subscription ' || subname FROM pg_subscription WHERE subname LIKE 'firn\_%'
-	AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
-ORDER BY 1`
-
 func details(ctx context.Context, c *pgx.Conn, l firn.Layout) (*Details, error) {
 	d := &Details{Settings: make(map[string]string)}
 	seq, _ := l.Field("seq")
@@ -151,7 +143,6 @@ func details(ctx context.Context, c *pgx.Conn, l firn.Layout) (*Details, error) 
 	}{
 		{&d.Schemas, "SELECT nspname::text FROM pg_namespace ORDER BY 1"},
 		{&d.Setters, settersSQL},
-		{&d.Remains, remainsSQL},
 	} {
 		each(ctx, c, &errs, list.sql, func(row pgx.CollectableRow) error {
 			var text string

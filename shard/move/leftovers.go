@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,6 +18,7 @@ type Leftover struct {
 	Name   string
 	Shard  int64 // -1: of none in particular
 	Harm   string
+	Blocks bool // nobody can write because of it
 
 	flight *Flight // of a half
 	moved  bool    // its target has the shard
@@ -90,8 +90,8 @@ func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) 
 	for i, r := range found {
 		name := servers[i].Name
 		for _, l := range r.list {
-			if l.Kind == Copy && !open(found, l.Shard) {
-				continue // the last one there is
+			if l.Kind == Copy && !open(found, l.Shard, termOf(r, l.Shard)) {
+				continue // the last one there is, or younger than what is open
 			}
 			l.Server = name
 			all = append(all, l)
@@ -122,7 +122,7 @@ func halves(servers []shard.Server, found []remains, flights []Flight) []Leftove
 		for _, n := range f.Shards {
 			all = append(all, Leftover{
 				Server: f.Source, Kind: Half, Name: fmt.Sprintf("%s of shard %d to %s", f.Batch, n, f.Target), Shard: n, Harm: harm[Half],
-				flight: &f, moved: open(found[target:target+1], n),
+				flight: &f, moved: open(found[target:target+1], n, 0),
 			})
 		}
 	}
@@ -178,7 +178,7 @@ func readRemains(ctx context.Context, c *pgx.Conn) (r remains, err error) {
 		var l Leftover
 		var used bool
 		_, err = pgx.ForEachRow(rows, []any{&l.Kind, &l.Name, &l.Shard, &used}, func() error {
-			l.Harm = harm[l.Kind]
+			l.Harm, l.Blocks = harm[l.Kind], used
 			if used {
 				l.Harm = "it refuses all writes to the table"
 			}
@@ -187,8 +187,8 @@ func readRemains(ctx context.Context, c *pgx.Conn) (r remains, err error) {
 		})
 	}
 	if err != nil {
-		if isMissing(err) || strings.Contains(err.Error(), "42883") {
-			err = nil // of a firn that moved nothing
+		if isMissing(err) {
+			err = nil
 		}
 		return r, err
 	}
@@ -203,9 +203,20 @@ func readRemains(ctx context.Context, c *pgx.Conn) (r remains, err error) {
 	return r, err
 }
 
-// open says whether a server has a shard open.
-func open(found []remains, n int64) bool {
+// open says whether a server has a shard open, at a term above one.
+func open(found []remains, n, term int64) bool {
 	return slices.ContainsFunc(found, func(r remains) bool {
-		return slices.ContainsFunc(r.shards, func(row shard.Row) bool { return row.Shard == n && row.State == shard.StateOpen && row.Here })
+		return slices.ContainsFunc(r.shards, func(row shard.Row) bool {
+			return row.Shard == n && row.State == shard.StateOpen && row.Here && row.Term > term
+		})
 	})
+}
+
+// termOf is the term that a server knows of a shard.
+func termOf(r remains, n int64) int64 {
+	i := slices.IndexFunc(r.shards, func(row shard.Row) bool { return row.Shard == n })
+	if i < 0 {
+		return 0
+	}
+	return r.shards[i].Term
 }

@@ -40,8 +40,10 @@ func TestLeftovers(t *testing.T) {
 		a.must(t, "SELECT pg_create_logical_replication_slot('"+slot+"', 'pgoutput')")
 	}
 	b.must(t, fmt.Sprintf("CREATE SUBSCRIPTION firn_move_%s CONNECTION '%s' PUBLICATION firn_move_%[1]s WITH (connect = false, slot_name = NONE)", batch, a.reached()))
-	// Shard 2 is on a, and its copy on b was forgotten; that of shard 1 is the only one.
-	b.must(t, `SELECT firn.create_shard(2, 'insta2'); SELECT firn.close(2); UPDATE firn.shard SET state = 'moved', moved_to = 'a' WHERE shard = 2; CREATE TABLE insta2.old (id bigint PRIMARY KEY);
+	// Shard 2 is on a, and its copy on b was forgotten. That of shard 1 is younger than
+	// what is open on a, and that of shard 7 is the only one.
+	b.must(t, `SELECT firn.create_shard(2, 'insta2'); SELECT firn.close(2); UPDATE firn.shard SET state = 'moved', moved_to = 'a', term = 1 WHERE shard = 2; CREATE TABLE insta2.old (id bigint PRIMARY KEY);
+		SELECT firn.create_shard(1, 'insta1'); SELECT firn.close(1); UPDATE firn.shard SET state = 'moved', moved_to = 'a' WHERE shard = 1;
 		SELECT firn.create_shard(7, 'insta7'); SELECT firn.close(7); UPDATE firn.shard SET state = 'moved', moved_to = 'a' WHERE shard = 7; CREATE SCHEMA insta8`)
 	want := []string{
 		"a: fence insta0.users, it refuses all writes to the table",
@@ -61,7 +63,7 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("after that: %q", got)
 	}
 	a.must(t, "INSERT INTO insta0.users VALUES (1); DROP PUBLICATION firn_mine")
-	if got := b.one(t, "SELECT string_agg(nspname, ' ' ORDER BY 1) FROM pg_namespace WHERE nspname LIKE 'insta%'"); got != "insta7 insta8" {
+	if got := b.one(t, "SELECT string_agg(nspname, ' ' ORDER BY 1) FROM pg_namespace WHERE nspname LIKE 'insta%'"); got != "insta1 insta7 insta8" {
 		t.Errorf("b has %s", got)
 	}
 }

@@ -2,7 +2,6 @@ package move
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -265,10 +264,11 @@ func stand(ctx context.Context, name string, c *pgx.Conn) (*post, error) {
 	return p, nil
 }
 
-// isMissing says that a table is not there: the server's SQL is older.
+// isMissing says that a table or function is not there: the server's SQL is of a firn
+// that moved nothing.
 func isMissing(err error) bool {
-	var e interface{ SQLState() string }
-	return errors.As(err, &e) && e.SQLState() == "42P01"
+	code := sqlstate(err)
+	return code == "42P01" || code == "42883"
 }
 
 // diskOf is how much of the server's disk is free, as df says there; -1 where that
