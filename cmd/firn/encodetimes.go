@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -140,7 +141,7 @@ func neverHeld(cmd *cobra.Command, s store.Store, pool string, l firn.Layout) st
 			return fmt.Sprintf("nobody ever had worker %d, as far as the store knows: --worker %d", n, n)
 		}
 	}
-	return "every worker was held: take a layout of your own for these ids, with another epoch"
+	return "every worker was held, so there is none left for other ids in this pool; docs/past-ids.md says how one is kept out"
 }
 
 // readTimes makes an id for each line of --times.
@@ -155,6 +156,9 @@ func (o *encodeOptions) readTimes(cmd *cobra.Command) ([]firn.ID, error) {
 		in, name = f, o.times
 	}
 	m := instants{layout: o.layout.Layout, worker: o.worker, shard: o.shard, latest: time.Now(), made: map[firn.Tick]int64{}}
+	var made atomic.Int64
+	show := showProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), 0, &made)
+	defer show.stop()
 	r := bufio.NewReaderSize(in, 64<<10)
 	var ids []firn.ID
 	for n := 1; ; n++ {
@@ -174,6 +178,7 @@ func (o *encodeOptions) readTimes(cmd *cobra.Command) ([]firn.ID, error) {
 			return nil, err
 		}
 		ids = append(ids, id)
+		made.Add(1)
 	}
 }
 
@@ -196,12 +201,12 @@ func (m *instants) next(text string) (firn.ID, error) {
 	at, ok := parseInstant(text)
 	switch {
 	case !ok:
-		return 0, bad("%q is not a time", text).hint("2012-03-03T13:01:20.453Z, 2012-03-03, or milliseconds since 1970")
+		return 0, bad("%.60q is not a time", text).hint("2012-03-03T13:01:20.453Z, 2012-03-03, or milliseconds since 1970")
 	case at.After(m.latest):
 		return 0, bad("%s is still to come", text)
 	case at.Before(m.layout.Epoch()):
 		return 0, bad("layout %s begins at %s, after %s", layoutName(m.layout), m.layout.Epoch().Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano)).
-			hint("a pool keeps its layout: rows that are older want another pool, of a layout with an earlier epoch")
+			hint("an id has no time before that, and a pool keeps its layout; where there are no ids yet, found one with an earlier epoch: docs/past-ids.md")
 	}
 	tick := m.layout.Tick(at)
 	seq, _ := m.layout.Field("seq")
