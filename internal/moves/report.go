@@ -16,6 +16,7 @@ type outcome struct {
 	Pause        time.Duration // as the mover measured it
 	Before       time.Duration // the worst gap while nothing moved
 	Gap          time.Duration // the worst gap from the beginning of the move on
+	Over         time.Duration // the worst of those in which the shard changed over
 	Move         time.Duration // all of it
 	Kills        int           // of the mover and of servers
 	Problems     []string
@@ -30,13 +31,13 @@ type report struct {
 }
 
 const (
-	head = "%4s %8s %8s %7s %6s %6s %6s %9s %9s %9s %9s %9s %9s %6s\n"
-	line = "%4s %8d %8d %7d %6d %6d %6d %9d %9d %9s %9s %9s %9s %6d\n"
+	head = "%4s %8s %8s %7s %6s %6s %6s %9s %9s %9s %9s %9s %9s %11s %6s\n"
+	line = "%4s %8d %8d %7d %6d %6d %6d %9d %9d %9s %9s %9s %9s %11s %6d\n"
 )
 
 func (r *report) begin(set settings) {
 	fmt.Fprintf(r.out, "%d writers, %d rows, the target's clock an hour behind, seed %d\n", set.writers, set.rows, set.seed)
-	fmt.Fprintf(r.out, head, "RUN", "ROWS", "ACKED", "RETRIED", "LOST", "WRONG", "EXTRA", "REPEATED", "UNORDERED", "PAUSE", "GAP", "BEFORE", "MOVE", "KILLS")
+	fmt.Fprintf(r.out, head, "RUN", "ROWS", "ACKED", "RETRIED", "LOST", "WRONG", "EXTRA", "REPEATED", "UNORDERED", "PAUSE", "GAP", "CUTOVER", "BEFORE", "MOVE", "KILLS")
 }
 
 func (r *report) add(o outcome) {
@@ -50,7 +51,7 @@ func (r *report) add(o outcome) {
 
 func (r *report) line(name string, o outcome) {
 	fmt.Fprintf(r.out, line, name, o.Rows, o.Acknowledged, o.Hops, o.Lost, o.Wrong, o.Extra, o.Repeated, o.Unordered,
-		milliseconds(o.Pause), milliseconds(o.Gap), milliseconds(o.Before), milliseconds(o.Move), o.Kills)
+		milliseconds(o.Pause), milliseconds(o.Gap), milliseconds(o.Over), milliseconds(o.Before), milliseconds(o.Move), o.Kills)
 }
 
 func milliseconds(d time.Duration) string {
@@ -76,10 +77,11 @@ func (r *report) end() {
 	}
 	sum.Pause = median(r.all, func(o outcome) time.Duration { return o.Pause })
 	sum.Gap = median(r.all, func(o outcome) time.Duration { return o.Gap })
+	sum.Over = median(r.all, func(o outcome) time.Duration { return o.Over })
 	sum.Before = median(r.all, func(o outcome) time.Duration { return o.Before })
 	sum.Move = median(r.all, func(o outcome) time.Duration { return o.Move })
 	r.line("all", sum)
-	fmt.Fprintf(r.out, "%d runs; times are medians: the pause of the shard, and the worst gap that any writer saw\n", len(r.all))
+	fmt.Fprintf(r.out, "%d runs; times are medians: the pause of the shard; the worst gap that any writer saw while it\nmoved, of those the worst when it changed over, and the worst before it moved\n", len(r.all))
 	if r.faults {
 		fmt.Fprintln(r.out, "with faults: pauses and gaps are those of processes that were killed, and compare with nothing")
 	}

@@ -52,8 +52,9 @@ func (w *world) run(ctx context.Context, n int64) (outcome, error) {
 	for _, one := range writers {
 		o.Acknowledged += one.acknowledged
 		o.Hops += one.hops
-		o.Before = max(o.Before, one.worst(begun, moving))
-		o.Gap = max(o.Gap, one.worst(moving, time.Now()))
+		before, _ := one.worst(begun, moving)
+		worst, over := one.worst(moving, time.Now())
+		o.Before, o.Gap, o.Over = max(o.Before, before), max(o.Gap, worst), max(o.Over, over)
 		for _, err := range one.errs {
 			o.Problems = append(o.Problems, fmt.Sprintf("writer %d: %v", one.number, err))
 		}

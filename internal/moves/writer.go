@@ -29,6 +29,7 @@ type writer struct {
 	acknowledged int64
 	hops         int64 // tries that did not end a transaction
 	gaps         []gap
+	port         uint16  // of the server that the last transaction was on
 	failed       int64   // transactions that were not committed because a server was killed
 	errs         []error // that should not have been
 }
@@ -40,6 +41,7 @@ const gone = -1
 type gap struct {
 	until time.Time
 	took  time.Duration
+	over  bool // it was on another server than the one before
 }
 
 func (set settings) newWriter(number int, s shard.Shard) *writer {
@@ -52,10 +54,10 @@ func (set settings) newWriter(number int, s shard.Shard) *writer {
 // write writes until ctx ends, which breaks off nothing.
 func (w *writer) write(ctx context.Context) {
 	for ctx.Err() == nil && len(w.errs) == 0 {
-		begun := time.Now()
+		begun, was := time.Now(), w.port
 		rested := w.transaction(context.WithoutCancel(ctx))
 		now := time.Now()
-		w.gaps = append(w.gaps, gap{now, now.Sub(begun) - rested})
+		w.gaps = append(w.gaps, gap{now, now.Sub(begun) - rested, was != 0 && was != w.port})
 		if w.long() {
 			time.Sleep(300 * time.Millisecond) // else no shard with such a writer could ever move
 		}
@@ -82,7 +84,11 @@ func (w *writer) transaction(ctx context.Context) (rested time.Duration) {
 	rest := w.pause()
 	tries := int64(0)
 	in := func(f func(pgx.Tx) error) error {
-		err := w.shard.InTx(ctx, func(tx pgx.Tx) error { tries++; return f(tx) })
+		err := w.shard.InTx(ctx, func(tx pgx.Tx) error {
+			tries++
+			w.port = tx.Conn().Config().Port
+			return f(tx)
+		})
 		w.hops += max(0, tries-1)
 		return err
 	}
@@ -181,12 +187,16 @@ func (w *writer) change(ctx context.Context, in within, rest time.Duration, id i
 	}
 }
 
-// worst is the longest gap that ended in a time.
-func (w *writer) worst(from, to time.Time) (worst time.Duration) {
+// worst is the longest gap that ended in a time, and the longest of those in which the
+// shard changed over.
+func (w *writer) worst(from, to time.Time) (worst, over time.Duration) {
 	for _, g := range w.gaps {
 		if g.until.After(from) && g.until.Before(to) {
 			worst = max(worst, g.took)
+			if g.over {
+				over = max(over, g.took)
+			}
 		}
 	}
-	return worst
+	return worst, over
 }
