@@ -196,8 +196,8 @@ func (c *checker) ahead(by *process, n int64, was, is term.Record) {
 	if is.Horizon <= most {
 		return
 	}
-	if p, err := term.ReadPool(w.store.get(w.keyPool)); err == nil {
-		most = max(most, p.Floor)
+	if r := w.store.records[w.keyPool]; r != nil {
+		most = max(most, r.pool.Floor)
 	}
 	if is.Horizon > most {
 		w.fail(reach, "p%d: worker %d: horizon %s is ahead of the store's %s by more than %s", by.id, n,
@@ -303,8 +303,8 @@ func (c *checker) lives(h *holder) {
 func (c *checker) usable(h *holder, n int64) (since time.Duration) {
 	w := c.w
 	base := firn.Tick(0)
-	if pool, err := term.ReadPool(w.store.get(w.keyPool)); err == nil {
-		base = pool.Floor
+	if r := w.store.records[w.keyPool]; r != nil {
+		base = r.pool.Floor
 	}
 	if rec, ok := w.store.worker(n); ok {
 		base = max(base, rec.worker.Horizon)

@@ -34,6 +34,7 @@ type fault int
 const (
 	requestLost fault = iota
 	replyLost
+	duplicated // a request
 	delayed    // a request or a reply, by more than usual
 	posthumous // a write of a process that was no more
 	conflict
@@ -56,7 +57,7 @@ const (
 )
 
 var faultNames = [faultKinds]string{
-	"requests lost", "replies lost", "requests or replies late", "writes after the writer's end", "writes refused",
+	"requests lost", "replies lost", "requests that arrived twice", "requests or replies late", "writes after the writer's end", "writes refused",
 	"pauses", "suspends", "kills", "closes", "reboots", "clocks stepped, drifting or frozen", "processes cut off", "store outages",
 	"workers released by an operator", "stores that forgot and went on", "promises that changed", "restores", "files replaced",
 	"stores emptied", "grant files copied",

@@ -16,7 +16,6 @@ type mutant struct {
 	kind  storeKind    // of the store
 	in    func(*setup) // what its schedules have in common
 	scene func(*world) // stages what hardly ever comes by chance
-	near  uint64       // a seed shortly before one that catches it, to save time
 	shows flaw         // what it does; repeats, where nothing is said
 
 	// Of a lease: around its machine,

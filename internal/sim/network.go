@@ -45,7 +45,7 @@ var (
 )
 
 // send carries a process's request to the store and what comes of it back. A
-// request is carried out once, or never; what the sender is told is the truth
+// request arrives once, twice or never; what the sender is told is the truth
 // or "unknown". It returns the version of a put.
 func (w *world) send(p *process, rq request, patience time.Duration, deliver func(reply)) store.Version {
 	w.total.Requests++
@@ -56,7 +56,7 @@ func (w *world) send(p *process, rq request, patience time.Duration, deliver fun
 		w.after(after, func() { deliver(reply{tried: rq.version, err: errReset}) })
 	}
 	request, back := w.upTo(w.fast)+time.Microsecond, w.upTo(w.fast)+time.Microsecond
-	arrives, answered := true, true
+	arrives, answered, twice := true, true, false
 	f := &w.faults
 	switch roll := w.rng.Float64(); {
 	case w.cutOff && !w.mutant.notCutOff || p.apart > w.now || w.away > w.now:
@@ -67,6 +67,8 @@ func (w *world) send(p *process, rq request, patience time.Duration, deliver fun
 			reset(w.upTo(time.Second))
 		}
 	case w.calm || !f.network || roll > f.loss:
+	case roll < f.loss*0.05: // a copy stays behind somewhere
+		twice = true
 	case roll < f.loss*0.15:
 		arrives = w.lost(requestLost)
 	case roll < f.loss*0.25:
@@ -103,7 +105,22 @@ func (w *world) send(p *process, rq request, patience time.Duration, deliver fun
 			}
 		})
 	}
+	if twice {
+		w.repeat(p, rq, request+w.late())
+	}
 	return rq.version
+}
+
+// repeat lets a copy of a request arrive. One that a store meets which has
+// forgotten the first would be carried out: it is for adapters not to send any.
+func (w *world) repeat(p *process, rq request, after time.Duration) {
+	w.lost(duplicated)
+	st, forgotten := p.store, w.total.Forgotten
+	w.after(after, func() {
+		if forgotten == w.total.Forgotten {
+			st.answer(p, rq)
+		}
+	})
 }
 
 // lost counts a fault of the network, and is false.

@@ -130,6 +130,12 @@ var leaseRules = []rule{
 			return do
 		}},
 	}},
+	{"the first grant is short, so that a crash loop does not use up the workers", []mutant{
+		{
+			name: "the first grant is as long as any", in: crashing, scene: crashLoops, shows: starved,
+			rules: func(r *term.Rules) { r.Reach = term.OutageStrict },
+		},
+	}},
 	{"a process whose store was away goes on by itself when it is back", []mutant{
 		{name: "a store that was away is not asked again", in: living, shows: starved, action: func(h *holder, do term.Action) term.Action {
 			if do.Op == term.Sleep && h.s.Phase == term.Holding && h.s.Fails > 0 {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
 )
 
@@ -77,6 +78,37 @@ func ghost(w *world) {
 	w.store.answer(p, attempt)
 	p.resume()
 	w.until(w.now + 10*time.Second)
+}
+
+// crashing schedules have more workers than processes that crash.
+func crashing(s *setup) {
+	s.rules = defaultRules(clocked, firn.Default)
+	s.rules.Workers, s.procs, s.founded, s.known, s.unequal = 16, 8, true, false, false
+	s.faults, s.maxSpeed = faults{}, 100
+	s.fast, s.issues = 2*time.Millisecond, time.Second
+}
+
+// crashLoops is a scene: all processes but one die 2 s after each start, and are
+// started again after longer and longer. Then that one starts.
+func crashLoops(w *world) {
+	for _, p := range w.procs[1:] {
+		var begin func(delay time.Duration)
+		begin = func(delay time.Duration) {
+			p.boot()
+			w.after(2*time.Second, func() {
+				p.kill()
+				w.after(w.upTo(time.Second)+delay, func() { begin(delay + time.Second) })
+			})
+		}
+		w.after(w.upTo(time.Second), func() { begin(0) })
+	}
+	w.until(25*time.Second + w.upTo(20*time.Second))
+	healthy := w.procs[0]
+	healthy.boot()
+	w.until(w.now + 2*time.Second)
+	if healthy.holder.lacks >= 0 {
+		w.fail(starved, "p0 has no worker 2 s after its start: %s: %v", healthy.holder.s.Phase, healthy.holder.s.Err)
+	}
 }
 
 func files(s *setup) { s.faults.files, s.faults.kills, s.faults.closes = true, true, true }

@@ -34,6 +34,7 @@ type stored struct {
 	at      time.Duration // true time
 	worker  term.Record   // of a worker's record, decoded
 	counter block.Record  // of the counter's, decoded
+	pool    term.Pool     // of the pool's, decoded
 }
 
 // A change is a write that can be taken back.
@@ -97,8 +98,8 @@ func (s *memory) forgets(p *process) bool { return s.async || p != nil && p.asyn
 
 // marked reports whether the pool's record says that the store can forget.
 func (s *memory) marked() bool {
-	p, err := term.ReadPool(s.get(s.w.keyPool))
-	return err == nil && p.Lossy != ""
+	r := s.records[s.w.keyPool]
+	return r != nil && r.pool.Lossy != ""
 }
 
 // replaced reports whether another file is in the place of this one, or none.
@@ -209,8 +210,11 @@ func (s *memory) write(key string, value []byte, v store.Version) *stored {
 			w.logf("store: worker %d is term %d %.4s to %d, ttl %d ms (version %s)", n, r.worker.Term, r.worker.Owner, r.worker.Horizon, r.worker.TTL, r.version)
 		}
 	} else {
-		if key == keyCounter {
+		switch key {
+		case keyCounter:
 			r.counter, err = block.Read(rec)
+		case w.keyPool:
+			r.pool, err = term.ReadPool(rec)
 		}
 		if w.trace != nil {
 			w.logf("store: %s is %s (version %s)", key, value, r.version)

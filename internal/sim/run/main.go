@@ -7,7 +7,8 @@
 //	go run ./internal/sim/run -copied
 //	go run ./internal/sim/run -rules
 //
-// It ends with 0 when nothing went wrong, with 1 when something did, and with 2
+// It ends with 0 when nothing went wrong, with 1 when something did or it was
+// stopped, and with 2
 // when it was called wrongly. Ctrl-C ends it, and it reports what was done.
 package main
 
@@ -37,8 +38,11 @@ type options struct {
 	rules  bool
 }
 
-// errFound says that what was found was printed already.
-var errFound = errors.New("found")
+// Errors that were printed already.
+var (
+	errFound   = errors.New("something went wrong")
+	errStopped = errors.New("stopped")
+)
 
 func run(args []string, out, errs io.Writer) int {
 	var o options
@@ -60,7 +64,7 @@ func run(args []string, out, errs io.Writer) int {
 		return 2
 	}
 	switch err := o.run(out, errs); {
-	case errors.Is(err, errFound):
+	case errors.Is(err, errFound), errors.Is(err, errStopped):
 		return 1
 	case err != nil:
 		fmt.Fprintf(errs, "run: %v\n", err)
@@ -96,12 +100,16 @@ func (o *options) run(out, errs io.Writer) error {
 	if err := total.Write(out, time.Since(began)); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
+	stopped := failure == nil && total.Schedules < o.N
+	if stopped {
 		fmt.Fprintf(errs, "run: stopped after %d of %d; to go on: -from %d\n", total.Schedules, o.N, o.From+uint64(total.Schedules))
 	}
 	if failure != nil {
 		fmt.Fprintf(errs, "%v\nto see it: %s\n", failure, failure.Command())
 		return errFound
+	}
+	if stopped {
+		return errStopped
 	}
 	return nil
 }

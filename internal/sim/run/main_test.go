@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestRun(t *testing.T) {
+	for _, tt := range []struct {
+		args      string
+		code      int
+		out, errs string // are in what is printed
+	}{
+		{"-n 30 -from 7", 0, "30  schedules in", ""},
+		{"-n 30", 0, "0  repeats", ""},
+		{"-seed 3", 0, "seed 3: store", ""},
+		{"-n 50 -mutant a_Put_ignores_the_version", 1, "1  repeats", `to see it: go run ./internal/sim/run -seed 31 -mutant "a Put ignores the version"`},
+		{"-seed 31 -mutant a_Put_ignores_the_version", 1, "FAILED: repeated", "seed 31: repeated: "},
+		{"-rules", 0, "a version names one write, and is never a count\n    versions are counts", ""},
+		{"-copied", 0, "SET NX PX of a worker id\n", ""},
+		{"-mutant none", 2, "", `there is no mutant "none"`},
+		{"-n 0", 2, "", "at least 1"},
+		{"-x", 2, "", "not defined"},
+		{"all", 2, "", "no arguments"},
+		{"-help", 0, "", "how many schedules"},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			args := strings.Fields(tt.args)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "_", " ")
+			}
+			var out, errs bytes.Buffer
+			code := run(args, &out, &errs)
+			if code != tt.code || !strings.Contains(out.String(), tt.out) || !strings.Contains(errs.String(), tt.errs) {
+				t.Errorf("%d: %.300s\n%s", code, out.String(), errs.String())
+			}
+		})
+	}
+}
