@@ -89,6 +89,9 @@ func (m *Map) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return err
 	}
+	if _, ok := j.Layout.Field("shard"); !ok {
+		return fmt.Errorf("shard: a map: its layout is missing, or has no shard")
+	}
 	*m = Map{
 		Cluster: j.Cluster, Layout: j.Layout, Keys: keys, Schemas: j.Schemas,
 		Servers: j.Servers, Missing: j.Missing, Routes: make([]Route, len(j.Shards)),
@@ -97,5 +100,13 @@ func (m *Map) UnmarshalJSON(text []byte) error {
 		m.Routes[i] = Route(r)
 	}
 	slices.SortFunc(m.Routes, func(a, b Route) int { return cmp.Compare(a.Shard, b.Shard) })
+	for i, r := range m.Routes {
+		switch {
+		case r.Shard < 0 || r.Shard >= m.Layout.Shards():
+			return fmt.Errorf("shard: a map: shard %d: the layout has 0 to %d", r.Shard, m.Layout.Shards()-1)
+		case i > 0 && r.Shard == m.Routes[i-1].Shard:
+			return fmt.Errorf("shard: a map: shard %d is there twice", r.Shard)
+		}
+	}
 	return nil
 }

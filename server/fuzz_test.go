@@ -1,0 +1,52 @@
+package server_test
+
+import (
+	"testing"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/public"
+	"github.com/firn-id/firn/server"
+)
+
+// An undrawn source is one that nothing is drawn from.
+type undrawn struct{ firn.Source }
+
+// Whatever text is decoded, there is an answer that agrees with the layout it names,
+// or an error.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{"250045206433366833", "1", "9223372036854775807", "0", "-1", " 1", "jR", "zzzzzzzzzzz"} {
+		f.Add(s)
+	}
+	srv, err := server.New(nil,
+		server.Numbers("photo", undrawn{}, &server.SeriesOptions{Layout: firn.Default}),
+		server.Numbers("short", undrawn{}, &server.SeriesOptions{Layout: firn.Default, Form: public.Base62}),
+		server.Numbers("orders", undrawn{}, nil))
+	if err != nil {
+		f.Fatal(err)
+	}
+	x, err := srv.Enter("")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := x.Decode(text)
+		if (err == nil) != (len(all) > 0) {
+			t.Fatalf("%q: %+v, %v", text, all, err)
+		}
+		for _, d := range all {
+			if d.ID < 1 {
+				t.Fatalf("%q: id %d", text, d.ID)
+			}
+			if !d.Layout.IsValid() {
+				continue
+			}
+			p, err := d.Layout.Decode(d.ID)
+			if err != nil || !p.Time.Equal(d.Time) {
+				t.Fatalf("%q: %+v, %+v, %v", text, d, p, err)
+			}
+			if plain := d.ID.String(); plain != text && d.Series != "short" {
+				t.Fatalf("%q is %s of series %q", text, plain, d.Series)
+			}
+		}
+	})
+}
