@@ -27,7 +27,7 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes
 # and of the repository. The first are packages, the others tests.
-RACELESS       := lease/term|segment/block|internal/sim|internal/testserver|internal/torture|internal/repotest
+RACELESS       := lease/term|segment/block|internal/sim|internal/testserver|internal/torture|internal/moves|internal/repotest
 RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages)$$
 
 # What looks after the servers that tests talk to.
