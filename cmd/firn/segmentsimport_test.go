@@ -255,6 +255,16 @@ func TestSegmentsImportConfig(t *testing.T) {
 			t.Errorf("%s: %swant %s", series, got, want)
 		}
 	}
+
+	write(t, ".", "firn.yaml", "series:\n  t: { kind: ticket, stores: [sqlite:ids.db, sqlite:b.db] }\n")
+	var out, errs bytes.Buffer
+	if code := run([]string{"segments", "create", "t"}, strings.NewReader(""), &out, &errs); code != 0 {
+		t.Fatal(errs.String())
+	}
+	write(t, ".", "firn.yaml", "store: sqlite:ids.db\n") // and nobody knows of the ticket
+	if got := m.importsFrom(t, 1, "SELECT 't', 100, 100"); !strings.Contains(got, "the series is there, and is a ticket of 2 stores") {
+		t.Error(got)
+	}
 	if got := m.firn(t, 0, "segments", "ls", "--json", "--config", "firn.yaml"); !strings.Contains(got, `"series":"b","granted":"200","step":100,"rate":0,"first":"201","max":"300"`) {
 		t.Error(got)
 	}
