@@ -21,7 +21,7 @@ func newShards() *cobra.Command {
 		RunE:    needsCommand,
 	}
 	cmd.AddCommand(newShardsSQL(), newShardsLs(), newShardsMap(), newShardsWhere(), newShardsInit(), newShardsAddServer(), newShardsAdopt(), newShardsStatus(), newShardsReopen(), newShardsDoctor(), newShardsApply(), newShardsExec(),
-		newShardsMove(), newShardsRevert(), newShardsAbort(), newShardsFinish())
+		newShardsMove(), newShardsRevert(), newShardsAbort(), newShardsFinish(), newShardsRebalance(), newShardsRemoveServer())
 	return cmd
 }
 

@@ -249,11 +249,7 @@ func (o *shardsMove) each(ctx context.Context, cmd *cobra.Command, legs []move.L
 			from, to = to, from
 		}
 		for _, one := range moved {
-			line := movedLine{Shard: one.Shard, From: from, To: to, Pause: float64(one.Pause.Microseconds()) / 1000}
-			for _, n := range one.Rows {
-				line.Rows += n
-			}
-			all = append(all, line)
+			all = append(all, newMovedLine(one, from, to))
 		}
 		if err != nil {
 			return all, err
@@ -269,6 +265,14 @@ type movedLine struct {
 	To    string  `json:"to"`
 	Rows  int64   `json:"rows"`
 	Pause float64 `json:"pause_ms"` // 0: another run let it go
+}
+
+func newMovedLine(m move.Moved, from, to string) movedLine {
+	l := movedLine{Shard: m.Shard, From: from, To: to, Pause: float64(m.Pause.Microseconds()) / 1000}
+	for _, n := range m.Rows {
+		l.Rows += n
+	}
+	return l
 }
 
 // report prints what has moved, and what to type next.

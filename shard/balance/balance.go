@@ -14,6 +14,7 @@ type Shard struct {
 	Server string
 	Bytes  int64   // what a move copies
 	Load   float64 // what is to be even, in any unit; not below 0
+	Fixed  bool    // it bears on its server, and is not moved
 }
 
 // A Move takes a shard to another server.
@@ -55,7 +56,7 @@ func Even(servers []string, shards []Shard) ([]Move, error) {
 
 // Drain returns moves that empty a server: each of its shards, the heaviest first, to
 // whichever of the others has the least to bear by then. It returns an error where there
-// is no other.
+// is no other, or a shard there is fixed.
 func Drain(servers []string, shards []Shard, server string) ([]Move, error) {
 	p, err := newPlan(servers, shards)
 	switch {
@@ -68,7 +69,10 @@ func Drain(servers []string, shards []Shard, server string) ([]Move, error) {
 	}
 	p.servers = slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return s == server })
 	for i, s := range p.shards {
-		if s.Server == server {
+		switch {
+		case s.Server == server && s.Fixed:
+			return nil, fmt.Errorf("balance: shard %d stays on %s", s.Number, server)
+		case s.Server == server:
 			p.move(i, p.least())
 		}
 	}
@@ -139,7 +143,7 @@ func (p *plan) best(from string, gap, lack float64) int {
 	fits, light := -1, -1
 	for i, s := range p.shards {
 		switch {
-		case p.moved[i] || s.Server != from || s.Load <= 0 || s.Load >= gap:
+		case p.moved[i] || s.Fixed || s.Server != from || s.Load <= 0 || s.Load >= gap:
 		case s.Load > lack:
 			light = i // they become lighter
 		case fits < 0 || perByte(s) > perByte(p.shards[fits]):

@@ -72,13 +72,16 @@ func TestEven(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		servers, shards := random(rng, 1+rng.IntN(5), rng.IntN(60))
+		for i := range shards {
+			shards[i].Fixed = rng.IntN(20) == 0
+		}
 		moves, err := Even(servers, shards)
 		if err != nil {
 			t.Fatal(err)
 		}
 		once := map[int64]bool{}
 		for _, m := range moves {
-			if once[m.Number] || m.To == m.Server {
+			if once[m.Number] || m.To == m.Server || m.Fixed {
 				t.Fatalf("seed %d: %v again, or nowhere", seed, m)
 			}
 			once[m.Number] = true
@@ -100,7 +103,7 @@ func TestEven(t *testing.T) {
 			continue
 		}
 		for _, s := range shards {
-			if s.Server == most && !once[s.Number] && s.Load > 0 && s.Load < left {
+			if s.Server == most && !s.Fixed && !once[s.Number] && s.Load > 0 && s.Load < left {
 				t.Fatalf("seed %d: a spread of %v is left, and shard %d of %v could be moved", seed, left, s.Number, s.Load)
 			}
 		}
@@ -179,6 +182,9 @@ func TestRefuses(t *testing.T) {
 	}
 	if _, err := Drain([]string{"a"}, nil, "a"); err == nil {
 		t.Error("the only server is drained")
+	}
+	if _, err := Drain([]string{"a", "b"}, []Shard{{Number: 1, Server: "a", Fixed: true}}, "a"); err == nil {
+		t.Error("a server with a shard that stays is drained")
 	}
 	if _, err := Drain([]string{"a", "b"}, nil, "c"); err == nil {
 		t.Error("a server that is not there is drained")

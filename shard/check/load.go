@@ -1,0 +1,72 @@
+package check
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// A Load is what the shards of one server bear there.
+type Load struct {
+	Server string
+	Err    error // it did not answer; the rest is zero then
+	At     time.Time
+	Shards []ShardLoad // that are open there
+}
+
+// A ShardLoad is what one shard bears.
+type ShardLoad struct {
+	Shard  int64
+	Bytes  int64 // its tables with their indexes, and its sequences
+	Writes int64 // rows that were written since the server counts; of two looks the difference tells
+}
+
+const loadQuery = `SELECT s.shard, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint, coalesce(sum(t.n_tup_ins + t.n_tup_upd + t.n_tup_del), 0)::bigint
+	FROM firn.shard AS s
+	LEFT JOIN pg_namespace AS n ON n.nspname = s.schema
+	LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'm', 'S')
+	LEFT JOIN pg_stat_all_tables AS t ON t.relid = c.oid
+	WHERE s.state = 'open' AND firn.is_here(s)
+	GROUP BY s.shard ORDER BY s.shard`
+
+// Loads measures what each shard of servers bears, all servers at once.
+func Loads(ctx context.Context, servers []shard.Server) []*Load {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	loads := make([]*Load, len(servers))
+	var each sync.WaitGroup
+	for i, server := range servers {
+		l := &Load{Server: server.Name}
+		loads[i] = l
+		each.Go(func() {
+			if shards, err := load(ctx, server); err != nil {
+				l.Err = err
+			} else {
+				l.At, l.Shards = time.Now(), shards
+			}
+		})
+	}
+	each.Wait()
+	return loads
+}
+
+func load(ctx context.Context, server shard.Server) ([]ShardLoad, error) {
+	c, err := server.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	rows, err := c.Query(ctx, loadQuery)
+	if err != nil {
+		return nil, &shard.ServerError{Server: server.Name, Err: err}
+	}
+	shards, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ShardLoad])
+	if err != nil {
+		return nil, &shard.ServerError{Server: server.Name, Err: err}
+	}
+	return shards, nil
+}
