@@ -44,7 +44,7 @@ func (h Holder) age() time.Duration { return h.Age.Round(time.Millisecond) }
 
 // A HoldersError gives up waiting for transactions to end.
 type HoldersError struct {
-	Shard   int64
+	Shard   int64 // -1: they keep a slot from being made
 	Waited  time.Duration
 	Holders []Holder
 }
@@ -53,6 +53,9 @@ func (e *HoldersError) Error() string {
 	lines := make([]string, len(e.Holders))
 	for i, h := range e.Holders {
 		lines[i] = "\n  " + h.String()
+	}
+	if e.Shard < 0 {
+		return fmt.Sprintf("a slot could not be made in %s, which waits for all that write:%s", e.Waited.Round(time.Second), strings.Join(lines, ""))
 	}
 	return fmt.Sprintf("shard %d was in use by long transactions for %s:%s", e.Shard, e.Waited.Round(time.Second), strings.Join(lines, ""))
 }

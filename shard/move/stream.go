@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -19,15 +20,44 @@ func (m *Mover) speak(ctx context.Context, e *end) error {
 	return e.call(ctx, "SELECT firn.speak($1)", m.batch)
 }
 
-// keep makes a slot, from which on a server keeps what it sends. It waits for the
-// transactions that are under way. It cannot be made under the lock of a row, so what
-// somebody makes whose batch has ended meanwhile is a leftover.
+// keep makes a slot, from which on a server keeps what it sends. It waits for all
+// transactions of the server that have written, as the copy of each table does. It cannot
+// be made under the lock of a row, so what somebody makes whose batch has ended meanwhile
+// is a leftover.
 func (m *Mover) keep(ctx context.Context, e *end, name string) error {
-	err := e.call(ctx, "SELECT pg_create_logical_replication_slot($1, 'pgoutput') WHERE EXISTS (SELECT FROM firn.move WHERE batch = $2)", name, m.batch)
-	if sqlstate(err) == "42710" {
-		return nil // somebody else was faster
+	begun := time.Now()
+	err := e.call(ctx, fmt.Sprintf("SET statement_timeout = %d; SELECT pg_create_logical_replication_slot(%s, 'pgoutput') WHERE EXISTS (SELECT FROM firn.move WHERE batch = %s); RESET statement_timeout",
+		m.options.LockWait.Milliseconds(), literal(name), literal(m.batch)))
+	switch sqlstate(err) {
+	case "42710": // somebody else was faster
+		return e.call(ctx, "RESET statement_timeout")
+	case "57014":
+		found, err := e.writing(ctx, begun)
+		return errors.Join(err, e.fault(&HoldersError{Shard: -1, Waited: time.Since(begun), Holders: found}))
 	}
 	return err
+}
+
+const writingSQL = `
+SELECT pid, coalesce(usename::text, ''), application_name, coalesce(host(client_addr), ''), left(regexp_replace(query, '\s+', ' ', 'g'), 120),
+	extract(epoch FROM clock_timestamp() - xact_start)::float8
+FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid() AND xact_start < clock_timestamp() - $1 * interval '1 second' ORDER BY xact_start`
+
+// writing are the transactions of a server that had written something at an instant.
+func (e *end) writing(ctx context.Context, at time.Time) ([]Holder, error) {
+	if err := e.call(ctx, "RESET statement_timeout"); err != nil {
+		return nil, err
+	}
+	rows, err := e.conn.Query(ctx, writingSQL, time.Since(at).Seconds())
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (h Holder, err error) {
+		var age float64
+		err = row.Scan(&h.PID, &h.User, &h.Application, &h.Client, &h.Query, &age)
+		h.Age = time.Duration(age * float64(time.Second))
+		return h, err
+	})
 }
 
 // listen has a server subscribe to the other one.

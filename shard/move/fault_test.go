@@ -1,0 +1,186 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// TestTwoMovers has two movers at work on the same shards at once.
+func TestTwoMovers(t *testing.T) {
+	a, b := shops(t, 3)
+	w := write(t, 1, a, b)
+	errs := make(chan error, 2)
+	for range 2 {
+		m := New(a.Server, b.Server, hasty())
+		t.Cleanup(m.Close)
+		go func() {
+			_, err := m.Move(context.WithoutCancel(t.Context()), []int64{0, 1})
+			errs <- err
+		}()
+	}
+	for range 2 {
+		if err := <-errs; err != nil {
+			t.Log(err)
+			if code := sqlstate(err); code != "ID007" && code != "ID008" && !errors.As(err, new(*StuckError)) {
+				t.Errorf("a mover that was overtaken ends with %v", err)
+			}
+		}
+	}
+	m := mover(t, a, b)
+	mustMove(t, m.Move, 0, 1)
+	if got := ownersOf(a, b)("1"); got != "b" {
+		t.Errorf("it is served by %q", got)
+	}
+	w.some(t, 10)
+	mustEnd(t, m.Finish, 0) // one of the two, while the other one goes on
+	w.some(t, 10)
+	mustMove(t, m.Revert, 1)
+	w.some(t, 10)
+	mustEnd(t, m.Abort, 1)
+	w.stop(t, a, 1)
+	nothingLeft(t, a, b)
+	if got := ownersOf(a, b)("0"); got != "b" {
+		t.Errorf("the other one is served by %q", got)
+	}
+}
+
+// TestChanged changes the schema of a shard while it moves: it does not change over, and
+// serves on.
+func TestChanged(t *testing.T) {
+	a, b := shops(t, 2)
+	for _, sql := range []string{
+		"ALTER TABLE insta1.users ADD COLUMN late integer",
+		"CREATE TABLE insta1.late (id bigint PRIMARY KEY)",
+		"CREATE TABLE insta1.events_3 PARTITION OF insta1.events FOR VALUES FROM (100) TO (200)",
+	} {
+		m := New(at(a, "before", `firn\.let_go`, func() { a.must(t, sql) }), b.Server, hasty())
+		_, err := m.Move(t.Context(), []int64{1})
+		m.Close()
+		if sqlstate(err) != "ID008" {
+			t.Errorf("%s: %v", sql, err)
+		}
+		a.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
+		refusedOn(t, b, "ID002", "INSERT INTO insta1.users (name) VALUES ('x')")
+		mustEnd(t, mover(t, a, b).Abort, 1)
+	}
+	mustMove(t, mover(t, a, b).Move, 1)
+	b.one(t, "INSERT INTO insta1.users (name, late) VALUES ('x', 1) RETURNING id::text")
+}
+
+// TestHeld has somebody hold a shard: it does not change over, it says who it is, and
+// nobody waits for long. What the mover tried is undone.
+func TestHeld(t *testing.T) {
+	a, b := shops(t, 2)
+	holder := dial(t, a.Server.Config.ConnString())
+	hold := func() {
+		mustExec(t, holder, "SET application_name = 'nightly'; BEGIN; UPDATE insta1.users SET n = 5 WHERE number = 1")
+	}
+	o := hasty()
+	o.LockWait = 500 * time.Millisecond
+	held := func(server shard.Server) {
+		t.Helper()
+		m := New(server, b.Server, o)
+		defer m.Close()
+		_, err := m.Move(t.Context(), []int64{1})
+		var by *HoldersError
+		if !errors.As(err, &by) || len(by.Holders) != 1 || !strings.Contains(err.Error(), "nightly") {
+			t.Errorf("held: %v", err)
+		}
+	}
+	hold()
+	held(a.Server) // the slot waits for it
+	mustExec(t, holder, "COMMIT")
+	held(at(a, "before", `firn\.compare`, hold))
+	a.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
+	// Who comes between the look and the lock.
+	mustExec(t, holder, "COMMIT")
+	tries := 0
+	late := hooked(a.Server, hook{before: func(message string) {
+		if strings.Contains(message, "firn.let_go") {
+			if tries++; tries == 1 {
+				mustExec(t, holder, "BEGIN; UPDATE insta1.events SET day = day WHERE day = 1")
+			}
+		}
+		if tries == 1 && strings.Contains(message, "firn.go_on") {
+			mustExec(t, holder, "COMMIT")
+		}
+	}})
+	m := New(late, b.Server, hasty())
+	defer m.Close()
+	mustMove(t, m.Move, 1)
+	if tries < 2 {
+		t.Errorf("it changed over at try %d, while somebody wrote", tries)
+	}
+	b.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
+}
+
+// TestGeneratorIsEnded has the source's transaction fail after its generators were ended,
+// which no rollback takes back: they go on above what they gave.
+func TestGeneratorIsEnded(t *testing.T) {
+	a, b := shops(t, 2)
+	last := ""
+	failing := hooked(a.Server, hook{before: once(`firn\.let_go`, func() {
+		// The mark cannot be written: it is there.
+		last = a.one(t, "SELECT insta1.next_id()::text")
+		a.must(t, "INSERT INTO insta1.firn_mark (term, attempt) SELECT term, 'x' FROM firn.shard WHERE shard = 1")
+	})})
+	m := New(failing, b.Server, hasty())
+	_, err := m.Move(t.Context(), []int64{1})
+	m.Close()
+	if sqlstate(err) != "23505" {
+		t.Fatalf("it cannot let go: %v", err)
+	}
+	if next := a.one(t, "SELECT insta1.next_id()::text"); next <= last {
+		t.Errorf("id %s after %s", next, last)
+	}
+	mustMove(t, mover(t, a, b).Move, 1) // at another term
+}
+
+// TestFloor moves a shard whose generator is hours ahead of the target's clock: ids go on
+// above all that the source gave, drawn and not written ones too.
+func TestFloor(t *testing.T) {
+	a, b := shops(t, 2)
+	a.must(t, "SELECT firn.close(1); SELECT firn.open(1, firn.now_state() + 3600000 * 1024::bigint)")
+	last := a.one(t, "SELECT max(x)::text FROM insta1.next_ids(1000) AS x")
+	mustMove(t, mover(t, a, b).Move, 1)
+	if next := b.one(t, "SELECT insta1.next_id()::text"); next <= last {
+		t.Errorf("id %s after %s", next, last)
+	}
+	if ahead := b.one(t, fmt.Sprintf("SELECT ((firn.decode(%s)).time > clock_timestamp() + interval '50 minutes')::text", last)); ahead != "true" {
+		t.Error("the source was not ahead")
+	}
+}
+
+// TestByHand has an operator close and open the shard, and finish and begin things, in
+// between: a mover gives way.
+func TestByHand(t *testing.T) {
+	a, b := shops(t, 2)
+	m := New(at(a, "before", `firn\.let_go`, func() { a.must(t, "SELECT firn.close(1)") }), b.Server, hasty())
+	_, err := m.Move(t.Context(), []int64{1})
+	m.Close()
+	if sqlstate(err) != "ID007" {
+		t.Errorf("closed: %v", err)
+	}
+	if _, err := mover(t, a, b).Move(t.Context(), []int64{1}); !errors.As(err, new(*StuckError)) {
+		t.Errorf("closed: %v", err)
+	}
+	a.must(t, "SELECT firn.open(1)")
+	mustMove(t, mover(t, a, b).Move, 1)
+	// A server that is not of this move.
+	if _, err := Legs(t.Context(), []shard.Server{a.Server, b.Server}, []int64{1}, "a"); !errors.As(err, new(*UnderwayError)) {
+		t.Errorf("to a: %v", err)
+	}
+	if _, err := mover(t, a, b).Finish(t.Context(), []int64{0}); err != nil {
+		t.Errorf("finish of what never moved: %v", err)
+	}
+	if _, err := mover(t, a, b).Abort(t.Context(), []int64{1}); err != nil || ownersOf(a, b)("1") != "b" {
+		t.Errorf("abort of what has moved: %v", err)
+	}
+	mustEnd(t, mover(t, a, b).Finish, 1)
+}
