@@ -5,13 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/firn-id/firn"
 )
 
 // A tally judges ids, one after the other, in memory that depends on how dense they
-// are: a bit for each id of a generator at its ceiling, some bytes for one of its own
+// are: a bit for each id of a generator at its ceiling, 4 bytes and more for one of its own
 // millisecond.
 type tally struct {
 	layout  firn.Layout
@@ -64,8 +62,8 @@ type maker struct {
 	key   int64
 	parts firn.Parts // of its first id: the fields besides time and sequence
 
-	seen  map[uint32]*roaring.Bitmap // states, by their upper half
-	chunk *roaring.Bitmap            // of the last one
+	seen  map[uint32]*stateSet // states, by their upper half
+	chunk *stateSet            // of the last one
 	upper uint32
 
 	ids       int64
@@ -118,7 +116,7 @@ func (t *tally) newMaker(key int64, id firn.ID, at func() string) *maker {
 		t.fault(id, err.Error(), at)
 		return nil
 	}
-	m := &maker{key: key, parts: parts, seen: make(map[uint32]*roaring.Bitmap), lowest: ^uint64(0)}
+	m := &maker{key: key, parts: parts, seen: make(map[uint32]*stateSet), lowest: ^uint64(0)}
 	if t.minutes {
 		m.minutes = make(map[int64]int64)
 	}
@@ -138,15 +136,15 @@ func (t *tally) fault(id firn.ID, why string, at func() string) {
 func (m *maker) see(state uint64) bool {
 	if upper := uint32(state >> 32); m.chunk == nil || upper != m.upper {
 		if m.chunk != nil {
-			m.chunk.RunOptimize()
+			m.chunk.rest()
 		}
 		m.upper, m.chunk = upper, m.seen[upper]
 		if m.chunk == nil {
-			m.chunk = roaring.New()
+			m.chunk = &stateSet{}
 			m.seen[upper] = m.chunk
 		}
 	}
-	return m.chunk.CheckedAdd(uint32(state))
+	return m.chunk.add(uint32(state))
 }
 
 // order looks at how an id follows the one before it.

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestStateSet compares a set with a map, while its states are few and after.
+func TestStateSet(t *testing.T) {
+	for name, of := range map[string]func(i int) uint32{
+		"increasing":          func(i int) uint32 { return uint32(i) },
+		"a few are late":      func(i int) uint32 { return uint32(i ^ (i/64)%2*7) },
+		"in no order":         func(int) uint32 { return rand.Uint32N(4 * fewest) },
+		"falling":             func(i int) uint32 { return uint32(2*fewest - i) },
+		"each of them twice":  func(i int) uint32 { return uint32(i / 2) },
+		"the last ones again": func(i int) uint32 { return uint32(i % (fewest + fewest/8)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s stateSet
+			seen := make([]bool, 5*fewest)
+			for i := range fewest + fewest/4 {
+				state := of(i)
+				if got := s.add(state); got == seen[state] {
+					t.Fatalf("the %dth, %d: new %v", i, state, got)
+				}
+				seen[state] = true
+				if i%(fewest/8) == 0 {
+					s.rest()
+				}
+			}
+			if name != "each of them twice" && s.many == nil {
+				t.Error("they are few")
+			}
+		})
+	}
+}
