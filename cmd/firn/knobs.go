@@ -129,7 +129,7 @@ func setWorkers(o *poolOptions, text string) (err error) {
 	}
 	first, err := parseNumber(low)
 	last, err2 := parseNumber(high)
-	if err != nil || err2 != nil || last < first {
+	if err != nil || err2 != nil || last-first+1 < 1 { // the largest of all overflows
 		return fmt.Errorf("%q is neither a number nor a range such as 512-1023", text)
 	}
 	o.First, o.Workers = first, last-first+1

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+)
+
+// FuzzParseTime reads any time, date, age or number; the same text is the same instant.
+func FuzzParseTime(f *testing.F) {
+	for _, s := range []string{"now", "-1h", "+2d", "-2147483647d", "2026-01-01", "2026-01-01T00:00:00.5+07:00", "1763769600000", "9223372036854775807", "--1h", "-9223372036854775808ns", "0000-01-01"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		at, err := parseTime(text, guessedAt)
+		if err != nil {
+			var wrong *failure
+			if !errors.As(err, &wrong) || !at.IsZero() {
+				t.Fatalf("%q: %s, %v", text, at, err)
+			}
+			return
+		}
+		if again, err := parseTime(text, guessedAt); err != nil || !again.Equal(at) {
+			t.Fatalf("%q: %s, and then %s, %v", text, at, again, err)
+		}
+		if exact := at.UTC().Format(time.RFC3339Nano); at.Year() > 0 && at.Year() < 10_000 && at.UTC().Year() > 0 && at.UTC().Year() < 10_000 {
+			if again, err := parseTime(exact, guessedAt); err != nil || !again.Equal(at) {
+				t.Fatalf("%q: %s is %s, %v", text, exact, again, err)
+			}
+		}
+		firn.Default.Tick(at)
+	})
+}
+
+// FuzzParseDuration reads any duration: what is read is written as it is read again.
+func FuzzParseDuration(f *testing.F) {
+	for _, s := range []string{"5m", "1h0m0s", "-1s", "5", "1.5h", "9223372036854775807ns", "2562047h47m16.854775807s"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := parseDuration(text)
+		if err != nil {
+			if d != 0 {
+				t.Fatalf("%q: %s beside %v", text, d, err)
+			}
+			return
+		}
+		if again, err := parseDuration(durationText(d)); d < 0 || err != nil || again != d {
+			t.Fatalf("%q: %s is written %s and read as %s, %v", text, d, durationText(d), again, err)
+		}
+	})
+}
+
+// FuzzParseListen reads any address to listen on: it is written as it is read again.
+func FuzzParseListen(f *testing.F) {
+	for _, s := range []string{"off", "unix:/x", "unix:", ":6380", "127.0.0.1:0", "[::1%lo]:6380", "6380", "a:65536", "[a]:1", "a:00001"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := parseAddress(text)
+		if err != nil {
+			if a != (address{}) || err.Error() == "" {
+				t.Fatalf("%q: %+v, %v", text, a, err)
+			}
+			return
+		}
+		if again, err := parseAddress(a.String()); err != nil || again != a {
+			t.Fatalf("%q: %+v is written %s and read as %+v, %v", text, a, a, again, err)
+		}
+		a.beyond()
+		a.url(true)
+		a.redisFlags()
+		if _, port, err := net.SplitHostPort(a.at); a.network == "tcp" && (err != nil || port == "") {
+			t.Fatalf("%q: %+v", text, a)
+		}
+	})
+}
+
+// FuzzFlags reads what names workers, shards, servers and forms, and the hash of a
+// token. A key or a password is in no error.
+func FuzzFlags(f *testing.F) {
+	for _, s := range []string{
+		"1024", "512-1023", "0-9223372036854775807", "5-4", "0-9,12", "1-2147483647", "a=postgres://u:s3cr3t@h/d", "a=postgres://u:s3cr3t@h:x/d b",
+		"token:tok", "cipher:base58", "reversed:hex", "hashids:x", "token:firn-key-1:AAAA", "sha256:" + "00",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var o poolOptions
+		if setWorkers(&o, text) == nil && (o.First < 0 || o.Workers < 1) {
+			t.Fatalf("%q is %d workers from %d on", text, o.Workers, o.First)
+		}
+		var n, again shardNumbers
+		if n.Set(text) == nil {
+			if err := again.Set(n.String()); err != nil || again.String() != n.String() {
+				t.Fatalf("%q: %s is read as %s, %v", text, &n, &again, err)
+			}
+		}
+		if form, err := parseForm(text, "photo"); err != nil {
+			if strings.Contains(err.Error(), "firn-key-1:") {
+				t.Fatalf("%q: %v", text, err)
+			}
+		} else if form.kind == nil {
+			t.Fatalf("%q is no form", text)
+		} else {
+			form.check()
+		}
+		if hash, err := parseHash(text); err != nil && hash != [32]byte{} {
+			t.Fatalf("%q: %x beside %v", text, hash, err)
+		}
+		var s serverFlag
+		if err := s.Set(text); err == nil && len(s.servers) == 0 {
+			t.Fatalf("%q is no server", text)
+		}
+	})
+}
+
+// FuzzDecoder reads any line that somebody has for an id: there are lines about it, or
+// an error, and not both.
+func FuzzDecoder(f *testing.F) {
+	for _, s := range []string{
+		"250045206433366833", "1", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "C232AB00-9414-11EC-B3C8-9F6BDECED846", "507f1f77bcf86cd799439011", "tok_3mJr7AoUXx2Wqd4KJLmNpQr",
+		"9223372036854775808", "0", "\x00", "ffffffff-ffff-ffff-ffff-ffffffffffff", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "18446744073709551615",
+	} {
+		f.Add(s, false)
+		f.Add(s, true)
+	}
+	f.Fuzz(func(t *testing.T, text string, asJSON bool) {
+		d := newDecoder(io.Discard, io.Discard, guessedAt)
+		d.json = asJSON
+		err := d.decode([]byte(text))
+		if (err == nil) != (len(d.line) > 0) {
+			t.Fatalf("%q: %q, %v", text, d.line, err)
+		}
+		if err == nil && d.line[len(d.line)-1] != '\n' {
+			t.Fatalf("%q: %q has no end", text, d.line)
+		}
+	})
+}
+
+// FuzzForeignTimes reads foreign ids: the time that one has is the one that is
+// written in it.
+func FuzzForeignTimes(f *testing.F) {
+	for _, s := range []string{
+		"C232AB00-9414-11EC-B3C8-9F6BDECED846", "1EC9414C-232A-6B00-B3C8-9F6BDECED846", "017F22E2-79B0-7CC3-98C4-DC0C0C07398F",
+		"01ARZ3NDEKTSV4RRFFQ69G5FAV", "7zzzzzzzzzzzzzzzzzzzzzzzzz", "507f1f77bcf86cd799439011", "ffffffffffffffffffffffff", "FFFFFFFF-FFFF-1FFF-BFFF-FFFFFFFFFFFF",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var r reading
+		if ok, err := readForeign(text, &r); !ok || err != nil {
+			return
+		}
+		var want string
+		digits := strings.ReplaceAll(text, "-", "")
+		ticks := (r.time.Unix()+12219292800)*1e7 + int64(r.time.Nanosecond())/100
+		switch r.layout {
+		case "objectid":
+			digits, want = digits[:8], fmt.Sprintf("%08x", r.time.Unix())
+		case "uuidv7":
+			digits, want = digits[:12], fmt.Sprintf("%012x", r.time.UnixMilli())
+		case "uuidv6":
+			digits, want = digits[:12]+digits[13:16], fmt.Sprintf("%015x", ticks)
+		case "uuidv1":
+			digits, want = digits[13:16]+digits[8:12]+digits[:8], fmt.Sprintf("%015x", ticks)
+		case "ulid":
+			digits = digits[:10]
+			for ms := r.time.UnixMilli(); len(want) < 10; ms >>= 5 {
+				want = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"[ms&31:][:1] + want
+			}
+		default:
+			t.Fatalf("%q is of layout %q", text, r.layout)
+		}
+		if !strings.EqualFold(digits, want) {
+			t.Fatalf("%q: a %s of %s, which is %s and not %s", text, r.layout, r.time, want, digits)
+		}
+	})
+}
+
+// FuzzVerifyColumns reads a column, or bytes: each row and each 8 bytes is an id or a
+// fault.
+func FuzzVerifyColumns(f *testing.F) {
+	f.Add([]byte("id,b\n\"1\",2\n,\n 7 ,x\nx\n9223372036854775808\n"), true)
+	f.Add([]byte("a\n1\n"), true)
+	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x01\x80\x00\x00\x00\x00\x00\x00\x00abc"), false)
+	f.Fuzz(func(t *testing.T, text []byte, columns bool) {
+		v := verifyInput{name: "x", in: bytes.NewReader(text), format: formatBinary, column: "1", read: new(atomic.Int64)}
+		var ids, faults int64
+		if columns {
+			v.format = formatCSV
+			c := csv.NewReader(bytes.NewReader(text))
+			c.FieldsPerRecord = -1
+			rows, err := c.ReadAll()
+			if err != nil || len(rows) > 0 && slices.Contains(rows[0], "1") {
+				rows = nil
+			}
+			for i, row := range rows {
+				_, numeric := strconv.ParseInt(strings.TrimSpace(row[0]), 10, 64)
+				if i == 0 && numeric != nil {
+					continue // the names
+				}
+				if _, err := firn.ParseID(strings.TrimSpace(row[0])); err == nil {
+					ids++
+				} else {
+					faults++
+				}
+			}
+			if rows == nil {
+				ids, faults = -1, -1
+			}
+		} else {
+			for eight := range slices.Chunk(text, 8) {
+				if len(eight) == 8 && int64(binary.BigEndian.Uint64(eight)) > 0 {
+					ids++
+				} else {
+					faults++
+				}
+			}
+		}
+		all := newTally(firn.Default, false)
+		err := v.each(all)
+		if ids >= 0 && (err != nil || all.ids != ids || all.faults != faults) {
+			t.Fatalf("%q: %d ids and %d faults, not %d and %d; %v", text, all.ids, all.faults, ids, faults, err)
+		}
+		all.end()
+	})
+}
