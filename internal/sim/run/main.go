@@ -89,6 +89,7 @@ func (o *options) run(out, errs io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // whoever cannot wait types it again
 	o.Done = new(atomic.Int64)
 	hide := o.showProgress(errs)
 	began := time.Now()
