@@ -127,16 +127,17 @@ func (r *run) explain(err error, advice string) error {
 	return &TxError{r.number, r.server, err, advice}
 }
 
-// How long it is rested between tries: it doubles.
+// How long it is rested between tries: a sixth of how long the trouble lasts, so that
+// a shard which opens again is found soon after.
 const (
-	firstRest = 2 * time.Millisecond
-	maxRest   = 250 * time.Millisecond
+	minRest = 2 * time.Millisecond
+	maxRest = 250 * time.Millisecond
 )
 
 // rest waits a moment, a different one for each who waits.
 func (r *run) rest(ctx context.Context, err error) error {
-	r.pause = min(max(firstRest, 2*r.pause), maxRest)
-	t := time.NewTimer(r.pause/2 + rand.N(r.pause))
+	pause := min(max(minRest, time.Since(r.trouble)/6), maxRest)
+	t := time.NewTimer(pause/2 + rand.N(pause))
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -75,11 +75,10 @@ type run struct {
 	options pgx.TxOptions
 	f       func(pgx.Tx) error
 
-	server  string        // of this try; empty: there is none
-	stage   stage         // how far it came
-	trouble time.Time     // when the first try failed
-	hops    int           // how often the shard was followed
-	pause   time.Duration // before this try
+	server  string    // of this try; empty: there is none
+	stage   stage     // how far it came
+	trouble time.Time // when the first try failed
+	hops    int       // how often the shard was followed
 }
 
 // A stage is how far a try came. An error before working has done nothing, and can be
