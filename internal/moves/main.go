@@ -6,7 +6,7 @@
 //	go run ./internal/moves -runs 20 -faults -seed 42  # the mover killed, servers ended and started
 //
 // Each run moves another shard. Eight writers insert, update and delete through package
-// shard; one holds its transactions for 50 ms, another for a second. The clock that the
+// shard; one holds some of its transactions for 50 ms, another all of its own for a second. The clock that the
 // target makes ids by is an hour behind.
 //
 // A gap is how long a writer waited for one transaction to be acknowledged, all tries
@@ -44,6 +44,7 @@ type settings struct {
 	rows    int           // of the shard before the move
 	writers int           //
 	rest    time.Duration // between two transactions of a writer
+	long    time.Duration // for how long one writer's transactions are open
 	around  time.Duration // for how long writers write before the move, and after it
 	revert  bool
 	faults  bool
@@ -51,7 +52,7 @@ type settings struct {
 	durable bool // the servers wait for their disks
 }
 
-var defaults = settings{runs: 20, rows: 50_000, writers: 8, rest: 2 * time.Millisecond, around: time.Second, durable: true}
+var defaults = settings{runs: 20, rows: 50_000, writers: 8, rest: 2 * time.Millisecond, long: time.Second, around: time.Second, durable: true}
 
 func main() {
 	if err := asMover(); !errors.Is(err, errNoMover) {
@@ -90,6 +91,7 @@ func parse(args []string) (settings, error) {
 	f.IntVar(&set.rows, "rows", set.rows, "how many rows a shard has before it moves")
 	f.IntVar(&set.writers, "writers", set.writers, "how many write at a time")
 	f.DurationVar(&set.rest, "rest", set.rest, "how long a writer rests between transactions")
+	f.DurationVar(&set.long, "long", set.long, "how long the transactions of one writer are open")
 	f.DurationVar(&set.around, "around", set.around, "how long they write before a move, and after it")
 	f.BoolVar(&set.revert, "revert", false, "move each shard back again")
 	f.BoolVar(&set.faults, "faults", false, "kill the mover and the servers, and start them again, at moments that the seed chooses")

@@ -47,7 +47,7 @@ func asMover() error {
 		}
 		servers[i] = shard.Server{Name: string(rune('a' + i)), Config: config}
 	}
-	m := move.New(servers[0], servers[1], nil)
+	m := move.New(servers[0], servers[1], &move.Options{LockWait: 4 * time.Minute})
 	defer m.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

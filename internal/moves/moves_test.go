@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 // small is what a test has the time for.
 func small() settings {
 	set := defaults
-	set.runs, set.rows, set.around, set.seed = 1, 5000, 300*time.Millisecond, uint64(time.Now().UnixNano())
+	set.runs, set.rows, set.seed = 1, 5000, uint64(time.Now().UnixNano())
+	set.rest, set.long, set.around = 10*time.Millisecond, 200*time.Millisecond, 200*time.Millisecond
 	return set
 }
 

@@ -18,7 +18,8 @@ type writer struct {
 	shard  shard.Shard
 	random *rand.Rand
 	rest   time.Duration
-	faults bool // servers are killed
+	open   time.Duration // how long its transactions are open; 0: as long as they take
+	faults bool          // servers are killed
 
 	items map[int64]int64   // what each of its rows is at
 	mine  []int64           // the ids of those, some of which may be gone
@@ -45,10 +46,14 @@ type gap struct {
 }
 
 func (set settings) newWriter(number int, s shard.Shard) *writer {
-	return &writer{
+	w := &writer{
 		number: number, shard: s, random: rand.New(rand.NewPCG(set.seed+uint64(s.Number()), uint64(number))), rest: set.rest, faults: set.faults,
 		items: map[int64]int64{}, logs: map[int64]int64{}, maybe: map[int64][]int64{},
 	}
+	if number == 1 {
+		w.open = set.long
+	}
+	return w
 }
 
 // write writes until ctx ends, which breaks off nothing.
@@ -58,21 +63,18 @@ func (w *writer) write(ctx context.Context) {
 		rested := w.transaction(context.WithoutCancel(ctx))
 		now := time.Now()
 		w.gaps = append(w.gaps, gap{now, now.Sub(begun) - rested, was != 0 && was != w.port})
-		if w.long() {
+		if w.open > 0 {
 			time.Sleep(300 * time.Millisecond) // else no shard with such a writer could ever move
 		}
 		time.Sleep(w.rest)
 	}
 }
 
-// long says whether the writer's transactions are open for a second.
-func (w *writer) long() bool { return w.number == 1 }
-
 // pause is for how long the next transaction rests after its first statement.
 func (w *writer) pause() time.Duration {
 	switch {
-	case w.long():
-		return time.Second
+	case w.open > 0:
+		return w.open
 	case w.number == 0 && w.random.IntN(20) == 0:
 		return 50 * time.Millisecond
 	}
