@@ -459,6 +459,64 @@ BEGIN
 	PERFORM firn.halt(s.shard) WHERE EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = s.schema);
 END $$;
 
+-- To which server a shard was let go by what its row says, as far as is known here.
+CREATE OR REPLACE FUNCTION firn.word(s firn.shard) RETURNS text LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	word text;
+BEGIN
+	IF to_regclass(format('%I.firn_mark', s.schema)) IS NOT NULL THEN
+		EXECUTE format('SELECT moved_to FROM %I.firn_mark WHERE term = $1 AND attempt = $2', s.schema) INTO word USING s.term, s.attempt;
+	END IF;
+	RETURN word;
+END $$;
+
+-- Keeps a shard from coming here, which is about to be opened on another server, whatever
+-- was said before and arrives yet. It is refused where the shard is open, or was let go
+-- to this server: then it is to be opened here.
+CREATE OR REPLACE FUNCTION firn.revoke(shard integer, schema name, term bigint, owner text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+BEGIN
+	PERFORM firn.commit_durably();
+	INSERT INTO firn.shard (shard, schema, state, term, moved_to) VALUES (shard, schema, 'moved', 0, owner) ON CONFLICT DO NOTHING;
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = revoke.shard FOR UPDATE;
+	IF s.state = 'open' AND firn.is_here(s) OR s.term >= term THEN
+		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
+	ELSIF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
+		RAISE EXCEPTION 'firn: shard % was let go to this server, which is about to open it', shard USING ERRCODE = 'ID007',
+			HINT = format('firn shards move %s goes on; where this server was promoted or restored: firn shards reopen, of this one', shard);
+	END IF;
+	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
+	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = revoke.term, attempt = NULL WHERE x.shard = s.shard;
+END $$;
+
+-- Opens a shard at a term, above a state, on a server that was promoted or restored, or
+-- on which it was closed; or that let it go, or was about to take it, where nobody else
+-- can have it any more: after firn.revoke on all others.
+CREATE OR REPLACE FUNCTION firn.reopen(shard integer, was_term bigint, was_state text, term bigint, above bigint) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+	sequences jsonb;
+BEGIN
+	PERFORM firn.commit_durably();
+	SELECT * INTO STRICT s FROM firn.shard AS x WHERE x.shard = reopen.shard FOR UPDATE;
+	IF s.term <> was_term OR s.state <> was_state THEN
+		RAISE EXCEPTION 'firn: shard % was % at term %, and is % at %: somebody else works on it', shard, was_state, was_term, s.state, s.term USING ERRCODE = 'ID007';
+	ELSIF s.state = 'moved' AND firn.word(s) IS NULL THEN
+		RAISE EXCEPTION 'firn: shard % is not known to have come here, nor to have been here last', shard USING ERRCODE = 'ID003';
+	ELSIF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
+		EXECUTE format('SELECT sequences FROM %I.firn_mark WHERE term = $1', s.schema) INTO sequences USING s.term;
+		PERFORM firn.write_sequences(s.schema, sequences);
+	END IF;
+	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
+	PERFORM firn.lower_fence(s.schema);
+	UPDATE firn.shard AS x SET term = reopen.term - 1, attempt = NULL WHERE x.shard = s.shard;
+	PERFORM firn.open(shard, above);
+END $$;
+
 -- The objects of a batch. They are made in a transaction that finds a row of it, and go
 -- when there is none.
 
@@ -509,6 +567,8 @@ DECLARE
 	subscription name := firn.intake(m);
 	copies boolean := m.target = (SELECT v.name FROM firn.server AS v);
 BEGIN
+	-- Nothing is copied into a shard that is open here, however late this comes.
+	PERFORM CASE WHEN copies THEN firn.check_kept(s) END FROM firn.shard AS s JOIN firn.move AS x ON x.shard = s.shard WHERE x.batch = m.batch FOR UPDATE OF s;
 	IF NOT EXISTS (SELECT FROM pg_subscription WHERE subname = subscription AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())) THEN
 		EXECUTE format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %1$I WITH (create_slot = false, slot_name = %1$I, copy_data = %3$s, enabled = %3$s)',
 			subscription, connection, copies::text);
@@ -632,7 +692,7 @@ DECLARE
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('stream', 'intake', 'replicated', 'hold', 'moving',
 			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'seize', 'follows', 'sequences',
-			'read_sequences', 'write_sequences', 'let_go', 'compare', 'published', 'publish', 'unpublish', 'take', 'learn', 'check_kept', 'batch', 'speak', 'mute', 'listen', 'hear',
+			'read_sequences', 'write_sequences', 'let_go', 'compare', 'published', 'publish', 'unpublish', 'take', 'learn', 'check_kept', 'word', 'revoke', 'reopen', 'batch', 'speak', 'mute', 'listen', 'hear',
 			'end_move', 'deafen', 'drop_subscription', 'discard', 'sweep', 'remains', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 	END LOOP;

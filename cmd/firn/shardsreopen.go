@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 	terminal "golang.org/x/term"
 
@@ -108,8 +110,7 @@ func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers [
 	if !slices.Equal(again.Shards, plan.Shards) {
 		return failed("meanwhile somebody else has worked on the shards: nothing was done").hint("run it again")
 	}
-	i := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == plan.Server })
-	return reopenAll(ctx, cmd, servers[i], again.Shards, again.above)
+	return reopenAll(ctx, cmd, servers, again)
 }
 
 // unknownServer is the error of a name that no server has.
@@ -199,18 +200,31 @@ func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, name string)
 	return confirm(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), "Is what "+name+" is a copy of, as its old primary, gone for good?")
 }
 
-func reopenAll(ctx context.Context, cmd *cobra.Command, server shard.Server, rows []shard.Row, above int64) error {
-	c, err := server.Connect(ctx)
-	if err != nil {
-		return err
+func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *reopening) error {
+	others := make(map[string]*pgx.Conn)
+	for _, server := range servers {
+		if slices.Contains(plan.away, server.Name) {
+			continue
+		}
+		c, err := server.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.Close(context.WithoutCancel(ctx))
+		others[server.Name] = c
 	}
-	defer c.Close(context.WithoutCancel(ctx))
+	c := others[plan.Server]
+	delete(others, plan.Server)
 	var done atomic.Int64
-	p := showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(rows)), &done)
+	p := showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
 	defer p.stop()
-	for _, row := range rows {
-		if err := setup.Reopen(ctx, c, row, above); err != nil {
-			return failed("%d of %d shards were opened; then: %w", done.Load(), len(rows), err).hint("run it again: it goes on with those that are left")
+	for _, row := range plan.Shards {
+		if err := plan.Reopen(ctx, c, others, row, plan.above); err != nil {
+			var pg *pgconn.PgError
+			if errors.As(err, &pg) && pg.Code == "42883" {
+				return failed("%w", err).hint("the functions of an older firn are there: firn shards init, then run it again")
+			}
+			return failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).hint("run it again: it goes on with those that are left")
 		}
 		done.Add(1)
 	}

@@ -18,6 +18,8 @@ type Reopening struct {
 	Server string
 	Shards []shard.Row // to be opened
 	Left   []Left      // not to be opened
+
+	terms map[int64]int64 // above all that servers have seen
 }
 
 // Left is a shard that stays as it is.
@@ -47,13 +49,18 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 	if v.Standby {
 		return nil, fmt.Errorf("shard: server %s is a standby: promote it first", server)
 	}
-	r := &Reopening{Server: server}
+	r := &Reopening{Server: server, terms: make(map[int64]int64)}
+	for _, other := range views {
+		for _, row := range other.Shards {
+			r.terms[row.Shard] = max(r.terms[row.Shard], row.Term+1)
+		}
+	}
 	for _, row := range v.Shards {
 		serves := row.State == shard.StateOpen && row.Here
 		if asked == nil && serves || asked != nil && !asked(row.Shard) {
 			continue
 		}
-		if why := whyNot(row, server, views); why != "" {
+		if why := whyNot(row, server, views, asked != nil); why != "" {
 			r.Left = append(r.Left, Left{row.Shard, why})
 		} else {
 			r.Shards = append(r.Shards, row)
@@ -70,9 +77,10 @@ func (e *AwayError) Error() string {
 	return fmt.Sprintf("shard: server %s has not answered: what it serves must not be opened on %s", e.Away, e.Server)
 }
 
-// whyNot says why a shard must not be opened on a server, or nothing.
-func whyNot(row shard.Row, server string, views map[string]*shard.View) string {
-	if row.State == shard.StateMoved {
+// whyNot says why a shard must not be opened on a server, or nothing. One that has moved
+// may have to be, where nobody has it: only if it is asked for.
+func whyNot(row shard.Row, server string, views map[string]*shard.View, asked bool) string {
+	if row.State == shard.StateMoved && !asked {
 		return "it has moved to " + row.MovedTo
 	}
 	for name, v := range views {
@@ -83,6 +91,7 @@ func whyNot(row shard.Row, server string, views map[string]*shard.View) string {
 		switch other := v.Shards[i]; {
 		case other.State == shard.StateOpen && other.Here:
 			return "it is open on " + name
+		case other.State == shard.StateMoved && other.MovedTo == server: // it was to come from here, or was let go
 		case other.Term > row.Term && other.State == shard.StateMoved:
 			return fmt.Sprintf("it is moving from %s to %s", name, other.MovedTo)
 		case other.Term > row.Term:
@@ -102,19 +111,15 @@ func Above(l firn.Layout, now time.Time, offsets []time.Duration, margin time.Du
 }
 
 // Reopen opens one shard of a plan, above a state, if its row is still the one that the
-// plan was made of.
-func Reopen(ctx context.Context, conn *pgx.Conn, row shard.Row, above int64) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		var term int64
-		var state shard.State
-		err := tx.QueryRow(ctx, "SELECT term, state FROM firn.shard WHERE shard = $1 FOR UPDATE", row.Shard).Scan(&term, &state)
-		if err != nil {
-			return err
+// plan was made of. First none of the other servers can take it any more, which are
+// reached by these connections; that is refused where it was let go to one of them.
+func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row, above int64) error {
+	term := r.terms[row.Shard]
+	for name, other := range others {
+		if _, err := other.Exec(ctx, "SELECT firn.revoke($1, $2, $3, $4)", row.Shard, row.Schema, term, r.Server); err != nil {
+			return &shard.ServerError{Server: name, Err: err}
 		}
-		if term != row.Term || state != row.State {
-			return fmt.Errorf("shard: shard %d was %s at term %d, and is %s at %d: somebody else works on it", row.Shard, row.State, row.Term, state, term)
-		}
-		_, err = tx.Exec(ctx, "SELECT firn.open($1, $2)", row.Shard, above)
-		return err
-	})
+	}
+	_, err := conn.Exec(ctx, "SELECT firn.reopen($1, $2, $3, $4, $5)", row.Shard, row.Term, string(row.State), term, above)
+	return err
 }

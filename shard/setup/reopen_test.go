@@ -29,6 +29,9 @@ func TestReopen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := shard.WriteMoves(&b, firn.Instagram); err != nil {
+		t.Fatal(err)
+	}
 	run(t, was, b.String())
 	run(t, was, "UPDATE firn.server SET cluster = 'c1', name = 'a', shards = 3, keys = 'mod', schemas = 'insta%d'")
 	standby := testserver.PostgresStandby(t, primary)
@@ -61,10 +64,10 @@ func TestReopen(t *testing.T) {
 	}
 	above := setup.Above(firn.Instagram, time.Now(), []time.Duration{-time.Hour, 20 * time.Second}, 10*time.Second)
 	for _, row := range plan.Shards {
-		if err := setup.Reopen(t.Context(), now, row, above); err != nil {
+		if err := plan.Reopen(t.Context(), now, nil, row, above); err != nil {
 			t.Fatal(err)
 		}
-		if err := setup.Reopen(t.Context(), now, row, above); err == nil {
+		if err := plan.Reopen(t.Context(), now, nil, row, above); err == nil {
 			t.Error("opened a second time by the same plan")
 		}
 	}
@@ -100,7 +103,7 @@ func TestPlanReopen(t *testing.T) {
 			row(6, shard.StateClosed, 3, false, ""), row(7, shard.StateClosed, 3, false, "")),
 		"b": view("b",
 			row(2, shard.StateClosed, 3, false, ""), row(3, shard.StateClosed, 5, false, ""), row(4, shard.StateOpen, 2, true, ""),
-			row(5, shard.StateClosed, 4, false, ""), row(6, shard.StateMoved, 4, false, "a"), row(7, shard.StateMoved, 2, false, "a")),
+			row(5, shard.StateClosed, 4, false, ""), row(6, shard.StateMoved, 4, false, "c"), row(7, shard.StateMoved, 2, false, "a")),
 	}
 	plan, err := setup.PlanReopen("a", views, nil, nil, nil)
 	if err != nil {
@@ -117,7 +120,7 @@ func TestPlanReopen(t *testing.T) {
 		{3, "it has moved to b"},
 		{4, "it is open on b"},
 		{5, "b has had it since: the term there is 4, and 3 here"},
-		{6, "it is moving from b to a"},
+		{6, "it is moving from b to c"},
 	}
 	if !slices.Equal(plan.Left, want) {
 		t.Errorf("leaves %v, not %v", plan.Left, want)
