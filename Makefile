@@ -27,14 +27,14 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes
 # and of the repository. The first are packages, the others tests.
-RACELESS       := lease/term|segment/block|internal/sim|internal/testserver|internal/torture|internal/moves|internal/repotest
+RACELESS       := lease/term|segment/block|internal/sim|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
 RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages)$$
 
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross test race servers lint fuzz sim torture moves bench bench-server fmt tidy clean
+.PHONY: help build dist cross test race servers lint fuzz sim torture model moves bench bench-server fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ moves: ## move MOVES shards while writers use them, and again with faults
 
 sim: ## simulate N schedules, and look for repeats
 	go run ./internal/sim/run -n $(N)
+
+model: ## search the models of the protocols, long forms too (spin; up to 8 GB)
+	FIRN_MODELS=long $(SERVERS) run go test -v -count=1 -timeout 6h -run '^TestModels$$' ./internal/model
 
 bench: ## measure firn beside other generators, about 4 minutes
 	cd bench && go run .
