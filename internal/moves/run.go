@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -132,11 +133,16 @@ func (w *world) move(ctx context.Context, do string, n int64, o *outcome) ([]mov
 		go func() { ended <- m.Wait() }()
 		if !w.faults || try >= 5 {
 			err := <-ended
-			if err != nil && w.faults && try < 10 {
-				time.Sleep(200 * time.Millisecond) // a server may have come back just now
-				continue
+			if err == nil || !w.faults || try >= 10 {
+				return m.result(err)
 			}
-			return m.result(err)
+			if do == "move" && strings.Contains(m.errs.String(), "firn shards abort, and move it again") {
+				if _, err := w.move(ctx, "abort", n, o); err != nil { // a crash of b can break a first copy
+					return nil, err
+				}
+			}
+			time.Sleep(200 * time.Millisecond) // a server may have come back just now
+			continue
 		}
 		select {
 		case err := <-ended:
