@@ -186,7 +186,7 @@ func (m *Mover) take(ctx context.Context, g goal, some []pairOf) error {
 			if done {
 				break
 			}
-			if waited := time.Since(begun); waited > takeTime {
+			if waited := time.Since(begun); waited > m.options.Patience {
 				return &BusyError{p.shard, waited, "it was let go, and its last changes have not come: is the subscription " + m.intake(g) + " at work on " + to.Name + "?"}
 			}
 			if err := pause(ctx, markPause); err != nil {

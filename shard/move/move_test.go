@@ -168,6 +168,7 @@ type writers struct {
 	rows     map[int64]int // acknowledged, and how often each was changed
 	ids      []int64       // in the order in which each writer got them
 	unknown  map[int64]bool
+	crashes  bool // servers are killed
 	errs     []error
 	cancel   context.CancelFunc
 	group    sync.WaitGroup
@@ -226,7 +227,7 @@ func (w *writers) run(ctx context.Context, s shard.Shard) {
 		switch {
 		case errors.Is(err, shard.ErrAmbiguous):
 			w.unknown[id], w.unknown[change] = true, true
-		case err != nil && ctx.Err() != nil: // it was broken off
+		case err != nil && (ctx.Err() != nil || w.crashes && sqlstate(err) == ""): // it was broken off
 		case err != nil:
 			w.errs = append(w.errs, err)
 		default:

@@ -36,11 +36,17 @@ var sites atomic.Int64
 // pair makes a cluster of two servers, a with all of some shards, and b with none.
 func pair(t *testing.T, shards int64) (a, b *site) {
 	t.Helper()
-	number := sites.Add(1)
 	source, target := testserver.Shared(t, sourceServer), testserver.Shared(t, targetServer)
 	if source.URL() == target.URL() {
 		t.Skip("a shard moves between two servers, and a variable names one")
 	}
+	return pairOn(t, source, target, shards)
+}
+
+// pairOn makes such a cluster on two servers.
+func pairOn(t *testing.T, source, target *testserver.Server, shards int64) (a, b *site) {
+	t.Helper()
+	number := sites.Add(1)
 	a, b = newSite(t, source, "a", number), newSite(t, target, "b", number)
 	ctx := t.Context()
 	one, err := setup.Open(ctx, []shard.Server{a.Server}, true)

@@ -82,7 +82,38 @@ func (m *Mover) wait(ctx context.Context) error {
 	if err := m.copied(ctx); err != nil {
 		return err
 	}
+	if err := m.broken(ctx); err != nil {
+		return err
+	}
 	return pause(ctx, copyPause)
+}
+
+const copyingSQL = `
+SELECT r.srrelid::regclass::text, format('pg_%s_sync_%s_%s', r.srsubid, r.srrelid, (pg_control_system()).system_identifier)
+FROM pg_subscription AS s JOIN pg_subscription_rel AS r ON r.srsubid = s.oid AND r.srsubstate = 'f' WHERE s.subname = $1`
+
+// broken says whether the copy of a table can come to no end: a crash of the target has
+// taken back that it had, and its slot is gone.
+func (m *Mover) broken(ctx context.Context) error {
+	rows, err := m.target.conn.Query(ctx, copyingSQL, m.forth())
+	if err != nil {
+		return m.target.fault(err)
+	}
+	copying := make(map[string]string)
+	var table, slot string
+	if _, err := pgx.ForEachRow(rows, []any{&table, &slot}, func() error { copying[slot] = table; return nil }); err != nil {
+		return m.target.fault(err)
+	}
+	for slot, table := range copying {
+		var there bool
+		if err := m.source.conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1)", slot).Scan(&there); err != nil {
+			return m.source.fault(err)
+		}
+		if !there {
+			return m.target.fault(fmt.Errorf("the copy of %s was broken by a crash: firn shards abort, and move it again", table))
+		}
+	}
+	return nil
 }
 
 // copiedSQL is how far the copies are that are being made, by what was done of each.

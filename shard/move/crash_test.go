@@ -1,0 +1,182 @@
+package move
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+// TestRestarted kills the source and the target at moments of a move, and starts them
+// again: the mover waits for them and goes on, and nothing that was acknowledged is lost.
+func TestRestarted(t *testing.T) {
+	source, target := moving(t), moving(t)
+	a, b := pairOn(t, source, target, 2)
+	a.must(t, fmt.Sprintf(shop, 1))
+	w := write(t, 1, a, b)
+	w.crashes = true
+	w.some(t, 10)
+	kill := func(s *testserver.Server) func() {
+		return func() {
+			s.Kill(t)
+			s.Start(t)
+		}
+	}
+	o := hasty()
+	o.Patience = time.Minute
+	for _, tt := range []struct {
+		at      string
+		a, b    hook
+		reverts bool
+	}{
+		{"the source is restarted with the copy there", hook{before: once(`firn\.mute|firn\.compare`, kill(source))}, hook{}, false},
+		{"the target is restarted", hook{}, hook{after: once(`firn\.seize`, kill(target))}, true},
+		{"the source is restarted as it lets go", hook{after: once(`firn\.let_go`, kill(source))}, hook{}, false},
+		{"the target is restarted as it takes", hook{}, hook{before: once(`firn\.take\([^)]*\); COMMIT`, kill(target))}, true},
+	} {
+		m := New(hooked(a.Server, tt.a), hooked(b.Server, tt.b), o)
+		way := m.Move
+		if tt.reverts {
+			way = m.Revert
+		}
+		if _, err := way(t.Context(), []int64{1}); err != nil {
+			t.Fatalf("%s: %v", tt.at, err)
+		}
+		m.Close()
+		w.some(t, 10)
+		t.Log(tt.at)
+	}
+	for _, s := range []*site{a, b} {
+		s.Conn = dial(t, s.Server.Config.ConnString())
+	}
+	if got := ownersOf(a, b)("1"); got != "a" {
+		t.Errorf("it is served by %q", got)
+	}
+	w.stop(t, a, 1)
+}
+
+// TestPromoted has the source lost just after it let a shard go, and its standby promoted,
+// which does not know that. Where the source's word has reached the target, the target
+// opens. Where it has not, nobody does, until the standby is opened by hand; and then the
+// target cannot any more.
+func TestPromoted(t *testing.T) {
+	for _, arrives := range []bool{true, false} {
+		t.Run(fmt.Sprintf("the word has arrived: %v", arrives), func(t *testing.T) {
+			source, target := moving(t), moving(t)
+			a, b := pairOn(t, source, target, 2)
+			a.must(t, fmt.Sprintf(shop, 1))
+			standby := testserver.PostgresStandby(t, source, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20", "max_worker_processes=30", "max_prepared_transactions=4")
+			way := testserver.NewProxy(t, source.Addr())
+			o := hasty()
+			o.Patience = time.Second
+			o.Addresses = map[string]string{"a": fmt.Sprintf("postgres://t@%s/%s?sslmode=disable", way.Addr(), a.Server.Config.Database)}
+			m := New(hooked(a.Server, hook{
+				before: once(`firn\.let_go`, func() {
+					a.eventually(t, "SELECT count(*)::text FROM pg_stat_replication AS r LEFT JOIN pg_replication_slots AS s ON s.active_pid = r.pid WHERE s.slot_name IS NULL AND r.replay_lsn >= (SELECT pg_current_wal_lsn())", "1")
+					for _, link := range []*testserver.Proxy{standby.Link, way} {
+						if link != way || !arrives {
+							link.Refuse(true)
+							link.Cut()
+						}
+					}
+				}),
+				after: once(`firn\.let_go`, runtime.Goexit),
+			}), b.Server, o)
+			ended := make(chan bool)
+			go func() {
+				defer close(ended)
+				m.Move(t.Context(), []int64{1})
+			}()
+			<-ended
+			a.eventually(t, "SELECT state FROM firn.shard WHERE shard = 1", "moved")
+			if arrives {
+				b.eventually(t, "SELECT count(*)::text FROM insta1.firn_mark WHERE floor IS NOT NULL", "1")
+			}
+			source.Kill(t)
+			standby.Promote(t)
+			url := fmt.Sprintf("postgres://t@%s/%s?sslmode=disable", standby.Addr(), a.Server.Config.Database)
+			now := &site{serverAt("a", url), dial(t, url)}
+			refusedOn(t, now, "ID003", "SELECT insta1.next_id()")
+			m = New(now.Server, b.Server, o)
+			defer m.Close()
+			_, err := m.Move(t.Context(), []int64{1})
+			if arrives {
+				if err != nil || ownersOf(now, b)("1") != "b" {
+					t.Errorf("the target does not open: %v", err)
+				}
+				refusedOn(t, now, "ID002", "SELECT insta1.next_id()")
+				return
+			}
+			if !errors.As(err, new(*BusyError)) || ownersOf(now, b)("1") != "" {
+				t.Fatalf("nobody knows where it is: %v", err)
+			}
+			claim := b.one(t, "SELECT format('SELECT firn.take(1, %s, %L)', term, attempt) FROM firn.shard WHERE shard = 1")
+			reopen(t, now, b, 1)
+			if got := ownersOf(now, b)("1"); got != "a" {
+				t.Errorf("it is served by %q", got)
+			}
+			now.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
+			// Were the word to come now, it would come too late.
+			refusedOn(t, b, "ID007", claim)
+		})
+	}
+}
+
+// reopen opens a shard on a server as "firn shards reopen" does.
+func reopen(t *testing.T, s, other *site, n int64) {
+	t.Helper()
+	views := make(map[string]*shard.View)
+	for _, x := range []*site{s, other} {
+		v, err := shard.Look(t.Context(), x.Conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		views[x.Name] = v
+	}
+	plan, err := setup.PlanReopen(s.Name, views, nil, nil, func(x int64) bool { return x == n })
+	if err != nil || len(plan.Shards) != 1 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	for _, row := range plan.Shards {
+		if err := plan.Reopen(t.Context(), s.Conn, map[string]*pgx.Conn{other.Name: other.Conn}, row, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestReopenedAfterTheWord has the target's stream cut for good after the source let go:
+// the source is opened again, and the target cannot open.
+func TestReopenedAfterTheWord(t *testing.T) {
+	a, b := shops(t, 2)
+	m := New(hooked(a.Server, hook{
+		before: once(`firn\.let_go`, func() {
+			b.must(t, "DO $$ DECLARE s name := (SELECT subname FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())); BEGIN EXECUTE format('ALTER SUBSCRIPTION %I DISABLE', s); END $$")
+			b.eventually(t, "SELECT count(*)::text FROM pg_stat_subscription AS x JOIN pg_subscription AS s ON s.oid = x.subid WHERE x.pid IS NOT NULL AND s.subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())", "0")
+		}),
+		after: once(`firn\.let_go`, runtime.Goexit),
+	}), b.Server, hasty())
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		m.Move(t.Context(), []int64{1})
+	}()
+	<-ended
+	a.eventually(t, "SELECT state FROM firn.shard WHERE shard = 1", "moved")
+	claim := b.one(t, "SELECT format('SELECT firn.take(1, %s, %L)', term, attempt) FROM firn.shard WHERE shard = 1")
+	reopen(t, a, b, 1)
+	a.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
+	b.must(t, "DO $$ DECLARE s name := (SELECT subname FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())); BEGIN EXECUTE format('ALTER SUBSCRIPTION %I ENABLE', s); END $$")
+	b.eventually(t, "SELECT count(*)::text FROM insta1.firn_mark WHERE floor IS NOT NULL", "1")
+	refusedOn(t, b, "ID007", claim)
+	refusedOn(t, b, "ID002", "INSERT INTO insta1.users (name) VALUES ('x')")
+	if got := ownersOf(a, b)("1"); got != "a" {
+		t.Errorf("it is served by %q", got)
+	}
+}
