@@ -154,8 +154,8 @@ func torture(ctx context.Context, set *settings) (code int) {
 		printOutcome(os.Stdout, sum)
 	}
 	if len(sum.Problems) > 0 {
-		fmt.Fprintf(os.Stderr, "torture: error: something was found that should not be, and an id that repeated %d times; the faults again: -seed %d -stores %s\n",
-			sum.Repeats, set.options.Seed, strings.Join(set.stores, ","))
+		fmt.Fprintf(os.Stderr, "torture: error: %d ids repeated, and %d PROBLEMs are above; the same faults again: -seed %d -stores %s\n",
+			sum.Repeats, len(sum.Problems), set.options.Seed, strings.Join(set.stores, ","))
 		return exitFound
 	}
 	return code

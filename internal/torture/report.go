@@ -19,8 +19,11 @@ import (
 func printOutcome(out io.Writer, o *siege.Outcome) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s\tseed %d, %s\n", o.Store, o.Seed, o.Lasted.Round(time.Second))
-	fmt.Fprintf(w, "  issued\t%s ids and %s numbers, by %s processes with %s workers in %s terms\n",
-		count(o.IDs), count(o.Numbers), count(int64(o.Processes)), count(o.Workers), count(o.Terms))
+	fmt.Fprintf(w, "  issued\t%s ids and %s numbers, by %s processes", count(o.IDs), count(o.Numbers), count(int64(o.Processes)))
+	if o.Terms > 0 { // what a store grants that forgets is not looked at
+		fmt.Fprintf(w, " with %s workers in %s terms", count(o.Workers), count(o.Terms))
+	}
+	fmt.Fprintln(w)
 	fmt.Fprintf(w, "  repeats\t%s\n", count(o.Repeats))
 	fmt.Fprintf(w, "  store away\tfor %s at most, and for %s while no call failed; calls failed %d times, and succeeded again\n",
 		o.Longest.Round(time.Millisecond), o.Survived.Round(time.Millisecond), o.Beyond)
