@@ -17,7 +17,6 @@
  *
  *	FAIL=n   server n fails once, and comes back as it was at an earlier moment: a standby
  *	         that lagged, or a backup. What it had sent may still arrive. Operators reopen.
- *	FORWARD  a batch is not moved back: so there is room for more of the rest
  *
  * What must hold: never two servers that take writes (owners); who opens has all that was
  * acknowledged (lost); an id is above all before it, wherever it is drawn (repeated); and
@@ -94,13 +93,10 @@ bool owners, lost, repeated, stuck;
 #else
 #define BATCH(s, b) (at[s].batch == b)
 #endif
-#ifdef MUT_ANYCOPY        /* a batch begins to fill a target at any time, not once */
-#define COPY_OF(x, b, k) true
-#else
+/* A batch begins to fill a target once: the attempt that made it does. */
 #define COPY_OF(x, b, k) (at[x].batch == b || k == b)
-#endif
 #ifdef MUT_SUBSCRIBE      /* a subscription is made by its name, not under the row's lock */
-#define MINE(s) BATCH(s, b)
+#define MINE(s) true
 #else
 #define MINE(s) (HERE(s) && SAME(s, t, k) && BATCH(s, b))
 #endif
@@ -264,7 +260,7 @@ load:
 subscribe:
 	atomic {
 		if
-		:: from[s].batch != b && MINE(x) && at[x].loaded == b && !OPEN(x) ->
+		:: from[s].batch != b && MINE(x) && at[x].loaded == b ->
 			from[s].batch = b; from[s].cut = false; from[s].sent = 0; from[s].marked = false; no_mark(from[s].mark);
 			from[s].knows = from[s].published;
 			if

@@ -33,6 +33,8 @@ var searches = []model.Search{
 	{Model: "lossy", Name: "W is 2", Define: "TIME=7 W=2", Long: true},
 	{Model: "lossy", Name: "clocks are off by 1", Define: "SKEW=1", Long: true},
 	{Model: "move", Name: "two movers, there, back and taken over", Define: "ATTEMPTS=3 WRITES=1 IDS=2", Long: true},
+	{Model: "move", Name: "two movers, the source fails", Define: "ATTEMPTS=2 WRITES=1 IDS=1 FAIL=0", Long: true},
+	{Model: "move", Name: "two movers, the target fails", Define: "ATTEMPTS=2 WRITES=1 IDS=1 FAIL=1", Long: true},
 
 	{Model: "lease", Define: "PUTS=3 MUT_BLIND", Finds: "repeat"},
 	{Model: "lease", Define: "PUTS=3 MUT_UNACKED", Finds: "repeat"},
@@ -63,7 +65,7 @@ var searches = []model.Search{
 
 	{Model: "lossy", Define: "W=2 MUT_SHORT", Finds: "repeat"},
 	{Model: "lossy", Define: "PUTS=4 TIME=5 TTL=2 MUT_EARLY", Finds: "repeat"},
-	{Model: "lossy", Define: "PUTS=4 MUT_LATE", Finds: "repeat"},
+	{Model: "lossy", Define: "PUTS=4 TIME=5 MUT_LATE", Finds: "repeat"},
 
 	{Model: "move", Define: "ATTEMPTS=2 MUT_TERM", Finds: "stuck"},
 	{Model: "move", Define: "ATTEMPTS=3 WRITES=1 MUT_ANYMARK", Finds: "owners"},
@@ -73,6 +75,10 @@ var searches = []model.Search{
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_IDENTITY", Finds: "owners"},
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_REOPENLOOK", Finds: "owners"},
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_COPYOFCOPY", Finds: "lost"},
+	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_ATTEMPT", Finds: "lost"},
+	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 FAIL=0 MUT_SUBSCRIBE", Finds: "lost", Long: true},
+	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_REVOKE", Finds: "lost"},
+	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_ROW", Finds: "lost"},
 }
 
 // TestModels runs the short searches, and with FIRN_MODELS=long all.
