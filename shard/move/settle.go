@@ -95,9 +95,9 @@ type suspect struct {
 }
 
 // see takes down how the row is, and says whether it is settled: it is alike; or, where
-// it may change all the time, it has changed on the target too.
+// it may change all the time, it has changed on both.
 func (s *suspect) see(p sight, changes bool, now time.Time) bool {
-	if p.source == p.target || changes && p.target != s.first.target {
+	if p.source == p.target || changes && p.source != s.first.source && p.target != s.first.target {
 		return true
 	}
 	if p != s.last {

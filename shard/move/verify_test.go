@@ -192,4 +192,58 @@ func TestVerifyWhileItServes(t *testing.T) {
 	}
 	stop()
 	writers.Wait()
+
+	// Without a stream nothing excuses a row that changes on the target.
+	a.must(t, "DELETE FROM insta0.numbers WHERE id <> 5; TRUNCATE insta0.keyless")
+	b.must(t, "TRUNCATE insta0.numbers, insta0.keyless; ALTER SUBSCRIPTION "+o.Stream+" SET (slot_name = NONE); DROP SUBSCRIPTION "+o.Stream)
+	copied, target := o, dialConfig(t, b.Server.Config)
+	copied.Stream = ""
+	ctx, stop = context.WithCancel(t.Context())
+	writers.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			target.Exec(ctx, "INSERT INTO insta0.numbers VALUES (5, $1) ON CONFLICT (id) DO UPDATE SET v = excluded.v", fmt.Sprint(n))
+		}
+	})
+	if _, err := Verify(t.Context(), a.Server, b.Server, "insta0", copied); err == nil {
+		t.Error("a row that changes on the target alone was found alike")
+	}
+	stop()
+	writers.Wait()
+}
+
+// TestSuspect: when a row that was never seen alike is right after all, and when it is
+// wrong.
+func TestSuspect(t *testing.T) {
+	now := time.Now()
+	for _, tt := range []struct {
+		name    string
+		changes bool
+		looks   []sight // a second apart
+		settled bool
+		wrong   bool
+	}{
+		{"alike now", true, []sight{{"b", "b"}}, true, false},
+		{"gone from both", true, []sight{{"", ""}}, true, false},
+		{"changes on both", true, []sight{{"b", "x"}, {"d", "c"}}, true, false},
+		{"changes on both, where that says nothing", false, []sight{{"b", "x"}, {"d", "c"}, {"e", "d"}}, false, false},
+		{"changes on the source only", true, []sight{{"b", "x"}, {"c", "x"}, {"d", "x"}, {"e", "x"}}, false, false},
+		{"the same for two looks", true, []sight{{"a", "x"}, {"a", "x"}}, false, false},
+		{"the same for three", true, []sight{{"a", "x"}, {"a", "x"}, {"a", "x"}}, false, true},
+		{"the same for three, after a change", true, []sight{{"b", "x"}, {"a", "x"}, {"a", "x"}}, false, false},
+		{"changes on the target only", true, []sight{{"a", ""}, {"a", "y"}}, false, false},
+	} {
+		s := &suspect{first: sight{"a", "x"}}
+		var settled, wrong bool
+		for i, look := range tt.looks {
+			at := now.Add(time.Duration(i) * time.Second)
+			settled = s.see(look, tt.changes, at)
+			wrong = !settled && s.wrong(at, 2*time.Second)
+			if settled {
+				break
+			}
+		}
+		if settled != tt.settled || wrong != tt.wrong {
+			t.Errorf("%s: settled %v, wrong %v", tt.name, settled, wrong)
+		}
+	}
 }
