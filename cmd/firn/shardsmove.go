@@ -361,7 +361,10 @@ func moveFailure(err error) *failure {
 	var different *move.DifferentError
 	var under *move.UnderwayError
 	var held *move.HoldersError
+	var behind *move.StandbyError
 	switch {
+	case errors.As(err, &behind):
+		return f.hint("wait for it; or, if that standby is not needed, end it")
 	case errors.As(err, &wrong):
 		f.code = exitFound
 		return f.hint("firn shards revert %d takes it back to the copy that it came from", wrong.Shard)

@@ -180,3 +180,29 @@ func TestReopenedAfterTheWord(t *testing.T) {
 		t.Errorf("it is served by %q", got)
 	}
 }
+
+// TestStandbyBehind finishes a move while the target's standby is behind: the old copy
+// stays.
+func TestStandbyBehind(t *testing.T) {
+	source, target := moving(t), moving(t)
+	a, b := pairOn(t, source, target, 2)
+	a.must(t, fmt.Sprintf(shop, 1))
+	standby := testserver.PostgresStandby(t, target, "max_wal_senders=20", "max_worker_processes=30", "max_prepared_transactions=4")
+	b.eventually(t, "SELECT count(*)::text FROM pg_stat_replication WHERE state = 'streaming'", "1")
+	standby.Link.Hang(true)
+	o := hasty()
+	o.Patience = 2 * time.Second
+	m := New(a.Server, b.Server, o)
+	defer m.Close()
+	mustMove(t, m.Move, 1)
+	if _, err := m.Finish(t.Context(), []int64{1}); !errors.As(err, new(*StandbyError)) {
+		t.Errorf("with a standby that is behind: %v", err)
+	}
+	if a.one(t, "SELECT count(*)::text FROM insta1.users") != "500" {
+		t.Error("the old copy is gone")
+	}
+	standby.Link.Hang(false)
+	m.options.Patience = time.Minute
+	mustEnd(t, m.Finish, 1)
+	nothingLeft(t, a, b)
+}

@@ -148,7 +148,7 @@ func TestThereAndBack(t *testing.T) {
 	if left := difference(before, everything(t, b)); regexp.MustCompile("firn_(move|back|mark|fence)|move 1").MatchString(left) {
 		t.Errorf("on b is left:\n%s", left)
 	}
-	refusedOn(t, a, "ID002", fmt.Sprintf("SELECT firn.enter(1, (SELECT cluster FROM firn.server))"))
+	refusedOn(t, a, "ID002", "SELECT firn.enter(1, (SELECT cluster FROM firn.server))")
 }
 
 func refusedOn(t *testing.T, s *site, code, sql string) {

@@ -1,0 +1,180 @@
+-- The objects of a batch. They are made in a transaction that finds a row of it, and go
+-- when there is none.
+
+-- Locks the rows of a batch here, and returns one. It fails where there is none.
+CREATE OR REPLACE FUNCTION firn.batch(batch text) RETURNS firn.move LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	m firn.move;
+BEGIN
+	PERFORM FROM firn.move AS x WHERE x.batch = batch.batch ORDER BY x.shard FOR UPDATE;
+	SELECT * INTO m FROM firn.move AS x WHERE x.batch = batch.batch LIMIT 1;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: the move % has ended meanwhile', batch USING ERRCODE = 'ID007';
+	END IF;
+	RETURN m;
+END $$;
+
+-- Makes the publication of a batch, of all its shards. On the target it is there before
+-- the source's subscription, which so knows all tables once and for all; and is emptied,
+-- by firn.mute, before the slot is there: nothing is sent back that replication wrote.
+CREATE OR REPLACE FUNCTION firn.speak(batch text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	m firn.move := firn.batch(batch);
+	publication name := firn.stream(m);
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_publication WHERE pubname = publication) THEN
+		EXECUTE format('CREATE PUBLICATION %I', publication);
+		PERFORM firn.publish(s.schema, publication) FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard WHERE x.batch = m.batch ORDER BY s.shard;
+	END IF;
+END $$;
+CREATE OR REPLACE FUNCTION firn.mute(batch text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	m firn.move := firn.batch(batch);
+BEGIN
+	PERFORM FROM firn.shard AS s WHERE s.shard IN (SELECT x.shard FROM firn.move AS x WHERE x.batch = m.batch) ORDER BY s.shard FOR UPDATE;
+	PERFORM firn.unpublish(s.schema, firn.stream(m)) FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard WHERE x.batch = m.batch AND s.state <> 'open';
+END $$;
+
+-- Makes the subscription of a batch, to a slot that there is or is to be. On the target
+-- it copies, and on the source it begins when it is told to. It has to find as many tables
+-- as there are: else the address leads elsewhere.
+CREATE OR REPLACE FUNCTION firn.listen(batch text, connection text, tables bigint) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	m firn.move := firn.batch(batch);
+	subscription name := firn.intake(m);
+	copies boolean := m.target = (SELECT v.name FROM firn.server AS v);
+BEGIN
+	-- Nothing is copied into a shard that is open here, however late this comes.
+	PERFORM CASE WHEN copies THEN firn.check_kept(s) END FROM firn.shard AS s JOIN firn.move AS x ON x.shard = s.shard WHERE x.batch = m.batch FOR UPDATE OF s;
+	IF NOT EXISTS (SELECT FROM pg_subscription WHERE subname = subscription AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())) THEN
+		EXECUTE format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %1$I WITH (create_slot = false, slot_name = %1$I, copy_data = %3$s, enabled = %3$s)',
+			subscription, connection, copies::text);
+		IF (SELECT count(*) FROM pg_subscription AS x JOIN pg_subscription_rel AS r ON r.srsubid = x.oid WHERE x.subname = subscription) <> tables THEN
+			RAISE EXCEPTION 'firn: the other server is not where % looks for it, or its tables have just changed', (SELECT v.name FROM firn.server AS v) USING ERRCODE = 'ID008';
+		END IF;
+	END IF;
+END $$;
+CREATE OR REPLACE FUNCTION firn.hear(batch text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	EXECUTE format('ALTER SUBSCRIPTION %I ENABLE', firn.intake(firn.batch(batch)));
+END $$;
+
+-- Ends the move of a shard on the server that has it: before the other one drops its
+-- copy, so that nobody goes on with it.
+CREATE OR REPLACE FUNCTION firn.end_move(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+	m firn.move;
+BEGIN
+	PERFORM firn.check_here(s);
+	DELETE FROM firn.move AS x WHERE x.shard = s.shard RETURNING * INTO m;
+	IF m.shard IS NOT NULL THEN
+		PERFORM firn.unpublish(s.schema, firn.stream(m));
+		EXECUTE format('DROP TABLE %I.firn_mark', s.schema);
+	END IF;
+END $$;
+
+-- Drops the subscription of a batch here, if no shard of it is left but these, which are
+-- not here. Without one, tables that are still being copied can be dropped.
+CREATE OR REPLACE FUNCTION firn.deafen(batch text, shards integer[], terms bigint[], attempts text[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	one record;
+BEGIN
+	FOR one IN SELECT * FROM unnest(shards, terms, attempts) AS x (shard, term, attempt) ORDER BY x.shard LOOP
+		PERFORM firn.check_kept(firn.hold(one.shard, one.term, one.attempt));
+	END LOOP;
+	IF NOT EXISTS (SELECT FROM firn.move AS x WHERE x.batch = deafen.batch AND x.shard <> ALL (shards)) THEN
+		PERFORM firn.drop_subscription(x.subname) FROM pg_subscription AS x
+			WHERE x.subname IN ('firn_move_' || batch, 'firn_back_' || batch) AND x.subdbid = (SELECT oid FROM pg_database WHERE datname = current_database());
+	END IF;
+END $$;
+CREATE OR REPLACE FUNCTION firn.drop_subscription(subscription name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	-- Without its slot, which is on the other server, it can go in a transaction.
+	EXECUTE format('ALTER SUBSCRIPTION %I DISABLE', subscription);
+	EXECUTE format('ALTER SUBSCRIPTION %I SET (slot_name = NONE)', subscription);
+	EXECUTE format('DROP SUBSCRIPTION %I', subscription);
+END $$;
+
+-- Drops the copy of a shard that is not here.
+CREATE OR REPLACE FUNCTION firn.discard(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+	m firn.move;
+BEGIN
+	PERFORM firn.check_kept(s);
+	DELETE FROM firn.move AS x WHERE x.shard = s.shard RETURNING * INTO m;
+	-- A schema that was there before is somebody's.
+	IF m.shard IS NOT NULL AND EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset"
+			WHERE g.shard = s.shard AND c.relnamespace = to_regnamespace(quote_ident(s.schema))) THEN
+		EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', s.schema);
+		DELETE FROM firn.generator AS g WHERE g.shard = s.shard;
+	END IF;
+END $$;
+
+-- Drops the objects of batches that are no more. A slot that is in use stays, and is
+-- counted.
+CREATE OR REPLACE FUNCTION firn.sweep() RETURNS integer LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	one record;
+	busy integer := 0;
+BEGIN
+	FOR one IN SELECT * FROM firn.remains() LOOP
+		CASE one.kind
+		WHEN 'subscription' THEN PERFORM firn.drop_subscription(one.name);
+		WHEN 'publication' THEN EXECUTE format('DROP PUBLICATION %I', one.name);
+		ELSE
+			IF one.busy THEN
+				busy := busy + 1;
+			ELSE
+				PERFORM pg_drop_replication_slot(one.name);
+			END IF;
+		END CASE;
+	END LOOP;
+	RETURN busy;
+END $$;
+
+-- What there is of batches that have no row here.
+CREATE OR REPLACE FUNCTION firn.remains() RETURNS TABLE (kind text, name name, busy boolean) LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
+	SELECT x.* FROM (
+		SELECT 'subscription' AS kind, subname AS name, false AS busy FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+		UNION ALL SELECT 'publication', pubname, false FROM pg_publication
+		UNION ALL SELECT 'slot', slot_name, active FROM pg_replication_slots WHERE database = current_database()) AS x
+	WHERE x.name ~ '^firn_(move|back)_[a-z0-9]{12}$' AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.batch = right(x.name, 12))
+$$;
+
+-- Drops the fences of a shard that is here, which are out of use.
+CREATE OR REPLACE FUNCTION firn.drop_fences(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.hold(shard, term, attempt);
+	r regclass;
+BEGIN
+	PERFORM firn.check_here(s);
+	FOR r IN SELECT x.relation FROM firn.relations(s.schema) AS x JOIN pg_trigger AS t ON t.tgrelid = x.relation AND t.tgname = 'firn_fence' LOOP
+		EXECUTE format('DROP TRIGGER firn_fence ON %s', r);
+	END LOOP;
+END $$;
+
+DO $do$
+DECLARE
+	f regprocedure;
+BEGIN
+	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('stream', 'intake', 'replicated', 'hold', 'moving',
+			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'seize', 'follows', 'sequences',
+			'read_sequences', 'write_sequences', 'let_go', 'compare', 'published', 'publish', 'unpublish', 'take', 'learn', 'check_kept', 'word', 'revoke', 'reopen', 'batch', 'speak', 'mute', 'listen', 'hear',
+			'end_move', 'deafen', 'drop_subscription', 'discard', 'sweep', 'remains', 'drop_fences') LOOP
+		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
+	END LOOP;
+END $do$;
