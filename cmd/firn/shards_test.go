@@ -18,10 +18,23 @@ import (
 // whose addresses are in A to D, and the command sql, which runs a statement on one
 // and prints what it gives.
 func TestShardScripts(t *testing.T) {
-	server := testserver.Shared(t, testserver.Postgres)
+	runShardScripts(t, "testdata/shards", testserver.Shared(t, testserver.Postgres))
+}
+
+// TestMoveScripts runs those in which shards move.
+func TestMoveScripts(t *testing.T) {
+	runShardScripts(t, "testdata/moves", testserver.Shared(t, logical))
+}
+
+// logical starts a server from and to which shards can move.
+func logical(tb testing.TB, settings ...string) *testserver.Server {
+	return testserver.Postgres(tb, append(settings, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20", "wal_retrieve_retry_interval=100ms")...)
+}
+
+func runShardScripts(t *testing.T, dir string, server *testserver.Server) {
 	var scripts atomic.Int64
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/shards",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			script := scripts.Add(1)
