@@ -1,0 +1,29 @@
+package move
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestBroken: a copy whose slot is gone, because the target has forgotten that it was
+// complete, is no copy to wait for.
+func TestBroken(t *testing.T) {
+	a, b := pair(t, 1)
+	a.must(t, "CREATE TABLE insta0.users (id bigint PRIMARY KEY)")
+	m := New(a.Server, b.Server, nil)
+	defer m.Close()
+	if _, err := m.Move(t.Context(), []int64{0}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.broken(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.must(t, "SET allow_system_table_mods = on; UPDATE pg_subscription_rel SET srsubstate = 'f' WHERE srrelid = 'insta0.users'::regclass")
+	if err := m.broken(t.Context()); err == nil || !strings.Contains(err.Error(), "firn shards abort, and move it again") {
+		t.Errorf("%v", err)
+	}
+	a.must(t, "SELECT pg_create_logical_replication_slot('"+b.one(t, "SELECT format('pg_%s_sync_%s_%s', s.oid, 'insta0.users'::regclass::oid, (pg_control_system()).system_identifier) FROM pg_subscription AS s WHERE subname LIKE 'firn_move_%' AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())")+"', 'pgoutput')")
+	if err := m.broken(t.Context()); err != nil {
+		t.Errorf("with the slot: %v", err)
+	}
+}
