@@ -91,12 +91,17 @@ func (w *world) startMover(do string, n int64) (*mover, error) {
 	return m, m.Start()
 }
 
-// result is what the mover says that it did, after it has ended.
-func (m *mover) result(err error) ([]move.Moved, error) {
+// result takes down what the mover says that it did, after it has ended.
+func (m *mover) result(err error, o *outcome) error {
 	if err != nil {
-		return nil, fmt.Errorf("the mover: %w: %s", err, strings.TrimSpace(m.errs.String()))
+		return fmt.Errorf("the mover: %w: %s", err, strings.TrimSpace(m.errs.String()))
 	}
 	var moved []move.Moved
-	err = json.Unmarshal(bytes.TrimSpace(m.out.Bytes()), &moved)
-	return moved, err
+	if err := json.Unmarshal(bytes.TrimSpace(m.out.Bytes()), &moved); err != nil {
+		return err
+	}
+	for _, one := range moved {
+		o.Pause = max(o.Pause, one.Pause)
+	}
+	return nil
 }

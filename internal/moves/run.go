@@ -33,17 +33,14 @@ func (w *world) run(ctx context.Context, n int64) (outcome, error) {
 	time.Sleep(w.around)
 	moving := time.Now()
 	var o outcome
-	moved, err := w.move(ctx, "move", n, &o)
+	err := w.move(ctx, "move", n, &o)
 	at := "b"
 	if err == nil && w.revert {
 		time.Sleep(w.around)
-		moved, err = w.move(ctx, "revert", n, &o)
+		err = w.move(ctx, "revert", n, &o)
 		at = "a"
 	}
 	o.Move = time.Since(moving)
-	for _, m := range moved {
-		o.Pause = max(o.Pause, m.Pause)
-	}
 	time.Sleep(w.around)
 	stop()
 	all.Wait()
@@ -100,7 +97,7 @@ func (w *world) finish(ctx context.Context, n int64, at string, o *outcome) erro
 	if at == "a" {
 		do = "abort" // what goes back has not moved
 	}
-	if _, err := w.move(ctx, do, n, o); err != nil {
+	if err := w.move(ctx, do, n, o); err != nil {
 		return err
 	}
 	for name, s := range w.reached {
@@ -122,23 +119,23 @@ func (w *world) finish(ctx context.Context, n int64, at string, o *outcome) erro
 
 // move has movers work until one says that it is done. With faults they are killed, and
 // servers too, at moments of chance; the last one is let alone.
-func (w *world) move(ctx context.Context, do string, n int64, o *outcome) ([]move.Moved, error) {
+func (w *world) move(ctx context.Context, do string, n int64, o *outcome) error {
 	random := rand.New(rand.NewPCG(w.seed, uint64(n)<<8+uint64(len(do))))
 	for try := 0; ; try++ {
 		m, err := w.startMover(do, n)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- m.Wait() }()
 		if !w.faults || try >= 5 {
 			err := <-ended
 			if err == nil || !w.faults || try >= 10 {
-				return m.result(err)
+				return m.result(err, o)
 			}
 			if do == "move" && strings.Contains(m.errs.String(), "firn shards abort, and move it again") {
-				if _, err := w.move(ctx, "abort", n, o); err != nil { // a crash of b can break a first copy
-					return nil, err
+				if err := w.move(ctx, "abort", n, o); err != nil { // a crash of b can break a first copy
+					return err
 				}
 			}
 			time.Sleep(200 * time.Millisecond) // a server may have come back just now
@@ -147,12 +144,12 @@ func (w *world) move(ctx context.Context, do string, n int64, o *outcome) ([]mov
 		select {
 		case err := <-ended:
 			if err == nil {
-				return m.result(nil)
+				return m.result(nil, o)
 			}
 		case <-time.After(time.Duration(random.Float64() * random.Float64() * float64(3*time.Second))):
 			o.Kills++
 			if err := w.harm(random.IntN(4), m); err != nil {
-				return nil, err
+				return err
 			}
 			<-ended
 		}
