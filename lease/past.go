@@ -39,9 +39,9 @@ func (e *PastError) Error() string {
 //
 // A name tells one use from another. The same one may come again, to make the same
 // ids again, and none later; any other gets a [*PastError]. So does whoever wants a
-// worker that was leased, and, where the store may have forgotten who leased it, one
-// that the pool was founded with: there it has to be kept out of the pool from the
-// beginning.
+// worker that was leased. Where the pool was founded by a lease, and not by [Found], it
+// has to be one that the pool was founded without. On a store that can forget, or was
+// restored, none is given: it may have forgotten ids of the past as well.
 func Past(ctx context.Context, s store.Store, pool string, worker int64, name string, last time.Time) error {
 	p, layout, err := poolRecord(ctx, s, pool)
 	if err != nil {
@@ -62,11 +62,11 @@ func Past(ctx context.Context, s store.Store, pool string, worker int64, name st
 		return err
 	}
 	if rec.Version == "" {
-		promise, err := s.Promise(ctx)
+		forgets, err := mayForget(ctx, s)
 		if err != nil {
 			return err
 		}
-		if !p.NeverHeld(layout, worker, promise.Class != store.Strict) {
+		if !p.NeverHeld(layout, worker, forgets) {
 			return &PastError{Pool: pool, Worker: worker}
 		}
 		if _, err = s.Put(ctx, key, term.Past(past+name, tick).Encode(), store.Condition{}); err == nil {
@@ -84,4 +84,14 @@ func Past(ctx context.Context, s store.Store, pool string, worker int64, name st
 		err = &PastError{Pool: pool, Worker: worker, Name: r.Name}
 	}
 	return err
+}
+
+// mayForget says whether a store can forget, or was restored, so that it has.
+func mayForget(ctx context.Context, s store.Store) (bool, error) {
+	promise, err := s.Promise(ctx)
+	if err != nil {
+		return false, err
+	}
+	restored, err := s.Get(ctx, term.KeyStore)
+	return promise.Class != store.Strict || restored.Version != "", err
 }

@@ -88,27 +88,51 @@ func TestPastOnce(t *testing.T) {
 	}
 }
 
-// Where the store may have forgotten who had a worker, only one counts as never held
-// that the pool was founded without.
+// Where the store may not have known the pool from the beginning, only a worker that
+// the pool was founded without counts as never held. Where it can forget, or was
+// restored, none does: ids of the past may have been made with each.
 func TestPastDoubt(t *testing.T) {
 	few := &Options{Workers: 1000}
 	restored := founded(t, memory.New(), few)
+	if err := Past(t.Context(), restored, "web", 1001, "import", time.Now()); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := Restored(t.Context(), restored, 0); err != nil {
 		t.Fatal(err)
+	}
+	if err := Past(t.Context(), restored, "web", 1001, "import", time.Now().Add(-time.Second)); err != nil {
+		t.Errorf("the same again after a restore: %v", err)
 	}
 	unsaid := remote{memory.New()}
 	if _, err := Open(t.Context(), unsaid, "web", &Options{Workers: 1000, Wait: time.Nanosecond}); err == nil {
 		t.Fatal("a pool on a store that may have forgotten begins at once")
 	}
+	lossy := forgetful{founded(t, memory.New(), few)}
+	once := founded(t, memory.New(), few)
+	rec, err := once.Get(t.Context(), term.KeyPool("web"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := term.ReadPool(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Lossy = "seen by a member"
+	if _, err := once.Put(t.Context(), rec.Key, p.Encode(), store.Condition{Version: rec.Version}); err != nil {
+		t.Fatal(err)
+	}
 	for name, s := range map[string]store.Store{
-		"restored": restored, "founded by a lease": unsaid, "lossy": founded(t, forgetful{memory.New()}, few),
+		"restored": restored, "founded by a lease": unsaid, "lossy": lossy, "seen to be lossy": once,
 	} {
-		var held *PastError
-		if err := Past(t.Context(), s, "web", 999, "import", time.Now()); !errors.As(err, &held) || held.Name != "" {
-			t.Errorf("%s: worker 999: %v", name, err)
-		}
-		if err := Past(t.Context(), s, "web", 1000, "import", time.Now()); err != nil {
-			t.Errorf("%s: worker 1000, which the pool was founded without: %v", name, err)
+		for _, worker := range []int64{999, 1000} {
+			var held *PastError
+			err := Past(t.Context(), s, "web", worker, "import", time.Now())
+			switch given := name == "founded by a lease" && worker == 1000; {
+			case given && err != nil:
+				t.Errorf("%s: worker %d, which the pool was founded without: %v", name, worker, err)
+			case !given && (!errors.As(err, &held) || held.Name != ""):
+				t.Errorf("%s: worker %d: %v", name, worker, err)
+			}
 		}
 	}
 }

@@ -123,7 +123,10 @@ func (o *encodeOptions) claim(cmd *cobra.Command, s store.Store, pool string, id
 	name := hex.EncodeToString(sum.Sum(nil)[:8])
 	err := lease.Past(cmd.Context(), s, pool, o.worker, name, o.layout.Time(latest))
 	var held *lease.PastError
-	if errors.As(err, &held) {
+	switch {
+	case errors.As(err, &held) && held.Name == "":
+		return failed("%w", err).hint("take one that the pool was founded without; where the store can forget or was restored, --store none, once no row has an id of that worker: docs/past-ids.md")
+	case held != nil:
 		return failed("%w", err).hint("%s", neverHeld(cmd, s, pool, o.layout.Layout))
 	}
 	return err

@@ -25,12 +25,13 @@ func Past(name string, last firn.Tick) Record {
 }
 
 // NeverHeld says of a worker without a record whether it is certain that nobody ever
-// had it. It is where the store has known the pool from the beginning and forgets
-// nothing; else only of a worker that the pool was founded without.
-func (p Pool) NeverHeld(l firn.Layout, worker int64, lossy bool) bool {
+// had it, nor made ids of the past with it. Of a store that forgets, as it says or
+// once did, nothing is. Else it is where the store has known the pool from the
+// beginning; where it may not have, of a worker that the pool was founded without.
+func (p Pool) NeverHeld(l firn.Layout, worker int64, forgets bool) bool {
 	first, count, err := parseWorkers(p.Workers, l)
 	outside := err == nil && (worker < first || worker >= first+count)
-	return outside || p.Floor == 0 && p.Lossy == "" && !lossy
+	return !forgets && p.Lossy == "" && (p.Floor == 0 || outside)
 }
 
 // Raised is a pool's record with the floor raised to t, above everything that
