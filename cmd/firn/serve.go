@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/store"
 )
 
@@ -81,8 +82,9 @@ type serveCommand struct {
 	keys   keyring
 	stores *sharedStores
 	supplies
-	shown  atomic.Pointer[supplies] // those of now, for the console
-	server *server.Server
+	shown   atomic.Pointer[supplies]       // those of now, for the console
+	sharded atomic.Pointer[[]shard.Server] // the same, of servers with shards
+	server  *server.Server
 }
 
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
@@ -98,7 +100,7 @@ func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
 	if err != nil {
 		return signalled(asked, err)
 	}
-	f := &front{options: &o.plan.options, server: o.server, keys: &o.keys, log: o.log, supplies: &o.shown}
+	f := &front{options: &o.plan.options, server: o.server, keys: &o.keys, log: o.log, supplies: &o.shown, sharded: &o.sharded}
 	if err = f.open(bound); err == nil {
 		err = o.announce(out, bound)
 	}
@@ -131,6 +133,7 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 	now, fresh := supplies{}.enough(o.plan, o.log)
 	o.supplies = now
 	o.shown.Store(&now)
+	o.sharded.Store(&o.plan.sharded)
 	defer func() {
 		if err != nil {
 			for _, b := range bound {
@@ -386,6 +389,7 @@ func (o *serveCommand) reload(ctx context.Context) error {
 	}
 	o.plan, o.supplies = next, now
 	o.shown.Store(&now)
+	o.sharded.Store(&next.sharded)
 	closeAll(gone, o.log)
 	return nil
 }

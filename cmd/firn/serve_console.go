@@ -7,15 +7,18 @@ import (
 
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server/console"
+	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/store"
 )
 
 // withConsole answers the console's paths, and leaves the others to a listener's own
 // handler.
 func (f *front) withConsole(rest http.Handler) http.Handler {
+	watch := &shardWatch{servers: func() []shard.Server { return *f.sharded.Load() }}
 	page := console.Handler(f.server, &console.Options{
 		Version: buildVersion().Version,
 		Workers: func(ctx context.Context) ([]console.Worker, error) { return f.supplies.Load().workers(ctx) },
+		Shards:  watch.asked,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if console.Serves(r.URL.Path) {

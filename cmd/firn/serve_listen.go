@@ -14,6 +14,7 @@ import (
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/httpapi"
 	"github.com/firn-id/firn/server/resp"
+	"github.com/firn-id/firn/shard"
 )
 
 // drain is how long a stop waits for what was read to be answered.
@@ -47,6 +48,7 @@ type front struct {
 	options  *serveOptions
 	server   *server.Server
 	supplies *atomic.Pointer[supplies]
+	sharded  *atomic.Pointer[[]shard.Server]
 	keys     *keyring
 	log      *slog.Logger
 	stats    resp.Stats

@@ -5,15 +5,17 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/shard"
 )
 
 // A servePlan is what a server is to serve and how, with nothing opened yet.
 type servePlan struct {
 	options serveOptions
 	series  []*drawing
-	others  *drawing // any other name; nil: there is no other
-	storeAt value    // "" is the implicit store
-	config  string   // its path; "": there is none
+	others  *drawing       // any other name; nil: there is no other
+	storeAt value          // "" is the implicit store
+	config  string         // its path; "": there is none
+	sharded []shard.Server // that the console shows
 }
 
 // servePlan reads what a server is to serve.
@@ -21,6 +23,9 @@ func (s *settings) servePlan() (*servePlan, error) {
 	p := &servePlan{storeAt: s.storeURL()}
 	var err error
 	if p.options, err = s.serveOptions(); err != nil {
+		return nil, err
+	}
+	if p.sharded, err = s.shardServers(); err != nil {
 		return nil, err
 	}
 	if s.file != nil {

@@ -77,13 +77,7 @@ func shardServers(cmd *cobra.Command) ([]shard.Server, error) {
 		return nil, bad("no server is named").
 			hint("--server a=postgres://USER@HOST/DATABASE, or in firn.yaml: shards: { servers: { a: postgres://... } }")
 	}
-	servers := make([]shard.Server, len(s.file.servers))
-	for i, one := range s.file.servers {
-		if servers[i], err = namedServer(one.name.text, one.url.text); err != nil {
-			return nil, failed("%s:%d: %w", s.file.path, one.url.at.line, err)
-		}
-	}
-	return servers, nil
+	return s.shardServers()
 }
 
 // A serverConfig is a server of firn.yaml.

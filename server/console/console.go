@@ -12,6 +12,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -29,9 +30,14 @@ import (
 // Options: nil, or any zero field, takes the default.
 type Options struct {
 	// Workers lists the workers of the pools that the server draws from, its own
-	// and those of others. It may wait for the store, and is asked every 5 s at most
-	// while somebody looks. Nil: they are not shown.
+	// and those of others. It may wait for the store. Nil: they are not shown.
 	Workers func(ctx context.Context) ([]Worker, error)
+	// Shards returns what measures the shards of a cluster, nil where there is none just
+	// now. Nil: there is none.
+	Shards func() func(ctx context.Context) (*Shards, error)
+	// Every is how often Workers and Shards are asked at most, while somebody looks at
+	// them. The default is 5 s.
+	Every time.Duration
 	// Version of the program, for people.
 	Version string
 }
@@ -57,6 +63,8 @@ type console struct {
 	version string
 	began   time.Time
 	roster  roster
+	sharded func() func(context.Context) (*Shards, error)
+	shards  news[*Shards]
 }
 
 // Serves reports whether a path is one of the console's.
@@ -67,12 +75,26 @@ func Handler(srv *server.Server, o *Options) http.Handler {
 	if o == nil {
 		o = &Options{}
 	}
-	c := &console{server: srv, version: o.Version, began: time.Now(), roster: roster{ask: o.Workers}}
+	every := cmp.Or(o.Every, 5*time.Second)
+	c := &console{
+		server: srv, version: o.Version, began: time.Now(), sharded: o.Shards,
+		roster: roster{news[[]Worker]{ask: o.Workers, every: every}},
+	}
+	if c.sharded == nil {
+		c.sharded = func() func(context.Context) (*Shards, error) { return nil }
+	}
+	c.shards = news[*Shards]{every: every, ask: func(ctx context.Context) (*Shards, error) {
+		if look := c.sharded(); look != nil {
+			return look(ctx)
+		}
+		return nil, nil // they have just gone
+	}}
 	mux := http.NewServeMux()
 	for name, file := range pageFiles() {
 		mux.Handle("GET "+name, file)
 	}
 	mux.HandleFunc("GET /console/state", c.guarded(c.state))
+	mux.HandleFunc("GET /console/shards", c.guarded(c.cluster))
 	mux.HandleFunc("GET /console/decode/{id}", c.guarded(c.decode))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, h := range headers {

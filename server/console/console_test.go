@@ -273,6 +273,68 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
+// Shards are asked for while somebody looks at them, as often as is said, and only by
+// those who may see all. A server without any says so.
+func TestShards(t *testing.T) {
+	var asked atomic.Int64
+	look := func(context.Context) (*console.Shards, error) {
+		asked.Add(1)
+		return &console.Shards{
+			Servers: []console.ShardServer{{Name: "a", Shards: []console.Shard{{Number: 7, Bytes: 5, Rate: 1.5}, {Number: 9, Closed: true, Rate: -7}}}, {Name: "b", Err: errors.New("shard: server b: gone")}},
+			Moves:   []console.ShardMove{{From: "a", To: "b", Shards: []int64{7}, List: "7", Phase: "copying", Lag: -1, Since: time.Now().Add(-time.Minute)}},
+			Err:     errors.New("shard: server b: gone"),
+		}, nil
+	}
+	there := false
+	o := &console.Options{Every: time.Hour, Shards: func() func(context.Context) (*console.Shards, error) {
+		if !there {
+			return nil
+		}
+		return look
+	}}
+	ops := server.Token{Name: "ops", Hash: server.HashToken("ops"), Rights: map[string]server.Right{"*": server.Admin}}
+	shop := server.Token{Name: "shop", Hash: server.HashToken("shop"), Rights: map[string]server.Right{"*": server.Issue | server.Decode}}
+	h := console.Handler(newServer(t, &server.Options{Tokens: []server.Token{ops, shop}}), o)
+	var state struct{ Shards bool }
+	if get(t, h, "/console/state", "ops", &state); state.Shards {
+		t.Error("there are shards before there are any")
+	}
+	if w := get(t, h, "/console/shards", "ops", nil); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "firn.yaml") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	there = true
+	for token, want := range map[string]int{"": http.StatusUnauthorized, "shop": http.StatusForbidden} {
+		if w := get(t, h, "/console/shards", token, nil); w.Code != want || strings.Contains(w.Body.String(), "servers") {
+			t.Errorf("%q: %d %s", token, w.Code, w.Body)
+		}
+	}
+	if asked.Load() != 0 {
+		t.Error("servers are asked, and nobody looks who may")
+	}
+	var got struct {
+		Known   bool
+		Every   float64 `json:"every_seconds"`
+		Missing string
+		Servers []struct {
+			Name, Problem string
+			Shards        [][4]any
+		}
+		Moves []struct {
+			List string
+			For  float64 `json:"for_seconds"`
+		}
+	}
+	for end := time.Now().Add(time.Minute); !got.Known && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		get(t, h, "/console/shards", "ops", &got)
+	}
+	if asked.Load() != 1 || got.Every != 3600 || len(got.Servers) != 2 || got.Missing != "server b: gone" || len(got.Moves) != 1 || got.Moves[0].For < 59 {
+		t.Fatalf("asked %d times: %+v", asked.Load(), got)
+	}
+	if a := got.Servers[0].Shards; a[0] != [4]any{7.0, 5.0, 1.5, false} || a[1] != [4]any{9.0, 0.0, -1.0, true} || got.Servers[1].Problem != "server b: gone" {
+		t.Errorf("%+v", got.Servers)
+	}
+}
+
 // An id is taken apart bit by bit, and a text that is none is refused in words.
 func TestDecode(t *testing.T) {
 	h := console.Handler(newServer(t, nil, flakes(t, healthy, "photo")...), nil)

@@ -35,7 +35,7 @@ func reason(err error) string {
 		return ""
 	}
 	text := err.Error()
-	for _, pkg := range []string{"server: ", "firn: ", "public: ", "lease: ", "segment: ", "serial: "} {
+	for _, pkg := range []string{"server: ", "firn: ", "public: ", "lease: ", "segment: ", "serial: ", "shard: "} {
 		text = strings.TrimPrefix(text, pkg)
 	}
 	return text

@@ -1,57 +1,16 @@
 package console
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
-// How often the store is asked for workers while somebody looks, for how long it may
-// think about it, and how many are shown.
-const (
-	rosterEvery = 5 * time.Second
-	rosterWait  = 5 * time.Second
-	rosterMost  = 100
-)
+// rosterMost is how many workers are shown.
+const rosterMost = 100
 
-// A roster knows the workers of the pools as they were a few seconds ago. Asking for
-// them may wait for a store that is away, which the page must not.
-type roster struct {
-	ask func(context.Context) ([]Worker, error) // nil: there are none to show
-
-	mu    sync.Mutex // guards the rest
-	busy  bool
-	asked time.Time
-	heard time.Time // when the list was had; zero: not yet
-	list  []Worker
-	err   error // why it could not be had again
-}
-
-// now returns the list as it is known, and when that was. It sees to it that it is
-// asked for again where it is old.
-func (r *roster) now() (list []Worker, heard time.Time, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ask != nil && !r.busy && time.Since(r.asked) >= rosterEvery {
-		r.busy, r.asked = true, time.Now()
-		go r.refresh()
-	}
-	return r.list, r.heard, r.err
-}
-
-func (r *roster) refresh() {
-	ctx, cancel := context.WithTimeout(context.Background(), rosterWait)
-	defer cancel()
-	list, err := r.ask(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.busy, r.err = false, err
-	if err == nil {
-		r.list, r.heard = list, time.Now()
-	}
-}
+// A roster knows the workers of the pools.
+type roster struct{ news[[]Worker] }
 
 // A workerView is a worker as the page shows it.
 type workerView struct {
@@ -69,9 +28,7 @@ type workerView struct {
 
 // A rosterView are the workers of all pools: ours first, then those that are held.
 type rosterView struct {
-	Known   bool         `json:"known"` // somebody can be asked, and has answered
-	Age     float64      `json:"age_seconds"`
-	Problem string       `json:"problem,omitempty"`
+	newsView
 	Workers []workerView `json:"workers"`
 	More    int          `json:"more"` // that are left out
 }
@@ -82,10 +39,7 @@ func (r *roster) view(sources []sourceView) *rosterView {
 		return nil
 	}
 	list, heard, err := r.now()
-	v := &rosterView{Known: !heard.IsZero(), Problem: reason(err), Workers: []workerView{}}
-	if v.Known {
-		v.Age = time.Since(heard).Seconds()
-	}
+	v := &rosterView{newsView: newsOf(heard, err), Workers: []workerView{}}
 	for _, w := range list {
 		ours := slices.ContainsFunc(sources, func(s sourceView) bool {
 			return s.Store == w.Store && s.Pool == w.Pool && slices.Contains(s.Workers, w.Worker)

@@ -28,6 +28,7 @@ type picture struct {
 	Sources []sourceView `json:"sources"`
 	Stores  []storeView  `json:"stores"`
 	Roster  *rosterView  `json:"roster,omitempty"`
+	Shards  bool         `json:"shards"` // there is a cluster of them
 }
 
 type countsView struct {
@@ -102,6 +103,7 @@ func (c *console) state(*server.Session, *http.Request) (any, *refusal) {
 	d.picture.Ready = err == nil
 	d.picture.Problem = append(d.picture.Problem, reasons(err)...)
 	d.picture.Roster = c.roster.view(d.picture.Sources)
+	d.picture.Shards = c.sharded() != nil
 	return d.picture, nil
 }
 

@@ -15,22 +15,23 @@ type Load struct {
 	Server string
 	Err    error // it did not answer; the rest is zero then
 	At     time.Time
-	Shards []ShardLoad // that are open there
+	Shards []ShardLoad // that are there, without those that have moved away
 }
 
 // A ShardLoad is what one shard bears.
 type ShardLoad struct {
 	Shard  int64
+	Open   bool  // it is served
 	Bytes  int64 // its tables with their indexes, and its sequences
 	Writes int64 // rows that were written since the server counts; of two looks the difference tells
 }
 
-const loadQuery = `SELECT s.shard, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint, coalesce(sum(t.n_tup_ins + t.n_tup_upd + t.n_tup_del), 0)::bigint
+const loadQuery = `SELECT s.shard, s.state = 'open' AND firn.is_here(s), coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint, coalesce(sum(t.n_tup_ins + t.n_tup_upd + t.n_tup_del), 0)::bigint
 	FROM firn.shard AS s
 	LEFT JOIN pg_namespace AS n ON n.nspname = s.schema
 	LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'm', 'S')
 	LEFT JOIN pg_stat_all_tables AS t ON t.relid = c.oid
-	WHERE s.state = 'open' AND firn.is_here(s)
+	WHERE s.state <> 'moved'
 	GROUP BY s.shard ORDER BY s.shard`
 
 // Loads measures what each shard of servers bears, all servers at once.
@@ -69,4 +70,25 @@ func load(ctx context.Context, server shard.Server) ([]ShardLoad, error) {
 		return nil, &shard.ServerError{Server: server.Name, Err: err}
 	}
 	return shards, nil
+}
+
+// Rates are the rows that were written a second to each shard since an earlier look at
+// the server. Shards of which that cannot be told are left out: they came meanwhile, or
+// the server counts anew.
+func (l *Load) Rates(before *Load) map[int64]float64 {
+	rates := make(map[int64]float64)
+	if before == nil || l.Err != nil || before.Err != nil {
+		return rates
+	}
+	was := make(map[int64]int64)
+	for _, s := range before.Shards {
+		was[s.Shard] = s.Writes
+	}
+	passed := l.At.Sub(before.At).Seconds()
+	for _, s := range l.Shards {
+		if n, ok := was[s.Shard]; ok && s.Writes >= n && passed > 0 {
+			rates[s.Shard] = float64(s.Writes-n) / passed
+		}
+	}
+	return rates
 }

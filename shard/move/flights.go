@@ -37,6 +37,7 @@ const (
 	Between  Stage = "cutover"   // a shard was let go, and not taken yet
 	Arrived  Stage = "arrived"   // all are on the target; their old copies follow
 	HalfLeft Stage = "ending"    // one of the servers knows nothing of it any more
+	Unknown  Stage = "unknown"   // one of the servers does not answer
 )
 
 // Flights are the moves that servers know of, the oldest first. The error is of those
@@ -58,7 +59,13 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 	}
 	var all []Flight
 	for batch, of := range words {
-		all = append(all, flightOf(batch, of))
+		f := flightOf(batch, of)
+		for i, s := range servers {
+			if said[i] == nil && (s.Name == f.Source || s.Name == f.Target) {
+				f.Phase, f.Problem = Unknown, s.Name+" does not answer"
+			}
+		}
+		all = append(all, f)
 	}
 	slices.SortFunc(all, func(a, b Flight) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Batch, b.Batch)) })
 	return all, err

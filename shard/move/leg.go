@@ -90,6 +90,9 @@ func add(legs []Leg, servers []shard.Server, source, target string, n int64, fre
 	return legs, nil
 }
 
+// ErrNoMember: the server is none of the cluster's, or not any more.
+var ErrNoMember = errors.New("shard: there is no such server in the cluster")
+
 // Legs plans the way of shards to a server from wherever they are, which all servers are
 // asked. Those that are there already are left out.
 func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string) ([]Leg, error) {
@@ -113,6 +116,9 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 	m, err := shard.MapOf(views)
 	if err != nil {
 		return nil, err
+	}
+	if !slices.Contains(m.Servers, to) {
+		return nil, fmt.Errorf("%w: %s", ErrNoMember, to)
 	}
 	var legs []Leg
 	for _, n := range shards {

@@ -5,6 +5,7 @@ import { element, level, list, say, show } from './elements.js';
 import { History } from './history.js';
 import * as panels from './panels.js';
 import { Plot } from './plot.js';
+import * as cluster from './shards.js';
 import * as words from './words.js';
 
 const every = 1000; // ms between two questions
@@ -80,6 +81,7 @@ function take(now) {
   delete $('live').dataset.stale;
   status(now);
   draw();
+  cluster.shards(now.shards, ask);
 }
 
 function draw() {
@@ -164,6 +166,7 @@ function locked(error) {
   token = '';
   picture = null;
   histories = new Map();
+  cluster.forget();
   show($('live'), false);
   $('readings').replaceChildren();
   $('foot').replaceChildren();

@@ -12,6 +12,14 @@ export function count(n) {
   return whole.format(n);
 }
 
+// bytes writes how large something is.
+export function bytes(n) {
+  for (const [unit, name] of [[1e12, ' TB'], [1e9, ' GB'], [1e6, ' MB'], [1e3, ' kB']]) {
+    if (n >= unit * 0.9995) return Number((n / unit).toPrecision(3)) + name;
+  }
+  return n + ' B';
+}
+
 // rate writes things a second.
 export function rate(n) {
   if (!Number.isFinite(n)) return '–';
