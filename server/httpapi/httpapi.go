@@ -49,7 +49,10 @@ func NewServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, MaxHeaderBytes: maxHeader,
 		ReadTimeout: requestIn, WriteTimeout: answerIn, IdleTimeout: idleFor,
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxRequests},
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxRequests,
+			WriteByteTimeout:     answerIn, // the other limits end a request, not a connection whose peer reads nothing
+		},
 	}
 }
 
