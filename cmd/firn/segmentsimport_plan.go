@@ -178,7 +178,8 @@ func (p *importPlan) compare(m *imported) error {
 	case i.Step != m.step:
 		return fmt.Errorf("the series is there, with step %d, not %d: firn segments set %s --step %d", i.Step, m.step, m.name, m.step)
 	case used && m.given >= int64(i.First):
-		return fmt.Errorf("the series has given numbers from %d to %d here, and the table is at %d: some may have been given twice", int64(i.First), int64(i.Granted), m.given)
+		return fmt.Errorf("the series has given numbers from %d to %d here, and the table is at %d: some may have been given twice; if not, firn segments raise %s %d and leave the row out",
+			int64(i.First), int64(i.Granted), m.given, m.name, max(m.first-1, int64(i.Granted)))
 	case int64(i.Granted) >= m.first-1:
 		m.does, m.first = doesKeep, int64(i.Granted)+1
 	case int64(i.Max) < m.first:
