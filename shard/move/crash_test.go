@@ -17,6 +17,7 @@ import (
 // TestRestarted kills the source and the target at moments of a move, and starts them
 // again: the mover waits for them and goes on, and nothing that was acknowledged is lost.
 func TestRestarted(t *testing.T) {
+	t.Parallel()
 	source, target := moving(t), moving(t)
 	a, b := pairOn(t, source, target, 2)
 	a.must(t, fmt.Sprintf(shop, 1))
@@ -67,8 +68,10 @@ func TestRestarted(t *testing.T) {
 // opens. Where it has not, nobody does, until the standby is opened by hand; and then the
 // target cannot any more.
 func TestPromoted(t *testing.T) {
+	t.Parallel()
 	for _, arrives := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the word has arrived: %v", arrives), func(t *testing.T) {
+			t.Parallel()
 			source, target := moving(t), moving(t)
 			a, b := pairOn(t, source, target, 2)
 			a.must(t, fmt.Sprintf(shop, 1))
@@ -184,6 +187,7 @@ func TestReopenedAfterTheWord(t *testing.T) {
 // TestStandbyBehind finishes a move while the target's standby is behind: the old copy
 // stays.
 func TestStandbyBehind(t *testing.T) {
+	t.Parallel()
 	source, target := moving(t), moving(t)
 	a, b := pairOn(t, source, target, 2)
 	a.must(t, fmt.Sprintf(shop, 1))

@@ -93,6 +93,7 @@ type Mover struct {
 	since    time.Time      // this phase began
 	begun    map[int64]bool // by this run
 	verified map[int64]bool
+	slotless map[string]time.Time // copies without their slots, and since when
 	moved    []Moved
 	wrong    []error
 }
@@ -116,7 +117,7 @@ func newEnd(s shard.Server) *end {
 func New(source, target shard.Server, o *Options) *Mover {
 	return &Mover{
 		source: newEnd(source), target: newEnd(target), options: o.orDefault(),
-		verified: make(map[int64]bool),
+		verified: make(map[int64]bool), slotless: make(map[string]time.Time),
 	}
 }
 

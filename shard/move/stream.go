@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -92,28 +93,50 @@ const copyingSQL = `
 SELECT r.srrelid::regclass::text, format('pg_%s_sync_%s_%s', r.srsubid, r.srrelid, (pg_control_system()).system_identifier)
 FROM pg_subscription AS s JOIN pg_subscription_rel AS r ON r.srsubid = s.oid AND r.srsubstate = 'f' WHERE s.subname = $1`
 
+// brokenTime is how long a copy has to be without its slot to be broken: the slot goes in
+// the transaction that says that it is not needed.
+const brokenTime = 5 * time.Second
+
 // broken says whether the copy of a table can come to no end: a crash of the target has
 // taken back that it had, and its slot is gone.
 func (m *Mover) broken(ctx context.Context) error {
-	rows, err := m.target.conn.Query(ctx, copyingSQL, m.forth())
+	copying, err := m.copying(ctx)
 	if err != nil {
-		return m.target.fault(err)
+		return err
 	}
-	copying := make(map[string]string)
-	var table, slot string
-	if _, err := pgx.ForEachRow(rows, []any{&table, &slot}, func() error { copying[slot] = table; return nil }); err != nil {
-		return m.target.fault(err)
+	var slots []string
+	if err := m.source.conn.QueryRow(ctx, "SELECT coalesce(array_agg(slot_name::text), '{}') FROM pg_replication_slots").Scan(&slots); err != nil {
+		return m.source.fault(err)
+	}
+	for slot := range m.slotless {
+		if copying[slot] == "" {
+			delete(m.slotless, slot)
+		}
 	}
 	for slot, table := range copying {
-		var there bool
-		if err := m.source.conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1)", slot).Scan(&there); err != nil {
-			return m.source.fault(err)
-		}
-		if !there {
+		since, seen := m.slotless[slot]
+		switch {
+		case slices.Contains(slots, slot):
+			delete(m.slotless, slot)
+		case !seen:
+			m.slotless[slot] = time.Now()
+		case time.Since(since) > brokenTime:
 			return m.target.fault(fmt.Errorf("the copy of %s was broken by a crash: firn shards abort, and move it again", table))
 		}
 	}
 	return nil
+}
+
+// copying are the tables whose copy has come, by their slots, which are still needed.
+func (m *Mover) copying(ctx context.Context) (map[string]string, error) {
+	rows, err := m.target.conn.Query(ctx, copyingSQL, m.forth())
+	if err != nil {
+		return nil, m.target.fault(err)
+	}
+	all := make(map[string]string)
+	var table, slot string
+	_, err = pgx.ForEachRow(rows, []any{&table, &slot}, func() error { all[slot] = table; return nil })
+	return all, m.target.fault(err)
 }
 
 // copiedSQL is how far the copies are that are being made, by what was done of each.
