@@ -31,8 +31,9 @@ the store, as a lease would: nobody else's ids are among these, then or later, a
 whoever leases it some day starts above them. A line is a time as above, but for now
 and spans. All lines are read before the first id is printed, and a fault in one
 prints nothing. The same lines give the same ids, so that what was broken off can be
-run again; other lines need another worker. --store none takes no worker: to know that
-nobody else has it is your part then. It needs some 100 bytes of memory a line.
+run again; other lines need another worker. A store that can forget, or was restored,
+gives none. --store none takes no worker: to know that nobody else has it, and that no
+row has an id of it, is your part then. It needs some 100 bytes of memory a line.
 docs/past-ids.md has more.`,
 		Example: `  firn encode --layout firn --time 2026-01-01
   firn encode --layout firn --time -1h --last

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,5 +66,30 @@ func TestEncodeBounds(t *testing.T) {
 				t.Errorf("%s, last %v: %d, %v; want %d", name, tt.last, got, err, tt.want)
 			}
 		}
+	}
+}
+
+// A store that was restored may have forgotten an import, also one with a worker that
+// is kept out of the pool. Its ids would be made again.
+func TestEncodeTimesAfterRestore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	firn := func(wantCode int, stdin string, args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		args = append(args, "--store", "sqlite:ids.db")
+		if code := run(args, strings.NewReader(stdin), &out, &errs); code != wantCode {
+			t.Errorf("firn %q: code %d, want %d\n%s", args, code, wantCode, errs.String())
+		}
+		return out.String() + errs.String()
+	}
+	const day = "2025-04-01\n"
+	firn(0, "", "store", "init", "--new", "--workers", "0-1021")
+	first := firn(0, day, "encode", "--times", "-", "--worker", "1022")
+	firn(0, "", "store", "restored", "--yes")
+	if again := firn(0, day, "encode", "--times", "-", "--worker", "1022"); again != first {
+		t.Errorf("the same lines gave %s, and then %s", first, again)
+	}
+	if got := firn(1, day, "encode", "--times", "-", "--worker", "1023"); !strings.Contains(got, "may have been held") || !strings.Contains(got, "hint: take one") {
+		t.Errorf("printed %s", got)
 	}
 }
