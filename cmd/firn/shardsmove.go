@@ -180,14 +180,7 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 	if err != nil {
 		return nil, nil, err
 	}
-	views := make(map[string]*shard.View)
-	for _, a := range shard.Ask(ctx, servers) {
-		if a.Err != nil {
-			return nil, nil, failed("%w", a.Err).hint("all servers have to be there: firn shards status")
-		}
-		views[a.Server.Name] = a.View
-	}
-	m, err := shard.MapOf(views)
+	m, err := mapOf(ctx, servers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,6 +194,18 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 		return nil, nil, bad("there is no shard %s", &asked).hint("firn shards ls")
 	}
 	return servers, shards, nil
+}
+
+// mapOf is what all servers say of their shards.
+func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
+	views := make(map[string]*shard.View)
+	for _, a := range shard.Ask(ctx, servers) {
+		if a.Err != nil {
+			return nil, failed("%w", a.Err).hint("all servers have to be there: firn shards status")
+		}
+		views[a.Server.Name] = a.View
+	}
+	return shard.MapOf(views)
 }
 
 // plan says what is to be done, and what speaks against it.
@@ -375,6 +380,8 @@ func moveFailure(err error) *failure {
 		return f.hint("firn shards finish %d, or firn shards revert %[1]d, or firn shards abort %[1]d", under.Shard)
 	case errors.As(err, &held):
 		return f.hint("end them, or give them more time: --lock-wait 10m")
+	case errors.Is(err, move.ErrNoMember):
+		return f.hint("firn shards add-server makes it one of the cluster")
 	case errors.Is(err, move.ErrNoDump):
 		return f.hint("apt-get install postgresql-client, in that version")
 	}

@@ -6,20 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firn-id/firn/shard"
-	"github.com/firn-id/firn/shard/balance"
-	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -83,7 +78,7 @@ func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 	case o.parallel < 1:
 		return bad("--parallel %d: at least 1", o.parallel)
 	}
-	servers, _, err := o.find(ctx, cmd, allShards)
+	servers, err := members(ctx, cmd)
 	if err != nil {
 		return err
 	}
@@ -93,7 +88,7 @@ func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 	if err := o.goOn(ctx, cmd, servers); err != nil {
 		return err
 	}
-	p, err := o.planned(ctx, servers)
+	p, err := o.planned(ctx, cmd, servers)
 	if err != nil {
 		return err
 	}
@@ -103,8 +98,28 @@ func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 	return o.carry(ctx, cmd, servers, p)
 }
 
-// allShards is a list of all shards there can be.
-const allShards = "0-2147483647"
+// members are the servers that were named, as far as they are in the cluster. All of
+// those have to be there: nobody evens out what is not seen.
+func members(ctx context.Context, cmd *cobra.Command) ([]shard.Server, error) {
+	servers, err := shardServers(cmd)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mapOf(ctx, servers)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Missing) > 0 {
+		return nil, failed("server %s is in the cluster, and is not named", strings.Join(m.Missing, ", ")).hint("--server %s=postgres://..., or in firn.yaml", m.Missing[0])
+	}
+	return slices.DeleteFunc(slices.Clone(servers), func(s shard.Server) bool {
+		if slices.Contains(m.Servers, s.Name) {
+			return false
+		}
+		printWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards: firn shards add-server makes it one of it", s.Name)
+		return true
+	}), nil
+}
 
 // goOn brings moves that are under way to their ends. Old copies that somebody has
 // left are left.
@@ -116,118 +131,25 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 	for _, f := range flights {
 		switch {
 		case f.Phase == move.Arrived:
-			printWarning(cmd.ErrOrStderr(), "the old copy of shard %s is on %s still: firn shards finish %[1]s drops it", shardList(f.Shards), f.Source)
+			printWarning(cmd.ErrOrStderr(), "the old copy of shard %s is on %s still: firn shards finish %[1]s drops it", ranges(f.Shards), f.Source)
 			continue
 		case o.dry:
-			printWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first", shardList(f.Shards), f.Source, f.Target)
+			printWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first", ranges(f.Shards), f.Source, f.Target)
 			continue
 		}
 		legs, err := move.Under(ctx, servers, f.Shards)
 		if err != nil {
 			return moveFailure(err)
 		}
-		if err := o.legs(ctx, cmd, legs); err != nil {
+		way := o.leg
+		if f.Phase == move.HalfLeft {
+			way = o.finish
+		}
+		if err := o.legs(ctx, cmd, legs, way); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// A rebalancing is what is to be moved, and why.
-type rebalancing struct {
-	by      string
-	servers []string
-	shards  []balance.Shard
-	moves   []balance.Move
-}
-
-func (o *shardsRebalance) planned(ctx context.Context, servers []shard.Server) (*rebalancing, error) {
-	p := &rebalancing{by: o.by}
-	for _, s := range servers {
-		p.servers = append(p.servers, s.Name)
-	}
-	var err error
-	if p.shards, err = o.measured(ctx, servers); err != nil {
-		return nil, err
-	}
-	flights, err := move.Flights(ctx, servers)
-	if err != nil {
-		return nil, moveFailure(err)
-	}
-	for i, one := range p.shards {
-		p.shards[i].Fixed = slices.ContainsFunc(flights, func(f move.Flight) bool { return slices.Contains(f.Shards, one.Number) })
-		if p.shards[i].Fixed && one.Server == o.drain {
-			return nil, failed("shard %d on %s is in a move that is not finished", one.Number, o.drain).hint("firn shards finish %d", one.Number)
-		}
-	}
-	if o.drain != "" {
-		p.moves, err = balance.Drain(p.servers, p.shards, o.drain)
-	} else {
-		p.moves, err = balance.Even(p.servers, p.shards)
-	}
-	return p, err
-}
-
-// measured are the shards with what they bear.
-func (o *shardsRebalance) measured(ctx context.Context, servers []shard.Server) ([]balance.Shard, error) {
-	first, err := loads(ctx, servers)
-	if err != nil {
-		return nil, err
-	}
-	var shards []balance.Shard
-	for _, l := range first {
-		for _, s := range l.Shards {
-			// A shard without rows is not nothing: it has files, and may get rows.
-			shards = append(shards, balance.Shard{Number: s.Shard, Server: l.Server, Bytes: s.Bytes, Load: float64(s.Bytes + 8192)})
-		}
-	}
-	if o.by == "size" {
-		return shards, nil
-	}
-	select {
-	case <-time.After(o.sample):
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	second, err := loads(ctx, servers)
-	if err != nil {
-		return nil, err
-	}
-	return rates(shards, first, second), nil
-}
-
-// loads are what all servers bear.
-func loads(ctx context.Context, servers []shard.Server) ([]*check.Load, error) {
-	all := check.Loads(ctx, servers)
-	for _, l := range all {
-		if l.Err != nil {
-			return nil, failed("%w", l.Err).hint("all servers have to be there: firn shards status")
-		}
-	}
-	return all, nil
-}
-
-// rates are shards whose load is what was written to them between two looks, by the
-// second. One that moved meanwhile, or whose server counts anew, has written nothing.
-func rates(shards []balance.Shard, first, second []*check.Load) []balance.Shard {
-	type at struct {
-		server string
-		shard  int64
-	}
-	rate := make(map[at]float64)
-	for i, l := range second {
-		passed := l.At.Sub(first[i].At).Seconds()
-		for _, s := range l.Shards {
-			rate[at{l.Server, s.Shard}] = float64(s.Writes) / passed
-		}
-		for _, s := range first[i].Shards {
-			rate[at{l.Server, s.Shard}] = max(rate[at{l.Server, s.Shard}]-float64(s.Writes)/passed, 0)
-		}
-	}
-	for i, s := range shards {
-		shards[i].Load = rate[at{s.Server, s.Number}]
-	}
-	return shards
 }
 
 // carry does what is planned, some moves at a time.
@@ -256,7 +178,7 @@ func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers
 			parts = append(parts, move.Leg{Source: l.Source, Target: l.Target, Shards: some, New: some})
 		}
 	}
-	return o.legs(ctx, cmd, parts)
+	return o.legs(ctx, cmd, parts, o.leg)
 }
 
 // refusals looks at what speaks against any of the moves, before the first is begun.
@@ -275,9 +197,12 @@ func refusals(ctx context.Context, legs []move.Leg) error {
 	return nil
 }
 
-// legs moves the shards of legs, and drops their old copies. Where one fails, those that
-// are under way come to their ends, and no other begins.
-func (o *shardsRebalance) legs(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
+// A legFunc does what is left to do of one leg.
+type legFunc func(context.Context, move.Leg, func(move.Progress)) ([]move.Moved, error)
+
+// legs does something with all legs, some at a time. Where one fails, those that are
+// under way come to their ends, and no other begins.
+func (o *shardsRebalance) legs(ctx context.Context, cmd *cobra.Command, legs []move.Leg, way legFunc) error {
 	far := &rebalanced{began: time.Now(), legs: make([]move.Progress, len(legs))}
 	for i, l := range legs {
 		far.legs[i].Shards = len(l.Shards)
@@ -290,7 +215,7 @@ func (o *shardsRebalance) legs(ctx context.Context, cmd *cobra.Command, legs []m
 			if far.failed() || ctx.Err() != nil {
 				return nil
 			}
-			moved, err := o.leg(ctx, l, func(p move.Progress) { far.progress(i, p) })
+			moved, err := way(ctx, l, func(p move.Progress) { far.progress(i, p) })
 			far.add(l, moved, err)
 			return nil
 		})
@@ -300,6 +225,7 @@ func (o *shardsRebalance) legs(ctx context.Context, cmd *cobra.Command, legs []m
 	return far.report(ctx, cmd)
 }
 
+// leg moves the shards of a leg, and drops their old copies.
 func (o *shardsRebalance) leg(ctx context.Context, l move.Leg, progress func(move.Progress)) ([]move.Moved, error) {
 	options := o.options
 	options.Progress = progress
@@ -310,6 +236,14 @@ func (o *shardsRebalance) leg(ctx context.Context, l move.Leg, progress func(mov
 		_, err = m.Finish(ctx, l.Shards)
 	}
 	return moved, err
+}
+
+// finish drops old copies that somebody has begun to drop.
+func (o *shardsRebalance) finish(ctx context.Context, l move.Leg, _ func(move.Progress)) ([]move.Moved, error) {
+	m := move.New(l.Source, l.Target, &o.options)
+	defer m.Close()
+	_, err := m.Finish(ctx, l.Shards)
+	return nil, err
 }
 
 // A rebalanced is how far it is. It is safe for concurrent use.
@@ -380,104 +314,4 @@ func (r *rebalanced) report(ctx context.Context, cmd *cobra.Command) error {
 		return moveFailure(err).hint("firn shards rebalance goes on where it was, with the same flags; firn shards status shows moves that are under way")
 	}
 	return nil
-}
-
-// barWidth is how many characters the longest bar has.
-const barWidth = 24
-
-// A balanceLine is a server as --json prints it, before and after.
-type balanceLine struct {
-	Server      string  `json:"server"`
-	Shards      int     `json:"shards"`
-	ShardsAfter int     `json:"shards_after"`
-	Load        float64 `json:"load"` // bytes, or rows a second
-	LoadAfter   float64 `json:"load_after"`
-}
-
-// A rebalanceLine is a plan as --json prints it.
-type rebalanceLine struct {
-	By      string          `json:"by"`
-	Servers []balanceLine   `json:"servers"`
-	Moves   []balanceMoving `json:"moves"`
-	Bytes   int64           `json:"bytes"` // to copy
-}
-
-type balanceMoving struct {
-	Shard int64  `json:"shard"`
-	From  string `json:"from"`
-	To    string `json:"to"`
-	Bytes int64  `json:"bytes"`
-}
-
-func (p *rebalancing) line() rebalanceLine {
-	l := rebalanceLine{By: p.by, Moves: []balanceMoving{}}
-	before, after := balance.Loads(p.servers, p.shards, nil), balance.Loads(p.servers, p.shards, p.moves)
-	shards, change := make(map[string]int), make(map[string]int)
-	for _, s := range p.shards {
-		shards[s.Server]++
-	}
-	for _, m := range p.moves {
-		change[m.Server]--
-		change[m.To]++
-		l.Bytes += m.Bytes
-		l.Moves = append(l.Moves, balanceMoving{m.Number, m.Server, m.To, m.Bytes})
-	}
-	for _, name := range p.servers {
-		l.Servers = append(l.Servers, balanceLine{name, shards[name], shards[name] + change[name], before[name], after[name]})
-	}
-	return l
-}
-
-func (p *rebalancing) print(out io.Writer, terminal, asJSON bool) error {
-	l := p.line()
-	if asJSON {
-		return json.NewEncoder(out).Encode(l)
-	}
-	most := 0.0
-	for _, s := range l.Servers {
-		most = max(most, s.Load, s.LoadAfter)
-	}
-	block := "#"
-	if terminal {
-		block = "█"
-	}
-	bar := func(load float64) string {
-		n := 0
-		if most > 0 {
-			n = int(math.Round(load / most * barWidth))
-		}
-		return strings.Repeat(block, n) + strings.Repeat(" ", barWidth-n)
-	}
-	load := func(v float64) string { return byteText(int64(v)) }
-	if p.by == "rate" {
-		load = func(v float64) string { return fmt.Sprintf("%.1f rows/s", v) }
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\t\tSHARDS\tLOAD\t")
-	for _, s := range l.Servers {
-		fmt.Fprintf(w, "%s\tnow\t%d\t%s\t%s\n", s.Server, s.Shards, load(s.Load), strings.TrimRight(bar(s.Load), " "))
-		fmt.Fprintf(w, "\tthen\t%d\t%s\t%s\n", s.ShardsAfter, load(s.LoadAfter), strings.TrimRight(bar(s.LoadAfter), " "))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if len(p.moves) == 0 {
-		_, err := fmt.Fprintln(out, "\nnothing is to be moved")
-		return err
-	}
-	_, err := fmt.Fprintf(out, "\n%s to move, %s to copy\n\n", plural(len(p.moves), "shard"), byteText(l.Bytes))
-	return err
-}
-
-// shardList is a list of shards as it is typed.
-func shardList(shards []int64) string {
-	var n shardNumbers
-	for _, s := range slices.Sorted(slices.Values(shards)) {
-		if last := len(n.ranges) - 1; last >= 0 && n.ranges[last].last+1 == s {
-			n.ranges[last].last = s
-		} else {
-			n.ranges = append(n.ranges, shardRange{s, s})
-		}
-	}
-	return n.String()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -46,6 +47,15 @@ func removeShardServer(cmd *cobra.Command, name string) error {
 	}
 	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
+	flights, err := move.Flights(ctx, servers)
+	if err != nil {
+		return signalled(ctx, setupFailure(err).hint("all servers have to be there: firn shards status"))
+	}
+	for _, f := range flights {
+		if f.Source == name || f.Target == name {
+			return failed("the move of shard %s from %s to %s is not finished", ranges(f.Shards), f.Source, f.Target).hint("firn shards finish %s, or firn shards abort %[1]s", ranges(f.Shards))
+		}
+	}
 	opened, err := setup.Open(ctx, servers, true)
 	if err != nil {
 		return signalled(ctx, setupFailure(err))

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 )
 
 func newShardsStatus() *cobra.Command {
+	var watch bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the servers and how many shards each serves",
@@ -27,8 +30,13 @@ with the cluster as a whole, if anything is.
 With --json there is an object for each server, which has a "server", and one for each
 move, which has a "move".
 
+With --watch it looks every 2 seconds until Ctrl-C, and says how many rows are written
+to each server's database a second. A terminal is drawn over; elsewhere each look follows
+the one before, after a line with the time, or in JSON with a "time" in each object.
+
 firn shards doctor looks closer, and ends with 3 if something is wrong.`,
 		Example: `  firn shards status
+  firn shards status --watch
   firn shards status --server a=postgres://firn@db1/app --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,15 +46,17 @@ firn shards doctor looks closer, and ends with 3 if something is wrong.`,
 			if err != nil {
 				return err
 			}
-			seen := check.Look(ctx, servers)
-			// Who does not answer is in the table, and the others' moves are shown.
-			flights, _ := move.Flights(ctx, servers)
+			if watch {
+				return watchStatus(ctx, cmd.OutOrStdout(), servers, wantsJSON(cmd))
+			}
+			st := lookStatus(ctx, servers, nil)
 			if err := signalled(ctx, ctx.Err()); err != nil {
 				return err
 			}
-			return printStatus(cmd.OutOrStdout(), seen, flights, wantsJSON(cmd))
+			return st.print(cmd.OutOrStdout(), wantsJSON(cmd))
 		},
 	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "look again every 2 seconds, until Ctrl-C")
 	addServers(cmd)
 	return cmd
 }
@@ -63,6 +73,9 @@ type serverLine struct {
 	Moved       int     `json:"moved"`
 	Bytes       int64   `json:"bytes"`
 	ClockOffset float64 `json:"clock_offset_seconds"`
+
+	Rate *float64 `json:"rows_written_per_second,omitempty"`
+	Time string   `json:"time,omitempty"` // of the look, with --watch
 }
 
 func newServerLine(s *check.Server) serverLine {
@@ -100,6 +113,7 @@ type flightLine struct {
 	Lag       *int64    `json:"lag_bytes,omitempty"`
 	Since     time.Time `json:"since"`
 	Problem   string    `json:"problem,omitempty"`
+	Time      string    `json:"time,omitempty"` // of the look, with --watch
 }
 
 func newFlightLine(f move.Flight) flightLine {
@@ -134,43 +148,143 @@ func printMoves(out io.Writer, flights []move.Flight) error {
 	return w.Flush()
 }
 
-func printStatus(out io.Writer, seen []*check.Server, flights []move.Flight, asJSON bool) error {
-	enc := json.NewEncoder(out)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tPOSTGRESQL\tSERVES\tCLOSED\tMOVED\tSIZE\tCLOCK")
-	views := make(map[string]*shard.View)
-	for _, s := range seen {
-		l := newServerLine(s)
-		if s.Err == nil {
-			views[s.Name] = s.View
-		}
-		switch {
-		case asJSON:
-			if err := enc.Encode(l); err != nil {
-				return err
-			}
-		case l.Error != "":
-			fmt.Fprintf(w, "%s\t%s\n", l.Server, l.Error)
-		default:
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%+.3fs\n", l.Server, l.Version, l.Serves, l.Closed, l.Moved, byteText(l.Bytes), l.ClockOffset)
+// A status is what one look at servers has found.
+type status struct {
+	time    string // of the look; empty: there is only one
+	seen    []*check.Server
+	flights []move.Flight
+	rates   map[string]float64 // rows written a second, by server; nil: there is only one look
+}
+
+// lookStatus looks at servers. With an earlier look it says what was written since.
+func lookStatus(ctx context.Context, servers []shard.Server, before *status) *status {
+	st := &status{}
+	moves := make(chan []move.Flight, 1)
+	go func() {
+		// Who does not answer is in the table, and the others' moves are shown.
+		flights, _ := move.Flights(ctx, servers)
+		moves <- flights
+	}()
+	st.seen, st.flights = check.Look(ctx, servers), <-moves
+	if before == nil {
+		return st
+	}
+	st.rates = make(map[string]float64)
+	for i, s := range st.seen {
+		was := before.seen[i]
+		if passed := s.At.Sub(was.At).Seconds(); s.Err == nil && was.Err == nil && passed > 0 && s.Writes >= was.Writes {
+			st.rates[s.Name] = float64(s.Writes-was.Writes) / passed
 		}
 	}
-	if asJSON {
-		for _, f := range flights {
-			if err := enc.Encode(newFlightLine(f)); err != nil {
-				return err
-			}
+	return st
+}
+
+// watchEvery is how often servers are looked at with --watch.
+const watchEvery = 2 * time.Second
+
+// watchStatus prints what it sees again and again, until somebody ends it, which is no
+// failure.
+func watchStatus(ctx context.Context, out io.Writer, servers []shard.Server, asJSON bool) error {
+	next := time.NewTicker(watchEvery)
+	defer next.Stop()
+	terminal := isTerminal(out) && !asJSON
+	var before *status
+	for {
+		looking, cancel := context.WithTimeout(ctx, 5*watchEvery) // others go on where one hangs
+		st := lookStatus(looking, servers, before)
+		cancel()
+		if ctx.Err() != nil {
+			return nil
 		}
-		return nil
+		st.time = instant(time.Now())
+		var b strings.Builder
+		switch {
+		case terminal:
+			fmt.Fprintf(&b, "%s, every %s\n\n", st.time, watchEvery)
+		case !asJSON:
+			fmt.Fprintf(&b, "%s\n", st.time)
+		}
+		if err := st.print(&b, asJSON); err != nil {
+			return err
+		}
+		text := b.String()
+		switch {
+		case terminal: // over what is there, line by line, so that nothing flickers
+			text = "\x1b[H" + strings.ReplaceAll(text, "\n", "\x1b[K\n") + "\x1b[J"
+			if before == nil {
+				text = "\x1b[2J" + text
+			}
+		case !asJSON:
+			text += "\n"
+		}
+		if _, err := io.WriteString(out, text); err != nil {
+			return err
+		}
+		before = st
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (st *status) print(out io.Writer, asJSON bool) error {
+	if asJSON {
+		return st.printJSON(out)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	head := "SERVER\tPOSTGRESQL\tSERVES\tCLOSED\tMOVED\tSIZE\tCLOCK"
+	if st.time != "" {
+		head += "\tWRITES"
+	}
+	fmt.Fprintln(w, head)
+	views := make(map[string]*shard.View)
+	for _, s := range st.seen {
+		l := newServerLine(s)
+		if s.Err != nil {
+			fmt.Fprintf(w, "%s\t%s\n", l.Server, l.Error)
+			continue
+		}
+		views[s.Name] = s.View
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%+.3fs", l.Server, l.Version, l.Serves, l.Closed, l.Moved, byteText(l.Bytes), l.ClockOffset)
+		if rate, ok := st.rates[s.Name]; ok {
+			fmt.Fprintf(w, "\t%.1f rows/s", rate)
+		} else if st.time != "" {
+			fmt.Fprint(w, "\t?")
+		}
+		fmt.Fprintln(w)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if err := printMoves(out, flights); err != nil {
+	if err := printMoves(out, st.flights); err != nil {
 		return err
 	}
-	for _, f := range check.Together(views, len(views) == len(seen)) {
+	for _, f := range check.Together(views, len(views) == len(st.seen)) {
 		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Level, f.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (st *status) printJSON(out io.Writer) error {
+	enc := json.NewEncoder(out)
+	for _, s := range st.seen {
+		l := newServerLine(s)
+		l.Time = st.time
+		if rate, ok := st.rates[s.Name]; ok {
+			l.Rate = &rate
+		}
+		if err := enc.Encode(l); err != nil {
+			return err
+		}
+	}
+	for _, f := range st.flights {
+		l := newFlightLine(f)
+		l.Time = st.time
+		if err := enc.Encode(l); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,8 @@ type Server struct {
 	Offset  time.Duration // how far its clock is ahead of this process's
 	Error   time.Duration // by how much Offset may be wrong
 	Bytes   int64         // of its database
+	Writes  int64         // rows that were written to the database since the server counts
+	At      time.Time     // when it was asked that
 	Details *Details      // of [Examine]
 }
 
@@ -94,7 +96,9 @@ func look(ctx context.Context, c *pgx.Conn, s *Server) error {
 	s.View = v
 	s.Error = took / 2
 	s.Offset = v.Clock.Sub(start.Add(took / 2))
-	return c.QueryRow(ctx, "SELECT pg_database_size(current_database())").Scan(&s.Bytes)
+	s.At = time.Now()
+	return c.QueryRow(ctx, `SELECT pg_database_size(current_database()), tup_inserted + tup_updated + tup_deleted
+		FROM pg_stat_database WHERE datname = current_database()`).Scan(&s.Bytes, &s.Writes)
 }
 
 // settings are those that something depends on.
