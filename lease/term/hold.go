@@ -84,7 +84,7 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	case s.Phase == Taking: // not yet; should it be later, the record falls free by itself
 		s.write = write{}
 		return s.next(r, now)
-	case rec.Version == "" && !s.Lossy:
+	case rec.Version == "" && !s.Lossy && !s.repaired():
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "the record of our own worker is missing"})
 	case untouched && s.write.refused: // the store found it too old to extend
 		return s.end(Lost, &LostError{Worker: s.Worker, Late: true})
@@ -101,7 +101,7 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 		// its grant.
 		s.write.want = cur
 		return s.acknowledged(r, now, rec, s.Since)
-	case err == nil && !s.Lossy && (cur.Owner == s.Have.Owner || cur.Term < s.Have.Term):
+	case err == nil && !s.Lossy && !s.repaired() && (cur.Owner == s.Have.Owner || cur.Term < s.Have.Term):
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "the record of our own worker went back to an earlier state"})
 	}
 	lost := &LostError{Worker: s.Worker, Err: err}
@@ -110,6 +110,11 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	}
 	return s.end(Lost, lost)
 }
+
+// repaired reports whether the pool was made safe after what the store may have
+// forgotten of this grant: whatever is granted now starts above it. Only a restore
+// raises a floor, and what is granted after that is above the floor.
+func (s *State) repaired() bool { return s.Pool.Floor >= s.Have.Horizon }
 
 // hold extends the grant when it is time, and sleeps until then. What the pool's
 // record has to say, or to tell, comes first.

@@ -93,3 +93,50 @@ func TestResumeWithClockAhead(t *testing.T) {
 		}
 	}
 }
+
+// After a restore that was repaired the worker's record is an earlier one, or
+// missing, and the floor is above the grant: the term is lost, and another one
+// begins above the floor. Below the grant's horizon a floor repairs nothing.
+func TestResumeAfterRestore(t *testing.T) {
+	forgot := "store: pool pool has forgotten what it acknowledged: the record of our own worker "
+	for name, tt := range map[string]struct {
+		record *term.Record // what the store has, before an operator frees it
+		below  firn.Tick    // the horizon, the floor
+		phase  term.Phase
+		text   string
+	}{
+		"an earlier one":                {&term.Record{Term: 3, Name: "a", Owner: "old", Horizon: 7, TTL: 10_000}, 0, term.Lost, "lease: worker 0 was taken away"},
+		"none":                          {nil, 0, term.Lost, "lease: worker 0 was taken away"},
+		"an earlier one, floor too low": {&term.Record{Term: 3, Name: "a", Owner: "old", Horizon: 7, TTL: 10_000}, 1, term.Forgotten, forgot + "went back to an earlier state"},
+		"none, floor too low":           {nil, 1, term.Forgotten, forgot + "is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newScript(t)
+			x.rules.Workers = 1
+			x.setWorker(0, term.Record{Term: 6, Name: "a", Horizon: 5})
+			a := x.actor("a").until(term.Holding)
+			horizon := a.s.Have.Horizon
+			floor := horizon - tt.below
+			x.forgetAll()
+			x.write(term.KeyPool("pool"), pool("one", firn.Default, floor).Encode())
+			if tt.record != nil {
+				x.setWorker(0, tt.record.Freed(floor))
+			}
+			b := a.resumed(x.tick(time.Second)).is(term.Holding)
+			if g, ok := b.s.Grant(); !ok || g.Horizon != horizon {
+				t.Errorf("%+v, not the grant of before, to %d", g, horizon)
+			}
+			b.until(tt.phase).fails(tt.phase, tt.text)
+			if tt.phase != term.Lost {
+				return
+			}
+			x.pass(time.Minute)
+			next := x.actor("a")
+			next.s = term.Start(next.seed(), "a", "one")
+			next.step(next.begin()).until(term.Holding)
+			if next.s.Base < floor {
+				t.Errorf("base %d, below the floor %d", next.s.Base, floor)
+			}
+		})
+	}
+}
