@@ -210,7 +210,7 @@ func (c *checker) stepped(h *holder, do term.Action) {
 	if over := h.s.Over(); over != (do.Op == term.None) {
 		c.w.fail(misstep, "p%d: phase %s and %s to do", h.id, h.s.Phase, ops[do.Op])
 	}
-	if _, ok := h.s.Grant(); ok {
+	if g, ok := h.s.Grant(); ok && (h.lacks < 0 || g.Horizon >= c.w.tick(h.now().Wall)) {
 		h.lacks = -1
 	} else if h.lacks < 0 {
 		h.lacks = c.w.now
@@ -273,7 +273,8 @@ func (c *checker) intervals() {
 // lives: a process has a worker and can issue, or there is none to be had.
 func (c *checker) lives(h *holder) {
 	w := c.w
-	if !h.alive || h.wish || h.rules.Choice == term.Fresh {
+	switch {
+	case !h.alive && !h.forgot, h.wish, h.rules.Choice == term.Fresh:
 		return
 	}
 	now := h.now()

@@ -42,6 +42,7 @@ type holder struct {
 	parting bool // to be closed as soon as the action in flight is answered
 	done    bool // closed
 	nudged  bool
+	forgot  bool          // the run before found that the store has forgotten
 	lacks   time.Duration // without a grant since
 	rate    rate          // of requests
 	naps    int           // sleeps in a row that end at once
@@ -86,7 +87,11 @@ func (h *holder) boot() {
 	h.view = term.View{}
 	h.poolID, h.known, h.knownAt, h.begun, h.terms, h.fails = "", time.Time{}, 0, false, 0, 0
 	h.inTerm, h.gen, h.parting, h.done, h.nudged, h.naps = false, nil, false, false, false, 0
-	h.lacks, h.rate = h.w.now, rate{since: h.w.now}
+	h.rate = rate{since: h.w.now}
+	if !h.forgot || h.lacks < 0 { // to be started again and again, and stop each time, is no good
+		h.lacks = h.w.now
+	}
+	h.forgot = false
 	h.startWall, h.startBoot = h.host.wall(), h.host.boot()
 	h.clock = term.NewClock(h.startWall, h.startBoot)
 	h.term()
@@ -254,6 +259,7 @@ func (h *holder) ended() {
 		h.finish()
 		return
 	case phase == term.Forgotten, phase == term.Refused && !h.begun:
+		h.forgot = phase == term.Forgotten
 		h.process.fails() // Open fails, or the program sees that nothing will come any more
 		return
 	}

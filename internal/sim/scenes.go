@@ -80,6 +80,30 @@ func ghost(w *world) {
 	w.until(w.now + 10*time.Second)
 }
 
+// resuming schedules are such, with a grant file.
+func resuming(s *setup) {
+	staged(s)
+	s.faults.files, s.procs = true, 1
+}
+
+// resumedAfterRestore is a scene: a process is killed, the store goes back to
+// before all that it wrote, and is repaired. Then the process is started again,
+// and whenever it ends.
+func resumedAfterRestore(w *world) {
+	p := w.procs[0]
+	p.boot()
+	w.until(w.now + 2*time.Second + w.around(5*time.Second))
+	p.kill()
+	w.restore(1, false)
+	for w.cutOff {
+		w.until(w.now + time.Millisecond)
+	}
+	p.boot()
+	w.watch()
+	w.until(w.now + w.rules.Outage + 2*w.rules.Skew + w.grace + time.Minute)
+	w.check.lives(p.holder)
+}
+
 // crashing schedules have more workers than processes that crash.
 func crashing(s *setup) {
 	s.rules = defaultRules(clocked, firn.Default)
