@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -112,16 +113,24 @@ func (m *Mover) dump(ctx context.Context, program, schema string) (string, error
 	} else if err != nil {
 		return "", err
 	}
-	return withoutCommands(string(out)), nil
+	return plain(string(out)), nil
 }
 
-// withoutCommands leaves out what is for psql: a first and a last line, as newer versions
-// write them, so that nothing in between can be taken for such.
-func withoutCommands(dump string) string {
-	lines := strings.Split(dump, "\n")
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
-		return strings.HasPrefix(line, `\restrict `) || strings.HasPrefix(line, `\unrestrict `)
-	}), "\n")
+var (
+	restricted = regexp.MustCompile(`(?m)^\\restrict (\w+)\n`)
+	timeout    = regexp.MustCompile(`(?m)^SET transaction_timeout = 0;\n`)
+)
+
+// plain leaves out of a dump what is not for all servers: two commands for psql, which
+// have a word of chance, and a setting that older ones do not know. Only what stands
+// before the first object is looked at: after that, what looks so may be part of a text.
+func plain(dump string) string {
+	head, objects, _ := strings.Cut(dump, "\n-- Name: ")
+	if found := restricted.FindStringSubmatch(head); found != nil {
+		head = strings.Replace(head, found[0], "", 1)
+		objects = strings.Replace(objects, "\n\\unrestrict "+found[1]+"\n", "\n", 1)
+	}
+	return timeout.ReplaceAllLiteralString(head, "") + "\n-- Name: " + objects
 }
 
 // ErrNoDump: there is no pg_dump here that can read the source.
@@ -130,7 +139,8 @@ var ErrNoDump = errors.New("pg_dump is not here in the version of the source, or
 // places are where pg_dump is, besides in the path, in as many versions as are installed.
 var places = []string{"/usr/lib/postgresql/*/bin/pg_dump", "/usr/pgsql-*/bin/pg_dump", "/opt/homebrew/opt/postgresql@*/bin/pg_dump"}
 
-// dumper finds a pg_dump that is not older than the server.
+// dumper finds the oldest pg_dump that is not older than the server: what a newer one
+// writes, older servers may not understand.
 func dumper(ctx context.Context, e *end) (string, error) {
 	if err := e.connect(ctx); err != nil {
 		return "", err
@@ -147,6 +157,8 @@ func dumper(ctx context.Context, e *end) (string, error) {
 		}
 		candidates = append(candidates, found...)
 	}
+	var program string
+	oldest := math.MaxInt
 	for _, c := range candidates {
 		out, err := exec.CommandContext(ctx, c, "--version").Output()
 		switch {
@@ -156,9 +168,12 @@ func dumper(ctx context.Context, e *end) (string, error) {
 			return "", err
 		}
 		var major int
-		if _, err := fmt.Sscanf(string(out), "pg_dump (PostgreSQL) %d", &major); err == nil && major >= version/10000 {
-			return c, nil
+		if _, err := fmt.Sscanf(string(out), "pg_dump (PostgreSQL) %d", &major); err == nil && major >= version/10000 && major < oldest {
+			program, oldest = c, major
 		}
+	}
+	if program != "" {
+		return program, nil
 	}
 	return "", fmt.Errorf("%w: it is PostgreSQL %d", ErrNoDump, version/10000)
 }

@@ -59,7 +59,7 @@ func (l Leftover) clean(ctx context.Context, servers []shard.Server, c *pgx.Conn
 	case Fence:
 		return l.locked(ctx, c, "open", "SELECT firn.drop_fences(s.shard, s.term, s.attempt) FROM firn.shard AS s WHERE s.shard = "+fmt.Sprint(l.Shard))
 	case Mark:
-		return l.locked(ctx, c, "open", fmt.Sprintf("DO $do$ BEGIN EXECUTE (SELECT format('DROP TABLE IF EXISTS %%I.firn_mark', schema) FROM firn.shard WHERE shard = %d); END $do$", l.Shard))
+		return l.locked(ctx, c, "open", fmt.Sprintf("DO $do$ BEGIN EXECUTE coalesce((SELECT format('DROP TABLE %%s', firn.mark(schema)) FROM firn.shard WHERE shard = %d AND firn.mark(schema) IS NOT NULL), ''); END $do$", l.Shard))
 	case Copy:
 		return l.locked(ctx, c, "moved", fmt.Sprintf("DO $do$ BEGIN EXECUTE (SELECT format('DROP SCHEMA IF EXISTS %%I CASCADE', schema) FROM firn.shard WHERE shard = %d); DELETE FROM firn.generator WHERE shard = %[1]d; END $do$", l.Shard))
 	case Slot:

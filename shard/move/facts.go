@@ -53,9 +53,10 @@ SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, '
 	coalesce(m.batch, ''), coalesce(m.loaded, false)
 FROM unnest($1::integer[]) AS x LEFT JOIN firn.shard AS s ON s.shard = x LEFT JOIN firn.move AS m ON m.shard = x ORDER BY x`
 
+// A slot that is still being made keeps nothing yet.
 const streamFacts = `
 SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = $1),
-	EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1 AND database = current_database()),
+	EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1 AND database = current_database() AND confirmed_flush_lsn IS NOT NULL),
 	EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1 AND wal_status = 'lost'),
 	s.oid IS NOT NULL, coalesce(s.subenabled, false),
 	(SELECT count(*) FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid WHERE p.pubname = $1),
@@ -122,8 +123,11 @@ func (e *end) open(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is left of a mover that was killed, or cut off, does not hold locks for long.
-	const settings = "SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; SET search_path = pg_catalog, pg_temp; SET client_min_messages = error"
+	// What is left of a mover that was killed, or cut off, does not hold locks for long. A
+	// transaction has to see what arrives while it lasts.
+	const settings = "SET search_path = pg_catalog, pg_temp; SET client_min_messages = error; SET default_transaction_isolation = 'read committed'; " +
+		"SET idle_in_transaction_session_timeout = '30s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; " +
+		"SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'lock_timeout', 'idle_session_timeout', 'transaction_timeout')"
 	if _, err := c.Exec(ctx, settings); err != nil {
 		c.Close(context.WithoutCancel(ctx))
 		return nil, e.fault(err)

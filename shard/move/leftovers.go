@@ -58,7 +58,7 @@ FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_clas
 WHERE s.state = 'open' AND firn.is_here(s) AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
 UNION ALL
 SELECT 'mark', n.nspname || '.' || c.relname, s.shard, false
-FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = 'firn_mark'
+FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.oid = firn.mark(s.schema)
 WHERE s.state = 'open' AND firn.is_here(s) AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
 UNION ALL
 SELECT 'copy', s.schema::text, s.shard, false FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema

@@ -136,7 +136,7 @@ func nextOf(g goal, p pairOf) (action, error) {
 func (f *facts) streams() action {
 	s, t := f.source, f.target
 	switch {
-	case s.lost || t.lost:
+	case s.lost || t.lost || !s.slot && t.subscription || !t.slot && s.enabled: // a slot that is made anew begins too late
 		return toEnd
 	case !s.publication:
 		return toSpeak

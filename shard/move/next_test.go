@@ -97,6 +97,8 @@ func TestNext(t *testing.T) {
 		{"it is not at work", with(func(f *facts) { f.source.enabled = false }), []pairOf{ready}, toHearBack, []int64{2}},
 		{"all is there", all, []pairOf{done, ready, {6, begun, loaded}}, toCut, []int64{2}},
 		{"all has moved", with(func(f *facts) { f.source, f.target = stream{}, stream{} }), []pairOf{done}, toEnd, nil},
+		{"the slot was dropped", with(func(f *facts) { f.source.slot = false }), []pairOf{ready}, "", nil},
+		{"the slot back was dropped", with(func(f *facts) { f.target.slot = false }), []pairOf{ready}, "", nil},
 		{"a slot was lost", with(func(f *facts) { f.source.lost = true }), []pairOf{ready}, "", nil},
 		{"the slot back is gone, with shards that need it", with(func(f *facts) { f.target.slot = false }), []pairOf{done, ready}, "", nil},
 	} {

@@ -51,6 +51,18 @@ var inSchema = []struct{ sql, text, do string }{
 		"tables without a replica identity: %s", "ALTER TABLE ... ADD PRIMARY KEY, or ... REPLICA IDENTITY FULL",
 	},
 	{
+		`SELECT r.name || '.' || a.attname FROM firn.relations($1) AS r JOIN pg_attribute AS a ON a.attrelid = r.relation AND a.attname = ANY (r.key) WHERE r.rows AND a.attgenerated <> ''`,
+		"generated columns are not replicated, and these are of a replica identity: %s", "ALTER TABLE ... REPLICA IDENTITY FULL, or USING INDEX of another key",
+	},
+	{
+		withoutEquality,
+		"rows cannot be found on the other server by columns whose type has no equality: %s", "ALTER TABLE ... ADD PRIMARY KEY, in place of REPLICA IDENTITY FULL; or jsonb for json",
+	},
+	{
+		`SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'firn_mark' AND firn.mark($1) IS NULL`,
+		"there is a table of the name that a move needs: %s", "ALTER TABLE ... RENAME",
+	},
+	{
 		`SELECT relname FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relpersistence = 'u' AND relkind IN ('r', 'S') ORDER BY 1`,
 		"unlogged relations are not replicated: %s", "ALTER TABLE ... SET LOGGED, or drop them",
 	},
@@ -85,6 +97,22 @@ var inSchema = []struct{ sql, text, do string }{
 		"foreign tables stay where they are: %s", "DROP FOREIGN TABLE",
 	},
 }
+
+// withoutEquality are columns of tables whose rows are named by all columns, of types
+// that cannot be compared, or in which there is such a type.
+const withoutEquality = `
+WITH RECURSIVE c (name, type) AS (
+	SELECT r.name || '.' || a.attname, a.atttypid FROM firn.relations($1) AS r JOIN pg_attribute AS a ON a.attrelid = r.relation AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+	WHERE r.rows AND r.identity = 'full'
+	UNION
+	SELECT c.name, x.type FROM c JOIN pg_type AS t ON t.oid = c.type CROSS JOIN LATERAL (
+		SELECT t.typbasetype AS type WHERE t.typtype = 'd' UNION ALL SELECT t.typelem WHERE t.typcategory = 'A' AND t.typelem <> 0
+		UNION ALL SELECT a.atttypid FROM pg_attribute AS a WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped) AS x
+)
+SELECT DISTINCT c.name FROM c JOIN pg_type AS t ON t.oid = c.type AND t.typtype = 'b' AND t.typcategory <> 'A'
+WHERE NOT EXISTS (SELECT FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod AND m.amname IN ('btree', 'hash')
+	WHERE o.opcdefault AND (o.opcintype = t.oid OR EXISTS (SELECT FROM pg_cast AS k WHERE k.castsource = t.oid AND k.casttarget = o.opcintype AND k.castmethod = 'b')))
+ORDER BY 1`
 
 // rolesSQL are the roles that own something in the schemas $1, or have rights there.
 const rolesSQL = `

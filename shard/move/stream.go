@@ -27,16 +27,40 @@ func (m *Mover) speak(ctx context.Context, e *end) error {
 // is a leftover.
 func (m *Mover) keep(ctx context.Context, e *end, name string) error {
 	begun := time.Now()
-	err := e.call(ctx, fmt.Sprintf("SET statement_timeout = %d; SELECT pg_create_logical_replication_slot(%s, 'pgoutput') WHERE EXISTS (SELECT FROM firn.move WHERE batch = %s); RESET statement_timeout",
+	err := e.call(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d; SELECT pg_create_logical_replication_slot(%s, 'pgoutput') WHERE EXISTS (SELECT FROM firn.move WHERE batch = %s)",
 		m.options.LockWait.Milliseconds(), literal(name), literal(m.batch)))
 	switch sqlstate(err) {
-	case "42710": // somebody else was faster
-		return e.call(ctx, "RESET statement_timeout")
+	case "42710": // somebody else was faster, or a mover was that is no more
+		return m.kept(ctx, e, name, begun)
 	case "57014":
-		found, err := e.writing(ctx, begun)
-		return errors.Join(err, e.fault(&HoldersError{Shard: -1, Waited: time.Since(begun), Holders: found}))
+		return e.held(ctx, begun)
 	}
 	return err
+}
+
+// kept waits for a slot that another session makes: until then it keeps nothing.
+func (m *Mover) kept(ctx context.Context, e *end, name string, begun time.Time) error {
+	for {
+		var made bool
+		if err := e.conn.QueryRow(ctx, "SELECT coalesce((SELECT confirmed_flush_lsn IS NOT NULL FROM pg_replication_slots WHERE slot_name = $1), true)", name).Scan(&made); err != nil {
+			return e.fault(err)
+		}
+		if made { // or there is none any more
+			return nil
+		}
+		if time.Since(begun) > m.options.LockWait {
+			return e.held(ctx, begun)
+		}
+		if err := pause(ctx, copyPause); err != nil {
+			return err
+		}
+	}
+}
+
+// held says who keeps a slot from being made.
+func (e *end) held(ctx context.Context, begun time.Time) error {
+	found, err := e.writing(ctx, begun)
+	return errors.Join(err, e.fault(&HoldersError{Shard: -1, Waited: time.Since(begun), Holders: found}))
 }
 
 const writingSQL = `
@@ -46,9 +70,6 @@ FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid() 
 
 // writing are the transactions of a server that had written something at an instant.
 func (e *end) writing(ctx context.Context, at time.Time) ([]Holder, error) {
-	if err := e.call(ctx, "RESET statement_timeout"); err != nil {
-		return nil, err
-	}
 	rows, err := e.conn.Query(ctx, writingSQL, time.Since(at).Seconds())
 	if err != nil {
 		return nil, e.fault(err)
