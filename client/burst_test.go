@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +95,37 @@ func TestFirstOfABurst(t *testing.T) {
 				t.Error("it would be asked again on the same connection")
 			}
 		})
+	}
+}
+
+// A server that has become so slow that ids of several blocks are too old when the last
+// is there is asked for one.
+func TestSlowBurst(t *testing.T) {
+	var slow atomic.Bool
+	give := counting(1)
+	s := newScript(t, func(words []string) string {
+		if slow.Load() {
+			time.Sleep(40 * time.Millisecond)
+		}
+		return give(words)
+	})
+	c, err := start(t, &Options{Prefetch: 10, MaxAge: 200 * time.Millisecond, Wait: 20 * time.Second}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		for range 1000 {
+			if _, err := c.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s.together.Load() >= burst
+	})
+	slow.Store(true)
+	for range 2 * burst * 10 { // more than was under way
+		if _, err := c.Append(t.Context(), nil, 1); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -60,8 +60,12 @@ func (s *servers) ask(ctx context.Context, o order, time func() time.Duration) (
 	}
 	for {
 		n := min(o.size, s.most)
+		times := min(o.ids/n, burst)
+		if s.failed > 0 {
+			times = 1 // several may be too old when the last is there
+		}
 		born := time()
-		all, err = s.conn.fetch(ctx, s.series, n, min(o.ids/n, burst), born)
+		all, err = s.conn.fetch(ctx, s.series, n, times, born)
 		if err != nil && len(all) > 0 { // it comes again, if it stays; what came before it is good
 			s.hangUp()
 			err = nil
