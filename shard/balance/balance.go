@@ -46,7 +46,7 @@ func Even(servers []string, shards []Shard) ([]Move, error) {
 		if max(over, under) <= Tolerance*mean {
 			return p.moves, nil
 		}
-		i := p.best(from, p.load[from]-p.load[to], min(over, under))
+		i := p.best(from, p.load[from]-p.load[to]-Tolerance*mean/2, min(over, under))
 		if i < 0 {
 			return p.moves, nil
 		}
@@ -136,16 +136,18 @@ func (p *plan) least() string {
 	return slices.MinFunc(p.servers, func(a, b string) int { return cmp.Compare(p.load[a], p.load[b]) })
 }
 
-// best is the shard of a server to move over a gap in load, or -1. One that fits into
-// what both sides lack is the better the more load it carries for its bytes; where none
-// fits, the lightest that still narrows the gap is taken.
-func (p *plan) best(from string, gap, lack float64) int {
+// best is the shard of a server to move, or -1. One that fits into what both sides lack is
+// the better the more load it carries for its bytes; where none fits, the lightest is
+// taken, if it is below a limit: else the servers would only change places.
+func (p *plan) best(from string, limit, lack float64) int {
 	fits, light := -1, -1
 	for i, s := range p.shards {
 		switch {
-		case p.moved[i] || s.Fixed || s.Server != from || s.Load <= 0 || s.Load >= gap:
+		case p.moved[i] || s.Fixed || s.Server != from || s.Load <= 0:
 		case s.Load > lack:
-			light = i // they become lighter
+			if s.Load < limit {
+				light = i // they become lighter
+			}
 		case fits < 0 || perByte(s) > perByte(p.shards[fits]):
 			fits = i
 		}
