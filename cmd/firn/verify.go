@@ -49,7 +49,7 @@ in another order than they drew them.`,
 	addLayout(cmd, &o.layout, "the layout of the ids: a preset or a spec; that of the pool if firn.yaml has one")
 	cmd.Flags().StringVar(&o.format, "format", formatLines, "lines, csv or binary")
 	cmd.Flags().StringVar(&o.column, "column", "", "the column of a CSV, by its name or its number from 1 on")
-	cmd.Flags().BoolVar(&o.minutes, "minutes", false, "show how many ids are of each minute")
+	cmd.Flags().BoolVar(&o.minutes, "minutes", false, "show how many ids are of each minute, and the longest gap after one of them")
 	return cmd
 }
 
@@ -209,10 +209,11 @@ func (t *tally) print(out io.Writer, makers []*maker, places map[firn.ID][]strin
 			t.perSecond(m), count(m.most), t.span(m.gap), order)
 	}
 	if t.minutes && len(makers) > 0 {
-		fmt.Fprintln(w, "\nMINUTE\tMADE BY\tIDS")
+		fmt.Fprintln(w, "\nMINUTE\tMADE BY\tIDS\tLONGEST GAP")
 		for _, m := range makers {
 			for _, minute := range m.minutesInOrder() {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", time.Unix(minute*60, 0).UTC().Format("2006-01-02T15:04Z"), t.name(m), count(m.minutes[minute]))
+				in := m.minutes[minute]
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", time.Unix(minute*60, 0).UTC().Format("2006-01-02T15:04Z"), t.name(m), count(in.ids), t.span(in.gap))
 			}
 		}
 	}
@@ -260,17 +261,22 @@ type malformedJSON struct {
 }
 
 type verifyMakerJSON struct {
-	Shard      int64            `json:"shard"`
-	Worker     int64            `json:"worker"`
-	IDs        int64            `json:"ids"`
-	From       string           `json:"from"`
-	To         string           `json:"to"`
-	PerSecond  float64          `json:"per_second"`
-	MostMinute int64            `json:"most_in_a_minute"`
-	Gap        float64          `json:"longest_gap_seconds"`
-	GapAfter   string           `json:"longest_gap_after"`
-	Backwards  int64            `json:"backwards"` // ids below the one before
-	Minutes    map[string]int64 `json:"minutes,omitempty"`
+	Shard      int64                       `json:"shard"`
+	Worker     int64                       `json:"worker"`
+	IDs        int64                       `json:"ids"`
+	From       string                      `json:"from"`
+	To         string                      `json:"to"`
+	PerSecond  float64                     `json:"per_second"`
+	MostMinute int64                       `json:"most_in_a_minute"`
+	Gap        float64                     `json:"longest_gap_seconds"`
+	GapAfter   string                      `json:"longest_gap_after"`
+	Backwards  int64                       `json:"backwards"` // ids below the one before
+	Minutes    map[string]verifyMinuteJSON `json:"minutes,omitempty"`
+}
+
+type verifyMinuteJSON struct {
+	IDs int64   `json:"ids"`
+	Gap float64 `json:"longest_gap_seconds"` // after one of them
 }
 
 func (t *tally) printJSON(out io.Writer, makers []*maker, places map[firn.ID][]string) error {
@@ -290,9 +296,9 @@ func (t *tally) printJSON(out io.Writer, makers []*maker, places map[firn.ID][]s
 			PerSecond: t.perSecond(m), MostMinute: m.most, Gap: t.span(m.gap).Seconds(), GapAfter: instant(t.layout.Time(m.gapAfter)), Backwards: m.backwards,
 		}
 		if t.minutes {
-			j.Minutes = make(map[string]int64, len(m.minutes))
-			for minute, n := range m.minutes {
-				j.Minutes[time.Unix(minute*60, 0).UTC().Format("2006-01-02T15:04Z")] = n
+			j.Minutes = make(map[string]verifyMinuteJSON, len(m.minutes))
+			for minute, in := range m.minutes {
+				j.Minutes[time.Unix(minute*60, 0).UTC().Format("2006-01-02T15:04Z")] = verifyMinuteJSON{in.ids, t.span(in.gap).Seconds()}
 			}
 		}
 		doc.Makers = append(doc.Makers, j)

@@ -3,11 +3,13 @@ package main
 import (
 	"encoding/binary"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/firn-id/firn"
 )
@@ -57,14 +59,33 @@ func TestTally(t *testing.T) {
 			}
 			for _, m := range all.end() {
 				var minutes int64
-				for _, n := range m.minutes {
-					minutes += n
+				for _, in := range m.minutes {
+					minutes += in.ids
 				}
 				if want := perMaker[strconv.FormatInt(m.parts.Shard, 10)+" "+strconv.FormatInt(m.parts.Worker, 10)]; m.ids != want || minutes != want {
 					t.Errorf("%s made %d, by minutes %d; it was %d", all.name(m), m.ids, minutes, want)
 				}
 			}
 		})
+	}
+}
+
+// TestVerifyMinutes: a gap is of the minute of the id before it, also where it ends in a
+// later one; and a minute that is come back to has the longest of its gaps.
+func TestVerifyMinutes(t *testing.T) {
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	all := newTally(firn.Default, true)
+	for _, d := range []time.Duration{0, 10, 15, 75, 76, 30, 38, 58} {
+		id, err := firn.Default.Encode(firn.Parts{Time: start.Add(d * time.Second), Worker: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.add(id, func() string { return "" })
+	}
+	m := all.end()[0]
+	want := map[int64]minute{start.Unix() / 60: {6, 60_000}, start.Unix()/60 + 1: {2, 1000}}
+	if !maps.Equal(m.minutes, want) || m.gap != 60_000 || m.most != 3 {
+		t.Errorf("%v, longest gap %d, most %d", m.minutes, m.gap, m.most)
 	}
 }
 

@@ -16,7 +16,7 @@ type tally struct {
 	packed  packing
 	makers  map[int64]*maker
 	current *maker // of the last id
-	minutes bool   // count them by minute too
+	minutes bool   // and by minute too
 
 	ids       int64
 	repeats   int64      // ids that were there before
@@ -74,10 +74,16 @@ type maker struct {
 	back      sighting
 	gap       firn.Tick // the longest between one id and the next
 	gapAfter  firn.Tick
-	minutes   map[int64]int64 // by minutes since 1970
-	minute    int64           // of the last id
-	inMinute  int64
-	most      int64 // in a minute
+	minutes   map[int64]minute // since 1970
+	minute    int64            // of the last id
+	inMinute  minute           // since the id before was of another one
+	most      int64            // in a minute
+}
+
+// A minute is what a maker made in one.
+type minute struct {
+	ids int64
+	gap firn.Tick // the longest after one of them
 }
 
 func newTally(l firn.Layout, minutes bool) *tally {
@@ -118,7 +124,7 @@ func (t *tally) newMaker(key int64, id firn.ID, at func() string) *maker {
 	}
 	m := &maker{key: key, parts: parts, seen: make(map[uint32]*stateSet), lowest: ^uint64(0)}
 	if t.minutes {
-		m.minutes = make(map[int64]int64)
+		m.minutes = make(map[int64]minute)
 	}
 	t.makers[key] = m
 	return m
@@ -157,26 +163,30 @@ func (t *tally) order(m *maker, id firn.ID, state uint64, at func() string) {
 		if m.backwards++; m.backwards == 1 {
 			m.back = sighting{id: id, at: at()}
 		}
-	case tick-before > m.gap:
-		m.gap, m.gapAfter = tick-before, before
+	case tick-before > m.inMinute.gap:
+		m.inMinute.gap = tick - before
+		if tick-before > m.gap {
+			m.gap, m.gapAfter = tick-before, before
+		}
 	}
 	m.lowest, m.highest = min(m.lowest, state), max(m.highest, state)
 	if tick != before || m.ids == 0 {
-		if minute := t.minuteOf(tick); minute != m.minute {
+		if now := t.minuteOf(tick); now != m.minute {
 			m.endMinute()
-			m.minute, m.inMinute = minute, 0
+			m.minute, m.inMinute = now, minute{}
 		}
 	}
-	m.inMinute++
+	m.inMinute.ids++
 }
 
 // minuteOf is the minute of a tick, since 1970.
 func (t *tally) minuteOf(tick firn.Tick) int64 { return t.layout.Time(tick).Unix() / 60 }
 
 func (m *maker) endMinute() {
-	m.most = max(m.most, m.inMinute)
+	m.most = max(m.most, m.inMinute.ids)
 	if m.minutes != nil {
-		m.minutes[m.minute] += m.inMinute
+		all := m.minutes[m.minute]
+		m.minutes[m.minute] = minute{all.ids + m.inMinute.ids, max(all.gap, m.inMinute.gap)}
 	}
 }
 
