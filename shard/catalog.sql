@@ -109,4 +109,32 @@ SET extra_float_digits = 1 SET bytea_output = 'hex' SET xmlbinary = 'base64' SET
 	CROSS JOIN LATERAL (SELECT firn.relation_lines(n.oid) AS line UNION ALL SELECT firn.other_lines(n.oid)) AS x
 $$;
 
-REVOKE ALL ON FUNCTION firn.relations, firn.rights, firn.relation_lines, firn.other_lines, firn.fingerprint FROM PUBLIC;
+-- The mark of a schema: a table of that name that is made as firn.make_mark
+-- does, by this role or one that may do as much. What belongs to others would have
+-- the mover run their triggers.
+CREATE OR REPLACE FUNCTION firn.mark(schema name) RETURNS regclass LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+	SELECT c.oid::regclass FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_roles AS o ON o.oid = c.relowner
+	WHERE n.nspname = schema AND c.relname = 'firn_mark' AND c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules
+		AND (o.rolname = current_user OR o.rolsuper OR o.oid = (SELECT f.nspowner FROM pg_namespace AS f WHERE f.nspname = 'firn'))
+		AND ARRAY(SELECT a.attname::text FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum)
+			= '{term,attempt,moved_to,floor,sequences}'
+$$;
+
+-- What other schemas have that goes with a schema when it is dropped: views of its
+-- tables, defaults from its sequences, and so on.
+CREATE OR REPLACE FUNCTION firn.outside(schema name) RETURNS SETOF text LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+	WITH inside AS (
+		SELECT d.classid, d.objid FROM pg_depend AS d WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = schema)
+		UNION SELECT 'pg_type'::regclass, t.oid FROM pg_type AS t WHERE t.typnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = schema))
+	SELECT DISTINCT o.type || ' ' || o.identity
+	FROM inside AS i JOIN pg_depend AS d ON d.refclassid = i.classid AND d.refobjid = i.objid AND d.deptype IN ('n', 'a')
+		AND d.classid IN ('pg_rewrite'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass, 'pg_trigger'::regclass, 'pg_policy'::regclass)
+	CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS o
+	CROSS JOIN LATERAL pg_identify_object_as_address(d.classid, d.objid, d.objsubid) AS a
+	WHERE a.object_names[1] <> outside.schema AND a.object_names[1] NOT LIKE 'pg\_t%'
+	ORDER BY 1
+$$;
+
+REVOKE ALL ON FUNCTION firn.relations, firn.rights, firn.relation_lines, firn.other_lines, firn.fingerprint, firn.mark, firn.outside FROM PUBLIC;

@@ -97,17 +97,6 @@ BEGIN
 	PERFORM firn.make_mark(s.schema), firn.resume(s.shard);
 END $$;
 
--- The mark of a schema: a table of that name that is made as below, by this role or one
--- that may do as much. What belongs to others would have the mover run their triggers.
-CREATE OR REPLACE FUNCTION firn.mark(schema name) RETURNS regclass LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp AS $$
-	SELECT c.oid::regclass FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_roles AS o ON o.oid = c.relowner
-	WHERE n.nspname = schema AND c.relname = 'firn_mark' AND c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules
-		AND (o.rolname = current_user OR o.rolsuper OR o.oid = (SELECT f.nspowner FROM pg_namespace AS f WHERE f.nspname = 'firn'))
-		AND ARRAY(SELECT a.attname::text FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum)
-			= '{term,attempt,moved_to,floor,sequences}'
-$$;
-
 -- Makes the table of a schema in which a server says that it has let the shard go. It
 -- is replicated as the others are, and so comes after all that was written before.
 CREATE OR REPLACE FUNCTION firn.make_mark(schema name) RETURNS void LANGUAGE plpgsql

@@ -38,6 +38,16 @@ BEGIN
 	PERFORM firn.unpublish(s.schema, firn.stream(m)) FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard WHERE x.batch = m.batch AND s.state <> 'open';
 END $$;
 
+-- Keeps what this transaction says, a password among it, out of the server's log, where
+-- this role may say so.
+CREATE OR REPLACE FUNCTION firn.be_discreet() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM set_config(x.name, x.value, true) FROM (VALUES ('log_statement', 'none'), ('log_min_error_statement', 'panic'), ('log_error_verbosity', 'terse'),
+		('log_min_duration_statement', '-1'), ('log_min_duration_sample', '-1'), ('log_transaction_sample_rate', '0')) AS x (name, value);
+EXCEPTION WHEN insufficient_privilege THEN NULL;
+END $$;
+
 -- Makes the subscription of a batch, to a slot that there is or is to be. On the target
 -- it copies, and on the source it begins when it is told to. It has to find as many tables
 -- as there are: else the address leads elsewhere.
@@ -112,6 +122,10 @@ DECLARE
 	m firn.move;
 BEGIN
 	PERFORM firn.check_kept(s);
+	IF EXISTS (SELECT FROM firn.outside(s.schema)) THEN
+		RAISE EXCEPTION 'firn: other schemas have what would go with the schema %: %', s.schema, (SELECT string_agg(x, ', ') FROM firn.outside(s.schema) AS x) USING ERRCODE = '2BP01',
+			HINT = 'drop it there, or have it do without';
+	END IF;
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard RETURNING * INTO m;
 	-- A schema that was there before is somebody's.
 	IF m.shard IS NOT NULL AND EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset"
@@ -172,7 +186,7 @@ DECLARE
 	f regprocedure;
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('stream', 'intake', 'replicated', 'hold', 'moving',
-			'begin_move', 'mark', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'seize', 'follows', 'sequences',
+			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'be_discreet', 'seize', 'follows', 'sequences',
 			'read_sequences', 'write_sequences', 'let_go', 'compare', 'published', 'publish', 'unpublish', 'take', 'learn', 'check_kept', 'word', 'revoke', 'reopen', 'batch', 'speak', 'mute', 'listen', 'hear',
 			'end_move', 'deafen', 'drop_subscription', 'discard', 'sweep', 'remains', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
@@ -367,6 +368,7 @@ func moveFailure(err error) *failure {
 	var under *move.UnderwayError
 	var held *move.HoldersError
 	var behind *move.StandbyError
+	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &behind):
 		return f.hint("wait for it; or, if that standby is not needed, end it")
@@ -382,6 +384,8 @@ func moveFailure(err error) *failure {
 		return f.hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
 		return f.hint("firn shards add-server makes it one of the cluster")
+	case errors.As(err, &pg) && pg.Code == "ID008": // which lines of two schemas differ, and what then
+		return failed("%w\n%s", err, pg.Detail).hint("%s", pg.Hint)
 	case errors.Is(err, move.ErrNoDump):
 		return f.hint("apt-get install postgresql-client, in that version")
 	}

@@ -92,3 +92,35 @@ func TestPlain(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestStalled gives up a copy that cannot be made: a row of it is there.
+func TestStalled(t *testing.T) {
+	a, b := shops(t, 2)
+	if !runChild(t, a, b, "move", "after", `firn\.speak`) {
+		t.Fatal("it was not published")
+	}
+	b.eventually(t, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()", "0")
+	m := New(a.Server, b.Server, &Options{Lag: 5 * time.Second, LockWait: time.Second})
+	defer m.Close()
+	b.must(t, "SET session_replication_role = replica; INSERT INTO insta1.users SELECT id, 'in the way' FROM generate_series(1, 5) AS id")
+	a.must(t, "INSERT INTO insta1.users VALUES (3, 'cannot come')")
+	var stalled *StalledError
+	if _, err := m.Move(t.Context(), []int64{1}); !errors.As(err, &stalled) {
+		t.Errorf("%v", err)
+	}
+	mustEnd(t, m.Abort, 1)
+}
+
+// TestOthersDepend leaves what other schemas have in place when a copy is dropped.
+func TestOthersDepend(t *testing.T) {
+	a, b := shops(t, 2)
+	m := mover(t, a, b)
+	mustMove(t, m.Move, 1)
+	a.must(t, "CREATE SCHEMA more; CREATE VIEW more.v AS SELECT id FROM insta1.users; CREATE TABLE more.t (n bigint DEFAULT nextval('insta1.users_number_seq'))")
+	if _, err := m.Finish(t.Context(), []int64{1}); sqlstate(err) != "2BP01" || !strings.Contains(err.Error(), "more.v") {
+		t.Errorf("finish: %v", err)
+	}
+	a.must(t, "SELECT FROM more.v; DROP SCHEMA more CASCADE")
+	mustEnd(t, m.Finish, 1)
+	nothingLeft(t, a, b)
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -95,7 +96,7 @@ func (m *Mover) quiet(ctx context.Context, g goal, p pairOf) (reason, err error)
 		}
 		var all []Holder
 		for _, h := range found {
-			if !h.Autovacuum { // it gives way by itself
+			if !h.Autovacuum || strings.Contains(h.Query, "to prevent wraparound") { // others give way by themselves
 				all = append(all, h)
 			}
 		}

@@ -94,6 +94,7 @@ type Mover struct {
 	begun    map[int64]bool // by this run
 	verified map[int64]bool
 	slotless map[string]time.Time // copies without their slots, and since when
+	far      reach
 	moved    []Moved
 	wrong    []error
 }
@@ -335,7 +336,7 @@ func (m *Mover) patiently(ctx context.Context, f func() error) error {
 		}
 		for _, e := range []*end{m.source, m.target} {
 			if e.conn != nil && e.conn.IsClosed() {
-				e.conn = nil
+				e.conn, m.far = nil, reach{}
 			}
 		}
 		if err := pause(ctx, retryPause); err != nil {

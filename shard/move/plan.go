@@ -225,7 +225,7 @@ const postSQL = `
 SELECT r.rolsuper, r.rolreplication, coalesce((SELECT pg_has_role(x.oid, 'USAGE') FROM pg_roles AS x WHERE x.rolname = 'pg_create_subscription'), false),
 	has_database_privilege(current_database(), 'CREATE'), pg_has_role('pg_read_all_stats', 'USAGE'),
 	r.rolname::text, current_database()::text, concat_ws(' ', pg_encoding_to_char(d.encoding), d.datcollate, d.datctype, to_jsonb(d)->>'daticulocale', to_jsonb(d)->>'datlocale'),
-	current_setting('transaction_read_only')::boolean, current_setting('wal_level'),
+	current_setting('transaction_read_only')::boolean, current_setting('wal_level'), current_setting('synchronous_standby_names'),
 	current_setting('max_replication_slots')::bigint, (SELECT count(*) FROM pg_replication_slots),
 	coalesce(current_setting('max_active_replication_origins', true), current_setting('max_replication_slots'))::bigint, (SELECT count(*) FROM pg_replication_origin),
 	current_setting('max_wal_senders')::bigint, (SELECT count(*) FROM pg_stat_replication),
@@ -244,7 +244,7 @@ func stand(ctx context.Context, name string, c *pgx.Conn) (*post, error) {
 		return nil, err
 	}
 	if err := c.QueryRow(ctx, postSQL).Scan(&p.superuser, &p.replication, &p.subscribes, &p.createsInDatabase, &p.monitors,
-		&p.user, &p.database, &p.locale, &p.readOnly, &p.walLevel, &p.slots.most, &p.slots.used, &p.origins.most, &p.origins.used,
+		&p.user, &p.database, &p.locale, &p.readOnly, &p.walLevel, &p.standbys, &p.slots.most, &p.slots.used, &p.origins.most, &p.origins.used,
 		&p.senders.most, &p.senders.used, &p.worker.most, &p.worker.used, &p.syncWorkers, &p.prepared, &p.allSequences,
 		&p.roles, &p.extensions, &p.schemas); err != nil {
 		return nil, err

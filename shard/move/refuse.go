@@ -55,6 +55,10 @@ var inSchema = []struct{ sql, text, do string }{
 		"generated columns are not replicated, and these are of a replica identity: %s", "ALTER TABLE ... REPLICA IDENTITY FULL, or USING INDEX of another key",
 	},
 	{
+		`SELECT x FROM firn.outside($1) AS x WHERE x !~ '^table (?!column )'`, // those are said below
+		"other schemas have what depends on this one, and would stay here: %s", "DROP it there, or have it do without",
+	},
+	{
 		withoutEquality,
 		"rows cannot be found on the other server by columns whose type has no equality: %s", "ALTER TABLE ... ADD PRIMARY KEY, in place of REPLICA IDENTITY FULL; or jsonb for json",
 	},
@@ -178,7 +182,7 @@ type post struct {
 	user, database, locale                                          string
 	readOnly                                                        bool
 
-	walLevel                        string
+	walLevel, standbys              string
 	slots, origins, senders, worker free
 	syncWorkers                     int64
 	prepared                        []string // transactions
@@ -226,6 +230,7 @@ func (p *post) onServer(n needs, code string) []Refusal {
 		fmt.Sprintf("GRANT pg_create_subscription TO %s; GRANT CREATE ON DATABASE %s TO %[1]s", p.user, p.database), "%s may not subscribe", p.user)
 	say(!p.superuser && !p.replication, "ALTER ROLE "+p.user+" REPLICATION", "%s may not replicate", p.user)
 	say(!p.superuser && !p.monitors, "GRANT pg_monitor TO "+p.user, "%s does not see how old other sessions' transactions are", p.user)
+	say(strings.Contains(p.standbys, "*"), "name the standbys there", "synchronous_standby_names = '%s' would take a copy of a shard for a standby", p.standbys)
 	say(len(p.prepared) > 0, "COMMIT PREPARED or ROLLBACK PREPARED", "prepared transactions: %s", few(p.prepared))
 	say(len(p.allSequences) > 0, "drop them", "publications of all sequences would open generators that are closed: %s", few(p.allSequences))
 	return all
