@@ -30,7 +30,7 @@ var migrations embed.FS
 func startServers(tb testing.TB, names ...string) map[string]*testserver.Server {
 	servers := make(map[string]*testserver.Server)
 	for _, name := range names {
-		servers[name] = testserver.Postgres(tb)
+		servers[name] = testserver.Postgres(tb, "wal_level=logical") // else no shard moves
 	}
 	return servers
 }

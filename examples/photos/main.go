@@ -1,8 +1,9 @@
 // Command photos is a small photo-sharing service on 16 shards of 2 PostgreSQL servers,
 // which it starts itself, and which are gone with it:
 //
-//	go run ./examples/photos
+//	go run ./examples/photos [-rebalance]
 //
+// With -rebalance a third one is added, and gets its part while the service is in use.
 // The service is in photos.go, and its tables in migrations; the rest makes the
 // cluster, and a story.
 package main
@@ -10,6 +11,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -24,8 +26,10 @@ import (
 )
 
 func main() {
+	grows := flag.Bool("rebalance", false, "add a server, and move shards there")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := testserver.Outside(func(tb testing.TB) error { return run(ctx, tb, os.Stdout) })
+	err := testserver.Outside(func(tb testing.TB) error { return run(ctx, tb, os.Stdout, *grows) })
 	stop()
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -36,7 +40,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, tb testing.TB, out io.Writer) error {
+func run(ctx context.Context, tb testing.TB, out io.Writer, grows bool) error {
 	servers := startServers(tb, "a", "b")
 	urls := make(map[string]string)
 	for name, s := range servers {
@@ -58,10 +62,15 @@ func run(ctx context.Context, tb testing.TB, out io.Writer) error {
 	if err := photos.showFeed(ctx, out, users["dot"]); err != nil {
 		return err
 	}
-	return photos.restart(ctx, out, users, func() {
+	err = photos.restart(ctx, out, users, func() {
 		servers["b"].Stop(tb)
 		servers["b"].Start(tb)
 	})
+	if err != nil || !grows {
+		return err
+	}
+	urls["c"] = startServers(tb, "c")["c"].URL()
+	return grow(ctx, out, urls, users)
 }
 
 // populate has users join, follow each other, share photos and like them.
@@ -130,14 +139,7 @@ func (p *Photos) restart(ctx context.Context, out io.Writer, users map[string]fi
 	restart()
 	time.Sleep(100 * time.Millisecond)
 	stop()
-	var all sharing
-	for range users {
-		s := <-done
-		all.photos += s.photos
-		all.again += s.again
-		all.unknown += s.unknown
-		all.longest = max(all.longest, s.longest)
-	}
+	all := gather(done, len(users))
 	fmt.Fprintf(out, "  %d photos were shared, the slowest within %s\n", all.photos, all.longest.Round(time.Millisecond))
 	fmt.Fprintf(out, "  %d transactions were broken off and begun again\n", all.again)
 	fmt.Fprintf(out, "  of %d nobody knows: the server went away while they were committed\n", all.unknown)
@@ -153,6 +155,18 @@ func (p *Photos) restart(ctx context.Context, out io.Writer, users map[string]fi
 type sharing struct {
 	photos, again, unknown int
 	longest                time.Duration
+}
+
+// gather adds up what became of the photos of so many users.
+func gather(done <-chan sharing, users int) (all sharing) {
+	for range users {
+		s := <-done
+		all.photos += s.photos
+		all.again += s.again
+		all.unknown += s.unknown
+		all.longest = max(all.longest, s.longest)
+	}
+	return all
 }
 
 // share shares photos until ctx ends. It begins no transaction that it would break

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { testserver.Main(m) }
 
 func TestStory(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), t, &out); err != nil {
+	if err := run(t.Context(), t, &out, true); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	var captions []string
@@ -32,6 +32,10 @@ func TestStory(t *testing.T) {
 	}
 	if m := regexp.MustCompile(`(?m)^  (\d+) photos were shared`).FindStringSubmatch(out.String()); m == nil || m[1] == "0" {
 		t.Errorf("none were shared while a server was restarted:\n%s", &out)
+	}
+	grown := regexp.MustCompile(`(?m)^  ([1-9]\d*) shards moved\n  ([1-9]\d*) photos were shared, the slowest within \S+; 0 were broken off, of 0 nobody knows$`)
+	if !grown.MatchString(out.String()) {
+		t.Errorf("while shards moved:\n%s", &out)
 	}
 }
 
