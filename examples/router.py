@@ -35,19 +35,22 @@ class Cluster:
         return self.connections[server]
 
     def in_tx(self, shard, f, wait=5):
-        """Runs f(connection) in a transaction on the shard: again where it went, if it moved."""
+        """Runs f(connection) in a transaction on the shard: again where it went, if it moved; waits that many seconds for it."""
         deadline = time.monotonic() + wait
         while True:
-            connection = self.connection(self.server[shard])
+            entered = False
             try:
+                connection = self.connection(self.server[shard])
                 with connection.transaction():
                     connection.execute("SELECT firn.enter(%s, %s)", (shard, self.map["cluster"]))
+                    entered = True
                     result = f(connection)
                     if connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
                         raise RuntimeError("f went on after an error: nothing was committed")
                 return result
-            except psycopg.Error as e:  # nothing of it was committed
-                if e.sqlstate not in ("ID001", "ID002") or time.monotonic() > deadline:
+            except psycopg.Error as e:  # of a shard that is not here, nothing was committed; nor where the server is away
+                away = not entered and isinstance(e, psycopg.OperationalError)
+                if not away and e.sqlstate not in ("ID001", "ID002") or time.monotonic() > deadline:
                     raise
                 if e.sqlstate == "ID002":
                     self.server[shard] = e.diag.message_detail

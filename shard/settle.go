@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +32,7 @@ var answers = map[string]struct {
 	advice string
 }{
 	"ID001": {wait, "firn shards status says whether it moves, or waits for firn shards reopen"},
-	"ID002": {follow, ""},
+	"ID002": {follow, "firn shards status says whether it moves, and firn shards doctor compares what the servers say"},
 	"ID003": {look, "if the original is gone for good, firn shards reopen opens it here"},
 	"ID005": {look, "firn shards doctor compares what the servers say"},
 	"ID006": {look, "does the server's pool lead to another cluster?"},
@@ -52,27 +54,31 @@ func (r *run) settle(ctx context.Context, err error) error {
 		return r.ended(ctx, err)
 	}
 	if r.trouble.IsZero() {
-		r.trouble = time.Now()
+		r.trouble, r.said = time.Now(), make(map[string]error)
 	}
 	c := r.cluster
+	if r.stage != routing {
+		r.said[r.server] = err
+	}
 	do, advice := r.actionFor(err)
 	switch do {
 	case giveUp:
 		return r.explain(err, advice)
 	case follow:
 		c.follow(r.number, r.server, movedTo(err))
-		if r.hops++; r.hops <= len(c.servers) {
+		if r.hop() {
 			return nil
 		}
 	case look:
 		if c.look(ctx, c.names(""), time.Now()) != nil {
 			return r.ended(ctx, err)
 		}
-		server, none := c.route(r.number)
-		if r.hops++; none != nil || server == r.server || r.hops > len(c.servers) {
+		if server, none := c.route(r.number); none != nil || server == r.server {
 			return r.explain(err, advice)
 		}
-		return nil
+		if r.hop() {
+			return nil
+		}
 	case wait:
 		if time.Since(r.trouble) >= min(strange, c.wait) {
 			c.refresh(c.names(r.server))
@@ -80,10 +86,31 @@ func (r *run) settle(ctx context.Context, err error) error {
 	case reach:
 		c.refresh(c.names(r.server))
 	}
-	if time.Since(r.trouble) >= c.wait {
-		return r.explain(err, advice)
+	if waited := time.Since(r.trouble); waited >= c.wait {
+		return r.explain(r.lost(err, waited), advice)
 	}
 	return r.rest(ctx, err)
+}
+
+// hop says whether a shard is followed at once: as often as there are servers. What is
+// followed more often is between two that point at each other, as they do while it moves
+// and one of them is away: it is waited for like a shard that is closed.
+func (r *run) hop() bool {
+	r.hops++
+	return r.hops <= len(r.cluster.servers)
+}
+
+// lost adds to the error of the last try what the other servers have said.
+func (r *run) lost(err error, waited time.Duration) error {
+	for _, name := range slices.Sorted(maps.Keys(r.said)) {
+		if name != r.server || r.stage == routing {
+			err = fmt.Errorf("%w; %s said: %v", err, name, r.said[name])
+		}
+	}
+	if len(r.said) > 1 {
+		err = fmt.Errorf("%w; waited %s", err, waited.Round(time.Millisecond))
+	}
+	return err
 }
 
 // strange is for how long a shard is closed when it moves, at most.

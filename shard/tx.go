@@ -75,10 +75,11 @@ type run struct {
 	options pgx.TxOptions
 	f       func(pgx.Tx) error
 
-	server  string    // of this try; empty: there is none
-	stage   stage     // how far it came
-	trouble time.Time // when the first try failed
-	hops    int       // how often the shard was followed
+	server  string           // of this try; empty: there is none
+	stage   stage            // how far it came
+	trouble time.Time        // when the first try failed
+	said    map[string]error // what servers said last, by name
+	hops    int              // how often the shard was followed
 }
 
 // A stage is how far a try came. An error before working has done nothing, and can be
@@ -140,10 +141,13 @@ func (r *run) begin(ctx context.Context, conn *pgx.Conn) (pgx.Tx, error) {
 // failed rolls back after an error of f.
 func (r *run) failed(ctx context.Context, tx pgx.Tx, err error) error {
 	status := tx.Conn().PgConn().TxStatus()
-	if tx.Rollback(ctx) != nil {
-		return err // the connection is lost
-	}
+	lost := tx.Rollback(ctx) != nil
 	switch {
+	case (status == 'E' || lost) && shardGone[sqlstate(err)]:
+		r.stage = entering // a server that is lost now has said so before
+		return err
+	case lost:
+		return err
 	case status == 'E':
 		return r.reason(ctx, tx.Conn(), err)
 	case status == 'T' && shardGone[sqlstate(err)]:
@@ -180,8 +184,8 @@ func (r *run) commit(ctx context.Context, tx pgx.Tx) error {
 // asked.
 func (r *run) reason(ctx context.Context, conn *pgx.Conn, err error) error {
 	code := sqlstate(err)
-	if code != "" && !shardGone[code] && answers[code].do != look {
-		return err
+	if code != "" && code != "25P02" && !shardGone[code] && answers[code].do != look {
+		return err // which is not that of a statement after the one that was refused
 	}
 	if !shardGone[code] {
 		return r.ask(ctx, conn, err)
