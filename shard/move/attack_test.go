@@ -124,3 +124,19 @@ func TestOthersDepend(t *testing.T) {
 	mustEnd(t, m.Finish, 1)
 	nothingLeft(t, a, b)
 }
+
+// TestCompared does not let a shard go whose copy has a row that is not as the original:
+// as many rows there are, and the schemas are alike.
+func TestCompared(t *testing.T) {
+	a, b := shops(t, 2)
+	if !runChild(t, a, b, "move", "before", `firn\.seize`) {
+		t.Fatal("it was not ready")
+	}
+	b.must(t, "SET session_replication_role = replica; UPDATE insta1.users SET name = 'another' WHERE number = 77; RESET session_replication_role")
+	m := mover(t, a, b)
+	var different *DifferentError
+	if _, err := m.Move(t.Context(), []int64{1}); !errors.As(err, &different) || ownersOf(a, b)("1") != "a" {
+		t.Errorf("%v", err)
+	}
+	mustEnd(t, m.Abort, 1)
+}
