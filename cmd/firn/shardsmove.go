@@ -113,6 +113,7 @@ type shardsMove struct {
 func (o *shardsMove) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.DurationVar(&o.options.LockWait, "lock-wait", time.Minute, "how long a shard may be in use by long transactions before it is given up")
+	flags.DurationVar(&o.options.Stall, "stall", 2*time.Minute, "how long a copy may come no farther before it is given up")
 	o.addReach(cmd)
 }
 
@@ -463,6 +464,9 @@ func moveLine(p move.Progress) string {
 	}
 	if p.BytesTotal > 0 {
 		fmt.Fprintf(&b, ", %s of %s", byteText(p.Bytes), byteText(p.BytesTotal))
+	}
+	if p.Lag > 0 {
+		fmt.Fprintf(&b, ", %s behind", byteText(p.Lag))
 	}
 	if p.Left > 0 {
 		fmt.Fprintf(&b, ", %s left", p.Left.Round(time.Second))

@@ -93,24 +93,6 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestStalled gives up a copy that cannot be made: a row of it is there.
-func TestStalled(t *testing.T) {
-	a, b := shops(t, 2)
-	if !runChild(t, a, b, "move", "after", `firn\.speak`) {
-		t.Fatal("it was not published")
-	}
-	b.eventually(t, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()", "0")
-	m := New(a.Server, b.Server, &Options{Lag: 5 * time.Second, LockWait: time.Second})
-	defer m.Close()
-	b.must(t, "SET session_replication_role = replica; INSERT INTO insta1.users SELECT id, 'in the way' FROM generate_series(1, 5) AS id")
-	a.must(t, "INSERT INTO insta1.users VALUES (3, 'cannot come')")
-	var stalled *StalledError
-	if _, err := m.Move(t.Context(), []int64{1}); !errors.As(err, &stalled) {
-		t.Errorf("%v", err)
-	}
-	mustEnd(t, m.Abort, 1)
-}
-
 // TestOthersDepend leaves what other schemas have in place when a copy is dropped.
 func TestOthersDepend(t *testing.T) {
 	a, b := shops(t, 2)

@@ -51,6 +51,9 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 		if waited := time.Since(begun); waited > m.options.LockWait {
 			return gaveUp(reason, waited)
 		}
+		if late, err := m.behind(ctx, from, m.intake(g)); err == nil {
+			m.say(Progress{Phase: Cutting, Lag: late})
+		}
 		if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
 			return err
 		}

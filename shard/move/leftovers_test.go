@@ -34,7 +34,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	batch := "aa" + fmt.Sprintf("%010d", time.Now().UnixNano()%1e10)
 	sync := fmt.Sprintf("pg_99999_sync_4711_%s", b.one(t, "SELECT (pg_control_system()).system_identifier::text"))
-	a.must(t, fmt.Sprintf(`CREATE PUBLICATION firn_move_%s; CREATE PUBLICATION firn_mine; CREATE TABLE insta1.firn_mark (term bigint);
+	a.must(t, fmt.Sprintf(`CREATE PUBLICATION firn_move_%s; CREATE PUBLICATION firn_mine; CREATE TABLE insta1.firn_mark (term bigint PRIMARY KEY, attempt text NOT NULL, moved_to text, floor bigint, sequences jsonb);
 		SELECT firn.raise_fence(0, 'insta0'); SELECT firn.raise_fence(1, 'insta1'); SELECT firn.lower_fence('insta1')`, batch))
 	for _, slot := range []string{"firn_move_" + batch, sync, fmt.Sprintf("pg_99999_sync_4711_%d", time.Now().UnixNano())} {
 		a.must(t, "SELECT pg_create_logical_replication_slot('"+slot+"', 'pgoutput')")

@@ -27,6 +27,9 @@ type Options struct {
 	// Lag is how far the copy may be behind when the source lets a shard go (50 ms).
 	Lag time.Duration
 
+	// Stall is for how long a copy may come no farther (2 m).
+	Stall time.Duration
+
 	// Patience is how long a server is waited for that does not answer (1 m).
 	Patience time.Duration
 
@@ -45,6 +48,7 @@ func (o *Options) orDefault() Options {
 	}
 	v.LockWait = cmp.Or(v.LockWait, time.Minute)
 	v.Lag = cmp.Or(v.Lag, 50*time.Millisecond)
+	v.Stall = cmp.Or(v.Stall, 2*time.Minute)
 	v.Patience = cmp.Or(v.Patience, time.Minute)
 	if v.Progress == nil {
 		v.Progress = func(Progress) {}
@@ -60,6 +64,7 @@ type Progress struct {
 
 	Rows, RowsTotal   int64 // copied or compared, and how many there are by an estimate
 	Bytes, BytesTotal int64 // copied
+	Lag               int64 // bytes of the log that the copy has not applied
 
 	Left time.Duration // until all is copied, at the rate so far; 0: nobody knows
 }

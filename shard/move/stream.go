@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -122,52 +121,6 @@ func (m *Mover) wait(ctx context.Context) error {
 		return err
 	}
 	return pause(ctx, copyPause)
-}
-
-// stalled gives up a copy of which nothing comes any more: its slots wait for
-// transactions, or what receives it fails again and again.
-func (m *Mover) stalled(ctx context.Context) error {
-	copying, err := m.copying(ctx)
-	if err != nil {
-		return err
-	}
-	far := reach{rows: m.progress.Rows, bytes: m.progress.Bytes}
-	if err := m.source.conn.QueryRow(ctx, "SELECT coalesce(max(confirmed_flush_lsn - '0/0'), 0)::bigint FROM pg_replication_slots WHERE slot_name = ANY ($1)",
-		slices.Collect(maps.Keys(copying))).Scan(&far.log); err != nil {
-		return m.source.fault(err)
-	}
-	if m.far.since.IsZero() || far.rows > m.far.rows || far.bytes > m.far.bytes || far.log != m.far.log {
-		m.far = reach{max(far.rows, m.far.rows), max(far.bytes, m.far.bytes), far.log, time.Now()}
-	}
-	if waited := time.Since(m.far.since); waited > m.options.LockWait {
-		m.far = reach{} // who goes on begins to wait anew
-		found, err := m.source.writing(ctx, time.Now().Add(-waited))
-		if err != nil {
-			return err
-		}
-		if len(found) > 0 {
-			return m.source.fault(&HoldersError{Shard: -1, Waited: waited, Holders: found})
-		}
-		return m.target.fault(&StalledError{m.forth(), waited})
-	}
-	return nil
-}
-
-// A reach is how far a copy has come: rows and bytes, of which a copy that fails and
-// begins again brings none that are new; and the log that was caught up with after that.
-type reach struct {
-	rows, bytes, log int64
-	since            time.Time
-}
-
-// A StalledError says that nothing comes of a copy, and nobody is in its way.
-type StalledError struct {
-	Subscription string
-	Waited       time.Duration
-}
-
-func (e *StalledError) Error() string {
-	return fmt.Sprintf("nothing has come of the copy for %s: its log says why the subscription %s fails (a full disk, a conflict, a function that is not found)", e.Waited.Round(time.Second), e.Subscription)
 }
 
 const copyingSQL = `

@@ -1,0 +1,73 @@
+package move
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStalled gives up a copy that cannot be made: a row of it is there, or a table is not.
+func TestStalled(t *testing.T) {
+	for name, spoil := range map[string]string{
+		"a row is there":     "SET session_replication_role = replica; INSERT INTO insta1.users SELECT id, 'in the way' FROM generate_series(1, 5) AS id",
+		"a column is gone":   "ALTER TABLE insta1.users DROP COLUMN name",
+		"a check fails": "ALTER TABLE insta1.users ADD CHECK (id < 0)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := shops(t, 2)
+			a.must(t, "INSERT INTO insta1.users VALUES (3, 'cannot come')")
+			if !runChild(t, a, b, "move", "after", `firn\.speak`) {
+				t.Fatal("it was not published")
+			}
+			settled(t, a, b)
+			o := hasty()
+			o.Stall = time.Second
+			m := New(a.Server, b.Server, o)
+			defer m.Close()
+			b.must(t, spoil)
+			var stalled *StalledError
+			_, err := m.Move(t.Context(), []int64{1})
+			if !errors.As(err, &stalled) || !strings.Contains(err.Error(), "server b: the copy has come no farther for") || !strings.Contains(err.Error(), "being copied (insta1.users)") {
+				t.Errorf("%v", err)
+			}
+			mustEnd(t, m.Abort, 1)
+			nothingLeft(t, a, b)
+		})
+	}
+}
+
+// TestReach: a copy grows while anything does that is new; one that fails and begins anew
+// grows so only a few times.
+func TestReach(t *testing.T) {
+	at := time.Now()
+	r := reach{}
+	for i, tt := range []struct {
+		now   reach
+		grows bool
+	}{
+		{reach{}, true},
+		{reach{}, false},
+		{reach{states: 1}, true},
+		{reach{states: 1, rows: 5, bytes: 50}, true},
+		{reach{states: 1, rows: 5, bytes: 50}, false},
+		{reach{states: 1, rows: 5, bytes: 50, log: 7}, true},
+		{reach{states: 1, rows: 1, bytes: 10, log: 7}, false}, // it begins anew
+		{reach{states: 1, rows: 4, bytes: 40, log: 7}, true},
+		{reach{states: 1, log: 7}, false},
+		{reach{states: 1, rows: 4, bytes: 40, log: 7}, true},
+		{reach{states: 1, log: 7}, false},
+		{reach{states: 1, rows: 4, bytes: 40, log: 7}, true},
+		{reach{states: 1, log: 7}, false}, // and for ever
+		{reach{states: 1, rows: 4, bytes: 40, log: 7}, false},
+		{reach{states: 1, rows: 6, bytes: 60, log: 7}, true},
+		{reach{states: 2}, true}, // the next table
+		{reach{states: 2, rows: 1, bytes: 1}, true},
+	} {
+		at = at.Add(time.Second)
+		if r = r.grown(tt.now, at); r.since.Equal(at) != tt.grows {
+			t.Errorf("look %d at %+v: grows %v", i, tt.now, !tt.grows)
+		}
+	}
+}
