@@ -25,10 +25,10 @@ PACKAGES ?=
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
 
 # What the race detector has no part in, and takes ten times as long with it:
-# simulations, each in one goroutine, the test servers, and tests of other processes
-# and of the repository. The first are packages, the others tests.
+# simulations, each in one goroutine, the test servers, and tests of other processes,
+# of servers that are killed, and of the repository. The first are packages, the others tests.
 RACELESS       := lease/term|segment/block|internal/sim|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
-RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages)$$
+RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled)$$
 
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
@@ -88,6 +88,7 @@ torture: ## harm to processes and to each store, at random, each for TORTURE
 moves: ## move MOVES shards while writers use them, and again with faults
 	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES)
 	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES) -faults
+	FIRN_LONG=1 $(SERVERS) run go test -count=1 -timeout 30m -run '^Test(Killed|Aborted|Late)$$' ./shard/move
 
 sim: ## simulate N schedules, and look for repeats
 	go run ./internal/sim/run -n $(N)

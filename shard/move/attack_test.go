@@ -95,6 +95,7 @@ func TestPlain(t *testing.T) {
 
 // TestOthersDepend leaves what other schemas have in place when a copy is dropped.
 func TestOthersDepend(t *testing.T) {
+	t.Parallel()
 	a, b := shops(t, 2)
 	m := mover(t, a, b)
 	mustMove(t, m.Move, 1)

@@ -9,6 +9,7 @@ import (
 // TestBroken: a copy whose slot is gone, because the target has forgotten that it was
 // complete, is no copy to wait for.
 func TestBroken(t *testing.T) {
+	t.Parallel()
 	a, b := pair(t, 1)
 	a.must(t, "CREATE TABLE insta0.users (id bigint PRIMARY KEY)")
 	m := New(a.Server, b.Server, nil)

@@ -157,6 +157,7 @@ func reopen(t *testing.T, s, other *site, n int64) {
 // TestReopenedAfterTheWord has the target's stream cut for good after the source let go:
 // the source is opened again, and the target cannot open.
 func TestReopenedAfterTheWord(t *testing.T) {
+	t.Parallel()
 	a, b := shops(t, 2)
 	m := New(hooked(a.Server, hook{
 		before: once(`firn\.let_go`, func() {

@@ -13,6 +13,7 @@ import (
 
 // TestTwoMovers has two movers at work on the same shards at once.
 func TestTwoMovers(t *testing.T) {
+	t.Parallel()
 	a, b := shops(t, 3)
 	w := write(t, 1, a, b)
 	errs := make(chan error, 2)
@@ -53,6 +54,7 @@ func TestTwoMovers(t *testing.T) {
 // TestChanged changes the schema of a shard while it moves: it does not change over, and
 // serves on.
 func TestChanged(t *testing.T) {
+	t.Parallel()
 	a, b := shops(t, 2)
 	for _, sql := range []string{
 		"ALTER TABLE insta1.users ADD COLUMN late integer",
@@ -123,6 +125,7 @@ func TestHeld(t *testing.T) {
 // TestGeneratorIsEnded has the source's transaction fail after its generators were ended,
 // which no rollback takes back: they go on above what they gave.
 func TestGeneratorIsEnded(t *testing.T) {
+	t.Parallel()
 	a, b := shops(t, 2)
 	last := ""
 	failing := hooked(a.Server, hook{before: once(`firn\.let_go`, func() {
@@ -145,6 +148,7 @@ func TestGeneratorIsEnded(t *testing.T) {
 // TestFloor moves a shard whose generator is hours ahead of the target's clock: ids go on
 // above all that the source gave, drawn and not written ones too.
 func TestFloor(t *testing.T) {
+	t.Parallel()
 	a, b := shops(t, 2)
 	a.must(t, "SELECT firn.close(1); SELECT firn.open(1, firn.now_state() + 3600000 * 1024::bigint)")
 	last := a.one(t, "SELECT max(x)::text FROM insta1.next_ids(1000) AS x")
@@ -160,6 +164,7 @@ func TestFloor(t *testing.T) {
 // TestByHand has an operator close and open the shard, and finish and begin things, in
 // between: a mover gives way.
 func TestByHand(t *testing.T) {
+	t.Parallel()
 	a, b := shops(t, 2)
 	m := New(at(a, "before", `firn\.let_go`, func() { a.must(t, "SELECT firn.close(1)") }), b.Server, hasty())
 	_, err := m.Move(t.Context(), []int64{1})

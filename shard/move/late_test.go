@@ -107,6 +107,7 @@ func ownership(t *testing.T, sites ...*site) string {
 // TestLate has everything that movers have sent arrive again, at every later stage: it
 // changes nothing.
 func TestLate(t *testing.T) {
+	t.Parallel()
 	a, b := shops(t, 2)
 	w := write(t, 1, a, b)
 	r := &tape{}
@@ -143,7 +144,7 @@ func TestLate(t *testing.T) {
 		t.Fatal("it was not killed")
 	}
 	do("abort")
-	for _, what := range []string{"move", "revert", "move", "finish"} {
+	for _, what := range some([]string{"move", "revert", "move", "finish"}, "move", "finish") {
 		do(what)
 	}
 	nothingLeft(t, a, b)

@@ -107,6 +107,7 @@ func (s *site) rows(t *testing.T, n int64) string {
 // TestThereAndBack moves a shard, back, and there again, and ends with the move finished:
 // rows, ids and sequences go on, and nothing is left behind.
 func TestThereAndBack(t *testing.T) {
+	t.Parallel()
 	a, b := shops(t, 2)
 	before := everything(t, b)
 	want := a.rows(t, 1)
@@ -305,6 +306,7 @@ func (w *writers) stop(t *testing.T, s *site, n int64) {
 }
 
 func TestMoveUnderWriters(t *testing.T) {
+	t.Parallel()
 	a, b := shops(t, 2)
 	w := write(t, 1, a, b)
 	w.some(t, 50)
