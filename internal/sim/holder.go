@@ -259,7 +259,9 @@ func (h *holder) ended() {
 		h.finish()
 		return
 	case phase == term.Forgotten, phase == term.Refused && !h.begun:
-		h.forgot = phase == term.Forgotten
+		// What a process knows of another pool of that name is for an operator to remove.
+		pool := h.w.store.records[h.w.keyPool]
+		h.forgot = phase == term.Forgotten && pool != nil && pool.pool.ID == h.poolID
 		h.process.fails() // Open fails, or the program sees that nothing will come any more
 		return
 	}
