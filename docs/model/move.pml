@@ -8,8 +8,8 @@
  * and that is carried out at any later moment, or never. So a mover that pauses, dies, is
  * started again elsewhere, is one of several or wakes when all is over, a server that
  * restarts, and an acknowledgement that is lost are all the same. A statement checks what
- * its step says here, under the lock of the row, and nothing else; CREATE and DROP
- * SUBSCRIPTION, which cannot be in a transaction, check the batch's name.
+ * its step says here, under the lock of the row, and nothing else. Streams are made
+ * where firn.move has a row of their batch, and dropped by the batch's name.
  *
  * A stream delivers at any moment what was committed while the tables were published. To a
  * subscription that does not know the tables it is lost. A writer looks at the row
@@ -17,6 +17,16 @@
  *
  *	FAIL=n   server n fails once, and comes back as it was at an earlier moment: a standby
  *	         that lagged, or a backup. What it had sent may still arrive. Operators reopen.
+ *
+ * The steps are the functions of shard/owner.sql and shard/stream.sql: begin is
+ * firn.begin_move, back and subscribe are firn.listen, start is firn.go_on, dismiss is
+ * firn.end_move, leave is firn.discard, drop is firn.deafen and firn.sweep; the others
+ * have their names. Operators plan as shard/setup/reopen.go does.
+ *
+ * Not here: more servers or shards than these, several failures, schemas that differ,
+ * sequences of the application, locks and waiting. An owner that fails lags less than the
+ * move: what no server has any more nothing can bring back. A target that is lost after
+ * the other server was claimed for the way back leaves a shard that no step opens.
  *
  * What must hold: never two servers that take writes (owners); who opens has all that was
  * acknowledged (lost); an id is above all before it, wherever it is drawn (repeated); and
@@ -59,7 +69,9 @@ typedef Stream {                /* from the server of its number to the other */
 
 Server at[2];
 Stream from[2];
+byte made_on[ATTEMPTS + 1];       /* the server on which a batch was begun */
 byte attempts, written, acknowledged, drawn, highest;
+byte since;                     /* the term at which the server that fails was opened last */
 bool forgiven;                  /* a server that failed took writes with it */
 bool owners, lost, repeated, stuck;
 
@@ -73,11 +85,7 @@ bool owners, lost, repeated, stuck;
 #define SAME(s, t, k) true
 #else
 #define NEWER(s, t) (at[s].term < t)
-#ifdef MUT_ATTEMPT        /* two attempts of one term are not told apart */
-#define SAME(s, t, k) (at[s].term == t)
-#else
-#define SAME(s, t, k) NOW(s, t, k)
-#endif
+#define SAME(s, t, k) NOW(s, t, k)   /* the attempt too: servers that fail can have two of one term */
 #endif
 #ifdef MUT_ANYMARK        /* any mark that names this server will do */
 #define WORD(s) (at[s].mark.to == s)
@@ -93,12 +101,12 @@ bool owners, lost, repeated, stuck;
 #else
 #define BATCH(s, b) (at[s].batch == b)
 #endif
-/* A batch begins to fill a target once: the attempt that made it does. */
-#define COPY_OF(x, b, k) (at[x].batch == b || k == b)
-#ifdef MUT_SUBSCRIBE      /* a subscription is made by its name, not under the row's lock */
-#define MINE(s) true
+/* Only where a batch was to go is a copy begun. */
+#define COPY_OF(x, b) (at[x].batch == b || at[x].batch == 0 && made_on[b] != x)
+#ifdef MUT_SUBSCRIBE      /* a subscription is made by its name, whatever the rows say */
+#define COPIES(s, b) true
 #else
-#define MINE(s) (HERE(s) && SAME(s, t, k) && BATCH(s, b))
+#define COPIES(s, b) (!OPEN(s) && HERE(s) && BATCH(s, b))
 #endif
 #ifdef MUT_COPYOFCOPY     /* a target that was promoted or restored is gone on with */
 #define HERE(s) true
@@ -117,6 +125,9 @@ inline opens(s, t, k, floor_) {
 	at[s].counter = max(at[s].counter, floor_);
 #endif
 	printf("%d is open at term %d\n", s, t);
+#ifdef FAIL
+	if :: s == FAIL -> since = t :: else fi;
+#endif
 	owners = OPEN(1 - s);
 	assert(!owners);
 	if
@@ -185,7 +196,7 @@ proctype Network() {
 }
 
 /* What a mover sees. CLAIMED: x waits to be filled, and opened, by the attempt that s is at. */
-#define CLAIMED(s, x) (at[x].state == moved && at[x].to == s && at[x].batch == at[s].batch && NOW(x, at[s].term, at[s].attempt))
+#define CLAIMED(s, x) (at[x].batch != 0 && at[x].state == moved && at[x].to == s && at[x].batch == at[s].batch && NOW(x, at[s].term, at[s].attempt))
 #define STREAM(s, b) (from[s].batch == b && from[s].knows && !from[s].cut)
 
 #define done s = 0; x = 0; t = 0; k = 0; b = 0; goto look
@@ -206,8 +217,8 @@ look:
 			if
 			:: at[x].loaded != b -> goto load
 			:: at[x].loaded == b && from[s].batch != b -> goto subscribe
-			:: STREAM(s, b) && from[x].batch != b -> goto back
-			:: STREAM(s, b) && STREAM(x, b) -> goto let_go
+			:: at[x].loaded == b && STREAM(s, b) && from[x].batch != b -> goto back
+			:: at[x].loaded == b && STREAM(s, b) && STREAM(x, b) -> goto let_go
 			:: else -> done
 			fi
 		:: OPEN(s) && !at[s].draws -> t = at[s].term; k = at[s].attempt; goto start
@@ -231,7 +242,7 @@ begin:
 		if
 		:: OPEN(s) && NEWER(s, t) && BATCH(s, b) ->
 			at[s].term = t; at[s].attempt = k;
-			if :: at[s].batch == 0 -> at[s].batch = k; at[s].loaded = k; from[s].published = true :: else fi;
+			if :: at[s].batch == 0 -> at[s].batch = k; at[s].loaded = k; made_on[k] = s; from[s].published = true :: else fi;
 			printf("server %d: begin at term %d, attempt %d, batch %d\n", s, t, k, at[s].batch)
 		:: else
 		fi;
@@ -240,7 +251,10 @@ begin:
 claim:
 	atomic {
 		if
-		:: !OPEN(x) && HERE(x) && (NEWER(x, t) || SAME(x, t, k)) && COPY_OF(x, b, k) ->
+		:: !OPEN(x) && HERE(x) && (NEWER(x, t) || SAME(x, t, k)) && COPY_OF(x, b) ->
+#ifndef MUT_OLDCOPY       /* what is there is taken for a copy of a batch that has no row here any more */
+			if :: at[x].batch == 0 -> at[x].loaded = 0 :: else fi;
+#endif
 			at[x].state = moved; at[x].to = s; at[x].term = t; at[x].attempt = k; at[x].batch = b; at[x].here = true;
 			printf("server %d: claimed at term %d, attempt %d, batch %d\n", x, t, k, b)
 		:: else
@@ -260,7 +274,7 @@ load:
 subscribe:
 	atomic {
 		if
-		:: from[s].batch != b && MINE(x) && at[x].loaded == b ->
+		:: from[s].batch != b && COPIES(x, b) && at[x].loaded == b ->
 			from[s].batch = b; from[s].cut = false; from[s].sent = 0; from[s].marked = false; no_mark(from[s].mark);
 			from[s].knows = from[s].published;
 			if
@@ -275,7 +289,7 @@ subscribe:
 back:            /* the subscription knows the tables; they are not published yet */
 	atomic {
 		if
-		:: from[x].batch != b && MINE(s) && at[x].batch == b ->
+		:: from[x].batch != b && BATCH(s, b) && at[x].batch == b ->
 			from[x].batch = b; from[x].cut = false; from[x].sent = 0; from[x].marked = false; no_mark(from[x].mark);
 			from[x].knows = true;
 			printf("server %d: subscribed to %d, for the way back\n", s, x)
@@ -315,7 +329,7 @@ start:           /* after a let_go that was rolled back */
 take:
 	atomic {
 		if
-		:: !OPEN(x) && HERE(x) && SAME(x, t, k) && WORD(x) ->
+		:: !OPEN(x) && HERE(x) && SAME(x, t, k) && WORD(x) && at[x].batch != 0 && at[x].loaded != 0 ->
 			from[x].published = (from[x].batch == at[x].batch);
 			opens(x, t + 1, 0, at[x].mark.floor)
 		:: else
@@ -356,18 +370,30 @@ drop:            /* slot and subscription, by their name */
 
 /* LET_GO: s had it and let it go. What waits to be filled says moved, too, but not by its own mark. */
 #define LET_GO(s) (at[s].state == moved && at[s].mark.to == 1 - s && NOW(s, at[s].mark.term, at[s].mark.attempt))
-#define KEPT(s) (at[s].state == moved && at[s].mark.term != 0 && at[s].mark.to == 1 - s && at[s].batch != 0 && at[s].loaded == at[s].batch && !LET_GO(1 - s) && at[1 - s].state != closed)
-#define MAY_REOPEN(r) (at[r].state == closed || LET_GO(r) || KEPT(r) || !at[r].here && at[r].state == open)
+#ifdef MUT_BYWORD         /* a target that was promoted or restored is opened by the word that came to it */
+#define TOLD(s) (!at[s].here && at[s].state == moved && WORD(s))
+#define HEARD(s) WORD(s)
+#else
+#define TOLD(s) false
+#define HEARD(s) (at[s].here && WORD(s))
+#endif
+/* KEPT: s was claimed for the way back, and the owner is no more. Nobody opens it by itself: an operator decides. */
+#define KEPT(s) (at[s].state == moved && at[s].mark.term != 0 && at[s].mark.to == 1 - s && at[s].batch != 0 && at[s].loaded == at[s].batch && !LET_GO(1 - s))
+#define MAY_REOPEN(r) (LET_GO(r) || TOLD(r) || !at[r].here && at[r].state == open)
+/* PLANNED: the other server has not had it since. */
+#ifdef MUT_LATER          /* unless it let it go to this one */
+#define HAD(s) (at[s].state != moved)
+#else
+#define HAD(s) (at[s].state != moved || LET_GO(s))
+#endif
+#define PLANNED(r) (!OPEN(1 - r) && (!HAD(1 - r) || at[1 - r].term <= at[r].term))
 #ifdef MUT_REVOKE         /* also where the word is there already */
 #define REVOKABLE(o) true
 #else
-#define REVOKABLE(o) (!(at[o].here && WORD(o)))
+#define REVOKABLE(o) (!HEARD(o))
 #endif
-#ifdef MUT_ROW            /* a row that has changed since it was looked at is opened */
-#define SAME_ROW(r, t) true
-#else
-#define SAME_ROW(r, t) (at[r].term == t)
-#endif
+/* What was planned is opened only if it is still as it was seen: others may have opened it, or moved it on. */
+#define AS_SEEN(r, t) (MAY_REOPEN(r) && at[r].term == t)
 #define finished r = 0; o = 0; t = 0; k = 0; was = 0; goto look
 #define COPY_SERVER(a, b) a.state = b.state; a.term = b.term; a.attempt = b.attempt; a.to = b.to; a.here = b.here; \
 	a.batch = b.batch; a.loaded = b.loaded; a.has = b.has; copy_mark(a.mark, b.mark); a.fence = b.fence; \
@@ -387,7 +413,7 @@ proctype Failure() {
 		published_older = from[FAIL].published; knows_older = from[OTHER].knows; batch_older = from[OTHER].batch
 	}
 	atomic {                                                      /* a copy older than the move itself is lost to everybody */
-		!OPEN(FAIL) && !LET_GO(FAIL) || older.state == open || at[OTHER].batch == at[FAIL].batch && (LET_GO(OTHER) || KEPT(OTHER)) ->
+		!OPEN(FAIL) && !LET_GO(FAIL) || older.state == open && older.term >= since || at[OTHER].batch == at[FAIL].batch && LET_GO(OTHER) ->
 		forgiven = OPEN(FAIL) || LET_GO(FAIL) && !OPEN(OTHER) && !(at[OTHER].here && WORD(OTHER));
 		COPY_SERVER(at[FAIL], older);
 #ifndef MUT_IDENTITY      /* what comes back does not see that it is a copy */
@@ -416,18 +442,9 @@ look:
 		:: r = 1; o = 0
 		fi;
 		if
-		:: MAY_REOPEN(r) && !OPEN(o) && attempts < ATTEMPTS ->
-			attempts++; k = attempts; t = max(at[r].term, at[o].term) + 1; was = at[r].term; goto close
+		:: MAY_REOPEN(r) && PLANNED(r) && attempts < ATTEMPTS ->
+			attempts++; k = attempts; t = max(at[r].term, at[o].term) + 1; was = at[r].term; goto revoke
 		:: !at[r].here && OPEN(o) -> t = at[o].term; goto learn
-		:: else -> finished
-		fi
-	}
-close:           /* what is there stays there */
-	atomic {
-		if
-		:: MAY_REOPEN(r) && SAME_ROW(r, was) ->
-			at[r].state = closed; at[r].term = t; at[r].attempt = k; at[r].draws = false;
-			goto revoke
 		:: else -> finished
 		fi
 	}
@@ -437,8 +454,7 @@ revoke:          /* the other server cannot open by what it was promised */
 		:: !OPEN(o) && NEWER(o, t) && !(REVOKABLE(o)) -> finished
 		:: !OPEN(o) && NEWER(o, t) && REVOKABLE(o) ->
 #ifndef MUT_REOPENLOOK    /* the other server is only looked at */
-			at[o].term = t; at[o].attempt = k;
-			if :: at[o].here -> at[o].state = moved; at[o].to = r :: else fi;
+			at[o].state = moved; at[o].to = r; at[o].term = t; at[o].attempt = 0; at[o].batch = 0;
 			printf("server %d: revoked at term %d\n", o, t);
 #endif
 			goto reopen
@@ -448,7 +464,7 @@ revoke:          /* the other server cannot open by what it was promised */
 reopen:
 	atomic {
 		if
-		:: !OPEN(r) && SAME_ROW(r, t) ->
+		:: AS_SEEN(r, was) ->
 			at[r].batch = 0; from[r].published = false;
 			opens(r, t, 0, highest)                                   /* the clock is above */
 		:: else
@@ -459,13 +475,13 @@ learn:           /* r was told where the shard is */
 	atomic {
 		if
 		:: !at[r].here && at[r].term <= t ->
-			at[r].state = moved; at[r].to = o; at[r].term = t; at[r].attempt = 0; at[r].here = true; at[r].batch = 0; at[r].draws = false
+			at[r].state = moved; at[r].to = o; at[r].term = t; at[r].attempt = 0; at[r].here = true; at[r].batch = 0; at[r].draws = false; printf("server %d: learns\n", r)
 		:: else
 		fi;
 		finished
 	}
 }
-#define CAN_REOPEN(r) (MAY_REOPEN(r) && !OPEN(1 - r) && REVOKABLE(1 - r))
+#define CAN_REOPEN(r) ((MAY_REOPEN(r) || KEPT(r)) && PLANNED(r) && REVOKABLE(1 - r))
 #else
 #define CAN_REOPEN(r) false
 #endif

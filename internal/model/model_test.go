@@ -30,9 +30,11 @@ var searches = []model.Search{
 	{Model: "lease", Name: "an operator, 4 Puts", Define: "PUTS=4 OPERATOR", Long: true},
 	{Model: "lease", Name: "a restored store, 3 Puts", Define: "PUTS=3 RESTORE", Long: true},
 	{Model: "segment", Name: "5 Puts", Define: "PUTS=5", Long: true},
+	{Model: "lossy", Name: "4 Puts", Define: "PUTS=4 TIME=4", Long: true},
 	{Model: "lossy", Name: "W is 2", Define: "TIME=7 W=2", Long: true},
 	{Model: "lossy", Name: "clocks are off by 1", Define: "SKEW=1", Long: true},
 	{Model: "move", Name: "two movers, there, back and taken over", Define: "ATTEMPTS=3 WRITES=1 IDS=2", Long: true},
+	{Model: "move", Name: "the source fails, three attempts", Define: "ATTEMPTS=3 WRITES=1 IDS=1 MOVERS=1 FAIL=0", Long: true},
 	{Model: "move", Name: "two movers, the source fails", Define: "ATTEMPTS=2 WRITES=1 IDS=1 FAIL=0", Long: true},
 	{Model: "move", Name: "two movers, the target fails", Define: "ATTEMPTS=2 WRITES=1 IDS=1 FAIL=1", Long: true},
 
@@ -45,10 +47,10 @@ var searches = []model.Search{
 	{Model: "lease", Define: "MUT_RELOPEN", Finds: "repeat"},
 	{Model: "lease", Define: "PUTS=3 MUT_CONFLICT", Finds: "repeat"},
 	{Model: "lease", Define: "PUTS=3 MUT_ADOPT", Finds: "repeat"},
-	{Model: "lease", Define: "PUTS=4 RESTORE MUT_COUNT", Finds: "repeat", Long: true},
-	{Model: "lease", Define: "PUTS=4 RESTORE MUT_KEEPOWNER", Finds: "repeat", Long: true},
+	{Model: "lease", Define: "PUTS=4 TICKS=2 RESTORE MUT_COUNT", Finds: "repeat"},
+	{Model: "lease", Define: "PUTS=3 TICKS=2 RESTORE MUT_KEEPOWNER", Finds: "repeat"},
 	{Model: "lease", Define: "PUTS=3 RESTORE MUT_LOWFLOOR", Finds: "repeat"},
-	{Model: "lease", Define: "PUTS=3 RESTORE MUT_UNCUT", Finds: "repeat"},
+	{Model: "lease", Define: "PUTS=2 RESTORE MUT_UNCUT", Finds: "repeat"},
 	{Model: "lease", Define: "PUTS=3 RESTORE MUT_FLOORONCE", Finds: "repeat"},
 	{Model: "lease", Define: "PUTS=4 RESTORE MUT_TOKEN", Finds: "repeat"},
 	{Model: "lease", Define: "PUTS=3 FILE MUT_LATEMARK", Finds: "repeat"},
@@ -65,7 +67,8 @@ var searches = []model.Search{
 
 	{Model: "lossy", Define: "W=2 MUT_SHORT", Finds: "repeat"},
 	{Model: "lossy", Define: "PUTS=4 TIME=5 TTL=2 MUT_EARLY", Finds: "repeat"},
-	{Model: "lossy", Define: "PUTS=4 TIME=5 MUT_LATE", Finds: "repeat"},
+	{Model: "lossy", Define: "PUTS=4 TIME=4 MUT_LATE", Finds: "repeat"},
+	{Model: "lossy", Define: "PUTS=4 TIME=3 MUT_EAGER", Finds: "repeat"},
 
 	{Model: "move", Define: "ATTEMPTS=2 MUT_TERM", Finds: "stuck"},
 	{Model: "move", Define: "ATTEMPTS=3 WRITES=1 MUT_ANYMARK", Finds: "owners"},
@@ -75,10 +78,11 @@ var searches = []model.Search{
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_IDENTITY", Finds: "owners"},
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_REOPENLOOK", Finds: "owners"},
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_COPYOFCOPY", Finds: "lost"},
-	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_ATTEMPT", Finds: "lost"},
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 FAIL=0 MUT_SUBSCRIBE", Finds: "lost", Long: true},
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_REVOKE", Finds: "lost"},
-	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_ROW", Finds: "lost"},
+	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=1 MUT_OLDCOPY", Finds: "lost"},
+	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=1 MUT_BYWORD", Finds: "lost"},
+	{Model: "move", Define: "ATTEMPTS=3 WRITES=1 IDS=1 MOVERS=1 FAIL=0 MUT_LATER", Finds: "lost"},
 }
 
 // TestModels runs the short searches, and with FIRN_MODELS=long all.
