@@ -180,5 +180,8 @@ func (r *run) ended(ctx context.Context, err error) error {
 	if r.stage != working && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w, while %w", ctx.Err(), err)
 	}
+	if r.stage != working && !r.trouble.IsZero() {
+		err = r.lost(err, time.Since(r.trouble))
+	}
 	return r.explain(err, "")
 }

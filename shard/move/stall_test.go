@@ -10,9 +10,9 @@ import (
 // TestStalled gives up a copy that cannot be made: a row of it is there, or a table is not.
 func TestStalled(t *testing.T) {
 	for name, spoil := range map[string]string{
-		"a row is there":     "SET session_replication_role = replica; INSERT INTO insta1.users SELECT id, 'in the way' FROM generate_series(1, 5) AS id",
-		"a column is gone":   "ALTER TABLE insta1.users DROP COLUMN name",
-		"a check fails": "ALTER TABLE insta1.users ADD CHECK (id < 0)",
+		"a row is there":   "SET session_replication_role = replica; INSERT INTO insta1.users SELECT id, 'in the way' FROM generate_series(1, 5) AS id",
+		"a column is gone": "ALTER TABLE insta1.users DROP COLUMN name",
+		"a check fails":    "ALTER TABLE insta1.users ADD CHECK (id < 0)",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
