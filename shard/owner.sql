@@ -481,7 +481,7 @@ END $$;
 -- Keeps a shard from coming here, which is about to be opened on another server, whatever
 -- was said before and arrives yet. It is refused where the shard is open, or was let go
 -- to this server: then it is to be opened here.
-CREATE OR REPLACE FUNCTION firn.revoke(shard integer, schema name, term bigint, owner text) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.revoke(shard integer, schema name, term bigint, owner text, was_term bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
@@ -491,12 +491,36 @@ BEGIN
 	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = revoke.shard FOR UPDATE;
 	IF s.state = 'open' AND firn.is_here(s) OR s.term >= term THEN
 		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
-	ELSIF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
+	ELSIF s.state = 'moved' AND firn.is_here(s) AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
 		RAISE EXCEPTION 'firn: shard % was let go to this server, which is about to open it', shard USING ERRCODE = 'ID007',
-			HINT = format('firn shards move %s goes on; where this server was promoted or restored: firn shards reopen, of this one', shard);
+			HINT = format('firn shards move %s goes on', shard);
+	ELSIF s.state = 'moved' AND firn.word(s) = owner AND s.term > was_term THEN
+		-- What the other one has is of before: this one had the shard since.
+		RAISE EXCEPTION 'firn: shard % was here last, and % does not know what was written since', shard, owner USING ERRCODE = 'ID007',
+			HINT = 'firn shards reopen, of this server';
 	END IF;
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = revoke.term, attempt = NULL WHERE x.shard = s.shard;
+END $$;
+
+-- Refuses a shard that must not be opened anew on this server. It changes nothing: what
+-- firn.revoke takes from the others is not given back.
+CREATE OR REPLACE FUNCTION firn.may_reopen(shard integer, was_term bigint, was_state text) RETURNS firn.shard LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+BEGIN
+	SELECT * INTO STRICT s FROM firn.shard AS x WHERE x.shard = may_reopen.shard FOR UPDATE;
+	IF s.term <> was_term OR s.state <> was_state THEN
+		RAISE EXCEPTION 'firn: shard % was % at term %, and is % at %: somebody else works on it', shard, was_state, was_term, s.state, s.term USING ERRCODE = 'ID007';
+	ELSIF s.state = 'moved' AND firn.word(s) IS NULL THEN
+		RAISE EXCEPTION 'firn: shard % is not known to have come here, nor to have been here last', shard USING ERRCODE = 'ID003';
+	ELSIF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) AND NOT firn.is_here(s) THEN
+		-- The word may have come to what this is a copy of after rows that are not here.
+		RAISE EXCEPTION 'firn: shard % was let go to what this is a copy of: rows may be missing here', shard USING ERRCODE = 'ID003',
+			HINT = 'firn shards reopen, of the server that let it go: it has them all';
+	END IF;
+	RETURN s;
 END $$;
 
 -- Opens a shard at a term, above a state, on a server that was promoted or restored, or
@@ -505,16 +529,11 @@ END $$;
 CREATE OR REPLACE FUNCTION firn.reopen(shard integer, was_term bigint, was_state text, term bigint, above bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard;
+	s firn.shard := firn.may_reopen(shard, was_term, was_state);
 	sequences jsonb;
 BEGIN
 	PERFORM firn.commit_durably();
-	SELECT * INTO STRICT s FROM firn.shard AS x WHERE x.shard = reopen.shard FOR UPDATE;
-	IF s.term <> was_term OR s.state <> was_state THEN
-		RAISE EXCEPTION 'firn: shard % was % at term %, and is % at %: somebody else works on it', shard, was_state, was_term, s.state, s.term USING ERRCODE = 'ID007';
-	ELSIF s.state = 'moved' AND firn.word(s) IS NULL THEN
-		RAISE EXCEPTION 'firn: shard % is not known to have come here, nor to have been here last', shard USING ERRCODE = 'ID003';
-	ELSIF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
+	IF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
 		EXECUTE format('SELECT sequences FROM %I.firn_mark WHERE term = $1', s.schema) INTO sequences USING s.term;
 		PERFORM firn.write_sequences(s.schema, sequences);
 	END IF;

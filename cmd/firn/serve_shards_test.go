@@ -50,7 +50,7 @@ func TestConsoleShards(t *testing.T) {
 	onDatabase(t, a, "SELECT firn.close(7)")
 	p.Until("document.querySelector('#shard-b-3[data-state=moving]') && document.querySelectorAll('.cells i').length === 64")
 	p.Until("document.querySelector('#move-rows').innerText.includes('3,5')")
-	isTrue(t, p, "document.querySelector('#move-rows').innerText.includes('a → b') && document.querySelector('#move-rows').innerText.includes('arrived')")
+	p.Until("document.querySelector('#move-rows').innerText.includes('a → b') && document.querySelector('#move-rows').innerText.includes('arrived')")
 	p.Until("document.querySelector('#shard-a-7').dataset.state === 'closed'")
 	shardsFit(t, p, "shards")
 

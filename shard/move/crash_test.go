@@ -1,6 +1,7 @@
 package move
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -92,12 +93,8 @@ func TestPromoted(t *testing.T) {
 				}),
 				after: once(`firn\.let_go`, runtime.Goexit),
 			}), b.Server, o)
-			ended := make(chan bool)
-			go func() {
-				defer close(ended)
-				m.Move(t.Context(), []int64{1})
-			}()
-			<-ended
+			m.source.try = cutTime // the first try has to do
+			letGo(t, m.Move)
 			a.eventually(t, "SELECT state FROM firn.shard WHERE shard = 1", "moved")
 			if arrives {
 				b.eventually(t, "SELECT count(*)::text FROM insta1.firn_mark WHERE floor IS NOT NULL", "1")
@@ -132,8 +129,68 @@ func TestPromoted(t *testing.T) {
 	}
 }
 
+// forgotten makes a server's row of a shard that of a copy, as a promotion does.
+const forgotten = "UPDATE firn.shard SET timeline = 'FFFFFFFF' WHERE shard = 1"
+
+// TestPromotedTarget has the source's word come to a target whose standby is promoted
+// before it opens, and may lack rows that came before the word: the source has them all.
+func TestPromotedTarget(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	letGo(t, New(hooked(a.Server, hook{after: once(`firn\.let_go`, runtime.Goexit)}), b.Server, hasty()).Move)
+	b.eventually(t, "SELECT count(*)::text FROM insta1.firn_mark WHERE floor IS NOT NULL", "1")
+	b.must(t, forgotten)
+	if err := tryReopen(t, b, a, 1); sqlstate(err) != "ID003" {
+		t.Errorf("the target is opened: %v", err)
+	}
+	reopen(t, a, b, 1)
+	if got := ownersOf(a, b)("1"); got != "a" {
+		t.Errorf("it is served by %q", got)
+	}
+}
+
+// TestRestoredOrigin has a shard on its way back to a server that comes back from before
+// the move: what was written since is on the other one, which let it go.
+func TestRestoredOrigin(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	m := New(a.Server, b.Server, hasty())
+	defer m.Close()
+	if _, err := m.Move(t.Context(), []int64{1}); err != nil {
+		t.Fatal(err)
+	}
+	letGo(t, New(a.Server, hooked(b.Server, hook{after: once(`firn\.let_go`, runtime.Goexit)}), hasty()).Revert)
+	b.eventually(t, "SELECT state FROM firn.shard WHERE shard = 1", "moved")
+	a.must(t, forgotten+"; UPDATE firn.shard SET state = 'open', moved_to = NULL, term = 1, attempt = NULL WHERE shard = 1")
+	if err := tryReopen(t, a, b, 1); sqlstate(err) != "ID007" {
+		t.Errorf("the server of before is opened: %v", err)
+	}
+	reopen(t, b, a, 1)
+	if got := ownersOf(a, b)("1"); got != "b" {
+		t.Errorf("it is served by %q", got)
+	}
+}
+
+// letGo runs a mover that ends as soon as the shard was let go.
+func letGo(t *testing.T, move func(context.Context, []int64) ([]Moved, error)) {
+	t.Helper()
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		move(t.Context(), []int64{1})
+	}()
+	<-ended
+}
+
 // reopen opens a shard on a server as "firn shards reopen" does.
 func reopen(t *testing.T, s, other *site, n int64) {
+	t.Helper()
+	if err := tryReopen(t, s, other, n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tryReopen(t *testing.T, s, other *site, n int64) error {
 	t.Helper()
 	views := make(map[string]*shard.View)
 	for _, x := range []*site{s, other} {
@@ -147,11 +204,7 @@ func reopen(t *testing.T, s, other *site, n int64) {
 	if err != nil || len(plan.Shards) != 1 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
-	for _, row := range plan.Shards {
-		if err := plan.Reopen(t.Context(), s.Conn, map[string]*pgx.Conn{other.Name: other.Conn}, row, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return plan.Reopen(t.Context(), s.Conn, map[string]*pgx.Conn{other.Name: other.Conn}, plan.Shards[0], 0)
 }
 
 // TestReopenedAfterTheWord has the target's stream cut for good after the source let go:
@@ -166,12 +219,8 @@ func TestReopenedAfterTheWord(t *testing.T) {
 		}),
 		after: once(`firn\.let_go`, runtime.Goexit),
 	}), b.Server, hasty())
-	ended := make(chan bool)
-	go func() {
-		defer close(ended)
-		m.Move(t.Context(), []int64{1})
-	}()
-	<-ended
+	m.source.try = cutTime // the first try has to do
+	letGo(t, m.Move)
 	a.eventually(t, "SELECT state FROM firn.shard WHERE shard = 1", "moved")
 	claim := b.one(t, "SELECT format('SELECT firn.take(1, %s, %L)', term, attempt) FROM firn.shard WHERE shard = 1")
 	reopen(t, a, b, 1)

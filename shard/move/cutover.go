@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	lockTime  = 30 * time.Millisecond // how long writers may be kept waiting by a try
+	lockTime  = 30 * time.Millisecond // how long writers, or who else locks, are kept waiting
 	cutTime   = 2 * time.Second       // and by what follows, when nobody else can be in the way
 	markPause = 2 * time.Millisecond  // between two looks for the mark
 	firstWait = 50 * time.Millisecond // after a try that failed; then longer and longer,
@@ -157,8 +157,8 @@ func limits(lock, statement time.Duration) string {
 
 // letGo has a server let a shard go, in one message.
 func (e *end) letGo(ctx context.Context, n int64, c copyOf, to, there string) error {
-	_, err := e.conn.Exec(ctx, "BEGIN; "+limits(lockTime, lockTime)+
-		fmt.Sprintf("SELECT firn.seize(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(lockTime, cutTime)+
+	_, err := e.conn.Exec(ctx, "BEGIN; "+limits(e.try, e.try)+
+		fmt.Sprintf("SELECT firn.seize(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(e.try, cutTime)+
 		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, %s); COMMIT", n, c.term, literal(c.attempt), literal(to), literal(there)))
 	if err != nil && !e.conn.IsClosed() {
 		e.conn.Exec(ctx, "ROLLBACK")

@@ -109,13 +109,14 @@ type end struct {
 	shard.Server
 	given shard.Server
 	conn  *pgx.Conn
+	try   time.Duration // how long writers may be kept waiting by a try to let a shard go
 }
 
 // newEnd is a server that is told what to do in one message each.
 func newEnd(s shard.Server) *end {
 	config := s.Config.Copy()
 	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
-	return &end{Server: shard.Server{Name: s.Name, Config: config}, given: s}
+	return &end{Server: shard.Server{Name: s.Name, Config: config}, given: s, try: lockTime}
 }
 
 // New makes a mover. Source and target are those of the move, also where it is to be

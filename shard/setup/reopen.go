@@ -115,8 +115,11 @@ func Above(l firn.Layout, now time.Time, offsets []time.Duration, margin time.Du
 // reached by these connections; that is refused where it was let go to one of them.
 func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row, above int64) error {
 	term := r.terms[row.Shard]
+	if _, err := conn.Exec(ctx, "SELECT firn.may_reopen($1, $2, $3)", row.Shard, row.Term, string(row.State)); err != nil {
+		return err
+	}
 	for name, other := range others {
-		if _, err := other.Exec(ctx, "SELECT firn.revoke($1, $2, $3, $4)", row.Shard, row.Schema, term, r.Server); err != nil {
+		if _, err := other.Exec(ctx, "SELECT firn.revoke($1, $2, $3, $4, $5)", row.Shard, row.Schema, term, r.Server, row.Term); err != nil {
 			return &shard.ServerError{Server: name, Err: err}
 		}
 	}
