@@ -228,7 +228,7 @@ func (w *writers) run(ctx context.Context, s shard.Shard) {
 		switch {
 		case errors.Is(err, shard.ErrAmbiguous):
 			w.unknown[id], w.unknown[change] = true, true
-		case err != nil && (ctx.Err() != nil || w.crashes && sqlstate(err) == ""): // it was broken off
+		case err != nil && (ctx.Err() != nil || w.crashes && (sqlstate(err) == "" || strings.HasPrefix(sqlstate(err), "57P"))): // it was broken off
 		case err != nil:
 			w.errs = append(w.errs, err)
 		default:
