@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -20,7 +19,9 @@ func moveChild() int {
 	defer cancel()
 	what, a, b, when, pattern := os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5]
 	die := func() {
-		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		if p, err := os.FindProcess(os.Getpid()); err == nil {
+			p.Kill()
+		}
 		select {}
 	}
 	h := hook{}
