@@ -84,10 +84,15 @@ func newShardsAbort() *cobra.Command {
 		Use:   "abort LIST",
 		Short: "Give up moves of shards that have not changed over",
 		Long: `Give up moves of shards that have not changed over: what was copied is dropped, on both
-servers nothing is left of the move, and the shards stay where they are. Shards that were
-moved together are given up together; those of them that have changed over stay where they
-are now.`,
-		Example: `  firn shards abort 17`,
+servers nothing is left of the move, and the shards stay where they are, and serve
+meanwhile. Shards that were moved together are given up together; those of them that have
+changed over stay where they are now: firn shards revert takes them back.
+
+Where the server that they were to come to is gone for good, --gone says so: the one that
+has them does without it, and should it come back after all, it opens nothing. Nothing is
+done while it answers.`,
+		Example: `  firn shards abort 17
+  firn shards abort 17 --gone b`,
 	}, "given up", (*move.Mover).Abort)
 }
 
@@ -98,14 +103,18 @@ func newShardsFinish() *cobra.Command {
 		Short: "Drop the old copies of shards that have moved",
 		Long: `Drop the copies that shards have left on the server that they moved from, which are kept
 up to date until then. Afterwards they cannot be taken back, and who still reads there gets
-an error.`,
+an error.
+
+Where that server is gone for good, --gone says so: nothing is kept for it any more.`,
 		Example: `  firn shards finish 17
-  firn shards finish 17-40`,
+  firn shards finish 17-40
+  firn shards finish 17 --gone a`,
 	}, "finished", (*move.Mover).Finish)
 }
 
 type shardsMove struct {
 	to      string
+	gone    string
 	dry     bool
 	options move.Options
 }
@@ -127,10 +136,13 @@ func (o *shardsMove) ending(cmd *cobra.Command, what string, end func(*move.Move
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := untilSignal(cmd.Context())
 		defer stop()
+		if o.gone != "" {
+			return signalled(ctx, o.abandon(ctx, cmd, args[0], what))
+		}
 		return signalled(ctx, o.end(ctx, cmd, args[0], what, end))
 	}
 	addServers(cmd)
-	o.addReach(cmd)
+	cmd.Flags().StringVar(&o.gone, "gone", "", "the other server of the moves, which does not answer and is gone for good")
 	return cmd
 }
 
@@ -184,7 +196,7 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 	}
 	m, err := mapOf(ctx, servers)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, lostHint(err, cmd.Name(), list)
 	}
 	var shards []int64
 	for _, r := range m.Routes {
@@ -196,6 +208,18 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 		return nil, nil, bad("there is no shard %s", &asked).hint("firn shards ls")
 	}
 	return servers, shards, nil
+}
+
+// lostHint says what to do where one of the servers of a move is lost.
+func lostHint(err error, command, list string) error {
+	var away *shard.ServerError
+	if !errors.As(err, &away) {
+		return err
+	}
+	if command != "finish" {
+		command = "abort"
+	}
+	return failed("%w", err).hint("all servers have to be there; where %s is gone for good: firn shards %s %s --gone %[1]s", away.Server, command, list)
 }
 
 // mapOf is what all servers say of their shards.
@@ -345,6 +369,11 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 			return moveFailure(err).hint("firn shards %s %s goes on", cmd.Name(), list)
 		}
 	}
+	return printEnded(cmd, all, what)
+}
+
+// printEnded prints the shards whose moves have ended.
+func printEnded(cmd *cobra.Command, all []int64, what string) error {
 	out := cmd.OutOrStdout()
 	if wantsJSON(cmd) {
 		enc := json.NewEncoder(out)
@@ -357,7 +386,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		}
 		return nil
 	}
-	_, err = fmt.Fprintf(out, "%s %s\n", plural(len(all), "move"), what)
+	_, err := fmt.Fprintf(out, "%s %s\n", plural(len(all), "move"), what)
 	return err
 }
 

@@ -242,34 +242,45 @@ const slotPatience = 5 * time.Second
 
 // sweep drops what replicated for batches that are no more.
 func (m *Mover) sweep(ctx context.Context) error {
+	return sweep(ctx, []*end{m.source, m.target}, m.options.Patience)
+}
+
+func sweep(ctx context.Context, ends []*end, patience time.Duration) error {
 	for begun := time.Now(); ; {
 		var busy int
-		for _, e := range []*end{m.source, m.target} {
-			var n int
-			if err := e.connect(ctx); err != nil {
+		for _, e := range ends {
+			n, err := e.sweep(ctx, time.Since(begun) > slotPatience)
+			if err != nil {
 				return err
-			}
-			if err := e.conn.QueryRow(ctx, "SELECT firn.sweep()").Scan(&n); err != nil {
-				return e.fault(err)
-			}
-			if n > 0 && time.Since(begun) > slotPatience {
-				const end = "SELECT pg_terminate_backend(s.active_pid) FROM pg_replication_slots AS s JOIN firn.remains() AS r ON r.name = s.slot_name WHERE r.kind = 'slot' AND s.active_pid IS NOT NULL"
-				if err := e.call(ctx, end); err != nil {
-					return err
-				}
 			}
 			busy += n
 		}
 		if busy == 0 {
 			return nil
 		}
-		if time.Since(begun) > m.options.Patience {
+		if time.Since(begun) > patience {
 			return fmt.Errorf("shard: %d replication slots are still in use: firn shards doctor", busy)
 		}
 		if err := pause(ctx, copyPause/4); err != nil {
 			return err
 		}
 	}
+}
+
+// sweep drops what it can, and says how many slots are in use; by force it ends who reads
+// them, so that they can be dropped next.
+func (e *end) sweep(ctx context.Context, force bool) (busy int, err error) {
+	if err := e.connect(ctx); err != nil {
+		return 0, err
+	}
+	if err := e.conn.QueryRow(ctx, "SELECT firn.sweep()").Scan(&busy); err != nil {
+		return 0, e.fault(err)
+	}
+	if busy == 0 || !force {
+		return busy, nil
+	}
+	const end = "SELECT pg_terminate_backend(s.active_pid) FROM pg_replication_slots AS s JOIN firn.remains() AS r ON r.name = s.slot_name WHERE r.kind = 'slot' AND s.active_pid IS NOT NULL"
+	return busy, e.call(ctx, end)
 }
 
 func numbers(some []pairOf) []int64 {

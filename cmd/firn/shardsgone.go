@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/shard/move"
+)
+
+// abandon ends moves whose other server is gone for good.
+func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what string) error {
+	var asked shardNumbers
+	if err := asked.Set(list); err != nil {
+		return bad("%w", err).hint("firn shards %s 17 --gone %s, or 17-40,99", cmd.Name(), o.gone)
+	}
+	servers, err := shardServers(cmd)
+	if err != nil {
+		return err
+	}
+	ended, kept, err := move.Abandon(ctx, servers, o.gone, asked.has)
+	if err != nil {
+		return goneFailure(err, cmd.Name(), list)
+	}
+	for _, l := range kept {
+		printWarning(cmd.ErrOrStderr(), "server %s: the slot %s keeps WAL, and nobody reads it: if no other subscriber of yours has made it: SELECT pg_drop_replication_slot('%[2]s')", l.Server, l.Name)
+	}
+	slices.Sort(ended)
+	return printEnded(cmd, ended, what)
+}
+
+// goneFailure is an error of [move.Abandon] with what to do about it.
+func goneFailure(err error, command, list string) *failure {
+	f := failed("%w", err)
+	var there *move.AnswersError
+	var elsewhere *move.ElsewhereError
+	switch {
+	case errors.As(err, &there):
+		return f.hint("firn shards %s %s, without --gone: it drops what is on %s too", command, list, there.Server)
+	case errors.As(err, &elsewhere) && elsewhere.LetGo:
+		return f.hint("firn shards reopen %s, on its standby that was promoted or its backup that was put back; if there is none, what %s has: firn shards reopen %[2]s --shards %[3]d --gone %[1]s",
+			elsewhere.Gone, elsewhere.Left, elsewhere.Shard)
+	case errors.As(err, &elsewhere):
+		return f.hint("firn shards reopen %s, on its standby that was promoted or its backup that was put back; then firn shards abort %d", elsewhere.Gone, elsewhere.Shard)
+	}
+	return f.hint("all servers but the one that is gone have to answer; or name with --server those that do, of which one has the shard")
+}

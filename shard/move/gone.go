@@ -1,0 +1,230 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// This file ends moves whose other server is gone for good. Who serves a shard needs
+// nobody for that: it forgets of the move at a higher term, below which no mover that may
+// still reach both lets the shard go.
+
+// An AnswersError says that a server is there which was said to be gone.
+type AnswersError struct {
+	Server string
+	Err    error // with which it refuses; nil: it does not
+}
+
+func (e *AnswersError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("server %s is not gone, it answers: %s", e.Server, e.Err)
+	}
+	return fmt.Sprintf("server %s is not gone, it answers", e.Server)
+}
+
+// An ElsewhereError says that a shard is not on the servers that are left.
+type ElsewhereError struct {
+	Shard      int64
+	Gone, Left string // the server that had it, and the one that has a copy
+	LetGo      bool   // by Left
+}
+
+func (e *ElsewhereError) Error() string {
+	if e.LetGo {
+		return fmt.Sprintf("shard %d was let go to %s: what was written there is not on %s, but for what had come back", e.Shard, e.Gone, e.Left)
+	}
+	return fmt.Sprintf("shard %d is on %s, and the copy on %s is not complete", e.Shard, e.Gone, e.Left)
+}
+
+// Abandon ends the moves between a server that is gone for good and the others, which
+// have to answer, of the shards that are asked for and of those that moved together with
+// them. Shards that the others serve stay there; one that is asked for and is not served
+// is an [*ElsewhereError]. It returns those whose moves it has ended, and the slots of
+// which nobody can say whether they are left of this: they are not dropped.
+func Abandon(ctx context.Context, servers []shard.Server, gone string, asked func(shard int64) bool) ([]int64, []Leftover, error) {
+	var rest []*end
+	for _, s := range servers {
+		if s.Name != gone {
+			e := newEnd(s)
+			defer e.close()
+			rest = append(rest, e)
+		} else if err := answers(ctx, s); err != nil {
+			return nil, nil, err
+		}
+	}
+	var all []orphan
+	for _, e := range rest {
+		some, err := e.orphans(ctx, gone, asked)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, some...)
+	}
+	for _, o := range all { // before anything is done
+		switch {
+		case o.state == shard.StateMoved && asked(o.shard):
+			return nil, nil, &ElsewhereError{o.shard, gone, o.at.Name, o.source == o.at.Name}
+		case o.state != shard.StateMoved && !o.serves():
+			return nil, nil, o.at.fault(fmt.Errorf("shard %d is closed there: firn shards reopen %s comes first", o.shard, o.at.Name))
+		}
+	}
+	var ended []int64
+	for _, o := range all {
+		if !o.serves() {
+			continue // of the same batch; it stays what it is
+		}
+		if err := o.end(ctx); err != nil {
+			return ended, nil, err
+		}
+		ended = append(ended, o.shard)
+	}
+	slices.Sort(ended)
+	if err := sweep(ctx, rest, slotPatience*4); err != nil {
+		return ended, nil, err
+	}
+	kept, err := dropSyncs(ctx, rest, gone)
+	return ended, kept, err
+}
+
+func (e *end) close() {
+	if e.conn != nil {
+		e.conn.Close(context.Background())
+	}
+}
+
+// answerPatience is how long a server is waited for that is said to be gone.
+const answerPatience = 10 * time.Second
+
+// answers is an [*AnswersError] where a server of a cluster is there, or somebody who
+// does not say what he is. An empty database at its address is not that server.
+func answers(ctx context.Context, s shard.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	c, err := s.Connect(ctx)
+	switch code := sqlstate(err); {
+	case code == "" && err != nil, code == "3D000": // there is no such database
+		return nil
+	case err != nil:
+		return &AnswersError{s.Name, errors.Unwrap(err)}
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	if _, err := shard.Look(ctx, c); errors.Is(err, shard.ErrNoShards) {
+		return nil
+	}
+	return &AnswersError{Server: s.Name}
+}
+
+// An orphan is what a server knows of a shard whose other server is gone.
+type orphan struct {
+	at             *end
+	shard          int64
+	batch          string
+	source, target string
+	state          shard.State
+	here           bool
+	term           int64
+}
+
+func (o orphan) serves() bool { return o.state == shard.StateOpen && o.here }
+
+const orphansSQL = `
+SELECT m.shard, m.batch, m.source, m.target, s.state, firn.is_here(s), s.term FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard
+WHERE $1 IN (m.source, m.target) ORDER BY m.shard`
+
+// orphans are those of the batches of shards that are asked for.
+func (e *end) orphans(ctx context.Context, gone string, asked func(int64) bool) ([]orphan, error) {
+	if err := e.connect(ctx); err != nil {
+		return nil, err
+	}
+	rows, err := e.conn.Query(ctx, orphansSQL, gone)
+	if err != nil {
+		if isMissing(err) {
+			return nil, nil
+		}
+		return nil, e.fault(err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (orphan, error) {
+		o := orphan{at: e}
+		err := row.Scan(&o.shard, &o.batch, &o.source, &o.target, &o.state, &o.here, &o.term)
+		return o, err
+	})
+	if err != nil {
+		if isMissing(err) {
+			return nil, nil
+		}
+		return nil, e.fault(err)
+	}
+	batches := make(map[string]bool)
+	for _, o := range all {
+		batches[o.batch] = batches[o.batch] || asked(o.shard)
+	}
+	return slices.DeleteFunc(all, func(o orphan) bool { return !batches[o.batch] }), nil
+}
+
+// end has the server that serves a shard forget of its move, at a term of its own.
+func (o orphan) end(ctx context.Context) error {
+	attempt := newWord()
+	return o.at.fault(pgx.BeginFunc(ctx, o.at.conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT firn.begin_move($1, $2, $3, $4, $5, false)", o.shard, o.term+1, attempt, o.batch, o.target); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "SELECT firn.end_move($1, $2, $3)", o.shard, o.term+1, attempt)
+		return err
+	}))
+}
+
+const systemSQL = `SELECT (pg_control_system()).system_identifier::text, servers, NOT EXISTS (SELECT FROM pg_publication WHERE pubname !~ '^firn_(move|back)_[a-z0-9]{12}$') FROM firn.server`
+
+// strangeSyncSQL are slots of first copies of tables that none of some systems makes; those
+// that are in use too, or not.
+const strangeSyncSQL = `SELECT slot_name::text FROM pg_replication_slots
+WHERE slot_name ~ '^pg_\d+_sync_\d+_\d+$' AND database = current_database() AND substring(slot_name FROM '_(\d+)$') <> ALL ($1::text[]) AND ($2 OR NOT active)`
+
+// dropSyncs drops the slots of first copies that the server which is gone was making.
+// Their names say which system they are for, not which server: they are its if all others
+// of the cluster have another one, and nobody but firn publishes anything. Else they are
+// returned.
+func dropSyncs(ctx context.Context, rest []*end, gone string) (kept []Leftover, err error) {
+	var systems []string
+	members, own := map[string]bool{gone: true}, make([]bool, len(rest))
+	for i, e := range rest {
+		var system string
+		var names []string
+		if err := e.conn.QueryRow(ctx, systemSQL).Scan(&system, &names, &own[i]); err != nil {
+			return nil, e.fault(err)
+		}
+		systems = append(systems, system)
+		for _, name := range names {
+			members[name] = members[name] || false
+		}
+	}
+	for _, e := range rest {
+		members[e.Name] = true
+	}
+	all := !slices.Contains(slices.Collect(maps.Values(members)), false)
+	for i, e := range rest {
+		slots, err := names(ctx, e.conn, strangeSyncSQL, systems, all && own[i])
+		if err != nil {
+			return kept, e.fault(err)
+		}
+		for _, slot := range slots {
+			l := Leftover{Server: e.Name, Kind: Slot, Name: slot, Shard: -1, Harm: harm[Slot]}
+			if !all || !own[i] {
+				kept = append(kept, l)
+			} else if err := l.dropSlot(ctx, e.conn); err != nil {
+				return kept, e.fault(fmt.Errorf("slot %s: %w", slot, err))
+			}
+		}
+	}
+	slices.SortFunc(kept, func(a, b Leftover) int { return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name)) })
+	return kept, nil
+}
