@@ -10,8 +10,10 @@
 // target makes ids by is an hour behind.
 //
 // A gap is how long a writer waited for one transaction to be acknowledged, all tries
-// together, without the time that the transaction itself rests. Ctrl-C ends after the
-// run that is on.
+// together, without the time that the transaction itself rests. Writers begin a fixed
+// number of transactions in a second, so that servers and writers together do not need
+// all of two cores: else every gap is the time that they take it from one another.
+// Ctrl-C ends after the run that is on.
 //
 // The exit code is 3 if a row was lost, wrong or too many, or an id repeated or out of
 // order; 1 if it could not be done, and 2 for usage.
@@ -43,7 +45,7 @@ type settings struct {
 	runs    int
 	rows    int           // of the shard before the move
 	writers int           //
-	rest    time.Duration // between two transactions of a writer
+	rate    float64       // transactions that a writer begins in a second
 	long    time.Duration // for how long one writer's transactions are open
 	around  time.Duration // for how long writers write before the move, and after it
 	revert  bool
@@ -52,7 +54,7 @@ type settings struct {
 	durable bool // the servers wait for their disks
 }
 
-var defaults = settings{runs: 20, rows: 50_000, writers: 8, rest: 2 * time.Millisecond, long: time.Second, around: time.Second, durable: true}
+var defaults = settings{runs: 20, rows: 50_000, writers: 8, rate: 25, long: time.Second, around: time.Second, durable: true}
 
 func main() {
 	if err := asMover(); !errors.Is(err, errNoMover) {
@@ -90,7 +92,7 @@ func parse(args []string) (settings, error) {
 	f.IntVar(&set.runs, "runs", set.runs, "how many shards are moved, one after the other")
 	f.IntVar(&set.rows, "rows", set.rows, "how many rows a shard has before it moves")
 	f.IntVar(&set.writers, "writers", set.writers, "how many write at a time")
-	f.DurationVar(&set.rest, "rest", set.rest, "how long a writer rests between transactions")
+	f.Float64Var(&set.rate, "rate", set.rate, "how many transactions a writer begins in a second; at too many for the machine, gaps are those of its CPU")
 	f.DurationVar(&set.long, "long", set.long, "how long the transactions of one writer are open")
 	f.DurationVar(&set.around, "around", set.around, "how long they write before a move, and after it")
 	f.BoolVar(&set.revert, "revert", false, "move each shard back again")
@@ -99,7 +101,7 @@ func parse(args []string) (settings, error) {
 	if err := f.Parse(args); err != nil {
 		return set, err
 	}
-	if f.NArg() > 0 || set.runs < 1 || set.rows < 0 || set.writers < 1 {
+	if f.NArg() > 0 || set.runs < 1 || set.rows < 0 || set.writers < 1 || set.rate <= 0 {
 		return set, errors.New("it takes no arguments, and numbers above zero; see -help")
 	}
 	return set, nil

@@ -47,7 +47,14 @@ func asMover() error {
 		}
 		servers[i] = shard.Server{Name: string(rune('a' + i)), Config: config}
 	}
-	m := move.New(servers[0], servers[1], &move.Options{LockWait: 4 * time.Minute})
+	out := json.NewEncoder(os.Stdout)
+	var last move.Phase
+	m := move.New(servers[0], servers[1], &move.Options{LockWait: 4 * time.Minute, Progress: func(p move.Progress) {
+		if p.Phase != last {
+			last = p.Phase
+			out.Encode(Said{At: time.Now(), Phase: p.Phase})
+		}
+	}})
 	defer m.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -66,7 +73,7 @@ func asMover() error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(moved)
+	return out.Encode(Said{At: time.Now(), Moved: moved})
 }
 
 // A mover is such a process.
@@ -91,17 +98,23 @@ func (w *world) startMover(do string, n int64) (*mover, error) {
 	return m, m.Start()
 }
 
-// result takes down what the mover says that it did, after it has ended.
-func (m *mover) result(err error, o *outcome) error {
+// wait waits for its end, and takes down what it said.
+func (m *mover) wait(o *outcome) error {
+	err := m.Wait()
+	all := read(m.out.Bytes())
+	o.said = append(o.said, all...)
+	for _, s := range all {
+		for _, one := range s.Moved {
+			o.Pause = max(o.Pause, one.Pause)
+		}
+	}
+	return err
+}
+
+// result is the error of a mover that has ended.
+func (m *mover) result(err error) error {
 	if err != nil {
 		return fmt.Errorf("the mover: %w: %s", err, strings.TrimSpace(m.errs.String()))
-	}
-	var moved []move.Moved
-	if err := json.Unmarshal(bytes.TrimSpace(m.out.Bytes()), &moved); err != nil {
-		return err
-	}
-	for _, one := range moved {
-		o.Pause = max(o.Pause, one.Pause)
 	}
 	return nil
 }

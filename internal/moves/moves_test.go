@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 func small() settings {
 	set := defaults
 	set.runs, set.rows, set.seed = 1, 5000, uint64(time.Now().UnixNano())
-	set.rest, set.long, set.around = 10*time.Millisecond, 200*time.Millisecond, 200*time.Millisecond
+	set.long, set.around = 200*time.Millisecond, 200*time.Millisecond
 	return set
 }
 

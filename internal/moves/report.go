@@ -6,20 +6,23 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/firn-id/firn/shard/move"
 )
 
 // An outcome is what came of one run.
 type outcome struct {
 	verdict
 	Acknowledged int64
-	Hops         int64         // transactions that were tried again
-	Pause        time.Duration // as the mover measured it
-	Before       time.Duration // the worst gap while nothing moved
-	Gap          time.Duration // the worst gap from the beginning of the move on
-	Over         time.Duration // the worst of those in which the shard changed over
-	Move         time.Duration // all of it
-	Kills        int           // of the mover and of servers
+	Hops         int64                        // transactions that were tried again
+	Pause        time.Duration                // as the mover measured it
+	Gap          time.Duration                // the worst gap from the beginning of the move on
+	Gaps         map[move.Phase]time.Duration // the worst gap in each phase
+	Over         time.Duration                // the worst of those in which the shard changed over
+	Move         time.Duration                // all of it
+	Kills        int                          // of the mover and of servers
 	Problems     []string
+	said         []Said // when which phase began
 }
 
 // A report is a table of runs, a line as soon as each has ended.
@@ -36,7 +39,7 @@ const (
 )
 
 func (r *report) begin(set settings) {
-	fmt.Fprintf(r.out, "%d writers, %d rows, the target's clock an hour behind, seed %d\n", set.writers, set.rows, set.seed)
+	fmt.Fprintf(r.out, "%d writers, each %g transactions a second; %d rows, the target's clock an hour behind, seed %d\n", set.writers, set.rate, set.rows, set.seed)
 	fmt.Fprintf(r.out, head, "RUN", "ROWS", "ACKED", "RETRIED", "LOST", "WRONG", "EXTRA", "REPEATED", "UNORDERED", "PAUSE", "GAP", "CUTOVER", "BEFORE", "MOVE", "KILLS")
 }
 
@@ -51,7 +54,7 @@ func (r *report) add(o outcome) {
 
 func (r *report) line(name string, o outcome) {
 	fmt.Fprintf(r.out, line, name, o.Rows, o.Acknowledged, o.Hops, o.Lost, o.Wrong, o.Extra, o.Repeated, o.Unordered,
-		milliseconds(o.Pause), milliseconds(o.Gap), milliseconds(o.Over), milliseconds(o.Before), milliseconds(o.Move), o.Kills)
+		milliseconds(o.Pause), milliseconds(o.Gap), milliseconds(o.Over), milliseconds(o.Gaps[before]), milliseconds(o.Move), o.Kills)
 }
 
 func milliseconds(d time.Duration) string {
@@ -78,10 +81,18 @@ func (r *report) end() {
 	sum.Pause = median(r.all, func(o outcome) time.Duration { return o.Pause })
 	sum.Gap = median(r.all, func(o outcome) time.Duration { return o.Gap })
 	sum.Over = median(r.all, func(o outcome) time.Duration { return o.Over })
-	sum.Before = median(r.all, func(o outcome) time.Duration { return o.Before })
 	sum.Move = median(r.all, func(o outcome) time.Duration { return o.Move })
+	sum.Gaps = make(map[move.Phase]time.Duration)
+	for _, p := range phases {
+		sum.Gaps[p] = median(r.all, func(o outcome) time.Duration { return o.Gaps[p] })
+	}
 	r.line("all", sum)
 	fmt.Fprintf(r.out, "%d runs; times are medians: the pause of the shard; the worst gap that any writer saw while it\nmoved, of those the worst when it changed over, and the worst before it moved\n", len(r.all))
+	fmt.Fprint(r.out, "the worst gap by the phase that most of it was in:")
+	for _, p := range phases {
+		fmt.Fprintf(r.out, " %s %s,", p, milliseconds(sum.Gaps[p]))
+	}
+	fmt.Fprintln(r.out, " each a median")
 	if r.faults {
 		fmt.Fprintln(r.out, "with faults: pauses and gaps are those of processes that were killed, and compare with nothing")
 	}

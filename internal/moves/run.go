@@ -29,35 +29,49 @@ func (w *world) run(ctx context.Context, n int64) (outcome, error) {
 	for _, one := range writers {
 		all.Go(func() { one.write(writing) })
 	}
-	begun := time.Now()
+	o := outcome{said: []Said{{At: time.Now(), Phase: before}}}
 	time.Sleep(w.around)
-	moving := time.Now()
-	var o outcome
+	begun := time.Now()
 	err := w.move(ctx, "move", n, &o)
+	o.said = append(o.said, Said{At: time.Now(), Phase: after})
 	at := "b"
 	if err == nil && w.revert {
 		time.Sleep(w.around)
 		err = w.move(ctx, "revert", n, &o)
+		o.said = append(o.said, Said{At: time.Now(), Phase: after})
 		at = "a"
 	}
-	o.Move = time.Since(moving)
+	o.Move = time.Since(begun)
 	time.Sleep(w.around)
 	stop()
 	all.Wait()
 	if err != nil {
 		return o, err
 	}
+	o.hear(writers)
+	return o, w.judge(ctx, n, schema, at, writers, &o)
+}
+
+// hear takes down what writers have seen.
+func (o *outcome) hear(writers []*writer) {
+	o.Gaps = make(map[move.Phase]time.Duration)
 	for _, one := range writers {
 		o.Acknowledged += one.acknowledged
 		o.Hops += one.hops
-		before, _ := one.worst(begun, moving)
-		worst, over := one.worst(moving, time.Now())
-		o.Before, o.Gap, o.Over = max(o.Before, before), max(o.Gap, worst), max(o.Over, over)
+		for _, g := range one.gaps {
+			in := phaseOf(o.said, g)
+			o.Gaps[in] = max(o.Gaps[in], g.took)
+			if in != before {
+				o.Gap = max(o.Gap, g.took)
+			}
+			if g.over {
+				o.Over = max(o.Over, g.took)
+			}
+		}
 		for _, err := range one.errs {
 			o.Problems = append(o.Problems, fmt.Sprintf("writer %d: %v", one.number, err))
 		}
 	}
-	return o, w.judge(ctx, n, schema, at, writers, &o)
 }
 
 // judge compares what there is on the server that has the shard now, and its stream to
@@ -127,11 +141,11 @@ func (w *world) move(ctx context.Context, do string, n int64, o *outcome) error 
 			return err
 		}
 		ended := make(chan error, 1)
-		go func() { ended <- m.Wait() }()
+		go func() { ended <- m.wait(o) }()
 		if !w.faults || try >= 5 {
 			err := <-ended
 			if err == nil || !w.faults || try >= 10 {
-				return m.result(err, o)
+				return m.result(err)
 			}
 			if do == "move" && strings.Contains(m.errs.String(), "firn shards abort, and move it again") {
 				if err := w.move(ctx, "abort", n, o); err != nil { // a crash of b can break a first copy
@@ -144,7 +158,7 @@ func (w *world) move(ctx context.Context, do string, n int64, o *outcome) error 
 		select {
 		case err := <-ended:
 			if err == nil {
-				return m.result(nil, o)
+				return nil
 			}
 		case <-time.After(time.Duration(random.Float64() * random.Float64() * float64(3*time.Second))):
 			o.Kills++

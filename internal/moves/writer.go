@@ -17,7 +17,7 @@ type writer struct {
 	number int
 	shard  shard.Shard
 	random *rand.Rand
-	rest   time.Duration
+	rate   float64       // transactions that it begins in a second
 	open   time.Duration // how long its transactions are open; 0: as long as they take
 	faults bool          // servers are killed
 
@@ -40,14 +40,15 @@ const gone = -1
 
 // A gap is how long a transaction took.
 type gap struct {
+	begun time.Time
 	until time.Time
-	took  time.Duration
-	over  bool // it was on another server than the one before
+	took  time.Duration // without what the transaction rested
+	over  bool          // it was on another server than the one before
 }
 
 func (set settings) newWriter(number int, s shard.Shard) *writer {
 	w := &writer{
-		number: number, shard: s, random: rand.New(rand.NewPCG(set.seed+uint64(s.Number()), uint64(number))), rest: set.rest, faults: set.faults,
+		number: number, shard: s, random: rand.New(rand.NewPCG(set.seed+uint64(s.Number()), uint64(number))), rate: set.rate, faults: set.faults,
 		items: map[int64]int64{}, logs: map[int64]int64{}, maybe: map[int64][]int64{},
 	}
 	if number == 1 {
@@ -58,15 +59,18 @@ func (set settings) newWriter(number int, s shard.Shard) *writer {
 
 // write writes until ctx ends, which breaks off nothing.
 func (w *writer) write(ctx context.Context) {
+	time.Sleep(time.Duration(w.random.Float64() / w.rate * float64(time.Second))) // not all at once
+	next := time.NewTicker(time.Duration(float64(time.Second) / w.rate))
+	defer next.Stop()
 	for ctx.Err() == nil && len(w.errs) == 0 {
 		begun, was := time.Now(), w.port
 		rested := w.transaction(context.WithoutCancel(ctx))
 		now := time.Now()
-		w.gaps = append(w.gaps, gap{now, now.Sub(begun) - rested, was != 0 && was != w.port})
+		w.gaps = append(w.gaps, gap{begun, now, now.Sub(begun) - rested, was != 0 && was != w.port})
 		if w.open > 0 {
 			time.Sleep(300 * time.Millisecond) // else no shard with such a writer could ever move
 		}
-		time.Sleep(w.rest)
+		<-next.C
 	}
 }
 
@@ -187,18 +191,4 @@ func (w *writer) change(ctx context.Context, in within, rest time.Duration, id i
 	default:
 		w.fault(err)
 	}
-}
-
-// worst is the longest gap that ended in a time, and the longest of those in which the
-// shard changed over.
-func (w *writer) worst(from, to time.Time) (worst, over time.Duration) {
-	for _, g := range w.gaps {
-		if g.until.After(from) && g.until.Before(to) {
-			worst = max(worst, g.took)
-			if g.over {
-				over = max(over, g.took)
-			}
-		}
-	}
-	return worst, over
 }
