@@ -41,10 +41,7 @@ func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, promis
 		return err
 	}
 	for _, name := range names {
-		var said *poolConfig
-		if set.file != nil {
-			said = set.file.pool(name)
-		}
+		said := set.poolSaid(name)
 		l, err := set.leasingFrom(name, said, entry{})
 		if err != nil {
 			d.fails("pool "+name, err)

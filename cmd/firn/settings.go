@@ -216,6 +216,14 @@ func (s *settings) leasing(series string) (*leasing, error) {
 	return s.leasingFrom(name, pool, shard)
 }
 
+// poolSaid is what the file says of a pool, nil where it says nothing.
+func (s *settings) poolSaid(name string) *poolConfig {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.pool(name)
+}
+
 // leasingFrom returns what to lease from a pool, nil being one that is not in the
 // file, and "" the layout's own.
 func (s *settings) leasingFrom(name string, pool *poolConfig, shard entry) (*leasing, error) {

@@ -106,11 +106,7 @@ func foundPools(ctx context.Context, s store.Store, set *settings, out *initPrin
 		return err
 	}
 	for _, name := range names {
-		var said *poolConfig
-		if set.file != nil {
-			said = set.file.pool(name)
-		}
-		l, err := set.leasingFrom(name, said, entry{})
+		l, err := set.leasingFrom(name, set.poolSaid(name), entry{})
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -205,8 +206,8 @@ func (t *tally) print(out io.Writer, makers []*maker, places map[firn.ID][]strin
 		if m.backwards > 0 {
 			order = fmt.Sprintf("%s below the one before, first %d at %s", count(m.backwards), m.back.id, m.back.at)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.4g\t%s\t%s\t%s\n", t.name(m), count(m.ids), instant(t.time(m.lowest)), instant(t.time(m.highest)),
-			t.perSecond(m), count(m.most), t.span(m.gap), order)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.name(m), count(m.ids), instant(t.time(m.lowest)), instant(t.time(m.highest)),
+			rate(t.perSecond(m)), count(m.most), t.span(m.gap), order)
 	}
 	if t.minutes && len(makers) > 0 {
 		fmt.Fprintln(w, "\nMINUTE\tMADE BY\tIDS\tLONGEST GAP")
@@ -218,6 +219,14 @@ func (t *tally) print(out io.Writer, makers []*maker, places map[firn.ID][]strin
 		}
 	}
 	return w.Flush()
+}
+
+// rate writes ids per second: digits behind the point where few come.
+func rate(perSecond float64) string {
+	if perSecond < 100 {
+		return fmt.Sprintf("%.3g", perSecond)
+	}
+	return count(int64(math.Round(perSecond)))
 }
 
 // named are the ids that repeat, each once.
