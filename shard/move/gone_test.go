@@ -71,7 +71,9 @@ func comesBack(t *testing.T, a, b *site, target *testserver.Server) {
 	if _, _, err := Abandon(t.Context(), []shard.Server{a.Server, b.Server}, "b", func(int64) bool { return true }); !errors.As(err, &there) {
 		t.Errorf("b is there: %v", err)
 	}
-	term := func(s *site) string { return s.one(t, "SELECT lpad(term::text, 9, '0') FROM firn.shard WHERE shard = 1") }
+	term := func(s *site) string {
+		return s.one(t, "SELECT lpad(term::text, 9, '0') FROM firn.shard WHERE shard = 1")
+	}
 	if before, now := term(b), term(a); before >= now {
 		t.Errorf("what b was told is of term %s, and a is at %s", before, now)
 	}
