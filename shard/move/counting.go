@@ -43,7 +43,8 @@ func (c *counting) close() {
 
 // begin fixes the two instants. It waits for the mark.
 func (c *counting) begin(ctx context.Context) error {
-	const fix = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0; "
+	// It says nothing while the mark is waited for, and while the shard is opened.
+	fix := fmt.Sprintf("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = %d; ", 2*takeTime.Milliseconds())
 	look := fmt.Sprintf("SELECT floor FROM %s.firn_mark WHERE term = %d", identifier(c.schema), c.term)
 	fixed := make(chan error, 1)
 	go func() {

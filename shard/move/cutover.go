@@ -16,6 +16,7 @@ const (
 	firstWait = 50 * time.Millisecond // after a try that failed; then longer and longer,
 	lastWait  = time.Second           // up to that
 	takeTime  = time.Minute           // how long a shard that was let go is worked on by who was told to stop
+	idleTime  = 5 * time.Second       // how long a mover that says nothing holds what it has locked: longer than cutTime
 )
 
 // cut moves a shard over: the source lets it go, and the target takes it. It is tried
@@ -114,6 +115,11 @@ func (m *Mover) quiet(ctx context.Context, g goal, p pairOf) (reason, err error)
 func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string) error {
 	from, to := m.ends(g)
 	a, _ := p.sides(g)
+	c := newCounting(m, g, a)
+	defer c.close()
+	if err := c.open(ctx); err != nil {
+		return err
+	}
 	// Held from here on, so that nothing on the other server is in the way of the opening.
 	other, err := to.conn.Begin(ctx)
 	if err != nil {
@@ -123,11 +129,6 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string) err
 	call := fmt.Sprintf("(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
 	if _, err := other.Exec(ctx, limits(lockTime, cutTime)+"SELECT firn.seize"+call+", firn.take"+call); err != nil {
 		return to.fault(err)
-	}
-	c := newCounting(m, g, a)
-	defer c.close()
-	if err := c.open(ctx); err != nil {
-		return err
 	}
 	begun := time.Now()
 	if err := from.letGo(ctx, p.shard, a, to.Name, there); err != nil {

@@ -122,6 +122,44 @@ func TestHeld(t *testing.T) {
 	b.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
 }
 
+// TestHeldUp holds a mover up when the source has let the shard go and the target's row is
+// locked: another one opens it within seconds. What the first one does when it goes on
+// changes nothing.
+func TestHeldUp(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	w := write(t, 1, a, b)
+	held, goOn := make(chan struct{}), make(chan struct{})
+	first := New(a.Server, at(b, "before", `firn\.take.*COMMIT`, func() { close(held); <-goOn }), hasty())
+	defer first.Close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := first.Move(t.Context(), []int64{1})
+		ended <- err
+	}()
+	<-held
+	begun := time.Now()
+	second := New(a.Server, b.Server, hasty())
+	defer second.Close()
+	mustMove(t, second.Move, 1)
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("it was opened after %s", took)
+	}
+	w.some(t, 20)
+	owners := ownership(t, a, b)
+	close(goOn)
+	if err := <-ended; err != nil {
+		t.Errorf("the first, when it went on: %v", err)
+	}
+	if now := ownership(t, a, b); now != owners {
+		t.Errorf("%s is now %s", owners, now)
+	}
+	w.some(t, 20)
+	mustEnd(t, second.Finish, 1)
+	nothingLeft(t, a, b)
+	w.stop(t, b, 1)
+}
+
 // TestGeneratorIsEnded has the source's transaction fail after its generators were ended,
 // which no rollback takes back: they go on above what they gave.
 func TestGeneratorIsEnded(t *testing.T) {

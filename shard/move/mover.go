@@ -352,11 +352,12 @@ func (m *Mover) patiently(ctx context.Context, f func() error) error {
 }
 
 // away says whether an error is that of a server that did not answer, or is about to
-// end or to begin; or of a change of the catalog that met another one.
+// end or to begin; that has ended the session, as this mover was held up; or of a change
+// of the catalog that met another one.
 func away(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300" ||
+		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300" || pg.Code == "25P03" ||
 			pg.Code == "XX000" && strings.HasPrefix(pg.Message, "tuple concurrently") || pg.Code == "40P01"
 	}
 	var network net.Error
