@@ -53,11 +53,34 @@ func showLine(shown bool, errs io.Writer, line func(elapsed time.Duration) strin
 }
 
 func isTerminal(w io.Writer) bool {
-	if o, ok := w.(output); ok {
+	f, ok := file(w)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func file(w io.Writer) (f *os.File, ok bool) {
+	if o, is := w.(output); is {
 		w = o.Writer
 	}
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	f, ok = w.(*os.File)
+	return f, ok
+}
+
+// width is that of a terminal, in characters.
+func width(w io.Writer) int {
+	if f, ok := file(w); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 1 {
+			return n
+		}
+	}
+	return 80
+}
+
+// cut is a line that goes on no other one.
+func cut(line string, width int) string {
+	if r := []rune(line); len(r) > width {
+		return string(r[:width])
+	}
+	return line
 }
 
 // stop clears the line.
@@ -78,7 +101,7 @@ func (p *progress) run() {
 			return
 		case <-next.C:
 			p.shown = true
-			fmt.Fprintf(p.w, "\r%s\x1b[K", p.line(time.Since(p.begun)))
+			fmt.Fprintf(p.w, "\r%s\x1b[K", cut(p.line(time.Since(p.begun)), width(p.w)-1))
 			next.Reset(refresh)
 		}
 	}

@@ -165,6 +165,9 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 		return signalled(ctx, err)
 	}
 	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Move)
+	if ctx.Err() != nil {
+		defer sayBrokenOff(ctx, cmd, servers, shards, "firn shards move "+list+" --to "+o.to)
+	}
 	return o.report(ctx, cmd, list, moved, err, "firn shards move "+list+" --to "+o.to)
 }
 
@@ -181,6 +184,9 @@ func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string
 		return failed("no move of shard %s is there to be taken back", list).hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
 	}
 	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Revert)
+	if ctx.Err() != nil {
+		defer sayBrokenOff(ctx, cmd, servers, shards, "firn shards revert "+list)
+	}
 	return o.report(ctx, cmd, list, moved, err, "firn shards revert "+list)
 }
 
@@ -330,7 +336,6 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, list string
 	case err != nil:
 		f := moveFailure(err)
 		if ctx.Err() != nil {
-			printWarning(cmd.ErrOrStderr(), "it was broken off: %s goes on, and firn shards abort %s gives up what has not changed over", again, list)
 			return signalled(ctx, f)
 		}
 		if f.code == exitFailed {
@@ -365,6 +370,9 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		ended, err := end(m, ctx, l.Shards)
 		m.Close()
 		all = append(all, ended...)
+		if ctx.Err() != nil {
+			printWarning(cmd.ErrOrStderr(), "it was broken off: the shards serve where they are, and firn shards %s %s goes on", cmd.Name(), list)
+		}
 		if err != nil {
 			return moveFailure(err).hint("firn shards %s %s goes on", cmd.Name(), list)
 		}
@@ -480,25 +488,29 @@ func newMovePlanLine(p *move.Plan) movePlanLine {
 	return l
 }
 
-// moveLine says how far a move is.
+// moveLine says how far a move is, in less than 80 characters.
 func moveLine(p move.Progress) string {
+	return fmt.Sprintf("%d of %s moved; %s", p.Done, plural(p.Shards, "shard"), phaseLine(p))
+}
+
+// phaseLine says how far the phase of a move is, what matters most first.
+func phaseLine(p move.Progress) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %s moved", p.Phase, p.Done, plural(p.Shards, "shard"))
-	if p.Rows > 0 {
-		fmt.Fprintf(&b, ", %s", count(p.Rows))
-		if p.RowsTotal > 0 {
-			fmt.Fprintf(&b, " of about %s", count(p.RowsTotal))
-		}
-		b.WriteString(" rows")
+	b.WriteString(string(p.Phase))
+	if p.BytesTotal > 0 { // both are estimates
+		fmt.Fprintf(&b, " %d %% of %s", min(100, 100*p.Bytes/p.BytesTotal), byteText(p.BytesTotal))
 	}
-	if p.BytesTotal > 0 {
-		fmt.Fprintf(&b, ", %s of %s", byteText(p.Bytes), byteText(p.BytesTotal))
+	if p.Left > 0 {
+		fmt.Fprintf(&b, ", %s left", p.Left.Round(time.Second))
 	}
 	if p.Lag > 0 {
 		fmt.Fprintf(&b, ", %s behind", byteText(p.Lag))
 	}
-	if p.Left > 0 {
-		fmt.Fprintf(&b, ", %s left", p.Left.Round(time.Second))
+	switch {
+	case p.Rows > 0 && p.Phase == move.Verifying:
+		fmt.Fprintf(&b, ", %s rows compared", count(p.Rows))
+	case p.Rows > 0:
+		fmt.Fprintf(&b, ", %s rows", count(p.Rows))
 	}
 	return b.String()
 }

@@ -85,6 +85,19 @@ func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 	if o.drain != "" && !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.drain }) {
 		return unknownServer(o.drain, servers)
 	}
+	if !o.dry {
+		defer func() {
+			if ctx.Err() != nil {
+				sayBrokenOff(ctx, cmd, servers, nil, "firn shards rebalance, with the same flags")
+			}
+		}()
+	}
+	return o.even(ctx, cmd, servers)
+}
+
+// even brings to their ends the moves that are under way, and then makes a new plan and
+// carries it out.
+func (o *shardsRebalance) even(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
 	if err := o.goOn(ctx, cmd, servers); err != nil {
 		return err
 	}
@@ -285,7 +298,7 @@ func (r *rebalanced) line(time.Duration) string {
 	for _, p := range r.legs {
 		shards, done = shards+p.Shards, done+p.Done
 		if p.Phase != "" && p.Done < p.Shards {
-			now = moveLine(p)
+			now = phaseLine(p)
 		}
 	}
 	return fmt.Sprintf("%d of %d shards moved; %s", done, shards, now)

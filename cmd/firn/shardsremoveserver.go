@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 )
 
 func newShardsRemoveServer() *cobra.Command {
+	var gone bool
 	cmd := &cobra.Command{
 		Use:   "remove-server NAME",
 		Short: "Take a server that has no shards out of a cluster",
@@ -20,14 +22,17 @@ func newShardsRemoveServer() *cobra.Command {
 longer know it, and need no answer from it. Its database stays as it is.
 
 firn shards rebalance --drain NAME moves its shards to the others. All servers have to be
-there, this one too. One that is lost is not removed: it is replaced by its standby or its
-backup, on which firn shards reopen opens what it had.`,
+there, this one too. One that is lost with shards is not removed: it is replaced by its
+standby or its backup, on which firn shards reopen opens what it had. One that had none,
+as each of the others has to show, and is gone for good, is taken out with --gone.`,
 		Example: `  firn shards rebalance --drain a
-  firn shards remove-server a`,
+  firn shards remove-server a
+  firn shards remove-server a --gone`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return removeShardServer(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return removeShardServer(cmd, args[0], gone) },
 	}
 	addServers(cmd)
+	cmd.Flags().BoolVar(&gone, "gone", false, "it does not answer, and is gone for good")
 	return cmd
 }
 
@@ -37,45 +42,84 @@ type removalLine struct {
 	Removed bool   `json:"removed"` // else it was none of the cluster's before
 }
 
-func removeShardServer(cmd *cobra.Command, name string) error {
+func removeShardServer(cmd *cobra.Command, name string, gone bool) error {
 	servers, err := shardServers(cmd)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == name }) {
-		return unknownServer(name, servers)
-	}
 	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
-	flights, err := move.Flights(ctx, servers)
-	if err != nil {
-		return signalled(ctx, setupFailure(err).hint("all servers have to be there: firn shards status"))
-	}
-	for _, f := range flights {
-		if f.Source == name || f.Target == name {
-			return failed("the move of shard %s from %s to %s is not finished", ranges(f.Shards), f.Source, f.Target).hint("firn shards finish %s, or firn shards abort %[1]s", ranges(f.Shards))
+	at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
+	switch {
+	case at >= 0 && gone:
+		if err := move.CheckGone(ctx, servers[at]); err != nil {
+			return signalled(ctx, failed("%w", err).hint("firn shards remove-server %s, without --gone: it has to know too", name))
 		}
+		servers = slices.Delete(slices.Clone(servers), at, at+1)
+	case at < 0 && !gone:
+		return unknownServer(name, servers)
+	}
+	if err := inNoMove(ctx, servers, name, gone); err != nil {
+		return signalled(ctx, err)
 	}
 	opened, err := setup.Open(ctx, servers, true)
 	if err != nil {
 		return signalled(ctx, setupFailure(err))
 	}
 	defer opened.Close()
-	r, err := opened.Remove(name)
+	r, err := removal(opened, name, gone)
 	if err != nil {
-		return signalled(ctx, setupFailure(err).hint("firn shards rebalance --drain %s moves what it has to the others; firn shards finish drops old copies", name))
+		return signalled(ctx, err)
 	}
 	if err := r.Run(ctx); err != nil {
 		return signalled(ctx, setupFailure(err).hint("firn shards status; then run it again: it goes on where it was"))
 	}
+	return printRemoval(cmd, r)
+}
+
+// inNoMove refuses a server that a move is not finished of.
+func inNoMove(ctx context.Context, servers []shard.Server, name string, gone bool) error {
+	flights, err := move.Flights(ctx, servers)
+	if err != nil {
+		return setupFailure(err).hint("all servers have to be there: firn shards status")
+	}
+	for _, f := range flights {
+		if f.Source != name && f.Target != name {
+			continue
+		}
+		flag := ""
+		if gone {
+			flag = " --gone " + name
+		}
+		return failed("the move of shard %s from %s to %s is not finished", ranges(f.Shards), f.Source, f.Target).hint("firn shards finish %s%s, or firn shards abort %[1]s%[2]s", ranges(f.Shards), flag)
+	}
+	return nil
+}
+
+func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, error) {
+	if gone {
+		r, err := opened.RemoveGone(name)
+		if err != nil {
+			return nil, setupFailure(err).hint("what %s had comes back with its standby or its backup: firn shards reopen %[1]s", name)
+		}
+		return r, nil
+	}
+	r, err := opened.Remove(name)
+	if err != nil {
+		return nil, setupFailure(err).hint("firn shards rebalance --drain %s moves what it has to the others; firn shards finish drops old copies", name)
+	}
+	return r, nil
+}
+
+func printRemoval(cmd *cobra.Command, r *setup.Removal) (err error) {
 	out := cmd.OutOrStdout()
 	switch {
 	case wantsJSON(cmd):
-		return json.NewEncoder(out).Encode(removalLine{name, r.Member})
+		return json.NewEncoder(out).Encode(removalLine{r.Server, r.Member})
 	case r.Member:
-		_, err = fmt.Fprintf(out, "server %s is no longer in the cluster: take it out of firn.yaml and of your programs, then stop it\n", name)
+		_, err = fmt.Fprintf(out, "server %s is no longer in the cluster: take it out of firn.yaml and of your programs, then stop it\n", r.Server)
 	default:
-		_, err = fmt.Fprintf(out, "server %s is not in the cluster\n", name)
+		_, err = fmt.Fprintf(out, "server %s is not in the cluster\n", r.Server)
 	}
 	return err
 }

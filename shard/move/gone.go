@@ -57,7 +57,7 @@ func Abandon(ctx context.Context, servers []shard.Server, gone string, asked fun
 			e := newEnd(s)
 			defer e.close()
 			rest = append(rest, e)
-		} else if err := answers(ctx, s); err != nil {
+		} else if err := CheckGone(ctx, s); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -104,9 +104,9 @@ func (e *end) close() {
 // answerPatience is how long a server is waited for that is said to be gone.
 const answerPatience = 10 * time.Second
 
-// answers is an [*AnswersError] where a server of a cluster is there, or somebody who
-// does not say what he is. An empty database at its address is not that server.
-func answers(ctx context.Context, s shard.Server) error {
+// CheckGone returns an [*AnswersError] where a server of a cluster is there, or one that
+// does not say what it is. An empty database at its address is not that server.
+func CheckGone(ctx context.Context, s shard.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	c, err := s.Connect(ctx)

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -14,13 +15,12 @@ type Removal struct {
 	Member bool // it is one of the cluster; else there is nothing to do
 
 	rest    []string // names of those that stay
-	leaving *site
+	leaving *site    // nil: it is gone
 	staying []*site
 }
 
 // Remove plans that a server which has no shards any more is no longer one of the
-// cluster. All servers have to have been looked at, and that one too: what is lost is
-// not removed, but replaced by its standby or its backup.
+// cluster. All servers have to have been looked at, and that one too.
 func (s *Servers) Remove(name string) (*Removal, error) {
 	m, err := clusterOf(s.sites)
 	if err != nil {
@@ -45,13 +45,43 @@ func (s *Servers) Remove(name string) (*Removal, error) {
 			return nil, fmt.Errorf("shard: shard %d is served by nobody: %s", r.Shard, r.Why)
 		}
 	}
-	r := &Removal{Server: name, Member: slices.Contains(m.Servers, name), leaving: site}
+	return s.removal(m, name, site)
+}
+
+// RemoveGone plans that a server which is gone for good is no longer one of the cluster.
+// All others have to have been looked at: each shard has to be open on one of them.
+func (s *Servers) RemoveGone(name string) (*Removal, error) {
+	m, err := clusterOf(s.sites)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, fmt.Errorf("shard: there is no cluster on these servers")
+	}
+	for _, missing := range m.Missing {
+		if missing != name {
+			return nil, fmt.Errorf("shard: server %s is in the cluster, and was not looked at", missing)
+		}
+	}
+	for n := range m.Keys.Shards() {
+		switch r, ok := m.Route(n); {
+		case !ok:
+			return nil, fmt.Errorf("shard: no other server knows shard %d: it may have been on %s", n, name)
+		case r.State != shard.StateOpen:
+			return nil, fmt.Errorf("shard: shard %d is served by nobody: %s", n, r.Why)
+		}
+	}
+	return s.removal(m, name, nil)
+}
+
+func (s *Servers) removal(m *shard.Map, name string, leaving *site) (*Removal, error) {
+	r := &Removal{Server: name, Member: slices.Contains(m.Servers, name), leaving: leaving}
 	r.rest = slices.DeleteFunc(slices.Clone(m.Servers), func(s string) bool { return s == name })
 	if len(r.rest) == 0 {
-		return nil, site.fault("it is the only one")
+		return nil, &shard.ServerError{Server: name, Err: errors.New("it is the only one")}
 	}
 	for _, t := range s.sites {
-		if t != site && t.view != nil && t.view.Cluster != "" {
+		if t != leaving && t.view != nil && t.view.Cluster != "" {
 			r.staying = append(r.staying, t)
 		}
 	}
@@ -79,8 +109,10 @@ END $do$`
 // Run does what is planned. The server that goes is the first to know: from then on no
 // move brings a shard there.
 func (r *Removal) Run(ctx context.Context) error {
-	if err := exec(ctx, r.leaving.server, fmt.Sprintf(left, array(r.rest))); err != nil {
-		return err
+	if r.leaving != nil {
+		if err := exec(ctx, r.leaving.server, fmt.Sprintf(left, array(r.rest))); err != nil {
+			return err
+		}
 	}
 	return each(r.staying, func(_ int, t *site) error {
 		return exec(ctx, t.server, "UPDATE firn.server SET servers = "+array(r.rest))

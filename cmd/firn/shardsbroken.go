@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/move"
+)
+
+// This file says how moves stand that a signal has broken off.
+
+// lastLook is how long is waited for what servers say of that. A second signal ends the
+// process before.
+const lastLook = 5 * time.Second
+
+// sayBrokenOff says how the moves of shards stand, or all moves, what is safe, and what to
+// type next.
+func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64, again string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	flights, err := move.Flights(ctx, servers)
+	var away *shard.ServerError
+	if errors.As(err, &away) {
+		printWarning(cmd.ErrOrStderr(), "server %s does not say how far it is", away.Server)
+	}
+	flights = slices.DeleteFunc(flights, func(f move.Flight) bool {
+		return shards != nil && !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
+	})
+	fmt.Fprint(cmd.ErrOrStderr(), brokenText(flights, again))
+}
+
+// brokenText is what sayBrokenOff prints.
+func brokenText(flights []move.Flight, again string) string {
+	var b strings.Builder
+	if len(flights) == 0 {
+		fmt.Fprintln(&b, "Broken off: no move is under way, the shards serve where they are.")
+	}
+	var nowhere, abort, finish []int64
+	for _, f := range flights {
+		left := slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) })
+		fmt.Fprintf(&b, "Broken off: %s\n", standing(f, left))
+		switch f.Phase {
+		case move.Between:
+			nowhere = append(nowhere, left...)
+		case move.Arrived, move.HalfLeft:
+			finish = append(finish, f.Shards...)
+		default:
+			abort = append(abort, left...)
+			finish = append(finish, f.Moved...)
+		}
+	}
+	fmt.Fprintf(&b, "To go on, from any host:  %s\n", again)
+	if len(abort) > 0 {
+		slices.Sort(abort)
+		fmt.Fprintf(&b, "To give it up:            firn shards abort %s\n", ranges(abort))
+	}
+	if len(finish) > 0 && len(nowhere)+len(abort) == 0 {
+		slices.Sort(finish)
+		fmt.Fprintf(&b, "To drop the old copies:   firn shards finish %s\n", ranges(finish))
+	}
+	return b.String()
+}
+
+// standing is how one move stands, and what of it serves.
+func standing(f move.Flight, left []int64) string {
+	moved := ""
+	if len(f.Moved) > 0 && len(left) > 0 {
+		moved = fmt.Sprintf("%s on %s already; ", serves(f.Moved), f.Target)
+	}
+	const next = "\n            "
+	switch f.Phase {
+	case move.Between:
+		return fmt.Sprintf("%sof shard %s one was let go and is opened nowhere yet:"+next+"programs wait for it. Go on at once.", moved, ranges(left))
+	case move.Arrived:
+		return fmt.Sprintf("%s on %s."+next+"The old copies on %s are kept up to date.", serves(f.Shards), f.Target, f.Source)
+	case move.HalfLeft:
+		return fmt.Sprintf("the move of shard %s is being ended; %s serves on.", ranges(f.Shards), either(len(f.Moved) > 0, f.Target, f.Source))
+	case move.Unknown:
+		return fmt.Sprintf("how far shard %s is from %s to %s nobody can say: %s.", ranges(f.Shards), f.Source, f.Target, f.Problem)
+	case move.Begun:
+		return fmt.Sprintf("%s%s on %s."+next+"Nothing is copied to %s yet.", moved, serves(left), f.Source, f.Target)
+	}
+	return fmt.Sprintf("%s%s on %s."+next+"%s has about %s of %s rows, and goes on copying by itself.", moved, serves(left), f.Source, f.Target, count(f.Rows), count(f.RowsTotal))
+}
+
+func serves(shards []int64) string {
+	if len(shards) == 1 {
+		return fmt.Sprintf("shard %d serves", shards[0])
+	}
+	return fmt.Sprintf("shards %s serve", ranges(shards))
+}
+
+func either(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,152 @@
+//go:build !windows
+
+package main
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/shard/move"
+)
+
+// TestShardsMoveBrokenOff has a move that waits broken off: it says how it stands and what
+// to type, and ends at once where it is told twice. Then its target is lost for good, and
+// what is left does without it.
+func TestShardsMoveBrokenOff(t *testing.T) {
+	t.Parallel()
+	away := movesServer(t)
+	a, b := database(t, testserver.Shared(t, movesServer), "a"), database(t, away, "b")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	with := func(flags []string, args ...string) []string {
+		return append(append([]string{"shards"}, args...), flags...)
+	}
+	succeed(t, with(flags[:2], "init", "--count", "2")...)
+	succeed(t, with(flags[:2], "add-server", "b="+b)...)
+	onDatabase(t, a, "CREATE TABLE insta1.users (id bigint PRIMARY KEY DEFAULT insta1.next_id(), name text)")
+
+	holder, err := pgx.Connect(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close(context.Background())
+	if _, err := holder.Exec(t.Context(), "BEGIN; INSERT INTO insta1.users (name) VALUES ('x')"); err != nil {
+		t.Fatal(err)
+	}
+	p := waitingMove(t, a, with(flags, "move", "1", "--to", "b"))
+	p.Process.Signal(syscall.SIGINT)
+	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), `Broken off: shard 1 serves on a.
+            Nothing is copied to b yet.
+To go on, from any host:  firn shards move 1 --to b
+To give it up:            firn shards abort 1
+`) {
+		t.Errorf("exit code %d\n%s", code, &p.errs)
+	}
+	p = waitingMove(t, a, with(flags, "move", "1", "--to", "b"))
+	away.Freeze(t)
+	begun := time.Now()
+	p.Process.Signal(syscall.SIGINT)
+	time.Sleep(200 * time.Millisecond) // it asks b, which does not answer
+	p.Process.Signal(syscall.SIGINT)
+	p.Wait()
+	if took := time.Since(begun); took > lastLook/2 || p.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+		t.Errorf("told twice it ended after %s: %s", took, p.ProcessState)
+	}
+	away.Thaw(t)
+	if said := refuse(t, 1, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "server b is not gone, it answers") || !strings.Contains(said, "firn shards abort 1, without --gone") {
+		t.Error(said)
+	}
+	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+
+	away.Kill(t)
+	for _, what := range []string{"abort 1", "move 1 --to b"} {
+		if said := refuse(t, 1, with(flags, strings.Fields(what)...)...); !strings.Contains(said, "where b is gone for good: firn shards abort 1 --gone b") {
+			t.Errorf("%s: %s", what, said)
+		}
+	}
+	if said := refuse(t, 1, with(flags, "remove-server", "b", "--gone")...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "firn shards abort 1 --gone b") {
+		t.Error(said)
+	}
+	if out := succeed(t, with(flags, "abort", "1", "--gone", "b")...); out != "1 move given up\n" {
+		t.Error(out)
+	}
+	if out := succeed(t, with(flags, "remove-server", "b", "--gone")...); !strings.Contains(out, "no longer in the cluster") {
+		t.Error(out)
+	}
+	doctor := command(t, "none", with(flags[:2], "doctor")...)
+	if out, _ := doctor.Output(); !strings.Contains(string(out), "fsync") || strings.Contains(string(out), "left of") || strings.Contains(string(out), "cluster") {
+		t.Errorf("it finds more than that fsync is off:\n%s", out)
+	}
+	onDatabase(t, a, "INSERT INTO insta1.users (name) VALUES ('x')")
+}
+
+// waitingMove starts a move that waits for a transaction of its source.
+func waitingMove(t *testing.T, source string, args []string) *process {
+	t.Helper()
+	p := command(t, "none", args...)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Process.Kill() }) // if it has not ended
+	c, err := pgx.Connect(t.Context(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	await(t, "a slot is being made", func() bool {
+		var making bool
+		err := c.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid() AND query ~ 'pg_create_logical')").Scan(&making)
+		return err == nil && making
+	})
+	return p
+}
+
+// TestBrokenText: what a move that was broken off says, by how it stands.
+func TestBrokenText(t *testing.T) {
+	flight := func(phase move.Stage, moved ...int64) move.Flight {
+		return move.Flight{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: moved, Phase: phase, Rows: 5000, RowsTotal: 9000}
+	}
+	for _, tt := range []struct {
+		flights     []move.Flight
+		says, never string
+	}{
+		{nil, "no move is under way, the shards serve where they are", "abort"},
+		{[]move.Flight{flight(move.Begun)}, "shards 1-2 serve on a.\n            Nothing is copied to b yet.", "finish"},
+		{[]move.Flight{flight(move.Filling)}, "b has about 5,000 of 9,000 rows, and goes on copying by itself.", "finish"},
+		{[]move.Flight{flight(move.Ready, 1)}, "shard 1 serves on b already; shard 2 serves on a.", "abort 1"},
+		{[]move.Flight{flight(move.Ready, 1)}, "firn shards abort 2\n", "finish"},
+		{[]move.Flight{flight(move.Between, 1)}, "shard 1 serves on b already; of shard 2 one was let go and is opened nowhere yet:\n            programs wait for it. Go on at once.", "abort"},
+		{[]move.Flight{flight(move.Arrived, 1, 2)}, "shards 1-2 serve on b.\n            The old copies on a are kept up to date.", "abort"},
+		{[]move.Flight{flight(move.Arrived, 1, 2)}, "firn shards finish 1-2\n", "abort"},
+		{[]move.Flight{flight(move.HalfLeft)}, "the move of shard 1-2 is being ended; a serves on.", "abort"},
+	} {
+		text := brokenText(tt.flights, "firn shards move 1-2 --to b")
+		if !strings.Contains(text, tt.says) || strings.Contains(text, "firn shards "+tt.never) || !strings.Contains(text, "To go on, from any host:  firn shards move 1-2 --to b\n") {
+			t.Errorf("%+v\n%s", tt.flights, text)
+		}
+	}
+}
+
+// TestPhaseLine: the line that a terminal shows goes on one line of it.
+func TestPhaseLine(t *testing.T) {
+	p := move.Progress{Phase: move.Copying, Shards: 32, Done: 12, Rows: 123_456_789, RowsTotal: 234_567_890, Bytes: 79e9, BytesTotal: 123e9, Lag: 5_660_000, Left: 12*time.Minute + 30*time.Second}
+	if got, want := moveLine(p), "12 of 32 shards moved; copy 64 % of 123 GB, 12m30s left, 5.66 MB behind, 123,456,789 rows"; got != want {
+		t.Errorf("%s\n%s", got, want)
+	}
+	if got, want := cut(moveLine(p), 79), "12 of 32 shards moved; copy 64 % of 123 GB, 12m30s left, 5.66 MB behind, 123,45"; got != want {
+		t.Errorf("%s\n%s", got, want)
+	}
+	if got := moveLine(move.Progress{Phase: move.Copying, Shards: 1, Bytes: 149, BytesTotal: 113}); got != "0 of 1 shard moved; copy 100 % of 113 B" {
+		t.Error(got)
+	}
+	if got := moveLine(move.Progress{Phase: move.Verifying, Shards: 1, Rows: 1000}); got != "0 of 1 shard moved; verify, 1,000 rows compared" {
+		t.Error(got)
+	}
+}
