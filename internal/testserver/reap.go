@@ -11,6 +11,20 @@ import (
 // dirPrefix begins the names of all directories of ours in the temporary one.
 const dirPrefix = "firn-testserver-"
 
+// MakeDir makes a temporary directory for a test run, or for a program that does what
+// one does. Whoever made it removes it; where that was killed, the next run does.
+func MakeDir(name string) (dir string, err error) {
+	reapOnce()
+	test, err := self()
+	if err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp("", dirPrefix+name+"-"); err != nil {
+		return "", err
+	}
+	return dir, record{Test: test}.write(dir)
+}
+
 // A record is what a directory says of itself, so that the next run can clean up
 // when this one is killed.
 type record struct {
@@ -30,15 +44,19 @@ func (s *Server) record() error {
 	if s.process != nil {
 		r.Server = s.process.identity
 	}
+	return r.write(s.dir)
+}
+
+func (r record) write(dir string) error {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	tmp := filepath.Join(s.dir, "record.tmp")
+	tmp := filepath.Join(dir, "record.tmp")
 	if err := os.WriteFile(tmp, b, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(tmp, filepath.Join(s.dir, "record.json"))
+	return os.Rename(tmp, filepath.Join(dir, "record.json"))
 }
 
 // records calls f with each directory of this user and its record, if it has one.
@@ -71,7 +89,7 @@ func recordedPorts() (ports []int) {
 
 var reapOnce = sync.OnceFunc(reap)
 
-// reap ends the servers of test runs that are no more and removes their data.
+// reap ends the servers of test runs that are no more and removes their directories.
 func reap() {
 	records(func(dir string, info os.FileInfo, r *record) {
 		switch {

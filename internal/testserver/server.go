@@ -77,7 +77,6 @@ func launch(tb testing.TB, k *kind, p plan) *Server {
 func create(tb testing.TB, k *kind, p plan) *Server {
 	tb.Helper()
 	require(tb, k)
-	reapOnce()
 	s := &Server{kind: k, plan: p}
 	var err error
 	if s.account, err = account(k.accounts); err != nil {
@@ -99,14 +98,14 @@ func create(tb testing.TB, k *kind, p plan) *Server {
 // one above it is open to all.
 func (s *Server) makeDir() error {
 	var err error
-	if s.dir, err = os.MkdirTemp("", dirPrefix+s.kind.name+"-"); err != nil {
+	if s.dir, err = MakeDir(s.kind.name); err != nil {
 		return err
 	}
 	if err := os.Chmod(s.dir, 0o755); err != nil {
 		return err
 	}
 	s.home = filepath.Join(s.dir, "home")
-	return s.record()
+	return nil
 }
 
 // first chooses ports and starts the server. Between the choice and the start

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -17,6 +18,7 @@ import (
 // A line says how far a siege is: on a terminal again and again in place, elsewhere once
 // a minute.
 type line struct {
+	ctx  context.Context // of the siege
 	out  *os.File
 	name string
 	o    siege.Options
@@ -24,35 +26,54 @@ type line struct {
 	end  sync.WaitGroup
 }
 
-func watch(out *os.File, name string, o siege.Options) *line {
-	l := &line{out: out, name: name, o: o, quit: make(chan struct{})}
+func watch(ctx context.Context, out *os.File, name string, o siege.Options) *line {
+	l := &line{ctx: ctx, out: out, name: name, o: o, quit: make(chan struct{})}
 	l.end.Go(l.run)
 	return l
 }
 
 func (l *line) run() {
-	pause, before, after := time.Minute, "", "\n"
-	if term.IsTerminal(int(l.out.Fd())) {
-		pause, before, after = 250*time.Millisecond, "\r", "\x1b[K"
-		defer fmt.Fprint(l.out, "\r\x1b[K")
+	pause, show := time.Minute, func(text string) { fmt.Fprintln(l.out, text) }
+	if fd := int(l.out.Fd()); term.IsTerminal(fd) {
+		pause, show = 250*time.Millisecond, func(text string) { fmt.Fprint(l.out, "\r"+fitting(text, fd)+"\x1b[K") }
+		defer show("")
 	}
 	for {
 		select {
 		case <-l.quit:
 			return
 		case <-time.After(pause):
-			fmt.Fprint(l.out, before, l.text(), after)
+			show(l.text())
 		}
 	}
 }
 
-func (l *line) text() string {
-	begun := l.o.Live.Begun.Load()
-	if begun == 0 {
-		return l.name + ": the programs are built, and the store and the processes started"
+// fitting cuts a line off where it would go on in the next one.
+func fitting(text string, terminal int) string {
+	if width, _, err := term.GetSize(terminal); err == nil && width > 0 {
+		text = text[:min(len(text), width-1)]
 	}
-	return fmt.Sprintf("%s: %s ids, %s faults, %s repeats, %s of %s", l.name, count(l.o.Live.IDs.Load()), count(l.o.Live.Harms.Load()),
-		count(l.o.Live.Repeats.Load()), time.Duration(ledger.Boot()-begun).Round(time.Second), l.o.For)
+	return text
+}
+
+func (l *line) text() string {
+	live := l.o.Live
+	begun := live.Begun.Load()
+	spent := time.Duration(ledger.Boot() - begun)
+	switch {
+	case l.ctx.Err() != nil:
+		return l.name + ": stopped; what was issued is compared"
+	case begun == 0:
+		return l.name + ": programs are built, the store and the processes started"
+	case spent > l.o.For:
+		return l.name + ": the last faults are undone, and all ids compared"
+	}
+	text := fmt.Sprintf("%s: %s of %s, %s, %s, %s", l.name, spent.Round(time.Second), l.o.For,
+		several(live.Repeats.Load(), "repeat"), several(live.IDs.Load(), "id"), several(live.Harms.Load(), "fault"))
+	if doing, _ := live.Doing.Load().(string); doing != "" {
+		text += ": " + doing
+	}
+	return text
 }
 
 // stop clears the line.

@@ -9,10 +9,13 @@
 //
 // Processes are killed, stopped for longer than a lease lasts, and have their clocks
 // stepped; stores are killed, frozen, cut off and put back to an old copy. A seed chooses
-// what is done to whom, and when. Ctrl-C ends it early, with a report of what was done.
+// what is done to whom, and when. Ctrl-C ends it early, with a report of what was done;
+// a second one does not wait for that. What a torture leaves that was killed is removed
+// by the next one.
 //
 // The exit code is 3 if an id repeated, or anything else was found that should not be,
-// 1 if it could not be done, and 2 for usage.
+// 1 if it could not be done, 2 for usage, and 130 after Ctrl-C if nothing was found.
+// "go run" prints it, and makes it 1.
 package main
 
 import (
@@ -22,10 +25,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -55,9 +56,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "torture: error:", err)
 		os.Exit(exitUsage)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(torture(ctx, set))
+	os.Exit(torture(untilSignal(), set))
 }
 
 func parse(args []string) (*settings, error) {
@@ -124,27 +123,33 @@ func torture(ctx context.Context, set *settings) (code int) {
 	defer siege.RemovePrograms()
 	testserver.Foreground()
 	var all []*siege.Outcome
+	begun := 0
 	for _, name := range set.stores {
 		if ctx.Err() != nil {
 			break
 		}
+		begun++
 		o := set.options
 		o.Store, o.Live = name, &siege.Live{}
-		line := watch(os.Stderr, name, o)
+		title := name
+		if len(set.stores) > 1 {
+			title = fmt.Sprintf("%s (%d of %d)", name, begun, len(set.stores))
+		}
+		line := watch(ctx, os.Stderr, title, o)
 		out, err := besiege(ctx, o)
 		line.stop()
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "torture: error: %s: %v\n", name, err)
+		switch {
+		case err == nil:
+			all = append(all, out)
+		case ctx.Err() == nil: // and not because it was to stop
+			fmt.Fprintf(os.Stderr, "torture: error: %s: %v\nthe same faults again: %s\n", name, err, o.Command(name))
 			code = exitFailed
-			continue
 		}
-		all = append(all, out)
-		if set.json {
-			continue
+		if err == nil && !set.json {
+			printOutcome(os.Stdout, out)
 		}
-		printOutcome(os.Stdout, out)
 	}
-	sum := siege.Together(all)
+	sum := siege.Together(set.options, all)
 	switch {
 	case set.json:
 		if err := json.NewEncoder(os.Stdout).Encode(map[string]any{"stores": all, "together": sum}); err != nil {
@@ -154,9 +159,12 @@ func torture(ctx context.Context, set *settings) (code int) {
 		printOutcome(os.Stdout, sum)
 	}
 	if len(sum.Problems) > 0 {
-		fmt.Fprintf(os.Stderr, "torture: error: %d ids repeated, and %d PROBLEMs are above; the same faults again: -seed %d -stores %s\n",
-			sum.Repeats, len(sum.Problems), set.options.Seed, strings.Join(set.stores, ","))
+		fmt.Fprintf(os.Stderr, "torture: error: %s; the first PROBLEM of each store is above\n", several(sum.Repeats, "repeat"))
 		return exitFound
+	}
+	if stopped, ok := stoppedBy(ctx); ok {
+		fmt.Fprintf(os.Stderr, "torture: %s, at store %d of %d\n", stopped.Signal, begun, len(set.stores))
+		return stopped.code()
 	}
 	return code
 }

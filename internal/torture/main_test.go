@@ -9,11 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/internal/torture/siege"
 )
 
@@ -35,10 +38,9 @@ func command(t *testing.T) (run func(args ...string) (*exec.Cmd, *bytes.Buffer, 
 	}, dir
 }
 
-// A program that repeats ids is found out, with what is needed to look for why. One that
-// is interrupted reports what it did, and leaves nothing behind.
-func TestCommand(t *testing.T) {
-	run, dir := command(t)
+// A program that repeats ids is found out, with what is needed to look for why.
+func TestFinds(t *testing.T) {
+	run, _ := command(t)
 	cmd, out, _ := run("-stores", "sqlite", "-for", "2m", "-seed", "7", "-broken", "twice", "--json")
 	err := cmd.Run()
 	var report struct {
@@ -49,35 +51,108 @@ func TestCommand(t *testing.T) {
 		t.Fatalf("%v, %v: %s", err, jerr, out)
 	}
 	o := &report.Together
-	if code := cmd.ProcessState.ExitCode(); code != exitFound || o.Repeats == 0 || o.IDs == 0 || o.Seed != 7 || len(report.Stores) != 1 {
-		t.Errorf("exit code %d, %d repeats of %d ids with seed %d", code, o.Repeats, o.IDs, o.Seed)
+	if code := cmd.ProcessState.ExitCode(); code != exitFound || o.Repeats == 0 || o.IDs == 0 || len(report.Stores) != 1 {
+		t.Errorf("exit code %d, %d repeats of %d ids", code, o.Repeats, o.IDs)
+	}
+	if again := "-stores sqlite -workers 8 -for 2m0s -seed 7 -broken twice"; !strings.HasSuffix(o.Command, again) || o.Command != report.Stores[0].Command {
+		t.Errorf("the same again is %q", o.Command)
 	}
 	if all := strings.Join(report.Stores[0].Problems, "\n"); !strings.Contains(all, "was issued by p") {
 		t.Errorf("no problem names an id and two who issued it: %s", all)
 	}
+}
 
-	cmd, out, errs := run("-stores", "sqlite", "-for", "10m")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		ledgers, err := filepath.Glob(filepath.Join(dir, "firn-torture-*", "p*", "ids-0-0"))
-		if len(ledgers) >= 6 || err != nil || time.Since(begun) > 2*time.Minute {
-			break
+// One that is killed takes its processes with it, those that are stopped too; what it
+// leaves is removed by the next. That one is interrupted: it reports what it did, and
+// leaves nothing.
+func TestStopped(t *testing.T) {
+	run, dir := command(t)
+	begin := func(before []string) (cmd *exec.Cmd, out, errs *bytes.Buffer) {
+		t.Helper()
+		cmd, out, errs = run("-stores", "sqlite", "-for", "10m")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill() })
+		for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+			ledgers, err := filepath.Glob(filepath.Join(dir, "*", "p*", "ids-0-0"))
+			ledgers = slices.DeleteFunc(ledgers, func(l string) bool { return slices.Contains(before, l) })
+			if len(ledgers) >= 6 {
+				return cmd, out, errs
+			}
+			if err != nil || time.Since(begun) > 2*time.Minute {
+				t.Fatalf("only %d processes issue, %v", len(ledgers), err)
+			}
 		}
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	killed, _, _ := begin(nil)
+	theirs := processesOf(t, dir, killed.Process.Pid)
+	if len(theirs) < 6 {
+		t.Fatalf("its processes are %v", theirs)
+	}
+	if err := syscall.Kill(theirs[0], syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "repeats") {
+	if err := errors.Join(killed.Process.Kill(), killed.Wait()); err == nil {
+		t.Fatal("it was not killed")
+	}
+	for begun := time.Now(); len(processesOf(t, dir, 0)) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("it was killed, and %v run on", processesOf(t, dir, 0))
+		}
+	}
+	before, err := filepath.Glob(filepath.Join(dir, "*", "p*", "ids-0-0"))
+	if len(before) == 0 {
+		t.Fatalf("it left nothing: nothing is tested, %v", err)
+	}
+
+	next, out, errs := begin(before)
+	if err := next.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := next.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 || !strings.Contains(out.String(), "sqlite: 0 repeats of ") {
 		t.Errorf("interrupted: %v\n%s%s", err, out, errs)
 	}
 	left, err := os.ReadDir(dir)
 	for _, e := range left {
 		t.Errorf("%s was left behind, %v", e.Name(), err)
 	}
-	if who, err := exec.Command("pgrep", "-f", dir).Output(); len(who) > 0 {
-		t.Errorf("processes %s run on, %v", who, err)
+	if who := processesOf(t, dir, 0); len(who) > 0 {
+		t.Errorf("processes %v run on", who)
+	}
+}
+
+// processesOf lists the processes that have a directory in what they were called with,
+// but for one.
+func processesOf(t *testing.T, dir string, but int) (pids []int) {
+	t.Helper()
+	out, _ := exec.Command("pgrep", "-f", dir).Output() // 1: there are none
+	for _, word := range strings.Fields(string(out)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pid != but {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// The live line counts one thing as one, and says what is done.
+func TestLine(t *testing.T) {
+	l := &line{ctx: t.Context(), name: "sqlite", o: siege.Options{For: time.Minute, Live: &siege.Live{}}}
+	if text := l.text(); !strings.HasPrefix(text, "sqlite: programs are built") {
+		t.Errorf("before it begins: %q", text)
+	}
+	live := l.o.Live
+	live.Begun.Store(ledger.Boot())
+	live.IDs.Store(1234)
+	live.Harms.Store(1)
+	live.Doing.Store("store frozen")
+	if text, want := l.text(), "sqlite: 0s of 1m0s, 0 repeats, 1,234 ids, 1 fault: store frozen"; text != want {
+		t.Errorf("%q, not %q", text, want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -17,18 +18,22 @@ import (
 
 // printOutcome prints what came of a siege, for people.
 func printOutcome(out io.Writer, o *siege.Outcome) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s\tseed %d, %s\n", o.Store, o.Seed, o.Lasted.Round(time.Second))
-	fmt.Fprintf(w, "  issued\t%s ids and %s numbers, by %s processes", count(o.IDs), count(o.Numbers), count(int64(o.Processes)))
-	if o.Terms > 0 { // what a store grants that forgets is not looked at
-		fmt.Fprintf(w, " with %s workers in %s terms", count(o.Workers), count(o.Terms))
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(out, "  %-14s"+format+"\n", append([]any{label}, args...)...)
 	}
-	fmt.Fprintln(w)
-	fmt.Fprintf(w, "  repeats\t%s\n", count(o.Repeats))
-	fmt.Fprintf(w, "  store away\tfor %s at most, and for %s while no call failed; calls failed %d times, and succeeded again\n",
-		o.Longest.Round(time.Millisecond), o.Survived.Round(time.Millisecond), o.Beyond)
-	fmt.Fprintf(w, "  order\t%s\n", disorder(o.Order))
-	fmt.Fprintf(w, "    where clocks agree\t%s\n", disorder(o.Agreed))
+	fmt.Fprintf(out, "%s: %s of %s and %s in %s, %s\n", o.Store, several(o.Repeats, "repeat"),
+		several(o.IDs, "id"), several(o.Numbers, "number"), o.Lasted.Round(time.Second), o.Begun.Format(time.RFC3339))
+	line("again", "%s", o.Command)
+	who := several(int64(o.Processes), "process")
+	if o.Terms > 0 { // what a store grants that forgets is not looked at
+		who += fmt.Sprintf(", %s in %s", several(o.Workers, "worker"), several(o.Terms, "term"))
+	}
+	line("issued by", "%s", who)
+	line("store away", "for %s at most; for %s at most while no call failed", o.Longest.Round(time.Millisecond), o.Survived.Round(time.Millisecond))
+	line("", "calls failed in %s", several(int64(o.Beyond), "outage"))
+	line("order", "%s", disorder(o.Order))
+	line("clocks agree", "%s", disorder(o.Agreed))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  FAULT\tTIMES\tALONE\tWELL AGAIN AFTER, MEDIAN\tWORST")
 	harms := slices.SortedFunc(maps.Keys(o.Harms), func(a, b string) int {
 		return cmp.Or(cmp.Compare(o.Harms[b], o.Harms[a]), cmp.Compare(a, b))
@@ -52,16 +57,28 @@ func recovery(r siege.Recovery) string {
 	return fmt.Sprintf("%d\t%s\t%s", r.Times, r.Median.Round(time.Millisecond), r.Worst.Round(time.Millisecond))
 }
 
+// disorder says how many ids have an earlier time than one that another worker had issued
+// before them.
 func disorder(o siege.Order) string {
-	if o.Late == 0 {
-		return fmt.Sprintf("none of %s ids compared is behind one of another worker that was issued before it", count(o.Compared))
-	}
-	text := fmt.Sprintf("%s of %s ids compared are behind one of another worker that was issued before them, by %s at most",
-		count(o.Late), count(o.Compared), o.Worst.Round(time.Millisecond))
+	text := fmt.Sprintf("%s of %s behind another worker's", count(o.Late), count(o.Compared))
 	if o.Median > 0 {
-		text += ", " + o.Median.Round(time.Millisecond).String() + " in the median"
+		text += fmt.Sprintf(", median %s", o.Median.Round(time.Millisecond))
+	}
+	if o.Late > 0 {
+		text += fmt.Sprintf(", worst %s", o.Worst.Round(time.Millisecond))
 	}
 	return text
+}
+
+// several writes how many there are of something.
+func several(n int64, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "s"):
+		return count(n) + " " + what + "es"
+	}
+	return count(n) + " " + what + "s"
 }
 
 // count writes a number with commas.

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // The programs are built with a package time whose Now is off by what a file
@@ -139,7 +141,7 @@ var errAnchor = errors.New("package time of " + runtime.Version() + " is not as 
 
 // build builds the program and the command, once for all worlds.
 var build = sync.OnceValues(func() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "firn-torture-build-"); err != nil {
+	if dir, err = testserver.MakeDir("torture-programs"); err != nil {
 		return "", err
 	}
 	builtIn = dir

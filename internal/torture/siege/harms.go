@@ -5,6 +5,7 @@ package siege
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -26,6 +27,14 @@ type draw struct {
 	after, length time.Duration
 	pick          int
 	off           time.Duration
+}
+
+func namesOf(harms []harm) string {
+	names := make([]string, len(harms))
+	for i := range harms {
+		names[i] = harms[i].name
+	}
+	return strings.Join(names, ", ")
 }
 
 func (h *harm) draw(s *siege) draw {

@@ -13,6 +13,8 @@ import (
 type Outcome struct {
 	Store     string         `json:"store"`
 	Seed      uint64         `json:"seed"`
+	Command   string         `json:"command"` // has the same faults again
+	Begun     time.Time      `json:"begun"`
 	Lasted    time.Duration  `json:"lasted_ns"`
 	Processes int            `json:"processes"`
 	Workers   int64          `json:"workers"`
@@ -47,7 +49,10 @@ type Recovery struct {
 const Several = "several at once"
 
 func newOutcome(o Options) *Outcome {
-	return &Outcome{Store: o.Store, Seed: o.Seed, Harms: map[string]int{}, Problems: []string{}, Recovery: map[string]Recovery{}}
+	return &Outcome{
+		Store: o.Store, Seed: o.Seed, Command: o.Command(o.Store), Begun: time.Now().UTC().Truncate(time.Second),
+		Harms: map[string]int{}, Problems: []string{}, Recovery: map[string]Recovery{},
+	}
 }
 
 // did counts a fault.
@@ -86,11 +91,15 @@ func (r *Recovery) summarize() {
 	r.Times, r.Median, r.Worst = len(r.all), r.all[len(r.all)/2], r.all[len(r.all)-1]
 }
 
-// Together sums outcomes up. The median of order errors is left out.
-func Together(all []*Outcome) *Outcome {
-	sum := newOutcome(Options{Store: "together"})
+// Together sums up the outcomes of stores that were besieged with the same options. The
+// median of order errors is left out.
+func Together(options Options, all []*Outcome) *Outcome {
+	sum := newOutcome(options)
+	sum.Store = "together"
+	var stores []string
 	for _, o := range all {
-		sum.Seed = o.Seed
+		stores = append(stores, o.Store)
+		sum.Command, sum.Begun = options.Command(stores...), all[0].Begun
 		sum.Lasted += o.Lasted
 		sum.Processes += o.Processes
 		sum.Workers += o.Workers

@@ -9,11 +9,13 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
@@ -27,10 +29,28 @@ type Options struct {
 	Live    *Live         // nil, or what shows how far it is
 }
 
+// Command is what to type to have the same faults again, on these stores.
+func (o Options) Command(stores ...string) string {
+	text := fmt.Sprintf("go run ./internal/torture -stores %s -workers %d -for %s -seed %d",
+		strings.Join(stores, ","), o.Workers, o.For, o.Seed)
+	if o.Broken != "" {
+		text += " -broken " + o.Broken
+	}
+	return text
+}
+
 // Live is how far a siege is.
 type Live struct {
 	Begun               atomic.Int64 // by the boot clock, in nanoseconds; 0: harm has not begun
 	IDs, Harms, Repeats atomic.Int64
+	Doing               atomic.Value // string: the faults of this moment
+}
+
+// does tells Live what is done.
+func (s *siege) does(what string) {
+	if s.Live != nil {
+		s.Live.Doing.Store(what)
+	}
 }
 
 // Vouched is the fault of an operator: the word that a store forgets nothing which does.
@@ -76,6 +96,9 @@ func Run(ctx context.Context, tb testing.TB, options Options) *Outcome {
 	s.tb = &recorder{tb, s.out}
 	s.target = targets[slices.IndexFunc(targets, func(t target) bool { return t.name == options.Store })]
 	program(s.tb, "holder") // is not to be built on the time of the siege
+	if ctx.Err() != nil {
+		tb.Fatal(context.Cause(ctx))
+	}
 	s.begin()
 	begun := now()
 	if s.Live != nil {
@@ -187,6 +210,7 @@ func (s *siege) round() {
 		}}, step{d.after + d.length, false, func() { undo() }})
 	}
 	slices.SortStableFunc(steps, func(a, b step) int { return int(a.at - b.at) })
+	s.does(namesOf(harms))
 	places, begun := s.heard(), now()
 	for _, st := range steps {
 		s.wait(begun + st.at)
@@ -198,6 +222,7 @@ func (s *siege) round() {
 	if s.ctx.Err() != nil {
 		return
 	}
+	s.does("recovery")
 	name := Several
 	if len(harms) == 1 {
 		name = harms[0].name
@@ -405,7 +430,7 @@ func (r *recorder) Error(args ...any)                 { r.out.problem("%s", fmt.
 func (r *recorder) Errorf(format string, args ...any) { r.out.problem(format, args...) }
 
 func (r *recorder) TempDir() string {
-	dir, err := os.MkdirTemp("", "firn-torture-")
+	dir, err := testserver.MakeDir("torture")
 	if err != nil {
 		r.Fatal(err)
 	}

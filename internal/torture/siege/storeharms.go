@@ -5,6 +5,7 @@ package siege
 import (
 	"math/rand/v2"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -102,12 +103,17 @@ func putBack(cut, mend, replace func(s *siege)) harm {
 	}}
 }
 
+// lostNumbers is more than are drawn between two times that the store is put back to its
+// copy. The copy is the same each time, so that what it lacks becomes more and more.
+const lostNumbers = 1_000_000_000_000
+
 // restored says that the store was put back.
 func (s *siege) restored() {
 	s.tb.Helper()
 	s.world.eras = append(s.world.eras, era{now(), s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
 	cmd := exec.Command(program(s.tb, "firn"), "store", "restored", "--yes", "--store", s.store.url,
-		"--outage", budget.String(), "--numbers", "1000000000000")
+		"--outage", budget.String(), "--numbers", strconv.Itoa(len(s.world.eras)*lostNumbers))
+	cmd.SysProcAttr = tied()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.tb.Fatalf("%s: %v\n%s", cmd, err, out)
 	}

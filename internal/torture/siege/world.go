@@ -90,6 +90,12 @@ func newWorld(t testing.TB, args ...string) *world {
 	return &world{t: t, dir: dir, path: path, url: "sqlite:" + path, layout: firn.Default, args: args}
 }
 
+// tied has a program end with the one that started it, even where it is stopped. A
+// Ctrl-C is for that one alone.
+func tied() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
 // launch is how a process is started.
 type launch struct {
 	args  []string
@@ -114,7 +120,7 @@ func (w *world) start(how launch) *proc {
 	p.cmd = exec.Command(program(w.t, "holder"), append(args, how.args...)...)
 	p.cmd.Env = append(os.Environ(), clockFile+"="+p.skew.path)
 	p.cmd.ExtraFiles = how.files
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a ^C is for the test
+	p.cmd.SysProcAttr = tied()
 	p.run()
 	return p
 }
@@ -191,7 +197,7 @@ func (w *world) locker(mode string) *proc {
 	w.t.Helper()
 	p := &proc{t: w.t, name: "lock", dir: w.t.TempDir(), news: make(chan struct{}), ended: make(chan struct{})}
 	p.cmd = exec.Command(program(w.t, "holder"), "-lock", mode, "-store", w.url)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.SysProcAttr = tied()
 	p.run()
 	return p
 }
