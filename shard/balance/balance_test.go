@@ -149,6 +149,39 @@ func TestFewBytes(t *testing.T) {
 	}
 }
 
+// TestNearlyAsMuch: of two shards that are written to nearly as much, the smaller one moves.
+func TestNearlyAsMuch(t *testing.T) {
+	for _, small := range []float64{98, 100, 102} {
+		shards := []Shard{{Number: 1, Server: "a", Bytes: 1000, Load: 100}, {Number: 2, Server: "a", Bytes: 10, Load: small}}
+		moves, err := Even([]string{"a", "b"}, shards)
+		if err != nil || len(moves) != 1 || moves[0].Number != 2 {
+			t.Errorf("%v rows: %v, %v", small, moves, err)
+		}
+	}
+}
+
+// TestDrainIdle: what nobody writes to is spread by its bytes.
+func TestDrainIdle(t *testing.T) {
+	var shards []Shard
+	for i := range int64(6) {
+		shards = append(shards, Shard{Number: i, Server: "a", Bytes: 100})
+	}
+	servers := []string{"a", "b", "c", "d"}
+	moves, err := Drain(servers, shards, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]int)
+	for _, m := range moves {
+		got[m.To]++
+	}
+	for _, s := range servers[1:] {
+		if got[s] != 2 {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
 func TestDrain(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 3))
