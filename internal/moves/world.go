@@ -98,8 +98,8 @@ func (w *world) setBack(ctx context.Context) error {
 	return nil
 }
 
-// connect opens the pools that writers use. The driver prepares each statement once for
-// a connection.
+// connect opens the pools that writers use, with a connection for each: as a program has
+// that uses both servers. The driver prepares each statement once for a connection.
 func (w *world) connect(ctx context.Context) error {
 	for name, s := range w.servers {
 		config, err := pgxpool.ParseConfig(s.URL())
@@ -110,10 +110,25 @@ func (w *world) connect(ctx context.Context) error {
 		if w.pools[name], err = pgxpool.NewWithConfig(ctx, config); err != nil {
 			return err
 		}
+		if err := fill(ctx, w.pools[name], w.writers); err != nil {
+			return err
+		}
 	}
 	var err error
 	w.cluster, err = shard.Open(ctx, w.pools, &shard.Options{Wait: time.Minute})
 	return err
+}
+
+// fill has a pool make some connections.
+func fill(ctx context.Context, pool *pgxpool.Pool, n int) error {
+	for range n {
+		c, err := pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.Release()
+	}
+	return nil
 }
 
 func (w *world) close() {

@@ -175,7 +175,9 @@ func (w *writer) change(ctx context.Context, in within, rest time.Duration, id i
 		if err == nil && tag.RowsAffected() != 1 {
 			err = errMissed
 		}
-		time.Sleep(rest)
+		if err == nil {
+			time.Sleep(rest)
+		}
 		return err
 	})
 	switch {

@@ -24,13 +24,29 @@ func newCounting(m *Mover, g goal, c copyOf) *counting {
 	return &counting{m: m, from: from, to: to, schema: c.schema, term: c.term}
 }
 
-// open connects, before anybody waits.
+// open connects, before anybody waits: to sessions that then know their way, and that
+// count by themselves, not with all that a server has of CPUs.
 func (c *counting) open(ctx context.Context) (err error) {
 	if c.first, err = c.from.open(ctx); err != nil {
 		return err
 	}
-	c.other, err = c.to.open(ctx)
-	return err
+	if c.other, err = c.to.open(ctx); err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		*end
+		*pgx.Conn
+	}{{c.from, c.first}, {c.to, c.other}} {
+		if _, err := one.Exec(ctx, "SET max_parallel_workers_per_gather = 0; SELECT FROM firn.relations("+literal(c.schema)+"); "+c.look()); err != nil {
+			return one.fault(err)
+		}
+	}
+	return nil
+}
+
+// look is the SQL that finds the mark.
+func (c *counting) look() string {
+	return fmt.Sprintf("SELECT floor FROM %s.firn_mark WHERE term = %d", identifier(c.schema), c.term)
 }
 
 func (c *counting) close() {
@@ -45,13 +61,12 @@ func (c *counting) close() {
 func (c *counting) begin(ctx context.Context) error {
 	// It says nothing while the mark is waited for, and while the shard is opened.
 	fix := fmt.Sprintf("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = %d; ", 2*takeTime.Milliseconds())
-	look := fmt.Sprintf("SELECT floor FROM %s.firn_mark WHERE term = %d", identifier(c.schema), c.term)
 	fixed := make(chan error, 1)
 	go func() {
-		_, err := c.first.Exec(ctx, fix+look)
+		_, err := c.first.Exec(ctx, fix+c.look())
 		fixed <- err
 	}()
-	err := c.mark(ctx, fix+look)
+	err := c.mark(ctx, fix+c.look())
 	if one := <-fixed; err == nil && one != nil {
 		err = c.from.fault(one)
 	}
@@ -121,15 +136,23 @@ func (m *Mover) dropFences(ctx context.Context, g goal, some []pairOf) {
 	for _, p := range some {
 		_, b := p.sides(g)
 		for wait := firstWait; wait < lastWait; wait *= 2 {
-			tx, err := to.conn.Begin(ctx)
-			if err != nil {
-				return
-			}
-			_, err = tx.Exec(ctx, limits(lockTime, lockTime)+fmt.Sprintf("SELECT firn.drop_fences(%d, %d, %s); COMMIT", p.shard, b.term, literal(b.attempt)))
-			tx.Rollback(context.WithoutCancel(ctx))
-			if err == nil || pause(ctx, wait) != nil {
+			if to.dropFences(ctx, p.shard, b) || pause(ctx, wait) != nil {
 				break
 			}
 		}
 	}
+}
+
+// dropFences tries once, and hardly keeps anybody waiting.
+func (e *end) dropFences(ctx context.Context, n int64, c copyOf) bool {
+	if found, err := holders(ctx, e.conn, c.schema, 0); err != nil || len(found) > 0 {
+		return false
+	}
+	tx, err := e.conn.Begin(ctx)
+	if err != nil {
+		return false
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	_, err = tx.Exec(ctx, limits(leastTime, lockTime)+fmt.Sprintf("SELECT firn.drop_fences(%d, %d, %s); COMMIT", n, c.term, literal(c.attempt)))
+	return err == nil
 }

@@ -11,6 +11,7 @@ import (
 
 const (
 	lockTime  = 30 * time.Millisecond // how long writers, or who else locks, are kept waiting
+	leastTime = 5 * time.Millisecond  // and for what can as well be left
 	cutTime   = 2 * time.Second       // and by what follows, when nobody else can be in the way
 	markPause = 2 * time.Millisecond  // between two looks for the mark
 	firstWait = 50 * time.Millisecond // after a try that failed; then longer and longer,
@@ -36,11 +37,16 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 	if err := from.call(ctx, "SELECT firn.compare(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there); err != nil {
 		return err
 	}
+	c := newCounting(m, g, a)
+	defer c.close()
+	if err := c.open(ctx); err != nil {
+		return err
+	}
 	begun := time.Now()
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		reason, err := m.quiet(ctx, g, p)
 		if err == nil && reason == nil {
-			err = m.cutOnce(ctx, g, p, *there)
+			err = m.cutOnce(ctx, g, p, *there, c)
 			switch sqlstate(err) {
 			case "55P03", "57014", "40P01": // a lock, or the time, or a deadlock: somebody was faster
 				reason, err = &BusyError{p.shard, 0, "a table was in use at each try"}, nil
@@ -112,14 +118,9 @@ func (m *Mover) quiet(ctx context.Context, g goal, p pairOf) (reason, err error)
 }
 
 // cutOnce tries once.
-func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string) error {
+func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string, c *counting) error {
 	from, to := m.ends(g)
 	a, _ := p.sides(g)
-	c := newCounting(m, g, a)
-	defer c.close()
-	if err := c.open(ctx); err != nil {
-		return err
-	}
 	// Held from here on, so that nothing on the other server is in the way of the opening.
 	other, err := to.conn.Begin(ctx)
 	if err != nil {
