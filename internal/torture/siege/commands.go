@@ -36,7 +36,7 @@ func parse(r io.Reader) (runs []ledger.Run, err error) {
 // command runs the command beside all else. It may fail, but not fall over.
 func (s *siege) command(args ...string) {
 	cmd := exec.Command(program(s.tb, "firn"), append(args, "--store", s.store.url)...)
-	cmd.SysProcAttr = tied()
+	cmd.SysProcAttr = ownGroup()
 	s.background.Go(func() {
 		out, _ := cmd.Output()
 		if code := cmd.ProcessState.ExitCode(); code < 0 || code > 2 { // 2: the worker was never held

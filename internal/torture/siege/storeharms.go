@@ -113,7 +113,7 @@ func (s *siege) restored() {
 	s.world.eras = append(s.world.eras, era{now(), s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
 	cmd := exec.Command(program(s.tb, "firn"), "store", "restored", "--yes", "--store", s.store.url,
 		"--outage", budget.String(), "--numbers", strconv.Itoa(len(s.world.eras)*lostNumbers))
-	cmd.SysProcAttr = tied()
+	cmd.SysProcAttr = ownGroup()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.tb.Fatalf("%s: %v\n%s", cmd, err, out)
 	}

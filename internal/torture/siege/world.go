@@ -90,11 +90,10 @@ func newWorld(t testing.TB, args ...string) *world {
 	return &world{t: t, dir: dir, path: path, url: "sqlite:" + path, layout: firn.Default, args: args}
 }
 
-// tied has a program end with the one that started it, even where it is stopped. A
-// Ctrl-C is for that one alone.
-func tied() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
+// ownGroup keeps a Ctrl-C at the terminal from a program: it is for the one that started
+// it. A program whose input ends with that one ends, and so does one that is stopped: the
+// system sends SIGHUP to a group that is left alone.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // launch is how a process is started.
 type launch struct {
@@ -120,7 +119,7 @@ func (w *world) start(how launch) *proc {
 	p.cmd = exec.Command(program(w.t, "holder"), append(args, how.args...)...)
 	p.cmd.Env = append(os.Environ(), clockFile+"="+p.skew.path)
 	p.cmd.ExtraFiles = how.files
-	p.cmd.SysProcAttr = tied()
+	p.cmd.SysProcAttr = ownGroup()
 	p.run()
 	return p
 }
@@ -197,7 +196,7 @@ func (w *world) locker(mode string) *proc {
 	w.t.Helper()
 	p := &proc{t: w.t, name: "lock", dir: w.t.TempDir(), news: make(chan struct{}), ended: make(chan struct{})}
 	p.cmd = exec.Command(program(w.t, "holder"), "-lock", mode, "-store", w.url)
-	p.cmd.SysProcAttr = tied()
+	p.cmd.SysProcAttr = ownGroup()
 	p.run()
 	return p
 }
