@@ -6,8 +6,8 @@
 //	go run ./internal/moves -runs 20 -faults -seed 42  # the mover killed, servers ended and started
 //
 // Each run moves another shard. Eight writers insert, update and delete through package
-// shard; one holds some of its transactions for 50 ms, another all of its own for a second. The clock that the
-// target makes ids by is an hour behind.
+// shard; one holds some of its transactions for 50 ms, another all of its own for a second. The
+// clock of the target is an hour behind.
 //
 // A gap is how long a writer waited for one transaction to be acknowledged, all tries
 // together, without the time that the transaction itself rests. Writers begin a fixed
@@ -48,13 +48,14 @@ type settings struct {
 	rate    float64       // transactions that a writer begins in a second
 	long    time.Duration // for how long one writer's transactions are open
 	around  time.Duration // for how long writers write before the move, and after it
+	behind  time.Duration // the clock of the server that shards move to
 	revert  bool
 	faults  bool
 	seed    uint64
 	durable bool // the servers wait for their disks
 }
 
-var defaults = settings{runs: 20, rows: 50_000, writers: 8, rate: 25, long: time.Second, around: time.Second, durable: true}
+var defaults = settings{runs: 20, rows: 50_000, writers: 8, rate: 25, long: time.Second, around: time.Second, behind: time.Hour, durable: true}
 
 func main() {
 	if err := asMover(); !errors.Is(err, errNoMover) {
@@ -95,6 +96,7 @@ func parse(args []string) (settings, error) {
 	f.Float64Var(&set.rate, "rate", set.rate, "how many transactions a writer begins in a second; at too many for the machine, gaps are those of its CPU")
 	f.DurationVar(&set.long, "long", set.long, "how long the transactions of one writer are open")
 	f.DurationVar(&set.around, "around", set.around, "how long they write before a move, and after it")
+	f.DurationVar(&set.behind, "behind", set.behind, "how far the clock is behind of the server that shards move to; 0 does without libfaketime")
 	f.BoolVar(&set.revert, "revert", false, "move each shard back again")
 	f.BoolVar(&set.faults, "faults", false, "kill the mover and the servers, and start them again, at moments that the seed chooses")
 	f.Uint64Var(&set.seed, "seed", uint64(time.Now().UnixNano())%1_000_000_000, "what chooses what is written and killed")

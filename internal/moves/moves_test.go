@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 func small() settings {
 	set := defaults
 	set.runs, set.rows, set.seed = 1, 5000, uint64(time.Now().UnixNano())
-	set.long, set.around = 200*time.Millisecond, 200*time.Millisecond
+	set.long, set.around, set.behind = 200*time.Millisecond, 200*time.Millisecond, 0
 	return set
 }
 
@@ -44,10 +44,11 @@ func moveAll(t *testing.T, set settings) *report {
 	return r
 }
 
-// TestMoves: two shards move while writers write to them.
+// TestMoves: two shards move while writers write to them, to a server whose clock is an
+// hour behind.
 func TestMoves(t *testing.T) {
 	set := small()
-	set.runs = 2
+	set.runs, set.behind = 2, time.Hour
 	moveAll(t, set)
 }
 

@@ -39,7 +39,7 @@ const (
 )
 
 func (r *report) begin(set settings) {
-	fmt.Fprintf(r.out, "%d writers, each %g transactions a second; %d rows, the target's clock an hour behind, seed %d\n", set.writers, set.rate, set.rows, set.seed)
+	fmt.Fprintf(r.out, "%d writers, each %g transactions a second; %d rows, the target's clock %s behind, seed %d\n", set.writers, set.rate, set.rows, set.behind, set.seed)
 	fmt.Fprintf(r.out, head, "RUN", "ROWS", "ACKED", "RETRIED", "LOST", "WRONG", "EXTRA", "REPEATED", "UNORDERED", "PAUSE", "GAP", "CUTOVER", "BEFORE", "MOVE", "KILLS")
 }
 

@@ -107,6 +107,9 @@ func (w *world) judge(ctx context.Context, n int64, schema, at string, writers [
 
 // finish ends the move, and looks for what is left of it.
 func (w *world) finish(ctx context.Context, n int64, at string, o *outcome) error {
+	if err := w.checkClock(ctx); err != nil {
+		return err
+	}
 	do := "finish"
 	if at == "a" {
 		do = "abort" // what goes back has not moved

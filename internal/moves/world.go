@@ -35,7 +35,11 @@ func newWorld(ctx context.Context, tb testing.TB, set settings) (*world, error) 
 		options = append(options, "fsync=off")
 	}
 	for _, name := range []string{"a", "b"} {
-		w.servers[name] = testserver.Postgres(tb, options...)
+		if name == "b" && set.behind != 0 {
+			w.servers[name] = testserver.PostgresBehind(tb, set.behind, options...)
+		} else {
+			w.servers[name] = testserver.Postgres(tb, options...)
+		}
 		config, err := pgx.ParseConfig(w.servers[name].URL())
 		if err != nil {
 			return nil, err
@@ -71,29 +75,22 @@ func (w *world) makeCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := added.Run(ctx); err != nil {
-		return err
-	}
-	return w.setBack(ctx)
+	return added.Run(ctx)
 }
 
-// setBack sets the clock that b makes ids by an hour back.
-func (w *world) setBack(ctx context.Context) error {
+// checkClock says whether the clock of b is as far behind as it is to be.
+func (w *world) checkClock(ctx context.Context) error {
 	c, err := w.reached["b"].Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close(ctx)
-	const clock = "pg_catalog.clock_timestamp()"
-	if _, err := c.Exec(ctx, fmt.Sprintf(`DO $do$ BEGIN EXECUTE replace(pg_get_functiondef('firn.now_state()'::regprocedure), '%s', '(%[1]s - interval ''1 hour'')'); END $do$`, clock)); err != nil {
-		return err
-	}
 	var at time.Time
-	if err := c.QueryRow(ctx, "SELECT (firn.decode(firn.pack(firn.now_state(), 0))).time").Scan(&at); err != nil {
+	if err := c.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&at); err != nil {
 		return err
 	}
-	if behind := time.Since(at); behind < 59*time.Minute || behind > 61*time.Minute {
-		return fmt.Errorf("the clock of b is %v behind, not an hour", behind)
+	if off := time.Since(at) - w.behind; off.Abs() > time.Minute {
+		return fmt.Errorf("the clock of b is %s behind, not %s", time.Since(at), w.behind)
 	}
 	return nil
 }

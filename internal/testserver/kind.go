@@ -65,7 +65,7 @@ var (
 
 	kinds = []*kind{
 		postgresKind, mariadbKind, redisKind, etcdKind, zookeeperKind, pgbouncerKind,
-		pythonKind, nodeKind, jdkKind, toolKind, promtoolKind, curlKind, spinKind, chromiumKind,
+		pythonKind, nodeKind, jdkKind, toolKind, promtoolKind, curlKind, spinKind, chromiumKind, faketimeKind,
 	}
 )
 

@@ -1,0 +1,33 @@
+package testserver
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// faketimeKind is what gets between a program and the clock.
+var faketimeKind = &kind{
+	name: "faketime", packages: []string{"faketime"},
+	binaries: []string{"/usr/lib/*/faketime/libfaketime.so.1"},
+}
+
+// PostgresBehind is Postgres, with a clock that is behind the machine's by so much: for
+// all that the server does with the time of day. How long things take, and when files
+// were written, it knows as it is.
+func PostgresBehind(tb testing.TB, by time.Duration, settings ...string) *Server {
+	tb.Helper()
+	require(tb, faketimeKind)
+	return launch(tb, postgresKind, plan{
+		ports:   1,
+		prepare: preparePostgres,
+		command: func(s *Server) []string {
+			return append([]string{
+				program("env"), "LD_PRELOAD=" + program(faketimeKind.binaries[0]), fmt.Sprintf("FAKETIME=%+.3f", -by.Seconds()),
+				"FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1",
+			}, postgresCommand(s, settings)...)
+		},
+		url:   postgresURL,
+		ready: postgresReady,
+	})
+}
