@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -91,9 +92,11 @@ func printAddition(cmd *cobra.Command, a *setup.Addition, added []shard.Server) 
 		var err error
 		switch {
 		case wantsJSON(cmd):
-			err = json.NewEncoder(out).Encode(additionLine{s.Name, isNew[s.Name]})
+			err = json.NewEncoder(out).Encode(additionLine{s.Name, isNew[s.Name] || slices.Contains(a.Again, s.Name)})
 		case isNew[s.Name]:
 			_, err = fmt.Fprintf(out, "server %s is in the cluster; in firn.yaml below shards: servers: %s: %s\n", s.Name, s.Name, serverURL(s))
+		case slices.Contains(a.Again, s.Name):
+			_, err = fmt.Fprintf(out, "server %s is in the cluster again; in firn.yaml below shards: servers: %s: %s\n", s.Name, s.Name, serverURL(s))
 		default:
 			_, err = fmt.Fprintf(out, "server %s is in the cluster already\n", s.Name)
 		}

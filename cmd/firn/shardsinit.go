@@ -173,7 +173,10 @@ func setupFailure(err error) *failure {
 	var stranger *setup.StrangerError
 	var schema *setup.SchemaError
 	var copied *setup.CopyError
+	var forgot *setup.ForgotError
 	switch {
+	case errors.As(err, &forgot):
+		return f.hint("put its backup back, and firn shards reopen %s; if it had no shard: firn shards remove-server %[1]s --gone, then firn shards add-server", forgot.Server)
 	case errors.As(err, &copied):
 		return f.hint("firn shards reopen %s, where the other one is gone for good", copied.Server)
 	case errors.As(err, &wish):

@@ -9,9 +9,10 @@ import (
 
 // An Addition is what is to be done to add servers to a cluster.
 type Addition struct {
-	Plan *Plan    // of the new ones, on which no shards are made
-	Told []string // the servers that have to be told
-	told []*site
+	Plan  *Plan    // of the new ones, on which no shards are made
+	Again []string // those that were taken out before, and know of the cluster
+	Told  []string // the servers that have to be told
+	told  []*site
 }
 
 // Add plans that the named servers, which are among those looked at, become ones of
@@ -25,6 +26,7 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 		return nil, fmt.Errorf("shard: there is no cluster on these servers yet")
 	}
 	all := slices.Clone(m.Servers)
+	var again []string
 	for _, name := range names {
 		i := slices.IndexFunc(s.sites, func(t *site) bool { return t.server.Name == name })
 		if i < 0 {
@@ -35,6 +37,9 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 		}
 		if !slices.Contains(all, name) {
 			all = append(all, name)
+			if v := s.sites[i].view; v != nil && v.Cluster != "" {
+				again = append(again, name)
+			}
 		} else if err := forgot(s.sites[i:i+1], m); err != nil {
 			return nil, err
 		}
@@ -51,7 +56,9 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 	if p.Roles, err = rolesFor(roles, s.sites); err != nil {
 		return nil, err
 	}
-	return p.addition(), nil
+	a := p.addition()
+	a.Again = again
+	return a, nil
 }
 
 // addition parts what is done on new servers from what the others are told.

@@ -265,10 +265,17 @@ func forgot(sites []*site, m *shard.Map) error {
 	}
 	for _, t := range sites {
 		if t.view == nil || t.view.Cluster == "" {
-			return t.fault("the others have it in their cluster, and it knows nothing of that: what it had is lost, or it is another database")
+			return &ForgotError{t.server.Name}
 		}
 	}
 	return nil
+}
+
+// A ForgotError says that a server knows nothing of the cluster that the others have it in.
+type ForgotError struct{ Server string }
+
+func (e *ForgotError) Error() string {
+	return fmt.Sprintf("shard: server %s: the others have it in their cluster, and it knows nothing of that: what it had is lost, or it is another database", e.Server)
 }
 
 // A StrangerError says that a server is not in the cluster that others are in.
