@@ -150,3 +150,25 @@ func TestPhaseLine(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestShardsReopenIncomplete loses the server that had a shard last: what another one has
+// of it is opened only by who says that rows may be missing.
+func TestShardsReopenIncomplete(t *testing.T) {
+	t.Parallel()
+	a, flags := twoServers(t, 2)
+	onDatabase(t, a[0], "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'b', term = term + 1 WHERE shard = 0")
+	flags = []string{flags[0], flags[1], "--server", "b=postgres://127.0.0.1:1/x"}
+	args := func(more ...string) []string {
+		return append(append([]string{"shards", "reopen", "a", "--gone", "b", "--yes"}, more...), flags...)
+	}
+	if said := refuse(t, 2, args("--incomplete")...); !strings.Contains(said, "firn shards reopen a --incomplete --shards 17") {
+		t.Error(said)
+	}
+	if said := refuse(t, 1, args("--shards", "0")...); !strings.Contains(said, "a may lack rows of it") || !strings.Contains(said, "firn shards reopen a --shards 0 --gone b --incomplete") {
+		t.Error(said)
+	}
+	if out := succeed(t, args("--shards", "0", "--incomplete")...); out != "1 shard opened on server a\n" {
+		t.Error(out)
+	}
+	onDatabase(t, a[0], "SELECT insta0.next_id()")
+}

@@ -36,11 +36,17 @@ All servers are asked first. A shard is opened only if no other server serves it
 has had it since; and where a server does not answer, only if you say with --gone
 that it is gone for good. That the old primary is gone nobody can ask: you say so.
 
+A copy of which nobody knows that it has all rows of a shard is not opened: a standby or a
+backup of the server that had it last has more. If there is none any more, --incomplete
+opens the shards of --shards with the rows that are there. The others are lost; no id is
+given again. Sequences of your own may be behind: look at them before programs write.
+
 Ids go on above the latest of all clocks and --margin. Give a longer one if the ids
 of the server that was lost were further ahead of its clock (firn shards doctor).`,
 		Example: `  firn shards reopen a
   firn shards reopen a --shards 0-99 --dry-run
-  firn shards reopen a --gone b --margin 1m --yes`,
+  firn shards reopen a --gone b --margin 1m --yes
+  firn shards reopen a --shards 17 --gone b --incomplete`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -52,6 +58,7 @@ of the server that was lost were further ahead of its clock (firn shards doctor)
 	cmd.Flags().Var(&o.shards, "shards", "only these shards, such as 0-9,12, though they may serve (all that do not serve)")
 	cmd.Flags().StringSliceVar(&o.gone, "gone", nil, "servers that do not answer and are gone for good")
 	cmd.Flags().DurationVar(&o.margin, "margin", time.Second, "by how much to begin above the latest clock")
+	cmd.Flags().BoolVar(&o.incomplete, "incomplete", false, "open the shards of --shards though rows of them may be missing here")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask: what the server is a copy of is gone for good")
 	return cmd
@@ -62,6 +69,8 @@ type shardsReopen struct {
 	gone     []string
 	margin   time.Duration
 	dry, yes bool
+
+	incomplete bool
 }
 
 func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string) error {
@@ -74,6 +83,9 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	}
 	if o.margin < time.Second {
 		return bad("--margin %s: it is 1s at least", o.margin)
+	}
+	if o.incomplete && len(o.shards.ranges) == 0 {
+		return bad("--incomplete is said of single shards").hint("firn shards reopen %s --incomplete --shards 17", name)
 	}
 	plan, err := o.plan(ctx, servers, name)
 	if err != nil {
@@ -156,6 +168,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	if err != nil {
 		return nil, err
 	}
+	plan.Incomplete = o.incomplete
 	return &reopening{plan, setup.Above(views[name].Layout, time.Now(), offsets, o.margin), away}, nil
 }
 
@@ -197,6 +210,9 @@ func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, name string)
 	if f, ok := cmd.InOrStdin().(*os.File); !ok || !terminal.IsTerminal(int(f.Fd())) {
 		return bad("there is nobody to ask whether what %s is a copy of is gone for good", name).hint("firn shards reopen %s --yes", name)
 	}
+	if o.incomplete {
+		return confirm(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), "Rows that are not on "+name+" are lost. Is there no standby and no backup that has them?")
+	}
 	return confirm(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), "Is what "+name+" is a copy of, as its old primary, gone for good?")
 }
 
@@ -220,6 +236,10 @@ func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, 
 	defer p.stop()
 	for _, row := range plan.Shards {
 		if err := plan.Reopen(ctx, c, others, row, plan.above); err != nil {
+			var incomplete *setup.IncompleteError
+			if errors.As(err, &incomplete) {
+				return failed("%w", err).hint("open it where it was last: firn shards reopen %s, of its standby or its backup; if there is none: firn shards reopen %s --shards %d --gone %[1]s --incomplete", incomplete.MovedTo, incomplete.Server, incomplete.Shard)
+			}
 			var pg *pgconn.PgError
 			if errors.As(err, &pg) && pg.Code == "42883" {
 				return failed("%w", err).hint("the functions of an older firn are there: firn shards init, then run it again")

@@ -2,11 +2,13 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/shard"
@@ -18,6 +20,10 @@ type Reopening struct {
 	Server string
 	Shards []shard.Row // to be opened
 	Left   []Left      // not to be opened
+
+	// Incomplete says that a copy is opened as it is of which nobody knows that it has
+	// all rows: those that it lacks are lost, and ids are not given again all the same.
+	Incomplete bool
 
 	terms map[int64]int64 // above all that servers have seen
 }
@@ -115,7 +121,12 @@ func Above(l firn.Layout, now time.Time, offsets []time.Duration, margin time.Du
 // reached by these connections; that is refused where it was let go to one of them.
 func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row, above int64) error {
 	term := r.terms[row.Shard]
-	if _, err := conn.Exec(ctx, "SELECT firn.may_reopen($1, $2, $3)", row.Shard, row.Term, string(row.State)); err != nil {
+	_, err := conn.Exec(ctx, "SELECT firn.may_reopen($1, $2, $3)", row.Shard, row.Term, string(row.State))
+	incomplete := row.State == shard.StateMoved && isCopy(err)
+	switch {
+	case incomplete && !r.Incomplete:
+		return &IncompleteError{row.Shard, r.Server, row.MovedTo, err}
+	case !incomplete && err != nil:
 		return err
 	}
 	for name, other := range others {
@@ -123,6 +134,59 @@ func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[strin
 			return &shard.ServerError{Server: name, Err: err}
 		}
 	}
-	_, err := conn.Exec(ctx, "SELECT firn.reopen($1, $2, $3, $4, $5)", row.Shard, row.Term, string(row.State), term, above)
+	if incomplete {
+		return asItIs(ctx, conn, row, term, above)
+	}
+	_, err = conn.Exec(ctx, "SELECT firn.reopen($1, $2, $3, $4, $5)", row.Shard, row.Term, string(row.State), term, above)
+	return err
+}
+
+// isCopy says whether a server refuses a shard because rows may be missing there.
+func isCopy(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "ID003"
+}
+
+// An IncompleteError says that nobody knows whether a server has all rows of a shard.
+type IncompleteError struct {
+	Shard           int64
+	Server, MovedTo string // where it is to be opened, and where it went by what that one says
+	Err             error
+}
+
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("shard %d: %s may lack rows of it: %s", e.Shard, e.Server, e.Err)
+}
+func (e *IncompleteError) Unwrap() error { return e.Err }
+
+// asItIs opens a shard with the rows that are there, which nobody else can have any more.
+// Sequences of its own go on where the last word that has come says.
+func asItIs(ctx context.Context, conn *pgx.Conn, row shard.Row, term, above int64) error {
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, "UPDATE firn.shard SET state = 'closed', moved_to = NULL WHERE shard = $1 AND term = $2 AND state = 'moved'", row.Shard, row.Term)
+		if err == nil && tag.RowsAffected() != 1 {
+			err = fmt.Errorf("shard: somebody else works on shard %d", row.Shard)
+		}
+		if err != nil {
+			return err
+		}
+		if err := lastSequences(ctx, tx, row.Schema); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "SELECT firn.reopen($1, $2, 'closed', $3, $4)", row.Shard, row.Term, term, above)
+		return err
+	})
+	if err == nil { // what would go on writing to it
+		_, err = conn.Exec(ctx, "SELECT firn.sweep()")
+	}
+	return err
+}
+
+func lastSequences(ctx context.Context, tx pgx.Tx, schema string) error {
+	var there bool
+	if err := tx.QueryRow(ctx, "SELECT firn.mark($1) IS NOT NULL", schema).Scan(&there); err != nil || !there {
+		return err
+	}
+	_, err := tx.Exec(ctx, fmt.Sprintf("SELECT firn.write_sequences($1, (SELECT sequences FROM %s WHERE sequences IS NOT NULL ORDER BY term DESC LIMIT 1))", pgx.Identifier{schema, "firn_mark"}.Sanitize()), schema)
 	return err
 }

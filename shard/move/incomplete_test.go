@@ -1,0 +1,87 @@
+package move
+
+import (
+	"errors"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+// reopenAlone opens a shard on the server that is left, as it is if that is said.
+func reopenAlone(t *testing.T, s *site, gone string, incomplete bool) error {
+	t.Helper()
+	v, err := shard.Look(t.Context(), s.Conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := setup.PlanReopen(s.Name, map[string]*shard.View{s.Name: v}, []string{gone}, []string{gone}, func(n int64) bool { return n == 1 })
+	if err != nil || len(plan.Shards) != 1 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	plan.Incomplete = incomplete
+	return plan.Reopen(t.Context(), s.Conn, nil, plan.Shards[0], 0)
+}
+
+// asItIs opens a shard on the server that is left, which refuses that unless it is said
+// that rows may be missing.
+func asItIs(t *testing.T, s *site, gone string) {
+	t.Helper()
+	var incomplete *setup.IncompleteError
+	if err := reopenAlone(t, s, gone, false); !errors.As(err, &incomplete) || incomplete.Shard != 1 || incomplete.Server != s.Name {
+		t.Errorf("%s may lack rows, and is opened: %v", s.Name, err)
+	}
+	if got := ownersOf(s)("1"); got != "" {
+		t.Fatalf("it is served by %q", got)
+	}
+	if err := reopenAlone(t, s, gone, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := ownersOf(s)("1"); got != s.Name {
+		t.Errorf("it is served by %q", got)
+	}
+	if got := s.one(t, "SELECT count(*)::text FROM firn.remains() WHERE kind = 'subscription'"); got != "0" {
+		t.Errorf("%s subscriptions would go on writing", got)
+	}
+}
+
+// TestIncomplete loses a target that was promoted and opened again, with all that it has:
+// the source's own word is no more, so only who says that rows may be missing opens it.
+func TestIncomplete(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	mustMove(t, mover(t, a, b).Move, 1)
+	b.must(t, forgotten)
+	reopen(t, b, a, 1)
+	last := number(t, b.one(t, "SELECT insta1.next_id()::text"))
+	asItIs(t, a, "b")
+	if id := number(t, a.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")); id <= last {
+		t.Errorf("id %d after %d", id, last)
+	}
+}
+
+// TestIncompleteTarget has the source's word come to a target that is promoted, and the
+// source lost: the target may lack rows, and is the only one that has any.
+func TestIncompleteTarget(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	a.must(t, "SELECT setval('insta1.users_number_seq', 5000)")
+	letGo(t, New(hooked(a.Server, hook{after: once(`firn\.let_go`, runtime.Goexit)}), b.Server, hasty()).Move)
+	b.eventually(t, "SELECT count(*)::text FROM insta1.firn_mark WHERE floor IS NOT NULL", "1")
+	b.must(t, forgotten)
+	asItIs(t, b, "a")
+	if got := b.one(t, "SELECT nextval('insta1.users_number_seq')::text"); got != "5001" {
+		t.Errorf("a sequence of its own goes on with %s", got)
+	}
+}
+
+func number(t *testing.T, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
