@@ -97,6 +97,7 @@ func parse(args []string) (settings, error) {
 	f.DurationVar(&set.long, "long", set.long, "how long the transactions of one writer are open")
 	f.DurationVar(&set.around, "around", set.around, "how long they write before a move, and after it")
 	f.DurationVar(&set.behind, "behind", set.behind, "how far the clock is behind of the server that shards move to; 0 does without libfaketime")
+	f.BoolVar(&set.durable, "durable", set.durable, "have the servers wait for their disks; on a disk that others use too, gaps are theirs")
 	f.BoolVar(&set.revert, "revert", false, "move each shard back again")
 	f.BoolVar(&set.faults, "faults", false, "kill the mover and the servers, and start them again, at moments that the seed chooses")
 	f.Uint64Var(&set.seed, "seed", uint64(time.Now().UnixNano())%1_000_000_000, "what chooses what is written and killed")
