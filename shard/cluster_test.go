@@ -40,7 +40,7 @@ func newServers(t testing.TB, keys string, count int, names ...string) servers {
 func (all servers) make(t testing.TB, name, keys string, count int, owns func(n int) bool) {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;\n")
+	b.WriteString("DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;\n")
 	if err := errors.Join(shard.WriteGenerator(&b, firn.Instagram), shard.WriteGrants(&b, "app")); err != nil {
 		t.Fatal(err)
 	}

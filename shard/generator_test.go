@@ -241,7 +241,7 @@ $$ LANGUAGE PLPGSQL;`
 // one repeat.
 func TestRole(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, "DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+	mustExec(t, db.Conn, "DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$")
 	s := insta(5)
 	s.Roles = []string{"app"}
 	mustExec(t, db.Conn, script(t, firn.Instagram, s))

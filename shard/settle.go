@@ -69,6 +69,9 @@ func (r *run) settle(ctx context.Context, err error) error {
 		if r.hop() {
 			return nil
 		}
+		if time.Since(r.trouble) >= min(strange, c.wait) { // they may be of before, and another one have it
+			c.refresh(c.names(""))
+		}
 	case look:
 		if c.look(ctx, c.names(""), time.Now()) != nil {
 			return r.ended(ctx, err)

@@ -73,6 +73,21 @@ func TestCircle(t *testing.T) {
 	}
 }
 
+// TestOldWords: two servers that were put back to what they were point at each other, and a
+// third one has the shard since: it is found.
+func TestOldWords(t *testing.T) {
+	t.Parallel()
+	all := newServers(t, "mod", 1, "a", "b", "c")
+	c := openCluster(t, all.pools(t), nil)
+	all.move(t, 0, "a", "c")
+	mustExec(t, all["c"].Conn, "UPDATE firn.shard SET term = term + 9 WHERE shard = 0")
+	mustExec(t, all["a"].Conn, "UPDATE firn.shard SET moved_to = 'b' WHERE shard = 0")
+	mustExec(t, all["b"].Conn, "INSERT INTO firn.shard (shard, schema, state, moved_to) SELECT 0, 'insta0', 'moved', 'a' ON CONFLICT (shard) DO UPDATE SET state = 'moved', moved_to = 'a'")
+	if _, err := insert(t.Context(), c.Shard(0), "found"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTargetAway: where a shard went to a server that is away, it is waited for.
 func TestTargetAway(t *testing.T) {
 	t.Parallel()
