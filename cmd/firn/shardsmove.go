@@ -200,6 +200,11 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 	if err != nil {
 		return nil, nil, err
 	}
+	for name := range o.options.Addresses {
+		if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == name }) {
+			return nil, nil, unknownServer(name, servers)
+		}
+	}
 	m, err := mapOf(ctx, servers)
 	if err != nil {
 		return nil, nil, lostHint(err, cmd.Name(), list)
@@ -406,8 +411,11 @@ func moveFailure(err error) *failure {
 	var under *move.UnderwayError
 	var held *move.HoldersError
 	var behind *move.StandbyError
+	var unreached *move.UnreachedError
 	var pg *pgconn.PgError
 	switch {
+	case errors.As(err, &unreached):
+		return f.hint("--reach %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
 	case errors.As(err, &behind):
 		return f.hint("wait for it; or, if that standby is not needed, end it")
 	case errors.As(err, &wrong):
@@ -422,6 +430,8 @@ func moveFailure(err error) *failure {
 		return f.hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
 		return f.hint("firn shards add-server makes it one of the cluster")
+	case errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint == "":
+		return f.hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
 	case errors.As(err, &pg) && pg.Code == "ID008": // which lines of two schemas differ, and what then
 		return failed("%w\n%s", err, pg.Detail).hint("%s", pg.Hint)
 	case errors.Is(err, move.ErrNoDump):

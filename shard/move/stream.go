@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -95,10 +96,24 @@ func (m *Mover) listen(ctx context.Context, e, other *end, tables int64) error {
 		_, err := tx.Exec(ctx, "SELECT firn.listen($1, $2, $3)", m.batch, m.reached(other), tables)
 		return err
 	})
-	if sqlstate(err) == "42710" {
+	switch code := sqlstate(err); {
+	case code == "42710":
 		return nil
+	case strings.HasPrefix(code, "08") && other.conn != nil && other.conn.Ping(ctx) == nil:
+		return &UnreachedError{e.Name, other.Name, err}
 	}
 	return e.fault(err)
+}
+
+// An UnreachedError says that one server does not reach the other one, though this
+// process does: its address for it is wrong, or something in between refuses it.
+type UnreachedError struct {
+	Server, Other string
+	Err           error // what Server said
+}
+
+func (e *UnreachedError) Error() string {
+	return fmt.Sprintf("server %s does not reach server %s: %s", e.Server, e.Other, strings.Join(strings.Fields(e.Err.Error()), " "))
 }
 
 // hear has a subscription work.
