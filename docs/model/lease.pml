@@ -97,7 +97,7 @@ bool repeat;
 
 /* forget keeps states few: nobody asks for what is settled. */
 #ifndef MUT_COUNT
-#define forget(n) put[n].on = 0; put[n].term = 0; put[n].owner = 0; put[n].horizon = 0
+#define forget(n) put[n].is = unsent; put[n].on = 0; put[n].term = 0; put[n].owner = 0; put[n].horizon = 0
 #else
 #define forget(n) skip
 #endif
@@ -114,7 +114,7 @@ proctype Store() {
 			top = max(top, record.horizon);
 			put[n].is = done;
 			printf("Put %d is carried out: term %d, owner %d, horizon %d\n", n, record.term, record.owner, record.horizon)
-		:: put[n].is == sent && !COMPARED(n) -> put[n].is = refused; forget(n)
+		:: put[n].is == sent && !COMPARED(n) -> forget(n); put[n].is = refused
 		:: else
 		fi;
 		n = 0
@@ -167,9 +167,24 @@ proctype Restore() {
 }
 #endif
 
+/* unheeded: whatever comes of the Put that is not settled. */
+inline unheeded() {
+	if
+	:: put[p[i].out].is == done || put[p[i].out].is == refused -> forget(p[i].out)
+	:: else
+	fi;
+	p[i].out = 0
+}
+
+inline give_up() {
+	unheeded();
+	p[i].phase = idle; p[i].want = 0; p[i].base = 0; p[i].owner = 0; p[i].term = 0
+}
+
 inline die() {
+	unheeded();
 	p[i].phase = over; p[i].owner = 0; p[i].term = 0; p[i].version = 0; p[i].base = 0; p[i].have = 0;
-	p[i].want = 0; p[i].out = 0; p[i].last = 0; p[i].hand = 0; p[i].handed = 0;
+	p[i].want = 0; p[i].last = 0; p[i].hand = 0; p[i].handed = 0;
 	if
 	:: lock == i -> lock = 0
 	:: else
@@ -208,11 +223,14 @@ inline die() {
 #define CARRIED_OUT (OURS && record.horizon == p[i].want && record.version != put[p[i].out].on)
 #define UNTOUCHED (record.version == p[i].version)
 
+/* NEXT: one process that has not begun is like the other. */
+#define NEXT (i == 1 || p[i - 1].phase != idle)
+
 proctype Member(byte i) {
 	byte x, n;
 	do
 	/* Taking the worker, whoever has it. */
-	:: atomic { p[i].phase == idle && puts < PUTS ->
+	:: atomic { p[i].phase == idle && NEXT && puts < PUTS ->
 		select(x : 1 .. TICKS);
 		p[i].owner = OWNER; p[i].term = record.term + 1;
 		p[i].base = max(record.horizon, floor); p[i].want = max(p[i].base, x); x = 0;
@@ -225,13 +243,13 @@ proctype Member(byte i) {
 #ifdef MUT_CONFLICT
 		taken(record.version)
 #else
-		p[i].phase = idle; p[i].out = 0; p[i].want = 0; p[i].base = 0
+		give_up()
 #endif
 	}
 	:: atomic { p[i].phase == taking ->          /* not heard of: read it */
 		if
 		:: OURS -> taken(record.version)
-		:: else -> p[i].phase = idle; p[i].out = 0; p[i].want = 0; p[i].base = 0   /* and it may still be carried out */
+		:: else -> give_up()                                         /* and it may still be carried out */
 		fi
 	}
 	:: atomic { p[i].phase == confirming ->
@@ -273,7 +291,7 @@ proctype Member(byte i) {
 				send(p[i].version, p[i].term, p[i].owner, p[i].want); p[i].out = puts
 			:: OURS && !UNTOUCHED && record.horizon >= p[i].have ->       /* of a process before this one */
 				p[i].want = record.horizon; granted(record.version)
-			:: else -> p[i].phase = over; p[i].out = 0; p[i].want = 0     /* lost; what is in hand may come later */
+			:: else -> unheeded(); p[i].phase = over; p[i].want = 0      /* lost; what is in hand may come later */
 			fi
 		fi
 	}
@@ -301,7 +319,7 @@ proctype Member(byte i) {
 		:: p[i].out == 0 || UNTOUCHED -> release(p[i].version)       /* never mind an extension */
 		:: else -> if
 			:: OURS -> release(record.version)                       /* it arrived after all */
-			:: else -> p[i].phase = over; p[i].out = 0; p[i].want = 0
+			:: else -> unheeded(); p[i].phase = over; p[i].want = 0
 			fi
 		fi;
 		printf("%d releases, by Put %d\n", i, puts)
@@ -330,7 +348,7 @@ proctype Member(byte i) {
 #endif
 		write_(x); x = 0
 	}
-	:: atomic { p[i].phase == idle && file.owner != 0 && UNLOCKED ->
+	:: atomic { p[i].phase == idle && NEXT && file.owner != 0 && UNLOCKED ->
 		lock = i;
 		p[i].phase = holding; p[i].owner = file.owner; p[i].term = file.term; p[i].version = file.version;
 		p[i].have = file.have; p[i].base = file.mark; p[i].last = file.mark;

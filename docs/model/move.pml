@@ -7,9 +7,10 @@
  * A mover has no memory. It looks at both servers at one moment, decides on one statement,
  * and that is carried out at any later moment, or never. So a mover that pauses, dies, is
  * started again elsewhere, is one of several or wakes when all is over, a server that
- * restarts, and an acknowledgement that is lost are all the same. A statement checks what
- * its step says here, under the lock of the row, and nothing else. Streams are made
- * where firn.move has a row of their batch, and dropped by the batch's name.
+ * restarts, and an acknowledgement that is lost are all the same: statements are under
+ * way, MOVERS at once. A statement checks what its step says here, under the lock of the
+ * row, and nothing else. Streams are made where firn.move has a row of their batch, and
+ * dropped by the batch's name.
  *
  * A stream delivers at any moment what was committed while the tables were published. To a
  * subscription that does not know the tables it is lost. A writer looks at the row
@@ -23,20 +24,21 @@
  * firn.end_move, leave is firn.discard, drop is firn.deafen and firn.sweep; the others
  * have their names. Operators plan as shard/setup/reopen.go does.
  *
- * Not here: more servers or shards than these, several failures, schemas that differ,
- * sequences of the application, locks and waiting. An owner that fails lags less than the
- * move: what no server has any more nothing can bring back. A target that is lost after
- * the other server was claimed for the way back leaves a shard that no step opens.
+ * Not here: more servers or shards than these, several failures, servers that are named as
+ * gone, schemas that differ, sequences of the application, locks and waiting. An owner that
+ * fails lags less than the move: what no server has any more nothing can bring back. A
+ * target that is lost after the other server was claimed for the way back leaves a shard
+ * that no step opens.
  *
  * What must hold: never two servers that take writes (owners); who opens has all that was
  * acknowledged (lost); an id is above all before it, wherever it is drawn (repeated); and
  * as long as nobody is open some step leads on (stuck).
  */
 #ifndef MOVERS
-#define MOVERS 2
+#define MOVERS 2         /* or 1 */
 #endif
 #ifndef ATTEMPTS
-#define ATTEMPTS 3       /* of movers and operators together */
+#define ATTEMPTS 3       /* of movers and operators together, at most 3 */
 #endif
 #ifndef WRITES
 #define WRITES 2
@@ -46,9 +48,10 @@
 #endif
 #define NONE 9           /* no server */
 
-mtype = { none, open, closed, moved };
+mtype = { none, open, moved };
+mtype = { begin, claim, load, subscribe, back, let_go, start, take, dismiss, leave, drop };
 
-typedef Mark { byte term; byte attempt; byte to; byte floor };
+typedef Mark { byte term; byte attempt; byte to = NONE; byte floor };
 typedef Server {
 	mtype state = none; byte term; byte attempt; byte to = NONE;   /* the row of firn.shard */
 	bool here;                  /* and it was written on this server, not on one that this is a copy of */
@@ -62,14 +65,14 @@ typedef Server {
 typedef Stream {                /* from the server of its number to the other */
 	byte batch;                 /* of slot and subscription; 0: there are none */
 	bool cut;                   /* the slot has gone with its server */
-	bool published;             /* the tables are in the publication */
+	byte published;             /* the batch in whose publication the tables are */
 	bool knows;                 /* the subscription knows them */
 	byte sent; bool marked; Mark mark   /* what is on the way */
 };
 
 Server at[2];
 Stream from[2];
-byte made_on[ATTEMPTS + 1];       /* the server on which a batch was begun */
+int under_way[MOVERS];          /* statements, in order; 0: there is none */
 byte attempts, written, acknowledged, drawn, highest;
 byte since;                     /* the term at which the server that fails was opened last */
 bool forgiven;                  /* a server that failed took writes with it */
@@ -78,6 +81,11 @@ bool owners, lost, repeated, stuck;
 #define max(a, b) (a > b -> a : b)
 #define OPEN(s) (at[s].state == open && at[s].here)
 #define NOW(s, t, k) (at[s].term == t && at[s].attempt == k)
+/* BATCH_OF, BEGUN_ON: the batch that an attempt begins on a server; that server. */
+#define BATCH_OF(k, s) (2 * (k) + s)
+#define BEGUN_ON(b) (b % 2)
+/* SAID: the row of s says that the shard was let go to a server (firn.word). */
+#define SAID(s, whom) (at[s].state == moved && at[s].mark.to == whom && NOW(s, at[s].mark.term, at[s].mark.attempt))
 
 /* The rules, and what each is without. */
 #ifdef MUT_TERM           /* servers do not compare terms and attempts */
@@ -87,13 +95,16 @@ bool owners, lost, repeated, stuck;
 #define NEWER(s, t) (at[s].term < t)
 #define SAME(s, t, k) NOW(s, t, k)   /* the attempt too: servers that fail can have two of one term */
 #endif
-#ifdef MUT_ANYMARK        /* any mark that names this server will do */
-#define WORD(s) (at[s].mark.to == s)
+#ifdef MUT_ANYMARK        /* any mark that names this server will do: those of earlier moves are there, too */
+byte named[2];
+#define WORD(s) ((named[s] & (1 << s)) != 0)
+#define names(s, which) named[s] = which
 #else
+#define names(s, which) skip
 #ifdef MUT_NOWORD         /* the target opens because the source says moved, not by the mark in its own copy */
 #define WORD(s) (at[1 - s].state == moved && at[1 - s].to == s)
 #else
-#define WORD(s) (at[s].mark.to == s && at[s].mark.term == at[s].term && at[s].mark.attempt == at[s].attempt)
+#define WORD(s) SAID(s, s)
 #endif
 #endif
 #ifdef MUT_BATCH          /* nobody looks at firn.move: abort and finish only drop what there is */
@@ -101,8 +112,6 @@ bool owners, lost, repeated, stuck;
 #else
 #define BATCH(s, b) (at[s].batch == b)
 #endif
-/* Only where a batch was to go is a copy begun. */
-#define COPY_OF(x, b) (at[x].batch == b || at[x].batch == 0 && made_on[b] != x)
 #ifdef MUT_SUBSCRIBE      /* a subscription is made by its name, whatever the rows say */
 #define COPIES(s, b) true
 #else
@@ -115,11 +124,12 @@ bool owners, lost, repeated, stuck;
 #endif
 
 #define copy_mark(m, n) m.term = n.term; m.attempt = n.attempt; m.to = n.to; m.floor = n.floor
-#define no_mark(m) m.term = 0; m.attempt = 0; m.to = 0; m.floor = 0
+#define no_mark(m) m.term = 0; m.attempt = 0; m.to = NONE; m.floor = 0
+#define nothing_sent(f) f.sent = 0; f.marked = false; no_mark(f.mark)
 
 /* opens: the row says open, the generator starts above a floor, the fence goes. */
-inline opens(s, t, k, floor_) {
-	at[s].state = open; at[s].term = t; at[s].attempt = k; at[s].to = NONE; at[s].here = true;
+inline opens(s, t, floor_) {
+	at[s].state = open; at[s].term = t; at[s].attempt = 0; at[s].to = NONE; at[s].here = true;
 	at[s].fence = false; at[s].draws = true;
 #ifndef MUT_FLOOR         /* the generator starts above its own state only */
 	at[s].counter = max(at[s].counter, floor_);
@@ -139,8 +149,8 @@ inline opens(s, t, k, floor_) {
 
 /* wipe: s has no schema of the shard any more. Publications and subscriptions lose it too. */
 inline wipe(s) {
-	at[s].loaded = 0; at[s].has = 0; no_mark(at[s].mark); at[s].draws = false; at[s].counter = 0; at[s].fence = false;
-	from[1 - s].knows = false; from[s].published = false
+	at[s].loaded = 0; at[s].has = 0; no_mark(at[s].mark); names(s, 0); at[s].draws = false; at[s].counter = 0; at[s].fence = false;
+	from[1 - s].knows = false; from[s].published = 0
 }
 
 proctype Writers() {
@@ -154,7 +164,7 @@ proctype Writers() {
 			if
 			:: !at[s].fence && at[s].loaded != 0 && written < WRITES ->
 				at[s].has = at[s].has | (1 << written); acknowledged = acknowledged | (1 << written);
-				if :: from[s].published && from[s].batch == at[s].batch && !from[s].cut -> from[s].sent = from[s].sent | (1 << written) :: else fi;
+				if :: from[s].batch != 0 && from[s].batch == from[s].published && !from[s].cut -> from[s].sent = from[s].sent | (1 << written) :: else fi;
 				written++;
 				printf("write %d on server %d\n", written, s)
 			:: else
@@ -182,12 +192,12 @@ proctype Network() {
 			:: from[s].knows ->
 				at[1 - s].has = at[1 - s].has | from[s].sent;
 				if
-				:: from[s].marked -> copy_mark(at[1 - s].mark, from[s].mark); printf("the mark of server %d arrives\n", s)
+				:: from[s].marked -> names(1 - s, named[1 - s] | (1 << from[s].mark.to)); copy_mark(at[1 - s].mark, from[s].mark); printf("the mark of server %d arrives\n", s)
 				:: else
 				fi
 			:: else
 			fi;
-			from[s].sent = 0; from[s].marked = false; no_mark(from[s].mark)
+			nothing_sent(from[s])
 		:: else
 		fi;
 		s = 0
@@ -199,213 +209,162 @@ proctype Network() {
 #define CLAIMED(s, x) (at[x].batch != 0 && at[x].state == moved && at[x].to == s && at[x].batch == at[s].batch && NOW(x, at[s].term, at[s].attempt))
 #define STREAM(s, b) (from[s].batch == b && from[s].knows && !from[s].cut)
 
-#define done s = 0; x = 0; t = 0; k = 0; b = 0; goto look
+/* A statement: what is to be done on a server, and the term, attempt and batch that it names. */
+#define send(what, s, t, k, b) under_way[0] = (((what * 2 + s) * 16 + t) * 8 + k) * 16 + b
+#define unpack(c) what = c / 4096; s = c / 2048 % 2; t = c / 128 % 16; k = c / 16 % 8; b = c % 16; x = 1 - s
+#define in_order if :: under_way[0] > under_way[MOVERS - 1] -> c = under_way[0]; under_way[0] = under_way[MOVERS - 1]; under_way[MOVERS - 1] = c :: else fi
+#define done in_order; what = 0; s = 0; x = 0; t = 0; k = 0; b = 0; c = 0
 
-proctype Mover() {
-	byte s, x, t, k, b;     /* source, target, term, attempt, batch */
-look:
-	atomic {
+/* decide: one of the statements that a mover may send that sees the shard on s. */
+inline decide() {
+	t = at[s].term; k = at[s].attempt; b = at[s].batch;
+	if
+	/* A first move, a takeover of what another mover began, or the way back. */
+	:: OPEN(s) && attempts < ATTEMPTS -> attempts++; t = max(t, at[x].term) + 1; send(begin, s, t, attempts, b)
+	:: OPEN(s) && k != 0 && !CLAIMED(s, x) -> send(claim, x, t, k, b)
+	:: OPEN(s) && CLAIMED(s, x) ->
 		if
-		:: s = 0; x = 1
-		:: s = 1; x = 0
-		fi;
-		if
-		/* A first move, a takeover of what another mover began, or the way back. */
-		:: OPEN(s) && attempts < ATTEMPTS -> attempts++; k = attempts; t = max(at[s].term, at[x].term) + 1; b = at[s].batch; goto begin
-		:: OPEN(s) && at[s].attempt != 0 && !CLAIMED(s, x) -> t = at[s].term; k = at[s].attempt; b = at[s].batch; goto claim
-		:: OPEN(s) && CLAIMED(s, x) -> t = at[s].term; k = at[s].attempt; b = at[s].batch;
-			if
-			:: at[x].loaded != b -> goto load
-			:: at[x].loaded == b && from[s].batch != b -> goto subscribe
-			:: at[x].loaded == b && STREAM(s, b) && from[x].batch != b -> goto back
-			:: at[x].loaded == b && STREAM(s, b) && STREAM(x, b) -> goto let_go
-			:: else -> done
-			fi
-		:: OPEN(s) && !at[s].draws -> t = at[s].term; k = at[s].attempt; goto start
-		:: at[x].state != open && at[x].batch != 0 -> t = at[x].term; k = at[x].attempt; goto take
-		/* Abort or finish. */
-		:: OPEN(s) && at[s].batch != 0 -> t = at[s].term; k = at[s].attempt; b = at[s].batch; goto dismiss
-#ifdef MUT_BATCH
-		:: OPEN(s) && at[x].state == moved -> t = at[x].term; k = at[x].attempt; b = at[x].batch; goto leave
-		:: OPEN(s) && from[s].batch != 0 -> b = from[s].batch; x = s; goto drop
-		:: OPEN(s) && from[x].batch != 0 -> b = from[x].batch; goto drop
-#else
-		:: OPEN(s) && at[x].batch != 0 && at[x].batch != at[s].batch -> t = at[x].term; k = at[x].attempt; b = at[x].batch; goto leave
-		:: OPEN(s) && from[s].batch != 0 && from[s].batch != at[s].batch -> b = from[s].batch; x = s; goto drop
-		:: OPEN(s) && from[x].batch != 0 && from[x].batch != at[s].batch -> b = from[x].batch; goto drop
-#endif
-		:: else -> done
+		:: at[x].loaded != b -> send(load, x, t, k, b)
+		:: at[x].loaded == b && from[s].batch != b -> send(subscribe, x, t, k, b)
+		:: at[x].loaded == b && STREAM(s, b) && from[x].batch != b -> send(back, s, t, k, b)
+		:: at[x].loaded == b && STREAM(s, b) && STREAM(x, b) -> send(let_go, s, t, k, b)
+		:: else
 		fi
-	}
-begin:
-	atomic {
-		if
-		:: OPEN(s) && NEWER(s, t) && BATCH(s, b) ->
-			at[s].term = t; at[s].attempt = k;
-			if :: at[s].batch == 0 -> at[s].batch = k; at[s].loaded = k; made_on[k] = s; from[s].published = true :: else fi;
-			printf("server %d: begin at term %d, attempt %d, batch %d\n", s, t, k, at[s].batch)
-		:: else
-		fi;
-		done
-	}
-claim:
-	atomic {
-		if
-		:: !OPEN(x) && HERE(x) && (NEWER(x, t) || SAME(x, t, k)) && COPY_OF(x, b) ->
-#ifndef MUT_OLDCOPY       /* what is there is taken for a copy of a batch that has no row here any more */
-			if :: at[x].batch == 0 -> at[x].loaded = 0 :: else fi;
+	:: OPEN(s) && !at[s].draws -> send(start, s, t, k, b)
+	:: at[x].state != open && at[x].batch != 0 -> t = at[x].term; k = at[x].attempt; send(take, x, t, k, 0)
+	/* Abort or finish. */
+	:: OPEN(s) && b != 0 -> send(dismiss, s, t, k, b)
+#ifdef MUT_BATCH
+	:: OPEN(s) && at[x].state == moved -> t = at[x].term; k = at[x].attempt; b = at[x].batch; send(leave, x, t, k, b)
+	:: OPEN(s) && from[s].batch != 0 -> b = from[s].batch; send(drop, s, 0, 0, b)
+	:: OPEN(s) && from[x].batch != 0 -> b = from[x].batch; send(drop, x, 0, 0, b)
+#else
+	:: OPEN(s) && at[x].batch != 0 && at[x].batch != b -> t = at[x].term; k = at[x].attempt; b = at[x].batch; send(leave, x, t, k, b)
+	:: OPEN(s) && from[s].batch != 0 && from[s].batch != b -> b = from[s].batch; send(drop, s, 0, 0, b)
+	:: OPEN(s) && from[x].batch != 0 && from[x].batch != b -> b = from[x].batch; send(drop, x, 0, 0, b)
 #endif
-			at[x].state = moved; at[x].to = s; at[x].term = t; at[x].attempt = k; at[x].batch = b; at[x].here = true;
-			printf("server %d: claimed at term %d, attempt %d, batch %d\n", x, t, k, b)
-		:: else
-		fi;
-		done
-	}
-load:
-	atomic {
-		if
-		:: !OPEN(x) && HERE(x) && SAME(x, t, k) && BATCH(x, b) && at[x].loaded != b ->
-			wipe(x); at[x].loaded = b; at[x].fence = true;
-			printf("server %d: schema loaded\n", x)
-		:: else
-		fi;
-		done
-	}
-subscribe:
-	atomic {
-		if
-		:: from[s].batch != b && COPIES(x, b) && at[x].loaded == b ->
-			from[s].batch = b; from[s].cut = false; from[s].sent = 0; from[s].marked = false; no_mark(from[s].mark);
-			from[s].knows = from[s].published;
-			if
-			:: from[s].published -> at[x].has = at[s].has; copy_mark(at[x].mark, at[s].mark)
-			:: else
-			fi;
-			printf("server %d: subscribed to %d, copied\n", x, s)
-		:: else
-		fi;
-		done
-	}
-back:            /* the subscription knows the tables; they are not published yet */
-	atomic {
-		if
-		:: from[x].batch != b && BATCH(s, b) && at[x].batch == b ->
-			from[x].batch = b; from[x].cut = false; from[x].sent = 0; from[x].marked = false; no_mark(from[x].mark);
-			from[x].knows = true;
-			printf("server %d: subscribed to %d, for the way back\n", s, x)
-		:: else
-		fi;
-		done
-	}
-let_go:          /* the commit point */
-	atomic {
-		if
-		:: OPEN(s) && SAME(s, t, k) && BATCH(s, b) && from[s].published ->
-			at[s].draws = false;                                      /* a sequence is not rolled back */
-			if
-			:: true ->
-				printf("server %d: lets go at term %d, attempt %d\n", s, t, k);
-				at[s].fence = true; at[s].state = moved; at[s].to = x;
-				at[s].mark.term = t; at[s].mark.attempt = k; at[s].mark.to = x; at[s].mark.floor = at[s].counter;
-				if
-				:: from[s].batch == b && !from[s].cut -> from[s].marked = true; copy_mark(from[s].mark, at[s].mark)
-				:: else
-				fi;
-				from[s].published = false
-			:: true                                                   /* rolled back */
-			fi
-		:: else
-		fi;
-		done
-	}
-start:           /* after a let_go that was rolled back */
-	atomic {
-		if
-		:: OPEN(s) && SAME(s, t, k) -> at[s].draws = true
-		:: else
-		fi;
-		done
-	}
-take:
-	atomic {
-		if
-		:: !OPEN(x) && HERE(x) && SAME(x, t, k) && WORD(x) && at[x].batch != 0 && at[x].loaded != 0 ->
-			from[x].published = (from[x].batch == at[x].batch);
-			opens(x, t + 1, 0, at[x].mark.floor)
-		:: else
-		fi;
-		done
-	}
-dismiss:         /* abort and finish begin with this, on the owner */
-	atomic {
-		if
-		:: OPEN(s) && SAME(s, t, k) && BATCH(s, b) ->
-			at[s].batch = 0; from[s].published = false;
-			printf("server %d: forgets batch %d\n", s, b)
-		:: else
-		fi;
-		done
-	}
-leave:           /* the copy that is not needed goes */
-	atomic {
-		if
-		:: at[x].state == moved && HERE(x) && SAME(x, t, k) && BATCH(x, b) ->
-			at[x].batch = 0; wipe(x);
-			printf("server %d: drops its copy\n", x)
-		:: else
-		fi;
-		done
-	}
-drop:            /* slot and subscription, by their name */
-	atomic {
-		if
-		:: from[x].batch == b ->
-			from[x].batch = 0; from[x].cut = false; from[x].knows = false; from[x].sent = 0; from[x].marked = false; no_mark(from[x].mark);
-			printf("stream from server %d: dropped\n", x)
-		:: else
-		fi;
-		done
-	}
+	:: else
+	fi
 }
 
-/* LET_GO: s had it and let it go. What waits to be filled says moved, too, but not by its own mark. */
-#define LET_GO(s) (at[s].state == moved && at[s].mark.to == 1 - s && NOW(s, at[s].mark.term, at[s].mark.attempt))
-#ifdef MUT_BYWORD         /* a target that was promoted or restored is opened by the word that came to it */
-#define TOLD(s) (!at[s].here && at[s].state == moved && WORD(s))
-#define HEARD(s) WORD(s)
-#else
-#define TOLD(s) false
-#define HEARD(s) (at[s].here && WORD(s))
+/* carry_out: a statement arrives at s, and does what it says, or is refused. */
+inline carry_out() {
+	if
+	:: what == begin && OPEN(s) && NEWER(s, t) && BATCH(s, b) ->
+		at[s].term = t; at[s].attempt = k; at[s].draws = true;
+		if :: at[s].batch == 0 -> at[s].batch = BATCH_OF(k, s); at[s].loaded = at[s].batch; from[s].published = at[s].batch :: else fi;
+		printf("server %d: begin at term %d, attempt %d, batch %d\n", s, t, k, at[s].batch)
+
+	:: what == claim && !OPEN(s) && HERE(s) && NEWER(s, t) && (at[s].batch == b || at[s].batch == 0 && BEGUN_ON(b) != s) ->
+#ifndef MUT_OLDCOPY       /* what is there is taken for a copy of a batch that has no row here any more */
+		if :: at[s].batch == 0 -> at[s].loaded = 0 :: else fi;
 #endif
-/* KEPT: s was claimed for the way back, and the owner is no more. Nobody opens it by itself: an operator decides. */
-#define KEPT(s) (at[s].state == moved && at[s].mark.term != 0 && at[s].mark.to == 1 - s && at[s].batch != 0 && at[s].loaded == at[s].batch && !LET_GO(1 - s))
-#define MAY_REOPEN(r) (LET_GO(r) || TOLD(r) || !at[r].here && at[r].state == open)
-/* PLANNED: the other server has not had it since. */
-#ifdef MUT_LATER          /* unless it let it go to this one */
-#define HAD(s) (at[s].state != moved)
+		at[s].state = moved; at[s].to = x; at[s].term = t; at[s].attempt = k; at[s].batch = b; at[s].here = true;
+		printf("server %d: claimed at term %d, attempt %d, batch %d\n", s, t, k, b)
+
+	:: what == load && !OPEN(s) && HERE(s) && SAME(s, t, k) && BATCH(s, b) && at[s].loaded != b ->
+		wipe(s); at[s].loaded = b; at[s].fence = true;
+		printf("server %d: schema loaded\n", s)
+
+	:: what == subscribe && from[x].batch != b && COPIES(s, b) && at[s].loaded == b ->
+		from[x].batch = b; from[x].cut = false; nothing_sent(from[x]);
+		from[x].knows = (from[x].published == b);
+		if :: from[x].knows -> at[s].has = at[x].has; copy_mark(at[s].mark, at[x].mark); names(s, named[x]) :: else fi;
+		printf("server %d: subscribed to %d, copied\n", s, x)
+
+	/* The subscription knows the tables; they are not published yet. */
+	:: what == back && from[x].batch != b && BATCH(s, b) && at[x].batch == b ->
+		from[x].batch = b; from[x].cut = false; nothing_sent(from[x]);
+		from[x].knows = true;
+		printf("server %d: subscribed to %d, for the way back\n", s, x)
+
+	/* The commit point. A sequence is not rolled back. */
+	:: what == let_go && OPEN(s) && SAME(s, t, k) && BATCH(s, b) && from[s].published == b ->
+		at[s].draws = false;
+		if
+		:: true ->
+			printf("server %d: lets go at term %d, attempt %d\n", s, t, k);
+			at[s].fence = true; at[s].state = moved; at[s].to = x;
+			at[s].mark.term = t; at[s].mark.attempt = k; at[s].mark.to = x; at[s].mark.floor = at[s].counter; names(s, named[s] | (1 << x));
+			if :: from[s].batch == b && !from[s].cut -> from[s].marked = true; copy_mark(from[s].mark, at[s].mark) :: else fi;
+			from[s].published = 0
+		:: true                                                   /* rolled back */
+		fi
+
+	/* After a let_go that was rolled back. */
+	:: what == start && OPEN(s) && SAME(s, t, k) -> at[s].draws = true
+
+	:: what == take && !OPEN(s) && HERE(s) && SAME(s, t, k) && WORD(s) && at[s].batch != 0 && at[s].loaded != 0 ->
+		from[s].published = at[s].batch;
+		opens(s, t + 1, at[s].mark.floor)
+
+	/* Abort and finish begin with this, on the owner. */
+	:: what == dismiss && OPEN(s) && SAME(s, t, k) && BATCH(s, b) ->
+		at[s].batch = 0; no_mark(at[s].mark); names(s, 0); from[s].published = 0;
+		printf("server %d: forgets batch %d\n", s, b)
+
+	/* The copy that is not needed goes. */
+	:: what == leave && at[s].state == moved && HERE(s) && SAME(s, t, k) && BATCH(s, b) ->
+		at[s].batch = 0; wipe(s);
+		printf("server %d: drops its copy\n", s)
+
+	/* Slot and subscription, by their name. */
+	:: what == drop && from[s].batch == b ->
+		from[s].batch = 0; from[s].cut = false; from[s].knows = false; nothing_sent(from[s]);
+		printf("stream from server %d: dropped\n", s)
+
+	:: else
+	fi
+}
+
+proctype Movers() {
+	byte what, s, x, t, k, b;     /* of a statement: server, the other one, term, attempt, batch */
+	int c;
+	do
+	:: atomic { under_way[0] == 0 -> select(s : 0 .. 1); x = 1 - s; decide(); done }
+	:: atomic { under_way[MOVERS - 1] != 0 ->
+		if
+		:: under_way[0] != 0 -> c = under_way[0]; under_way[0] = 0
+		:: c = under_way[MOVERS - 1]; under_way[MOVERS - 1] = 0
+		fi;
+		unpack(c); carry_out(); done
+	}
+	od
+}
+
+/* KEPT: s let the shard go once, and was claimed for the way back, or revoked; and the other one, for which that was done, was lost. No step opens it: an operator decides. */
+#define KEPT(s) (at[s].state == moved && at[s].mark.to == 1 - s && at[s].loaded != 0 && !SAID(1 - s, s) && (at[s].batch != 0 && at[s].loaded == at[s].batch || at[s].attempt == 0 && at[1 - s].term < at[s].term))
+#define CAN_TAKE(x) (at[x].state != open && at[x].here && (WORD(x) || COMES(x)))
+#define COMES(x) (from[1 - x].marked && from[1 - x].knows && from[1 - x].mark.to == x && NOW(x, from[1 - x].mark.term, from[1 - x].mark.attempt))
+
+/* What firn shards reopen r asks. PLANNED: the other server has not had it since. */
+#define PLANNED(r, o) (at[r].state != none && !OPEN(o) && (at[o].state == moved && at[o].to == r || at[o].term <= at[r].term))
+/* MAY_REOPEN: it is open here, or was here last, or has come. The word may have come to what this is a copy of, after rows that are not here. */
+#ifdef MUT_BYWORD
+#define MAY_REOPEN(r, o) (at[r].state == open || SAID(r, o) || SAID(r, r))
 #else
-#define HAD(s) (at[s].state != moved || LET_GO(s))
+#define MAY_REOPEN(r, o) (at[r].state == open || SAID(r, o) || SAID(r, r) && at[r].here)
 #endif
-#define PLANNED(r) (!OPEN(1 - r) && (!HAD(1 - r) || at[1 - r].term <= at[r].term))
 #ifdef MUT_REVOKE         /* also where the word is there already */
-#define REVOKABLE(o) true
+#define COME(o) false
 #else
-#define REVOKABLE(o) (!HEARD(o))
+#define COME(o) (at[o].here && SAID(o, o))
 #endif
-/* What was planned is opened only if it is still as it was seen: others may have opened it, or moved it on. */
-#define AS_SEEN(r, t) (MAY_REOPEN(r) && at[r].term == t)
-#define finished r = 0; o = 0; t = 0; k = 0; was = 0; goto look
+#ifdef MUT_LATER          /* also where the shard was since, and was let go to r */
+#define LATER(o, r, was) false
+#else
+#define LATER(o, r, was) (SAID(o, r) && at[o].term > was)
+#endif
+#define MAY_REVOKE(o, r, was) (!OPEN(o) && !COME(o) && !LATER(o, r, was))
+
+#ifdef FAIL
+/* The server that fails, as it comes back: its rows, its data, its catalog. The slots that it had are gone. */
+Server older, nothing;
+byte published_older; bool knows_older; byte batch_older; bool failed;
+#define OTHER (1 - FAIL)
 #define COPY_SERVER(a, b) a.state = b.state; a.term = b.term; a.attempt = b.attempt; a.to = b.to; a.here = b.here; \
 	a.batch = b.batch; a.loaded = b.loaded; a.has = b.has; copy_mark(a.mark, b.mark); a.fence = b.fence; \
 	a.draws = b.draws; a.counter = b.counter; a.entered = b.entered
-Server nothing;
-#define COMES(x) (from[1 - x].marked && from[1 - x].knows && from[1 - x].mark.to == x && NOW(x, from[1 - x].mark.term, from[1 - x].mark.attempt))
-#define CAN_TAKE(x) (at[x].state != open && at[x].here && (WORD(x) || COMES(x)))
-#ifdef FAIL
-/* The server that fails, as it comes back: its rows, its data, its catalog. The slots that it had are gone. */
-Server older;
-bool published_older, knows_older; byte batch_older;
-#define OTHER (1 - FAIL)
 
 proctype Failure() {
 	atomic {
@@ -413,28 +372,30 @@ proctype Failure() {
 		published_older = from[FAIL].published; knows_older = from[OTHER].knows; batch_older = from[OTHER].batch
 	}
 	atomic {                                                      /* a copy older than the move itself is lost to everybody */
-		!OPEN(FAIL) && !LET_GO(FAIL) || older.state == open && older.term >= since || at[OTHER].batch == at[FAIL].batch && LET_GO(OTHER) ->
-		forgiven = OPEN(FAIL) || LET_GO(FAIL) && !OPEN(OTHER) && !(at[OTHER].here && WORD(OTHER));
+		!OPEN(FAIL) && !SAID(FAIL, OTHER) || older.state == open && older.term >= since || at[OTHER].batch == at[FAIL].batch && SAID(OTHER, FAIL) ->
+		forgiven = OPEN(FAIL) || SAID(FAIL, OTHER) && !OPEN(OTHER) && !(at[OTHER].here && WORD(OTHER));
 		COPY_SERVER(at[FAIL], older);
 #ifndef MUT_IDENTITY      /* what comes back does not see that it is a copy */
 		at[FAIL].here = (older.term == 0);                            /* where there was no row, nothing can be seen */
 #endif
-		at[FAIL].entered = false;
+		at[FAIL].entered = false; failed = true;
 		from[FAIL].published = published_older; from[OTHER].knows = knows_older; from[OTHER].batch = batch_older;
 		if
 		:: from[FAIL].batch != 0 -> from[FAIL].cut = true
 		:: else
 		fi;
-		COPY_SERVER(older, nothing); published_older = false; knows_older = false; batch_older = 0;
+		COPY_SERVER(older, nothing); published_older = 0; knows_older = false; batch_older = 0;
 		printf("server %d comes back: term %d, attempt %d\n", FAIL, at[FAIL].term, at[FAIL].attempt);
 		owners = OPEN(0) && OPEN(1);
 		assert(!owners)
 	}
 }
 
-/* firn shards reopen r. */
+#define finished r = 0; o = 0; t = 0; was = 0; was_open = false; session = false; goto look
+
+/* firn shards reopen r. Each step is one statement, on one server, and nobody may have worked on r since it was looked at. */
 proctype Operator() {
-	byte r, o, t, k, was;
+	byte r, o, t, was; bool was_open, session;
 look:
 	atomic {
 		if
@@ -442,36 +403,37 @@ look:
 		:: r = 1; o = 0
 		fi;
 		if
-		:: MAY_REOPEN(r) && PLANNED(r) && attempts < ATTEMPTS ->
-			attempts++; k = attempts; t = max(at[r].term, at[o].term) + 1; was = at[r].term; goto revoke
+		:: PLANNED(r, o) && attempts < ATTEMPTS -> attempts++; t = max(at[r].term, at[o].term) + 1; was = at[r].term; was_open = (at[r].state == open)
 		:: !at[r].here && OPEN(o) -> t = at[o].term; goto learn
 		:: else -> finished
 		fi
 	}
-revoke:          /* the other server cannot open by what it was promised */
+#define AS_SEEN (at[r].term == was && (at[r].state == open) == was_open && MAY_REOPEN(r, o))
 	atomic {
 		if
-		:: !OPEN(o) && NEWER(o, t) && !(REVOKABLE(o)) -> finished
-		:: !OPEN(o) && NEWER(o, t) && REVOKABLE(o) ->
-#ifndef MUT_REOPENLOOK    /* the other server is only looked at */
-			at[o].state = moved; at[o].to = r; at[o].term = t; at[o].attempt = 0; at[o].batch = 0;
-			printf("server %d: revoked at term %d\n", o, t);
-#endif
-			goto reopen
+		:: AS_SEEN -> session = failed
 		:: else -> finished
 		fi
 	}
-reopen:
+	atomic {         /* the other server cannot open by what it was promised */
+		if
+		:: MAY_REVOKE(o, r, was) && NEWER(o, t) ->
+#ifndef MUT_REOPENLOOK    /* the other server is only looked at */
+			at[o].here = at[o].here && at[o].state != none;
+			at[o].state = moved; at[o].to = r; at[o].term = t; at[o].attempt = 0; at[o].batch = 0;
+			printf("server %d: revoked at term %d\n", o, t)
+#endif
+		:: else -> finished
+		fi
+	}
 	atomic {
 		if
-		:: AS_SEEN(r, was) ->
-			at[r].batch = 0; from[r].published = false;
-			opens(r, t, 0, highest)                                   /* the clock is above */
+		:: AS_SEEN && (r != FAIL || session == failed) -> at[r].batch = 0; opens(r, t, highest)   /* the clock is above */
 		:: else
 		fi;
 		finished
 	}
-learn:           /* r was told where the shard is */
+learn:           /* r is told where the shard is */
 	atomic {
 		if
 		:: !at[r].here && at[r].term <= t ->
@@ -481,7 +443,7 @@ learn:           /* r was told where the shard is */
 		finished
 	}
 }
-#define CAN_REOPEN(r) ((MAY_REOPEN(r) || KEPT(r)) && PLANNED(r) && REVOKABLE(1 - r))
+#define CAN_REOPEN(r) ((MAY_REOPEN(r, (1 - r)) || KEPT(r)) && PLANNED(r, (1 - r)) && MAY_REVOKE((1 - r), r, at[r].term))
 #else
 #define CAN_REOPEN(r) false
 #endif
@@ -495,15 +457,12 @@ proctype Progress() {
 }
 
 init {
-	byte i;
 	atomic {
-		at[0].state = open; at[0].term = 1; at[0].here = true; at[0].loaded = ATTEMPTS + 1; at[0].draws = true;
+		at[0].state = open; at[0].term = 1; at[0].here = true; at[0].loaded = 1; at[0].draws = true;
 		at[1].here = true;
-		for (i : 1 .. MOVERS) { run Mover() }
-		run Writers(); run Network(); run Progress();
+		run Movers(); run Writers(); run Network(); run Progress();
 #ifdef FAIL
-		run Failure(); run Operator();
+		run Failure(); run Operator()
 #endif
-		i = 0
 	}
 }

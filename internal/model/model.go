@@ -25,6 +25,7 @@ type Checker struct {
 	Spin, CC string // paths of spin, and of a C compiler
 	Dir      string // where the models are
 	Memory   int    // MB that one search may take
+	Depth    int    // steps of the longest way that is followed; where there is a longer one the search is not complete
 }
 
 // A Search is one model, with a protocol that is whole or lacks a rule.
@@ -49,15 +50,26 @@ func (s Search) Flags() []string {
 type Result struct {
 	States   int64 // that were told apart
 	Depth    int   // steps of the longest way
+	Memory   int   // MB
 	Complete bool  // there are no other states
 	Found    string
 	Story    string // how it came to what was found, a line a step
 	Took     time.Duration
 }
 
-// maxDepth is the longest way that is followed, in steps. Where there is a longer one
-// the search is not complete.
-const maxDepth = 200_000
+// Judge says what is wrong with what a search came to: a protocol that is whole has to be
+// searched to its end with nothing found, and one that lacks a rule to be found out.
+func (s Search) Judge(r Result) error {
+	switch {
+	case s.Finds != "" && !strings.Contains(r.Found, s.Finds):
+		return fmt.Errorf("found %q, want %q: the rule is not needed, or the model does not see it\n%s", r.Found, s.Finds, r.Story)
+	case s.Finds == "" && r.Found != "":
+		return fmt.Errorf("found %q:\n%s", r.Found, r.Story)
+	case s.Finds == "" && !r.Complete:
+		return errors.New("not all states were searched: the depth or the memory does not suffice")
+	}
+	return nil
+}
 
 // Run searches. An error says that the search could not be made.
 func (c Checker) Run(ctx context.Context, s Search) (Result, error) {
@@ -77,7 +89,7 @@ func (c Checker) Run(ctx context.Context, s Search) (Result, error) {
 	if _, err := run(ctx, dir, c.CC, c.compile(s)...); err != nil {
 		return Result{}, err
 	}
-	out, err := run(ctx, dir, "./pan", "-n", "-E", "-m"+strconv.Itoa(maxDepth), s.hash())
+	out, err := run(ctx, dir, "./pan", "-n", "-E", "-m"+strconv.Itoa(c.Depth), s.hash())
 	if err != nil {
 		return Result{}, err
 	}
@@ -118,7 +130,7 @@ func (c Checker) compile(s Search) []string {
 // hash is how many places the table of states has, as a power of 2.
 func (s Search) hash() string {
 	if s.Long {
-		return "-w27"
+		return "-w26"
 	}
 	return "-w22"
 }
@@ -138,14 +150,15 @@ func run(ctx context.Context, dir, program string, args ...string) (string, erro
 var (
 	states    = regexp.MustCompile(`(?m)^ *([0-9.e+]+) states, stored`)
 	depth     = regexp.MustCompile(`depth reached (\d+), errors: (\d+)`)
+	memory    = regexp.MustCompile(`(?m)^ *([0-9.]+)\s+total actual memory usage`)
 	violation = regexp.MustCompile(`(?m)^pan:\d+: assertion violated \(?(.*?)\)? \(at depth \d+\)$`)
 )
 
 // read reads what pan says of its search.
 func read(out string) (Result, error) {
 	var r Result
-	s, d := states.FindStringSubmatch(out), depth.FindStringSubmatch(out)
-	if s == nil || d == nil {
+	s, d, m := states.FindStringSubmatch(out), depth.FindStringSubmatch(out), memory.FindStringSubmatch(out)
+	if s == nil || d == nil || m == nil {
 		return r, errors.New("no result: " + out)
 	}
 	n, err := strconv.ParseFloat(s[1], 64)
@@ -153,6 +166,10 @@ func read(out string) (Result, error) {
 		return r, err
 	}
 	r.States = int64(n)
+	if n, err = strconv.ParseFloat(m[1], 64); err != nil {
+		return r, err
+	}
+	r.Memory = int(n)
 	if r.Depth, err = strconv.Atoi(d[1]); err != nil {
 		return r, err
 	}
