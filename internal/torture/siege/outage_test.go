@@ -71,7 +71,7 @@ func TestOutage(t *testing.T) {
 			if well := p.find(degraded, func(e ledger.Event) bool { return e.Event == ledger.Changed && !e.Degraded }); len(well) > 0 {
 				t.Errorf("%s after the store was away the state says that all is well: %+v", since(well[0]), well[0])
 			}
-			if d := since(gone); d < budget-time.Second && w.left(p, gone) > 0 || d > budget+20*time.Second { // when a busy machine gets to it
+			if d := since(gone); d < budget-time.Second && w.left(p, gone, time.Duration(gone.Boot)) > 0 || d > budget+20*time.Second { // when a busy machine gets to it
 				t.Errorf("calls failed after %s, and the budget is %s", d, budget)
 			}
 			before := p.count()

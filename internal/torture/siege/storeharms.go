@@ -95,8 +95,8 @@ func putBack(cut, mend, replace func(s *siege)) harm {
 			mend(s)
 			sleeps.cont()
 			for i := range s.slots {
-				if i != d.slot && i != last {
-					s.start(i, d.off)
+				if i != d.slot && i != last { // another fault may have started one meanwhile
+					s.replace(i, d.off)
 				}
 			}
 		}
