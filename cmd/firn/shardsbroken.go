@@ -49,7 +49,8 @@ func brokenText(flights []move.Flight, again string) string {
 		switch f.Phase {
 		case move.Between:
 			nowhere = append(nowhere, left...)
-		case move.Arrived, move.HalfLeft:
+		case move.HalfLeft: // it has just begun, or is being ended: to go on is right
+		case move.Arrived:
 			finish = append(finish, f.Shards...)
 		default:
 			abort = append(abort, left...)
@@ -77,11 +78,11 @@ func standing(f move.Flight, left []int64) string {
 	const next = "\n            "
 	switch f.Phase {
 	case move.Between:
-		return fmt.Sprintf("%sof shard %s one was let go and is opened nowhere yet:"+next+"programs wait for it. Go on at once.", moved, ranges(left))
+		return moved + nowhereText(left) + "," + next + "and programs wait for it. Go on at once."
 	case move.Arrived:
 		return fmt.Sprintf("%s on %s."+next+"The old copies on %s are kept up to date.", serves(f.Shards), f.Target, f.Source)
 	case move.HalfLeft:
-		return fmt.Sprintf("the move of shard %s is being ended; %s serves on.", ranges(f.Shards), either(len(f.Moved) > 0, f.Target, f.Source))
+		return fmt.Sprintf("of the move of shard %s %s: it has just begun, or is being ended."+next+"The shards serve.", ranges(f.Shards), f.Problem)
 	case move.Unknown:
 		return fmt.Sprintf("how far shard %s is from %s to %s nobody can say: %s.", ranges(f.Shards), f.Source, f.Target, f.Problem)
 	case move.Begun:
@@ -90,16 +91,52 @@ func standing(f move.Flight, left []int64) string {
 	return fmt.Sprintf("%s%s on %s."+next+"%s has about %s of %s rows, and goes on copying by itself.", moved, serves(left), f.Source, f.Target, count(f.Rows), count(f.RowsTotal))
 }
 
+// standsText says which servers serve the shards of a move.
+func standsText(f move.Flight) string {
+	left := slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) })
+	var parts []string
+	if len(f.Moved) > 0 {
+		parts = append(parts, serves(f.Moved)+" on "+f.Target)
+	}
+	switch {
+	case len(left) == 0:
+	case f.Phase == move.Between:
+		parts = append(parts, nowhereText(left))
+	case f.Phase == move.Unknown || f.Phase == move.HalfLeft:
+		parts = append(parts, "shard "+ranges(left))
+	default:
+		parts = append(parts, serves(left)+" on "+f.Source)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// nowhereText says of shards that have not moved that one was let go and not opened yet.
+func nowhereText(left []int64) string {
+	if len(left) == 1 {
+		return fmt.Sprintf("shard %d is on no server", left[0])
+	}
+	return "one of the shards " + ranges(left) + " is on no server"
+}
+
+// nextText says what to type next of a move.
+func nextText(f move.Flight) string {
+	list := ranges(f.Shards)
+	switch f.Phase {
+	case move.Between:
+		return fmt.Sprintf("firn shards move %s --to %s opens it, and programs wait until then", list, f.Target)
+	case move.Arrived:
+		return fmt.Sprintf("firn shards finish %s drops the old copies, firn shards revert %[1]s goes back to them", list)
+	case move.HalfLeft:
+		return "firn shards doctor --clean ends it, where nobody is at work on it"
+	case move.Unknown:
+		return fmt.Sprintf("wait for the server; if it is gone for good, firn shards abort %s --gone SERVER", list)
+	}
+	return fmt.Sprintf("firn shards move %s --to %s goes on, firn shards abort %[1]s gives up", list, f.Target)
+}
+
 func serves(shards []int64) string {
 	if len(shards) == 1 {
 		return fmt.Sprintf("shard %d serves", shards[0])
 	}
 	return fmt.Sprintf("shards %s serve", ranges(shards))
-}
-
-func either(first bool, a, b string) string {
-	if first {
-		return a
-	}
-	return b
 }

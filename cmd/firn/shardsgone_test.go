@@ -122,14 +122,36 @@ func TestBrokenText(t *testing.T) {
 		{[]move.Flight{flight(move.Filling)}, "b has about 5,000 of 9,000 rows, and goes on copying by itself.", "finish"},
 		{[]move.Flight{flight(move.Ready, 1)}, "shard 1 serves on b already; shard 2 serves on a.", "abort 1"},
 		{[]move.Flight{flight(move.Ready, 1)}, "firn shards abort 2\n", "finish"},
-		{[]move.Flight{flight(move.Between, 1)}, "shard 1 serves on b already; of shard 2 one was let go and is opened nowhere yet:\n            programs wait for it. Go on at once.", "abort"},
+		{[]move.Flight{flight(move.Between, 1)}, "shard 1 serves on b already; shard 2 is on no server,\n            and programs wait for it. Go on at once.", "abort"},
 		{[]move.Flight{flight(move.Arrived, 1, 2)}, "shards 1-2 serve on b.\n            The old copies on a are kept up to date.", "abort"},
 		{[]move.Flight{flight(move.Arrived, 1, 2)}, "firn shards finish 1-2\n", "abort"},
-		{[]move.Flight{flight(move.HalfLeft)}, "the move of shard 1-2 is being ended; a serves on.", "abort"},
+		{[]move.Flight{flight(move.HalfLeft)}, "it has just begun, or is being ended.\n            The shards serve.", "abort"},
 	} {
 		text := brokenText(tt.flights, "firn shards move 1-2 --to b")
 		if !strings.Contains(text, tt.says) || strings.Contains(text, "firn shards "+tt.never) || !strings.Contains(text, "To go on, from any host:  firn shards move 1-2 --to b\n") {
 			t.Errorf("%+v\n%s", tt.flights, text)
+		}
+	}
+}
+
+// TestNextText: what status says of a move, by how it stands.
+func TestNextText(t *testing.T) {
+	for _, tt := range []struct {
+		phase move.Stage
+		moved []int64
+		want  string
+	}{
+		{move.Begun, nil, "shards 1-2 serve on a: firn shards move 1-2 --to b goes on, firn shards abort 1-2 gives up"},
+		{move.Ready, []int64{2}, "shard 2 serves on b, shard 1 serves on a: firn shards move 1-2 --to b goes on, firn shards abort 1-2 gives up"},
+		{move.Between, nil, "one of the shards 1-2 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then"},
+		{move.Between, []int64{2}, "shard 2 serves on b, shard 1 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then"},
+		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: firn shards finish 1-2 drops the old copies, firn shards revert 1-2 goes back to them"},
+		{move.HalfLeft, nil, "shard 1-2: firn shards doctor --clean ends it, where nobody is at work on it"},
+		{move.Unknown, nil, "shard 1-2: wait for the server; if it is gone for good, firn shards abort 1-2 --gone SERVER"},
+	} {
+		f := move.Flight{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: tt.moved, Phase: tt.phase}
+		if got := standsText(f) + ": " + nextText(f); got != tt.want {
+			t.Errorf("%s\n%s", got, tt.want)
 		}
 	}
 }

@@ -24,8 +24,11 @@ func newShardsMove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move LIST --to SERVER",
 		Short: "Move shards to another server while they are in use",
-		Long: `Move shards to another server while they are in use. Their rows are copied by logical
-replication, the copy is compared with the original, and then each shard changes over:
+		Long: `Move shards to another server while they are in use. At any instant one server serves a
+shard, or, while it changes over, none: firn shards status says which, how far the copy is,
+and what to type.
+
+Rows are copied by logical replication, the copy is compared with the original, and then each shard changes over:
 for a moment, less than a tenth of a second as a rule, nobody can write to it. Programs
 that use the library follow; what they were doing is done again on the new server.
 
@@ -36,6 +39,9 @@ Broken off at any instant, it goes on where it was when it is run again, from an
 that reaches both servers. Until a shard has changed over, firn shards abort gives the
 move up. After that the old copy is kept up to date: firn shards revert goes back to it,
 and firn shards finish drops it.
+
+The exit code is 3 if something speaks against the move or rows differ, and 1 if it came to
+no end. With --json there is an object for each shard that is where it was to go.
 
 Needed: wal_level = logical on both servers, a superuser (or, from PostgreSQL 16 on, a
 member of pg_create_subscription), pg_dump of the source's version or newer here, and
@@ -64,7 +70,9 @@ func newShardsRevert() *cobra.Command {
 		Short: "Take shards back to the server that they were moved from",
 		Long: `Take shards back to the server that they were moved from, with all that was written
 since: its copy has been kept up to date. That takes a moment, and copies nothing. It
-can be done until firn shards finish has dropped the copy, and moved again afterwards.`,
+can be done until firn shards finish has dropped the copy, and moved again afterwards.
+
+Broken off at any instant, it goes on when it is run again.`,
 		Example: `  firn shards revert 17`,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -127,7 +135,8 @@ func (o *shardsMove) addFlags(cmd *cobra.Command) {
 }
 
 func (o *shardsMove) addReach(cmd *cobra.Command) {
-	cmd.Flags().StringToStringVar(&o.options.Addresses, "reach", nil, "how the other server reaches one, as SERVER=URL (as this host does)")
+	cmd.Flags().StringToStringVar(&o.options.Addresses, "reach", nil, "how the other server reaches this one, as `SERVER=URL` (as this host does)")
+	cmd.Flags().Lookup("reach").DefValue = "" // none is shown
 }
 
 // ending makes a command of one that ends moves.

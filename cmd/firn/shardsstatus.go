@@ -24,8 +24,14 @@ func newShardsStatus() *cobra.Command {
 		Long: `Show each server: whether it answers, how many shards it serves, how many are closed
 there or have moved away, the size of its database, and how far its clock is from
 this host's. Then the moves that are under way or were not finished: how far each is,
-and how much of what was written is not on the other server yet. Then what is wrong
-with the cluster as a whole, if anything is.
+how much of what was written is not on the other server yet, which server serves the
+shards meanwhile, and what to type. Then what is wrong with the cluster as a whole, if
+anything is.
+
+A move is begun; copying; following, when the copy is complete and kept up to date;
+cutover, while a shard is on no server; arrived, when all are on the target and the old
+copies follow; ending, when one of the servers knows nothing of it any more; or unknown,
+where a server does not answer.
 
 With --json there is an object for each server, which has a "server", and one for each
 move, which has a "move".
@@ -113,13 +119,14 @@ type flightLine struct {
 	Lag       *int64    `json:"lag_bytes,omitempty"`
 	Since     time.Time `json:"since"`
 	Problem   string    `json:"problem,omitempty"`
+	Do        string    `json:"do"`
 	Time      string    `json:"time,omitempty"` // of the look, with --watch
 }
 
 func newFlightLine(f move.Flight) flightLine {
 	l := flightLine{
 		Move: f.Batch, From: f.Source, To: f.Target, Phase: string(f.Phase), Shards: f.Shards, Moved: append([]int64{}, f.Moved...),
-		Rows: f.Rows, RowsTotal: f.RowsTotal, Since: f.Began.UTC(), Problem: f.Problem,
+		Rows: f.Rows, RowsTotal: f.RowsTotal, Since: f.Began.UTC(), Problem: f.Problem, Do: nextText(f),
 	}
 	if f.Lag >= 0 {
 		l.Lag = &f.Lag
@@ -145,7 +152,15 @@ func printMoves(out io.Writer, flights []move.Flight) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\n", ranges(f.Shards), f.Source, f.Target, phase, f.Rows, f.RowsTotal, behind,
 			time.Since(f.Began).Round(time.Second), f.Problem)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, f := range flights {
+		if _, err := fmt.Fprintf(out, "%s: %s\n", standsText(f), nextText(f)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A status is what one look at servers has found.
@@ -154,6 +169,15 @@ type status struct {
 	seen    []*check.Server
 	flights []move.Flight
 	rates   map[string]float64 // rows written a second, by server; nil: there is only one look
+}
+
+// serverText is why a server is not in the table, with its name.
+func serverText(s *check.Server) string {
+	text := withoutPackage(s.Err.Error())
+	if !strings.HasPrefix(text, "server ") {
+		text = "server " + s.Name + ": " + text
+	}
+	return text
 }
 
 // lookStatus looks at servers. With an earlier look it says what was written since.
@@ -243,7 +267,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 	for _, s := range st.seen {
 		l := newServerLine(s)
 		if s.Err != nil {
-			fmt.Fprintf(w, "%s\t%s\n", l.Server, l.Error)
+			fmt.Fprintf(w, "%s\t-\t-\t-\t-\t-\t-\n", l.Server)
 			continue
 		}
 		views[s.Name] = s.View
@@ -257,6 +281,14 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	for _, s := range st.seen {
+		if s.Err == nil {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "%s: %s\n", check.Bad, serverText(s)); err != nil {
+			return err
+		}
 	}
 	if err := printMoves(out, st.flights); err != nil {
 		return err
