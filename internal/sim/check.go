@@ -211,7 +211,7 @@ func (c *checker) stepped(h *holder, do term.Action) {
 		c.w.fail(misstep, "p%d: phase %s and %s to do", h.id, h.s.Phase, ops[do.Op])
 	}
 	if g, ok := h.s.Grant(); ok && (h.lacks < 0 || g.Horizon >= c.w.tick(h.now().Wall)) {
-		h.lacks = -1
+		h.lacks, h.gaveUp = -1, nil
 	} else if h.lacks < 0 {
 		h.lacks = c.w.now
 	}
@@ -273,8 +273,14 @@ func (c *checker) intervals() {
 // lives: a process has a worker and can issue, or there is none to be had.
 func (c *checker) lives(h *holder) {
 	w := c.w
+	var (
+		layout *term.LayoutError
+		clock  *term.ClockError
+	)
 	switch {
-	case !h.alive && !h.forgot, h.wish, h.rules.Choice == term.Fresh:
+	case !h.alive && h.gaveUp == nil, h.wish, h.rules.Choice == term.Fresh:
+		return
+	case errors.As(h.gaveUp, &layout), errors.As(h.gaveUp, &clock): // it is for somebody else to mend
 		return
 	}
 	now := h.now()

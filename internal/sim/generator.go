@@ -36,13 +36,15 @@ type generator struct {
 type manner int
 
 const (
-	byClock  manner = iota // what the clock says, as a generator does
-	anywhere               // any tick of the grant at any time: the rules promise that it does no harm
-	really                 // by a firn.Generator
-	unfenced               // for a mutant: looks at the grant, then at the clock
-	backward               // for a mutant: follows a clock that was set back
-	twoWords               // for a mutant: has tick and sequence in two words
-	reckless               // for a mutant: a refused call moves its word on
+	byClock   manner = iota // what the clock says, as a generator does
+	anywhere                // any tick of the grant at any time: the rules promise that it does no harm
+	really                  // by a firn.Generator
+	unbounded               // for a mutant: does not look at the grant
+	unfenced                // for a mutant: looks at the grant, then at the clock
+	backward                // for a mutant: follows a clock that was set back
+	twoWords                // for a mutant: has tick and sequence in two words
+	reckless                // for a mutant: a refused call moves its word on
+	hasty                   // for a mutant: does not look at the clock
 )
 
 func newGenerator(h *holder, grant firn.Grant) *generator {
@@ -180,6 +182,10 @@ func (g *generator) take() (firn.Tick, bool) {
 		return g.takeAnywhere()
 	case really:
 		return g.takeReally()
+	case unbounded:
+		return max(g.last, g.h.rules.Layout.Tick(g.clock()), g.base+1), true
+	case hasty:
+		return g.within(max(g.last, g.top))
 	case unfenced:
 		return g.takeUnfenced()
 	case backward:

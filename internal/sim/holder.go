@@ -42,7 +42,7 @@ type holder struct {
 	parting bool // to be closed as soon as the action in flight is answered
 	done    bool // closed
 	nudged  bool
-	forgot  bool          // the run before found that the store has forgotten
+	gaveUp  error         // why the run before ended by itself, though started again it might have a worker
 	lacks   time.Duration // without a grant since
 	rate    rate          // of requests
 	naps    int           // sleeps in a row that end at once
@@ -88,10 +88,9 @@ func (h *holder) boot() {
 	h.poolID, h.known, h.knownAt, h.begun, h.terms, h.fails = "", time.Time{}, 0, false, 0, 0
 	h.inTerm, h.gen, h.parting, h.done, h.nudged, h.naps = false, nil, false, false, false, 0
 	h.rate = rate{since: h.w.now}
-	if !h.forgot || h.lacks < 0 { // to be started again and again, and stop each time, is no good
+	if h.gaveUp == nil || h.lacks < 0 { // to be started again and again, and stop each time, is no good
 		h.lacks = h.w.now
 	}
-	h.forgot = false
 	h.startWall, h.startBoot = h.host.wall(), h.host.boot()
 	h.clock = term.NewClock(h.startWall, h.startBoot)
 	h.term()
@@ -249,6 +248,7 @@ func (h *holder) ended() {
 	h.inTerm = false
 	h.turn++
 	phase, err := h.s.Phase, h.s.Err
+	h.gaveUp = nil
 	h.w.logf("p%d: %s: %v", h.id, phase, err)
 	h.w.check.over(h)
 	if h.gen != nil {
@@ -261,7 +261,9 @@ func (h *holder) ended() {
 	case phase == term.Forgotten, phase == term.Refused && !h.begun:
 		// What a process knows of another pool of that name is for an operator to remove.
 		pool := h.w.store.records[h.w.keyPool]
-		h.forgot = phase == term.Forgotten && pool != nil && pool.pool.ID == h.poolID
+		if phase == term.Refused || pool != nil && pool.pool.ID == h.poolID {
+			h.gaveUp = err
+		}
 		h.process.fails() // Open fails, or the program sees that nothing will come any more
 		return
 	}

@@ -45,6 +45,7 @@ type mutant struct {
 	countVersions bool
 	blind         func(s *memory, by *process, key string, value []byte, cond store.Condition) bool // whether the version is ignored
 	keepOwner     bool                                                                              // a restore raises horizons, and no more
+	floorAlone    bool                                                                              // it rewrites no worker's record
 	lowFloor      bool                                                                              // a restore raises the floor to its time
 	notCutOff     bool                                                                              // processes are at work while the store is restored
 	freed         func(r *term.Record, was term.Record)                                             // what an operator's release writes

@@ -130,6 +130,10 @@ func (r *restoration) raisePool() {
 	r.raised = p.Floor
 	w.operate(w.store, rec.Key, p.Encode(), rec.Version)
 	r.first = true
+	if w.mutant.floorAlone {
+		r.then(r.done)
+		return
+	}
 	r.then(r.look)
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 
 	"github.com/firn-id/firn"
@@ -66,6 +67,16 @@ var leaseRules = []rule{
 			}
 			return g, ok
 		}},
+		{name: "a horizon is written down after the ids", action: func(h *holder, do term.Action) term.Action {
+			if r, ok := extension(h, do); ok && r.Owner != "" && h.gen != nil {
+				r.Horizon = h.gen.last
+				do.Value = r.Encode()
+			}
+			return do
+		}, grant: func(h *holder, _ term.Action, g firn.Grant, ok bool) (firn.Grant, bool) {
+			g.Horizon = max(g.Horizon, h.w.tick(h.now().Wall.Add(h.rules.Reach)))
+			return g, ok
+		}},
 	}},
 	{"a new holder starts above the record's horizon", []mutant{
 		{name: "ids start at the clock, not at the base", grant: func(h *holder, _ term.Action, g firn.Grant, ok bool) (firn.Grant, bool) {
@@ -103,7 +114,30 @@ var leaseRules = []rule{
 			},
 		},
 	}},
+	{"a worker is taken with a higher term", []mutant{
+		{name: "a worker is taken with the term that it had", shows: misstep, action: func(h *holder, do term.Action) term.Action {
+			if r, ok := written(h, do); ok && h.s.Phase == term.Taking {
+				r.Term--
+				do.Value = r.Encode()
+			}
+			return do
+		}},
+	}},
+	{"a worker whose holder is dead is taken in the end, also by who ends and is started again each time that none is free", []mutant{
+		{name: "the dead hold their workers for ever", in: mourning, shows: starved, event: func(h *holder, e term.Event) term.Event {
+			if h.s.Phase != term.Seeking {
+				return e
+			}
+			return reclocked(e, func(rec *store.Record) {
+				if r, err := term.ReadRecord(*rec); err == nil && r.Owner != "" {
+					r.TTL = math.MaxInt32
+					rec.Value = r.Encode()
+				}
+			})
+		}},
+	}},
 	{"an id is tested on its own tick, after that was taken", []mutant{
+		{name: "ids are not tested", manner: unbounded},
 		{name: "ids are tested before the clock is read", manner: unfenced},
 	}},
 	{"tick and sequence are one word", []mutant{
@@ -111,6 +145,9 @@ var leaseRules = []rule{
 	}},
 	{"a refused call does not move the word on", []mutant{
 		{name: "a refused call moves the word on", manner: reckless, shows: stamp, in: clocksOnly},
+	}},
+	{"an id is ahead of the clock by the borrow at most", []mutant{
+		{name: "ids are taken from the end of the grant", manner: hasty, shows: stamp, in: clocksOnly},
 	}},
 	{"a release is sent after the generator is closed for good", []mutant{
 		{name: "a release is sent before the generator is closed", openEnd: true},
@@ -203,6 +240,7 @@ var fileRules = []rule{
 var operatorRules = []rule{
 	{"nobody but the owner writes a record without raising its term", []mutant{
 		{name: "a restore keeps owner and term", keepOwner: true, in: restoring},
+		{name: "a restore raises the floor alone", floorAlone: true, in: restoring},
 	}},
 	{"an operator's release keeps the horizon", []mutant{
 		{name: "an operator's release lowers the horizon", freed: func(r *term.Record, _ term.Record) { r.Horizon = 0 }},

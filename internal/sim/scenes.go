@@ -206,6 +206,12 @@ func living(s *setup) {
 	s.faults = faults{cuts: true, network: true, loss: 0.2}
 }
 
+// mourning schedules have holders that die.
+func mourning(s *setup) {
+	living(s)
+	s.faults = faults{kills: true}
+}
+
 func clocksOnly(s *setup) {
 	quick(&s.rules)
 	s.rules.Outage = time.Minute

@@ -26,12 +26,12 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	}
 	first, count, err := parseWorkers(p.Workers, r.Layout)
 	switch {
-	case err != nil:
-		return s.end(Refused, &FormatError{rec.Key, err.Error()})
 	case s.poolID != "" && p.ID != s.poolID:
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "it is another pool of that name"})
 	case p.Layout != r.Layout.String():
 		return s.end(Refused, &LayoutError{Pool: r.Pool, Have: p.Layout, Want: r.Layout.String()})
+	case err != nil:
+		return s.end(Refused, &FormatError{rec.Key, err.Error()})
 	}
 	s.Pool, s.poolID, s.at = p, p.ID, rec.Version
 	judged := s.Lossy

@@ -96,13 +96,16 @@ func TestFoundingInDoubt(t *testing.T) {
 }
 
 func TestLayoutGuard(t *testing.T) {
-	x := newScript(t)
-	a := x.actor("a")
-	a.rules.Layout = firn.Twitter
-	a.until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s`, firn.Default, firn.Twitter))
-	var wrong *term.LayoutError
-	if !errors.As(a.s.Err, &wrong) {
-		t.Errorf("%#v", a.s.Err)
+	fewer := firn.MustLayout("time:41@1ms,worker:1,seq:21;epoch=2025-01-01T00:00:00Z") // than the pool has workers
+	for _, layout := range []firn.Layout{firn.Twitter, fewer} {
+		x := newScript(t)
+		a := x.actor("a")
+		a.rules.Layout = layout
+		a.until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s`, firn.Default, layout))
+		var wrong *term.LayoutError
+		if !errors.As(a.s.Err, &wrong) {
+			t.Errorf("%#v", a.s.Err)
+		}
 	}
 }
 
