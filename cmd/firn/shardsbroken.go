@@ -125,13 +125,13 @@ func nextText(f move.Flight) string {
 	case move.Between:
 		return fmt.Sprintf("firn shards move %s --to %s opens it, and programs wait until then", list, f.Target)
 	case move.Arrived:
-		return fmt.Sprintf("firn shards finish %s drops the old copies, firn shards revert %[1]s goes back to them", list)
+		return fmt.Sprintf("firn shards finish %s drops the old copies; firn shards revert %[1]s goes back", list)
 	case move.HalfLeft:
 		return "firn shards doctor --clean ends it, where nobody is at work on it"
 	case move.Unknown:
 		return fmt.Sprintf("wait for the server; if it is gone for good, firn shards abort %s --gone SERVER", list)
 	}
-	return fmt.Sprintf("firn shards move %s --to %s goes on, firn shards abort %[1]s gives up", list, f.Target)
+	return fmt.Sprintf("firn shards move %s --to %s goes on; firn shards abort %[1]s gives up", list, f.Target)
 }
 
 func serves(shards []int64) string {

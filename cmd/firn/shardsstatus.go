@@ -156,7 +156,7 @@ func printMoves(out io.Writer, flights []move.Flight) error {
 		return err
 	}
 	for _, f := range flights {
-		if _, err := fmt.Fprintf(out, "%s: %s\n", standsText(f), nextText(f)); err != nil {
+		if _, err := fmt.Fprintf(out, "%s\n  %s\n", standsText(f), nextText(f)); err != nil {
 			return err
 		}
 	}
