@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/firn-id/firn/shard"
 )
 
@@ -120,6 +122,44 @@ func TestHeld(t *testing.T) {
 		t.Errorf("it changed over at try %d, while somebody wrote", tries)
 	}
 	b.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
+}
+
+// TestSeized: from the instant on at which a shard is seized nobody writes to it or changes
+// its schema, on neither server, and no other mover comes in between; what is compared
+// after that stays so. Who reads goes on.
+func TestSeized(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	refused := func(s *site, sql string) {
+		t.Helper()
+		_, err := s.Exec(t.Context(), "BEGIN; SET LOCAL lock_timeout = '20ms'; "+sql+"; COMMIT", pgx.QueryExecModeSimpleProtocol)
+		if sqlstate(err) != "55P03" {
+			t.Errorf("on %s, while it is seized, %s: %v", s.Name, sql, err)
+		}
+		s.must(t, "ROLLBACK")
+	}
+	seized := func() {
+		mover := dial(t, a.Server.Config.ConnString())
+		mustExec(t, mover, "BEGIN; SELECT firn.seize(shard, term, attempt) FROM firn.shard WHERE shard = 1")
+		for _, sql := range []string{
+			"INSERT INTO insta1.users (name) VALUES ('x')", "UPDATE insta1.events SET day = day", "TRUNCATE insta1.events_2",
+			"ALTER TABLE insta1.events_1 ADD CHECK (day > 0) NOT VALID", "CREATE INDEX ON insta1.users (name)", "SELECT nextval('insta1.users_number_seq')",
+			"SELECT firn.begin_move(shard, term + 1, 'late', batch, 'b', false) FROM firn.shard JOIN firn.move USING (shard) WHERE shard = 1",
+		} {
+			refused(a, sql)
+		}
+		a.one(t, "SELECT count(*)::text FROM insta1.users")
+		mustExec(t, mover, "ROLLBACK")
+		for _, sql := range []string{
+			"CREATE INDEX ON insta1.users (name)", "ALTER TABLE insta1.events_1 ADD CHECK (day > 0) NOT VALID",
+			"SELECT firn.claim(shard, schema, term + 1, 'late', batch, 'a', 'b', true) FROM firn.shard JOIN firn.move USING (shard) WHERE shard = 1",
+		} {
+			refused(b, sql)
+		}
+	}
+	m := New(at(a, "before", `firn\.let_go`, seized), b.Server, hasty())
+	defer m.Close()
+	mustMove(t, m.Move, 1)
 }
 
 // TestHeldUp holds a mover up when the source has let the shard go and the target's row is
