@@ -19,6 +19,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	testserver.InMemory()
 	testserver.Main(m)
 }
 
