@@ -21,7 +21,7 @@ var searches = []model.Search{
 	{Model: "lease", Name: "a restored store", Define: "PUTS=2 RESTORE"},
 	{Model: "segment", Name: "as it is", Define: "PUTS=4"},
 	{Model: "lossy", Name: "as it is", Define: "TIME=4"},
-	{Model: "lossy", Name: "the pool is marked meanwhile", Define: "TIME=3 MARK"},
+	{Model: "lossy", Name: "the pool is marked meanwhile", Define: "TIME=2 MARK"},
 	{Model: "move", Name: "two movers", Define: "ATTEMPTS=2 WRITES=1 IDS=1"},
 	{Model: "move", Name: "the source fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=0"},
 	{Model: "move", Name: "the target fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=1"},
@@ -68,7 +68,7 @@ var searches = []model.Search{
 	{Model: "segment", Define: "MUT_OPENBACK", Finds: "repeat"},
 	{Model: "segment", Define: "MUT_BLINDBACK", Finds: "repeat"},
 	{Model: "segment", Define: "MUT_READBACK", Finds: "repeat"},
-	{Model: "segment", Define: "MUT_LOSSY", Finds: "repeat"},
+	{Model: "segment", Define: "PUTS=3 MUT_LOSSY", Finds: "repeat"},
 
 	{Model: "lossy", Define: "TIME=3 W=2 MUT_SHORT", Finds: "repeat"},
 	{Model: "lossy", Define: "PUTS=4 TIME=5 TTL=2 MUT_EARLY", Finds: "repeat"},
