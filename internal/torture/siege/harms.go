@@ -106,14 +106,14 @@ func stopProcess(s *siege, d draw) func() {
 	return p.cont
 }
 
-// stepClock steps a clock under a process, and back. What a process writes to a SQLite
-// file while its clock is ahead looks fresh to others for as long, so there it never is
-// by much.
+// stepClock steps a clock under a process, and back. Where the store has no clock of its
+// own, a worker that is taken while a clock is ahead is of no use to others for as long,
+// and what is written to a SQLite file looks fresh: there it never is by much.
 func stepClock(sign time.Duration) func(*siege, draw) func() {
 	return func(s *siege, d draw) func() {
 		by := []time.Duration{time.Hour, time.Minute, 5 * time.Second, time.Second}[d.pick%4]
-		if s.Store == "sqlite" && sign > 0 {
-			by = min(by, time.Second)
+		if most := s.target.ahead; most > 0 && sign > 0 {
+			by = min(by, most)
 		}
 		p := s.slots[d.slot].proc
 		p.skew.set(p.skew.get() + sign*by)

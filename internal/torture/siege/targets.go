@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/lease"
@@ -17,8 +18,9 @@ import (
 // A target is a store that can be besieged.
 type target struct {
 	name  string
-	needs func() error // nil where its programs are installed
-	lossy bool         // it forgets what it acknowledged
+	needs func() error  // nil where its programs are installed
+	lossy bool          // it forgets what it acknowledged
+	ahead time.Duration // by how much at most a clock is set ahead; 0: it has a clock of its own, which tells
 	start func(s *siege) *victim
 }
 
@@ -32,17 +34,17 @@ type victim struct {
 // targets are all of them. The first are one server each, or none; the others are of
 // several, or forget.
 var targets = []target{
-	{name: "sqlite", needs: nothing, start: sqliteFile},
+	{name: "sqlite", needs: nothing, ahead: time.Second, start: sqliteFile},
 	{name: "postgres", needs: installed("postgres"), start: server(testserver.Postgres, "")},
 	{name: "mysql", needs: installed("mariadb"), start: server(testserver.MariaDB, "")},
 	// The test server has its data again after a kill, as it writes each command to
 	// its disk first: an operator could vouch for it.
 	{name: "redis", needs: installed("redis"), start: server(testserver.Redis, "promise=strict")},
-	{name: "etcd", needs: installed("etcd"), start: server(testserver.Etcd, "")},
-	{name: "zookeeper", needs: installed("zookeeper"), start: server(testserver.ZooKeeper, "")},
+	{name: "etcd", needs: installed("etcd"), ahead: 5 * time.Second, start: server(testserver.Etcd, "")},
+	{name: "zookeeper", needs: installed("zookeeper"), ahead: 5 * time.Second, start: server(testserver.ZooKeeper, "")},
 
-	{name: "etcd-cluster", needs: installed("etcd"), start: cluster(testserver.EtcdCluster)},
-	{name: "zookeeper-cluster", needs: installed("zookeeper"), start: cluster(testserver.ZooKeeperCluster)},
+	{name: "etcd-cluster", needs: installed("etcd"), ahead: 5 * time.Second, start: cluster(testserver.EtcdCluster)},
+	{name: "zookeeper-cluster", needs: installed("zookeeper"), ahead: 5 * time.Second, start: cluster(testserver.ZooKeeperCluster)},
 	{name: "postgres-failover", needs: installed("postgres"), lossy: true, start: failingOver},
 	{name: "redis-wiped", needs: installed("redis"), lossy: true, start: wiped},
 }
