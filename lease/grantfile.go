@@ -183,7 +183,17 @@ func (k *keeper) adopt() {
 		k.log.Debug("the grant file is not gone on with", "path", k.file.path, "why", err)
 		return
 	}
-	k.resume, k.mark, k.poolID = &s.Grant, s.Mark, s.Grant.PoolID
+	k.resume, k.mark, k.poolID, k.hearsay = &s.Grant, s.Mark, s.Grant.PoolID, true
+}
+
+// disowned returns the error of a state. Where a term ends because the store's pool is
+// not the one of the grant file, the error names that: whoever starts again goes on with
+// the file, and ends likewise, until it is removed.
+func (k *keeper) disowned(s term.State, e term.Event) error {
+	if found, ok := e.(term.Found); !ok || !k.hearsay || s.Phase != term.Forgotten || found.Record.Key != term.KeyPool(k.rules.Pool) {
+		return s.Err
+	}
+	return &GrantFileError{k.file.path, fmt.Errorf("it is of another pool; if the store was restored, remove the file and start again: %w", s.Err)}
 }
 
 // marked returns the tick up to which a grant may be issued: it is in the file.

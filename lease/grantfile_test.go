@@ -132,6 +132,45 @@ func left(t *testing.T) (dir, path string) {
 	return dir, filepath.Join(dir, "grant")
 }
 
+// Who goes on with a grant of a pool that the store does not have ends, and names the
+// file: without it another one begins.
+func TestGrantFileOfAnotherPool(t *testing.T) {
+	if bootID() == "" {
+		t.Skipf("%s does not say when it was started", runtime.GOOS)
+	}
+	_, path := left(t)
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "ids.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	quiet := slog.New(slog.DiscardHandler)
+	first := open(t, s, &Options{Logger: quiet})
+	defer closed(t, first)
+	for range 2 {
+		l, err := Open(t.Context(), s, "web", &Options{File: path, Logger: quiet})
+		for err == nil {
+			_, err = l.Next(t.Context())
+		}
+		var file *GrantFileError
+		var forgot *store.ForgotError
+		if !errors.As(err, &file) || file.Path != path || !errors.As(err, &forgot) || !strings.Contains(err.Error(), "remove the file") {
+			t.Fatalf("it ends with %v", err)
+		}
+		if l != nil {
+			l.Close()
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	l := open(t, s, &Options{File: path, Logger: quiet})
+	defer closed(t, l)
+	if _, err := l.Next(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func why(t *testing.T, path string) string {
 	t.Helper()
 	g, err := openGrantFile(path)

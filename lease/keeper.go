@@ -43,6 +43,7 @@ type keeper struct {
 	file    *grantFile // nil: none
 	resume  *term.Saved
 	mark    firn.Tick // that resume starts above
+	hearsay bool      // the pool's id is known from the file alone
 	fileErr error     // why the mark cannot be raised
 }
 
@@ -96,6 +97,7 @@ func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 	for {
 		var do term.Action
 		s, do = s.Step(k.rules, k.now(), e)
+		s.Err = k.disowned(s, e)
 		k.note(s, e)
 		if gen = k.allow(s, gen); gen != nil && s.Over() {
 			gen.Close()
@@ -374,7 +376,7 @@ func (k *keeper) note(s term.State, e term.Event) {
 		k.known = reading{e.Record.Read, k.options.clocks().Boot}
 	}
 	if s.Pool.ID != "" {
-		k.poolID = s.Pool.ID
+		k.poolID, k.hearsay = s.Pool.ID, false
 	}
 }
 

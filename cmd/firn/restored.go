@@ -39,6 +39,11 @@ Stop every process that uses the store before, and start them after. What is the
 now is accepted as the store: of SQLite the file at the path; if there is nothing,
 an empty one is made. It may be repeated, and is to be after an error.
 
+Grant files may stay where what was put back has their pool: who starts with one goes
+on with the old grant, which the floor is above, and then takes a worker anew. Where
+the pool itself is lost, remove the grant files before anything is started: a process
+ends on one of a pool that the store does not have, and names it.
+
 A restored backup needs it, a replica that was promoted without the last writes of
 its primary, and a store that a process says has forgotten.`,
 		Example: `  firn store restored --store sqlite:/var/lib/app/ids.db
@@ -271,6 +276,14 @@ func forgotten(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &forgot) {
 		return err
 	}
+	var f *failure
+	if !errors.As(err, &f) {
+		f = classify(err)
+	}
+	var file *lease.GrantFileError
+	if errors.As(err, &file) { // repaired or not, the store will not have that pool again
+		return f.hint("if firn store restored has run: rm %s", shellWord(file.Path))
+	}
 	url := forgot.Store
 	if !strings.HasPrefix(url, "sqlite:") { // it is the name of a pool
 		set, err := loadSettings(cmd)
@@ -280,10 +293,6 @@ func forgotten(cmd *cobra.Command, err error) error {
 		if path, err := implicitStore(hostSigns(), false); url == "" && err == nil {
 			url = "sqlite:" + path
 		}
-	}
-	var f *failure
-	if !errors.As(err, &f) {
-		f = classify(err)
 	}
 	return f.hint("stop all who use it, put back what there is, then: firn store restored --store %s", shellWord(open.Redact(url)))
 }

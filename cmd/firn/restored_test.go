@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 )
 
@@ -176,6 +177,11 @@ func TestForgottenPool(t *testing.T) {
 		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "firn store restored --store 'sqlite:a b.db'") {
 			t.Errorf("%v: %+v", err, f)
 		}
+	}
+	var f *failure
+	ofFile := &lease.GrantFileError{Path: "/run/the grant", Err: forgot}
+	if !errors.As(forgotten(cmd, ofFile), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "rm '/run/the grant'") {
+		t.Errorf("%v: %+v", ofFile, f)
 	}
 	if err := errors.New("another"); forgotten(cmd, err) != err || forgotten(cmd, nil) != nil {
 		t.Error("changed what is no such error")
