@@ -194,3 +194,38 @@ func TestShardsReopenIncomplete(t *testing.T) {
 	}
 	onDatabase(t, a[0], "SELECT insta0.next_id()")
 }
+
+// TestShardsRebalanceBrokenOff has a rebalance broken off: it says how the moves stand that
+// are under way, and run again it brings them to their ends.
+func TestShardsRebalanceBrokenOff(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b := database(t, postgres, "a"), database(t, postgres, "b")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	succeed(t, append([]string{"shards", "init", "--count", "2"}, flags[:2]...)...)
+	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
+	holder, err := pgx.Connect(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close(context.Background())
+	if _, err := holder.Exec(t.Context(), "BEGIN; CREATE TABLE public.t ()"); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"shards", "rebalance"}, flags...)
+	p := waitingMove(t, a, args)
+	p.Process.Signal(syscall.SIGINT)
+	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), `Broken off: shard 0 serves on a.
+            Nothing is copied to b yet.
+To go on, from any host:  firn shards rebalance, with the same flags
+To give it up:            firn shards abort 0
+`) {
+		t.Errorf("exit code %d\n%s", code, &p.errs)
+	}
+	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if out := succeed(t, args...); !strings.Contains(out, "1 shard moved") || !strings.Contains(out, "nothing is to be moved") {
+		t.Error(out)
+	}
+}
