@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/etcd"
@@ -48,6 +51,7 @@ func parseEtcd(a *address) (opener, error) {
 			c, err := clientv3.New(clientv3.Config{
 				Endpoints: a.addresses("2379"), Username: a.user, Password: a.password, TLS: config,
 				DialTimeout: timeout, Logger: zap.NewNop(), Context: life,
+				DialOptions: []grpc.DialOption{grpc.WithConnectParams(reconnect(timeout))},
 			})
 			closer := func() error { defer end(); return c.Close() }
 			switch {
@@ -70,4 +74,13 @@ func parseEtcd(a *address) (opener, error) {
 		}
 		return &Store{Store: s, close: closer}, nil
 	}, nil
+}
+
+// reconnect is how soon a connection that was lost is tried again. By gRPC's own rule
+// that is up to two minutes apart when a server was away for some: long after it is back,
+// a grant would be used up.
+func reconnect(timeout time.Duration) grpc.ConnectParams {
+	b := backoff.DefaultConfig
+	b.BaseDelay, b.MaxDelay = 500*time.Millisecond, 2*time.Second
+	return grpc.ConnectParams{Backoff: b, MinConnectTimeout: timeout}
 }
