@@ -40,7 +40,7 @@ func goneFailure(err error, command, list string) *failure {
 	case errors.As(err, &there):
 		return f.hint("firn shards %s %s, without --gone: it drops what is on %s too", command, list, there.Server)
 	case errors.As(err, &elsewhere) && elsewhere.LetGo:
-		return f.hint("firn shards reopen %s, on its standby that was promoted or its backup that was put back; if there is none, what %s has: firn shards reopen %[2]s --shards %[3]d --gone %[1]s",
+		return f.hint("firn shards reopen %s, on its standby that was promoted or its backup that was put back; if there is none, what %s has: firn shards reopen %[2]s --shards %[3]d --gone %[1]s --incomplete",
 			elsewhere.Gone, elsewhere.Left, elsewhere.Shard)
 	case errors.As(err, &elsewhere):
 		return f.hint("firn shards reopen %s, on its standby that was promoted or its backup that was put back; then firn shards abort %d", elsewhere.Gone, elsewhere.Shard)

@@ -77,6 +77,29 @@ func TestIncompleteTarget(t *testing.T) {
 	}
 }
 
+// TestIncompleteSource loses a target that has served, and that is none of the cluster any
+// more by what the source says: what is there is opened only by who says that the target
+// is gone, and that rows may be missing.
+func TestIncompleteSource(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	mustMove(t, mover(t, a, b).Move, 1)
+	last := number(t, b.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text"))
+	a.must(t, "UPDATE firn.server SET servers = '{a}'")
+	v, err := shard.Look(t.Context(), a.Conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var away *setup.AwayError
+	if _, err := setup.PlanReopen("a", map[string]*shard.View{"a": v}, nil, nil, func(n int64) bool { return n == 1 }); !errors.As(err, &away) || away.Away != "b" {
+		t.Errorf("b has the shard, and is not asked: %v", err)
+	}
+	asItIs(t, a, "b")
+	if id := number(t, a.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")); id <= last {
+		t.Errorf("id %d after %d", id, last)
+	}
+}
+
 func number(t *testing.T, text string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(text, 10, 64)

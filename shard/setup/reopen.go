@@ -68,6 +68,8 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 		}
 		if why := whyNot(row, server, views, asked != nil); why != "" {
 			r.Left = append(r.Left, Left{row.Shard, why})
+		} else if to := row.MovedTo; row.State == shard.StateMoved && views[to] == nil && !slices.Contains(gone, to) {
+			return nil, &AwayError{server, to} // it may be none of the cluster any more, and have the shard
 		} else {
 			r.Shards = append(r.Shards, row)
 		}
@@ -121,24 +123,39 @@ func Above(l firn.Layout, now time.Time, offsets []time.Duration, margin time.Du
 // reached by these connections; that is refused where it was let go to one of them.
 func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row, above int64) error {
 	term := r.terms[row.Shard]
-	_, err := conn.Exec(ctx, "SELECT firn.may_reopen($1, $2, $3)", row.Shard, row.Term, string(row.State))
-	incomplete := row.State == shard.StateMoved && isCopy(err)
+	doubt, err := doubtOf(ctx, conn, others, row)
 	switch {
-	case incomplete && !r.Incomplete:
-		return &IncompleteError{row.Shard, r.Server, row.MovedTo, err}
-	case !incomplete && err != nil:
+	case err != nil:
 		return err
+	case doubt != nil && !r.Incomplete:
+		return &IncompleteError{row.Shard, r.Server, row.MovedTo, doubt}
 	}
 	for name, other := range others {
 		if _, err := other.Exec(ctx, "SELECT firn.revoke($1, $2, $3, $4, $5)", row.Shard, row.Schema, term, r.Server, row.Term); err != nil {
 			return &shard.ServerError{Server: name, Err: err}
 		}
 	}
-	if incomplete {
+	if doubt != nil {
 		return asItIs(ctx, conn, row, term, above)
 	}
 	_, err = conn.Exec(ctx, "SELECT firn.reopen($1, $2, $3, $4, $5)", row.Shard, row.Term, string(row.State), term, above)
 	return err
+}
+
+// doubtOf says why rows of a shard may be missing on a server, or nothing. Where it was let
+// go from there, the server that it went to says whether it has opened it, if it is asked.
+func doubtOf(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row) (doubt, err error) {
+	var word string
+	err = conn.QueryRow(ctx, "SELECT coalesce(firn.word(firn.may_reopen($1, $2, $3)), '')", row.Shard, row.Term, string(row.State)).Scan(&word)
+	switch {
+	case row.State != shard.StateMoved:
+		return nil, err
+	case isCopy(err):
+		return err, nil
+	case err == nil && word == row.MovedTo && others[word] == nil:
+		return fmt.Errorf("it was let go to %s, and what was written there may not have come back", word), nil
+	}
+	return nil, err
 }
 
 // isCopy says whether a server refuses a shard because rows may be missing there.
