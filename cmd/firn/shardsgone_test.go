@@ -229,3 +229,15 @@ To give it up:            firn shards abort 0
 		t.Error(out)
 	}
 }
+
+// TestShardsSwept: a finish and a rebalance that were killed at their very end leave nothing
+// when they are run again.
+func TestShardsSwept(t *testing.T) {
+	t.Parallel()
+	a, flags := twoServers(t, 2)
+	for _, what := range []string{"finish 0", "abort 0", "rebalance"} {
+		onDatabase(t, a[0], "CREATE PUBLICATION firn_move_0123456789ab")
+		succeed(t, append(append([]string{"shards"}, strings.Fields(what)...), flags...)...)
+		onDatabase(t, a[0], "CREATE PUBLICATION firn_move_0123456789ab; DROP PUBLICATION firn_move_0123456789ab")
+	}
+}

@@ -378,6 +378,11 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 	if err != nil {
 		return moveFailure(err)
 	}
+	if len(legs) == 0 {
+		if err := move.Sweep(ctx, servers); err != nil {
+			return moveFailure(err)
+		}
+	}
 	var all []int64
 	for _, l := range legs {
 		m := move.New(l.Source, l.Target, &o.options)

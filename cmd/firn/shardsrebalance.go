@@ -137,6 +137,11 @@ func members(ctx context.Context, cmd *cobra.Command) ([]shard.Server, error) {
 // goOn brings moves that are under way to their ends. Old copies that somebody has
 // left are left.
 func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+	if !o.dry {
+		if err := move.Sweep(ctx, servers); err != nil {
+			return moveFailure(err)
+		}
+	}
 	flights, err := move.Flights(ctx, servers)
 	if err != nil {
 		return moveFailure(err)

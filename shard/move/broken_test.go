@@ -1,9 +1,12 @@
 package move
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/shard"
 )
 
 // TestBroken: a copy whose slot is gone, because the target has forgotten that it was
@@ -34,4 +37,38 @@ func TestBroken(t *testing.T) {
 	if err := m.broken(t.Context()); err != nil {
 		t.Errorf("with the slot: %v", err)
 	}
+}
+
+// TestAbortUnclaimed gives up a move that the target knows nothing of, or not of all
+// shards.
+func TestAbortUnclaimed(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	for _, when := range []string{"before", "after"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		broken := New(a.Server, at(b, when, `firn\.claim`, cancel), hasty())
+		if _, err := broken.Move(ctx, []int64{0, 1}); err == nil {
+			t.Fatalf("%s: it has moved", when)
+		}
+		broken.Close()
+		mustEnd(t, mover(t, a, b).Abort, 0, 1)
+		nothingLeft(t, a, b)
+	}
+}
+
+// TestSweep ends a finish before it has dropped what replicated.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	mustMove(t, mover(t, a, b).Move, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	broken := New(at(a, "before", `firn\.sweep`, cancel), b.Server, hasty())
+	defer broken.Close()
+	if _, err := broken.Finish(ctx, []int64{1}); err == nil {
+		t.Fatal("it has finished")
+	}
+	if err := Sweep(t.Context(), []shard.Server{a.Server, b.Server}); err != nil {
+		t.Fatal(err)
+	}
+	nothingLeft(t, a, b)
 }

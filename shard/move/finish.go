@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/firn-id/firn/shard"
 )
 
 // This file ends moves: the server that has a shard forgets of the move, the other one
@@ -181,7 +183,7 @@ func (m *Mover) endOn(ctx context.Context, owner, other *end, stream string, sha
 	if err != nil {
 		return err
 	}
-	var terms []int64
+	var known, terms []int64
 	var attempts []string
 	for _, p := range f.shards {
 		mine, theirs := p.source, p.target
@@ -193,15 +195,20 @@ func (m *Mover) endOn(ctx context.Context, owner, other *end, stream string, sha
 				return err
 			}
 		}
-		terms, attempts = append(terms, theirs.term), append(attempts, theirs.attempt)
+		if theirs.there { // else it was not claimed
+			known, terms, attempts = append(known, p.shard), append(terms, theirs.term), append(attempts, theirs.attempt)
+		}
 	}
-	if err := m.passed(ctx, owner, other, stream, shards); err != nil {
+	if len(known) == 0 {
+		return nil
+	}
+	if err := m.passed(ctx, owner, other, stream, known); err != nil {
 		return err
 	}
-	if err := other.call(ctx, "SELECT firn.deafen($1, $2, $3, $4)", m.batch, shards, terms, attempts); err != nil {
+	if err := other.call(ctx, "SELECT firn.deafen($1, $2, $3, $4)", m.batch, known, terms, attempts); err != nil {
 		return err
 	}
-	for i, n := range shards {
+	for i, n := range known {
 		if err := other.call(ctx, "SELECT firn.discard($1, $2, $3)", n, terms[i], attempts[i]); err != nil {
 			return err
 		}
@@ -243,6 +250,17 @@ const slotPatience = 5 * time.Second
 // sweep drops what replicated for batches that are no more.
 func (m *Mover) sweep(ctx context.Context) error {
 	return sweep(ctx, []*end{m.source, m.target}, m.options.Patience)
+}
+
+// Sweep drops it on servers where nobody is left to do so: who ended the moves was killed.
+func Sweep(ctx context.Context, servers []shard.Server) error {
+	var ends []*end
+	for _, s := range servers {
+		e := newEnd(s)
+		defer e.close()
+		ends = append(ends, e)
+	}
+	return sweep(ctx, ends, slotPatience*4)
 }
 
 func sweep(ctx context.Context, ends []*end, patience time.Duration) error {
