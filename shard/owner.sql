@@ -487,7 +487,10 @@ DECLARE
 	s firn.shard;
 BEGIN
 	PERFORM firn.commit_durably();
-	INSERT INTO firn.shard (shard, schema, state, term, moved_to) VALUES (shard, schema, 'moved', 0, owner) ON CONFLICT DO NOTHING;
+	-- Where nothing was known, nothing can be of what this is a copy of.
+	INSERT INTO firn.shard (shard, schema, state, term, moved_to, system, timeline, database)
+		VALUES (shard, schema, 'moved', 0, owner, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database())
+		ON CONFLICT DO NOTHING;
 	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = revoke.shard FOR UPDATE;
 	IF s.state = 'open' AND firn.is_here(s) OR s.term >= term THEN
 		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
@@ -503,9 +506,10 @@ BEGIN
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = revoke.term, attempt = NULL WHERE x.shard = s.shard;
 END $$;
 
--- Refuses a shard that must not be opened anew on this server. It changes nothing: what
--- firn.revoke takes from the others is not given back.
-CREATE OR REPLACE FUNCTION firn.may_reopen(shard integer, was_term bigint, was_state text) RETURNS firn.shard LANGUAGE plpgsql
+-- Refuses a shard that must not be opened anew on this server, or whose row was seen on
+-- what this is a copy of: the shard may have moved from there since. It changes nothing:
+-- what firn.revoke takes from the others is not given back.
+CREATE OR REPLACE FUNCTION firn.may_reopen(shard integer, was_term bigint, was_state text, system bigint, timeline text) RETURNS firn.shard LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
@@ -513,6 +517,9 @@ BEGIN
 	SELECT * INTO STRICT s FROM firn.shard AS x WHERE x.shard = may_reopen.shard FOR UPDATE;
 	IF s.term <> was_term OR s.state <> was_state THEN
 		RAISE EXCEPTION 'firn: shard % was % at term %, and is % at %: somebody else works on it', shard, was_state, was_term, s.state, s.term USING ERRCODE = 'ID007';
+	ELSIF (system, timeline) IS DISTINCT FROM ((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8)) THEN
+		RAISE EXCEPTION 'firn: shard % was seen on what this is a copy of, or before this was promoted or restored', shard USING ERRCODE = 'ID007',
+			HINT = format('firn shards reopen %s, which looks at all servers again', (SELECT v.name FROM firn.server AS v));
 	ELSIF s.state = 'moved' AND firn.word(s) IS NULL THEN
 		RAISE EXCEPTION 'firn: shard % is not known to have come here, nor to have been here last', shard USING ERRCODE = 'ID003';
 	ELSIF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) AND NOT firn.is_here(s) THEN
@@ -526,10 +533,10 @@ END $$;
 -- Opens a shard at a term, above a state, on a server that was promoted or restored, or
 -- on which it was closed; or that let it go, or was about to take it, where nobody else
 -- can have it any more: after firn.revoke on all others.
-CREATE OR REPLACE FUNCTION firn.reopen(shard integer, was_term bigint, was_state text, term bigint, above bigint) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.reopen(shard integer, was_term bigint, was_state text, system bigint, timeline text, term bigint, above bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard := firn.may_reopen(shard, was_term, was_state);
+	s firn.shard := firn.may_reopen(shard, was_term, was_state, system, timeline);
 	sequences jsonb;
 BEGIN
 	PERFORM firn.commit_durably();

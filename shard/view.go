@@ -15,18 +15,19 @@ import (
 // A View is what a server says of itself and of the shards that it knows, at one
 // instant.
 type View struct {
-	Cluster string // the id of its cluster; empty: it is in none
-	Server  string // its name there
-	Layout  firn.Layout
-	Keys    Keys
-	Schemas string   // how a shard's schema is called, as in "insta%d"
-	Servers []string // the names of the cluster's servers, as they were added
-	Code    string   // of all functions there, as [Code] names it; empty: some may be of another
-	System  int64    // the identifier of the PostgreSQL system
-	Standby bool     // it follows another server
-	Version int      // of PostgreSQL: 150018 is 15.18
-	Clock   time.Time
-	Shards  []Row // by number
+	Cluster  string // the id of its cluster; empty: it is in none
+	Server   string // its name there
+	Layout   firn.Layout
+	Keys     Keys
+	Schemas  string   // how a shard's schema is called, as in "insta%d"
+	Servers  []string // the names of the cluster's servers, as they were added
+	Code     string   // of all functions there, as [Code] names it; empty: some may be of another
+	System   int64    // the identifier of the PostgreSQL system
+	Timeline string   // of what it writes; empty on a standby
+	Standby  bool     // it follows another server
+	Version  int      // of PostgreSQL: 150018 is 15.18
+	Clock    time.Time
+	Shards   []Row // by number
 }
 
 // A Row is what a server says of one shard. Who owns a shard is said by these rows
@@ -60,7 +61,7 @@ var ErrNoShards = errors.New("shard: this database has no firn.server: it is in 
 // lookSQL reads everything in one statement, so that it is of one instant.
 const lookSQL = `
 SELECT v.layout, coalesce(v.cluster, ''), coalesce(v.name, ''), coalesce(v.shards, 0), coalesce(v.keys, ''), coalesce(v.schemas, ''),
-	coalesce(v.servers, '{}'), coalesce(v.code, ''), me.system, pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
+	coalesce(v.servers, '{}'), coalesce(v.code, ''), me.system, coalesce(me.timeline, ''), pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
 	s.shard, s.schema::text, s.state, s.term, coalesce(s.moved_to, ''),
 	(s.system, s.timeline, s.database) IS NOT DISTINCT FROM (me.system, me.timeline, current_database())
 FROM firn.server AS v
@@ -89,7 +90,7 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 			here          bool
 		}
 		if err := rows.Scan(&layout, &one.Cluster, &one.Server, &shards, &keys, &one.Schemas,
-			&one.Servers, &one.Code, &one.System, &one.Standby, &one.Version, &one.Clock,
+			&one.Servers, &one.Code, &one.System, &one.Timeline, &one.Standby, &one.Version, &one.Clock,
 			&row.shard, &row.schema, &row.state, &row.term, &row.movedTo, &row.here); err != nil {
 			return nil, err
 		}

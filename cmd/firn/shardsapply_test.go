@@ -174,4 +174,10 @@ func TestShardsReopenLate(t *testing.T) {
 	if err := o.reopen(t.Context(), cmd, servers, plan); err != nil {
 		t.Error(err)
 	}
+	on(1, "UPDATE firn.shard SET timeline = 'FFFFFFFF' WHERE shard = 1")
+	for _, want := range []string{"server b was told who serves 1 shard\n", "there is nothing to open on server b\n"} {
+		if out := succeed(t, append([]string{"shards", "reopen", "b", "--yes"}, flags...)...); out != want {
+			t.Error(out)
+		}
+	}
 }

@@ -34,7 +34,8 @@ is a copy of may live.
 
 All servers are asked first. A shard is opened only if no other server serves it or
 has had it since; and where a server does not answer, only if you say with --gone
-that it is gone for good. That the old primary is gone nobody can ask: you say so.
+that it is gone for good. That the old primary is gone nobody can ask: you say so. The
+server is told of shards that others serve who does, so that they can be moved to it.
 
 A copy of which nobody knows that it has all rows of a shard is not opened: a standby or a
 backup of the server that had it last has more. If there is none any more, --incomplete
@@ -94,7 +95,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	if !wantsJSON(cmd) {
 		plan.print(cmd.ErrOrStderr())
 	}
-	if len(plan.Shards) > 0 && !o.dry {
+	if len(plan.Shards)+len(plan.Told) > 0 && !o.dry {
 		if err := o.ask(ctx, cmd, name); err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers [
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(again.Shards, plan.Shards) {
+	if !slices.Equal(again.Shards, plan.Shards) || !slices.Equal(again.Told, plan.Told) {
 		return failed("meanwhile somebody else has worked on the shards: nothing was done").hint("run it again")
 	}
 	return reopenAll(ctx, cmd, servers, again)
@@ -188,6 +189,9 @@ func (r *reopening) print(w io.Writer) {
 	for _, text := range whys {
 		fmt.Fprintf(w, "%s to be left, as %s: %s\n", plural(len(why[text]), "shard"), text, shortNumbers(why[text]))
 	}
+	if len(r.Told) > 0 {
+		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, plural(len(r.Told), "shard"))
+	}
 }
 
 // shortNumbers are the numbers of rows, which are in order, as 0-9,12.
@@ -231,6 +235,9 @@ func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, 
 	}
 	c := others[plan.Server]
 	delete(others, plan.Server)
+	if err := plan.Tell(ctx, c); err != nil {
+		return failed("server %s: %w", plan.Server, err).hint("run it again")
+	}
 	var done atomic.Int64
 	p := showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
 	defer p.stop()
@@ -264,21 +271,27 @@ func (r *reopening) say(cmd *cobra.Command, dry bool) error {
 			DryRun bool    `json:"dry_run"`
 			Opened []int64 `json:"opened"`
 			Left   []left  `json:"left"`
-		}{r.Server, dry, []int64{}, []left{}}
+			Told   []int64 `json:"told"`
+		}{r.Server, dry, []int64{}, []left{}, []int64{}}
 		for _, row := range r.Shards {
 			doc.Opened = append(doc.Opened, row.Shard)
 		}
 		for _, l := range r.Left {
 			doc.Left = append(doc.Left, left(l))
 		}
+		for _, t := range r.Told {
+			doc.Told = append(doc.Told, t.Shard)
+		}
 		return json.NewEncoder(out).Encode(doc)
 	}
 	text := fmt.Sprintf("%s opened on server %s", plural(len(r.Shards), "shard"), r.Server)
 	switch {
-	case len(r.Shards) == 0:
+	case len(r.Shards)+len(r.Told) == 0:
 		text = "there is nothing to open on server " + r.Server
 	case dry:
 		text = "nothing was done"
+	case len(r.Shards) == 0:
+		text = fmt.Sprintf("server %s was told who serves %s", r.Server, plural(len(r.Told), "shard"))
 	}
 	_, err := fmt.Fprintln(out, text)
 	return err

@@ -20,18 +20,28 @@ type Reopening struct {
 	Server string
 	Shards []shard.Row // to be opened
 	Left   []Left      // not to be opened
+	Told   []Told      // of what this is a copy of, and open elsewhere
 
 	// Incomplete says that a copy is opened as it is of which nobody knows that it has
 	// all rows: those that it lacks are lost, and ids are not given again all the same.
 	Incomplete bool
 
-	terms map[int64]int64 // above all that servers have seen
+	terms    map[int64]int64 // above all that servers have seen
+	system   int64           // of the server as it was seen
+	timeline string
 }
 
 // Left is a shard that stays as it is.
 type Left struct {
 	Shard int64
 	Why   string
+}
+
+// Told is a shard of which the server is to be told where it is: what is known there is of
+// what this is a copy of, and until then the shard cannot be moved there.
+type Told struct {
+	Shard, Term int64
+	Server      string
 }
 
 // PlanReopen says which shards of a server may be opened there, by what all servers
@@ -55,7 +65,7 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 	if v.Standby {
 		return nil, fmt.Errorf("shard: server %s is a standby: promote it first", server)
 	}
-	r := &Reopening{Server: server, terms: make(map[int64]int64)}
+	r := &Reopening{Server: server, terms: make(map[int64]int64), system: v.System, timeline: v.Timeline}
 	for _, other := range views {
 		for _, row := range other.Shards {
 			r.terms[row.Shard] = max(r.terms[row.Shard], row.Term+1)
@@ -68,6 +78,9 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 		}
 		if why := whyNot(row, server, views, asked != nil); why != "" {
 			r.Left = append(r.Left, Left{row.Shard, why})
+			if told := toldOf(row, views); told != nil {
+				r.Told = append(r.Told, *told)
+			}
 		} else if to := row.MovedTo; row.State == shard.StateMoved && views[to] == nil && !slices.Contains(gone, to) {
 			return nil, &AwayError{server, to} // it may be none of the cluster any more, and have the shard
 		} else {
@@ -109,6 +122,21 @@ func whyNot(row shard.Row, server string, views map[string]*shard.View, asked bo
 	return ""
 }
 
+// toldOf is what a server is to be told of a shard, by its row, or nothing.
+func toldOf(row shard.Row, views map[string]*shard.View) *Told {
+	if row.Here {
+		return nil
+	}
+	for name, v := range views {
+		for _, other := range v.Shards {
+			if other.Shard == row.Shard && other.State == shard.StateOpen && other.Here && other.Term >= row.Term {
+				return &Told{other.Shard, other.Term, name}
+			}
+		}
+	}
+	return nil
+}
+
 // Above is the state above which shards are opened: that of the latest of some clocks,
 // told by how far they are ahead of this process's, and a margin, by which the ids of a
 // server that was lost may have been ahead of its clock.
@@ -118,12 +146,22 @@ func Above(l firn.Layout, now time.Time, offsets []time.Duration, margin time.Du
 	return int64(l.Tick(now.Add(ahead+margin))) << seq.Width
 }
 
-// Reopen opens one shard of a plan, above a state, if its row is still the one that the
-// plan was made of. First none of the other servers can take it any more, which are
+// Tell has the server know where the shards are that are open elsewhere.
+func (r *Reopening) Tell(ctx context.Context, conn *pgx.Conn) error {
+	for _, t := range r.Told {
+		if _, err := conn.Exec(ctx, "SELECT firn.learn($1, $2, $3)", t.Shard, t.Term, t.Server); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reopen opens one shard of a plan, above a state, if server and row are still those that
+// the plan was made of. First none of the other servers can take it any more, which are
 // reached by these connections; that is refused where it was let go to one of them.
 func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row, above int64) error {
 	term := r.terms[row.Shard]
-	doubt, err := doubtOf(ctx, conn, others, row)
+	doubt, err := r.doubtOf(ctx, conn, others, row)
 	switch {
 	case err != nil:
 		return err
@@ -136,17 +174,22 @@ func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[strin
 		}
 	}
 	if doubt != nil {
-		return asItIs(ctx, conn, row, term, above)
+		return r.asItIs(ctx, conn, row, above)
 	}
-	_, err = conn.Exec(ctx, "SELECT firn.reopen($1, $2, $3, $4, $5)", row.Shard, row.Term, string(row.State), term, above)
+	return r.open(ctx, conn, row, row.State, above)
+}
+
+// open is the last step of Reopen, of a row that has a state by now.
+func (r *Reopening) open(ctx context.Context, conn *pgx.Conn, row shard.Row, state shard.State, above int64) error {
+	_, err := conn.Exec(ctx, "SELECT firn.reopen($1, $2, $3, $4, $5, $6, $7)", row.Shard, row.Term, string(state), r.system, r.timeline, r.terms[row.Shard], above)
 	return err
 }
 
 // doubtOf says why rows of a shard may be missing on a server, or nothing. Where it was let
 // go from there, the server that it went to says whether it has opened it, if it is asked.
-func doubtOf(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row) (doubt, err error) {
+func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row) (doubt, err error) {
 	var word string
-	err = conn.QueryRow(ctx, "SELECT coalesce(firn.word(firn.may_reopen($1, $2, $3)), '')", row.Shard, row.Term, string(row.State)).Scan(&word)
+	err = conn.QueryRow(ctx, "SELECT coalesce(firn.word(firn.may_reopen($1, $2, $3, $4, $5)), '')", row.Shard, row.Term, string(row.State), r.system, r.timeline).Scan(&word)
 	switch {
 	case row.State != shard.StateMoved:
 		return nil, err
@@ -178,7 +221,7 @@ func (e *IncompleteError) Unwrap() error { return e.Err }
 
 // asItIs opens a shard with the rows that are there, which nobody else can have any more.
 // Sequences of its own go on where the last word that has come says.
-func asItIs(ctx context.Context, conn *pgx.Conn, row shard.Row, term, above int64) error {
+func (r *Reopening) asItIs(ctx context.Context, conn *pgx.Conn, row shard.Row, above int64) error {
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, "UPDATE firn.shard SET state = 'closed', moved_to = NULL WHERE shard = $1 AND term = $2 AND state = 'moved'", row.Shard, row.Term)
 		if err == nil && tag.RowsAffected() != 1 {
@@ -190,8 +233,7 @@ func asItIs(ctx context.Context, conn *pgx.Conn, row shard.Row, term, above int6
 		if err := lastSequences(ctx, tx, row.Schema); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, "SELECT firn.reopen($1, $2, 'closed', $3, $4)", row.Shard, row.Term, term, above)
-		return err
+		return r.open(ctx, tx.Conn(), row, shard.StateClosed, above)
 	})
 	if err == nil { // what would go on writing to it
 		_, err = conn.Exec(ctx, "SELECT firn.sweep()")

@@ -41,11 +41,16 @@ func TestReopen(t *testing.T) {
 	if _, err := setup.PlanReopen("a", look(t, dial(t, standby.URL())), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "is a standby") {
 		t.Errorf("a standby: %v", err)
 	}
+	before, err := setup.PlanReopen("a", look(t, was), nil, nil, func(n int64) bool { return n == 1 })
+	if err != nil || len(before.Shards) != 1 {
+		t.Fatalf("%+v, %v", before, err)
+	}
 	standby.Promote(t)
 	now := dial(t, standby.URL())
 	if _, err := now.Exec(t.Context(), "SELECT insta1.next_id()"); code(err) != "ID003" {
 		t.Fatalf("promoted: %v", err)
 	}
+	lateReopen(t, was, now, before)
 
 	views := look(t, now)
 	var away *setup.AwayError
@@ -81,6 +86,80 @@ func TestReopen(t *testing.T) {
 	}
 	if plan, err = setup.PlanReopen("a", look(t, now), nil, nil, nil); err != nil || len(plan.Shards)+len(plan.Left) != 0 {
 		t.Errorf("there is nothing left to do, and the plan is %+v, %v", plan, err)
+	}
+}
+
+// lateReopen has what was planned on a server, of a shard that served there, arrive on what
+// has come in its place, as through a pooler that connects again: the row there is as it
+// was seen, and the shard may have moved meanwhile.
+func lateReopen(t *testing.T, was, now *pgx.Conn, plan *setup.Reopening) {
+	t.Helper()
+	row := plan.Shards[0]
+	if err := plan.Reopen(t.Context(), now, nil, row, 0); code(err) != "ID007" {
+		t.Errorf("planned of another server: %v", err)
+	}
+	last := `SELECT format('SELECT firn.reopen(%s, %s, %L, %s, %L, %s, 0)', shard, term, state, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), term + 1)
+		FROM firn.shard WHERE shard = $1`
+	var sql string
+	if err := was.QueryRow(t.Context(), last, row.Shard).Scan(&sql); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := now.Exec(t.Context(), sql); code(err) != "ID007" {
+		t.Errorf("the last statement, of another server: %v", err)
+	}
+	if _, err := now.Exec(t.Context(), "SELECT insta1.next_id()"); code(err) != "ID003" {
+		t.Errorf("it is open: %v", err)
+	}
+}
+
+// TestRevokedIsClaimed: what was revoked on a server can be moved there, at once where it
+// knew nothing, and else when it was told where the shard is.
+func TestRevokedIsClaimed(t *testing.T) {
+	c := dial(t, testserver.Postgres(t).URL())
+	var sql strings.Builder
+	if err := shard.WriteSQL(&sql, firn.Instagram, shard.Definition{Number: 7, Schema: "insta7"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := shard.WriteMoves(&sql, firn.Instagram); err != nil {
+		t.Fatal(err)
+	}
+	run(t, c, sql.String())
+	run(t, c, "UPDATE firn.server SET cluster = 'c1', name = 'b', servers = '{a,b}', shards = 8, keys = 'mod', schemas = 'insta%d'")
+	claim := func(shard, term int64) error {
+		_, err := c.Exec(t.Context(), "SELECT firn.claim($1, format('insta%s', $1::integer), $2, 'attempt00001', 'batch0000001', 'a', 'b', true)", shard, term)
+		return err
+	}
+	run(t, c, "SELECT firn.revoke(0, 'insta0', 3, 'a', 2)")
+	if err := claim(0, 4); err != nil {
+		t.Errorf("nothing was known of it: %v", err)
+	}
+
+	run(t, c, "UPDATE firn.shard SET timeline = 'FFFFFFFF' WHERE shard = 7; SELECT firn.revoke(7, 'insta7', 5, 'a', 2)")
+	if err := claim(7, 8); code(err) != "ID003" {
+		t.Errorf("what is known of it is of what this is a copy of: %v", err)
+	}
+	b := look(t, c)["a"]
+	for _, tt := range []struct {
+		is   shard.Row
+		told bool
+	}{
+		{shard.Row{Shard: 7, State: shard.StateOpen, Term: 4, Here: true}, false}, // b has seen a later one
+		{shard.Row{Shard: 7, State: shard.StateOpen, Term: 6, Here: false}, false},
+		{shard.Row{Shard: 7, State: shard.StateMoved, Term: 6, Here: true}, false},
+		{shard.Row{Shard: 7, State: shard.StateOpen, Term: 6, Here: true}, true},
+	} {
+		a := *b
+		a.Server, a.Shards = "a", []shard.Row{tt.is}
+		plan, err := setup.PlanReopen("b", map[string]*shard.View{"a": &a, "b": b}, nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := plan.Tell(t.Context(), c); err != nil {
+			t.Error(err)
+		}
+		if told := len(plan.Told) == 1; told != tt.told || (claim(7, 8) == nil) != tt.told {
+			t.Errorf("a has %+v: b is told %+v", tt.is, plan.Told)
+		}
 	}
 }
 
