@@ -2,6 +2,7 @@ package move
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
 	"testing"
@@ -47,18 +48,36 @@ func asItIs(t *testing.T, s *site, gone string) {
 	}
 }
 
-// TestIncomplete loses a target that was promoted and opened again, with all that it has:
-// the source's own word is no more, so only who says that rows may be missing opens it.
+// TestIncomplete loses a target that has served, with all that it has, after the source was
+// told something else than that it let the shard go: its own word is no more, so only who
+// says that rows may be missing opens it.
 func TestIncomplete(t *testing.T) {
 	t.Parallel()
-	a, b := shops(t, 2)
-	mustMove(t, mover(t, a, b).Move, 1)
-	b.must(t, forgotten)
-	reopen(t, b, a, 1)
-	last := number(t, b.one(t, "SELECT insta1.next_id()::text"))
-	asItIs(t, a, "b")
-	if id := number(t, a.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")); id <= last {
-		t.Errorf("id %d after %d", id, last)
+	for name, then := range map[string]func(t *testing.T, a, b *site){
+		"promoted and opened again": func(t *testing.T, a, b *site) {
+			b.must(t, forgotten)
+			reopen(t, b, a, 1)
+		},
+		"promoted, and lost before it was opened again": func(t *testing.T, a, b *site) {
+			term := number(t, b.one(t, "SELECT term::text FROM firn.shard WHERE shard = 1"))
+			a.must(t, fmt.Sprintf("SELECT firn.revoke(1, 'insta1', %d, 'b', %d)", term+1, term))
+		},
+		"on its way back": func(t *testing.T, a, b *site) {
+			letGo(t, New(hooked(a.Server, hook{after: once(`firn\.claim`, runtime.Goexit)}), b.Server, hasty()).Revert)
+			a.eventually(t, "SELECT (attempt = (SELECT attempt FROM insta1.firn_mark WHERE moved_to = 'b'))::text FROM firn.shard WHERE shard = 1", "false")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := shops(t, 2)
+			mustMove(t, mover(t, a, b).Move, 1)
+			last := number(t, b.one(t, "SELECT insta1.next_id()::text"))
+			then(t, a, b)
+			asItIs(t, a, "b")
+			if id := number(t, a.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")); id <= last {
+				t.Errorf("id %d after %d", id, last)
+			}
+		})
 	}
 }
 
