@@ -247,6 +247,10 @@ func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, 
 			if errors.As(err, &incomplete) {
 				return failed("%w", err).hint("open it where it was last: firn shards reopen %s, of its standby or its backup; if there is none: firn shards reopen %s --shards %d --gone %[1]s --incomplete", incomplete.MovedTo, incomplete.Server, incomplete.Shard)
 			}
+			var nothing *setup.NothingError
+			if errors.As(err, &nothing) {
+				return failed("%w", err).hint("firn shards reopen %s, of its standby or its backup", nothing.MovedTo)
+			}
 			var pg *pgconn.PgError
 			if errors.As(err, &pg) && pg.Code == "42883" {
 				return failed("%w", err).hint("the functions of an older firn are there: firn shards init, then run it again")

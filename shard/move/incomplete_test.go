@@ -119,6 +119,23 @@ func TestIncompleteSource(t *testing.T) {
 	}
 }
 
+// TestIncompleteNothing asks for a shard of which the old copy was dropped.
+func TestIncompleteNothing(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	mustMove(t, mover(t, a, b).Move, 1)
+	mustEnd(t, mover(t, a, b).Finish, 1)
+	for _, incomplete := range []bool{false, true} {
+		var nothing *setup.NothingError
+		if err := reopenAlone(t, a, "b", incomplete); !errors.As(err, &nothing) || nothing.MovedTo != "b" {
+			t.Errorf("a has no copy, and is opened: %v", err)
+		}
+	}
+	if got := ownersOf(a, b)("1"); got != "b" {
+		t.Errorf("it is served by %q", got)
+	}
+}
+
 func number(t *testing.T, text string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(text, 10, 64)

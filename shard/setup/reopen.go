@@ -162,6 +162,9 @@ func (r *Reopening) Tell(ctx context.Context, conn *pgx.Conn) error {
 func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row, above int64) error {
 	term := r.terms[row.Shard]
 	doubt, err := r.doubtOf(ctx, conn, others, row)
+	if err == nil && doubt != nil {
+		err = r.something(ctx, conn, row)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -199,6 +202,27 @@ func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[stri
 		return fmt.Errorf("it was let go to %s, and what was written there may not have come back", word), nil
 	}
 	return nil, err
+}
+
+const somethingSQL = `SELECT EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset" WHERE g.shard = $1)`
+
+// something refuses a shard that the server has no copy of, or has dropped it.
+func (r *Reopening) something(ctx context.Context, conn *pgx.Conn, row shard.Row) error {
+	var there bool
+	if err := conn.QueryRow(ctx, somethingSQL, row.Shard).Scan(&there); err != nil || there {
+		return err
+	}
+	return &NothingError{row.Shard, r.Server, row.MovedTo}
+}
+
+// A NothingError says that a server has no copy of a shard.
+type NothingError struct {
+	Shard           int64
+	Server, MovedTo string // that has none, and where it went by what that one says
+}
+
+func (e *NothingError) Error() string {
+	return fmt.Sprintf("shard %d: %s has no copy of it", e.Shard, e.Server)
 }
 
 // isCopy says whether a server refuses a shard because rows may be missing there.
