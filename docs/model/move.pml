@@ -27,8 +27,8 @@
  * Not here: more servers or shards than these, several failures, servers that are named as
  * gone, schemas that differ, sequences of the application, locks and waiting. An owner that
  * fails lags less than the move: what no server has any more nothing can bring back. A
- * target that is lost after the other server was claimed for the way back leaves a shard
- * that no step opens.
+ * target that is lost after the other server was claimed for the way back, or revoked for
+ * it, leaves a shard that is opened as it is (reopen --incomplete), and by no step here.
  *
  * What must hold: never two servers that take writes (owners); who opens has all that was
  * acknowledged (lost); an id is above all before it, wherever it is drawn (repeated); and
@@ -332,7 +332,7 @@ proctype Movers() {
 	od
 }
 
-/* KEPT: s let the shard go once, and was claimed for the way back, or revoked; and the other one, for which that was done, was lost. No step opens it: an operator decides. */
+/* KEPT: s let the shard go once, and was claimed for the way back, or revoked; and the other one, for which that was done, was lost. An operator opens it as it is. */
 #define KEPT(s) (at[s].state == moved && at[s].mark.to == 1 - s && at[s].loaded != 0 && !SAID(1 - s, s) && (at[s].batch != 0 && at[s].loaded == at[s].batch || at[s].attempt == 0 && at[1 - s].term < at[s].term))
 #define CAN_TAKE(x) (at[x].state != open && at[x].here && (WORD(x) || COMES(x)))
 #define COMES(x) (from[1 - x].marked && from[1 - x].knows && from[1 - x].mark.to == x && NOW(x, from[1 - x].mark.term, from[1 - x].mark.attempt))
@@ -391,11 +391,11 @@ proctype Failure() {
 	}
 }
 
-#define finished r = 0; o = 0; t = 0; was = 0; was_open = false; session = false; goto look
+#define finished r = 0; o = 0; t = 0; was = 0; was_open = false; seen = false; goto look
 
-/* firn shards reopen r. Each step is one statement, on one server, and nobody may have worked on r since it was looked at. */
+/* firn shards reopen r. Each step is one statement, on one server, and nobody may have worked on r since it was looked at, nor r have failed. */
 proctype Operator() {
-	byte r, o, t, was; bool was_open, session;
+	byte r, o, t, was; bool was_open, seen;    /* seen: the server that fails is the one that came back */
 look:
 	atomic {
 		if
@@ -403,15 +403,20 @@ look:
 		:: r = 1; o = 0
 		fi;
 		if
-		:: PLANNED(r, o) && attempts < ATTEMPTS -> attempts++; t = max(at[r].term, at[o].term) + 1; was = at[r].term; was_open = (at[r].state == open)
+		:: PLANNED(r, o) && attempts < ATTEMPTS -> attempts++; t = max(at[r].term, at[o].term) + 1; was = at[r].term; was_open = (at[r].state == open); seen = failed
 		:: !at[r].here && OPEN(o) -> t = at[o].term; goto learn
 		:: else -> finished
 		fi
 	}
-#define AS_SEEN (at[r].term == was && (at[r].state == open) == was_open && MAY_REOPEN(r, o))
+#ifdef MUT_INPLACE        /* only the row is as it was seen, not the server */
+#define SEEN true
+#else
+#define SEEN (r != FAIL || seen == failed)
+#endif
+#define AS_SEEN (SEEN && at[r].term == was && (at[r].state == open) == was_open && MAY_REOPEN(r, o))
 	atomic {
 		if
-		:: AS_SEEN -> session = failed
+		:: AS_SEEN
 		:: else -> finished
 		fi
 	}
@@ -419,7 +424,6 @@ look:
 		if
 		:: MAY_REVOKE(o, r, was) && NEWER(o, t) ->
 #ifndef MUT_REOPENLOOK    /* the other server is only looked at */
-			at[o].here = at[o].here && at[o].state != none;
 			at[o].state = moved; at[o].to = r; at[o].term = t; at[o].attempt = 0; at[o].batch = 0;
 			printf("server %d: revoked at term %d\n", o, t)
 #endif
@@ -428,7 +432,7 @@ look:
 	}
 	atomic {
 		if
-		:: AS_SEEN && (r != FAIL || session == failed) -> at[r].batch = 0; opens(r, t, highest)   /* the clock is above */
+		:: AS_SEEN -> at[r].batch = 0; opens(r, t, highest)   /* the clock is above */
 		:: else
 		fi;
 		finished

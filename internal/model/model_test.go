@@ -91,6 +91,7 @@ var searches = []model.Search{
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=1 MUT_OLDCOPY", Finds: "lost"},
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=1 MUT_BYWORD", Finds: "lost"},
 	{Model: "move", Define: "ATTEMPTS=3 WRITES=1 IDS=0 MOVERS=1 FAIL=0 MUT_LATER", Finds: "lost", Long: true},
+	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=0 MUT_INPLACE", Finds: "owners"},
 }
 
 // TestModels runs the short searches, and with FIRN_MODELS=long all.
