@@ -236,6 +236,9 @@ func (d *drawer) ended() {
 		d.finish()
 		return
 	}
+	if d.holder != nil {
+		d.holder.gaveUp = nil // it is not for want of a worker that this run ends
+	}
 	d.process.fails()
 }
 

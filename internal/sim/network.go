@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/store"
 )
 
@@ -131,14 +130,8 @@ func (w *world) lost(k fault) bool {
 
 // carry carries out a request after a while, and says what came of it.
 func (w *world) carry(p *process, rq request, after time.Duration, then func(reply)) {
-	life, restores, st := p.life, w.total.Faults[restored], p.store
+	life, st := p.life, p.store
 	w.after(after, func() {
-		if rq.kind == put && rq.key == term.KeyPool(w.rules.Pool) && rq.cond.Version == "" && restores != w.total.Faults[restored] {
-			// A pool founded by a request that outlives a restore has its floor
-			// from before, and nobody looks at the store's again. That is a
-			// limit of the rules, not of this world.
-			return
-		}
 		if life != p.life && rq.kind == put {
 			w.total.Faults[posthumous]++
 		}

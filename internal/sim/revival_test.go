@@ -59,3 +59,14 @@ func TestLossyRevival(t *testing.T) {
 		})
 	}
 }
+
+// A pool that is founded over a restore lacks the store's floor: its holders go by that
+// all the same.
+func TestFoundedLate(t *testing.T) {
+	m := &mutant{kind: embedded, in: founding, scene: foundedLate}
+	for seed := range uint64(50) {
+		if f := newWorld(seed+1, m.draw, m).run(); f != nil {
+			t.Fatal(f)
+		}
+	}
+}

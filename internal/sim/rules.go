@@ -84,14 +84,23 @@ var leaseRules = []rule{
 			return g, ok && g.Horizon > g.Base
 		}},
 	}},
-	{"a new holder starts above the pool's floor, read again after the acknowledgement", []mutant{
+	{"a new holder starts above the floors of the pool and of the store, read again after the acknowledgement", []mutant{
 		{name: "the floor is read before the Put only", in: restoring, event: func(h *holder, e term.Event) term.Event {
 			found, ok := e.(term.Found)
 			switch {
 			case ok && h.s.Phase == term.Joining:
 				h.cached = &found.Record
 			case ok && h.s.Phase == term.Confirming && h.cached != nil:
+				if found.Record.Key == term.KeyStore {
+					return term.Found{Record: store.Record{Key: term.KeyStore}}
+				}
 				return term.Found{Record: *h.cached}
+			}
+			return e
+		}},
+		{name: "the pool is trusted to have the store's floor", kind: embedded, in: founding, scene: foundedLate, shows: overlap, event: func(h *holder, e term.Event) term.Event {
+			if found, ok := e.(term.Found); ok && h.s.Phase == term.Confirming && found.Record.Key == term.KeyStore {
+				return term.Found{Record: store.Record{Key: term.KeyStore}}
 			}
 			return e
 		}},

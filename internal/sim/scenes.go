@@ -80,6 +80,33 @@ func ghost(w *world) {
 	w.until(w.now + 10*time.Second)
 }
 
+// founding schedules are such, of a pool that is not there yet.
+func founding(s *setup) {
+	staged(s)
+	s.founded = false
+}
+
+// foundedLate is a scene: a process is paused that has found no floor in the store,
+// with a pool to write. Another one founds it, and issues. Then the store goes back
+// to before all that, and is repaired; and the first process founds its pool.
+func foundedLate(w *world) {
+	p, other := w.procs[0], w.procs[1]
+	p.boot()
+	for p.holder.s.Phase < term.Founding {
+		w.until(w.now + 100*time.Microsecond)
+	}
+	p.pause(time.Hour, false)
+	other.boot()
+	w.until(w.now + time.Second + w.around(5*time.Second))
+	w.restore(0, false)
+	for w.cutOff {
+		w.until(w.now + time.Millisecond)
+	}
+	p.resume()
+	w.until(w.now + 10*time.Second)
+	w.check.end()
+}
+
 // resuming schedules are such, with a grant file.
 func resuming(s *setup) {
 	staged(s)

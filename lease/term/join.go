@@ -38,7 +38,10 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	s.Lossy = s.Lossy || p.Lossy != ""
 	switch s.Phase {
 	case Confirming:
-		return s.confirmed(r, now, judged)
+		if s.Lossy && !judged {
+			return s.end(Lost, &LostError{Worker: s.Worker, Err: errClass})
+		}
+		return s, Action{Op: Get, Key: keyStore}
 	case Holding:
 		return s.reread(r, now)
 	}
@@ -84,17 +87,23 @@ func (s State) found(r *Rules, now Now, rec store.Record) (State, Action) {
 	return s, Action{Op: Put, Key: keyPool(r.Pool), Value: encode(p)}
 }
 
-// confirmed: the pool's record was read again after the worker's was
-// acknowledged. A restore raises the floor first and the workers' records after;
-// so either it is seen here, or it finds our record and raises that. Likewise a
-// mark that the store can forget is in place before it forgets anything.
-func (s State) confirmed(r *Rules, now Now, judged bool) (State, Action) {
+// confirmed: the pool's record, and then the store's, were read again after the
+// worker's was acknowledged. A restore raises the floors first and the workers'
+// records after; so either it is seen here, or it finds our record and raises that.
+// The pool alone does not tell: who founded it may have read the store's floor before
+// the restore and written after it. Likewise a mark that the store can forget is in
+// place before it forgets anything.
+func (s State) confirmed(r *Rules, now Now, rec store.Record) (State, Action) {
 	s.Base = max(s.Base, s.Pool.Floor)
+	if rec.Version != "" {
+		all, err := decode[Store](rec)
+		if err != nil {
+			return s.end(Refused, err)
+		}
+		s.Base = max(s.Base, r.tick(all.Floor))
+	}
 	wait := r.Wait
-	switch {
-	case s.Lossy && !judged:
-		return s.end(Lost, &LostError{Worker: s.Worker, Err: errClass})
-	case s.Lossy:
+	if s.Lossy {
 		s.Base = max(s.Base, r.tick(now.Wall.Add(r.Quarantine(s.Pool))))
 		wait += r.Quarantine(s.Pool)
 	}

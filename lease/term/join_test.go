@@ -143,7 +143,7 @@ func TestConfirming(t *testing.T) {
 		t.Fatal("granted before the floor was read again")
 	}
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(2*time.Second)).Encode())
-	a.answer().is(term.Holding)
+	a.answer().does(term.Get, "store").answer().is(term.Holding)
 	if g, ok := a.s.Grant(); !ok || g.Base != x.tick(2*time.Second) {
 		t.Errorf("%+v %v", g, ok)
 	}
@@ -151,11 +151,33 @@ func TestConfirming(t *testing.T) {
 	// So far ahead that it is no use to wait.
 	a = x.actor("b").until(term.Confirming)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Hour)).Encode())
-	a.answer().fails(term.Refused, `lease: pool "pool" issues nothing before its floor, 2026-03-01T13:00:00Z: it was founded, or its store restored, not long ago`)
+	a.answer().answer().fails(term.Refused, `lease: pool "pool" issues nothing before its floor, 2026-03-01T13:00:00Z: it was founded, or its store restored, not long ago`)
 
 	x.write(term.KeyPool("pool"), pool("one", firn.Twitter, 0).Encode())
 	x.pass(time.Minute)
 	x.actor("c").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s`, firn.Twitter, firn.Default))
+}
+
+// A store is restored while somebody founds a pool, who has looked for the store's floor
+// before and writes after: the pool does not have the floor, and who holds its workers
+// goes by the store's.
+func TestFoundedOverARestore(t *testing.T) {
+	x := newScript(t)
+	x.rules.Embedded = true // it goes by no other clock
+	x.forgetAll()
+	a := x.actor("a").until(term.Founding).answer().does(term.Put, "pool/pool")
+	x.write(term.KeyStore, term.StoreFloor(x.instant().Add(2*time.Second)))
+	for _, name := range []string{"a", "b"} {
+		if a.until(term.Holding); a.s.Base < x.tick(2*time.Second) {
+			t.Errorf("%s: %d is below the floor, %d", name, a.s.Base, x.tick(2*time.Second))
+		}
+		a = x.actor("b")
+	}
+	if x.pool().Floor >= x.tick(2*time.Second) {
+		t.Errorf("the pool has the floor: %+v", x.pool())
+	}
+	x.write(term.KeyStore, []byte("?"))
+	x.actor("c").until(term.Refused)
 }
 
 func TestClockAhead(t *testing.T) {

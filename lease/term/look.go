@@ -12,8 +12,8 @@ import (
 // that the store can forget says so there before it does anything else, and from
 // then on the rules for such a store hold for all, whatever they see themselves.
 //
-//   - Who takes a worker reads the pool's record after the acknowledgement. On a
-//     pool that is marked it issues nothing for Rules.Quarantine; and if it was
+//   - Who takes a worker reads the pool's record after the acknowledgement. On one
+//     that is marked it issues nothing for Rules.Quarantine; and if it was
 //     not marked when the worker was chosen, it lets go of the worker.
 //   - An extension acknowledged later than the time to live of the record it
 //     replaces counts only if the pool's record, read after it, is not marked. In

@@ -150,7 +150,7 @@ func TestOutageOfThePool(t *testing.T) {
 	// A restore that came while a worker was taken has forgotten the budget.
 	c := x.actor("c").until(term.Confirming)
 	x.write(term.KeyPool("pool"), x.pool().Raised(0).Encode())
-	c.answer().is(term.Holding).does(term.Get, "pool/pool").until(term.Holding).answer().answer().answer()
+	c.answer().answer().is(term.Holding).does(term.Get, "pool/pool").until(term.Holding).answer().answer().answer()
 	if x.pool().Outage != 300_000 {
 		t.Errorf("%+v", x.pool())
 	}

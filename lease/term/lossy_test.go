@@ -15,7 +15,7 @@ func TestQuarantine(t *testing.T) {
 	if q := x.rules.Quarantine(x.pool()); q != 13*time.Second {
 		t.Errorf("quarantine %s", q)
 	}
-	a := x.actor("a").until(term.Confirming)
+	a := x.actor("a").until(term.Confirming).answer()
 	e := a.perform()
 	x.pass(4 * time.Second)
 	a.step(e).is(term.Holding)
@@ -29,7 +29,7 @@ func TestQuarantine(t *testing.T) {
 	x.pass(2 * time.Second)
 	a.step(term.Unknown{Err: errAway}).answer()
 	at := x.time
-	if a.answer().is(term.Confirming).answer().is(term.Holding); a.s.Base != x.tick(at+13*time.Second) {
+	if a.answer().is(term.Confirming).answer().answer().is(term.Holding); a.s.Base != x.tick(at+13*time.Second) {
 		t.Errorf("base %d, want %d", a.s.Base, x.tick(at+13*time.Second))
 	}
 	for a.until(term.Holding); x.time < at+20*time.Second; a.answer() {

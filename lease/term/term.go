@@ -105,7 +105,7 @@ const (
 	Seeking                 // looking for a free worker
 	Taking                  // a write that acquires one is under way or in doubt
 	Noting                  // acquired a fresh one; leaving word where the next may be
-	Confirming              // acquired; reading the pool's floor again
+	Confirming              // acquired; reading the floors again, of the pool and of the store
 	Holding                 // ids may be issued
 	Releasing               // closed for good, and saying so
 	Released                // over: the worker is free, or was never held
@@ -258,6 +258,8 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 			return s.joined(r, now, e.Record)
 		case s.Phase == Founding:
 			return s.found(r, now, e.Record)
+		case s.key == keyStore:
+			return s.confirmed(r, now, e.Record)
 		case s.Phase == Seeking && r.Choice == Fresh:
 			return s.hinted(r, now, e.Record)
 		case s.Phase == Seeking:
