@@ -134,17 +134,34 @@ const forgotten = "UPDATE firn.shard SET timeline = 'FFFFFFFF' WHERE shard = 1"
 
 // TestPromotedTarget has the source's word come to a target whose standby is promoted
 // before it opens, and may lack rows that came before the word: the source has them all.
+// The target is told so, drops what it has, and the shard is moved there again.
 func TestPromotedTarget(t *testing.T) {
 	t.Parallel()
 	a, b := shops(t, 2)
 	letGo(t, New(hooked(a.Server, hook{after: once(`firn\.let_go`, runtime.Goexit)}), b.Server, hasty()).Move)
 	b.eventually(t, "SELECT count(*)::text FROM insta1.firn_mark WHERE floor IS NOT NULL", "1")
+	a.eventually(t, "SELECT state FROM firn.shard WHERE shard = 1", "moved") // the word is sent a moment before
 	b.must(t, forgotten)
 	if err := tryReopen(t, b, a, 1); sqlstate(err) != "ID003" {
 		t.Errorf("the target is opened: %v", err)
 	}
 	reopen(t, a, b, 1)
 	if got := ownersOf(a, b)("1"); got != "a" {
+		t.Errorf("it is served by %q", got)
+	}
+	if _, err := mover(t, a, b).Move(t.Context(), []int64{1}); sqlstate(err) != "ID003" {
+		t.Errorf("moved to what does not know what it is: %v", err)
+	}
+	mustEnd(t, mover(t, a, b).Abort, 1)
+	if err := planReopen(t, b, a, nil).Tell(t.Context(), b.Conn); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mover(t, a, b).Move(t.Context(), []int64{1}); sqlstate(err) != "42P06" {
+		t.Errorf("moved to where a copy is of before: %v", err)
+	}
+	mustEnd(t, mover(t, a, b).Abort, 1)
+	mustMove(t, mover(t, a, b).Move, 1)
+	if got := ownersOf(a, b)("1"); got != "b" {
 		t.Errorf("it is served by %q", got)
 	}
 }
@@ -192,6 +209,15 @@ func reopen(t *testing.T, s, other *site, n int64) {
 
 func tryReopen(t *testing.T, s, other *site, n int64) error {
 	t.Helper()
+	plan := planReopen(t, s, other, func(x int64) bool { return x == n })
+	if len(plan.Shards) != 1 {
+		t.Fatalf("%+v", plan)
+	}
+	return plan.Reopen(t.Context(), s.Conn, map[string]*pgx.Conn{other.Name: other.Conn}, plan.Shards[0], 0)
+}
+
+func planReopen(t *testing.T, s, other *site, asked func(int64) bool) *setup.Reopening {
+	t.Helper()
 	views := make(map[string]*shard.View)
 	for _, x := range []*site{s, other} {
 		v, err := shard.Look(t.Context(), x.Conn)
@@ -200,11 +226,11 @@ func tryReopen(t *testing.T, s, other *site, n int64) error {
 		}
 		views[x.Name] = v
 	}
-	plan, err := setup.PlanReopen(s.Name, views, nil, nil, func(x int64) bool { return x == n })
-	if err != nil || len(plan.Shards) != 1 {
-		t.Fatalf("%+v, %v", plan, err)
+	plan, err := setup.PlanReopen(s.Name, views, nil, nil, asked)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return plan.Reopen(t.Context(), s.Conn, map[string]*pgx.Conn{other.Name: other.Conn}, plan.Shards[0], 0)
+	return plan
 }
 
 // TestReopenedAfterTheWord has the target's stream cut for good after the source let go:

@@ -195,7 +195,7 @@ func (m *Mover) endOn(ctx context.Context, owner, other *end, stream string, sha
 				return err
 			}
 		}
-		if theirs.there { // else it was not claimed
+		if theirs.batch == m.batch { // else it was not claimed, or was told since where the shard is
 			known, terms, attempts = append(known, p.shard), append(terms, theirs.term), append(attempts, theirs.attempt)
 		}
 	}
