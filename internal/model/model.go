@@ -23,6 +23,7 @@ import (
 // A Checker has what a search needs.
 type Checker struct {
 	Spin, CC string // paths of spin, and of a C compiler
+	QuickCC  string // of one that takes no time, for searches that take none
 	Dir      string // where the models are
 	Memory   int    // MB that one search may take
 	Depth    int    // steps of the longest way that is followed; where there is a longer one the search is not complete
@@ -86,7 +87,8 @@ func (c Checker) Run(ctx context.Context, s Search) (Result, error) {
 	if _, err := run(ctx, dir, c.Spin, append(s.Flags(), "-a", source)...); err != nil {
 		return Result{}, err
 	}
-	if _, err := run(ctx, dir, c.CC, c.compile(s)...); err != nil {
+	cc, args := c.compile(s)
+	if _, err := run(ctx, dir, cc, args...); err != nil {
 		return Result{}, err
 	}
 	out, err := run(ctx, dir, "./pan", "-n", "-E", "-m"+strconv.Itoa(c.Depth), s.hash())
@@ -111,20 +113,20 @@ func (c Checker) Run(ctx context.Context, s Search) (Result, error) {
 	return r, nil
 }
 
-// compile are the arguments of the compiler. What is found soon is not worth the time
+// compile is the compiler and its arguments. What is found soon is not worth the time
 // to compile it well, and only what is large is worth the time to be kept small.
-func (c Checker) compile(s Search) []string {
-	args := []string{"-w", "-DSAFETY", "-DMEMLIM=" + strconv.Itoa(c.Memory), "-o", "pan", "pan.c"}
+func (c Checker) compile(s Search) (cc string, args []string) {
+	args = []string{"-w", "-DSAFETY", "-DMEMLIM=" + strconv.Itoa(c.Memory), "-o", "pan", "pan.c"}
 	if s.Long {
 		args = append(args, "-DCOLLAPSE")
 	}
 	switch {
 	case s.Long:
-		return append(args, "-O2")
+		return c.CC, append(args, "-O2")
 	case s.Finds == "":
-		return append(args, "-O1")
+		return c.CC, append(args, "-O1")
 	}
-	return append(args, "-O0")
+	return c.QuickCC, args
 }
 
 // hash is how many places the table of states has, as a power of 2.

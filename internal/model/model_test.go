@@ -96,9 +96,9 @@ var searches = []model.Search{
 
 // TestModels runs the short searches, and with FIRN_MODELS=long all.
 func TestModels(t *testing.T) {
-	spin, cc := testserver.Spin(t)
+	spin, cc, quick := testserver.Spin(t)
 	long := os.Getenv("FIRN_MODELS") == "long"
-	checker := model.Checker{Spin: spin, CC: cc, Dir: "../../docs/model", Memory: 1000, Depth: depth}
+	checker := model.Checker{Spin: spin, CC: cc, QuickCC: quick, Dir: "../../docs/model", Memory: 1000, Depth: depth}
 	if long {
 		checker.Memory = 6000
 	}
@@ -129,7 +129,7 @@ func TestModels(t *testing.T) {
 // A search that was cut off is no result: neither by the depth nor by the memory. Of a
 // protocol that is whole it is a failure, whatever it did not find.
 func TestIncomplete(t *testing.T) {
-	spin, cc := testserver.Spin(t)
+	spin, cc, quick := testserver.Spin(t)
 	for _, c := range []struct {
 		model         string
 		memory, depth int
@@ -137,7 +137,7 @@ func TestIncomplete(t *testing.T) {
 		{"lease", 80, depth},
 		{"segment", 1000, 30},
 	} {
-		checker := model.Checker{Spin: spin, CC: cc, Dir: "../../docs/model", Memory: c.memory, Depth: c.depth}
+		checker := model.Checker{Spin: spin, CC: cc, QuickCC: quick, Dir: "../../docs/model", Memory: c.memory, Depth: c.depth}
 		s := model.Search{Model: c.model, Define: "PUTS=4"}
 		r, err := checker.Run(t.Context(), s)
 		if err != nil || r.Complete || r.Found != "" || r.States == 0 || s.Judge(r) == nil {

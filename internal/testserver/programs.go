@@ -22,7 +22,7 @@ var (
 	jdkKind  = &kind{name: "jdk", packages: []string{"openjdk-17-jdk-headless"}, binaries: []string{"java", "javac"}}
 	toolKind = &kind{name: "redis-tools", packages: []string{"redis-tools"}, binaries: []string{"redis-cli"}}
 	curlKind = &kind{name: "curl", packages: []string{"curl"}, binaries: []string{"curl"}}
-	spinKind = &kind{name: "spin", packages: []string{"spin", "gcc", "libc6-dev"}, binaries: []string{"spin", "gcc"}}
+	spinKind = &kind{name: "spin", packages: []string{"spin", "gcc", "tcc", "libc6-dev"}, binaries: []string{"spin", "gcc", "tcc"}}
 )
 
 // python is Debian's interpreter, which has the libraries that Debian's packages bring.
@@ -42,12 +42,12 @@ func Curl(tb testing.TB) string {
 	return program("curl")
 }
 
-// Spin returns the path of the model checker spin, and of the C compiler for what it
-// writes.
-func Spin(tb testing.TB) (spin, cc string) {
+// Spin returns the path of the model checker spin, and of two C compilers for what it
+// writes: one whose programs are fast, and one that is.
+func Spin(tb testing.TB) (spin, cc, quick string) {
 	tb.Helper()
 	require(tb, spinKind)
-	return program("spin"), program("gcc")
+	return program("spin"), program("gcc"), program("tcc")
 }
 
 // Java returns the path of a Java that runs a source file.
