@@ -107,11 +107,11 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 	s := setup{
 		kind: kind, rules: r, procs: pick(rng, 2, 2, 3, 3, 4, 4, 6, 8), founded: rng.Float64() < 0.9, known: rng.IntN(2) == 0,
 		fast:  pick(rng, 2*time.Millisecond, 20*time.Millisecond, 500*time.Millisecond),
-		lasts: pick(rng, 3*time.Second, 5*time.Second, 10*time.Second, 20*time.Second, 40*time.Second),
+		lasts: pick(rng, 3*time.Second, 5*time.Second, 5*time.Second, 10*time.Second, 10*time.Second, 20*time.Second, 40*time.Second),
 		every: pick(rng, 300*time.Millisecond, time.Second, 4*time.Second),
-		lives: rng.IntN(20) == 0, leases: true, patience: ask,
+		lives: rng.IntN(60) == 0, leases: true, patience: ask,
 	}
-	switch rng.IntN(300) {
+	switch rng.IntN(600) {
 	case 0:
 		s.lasts, s.every, s.lives = 10*time.Minute, 5*time.Second, true
 	case 1:
@@ -129,7 +129,7 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 	s.faults = drawFaults(rng, kind)
 	s.layout2 = s.founded && layout == firn.Default && rng.IntN(10) == 0
 	s.unequal = s.founded && !s.faults.drop && rng.IntN(3) == 0
-	if r.Layout.Unit() == time.Hour && rng.IntN(30) == 0 { // long enough to see ticks pass
+	if r.Layout.Unit() == time.Hour && rng.IntN(100) == 0 { // long enough to see ticks pass
 		scale(&s.rules, 60)
 		s.lasts, s.every, s.lives = pick(rng, time.Hour, 2*time.Hour), pick(rng, 10*time.Second, time.Minute), false
 		s.procs, s.rules.Workers = 2, 1+rng.Int64N(3)
