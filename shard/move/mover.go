@@ -228,7 +228,7 @@ func (m *Mover) whole(ctx context.Context, f *facts) (*facts, error) {
 // carryBatch does what comes next, until nothing does. What is copied is copied of all
 // shards of a batch.
 func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
-	m.progress = Progress{Shards: len(shards)}
+	m.progress, m.far = Progress{Shards: len(shards)}, reach{}
 	m.say(Progress{Phase: Preparing})
 	for {
 		var s step
@@ -342,7 +342,7 @@ func (m *Mover) patiently(ctx context.Context, f func() error) error {
 		}
 		for _, e := range []*end{m.source, m.target} {
 			if e.conn != nil && e.conn.IsClosed() {
-				e.conn, m.far = nil, reach{}
+				e.conn = nil
 			}
 		}
 		if err := pause(ctx, retryPause); err != nil {

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -35,6 +36,43 @@ func TestStalled(t *testing.T) {
 			mustEnd(t, m.Abort, 1)
 			nothingLeft(t, a, b)
 		})
+	}
+}
+
+// TestStalledAway gives such a copy up also where the target ends the mover's session again
+// and again, as one that crashes does.
+func TestStalledAway(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	a.must(t, "INSERT INTO insta1.users VALUES (3, 'cannot come')")
+	if !runChild(t, a, b, "move", "after", `firn\.speak`) {
+		t.Fatal("it was not published")
+	}
+	settled(t, a, b)
+	b.must(t, "ALTER TABLE insta1.users DROP COLUMN name")
+	o := hasty()
+	o.Stall, o.Patience = 2*time.Second, 5*time.Second
+	m := New(a.Server, b.Server, o)
+	defer m.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	ended := make(chan error)
+	go func() {
+		_, err := m.Move(ctx, []int64{1})
+		ended <- err
+	}()
+	for {
+		select {
+		case err := <-ended:
+			if !errors.As(err, new(*StalledError)) {
+				t.Errorf("%v", err)
+			}
+			mustEnd(t, m.Abort, 1)
+			nothingLeft(t, a, b)
+			return
+		case <-time.After(700 * time.Millisecond):
+			b.must(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()")
+		}
 	}
 }
 
