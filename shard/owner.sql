@@ -530,6 +530,24 @@ BEGIN
 	RETURN s;
 END $$;
 
+-- Counts the copy of a shard that went elsewhere as it is, by the word of an operator that
+-- there is no other: firn.reopen comes next in the same transaction. Sequences of the shard's
+-- own go on where the last word that has come here says.
+CREATE OR REPLACE FUNCTION firn.make_do(shard integer, was_term bigint) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+	sequences jsonb;
+BEGIN
+	UPDATE firn.shard AS x SET state = 'closed', moved_to = NULL WHERE x.shard = make_do.shard AND x.term = was_term AND x.state = 'moved' RETURNING * INTO s;
+	IF s.shard IS NULL THEN
+		RAISE EXCEPTION 'firn: somebody else works on shard %', shard USING ERRCODE = 'ID007';
+	ELSIF firn.mark(s.schema) IS NOT NULL THEN
+		EXECUTE format('SELECT m.sequences FROM %I.firn_mark AS m WHERE m.sequences IS NOT NULL ORDER BY m.term DESC LIMIT 1', s.schema) INTO sequences;
+		PERFORM firn.write_sequences(s.schema, sequences);
+	END IF;
+END $$;
+
 -- Opens a shard at a term, above a state, on a server that was promoted or restored, or
 -- on which it was closed; or that let it go, or was about to take it, where nobody else
 -- can have it any more: after firn.revoke on all others.

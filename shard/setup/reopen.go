@@ -244,17 +244,9 @@ func (e *IncompleteError) Error() string {
 func (e *IncompleteError) Unwrap() error { return e.Err }
 
 // asItIs opens a shard with the rows that are there, which nobody else can have any more.
-// Sequences of its own go on where the last word that has come says.
 func (r *Reopening) asItIs(ctx context.Context, conn *pgx.Conn, row shard.Row, above int64) error {
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "UPDATE firn.shard SET state = 'closed', moved_to = NULL WHERE shard = $1 AND term = $2 AND state = 'moved'", row.Shard, row.Term)
-		if err == nil && tag.RowsAffected() != 1 {
-			err = fmt.Errorf("shard: somebody else works on shard %d", row.Shard)
-		}
-		if err != nil {
-			return err
-		}
-		if err := lastSequences(ctx, tx, row.Schema); err != nil {
+		if _, err := tx.Exec(ctx, "SELECT firn.make_do($1, $2)", row.Shard, row.Term); err != nil {
 			return err
 		}
 		return r.open(ctx, tx.Conn(), row, shard.StateClosed, above)
@@ -262,14 +254,5 @@ func (r *Reopening) asItIs(ctx context.Context, conn *pgx.Conn, row shard.Row, a
 	if err == nil { // what would go on writing to it
 		_, err = conn.Exec(ctx, "SELECT firn.sweep()")
 	}
-	return err
-}
-
-func lastSequences(ctx context.Context, tx pgx.Tx, schema string) error {
-	var there bool
-	if err := tx.QueryRow(ctx, "SELECT firn.mark($1) IS NOT NULL", schema).Scan(&there); err != nil || !there {
-		return err
-	}
-	_, err := tx.Exec(ctx, fmt.Sprintf("SELECT firn.write_sequences($1, (SELECT sequences FROM %s WHERE sequences IS NOT NULL ORDER BY term DESC LIMIT 1))", pgx.Identifier{schema, "firn_mark"}.Sanitize()), schema)
 	return err
 }
