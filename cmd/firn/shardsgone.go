@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard/move"
@@ -36,6 +37,7 @@ func goneFailure(err error, command, list string) *failure {
 	f := failed("%w", err)
 	var there *move.AnswersError
 	var elsewhere *move.ElsewhereError
+	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &there):
 		return f.hint("firn shards %s %s, without --gone: it drops what is on %s too", command, list, there.Server)
@@ -44,6 +46,8 @@ func goneFailure(err error, command, list string) *failure {
 			elsewhere.Gone, elsewhere.Left, elsewhere.Shard)
 	case errors.As(err, &elsewhere):
 		return f.hint("firn shards reopen %s, on its standby that was promoted or its backup that was put back; then firn shards abort %d", elsewhere.Gone, elsewhere.Shard)
+	case errors.As(err, &pg) && (pg.Code == "ID002" || pg.Code == "ID007"):
+		return f.hint("a mover was at work on it meanwhile: run it again")
 	}
 	return f.hint("all servers but the one that is gone have to answer; or name with --server those that do, of which one has the shard")
 }

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -193,6 +195,36 @@ func TestShardsReopenIncomplete(t *testing.T) {
 		t.Error(out)
 	}
 	onDatabase(t, a[0], "SELECT insta0.next_id()")
+}
+
+// TestGoneFailure: what was overtaken by a mover is run again; else a server did not answer.
+func TestGoneFailure(t *testing.T) {
+	for code, hint := range map[string]string{"ID002": "run it again", "ID007": "run it again", "57P01": "have to answer"} {
+		f := goneFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code}}, "abort", "1")
+		if len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], hint) && !strings.Contains(f.hints[0], hint+";") {
+			t.Errorf("%s: %q", code, f.hints)
+		}
+	}
+}
+
+// TestShardsNoWayBack: a shard whose schema was changed since it moved does not go back to
+// its old copy, and does what is said instead.
+func TestShardsNoWayBack(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b := database(t, postgres, "a"), database(t, postgres, "b")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	succeed(t, append([]string{"shards", "init", "--count", "1"}, flags[:2]...)...)
+	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("move 0 --to b")...)
+	onDatabase(t, b, "CREATE TABLE insta0.late (id bigint PRIMARY KEY)")
+	said := refuse(t, 1, with("revert 0")...)
+	if !strings.Contains(said, "there: ") && !strings.Contains(said, "here: ") || !strings.Contains(said, "firn shards finish 0, then firn shards move 0 --to a") || strings.Contains(said, "goes on") {
+		t.Error(said)
+	}
+	succeed(t, with("finish 0")...)
+	succeed(t, with("move 0 --to a")...)
 }
 
 // TestShardsRebalanceBrokenOff has a rebalance broken off: it says how the moves stand that

@@ -352,7 +352,7 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, list string
 		if ctx.Err() != nil {
 			return signalled(ctx, f)
 		}
-		if f.code == exitFailed {
+		if f.code == exitFailed && !errors.As(err, new(*move.NoWayBackError)) {
 			f = f.hint("%s goes on; firn shards abort %s gives up what has not changed over", again, list)
 		}
 		return f
@@ -426,6 +426,7 @@ func moveFailure(err error) *failure {
 	var held *move.HoldersError
 	var behind *move.StandbyError
 	var unreached *move.UnreachedError
+	var backless *move.NoWayBackError
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &unreached):
@@ -444,14 +445,25 @@ func moveFailure(err error) *failure {
 		return f.hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
 		return f.hint("firn shards add-server makes it one of the cluster")
+	case errors.As(err, &backless):
+		return withDetail(err).hint("firn shards finish %d, then firn shards move %[1]d --to %s", backless.Shard, backless.Server)
 	case errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint == "":
 		return f.hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
-	case errors.As(err, &pg) && pg.Code == "ID008": // which lines of two schemas differ, and what then
-		return failed("%w\n%s", err, pg.Detail).hint("%s", pg.Hint)
+	case errors.As(err, &pg) && pg.Code == "ID008":
+		return withDetail(err).hint("%s", pg.Hint)
 	case errors.Is(err, move.ErrNoDump):
 		return f.hint("apt-get install postgresql-client, in that version")
 	}
 	return f
+}
+
+// withDetail is a server's error with its detail: which lines of two schemas differ.
+func withDetail(err error) *failure {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.Detail == "" {
+		return failed("%w", err)
+	}
+	return failed("%w\n%s", err, pg.Detail)
 }
 
 // printMovePlan prints what is to be moved.

@@ -48,7 +48,7 @@ func (m *Mover) claim(ctx context.Context, g goal, some []pairOf, keep bool) err
 	for _, p := range some {
 		from, _ := p.sides(g)
 		if err := to.call(ctx, "SELECT firn.claim($1, $2, $3, $4, $5, $6, $7, $8)", p.shard, from.schema, from.term, from.attempt, m.batch, m.source.Name, m.target.Name, keep); err != nil {
-			return err
+			return m.backless(g, p.shard, err)
 		}
 	}
 	return nil

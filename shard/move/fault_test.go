@@ -75,6 +75,14 @@ func TestChanged(t *testing.T) {
 	}
 	mustMove(t, mover(t, a, b).Move, 1)
 	b.one(t, "INSERT INTO insta1.users (name, late) VALUES ('x', 1) RETURNING id::text")
+
+	b.must(t, "ALTER TABLE insta1.users ADD later integer")
+	m := mover(t, a, b)
+	var backless *NoWayBackError
+	if _, err := m.Revert(t.Context(), []int64{1}); !errors.As(err, &backless) || backless.Shard != 1 || backless.Server != "a" {
+		t.Errorf("%v", err)
+	}
+	b.one(t, "INSERT INTO insta1.users (name, later) VALUES ('y', 1) RETURNING id::text")
 }
 
 // TestHeld has somebody hold a shard: it does not change over, it says who it is, and

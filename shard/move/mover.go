@@ -307,7 +307,26 @@ func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 		}
 		m.verified[p.shard] = true
 	}
-	return m.cut(ctx, g, p)
+	return m.backless(g, p.shard, m.cut(ctx, g, p))
+}
+
+// A NoWayBackError says that a shard does not go back to the copy that it came from, which
+// is not what the shard is any more. The shard serves where it has come to.
+type NoWayBackError struct {
+	Shard  int64
+	Server string // that has the copy
+	Err    error
+}
+
+func (e *NoWayBackError) Error() string { return e.Err.Error() }
+func (e *NoWayBackError) Unwrap() error { return e.Err }
+
+// backless is an error of a shard, told from others where it is on its way back.
+func (m *Mover) backless(g goal, n int64, err error) error {
+	if g.back && sqlstate(err) == "ID008" {
+		return &NoWayBackError{n, m.source.Name, err}
+	}
+	return err
 }
 
 // say tells how far it is.
