@@ -49,7 +49,7 @@ func (o *Options) orDefault() Options {
 	v.LockWait = cmp.Or(v.LockWait, time.Minute)
 	v.Lag = cmp.Or(v.Lag, 50*time.Millisecond)
 	v.Stall = cmp.Or(v.Stall, 2*time.Minute)
-	v.Patience = cmp.Or(v.Patience, time.Minute)
+	v.Patience = cmp.Or(v.Patience, defaultPatience)
 	if v.Progress == nil {
 		v.Progress = func(Progress) {}
 	}
@@ -348,26 +348,29 @@ type staleError struct{ error }
 
 func (e *staleError) Unwrap() error { return e.error }
 
-// retryPause is between two tries to reach a server.
-const retryPause = 250 * time.Millisecond
+const (
+	// defaultPatience is how long a server is waited for that does not answer.
+	defaultPatience = time.Minute
+	// retryPause is between two tries to reach one.
+	retryPause = 250 * time.Millisecond
+)
 
-// patiently does something again, with new connections, while a server is away. What it
-// does is of a kind that may have been done although there was no answer.
-func (m *Mover) patiently(ctx context.Context, f func() error) error {
+// patiently does something again while a server is away. What it does is of a kind that
+// may have been done although there was no answer.
+func patiently(ctx context.Context, patience time.Duration, f func() error) error {
 	for begun := time.Now(); ; {
 		err := f()
-		if err == nil || !away(err) || time.Since(begun) > m.options.Patience || ctx.Err() != nil {
+		if err == nil || !away(err) || time.Since(begun) > patience || ctx.Err() != nil {
 			return err
-		}
-		for _, e := range []*end{m.source, m.target} {
-			if e.conn != nil && e.conn.IsClosed() {
-				e.conn = nil
-			}
 		}
 		if err := pause(ctx, retryPause); err != nil {
 			return err
 		}
 	}
+}
+
+func (m *Mover) patiently(ctx context.Context, f func() error) error {
+	return patiently(ctx, m.options.Patience, f)
 }
 
 // away says whether an error is that of a server that did not answer, or is about to

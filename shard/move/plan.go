@@ -50,9 +50,18 @@ func (p *Plan) Err() error {
 	return &RefusedError{p.Refusals}
 }
 
-// NewPlan looks at two servers and the shards that are to move from one to the other.
+// NewPlan looks at two servers and the shards that are to move from one to the other. A
+// server that is restarted meanwhile is waited for as by a move.
 // Of a move that goes on with what is there already, only what it still needs is said.
-func NewPlan(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool) (*Plan, error) {
+func NewPlan(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool) (p *Plan, err error) {
+	err = patiently(ctx, defaultPatience, func() (err error) {
+		p, err = planOnce(ctx, source, target, shards, goesOn)
+		return err
+	})
+	return p, err
+}
+
+func planOnce(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool) (*Plan, error) {
 	l := &planner{Plan: Plan{Source: source.Name, Target: target.Name}, goesOn: goesOn}
 	for i, s := range []shard.Server{source, target} {
 		c, err := s.Connect(ctx)

@@ -94,6 +94,33 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestPlanWaits makes a plan while either server ends its sessions, as one that is restarted
+// does.
+func TestPlanWaits(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t, 1)
+	for _, tt := range []struct {
+		on      *site
+		message string
+	}{{a, "FROM firn.move"}, {b, "FROM firn.move"}, {a, "FROM firn.relations"}, {b, "pg_current_wal_insert_lsn"}} {
+		ended := false
+		hooked := at(tt.on, "before", tt.message, func() {
+			ended = true
+			tt.on.must(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()")
+		})
+		source, target := a.Server, b.Server
+		if tt.on == a {
+			source = hooked
+		} else {
+			target = hooked
+		}
+		p, err := NewPlan(t.Context(), source, target, []int64{0}, false)
+		if err != nil || p.Err() != nil || len(p.Shards) != 1 || !ended {
+			t.Errorf("server %s, at %s (%t): %v", tt.on.Name, tt.message, ended, err)
+		}
+	}
+}
+
 // TestPlan says what will be moved and who is in the way.
 func TestPlan(t *testing.T) {
 	a, b := pair(t, 2)
