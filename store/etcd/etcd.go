@@ -32,7 +32,9 @@
 // [clientv3.Client.KV]: a namespace that was put in front of that does not apply;
 // use Options.Prefix. Reads are repeated as the client does by default; a Put is
 // sent once. A call waits for its answer until its ctx ends: give it a deadline, or
-// the client DialKeepAliveTime and DialKeepAliveTimeout.
+// the client DialKeepAliveTime and DialKeepAliveTimeout. While no member answers the
+// client tries again ever more seldom, by default up to two minutes apart: with
+// grpc.WithConnectParams among its DialOptions it finds sooner that they are back.
 //
 // # Privileges
 //
