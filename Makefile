@@ -15,8 +15,10 @@ TORTURE ?= 2m
 # How many shards move in the long form of the moves.
 MOVES ?= 20
 
-# How many schedules are simulated.
+# How many schedules are simulated, and the seed of the first: a long run can be done
+# in parts.
 N ?= 10000000
+FROM ?= 1
 
 # Which packages are tested; all, where it is not set.
 PACKAGES ?=
@@ -90,8 +92,8 @@ moves: ## move MOVES shards while writers use them, and again with faults
 	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES) -faults
 	FIRN_LONG=1 $(SERVERS) run go test -count=1 -timeout 30m -run '^Test(Killed|Aborted|Late)$$' ./shard/move
 
-sim: ## simulate N schedules, and look for repeats
-	go run ./internal/sim/run -n $(N)
+sim: ## simulate N schedules, of the seeds from FROM on, and look for repeats
+	go run ./internal/sim/run -n $(N) -from $(FROM)
 
 model: ## search the models of the protocols, long forms too (spin; up to 8 GB)
 	FIRN_MODELS=long $(SERVERS) run go test -v -count=1 -timeout 6h -run '^TestModels$$' ./internal/model
