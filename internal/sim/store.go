@@ -72,7 +72,7 @@ func (s *memory) found() {
 		p.Outage = max(p.Outage/int64(1+w.rng.IntN(3)), 1000) // and is raised when somebody needs more
 	}
 	s.write(w.keyPool, p.Encode(), w.newVersion())
-	if !w.chance(0.05) { // else it may be forgotten, too
+	if forgotten := w.chance(0.05); !forgotten || w.unequal { // else it may be forgotten, too
 		s.keep = len(s.log)
 	}
 }
