@@ -44,7 +44,7 @@ func brokenText(flights []move.Flight, again string) string {
 	}
 	var nowhere, abort, finish []int64
 	for _, f := range flights {
-		left := slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) })
+		left := stays(f)
 		fmt.Fprintf(&b, "Broken off: %s\n", standing(f, left))
 		switch f.Phase {
 		case move.Between:
@@ -67,6 +67,11 @@ func brokenText(flights []move.Flight, again string) string {
 		fmt.Fprintf(&b, "To drop the old copies:   firn shards finish %s\n", ranges(finish))
 	}
 	return b.String()
+}
+
+// stays are the shards of a move that have not moved.
+func stays(f move.Flight) []int64 {
+	return slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) })
 }
 
 // standing is how one move stands, and what of it serves.
@@ -93,7 +98,7 @@ func standing(f move.Flight, left []int64) string {
 
 // standsText says which servers serve the shards of a move.
 func standsText(f move.Flight) string {
-	left := slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) })
+	left := stays(f)
 	var parts []string
 	if len(f.Moved) > 0 {
 		parts = append(parts, serves(f.Moved)+" on "+f.Target)
@@ -102,7 +107,9 @@ func standsText(f move.Flight) string {
 	case len(left) == 0:
 	case f.Phase == move.Between:
 		parts = append(parts, nowhereText(left))
-	case f.Phase == move.Unknown || f.Phase == move.HalfLeft:
+	case f.Phase == move.Unknown:
+		parts = append(parts, "nobody can say which server serves shard "+ranges(left))
+	case f.Phase == move.HalfLeft:
 		parts = append(parts, "shard "+ranges(left))
 	default:
 		parts = append(parts, serves(left)+" on "+f.Source)
@@ -130,6 +137,9 @@ func nextText(f move.Flight) string {
 		return "firn shards doctor --clean ends it, where nobody is at work on it"
 	case move.Unknown:
 		return fmt.Sprintf("wait for the server; if it is gone for good, firn shards abort %s --gone SERVER", list)
+	}
+	if left := stays(f); len(left) < len(f.Shards) {
+		return fmt.Sprintf("firn shards move %s --to %s goes on; firn shards abort %s gives up what has not moved", list, f.Target, ranges(left))
 	}
 	return fmt.Sprintf("firn shards move %s --to %s goes on; firn shards abort %[1]s gives up", list, f.Target)
 }

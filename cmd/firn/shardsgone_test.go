@@ -144,12 +144,12 @@ func TestNextText(t *testing.T) {
 		want  string
 	}{
 		{move.Begun, nil, "shards 1-2 serve on a: firn shards move 1-2 --to b goes on; firn shards abort 1-2 gives up"},
-		{move.Ready, []int64{2}, "shard 2 serves on b, shard 1 serves on a: firn shards move 1-2 --to b goes on; firn shards abort 1-2 gives up"},
+		{move.Ready, []int64{2}, "shard 2 serves on b, shard 1 serves on a: firn shards move 1-2 --to b goes on; firn shards abort 1 gives up what has not moved"},
 		{move.Between, nil, "one of the shards 1-2 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then"},
 		{move.Between, []int64{2}, "shard 2 serves on b, shard 1 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then"},
 		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: firn shards finish 1-2 drops the old copies; firn shards revert 1-2 goes back"},
 		{move.HalfLeft, nil, "shard 1-2: firn shards doctor --clean ends it, where nobody is at work on it"},
-		{move.Unknown, nil, "shard 1-2: wait for the server; if it is gone for good, firn shards abort 1-2 --gone SERVER"},
+		{move.Unknown, nil, "nobody can say which server serves shard 1-2: wait for the server; if it is gone for good, firn shards abort 1-2 --gone SERVER"},
 	} {
 		f := move.Flight{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: tt.moved, Phase: tt.phase}
 		if got := standsText(f) + ": " + nextText(f); got != tt.want {

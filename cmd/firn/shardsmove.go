@@ -392,7 +392,9 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		if ctx.Err() != nil {
 			printWarning(cmd.ErrOrStderr(), "it was broken off: the shards serve where they are, and firn shards %s %s goes on", cmd.Name(), list)
 		}
-		if err != nil {
+		if errors.As(err, new(*move.StuckError)) { // it says what to do instead
+			return moveFailure(err)
+		} else if err != nil {
 			return moveFailure(err).hint("firn shards %s %s goes on", cmd.Name(), list)
 		}
 	}

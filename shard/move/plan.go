@@ -155,7 +155,7 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 		return nil
 	}
 	s := ShardPlan{Shard: n, Schema: l.source.Shards[i].Schema}
-	err := l.source.conn.QueryRow(ctx, `SELECT count(*), coalesce(sum(greatest(c.reltuples, 0)), 0)::bigint, coalesce(sum(pg_total_relation_size(r.relation)), 0)::bigint
+	err := l.source.conn.QueryRow(ctx, `SELECT count(*), coalesce(sum(greatest(c.reltuples, pg_stat_get_live_tuples(c.oid))), 0)::bigint, coalesce(sum(pg_total_relation_size(r.relation)), 0)::bigint
 		FROM firn.relations($1) AS r JOIN pg_class AS c ON c.oid = r.relation WHERE r.rows`, s.Schema).Scan(&s.Tables, &s.Rows, &s.Bytes)
 	if err != nil {
 		return err

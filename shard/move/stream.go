@@ -194,12 +194,13 @@ SELECT coalesce(sum(p.tuples_processed), 0), coalesce(sum(p.bytes_processed), 0)
 FROM pg_stat_progress_copy AS p JOIN pg_subscription_rel AS r ON r.srrelid = p.relid
 JOIN pg_subscription AS s ON s.oid = r.srsubid AND s.subname = $1 WHERE p.datname = current_database()`
 
-// doneSQL is how many rows those have that are complete, as the source estimates.
+// sizeSQL is how large the tables are that are copied, as the source estimates.
 const sizeSQL = `
-SELECT n.nspname || '.' || c.relname, greatest(c.reltuples, 0)::bigint, pg_table_size(c.oid)
+SELECT n.nspname || '.' || c.relname, greatest(c.reltuples, pg_stat_get_live_tuples(c.oid))::bigint, pg_table_size(c.oid)
 FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid JOIN pg_class AS c ON c.oid = r.prrelid
 JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE p.pubname = $1`
 
+// completeSQL is which of them are copied.
 const completeSQL = `
 SELECT n.nspname || '.' || c.relname FROM pg_subscription AS s JOIN pg_subscription_rel AS r ON r.srsubid = s.oid AND r.srsubstate IN ('f', 's', 'r')
 JOIN pg_class AS c ON c.oid = r.srrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE s.subname = $1`
