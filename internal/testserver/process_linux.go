@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // processes lists what runs on this machine.
@@ -34,4 +35,15 @@ func processes() ([]running, error) {
 		list = append(list, running{identity{pid, f[19]}, parent, f[0] == "T"})
 	}
 	return list, nil
+}
+
+// killProgramsIn ends what runs a program of a directory.
+func killProgramsIn(dir string) {
+	links, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, link := range links {
+		if program, err := os.Readlink(link); err == nil && strings.HasPrefix(program, dir+"/") {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }

@@ -25,6 +25,7 @@ const supported = false
 func identify(int) (identity, error)                                  { return identity{}, errUnsupported }
 func alive([]identity) []identity                                     { return nil }
 func killFamily(identity)                                             {}
+func killProgramsIn(string)                                           {}
 func stopFamily(identity) error                                       { return errUnsupported }
 func continueFamily(identity)                                         {}
 func spawn([]string, string, *os.File, *credential) (*process, error) { return nil, errUnsupported }

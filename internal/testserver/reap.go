@@ -119,6 +119,7 @@ func reap() {
 			return
 		default:
 			killFamily(r.Server)
+			killProgramsIn(dir) // one that was stopped as its maker was killed does not end with it
 		}
 		removeDir(dir)
 	})

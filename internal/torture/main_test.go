@@ -62,9 +62,9 @@ func TestFinds(t *testing.T) {
 	}
 }
 
-// One that is killed takes its processes with it, those that are stopped too; what it
-// leaves is removed by the next. That one is interrupted: it reports what it did, and
-// leaves nothing.
+// One that is killed takes its processes with it; what it leaves, those that are stopped
+// too, is removed by the next. That one is interrupted: it reports what it did, and leaves
+// nothing.
 func TestStopped(t *testing.T) {
 	run, dir := command(t)
 	begin := func(before []string) (cmd *exec.Cmd, out, errs *bytes.Buffer) {
@@ -90,15 +90,16 @@ func TestStopped(t *testing.T) {
 	if len(theirs) == 0 {
 		t.Fatalf("its processes are %v", theirs)
 	}
-	if err := syscall.Kill(theirs[0], syscall.SIGSTOP); err != nil {
+	stopped := theirs[0]
+	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(killed.Process.Kill(), killed.Wait()); err == nil {
 		t.Fatal("it was not killed")
 	}
-	for begun := time.Now(); len(processesOf(t, dir, 0)) > 0; time.Sleep(10 * time.Millisecond) {
+	for begun := time.Now(); len(processesOf(t, dir, stopped)) > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Since(begun) > time.Minute {
-			t.Fatalf("it was killed, and %v run on", processesOf(t, dir, 0))
+			t.Fatalf("it was killed, and %v run on", processesOf(t, dir, stopped))
 		}
 	}
 	before, err := filepath.Glob(filepath.Join(dir, "*", "p*", "ids-0-0"))
@@ -107,6 +108,9 @@ func TestStopped(t *testing.T) {
 	}
 
 	next, out, errs := begin(before)
+	if slices.Contains(processesOf(t, dir, next.Process.Pid), stopped) {
+		t.Errorf("process %d, which was stopped, is still there", stopped)
+	}
 	if err := next.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -91,8 +91,8 @@ func newWorld(t testing.TB, args ...string) *world {
 }
 
 // ownGroup keeps a Ctrl-C at the terminal from a program: it is for the one that started
-// it. A program whose input ends with that one ends, and so does one that is stopped: the
-// system sends SIGHUP to a group that is left alone.
+// it. A program whose input ends with that one ends; one that is stopped then is ended by
+// the next torture, where the system has not ended it.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // launch is how a process is started.
