@@ -52,14 +52,14 @@ func newServers(t *testing.T) []shard.Server {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "UPDATE firn.server SET cluster = '%s', name = '%s', shards = 4, keys = 'hash', schemas = 'Sh-%%d'", cluster, name)
+		fmt.Fprintf(&b, "UPDATE firn.server SET cluster = '%s', name = '%s', shards = 4, keys = 'hash', schemas = 'S''h-%%d'", cluster, name)
 		do(t, on(t, servers[i]), b.String())
 	}
 	return servers
 }
 
 // schema is a name that has to be quoted.
-func schema(n int64) string { return fmt.Sprintf("Sh-%d", n) }
+func schema(n int64) string { return fmt.Sprintf("S'h-%d", n) }
 
 func connect(t testing.TB, address string) *pgx.Conn {
 	t.Helper()
@@ -184,7 +184,7 @@ func TestApply(t *testing.T) {
 func TestFailure(t *testing.T) {
 	servers := newServers(t)
 	mustApply(t, servers, map[string]string{"1_users.sql": users})
-	do(t, on(t, servers[1]), `INSERT INTO "Sh-2".users (name) VALUES ('twice'), ('twice')`)
+	do(t, on(t, servers[1]), `INSERT INTO "S'h-2".users (name) VALUES ('twice'), ('twice')`)
 	files := map[string]string{"1_users.sql": users, "2_unique.sql": "CREATE TABLE early (n int);\n\nALTER TABLE users\n\tADD UNIQUE (name)", "3_later.sql": "CREATE TABLE later (n int)"}
 	failed := apply(t, servers, files, nil)
 	var at *FileError
@@ -197,7 +197,7 @@ func TestFailure(t *testing.T) {
 	if got := texts(t, servers, "SELECT coalesce(to_regclass('early'), to_regclass('later'))::text"); got != "early early - early" {
 		t.Errorf("tables of the file that failed: %s", got)
 	}
-	do(t, on(t, servers[1]), `DELETE FROM "Sh-2".users`)
+	do(t, on(t, servers[1]), `DELETE FROM "S'h-2".users`)
 	if p := mustPlan(t, servers, mustRead(t, files)); len(p.Work) != 1 || p.Work[0].Shard != 2 || len(p.Work[0].Files) != 2 {
 		t.Errorf("left to do: %+v", p.Work)
 	}
@@ -414,7 +414,7 @@ func TestLockTimeout(t *testing.T) {
 	servers := newServers(t)
 	mustApply(t, servers, map[string]string{"1_users.sql": users})
 	reader := on(t, servers[0])
-	do(t, reader, `BEGIN; SELECT * FROM "Sh-1".users`)
+	do(t, reader, `BEGIN; SELECT * FROM "S'h-1".users`)
 	files := map[string]string{"1_users.sql": users, "2.sql": "ALTER TABLE users ADD n int"}
 	failed := apply(t, servers, files, &Options{LockTimeout: time.Millisecond})
 	if len(failed) != 1 || !strings.Contains(fmt.Sprint(failed[1]), "2.sql:1: canceling statement due to lock timeout (55P03)") {

@@ -40,7 +40,7 @@ func TestOutsideFails(t *testing.T) {
 	servers := newServers(t)
 	mustApply(t, servers, map[string]string{"1_users.sql": users})
 	twice := on(t, servers[1])
-	do(t, twice, `INSERT INTO "Sh-3".users (name) VALUES ('twice'), ('twice')`)
+	do(t, twice, `INSERT INTO "S'h-3".users (name) VALUES ('twice'), ('twice')`)
 	files := map[string]string{"1_users.sql": users, "2_index.sql": concurrent}
 	failed := apply(t, servers, files, nil)
 	if len(failed) != 1 || !strings.HasPrefix(failed[3].Error(), "2_index.sql:3: ") {
@@ -49,7 +49,7 @@ func TestOutsideFails(t *testing.T) {
 	if got := texts(t, servers, applied); got != "1:true,2:true 1:true,2:true 1:true,2:true 1:true,2:false" {
 		t.Errorf("records: %s", got)
 	}
-	do(t, twice, `DELETE FROM "Sh-3".users`)
+	do(t, twice, `DELETE FROM "S'h-3".users`)
 	if p := mustPlan(t, servers, mustRead(t, files)); len(p.Work) != 1 || p.Work[0].Shard != 3 {
 		t.Errorf("left to do: %+v", p.Work)
 	}
@@ -65,12 +65,12 @@ func TestInvalidIndex(t *testing.T) {
 	servers := newServers(t)
 	mustApply(t, servers, map[string]string{"1_users.sql": users})
 	twice := on(t, servers[0])
-	do(t, twice, `INSERT INTO "Sh-0".users (name) VALUES ('twice'), ('twice')`)
+	do(t, twice, `INSERT INTO "S'h-0".users (name) VALUES ('twice'), ('twice')`)
 	files := map[string]string{"1_users.sql": users, "2.sql": outside + "\nCREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS users_name ON users (name)"}
 	if failed := apply(t, servers, files, nil); len(failed) != 1 {
 		t.Fatalf("failed: %v", failed)
 	}
-	do(t, twice, `DELETE FROM "Sh-0".users`)
+	do(t, twice, `DELETE FROM "S'h-0".users`)
 	failed := apply(t, servers, files, nil)
 	if len(failed) != 1 || !strings.Contains(failed[0].Error(), "the index users_name is not valid") {
 		t.Errorf("the second time: %v", failed)

@@ -64,7 +64,7 @@ BEGIN
 		FROM pg_catalog.pg_class AS c, pg_catalog.aclexplode(c.relacl) AS a
 		WHERE c.oid = %[2]s::pg_catalog.regclass AND a.grantee <> c.relowner
 	LOOP
-		EXECUTE 'REVOKE INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON %[1]s FROM ' || grantee;
+		EXECUTE 'REVOKE INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON ' || %[2]s || ' FROM ' || grantee;
 	END LOOP;
 END $do$;`, table(schema), literal(table(schema)))
 }

@@ -324,3 +324,35 @@ func TestMoveUnderWriters(t *testing.T) {
 	}
 	mustEnd(t, m.Finish, 1)
 }
+
+// TestQuotedNames moves a shard whose schema, table, column and sequence have names that
+// have to be quoted, there, back, there again and for good.
+func TestQuotedNames(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t, 1)
+	const schema, users = `"Sh""a'r %d 1"`, `"Sh""a'r %d 1"."Us""e'rs"`
+	a.must(t, `SELECT firn.create_shard(1, 'Sh"a''r %d 1'); CREATE TABLE `+users+` ("I""d" bigint PRIMARY KEY DEFAULT `+schema+`.next_id(), "N'o" serial);
+		CREATE TABLE `+schema+`."No key" (x integer); ALTER TABLE `+schema+`."No key" REPLICA IDENTITY FULL;
+		INSERT INTO `+users+` SELECT FROM generate_series(1, 100); INSERT INTO `+schema+`."No key" VALUES (1), (1)`)
+	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{1}, false); err != nil || p.Err() != nil || p.Shards[0].Tables != 2 {
+		t.Fatalf("%v, %+v", err, p)
+	}
+	const insert = "INSERT INTO " + users + ` DEFAULT VALUES RETURNING "N'o"::text`
+	m := mover(t, a, b)
+	for _, step := range []struct {
+		move  func(context.Context, []int64) ([]Moved, error)
+		to    *site
+		draws string
+	}{{m.Move, b, "101"}, {m.Revert, a, "102"}, {m.Move, b, "103"}} {
+		if moved := mustMove(t, step.move, 1); len(moved) != 1 || moved[0].Rows[`Us"e'rs`] < 100 || moved[0].Rows["No key"] != 2 {
+			t.Errorf("to %s: %v", step.to.Name, moved)
+		}
+		if got := step.to.one(t, insert); got != step.draws {
+			t.Errorf("the next number on %s is %s, not %s", step.to.Name, got, step.draws)
+		}
+	}
+	mustEnd(t, m.Finish, 1)
+	if got := a.one(t, "SELECT count(*)::text FROM pg_namespace WHERE nspname LIKE 'Sh%'"); got != "0" {
+		t.Error("the old copy is left")
+	}
+}

@@ -67,37 +67,37 @@ var inSchema = []struct{ sql, text, do string }{
 		"there is a table of the name that a move needs: %s", "ALTER TABLE ... RENAME",
 	},
 	{
-		`SELECT relname FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relpersistence = 'u' AND relkind IN ('r', 'S') ORDER BY 1`,
+		`SELECT relname FROM pg_class WHERE relnamespace = quote_ident($1)::regnamespace AND relpersistence = 'u' AND relkind IN ('r', 'S') ORDER BY 1`,
 		"unlogged relations are not replicated: %s", "ALTER TABLE ... SET LOGGED, or drop them",
 	},
 	{
 		`SELECT c.relname || '.' || a.attname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped JOIN pg_type AS t ON t.oid = a.atttypid
-		WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'p') AND 'oid'::regtype IN (t.oid, t.typbasetype) AND EXISTS (SELECT FROM pg_largeobject_metadata) ORDER BY 1`,
+		WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relkind IN ('r', 'p') AND 'oid'::regtype IN (t.oid, t.typbasetype) AND EXISTS (SELECT FROM pg_largeobject_metadata) ORDER BY 1`,
 		"large objects are not replicated, and these columns may refer to some: %s", "keep them in columns of type bytea",
 	},
 	{
 		`SELECT c.conname || ' of ' || c.conrelid::regclass || ' to ' || c.confrelid::regclass FROM pg_constraint AS c JOIN pg_class AS f ON f.oid = c.conrelid JOIN pg_class AS t ON t.oid = c.confrelid
-		WHERE c.contype = 'f' AND $1::text::regnamespace IN (f.relnamespace, t.relnamespace) AND f.relnamespace <> t.relnamespace ORDER BY 1`,
+		WHERE c.contype = 'f' AND quote_ident($1)::regnamespace IN (f.relnamespace, t.relnamespace) AND f.relnamespace <> t.relnamespace ORDER BY 1`,
 		"foreign keys cross the border of the schema: %s", "ALTER TABLE ... DROP CONSTRAINT: rows of other schemas stay here",
 	},
 	{
 		`SELECT i.inhrelid::regclass || ' of ' || i.inhparent::regclass FROM pg_inherits AS i JOIN pg_class AS f ON f.oid = i.inhrelid JOIN pg_class AS t ON t.oid = i.inhparent
-		WHERE $1::text::regnamespace IN (f.relnamespace, t.relnamespace) AND f.relnamespace <> t.relnamespace AND f.relkind IN ('r', 'p', 'f') ORDER BY 1`,
+		WHERE quote_ident($1)::regnamespace IN (f.relnamespace, t.relnamespace) AND f.relnamespace <> t.relnamespace AND f.relkind IN ('r', 'p', 'f') ORDER BY 1`,
 		"tables inherit, or are partitions, across the border of the schema: %s", "ALTER TABLE ... NO INHERIT, or DETACH PARTITION",
 	},
 	{
 		`SELECT t.tgname || ' on ' || c.relname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
-		WHERE c.relnamespace = $1::text::regnamespace AND NOT t.tgisinternal AND t.tgenabled IN ('A', 'R')
+		WHERE c.relnamespace = quote_ident($1)::regnamespace AND NOT t.tgisinternal AND t.tgenabled IN ('A', 'R')
 		UNION ALL SELECT r.rulename || ' on ' || c.relname FROM pg_rewrite AS r JOIN pg_class AS c ON c.oid = r.ev_class
-		WHERE c.relnamespace = $1::text::regnamespace AND r.ev_enabled IN ('A', 'R') ORDER BY 1`,
+		WHERE c.relnamespace = quote_ident($1)::regnamespace AND r.ev_enabled IN ('A', 'R') ORDER BY 1`,
 		"triggers or rules fire on replicas, and would do there again what they did here: %s", "ALTER TABLE ... ENABLE TRIGGER, without ALWAYS or REPLICA",
 	},
 	{
-		`SELECT relname FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'm' AND relispopulated ORDER BY 1`,
+		`SELECT relname FROM pg_class WHERE relnamespace = quote_ident($1)::regnamespace AND relkind = 'm' AND relispopulated ORDER BY 1`,
 		"materialized views are not replicated: %s", "REFRESH MATERIALIZED VIEW ... WITH NO DATA, and again after the move",
 	},
 	{
-		`SELECT relname FROM pg_class WHERE relnamespace = $1::text::regnamespace AND relkind = 'f' ORDER BY 1`,
+		`SELECT relname FROM pg_class WHERE relnamespace = quote_ident($1)::regnamespace AND relkind = 'f' ORDER BY 1`,
 		"foreign tables stay where they are: %s", "DROP FOREIGN TABLE",
 	},
 }
