@@ -54,6 +54,17 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("server: %s %d: 1 to %d at a time", e.What, e.Asked, e.Max)
 }
 
+// hint says how to stay within the limit.
+func (e *LimitError) hint() string {
+	switch {
+	case e.What != "n":
+		return "use a name that is there already; or raise limits.names in the server's firn.yaml"
+	case e.Asked < 1:
+		return "ask for one at least"
+	}
+	return "ask for fewer at a time"
+}
+
 // A SourceError is what a series' source said. Whatever it had granted is used up,
 // and never given to anybody else.
 type SourceError struct {
@@ -88,9 +99,12 @@ func passes(err error) bool {
 // Hint returns what a person can do about an error, or "".
 func Hint(err error) string {
 	var source *SourceError
+	var limit *LimitError
 	switch {
 	case errors.As(err, &source):
 		return source.Hint
+	case errors.As(err, &limit):
+		return limit.hint()
 	case errors.Is(err, ErrNoToken), errors.Is(err, ErrToken):
 		return "the tokens of this server are in its firn.yaml, under tokens"
 	case errors.Is(err, ErrDenied):

@@ -16,8 +16,9 @@ type learned struct {
 	making sync.Mutex    // of a call of Unknown
 }
 
-// series returns the series of a name, which Unknown makes if need be.
-func (l *learned) series(ctx context.Context, name string, o *Options) (*Series, error) {
+// series returns the series of a name, which Unknown makes if need be, and adopt is
+// given.
+func (l *learned) series(ctx context.Context, name string, o *Options, adopt func(*Series)) (*Series, error) {
 	if s := l.get(name); s != nil {
 		return s, nil
 	}
@@ -27,7 +28,7 @@ func (l *learned) series(ctx context.Context, name string, o *Options) (*Series,
 		return s, nil
 	}
 	if n := len(l.known); n >= o.MaxUnknown {
-		return nil, &LimitError{What: "number of series", Asked: int64(n) + 1, Max: int64(o.MaxUnknown)}
+		return nil, &LimitError{What: "number of names", Asked: int64(n) + 1, Max: int64(o.MaxUnknown)}
 	}
 	s, err := o.Unknown(ctx, name)
 	if err != nil {
@@ -36,6 +37,7 @@ func (l *learned) series(ctx context.Context, name string, o *Options) (*Series,
 	if s.name != name {
 		return nil, fmt.Errorf("server: series %s was made for the name %s", s.name, name)
 	}
+	adopt(s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil {

@@ -86,9 +86,11 @@ func (o *Options) withDefaults() Options {
 // from many goroutines at once.
 type Server struct {
 	now      atomic.Pointer[world]
-	replace  sync.Mutex // of Replace
 	stopping atomic.Bool
 	refused  atomic.Uint64
+
+	mu      sync.Mutex         // guards the rest
+	counted map[string]*counts // by the name of a series
 }
 
 // A world is what Replace replaces: whoever has loaded it sees one configuration.
@@ -102,13 +104,13 @@ type world struct {
 
 // New returns a server with these series.
 func New(o *Options, series ...*Series) (*Server, error) {
-	s := &Server{}
+	s := &Server{counted: map[string]*counts{}}
 	return s, s.Replace(o, series...)
 }
 
 // Replace gives the server other options and series. Sessions go on: what they may
-// do is looked up again at their next request. A series keeps its counts where
-// there was one of its name. On an error nothing has changed.
+// do is looked up again at their next request. A series goes on counting where one of
+// its name has left off. On an error nothing has changed.
 //
 // Close the sources that are no longer used after Replace has returned. A request
 // that meets one of them is drawn again from the new series.
@@ -117,17 +119,22 @@ func (s *Server) Replace(o *Options, series ...*Series) error {
 	if err != nil {
 		return err
 	}
-	s.replace.Lock()
-	defer s.replace.Unlock()
-	if old := s.now.Load(); old != nil {
-		for name, one := range w.series {
-			if before := old.series[name]; before != nil && before != one {
-				one.counts.Store(before.counts.Load())
-			}
-		}
+	for _, one := range w.series {
+		s.adopt(one)
 	}
 	s.now.Store(w)
 	return nil
+}
+
+// adopt has a series count on from what one of its name has counted.
+func (s *Server) adopt(one *Series) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.counted[one.name]; c != nil {
+		one.counts.Store(c)
+		return
+	}
+	s.counted[one.name] = one.counts.Load()
 }
 
 func newWorld(o *Options, series []*Series) (*world, error) {

@@ -206,6 +206,44 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// What was asked of a name is counted on, whoever made its series.
+func TestCountsStay(t *testing.T) {
+	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	o := &server.Options{Unknown: func(_ context.Context, name string) (*server.Series, error) { return server.Numbers(name, l, nil), nil }}
+	s := newServer(t, o)
+	x := enter(t, s, "")
+	for i, given := range [][]*server.Series{nil, {server.Numbers("photo", l, nil)}, nil, nil} {
+		if err := s.Replace(o, given...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Next(t.Context(), "photo", nil, 3); err != nil {
+			t.Fatal(err)
+		}
+		for one := range s.All() {
+			if got := one.Counts().Values; got != uint64(3*i+3) {
+				t.Errorf("%d times 3 values are counted as %d", i+1, got)
+			}
+		}
+	}
+}
+
+// Where there are as many names as there may be, somebody is told what to do.
+func TestHintOfNames(t *testing.T) {
+	x := enter(t, newServer(t, &server.Options{MaxUnknown: 1, Unknown: func(_ context.Context, name string) (*server.Series, error) {
+		return server.Numbers(name, nil, nil), nil
+	}}), "")
+	for _, name := range []string{"a", "b"} {
+		_, err := x.Series(t.Context(), name, server.Decode)
+		if hint := server.Hint(err); strings.Contains(hint, "limits.names") != (name == "b") {
+			t.Errorf("%s: %v; hint: %q", name, err, hint)
+		}
+	}
+}
+
 func TestReady(t *testing.T) {
 	now := time.Now()
 	away := errors.New("gone")

@@ -217,7 +217,7 @@ func (x *Session) find(ctx context.Context, v *view, name string, r Right) (*Ser
 		return nil, err
 	}
 	if v.options.Unknown != nil {
-		return v.learned.series(ctx, name, &v.options)
+		return v.learned.series(ctx, name, &v.options, x.server.adopt)
 	}
 	known := slices.DeleteFunc(slices.Clone(v.names), func(have string) bool { return x.can(v, have, r) != nil })
 	return nil, &NoSeriesError{Name: name, Nearest: nearest.Name(name, known)}

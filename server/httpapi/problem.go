@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,25 +80,8 @@ func (k *kind) again() bool { return k.status == http.StatusServiceUnavailable }
 func explain(err error) *problem {
 	k := kindOf(err)
 	p := k.problem("%s", detail(err))
-	var limit *server.LimitError
-	if p.Hint = server.Hint(err); p.Hint != "" {
-		return p
-	}
-	if p.Hint = k.hint; errors.As(err, &limit) {
-		p.Hint = within(limit)
-	}
+	p.Hint = cmp.Or(server.Hint(err), k.hint)
 	return p
-}
-
-// within says how to stay within a limit.
-func within(limit *server.LimitError) string {
-	switch {
-	case limit.What != "n":
-		return "use a name that is there already: GET /v1/series; or raise limits.names where the server is started"
-	case limit.Asked < 1:
-		return "ask for one at least"
-	}
-	return "ask for fewer at a time"
 }
 
 // detail is an error without the name of the package that it comes from.
