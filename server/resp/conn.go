@@ -189,17 +189,12 @@ func (c *conn) check() error {
 	return c.arm(left)
 }
 
-// arm has a read give up after d. A write may then take a little longer, or, where
-// nobody can go on with it after that, as long as it takes.
+// arm has a read give up after d, and a short write a little later.
 func (c *conn) arm(d time.Duration) error {
 	c.resting = d > c.interval
-	write := d + c.interval
-	if c.secret {
-		write = d + c.Patience
-	}
 	now := time.Now()
 	if !c.outbox.busy() { // which has a deadline of its own
-		c.nc.SetWriteDeadline(now.Add(write))
+		c.nc.SetWriteDeadline(now.Add(d + c.interval))
 	}
 	err := c.nc.SetReadDeadline(now.Add(d))
 	if c.draining.Load() { // whose deadline may be the one that was overwritten
@@ -315,7 +310,10 @@ func (c *conn) send() error {
 	}
 	if !c.outbox.busy() {
 		long := len(out) >= longWrite && !c.secret
-		if long {
+		switch {
+		case c.secret: // it takes as long as it takes, and so did the draws before it
+			c.nc.SetWriteDeadline(time.Now().Add(c.Patience))
+		case long:
 			c.nc.SetWriteDeadline(time.Now().Add(soon))
 		}
 		n, err := c.nc.Write(out)

@@ -105,6 +105,10 @@ func (c *conn) gather(g *group, dst []server.Value) ([]server.Value, error) {
 func (c *conn) given(values []server.Value, as form) {
 	switch as {
 	case asNumber:
+		if t := values[0].Text; t != "" && !isNumber(t) {
+			c.failure(errTexts) // since gather looked at the series, it became another
+			return
+		}
 		c.number(values[0], c.safe)
 	case asText:
 		c.value(values[0])

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/public"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/resp"
@@ -122,6 +123,30 @@ func TestBrokenSource(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A series that a reload makes one of texts, while numbers are drawn from it, answers
+// INCR with an error, and never with a text that is said to be an integer.
+func TestNumbersBecomeTexts(t *testing.T) {
+	src := &replacing{}
+	w := serve(t, nil, nil, server.Numbers("a", src, nil))
+	src.replace = func() error {
+		return w.srv.Replace(nil, server.Numbers("a", appending(func(dst []firn.ID, n int) []firn.ID { return append(dst, 1<<60) }), &server.SeriesOptions{Form: public.Base58}))
+	}
+	p := dial(t, w)
+	for range 2 {
+		if got := p.do("INCR", "a"); !strings.HasPrefix(got, "-WRONGTYPE ") {
+			t.Error(got)
+		}
+	}
+}
+
+// replacing is a source that is closed by a reload while it is asked.
+type replacing struct{ replace func() error }
+
+func (s *replacing) Next(context.Context) (firn.ID, error) { return 0, firn.ErrClosed }
+func (s *replacing) Append(_ context.Context, dst []firn.ID, _ int) ([]firn.ID, error) {
+	return dst, errors.Join(s.replace(), firn.ErrClosed)
 }
 
 type appending func(dst []firn.ID, n int) []firn.ID

@@ -101,6 +101,11 @@ func (r *reply) number(v server.Value, safe bool) {
 	r.out = append(r.out, '\r', '\n')
 }
 
+func isNumber(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
+}
+
 // rounds reports whether JavaScript would round a decimal number.
 func rounds(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)

@@ -15,9 +15,7 @@ import (
 )
 
 func TestTLS(t *testing.T) {
-	certificates := httptest.NewTLSServer(nil) // for its key alone
-	config := certificates.TLS.Clone()
-	certificates.Close()
+	config := tlsConfig()
 	srv, err := server.New(nil, flake(t, "photo"), numbers(t, "orders", nil))
 	if err != nil {
 		t.Fatal(err)
@@ -27,15 +25,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := serveOn(t, l, srv, &resp.Options{Patience: 700 * time.Millisecond})
-	secret := func() *peer {
-		c, err := tls.Dial("tcp", w.addr, &tls.Config{InsecureSkipVerify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		c.SetDeadline(time.Now().Add(time.Minute))
-		return &peer{t, c, bufio.NewReader(c)}
-	}
+	secret := func() *peer { return dialTLS(t, w) }
 
 	p := secret()
 	if got := p.do("INCR", "orders"); got != ":1" {
@@ -81,5 +71,45 @@ func TestTLS(t *testing.T) {
 	p.Close()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func tlsConfig() *tls.Config {
+	certificates := httptest.NewTLSServer(nil) // for its key alone
+	defer certificates.Close()
+	return certificates.TLS.Clone()
+}
+
+func dialTLS(t *testing.T, w *world) *peer {
+	t.Helper()
+	c, err := tls.Dial("tcp", w.addr, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(time.Minute))
+	return &peer{t, c, bufio.NewReader(c)}
+}
+
+// What takes longer than a connection has patience is answered nevertheless: it is the
+// source that was slow, and not the peer.
+func TestTLSSlowSource(t *testing.T) {
+	src := &waiting{let: make(chan struct{})}
+	srv, err := server.New(nil, server.Numbers("slow", src, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", tlsConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const patience = 200 * time.Millisecond
+	p := dialTLS(t, serveOn(t, l, srv, &resp.Options{Patience: patience}))
+	p.send("INCR slow\r\n")
+	until(t, "the draw", func() bool { return src.asked.Load() == 1 })
+	time.Sleep(4 * patience)
+	close(src.let)
+	if got := p.answer(); got != ":1" {
+		t.Error(got)
 	}
 }
