@@ -120,16 +120,17 @@ func (f *findings) settings(s *Server) {
 }
 
 func (f *findings) generators(s *Server) {
-	open, moved := make(map[int64]bool), make(map[int64]bool)
+	open, away := make(map[int64]bool), make(map[int64]bool)
+	there := s.Details.there()
 	for _, row := range s.Shards {
 		open[row.Shard] = row.State == shard.StateOpen && row.Here
-		moved[row.Shard] = row.State == shard.StateMoved
+		away[row.Shard] = row.State == shard.StateMoved || !there[row.Schema]
 	}
 	var ahead []string
 	for _, g := range s.Details.Generators {
-		const rerun = "firn shards init, run again, makes what is missing and opens it above all it gave"
+		const rerun = "firn shards init, run again, makes what is missing, and starts it a second above the clock"
 		switch {
-		case moved[g.Shard]: // what is left of it is of no use
+		case away[g.Shard]: // what is left of it is of no use
 		case !g.Sequences:
 			f.say(Bad, s.Name, rerun, "shard %d: the sequences of %s are gone", g.Shard, g.Name)
 		case !g.Function:
@@ -152,12 +153,18 @@ func reopen(s *Server, n int64) string {
 	return fmt.Sprintf("firn shards reopen %s --shards %d", s.Name, n)
 }
 
-// schemas compares the schemas that are there with those of the rows.
-func (f *findings) schemas(s *Server) {
-	there := make(map[string]bool)
-	for _, name := range s.Details.Schemas {
+// there are the schemas of the database.
+func (d *Details) there() map[string]bool {
+	there := make(map[string]bool, len(d.Schemas))
+	for _, name := range d.Schemas {
 		there[name] = true
 	}
+	return there
+}
+
+// schemas compares the schemas that are there with those of the rows.
+func (f *findings) schemas(s *Server) {
+	there := s.Details.there()
 	known := make(map[string]bool)
 	var missing []string
 	for _, row := range s.Shards {
@@ -176,7 +183,7 @@ func (f *findings) schemas(s *Server) {
 		}
 	}
 	if len(missing) > 0 {
-		f.say(Bad, s.Name, "restore them from a backup", "the schemas of %d shards are gone: %s", len(missing), few(missing))
+		f.say(Bad, s.Name, "restore them from a backup, then firn shards init", "the schemas of %d shards are gone: %s", len(missing), few(missing))
 	}
 	if len(foreign) > 0 {
 		f.say(Warn, s.Name, "firn shards adopt, or drop them", "%d schemas look like shards and are none: %s", len(foreign), few(foreign))

@@ -84,6 +84,30 @@ func TestInitRenews(t *testing.T) {
 	}
 }
 
+// What is missing of generators is made again, and gives ids above those that were given.
+// A schema that is gone is not: an empty one would hide that.
+func TestInitMends(t *testing.T) {
+	a := newDatabase(t)
+	servers := serversOf(a)
+	mustInit(t, servers, setup.Wish{Count: 6})
+	last := a.one(t, "SELECT greatest(insta0.next_id(), insta1.next_id(), insta2.next_id(), insta3.next_id())::text")
+	a.must(t, `ALTER FUNCTION insta0.next_id() RENAME TO gone; DROP SEQUENCE insta1.next_id_counter; DROP SEQUENCE insta2.next_id_offset;
+		DROP SEQUENCE insta3.next_id_counter, insta3.next_id_offset; DROP SCHEMA insta4 CASCADE`)
+	for _, want := range []int64{4, 0} {
+		if p := mustInit(t, servers, setup.Wish{Count: 6}); p.Steps() != want {
+			t.Errorf("%d steps, want %d", p.Steps(), want)
+		}
+	}
+	for n := range 4 {
+		if got := a.one(t, fmt.Sprintf("SELECT (insta%d.next_id() >> 23 > %s::bigint >> 23)::text", n, last)); got != "true" {
+			t.Errorf("shard %d: an id below the last", n)
+		}
+	}
+	if got := a.one(t, "SELECT count(*)::text FROM pg_namespace WHERE nspname = 'insta4'"); got != "0" {
+		t.Error("an empty schema is made in the place of the one that is gone")
+	}
+}
+
 // Wrong input of every kind changes nothing anywhere.
 func TestInitRefuses(t *testing.T) {
 	a, b, c := newDatabase(t), newDatabase(t), newDatabase(t)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/firn-id/firn/shard"
 )
 
@@ -29,7 +31,8 @@ type site struct {
 	owner         string // of the schema firn; empty: there is none
 	owns          bool   // the user is that
 	roles         []string
-	schemas       []string
+	schemas       map[string]bool
+	broken        map[int64]bool // shards that lack a sequence or function of a generator
 }
 
 // oldest is the oldest PostgreSQL there is support for.
@@ -53,18 +56,43 @@ func look(ctx context.Context, s shard.Server) (*site, error) {
 		return nil, err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	t := &site{server: s}
+	t := &site{server: s, schemas: map[string]bool{}, broken: map[int64]bool{}}
+	var schemas []string
 	if err := c.QueryRow(ctx, siteSQL).Scan(&t.system, &t.database, &t.version, &t.standby, &t.readOnly,
-		&t.user, &t.mayCreate, &t.mayCreateRole, &t.owner, &t.owns, &t.roles, &t.schemas); err != nil {
+		&t.user, &t.mayCreate, &t.mayCreateRole, &t.owner, &t.owns, &t.roles, &schemas); err != nil {
 		return nil, &shard.ServerError{Server: s.Name, Err: err}
+	}
+	for _, schema := range schemas {
+		t.schemas[schema] = true
 	}
 	if err := t.usable(); err != nil {
 		return nil, err
 	}
-	if t.view, err = shard.Look(ctx, c); err != nil && !errors.Is(err, shard.ErrNoShards) {
+	t.view, err = shard.Look(ctx, c)
+	if errors.Is(err, shard.ErrNoShards) {
+		return t, nil
+	}
+	if err == nil {
+		err = t.findBroken(ctx, c)
+	}
+	if err != nil {
 		return nil, &shard.ServerError{Server: s.Name, Err: err}
 	}
 	return t, nil
+}
+
+const brokenSQL = `
+SELECT g.shard FROM firn.generator AS g JOIN firn.shard AS s ON s.shard = g.shard
+WHERE to_regprocedure(format('%I.%I()', s.schema, g.name)) IS NULL OR (SELECT count(*) FROM pg_class WHERE oid IN (g.counter, g."offset")) < 2`
+
+func (t *site) findBroken(ctx context.Context, c *pgx.Conn) error {
+	rows, err := c.Query(ctx, brokenSQL)
+	if err != nil {
+		return err
+	}
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&n}, func() error { t.broken[n] = true; return nil })
+	return err
 }
 
 const lookPatience = 30 * time.Second

@@ -46,7 +46,7 @@ type Plan struct {
 type ServerPlan struct {
 	Server shard.Server
 	Make   []int64 // the shards that are to be made there
-	Renew  []int64 // those whose functions are to be written anew
+	Renew  []int64 // those whose functions are to be written anew, and what is missing is to be made
 	There  int     // how many are there
 
 	site    *site
@@ -314,7 +314,7 @@ func (p *Plan) place(m *shard.Map, more bool) {
 		}
 		for _, row := range s.site.view.Shards {
 			s.There++
-			if s.site.view.Code != p.code && row.State != shard.StateMoved {
+			if s.site.stale(row, p.code) {
 				s.Renew = append(s.Renew, row.Shard)
 			}
 		}
@@ -336,6 +336,12 @@ func (p *Plan) place(m *shard.Map, more bool) {
 	}
 }
 
+// stale says whether functions of a shard are of another version of firn, or parts of its
+// generators are gone. Where its schema is, only a backup has what it needs.
+func (t *site) stale(row shard.Row, code string) bool {
+	return row.State != shard.StateMoved && t.schemas[row.Schema] && (t.view.Code != code || t.broken[row.Shard])
+}
+
 // check says why a server cannot have what is planned for it, or nil.
 func (s *ServerPlan) check(p *Plan) error {
 	if s.join && s.site.view != nil {
@@ -350,15 +356,8 @@ func (s *ServerPlan) check(p *Plan) error {
 			}
 		}
 	}
-	if len(s.Make) == 0 {
-		return nil
-	}
-	there := make(map[string]bool, len(s.site.schemas))
-	for _, schema := range s.site.schemas {
-		there[schema] = true
-	}
 	for _, n := range s.Make {
-		if schema := p.schema(n); there[schema] {
+		if schema := p.schema(n); s.site.schemas[schema] {
 			return &SchemaError{s.Server.Name, schema}
 		}
 	}
