@@ -61,7 +61,7 @@ func (l Leftover) clean(ctx context.Context, servers []shard.Server, c *pgx.Conn
 	case Mark:
 		return l.locked(ctx, c, "open", fmt.Sprintf("DO $do$ BEGIN EXECUTE coalesce((SELECT format('DROP TABLE %%s', firn.mark(schema)) FROM firn.shard WHERE shard = %d AND firn.mark(schema) IS NOT NULL), ''); END $do$", l.Shard))
 	case Copy:
-		return l.locked(ctx, c, "moved", fmt.Sprintf("DO $do$ BEGIN EXECUTE (SELECT format('DROP SCHEMA IF EXISTS %%I CASCADE', schema) FROM firn.shard WHERE shard = %d); DELETE FROM firn.generator WHERE shard = %[1]d; END $do$", l.Shard))
+		return l.locked(ctx, c, "moved", fmt.Sprintf(dropCopy, l.Shard))
 	case Slot:
 		return l.dropSlot(ctx, c)
 	case Subscription:
@@ -71,6 +71,19 @@ func (l Leftover) clean(ctx context.Context, servers []shard.Server, c *pgx.Conn
 	}
 	return fmt.Errorf("nobody knows how to remove it")
 }
+
+// dropCopy drops a schema, unless what other schemas have would go with it.
+const dropCopy = `DO $do$
+DECLARE
+	s name := (SELECT schema FROM firn.shard WHERE shard = %[1]d);
+	others text := (SELECT string_agg(x, ', ') FROM firn.outside(s) AS x);
+BEGIN
+	IF others IS NOT NULL THEN
+		RAISE EXCEPTION 'other schemas have what would go with it: %%', others USING ERRCODE = '2BP01', HINT = 'drop it there, or have it do without';
+	END IF;
+	EXECUTE format('DROP SCHEMA IF EXISTS %%I CASCADE', s);
+	DELETE FROM firn.generator WHERE shard = %[1]d;
+END $do$`
 
 func ifThere(ctx context.Context, c *pgx.Conn, sql, name string) error {
 	_, err := c.Exec(ctx, sql, name)

@@ -58,6 +58,17 @@ func TestLeftovers(t *testing.T) {
 	if got := left(t, a, b); !slices.Equal(got, want) {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	// What other schemas have is not dropped with a copy.
+	b.must(t, "CREATE VIEW public.olds AS SELECT id FROM insta2.old")
+	found, err := Leftovers(t.Context(), []shard.Server{a.Server, b.Server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found = slices.DeleteFunc(found, func(l Leftover) bool { return l.Kind != Copy })
+	if err := Clean(t.Context(), []shard.Server{a.Server, b.Server}, found, func(Leftover) {}); sqlstate(err) != "2BP01" || !strings.Contains(err.Error(), "olds") {
+		t.Errorf("a copy that a view reads is dropped: %v", err)
+	}
+	b.must(t, "DROP VIEW public.olds")
 	clean(t, a, b, len(want))
 	if got := left(t, a, b); len(got) > 0 {
 		t.Errorf("after that: %q", got)
