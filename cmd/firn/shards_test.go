@@ -97,3 +97,12 @@ func runSQL(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 }
+
+// TestSQLWord: a role that GRANT is to be typed with.
+func TestSQLWord(t *testing.T) {
+	for name, want := range map[string]string{"firn_app": "firn_app", "my-app": `"my-app"`, "App": `"App"`, "1a": `"1a"`, `a"b`: `"a""b"`} {
+		if got := sqlWord(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -66,9 +66,13 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 	if err != nil {
 		return err
 	}
-	return move.Clean(ctx, servers, left, func(l move.Leftover) {
+	err = move.Clean(ctx, servers, left, func(l move.Leftover) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "removed from server %s: %s %s\n", l.Server, l.Kind, l.Name)
 	})
+	if err != nil {
+		return moveFailure(err)
+	}
+	return nil
 }
 
 // ofMoves is what is wrong with moves. Where a server does not answer, which is a finding

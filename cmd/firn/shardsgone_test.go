@@ -207,6 +207,16 @@ func TestGoneFailure(t *testing.T) {
 	}
 }
 
+// TestMoveFailure: what belongs to the role that began a move, only that role ends.
+func TestMoveFailure(t *testing.T) {
+	for code, want := range map[string]string{"42501": "by the role that began the move: --server SERVER=postgres://ROLE@HOST/DATABASE", "2BP01": "drop it there"} {
+		f := moveFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code, Hint: "drop it there"}})
+		if len(f.hints) != 1 || f.hints[0] != want {
+			t.Errorf("%s: %q", code, f.hints)
+		}
+	}
+}
+
 // TestShardsNoWayBack: a shard whose schema was changed since it moved does not go back to
 // its old copy, and does what is said instead.
 func TestShardsNoWayBack(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"text/tabwriter"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
@@ -246,10 +247,18 @@ func printNext(out io.Writer, p *setup.Plan) error {
 	}
 	roles := slices.Clone(p.Roles)
 	for i, r := range roles {
-		roles[i] = shellWord(r)
+		roles[i] = sqlWord(r)
 	}
 	_, err := fmt.Fprintf(out, "\nThen: firn shards status; on each server GRANT %s TO your application's role; firn shards apply DIR\n", strings.Join(roles, ", "))
 	return err
+}
+
+// sqlWord quotes a name for SQL, if it has to be.
+func sqlWord(name string) string {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && !strings.ContainsAny(name[:1], "0123456789") {
+		return name
+	}
+	return pgx.Identifier{name}.Sanitize()
 }
 
 // serverURL is how a server is reached, without secrets.

@@ -453,6 +453,10 @@ func moveFailure(err error) *failure {
 		return f.hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
 	case errors.As(err, &pg) && pg.Code == "ID008":
 		return withDetail(err).hint("%s", pg.Hint)
+	case errors.As(err, &pg) && pg.Code == "2BP01":
+		return f.hint("%s", pg.Hint)
+	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
+		return f.hint("by the role that began the move: --server SERVER=postgres://ROLE@HOST/DATABASE")
 	case errors.Is(err, move.ErrNoDump):
 		return f.hint("apt-get install postgresql-client, in that version")
 	}

@@ -227,9 +227,9 @@ func (p *post) onServer(n needs, code string) []Refusal {
 	say(p.Version < 160000 && !p.superuser, "give the address with a superuser's name, for moves only",
 		"before PostgreSQL 16 only a superuser may subscribe, and %s is none", p.user)
 	say(p.Version >= 160000 && !p.superuser && !(p.subscribes && p.createsInDatabase),
-		fmt.Sprintf("GRANT pg_create_subscription TO %s; GRANT CREATE ON DATABASE %s TO %[1]s", p.user, p.database), "%s may not subscribe", p.user)
-	say(!p.superuser && !p.replication, "ALTER ROLE "+p.user+" REPLICATION", "%s may not replicate", p.user)
-	say(!p.superuser && !p.monitors, "GRANT pg_monitor TO "+p.user, "%s does not see how old other sessions' transactions are", p.user)
+		fmt.Sprintf("GRANT pg_create_subscription TO %s; GRANT CREATE ON DATABASE %s TO %[1]s", identifier(p.user), identifier(p.database)), "%s may not subscribe", p.user)
+	say(!p.superuser && !p.replication, "ALTER ROLE "+identifier(p.user)+" REPLICATION", "%s may not replicate", p.user)
+	say(!p.superuser && !p.monitors, "GRANT pg_monitor TO "+identifier(p.user), "%s does not see how old other sessions' transactions are", p.user)
 	say(strings.Contains(p.standbys, "*"), "name the standbys there", "synchronous_standby_names = '%s' would take a copy of a shard for a standby", p.standbys)
 	say(len(p.prepared) > 0, "COMMIT PREPARED or ROLLBACK PREPARED", "prepared transactions: %s", few(p.prepared))
 	say(len(p.allSequences) > 0, "drop them", "publications of all sequences would open generators that are closed: %s", few(p.allSequences))

@@ -229,8 +229,8 @@ func TestRefusesVersions(t *testing.T) {
 	if got := new.onServer(needs{}, ""); len(got) != 1 || !strings.Contains(got[0].Text, "publications of all sequences") {
 		t.Errorf("%v", got)
 	}
-	new.allSequences, new.superuser, new.replication, new.monitors, new.user, new.database = nil, false, true, true, "firn", "app"
-	if got := new.onServer(needs{}, ""); len(got) != 1 || got[0].Do != "GRANT pg_create_subscription TO firn; GRANT CREATE ON DATABASE app TO firn" {
+	new.allSequences, new.superuser, new.replication, new.monitors, new.user, new.database = nil, false, true, true, "firn", "my app"
+	if got := new.onServer(needs{}, ""); len(got) != 1 || got[0].Do != `GRANT pg_create_subscription TO "firn"; GRANT CREATE ON DATABASE "my app" TO "firn"` {
 		t.Errorf("%v", got)
 	}
 }

@@ -157,9 +157,9 @@ func TestInitRights(t *testing.T) {
 			return err
 		}, a)
 	}
-	attempt("GRANT CREATE ON DATABASE " + name)
+	attempt(`GRANT CREATE ON DATABASE "` + name + `" TO "` + nobodyRole + `"`)
 	a.must(t, "GRANT CREATE ON DATABASE "+name+" TO "+nobodyRole)
-	attempt("CREATE ROLE " + none + " NOLOGIN")
+	attempt(`CREATE ROLE "` + none + `" NOLOGIN`)
 	a.must(t, "CREATE SCHEMA firn")
 	attempt("the schema firn belongs to the role t")
 	a.must(t, "DROP SCHEMA firn; CREATE ROLE "+none+"; ALTER DATABASE "+name+" SET default_transaction_read_only = on")

@@ -109,7 +109,7 @@ func (t *site) usable() error {
 	case t.owner != "" && !t.owns:
 		return t.fault("the schema firn belongs to the role %s, and this is %s", t.owner, t.user)
 	case !t.mayCreate:
-		return t.fault("the role %s may not create schemas in the database %s: GRANT CREATE ON DATABASE %s TO %s", t.user, t.database, t.database, t.user)
+		return t.fault("the role %s may not create schemas in the database %s: GRANT CREATE ON DATABASE %s TO %s", t.user, t.database, identifier(t.database), identifier(t.user))
 	}
 	return nil
 }

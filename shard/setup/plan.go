@@ -296,7 +296,7 @@ func rolesFor(wished []string, sites []*site) ([]string, error) {
 		}
 		for _, t := range sites {
 			if !slices.Contains(t.roles, role) && !t.mayCreateRole {
-				return nil, t.fault("there is no role %s, and %s may not make it: CREATE ROLE %s NOLOGIN, as somebody who may", role, t.user, role)
+				return nil, t.fault("there is no role %s, and %s may not make it: CREATE ROLE %s NOLOGIN, as somebody who may", role, t.user, identifier(role))
 			}
 		}
 	}
