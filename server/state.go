@@ -34,11 +34,12 @@ type State struct {
 	Ended       time.Time     // when the layout or the numbers are used up, at this rate
 
 	// Of numbers.
-	Next  int64 // nobody was granted it or one above it, as far as is known here
-	Last  int64 // the highest there can be
-	Left  int64 // reserved here, and not used
-	Ahead int64 // in the next segment, of those
-	Waste int64 // thrown away here
+	Next      int64 // nobody was granted it or one above it, as far as is known here
+	Last      int64 // the highest there can be
+	Increment int64 // from one number to the next; 0 is 1
+	Left      int64 // reserved here, and not used
+	Ahead     int64 // in the next segment, of those
+	Waste     int64 // thrown away here
 }
 
 // leastMargin is how long before the end a series is not ready any more, at least.

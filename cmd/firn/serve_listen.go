@@ -52,6 +52,7 @@ type front struct {
 	keys     *keyring
 	log      *slog.Logger
 	stats    resp.Stats
+	answers  httpapi.Stats
 
 	failed chan error // a listener has failed
 	stop   context.CancelFunc
@@ -104,7 +105,7 @@ func (f *front) serve(b boundListener) (func(context.Context) error, error) {
 }
 
 func (f *front) handler(flag string) (http.Handler, error) {
-	o := &httpapi.Options{Foreign: f.options.foreign, Version: buildVersion().Version, NoMetrics: !f.options.admin.off()}
+	o := &httpapi.Options{Foreign: f.options.foreign, Version: buildVersion().Version, NoMetrics: !f.options.admin.off(), Stats: &f.answers}
 	handler := httpapi.Handler
 	if flag == "admin" {
 		handler = httpapi.Admin
@@ -173,6 +174,14 @@ type countedConn struct {
 	net.Conn
 	of   *fewConnections
 	once sync.Once
+}
+
+// CloseWrite is what net/http asks for where a client goes on sending.
+func (c *countedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 func (c *countedConn) Close() error {

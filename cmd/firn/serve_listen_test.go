@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/server/httpapi"
 )
 
 func TestParseAddress(t *testing.T) {
@@ -159,6 +161,34 @@ func TestServeConnections(t *testing.T) {
 		s.until("room again", func() bool { return answered(dial()) })
 	}
 	s.stop()
+}
+
+// A client that goes on sending gets its answer and then the end at once, also through
+// what counts connections.
+func TestServeHalfClose(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(long))
+	ours, err := httpapi.Listener(&fewConnections{Listener: l, most: 1}).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	if err := ours.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("%v, want the end", err)
+	}
 }
 
 // With a listener for operators, metrics are there and nowhere else.

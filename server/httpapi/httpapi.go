@@ -31,6 +31,9 @@ type Options struct {
 	NoMetrics bool
 	// Version of the program, for firn_build_info; that of the main module.
 	Version string
+	// Stats counts, if not nil, for the /metrics of all handlers that share it. Nil:
+	// each has its own answers alone.
+	Stats *Stats
 }
 
 // Limits of [NewServer].
@@ -62,7 +65,7 @@ type api struct {
 	anybody  *server.Session // of requests without a token
 	open     bool            // whoever gets here may see everything
 	origin   *http.CrossOriginProtection
-	answers  answers
+	stats    *Stats
 	document []byte
 }
 
@@ -97,7 +100,7 @@ func Handler(srv *server.Server, o *Options) (http.Handler, error) {
 	if options.Foreign {
 		all = append(all, foreignRoutes...)
 	}
-	a, err := newAPI(srv)
+	a, err := newAPI(srv, options.Stats)
 	if err != nil {
 		return nil, err
 	}
@@ -113,27 +116,32 @@ func Handler(srv *server.Server, o *Options) (http.Handler, error) {
 // Admin returns /metrics, /healthz and /readyz without asking for a token: they are
 // for a listener that only operators reach.
 func Admin(srv *server.Server, o *Options) (http.Handler, error) {
-	a, err := newAPI(srv)
+	options := o.orDefaults()
+	a, err := newAPI(srv, options.Stats)
 	if err != nil {
 		return nil, err
 	}
 	a.open = true
-	return a.mux(append(slices.Clone(healthRoutes), metricsRoute(a.newMetrics(o.orDefaults().Version)))), nil
+	return a.mux(append(slices.Clone(healthRoutes), metricsRoute(a.newMetrics(options.Version)))), nil
 }
 
 func (o *Options) orDefaults() Options {
-	if o == nil {
-		return Options{}
+	var d Options
+	if o != nil {
+		d = *o
 	}
-	return *o
+	if d.Stats == nil {
+		d.Stats = new(Stats)
+	}
+	return d
 }
 
-func newAPI(srv *server.Server) (*api, error) {
+func newAPI(srv *server.Server, stats *Stats) (*api, error) {
 	anybody, err := srv.Enter("")
 	if err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	return &api{server: srv, anybody: anybody, origin: http.NewCrossOriginProtection()}, nil
+	return &api{server: srv, anybody: anybody, origin: http.NewCrossOriginProtection(), stats: stats}, nil
 }
 
 // mux puts the routes together, with an answer for every other method and path.
@@ -195,7 +203,7 @@ func (a *api) serve(handle func(*api, http.ResponseWriter, *http.Request) *probl
 			p.write(w)
 			status = p.Status
 		}
-		a.answers.count(status)
+		a.stats.count(status)
 	}
 }
 

@@ -25,7 +25,7 @@ func (a *api) newMetrics(version string) http.Handler {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		buildInfo(version), &a.answers,
+		buildInfo(version), answers{a.stats},
 		&seriesMetrics{server: a.server, named: map[string]bool{}},
 	)
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes})
@@ -62,18 +62,22 @@ func buildInfo(version string) prometheus.Collector {
 	return g
 }
 
-// answers counts answers by status.
-type answers struct {
+// Stats are answers that were counted by their status. The zero Stats are ready to be
+// used.
+type Stats struct {
 	of [600]atomic.Uint64
 }
 
-func (a *answers) count(status int) { a.of[status].Add(1) }
+func (s *Stats) count(status int) { s.of[status].Add(1) }
 
-func (*answers) Describe(ch chan<- *prometheus.Desc) { ch <- answersDesc }
+// answers collects Stats.
+type answers struct{ *Stats }
+
+func (answers) Describe(ch chan<- *prometheus.Desc) { ch <- answersDesc }
 
 // Collect sends a count for each status that there can be, so that the first of its
 // kind is seen as a step from 0.
-func (a *answers) Collect(ch chan<- prometheus.Metric) {
+func (a answers) Collect(ch chan<- prometheus.Metric) {
 	statuses := map[int]bool{http.StatusOK: true}
 	for _, k := range kinds {
 		statuses[k.status] = true
@@ -123,6 +127,14 @@ const (
 	counter = prometheus.CounterValue
 )
 
+// remaining is how many numbers nobody was granted yet.
+func remaining(st server.State) float64 {
+	if st.Next > st.Last {
+		return 0
+	}
+	return float64((st.Last-st.Next)/max(st.Increment, 1)) + 1
+}
+
 // What a lease says, which all series of its pool share.
 var poolFacts = []fact{
 	newFact("pool", "firn_lease_held_seconds", "For how long the worker of the first lane has been held.", gauge, age(func(st server.State) time.Time { return st.Since })),
@@ -147,7 +159,7 @@ var seriesFacts = []fact{
 	}),
 	newFact("series", "firn_numbers_reserved", "Numbers in hand: what can be issued without the store, and what a crash loses.", gauge, limited(func(st server.State) float64 { return float64(st.Left) })),
 	newFact("series", "firn_numbers_prefetched", "Those of them in the next segment.", gauge, limited(func(st server.State) float64 { return float64(st.Ahead) })),
-	newFact("series", "firn_numbers_remaining", "Numbers up to the last one that nobody was granted yet, as far as this server knows.", gauge, limited(func(st server.State) float64 { return float64(st.Last) - float64(st.Next) + 1 })),
+	newFact("series", "firn_numbers_remaining", "Numbers up to the last one that nobody was granted yet, as far as this server knows.", gauge, limited(remaining)),
 	newFact("series", "firn_numbers_wasted_total", "Numbers that this server threw away.", counter, limited(func(st server.State) float64 { return float64(st.Waste) })),
 }
 

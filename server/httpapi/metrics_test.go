@@ -109,6 +109,38 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// Of numbers that are not next to each other, those between them do not remain.
+func TestRemaining(t *testing.T) {
+	for _, tt := range []struct{ next, last, increment, want int64 }{
+		{11, 50, 0, 40}, {11, 50, 10, 4}, {41, 50, 10, 1}, {51, 50, 10, 0}, {1, 1<<63 - 1, 1, 1<<63 - 1},
+	} {
+		state := func() server.State {
+			return server.State{Kind: "segment", Next: tt.next, Last: tt.last, Increment: tt.increment}
+		}
+		h := handler(t, newServer(t, nil, server.Numbers("orders", nil, &server.SeriesOptions{State: state})), nil)
+		if got := value(t, scrape(t, h), "firn_numbers_remaining", "orders"); got != float64(tt.want) {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+}
+
+// What operators see on their listener is what clients were answered on another.
+func TestMetricsElsewhere(t *testing.T) {
+	s := newServer(t, nil, photo(t))
+	o := &httpapi.Options{NoMetrics: true, Stats: new(httpapi.Stats)}
+	admin, err := httpapi.Admin(s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := handler(t, s, o)
+	for range 3 {
+		call(h, "POST", "/v1/series/none/next")
+	}
+	if got := value(t, scrape(t, admin), "firn_http_responses_total", "404"); got != 3 {
+		t.Errorf("%v answers of 404, want 3", got)
+	}
+}
+
 // Names that clients choose do not make metrics without end, and none is lost: the
 // sums are what was issued, and no counter goes back.
 func TestManySeries(t *testing.T) {
