@@ -29,12 +29,14 @@ func (f *front) withConsole(rest http.Handler) http.Handler {
 	})
 }
 
-// workers lists the workers of the pools that are drawn from, each pool once.
+// workers lists the workers of the pools that are drawn from, each pool once. One that is
+// too large to be listed is an error where there is no other.
 func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
 	type pool struct{ store, name string }
 	seen := map[pool]bool{}
 	var list []console.Worker
 	var errs []error
+	var many error
 	for _, s := range all {
 		now := s.now.Load()
 		if now == nil || now.workers == nil {
@@ -46,6 +48,10 @@ func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
 		}
 		seen[at] = true
 		workers, err := now.workers(ctx)
+		if errors.Is(err, errManyWorkers) {
+			many = err
+			continue
+		}
 		errs = append(errs, err)
 		for _, w := range workers {
 			list = append(list, console.Worker{
@@ -53,6 +59,9 @@ func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
 				Term: w.Term, Free: w.Free, Horizon: w.Horizon,
 			})
 		}
+	}
+	if len(list) == 0 {
+		errs = append(errs, many)
 	}
 	return list, errors.Join(errs...)
 }

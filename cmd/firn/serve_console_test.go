@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,6 +18,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/browser"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server"
 )
 
@@ -251,6 +254,66 @@ func consoleStaysSmall(t *testing.T, p *browser.Page) {
 	isTrue(t, p, "fetches === 0")
 	p.Eval("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))", nil)
 	p.Until("fetches > 1")
+}
+
+// A pool that is too large to be listed hides no other.
+func TestConsoleWorkers(t *testing.T) {
+	t.Parallel()
+	pool := func(name string, list []lease.Worker, err error) *supply {
+		s := &supply{drawing: &drawing{kind: kindFlake, urls: []string{"memory:"}, leasing: &leasing{pool: name}}}
+		s.now.Store(&flowing{workers: func(context.Context) ([]lease.Worker, error) { return list, err }})
+		return s
+	}
+	small, large, away := pool("small", []lease.Worker{{Worker: 3}}, nil), pool("large", nil, errManyWorkers), pool("away", nil, errors.New("gone"))
+	for _, tt := range []struct {
+		all  supplies
+		want int
+		err  bool
+	}{
+		{supplies{"a": small, "b": large}, 1, false},
+		{supplies{"b": large}, 0, true},
+		{supplies{"a": small, "c": away}, 1, true},
+	} {
+		if list, err := tt.all.workers(t.Context()); len(list) != tt.want || (err != nil) != tt.err {
+			t.Errorf("%v: %v, %v", tt.all, list, err)
+		}
+	}
+}
+
+// What has given all its numbers cannot issue, and says so; its store is not to blame,
+// and the server is ready, since another could do no better.
+func TestServeUsedUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", "store: sqlite:ids.db\nlisten: { admin: \"127.0.0.1:0\" }\n"+
+		"series: { odd: { kind: segment, max: 5, increment: 2 }, invoice: { kind: serial, pattern: \"INV-{1}\" }, photo: { kind: flake } }\n")
+	s := serve(t, dir)
+	c := s.redis("")
+	for series, n := range map[string]int{"odd": 3, "invoice": 9} {
+		for i := range n + 1 {
+			if err := c.Do(t.Context(), "FIRN.NEXT", series).Err(); (err == nil) != (i < n) {
+				t.Fatalf("%s %d: %v", series, i+1, err)
+			}
+		}
+	}
+	if code, text := s.get("/readyz"); code != http.StatusOK {
+		t.Errorf("%d %s", code, text)
+	}
+	s.do("POST", "/v1/series/none/next", "")
+	s.listen["http"] = s.listen["admin"]
+	_, metrics := s.get("/metrics")
+	for _, want := range []string{`firn_numbers_remaining{series="odd"} 0`, `firn_http_responses_total{code="404"} 1`} {
+		if !strings.Contains(metrics, want+"\n") {
+			t.Errorf("%s is missing in\n%s", want, metrics)
+		}
+	}
+	p := browser.Start(t, testserver.Chromium(t)).Open(t, "http://"+s.listen["http"]+"/")
+	p.Until("document.querySelector('#word').innerText === 'Some series cannot issue'")
+	isTrue(t, p, "[...document.querySelectorAll('#source-cards .tone')].filter((e) => e.innerText === 'used up').length === 2")
+	isTrue(t, p, "document.querySelector('#source-cards').innerText.includes('100 %')")
+	isTrue(t, p, "document.querySelector('#store-cards .tone').innerText === 'answers'")
+	isTrue(t, p, "document.querySelector('#store-cards').innerText.includes('journal_mode')")
+	picture(t, p, "used-up")
 }
 
 // Where there are tokens, the console shows nothing until it is given one that has

@@ -46,7 +46,7 @@ type segmentFacts struct {
 }
 
 func segmentState(s *segment.Series, of segmentFacts) server.State {
-	st := server.State{Kind: of.kind, Store: of.store, Class: store.Strict.String(), Budget: of.lasts, Degraded: true}
+	st := server.State{Kind: of.kind, Store: of.store, Class: store.Strict.String(), Budget: of.lasts, Increment: of.increment, Degraded: true}
 	var rate float64
 	for _, now := range s.States() {
 		if st.Why == "" || now.Promise.Class == store.Lossy {
@@ -89,6 +89,8 @@ func serialState(s *serial.Series, at string, heard error) server.State {
 	st := server.State{Kind: kindSerial, Store: at, Class: now.Class.String(), Left: now.Reserved, Err: heard}
 	if now.Err != nil && !passes(now.Err) {
 		st.Err = now.Err
+		var full *serial.OverflowError
+		st.Over = errors.As(now.Err, &full)
 	}
 	if now.Last.Count > 0 && now.Last.Count < math.MaxInt64 {
 		st.Next = now.Last.Count + 1

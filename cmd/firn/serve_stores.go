@@ -98,7 +98,7 @@ const (
 )
 
 func newPulse(s *open.Store) *pulse {
-	p := &pulse{err: atomic.Pointer[error]{}}
+	p := new(pulse)
 	p.err.Store(new(error))
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup

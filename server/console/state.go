@@ -52,6 +52,7 @@ type sourceView struct {
 	Store    string `json:"store,omitempty"`
 	Ready    bool   `json:"ready"`
 	Degraded bool   `json:"degraded"`
+	Over     bool   `json:"over"` // it has given all there was
 	Problem  string `json:"problem,omitempty"`
 
 	Left   *float64 `json:"left_seconds"`   // it goes on so long without its store; null: not known
@@ -177,7 +178,7 @@ func (d *drawing) source(s *server.Series) int {
 
 func (d *drawing) sourceOf(s *server.Series, st server.State) sourceView {
 	v := sourceView{
-		Name: s.Name(), Kind: st.Kind, Store: st.Store, Degraded: st.Degraded,
+		Name: s.Name(), Kind: st.Kind, Store: st.Store, Degraded: st.Degraded, Over: st.Over,
 		Budget: st.Budget.Seconds(), Pool: st.Pool, Workers: st.Worker, Term: st.Term,
 		Held: d.since(st.Since), Renewed: d.since(st.Renewed),
 		ClockOffset: st.ClockOffset.Seconds(), Borrowed: st.Borrowed.Seconds(), Waits: st.Waits,
@@ -217,8 +218,8 @@ func (d *drawing) store(st server.State) {
 	}
 	v := &d.picture.Stores[at]
 	v.Sources++
-	v.Answers = v.Answers && !st.Degraded && st.Err == nil
-	if v.Class == "" || st.Class == "lossy" {
+	v.Answers = v.Answers && !st.Degraded && (st.Err == nil || st.Over)
+	if st.Class != "" && (v.Why == "" || st.Class == "lossy") { // not every source says why
 		v.Class, v.Why = st.Class, st.Why
 	}
 }

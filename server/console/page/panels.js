@@ -43,8 +43,12 @@ function from(picture, s) {
   return source.pool ? 'pool ' + source.pool : source.kind;
 }
 
+// usedUp reports whether a source has given all there was. It is ready: no other server
+// could do better.
+export const usedUp = (s) => s.over && s.reserved === 0;
+
 // sourceLevel is how bad it is with a source.
-export const sourceLevel = (s) => (s.ready ? (s.degraded || s.problem ? 'warn' : 'ok') : 'bad');
+export const sourceLevel = (s) => (s.ready && !usedUp(s) ? (s.degraded || s.problem ? 'warn' : 'ok') : 'bad');
 
 // goesOn reports whether a source gives something for a while without its store.
 export const goesOn = (s) => s.left_seconds >= 1;
@@ -65,7 +69,7 @@ export function sourceCards(picture) {
     level(card, sourceLevel(s));
     say(title.children[0], (s.pool ? 'pool ' : '') + s.name);
     say(title.children[1], s.kind + (s.series > 1 ? ', ' + words.plural(s.series, 'series', 'series') : ''));
-    say(title.children[2], s.ready ? (s.degraded ? 'store away' : 'can issue') : goesOn(s) ? 'ends soon' : 'cannot issue');
+    say(title.children[2], usedUp(s) ? 'used up' : s.ready ? (s.degraded ? 'store away' : 'can issue') : goesOn(s) ? 'ends soon' : 'cannot issue');
     show(problem, Boolean(s.problem));
     say(problem, s.problem ?? '');
     const share = Math.min((s.left_seconds ?? 0) / (s.budget_seconds || 1), 1);
@@ -99,13 +103,13 @@ function leaseFacts(s) {
 }
 
 function numberFacts(s) {
-  const used = Number(s.next) / Number(s.last);
+  const used = Math.min(Number(s.next) / Number(s.last), 1);
   const reserved = s.kind === 'serial' && s.reserved === 0 ? '' : words.count(s.reserved) + (s.ahead > 0 ? ', ' + words.count(s.ahead) + ' of them in the next segment' : '');
   return [
     ['reserved', reserved],
     ['granted below', s.next ? words.digits(s.next) : ''],
     ['last number', s.last ? words.digits(s.last) : ''],
-    ['used up', used >= 0.0001 ? (100 * used).toPrecision(2) + ' %' : ''],
+    ['used up', used >= 0.0001 ? Number((100 * used).toPrecision(2)) + ' %' : ''],
     ['at this rate ends', s.ends ? words.far(s.ends) : ''],
     ['wasted', s.waste > 0 ? words.count(s.waste) : ''],
     ['waited', s.waits > 0 ? words.plural(s.waits, 'call') : ''],
