@@ -303,8 +303,8 @@ func (o *serveCommand) tryLine(b boundListener) string {
 			words = append(words, "-a TOKEN")
 		}
 		words = append(words, "INCR "+name)
-		for _, d := range o.plan.series {
-			if d.name == name && d.kind == kindSerial {
+		for s := range o.server.All() {
+			if s.Name() == name && !s.Numeric() {
 				words[len(words)-1] = "FIRN.NEXT " + name
 			}
 		}
@@ -324,8 +324,10 @@ func (o *serveCommand) tryLine(b boundListener) string {
 func (o *serveCommand) facts(st server.State) []string {
 	var lines []string
 	switch {
-	case o.plan.config != "":
+	case o.plan.others == nil:
 		lines = append(lines, fmt.Sprintf("%s: %d series", o.plan.config, len(o.plan.series)))
+	case o.plan.config != "":
+		lines = append(lines, fmt.Sprintf("%s names no series: every name is one; no two of them ever give the same id", o.plan.config))
 	default:
 		lines = append(lines, "every name is a series; no two of them ever give the same id")
 	}
@@ -354,10 +356,10 @@ func (o *serveCommand) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := next.guard(o.noAuth); err != nil {
+	if err := o.plan.fixed(next); err != nil {
 		return err
 	}
-	if err := o.plan.fixed(next); err != nil {
+	if err := next.guard(o.noAuth); err != nil {
 		return err
 	}
 	var keys keyring
@@ -394,8 +396,12 @@ func (o *serveCommand) reload(ctx context.Context) error {
 	return nil
 }
 
-// fixed reports what cannot be changed while the server runs.
+// fixed reports what cannot be changed while the server runs. A file that is not there
+// at the moment would leave the server without its tokens, and with another store.
 func (p *servePlan) fixed(next *servePlan) error {
+	if p.config != "" && next.config != p.config {
+		return bad("%s is not there any more", p.config).hint("put it back; or start the server again, if it is to go on without it")
+	}
 	a, b := p.options, next.options
 	for _, f := range []struct {
 		what string

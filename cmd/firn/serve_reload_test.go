@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/server"
 )
 
 // reload makes the server read its settings again, and waits until it says what came
@@ -125,6 +127,29 @@ func TestServeReloadClash(t *testing.T) {
 		t.Error(s.log)
 	}
 	if code, text := s.do("POST", "/v1/series/photo/next", ""); code != http.StatusOK {
+		t.Errorf("%d %s", code, text)
+	}
+	s.stop()
+}
+
+// A file that was moved away, perhaps for a moment, takes neither tokens nor store with it.
+func TestServeReloadWithoutFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", fmt.Sprintf("store: sqlite:ids.db\nseries: { photo: { kind: flake } }\n"+
+		"tokens: { ops: { hash: \"sha256:%x\", rights: { \"*\": issue } } }\n", server.HashToken("secret")))
+	s := serve(t, dir)
+	if err := os.Rename(filepath.Join(dir, "firn.yaml"), filepath.Join(dir, "old.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s.reload(notReloaded)
+	if !strings.Contains(s.log.String(), "firn.yaml is not there any more") {
+		t.Error(s.log)
+	}
+	if code, text := s.do("POST", "/v1/series/photo/next", ""); code != http.StatusUnauthorized {
+		t.Errorf("without a token: %d %s", code, text)
+	}
+	if code, text := s.do("POST", "/v1/series/photo/next", "secret"); code != http.StatusOK {
 		t.Errorf("%d %s", code, text)
 	}
 	s.stop()

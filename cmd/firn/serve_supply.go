@@ -121,7 +121,7 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores) {
 			s.log.Info("open")
 			return
 		case !passes(err):
-			s.log.Error("cannot be opened; the server has to be started again when that is mended", "err", err)
+			s.log.Error("cannot be opened; SIGHUP tries again when that is mended", "err", err)
 			return
 		}
 	}

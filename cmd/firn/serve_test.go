@@ -243,6 +243,36 @@ func TestServeWithoutConfig(t *testing.T) {
 	}
 }
 
+// What is printed at the start is about the names that are served.
+func TestServeSays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ series, try, fact string }{
+		{"", "INCR photo", "firn.yaml names no series: every name is one; no two of them ever give the same id"},
+		{"series: { secret: { kind: flake, public: { form: sqids }, answers: public } }\n", "FIRN.NEXT secret", "firn.yaml: 1 series"},
+		{"series: { invoice: { kind: serial, pattern: \"INV-{6}\" } }\n", "FIRN.NEXT invoice", "firn.yaml: 1 series"},
+	} {
+		dir := t.TempDir()
+		write(t, dir, "firn.yaml", "store: sqlite:ids.db\n"+tt.series)
+		s := serving(t, dir, "--json=false")
+		out, err := s.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Process.Kill() })
+		text := ""
+		for lines := bufio.NewScanner(out); !strings.HasPrefix(lines.Text(), "store ") && lines.Scan(); {
+			text += lines.Text() + "\n"
+		}
+		if !strings.Contains(text, tt.try+"\n") || !strings.Contains(text, tt.fact+"\n") {
+			t.Errorf("%q and %q are missing in\n%s%s", tt.try, tt.fact, text, s.log)
+		}
+		s.stop()
+	}
+}
+
 // Series of every kind, each as its kind is.
 func TestServeKinds(t *testing.T) {
 	dir := t.TempDir()
