@@ -41,8 +41,7 @@ func (e *GrantFileError) Unwrap() error { return e.Err }
 // The file has two slots, written in turn, so that one is whole at any instant.
 type grantFile struct {
 	path          string
-	lock          *os.File // held for life
-	file          *os.File
+	file          *os.File // locked for life
 	boot          string
 	device, inode uint64
 	serial        uint64
@@ -69,23 +68,19 @@ type slot struct {
 // slotSize is far above what a slot needs: names are bounded by the store.
 const slotSize = 4096
 
-// openGrantFile locks the file of a lane, for life.
+// openGrantFile locks the file of a lane, for life: the file itself, by whatever name or
+// mount it is reached, and not one beside it, which anybody may remove.
 func openGrantFile(path string) (g *grantFile, err error) {
 	defer func() {
 		if err != nil {
 			err = &GrantFileError{Path: path, Err: err}
 		}
 	}()
-	lock, err := lockFile(path + ".lock")
+	file, err := lockFile(path)
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		lock.Close()
-		return nil, err
-	}
-	g = &grantFile{path: path, lock: lock, file: file, boot: bootID()}
+	g = &grantFile{path: path, file: file, boot: bootID()}
 	if g.device, g.inode, err = inode(file); err != nil {
 		g.close()
 		return nil, err
@@ -93,10 +88,7 @@ func openGrantFile(path string) (g *grantFile, err error) {
 	return g, nil
 }
 
-func (g *grantFile) close() {
-	g.file.Close()
-	g.lock.Close()
-}
+func (g *grantFile) close() { g.file.Close() }
 
 // read returns the grant that a process before this one left, or why there is
 // none to go on with.

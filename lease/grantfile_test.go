@@ -278,6 +278,24 @@ func TestGrantFileStartedTwice(t *testing.T) {
 	if _, err := Open(t.Context(), s, "web", o); !errors.As(err, &used) || !errors.Is(err, errLocked) {
 		t.Fatal(err)
 	}
+	// Nor under another name, as a container has it where one file is mounted.
+	linked := filepath.Join(t.TempDir(), "grant")
+	if err := os.Link(o.File, linked); err != nil {
+		t.Fatal(err)
+	}
+	if reason := why(t, linked); !strings.Contains(reason, errLocked.Error()) {
+		t.Errorf("a grant that is in use is gone on with: %q", reason)
+	}
+	// What else lies there may be tidied away.
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "grant") && e.Name() != "grant" {
+			t.Errorf("%s has a say in who uses the grant", e.Name())
+		}
+	}
 	closed(t, l)
 	if reason := why(t, o.File); reason != "its worker was given back" {
 		t.Fatal(reason)

@@ -110,7 +110,7 @@ func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 		if gen != nil && !began {
 			began = true
 			if !k.begun() {
-				k.open(opened{delay: k.delay(s)})
+				k.open(opened{delay: k.delay(s), err: k.fileErr})
 			}
 		}
 		if s.Over() {
@@ -448,8 +448,8 @@ func (k *keeper) publish(s term.State) {
 	if now.Err == nil {
 		now.Err = s.Unseen()
 	}
-	if now.Err == nil {
-		now.Err = k.fileErr
+	if k.fileErr != nil {
+		now.Err = errors.Join(now.Err, k.fileErr)
 	}
 	if s.Have.Owner != "" {
 		now.Horizon = k.options.Layout.Time(s.Have.Horizon + 1).Add(-1)

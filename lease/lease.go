@@ -254,12 +254,13 @@ func (l *Lease) retry(ctx context.Context, try func(*firn.Generator) error) erro
 			return err
 		}
 		var lost *term.LostError
+		var file *GrantFileError // it stops ids before the horizon does
 		switch now := ln.state.Load(); {
 		case l.closed.Load():
 			return firn.ErrClosed
 		case now.Degraded && (spent == nil || !spent.Horizon.Before(now.Horizon)):
 			return &OutageError{Horizon: now.Horizon, Err: now.Err}
-		case now.Err != nil && !now.Degraded && !errors.As(now.Err, &lost):
+		case now.Err != nil && (!now.Degraded || errors.As(now.Err, &file)) && !errors.As(now.Err, &lost):
 			return now.Err
 		}
 		select {
