@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -47,8 +48,8 @@ func newLeash(at time.Time) (*leash, error) {
 	}
 	// Whoever has a pipe's end can have a signal when something happens at the
 	// other one, and its being closed is something. So the kernel is told to send
-	// SIGKILL, and in tie, to whom. That lasts as long as somebody has this end
-	// open, which is why COMMAND inherits it.
+	// SIGKILL, and by becomeCommand to whom. That lasts as long as somebody has this
+	// end open, which is why COMMAND inherits it.
 	for _, set := range [][2]int{{unix.F_SETFD, 0}, {unix.F_SETSIG, int(unix.SIGKILL)}, {unix.F_SETFL, unix.O_ASYNC}} {
 		if _, err := unix.FcntlInt(uintptr(l.read), set[0], set[1]); err != nil {
 			l.off()
@@ -70,19 +71,55 @@ func (l *leash) until(at time.Time) error {
 	return nil
 }
 
-// attributes ties the process that is started with them: the kernel kills it when
-// the thread dies that has started it.
-func (l *leash) attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// tied is what this program is called where it is to become COMMAND.
+const tied = "firn: about to be COMMAND"
+
+// start starts COMMAND in a process group of its own. The kernel kills it when the
+// thread dies that calls this. Its group is tied before it is COMMAND: by this program,
+// which is started first and then becomes it. Were it tied from here, COMMAND could have
+// started others by then, and they would outlive a firn that is killed at that moment.
+func (l *leash) start(path string, args, env []string) (*os.Process, error) {
+	var word [2]int // closed when it has become COMMAND, and else has an Errno
+	if err := unix.Pipe2(word[:], unix.O_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	read := os.NewFile(uintptr(word[0]), "")
+	defer read.Close()
+	unix.FcntlInt(uintptr(word[1]), unix.F_SETFD, 0)
+	process, err := os.StartProcess("/proc/self/exe",
+		append([]string{tied, strconv.Itoa(l.read), strconv.Itoa(word[1]), path}, args...),
+		&os.ProcAttr{
+			Env: env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+			Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		})
+	unix.Close(word[1])
+	if err != nil {
+		return nil, fmt.Errorf("starting firn for it: %v", err)
+	}
+	said, _ := io.ReadAll(read)
+	if errno, err := strconv.Atoi(string(said)); err == nil {
+		process.Wait()
+		return nil, syscall.Errno(errno)
+	}
+	return process, nil
 }
 
-// tie ties a process group, too.
-func (l *leash) tie(group int) error {
-	_, err := unix.FcntlInt(uintptr(l.read), unix.F_SETOWN, -group)
-	if errors.Is(err, unix.ESRCH) {
-		return nil // it has ended already
+// becomeCommand makes this process COMMAND, where that is what it was started for.
+func becomeCommand() {
+	if len(os.Args) < 5 || os.Args[0] != tied {
+		return
 	}
-	return err
+	read, _ := strconv.Atoi(os.Args[1])
+	word, _ := strconv.Atoi(os.Args[2])
+	unix.CloseOnExec(word)
+	_, err := unix.FcntlInt(uintptr(read), unix.F_SETOWN, -os.Getpid())
+	if err == nil {
+		err = syscall.Exec(os.Args[3], os.Args[4:], os.Environ())
+	}
+	errno := syscall.EINVAL
+	errors.As(err, &errno)
+	unix.Write(word, []byte(strconv.Itoa(int(errno))))
+	os.Exit(exitCannotRun)
 }
 
 // off lets this process live.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"os"
 	"syscall"
 	"time"
 )
@@ -10,11 +11,19 @@ import (
 // A leash does nothing: this system has no signal at the death of a parent.
 type leash struct{}
 
-func newLeash(time.Time) (*leash, error)        { return &leash{}, nil }
-func (*leash) until(time.Time) error            { return nil }
-func (*leash) attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-func (*leash) tie(int) error                    { return nil }
-func (*leash) off()                             {}
+func newLeash(time.Time) (*leash, error) { return &leash{}, nil }
+func (*leash) until(time.Time) error     { return nil }
+func (*leash) off()                      {}
+
+// start starts COMMAND in a process group of its own.
+func (*leash) start(path string, args, env []string) (*os.Process, error) {
+	return os.StartProcess(path, args, &os.ProcAttr{
+		Env: env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+		Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
+}
+
+func becomeCommand() {}
 
 func adopt() error    { return nil }
 func children() []int { return nil }

@@ -50,19 +50,12 @@ func startProgram(path string, args, env []string, until time.Time) (*program, e
 func (p *program) run(path string, args, env []string, started chan<- error) {
 	runtime.LockOSThread()
 	var err error
-	p.process, err = os.StartProcess(path, args, &os.ProcAttr{
-		Env: env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: p.leash.attributes(),
-	})
+	p.process, err = p.leash.start(path, args, env)
 	if err != nil {
 		started <- err
 		return
 	}
 	p.group = p.process.Pid
-	if err := p.leash.tie(p.group); err != nil {
-		p.kill()
-		started <- err
-		return
-	}
 	p.job = newJob(p.group)
 	started <- nil
 	for {

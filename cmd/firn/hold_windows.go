@@ -48,4 +48,5 @@ func (p *program) remains() bool   { return false }
 func (p *program) until(time.Time) {}
 func (p *program) off()            {}
 
+func becomeCommand()          {}
 func underFirst() (int, bool) { return 0, false }

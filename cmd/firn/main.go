@@ -25,7 +25,10 @@ import (
 	"syscall"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	becomeCommand()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 // run is main with everything it touches as an argument, and returns the exit
 // code.

@@ -19,6 +19,7 @@ import (
 const raceOptions = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
+	becomeCommand()
 	os.Setenv("GORACE", raceOptions)
 	testscript.Main(sharing{m}, map[string]func(){"firn": main})
 }
