@@ -282,6 +282,8 @@ func (c *checker) lives(h *holder) {
 		return
 	case errors.As(h.gaveUp, &layout), errors.As(h.gaveUp, &clock): // it is for somebody else to mend
 		return
+	case w.kind.lossy() && 4*2*w.fast > min(w.rules.Reach, w.rules.TTL):
+		return // it takes, reads both floors and extends: to be in time with that is luck
 	}
 	now := h.now()
 	if h.lacks < 0 {
