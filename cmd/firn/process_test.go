@@ -221,3 +221,25 @@ func TestNextEveryWorkerHeld(t *testing.T) {
 		t.Errorf("exit code %d; stderr\n%s", code, text)
 	}
 }
+
+// A signal ends verify where it waits for more to read.
+func TestVerifySignal(t *testing.T) {
+	p := command(t, "", "verify")
+	in, err := p.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(30*time.Second, func() { p.Process.Kill() }).Stop()
+	time.Sleep(200 * time.Millisecond) // it reads by now
+	if err := p.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	p.code(t)
+	if ws := p.ProcessState.Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v", p.ProcessState)
+	}
+}

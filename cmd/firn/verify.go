@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,11 +40,7 @@ in another order than they drew them.`,
 		Example: `  firn next -n 1000000 | firn verify
   firn verify --layout instagram --column photo_id photos.csv
   firn verify --minutes ids-*.txt --json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, o.run(ctx, cmd, args))
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	addLayout(cmd, &o.layout, "the layout of the ids: a preset or a spec; that of the pool if firn.yaml has one")
 	cmd.Flags().StringVar(&o.format, "format", formatLines, "lines, csv or binary")
@@ -60,7 +55,7 @@ type verification struct {
 	minutes        bool
 }
 
-func (o *verification) run(ctx context.Context, cmd *cobra.Command, names []string) error {
+func (o *verification) run(cmd *cobra.Command, names []string) error {
 	if err := o.check(cmd); err != nil {
 		return err
 	}
@@ -70,11 +65,11 @@ func (o *verification) run(ctx context.Context, cmd *cobra.Command, names []stri
 	// What is kept has no pointers, so that to collect garbage often costs little.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	t := newTally(o.layout.Layout, o.minutes)
-	if err := o.read(ctx, cmd, names, t); err != nil {
+	if err := o.read(cmd, names, t); err != nil {
 		return err
 	}
 	makers := t.end()
-	places, err := o.find(ctx, cmd, names, t.repeated)
+	places, err := o.find(cmd, names, t.repeated)
 	if err != nil {
 		return err
 	}
@@ -124,7 +119,7 @@ func (o *verification) check(cmd *cobra.Command) error {
 }
 
 // read hands all ids to a sink.
-func (o *verification) read(ctx context.Context, cmd *cobra.Command, names []string, to idSink) error {
+func (o *verification) read(cmd *cobra.Command, names []string, to idSink) error {
 	files, total, err := openInputs(names)
 	if err != nil {
 		return err
@@ -138,7 +133,6 @@ func (o *verification) read(ctx context.Context, cmd *cobra.Command, names []str
 		if v.in = f; f == nil {
 			v.name, v.in = "standard input", cmd.InOrStdin()
 		}
-		v.in = &untilDone{ctx, v.in}
 		if err := v.each(to); err != nil {
 			return err
 		}
@@ -146,22 +140,9 @@ func (o *verification) read(ctx context.Context, cmd *cobra.Command, names []str
 	return nil
 }
 
-// untilDone ends a reader with a ctx.
-type untilDone struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (u *untilDone) Read(b []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.r.Read(b)
-}
-
 // find reads the files again for where the repeated ids stand. What came from a pipe is
 // gone.
-func (o *verification) find(ctx context.Context, cmd *cobra.Command, names []string, repeated []sighting) (map[firn.ID][]string, error) {
+func (o *verification) find(cmd *cobra.Command, names []string, repeated []sighting) (map[firn.ID][]string, error) {
 	f := &finder{make(map[firn.ID][]string)}
 	again := true
 	for _, name := range names {
@@ -176,7 +157,7 @@ func (o *verification) find(ctx context.Context, cmd *cobra.Command, names []str
 	if len(repeated) == 0 || !again {
 		return f.places, nil
 	}
-	return f.places, o.read(ctx, cmd, names, f)
+	return f.places, o.read(cmd, names, f)
 }
 
 func (t *tally) print(out io.Writer, makers []*maker, places map[firn.ID][]string) error {
@@ -278,7 +259,7 @@ type verifyMakerJSON struct {
 	PerSecond  float64                     `json:"per_second"`
 	MostMinute int64                       `json:"most_in_a_minute"`
 	Gap        float64                     `json:"longest_gap_seconds"`
-	GapAfter   string                      `json:"longest_gap_after"`
+	GapAfter   string                      `json:"longest_gap_after,omitempty"`
 	Backwards  int64                       `json:"backwards"` // ids below the one before
 	Minutes    map[string]verifyMinuteJSON `json:"minutes,omitempty"`
 }
@@ -302,7 +283,10 @@ func (t *tally) printJSON(out io.Writer, makers []*maker, places map[firn.ID][]s
 	for _, m := range makers {
 		j := verifyMakerJSON{
 			Shard: m.parts.Shard, Worker: m.parts.Worker, IDs: m.ids, From: instant(t.time(m.lowest)), To: instant(t.time(m.highest)),
-			PerSecond: t.perSecond(m), MostMinute: m.most, Gap: t.span(m.gap).Seconds(), GapAfter: instant(t.layout.Time(m.gapAfter)), Backwards: m.backwards,
+			PerSecond: t.perSecond(m), MostMinute: m.most, Gap: t.span(m.gap).Seconds(), Backwards: m.backwards,
+		}
+		if m.gap > 0 {
+			j.GapAfter = instant(t.layout.Time(m.gapAfter))
 		}
 		if t.minutes {
 			j.Minutes = make(map[string]verifyMinuteJSON, len(m.minutes))

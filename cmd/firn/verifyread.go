@@ -40,9 +40,15 @@ type idSink interface {
 	fault(id firn.ID, why string, at func() string)
 }
 
+// mark is what some programs begin a text with, to say that it is UTF-8.
+const mark = "\ufeff"
+
 // each hands every id of the input to a sink.
 func (v *verifyInput) each(to idSink) error {
 	r := bufio.NewReaderSize(&countedReader{v.in, v.read}, 1<<20)
+	if b, _ := r.Peek(len(mark)); string(b) == mark && v.format != formatBinary {
+		r.Discard(len(mark))
+	}
 	switch v.format {
 	case formatCSV:
 		return v.eachCSV(r, to)
@@ -128,12 +134,13 @@ func (v *verifyInput) eachCSV(r *bufio.Reader, to idSink) error {
 	}
 	for record, first := head, true; ; first = false {
 		// A column that is told by its number may have a name above it, or none.
-		if !first || !named && isNumber(field(record, i)) {
-			if text := strings.TrimSpace(field(record, i)); text == "" {
-				to.fault(0, "there is no id", at)
-			} else {
-				v.take([]byte(text), to, at)
-			}
+		text := strings.TrimSpace(field(record, i))
+		switch {
+		case first && (named || !likeNumber(text)):
+		case text == "":
+			to.fault(0, "there is no id", at)
+		default:
+			v.take([]byte(text), to, at)
 		}
 		if record, err = c.Read(); errors.Is(err, io.EOF) {
 			return nil
@@ -161,9 +168,10 @@ func field(record []string, i int) string {
 	return record[i]
 }
 
-func isNumber(text string) bool {
-	_, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	return err == nil
+// likeNumber reports whether a text was meant to be a number, such as one that is too
+// large for an id.
+func likeNumber(text string) bool {
+	return text != "" && strings.IndexByte("+-0123456789", text[0]) >= 0
 }
 
 func (v *verifyInput) eachBinary(r *bufio.Reader, to idSink) error {

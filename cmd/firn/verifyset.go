@@ -1,6 +1,7 @@
 package main
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -14,6 +15,8 @@ type stateSet struct {
 	rising []uint32
 	late   map[uint32]struct{} // below one that came before
 	many   *roaring.Bitmap     // nil while they are few
+
+	fresh, rested int // states that came since it was last made small, and before
 }
 
 // fewest is how many are many: one of 4,096 states.
@@ -21,14 +24,10 @@ const fewest = 1 << 20
 
 // add reports whether a state is new.
 func (s *stateSet) add(state uint32) bool {
-	if s.many != nil {
-		return s.many.CheckedAdd(state)
-	}
-	if n := len(s.rising); n == 0 || state > s.rising[n-1] {
-		s.rising = append(s.rising, state)
-	} else if !s.addLate(state) {
+	if !s.insert(state) {
 		return false
 	}
+	s.fresh++
 	if len(s.rising)+len(s.late) == fewest {
 		s.many = roaring.New()
 		s.many.AddMany(s.rising)
@@ -36,6 +35,17 @@ func (s *stateSet) add(state uint32) bool {
 		s.rising, s.late = nil, nil
 	}
 	return true
+}
+
+func (s *stateSet) insert(state uint32) bool {
+	if s.many != nil {
+		return s.many.CheckedAdd(state)
+	}
+	if n := len(s.rising); n == 0 || state > s.rising[n-1] {
+		s.rising = append(s.rising, state)
+		return true
+	}
+	return s.addLate(state)
 }
 
 func (s *stateSet) addLate(state uint32) bool {
@@ -50,11 +60,27 @@ func (s *stateSet) addLate(state uint32) bool {
 	return len(s.late) > before
 }
 
-// rest makes the set small, as states of another come now.
+// rest makes the set small, as states of another come now. Where the two take turns it
+// does so when a set has doubled, and not each time.
 func (s *stateSet) rest() {
+	if s.fresh <= s.rested {
+		return
+	}
+	s.rested, s.fresh = s.rested+s.fresh, 0
 	if s.many != nil {
 		s.many.RunOptimize()
 	} else if cap(s.rising) > len(s.rising)+len(s.rising)/8 {
 		s.rising = append(make([]uint32, 0, len(s.rising)), s.rising...)
 	}
+}
+
+// increasing are all states in their order. None is added after.
+func (s *stateSet) increasing() iter.Seq[uint32] {
+	if s.many != nil {
+		return s.many.Iterate
+	}
+	s.rising = append(s.rising, slices.Collect(maps.Keys(s.late))...)
+	slices.Sort(s.rising)
+	s.late = nil
+	return slices.Values(s.rising)
 }

@@ -29,9 +29,36 @@ func TestStateSet(t *testing.T) {
 					s.rest()
 				}
 			}
+			next := 0
+			for state := range s.increasing() {
+				for ; next < int(state); next++ {
+					if seen[next] {
+						t.Fatalf("%d is left out before %d", next, state)
+					}
+				}
+				if !seen[state] {
+					t.Fatalf("%d was never added", state)
+				}
+				next++
+			}
 			if name != "each of them twice" && s.many == nil {
 				t.Error("they are few")
 			}
 		})
+	}
+}
+
+// Two sets that take turns at each state do not copy what they have each time.
+func TestStateSetsTakeTurns(t *testing.T) {
+	var s stateSet
+	for i := range 1 << 16 {
+		s.add(uint32(i))
+		s.rest()
+	}
+	if n := testing.AllocsPerRun(1000, func() {
+		s.add(uint32(len(s.rising)))
+		s.rest()
+	}); n > 0.1 {
+		t.Errorf("%.2f allocations for each", n)
 	}
 }

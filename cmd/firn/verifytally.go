@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -67,17 +68,18 @@ type maker struct {
 	upper uint32
 
 	ids       int64
-	lowest    uint64
-	highest   uint64
 	last      uint64
 	backwards int64 // ids below the one before
 	back      sighting
-	gap       firn.Tick // the longest between one id and the next
-	gapAfter  firn.Tick
-	minutes   map[int64]minute // since 1970
-	minute    int64            // of the last id
-	inMinute  minute           // since the id before was of another one
-	most      int64            // in a minute
+	again     map[int64]int64 // ids that were there before, by minute since 1970
+
+	// Once all are read:
+	lowest   uint64
+	highest  uint64
+	gap      firn.Tick // the longest between one id and the next, by their time
+	gapAfter firn.Tick
+	minutes  map[int64]minute // since 1970
+	most     int64            // in a minute
 }
 
 // A minute is what a maker made in one.
@@ -106,11 +108,16 @@ func (t *tally) add(id firn.ID, at func() string) {
 	state := t.packed.state(id)
 	if !m.see(state) {
 		t.repeats++
+		m.again[t.minuteOf(t.tick(state))]++
 		if len(t.repeated) < maxSightings {
 			t.repeated = append(t.repeated, sighting{id: id, at: at()})
 		}
 	}
-	t.order(m, id, state, at)
+	if state < m.last {
+		if m.backwards++; m.backwards == 1 {
+			m.back = sighting{id: id, at: at()}
+		}
+	}
 	m.ids++
 	m.last = state
 }
@@ -122,10 +129,7 @@ func (t *tally) newMaker(key int64, id firn.ID, at func() string) *maker {
 		t.fault(id, err.Error(), at)
 		return nil
 	}
-	m := &maker{key: key, parts: parts, seen: make(map[uint32]*stateSet), lowest: ^uint64(0)}
-	if t.minutes {
-		m.minutes = make(map[int64]minute)
-	}
+	m := &maker{key: key, parts: parts, seen: make(map[uint32]*stateSet), again: make(map[int64]int64)}
 	t.makers[key] = m
 	return m
 }
@@ -153,52 +157,60 @@ func (m *maker) see(state uint64) bool {
 	return m.chunk.add(uint32(state))
 }
 
-// order looks at how an id follows the one before it.
-func (t *tally) order(m *maker, id firn.ID, state uint64, at func() string) {
-	tick, before := firn.Tick(state>>t.packed.seq.Width), firn.Tick(m.last>>t.packed.seq.Width)
-	switch {
-	case m.ids == 0:
-		m.minute = t.minuteOf(tick)
-	case state < m.last:
-		if m.backwards++; m.backwards == 1 {
-			m.back = sighting{id: id, at: at()}
-		}
-	case tick-before > m.inMinute.gap:
-		m.inMinute.gap = tick - before
-		if tick-before > m.gap {
-			m.gap, m.gapAfter = tick-before, before
+// end closes the tally, and returns the makers in the order of their numbers.
+func (t *tally) end() []*maker {
+	all := make([]*maker, 0, len(t.makers))
+	for _, m := range t.makers {
+		t.follow(m)
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b *maker) int { return compareMakers(a.parts, b.parts) })
+	return all
+}
+
+// follow looks at the ids of a maker in the order of their time, whichever they were
+// read in.
+func (t *tally) follow(m *maker) {
+	if t.minutes {
+		m.minutes = make(map[int64]minute)
+	}
+	var before firn.Tick
+	var at int64 // the minute of before
+	var in minute
+	first := true
+	for _, upper := range slices.Sorted(maps.Keys(m.seen)) {
+		for lower := range m.seen[upper].increasing() {
+			m.highest = uint64(upper)<<32 | uint64(lower)
+			tick := t.tick(m.highest)
+			switch {
+			case first:
+				first, m.lowest, at = false, m.highest, t.minuteOf(tick)
+			case tick != before:
+				in.gap = max(in.gap, tick-before)
+				if tick-before > m.gap {
+					m.gap, m.gapAfter = tick-before, before
+				}
+				if next := t.minuteOf(tick); next != at {
+					m.endMinute(at, in)
+					at, in = next, minute{}
+				}
+			}
+			in.ids++
+			before = tick
 		}
 	}
-	m.lowest, m.highest = min(m.lowest, state), max(m.highest, state)
-	if tick != before || m.ids == 0 {
-		if now := t.minuteOf(tick); now != m.minute {
-			m.endMinute()
-			m.minute, m.inMinute = now, minute{}
-		}
-	}
-	m.inMinute.ids++
+	m.endMinute(at, in)
 }
 
 // minuteOf is the minute of a tick, since 1970.
 func (t *tally) minuteOf(tick firn.Tick) int64 { return t.layout.Time(tick).Unix() / 60 }
 
-func (m *maker) endMinute() {
-	m.most = max(m.most, m.inMinute.ids)
+func (m *maker) endMinute(at int64, in minute) {
+	in.ids += m.again[at]
+	m.most = max(m.most, in.ids)
 	if m.minutes != nil {
-		all := m.minutes[m.minute]
-		m.minutes[m.minute] = minute{all.ids + m.inMinute.ids, max(all.gap, m.inMinute.gap)}
+		m.minutes[at] = in
 	}
-}
-
-// end closes the tally, and returns the makers in the order of their numbers.
-func (t *tally) end() []*maker {
-	all := make([]*maker, 0, len(t.makers))
-	for _, m := range t.makers {
-		m.endMinute()
-		all = append(all, m)
-	}
-	slices.SortFunc(all, func(a, b *maker) int { return compareMakers(a.parts, b.parts) })
-	return all
 }
 
 func compareMakers(a, b firn.Parts) int {
@@ -208,10 +220,11 @@ func compareMakers(a, b firn.Parts) int {
 	return int(a.Worker - b.Worker)
 }
 
+// tick is the tick of a state.
+func (t *tally) tick(state uint64) firn.Tick { return firn.Tick(state >> t.packed.seq.Width) }
+
 // time is when a state is of.
-func (t *tally) time(state uint64) time.Time {
-	return t.layout.Time(firn.Tick(state >> t.packed.seq.Width))
-}
+func (t *tally) time(state uint64) time.Time { return t.layout.Time(t.tick(state)) }
 
 // span is how long some ticks last.
 func (t *tally) span(ticks firn.Tick) time.Duration {
