@@ -141,8 +141,14 @@ func (s Server) Lock(ctx context.Context) (*Lock, error) {
 	return &Lock{c}, nil
 }
 
+// beginLock begins the transaction of a lock. It keeps no snapshot, for which an index
+// that is made concurrently under the lock would wait; and ends soon after its host has
+// gone without a word.
+const beginLock = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0; " +
+	"SET LOCAL tcp_keepalives_idle = 10; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3"
+
 func lock(ctx context.Context, c *pgx.Conn) error {
-	if _, err := c.Exec(ctx, "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0", pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := c.Exec(ctx, beginLock, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
 	for begun := time.Now(); ; {
@@ -183,9 +189,6 @@ func holder(ctx context.Context, c *pgx.Conn) string {
 	}
 	return fmt.Sprintf(", from %s since %s UTC (pid %d)", from, since, pid)
 }
-
-// Held returns an error where the lock was lost, as with the server.
-func (l *Lock) Held(ctx context.Context) error { return l.conn.Ping(ctx) }
 
 // Release ends the lock.
 func (l *Lock) Release(ctx context.Context) { l.conn.Close(context.WithoutCancel(ctx)) }

@@ -104,6 +104,10 @@ func (s *session) inTransaction(ctx context.Context, f File) error {
 	return err
 }
 
+// idleTime is how long a run that says nothing keeps what it has locked, as one whose host
+// was cut off: others wait for it.
+const idleTime = 10 * time.Second
+
 // begin begins a transaction on the shard, in which nobody else applies files to it.
 // It says whether the file has been applied meanwhile.
 func (s *session) begin(ctx context.Context, f File, settings string) (known bool, err error) {
@@ -111,7 +115,7 @@ func (s *session) begin(ctx context.Context, f File, settings string) (known boo
 	var b strings.Builder
 	// Read committed: what is read after the lock is what there was when it was got.
 	b.WriteString("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; " + settings)
-	fmt.Fprintf(&b, "SET LOCAL statement_timeout = %d; ", s.options.StatementTimeout.Milliseconds())
+	fmt.Fprintf(&b, "SET LOCAL statement_timeout = %d; SET LOCAL idle_in_transaction_session_timeout = %d; ", s.options.StatementTimeout.Milliseconds(), idleTime.Milliseconds())
 	fmt.Fprintf(&b, "SELECT firn.enter(%d, %s); ", s.work.Shard, literal(s.cluster))
 	if s.work.first {
 		b.WriteString(makeTable(s.work.Schema))

@@ -336,6 +336,55 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// TestCutOff: a run whose host is cut off between two statements does not keep for long what
+// it has locked.
+func TestCutOff(t *testing.T) {
+	servers := newServers(t)
+	c := on(t, servers[0])
+	s := &session{conn: c.PgConn(), work: Work{Shard: 0, Schema: schema(0), first: true}, cluster: mustLook(t, servers).Map.Cluster}
+	if _, err := s.begin(t.Context(), mustRead(t, map[string]string{"1.sql": users})[0], ""); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.value(t.Context(), "SHOW idle_in_transaction_session_timeout"); got != "10s" {
+		t.Errorf("it keeps it for %s: %v", got, err)
+	}
+}
+
+// TestLockOrder: locks are taken in one order, however servers are listed.
+func TestLockOrder(t *testing.T) {
+	servers := newServers(t)
+	b, err := servers[1].Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release(context.Background())
+	locked := make(chan error, 1)
+	go func() {
+		release, err := Lock(t.Context(), []shard.Server{servers[1], servers[0]})
+		if err == nil {
+			release()
+		}
+		locked <- err
+	}()
+	c := on(t, servers[0])
+	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var n int
+		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 0 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("who waits for b has no lock on a, which whoever has b may wait for next")
+		}
+	}
+	b.Release(t.Context())
+	if err := <-locked; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNotHere: a shard that is closed, or went to another server after the plan was
 // made, is not written to.
 func TestNotHere(t *testing.T) {

@@ -128,3 +128,26 @@ func TestOutsideAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestOutsideUnderLock: an index is made concurrently under the lock of the servers, also
+// where transactions are repeatable read by default: those keep a snapshot, which it waits for.
+func TestOutsideUnderLock(t *testing.T) {
+	servers := newServers(t)
+	mustApply(t, servers, map[string]string{"1.sql": users})
+	for _, s := range servers {
+		do(t, on(t, s), "ALTER DATABASE "+s.Config.Database+" SET default_transaction_isolation = 'repeatable read'")
+	}
+	release, err := Lock(t.Context(), servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	files := mustRead(t, map[string]string{"1.sql": users, "2.sql": outside + "\nCREATE INDEX CONCURRENTLY by_name ON users (name)"})
+	for _, r := range mustPlan(t, servers, files).Run(ctx, servers, nil) {
+		if r.Err != nil {
+			t.Errorf("shard %d: %v", r.Shard, r.Err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,8 @@ func table(schema string) string { return pgx.Identifier{schema, "firn_applied"}
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // Lock keeps others from changing what firn has on the servers, until release is
-// called. It is for order only: what must be right is looked at again on each shard.
+// called. It is for order only: what must be right is looked at again on each shard. All
+// take the locks in the order of the names, so that no two wait for each other.
 func Lock(ctx context.Context, servers []shard.Server) (release func(), err error) {
 	var locks []*shard.Lock
 	release = func() {
@@ -84,7 +86,7 @@ func Lock(ctx context.Context, servers []shard.Server) (release func(), err erro
 			l.Release(ctx)
 		}
 	}
-	for _, s := range servers {
+	for _, s := range slices.SortedFunc(slices.Values(servers), func(a, b shard.Server) int { return cmp.Compare(a.Name, b.Name) }) {
 		l, err := s.Lock(ctx)
 		if err != nil {
 			release()

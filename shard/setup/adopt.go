@@ -40,6 +40,7 @@ const (
 	tableWait    = 300 * time.Millisecond
 	sequenceWait = 50 * time.Millisecond
 	pause        = 50 * time.Millisecond // between tries, and as much again by chance
+	idleTime     = 5 * time.Second       // how long tables stay locked by a process that was cut off
 )
 
 // A BusyError says that a schema was never quiet enough to be taken over.
@@ -151,7 +152,7 @@ func (w *swap) try(ctx context.Context, id firn.ID) error {
 		return err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	if _, err := tx.Exec(ctx, shard.Working, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := tx.Exec(ctx, shard.Working+fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d", idleTime.Milliseconds()), pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
 	if err := w.lock(ctx, tx); err != nil {

@@ -157,9 +157,7 @@ func Open(ctx context.Context, servers []shard.Server, locked bool) (*Servers, e
 // lock locks all servers, one after the other and in the same order as everybody, so
 // that no two wait for each other.
 func (s *Servers) lock(ctx context.Context) error {
-	for _, t := range slices.SortedFunc(slices.Values(s.sites), func(a, b *site) int {
-		return cmp.Or(cmp.Compare(a.system, b.system), cmp.Compare(a.database, b.database))
-	}) {
+	for _, t := range slices.SortedFunc(slices.Values(s.sites), func(a, b *site) int { return cmp.Compare(a.server.Name, b.server.Name) }) {
 		l, err := t.server.Lock(ctx)
 		if err != nil {
 			return err

@@ -89,8 +89,9 @@ func (s *Servers) removal(m *shard.Map, name string, leaving *site) (*Removal, e
 }
 
 // left is what the server that goes is told: in the same transaction it is sure that it
-// has nothing, and nothing on its way.
-const left = `DO $do$
+// has nothing, and nothing on its way, by what there is once it has the locks.
+const left = `BEGIN ISOLATION LEVEL READ COMMITTED;
+DO $do$
 DECLARE
 	has integer;
 BEGIN
@@ -104,7 +105,8 @@ BEGIN
 		RAISE EXCEPTION 'firn: shard %% is there', has;
 	END IF;
 	UPDATE firn.server SET servers = %s;
-END $do$`
+END $do$;
+COMMIT`
 
 // Run does what is planned. The server that goes is the first to know: from then on no
 // move brings a shard there.
