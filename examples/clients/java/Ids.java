@@ -68,15 +68,23 @@ public final class Ids implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
-        connection.socket.close();
+        connection.close();
     }
 
-    /** A connection that speaks as much of the Redis protocol as ids need. */
+    /**
+     * A connection that speaks as much of the Redis protocol as ids need. It is made when
+     * it is needed, and again after a failure.
+     */
     private static final class Connection {
-        private final Socket socket;
-        private final InputStream in;
+        private final URI url;
+        private Socket socket; // null: none
+        private InputStream in;
 
-        Connection(URI url) throws IOException {
+        Connection(URI url) {
+            this.url = url;
+        }
+
+        private void connect() throws IOException {
             socket = new Socket(url.getHost(), url.getPort());
             socket.setTcpNoDelay(true);
             socket.setSoTimeout(5000);
@@ -89,13 +97,28 @@ public final class Ids implements AutoCloseable {
 
         /** Sends a command whose answer is an array of numbers, each in a string. */
         synchronized long[] ask(String... words) throws IOException {
-            send(words);
-            long[] ids = new long[Integer.parseInt(line('*'))];
-            for (int i = 0; i < ids.length; i++) {
-                line('$'); // its length, of which the number itself has no need
-                ids[i] = Long.parseLong(line((char) 0));
+            try {
+                if (socket == null) {
+                    connect();
+                }
+                send(words);
+                long[] ids = new long[Integer.parseInt(line('*'))];
+                for (int i = 0; i < ids.length; i++) {
+                    line('$'); // its length, of which the number itself has no need
+                    ids[i] = Long.parseLong(line((char) 0));
+                }
+                return ids;
+            } catch (IOException | RuntimeException e) {
+                close(); // what follows would be taken for the next answer
+                throw e;
             }
-            return ids;
+        }
+
+        synchronized void close() throws IOException {
+            if (socket != null) {
+                socket.close();
+            }
+            socket = null;
         }
 
         private void send(String... words) throws IOException {
@@ -117,7 +140,6 @@ public final class Ids implements AutoCloseable {
             }
             text.setLength(text.length() - 1);
             if (kind != 0 && text.charAt(0) != kind) {
-                socket.close(); // what follows would be taken for the next answer
                 throw new IOException(text.toString());
             }
             return kind == 0 ? text.toString() : text.substring(1);
