@@ -9,8 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// tls are what a connection string says of TLS. The driver keeps it in another form.
-var tls = []string{"sslmode", "sslrootcert", "sslcert", "sslkey", "sslsni", "sslnegotiation", "channel_binding"}
+// kept are what a connection string says of TLS, and of which of several hosts is meant.
+// The driver keeps it in another form.
+var kept = []string{"sslmode", "sslrootcert", "sslcert", "sslkey", "sslsni", "sslnegotiation", "channel_binding", "target_session_attrs"}
 
 // conninfo is how libpq reaches a server as this process does, and what belongs into the
 // environment instead, where others do not see it.
@@ -44,7 +45,7 @@ func conninfo(c *pgx.ConnConfig, password bool) string {
 	if password && c.Password != "" {
 		words = append(words, word("password", c.Password))
 	}
-	for _, name := range tls {
+	for _, name := range kept {
 		if value := option(c.ConnString(), name); value != "" {
 			words = append(words, word(name, value))
 		}
