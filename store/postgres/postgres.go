@@ -196,7 +196,11 @@ func (s *Store) readCommitted(ctx context.Context, query string, args ...any) ([
 		return nil, time.Time{}, err
 	}
 	defer tx.Rollback()
-	return records(ctx, tx, query, args...)
+	list, read, err := records(ctx, tx, query, args...)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return list, read, tx.Commit() // which waits for standbys
 }
 
 // records reads the rows of a statement like sqlRead, and the server's clock.

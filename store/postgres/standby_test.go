@@ -40,6 +40,10 @@ func TestNotYetOnStandby(t *testing.T) {
 		"Get":  func(ctx context.Context) error { _, err := s.Get(ctx, "k"); return err },
 		"List": func(ctx context.Context) error { _, err := s.List(ctx, ""); return err },
 		"none": func(ctx context.Context) error { _, err := s.Get(ctx, "none"); return err },
+		"Get, refused at the connection's isolation level,": func(ctx context.Context) error {
+			_, _, err := s.readCommitted(ctx, sqlGet, "k")
+			return err
+		},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
