@@ -19,6 +19,8 @@ func TestCheck(t *testing.T) {
 		"sqlite://ids.db":     false,
 		"memory:x":            false,
 		"oracle://db/x":       false,
+		"mysql:///x?socket=":  false, // as of a variable that is not set
+		"postgres:///x?host=": false,
 	} {
 		if err := open.Check(url); (err == nil) != ok {
 			t.Errorf("%q: %v", url, err)

@@ -185,7 +185,7 @@ func (k kind) address(scheme, rest string) (*address, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := a.options[k.socket]; len(a.hosts) == 0 && !ok {
+	if len(a.hosts) == 0 && a.options[k.socket] == "" {
 		return nil, fmt.Errorf("no host; it is %s", k.form)
 	}
 	return a, nil
