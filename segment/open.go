@@ -197,10 +197,14 @@ func (s *Series) fits(l *lane) error {
 		case o.ID != have.ID:
 			return &store.ForgotError{Store: "series " + s.name, What: "two of its stores have records of different series"}
 		case o.Offset == have.Offset:
-			return &MismatchError{s.name, "offsets", fmt.Sprintf("%d on two stores", o.Offset), "different ones; was one store given twice?"}
+			return sameOffset(s.name, o.Offset)
 		}
 	}
 	return nil
+}
+
+func sameOffset(name string, offset int64) error {
+	return &MismatchError{name, "offsets", fmt.Sprintf("%d on two stores", offset), "different ones; was one store given twice?"}
 }
 
 // id is the series' id, once a lane has read it.

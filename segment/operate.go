@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,15 +19,16 @@ var ErrExists = errors.New("segment: the series is there already")
 // Create writes down a series that there never was. Only somebody who knows that
 // calls it: a store that has forgotten a series looks the same.
 //
-// Errors: [ErrExists], [*LossyError], [*OptionError]s, and the store's, after
-// which it may or may not be there; Create again then.
+// Errors: [ErrExists], [*MismatchError] where it is there over another number of
+// stores, [*LossyError], [*OptionError]s, and the store's, after which it may or may
+// not be there; Create again then.
 func Create(ctx context.Context, st store.Store, name string, opts *Options) error {
 	return CreateTickets(ctx, []store.Store{st}, name, opts)
 }
 
 // CreateTickets writes down a series over several stores, all of which have to
 // answer. One that an earlier call has begun, and nobody has drawn from, is
-// completed. Errors are those of [Create].
+// completed, in whatever order they are named. Errors are those of [Create].
 func CreateTickets(ctx context.Context, stores []store.Store, name string, opts *Options) error {
 	o := opts.withDefaults()
 	if len(stores) < 1 || len(stores) > MaxStores {
@@ -42,6 +44,8 @@ func CreateTickets(ctx context.Context, stores []store.Store, name string, opts 
 		r.Stores, r.Pending = int64(k), true
 	}
 	missing, pending := 0, 0
+	offsets := make([]int, k)
+	var taken [MaxStores]bool
 	for i, st := range stores {
 		have, err := read(ctx, st, name)
 		switch {
@@ -49,11 +53,14 @@ func CreateTickets(ctx context.Context, stores []store.Store, name string, opts 
 			return of(k, i, err)
 		case have.ID == "":
 			missing++
+			offsets[i] = -1
 			continue
+		case max(have.Stores, 1) != int64(k):
+			return of(k, i, &MismatchError{name, "stores", fmt.Sprint(max(have.Stores, 1)), fmt.Sprint(k)})
 		case have.Pending:
 			pending++
 		}
-		r.ID = have.ID
+		r.ID, offsets[i], taken[have.Offset] = have.ID, int(have.Offset), true
 	}
 	switch known := k - missing - pending; {
 	case known > 0 && missing > 0:
@@ -62,7 +69,11 @@ func CreateTickets(ctx context.Context, stores []store.Store, name string, opts 
 		return fmt.Errorf("%w: %q", ErrExists, name)
 	}
 	for i, st := range stores {
-		r.Offset = int64(i)
+		if offsets[i] < 0 { // what was begun may have been in another order
+			offsets[i] = slices.Index(taken[:], false)
+			taken[offsets[i]] = true
+		}
+		r.Offset = int64(offsets[i])
 		if err := create(ctx, st, name, r.New(), o); err != nil {
 			return of(k, i, err)
 		}
@@ -138,6 +149,9 @@ func create(ctx context.Context, st store.Store, name string, r block.Record, o 
 	if r.Stores > 0 && have.ID == r.ID && have.Offset == r.Offset && have.Stores == r.Stores &&
 		have.First == r.First && have.Max == r.Max && max(have.Increment, 1) == max(r.Increment, 1) {
 		return nil
+	}
+	if have.ID == r.ID && have.Offset != r.Offset {
+		return sameOffset(name, have.Offset)
 	}
 	return fmt.Errorf("%w: %q", ErrExists, name)
 }

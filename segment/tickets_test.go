@@ -173,6 +173,41 @@ func TestTicketsAreCreatedWhole(t *testing.T) {
 	closeSeries(t, openTickets(t, []store.Store{stores[2], stores[0], stores[1]}, segment.Options{}))
 }
 
+// What was begun is completed in whatever order its stores are named then, also after
+// one of them was named twice.
+func TestTicketsAreCompletedInAnyOrder(t *testing.T) {
+	a, b := memory.New(), storetest.NewFaulty(memory.New())
+	var mismatch *segment.MismatchError
+	if err := segment.CreateTickets(ctx, []store.Store{a, a}, "photos", nil); !errors.As(err, &mismatch) {
+		t.Errorf("one store, named twice: %v", err)
+	}
+	b.Next(storetest.LoseRequest())
+	if err := segment.CreateTickets(ctx, []store.Store{a, b}, "photos", nil); err == nil {
+		t.Fatal("created without a write")
+	}
+	stores := []store.Store{b, a}
+	if err := segment.CreateTickets(ctx, stores, "photos", nil); err != nil {
+		t.Fatal(err)
+	}
+	closeSeries(t, openTickets(t, stores, segment.Options{}))
+}
+
+// A series that is spread over another number of stores is another one, and none that a
+// store has forgotten.
+func TestTicketsBesideAnotherSeries(t *testing.T) {
+	a := memory.New()
+	if err := segment.Create(ctx, a, "photos", nil); err != nil {
+		t.Fatal(err)
+	}
+	three, _ := places(t, 3)
+	var mismatch *segment.MismatchError
+	for _, stores := range [][]store.Store{{a, memory.New()}, {memory.New(), a}, three[:2], {three[0]}, {three[0], memory.New()}} {
+		if err := segment.CreateTickets(ctx, stores, "photos", nil); !errors.As(err, &mismatch) || mismatch.Option != "stores" {
+			t.Errorf("%d stores: %v", len(stores), err)
+		}
+	}
+}
+
 // A series that all stores had is not completed: the one that lacks it has
 // forgotten it.
 func TestTicketsAreNotCompletedLate(t *testing.T) {
