@@ -155,6 +155,12 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 
+	// One that is away may be there in a while. What it has forgotten is for Hold to say.
+	if _, err := s.Promise(asked); err != nil && !errors.As(err, new(*store.ForgotError)) {
+		f := classify(err)
+		f.code = exitStopped
+		return signalled(asked, f)
+	}
 	o.leasing.options.Logger = warnings(errs)
 	held, err := lease.Hold(asked, s, o.leasing.pool, &o.leasing.options)
 	if err != nil {
