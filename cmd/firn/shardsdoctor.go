@@ -47,10 +47,15 @@ shards that another server serves.`,
 					return signalled(ctx, err)
 				}
 			}
-			found := check.Findings(check.Examine(ctx, servers), time.Now())
-			moves := ofMoves(ctx, servers)
-			if err := signalled(ctx, ctx.Err()); err != nil {
-				return err
+			seen := check.Examine(ctx, servers)
+			found := check.Findings(seen, time.Now())
+			moves, err := ofMoves(ctx, servers)
+			if ctx.Err() != nil {
+				return signalled(ctx, ctx.Err())
+			}
+			// A server that does not answer is a finding already.
+			if err != nil && !slices.ContainsFunc(seen, func(s *check.Server) bool { return s.Err != nil }) {
+				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + withoutPackage(err.Error())})
 			}
 			return printFindings(cmd.OutOrStdout(), slices.Concat(found, moves), len(servers), wantsJSON(cmd))
 		},
@@ -75,23 +80,25 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 	return nil
 }
 
-// ofMoves is what is wrong with moves. Where a server does not answer, which is a finding
-// already, nobody can say what is left of them.
-func ofMoves(ctx context.Context, servers []shard.Server) []check.Finding {
+// ofMoves is what is wrong with moves. Where one of the servers cannot be asked, nobody can
+// say what is left of them.
+func ofMoves(ctx context.Context, servers []shard.Server) ([]check.Finding, error) {
+	flights, err := move.Flights(ctx, servers)
+	if err != nil {
+		return nil, err
+	}
 	var found []check.Finding
-	if flights, err := move.Flights(ctx, servers); err == nil {
-		for _, f := range flights {
-			if f.Problem != "" {
-				found = append(found, check.Finding{
-					Level: check.Warn, Text: fmt.Sprintf("the move of shards %s from %s to %s: %s", ranges(f.Shards), f.Source, f.Target, f.Problem),
-					Do: "firn shards move goes on with it; firn shards abort or finish end it",
-				})
-			}
+	for _, f := range flights {
+		if f.Problem != "" {
+			found = append(found, check.Finding{
+				Level: check.Warn, Text: fmt.Sprintf("the move of shards %s from %s to %s: %s", ranges(f.Shards), f.Source, f.Target, f.Problem),
+				Do: "firn shards move goes on with it; firn shards abort or finish end it",
+			})
 		}
 	}
 	left, err := move.Leftovers(ctx, servers)
 	if err != nil {
-		return found
+		return found, err
 	}
 	for _, l := range left {
 		level := check.Warn
@@ -103,7 +110,7 @@ func ofMoves(ctx context.Context, servers []shard.Server) []check.Finding {
 			Do: "firn shards doctor --clean removes it",
 		})
 	}
-	return found
+	return found, nil
 }
 
 // ranges are numbers in order, those that follow each other as in 17-40.
