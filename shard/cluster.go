@@ -16,8 +16,9 @@ import (
 // Options of a [Cluster]: nil, or a zero field, means the default.
 type Options struct {
 	// Wait is how long a transaction waits for a shard that is closed, as it is for a
-	// moment when it moves, and for a server that does not answer: 5 s. Below zero it
-	// does not wait.
+	// moment when it moves, and for a server that refuses or loses connections, as when
+	// it is restarted: 5 s. Below zero it does not wait. For one that takes a connection
+	// and says nothing, as behind a network that was cut, only ctx is a limit.
 	Wait time.Duration
 }
 
