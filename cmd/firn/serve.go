@@ -333,7 +333,7 @@ func (o *serveCommand) facts(st server.State) []string {
 	}
 	switch {
 	case st.Class == "":
-		lines = append(lines, "not ready: the store does not answer yet")
+		lines = append(lines, "not ready: "+withoutKeys(withoutPackage(fmt.Sprint(st.Err))))
 	case o.plan.storeAt.text == "" && o.plan.usesStore():
 		lines = append(lines, fmt.Sprintf("store %s (%s): unique among this user's processes on this host only", st.Store, st.Class))
 	default:

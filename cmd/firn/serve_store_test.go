@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"net/http"
 	"os"
 	"slices"
@@ -163,6 +164,38 @@ func TestServeStartsWithoutStore(t *testing.T) {
 	pg.Start(t)
 	s.until("ready again", s.ready)
 	s.stop()
+}
+
+// A server does not wait for what only somebody can change.
+func TestServeRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, pool, record, want string }{
+		{"a later firn", "main: {}", `replace(value, '"v":1', '"v":9')`, "written by a later firn"},
+		{"no fresh worker", "main: { workers: 1, worker: fresh }", "value", "none is fresh"},
+	} {
+		dir := t.TempDir()
+		write(t, dir, "firn.yaml", "store: sqlite:"+dir+"/ids.db\npools: { "+tt.pool+" }\nseries: { photo: { kind: flake } }\n")
+		if out, err := command(t, dir+"/ids.db", "next", "photo", "--config", dir+"/firn.yaml").Output(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		db, err := sql.Open("sqlite", dir+"/ids.db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec("UPDATE record SET value = " + tt.record); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+		s := serving(t, dir)
+		ctx, cancel := context.WithTimeout(t.Context(), long)
+		stop := context.AfterFunc(ctx, func() { s.Process.Kill() })
+		err = s.Run()
+		stop()
+		cancel()
+		if s.ProcessState.ExitCode() != exitFailed || !strings.Contains(s.log.String(), tt.want) {
+			t.Errorf("%s: %v, want %q in\n%s", tt.name, err, tt.want, s.log)
+		}
+	}
 }
 
 // Two servers on one store: one is killed under load, the other goes on, and nothing

@@ -344,6 +344,8 @@ func passes(err error) bool {
 	var f *failure
 	var forgot *store.ForgotError
 	var layout *term.LayoutError
+	var fresh *term.FreshError
+	var record *term.FormatError
 	var end *firn.EndError
 	var epoch *firn.EpochError
 	var noSegment *segment.NoSeriesError
@@ -356,12 +358,13 @@ func passes(err error) bool {
 	var exhausted *segment.ExhaustedError
 	var overflow *serial.OverflowError
 	var instance *serial.InstanceError
+	var serialRecord *serial.FormatError
 	var url *open.URLError
 	switch {
 	case errors.As(err, &f), errors.As(err, &url),
-		errors.As(err, &forgot), errors.As(err, &layout), errors.As(err, &end), errors.As(err, &epoch),
+		errors.As(err, &forgot), errors.As(err, &layout), errors.As(err, &fresh), errors.As(err, &record), errors.As(err, &end), errors.As(err, &epoch),
 		errors.As(err, &noSegment), errors.As(err, &lossySegment), errors.As(err, &mismatch), errors.As(err, &format), errors.As(err, &exhausted),
-		errors.As(err, &noSerial), errors.As(err, &lossySerial), errors.As(err, &other), errors.As(err, &overflow), errors.As(err, &instance):
+		errors.As(err, &noSerial), errors.As(err, &lossySerial), errors.As(err, &other), errors.As(err, &overflow), errors.As(err, &instance), errors.As(err, &serialRecord):
 		return false
 	}
 	return true
