@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -197,14 +199,15 @@ func (m *seriesMetrics) Collect(ch chan<- prometheus.Metric) {
 	now := time.Now()
 	ch <- prometheus.MustNewConstMetric(readyDesc, gauge, flag(m.server.Ready() == nil))
 	ch <- prometheus.MustNewConstMetric(refusedDesc, counter, float64(m.server.Refused()))
-	pools := map[string]bool{}
+	pools := map[string]server.State{}
+	leases := map[string]bool{}
 	var others server.Counts
 	rest := false
 	for s := range m.server.All() {
 		st := s.State()
-		if st.Pool != "" && !pools[st.Pool] {
-			pools[st.Pool] = true
-			collect(ch, poolFacts, st.Pool, st, now)
+		if lease := fmt.Sprintf("%q %v %d", st.Pool, st.Worker, st.Term); st.Pool != "" && !leases[lease] {
+			leases[lease] = true
+			pools[st.Pool] = together(pools[st.Pool], st)
 		}
 		if !m.hasName(s) {
 			addTo(&others, s.Counts())
@@ -215,9 +218,28 @@ func (m *seriesMetrics) Collect(ch chan<- prometheus.Metric) {
 		collect(ch, seriesFacts, s.Name(), st, now)
 		collectCounts(ch, s.Name(), s.Counts())
 	}
+	for pool, st := range pools {
+		collect(ch, poolFacts, pool, st, now)
+	}
 	if rest {
 		collectCounts(ch, otherSeries, others)
 	}
+}
+
+// together is what two leases of one pool say, which series of different shards have: the
+// one that ends first speaks for both. The zero State is no lease.
+func together(a, b server.State) server.State {
+	if a.Pool == "" {
+		return b
+	}
+	if b.Until.Before(a.Until) {
+		a, b = b, a
+	}
+	a.Worker = slices.Concat(a.Worker, b.Worker)
+	a.Waits += b.Waits
+	a.Borrowed = max(a.Borrowed, b.Borrowed)
+	a.Degraded = a.Degraded || b.Degraded
+	return a
 }
 
 // hasName reports whether a series has metrics of its own. The first ones have, for

@@ -124,6 +124,27 @@ func TestRemaining(t *testing.T) {
 	}
 }
 
+// Series of different shards have leases of their own in one pool. None is left out, and
+// one that many series share counts once.
+func TestLeasesOfAPool(t *testing.T) {
+	now := time.Now()
+	one := server.State{Pool: "main", Worker: []int64{1}, Term: 1, Until: now.Add(time.Hour), Waits: 3}
+	two := server.State{Pool: "main", Worker: []int64{2, 3}, Term: 1, Until: now.Add(time.Minute), Waits: 5, Degraded: true}
+	var all []*server.Series
+	for name, st := range map[string]server.State{"a": one, "b": two, "c": one, "d": two} {
+		all = append(all, server.Numbers(name, nil, &server.SeriesOptions{State: func() server.State { return st }}))
+	}
+	metrics := scrape(t, handler(t, newServer(t, nil, all...), nil))
+	for name, want := range map[string]float64{"firn_lease_workers": 3, "firn_waits_total": 8, "firn_lease_degraded": 1} {
+		if got := value(t, metrics, name, "main"); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if got := value(t, metrics, "firn_lease_left_seconds", "main"); got > 60 {
+		t.Errorf("%v s are left, and one lease has no more than 60", got)
+	}
+}
+
 // What operators see on their listener is what clients were answered on another.
 func TestMetricsElsewhere(t *testing.T) {
 	s := newServer(t, nil, photo(t))
