@@ -399,8 +399,12 @@ func (o *serveCommand) reload(ctx context.Context) error {
 // fixed reports what cannot be changed while the server runs. A file that is not there
 // at the moment would leave the server without its tokens, and with another store.
 func (p *servePlan) fixed(next *servePlan) error {
-	if p.config != "" && next.config != p.config {
+	switch {
+	case p.config == "" || next.config == p.config:
+	case next.config == "":
 		return bad("%s is not there any more", p.config).hint("put it back; or start the server again, if it is to go on without it")
+	default:
+		return bad("%s would be read, and not %s", next.config, p.config).hint("start the server again, if that is meant")
 	}
 	a, b := p.options, next.options
 	for _, f := range []struct {
