@@ -60,7 +60,7 @@ var _ store.Store = (*Store)(nil)
 // New returns a Store in the database that db leads to. It sends nothing.
 func New(db *sql.DB) *Store { return &Store{db: db} }
 
-// A querier runs one statement that reads: a *sql.DB, a *sql.Conn or a *sql.Tx.
+// A querier runs one statement that reads: a *sql.DB, a *sql.Conn or a tx.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
@@ -213,7 +213,7 @@ func records(ctx context.Context, q querier, query string) (a answer, err error)
 		return a, err
 	}
 	defer rows.Close()
-	_, ours := q.(*sql.Tx)
+	_, ours := q.(tx)
 	var before, after, latest int64
 	for rows.Next() {
 		var readOnly string
@@ -333,18 +333,45 @@ func attempt(ctx context.Context, conn *sql.Conn, send func(execer) error) error
 	if number(err) != changed {
 		return err
 	}
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	t, err := begin(ctx, conn)
 	if err != nil {
 		return &unsentError{err}
 	}
-	defer tx.Rollback()
-	if err := send(tx); err != nil {
+	if err := send(t); err != nil {
+		t.rollback(ctx)
 		return err
 	}
-	return tx.Commit()
+	return t.commit(ctx)
 }
 
-// An execer runs one statement: a *sql.Conn or a *sql.Tx.
+// A tx is a transaction at READ COMMITTED. It is ended by statements like any other: for
+// the answer to those of a *sql.Tx the driver waits whatever ctx says, and a COMMIT hangs
+// as long as the server's disk does.
+type tx struct{ *sql.Conn }
+
+func begin(ctx context.Context, conn *sql.Conn) (tx, error) {
+	t := tx{conn}
+	err := t.exec(ctx, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+	if err == nil {
+		err = t.exec(ctx, "START TRANSACTION")
+	}
+	return t, err
+}
+
+func (t tx) commit(ctx context.Context) error   { return t.exec(ctx, "COMMIT") }
+func (t tx) rollback(ctx context.Context) error { return t.exec(ctx, "ROLLBACK") }
+
+// exec closes a connection of which it is not known any more whether a transaction is
+// open on it.
+func (t tx) exec(ctx context.Context, query string) error {
+	_, err := t.ExecContext(ctx, query)
+	if err != nil {
+		discard(t.Conn)
+	}
+	return err
+}
+
+// An execer runs one statement: a *sql.Conn or a tx.
 type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
@@ -355,7 +382,7 @@ func write(ctx context.Context, conn execer, next *store.Record, cond store.Cond
 	if cond.Version != "" {
 		query = sqlReplace(*next, cond)
 	}
-	if _, ours := conn.(*sql.Tx); ours {
+	if _, ours := conn.(tx); ours {
 		query += sqlInTx
 	} else {
 		query += sqlCommits

@@ -49,11 +49,16 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 		return store.Record{}, explain(err)
 	}
 	defer usual(ctx, conn, key)
-	tx, held, err := s.hold(ctx, conn, key)
+	t, held, err := s.hold(ctx, conn, key)
 	if err != nil {
 		return store.Record{}, explain(err)
 	}
-	defer tx.Rollback()
+	open := true
+	defer func() {
+		if open {
+			t.rollback(ctx)
+		}
+	}()
 	value, err := f(held)
 	switch {
 	case err != nil:
@@ -62,10 +67,11 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 		return store.Record{}, store.ErrConflict
 	}
 	next := store.Record{Key: key, Value: slices.Clone(value), Version: store.NewVersion()}
-	if err := release(ctx, tx, &next, held.Version); err != nil { // COMMIT was not sent
+	if err := release(ctx, t, &next, held.Version); err != nil { // COMMIT was not sent
 		return store.Record{}, explain(err)
 	}
-	switch err := tx.Commit(); {
+	open = false
+	switch err := t.commit(ctx); {
 	case err == nil:
 		return next, nil
 	case certain(err):
@@ -108,38 +114,38 @@ func discard(conn *sql.Conn) {
 // disk: it was read and brought there before, as a transaction that holds a row cannot
 // do that. Others may have replaced it meanwhile, but not those who queue. A record that
 // was never written has no row.
-func (s *Store) hold(ctx context.Context, conn *sql.Conn, key string) (*sql.Tx, store.Record, error) {
+func (s *Store) hold(ctx context.Context, conn *sql.Conn, key string) (tx, store.Record, error) {
 	if _, err := conn.ExecContext(ctx, fmt.Sprintf(sqlQueue, queue(key))); err != nil {
-		return nil, store.Record{}, err
+		return tx{}, store.Record{}, err
 	}
 	for {
 		known, err := s.durable(ctx, conn, sqlGet(key))
 		if err != nil {
-			return nil, store.Record{}, err
+			return tx{}, store.Record{}, err
 		}
-		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		t, err := begin(ctx, conn)
 		if err != nil {
-			return nil, store.Record{}, err
+			return tx{}, store.Record{}, err
 		}
-		held, err := s.find(ctx, tx, sqlGet(key)+" FOR UPDATE")
+		held, err := s.find(ctx, t, sqlGet(key)+" FOR UPDATE")
 		if err == nil && held.record(key).Version == known.record(key).Version {
-			return tx, held.record(key), nil
+			return t, held.record(key), nil
 		}
-		if end := tx.Rollback(); err == nil {
+		if end := t.rollback(ctx); err == nil {
 			err = end
 		}
 		if err != nil {
-			return nil, store.Record{}, err
+			return tx{}, store.Record{}, err
 		}
 	}
 }
 
 // release replaces the record that is held, and completes next with the time.
-func release(ctx context.Context, tx *sql.Tx, next *store.Record, held store.Version) error {
+func release(ctx context.Context, t tx, next *store.Record, held store.Version) error {
 	if err := check(next.Key, next.Value); err != nil {
 		return err
 	}
-	err := write(ctx, tx, next, store.Condition{Version: held})
+	err := write(ctx, t, next, store.Condition{Version: held})
 	if errors.Is(err, store.ErrConflict) {
 		return errors.New("the server did not replace a record that it had locked")
 	}

@@ -32,11 +32,11 @@ func TestUpdateLost(t *testing.T) {
 		when string
 		lose func(int)
 	}{
-		{"BEGIN", "begin", proxy.LoseReplies},
+		{"BEGIN", "START TRANSACTION", proxy.LoseReplies},
 		{"UPDATE lost", "update", proxy.LoseRequests},
 		{"UPDATE unanswered", "update", proxy.LoseReplies},
-		{"COMMIT lost", "commit", proxy.LoseRequests},
-		{"COMMIT unanswered", "commit", proxy.LoseReplies},
+		{"COMMIT lost", "COMMIT", proxy.LoseRequests},
+		{"COMMIT unanswered", "COMMIT", proxy.LoseReplies},
 	} {
 		lose := map[string]func(){x.when: func() { x.lose(1) }}
 		db := sql.OpenDB(&txConnector{through(c, proxy).FormatDSN(), lose})
@@ -52,7 +52,7 @@ func TestUpdateLost(t *testing.T) {
 			return []byte(`2`), nil
 		})
 		says(t, x.name, err, "connection was lost")
-		if unknown := x.when == "commit"; unknown != (put.Version != "") {
+		if unknown := x.when == "COMMIT"; unknown != (put.Version != "") {
 			t.Errorf("%s: tried %q", x.name, put.Version)
 		}
 		// The row is free again, and has what was tried or what it had.
@@ -72,7 +72,7 @@ func TestUpdateLost(t *testing.T) {
 	}
 }
 
-// A txConnector says when a transaction begins and when it is committed.
+// A txConnector calls functions before statements.
 type txConnector struct {
 	dsn    string
 	before map[string]func()
@@ -87,7 +87,6 @@ func (c *txConnector) Driver() driver.Driver { return mysql.MySQLDriver{} }
 
 type myConn interface {
 	driver.Conn
-	driver.ConnBeginTx
 	driver.ExecerContext
 	driver.QueryerContext
 }
@@ -97,24 +96,11 @@ type txConn struct {
 	before map[string]func()
 }
 
-func (c *txConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	if f := c.before["begin"]; f != nil {
+func (c *txConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if f := c.before[query]; f != nil {
 		f()
 	}
-	tx, err := c.myConn.BeginTx(ctx, o)
-	return &commitTx{tx, c.before["commit"]}, err
-}
-
-type commitTx struct {
-	driver.Tx
-	before func()
-}
-
-func (tx *commitTx) Commit() error {
-	if tx.before != nil {
-		tx.before()
-	}
-	return tx.Tx.Commit()
+	return c.myConn.ExecContext(ctx, query, args)
 }
 
 // TestUpdateNoTable: where nothing was ever written there is nothing to hold, and
@@ -255,6 +241,41 @@ func TestUpdateGivesUp(t *testing.T) {
 	}
 	if _, err := s.Update(t.Context(), "k", to2); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUpdateDeadline: one whose COMMIT hangs, as it does with the server's disk,
+// returns by its deadline, with what it tried; so does one that ends with nothing.
+func TestUpdateDeadline(t *testing.T) {
+	server := testserver.MariaDB(t)
+	c := config(t, server)
+	good := New(connect(t, c))
+	mustPut(t, good, "k", `1`, store.Condition{})
+	for _, end := range []string{"COMMIT", "ROLLBACK"} {
+		db := sql.OpenDB(&txConnector{c.FormatDSN(), map[string]func(){end: func() { server.Freeze(t) }}})
+		defer db.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		late := time.AfterFunc(20*time.Second, func() { server.Thaw(t) }) // or it would wait for ever
+		start := time.Now()
+		var none error
+		if end == "ROLLBACK" {
+			none = errors.New("nothing")
+		}
+		put, err := New(db).Update(ctx, "k", func(store.Record) ([]byte, error) { return []byte(`2`), none })
+		if took := time.Since(start); took > 15*time.Second {
+			t.Errorf("%s: took %v", end, took)
+		}
+		if unknown := none == nil; unknown && !errors.Is(err, context.DeadlineExceeded) || !unknown && !errors.Is(err, none) || unknown != (put.Version != "") {
+			t.Errorf("%s: %+v, %v", end, put, err)
+		}
+		if late.Stop() {
+			server.Thaw(t)
+		}
+		now, err := good.Update(t.Context(), "k", to2)
+		if err != nil || now.Version == "" {
+			t.Errorf("%s: and then %+v, %v", end, now, err)
+		}
 	}
 }
 
