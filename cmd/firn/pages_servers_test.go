@@ -28,6 +28,7 @@ import (
 var asOnTerminal = []replacement{
 	{regexp.MustCompile(`(?m)^redis-cli\b([^|\n]*)$`), "redis-cli --no-raw$1"},
 	{regexp.MustCompile(`(?m)^mariadb\b([^|\n]*)$`), "mariadb --table$1"},
+	{regexp.MustCompile(`(?m)^mariadb --table(.* -BNe )`), "mariadb$1"}, // that person asks for less
 }
 
 // PageServers are the servers of all pages. Those that start slowly are used by one
