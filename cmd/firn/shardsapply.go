@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"sync/atomic"
 	"text/tabwriter"
@@ -99,7 +100,11 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		defer release()
 	}
 	state, err := migrate.Look(ctx, servers)
-	if err != nil {
+	var owner *migrate.OwnerError
+	switch {
+	case errors.As(err, &owner):
+		return failed("%w", err).hint("give the addresses with the name of that role: --server NAME=postgres://%s@HOST/DATABASE", url.PathEscape(owner.Owner))
+	case err != nil:
 		return failed("%w", err).hint("files are applied everywhere or nowhere: all servers have to be there (firn shards status)")
 	}
 	if o.status {

@@ -148,7 +148,7 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		return ctx.Err()
 	}
 	p := newRowPrinter(cmd, o.csv)
-	failures := 0
+	failures, refused := 0, false
 	for _, g := range all {
 		if errors.Is(g.Err, errEnough) {
 			g.Err = nil
@@ -163,16 +163,22 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		}
 		if g.Err != nil {
 			failures++
+			var pg *pgconn.PgError
+			refused = refused || !o.write && errors.As(g.Err, &pg) && pg.Code == "25006"
 			printError(cmd.ErrOrStderr(), g.Err)
 		}
 	}
 	if err := p.end(); err != nil {
 		return err
 	}
-	if failures > 0 {
-		return failed("%d of %s failed", failures, plural(len(asked), "shard"))
+	if failures == 0 {
+		return nil
 	}
-	return nil
+	f := failed("%d of %s failed", failures, plural(len(asked), "shard"))
+	if refused {
+		return f.hint("--write lets it write")
+	}
+	return f
 }
 
 // shardRows is what a statement gave on one shard.

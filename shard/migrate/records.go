@@ -158,9 +158,16 @@ func checkOwner(ctx context.Context, c *pgx.Conn) error {
 		return err
 	}
 	if owner != me {
-		return fmt.Errorf("the shards belong to the role %s, not to %s", owner, me)
+		return &OwnerError{owner, me}
 	}
 	return nil
+}
+
+// An OwnerError says that somebody asks who is not the role that the shards belong to.
+type OwnerError struct{ Owner, User string }
+
+func (e *OwnerError) Error() string {
+	return fmt.Sprintf("the shards belong to the role %s, not to %s", e.Owner, e.User)
 }
 
 // tablesAtOnce is how many shards are read by one statement, which takes a lock of
