@@ -286,9 +286,14 @@ func TestServeUsedUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "firn.yaml", "store: sqlite:ids.db\nlisten: { admin: \"127.0.0.1:0\" }\n"+
-		"series: { odd: { kind: segment, max: 5, increment: 2 }, invoice: { kind: serial, pattern: \"INV-{1}\" }, photo: { kind: flake } }\n")
+		"series: { last: { kind: segment, max: 30, step: 20 }, odd: { kind: segment, max: 5, increment: 2 }, invoice: { kind: serial, pattern: \"INV-{1}\" }, photo: { kind: flake } }\n")
 	s := serve(t, dir)
 	c := s.redis("")
+	if err := c.Do(t.Context(), "FIRN.NEXT", "last", 20).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p := browser.Start(t, testserver.Chromium(t)).Open(t, "http://"+s.listen["admin"]+"/")
+	p.Until("document.querySelector('#word').innerText === 'Numbers run out'")
 	for series, n := range map[string]int{"odd": 3, "invoice": 9} {
 		for i := range n + 1 {
 			if err := c.Do(t.Context(), "FIRN.NEXT", series).Err(); (err == nil) != (i < n) {
@@ -307,7 +312,6 @@ func TestServeUsedUp(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", want, metrics)
 		}
 	}
-	p := browser.Start(t, testserver.Chromium(t)).Open(t, "http://"+s.listen["http"]+"/")
 	p.Until("document.querySelector('#word').innerText === 'Some series cannot issue'")
 	isTrue(t, p, "[...document.querySelectorAll('#source-cards .tone')].filter((e) => e.innerText === 'used up').length === 2")
 	isTrue(t, p, "document.querySelector('#source-cards').innerText.includes('100 %')")
