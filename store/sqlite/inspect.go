@@ -49,7 +49,7 @@ func Inspect(path string) (Files, error) {
 		return f, at.explain(err)
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "."+base+temporaryInfix) || strings.HasPrefix(e.Name(), base+"-") && strings.HasSuffix(e.Name(), asideSuffix) {
+		if strings.HasPrefix(e.Name(), at.temporaryPrefix()) || strings.HasPrefix(e.Name(), base+"-") && strings.HasSuffix(e.Name(), asideSuffix) {
 			f.Left = append(f.Left, filepath.Join(dir, e.Name()))
 		}
 	}

@@ -67,13 +67,13 @@ func (at location) journals() []string {
 }
 
 // temporaryPrefix is how names begin that are given for a moment.
-func (at location) temporaryPrefix() string { return "." + filepath.Base(at.file) + ".new-" }
+func (at location) temporaryPrefix() string { return "." + filepath.Base(at.file) + temporaryInfix }
 
 // temporary returns a new name in the same directory.
 func (at location) temporary() string {
 	var b [8]byte
 	rand.Read(b[:])
-	return filepath.Join(filepath.Dir(at.file), "."+filepath.Base(at.file)+temporaryInfix+hex.EncodeToString(b[:]))
+	return filepath.Join(filepath.Dir(at.file), at.temporaryPrefix()+hex.EncodeToString(b[:]))
 }
 
 func (at location) String() string { return "sqlite:" + at.given }
