@@ -16,7 +16,9 @@ import (
 )
 
 // A Store keeps records. There is no delete: a record carries what must never
-// be forgotten. All methods may be called from many goroutines at once.
+// be forgotten. All methods may be called from many goroutines at once, and return
+// soon after their ctx has ended, whatever the store does: whoever calls waits for
+// nothing else.
 //
 // A key is 1 to [MaxKey] bytes of printable ASCII without space; a value at
 // most [MaxValue] bytes of JSON, so that a person can look.
