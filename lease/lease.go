@@ -82,7 +82,8 @@ func (e *OutageError) Unwrap() error { return e.Err }
 // Errors to tell apart, besides the store's: [*term.FullError], no worker is
 // free; [*term.LayoutError], the pool has another layout; [*term.ClockError],
 // this clock is ahead of the store's; [*term.AwayError], the store does not
-// answer; [*store.ForgotError]; [*firn.EndError], the layout has ended.
+// answer; [*store.ForgotError]; [*GrantFileError]; [*firn.EndError], the layout has
+// ended.
 func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Lease, error) {
 	o := opts.withDefaults()
 	if err := o.validate(pool); err != nil {
@@ -158,8 +159,8 @@ func (l *Lease) awaitOpen(ctx context.Context, first <-chan opened) error {
 //
 // Errors: [*OutageError] while the store is away for longer than the outage
 // budget, [*store.ForgotError] once it has forgotten (final), those of [Open]
-// while no worker can be had, [*firn.EndError] at the layout's end,
-// [firn.ErrClosed] after Close, and ctx's.
+// while no worker can be had, [*GrantFileError] while that cannot be written,
+// [*firn.EndError] at the layout's end, [firn.ErrClosed] after Close, and ctx's.
 func (l *Lease) Next(ctx context.Context) (firn.ID, error) {
 	if l.only != nil {
 		id, err := l.only.Load().Next(ctx)
