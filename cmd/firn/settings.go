@@ -188,7 +188,7 @@ func (c *config) seriesNamed(name string) (*seriesConfig, error) {
 	case len(names) > 0:
 		return nil, f.hint("there are %s", strings.Join(names, ", "))
 	}
-	return nil, f.hint("series: { %s: { kind: %s } }", name, kindFlake)
+	return nil, f.hint("series: { %s: { kind: KIND } }, of %s", name, strings.Join(kinds, ", "))
 }
 
 // A leasing is what it takes to lease a worker.

@@ -36,7 +36,7 @@ func openURL(ctx context.Context, url string, create bool) (*open.Store, error) 
 	}
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok && !create {
 		if _, err := os.Stat(strings.TrimPrefix(path, "//")); errors.Is(err, fs.ErrNotExist) {
-			return nil, failed("%w %s", errNoStore, url).hint("firn next --store %s makes one with the first id", url)
+			return nil, failed("%w %s", errNoStore, url).hint("firn next --store %s makes one with the first id", shellWord(url))
 		}
 	}
 	s, err := open.URL(ctx, url)
