@@ -122,9 +122,16 @@ func (at location) onlyName() error {
 	if err != nil {
 		return err
 	}
+	this, err := os.Stat(at.file)
+	if err != nil {
+		return err
+	}
 	temporary := 0
 	for _, e := range all {
-		if strings.HasPrefix(e.Name(), at.temporaryPrefix()) {
+		if !strings.HasPrefix(e.Name(), at.temporaryPrefix()) {
+			continue
+		}
+		if fi, err := os.Stat(filepath.Join(filepath.Dir(at.file), e.Name())); err == nil && os.SameFile(fi, this) {
 			temporary++
 		}
 	}

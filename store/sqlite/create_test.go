@@ -299,6 +299,13 @@ func TestForeign(t *testing.T) {
 			changed()(tb, path)
 			must(tb, os.Link(path, filepath.Join(tb.TempDir(), "other.db")))
 		}, "has 2 names (hard links)"},
+		{"one of two names, beside what a dead creator left", func(tb testing.TB, path string) {
+			changed()(tb, path)
+			must(tb, os.Link(path, filepath.Join(tb.TempDir(), "other.db")))
+			at, err := locate(path)
+			must(tb, err)
+			must(tb, os.WriteFile(at.temporary(), nil, 0o600))
+		}, "has 2 names (hard links)"},
 		{"a directory", func(tb testing.TB, path string) { must(tb, os.Mkdir(path, 0o700)) }, "is a directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
