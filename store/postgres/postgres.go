@@ -200,7 +200,7 @@ func (s *Store) readCommitted(ctx context.Context, query string, args ...any) ([
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	return list, read, tx.Commit() // which waits for standbys
+	return list, read, acknowledged(ctx, tx.Commit()) // which waits for standbys
 }
 
 // records reads the rows of a statement like sqlRead, and the server's clock.
@@ -253,7 +253,17 @@ func rows(ctx context.Context, q querier, query string, args []any, f func(*sql.
 	if err := r.Err(); err != nil {
 		return err
 	}
-	return r.Close()
+	return acknowledged(ctx, r.Close())
+}
+
+// acknowledged is what came of a statement or a commit that the server has answered so.
+// At the end of ctx a driver may have the server cancel it, as lib/pq does: that ends a
+// commit's wait for standbys, and is answered as a success.
+func acknowledged(ctx context.Context, err error) error {
+	if err == nil {
+		err = ctx.Err()
+	}
+	return err
 }
 
 // Put implements [store.Store]. Its clock is the server's.
@@ -322,7 +332,7 @@ func attempt(ctx context.Context, conn *sql.Conn, next *store.Record, cond store
 	if err := write(ctx, tx, next, cond); err != nil {
 		return err
 	}
-	return tx.Commit()
+	return acknowledged(ctx, tx.Commit())
 }
 
 // write carries out one Put, and completes next with the time.

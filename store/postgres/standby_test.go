@@ -6,6 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/stdlib"
+
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
 )
@@ -59,6 +64,52 @@ func TestNotYetOnStandby(t *testing.T) {
 	got, err := New(connect(t, standby.URL())).Get(t.Context(), "k")
 	if err != nil || got.Version != second.Version {
 		t.Errorf("after the failover: %+v, %v", got, err)
+	}
+}
+
+// TestWaitCancelled: a driver may end a call by having the server cancel the statement,
+// as lib/pq does. Where that is a commit that waits for a standby the server answers as
+// if it had not been, and no standby has it.
+func TestWaitCancelled(t *testing.T) {
+	server := testserver.Postgres(t)
+	db := connect(t, server.URL())
+	good := New(db)
+	r := mustPut(t, good, "k", `1`, store.Condition{})
+	config, err := pgx.ParseConfig(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: time.Minute}
+	}
+	cancels := stdlib.OpenDB(*config)
+	defer cancels.Close()
+	s := New(cancels)
+	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
+	waitFor(t, func() bool {
+		var names string
+		err := cancels.QueryRow(`SHOW synchronous_standby_names`).Scan(&names)
+		return err == nil && names == "*"
+	})
+	for _, x := range []struct {
+		name string
+		call func(context.Context) (store.Record, error)
+	}{
+		{"Put", func(ctx context.Context) (store.Record, error) {
+			return s.Put(ctx, "k", []byte(`2`), store.Condition{Version: r.Version})
+		}},
+		{"Update", func(ctx context.Context) (store.Record, error) { return s.Update(ctx, "k", to2) }},
+		{"Get", func(ctx context.Context) (store.Record, error) { return s.Get(ctx, "k") }},
+		{"Get, refused at the connection's isolation level,", func(ctx context.Context) (store.Record, error) {
+			_, _, err := s.readCommitted(ctx, sqlGet, "k")
+			return store.Record{}, err
+		}},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if got, err := x.call(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s takes what no standby has for acknowledged: %+v, %v", x.name, got, err)
+		}
 	}
 }
 

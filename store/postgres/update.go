@@ -61,7 +61,7 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 	if err := release(ctx, tx, &next, held.Version); err != nil { // COMMIT was not sent
 		return store.Record{}, explain(err)
 	}
-	switch err := tx.Commit(); {
+	switch err := acknowledged(ctx, tx.Commit()); {
 	case err == nil:
 		return next, nil
 	case certain(err):
