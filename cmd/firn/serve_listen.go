@@ -150,7 +150,7 @@ type fewConnections struct {
 	most int64
 	now  atomic.Int64
 	log  *slog.Logger
-	told atomic.Int64 // when that was logged, in seconds
+	told time.Time // when that was logged; of Accept, which one goroutine calls
 }
 
 func (l *fewConnections) Accept() (net.Conn, error) {
@@ -164,7 +164,8 @@ func (l *fewConnections) Accept() (net.Conn, error) {
 		}
 		l.now.Add(-1)
 		c.Close()
-		if now := time.Now().Unix(); l.told.Swap(now) < now-10 {
+		if now := time.Now(); now.Sub(l.told) > 10*time.Second {
+			l.told = now
 			l.log.Warn("connections are refused: there are as many as limits.connections allows", "limit", l.most)
 		}
 	}

@@ -1,10 +1,12 @@
 package resp_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -89,7 +91,8 @@ func TestStranger(t *testing.T) {
 }
 
 func TestMaxConns(t *testing.T) {
-	w := serve(t, nil, &resp.Options{MaxConns: 2})
+	var log bytes.Buffer
+	w := serve(t, nil, &resp.Options{MaxConns: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	a, b := dial(t, w), dial(t, w)
 	a.do("PING")
 	b.do("PING")
@@ -111,6 +114,12 @@ func TestMaxConns(t *testing.T) {
 	}
 	if n := w.stats.Rejected.Load(); n < 100 {
 		t.Errorf("%d rejected", n)
+	}
+	if err := w.stop(); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "connections are refused"); n == 0 || n > 10 {
+		t.Errorf("an operator is told of it %d times", n)
 	}
 }
 

@@ -120,6 +120,8 @@ type listener struct {
 	interval time.Duration   // between looks at a connection
 	ctx      context.Context // of draws; done when the time to drain is over
 
+	told time.Time // when it was logged that there are too many; of begin
+
 	lastID   atomic.Uint64
 	backlog  atomic.Int64 // bytes of all connections
 	refusing chan struct{}
@@ -193,6 +195,10 @@ func (s *listener) begin(nc net.Conn) {
 		nc.Close()
 	case full:
 		s.Stats.Rejected.Add(1)
+		if c.began.Sub(s.told) > 10*time.Second {
+			s.told = c.began
+			s.Logger.Warn("connections are refused: there are as many as there may be", "limit", s.MaxConns)
+		}
 		s.refuse(nc)
 	default:
 		s.Stats.Conns.Add(1)
