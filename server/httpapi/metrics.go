@@ -153,7 +153,7 @@ var poolFacts = []fact{
 
 // What each series says.
 var seriesFacts = []fact{
-	newFact("series", "firn_series_ready", "1 where it issues, and will for a while without its store.", gauge, func(st server.State, now time.Time) (float64, bool) { return flag(st.Ready(now) == nil), true }),
+	newFact("series", "firn_series_ready", "1 where it issues, and will for a while without its store; or has given all there was.", gauge, func(st server.State, now time.Time) (float64, bool) { return flag(st.Ready(now) == nil), true }),
 	newFact("series", "firn_series_degraded", "1 where its store does not answer.", gauge, always(func(st server.State) float64 { return flag(st.Degraded) })),
 	newFact("series", "firn_series_lossy", "1 where its store can forget what it acknowledged.", gauge, always(func(st server.State) float64 { return flag(st.Class == "lossy") })),
 	newFact("series", "firn_ends_timestamp_seconds", "When its layout or its numbers are used up, at this rate, as far as that can be told.", gauge, func(st server.State, _ time.Time) (float64, bool) {
