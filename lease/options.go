@@ -150,8 +150,12 @@ func (o *Options) validate(pool string) error {
 	if o.Choice == Insist && o.Lanes > 1 {
 		bad("lanes", "%d: there is one worker %d", o.Lanes, o.Worker)
 	}
-	if o.Lanes < 1 || o.Lanes > maxLanes || int64(o.Lanes) > n {
-		bad("lanes", "%d: there can be 1 to %d", o.Lanes, min(maxLanes, n))
+	most := min(maxLanes, n)
+	if o.Workers > 0 {
+		most = min(most, o.Workers)
+	}
+	if o.Lanes < 1 || int64(o.Lanes) > most {
+		bad("lanes", "%d: there can be 1 to %d", o.Lanes, most)
 	}
 	if o.Outage != 0 && o.Outage < time.Second {
 		bad("outage", "%s is under 1s", o.Outage)

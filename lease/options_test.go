@@ -18,6 +18,11 @@ func TestCheck(t *testing.T) {
 	if err := (*lease.Options)(nil).Check("web"); err != nil {
 		t.Error(err)
 	}
+	// A lease cannot hold more workers than there are to choose from.
+	var few *lease.OptionError
+	if err := (&lease.Options{Layout: firn.JS53, Workers: 2, Lanes: 3}).Check("web"); !errors.As(err, &few) || few.Option != "lanes" {
+		t.Errorf("3 lanes of 2 workers: %v", err)
+	}
 	bad := lease.Options{
 		Layout: firn.JS53, Shard: 1, First: 64, Choice: lease.Insist, Worker: 1, Lanes: 65,
 		Outage: 1, TTL: 1, Borrow: time.Minute, Wait: -1, Name: string(make([]byte, 256)),
