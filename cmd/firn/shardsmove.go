@@ -173,7 +173,7 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 	if err := o.plan(ctx, cmd, legs); err != nil || o.dry {
 		return signalled(ctx, err)
 	}
-	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Move)
+	moved, err := o.each(ctx, cmd, inParts(legs), (*move.Mover).Move)
 	if ctx.Err() != nil {
 		defer sayBrokenOff(ctx, cmd, servers, shards, "firn shards move "+list+" --to "+o.to)
 	}
@@ -282,15 +282,41 @@ func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, legs []move.L
 	return nil
 }
 
+// together is how many shards one move takes: all are copied before the first changes over,
+// and all their tables are locked when it begins, for which a server has room.
+const together = 32
+
+// inParts are legs again, of which none begins to move more shards than that.
+func inParts(legs []move.Leg) []move.Leg {
+	var parts []move.Leg
+	for _, l := range legs {
+		goOn := slices.DeleteFunc(slices.Clone(l.Shards), func(n int64) bool { return slices.Contains(l.New, n) })
+		if len(goOn) > 0 {
+			parts = append(parts, move.Leg{Source: l.Source, Target: l.Target, Shards: goOn})
+		}
+		for some := range slices.Chunk(l.New, together) {
+			parts = append(parts, move.Leg{Source: l.Source, Target: l.Target, Shards: some, New: some})
+		}
+	}
+	return parts
+}
+
 // each moves the shards of all legs, one after the other.
 func (o *shardsMove) each(ctx context.Context, cmd *cobra.Command, legs []move.Leg, way func(*move.Mover, context.Context, []int64) ([]move.Moved, error)) ([]movedLine, error) {
 	var all []movedLine
+	shards := 0
+	for _, l := range legs {
+		shards += len(l.Shards)
+	}
 	for _, l := range legs {
 		var far atomic.Pointer[move.Progress]
-		far.Store(&move.Progress{Phase: move.Preparing, Shards: len(l.Shards)})
+		far.Store(&move.Progress{Phase: move.Preparing, Shards: shards, Done: len(all)})
 		show := showLine(true, cmd.ErrOrStderr(), func(time.Duration) string { return moveLine(*far.Load()) })
 		options := o.options
-		options.Progress = func(p move.Progress) { far.Store(&p) }
+		options.Progress = func(p move.Progress) {
+			p.Shards, p.Done = shards, p.Done+len(all)
+			far.Store(&p)
+		}
 		m := move.New(l.Source, l.Target, &options)
 		moved, err := way(m, ctx, l.Shards)
 		m.Close()
@@ -485,7 +511,11 @@ func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s to copy; %s writes %s of log a second; pause of each about %s\n", byteText(p.Bytes()), p.Source, byteText(int64(p.WALRate)), p.Pause.Round(time.Millisecond))
+	fmt.Fprintf(out, "\n%s to copy", byteText(p.Bytes()))
+	if len(p.Refusals) == 0 { // else nothing was measured
+		fmt.Fprintf(out, "; %s writes %s of log a second; pause of each about %s", p.Source, byteText(int64(p.WALRate)), p.Pause.Round(time.Millisecond))
+	}
+	fmt.Fprintln(out)
 	for _, s := range p.Shards {
 		for _, h := range s.Holders {
 			fmt.Fprintf(out, "shard %d is in use by %s\n", s.Shard, h)

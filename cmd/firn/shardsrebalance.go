@@ -66,9 +66,6 @@ type shardsRebalance struct {
 	keep     bool
 }
 
-// together is how many shards one move takes: all are copied before the first changes over.
-const together = 32
-
 func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 	switch {
 	case o.by != "size" && o.by != "rate":
@@ -190,13 +187,7 @@ func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers
 	if err := refusals(ctx, legs); err != nil {
 		return err
 	}
-	var parts []move.Leg
-	for _, l := range legs {
-		for some := range slices.Chunk(l.Shards, together) {
-			parts = append(parts, move.Leg{Source: l.Source, Target: l.Target, Shards: some, New: some})
-		}
-	}
-	return o.legs(ctx, cmd, parts, o.leg)
+	return o.legs(ctx, cmd, inParts(legs), o.leg)
 }
 
 // refusals looks at what speaks against any of the moves, before the first is begun.
