@@ -18,7 +18,8 @@ type State struct {
 	Over     bool  // it has given all there was: no other server could do better
 	Err      error // why nothing can be had, or the last failure where it is Degraded
 
-	// How long it goes on without its store: until then; and that is at most so long.
+	// How long it goes on without its store: until then; and that is at most so long, or
+	// of numbers what a segment is to last.
 	Until  time.Time
 	Budget time.Duration
 
