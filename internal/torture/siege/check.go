@@ -17,7 +17,7 @@ type Issuer struct {
 	Name    string
 	Hands   [][]ledger.Run // in the order in which they were drawn
 	Numbers []ledger.Run   // of the series, likewise
-	Grants  []Grant        // none: they are not known, and not checked
+	Grants  []Grant        // nil: they are not known, and not checked
 	Off     bool           // its clock was not right all the time
 	Heirs   string         // issuers of the same name here go on with each other's grants
 }
@@ -216,7 +216,7 @@ var ungranted holding
 // inside returns the term of an issuer that a tick lies in, or nil. It looks at
 // guess first.
 func (c *checker) inside(guess *holding, issuer int, worker int64, tick firn.Tick) *holding {
-	if len(c.issuers[issuer].Grants) == 0 {
+	if c.issuers[issuer].Grants == nil {
 		return &ungranted
 	}
 	if guess != nil && guess.worker == worker && guess.has(tick) {

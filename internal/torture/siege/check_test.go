@@ -42,11 +42,12 @@ func TestCheckPasses(t *testing.T) {
 			Hands:  [][]ledger.Run{{run1(id(8, 3, 0), 5), run1(id(15, 3, 0), 5)}},
 			Grants: []Grant{{Worker: 3, Term: 1, Prior: -1, Horizon: 20}},
 		},
+		{Name: "f", Heirs: "file", Hands: [][]ledger.Run{{run1(id(16, 3, 0), 5)}}, Grants: []Grant{}}, // it never reached the store
 	})
 	if len(r.Problems) > 0 || r.Repeated > 0 {
 		t.Errorf("%v: %q", r, r.Problems)
 	}
-	if r.IDs != 3+1+4096+1+1+2+5+5+5+5+5+10 || r.Workers != 4 || r.Terms != 6 {
+	if r.IDs != 3+1+4096+1+1+2+5+5+5+5+5+10+5 || r.Workers != 4 || r.Terms != 6 {
 		t.Errorf("got %v", r)
 	}
 }
@@ -82,6 +83,9 @@ func TestCheckFails(t *testing.T) {
 		}, 0, "lies in no term"},
 		{"above its horizon", []Issuer{
 			{Name: "a", Hands: [][]ledger.Run{{run1(id(10, 0, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: 5, Horizon: 9}}},
+		}, 0, "lies in no term"},
+		{"without a grant", []Issuer{
+			{Name: "a", Hands: [][]ledger.Run{{run1(id(6, 0, 0), 1)}}, Grants: []Grant{}},
 		}, 0, "lies in no term"},
 		{"with another's worker", []Issuer{
 			{Name: "a", Hands: [][]ledger.Run{{run1(id(6, 1, 0), 1)}}, Grants: []Grant{{Worker: 0, Term: 3, Prior: 5, Horizon: 9}}},

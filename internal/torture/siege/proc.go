@@ -306,7 +306,7 @@ func (p *proc) issuer() Issuer {
 			p.t.Errorf("%s: %s", p.name, text[max(0, len(text)-8000):])
 		}
 	}
-	who := Issuer{Name: p.name, Heirs: p.heirs, Off: p.skew != nil && p.skew.wasOff}
+	who := Issuer{Name: p.name, Grants: []Grant{}, Heirs: p.heirs, Off: p.skew != nil && p.skew.wasOff}
 	for _, e := range p.find(0, named(ledger.Granted)) {
 		if e.Owner != "" {
 			who.Grants = append(who.Grants, Grant{Worker: e.Worker, Term: e.Term, Prior: e.Prior, Horizon: e.Horizon})
