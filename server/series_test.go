@@ -324,6 +324,41 @@ func TestReplaceUnderLoad(t *testing.T) {
 	}
 }
 
+// replaced is a source that Replace takes away while it is asked.
+type replaced struct{ replace func() }
+
+func (r *replaced) Next(context.Context) (firn.ID, error) { return 0, firn.ErrClosed }
+func (r *replaced) Append(_ context.Context, dst []firn.ID, _ int) ([]firn.ID, error) {
+	r.replace()
+	return append(dst, 1), firn.ErrClosed
+}
+
+// A request that a reload has come upon is one, and none that failed.
+func TestReplacedCounts(t *testing.T) {
+	after := orders(t, "orders")
+	src := &replaced{}
+	reserve := func(context.Context, int) (firn.Range, error) { src.replace(); return firn.Range{}, firn.ErrClosed }
+	s := newServer(t, nil, server.Numbers("orders", src, &server.SeriesOptions{Reserve: reserve}))
+	src.replace = func() {
+		if err := s.Replace(nil, after); err != nil {
+			t.Error(err)
+		}
+	}
+	x := enter(t, s, "")
+	if all, err := x.Gather(t.Context(), "orders", nil, 3, 2); err != nil || len(all) != 3 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if err := s.Replace(nil, server.Numbers("orders", src, &server.SeriesOptions{Reserve: reserve})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Reserve(t.Context(), "orders", 10); err != nil {
+		t.Error(err)
+	}
+	if c := after.Counts(); c.Requests != 3 || c.Errors != 0 || c.Values != 13 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // held gives ids when it is let.
 type held struct {
 	firn.Source

@@ -109,7 +109,11 @@ func (x *Session) Gather(ctx context.Context, series string, dst []Value, n, req
 		before := len(dst)
 		all, err := s.take(ctx, dst, want)
 		dst = all
-		s.counts.Load().add(requests, len(dst)-before, time.Since(start), err)
+		asked, failed := requests, err
+		if err != nil && x.replaced(ctx, v) {
+			asked, failed = 0, nil // it will be asked again, and is counted then
+		}
+		s.counts.Load().add(asked, len(dst)-before, time.Since(start), failed)
 		if err != nil {
 			return s.failed(err)
 		}
@@ -134,15 +138,14 @@ func (x *Session) Reserve(ctx context.Context, series string, n int) (r firn.Ran
 		if err == nil && (r.First <= 0 || r.Count != n || r.Step != s.options.Step) {
 			err = errors.New("server: the source gave another range than was asked for")
 		}
-		got := n
-		if err != nil {
-			got = 0
-		}
-		s.counts.Load().add(1, got, time.Since(start), err)
 		if err != nil {
 			r = firn.Range{}
+			if !x.replaced(ctx, v) {
+				s.counts.Load().add(1, 0, time.Since(start), err)
+			}
 			return s.failed(err)
 		}
+		s.counts.Load().add(1, n, time.Since(start), nil)
 		return nil
 	})
 	return r, err
@@ -181,7 +184,7 @@ func (x *Session) use(ctx context.Context, name string, do func(*view, *Series) 
 			err = do(v, s)
 			var source *SourceError
 			if errors.As(err, &source) {
-				if x.server.now.Load() != v.world && ctx.Err() == nil {
+				if x.replaced(ctx, v) {
 					continue
 				}
 				return err
@@ -192,6 +195,12 @@ func (x *Session) use(ctx context.Context, name string, do func(*view, *Series) 
 		}
 		return err
 	}
+}
+
+// replaced reports whether Replace has taken a view's series away, so that what has
+// failed is asked of others.
+func (x *Session) replaced(ctx context.Context, v *view) bool {
+	return x.server.now.Load() != v.world && ctx.Err() == nil
 }
 
 // lookup finds a series. Most are the one of the request before.
