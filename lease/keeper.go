@@ -74,6 +74,9 @@ func (k *keeper) run(ctx context.Context) {
 		if began {
 			failures = 0
 		}
+		if end.Phase == term.Forgotten {
+			k.lease.forgot.Store(&term.Forgot{Err: end.Err})
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -307,9 +310,13 @@ func (k *keeper) sleep(ctx context.Context, s term.State, gen *firn.Generator, u
 	}
 }
 
-// lookAtStore asks an embedded store for its promise, which is when that finds
-// out that it is gone.
+// lookAtStore says whether the store has forgotten, as far as another lane has found
+// out. It asks an embedded store for its promise, which is when that finds out that it
+// is gone.
 func (k *keeper) lookAtStore(ctx context.Context) term.Event {
+	if forgot := k.lease.forgot.Load(); forgot != nil {
+		return *forgot
+	}
 	if !k.rules.Embedded {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 )
@@ -85,6 +86,47 @@ func TestLanesAllStopWhenTheStoreForgot(t *testing.T) {
 		for range 10 {
 			if _, err := l.Next(t.Context()); !errors.As(err, &forgot) {
 				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// What one lane finds out holds for all: a store that went back may have given their
+// workers to others, too.
+func TestLanesAllStopWhenOneFindsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := remote{memory.New()}
+		o, _ := options()
+		o.Lanes = 4
+		if _, err := Found(t.Context(), s, "web", o); err != nil {
+			t.Fatal(err)
+		}
+		l := open(t, s, o)
+		defer l.Close()
+		first := l.States()[0].Worker
+		rec, err := s.Get(t.Context(), term.KeyWorker("web", first))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := term.ReadRecord(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Horizon-- // it is of an earlier state
+		if _, err := s.Put(t.Context(), rec.Key, r.Encode(), store.Condition{Version: rec.Version}); err != nil {
+			t.Fatal(err)
+		}
+		for l.States()[0].Phase != term.Forgotten {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(2 * look)
+		var forgot *store.ForgotError
+		if id, err := l.Next(t.Context()); !errors.As(err, &forgot) {
+			t.Errorf("%d, %v", id, err)
+		}
+		for i, st := range l.States() {
+			if st.Phase != term.Forgotten || !errors.As(st.Err, &forgot) {
+				t.Errorf("lane %d: %s, %v", i, st.Phase, st.Err)
 			}
 		}
 	})

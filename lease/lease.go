@@ -44,6 +44,7 @@ type Lease struct {
 	stop   context.CancelFunc
 	done   sync.WaitGroup // the lanes' keepers
 	closed atomic.Bool
+	forgot atomic.Pointer[term.Forgot] // a lane found out that the store has: all end
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced when a lane's state changes
