@@ -291,6 +291,21 @@ To give it up:            firn shards abort 0
 	}
 }
 
+// TestShardsRebalanceBegun: a rebalance that was killed when one server knew of a move, and
+// the other one not yet, goes on when it is run again.
+func TestShardsRebalanceBegun(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b := database(t, postgres, "a"), database(t, postgres, "b")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	succeed(t, append([]string{"shards", "init", "--count", "2"}, flags[:2]...)...)
+	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
+	onDatabase(t, a, "SELECT firn.begin_move(shard, term + 1, 'somebody', '0123456789ab', 'b', true) FROM firn.shard WHERE shard = 0")
+	if out := succeed(t, append([]string{"shards", "rebalance"}, flags...)...); !strings.Contains(out, "\n1 shard moved") {
+		t.Error(out)
+	}
+}
+
 // TestShardsSwept: a finish and a rebalance that were killed at their very end leave nothing
 // when they are run again.
 func TestShardsSwept(t *testing.T) {

@@ -158,7 +158,7 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 		}
 		way := o.leg
 		if f.Phase == move.HalfLeft {
-			way = o.finish
+			way = o.endHalf
 		}
 		if err := o.legs(ctx, cmd, legs, way); err != nil {
 			return err
@@ -247,11 +247,17 @@ func (o *shardsRebalance) leg(ctx context.Context, l move.Leg, progress func(mov
 	return moved, err
 }
 
-// finish drops old copies that somebody has begun to drop.
-func (o *shardsRebalance) finish(ctx context.Context, l move.Leg, _ func(move.Progress)) ([]move.Moved, error) {
+// endHalf ends what only one of two servers knows of. Somebody has begun to drop old copies, or
+// to give it up; or it has just begun and copied nothing, and the next plan begins it anew.
+func (o *shardsRebalance) endHalf(ctx context.Context, l move.Leg, _ func(move.Progress)) ([]move.Moved, error) {
 	m := move.New(l.Source, l.Target, &o.options)
 	defer m.Close()
 	_, err := m.Finish(ctx, l.Shards)
+	if errors.As(err, new(*move.StuckError)) {
+		if _, err = m.Abort(ctx, l.Shards); err == nil {
+			_, err = m.Finish(ctx, l.Shards) // those of them that have moved
+		}
+	}
 	return nil, err
 }
 
