@@ -1,7 +1,6 @@
 package main
 
 import (
-	"iter"
 	"maps"
 	"slices"
 
@@ -16,7 +15,7 @@ type stateSet struct {
 	late   map[uint32]struct{} // below one that came before
 	many   *roaring.Bitmap     // nil while they are few
 
-	fresh, rested int // states that came since it was last made small, and before
+	fresh, rested uint32 // states that came since it was last made small, and before
 }
 
 // fewest is how many are many: one of 4,096 states.
@@ -74,13 +73,18 @@ func (s *stateSet) rest() {
 	}
 }
 
-// increasing are all states in their order. None is added after.
-func (s *stateSet) increasing() iter.Seq[uint32] {
+// each calls f with all states in their order. None is added after.
+func (s *stateSet) each(f func(state uint32) bool) {
 	if s.many != nil {
-		return s.many.Iterate
+		s.many.Iterate(f)
+		return
 	}
-	s.rising = append(s.rising, slices.Collect(maps.Keys(s.late))...)
-	slices.Sort(s.rising)
-	s.late = nil
-	return slices.Values(s.rising)
+	if len(s.late) > 0 {
+		s.rising = slices.AppendSeq(s.rising, maps.Keys(s.late))
+		slices.Sort(s.rising)
+		s.late = nil
+	}
+	for _, state := range s.rising {
+		f(state)
+	}
 }

@@ -30,7 +30,7 @@ func TestStateSet(t *testing.T) {
 				}
 			}
 			next := 0
-			for state := range s.increasing() {
+			s.each(func(state uint32) bool {
 				for ; next < int(state); next++ {
 					if seen[next] {
 						t.Fatalf("%d is left out before %d", next, state)
@@ -40,7 +40,8 @@ func TestStateSet(t *testing.T) {
 					t.Fatalf("%d was never added", state)
 				}
 				next++
-			}
+				return true
+			})
 			if name != "each of them twice" && s.many == nil {
 				t.Error("they are few")
 			}

@@ -108,6 +108,9 @@ func (t *tally) add(id firn.ID, at func() string) {
 	state := t.packed.state(id)
 	if !m.see(state) {
 		t.repeats++
+		if m.again == nil {
+			m.again = make(map[int64]int64)
+		}
 		m.again[t.minuteOf(t.tick(state))]++
 		if len(t.repeated) < maxSightings {
 			t.repeated = append(t.repeated, sighting{id: id, at: at()})
@@ -129,7 +132,7 @@ func (t *tally) newMaker(key int64, id firn.ID, at func() string) *maker {
 		t.fault(id, err.Error(), at)
 		return nil
 	}
-	m := &maker{key: key, parts: parts, seen: make(map[uint32]*stateSet), again: make(map[int64]int64)}
+	m := &maker{key: key, parts: parts, seen: make(map[uint32]*stateSet)}
 	t.makers[key] = m
 	return m
 }
@@ -177,27 +180,30 @@ func (t *tally) follow(m *maker) {
 	var before firn.Tick
 	var at int64 // the minute of before
 	var in minute
+	var upper uint32
 	first := true
-	for _, upper := range slices.Sorted(maps.Keys(m.seen)) {
-		for lower := range m.seen[upper].increasing() {
-			m.highest = uint64(upper)<<32 | uint64(lower)
-			tick := t.tick(m.highest)
-			switch {
-			case first:
-				first, m.lowest, at = false, m.highest, t.minuteOf(tick)
-			case tick != before:
-				in.gap = max(in.gap, tick-before)
-				if tick-before > m.gap {
-					m.gap, m.gapAfter = tick-before, before
-				}
-				if next := t.minuteOf(tick); next != at {
-					m.endMinute(at, in)
-					at, in = next, minute{}
-				}
+	next := func(lower uint32) bool {
+		m.highest = uint64(upper)<<32 | uint64(lower)
+		tick := t.tick(m.highest)
+		switch {
+		case first:
+			first, m.lowest, at = false, m.highest, t.minuteOf(tick)
+		case tick != before:
+			in.gap = max(in.gap, tick-before)
+			if tick-before > m.gap {
+				m.gap, m.gapAfter = tick-before, before
 			}
-			in.ids++
-			before = tick
+			if next := t.minuteOf(tick); next != at {
+				m.endMinute(at, in)
+				at, in = next, minute{}
+			}
 		}
+		in.ids++
+		before = tick
+		return true
+	}
+	for _, upper = range slices.Sorted(maps.Keys(m.seen)) {
+		m.seen[upper].each(next)
 	}
 	m.endMinute(at, in)
 }
