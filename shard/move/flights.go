@@ -159,10 +159,16 @@ func flightOf(batch string, said map[string]*account) Flight {
 		}
 		return f
 	}
-	f.Moved = served(b)
+	for _, n := range f.Shards {
+		// Who has a shard is the first to forget of its move: what one has let go, and the other
+		// one does not know of, is there.
+		if b.serves[n] || a.let(n) && !b.knows(n) {
+			f.Moved = append(f.Moved, n)
+		}
+	}
 	f.RowsTotal, f.Rows, f.Lag = a.rows, min(a.rows, b.rows), a.lag
 	from, to := a, b
-	between := slices.ContainsFunc(f.Shards, func(n int64) bool { return !a.serves[n] && !b.serves[n] })
+	between := slices.ContainsFunc(f.Shards, func(n int64) bool { return a.let(n) && b.let(n) })
 	switch {
 	case between:
 		f.Phase = Between
@@ -184,6 +190,10 @@ func flightOf(batch string, said map[string]*account) Flight {
 	}
 	return f
 }
+
+// knows says whether a server has a shard in the batch, and let whether it does not serve it.
+func (w *account) knows(n int64) bool { _, known := w.serves[n]; return known }
+func (w *account) let(n int64) bool   { return w.knows(n) && !w.serves[n] }
 
 // served are the shards that a server serves, in order.
 func served(w *account) []int64 {

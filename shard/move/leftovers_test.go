@@ -158,6 +158,9 @@ func TestFlightOf(t *testing.T) {
 		{account{serves: map[int64]bool{1: false, 2: true}}, account{serves: map[int64]bool{1: false, 2: false}, known: 2, ready: 2}, Between, ""},
 		{account{serves: map[int64]bool{1: false, 2: true}}, account{serves: map[int64]bool{1: true, 2: false}, known: 2, ready: 2}, Ready, ""},
 		{account{serves: map[int64]bool{1: false}}, account{serves: map[int64]bool{1: true}, slot: "used"}, Arrived, ""},
+		// Of shard 1 the server that has it has ended the move, and the other one not yet.
+		{account{serves: map[int64]bool{1: false, 2: false}}, account{serves: map[int64]bool{2: true}, slot: "used"}, Arrived, ""},
+		{account{serves: map[int64]bool{2: true}}, account{serves: map[int64]bool{1: false, 2: false}, known: 2, ready: 2}, Ready, ""},
 	} {
 		tt.a.source, tt.a.target, tt.b.source, tt.b.target = "a", "b", "a", "b"
 		if f := flightOf("x", map[string]*account{"a": &tt.a, "b": &tt.b}); f.Phase != tt.want || f.Problem != tt.problem {
