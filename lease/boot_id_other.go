@@ -1,7 +1,7 @@
-//go:build !linux && !darwin
+//go:build !linux
 
 package lease
 
-// bootID is empty where the system has no name for its run: no grant file is
-// gone on with there.
+// bootID is empty: no grant file is gone on with where [boot] counts from the start of
+// each process, since what another one has saved by it says nothing.
 func bootID() string { return "" }

@@ -29,8 +29,8 @@ type Options struct {
 
 	// File is the path of a grant file; none. A process that was killed and
 	// starts again on the same host and boot then goes on inside its own old
-	// grant, whether the store is there or not. Further lanes have files of
-	// their own, PATH.1 and so on.
+	// grant, whether the store is there or not; on Linux, and elsewhere anew.
+	// Further lanes have files of their own, PATH.1 and so on.
 	File string
 
 	Lanes int // 1, at most 64; how many workers to hold and draw from: for more ids than one worker's ceiling
