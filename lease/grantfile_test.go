@@ -123,7 +123,7 @@ func TestGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
-// held returns a grant file that a dead process left, in which something can be
+// left returns a grant file that a dead process left, in which something can be
 // issued, and its directory.
 func left(t *testing.T) (dir, path string) {
 	t.Helper()
