@@ -247,13 +247,14 @@ $$ SELECT CASE WHEN {{.TickExact "at"}} < 0::numeric THEN 0 ELSE least({{.LastTi
 -- the readings of the offset would not stand around the draw.
 CREATE OR REPLACE FUNCTION firn.in_order(a bigint, b bigint, c bigint) RETURNS boolean LANGUAGE plpgsql AS
 $$ BEGIN RETURN a < b AND b < c; END $$;
+CREATE OR REPLACE FUNCTION firn.count_argument() RETURNS bigint LANGUAGE sql VOLATILE AS
+$$ SELECT pg_catalog.set_config('firn.argument', (pg_catalog.current_setting('firn.argument')::bigint OPERATOR(pg_catalog.+) 1)::text, true)::bigint $$;
 CREATE OR REPLACE FUNCTION firn.check_order() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-	CREATE TEMPORARY SEQUENCE firn_order;
-	IF NOT firn.in_order(pg_catalog.nextval('pg_temp.firn_order'), pg_catalog.nextval('pg_temp.firn_order'), pg_catalog.nextval('pg_temp.firn_order')) THEN
+	PERFORM pg_catalog.set_config('firn.argument', '0', true);
+	IF NOT firn.in_order(firn.count_argument(), firn.count_argument(), firn.count_argument()) THEN
 		RAISE EXCEPTION 'firn: this server does not evaluate arguments from left to right' USING ERRCODE = '0A000';
 	END IF;
-	DROP SEQUENCE pg_temp.firn_order;
 END $$;
 
 DO $do$ BEGIN PERFORM firn.check_order(); END $do$;
@@ -473,7 +474,7 @@ BEGIN
 	RETURN qualified::regclass;
 END $$;
 
-REVOKE ALL ON FUNCTION firn.is_here, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.check_order, firn.write_functions,
+REVOKE ALL ON FUNCTION firn.is_here, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
 	firn.commit_durably, firn.halt, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard,
 	firn.grant_shard, firn.renew_shard FROM PUBLIC;
 GRANT SELECT ON firn.server, firn.shard TO PUBLIC;

@@ -158,7 +158,7 @@ func TestInitRights(t *testing.T) {
 		}, a)
 	}
 	attempt(`GRANT CREATE ON DATABASE "` + name + `" TO "` + nobodyRole + `"`)
-	a.must(t, "GRANT CREATE ON DATABASE "+name+" TO "+nobodyRole)
+	a.must(t, "REVOKE ALL ON DATABASE "+name+" FROM PUBLIC; GRANT CONNECT, CREATE ON DATABASE "+name+" TO "+nobodyRole)
 	attempt(`CREATE ROLE "` + none + `" NOLOGIN`)
 	a.must(t, "CREATE SCHEMA firn")
 	attempt("the schema firn belongs to the role t")
