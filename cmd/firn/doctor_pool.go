@@ -25,7 +25,8 @@ type poolRecords struct {
 
 type workerRecord struct {
 	term.Record
-	free time.Duration // until its holder is taken for dead, if nobody hears of it
+	free    time.Duration // until its holder is taken for dead, if nobody hears of it
+	written time.Time     // zero: the store has no clock
 }
 
 // pools checks the records of the store, and each pool.
@@ -131,7 +132,7 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 		var r term.Record
 		if r, err = term.ReadRecord(rec); err == nil {
 			free := time.Duration(r.TTL)*time.Millisecond - rec.Read.Sub(rec.Written)
-			of(name).workers[n] = workerRecord{r, max(free, 0)}
+			of(name).workers[n] = workerRecord{r, max(free, 0), rec.Written}
 		}
 	}
 	return err
@@ -244,6 +245,7 @@ func (c *poolCheck) workers() {
 		low, high = o.First, o.First+o.Workers-1
 	}
 	held, falling := 0, 0
+	gone := ""               // what is said of holders that may be gone
 	soon := time.Duration(0) // until the first falls free
 	for n, w := range c.records.workers {
 		if n < low || n > high {
@@ -252,7 +254,9 @@ func (c *poolCheck) workers() {
 		free := max(w.free, c.until(w.Horizon))
 		switch {
 		case w.Owner != "" && w.free > 0:
-			held++
+			if held++; w.written.IsZero() {
+				gone = " or left by who is gone"
+			}
 		case free > 0:
 			falling++
 		default:
@@ -263,7 +267,7 @@ func (c *poolCheck) workers() {
 		}
 	}
 	all := high - low + 1
-	text := fmt.Sprintf("%d to %d: %d held, %d falling free, %d free", low, high, held, falling, all-int64(held+falling))
+	text := fmt.Sprintf("%d to %d: %d held%s, %d falling free, %d free", low, high, held, gone, falling, all-int64(held+falling))
 	if int64(held+falling) >= all {
 		c.say(warning, "workers", "firn workers ls shows who holds them", "%s; the first falls free in %s", text, soon.Round(time.Second))
 		return

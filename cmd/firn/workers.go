@@ -36,7 +36,11 @@ func newWorkersLs() *cobra.Command {
 		Short: "List the workers that were ever held",
 		Long: `List the workers of a store that were ever held: who has each or had it last, when
 it falls free if its holder does not write again, and its horizon, the last instant
-of which it may have issued ids. Whoever takes the worker next starts above that.`,
+of which it may have issued ids. Whoever takes the worker next starts above that.
+
+A store without a clock (etcd, ZooKeeper) does not say when a holder was last heard of:
+there the state is held?, also of a holder that is gone, and it falls free when somebody
+who wants a worker has watched it for so long.`,
 		Example: `  firn workers ls
   firn workers ls --pool firn --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
@@ -148,6 +152,9 @@ func listWorkers(ctx context.Context, s store.Store, pool string, out io.Writer,
 			state, free := "free", "-"
 			if v.Held {
 				state, free = "held", v.Free.Round(time.Second).String()
+				if v.Written.IsZero() {
+					state = "held?"
+				}
 			}
 			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d\t%s\t%s\n", pool, v.Worker, state, v.Name, v.Term, free, instant(v.Horizon))
 		}
