@@ -53,9 +53,10 @@ func conninfo(c *pgx.ConnConfig, password bool) string {
 	return strings.Join(words, " ")
 }
 
-// option is what a connection string in the form of a URL says of something.
+// option is what a connection string in the form of a URL says of something. A plus is one
+// there, as it is to the driver and to libpq.
 func option(text, name string) string {
-	u, err := url.Parse(text)
+	u, err := url.Parse(strings.ReplaceAll(text, "+", "%2B"))
 	if err != nil {
 		return ""
 	}

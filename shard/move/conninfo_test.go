@@ -11,6 +11,7 @@ func TestConninfo(t *testing.T) {
 	for url, want := range map[string]string{
 		"postgres://firn@h1:1,h2:2/app?target_session_attrs=read-write&sslmode=disable": "host='h1,h2' port='1,2' user='firn' dbname='app' connect_timeout=10 sslmode='disable' target_session_attrs='read-write'",
 		"postgres://firn@h1:1/my%20app?sslmode=prefer":                                  "host='h1' port='1' user='firn' dbname='my app' connect_timeout=10 sslmode='prefer'",
+		"postgres://firn@h1:1/app?sslmode=disable&sslrootcert=/c%2B+/my%20ca":           "host='h1' port='1' user='firn' dbname='app' connect_timeout=10 sslmode='disable' sslrootcert='/c++/my ca'",
 	} {
 		config, err := pgx.ParseConfig(url)
 		if err != nil {
