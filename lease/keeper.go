@@ -94,6 +94,7 @@ func (k *keeper) run(ctx context.Context) {
 // dies with it.
 func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 	s = k.start()
+	k.follow() // while no worker can be had, too: it may be for a clock that is ahead
 	var gen *firn.Generator
 	var warned bool
 	var e term.Event = term.Begin{View: k.seen}

@@ -392,3 +392,46 @@ func TestOptionsSayAllThatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// setBack is a store whose clock was set back.
+type setBack struct {
+	store.Store
+	by atomic.Int64
+}
+
+func (b *setBack) Get(ctx context.Context, key string) (store.Record, error) {
+	rec, err := b.Store.Get(ctx, key)
+	rec.Read = rec.Read.Add(-time.Duration(b.by.Load()))
+	return rec, err
+}
+
+// Who loses a worker while its own clock is too far ahead of the store's has another one
+// once it has followed the system's, which is right.
+func TestClockFollowsBetweenTerms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, f := options()
+		m := memory.New()
+		closed(t, open(t, m, o)) // founds the pool
+		s := &setBack{Store: remote{m}}
+		f.step.Store(int64(4900 * time.Millisecond))
+		l := open(t, s, o)
+		defer l.Close()
+		s.by.Store(int64(4 * time.Second))
+		f.step.Store(0)
+		if err := Release(t.Context(), s, "web", l.State().Worker); err != nil {
+			t.Fatal(err)
+		}
+		for range 300 {
+			time.Sleep(time.Second)
+			var clock *term.ClockError
+			if _, err := l.Next(t.Context()); err == nil {
+				continue
+			} else if !errors.As(err, &clock) {
+				t.Fatal(err)
+			}
+		}
+		if _, err := l.Next(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -154,6 +154,7 @@ func (h *holder) term() {
 		}
 	}
 	h.terms++
+	h.follow()
 	h.step(term.Begin{View: h.view})
 }
 
