@@ -192,7 +192,7 @@ func (c *checker) ahead(by *process, n int64, was, is term.Record) {
 	if w.kind != clocked || is.Horizon == was.Horizon {
 		return
 	}
-	most := w.tick(w.store.clock().Add(w.rules.Outage + w.rules.Skew + 10*time.Millisecond)) // boot clocks are not exact
+	most := w.tick(w.store.clock().Add(w.rules.Outage + w.rules.Skew))
 	if is.Horizon <= most {
 		return
 	}

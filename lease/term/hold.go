@@ -135,7 +135,7 @@ func (s State) hold(r *Rules, now Now) (State, Action) {
 	}
 	reach := r.reach(s.Reach, s.budget(r))
 	want := s.Have
-	want.Horizon = max(want.Horizon, r.tick(s.wall(r, now).Add(reach)))
+	want.Horizon = max(want.Horizon, r.tick(s.wall(r, now, s.drift(now)).Add(reach)))
 	want.TTL = r.ttl(reach).Milliseconds()
 	return s.put(r, now, write{want: want, version: s.version, reach: reach})
 }
@@ -145,12 +145,19 @@ func (s *State) hear(now Now, rec store.Record) {
 	if s.read = rec.Read; !s.read.IsZero() {
 		s.read = s.read.Add(-now.Boot)
 	}
+	s.heard = now.Boot
 }
 
+// drift is by how much the boot clock and the store's may have come apart since the store
+// was heard, as after a pause of hours: 500 parts in a million are the most that the
+// system's is made faster or slower to correct it (adjtimex(2)).
+func (s *State) drift(now Now) time.Duration { return (now.Boot - s.heard) / 2000 }
+
 // wall is the time from which a grant reaches: where this process's clock runs
-// ahead of the store's, it is followed no further than the bound on clocks.
-func (s *State) wall(r *Rules, now Now) time.Time {
-	most := s.read.Add(now.Boot + r.Skew)
+// ahead of the store's, it is followed no further than the bound on clocks, less
+// what they may have come apart.
+func (s *State) wall(r *Rules, now Now, drift time.Duration) time.Time {
+	most := s.read.Add(now.Boot + r.Skew - drift)
 	if r.Embedded || s.read.IsZero() || now.Wall.Before(most) {
 		return now.Wall
 	}

@@ -216,7 +216,7 @@ func (s State) take(r *Rules, now Now, c candidate) (State, Action) {
 	return s.put(r, now, write{
 		want: Record{
 			V: format, Term: c.rec.Term + 1, Owner: s.token(), Name: s.name,
-			Horizon: max(c.base, r.tick(s.wall(r, now).Add(reach))), TTL: r.ttl(reach).Milliseconds(),
+			Horizon: max(c.base, r.tick(s.wall(r, now, s.drift(now)).Add(reach))), TTL: r.ttl(reach).Milliseconds(),
 		},
 		version: c.version, reach: reach,
 	})

@@ -160,6 +160,7 @@ type State struct {
 	write   write
 	version store.Version // of Have
 	read    time.Time     // the store's clock when the boot clock said 0, or earlier; zero where it has none
+	heard   time.Duration // boot time at which that was learned, or earlier
 }
 
 // A write is the Put under way or in doubt. One in doubt is repeated word for
@@ -218,7 +219,7 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	case Begin:
 		s.began = now.Boot
 		s.see(r, e.View)
-		if ahead := now.Wall.Sub(s.wall(r, now)); ahead > s.budget(r) { // of a grant that is gone on with
+		if ahead := now.Wall.Sub(s.wall(r, now, 0)); ahead > s.budget(r) { // of a grant that is gone on with
 			return s.end(Refused, &ClockError{Ahead: ahead + r.Skew, Skew: r.Skew})
 		}
 		return s.next(r, now)
