@@ -80,3 +80,21 @@ func TestDatabaseServers(t *testing.T) {
 		})
 	}
 }
+
+// An option of PostgreSQL may have spaces, and a plus.
+func TestDatabaseOptions(t *testing.T) {
+	server := testserver.Shared(t, testserver.Postgres).URL()
+	sign := "?"
+	if strings.Contains(server, "?") {
+		sign = "&"
+	}
+	db, err := open.Database(server + sign + "application_name=a%20b%2Bc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var name string
+	if err := db.QueryRowContext(t.Context(), "SHOW application_name").Scan(&name); err != nil || name != "a b+c" {
+		t.Errorf("%q, %v", name, err)
+	}
+}

@@ -90,7 +90,8 @@ func configurePostgreSQL(a *address) func() (*pgx.ConnConfig, error) {
 	for name, value := range a.options {
 		query.Set(name, value)
 	}
-	u := url.URL{Scheme: "postgres", Host: strings.Join(a.hosts, ","), Path: a.path, RawQuery: query.Encode()}
+	// To PostgreSQL a plus is a plus.
+	u := url.URL{Scheme: "postgres", Host: strings.Join(a.hosts, ","), Path: a.path, RawQuery: strings.ReplaceAll(query.Encode(), "+", "%20")}
 	if a.user != "" {
 		u.User = url.User(a.user)
 	}
