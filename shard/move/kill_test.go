@@ -55,7 +55,7 @@ func moveChild() int {
 func runChild(t *testing.T, a, b *site, what, when, pattern string) (killed bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], what, a.Server.Config.ConnString(), b.Server.Config.ConnString(), when, pattern)
-	cmd.Env = append(os.Environ(), "FIRN_MOVE_CHILD=move")
+	cmd.Env = append(os.Environ(), "FIRN_MOVE_CHILD=move", "PGAPPNAME="+moverName)
 	out, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
 	switch {
@@ -140,13 +140,16 @@ func nothingLeft(t *testing.T, sites ...*site) {
 	}
 }
 
+// moverName is by what servers know the sessions of movers in processes of their own.
+const moverName = "mover"
+
 // settled waits until servers have done what movers sent that were killed. A slot that is
 // made after that is a leftover, which is for doctor.
 func settled(t *testing.T, sites ...*site) {
 	t.Helper()
 	for _, s := range sites {
-		s.eventually(t, `SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()
-			AND query ~ 'pg_create_logical|firn[.](begin_move|claim|may_load|loaded|speak|mute|listen|hear|seize|let_go|take|end_move|deafen|discard|sweep)'`, "0")
+		s.eventually(t, `SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+			AND (application_name = '`+moverName+`' OR state = 'active' AND query ~ 'pg_create_logical|firn[.](begin_move|claim|may_load|loaded|speak|mute|listen|hear|seize|let_go|take|end_move|deafen|discard|sweep)')`, "0")
 	}
 }
 
