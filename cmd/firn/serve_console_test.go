@@ -192,8 +192,8 @@ func consoleFits(t *testing.T, p *browser.Page) {
 	}{{"phone-dark", 360, 780, true}, {"phone", 360, 780, false}, {"dark", 1280, 900, true}, {"light", 1280, 900, false}} {
 		p.Screen(look.width, look.height)
 		p.Dark(look.dark)
-		isTrue(t, p, "document.documentElement.scrollWidth <= innerWidth")
-		isTrue(t, p, "[...document.querySelectorAll('.scroll')].every((e) => e.scrollWidth <= e.clientWidth)")
+		p.Until("document.documentElement.scrollWidth <= innerWidth")
+		p.Until("[...document.querySelectorAll('.scroll')].every((e) => e.scrollWidth <= e.clientWidth)")
 		var faint []string
 		p.Eval(faintTexts, &faint)
 		if len(faint) > 0 {

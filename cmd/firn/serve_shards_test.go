@@ -197,8 +197,8 @@ func shardsFit(t *testing.T, p *browser.Page, name string) {
 		p.Screen(look.width, look.height)
 		p.Dark(look.dark)
 		p.Eval("document.querySelector('#shards').scrollIntoView()", nil)
-		isTrue(t, p, "document.documentElement.scrollWidth <= innerWidth")
-		isTrue(t, p, "[...document.querySelectorAll('.scroll')].every((e) => e.scrollWidth <= e.clientWidth)")
+		p.Until("document.documentElement.scrollWidth <= innerWidth")
+		p.Until("[...document.querySelectorAll('.scroll')].every((e) => e.scrollWidth <= e.clientWidth)")
 		var faint []string
 		if p.Eval(faintTexts, &faint); len(faint) > 0 {
 			t.Errorf("%s: too little contrast: %q", look.name, faint)
