@@ -42,12 +42,12 @@ func (s *settings) drawing(name string) (*drawing, error) {
 	d := &drawing{name: name, urls: []string{s.storeURL().text}}
 	var one *seriesConfig
 	var err error
-	if s.file != nil && name != "" {
-		if one, err = s.file.seriesNamed(name); err != nil {
+	if name != "" {
+		if one, err = s.seriesNamed(name); err != nil {
 			return nil, err
 		}
 	}
-	if d.kind, err = s.kind(one); err != nil {
+	if d.kind, err = s.kind(name, one); err != nil {
 		return nil, err
 	}
 	if err := s.strangeFlag(name, d.kind); err != nil {
@@ -71,8 +71,10 @@ func (s *settings) drawing(name string) (*drawing, error) {
 	return d, nil
 }
 
-// kind is the kind of a series, nil being one that is not in the file.
-func (s *settings) kind(one *seriesConfig) (string, error) {
+// kind is the kind of a series, nil being one that is not in the file. Beside a
+// file it has to be said of a name: ids of a flake are not what is in the place of
+// the numbers that somebody has left out of it.
+func (s *settings) kind(name string, one *seriesConfig) (string, error) {
 	said := s.value("kind", entry{}, "")
 	switch {
 	case said.text != "":
@@ -88,6 +90,10 @@ func (s *settings) kind(one *seriesConfig) (string, error) {
 	}
 	if f := s.flags.Lookup("pattern"); f != nil && f.Changed {
 		return kindSerial, nil
+	}
+	if s.file != nil && name != "" {
+		return "", bad("of which kind is %s? %s lists no series", name, s.file.path).
+			hint("--kind KIND, or series: { %s: { kind: KIND } }, of %s", name, strings.Join(kinds, ", "))
 	}
 	return kindFlake, nil
 }

@@ -216,11 +216,11 @@ func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
 		return nil, err
 	}
 	d := &drawing{name: name, kind: kindSegment, urls: []string{s.storeURL().text}}
-	var one *seriesConfig
-	if s.file != nil && len(s.file.series) > 0 {
-		if one, err = s.file.seriesNamed(name); err != nil {
-			return nil, err
-		}
+	one, err := s.seriesNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	if one != nil {
 		if d.kind = one.kind.text; d.kind != kindSegment && d.kind != kindTicket {
 			return nil, bad("series %s is of kind %s, and has no segments", name, d.kind)
 		}

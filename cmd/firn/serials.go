@@ -134,14 +134,12 @@ func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	var one *seriesConfig
-	if s.file != nil {
-		if one, err = s.file.seriesNamed(name); err != nil {
-			return nil, nil, err
-		}
-		if one.kind.text != kindSerial {
-			return nil, nil, bad("series %s is of kind %s, and not a serial", name, one.kind.text)
-		}
+	one, err := s.seriesNamed(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if one != nil && one.kind.text != kindSerial {
+		return nil, nil, bad("series %s is of kind %s, and not a serial", name, one.kind.text)
 	}
 	d := &drawing{name: name, kind: kindSerial}
 	return s, d, s.countedDrawing(d, one)

@@ -151,7 +151,7 @@ func (s *settings) pool(series string) (name string, pool *poolConfig, err error
 		return name, pool, nil
 	case name != "":
 		return name, nil, nil
-	case series != "":
+	case series != "" && len(s.file.series) > 0:
 		one, err := s.file.seriesNamed(series)
 		if err != nil {
 			return "", nil, err
@@ -170,6 +170,15 @@ func (s *settings) pool(series string) (name string, pool *poolConfig, err error
 		return "", nil, nil
 	}
 	return pool.name.text, pool, nil
+}
+
+// seriesNamed returns the series of that name. Without a file, and where it lists
+// none, there is nothing that a name could be missing from: it returns nil.
+func (s *settings) seriesNamed(name string) (*seriesConfig, error) {
+	if s.file == nil || len(s.file.series) == 0 {
+		return nil, nil
+	}
+	return s.file.seriesNamed(name)
 }
 
 // seriesNamed returns the series of that name, or an error with the nearest.
@@ -206,12 +215,14 @@ func (s *settings) leasing(series string) (*leasing, error) {
 		return nil, err
 	}
 	var shard entry
-	if s.file != nil && series != "" {
-		one, err := s.file.seriesNamed(series)
+	if series != "" {
+		one, err := s.seriesNamed(series)
 		if err != nil {
 			return nil, err
 		}
-		shard = one.shard
+		if one != nil {
+			shard = one.shard
+		}
 	}
 	return s.leasingFrom(name, pool, shard)
 }
