@@ -42,7 +42,7 @@ The exit code is 3 if something is bad.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			d := &doctor{out: cmd.OutOrStdout(), json: wantsJSON(cmd), now: time.Now}
+			d := &doctor{out: cmd.OutOrStdout(), json: wantsJSON(cmd), now: time.Now, ended: ctx.Err}
 			if err := d.examine(ctx, cmd); err != nil {
 				return signalled(ctx, err)
 			}
@@ -77,10 +77,11 @@ const (
 
 // A doctor prints what it finds as it finds it: a store can be slow to answer.
 type doctor struct {
-	out  io.Writer
-	json bool
-	now  func() time.Time
-	err  error // of printing
+	out   io.Writer
+	json  bool
+	now   func() time.Time
+	ended func() error // not nil: somebody has stopped the doctor
+	err   error        // of printing
 
 	all, bads int
 }
@@ -105,8 +106,12 @@ func (d *doctor) say(state, check, do, format string, args ...any) {
 	d.err = errors.Join(d.err, err)
 }
 
-// fails prints an error as a finding that is bad.
+// fails prints an error as a finding that is bad, but what has failed because
+// somebody has stopped the doctor.
 func (d *doctor) fails(check string, err error) {
+	if d.ended() != nil {
+		return
+	}
 	var f *failure
 	if !errors.As(err, &f) {
 		f = classify(err)

@@ -95,7 +95,7 @@ func examined(t *testing.T, s store.Store, now func() time.Time, flags ...string
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	d := &doctor{out: &out, json: true, now: now}
+	d := &doctor{out: &out, json: true, now: now, ended: t.Context().Err}
 	p, ok := d.promise(t.Context(), s)
 	if ok {
 		if err := d.pools(t.Context(), s, set, p); err != nil {

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,6 +114,33 @@ func TestNextSignals(t *testing.T) {
 				t.Errorf("%d workers are free and %d held, want 1 and 0", free, held)
 			}
 		})
+	}
+}
+
+// Ctrl-C while the store does not answer is no finding about the store.
+func TestDoctorInterrupted(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	p := command(t, "none", "doctor", "--store", "postgres://u@"+silent.Addr().String()+"/db?sslmode=disable")
+	var out bytes.Buffer
+	p.Stdout = &out
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Process.Kill() }) // if it has not ended
+	c, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.code(t); code != 130 || p.errs.Len() > 0 || strings.Contains(out.String(), "bad ") {
+		t.Errorf("exit code %d\n%s%s", code, &out, &p.errs)
 	}
 }
 
