@@ -59,9 +59,12 @@ func family(root identity) []running {
 	return tree
 }
 
-// alive reports which of ids run.
+// alive reports which of ids run; where that is not known, all.
 func alive(ids []identity) []identity {
-	list, _ := processes()
+	list, err := processes()
+	if err != nil {
+		return ids
+	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id identity) bool {
 		return !slices.ContainsFunc(list, func(r running) bool { return r.identity == id })
 	})
