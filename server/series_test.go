@@ -231,11 +231,12 @@ func TestCounts(t *testing.T) {
 	x.Reserve(t.Context(), "orders", 100)
 	x.Next(t.Context(), "nosuch", nil, 1)
 	x.Next(t.Context(), "photo", nil, 0)
+	x.Gather(t.Context(), "nosuch", nil, 3, 3)
 	c := photo.Counts()
 	if c.Requests != 6 || c.Values != 40 || c.Errors != 0 || c.Took <= 0 {
 		t.Errorf("%+v", c)
 	}
-	if s.Refused() != 2 {
+	if s.Refused() != 5 {
 		t.Errorf("%d refused", s.Refused())
 	}
 	draws := uint64(0)

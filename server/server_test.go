@@ -237,7 +237,7 @@ func TestHintOfNames(t *testing.T) {
 		return server.Numbers(name, nil, nil), nil
 	}}), "")
 	for _, name := range []string{"a", "b"} {
-		_, err := x.Series(t.Context(), name, server.Decode)
+		_, err := x.Series(t.Context(), name, server.Decode, 1)
 		if hint := server.Hint(err); strings.Contains(hint, "limits.names") != (name == "b") {
 			t.Errorf("%s: %v; hint: %q", name, err, hint)
 		}

@@ -100,7 +100,7 @@ func (x *Session) Next(ctx context.Context, series string, dst []Value, n int) (
 // then, so that some of them can be answered.
 func (x *Session) Gather(ctx context.Context, series string, dst []Value, n, requests int) ([]Value, error) {
 	had := len(dst)
-	err := x.use(ctx, series, func(v *view, s *Series) error {
+	err := x.use(ctx, series, requests, func(v *view, s *Series) error {
 		want := n - (len(dst) - had)
 		if n < 1 || n > v.options.MaxBatch {
 			return &LimitError{What: "n", Asked: int64(n), Max: int64(v.options.MaxBatch)}
@@ -125,7 +125,7 @@ func (x *Session) Gather(ctx context.Context, series string, dst []Value, n, req
 // Reserve returns one range of n numbers of a series, which are used up whatever
 // becomes of them. Errors are those of Next, and ErrNoRange.
 func (x *Session) Reserve(ctx context.Context, series string, n int) (r firn.Range, err error) {
-	err = x.use(ctx, series, func(v *view, s *Series) error {
+	err = x.use(ctx, series, 1, func(v *view, s *Series) error {
 		if s.options.Reserve == nil {
 			return ErrNoRange
 		}
@@ -151,12 +151,13 @@ func (x *Session) Reserve(ctx context.Context, series string, n int) (r firn.Ran
 	return r, err
 }
 
-// Series returns a series that the session has a right to. Errors are those of Next.
-func (x *Session) Series(ctx context.Context, name string, r Right) (*Series, error) {
+// Series returns a series that the session has a right to, for so many requests,
+// which count where they are refused. Errors are those of Next.
+func (x *Session) Series(ctx context.Context, name string, r Right, requests int) (*Series, error) {
 	v := x.look()
 	s, err := x.lookup(ctx, v, name, r)
 	if err != nil {
-		x.server.refused.Add(1)
+		x.server.refused.Add(uint64(requests))
 	}
 	return s, err
 }
@@ -174,9 +175,9 @@ func (x *Session) All(r Right) []*Series {
 	return all
 }
 
-// use calls do with the series. It does so again when Replace has taken the series
+// use calls do with the series, for so many requests. It does so again when Replace has taken the series
 // away meanwhile, whose source may be closed.
-func (x *Session) use(ctx context.Context, name string, do func(*view, *Series) error) error {
+func (x *Session) use(ctx context.Context, name string, requests int, do func(*view, *Series) error) error {
 	for {
 		v := x.look()
 		s, err := x.lookup(ctx, v, name, Issue)
@@ -191,7 +192,7 @@ func (x *Session) use(ctx context.Context, name string, do func(*view, *Series) 
 			}
 		}
 		if err != nil {
-			x.server.refused.Add(1)
+			x.server.refused.Add(uint64(requests))
 		}
 		return err
 	}

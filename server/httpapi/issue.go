@@ -56,7 +56,7 @@ func (a *api) next(w http.ResponseWriter, r *http.Request) *problem {
 
 // numeric refuses a series whose answers are no numbers, before anything is issued.
 func (a *api) numeric(r *http.Request, session *server.Session, name string, k *kind) *problem {
-	s, err := session.Series(r.Context(), name, server.Issue)
+	s, err := session.Series(r.Context(), name, server.Issue, 1)
 	switch {
 	case err != nil:
 		return explain(err)

@@ -90,7 +90,7 @@ func (g *group) clear() { g.asked, g.values = g.asked[:0], 0 }
 // gather draws what the group wants. On an error it returns what it got until then.
 func (c *conn) gather(g *group, dst []server.Value) ([]server.Value, error) {
 	if g.asked[0].form == asNumber {
-		s, err := c.session.Series(c.ctx, g.series, server.Issue)
+		s, err := c.session.Series(c.ctx, g.series, server.Issue, len(g.asked))
 		if err != nil {
 			return dst, err
 		}

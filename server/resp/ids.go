@@ -56,7 +56,7 @@ func (c *conn) incrBy(args [][]byte) {
 		return // what nobody hears of is not drawn
 	}
 	name := string(args[1])
-	s, err := c.session.Series(c.ctx, name, server.Issue)
+	s, err := c.session.Series(c.ctx, name, server.Issue, 1)
 	switch {
 	case err != nil:
 		c.failure(err)

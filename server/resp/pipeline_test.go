@@ -95,6 +95,21 @@ func requests(t *testing.T, srv *server.Server, name string) server.Counts {
 	return server.Counts{}
 }
 
+// Each command of a group that is refused is counted.
+func TestGroupRefused(t *testing.T) {
+	w := serve(t, nil, nil, server.Numbers("a", new(upward), nil))
+	p := dial(t, w)
+	p.send("INCR nosuch\r\nINCR nosuch\r\nINCR nosuch\r\nFIRN.NEXT nosuch\r\nFIRN.NEXT nosuch 2\r\n")
+	for range 5 {
+		if got := p.answer(); got != "-ERR there is no series nosuch" {
+			t.Error(got)
+		}
+	}
+	if got := w.srv.Refused(); got != 5 {
+		t.Errorf("%d are counted, want 5", got)
+	}
+}
+
 // A source that fails in between: who has been given all it wants is answered.
 func TestGroupFails(t *testing.T) {
 	src := &upward{fail: map[firn.ID]error{4: firn.ErrBusy, 8: errors.New("first\r\nsecond")}}
