@@ -39,9 +39,23 @@ func metricsRoute(h http.Handler) route {
 		if p := a.admin(r); p != nil {
 			return p
 		}
-		h.ServeHTTP(w, r)
+		out := &watched{w, http.StatusOK}
+		if h.ServeHTTP(out, r); out.status != http.StatusOK {
+			return &problem{Status: out.status, sent: true}
+		}
 		return nil
 	}}
+}
+
+// watched is a response whose status is noted.
+type watched struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *watched) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
 }
 
 func buildInfo(version string) prometheus.Collector {

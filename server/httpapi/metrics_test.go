@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -159,6 +160,37 @@ func TestMetricsElsewhere(t *testing.T) {
 	}
 	if got := value(t, scrape(t, admin), "firn_http_responses_total", "404"); got != 3 {
 		t.Errorf("%v answers of 404, want 3", got)
+	}
+}
+
+// A scrape that was refused, as too many were under way, is counted as what it was.
+func TestRefusedScrape(t *testing.T) {
+	const most = 4
+	asked, answer := make(chan bool, most), make(chan bool)
+	state := func() server.State {
+		select {
+		case asked <- true:
+		default:
+		}
+		<-answer
+		return server.State{}
+	}
+	h := handler(t, newServer(t, nil, server.Numbers("a", nil, &server.SeriesOptions{State: state})), nil)
+	var scrapes sync.WaitGroup
+	for range most {
+		scrapes.Go(func() { call(h, "GET", "/metrics") })
+		<-asked
+	}
+	if got := call(h, "GET", "/metrics"); got.status != 503 {
+		t.Error(got)
+	}
+	close(answer)
+	scrapes.Wait()
+	all := scrape(t, h)
+	for status, want := range map[string]float64{"200": most, "503": 1} {
+		if got := value(t, all, "firn_http_responses_total", status); got != want {
+			t.Errorf("%v answers of %s, want %v", got, status, want)
+		}
 	}
 }
 

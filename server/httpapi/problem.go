@@ -24,6 +24,7 @@ type problem struct {
 	kind   *kind
 	allow  string // the methods, where it is the method that is wrong
 	tinyid bool   // it is written as tinyid does
+	sent   bool   // it is written already
 }
 
 // A kind is a sort of problem. The document has an entry for each, under x-problems.
@@ -120,6 +121,9 @@ func kindOf(err error) *kind {
 
 // write sends the problem.
 func (p *problem) write(w http.ResponseWriter) {
+	if p.sent {
+		return
+	}
 	h := w.Header()
 	p.advise(h)
 	var body []byte
