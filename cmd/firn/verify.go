@@ -30,10 +30,9 @@ Ids are read from files, or from standard input where there are none or "-": dec
 one a line; or with --column a column of a CSV file, by its name or number; or with
 --format binary 8 bytes each, the highest first, as the HTTP server gives them.
 
-All ids read are compared, over all files. That takes a bit of memory for each id of
-a generator at its ceiling, 5 bytes where there is one a millisecond or less, 10 for
-each that does not come in order, and 150 for each that its generator made alone in a
-quarter of an hour.
+All ids read are compared, over all files, in whatever order they come. That takes a
+bit of memory for each id of a generator at its ceiling, 5 bytes where it makes one a
+millisecond or less, and 12 to 20 where it makes a few an hour.
 
 The exit code is 3 if an id repeats, or something is no id of the layout. Ids that do
 not increase are counted, and no error: programs with several threads write them down

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -68,6 +69,42 @@ func TestTally(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTallyMemory: ids of makers that are seldom busy take little each, also where
+// these were busy once.
+func TestTallyMemory(t *testing.T) {
+	const ids, makers = 1 << 18, 64
+	start := firn.Default.Tick(time.Date(2025, 2, 1, 0, 0, 0, 0, time.UTC))
+	for name, tick := range map[string]func(i int) firn.Tick{
+		"one an hour":          func(i int) firn.Tick { return firn.Tick(i/makers) * 3_600_000 },
+		"in no order":          func(int) firn.Tick { return rand.N[firn.Tick](3_600_000 * ids / makers) },
+		"busy, and then alone": func(i int) firn.Tick { return max(firn.Tick(i), firn.Tick(i-ids/4)*3_600_000/8) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := heap()
+			all := newTally(firn.Default, false)
+			for i := range ids {
+				id, err := firn.Default.Encode(firn.Parts{Time: firn.Default.Time(start + tick(i)), Worker: int64(i % makers)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				all.add(id, func() string { return "" })
+			}
+			if each := float64(heap()-before) / ids; each > 20 {
+				t.Errorf("%.1f bytes for each id", each)
+			}
+			all.end()
+		})
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // TestVerifyMinutes: gaps and minutes are by the time in the ids, whichever they were read

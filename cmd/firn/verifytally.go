@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -10,8 +9,8 @@ import (
 )
 
 // A tally judges ids, one after the other, in memory that depends on how dense they
-// are: a bit for each id of a generator at its ceiling, 4 bytes and more for one of its own
-// millisecond.
+// are: a bit for each id of a generator at its ceiling, 8 bytes and more for one that lies
+// alone.
 type tally struct {
 	layout  firn.Layout
 	packed  packing
@@ -63,10 +62,7 @@ type maker struct {
 	key   int64
 	parts firn.Parts // of its first id: the fields besides time and sequence
 
-	seen  map[uint32]*stateSet // states, by their upper half
-	chunk *stateSet            // of the last one
-	upper uint32
-
+	seen      stateSet
 	ids       int64
 	last      uint64
 	backwards int64 // ids below the one before
@@ -106,7 +102,7 @@ func (t *tally) add(id firn.ID, at func() string) {
 	}
 	t.ids++
 	state := t.packed.state(id)
-	if !m.see(state) {
+	if !m.seen.add(state) {
 		t.repeats++
 		if m.again == nil {
 			m.again = make(map[int64]int64)
@@ -132,7 +128,7 @@ func (t *tally) newMaker(key int64, id firn.ID, at func() string) *maker {
 		t.fault(id, err.Error(), at)
 		return nil
 	}
-	m := &maker{key: key, parts: parts, seen: make(map[uint32]*stateSet)}
+	m := &maker{key: key, parts: parts}
 	t.makers[key] = m
 	return m
 }
@@ -143,21 +139,6 @@ func (t *tally) fault(id firn.ID, why string, at func() string) {
 	if len(t.malformed) < maxSightings {
 		t.malformed = append(t.malformed, sighting{id, at(), withoutPackage(why)})
 	}
-}
-
-// see reports whether a state is new.
-func (m *maker) see(state uint64) bool {
-	if upper := uint32(state >> 32); m.chunk == nil || upper != m.upper {
-		if m.chunk != nil {
-			m.chunk.rest()
-		}
-		m.upper, m.chunk = upper, m.seen[upper]
-		if m.chunk == nil {
-			m.chunk = &stateSet{}
-			m.seen[upper] = m.chunk
-		}
-	}
-	return m.chunk.add(uint32(state))
 }
 
 // end closes the tally, and returns the makers in the order of their numbers.
@@ -180,14 +161,13 @@ func (t *tally) follow(m *maker) {
 	var before firn.Tick
 	var at int64 // the minute of before
 	var in minute
-	var upper uint32
 	first := true
-	next := func(lower uint32) bool {
-		m.highest = uint64(upper)<<32 | uint64(lower)
-		tick := t.tick(m.highest)
+	m.seen.each(func(state uint64) {
+		m.highest = state
+		tick := t.tick(state)
 		switch {
 		case first:
-			first, m.lowest, at = false, m.highest, t.minuteOf(tick)
+			first, m.lowest, at = false, state, t.minuteOf(tick)
 		case tick != before:
 			in.gap = max(in.gap, tick-before)
 			if tick-before > m.gap {
@@ -200,11 +180,7 @@ func (t *tally) follow(m *maker) {
 		}
 		in.ids++
 		before = tick
-		return true
-	}
-	for _, upper = range slices.Sorted(maps.Keys(m.seen)) {
-		m.seen[upper].each(next)
-	}
+	})
 	m.endMinute(at, in)
 }
 
