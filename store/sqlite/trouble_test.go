@@ -38,6 +38,36 @@ func works(tb testing.TB, s *Store) {
 	must(tb, err)
 }
 
+// TestUpdateOnSlowDisk: who waits no longer for a disk does not know whether it was written.
+func TestUpdateOnSlowDisk(t *testing.T) {
+	path, _ := store1(t)
+	s := mustOpen(t, path)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stuck := make(chan struct{})
+	clock, answered := s.now, false
+	s.now = func() time.Time { // between f and COMMIT
+		if answered {
+			cancel()
+			select {
+			case <-stuck:
+			case <-time.After(5 * time.Second):
+			}
+		}
+		return clock()
+	}
+	start := time.Now()
+	tried, err := s.Update(ctx, "k", func(store.Record) ([]byte, error) {
+		answered = true
+		return []byte(`2`), nil
+	})
+	close(stuck)
+	says(t, err, path, "the disk has not answered")
+	if took := time.Since(start); tried.Version == "" || took > 4*time.Second {
+		t.Errorf("%+v after %s", tried, took)
+	}
+}
+
 // TestLocked: somebody has a transaction open.
 func TestLocked(t *testing.T) {
 	path, r := store1(t)

@@ -17,14 +17,33 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 	if err := store.CheckKey(key); err != nil {
 		return store.Record{}, err
 	}
-	// Unlike a Put it does not return before its work is done: f is the caller's,
-	// who must not go on while it runs.
-	return run(context.WithoutCancel(ctx), s, store.Record{}, func(context.Context) (store.Record, error) {
-		return s.update(ctx, key, f)
+	// f is the caller's, who must not go on while it runs; and what it has seen
+	// counts only after a look at the file. So ctx ends the wait only for what f
+	// has answered, which may be written or not, as with a Put.
+	wait, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	tried := store.Record{Key: key, Version: store.NewVersion()}
+	return run(wait, s, tried, func(context.Context) (store.Record, error) {
+		return s.update(ctx, tried, func(old store.Record) ([]byte, error) {
+			value, err := f(old)
+			if err != nil {
+				return nil, err
+			}
+			value = slices.Clone(value)
+			go func() {
+				select {
+				case <-ctx.Done():
+					leave()
+				case <-wait.Done():
+				}
+			}()
+			return value, nil
+		})
 	})
 }
 
-func (s *Store) update(ctx context.Context, key string, f func(store.Record) ([]byte, error)) (store.Record, error) {
+// update carries out one Update: tried has the key, and the version to write.
+func (s *Store) update(ctx context.Context, tried store.Record, f func(store.Record) ([]byte, error)) (store.Record, error) {
 	deadline := time.Now().Add(s.patience)
 	c, err := s.acquire(ctx, s.write)
 	if err != nil {
@@ -40,7 +59,7 @@ func (s *Store) update(ctx context.Context, key string, f func(store.Record) ([]
 	if err != nil {
 		return store.Record{}, err
 	}
-	next, sent, err := s.replace(c, key, f)
+	next, sent, err := s.replace(c, tried, f)
 	var own *ownError
 	if err != nil {
 		own, _ = errors.AsType[*ownError](err)
@@ -50,9 +69,8 @@ func (s *Store) update(ctx context.Context, key string, f func(store.Record) ([]
 	if gone := s.check(); gone != nil {
 		err, own = gone, nil
 	}
-	tried := store.Record{}
-	if sent {
-		tried = store.Record{Key: key, Version: next.Version}
+	if !sent {
+		tried = store.Record{}
 	}
 	switch {
 	case err == nil:
@@ -68,8 +86,8 @@ type ownError struct{ error }
 
 // replace runs in the transaction that begin opened, and ends it if it returns no
 // error. It says whether anything was written by then.
-func (s *Store) replace(c *session, key string, f func(store.Record) ([]byte, error)) (next store.Record, sent bool, err error) {
-	old, err := s.get(c, key)
+func (s *Store) replace(c *session, next store.Record, f func(store.Record) ([]byte, error)) (_ store.Record, sent bool, err error) {
+	old, err := s.get(c, next.Key)
 	if err != nil {
 		return next, false, err
 	}
@@ -80,7 +98,7 @@ func (s *Store) replace(c *session, key string, f func(store.Record) ([]byte, er
 	if err != nil {
 		return next, false, &ownError{err}
 	}
-	next = store.Record{Key: key, Value: slices.Clone(value), Version: store.NewVersion()}
+	next.Value = value
 	sent, err = s.compareAndSet(c, &next, store.Condition{Version: old.Version})
 	return next, sent, err
 }
