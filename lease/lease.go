@@ -83,8 +83,9 @@ func (e *OutageError) Unwrap() error { return e.Err }
 // Errors to tell apart, besides the store's: [*term.FullError], no worker is
 // free; [*term.LayoutError], the pool has another layout; [*term.ClockError],
 // this clock is ahead of the store's; [*term.AwayError], the store does not
-// answer; [*store.ForgotError]; [*GrantFileError]; [*firn.EndError], the layout has
-// ended.
+// answer any more; [*store.ForgotError]; [*GrantFileError]; [*firn.EndError], the
+// layout has ended. A store that does not say what it promises to begin with is not
+// waited for: its own error is returned at once.
 func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Lease, error) {
 	o := opts.withDefaults()
 	if err := o.validate(pool); err != nil {
