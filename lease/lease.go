@@ -85,7 +85,8 @@ func (e *OutageError) Unwrap() error { return e.Err }
 // this clock is ahead of the store's; [*term.AwayError], the store does not
 // answer any more; [*store.ForgotError]; [*GrantFileError]; [*firn.EndError], the
 // layout has ended. A store that does not say what it promises to begin with is not
-// waited for: its own error is returned at once.
+// waited for: its own error is returned at once, but where [Options.File] has a grant
+// to go on with.
 func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Lease, error) {
 	o := opts.withDefaults()
 	if err := o.validate(pool); err != nil {
