@@ -32,7 +32,8 @@ one a line; or with --column a column of a CSV file, by its name or number; or w
 
 All ids read are compared, over all files, in whatever order they come. That takes a
 bit of memory for each id of a generator at its ceiling, 5 bytes where it makes one a
-millisecond or less, and 12 to 20 where it makes a few an hour.
+millisecond or less, and 12 to 20 where it makes a few an hour. --minutes takes 300 more
+for each minute in which a generator made one.
 
 The exit code is 3 if an id repeats, or something is no id of the layout. Ids that do
 not increase are counted, and no error: programs with several threads write them down
