@@ -313,7 +313,7 @@ func TestServeUsedUp(t *testing.T) {
 		}
 	}
 	p.Until("document.querySelector('#word').innerText === 'Some series cannot issue'")
-	isTrue(t, p, "[...document.querySelectorAll('#source-cards .tone')].filter((e) => e.innerText === 'used up').length === 2")
+	p.Until("[...document.querySelectorAll('#source-cards .tone')].filter((e) => e.innerText === 'used up').length === 2")
 	isTrue(t, p, "document.querySelector('#source-cards').innerText.includes('100 %')")
 	isTrue(t, p, "document.querySelector('#store-cards .tone').innerText === 'answers'")
 	isTrue(t, p, "document.querySelector('#store-cards').innerText.includes('journal_mode')")

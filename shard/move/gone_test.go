@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,7 +53,16 @@ func lose(t *testing.T, a, b *site, target *testserver.Server, moment string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	m := New(at(a, "before", moment, func() { target.Kill(t); cancel() }), at(b, "after", moment, func() { target.Kill(t); cancel() }), hasty())
+	var once sync.Once
+	kill := func() { once.Do(func() { target.Kill(t); cancel() }) }
+	message := regexp.MustCompile(moment)
+	m := New(hooked(a.Server, hook{loses: func(sent string) bool {
+		lost := message.MatchString(sent)
+		if lost {
+			kill()
+		}
+		return lost
+	}}), at(b, "after", moment, kill), hasty())
 	defer m.Close()
 	if _, err := m.Move(ctx, []int64{1, 2}); err == nil {
 		t.Fatal("it moves to a server that is gone")

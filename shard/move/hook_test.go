@@ -12,8 +12,12 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// A hook sees each message to a server before it is sent, and after.
-type hook struct{ before, after func(message string) }
+// A hook sees each message to a server before it is sent, and after. One that it loses is
+// not sent, and its connection is closed.
+type hook struct {
+	before, after func(message string)
+	loses         func(message string) bool
+}
 
 // hooked is a server whose connections have a hook.
 func hooked(s shard.Server, h hook) shard.Server {
@@ -37,6 +41,10 @@ type hookedConn struct {
 func (c *hookedConn) Write(b []byte) (int, error) {
 	if c.before != nil {
 		c.before(string(b))
+	}
+	if c.loses != nil && c.loses(string(b)) {
+		c.Conn.Close()
+		return 0, net.ErrClosed
 	}
 	n, err := c.Conn.Write(b)
 	if c.after != nil {
