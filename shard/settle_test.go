@@ -59,7 +59,8 @@ func TestCircle(t *testing.T) {
 			done <- fmt.Errorf("it did not wait: %w", err)
 		default:
 		}
-		_, err := all["b"].Exec(context.WithoutCancel(t.Context()), "SELECT firn.open(0)")
+		// Who takes a shard has a higher term than who let it go.
+		_, err := all["b"].Exec(context.WithoutCancel(t.Context()), "UPDATE firn.shard SET term = 9 WHERE shard = 0; SELECT firn.open(0)")
 		opened <- err
 	})
 	pythonInsert(t, file, asApp(all["a"].url), asApp(all["b"].url))
