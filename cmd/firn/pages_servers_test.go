@@ -187,7 +187,8 @@ func (a *addresses) directories(t *testing.T, text, home string) {
 	a.out = append(a.out, literally(home+"/var/lib", "/var/lib"), literally(home+"/", ""))
 }
 
-// day has the page's date mean today's. It returns that.
+// day has the page's date mean today's, and the one after it tomorrow's. It returns
+// today's.
 func (a *addresses) day(p *page) (string, error) {
 	if p.today == "" {
 		return "", nil
@@ -202,8 +203,13 @@ func (a *addresses) day(p *page) (string, error) {
 	}
 	now := time.Now().In(zone)
 	for _, form := range []string{"20060102", "2006-01-02"} {
-		a.in = append(a.in, literally(then.Format(form), now.Format(form)))
-		a.out = append(a.out, literally(now.Format(form), then.Format(form)))
+		// One after the other, so that none is replaced twice.
+		for _, later := range []int{1, 0} {
+			a.in = append(a.in, literally(then.AddDate(0, 0, later).Format(form), now.AddDate(0, 0, later).Format(form)))
+		}
+		for _, later := range []int{0, 1} {
+			a.out = append(a.out, literally(now.AddDate(0, 0, later).Format(form), then.AddDate(0, 0, later).Format(form)))
+		}
 	}
 	return now.Format("20060102"), nil
 }
