@@ -222,7 +222,7 @@ func (s *setup) timing() {
 	if s.kind.lossy() {
 		s.grace += 2 * r.Skew
 	}
-	s.maxSpeed = 4
+	s.maxSpeed = 5 // as many as it takes to take a worker, of which an operator may release one a second
 	if r.Workers > 4096 {
 		s.maxSpeed = 100
 	}
