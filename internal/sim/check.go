@@ -282,10 +282,6 @@ func (c *checker) lives(h *holder) {
 		return
 	case errors.As(h.gaveUp, &layout), errors.As(h.gaveUp, &clock): // it is for somebody else to mend
 		return
-	case w.kind == clocked && h.host.wall().Sub(w.store.clock()) > w.rules.Skew: // likewise
-		return
-	case w.kind.lossy() && (4*2*w.fast > min(w.rules.Reach, w.rules.TTL) || w.rules.Wait < w.rules.Layout.Unit()):
-		return // that the first four requests are in time, or a tick ends soon after the quarantine, is luck
 	}
 	now := h.now()
 	if h.lacks < 0 {

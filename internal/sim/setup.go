@@ -125,6 +125,13 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 		s.rules.Wait, s.rules.Renew = max(s.rules.Wait, 2*time.Second), max(s.rules.Renew, 2*time.Second)
 		s.rules.TTL = max(s.rules.TTL, 2*s.rules.Renew)
 		s.rules.Outage = max(s.rules.Outage, 6*time.Second)
+		if kind.lossy() { // who is late with the first extension loses the worker: it is the fourth request
+			s.rules.Reach = max(s.rules.Reach, 5*time.Second)
+			s.rules.TTL = max(s.rules.TTL, s.rules.Reach)
+		}
+	}
+	if kind.lossy() && layout.Unit() == time.Second { // a quarantine ends with a tick
+		s.rules.Wait = max(s.rules.Wait, layout.Unit())
 	}
 	s.faults = drawFaults(rng, kind)
 	s.layout2 = s.founded && layout == firn.Default && rng.IntN(10) == 0
@@ -222,7 +229,10 @@ func (s *setup) timing() {
 	if s.kind.lossy() {
 		s.grace += 2 * r.Skew
 	}
-	s.maxSpeed = 5 // as many as it takes to take a worker, of which an operator may release one a second
+	s.maxSpeed = 4
+	if s.faults.release { // one a second, perhaps, and it takes five to take another
+		s.maxSpeed = 5
+	}
 	if r.Workers > 4096 {
 		s.maxSpeed = 100
 	}
