@@ -34,16 +34,14 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 // A Store is a [store.Store] in one table. The *sql.DB belongs to the caller.
@@ -156,7 +154,7 @@ func (s *Store) read(ctx context.Context, query string) (a answer, err error) {
 	if err := ctx.Err(); err != nil {
 		return answer{}, err
 	}
-	err = alive(ctx, func() error {
+	err = table.Alive(ctx, func() error {
 		conn, err := s.db.Conn(ctx)
 		if err != nil {
 			return err
@@ -236,7 +234,7 @@ func records(ctx context.Context, q querier, query string) (a answer, err error)
 			continue
 		}
 		a.list = append(a.list, store.Record{
-			Key: key.V, Value: []byte(value.V), Version: store.Version(version.V), Written: instant(written.V),
+			Key: key.V, Value: []byte(value.V), Version: store.Version(version.V), Written: table.Instant(written.V),
 		})
 		if written.V <= after {
 			latest = max(latest, written.V)
@@ -245,48 +243,27 @@ func records(ctx context.Context, q querier, query string) (a answer, err error)
 	if err := rows.Err(); err != nil {
 		return a, err
 	}
-	a.read = instant(max(before, latest))
+	a.read = table.Instant(max(before, latest))
 	for i := range a.list {
 		a.list[i].Read = a.read
 	}
 	return a, rows.Close()
 }
 
-// alive calls f, which changes nothing in the store, again when it met a connection
-// that had died in the pool. A *sql.DB gives up after three, of which a server that
-// started again leaves more.
-func alive(ctx context.Context, f func() error) error {
-	for try := 1; ; try++ {
-		err := f()
-		if !errors.Is(err, driver.ErrBadConn) || try == 8 || ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
-// conn is a connection of the pool.
-func (s *Store) conn(ctx context.Context) (c *sql.Conn, err error) {
-	err = alive(ctx, func() error {
-		c, err = s.db.Conn(ctx)
-		return err
-	})
-	return c, err
-}
-
 // Put implements [store.Store]. Its clock is the server's.
 func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
-	if err := check(key, value); err != nil {
+	if err := table.Check(key, value); err != nil {
 		return store.Record{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return store.Record{}, err
 	}
-	if !possible(cond) {
+	if !table.Possible(cond) {
 		return store.Record{}, store.ErrConflict
 	}
 	// A *sql.DB sends a statement again if the driver says that the connection was
 	// bad. A connection of one's own does not.
-	conn, err := s.conn(ctx)
+	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
 		return store.Record{}, explain(err)
 	}
@@ -312,12 +289,12 @@ func (s *Store) put(ctx context.Context, conn *sql.Conn, next *store.Record, con
 			return store.ErrConflict // no table, no record of that Version
 		}
 		if err := s.makeTable(ctx, conn); err != nil {
-			return &unsentError{err}
+			return &table.UnsentError{Err: err}
 		}
 		err = attempt(ctx, conn, send)
 	}
 	if missing(err) {
-		return &unsentError{forgotten()}
+		return &table.UnsentError{Err: forgotten()}
 	}
 	if err == nil || errors.Is(err, store.ErrConflict) {
 		s.seen.Store(true)
@@ -335,7 +312,7 @@ func attempt(ctx context.Context, conn *sql.Conn, send func(execer) error) error
 	}
 	t, err := begin(ctx, conn)
 	if err != nil {
-		return &unsentError{err}
+		return &table.UnsentError{Err: err}
 	}
 	if err := send(t); err != nil {
 		t.rollback(ctx)
@@ -405,31 +382,6 @@ func write(ctx context.Context, conn execer, next *store.Record, cond store.Cond
 	if err != nil {
 		return err
 	}
-	next.Written, next.Read = instant(written), instant(written)
+	next.Written, next.Read = table.Instant(written), table.Instant(written)
 	return nil
 }
-
-// check refuses what the table cannot hold.
-func check(key string, value []byte) error {
-	if err := store.CheckKey(key); err != nil {
-		return err
-	}
-	if err := store.CheckValue(value); err != nil {
-		return err
-	}
-	if !utf8.Valid(value) || slices.Contains(value, 0) {
-		return errors.New("store/mysql: the value is not JSON: not UTF-8, or with a zero byte")
-	}
-	return nil
-}
-
-// possible says whether there can be a record as cond says. Only a Version made by
-// [store.NewVersion] is ever written.
-func possible(cond store.Condition) bool {
-	if cond.Version == "" {
-		return cond.Within == 0
-	}
-	return cond.Within >= 0 && len(cond.Version) == 32 && strings.Trim(string(cond.Version), "0123456789abcdef") == ""
-}
-
-func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 // A look is what can be seen of how a server keeps what it acknowledges.
@@ -39,7 +40,7 @@ func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Promise{}, err
 	}
-	conn, err := s.conn(ctx)
+	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
 		return store.Promise{}, explain(err)
 	}

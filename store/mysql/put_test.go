@@ -334,19 +334,3 @@ func TestListUsesIndex(t *testing.T) {
 		}
 	}
 }
-
-// TestAlive: more dead connections than a *sql.DB gives up after, but not for ever.
-func TestAlive(t *testing.T) {
-	for dead, want := range map[int]error{0: nil, 5: nil, 100: driver.ErrBadConn} {
-		calls := 0
-		err := alive(t.Context(), func() error {
-			if calls++; calls <= dead {
-				return driver.ErrBadConn
-			}
-			return nil
-		})
-		if !errors.Is(err, want) || calls > 8 {
-			t.Errorf("%d dead: %v after %d", dead, err, calls)
-		}
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	_ "embed"
+
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 // schema is the table, then the views, each ended by a semicolon and a blank line.
@@ -26,7 +28,7 @@ func statements() []string {
 // made the table. The user needs CREATE and CREATE VIEW, and DROP where the views
 // are there already.
 func (s *Store) Init(ctx context.Context) (made bool, err error) {
-	conn, err := s.conn(ctx)
+	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
 		return false, explain(err)
 	}

@@ -1,19 +1,11 @@
 package mysql
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"database/sql/driver"
 	"errors"
-	"fmt"
-	"io"
-	"net"
-	"syscall"
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 var (
@@ -22,14 +14,7 @@ var (
 	errInTx       = errors.New("a transaction is open on the connection")
 )
 
-func forgotten() error {
-	return &store.ForgotError{Store: "mysql table firn_records", What: "the table is missing"}
-}
-
-// An unsentError is one before anything was sent that could write.
-type unsentError struct{ error }
-
-func (e *unsentError) Unwrap() error { return e.error }
+func forgotten() error { return table.Forgotten("mysql") }
 
 const (
 	duplicate = 1062 // the server's error of an INSERT whose key there is
@@ -51,7 +36,7 @@ func missing(err error) bool { return number(err) == 1146 }
 // certain says that a Put that ended so was not and will not be carried out: the
 // server refused the statement before its commit, or took it back.
 func certain(err error) bool {
-	if _, ok := errors.AsType[*unsentError](err); ok || errors.Is(err, store.ErrConflict) {
+	if table.Certain(err) {
 		return true
 	}
 	switch number(err) {
@@ -65,33 +50,8 @@ func certain(err error) bool {
 	return false
 }
 
-// explain says what to do where it can be told. What is already an error of the
-// contract comes back as it is.
-func explain(err error) error {
-	var forgot *store.ForgotError
-	if unsent, ok := errors.AsType[*unsentError](err); ok {
-		err = unsent.error
-	}
-	if err == nil || errors.Is(err, store.ErrConflict) || errors.As(err, &forgot) {
-		return err
-	}
-	return &explainedError{advice(err), err}
-}
-
-// An explainedError prints what to do and the cause.
-type explainedError struct {
-	advice string // may be empty
-	cause  error
-}
-
-func (e *explainedError) Error() string {
-	if e.advice == "" {
-		return fmt.Sprintf("store/mysql: %v", e.cause)
-	}
-	return fmt.Sprintf("store/mysql: %s (%v)", e.advice, e.cause)
-}
-
-func (e *explainedError) Unwrap() error { return e.cause }
+// explain says what to do where it can be told.
+func explain(err error) error { return table.Explain("mysql", err, advice) }
 
 const (
 	crowded  = "the server has too many connections; close some, or raise max_connections or the user's limit"
@@ -126,13 +86,6 @@ func advice(err error) string {
 	if text, ok := advices[number(err)]; ok {
 		return text
 	}
-	var (
-		authority x509.UnknownAuthorityError
-		name      x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		unproven  *tls.CertificateVerificationError
-		dns       *net.DNSError
-	)
 	switch {
 	case errors.Is(err, errReadOnly):
 		return "what is read there may be old; connect to the primary"
@@ -140,21 +93,10 @@ func advice(err error) string {
 		return "nothing would be written; leave out autocommit in the address, and set it to 1 on the server"
 	case errors.Is(err, errInTx):
 		return "nothing would be written; a connection must not come back to the pool before its transaction has ended"
-	case errors.As(err, &authority), errors.As(err, &name), errors.As(err, &invalid), errors.As(err, &unproven):
+	case table.Distrusted(err):
 		return "the server's certificate cannot be trusted; check the certificate authority, the TLS settings and the host's name"
 	case errors.Is(err, mysql.ErrNoTLS):
 		return "the server offers no TLS; switch it on there, or leave it out here"
-	case errors.As(err, &dns):
-		return "the host's name cannot be resolved"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nothing listens at the address; is the server running?"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "the server has not answered in time"
-	case errors.Is(err, context.Canceled):
-		return ""
-	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "the connection was lost"
 	}
-	return ""
+	return table.Unreachable(err, errors.Is(err, mysql.ErrInvalidConn))
 }

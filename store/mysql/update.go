@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 var _ store.Updater = (*Store)(nil)
@@ -83,7 +84,7 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 
 // hasty is a connection that the server ends soon when nothing comes on it.
 func (s *Store) hasty(ctx context.Context) (conn *sql.Conn, err error) {
-	err = alive(ctx, func() error {
+	err = table.Alive(ctx, func() error {
 		if conn, err = s.db.Conn(ctx); err != nil {
 			return err
 		}
@@ -142,7 +143,7 @@ func (s *Store) hold(ctx context.Context, conn *sql.Conn, key string) (tx, store
 
 // release replaces the record that is held, and completes next with the time.
 func release(ctx context.Context, t tx, next *store.Record, held store.Version) error {
-	if err := check(next.Key, next.Value); err != nil {
+	if err := table.Check(next.Key, next.Value); err != nil {
 		return err
 	}
 	err := write(ctx, t, next, store.Condition{Version: held})

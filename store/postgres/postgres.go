@@ -29,15 +29,13 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 // A Store is a [store.Store] in one table. The *sql.DB belongs to the caller.
@@ -146,7 +144,7 @@ func (s *Store) read(ctx context.Context, query string, args ...any) ([]store.Re
 	seen := s.seen.Load() // before the server looks: others may make the table after that
 	var list []store.Record
 	var read time.Time
-	err := alive(ctx, func() (err error) {
+	err := table.Alive(ctx, func() (err error) {
 		list, read, err = records(ctx, s.db, query, args...)
 		if isolated(err) {
 			list, read, err = s.readCommitted(ctx, query, args...)
@@ -165,27 +163,6 @@ func (s *Store) read(ctx context.Context, query string, args ...any) ([]store.Re
 	// Nobody has made the table yet: nothing was ever written.
 	list, read, err = records(ctx, s.db, sqlNone)
 	return list, read, explain(err)
-}
-
-// alive calls f, which changes nothing in the store, again when it met a connection
-// that had died in the pool. A *sql.DB gives up after three, of which a server that
-// started again leaves more.
-func alive(ctx context.Context, f func() error) error {
-	for try := 1; ; try++ {
-		err := f()
-		if !errors.Is(err, driver.ErrBadConn) || try == 8 || ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
-// conn is a connection of the pool.
-func (s *Store) conn(ctx context.Context) (c *sql.Conn, err error) {
-	err = alive(ctx, func() error {
-		c, err = s.db.Conn(ctx)
-		return err
-	})
-	return c, err
 }
 
 // readCommitted is a read at the isolation level where none fails because of what
@@ -222,7 +199,7 @@ func records(ctx context.Context, q querier, query string, args ...any) (list []
 		}
 		if key.Valid {
 			list = append(list, store.Record{
-				Key: key.V, Value: []byte(value.V), Version: store.Version(version.V), Written: instant(written.V),
+				Key: key.V, Value: []byte(value.V), Version: store.Version(version.V), Written: table.Instant(written.V),
 			})
 			if written.V <= after {
 				latest = max(latest, written.V)
@@ -230,7 +207,7 @@ func records(ctx context.Context, q querier, query string, args ...any) (list []
 		}
 		return nil
 	})
-	read = instant(max(before, latest))
+	read = table.Instant(max(before, latest))
 	for i := range list {
 		list[i].Read = read
 	}
@@ -268,18 +245,18 @@ func acknowledged(ctx context.Context, err error) error {
 
 // Put implements [store.Store]. Its clock is the server's.
 func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
-	if err := check(key, value); err != nil {
+	if err := table.Check(key, value); err != nil {
 		return store.Record{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return store.Record{}, err
 	}
-	if !possible(cond) {
+	if !table.Possible(cond) {
 		return store.Record{}, store.ErrConflict
 	}
 	// A *sql.DB sends a statement again if the driver says that the connection was
 	// bad. A connection of one's own does not.
-	conn, err := s.conn(ctx)
+	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
 		return store.Record{}, explain(err)
 	}
@@ -304,12 +281,12 @@ func (s *Store) put(ctx context.Context, conn *sql.Conn, next *store.Record, con
 			return store.ErrConflict // no table, no record of that Version
 		}
 		if err := s.makeTable(ctx, conn); err != nil {
-			return &unsentError{err}
+			return &table.UnsentError{Err: err}
 		}
 		err = attempt(ctx, conn, next, cond)
 	}
 	if missing(err) {
-		return &unsentError{forgotten()}
+		return &table.UnsentError{Err: forgotten()}
 	}
 	if err == nil || errors.Is(err, store.ErrConflict) {
 		s.seen.Store(true)
@@ -326,7 +303,7 @@ func attempt(ctx context.Context, conn *sql.Conn, next *store.Record, cond store
 	}
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return &unsentError{err}
+		return &table.UnsentError{Err: err}
 	}
 	defer tx.Rollback()
 	if err := write(ctx, tx, next, cond); err != nil {
@@ -353,31 +330,6 @@ func write(ctx context.Context, q querier, next *store.Record, cond store.Condit
 	case written < 0:
 		return store.ErrConflict
 	}
-	next.Written, next.Read = instant(written), instant(written)
+	next.Written, next.Read = table.Instant(written), table.Instant(written)
 	return nil
 }
-
-// check refuses what the table cannot hold.
-func check(key string, value []byte) error {
-	if err := store.CheckKey(key); err != nil {
-		return err
-	}
-	if err := store.CheckValue(value); err != nil {
-		return err
-	}
-	if !utf8.Valid(value) || slices.Contains(value, 0) {
-		return errors.New("store/postgres: the value is not JSON: not UTF-8, or with a zero byte")
-	}
-	return nil
-}
-
-// possible says whether there can be a record as cond says. Only a Version made by
-// [store.NewVersion] is ever written.
-func possible(cond store.Condition) bool {
-	if cond.Version == "" {
-		return cond.Within == 0
-	}
-	return cond.Within >= 0 && len(cond.Version) == 32 && strings.Trim(string(cond.Version), "0123456789abcdef") == ""
-}
-
-func instant(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

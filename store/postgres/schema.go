@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	_ "embed"
+
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 // schema is the table, then the views, each ended by a semicolon and a blank line.
@@ -24,7 +26,7 @@ func statements() []string { return strings.Split(strings.TrimSpace(schema), ";\
 // made the table. The role needs CREATE on the schema; where the views are there
 // already, they must be its own.
 func (s *Store) Init(ctx context.Context) (made bool, err error) {
-	conn, err := s.conn(ctx)
+	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
 		return false, explain(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 // TestFirstUse lets many processes write to a store that has no table yet.
@@ -98,7 +99,7 @@ func TestDropped(t *testing.T) {
 		}
 	}
 	// One that saw it only after its Put had not found it does not either.
-	conn, err := written.conn(t.Context())
+	conn, err := table.Conn(t.Context(), written.db)
 	if err != nil {
 		t.Fatal(err)
 	}

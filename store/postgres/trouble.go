@@ -1,30 +1,15 @@
 package postgres
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"database/sql/driver"
 	"errors"
-	"fmt"
-	"io"
-	"net"
-	"syscall"
 
-	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 // errStandby is about a server that follows another one.
 var errStandby = errors.New("the server is a standby")
 
-func forgotten() error {
-	return &store.ForgotError{Store: "postgres table firn_records", What: "the table is missing"}
-}
-
-// An unsentError is one before anything was sent that could write.
-type unsentError struct{ error }
-
-func (e *unsentError) Unwrap() error { return e.error }
+func forgotten() error { return table.Forgotten("postgres") }
 
 // state is the server's SQLSTATE, or "". The errors of pgx and of lib/pq have it.
 func state(err error) string {
@@ -46,51 +31,26 @@ func isolated(err error) bool { return state(err) == "40001" }
 // the server refused a statement before its commit it was rolled back. An
 // administrator's command (57P01) may come after the commit.
 func certain(err error) bool {
-	var unsent *unsentError
-	if errors.Is(err, store.ErrConflict) || errors.As(err, &unsent) {
-		return true
-	}
 	code := state(err)
-	switch code {
-	case "40001", "40P01", "25006", "55P03":
-		return true
-	}
 	switch {
+	case table.Certain(err):
+		return true
 	case len(code) != 5:
 		return false
-	case code[:2] == "22", code[:2] == "23", code[:2] == "42": // data, constraint, access or syntax
+	}
+	switch code[:2] {
+	case "22", "23", "42": // data, constraint, access or syntax
+		return true
+	}
+	switch code {
+	case "40001", "40P01", "25006", "55P03":
 		return true
 	}
 	return false
 }
 
-// explain says what to do where it can be told. What is already an error of the
-// contract comes back as it is.
-func explain(err error) error {
-	var forgot *store.ForgotError
-	if unsent, ok := errors.AsType[*unsentError](err); ok {
-		err = unsent.error
-	}
-	if err == nil || errors.Is(err, store.ErrConflict) || errors.As(err, &forgot) {
-		return err
-	}
-	return &explainedError{advice(err), err}
-}
-
-// An explainedError prints what to do and the cause.
-type explainedError struct {
-	advice string // may be empty
-	cause  error
-}
-
-func (e *explainedError) Error() string {
-	if e.advice == "" {
-		return fmt.Sprintf("store/postgres: %v", e.cause)
-	}
-	return fmt.Sprintf("store/postgres: %s (%v)", e.advice, e.cause)
-}
-
-func (e *explainedError) Unwrap() error { return e.cause }
+// explain says what to do where it can be told.
+func explain(err error) error { return table.Explain("postgres", err, advice) }
 
 // advices are by SQLSTATE.
 var advices = map[string]string{
@@ -132,29 +92,11 @@ func advice(err error) string {
 	if text, ok := advices[state(err)]; ok {
 		return text
 	}
-	var (
-		authority x509.UnknownAuthorityError
-		name      x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		unproven  *tls.CertificateVerificationError
-		dns       *net.DNSError
-	)
 	switch {
 	case errors.Is(err, errStandby):
 		return "what is read there may be old; connect to the primary, for example with target_session_attrs=read-write"
-	case errors.As(err, &authority), errors.As(err, &name), errors.As(err, &invalid), errors.As(err, &unproven):
+	case table.Distrusted(err):
 		return "the server's certificate cannot be trusted; check sslrootcert, sslmode and the host's name"
-	case errors.As(err, &dns):
-		return "the host's name cannot be resolved"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "nothing listens at the address; is the server running?"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "the server has not answered in time"
-	case errors.Is(err, context.Canceled):
-		return ""
-	case errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), err.Error() == "conn closed": // of pgx in a transaction
-		return "the connection was lost"
 	}
-	return ""
+	return table.Unreachable(err, err.Error() == "conn closed") // pgx says that in a transaction
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 var _ store.Updater = (*Store)(nil)
@@ -35,7 +36,7 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 		return store.Record{}, err
 	}
 	var tx *sql.Tx
-	err := alive(ctx, func() (err error) {
+	err := table.Alive(ctx, func() (err error) {
 		tx, err = s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		return err
 	})
@@ -82,7 +83,7 @@ func (s *Store) hold(ctx context.Context, tx *sql.Tx, key string) (rec store.Rec
 		}
 		rec = store.Record{
 			Key: key, Value: []byte(value), Version: store.Version(version),
-			Written: instant(written), Read: instant(max(now, written)),
+			Written: table.Instant(written), Read: table.Instant(max(now, written)),
 		}
 		return nil
 	})
@@ -111,7 +112,7 @@ func (s *Store) refuse(ctx context.Context, key string, f func(store.Record) ([]
 
 // release replaces the record that is held, and completes next with the time.
 func release(ctx context.Context, tx *sql.Tx, next *store.Record, held store.Version) error {
-	if err := check(next.Key, next.Value); err != nil {
+	if err := table.Check(next.Key, next.Value); err != nil {
 		return err
 	}
 	written := int64(-1)
@@ -123,6 +124,6 @@ func release(ctx context.Context, tx *sql.Tx, next *store.Record, held store.Ver
 	case written < 0:
 		return errors.New("the server did not replace a record that it had locked; has the table a trigger or a rule?")
 	}
-	next.Written, next.Read = instant(written), instant(written)
+	next.Written, next.Read = table.Instant(written), table.Instant(written)
 	return nil
 }
