@@ -101,7 +101,7 @@ model: ## search the models of the protocols, long forms too (spin; up to 8 GB)
 bench: ## measure firn beside other generators, about 4 minutes
 	cd bench && go run .
 
-bench-server: ## measure firn's servers beside redis-server and net/http (Linux, taskset, redis)
+bench-server: ## measure firn's servers beside redis-server and net/http (Linux, taskset, redis, wrk)
 	cd bench && go run ./server
 
 fmt: ## format all Go files

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/bench/figures"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/memory"
 )
@@ -63,10 +64,10 @@ func atCeiling(d time.Duration, match *regexp.Regexp) ([]stay, error) {
 		}
 		share := of(func(s stay) float64 { return s.Share })
 		stays[i] = stay{
-			Name: c.name, Share: median(share), Least: share[0],
-			CPU:    median(of(func(s stay) float64 { return s.CPU })),
-			ToPeer: median(of(func(s stay) float64 { return s.ToPeer })),
-			Busy:   median(of(func(s stay) float64 { return s.Busy })),
+			Name: c.name, Share: figures.Median(share), Least: share[0],
+			CPU:    figures.Median(of(func(s stay) float64 { return s.CPU })),
+			ToPeer: figures.Median(of(func(s stay) float64 { return s.ToPeer })),
+			Busy:   figures.Median(of(func(s stay) float64 { return s.Busy })),
 		}
 	}
 	return stays, nil

@@ -14,6 +14,8 @@ import (
 	"os"
 	"regexp"
 	"time"
+
+	"github.com/firn-id/firn/bench/figures"
 )
 
 func main() {
@@ -39,7 +41,7 @@ func run() error {
 	}
 
 	defer cancel()
-	r := report{Machine: thisMachine(), Rounds: *rounds, IDs: *ids, Stay: ceiling.String()}
+	r := report{Machine: figures.ThisMachine(), Rounds: *rounds, IDs: *ids, Stay: ceiling.String()}
 	if *rounds > 0 {
 		all, done, err := contenders()
 		if err != nil {

@@ -1,24 +1,21 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
-	"strings"
 	"text/tabwriter"
-	"time"
+
+	"github.com/firn-id/firn/bench/figures"
 )
 
 // A report is all that was measured. Times are nanoseconds for one id.
 type report struct {
-	Machine machine `json:"machine"`
-	Rounds  int     `json:"rounds"`
-	IDs     int     `json:"ids"`
-	Rows    []row   `json:"rows,omitempty"`
-	Stay    string  `json:"stay"` // of each turn at the ceiling
-	Ceiling []stay  `json:"ceiling,omitempty"`
+	Machine figures.Machine `json:"machine"`
+	Rounds  int             `json:"rounds"`
+	IDs     int             `json:"ids"`
+	Rows    []row           `json:"rows,omitempty"`
+	Stay    string          `json:"stay"` // of each turn at the ceiling
+	Ceiling []stay          `json:"ceiling,omitempty"`
 }
 
 // A row is what came of one contender: medians over the rounds.
@@ -33,43 +30,10 @@ type row struct {
 	Allocs  float64 `json:"allocs"`
 }
 
-type machine struct {
-	Date string `json:"date"`
-	Go   string `json:"go"`
-	OS   string `json:"os"`
-	Arch string `json:"arch"`
-	CPU  string `json:"cpu"`
-	CPUs int    `json:"cpus"`
-	Load string `json:"load"` // of the last minute, when the measurement began
-}
-
-func thisMachine() machine {
-	m := machine{
-		Date: time.Now().UTC().Format(time.DateTime), Go: runtime.Version(),
-		OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: "unknown", CPUs: runtime.NumCPU(), Load: "unknown",
-	}
-	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
-		m.Load, _, _ = strings.Cut(string(load), " ")
-	}
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return m
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if name, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
-			m.CPU = strings.TrimSpace(value)
-			break
-		}
-	}
-	return m
-}
-
 // print writes tables for people.
 func (r report) print(out io.Writer) error {
-	m := r.Machine
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s UTC, %s %s/%s, %d x %s, load %s\n", m.Date, m.Go, m.OS, m.Arch, m.CPUs, m.CPU, m.Load)
+	fmt.Fprintln(w, r.Machine)
 	if len(r.Rows) > 0 {
 		fmt.Fprintf(w, "medians of %d rounds of up to %d ids; ns for one id; ratios are of processor time\n", r.Rounds, r.IDs)
 	}

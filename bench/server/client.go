@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/bench/figures"
 	firnclient "github.com/firn-id/firn/client"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/segment"
@@ -27,7 +28,7 @@ func overClient(s *stage) ([]contender, error) {
 	}
 	const group, ids = "Client, blocks of 10,000, one goroutine", 2_000_000
 	var counter atomic.Int64
-	all := []contender{{group: group, name: "local atomic counter", peer: true, run: func() (sample, error) {
+	all := []contender{{group: group, name: "local atomic counter", peer: true, run: func() (figures.Sample, error) {
 		return inProcess(ids, func() error {
 			for range ids {
 				counter.Add(1)
@@ -49,7 +50,7 @@ func overClient(s *stage) ([]contender, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, contender{group: group, name: one.name, run: func() (sample, error) {
+		all = append(all, contender{group: group, name: one.name, run: func() (figures.Sample, error) {
 			return inProcess(ids, func() error { return one.draw(c) })
 		}})
 	}
@@ -84,18 +85,18 @@ func drawMany(n int) func(firn.Source) error {
 }
 
 // inProcess measures something that this process does n times.
-func inProcess(n int, run func() error) (sample, error) {
+func inProcess(n int, run func() error) (figures.Sample, error) {
 	before, err := ownCPU()
 	if err != nil {
-		return sample{}, err
+		return figures.Sample{}, err
 	}
 	start := time.Now()
 	if err := run(); err != nil {
-		return sample{}, err
+		return figures.Sample{}, err
 	}
 	elapsed := time.Since(start)
 	after, err := ownCPU()
-	return sample{float64(after-before) / float64(n), float64(elapsed) / float64(n)}, err
+	return figures.Sample{CPU: float64(after-before) / float64(n), Elapsed: float64(elapsed) / float64(n)}, err
 }
 
 func ownCPU() (time.Duration, error) {

@@ -15,6 +15,8 @@ import (
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/httpapi"
 	"github.com/firn-id/firn/store/memory"
+
+	"github.com/firn-id/firn/bench/figures"
 )
 
 // overHTTP compares one id for each request with a handler that does nothing but write
@@ -45,7 +47,7 @@ func overHTTP(s *stage) ([]contender, error) {
 			{"firn, text/plain", "text/plain", ours},
 			{"firn, JSON", "application/json", ours},
 		} {
-			all = append(all, contender{group: group, name: one.name, peer: one.process == nothing, run: func() (sample, error) {
+			all = append(all, contender{group: group, name: one.name, peer: one.process == nothing, run: func() (figures.Sample, error) {
 				return one.wrk(conns, one.accept)
 			}})
 		}
@@ -59,29 +61,29 @@ var (
 )
 
 // wrk has wrk ask for ids for a second.
-func (p *process) wrk(conns int, accept string) (sample, error) {
+func (p *process) wrk(conns int, accept string) (figures.Sample, error) {
 	const took = time.Second
 	script := filepath.Join(os.TempDir(), fmt.Sprintf("firn-bench-%d.lua", os.Getpid()))
 	if err := os.WriteFile(script, []byte("wrk.method = \"POST\"\n"), 0o600); err != nil {
-		return sample{}, err
+		return figures.Sample{}, err
 	}
 	defer os.Remove(script)
 	before, err := p.cpu()
 	if err != nil {
-		return sample{}, err
+		return figures.Sample{}, err
 	}
 	out, err := client("wrk", "-t1", "-c", strconv.Itoa(conns), "-d", took.String(), "-s", script,
 		"-H", "Accept: "+accept, "http://"+p.addr+"/v1/series/photo/next").CombinedOutput()
 	found := wrkRequests.FindSubmatch(out)
 	if err != nil || found == nil || wrkFailures.Match(out) {
-		return sample{}, fmt.Errorf("wrk: %v: %s", err, out)
+		return figures.Sample{}, fmt.Errorf("wrk: %v: %s", err, out)
 	}
 	after, err := p.cpu()
 	if err != nil {
-		return sample{}, err
+		return figures.Sample{}, err
 	}
 	n, err := strconv.ParseFloat(string(found[1]), 64)
-	return sample{float64(after-before) / n, float64(took) / n}, err
+	return figures.Sample{CPU: float64(after-before) / n, Elapsed: float64(took) / n}, err
 }
 
 // serveHTTP serves a flake series of a lease.

@@ -14,9 +14,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"regexp"
 	"syscall"
+
+	"github.com/firn-id/firn/bench/figures"
 )
 
 // A contender is something that is compared.
@@ -24,13 +27,7 @@ type contender struct {
 	group string
 	name  string
 	peer  bool // the others of the group are compared with it
-	run   func() (sample, error)
-}
-
-// A sample is what one contender took for one request in one round, in nanoseconds.
-type sample struct {
-	cpu     float64 // of the server, or of the process where there is none
-	elapsed float64
+	run   func() (figures.Sample, error)
 }
 
 // groups make what is compared, on a stage that starts its servers. Each has a file.
@@ -39,6 +36,9 @@ var groups = []func(*stage) ([]contender, error){
 	overHTTP,
 	overClient,
 }
+
+// programs are what it needs besides Go, and the packages of Debian that have them.
+var programs = map[string]string{"redis-server": "redis-server", "redis-benchmark": "redis-tools", "taskset": "util-linux", "wrk": "wrk"}
 
 // roles are the servers that this program can be itself, by the name that -role has.
 // One listens on a free port of the loopback interface, says its address in a line of
@@ -75,6 +75,11 @@ func run() error {
 	if flag.NArg() > 0 || *rounds < 1 {
 		return fmt.Errorf("usage: server [-rounds N] [-only REGEXP] [-json]")
 	}
+	for name, pkg := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%w; on Debian: apt-get install %s", err, pkg)
+		}
+	}
 	s := &stage{interrupted: make(chan os.Signal, 1)}
 	signal.Notify(s.interrupted, os.Interrupt, syscall.SIGTERM)
 	defer s.clear()
@@ -90,7 +95,7 @@ func run() error {
 			}
 		}
 	}
-	r := report{Machine: thisMachine(), Rounds: *rounds}
+	r := report{Machine: figures.ThisMachine(), Rounds: *rounds}
 	if r.Rows, err = s.compare(all, *rounds); err != nil {
 		return err
 	}

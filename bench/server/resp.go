@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/firn-id/firn/bench/figures"
 )
 
 // overRESP compares INCR, as redis-benchmark asks for it, with redis-server's.
@@ -34,7 +36,7 @@ func overRESP(s *stage) ([]contender, error) {
 			name string
 			*process
 		}{{"redis-server", redis}, {"firn", ours}} {
-			all = append(all, contender{group: group, name: one.name, peer: one.process == redis, run: func() (sample, error) {
+			all = append(all, contender{group: group, name: one.name, peer: one.process == redis, run: func() (figures.Sample, error) {
 				for try := 1; ; try++ {
 					x, err := one.measure(c.requests, func() error {
 						return benchmark(one.addr, c.pipeline, c.conns, c.requests)

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/firn-id/firn/bench/figures"
 )
 
 // A stage has the servers that are compared.
@@ -162,16 +164,16 @@ func (p *process) cpu() (time.Duration, error) {
 }
 
 // measure runs something that makes n requests of the server.
-func (p *process) measure(n int, run func() error) (sample, error) {
+func (p *process) measure(n int, run func() error) (figures.Sample, error) {
 	before, err := p.cpu()
 	if err != nil {
-		return sample{}, err
+		return figures.Sample{}, err
 	}
 	start := time.Now()
 	if err := run(); err != nil {
-		return sample{}, err
+		return figures.Sample{}, err
 	}
 	elapsed := time.Since(start)
 	after, err := p.cpu()
-	return sample{float64(after-before) / float64(n), float64(elapsed) / float64(n)}, err
+	return figures.Sample{CPU: float64(after-before) / float64(n), Elapsed: float64(elapsed) / float64(n)}, err
 }
