@@ -441,6 +441,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s name := (SELECT x.schema FROM firn.shard AS x WHERE x.shard = grant_shard.shard);
 	g firn.generator;
+	f regprocedure;
 BEGIN
 	-- A change of a schema has all functions of the session planned anew.
 	IF NOT has_schema_privilege(role, s, 'USAGE') THEN
@@ -451,6 +452,12 @@ BEGIN
 	FOR g IN SELECT * FROM firn.generator AS x WHERE x.shard = grant_shard.shard LOOP
 		EXECUTE format('GRANT USAGE ON SEQUENCE %s TO %I', g.counter, role);
 		EXECUTE format('GRANT SELECT ON SEQUENCE %s TO %I', g."offset", role);
+		-- Who calls this may have default privileges that keep functions from PUBLIC.
+		FOREACH f IN ARRAY ARRAY[format('%I.%I()', s, g.name), format('%I.%I(integer)', s, g.name || 's')]::regprocedure[] LOOP
+			IF NOT has_function_privilege(role, f, 'EXECUTE') THEN
+				EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f, role);
+			END IF;
+		END LOOP;
 	END LOOP;
 END $$;
 

@@ -48,7 +48,7 @@ func WriteSQL(w io.Writer, l firn.Layout, s Definition) error {
 // [WriteShard].
 func WriteGrants(w io.Writer, roles ...string) error {
 	for _, role := range roles {
-		if _, err := fmt.Fprintf(w, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance, firn.states, firn.is_here, firn.check_here, firn.enter TO %s;\n", grantee(role)); err != nil {
+		if _, err := fmt.Fprintf(w, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance, firn.states, firn.is_here, firn.check_here, firn.enter,\n\tfirn.now_state, firn.pack, firn.decode, firn.first_id, firn.last_id TO %s;\n", grantee(role)); err != nil {
 			return err
 		}
 	}
@@ -92,6 +92,7 @@ func WriteShard(w io.Writer, l firn.Layout, s Definition) error {
 		for _, name := range names {
 			fmt.Fprintf(&b, "GRANT USAGE ON SEQUENCE %s.%s TO %s;\n", schema, identifier(name+"_counter"), role)
 			fmt.Fprintf(&b, "GRANT SELECT ON SEQUENCE %s.%s TO %s;\n", schema, identifier(name+"_offset"), role)
+			fmt.Fprintf(&b, "GRANT EXECUTE ON FUNCTION %s.%s(), %[1]s.%[3]s(integer) TO %[4]s;\n", schema, identifier(name), identifier(name+"s"), role)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

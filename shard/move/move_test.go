@@ -326,18 +326,21 @@ func TestMoveUnderWriters(t *testing.T) {
 }
 
 // TestQuotedNames moves a shard whose schema, table, column and sequence have names that
-// have to be quoted, there, back, there again and for good.
+// have to be quoted, there, back, there again and for good. Who may draw goes along.
 func TestQuotedNames(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t, 1)
 	const schema, users = `"Sh""a'r %d 1"`, `"Sh""a'r %d 1"."Us""e'rs"`
 	a.must(t, `SELECT firn.create_shard(1, 'Sh"a''r %d 1'); CREATE TABLE `+users+` ("I""d" bigint PRIMARY KEY DEFAULT `+schema+`.next_id(), "N'o" serial);
 		CREATE TABLE `+schema+`."No key" (x integer); ALTER TABLE `+schema+`."No key" REPLICA IDENTITY FULL;
+		REVOKE EXECUTE ON FUNCTION `+schema+`.next_id() FROM PUBLIC; GRANT EXECUTE ON FUNCTION `+schema+`.next_id() TO pg_monitor;
 		INSERT INTO `+users+` SELECT FROM generate_series(1, 100); INSERT INTO `+schema+`."No key" VALUES (1), (1)`)
 	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{1}, false); err != nil || p.Err() != nil || p.Shards[0].Tables != 2 {
 		t.Fatalf("%v, %+v", err, p)
 	}
 	const insert = "INSERT INTO " + users + ` DEFAULT VALUES RETURNING "N'o"::text`
+	draw := "'" + strings.ReplaceAll(schema, "'", "''") + ".next_id()', 'EXECUTE'"
+	mayDraw := "SELECT has_function_privilege('pg_monitor', " + draw + ") || ' ' || has_function_privilege('pg_read_all_settings', " + draw + ")"
 	m := mover(t, a, b)
 	for _, step := range []struct {
 		move  func(context.Context, []int64) ([]Moved, error)
@@ -349,6 +352,9 @@ func TestQuotedNames(t *testing.T) {
 		}
 		if got := step.to.one(t, insert); got != step.draws {
 			t.Errorf("the next number on %s is %s, not %s", step.to.Name, got, step.draws)
+		}
+		if got := step.to.one(t, mayDraw); got != "true false" {
+			t.Errorf("on %s its role and another one may draw: %s", step.to.Name, got)
 		}
 	}
 	mustEnd(t, m.Finish, 1)

@@ -168,6 +168,25 @@ func TestInitRights(t *testing.T) {
 	mustInit(t, serversOf(nobody), setup.Wish{Count: 1, Roles: []string{none}})
 }
 
+// Where functions are kept from PUBLIC by default, the roles of a cluster draw nevertheless,
+// and nobody else does.
+func TestInitFunctionsNotPublic(t *testing.T) {
+	a := newDatabase(t)
+	a.must(t, "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
+	mustInit(t, serversOf(a), setup.Wish{Count: 2, Roles: []string{"setup_app"}})
+	login := "login_" + a.Config().Database
+	draw := "SELECT count(*)::text FROM (SELECT insta1.next_id() UNION SELECT insta1.next_ids(3)) AS x(id) WHERE (firn.decode(id)).shard = 1 AND id BETWEEN firn.first_id(now() - interval '1 min') AND firn.last_id(now() + interval '1 min')"
+	a.must(t, "DROP ROLE IF EXISTS "+login+"; CREATE ROLE "+login+"; GRANT USAGE ON SCHEMA insta1 TO "+login+"; SET ROLE "+login)
+	if _, err := a.Exec(t.Context(), "SELECT insta1.next_id()"); err == nil || !strings.Contains(err.Error(), "42501") {
+		t.Errorf("of a role of no cluster: %v", err)
+	}
+	a.must(t, "RESET ROLE; GRANT setup_app TO "+login+"; SET ROLE "+login)
+	if got := a.one(t, draw); got != "4" {
+		t.Errorf("%s ids", got)
+	}
+	a.must(t, "RESET ROLE")
+}
+
 // A standby is refused.
 func TestInitStandby(t *testing.T) {
 	t.Parallel()
