@@ -27,6 +27,11 @@ type request struct {
 	taking  bool          // it takes a worker
 }
 
+// founds reports whether it is to make the pool's record.
+func (rq request) founds(w *world) bool {
+	return rq.kind == put && rq.key == w.keyPool && rq.cond.Version == ""
+}
+
 // A reply is what the sender is told: the truth, or an error that says nothing.
 type reply struct {
 	rec     store.Record
@@ -130,8 +135,13 @@ func (w *world) lost(k fault) bool {
 
 // carry carries out a request after a while, and says what came of it.
 func (w *world) carry(p *process, rq request, after time.Duration, then func(reply)) {
-	life, st := p.life, p.store
+	life, st, drops := p.life, p.store, w.total.Faults[dropped]
 	w.after(after, func() {
+		// A strict store that was emptied once more has nothing to bound what was granted
+		// since a write that founds a pool was sent: a limit, see docs/guarantees.md.
+		if rq.founds(w) && drops != w.total.Faults[dropped] {
+			return
+		}
 		if life != p.life && rq.kind == put {
 			w.total.Faults[posthumous]++
 		}

@@ -112,8 +112,11 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("lease: worker %d was taken by %s", e.Worker, e.Name)
 }
 
-// errClass is why a worker is let go of that was chosen by rules that do not hold.
-var errClass = errors.New("another process has found that the store can forget what it acknowledged")
+// Why a worker is let go of that was chosen by rules that do not hold.
+var (
+	errClass = errors.New("another process has found that the store can forget what it acknowledged")
+	errReach = errors.New("the store was restored, and the pool's outage budget is smaller now")
+)
 
 func (e *LostError) Unwrap() error { return e.Err }
 

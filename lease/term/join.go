@@ -38,8 +38,11 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	s.Lossy = s.Lossy || p.Lossy != ""
 	switch s.Phase {
 	case Confirming:
-		if s.Lossy && !judged {
+		switch {
+		case s.Lossy && !judged:
 			return s.end(Lost, &LostError{Worker: s.Worker, Err: errClass})
+		case s.Lossy && s.Reach > p.outage(): // others work out from it how long to wait
+			return s.end(Lost, &LostError{Worker: s.Worker, Err: errReach})
 		}
 		return s, Action{Op: Get, Key: keyStore}
 	case Holding:

@@ -14,7 +14,8 @@ import (
 //
 //   - Who takes a worker reads the pool's record after the acknowledgement. On one
 //     that is marked it issues nothing for Rules.Quarantine; and if it was
-//     not marked when the worker was chosen, it lets go of the worker.
+//     not marked when the worker was chosen, or says now that no grant reaches as
+//     far as this one does, it lets go of the worker.
 //   - An extension acknowledged later than the time to live of the record it
 //     replaces counts only if the pool's record, read after it, is not marked. In
 //     time, nobody can have had the worker in between and been forgotten.

@@ -92,6 +92,26 @@ func TestMarkedWhileTaking(t *testing.T) {
 	a.answer().fails(term.Lost, "lease: worker 0 is lost: another process has found that the store can forget what it acknowledged")
 }
 
+// A restore comes while a worker is taken, and then somebody who needs less: others
+// would not wait for as long as the grant reaches.
+func TestSmallerOutageWhileTaking(t *testing.T) {
+	for _, tt := range []struct {
+		outage time.Duration
+		keeps  bool
+	}{{0, false}, {time.Second, false}, {3 * time.Second, true}} {
+		x := newLossyScript(t)
+		a := x.actor("a").until(term.Confirming)
+		p := x.pool().Raised(0)
+		p.Lossy, p.Outage = "somebody", tt.outage.Milliseconds()
+		x.write(term.KeyPool("pool"), p.Encode())
+		if a.answer(); tt.keeps {
+			a.answer().is(term.Holding)
+		} else {
+			a.fails(term.Lost, "lease: worker 0 is lost: the store was restored, and the pool's outage budget is smaller now")
+		}
+	}
+}
+
 // An acknowledgement that comes after the time to live counts when nobody has
 // seen, after it, that the store can forget.
 func TestLateAcknowledgementOfStrict(t *testing.T) {
