@@ -415,7 +415,7 @@ func (s *siege) survey() {
 			// Who has lost a worker and does not reach the store fails with what that says.
 			strange := e.Kind == ledger.Other && s.Store == "sqlite"
 			if e.Kind == ledger.Forgot {
-				strange = !s.target.lossy && !s.world.outlived(p, e.Boot)
+				strange = !s.target.lossy && !s.world.outlived(p, e)
 			}
 			if e.Event == "garbage" || strange {
 				s.out.problem("%s: %s %s: %s", p.name, e.Event, e.Kind, e.Text)

@@ -66,18 +66,26 @@ func (w *world) eraOf(horizon firn.Tick) (n int) {
 	return n
 }
 
-// outlived reports whether all that a process was granted, by an instant of the boot
-// clock, is of an era before the one of that instant. Such a process stops for good when
-// it reaches the store. It may have gone on with a grant file.
-func (w *world) outlived(p *proc, at int64) bool {
+// outlived reports whether a process that says at an event that its store has forgotten is
+// one of before the era of that event. A lease has then been granted nothing since: it may
+// have gone on with a grant file, and a clock that is ahead makes for horizons of an era
+// that has not begun. A series says so whatever the lease beside it was granted.
+func (w *world) outlived(p *proc, e ledger.Event) bool {
 	eras := 0
-	for eras < len(w.eras) && int64(w.eras[eras].begun) <= at {
+	for eras < len(w.eras) && int64(w.eras[eras].begun) <= e.Boot {
 		eras++
 	}
-	granted := p.find(0, func(e ledger.Event) bool {
-		return e.Event == ledger.Granted && e.Boot <= at && w.eraOf(e.Horizon) >= eras
+	if eras == 0 {
+		return false
+	}
+	begun := int64(w.eras[eras-1].begun)
+	if e.Hand >= hands {
+		return len(p.find(0, func(o ledger.Event) bool { return o.Event == ledger.Opened && o.Boot < begun })) > 0
+	}
+	granted := p.find(0, func(g ledger.Event) bool {
+		return g.Event == ledger.Granted && begun <= g.Boot && g.Boot <= e.Boot && w.eraOf(g.Horizon) >= eras
 	})
-	return eras > 0 && len(granted) == 0
+	return len(granted) == 0
 }
 
 func newWorld(t testing.TB, args ...string) *world {
