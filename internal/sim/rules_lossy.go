@@ -50,6 +50,11 @@ var lossyRules = []rule{
 				}
 			})
 		}},
+		{name: "an outage budget that the pool's record has no more", kind: shifting, in: unequalRestored, event: func(h *holder, e term.Event) term.Event {
+			return repooled(h, e, term.Confirming, func(r *term.Pool) {
+				h.s.Reach = min(h.s.Reach, time.Duration(r.Outage)*time.Millisecond)
+			})
+		}},
 	}},
 	{"what one member has seen of the store holds for all", []mutant{
 		{name: "a process goes by what it sees itself", kind: shifting, in: shiftingOften, event: func(h *holder, e term.Event) term.Event {

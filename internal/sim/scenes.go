@@ -201,10 +201,19 @@ func unequal(s *setup) {
 	s.founded, s.unequal, s.faults.shift = true, true, s.kind == shifting
 }
 
+// unequalRestored schedules have those that want a worker while the store is restored,
+// and more or less of an outage budget than others.
+func unequalRestored(s *setup) {
+	unequal(s)
+	s.rules.Reach = s.rules.Outage
+	s.faults = faults{restore: true, forget: true, shift: true, cuts: true, pauses: true}
+	s.every, s.rules.Workers, s.procs = time.Second, 3, 6
+}
+
 func shiftingOften(s *setup) {
 	brisk(s)
 	s.founded, s.unequal, s.faults.shift, s.faults.kills = true, false, true, true
-	s.rules.Look = time.Second
+	s.rules.Look, s.rules.Workers, s.procs = time.Second, 2, 4
 }
 
 func slow(s *setup) {
