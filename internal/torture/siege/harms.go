@@ -15,6 +15,7 @@ type harm struct {
 	name   string
 	store  bool          // to the store: one at a time
 	outage bool          // the store is away meanwhile
+	first  bool          // it waits until all are well, so that of several it begins
 	length time.Duration // at most
 	least  time.Duration
 	do     func(s *siege, d draw) (undo func())
@@ -65,7 +66,11 @@ func (s *siege) deal() (harms []harm) {
 			break
 		}
 		store = store || s.deck[0].store
-		harms = append(harms, s.deck[0])
+		if s.deck[0].first {
+			harms = slices.Insert(harms, 0, s.deck[0])
+		} else {
+			harms = append(harms, s.deck[0])
+		}
 		s.deck = s.deck[1:]
 	}
 	return harms

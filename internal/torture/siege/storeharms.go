@@ -123,7 +123,7 @@ func (s *siege) restored() {
 // acknowledged. Where the rules are those of a store that does not forget, all who could
 // notice are replaced.
 func failover(primary *testserver.Server, front *testserver.Proxy) harm {
-	return harm{name: "failover without the last writes", store: true, length: time.Second, do: func(s *siege, _ draw) func() {
+	return harm{name: "failover without the last writes", store: true, first: true, length: time.Second, do: func(s *siege, _ draw) func() {
 		standby := testserver.PostgresStandby(s.tb, primary)
 		s.recovers(now())
 		standby.Link.Hang(true)
