@@ -92,7 +92,7 @@ func (g *grantFile) close() { g.file.Close() }
 
 // read returns the grant that a process before this one left, or why there is
 // none to go on with.
-func (g *grantFile) read(pool, layout string, shard int64) (slot, error) {
+func (g *grantFile) read(o *Options) (slot, error) {
 	best, found := slot{}, false
 	for i := range int64(2) {
 		s, ok := g.readSlot(i)
@@ -114,7 +114,7 @@ func (g *grantFile) read(pool, layout string, shard int64) (slot, error) {
 		return best, errors.New("the system was started again since")
 	case best.Device != g.device || best.Inode != g.inode:
 		return best, errors.New("it is a copy")
-	case best.Pool != pool || best.Layout != layout || best.Shard != shard:
+	case best.Pool != o.Pool || o.Layout.IsValid() && best.Layout != o.Layout.String() || best.Shard != o.Shard:
 		return best, fmt.Errorf("it is of pool %q, layout %s, shard %d", best.Pool, best.Layout, best.Shard)
 	}
 	return best, nil
@@ -158,7 +158,7 @@ func checksum(text []byte) string {
 // adopt reads the grant that a process before this one left, for the first term
 // to go on with, where it is of use.
 func (k *keeper) adopt() {
-	s, err := k.file.read(k.rules.Pool, k.options.Layout.String(), k.options.Shard)
+	s, err := k.file.read(&k.options)
 	if err == nil {
 		switch wait := k.rules.Delay(s.Mark, k.now().Wall); {
 		case s.Grant.Lossy, k.seen.Promise.Class != store.Strict:
@@ -249,15 +249,18 @@ func (all grantFiles) close() {
 	}
 }
 
-// promise returns what the store promised the process before this one, if every
-// lane can go on with that one's grant.
-func (all grantFiles) promise(pool string, o *Options) (p store.Promise, ok bool) {
+// saved returns what the store promised the process before this one, and the pool's
+// layout, if every lane can go on with that one's grant.
+func (all grantFiles) saved(o *Options) (p store.Promise, l firn.Layout, ok bool) {
 	for _, g := range all {
-		s, err := g.read(pool, o.Layout.String(), o.Shard)
+		s, err := g.read(o)
+		if err == nil {
+			l, err = firn.ParseLayout(s.Layout)
+		}
 		if err != nil {
-			return p, false
+			return p, l, false
 		}
 		p = s.Promise
 	}
-	return p, len(all) > 0
+	return p, l, len(all) > 0
 }

@@ -25,7 +25,7 @@ type Held struct {
 // Hold takes a worker and returns when this system's clock is above everything
 // that its holders before may have issued. It does not replace a worker that it
 // lost. Options.Lanes and File are not for it.
-func Hold(ctx context.Context, s store.Store, pool string, opts *Options) (*Held, error) {
+func Hold(ctx context.Context, s store.Store, opts *Options) (*Held, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -35,7 +35,7 @@ func Hold(ctx context.Context, s store.Store, pool string, opts *Options) (*Held
 	}
 	// A foreign generator begins at the clock, and borrows what it likes.
 	o.foreign, o.Borrow = true, -1
-	l, err := Open(ctx, s, pool, &o)
+	l, err := Open(ctx, s, &o)
 	if err != nil {
 		return nil, err
 	}

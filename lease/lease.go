@@ -5,10 +5,14 @@
 //
 //	st, err := sqlite.Open("ids.db")
 //	...
-//	ids, err := lease.Open(ctx, st, "web", nil)
+//	ids, err := lease.Open(ctx, st, nil)
 //	...
 //	defer ids.Close()
 //	id, err := ids.Next(ctx)
+//
+// Ids that must never be equal come from one pool of one store. A pool is a set of worker
+// numbers with one layout; it is created once, by package pool or "firn pool create", and
+// Open never creates it, but for the first pool of a store in a file or in memory.
 //
 // Workers of a pool are recycled: who stops gives its worker back, and that of
 // a process that died falls free when it was not heard of for its time to live.
@@ -77,48 +81,42 @@ func (e *OutageError) Error() string {
 
 func (e *OutageError) Unwrap() error { return e.Err }
 
-// Open joins a pool and returns when the first id can be issued, or ctx is
-// done; the lease outlives ctx. Close gives the worker back.
+// Open leases a worker of the pool that the options name and returns when the first id
+// can be issued, or ctx is done; the lease outlives ctx. Close gives the worker back. Open
+// one lease in a process and keep it. Nil options mean the pool "default".
 //
-// Errors to tell apart, besides the store's: [*term.FullError], no worker is
-// free; [*term.LayoutError], the pool has another layout; [*term.ClockError],
-// this clock is ahead of the store's; [*term.AwayError], the store does not
-// answer any more; [*store.ForgotError]; [*GrantFileError]; [*firn.EndError], the
+// Errors to tell apart, besides the store's: [*MissingPoolError], the store has no such
+// pool; [*NotYetError], its ids start later than Options.Wait; [*FullError], no worker is
+// free; [*WorkerError], the pool does not have the worker that was asked for;
+// [*LayoutError], the pool has another layout; [*OtherStoreError], this store is a copy;
+// [*term.ClockError], this clock is ahead of the store's; [*term.AwayError], the store
+// does not answer any more; [*store.ForgotError]; [*GrantFileError]; [*firn.EndError], the
 // layout has ended. A store that does not say what it promises to begin with is not
 // waited for: its own error is returned at once, but where [Options.File] has a grant
 // to go on with.
-func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Lease, error) {
+func Open(ctx context.Context, s store.Store, opts *Options) (*Lease, error) {
 	o := opts.withDefaults()
-	if err := o.validate(pool); err != nil {
-		return nil, err
-	}
-	if err := o.Layout.Check(o.clocks().Wall); err != nil {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	files, err := o.openFiles()
 	if err != nil {
 		return nil, err
 	}
-	seen := term.View{Asked: o.clocks().Boot, Known: true}
-	seen.Promise, err = s.Promise(ctx)
+	seen, err := o.join(ctx, s, files)
 	if err != nil {
-		// A process that goes on with its old grant needs no store to start.
-		seen.Known = false
-		var ok bool
-		if seen.Promise, ok = files.promise(pool, &o); !ok {
-			files.close()
-			return nil, err
-		}
+		files.close()
+		return nil, err
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &Lease{stop: stop, changed: make(chan struct{}), lanes: make([]*lane, o.Lanes)}
 	first := make(chan opened, o.Lanes)
-	rules := o.rules(pool, seen.Promise)
+	rules := o.rules(seen.Promise)
 	for i := range l.lanes {
 		l.lanes[i] = &lane{nudge: make(chan struct{}, 1)}
 		k := &keeper{
 			lease: l, lane: l.lanes[i], store: s, seen: seen, options: o, rules: rules,
-			log: o.Logger.With("pool", pool), opened: first, file: files.of(i),
+			log: o.Logger.With("pool", o.Pool), opened: first, file: files.of(i),
 		}
 		l.done.Go(func() { k.run(life) })
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
 
@@ -18,11 +18,16 @@ import (
 // comment names first. All members of a pool should agree on them; ids are
 // unique where they do not.
 type Options struct {
-	Layout firn.Layout // firn.Default. A pool's never changes: another is refused
-	Shard  int64       // 0; the value of the layout's shard field
+	// Pool is the name of the pool of workers. Empty means "default". Ids that must never
+	// be equal come from one pool of one store.
+	Pool string
 
-	First   int64 // 0; the lowest worker number this process may take
-	Workers int64 // as many as the pool was founded with, all of the layout's; how many numbers from First on
+	// Layout is the layout that the caller expects: if the pool has another one, Open
+	// refuses. Zero means the pool's, whatever it is. Where Open creates the pool together
+	// with its store, the pool gets this layout, or firn.Default.
+	Layout firn.Layout
+
+	Shard int64 // 0; the value of the layout's shard field
 
 	Choice Choice // Recycle; which worker to take
 	Worker int64  // the one that Insist and Prefer mean
@@ -70,8 +75,8 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		c = *o
 	}
-	if !c.Layout.IsValid() {
-		c.Layout = firn.Default
+	if c.Pool == "" {
+		c.Pool = pool.Default
 	}
 	if c.Lanes == 0 {
 		c.Lanes = 1
@@ -116,46 +121,55 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return "lease: " + e.Reason }
 
-// Check returns everything that is wrong with the options and the pool's name:
-// nil, or [*OptionError]s joined. Open begins with it.
-func (o *Options) Check(pool string) error {
+// Check returns everything that is wrong with the options, as far as that does not depend
+// on the pool: nil, or [*OptionError]s joined. Open begins with it. With a layout, it
+// checks them against that too.
+func (o *Options) Check() error {
 	c := o.withDefaults()
-	return c.validate(pool)
+	err := c.validate()
+	if c.Layout.IsValid() {
+		err = errors.Join(err, c.fit(c.Layout))
+	}
+	return err
 }
 
-func (o *Options) validate(pool string) error {
+// fit reports which options cannot be in a layout.
+func (o *Options) fit(l firn.Layout) error {
 	var errs []error
 	bad := func(option, format string, args ...any) {
 		errs = append(errs, &OptionError{option, option + " " + fmt.Sprintf(format, args...)})
 	}
-	if err := checkPool(pool); err != nil {
-		errs = append(errs, err)
-	}
-	switch n := o.Layout.Shards(); {
+	name := layoutName(l)
+	switch n := l.Shards(); {
 	case n == 1 && o.Shard != 0:
-		bad("shard", "%d: layout %s has no shard field", o.Shard, PoolName(o.Layout))
+		bad("shard", "%d: layout %s has no shard field", o.Shard, name)
 	case o.Shard < 0 || o.Shard >= n:
-		bad("shard", "%d: layout %s has 0 to %d", o.Shard, PoolName(o.Layout), n-1)
+		bad("shard", "%d: layout %s has 0 to %d", o.Shard, name, n-1)
 	}
-	n := o.Layout.Workers()
-	if o.First < 0 || o.Workers < 0 || o.First >= n || o.Workers > n-o.First {
-		bad("workers", "%d to %d: layout %s has 0 to %d", o.First, o.First+o.Workers-1, PoolName(o.Layout), n-1)
+	n := l.Workers()
+	if named := o.Choice == Insist || o.Choice == Prefer; named && (o.Worker < 0 || o.Worker >= n) {
+		bad("worker", "%d: layout %s has 0 to %d", o.Worker, name, n-1)
 	}
-	if o.Workers == 0 && o.First != 0 {
-		bad("workers", "from %d on: their number is not set", o.First)
+	if most := min(maxLanes, n); int64(o.Lanes) > most {
+		bad("lanes", "%d: layout %s has at most %d", o.Lanes, name, most)
 	}
-	if named := o.Choice == Insist || o.Choice == Prefer; named && (o.Worker < o.First || o.Worker >= o.First+o.count()) {
-		bad("worker", "%d: there are %d to %d", o.Worker, o.First, o.First+o.count()-1)
+	return errors.Join(errs...)
+}
+
+func (o *Options) validate() error {
+	var errs []error
+	bad := func(option, format string, args ...any) {
+		errs = append(errs, &OptionError{option, option + " " + fmt.Sprintf(format, args...)})
+	}
+	var name *pool.NameError
+	if errors.As(pool.CheckName(o.Pool), &name) {
+		errs = append(errs, &OptionError{"pool", name.Reason})
 	}
 	if o.Choice == Insist && o.Lanes > 1 {
 		bad("lanes", "%d: there is one worker %d", o.Lanes, o.Worker)
 	}
-	most := min(maxLanes, n)
-	if o.Workers > 0 {
-		most = min(most, o.Workers)
-	}
-	if o.Lanes < 1 || int64(o.Lanes) > most {
-		bad("lanes", "%d: there can be 1 to %d", o.Lanes, most)
+	if o.Lanes < 1 || o.Lanes > maxLanes {
+		bad("lanes", "%d: there can be 1 to %d", o.Lanes, maxLanes)
 	}
 	if o.Outage != 0 && o.Outage < time.Second {
 		bad("outage", "%s is under 1s", o.Outage)
@@ -175,18 +189,9 @@ func (o *Options) validate(pool string) error {
 	return errors.Join(errs...)
 }
 
-// count is how many workers there are to choose from.
-func (o *Options) count() int64 {
-	if o.Workers == 0 {
-		return o.Layout.Workers()
-	}
-	return o.Workers
-}
-
 // rules are the pool's rules on a store with such a promise.
-func (o *Options) rules(pool string, p store.Promise) *term.Rules {
-	r := term.Default(pool, o.Layout, p)
-	r.First, r.Workers = o.First, o.Workers
+func (o *Options) rules(p store.Promise) *term.Rules {
+	r := term.Default(o.Pool, o.Layout, p)
 	r.Choice, r.Worker = o.Choice, o.Worker
 	r.Renew, r.TTL, r.Wait, r.Borrow = o.Renew, o.TTL, o.Wait, max(o.Borrow, 0)
 	r.Outage, r.Look = o.Outage, o.look
@@ -200,31 +205,12 @@ const maxLanes = 64
 // maxName is the length of Options.Name at most.
 const maxName = 255
 
-// PoolName is the name of a layout's pool where none was chosen: the preset's
-// that it is, or its spec. A pool has one layout, so each layout has its own.
-func PoolName(l firn.Layout) string {
+// layoutName is a layout's name as a preset, or else its spec.
+func layoutName(l firn.Layout) string {
 	if name := l.Name(); name != "" {
 		return name
 	}
 	return l.String()
-}
-
-// maxPool is the length of a pool's name at most, so that every key fits.
-const maxPool = store.MaxKey - len("pool/") - len("/worker/") - len("9223372036854775807")
-
-func checkPool(pool string) error {
-	reason := ""
-	switch {
-	case pool == "" || len(pool) > maxPool:
-		reason = fmt.Sprintf("pool %.50q: a name has 1 to %d bytes, not %d", pool, maxPool, len(pool))
-	case strings.Contains(pool, "/"):
-		reason = fmt.Sprintf("pool %q: a name has no slash", pool)
-	case store.CheckKey(pool) != nil:
-		reason = fmt.Sprintf("pool %q: a name is printable ASCII without spaces", pool)
-	default:
-		return nil
-	}
-	return &OptionError{"pool", reason}
 }
 
 func seed() (b [32]byte) {

@@ -91,8 +91,8 @@ type Promise struct {
 	Why   string // what was seen, for a person: "journal_mode=wal synchronous=full"
 
 	// Embedded: the store is in this process or a file of this host. Its clock
-	// is this host's own, so no second opinion; and it notices by itself when
-	// it was removed or replaced, so that a record it lacks was never written.
+	// is this host's own, so it is no second opinion. It notices by itself when
+	// it was removed or replaced; so a pool is created together with it.
 	Embedded bool
 
 	// Instance names what answers: a PostgreSQL timeline, the run of a Redis
@@ -101,6 +101,12 @@ type Promise struct {
 	// cannot tell. A counter on a lossy store goes on only under the instance that
 	// it was begun with.
 	Instance string
+
+	// Identity names the place where the records are: a table of a PostgreSQL cluster,
+	// an etcd cluster. It stays through restarts, upgrades in place and failovers, and
+	// differs in a restored dump and in another server. A physical copy of a PostgreSQL
+	// server has the same one. Empty: the store cannot tell.
+	Identity string
 }
 
 // A Class of stores. The zero Class is the one that promises less.

@@ -14,12 +14,64 @@ func (e *LayoutError) Error() string {
 	return fmt.Sprintf("lease: pool %q has layout %s, not %s", e.Pool, e.Have, e.Want)
 }
 
+// A MissingPoolError says that the store has no pool of that name. It is never created
+// by opening it: the store may have lost a pool whose ids are in use.
+type MissingPoolError struct {
+	Pool     string
+	Pools    []string // that the store has; empty where it was not asked
+	Creating bool     // it is being created at this moment, or that was broken off
+}
+
+func (e *MissingPoolError) Error() string {
+	text := fmt.Sprintf("lease: the store has no pool %q", e.Pool)
+	if e.Creating {
+		text = fmt.Sprintf("lease: pool %q is not created yet: that has begun, and has not ended", e.Pool)
+	}
+	if len(e.Pools) > 0 {
+		text += "; it has: " + strings.Join(e.Pools, ", ")
+	}
+	return text
+}
+
+// A NotYetError says that the ids of a pool start later than the caller waits: the pool
+// was created by Ensure, or its store was recovered, not long ago. Ids start by themselves.
+type NotYetError struct {
+	Pool     string
+	StartsAt time.Time
+}
+
+func (e *NotYetError) Error() string {
+	return fmt.Sprintf("lease: the ids of pool %q start at %s, because an earlier process may have issued ids up to then; nothing is to be done but to wait",
+		e.Pool, e.StartsAt.UTC().Format(time.RFC3339))
+}
+
+// A WorkerError says that a worker was asked for that the pool does not have.
+type WorkerError struct {
+	Pool                string
+	Worker, First, Last int64 // the pool has First to Last
+}
+
+func (e *WorkerError) Error() string {
+	return fmt.Sprintf("lease: worker %d is outside pool %q, which has workers %d-%d", e.Worker, e.Pool, e.First, e.Last)
+}
+
+// An OtherStoreError says that a pool's record names another store than the one that has
+// it: this store is a copy, a restored dump, or was moved.
+type OtherStoreError struct {
+	Pool       string
+	Have, Want string // what the store says of itself now; what the record says
+}
+
+func (e *OtherStoreError) Error() string {
+	return fmt.Sprintf("lease: pool %q belongs to another store: this one is %s, and the pool was made in %s, so this is a copy, a restored dump, or was moved",
+		e.Pool, e.Have, e.Want)
+}
+
 // A FullError says that no worker of the pool could be taken.
 type FullError struct {
 	Pool    string
 	Workers int64
-	Holders []Holder  // by when they fall free; empty in pools too large to list
-	Floor   time.Time // of the pool, where that lies ahead
+	Holders []Holder // by when they fall free; empty in pools too large to list
 }
 
 // A Holder is a worker that is not free.
@@ -30,10 +82,6 @@ type Holder struct {
 }
 
 func (e *FullError) Error() string {
-	if !e.Floor.IsZero() {
-		return fmt.Sprintf("lease: pool %q issues nothing before its floor, %s: it was founded, or its store restored, not long ago",
-			e.Pool, e.Floor.Format(time.RFC3339))
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "lease: none of the %d workers of pool %q is free", e.Workers, e.Pool)
 	for i, h := range e.Holders {
@@ -53,9 +101,6 @@ func (e *FullError) Error() string {
 
 func (s *State) fullError(r *Rules, now Now, all []candidate) *FullError {
 	e := &FullError{Pool: r.Pool, Workers: s.count}
-	if floor := r.Layout.Time(s.Pool.Floor); r.Delay(s.Pool.Floor, now.Wall) > r.Wait {
-		e.Floor = floor
-	}
 	if s.count > listed {
 		return e
 	}
@@ -115,7 +160,8 @@ func (e *LostError) Error() string {
 // Why a worker is let go of that was chosen by rules that do not hold.
 var (
 	errClass = errors.New("another process has found that the store can forget what it acknowledged")
-	errReach = errors.New("the store was restored, and the pool's outage budget is smaller now")
+	errReach = errors.New("the store was recovered, and the pool's outage budget is smaller now")
+	errRange = errors.New("the pool's range of workers was changed, and does not have it any more")
 )
 
 func (e *LostError) Unwrap() error { return e.Err }

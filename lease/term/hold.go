@@ -9,7 +9,7 @@ import (
 // wrote: the Put under way was acknowledged.
 func (s State) wrote(r *Rules, now Now, rec store.Record) (State, Action) {
 	switch {
-	case s.Phase == Founding:
+	case s.Phase == Amending:
 		s.Phase = Joining
 		return s.next(r, now)
 	case s.key == keyPool(r.Pool):
@@ -21,7 +21,7 @@ func (s State) wrote(r *Rules, now Now, rec store.Record) (State, Action) {
 // conflicted: the Put under way was not carried out and never will be.
 func (s State) conflicted(r *Rules, now Now) (State, Action) {
 	switch {
-	case s.Phase == Founding: // somebody else was first
+	case s.Phase == Amending: // somebody else was first
 		s.Phase = Joining
 		return s.next(r, now)
 	case s.key == keyPool(r.Pool):

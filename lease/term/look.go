@@ -60,12 +60,15 @@ func (s State) unseen(r *Rules, now Now, err error) (State, Action) {
 }
 
 // amended is the pool's record with what it has to say before this member may go
-// on: that the store can forget, or that a grant may reach further.
+// on: that the store can forget, that a grant may reach further, or which store it is in.
 func (s *State) amended(r *Rules, now Now, p Pool) Pool {
 	const ms = time.Millisecond
 	p.Outage = max(p.Outage, int64((r.Budget(p, s.Lossy)+ms-1)/ms))
 	if s.Lossy && p.Lossy == "" {
 		p.Lossy = fmt.Sprintf("%s %s: %.500s", now.Wall.UTC().Format(time.RFC3339), s.name, s.look.why)
+	}
+	if p.Store == "" {
+		p.Store = s.View.Promise.Identity
 	}
 	return p
 }

@@ -24,34 +24,26 @@ func Past(name string, last firn.Tick) Record {
 	return Record{V: format, Term: 1, Name: name, Horizon: last}
 }
 
-// NeverHeld says of a worker without a record whether it is certain that nobody ever
-// had it, nor made ids of the past with it. Of a store that forgets, as it says or
-// once did, nothing is. Else it is where the store has known the pool from the
-// beginning; where it may not have, of a worker that the pool was founded without.
-func (p Pool) NeverHeld(l firn.Layout, worker int64, forgets bool) bool {
-	first, count, err := parseWorkers(p.Workers, l)
-	outside := err == nil && (worker < first || worker >= first+count)
-	return !forgets && p.Lossy == "" && (p.Floor == 0 || outside)
+// NeverHeld reports whether it is certain that a worker without a record was never
+// leased, and that no ids of the past were made with it. It is certain only if the store
+// cannot lose writes and never could, and if the pool was there from the beginning: a pool
+// that may have had a predecessor, or has workers that another pool had, has a floor.
+func (p Pool) NeverHeld(forgets bool) bool {
+	return !forgets && p.Lossy == "" && p.Floor == 0
 }
 
 // Raised is a pool's record with the floor raised to t, above everything that
-// was granted: so what the pool knew of the store and of its grants is over.
-func (p Pool) Raised(t firn.Tick) Pool {
+// was granted: so what the pool knew of its grants is over. It is in the store of
+// that identity from now on.
+func (p Pool) Raised(t firn.Tick, identity string) Pool {
 	p.Floor = max(p.Floor, t)
-	p.Outage, p.Lossy = 0, ""
+	p.Outage, p.Lossy, p.Store = 0, "", identity
 	return p
 }
 
-// Longest is how far ahead of the clock a grant of the pool went at most.
-func (p Pool) Longest() time.Duration { return p.outage() }
-
-// Founded is the record of a pool of which it is known that there was none of its
-// name before: it starts above the store's own floor, and nothing else.
-func Founded(r *Rules, id string, all Store) Pool {
-	p := Pool{V: format, ID: id, Layout: r.Layout.String(), Workers: r.workers()}
-	if !all.Floor.IsZero() {
-		p.Floor = r.tick(all.Floor)
-	}
+// In is a pool's record in the store of that identity.
+func (p Pool) In(identity string) Pool {
+	p.Store = identity
 	return p
 }
 

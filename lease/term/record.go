@@ -14,23 +14,41 @@ import (
 // format is the version of the records' JSON. A reader refuses a later one.
 const format = 1
 
-// A Pool is the record of a pool. Its layout never changes; its floor only rises.
-// No grant reaches further ahead than Outage, and who takes a worker from a store
-// that can forget relies on that. It is raised only as long as Lossy is empty,
-// and Lossy once set stays: only a restore, which raises the floor above all that
-// was granted, clears both.
+// A Pool is the record of a pool. Its id, layout and limit never change; its floor only
+// rises. Workers is the range that members may lease from, and Reserved, where it is set,
+// the wider range that no other pool may share meanwhile: the one that is about to become
+// Workers, or that is being given up. A pool without Workers is being created.
+//
+// No grant reaches further ahead than Outage, and a process that takes a worker from a
+// store that can forget relies on that. It is raised only as long as Lossy is empty,
+// and Lossy once set stays: only a recovery, which raises the floor above all that
+// was granted, clears both. Outage is never above Limit.
 type Pool struct {
-	V       int       `json:"v"`
-	ID      string    `json:"id"`              // random, so that a pool made anew is told from this one
-	Layout  string    `json:"layout"`          // spec
-	Workers string    `json:"workers"`         // "0-1023", as founded; members may differ
-	Floor   firn.Tick `json:"floor,omitempty"` // nothing is started at or below it
-	Outage  int64     `json:"outage_ms"`       // the longest outage budget of any member ever; 0: the next member says
-	Lossy   string    `json:"lossy,omitempty"` // who saw, and when, that the store can forget what it acknowledged, and why; empty: nobody
+	V         int       `json:"v"`
+	ID        string    `json:"id"`                   // random, to tell this pool from another one of the same name
+	Layout    string    `json:"layout"`               // spec
+	Workers   string    `json:"workers,omitempty"`    // "0-1023"
+	Reserved  string    `json:"reserved,omitempty"`   // "0-2047"
+	Had       string    `json:"had,omitempty"`        // the widest range that it ever had, where that is wider
+	Floor     firn.Tick `json:"floor,omitempty"`      // no worker issues at or below it
+	Outage    int64     `json:"outage_ms"`            // the longest outage budget of any member ever; 0: the next member says
+	Limit     int64     `json:"limit_ms"`             // the longest outage budget that a member may ever have
+	Lossy     string    `json:"lossy,omitempty"`      // which process saw, when, that the store can lose acknowledged writes, and why; empty: none did
+	Store     string    `json:"store,omitempty"`      // what the store says of itself, see store.Promise.Identity; empty: it cannot tell
+	MayRepeat string    `json:"may_repeat,omitempty"` // pools whose ids may equal this one's, separated by spaces
 }
 
 // outage is the longest reach of any grant of the pool.
 func (p Pool) outage() time.Duration { return time.Duration(p.Outage) * time.Millisecond }
+
+// limit is the longest outage budget that any member may have. A record without one is
+// the zero Pool, that of a pool not read yet.
+func (p Pool) limit() time.Duration {
+	if p.Limit == 0 {
+		return OutageStrict
+	}
+	return time.Duration(p.Limit) * time.Millisecond
+}
 
 // A Record is what the store keeps of one worker. It is never deleted.
 type Record struct {
@@ -108,8 +126,12 @@ func ReadRecord(rec store.Record) (Record, error) {
 // ReadPool reads a pool's record.
 func ReadPool(rec store.Record) (Pool, error) {
 	p, err := decode[Pool](rec)
-	if err == nil && (p.Outage < 0 || p.outage().Milliseconds() != p.Outage) {
-		err = &FormatError{rec.Key, fmt.Sprintf("has an outage budget of %d ms", p.Outage)}
+	switch {
+	case err != nil:
+	case p.Limit <= 0 || p.limit().Milliseconds() != p.Limit:
+		err = &FormatError{rec.Key, fmt.Sprintf("has a limit of %d ms for outage budgets", p.Limit)}
+	case p.Outage < 0 || p.Outage > p.Limit:
+		err = &FormatError{rec.Key, fmt.Sprintf("has an outage budget of %d ms, and a limit of %d ms", p.Outage, p.Limit)}
 	}
 	return p, err
 }

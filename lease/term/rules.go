@@ -11,10 +11,8 @@ import (
 // Rules are what a member of a pool obeys. All durations are positive but
 // Outage.
 type Rules struct {
-	Pool    string
-	Layout  firn.Layout
-	First   int64 // worker numbers are First to First+Workers-1
-	Workers int64 // 0: as the pool was founded, with all of the layout's
+	Pool   string
+	Layout firn.Layout
 
 	Choice Choice
 	Worker int64 // the one that Insist and Prefer mean
@@ -28,8 +26,7 @@ type Rules struct {
 	Borrow time.Duration // how far ids run ahead of the clock
 	Look   time.Duration // how often a holder asks what the store promises
 
-	// Embedded: the store's clock is this host's own, so it cannot judge the
-	// clock; and a pool that it lacks was never there.
+	// Embedded: the store's clock is this host's own, so it cannot judge the clock.
 	Embedded bool
 }
 
@@ -67,22 +64,22 @@ func Default(pool string, layout firn.Layout, p store.Promise) Rules {
 // Budget returns W, how far ahead of the clock a grant of this member's ever
 // goes, in a pool with such a record: what the member wants, once the record
 // says so. On a store that can forget the record is not raised, since the others
-// work out from it how long to wait. Who wants nothing certain gets 5 min, or
-// there what the record allows. Of the zero Pool it is what a founder writes down.
+// work out from it how long to wait. With Outage 0 the budget is 5 min, or there what
+// the record allows. It is never above the pool's limit.
 func (r *Rules) Budget(p Pool, lossy bool) time.Duration {
+	want := r.Outage
 	switch {
-	case !lossy && r.Outage == 0:
-		return OutageStrict
-	case !lossy:
-		return r.Outage
-	case r.Outage == 0 && p.Outage == 0:
-		return OutageLossy
-	case r.Outage == 0:
-		return p.outage()
-	case p.Outage == 0:
-		return r.Outage
+	case want == 0 && !lossy:
+		want = OutageStrict
+	case want == 0 && p.Outage == 0:
+		want = OutageLossy
+	case want == 0:
+		want = p.outage()
 	}
-	return min(r.Outage, p.outage())
+	if lossy && p.Outage > 0 {
+		want = min(want, p.outage())
+	}
+	return min(want, p.limit())
 }
 
 // Quarantine returns Q: on a store that can forget, a new holder issues nothing

@@ -39,7 +39,7 @@ func (s State) seek(r *Rules, now Now) (State, Action) {
 	s.Phase = Seeking
 	switch {
 	case s.belowFloor(r, now):
-		return s.end(Refused, s.fullError(r, now, nil))
+		return s.end(Refused, &NotYetError{Pool: r.Pool, StartsAt: r.start(s.Pool.Floor)})
 	case r.Choice == Fresh:
 		return s, Action{Op: Get, Key: keyFresh(r.Pool)}
 	case s.count <= listed && s.count > 1:

@@ -101,7 +101,7 @@ type Phase uint8
 
 const (
 	Joining    Phase = iota // reading the pool's record
-	Founding                // there is none, or it lacks something: writing it
+	Amending                // it lacks something: writing that
 	Seeking                 // looking for a free worker
 	Taking                  // a write that acquires one is under way or in doubt
 	Noting                  // acquired a fresh one; leaving word where the next may be
@@ -115,7 +115,7 @@ const (
 )
 
 var phases = [...]string{
-	"joining", "founding", "seeking", "taking", "noting", "confirming", "holding", "releasing",
+	"joining", "amending", "seeking", "taking", "noting", "confirming", "holding", "releasing",
 	"released", "lost", "refused", "forgotten",
 }
 
@@ -248,6 +248,9 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 		return s.choose(r, now, e.Records)
 	case Promised:
 		s.see(r, View{Promise: e.Promise, Asked: s.asked, Known: true})
+		if s.Pool.elsewhere(e.Promise.Identity) {
+			return s.elsewhere(r, s.Pool, e.Promise.Identity)
+		}
 		return s.next(r, now)
 	case Wrote:
 		return s.wrote(r, now, e.Record)
@@ -257,8 +260,6 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 		switch {
 		case s.key == keyPool(r.Pool):
 			return s.joined(r, now, e.Record)
-		case s.Phase == Founding:
-			return s.found(r, now, e.Record)
 		case s.key == keyStore:
 			return s.confirmed(r, now, e.Record)
 		case s.Phase == Seeking && r.Choice == Fresh:
@@ -288,7 +289,7 @@ func (s State) next(r *Rules, now Now) (State, Action) {
 	switch s.Phase {
 	case Noting:
 		return s, Action{Op: Put, Key: keyFresh(r.Pool), Value: encode(Hint{V: format, Next: s.Worker + 1}), Cond: store.Condition{Version: s.hint}}
-	case Joining, Founding, Confirming:
+	case Joining, Amending, Confirming:
 		return s, Action{Op: Get, Key: keyPool(r.Pool)}
 	case Seeking, Taking:
 		return s.seek(r, now)
@@ -311,8 +312,8 @@ func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
 	switch {
 	case s.Phase == Noting:
 		s.Phase = Confirming // the hint is only that
-	case s.Phase == Founding:
-		s.Phase = Joining // founding is settled by reading the pool's record
+	case s.Phase == Amending:
+		s.Phase = Joining // it is settled by reading the pool's record
 	case s.Phase >= Taking && s.op == Put && s.key == keyWorker(r.Pool, s.Worker):
 		s.write.doubt = true
 	}

@@ -19,7 +19,8 @@ func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 	if _, err := s.get(ctx, &pb.RangeRequest{Key: []byte(s.prefix), CountOnly: true}); err != nil {
 		return store.Promise{}, err
 	}
-	p := store.Promise{Class: store.Strict, Instance: fmt.Sprintf("etcd cluster %x", s.memory.who())}
+	id := fmt.Sprintf("etcd cluster %x", s.memory.who())
+	p := store.Promise{Class: store.Strict, Instance: id, Identity: id}
 	conn := s.client.ActiveConnection()
 	version := "version not seen"
 	if status, err := clientv3.RetryMaintenanceClient(s.client, conn).Status(ctx, &pb.StatusRequest{}); err == nil {

@@ -34,7 +34,9 @@ SELECT pg_is_in_recovery(), current_setting('server_version'),
 	(SELECT count(*) FROM standby WHERE sync_state IS NULL),
 	(SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT active),
 	CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
-	(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint`
+	(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
+	(SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
+	coalesce(to_regclass('firn_records')::oid::bigint, 0)`
 
 	sqlSystem = `SELECT system_identifier::text FROM pg_control_system()`
 )
@@ -50,6 +52,7 @@ type look struct {
 	slots                       int // kept for standbys that are not connected
 	timeline                    string
 	started                     int64
+	database, records           int64 // oids; of firn_records 0 where it is missing
 	system                      string
 }
 
@@ -84,7 +87,7 @@ func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 
 func (s *Store) look(ctx context.Context) (l look, err error) {
 	err = s.db.QueryRowContext(ctx, sqlPromise).Scan(&l.standby, &l.version, &l.fsync, &l.pages, &l.commit, &l.synchronous,
-		&l.table, &l.logged, &l.standbys, &l.confirmed, &l.unseen, &l.slots, &l.timeline, &l.started)
+		&l.table, &l.logged, &l.standbys, &l.confirmed, &l.unseen, &l.slots, &l.timeline, &l.started, &l.database, &l.records)
 	if err != nil {
 		return l, err
 	}
@@ -99,7 +102,7 @@ func (s *Store) look(ctx context.Context) (l look, err error) {
 func (l look) promise() store.Promise {
 	seen := fmt.Sprintf("PostgreSQL %s, fsync=%s full_page_writes=%s synchronous_commit=%s, %s",
 		l.version, l.fsync, l.pages, l.commit, l.company())
-	p := store.Promise{Class: store.Strict, Why: seen, Instance: l.instance()}
+	p := store.Promise{Class: store.Strict, Why: seen, Instance: l.instance(), Identity: l.identity()}
 	if why := l.doubts(); len(why) > 0 {
 		p.Class, p.Why = store.Lossy, seen+": "+strings.Join(why, "; ")
 	}
@@ -137,6 +140,15 @@ func (l look) company() string {
 		text += fmt.Sprintf(", %d slots for standbys that are away", l.slots)
 	}
 	return text
+}
+
+// identity names the table in its cluster. pg_upgrade changes it, since it makes a new
+// cluster; so does a restored dump, since that makes a new table.
+func (l look) identity() string {
+	if l.system == "" || l.records == 0 {
+		return ""
+	}
+	return fmt.Sprintf("PostgreSQL system %s, database %d, table %d", l.system, l.database, l.records)
 }
 
 // instance names the run of a server on a timeline: it is another one after a

@@ -1,0 +1,283 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// Create creates a pool whose ids start at once. The caller states that no pool of this
+// name ever existed in this store, nor in one that this was copied or restored from:
+// otherwise its ids would be issued again, and nothing can notice that. So a program does
+// not call it when it starts; the step that creates the database does, once.
+//
+// Errors: [*ExistsError], the pool is there; [*RemainsError], records of an earlier one
+// are; [*OverlapError]; [*OptionError]; [ErrBusy].
+func Create(ctx context.Context, s store.Store, name string, opts *Options) (Info, error) {
+	return create(ctx, s, name, opts, false)
+}
+
+// Ensure returns a pool, and creates it if it is missing. The store may then have lost an
+// earlier one; so the ids of a pool that it creates start only above everything that an
+// earlier one may have issued: after the longest outage budget that a process may have
+// had, 5 min or Options.Outage, and the error of two clocks, 5 s each. Info.StartsAt says
+// when.
+//
+// Of a pool that is there the options are compared: another layout is a
+// [*term.LayoutError]. Other errors are those of [Create].
+func Ensure(ctx context.Context, s store.Store, name string, opts *Options) (Info, error) {
+	return create(ctx, s, name, opts, true)
+}
+
+// tries is how often Ensure begins anew because somebody else was at work on the pool.
+const tries = 5
+
+func create(ctx context.Context, s store.Store, name string, opts *Options, careful bool) (Info, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if err := o.check(name, careful); err != nil {
+		return Info{}, err
+	}
+	for try := 1; ; try++ {
+		info, err := createOnce(ctx, s, name, &o, careful)
+		if !errors.Is(err, ErrBusy) || try == tries {
+			return info, err
+		}
+	}
+}
+
+func createOnce(ctx context.Context, s store.Store, name string, o *Options, careful bool) (Info, error) {
+	p, err := get(ctx, s, name)
+	if err != nil {
+		return Info{}, err
+	}
+	if p.Created() {
+		return o.meet(p, careful)
+	}
+	remains, err := remainsOf(ctx, s, name)
+	if err != nil {
+		return Info{}, err
+	}
+	if len(remains) > 0 && !careful {
+		return Info{}, &RemainsError{Pool: name, Workers: len(remains)}
+	}
+	if err := p.reserve(ctx, s, o); err != nil {
+		return Info{}, err
+	}
+	inherits, err := p.alone(ctx, s)
+	if err != nil {
+		return Info{}, errors.Join(err, p.withdraw(ctx, s))
+	}
+	if err := p.begin(ctx, s, remains, careful, inherits); err != nil {
+		return Info{}, err
+	}
+	return p.info(), nil
+}
+
+// meet answers for a pool that is there.
+func (o *Options) meet(p record, careful bool) (Info, error) {
+	info := p.info()
+	switch {
+	case !careful:
+		return info, &ExistsError{info}
+	case o.Layout.IsValid() && o.Layout != p.layout:
+		return info, &term.LayoutError{Pool: p.name, Have: p.layout.String(), Want: o.Layout.String()}
+	case o.Workers > 0 && o.workers() != p.workers():
+		return info, &OptionError{"workers", fmt.Sprintf("pool %q has workers %s, not %s", p.name, p.workers(), o.workers())}
+	case o.Outage > info.OutageLimit:
+		return info, &OptionError{"outage", fmt.Sprintf("pool %q allows outage budgets of up to %s, not %s", p.name, info.OutageLimit, o.Outage)}
+	}
+	return info, nil
+}
+
+// remainsOf returns the records that the store has of workers of a pool without a record.
+func remainsOf(ctx context.Context, s store.Store, name string) ([]store.Record, error) {
+	return s.List(ctx, term.KeyPool(name)+"/")
+}
+
+// reserve writes down that the pool is being created, and which workers it wants.
+func (p *record) reserve(ctx context.Context, s store.Store, o *Options) error {
+	p.layout = o.layout()
+	p.Pool = term.NewPool(newID(), p.layout, o.workers(), o.limit())
+	p.MayRepeat = sorted(o.MayRepeat)
+	return p.write(ctx, s)
+}
+
+// alone returns an [*OverlapError] where another pool claims workers that this one
+// reserves. What is only reserved by a pool that is being created is made void. It
+// reports whether the pool gets workers that another one had.
+func (p *record) alone(ctx context.Context, s store.Store) (inherits bool, err error) {
+	all, err := list(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	mine, _, err := p.Claim(p.layout)
+	if err != nil {
+		return false, err
+	}
+	for _, other := range all {
+		if other.name == p.name || p.Repeats(other.name) || other.Repeats(p.name) {
+			continue
+		}
+		theirs, claims, err := other.Claim(other.layout)
+		if err != nil {
+			return false, err
+		}
+		if ever, err := other.Ever(other.layout); err != nil {
+			return false, err
+		} else if term.CouldRepeat(p.layout, mine, other.layout, ever) {
+			inherits = true
+		}
+		if !claims || !term.CouldRepeat(p.layout, mine, other.layout, theirs) {
+			continue
+		}
+		if !other.Created() {
+			other.Pool = other.Void()
+			if err := other.write(ctx, s); err != nil {
+				return false, err
+			}
+			continue
+		}
+		e := &OverlapError{Pool: p.name, Other: other.info()}
+		if term.SameWorkerBits(p.layout, other.layout) {
+			same, _ := mine.Common(theirs)
+			e.Same = same.String()
+		}
+		return false, e
+	}
+	return inherits, nil
+}
+
+// withdraw gives up what a pool that is not created has reserved. If that fails, whoever
+// creates a pool with these workers does it.
+func (p *record) withdraw(ctx context.Context, s store.Store) error {
+	p.Pool = p.Void()
+	if err := p.write(ctx, s); err != nil && !errors.Is(err, ErrBusy) {
+		return fmt.Errorf("pool: giving up what was reserved for %q: %w", p.name, err)
+	}
+	return nil
+}
+
+// begin makes the pool usable. Its ids start above the store's floor and, where an earlier
+// pool may have issued some, above all of those.
+func (p *record) begin(ctx context.Context, s store.Store, remains []store.Record, careful, inherits bool) error {
+	// Now that a record is there, the store can say where it is.
+	promise, err := s.Promise(ctx)
+	if err != nil {
+		return err
+	}
+	rec, err := s.Get(ctx, term.KeyStore)
+	if err != nil {
+		return err
+	}
+	var floor firn.Tick
+	if rec.Version != "" {
+		all, err := term.ReadStore(rec)
+		if err != nil {
+			return err
+		}
+		floor = clamp(p.layout, all.Floor)
+	}
+	if careful {
+		floor = max(floor, clamp(p.layout, latest(rec).Add(max(p.limit(), term.OutageStrict))))
+		for _, left := range remains {
+			if _, ok := term.WorkerOf(p.name, left.Key); !ok {
+				continue
+			}
+			w, err := term.ReadRecord(left)
+			if err != nil {
+				return err
+			}
+			floor = max(floor, w.Horizon)
+		}
+	}
+	if inherits { // the other pool gave the workers up only when their ids lay behind
+		floor = max(floor, clamp(p.layout, earliest(rec)))
+	}
+	workers, _, err := p.Claim(p.layout)
+	if err != nil {
+		return err
+	}
+	p.Pool = p.Above(floor, promise.Identity)
+	return p.use(ctx, s, workers)
+}
+
+// use writes down that members lease from a range.
+func (p *record) use(ctx context.Context, s store.Store, workers term.Range) (err error) {
+	if p.Pool, err = p.Use(workers, p.layout); err != nil {
+		return err
+	}
+	return p.write(ctx, s)
+}
+
+// limit is the longest outage budget that a process of the pool may ever have.
+func (p *record) limit() time.Duration { return time.Duration(p.Limit) * time.Millisecond }
+
+// latest is the latest instant that it can be now by the clock of any process. Where the
+// store has no clock, this process's own counts, which may be wrong as well.
+func latest(rec store.Record) time.Time {
+	if rec.Read.IsZero() {
+		return time.Now().Add(2 * term.Skew)
+	}
+	return rec.Read.Add(term.Skew)
+}
+
+// clamp is the layout's tick at t, within the layout's life.
+func clamp(l firn.Layout, t time.Time) firn.Tick {
+	return min(max(l.Tick(t), 0), l.Last())
+}
+
+func (o *Options) layout() firn.Layout {
+	if o.Layout.IsValid() {
+		return o.Layout
+	}
+	return firn.Default
+}
+
+// workers is the range that the options ask for, which may be none that the layout has.
+func (o *Options) workers() term.Range {
+	n := o.Workers
+	if n == 0 {
+		n = o.layout().Workers() - o.First
+	}
+	return term.Range{First: o.First, Last: o.First + n - 1}
+}
+
+func (o *Options) limit() time.Duration {
+	if o.Outage == 0 {
+		return term.OutageStrict
+	}
+	return o.Outage
+}
+
+// check reports what is wrong with a name and options.
+func (o *Options) check(name string, careful bool) error {
+	l := o.layout()
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if err := l.Check(time.Now()); err != nil {
+		return err
+	}
+	for _, other := range o.MayRepeat {
+		if err := CheckName(other); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.First < 0 || o.Workers < 0 || o.First >= l.Workers() || o.Workers > l.Workers()-o.First:
+		return &OptionError{"workers", fmt.Sprintf("workers %s: layout %s has 0-%d", o.workers(), layoutName(l), l.Workers()-1)}
+	case o.Outage != 0 && o.Outage < time.Second:
+		return &OptionError{"outage", fmt.Sprintf("outage %s is under 1s", o.Outage)}
+	case careful && o.Outage != 0 && o.Outage < term.OutageStrict:
+		return &OptionError{"outage", fmt.Sprintf("outage %s: processes of an earlier pool may have had %s; only a longer one can be said", o.Outage, term.OutageStrict)}
+	}
+	return nil
+}

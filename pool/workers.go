@@ -1,0 +1,217 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// A Worker is one worker of a pool that was leased before, as the store has it.
+type Worker struct {
+	Worker  int64
+	Term    uint64
+	Held    bool          // a process has it and is not taken for dead
+	Name    string        // of the process that has it, or had it last
+	Free    time.Duration // until it falls free, if its holder does not write again
+	Horizon time.Time     // last instant that may have been issued
+	Written time.Time     // by the store's clock; zero where it has none
+}
+
+// Workers returns the workers of a pool that were ever held, by number.
+func Workers(ctx context.Context, s store.Store, name string) ([]Worker, error) {
+	p, err := get(ctx, s, name)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Created() {
+		return nil, missing(ctx, s, p)
+	}
+	return p.list(ctx, s)
+}
+
+func (p *record) list(ctx context.Context, s store.Store) ([]Worker, error) {
+	recs, err := s.List(ctx, term.KeyWorkers(p.name))
+	if err != nil {
+		return nil, err
+	}
+	workers := make([]Worker, 0, len(recs))
+	for _, rec := range recs {
+		n, ok := term.WorkerOf(p.name, rec.Key)
+		if !ok {
+			continue
+		}
+		r, err := term.ReadRecord(rec)
+		if err != nil {
+			return nil, err
+		}
+		w := Worker{
+			Worker: n, Term: r.Term, Name: r.Name, Written: rec.Written,
+			Horizon: p.layout.Time(r.Horizon + 1).Add(-1),
+		}
+		if r.Owner != "" {
+			w.Free = max(time.Duration(r.TTL)*time.Millisecond-rec.Read.Sub(rec.Written), 0)
+			w.Held = w.Free > 0
+		}
+		workers = append(workers, w)
+	}
+	return workers, nil
+}
+
+// Release takes a worker away from its holder, which is known to be gone. Its
+// horizon stays, so nothing repeats even where the holder is alive: that process
+// takes another worker when it finds out. ErrConflict says that somebody wrote
+// the record meanwhile, so the holder may be alive: look again.
+func Release(ctx context.Context, s store.Store, name string, worker int64) error {
+	if _, err := Show(ctx, s, name); err != nil {
+		return err
+	}
+	rec, err := s.Get(ctx, term.KeyWorker(name, worker))
+	if err != nil {
+		return err
+	}
+	r, err := term.ReadRecord(rec)
+	if err != nil || r.Owner == "" {
+		return err // no process has it
+	}
+	_, err = s.Put(ctx, rec.Key, r.Freed(0).Encode(), store.Condition{Version: rec.Version})
+	return err
+}
+
+// An InUseError says that a pool cannot give up a worker yet. No process takes a worker
+// outside the new range from now on: call SetWorkers again later.
+type InUseError struct {
+	Pool   string
+	Worker int64
+	Name   string    // of the process that holds it; empty: none does, but ids of it up to Until may exist
+	Until  time.Time // the worker can be given up then, if its holder has ended; zero: when its holder has ended
+}
+
+func (e *InUseError) Error() string {
+	text := fmt.Sprintf("pool: %q cannot give up worker %d yet: ", e.Pool, e.Worker)
+	if e.Name != "" {
+		text += "it is held by " + e.Name
+	} else {
+		text += "it may have issued ids ahead of the clock"
+	}
+	if !e.Until.IsZero() {
+		text += ", until " + e.Until.UTC().Format(time.RFC3339) + " at least"
+	}
+	return text
+}
+
+// SetWorkers changes the range of workers of a pool to first up to last. The new range and
+// the old one must have workers in common.
+//
+// Workers that come in must be no other pool's: an [*OverlapError] says that they are, and
+// nothing has changed. Workers that go out stay the pool's until their processes have ended
+// and the clock has passed all that they may have issued: an [*InUseError] says that this
+// is not so yet. Then no process takes them any more, and the call is to be repeated.
+func SetWorkers(ctx context.Context, s store.Store, name string, first, last int64) (Info, error) {
+	for try := 1; ; try++ {
+		info, err := setWorkersOnce(ctx, s, name, term.Range{First: first, Last: last})
+		if !errors.Is(err, ErrBusy) || try == tries {
+			return info, err
+		}
+	}
+}
+
+func setWorkersOnce(ctx context.Context, s store.Store, name string, want term.Range) (Info, error) {
+	p, err := get(ctx, s, name)
+	switch {
+	case err != nil:
+		return Info{}, err
+	case !p.Created():
+		return Info{}, missing(ctx, s, p)
+	case want.First < 0 || want.Last < want.First || want.Last >= p.layout.Workers():
+		return Info{}, &OptionError{"workers", fmt.Sprintf("workers %s: layout %s has 0-%d", want, layoutName(p.layout), p.layout.Workers()-1)}
+	}
+	had := p.workers()
+	claimed, _, err := p.Claim(p.layout)
+	if err != nil {
+		return Info{}, err
+	}
+	usable, some := had.Common(want)
+	switch {
+	case !some:
+		return Info{}, &OptionError{"workers", fmt.Sprintf("workers %s: none of them is one of %s, which pool %q has; widen the range first, and narrow it then", want, had, name)}
+	case had == want && p.Reserved == "":
+		return p.info(), nil
+	}
+	p.Pool = p.Reserve(usable, claimed.Span(want))
+	if err := p.write(ctx, s); err != nil {
+		return Info{}, err
+	}
+	inherits, err := p.alone(ctx, s)
+	if err != nil {
+		if p.Pool = p.Reserve(had, claimed); claimed != had { // what it claimed before is its own
+			return p.info(), errors.Join(err, p.write(ctx, s))
+		}
+		return p.info(), errors.Join(err, p.use(ctx, s, had))
+	}
+	if err := p.unused(ctx, s, want); err != nil {
+		return p.info(), err
+	}
+	if inherits {
+		p.Pool = p.Above(clamp(p.layout, earliest(store.Record{Read: p.read})), p.Store)
+	}
+	if err := p.use(ctx, s, want); err != nil {
+		return Info{}, err
+	}
+	return p.info(), nil
+}
+
+// unused returns an [*InUseError] where a worker outside of a range is held, or may have
+// issued ids that lie ahead. A process that took one before the range was reserved has
+// written its record by now; one that takes it later reads the range afterwards.
+func (p *record) unused(ctx context.Context, s store.Store, within term.Range) error {
+	recs, err := s.List(ctx, term.KeyWorkers(p.name))
+	if err != nil {
+		return err
+	}
+	for _, rec := range recs {
+		n, ok := term.WorkerOf(p.name, rec.Key)
+		if !ok || within.Has(n) {
+			continue
+		}
+		r, err := term.ReadRecord(rec)
+		if err == nil && r.Owner != "" && dead(rec, r) {
+			// Its holder may yet wake up. After this write it cannot extend.
+			r = r.Freed(0)
+			_, err = s.Put(ctx, rec.Key, r.Encode(), store.Condition{Version: rec.Version})
+			if errors.Is(err, store.ErrConflict) {
+				return ErrBusy
+			}
+		}
+		if err != nil {
+			return err
+		}
+		e := &InUseError{Pool: p.name, Worker: n}
+		if horizon := p.layout.Time(r.Horizon + 1); horizon.After(earliest(rec)) {
+			e.Until = horizon.Add(term.Skew)
+		}
+		if r.Owner != "" {
+			e.Name = r.Name
+		}
+		if e.Name != "" || !e.Until.IsZero() {
+			return e
+		}
+	}
+	return nil
+}
+
+// dead reports whether a worker's holder is taken for dead, by the store's clock.
+func dead(rec store.Record, r term.Record) bool {
+	return rec.Read.Sub(rec.Written) > time.Duration(r.TTL)*time.Millisecond
+}
+
+// earliest is the earliest instant that it can be now by the clock of any process.
+func earliest(rec store.Record) time.Time {
+	if rec.Read.IsZero() {
+		return time.Now().Add(-2 * term.Skew)
+	}
+	return rec.Read.Add(-term.Skew)
+}
