@@ -13,8 +13,8 @@ import (
 func TestBlindTakesFromTheDead(t *testing.T) {
 	x := newScript(t)
 	x.blind = true
-	x.rules.Workers = 4
-	for n := range x.rules.Workers {
+	x.workers(0, 4)
+	for n := range x.count() {
 		x.setWorker(n, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(0), TTL: 30_000})
 	}
 	x.pass(time.Hour)
@@ -33,7 +33,7 @@ func TestBlindTakesFromTheDead(t *testing.T) {
 func TestBlindLosesTheStore(t *testing.T) {
 	x := newScript(t)
 	x.blind = true
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(0), TTL: 30_000})
 	x.pass(time.Hour)
 	began := x.time
@@ -61,7 +61,7 @@ func TestBlindLosesTheStore(t *testing.T) {
 func TestBlindLeavesTheLiving(t *testing.T) {
 	x := newScript(t)
 	x.blind = true
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	holder := x.actor("holder").until(term.Holding)
 	a := x.actor("a").until(term.Seeking)
 	for !a.s.Over() {
@@ -82,8 +82,9 @@ func TestBlindProbes(t *testing.T) {
 	x := newScript(t)
 	x.blind = true
 	l := firn.Sonyflake
-	x.rules.Layout, x.rules.Workers = l, l.Workers()
+	x.rules.Layout = l
 	x.write(term.KeyPool("pool"), pool("one", l, 0).Encode())
+	x.workers(0, l.Workers())
 	for n := range l.Workers() {
 		x.setWorker(n, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: 1, TTL: 10_000})
 	}
@@ -96,7 +97,7 @@ func TestBlindProbes(t *testing.T) {
 // A store whose clock was set back says that records are written in the future.
 func TestStoreClockSetBack(t *testing.T) {
 	x := newScript(t)
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	x.pass(time.Hour)
 	x.setWorker(0, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(0), TTL: 30_000})
 	x.pass(-time.Hour)

@@ -15,8 +15,8 @@ func TestCloseInAnyPhase(t *testing.T) {
 		for _, outcome := range []string{"", "carried out", "lost", "carried out, unknown", "carried out later", "conflict"} {
 			t.Run(fmt.Sprintf("%s %s", phase, outcome), func(t *testing.T) {
 				x := newScript(t)
-				if phase == term.Founding {
-					x.forgetAll()
+				if phase == term.Amending {
+					x.unasked()
 				}
 				x.rules.Embedded = true
 				a := x.actor("a")
@@ -99,7 +99,7 @@ func (a *actor) closed(phase term.Phase, outcome string, last firn.Tick) {
 // A release is never below the base, nor above what was acknowledged.
 func TestReleaseBounds(t *testing.T) {
 	x := newScript(t)
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 3, Name: "b", Horizon: x.tick(0)})
 	for _, tt := range []struct{ last, want func(a *actor) firn.Tick }{
 		{func(*actor) firn.Tick { return 0 }, func(a *actor) firn.Tick { return a.s.Base }},

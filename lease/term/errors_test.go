@@ -37,11 +37,17 @@ func TestErrorTexts(t *testing.T) {
 }
 
 func TestReadPool(t *testing.T) {
-	for outage, ok := range map[string]bool{"0": true, "300000": true, "-1": false, "9223372036854775807": false} {
-		rec := store.Record{Key: "k", Value: []byte(`{"v":1,"outage_ms":` + outage + `}`), Version: "v"}
-		want := "lease: record k: has an outage budget of " + outage + " ms"
+	for outage, ok := range map[string]bool{"0": true, "300000": true, "-1": false, "300001": false} {
+		rec := store.Record{Key: "k", Value: []byte(`{"v":1,"outage_ms":` + outage + `,"limit_ms":300000}`), Version: "v"}
+		want := "lease: record k: has an outage budget of " + outage + " ms, and a limit of 300000 ms"
 		if _, err := term.ReadPool(rec); ok && err != nil || !ok && (err == nil || err.Error() != want) {
 			t.Errorf("%s: %v", outage, err)
+		}
+	}
+	for _, limit := range []string{"0", "-1", "9223372036854775807"} {
+		rec := store.Record{Key: "k", Value: []byte(`{"v":1,"limit_ms":` + limit + `}`), Version: "v"}
+		if _, err := term.ReadPool(rec); err == nil || err.Error() != "lease: record k: has a limit of "+limit+" ms for outage budgets" {
+			t.Errorf("%s: %v", limit, err)
 		}
 	}
 }

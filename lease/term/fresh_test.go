@@ -18,7 +18,7 @@ func (x *script) fresh(name string) *actor {
 // A fresh worker is one that nobody ever had, until there is none.
 func TestFresh(t *testing.T) {
 	x := newScript(t)
-	x.rules.First, x.rules.Workers = 2, 4
+	x.workers(2, 4)
 	for n := int64(2); n < 6; n++ {
 		a := x.fresh("a").until(term.Noting).does(term.Put, "pool/pool/fresh").until(term.Holding)
 		if a.s.Worker != n || a.s.Have.Term != 1 {
@@ -36,7 +36,7 @@ func TestFresh(t *testing.T) {
 // Contenders share what is left, to the last one.
 func TestFreshContenders(t *testing.T) {
 	x := newScript(t)
-	x.rules.Workers = 64
+	x.workers(0, 64)
 	all := make([]*actor, 16)
 	for i := range all {
 		all[i] = x.fresh("a").pending(term.Taking)
@@ -56,10 +56,11 @@ func TestFreshContenders(t *testing.T) {
 
 	// Defeated once, where only the next worker is left.
 	x = newScript(t)
-	x.rules.Workers = 2
+	x.workers(0, 2)
 	for range 20 {
 		x.forgetAll()
 		x.write(term.KeyPool("pool"), pool("one", firn.Default, 0).Encode())
+		x.workers(0, 2)
 		a, b := x.fresh("a").pending(term.Taking), x.fresh("b").pending(term.Taking)
 		a.until(term.Holding)
 		if b.until(term.Holding); b.s.Worker != 1 {
@@ -87,7 +88,7 @@ func TestFreshBelowFloor(t *testing.T) {
 	x := newScript(t)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Minute)).Encode())
 	x.fresh("a").until(term.Refused).fails(term.Refused,
-		`lease: pool "pool" issues nothing before its floor, 2026-03-01T12:01:00Z: it was founded, or its store restored, not long ago`)
+		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then; nothing is to be done but to wait`)
 	if r := x.worker(0); r.Term != 0 {
 		t.Errorf("%+v", r)
 	}

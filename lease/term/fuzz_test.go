@@ -15,7 +15,7 @@ import (
 // it was read, or an error that names the key.
 func FuzzRecords(f *testing.F) {
 	for _, v := range [][]byte{
-		encode(Pool{V: format, ID: "a", Layout: firn.Default.String(), Workers: "0-1023", Floor: 7, Outage: 300_000, Lossy: "x"}),
+		encode(Pool{V: format, ID: "a", Layout: firn.Default.String(), Workers: "0-1023", Floor: 7, Outage: 300_000, Limit: 300_000, Lossy: "x"}),
 		encode(Record{V: format, Term: 3, Owner: "o", Name: "n", Horizon: 9, TTL: 30_000}),
 		encode(Hint{V: format, Next: 7}),
 		StoreFloor(time.Unix(1, 5)),
@@ -73,16 +73,15 @@ func FuzzWorkers(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		first, count, err := parseWorkers(text, firn.Default)
+		r, err := ParseRange(text, firn.Default)
 		if err != nil {
 			if !strings.Contains(err.Error(), "workers") {
 				t.Error(err)
 			}
 			return
 		}
-		r := Rules{First: first, Workers: count, Layout: firn.Default}
-		if first < 0 || count < 1 || first+count > firn.Default.Workers() || r.workers() != text {
-			t.Errorf("%q: %d from %d on, which is %q", text, count, first, r.workers())
+		if r.First < 0 || r.Count() < 1 || r.Last >= firn.Default.Workers() || r.String() != text {
+			t.Errorf("%q: %+v", text, r)
 		}
 	})
 }

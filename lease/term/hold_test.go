@@ -139,7 +139,7 @@ func TestClampAfterPause(t *testing.T) {
 func TestBaseAhead(t *testing.T) {
 	x := newScript(t)
 	x.rules.Outage = time.Second
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Name: "b", Horizon: x.tick(5 * time.Second)})
 	a := x.actor("a").until(term.Holding)
 	for x.time < 8*time.Second {
@@ -252,7 +252,7 @@ func TestLost(t *testing.T) {
 	}
 
 	// By an operator.
-	x.rules.Workers = 2
+	x.workers(0, 2)
 	a = x.actor("a2").until(term.Holding)
 	x.setWorker(a.s.Worker, x.worker(a.s.Worker).Freed(0))
 	a.until(term.Lost).fails(term.Lost, "lease: worker 1 was taken away")
@@ -337,7 +337,7 @@ func TestStoreAwayWhileHolding(t *testing.T) {
 // unless the clock has passed the grant.
 func TestEarlyWaking(t *testing.T) {
 	x := newScript(t)
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	a := x.actor("a").until(term.Holding)
 	for a.do.Op != term.Sleep {
 		a.answer()

@@ -25,74 +25,84 @@ func (x *script) pool() term.Pool {
 	return p
 }
 
-func TestFounding(t *testing.T) {
-	above := 305 * time.Second // W and the bound on clocks
-	for name, tt := range map[string]struct {
-		change func(*script)
-		floor  time.Duration
-	}{
-		"above all that may be forgotten": {func(*script) {}, above},
-		"without a clock":                 {func(x *script) { x.blind = true }, above + 5*time.Second},
-		"embedded":                        {func(x *script) { x.rules.Embedded = true }, -1},
-		"above the store's floor": {func(x *script) {
-			x.write(term.KeyStore, term.StoreFloor(start.Add(time.Hour)))
-		}, time.Hour},
-		"embedded, above the store's floor": {func(x *script) {
-			x.rules.Embedded = true
-			x.write(term.KeyStore, term.StoreFloor(start.Add(time.Hour)))
-		}, time.Hour},
-	} {
-		t.Run(name, func(t *testing.T) {
-			x := newScript(t)
-			x.forgetAll()
-			tt.change(x)
-			a := x.actor("a").until(term.Founding).does(term.Get, "store").answer().does(term.Put, "pool/pool").answer().is(term.Joining)
-			p := x.pool()
-			want := firn.Tick(0)
-			if tt.floor >= 0 {
-				want = x.tick(tt.floor)
-			}
-			if p.Floor != want || p.Layout != firn.Default.String() || p.Workers != "0-15" || p.V != 1 || len(p.ID) != 32 {
-				t.Errorf("%+v, want floor %d", p, want)
-			}
-			if next := a.answer(); tt.floor < 0 {
-				next.is(term.Seeking)
-			} else {
-				next.is(term.Refused) // it is not worth while to look for a worker yet
-			}
-		})
+// A pool that is missing, or not created yet, is never created by a member.
+func TestMissingPool(t *testing.T) {
+	for _, embedded := range []bool{false, true} {
+		x := newScript(t)
+		x.forgetAll()
+		x.rules.Embedded = embedded
+		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"`)
+
+		p := term.NewPool("two", firn.Default, term.Range{Last: 15}, time.Minute)
+		x.write(term.KeyPool("pool"), p.Encode())
+		a := x.actor("a").until(term.Refused).fails(term.Refused, `lease: pool "pool" is not created yet: that has begun, and has not ended`)
+		var missing *term.MissingPoolError
+		if !errors.As(a.s.Err, &missing) || !missing.Creating {
+			t.Errorf("%#v", a.s.Err)
+		}
+		p, err := p.Above(0, "").Use(term.Range{Last: 15}, firn.Default)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.write(term.KeyPool("pool"), p.Encode())
+		x.actor("a").until(term.Holding)
 	}
 }
 
-// Who founds second joins the first one's pool.
-func TestFoundersRace(t *testing.T) {
+// A pool whose record was made in another store is refused; by a process that has leased
+// from it, for good.
+func TestOtherStore(t *testing.T) {
 	x := newScript(t)
-	x.forgetAll()
-	x.rules.Embedded = true
-	a, b, c := x.actor("a").pending(term.Founding), x.actor("b").pending(term.Founding), x.actor("c").pending(term.Founding)
-	late := c.do
-	c.step(term.Unknown{Err: errAway}).is(term.Joining)
-	a.until(term.Holding)
-	b.answer().is(term.Joining).until(term.Holding)
-	c.until(term.Holding)
-	c2 := *c
-	c2.do = late
-	if _, ok := c2.perform().(term.Conflict); !ok {
-		t.Error("a pool was founded twice")
+	x.identity = "here"
+	if p := x.actor("a").until(term.Holding).s.Pool; p.Store != "here" {
+		t.Errorf("the record says %q", p.Store)
 	}
-	if a.s.Pool != b.s.Pool || a.s.Pool != c.s.Pool || a.s.Worker == b.s.Worker || b.s.Worker == c.s.Worker {
-		t.Errorf("%+v\n%+v\n%+v", a.s.Pool, b.s.Pool, c.s.Pool)
+	x.identity = ""
+	x.actor("b").until(term.Holding) // it cannot tell
+	if p := x.pool(); p.Store != "here" {
+		t.Errorf("the record says %q", p.Store)
 	}
+	x.identity = "there"
+	text := `lease: pool "pool" belongs to another store: this one is there, and the pool was made in here, so this is a copy, a restored dump, or was moved`
+	x.actor("c").until(term.Refused).fails(term.Refused, text)
+
+	x.identity = "here"
+	d := x.actor("d").until(term.Holding)
+	for d.do.Op != term.Ask {
+		d.answer()
+	}
+	x.identity = "there"
+	d.answer().fails(term.Forgotten, text)
+
+	// What an operator accepted is right.
+	x.write(term.KeyPool("pool"), x.pool().In("there").Encode())
+	x.actor("e").until(term.Holding)
 }
 
-// A founder whose Put was carried out and not acknowledged finds its own pool.
-func TestFoundingInDoubt(t *testing.T) {
+// A worker outside the pool's range is refused, however it was chosen, and let go of where
+// the range was changed while it was taken.
+func TestRange(t *testing.T) {
+	for _, choice := range []term.Choice{term.Insist, term.Prefer} {
+		x := newScript(t)
+		x.workers(4, 4)
+		for _, n := range []int64{3, 8} {
+			x.rules.Choice, x.rules.Worker = choice, n
+			x.actor("a").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: worker %d is outside pool "pool", which has workers 4-7`, n))
+		}
+		x.rules.Worker = 7
+		if a := x.actor("a").until(term.Holding); a.s.Worker != 7 {
+			t.Errorf("took %d", a.s.Worker)
+		}
+	}
 	x := newScript(t)
-	x.forgetAll()
-	x.rules.Embedded = true
-	a := x.actor("a").pending(term.Founding)
-	a.perform()
-	a.step(term.Unknown{Err: errAway}).until(term.Holding)
+	a := x.actor("a")
+	a.rules.Choice, a.rules.Worker = term.Prefer, 9
+	a.until(term.Confirming)
+	x.workers(0, 8)
+	a.answer().fails(term.Lost, "lease: worker 9 is lost: the pool's range of workers was changed, and does not have it any more")
+	if _, ok := a.s.Grant(); ok {
+		t.Error("granted")
+	}
 }
 
 func TestLayoutGuard(t *testing.T) {
@@ -151,27 +161,22 @@ func TestConfirming(t *testing.T) {
 	// So far ahead that it is no use to wait.
 	a = x.actor("b").until(term.Confirming)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Hour)).Encode())
-	a.answer().answer().fails(term.Refused, `lease: pool "pool" issues nothing before its floor, 2026-03-01T13:00:00Z: it was founded, or its store restored, not long ago`)
+	a.answer().answer().fails(term.Refused, `lease: the ids of pool "pool" start at 2026-03-01T13:00:00Z, because an earlier process may have issued ids up to then; nothing is to be done but to wait`)
 
 	x.write(term.KeyPool("pool"), pool("one", firn.Twitter, 0).Encode())
 	x.pass(time.Minute)
 	x.actor("c").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s`, firn.Twitter, firn.Default))
 }
 
-// A store is restored while somebody founds a pool, who has looked for the store's floor
-// before and writes after: the pool does not have the floor, and who holds its workers
-// goes by the store's.
-func TestFoundedOverARestore(t *testing.T) {
+// A store is recovered while a pool is created, by someone who has looked for the store's
+// floor before and writes after: the pool does not have the floor, and holders of its
+// workers go by the store's.
+func TestCreatedOverARecovery(t *testing.T) {
 	x := newScript(t)
 	x.rules.Embedded = true // it goes by no other clock
-	x.forgetAll()
-	a := x.actor("a").until(term.Founding).answer().does(term.Put, "pool/pool")
 	x.write(term.KeyStore, term.StoreFloor(x.instant().Add(2*time.Second)))
-	for _, name := range []string{"a", "b"} {
-		if a.until(term.Holding); a.s.Base < x.tick(2*time.Second) {
-			t.Errorf("%s: %d is below the floor, %d", name, a.s.Base, x.tick(2*time.Second))
-		}
-		a = x.actor("b")
+	if a := x.actor("a").until(term.Holding); a.s.Base < x.tick(2*time.Second) {
+		t.Errorf("%d is below the floor, %d", a.s.Base, x.tick(2*time.Second))
 	}
 	if x.pool().Floor >= x.tick(2*time.Second) {
 		t.Errorf("the pool has the floor: %+v", x.pool())
@@ -226,13 +231,13 @@ func TestRecordsOfALaterFirn(t *testing.T) {
 	x.actor("a").until(term.Refused).fails(term.Refused, "lease: record pool/pool: has format 2, written by a later firn; this one knows 1")
 	x.write(term.KeyPool("pool"), []byte(`{"id":"one"}`))
 	x.actor("a").until(term.Refused).fails(term.Refused, "lease: record pool/pool: has no format number")
-	x.forgetAll()
+	x = newScript(t)
 	x.write(term.KeyStore, []byte(`{"v":3}`))
 	x.actor("a").until(term.Refused).fails(term.Refused, "lease: record store: has format 3, written by a later firn; this one knows 1")
 
 	// A worker's record that cannot be read is left alone, and never held.
 	x = newScript(t)
-	x.rules.Workers = 2
+	x.workers(0, 2)
 	x.write(term.KeyWorker("pool", 0), []byte(`{"v":2}`))
 	if a := x.actor("a").until(term.Holding); a.s.Worker != 1 {
 		t.Errorf("took worker %d", a.s.Worker)
@@ -243,8 +248,9 @@ func TestRecordsOfALaterFirn(t *testing.T) {
 	}
 
 	// One's own that somebody has replaced by such a one is lost.
+	x.workers(0, 6)
 	a = x.actor("c")
-	a.rules.First, a.rules.Workers = 5, 1
+	a.rules.Choice, a.rules.Worker = term.Insist, 5
 	a.until(term.Holding)
 	x.write(term.KeyWorker("pool", 5), []byte(`{"v":2}`))
 	a.until(term.Lost).fails(term.Lost, "lease: worker 5 is lost: lease: record pool/pool/worker/5: has format 2, written by a later firn; this one knows 1")
@@ -252,7 +258,6 @@ func TestRecordsOfALaterFirn(t *testing.T) {
 
 func TestPoolsWorkers(t *testing.T) {
 	for text, reason := range map[string]string{
-		"":                      `workers "" are not a range such as 0-1023`,
 		"7":                     `workers "7" are not a range such as 0-1023`,
 		"5-4":                   `workers "5-4" are not a range such as 0-1023`,
 		"-1-4":                  `workers "-1-4" are not a range such as 0-1023`,
@@ -260,11 +265,10 @@ func TestPoolsWorkers(t *testing.T) {
 		"0 -4":                  `workers "0 -4" are not a range such as 0-1023`,
 		"+0-4":                  `workers "+0-4" are not a range such as 0-1023`,
 		"0-04":                  `workers "0-04" are not a range such as 0-1023`,
-		"0-9223372036854775807": `workers "0-9223372036854775807": layout has 0-1023`,
-		"0-1024":                `workers "0-1024": layout has 0-1023`,
+		"0-9223372036854775807": `workers "0-9223372036854775807": the layout has 0-1023`,
+		"0-1024":                `workers "0-1024": the layout has 0-1023`,
 	} {
 		x := newScript(t)
-		x.rules.Workers = 0
 		p := pool("one", firn.Default, 0)
 		p.Workers = text
 		x.write(term.KeyPool("pool"), p.Encode())
@@ -272,7 +276,6 @@ func TestPoolsWorkers(t *testing.T) {
 	}
 
 	x := newScript(t)
-	x.rules.Workers = 0
 	p := pool("one", firn.Default, 0)
 	p.Workers = "512-513"
 	x.write(term.KeyPool("pool"), p.Encode())
@@ -281,11 +284,6 @@ func TestPoolsWorkers(t *testing.T) {
 		t.Errorf("took %d and %d", a.s.Worker, b.s.Worker)
 	}
 	x.actor("c").until(term.Refused)
-	c := x.actor("c") // a member's own range counts
-	c.rules.First, c.rules.Workers = 7, 1
-	if c.until(term.Holding); c.s.Worker != 7 {
-		t.Errorf("took %d", c.s.Worker)
-	}
 }
 
 func TestStoreAwayAtStart(t *testing.T) {
@@ -310,8 +308,7 @@ func TestStoreAwayAtStart(t *testing.T) {
 func TestForgotInAnyPhase(t *testing.T) {
 	for phase := term.Joining; phase < term.Released; phase++ {
 		x := newScript(t)
-		x.forgetAll()
-		x.rules.Embedded = true
+		x.unasked()
 		a := x.actor("a")
 		if phase == term.Noting {
 			a.rules.Choice = term.Fresh

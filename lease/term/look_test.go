@@ -19,8 +19,8 @@ func unmarkedScript(t *testing.T) *script {
 // Who sees that the store can forget says so before it takes a worker.
 func TestMarkBeforeTaking(t *testing.T) {
 	x := unmarkedScript(t)
-	a := x.actor("a").until(term.Founding).does(term.Put, "pool/pool")
-	other := x.actor("b").until(term.Founding)
+	a := x.actor("a").until(term.Amending).does(term.Put, "pool/pool")
+	other := x.actor("b").until(term.Amending)
 	a.answer().is(term.Joining).answer().is(term.Seeking)
 	if p := x.pool(); p.Lossy != "2026-03-01T12:00:00Z a: test" || p.Outage != 300_000 || !a.s.Lossy {
 		t.Errorf("%+v", p)
@@ -101,13 +101,13 @@ func TestSmallerOutageWhileTaking(t *testing.T) {
 	}{{0, false}, {time.Second, false}, {3 * time.Second, true}} {
 		x := newLossyScript(t)
 		a := x.actor("a").until(term.Confirming)
-		p := x.pool().Raised(0)
+		p := x.pool().Raised(0, "")
 		p.Lossy, p.Outage = "somebody", tt.outage.Milliseconds()
 		x.write(term.KeyPool("pool"), p.Encode())
 		if a.answer(); tt.keeps {
 			a.answer().is(term.Holding)
 		} else {
-			a.fails(term.Lost, "lease: worker 0 is lost: the store was restored, and the pool's outage budget is smaller now")
+			a.fails(term.Lost, "lease: worker 0 is lost: the store was recovered, and the pool's outage budget is smaller now")
 		}
 	}
 }
@@ -152,9 +152,12 @@ func TestLateAcknowledgementOfStrict(t *testing.T) {
 // first; on a store that can forget not at all.
 func TestOutageOfThePool(t *testing.T) {
 	x := newScript(t)
+	long := x.pool()
+	long.Outage, long.Limit = 0, (10 * time.Minute).Milliseconds()
+	x.write(term.KeyPool("pool"), long.Encode())
 	a := x.actor("a")
-	a.rules.Outage = 10 * time.Minute
-	a.until(term.Founding).does(term.Put, "pool/pool").until(term.Holding)
+	a.rules.Outage = 20 * time.Minute // the pool's limit is 10
+	a.until(term.Amending).does(term.Put, "pool/pool").until(term.Holding)
 	if p := x.pool(); p.Outage != 600_000 {
 		t.Errorf("%+v", p)
 	}
@@ -169,7 +172,7 @@ func TestOutageOfThePool(t *testing.T) {
 
 	// A restore that came while a worker was taken has forgotten the budget.
 	c := x.actor("c").until(term.Confirming)
-	x.write(term.KeyPool("pool"), x.pool().Raised(0).Encode())
+	x.write(term.KeyPool("pool"), x.pool().Raised(0, "").Encode())
 	c.answer().answer().is(term.Holding).does(term.Get, "pool/pool").until(term.Holding).answer().answer().answer()
 	if x.pool().Outage != 300_000 {
 		t.Errorf("%+v", x.pool())

@@ -53,7 +53,7 @@ func TestQuarantineOfALongTick(t *testing.T) {
 	x.write(term.KeyPool("pool"), lossyPool(x.rules.Layout).Encode())
 	x.pass(10 * time.Minute)
 	x.actor("a").until(term.Refused).fails(term.Refused,
-		`lease: none of the 16 workers of pool "pool" is free; worker 0 has issued ahead of this clock and falls free in 50m0s`)
+		`lease: none of the 1024 workers of pool "pool" is free; worker 0 has issued ahead of this clock and falls free in 50m0s`)
 	x.pass(49*time.Minute + 43*time.Second)
 	x.actor("b").until(term.Holding)
 }
@@ -122,7 +122,8 @@ func TestLossyTakeover(t *testing.T) {
 	for name, owner := range map[string]string{"dead": "dead", "released by an operator": ""} {
 		t.Run(name, func(t *testing.T) {
 			x := newLossyScript(t)
-			x.rules.Workers, x.rules.Wait = 1, 100*time.Second
+			x.workers(0, 1)
+			x.rules.Wait = 100 * time.Second
 			r := term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(time.Second), TTL: 30_000}
 			x.setWorker(0, r)
 			if owner == "" {
@@ -138,7 +139,7 @@ func TestLossyTakeover(t *testing.T) {
 
 	// On a strict store nothing rests on it.
 	x := newScript(t)
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(time.Second), TTL: 30_000}.Freed(0))
 	if x.actor("a").until(term.Holding); x.time > time.Second {
 		t.Errorf("taken after %s", x.time)

@@ -66,7 +66,7 @@ func TestResumeAfterExtension(t *testing.T) {
 // The worker may be somebody else's by then: what was granted is good, and no more.
 func TestResumeAfterTakeover(t *testing.T) {
 	x := newScript(t)
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	a := x.actor("a").until(term.Holding)
 	x.pass(12 * time.Second)
 	other := x.actor("b").until(term.Holding)
@@ -112,7 +112,7 @@ func TestResumeAfterRestore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newScript(t)
-			x.rules.Workers = 1
+			x.workers(0, 1)
 			x.setWorker(0, term.Record{Term: 6, Name: "a", Horizon: 5})
 			a := x.actor("a").until(term.Holding)
 			horizon := a.s.Have.Horizon

@@ -19,12 +19,13 @@ import (
 // passes only where an actor sleeps, or the script says so.
 type script struct {
 	*testing.T
-	rules  term.Rules
-	store  *memory.Store
-	time   time.Duration // since start; what every boot clock says
-	blind  bool          // the store has no clock
-	class  store.Class   // that it promises
-	actors uint64
+	rules    term.Rules
+	store    *memory.Store
+	time     time.Duration // since start; what every boot clock says
+	blind    bool          // the store has no clock
+	class    store.Class   // that it promises
+	identity string        // that it says it has
+	actors   uint64
 }
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -32,9 +33,9 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // newScript has a pool of 16 workers on a strict store with a clock.
 func newScript(t *testing.T) *script {
 	x := &script{T: t, rules: term.Default("pool", firn.Default, store.Promise{}), class: store.Strict}
-	x.rules.Workers = 16
 	x.store = memory.NewOptions(memory.Options{Now: x.instant})
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, 0).Encode())
+	x.workers(0, 16)
 	return x
 }
 
@@ -46,7 +47,32 @@ func newLossyScript(t *testing.T) *script {
 }
 
 func pool(id string, l firn.Layout, floor firn.Tick) term.Pool {
-	return term.Pool{V: 1, ID: id, Layout: l.String(), Workers: fmt.Sprintf("0-%d", l.Workers()-1), Floor: floor, Outage: 300_000}
+	return term.Pool{V: 1, ID: id, Layout: l.String(), Workers: fmt.Sprintf("0-%d", l.Workers()-1), Floor: floor, Outage: 300_000, Limit: 300_000}
+}
+
+// workers changes the range of the pool.
+func (x *script) workers(first, count int64) {
+	x.Helper()
+	p := x.pool()
+	p.Workers = term.Range{First: first, Last: first + count - 1}.String()
+	x.write(term.KeyPool("pool"), p.Encode())
+}
+
+// unasked makes the pool one whose members have not said yet how far their grants reach.
+func (x *script) unasked() {
+	x.Helper()
+	p := x.pool()
+	p.Outage = 0
+	x.write(term.KeyPool("pool"), p.Encode())
+}
+
+// count is how many workers the pool has.
+func (x *script) count() int64 {
+	r, err := x.pool().Range(x.rules.Layout)
+	if err != nil {
+		x.Fatal(err)
+	}
+	return r.Count()
 }
 
 func lossyPool(l firn.Layout) term.Pool {
@@ -60,7 +86,9 @@ func (x *script) begin() term.Begin {
 	return term.Begin{View: term.View{Promise: x.promise(), Asked: x.time, Known: true}}
 }
 
-func (x *script) promise() store.Promise { return store.Promise{Class: x.class, Why: "test"} }
+func (x *script) promise() store.Promise {
+	return store.Promise{Class: x.class, Why: "test", Identity: x.identity}
+}
 
 func (x *script) instant() time.Time { return start.Add(x.time) }
 

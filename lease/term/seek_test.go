@@ -15,7 +15,7 @@ import (
 // lowest that nobody holds, the dead ones' last.
 func TestPreference(t *testing.T) {
 	x := newScript(t)
-	x.rules.Workers = 6
+	x.workers(0, 6)
 	x.pass(time.Hour)
 	past := x.tick(time.Minute)
 	x.setWorker(0, term.Record{Term: 1, Owner: "dead", Name: "d", Horizon: past, TTL: 0})
@@ -51,21 +51,21 @@ func TestPreference(t *testing.T) {
 func TestInsist(t *testing.T) {
 	x := newScript(t)
 	a := x.actor("a")
-	a.rules.Choice, a.rules.Worker = term.Insist, 900 // outside of the pool's range, too
-	if a.until(term.Holding); a.s.Worker != 900 {
+	a.rules.Choice, a.rules.Worker = term.Insist, 9
+	if a.until(term.Holding); a.s.Worker != 9 {
 		t.Errorf("took %d", a.s.Worker)
 	}
 	b := x.actor("b")
 	b.rules = a.rules
 	b.until(term.Refused)
-	if text := b.s.Err.Error(); !strings.Contains(text, "; worker 900 is held by a and falls free in ") {
+	if text := b.s.Err.Error(); !strings.Contains(text, "; worker 9 is held by a and falls free in ") {
 		t.Error(text)
 	}
 }
 
 func TestPreferInALargePool(t *testing.T) {
 	x := newScript(t)
-	x.rules.Layout, x.rules.Workers = firn.Sonyflake, 0
+	x.rules.Layout = firn.Sonyflake
 	x.write(term.KeyPool("pool"), pool("one", firn.Sonyflake, 0).Encode())
 	x.rules.Choice, x.rules.Worker = term.Prefer, 777
 	if a := x.actor("a").until(term.Holding); a.s.Worker != 777 {
@@ -78,7 +78,7 @@ func TestPreferInALargePool(t *testing.T) {
 
 func TestFullError(t *testing.T) {
 	x := newScript(t)
-	x.rules.Workers = 2
+	x.workers(0, 2)
 	x.setWorker(0, term.Record{Term: 1, Owner: "h", Name: "web-1:77", Horizon: x.tick(4 * time.Second), TTL: 25_400})
 	x.setWorker(1, term.Record{Term: 1, Name: "web-2:78", Horizon: x.tick(2 * time.Minute)})
 	a := x.actor("a").until(term.Refused).fails(term.Refused, `lease: none of the 2 workers of pool "pool" is free; `+
@@ -90,15 +90,15 @@ func TestFullError(t *testing.T) {
 
 	// A dead holder's worker is of use only when its grant has passed, too.
 	x = newScript(t)
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: x.tick(5 * time.Minute), TTL: 30_000})
 	x.actor("a").until(term.Refused).fails(term.Refused,
 		`lease: none of the 1 workers of pool "pool" is free; worker 0 is held by h and falls free in 4m55s`)
 
 	// The first to fall free come first, and not all are named.
 	x = newScript(t)
-	x.rules.Workers = 7
-	for n := range x.rules.Workers {
+	x.workers(0, 7)
+	for n := range x.count() {
 		x.setWorker(n, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: 1, TTL: 40_000 - 1000*n})
 	}
 	x.actor("a").until(term.Refused).fails(term.Refused, `lease: none of the 7 workers of pool "pool" is free`+
@@ -109,12 +109,13 @@ func TestFullError(t *testing.T) {
 	x = newScript(t)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Minute)).Encode())
 	x.actor("a").until(term.Refused).fails(term.Refused,
-		`lease: pool "pool" issues nothing before its floor, 2026-03-01T12:01:00Z: it was founded, or its store restored, not long ago`)
+		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then; nothing is to be done but to wait`)
 
 	x = newScript(t)
-	x.rules.Layout, x.rules.Workers = firn.Sonyflake, 5000
+	x.rules.Layout = firn.Sonyflake
 	x.write(term.KeyPool("pool"), pool("one", firn.Sonyflake, 0).Encode())
-	for n := range x.rules.Workers {
+	x.workers(0, 5000)
+	for n := range x.count() {
 		x.setWorker(n, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: 1, TTL: 30_000})
 	}
 	x.actor("a").until(term.Refused).fails(term.Refused, `lease: none of the 5000 workers of pool "pool" is free`)
@@ -123,7 +124,7 @@ func TestFullError(t *testing.T) {
 // A worker that falls free in time is waited for, and asked after once a second.
 func TestWaiting(t *testing.T) {
 	x := newScript(t)
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: x.tick(time.Second), TTL: 4500})
 	asked := 0
 	for a := x.actor("a").until(term.Seeking); a.s.Phase == term.Seeking; a.answer() {
@@ -141,7 +142,7 @@ func TestLayoutEnd(t *testing.T) {
 	x := newScript(t)
 	l := firn.Default
 	x.time = l.End().Sub(start) - 6*time.Second
-	x.rules.Workers = 1
+	x.workers(0, 1)
 	a := x.actor("a").until(term.Holding)
 	if a.s.Have.Horizon != l.Last() {
 		t.Errorf("horizon %d, the layout's last is %d", a.s.Have.Horizon, l.Last())
@@ -160,7 +161,8 @@ func TestLayoutEnd(t *testing.T) {
 func TestSpreading(t *testing.T) {
 	for name, blind := range map[string]bool{"clock": false, "blind": true} {
 		x := newScript(t)
-		x.blind, x.rules.Workers = blind, 1024
+		x.blind = blind
+		x.workers(0, 1024)
 		all := make([]*actor, 64)
 		for i := range all {
 			all[i] = x.actor("a").until(term.Seeking)
