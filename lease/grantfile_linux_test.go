@@ -22,7 +22,7 @@ func TestGrantFileThatCannotBeWritten(t *testing.T) {
 		o, _ := options()
 		o.File = "/dev/full"
 		var file *GrantFileError
-		if l, err := Open(t.Context(), s, "web", o); !errors.As(err, &file) || file.Path != o.File {
+		if l, err := Open(t.Context(), s, o); !errors.As(err, &file) || file.Path != o.File {
 			t.Fatalf("opened: %v, %v", l, err)
 		}
 		o.File = filepath.Join(t.TempDir(), "grant")

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store/memory"
 )
 
 func held(t *testing.T, s *away) (*Held, *clocksFake) {
 	t.Helper()
 	o, f := options()
-	h, err := Hold(t.Context(), s, "web", o)
+	h, err := Hold(t.Context(), s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,9 @@ func TestHeldWorkerIsWatched(t *testing.T) {
 			func(err error) bool { var e *OutageError; return errors.As(err, &e) && errors.Is(err, errAway) },
 		},
 		{
-			"taken away", func(s *away, _ *clocksFake, h *Held) { Release(context.Background(), s, "web", h.State().Worker) }, 11 * time.Second,
+			"taken away", func(s *away, _ *clocksFake, h *Held) {
+				pool.Release(context.Background(), s, pool.Default, h.State().Worker)
+			}, 11 * time.Second,
 			func(err error) bool { var e *term.LostError; return errors.As(err, &e) },
 		},
 		{
@@ -79,7 +82,7 @@ func TestHeldWorkerIsGivenBackLater(t *testing.T) {
 		if err := h.Close(); err != nil {
 			t.Fatal(err)
 		}
-		list, err := Workers(t.Context(), s, "web")
+		list, err := pool.Workers(t.Context(), s, pool.Default)
 		if err != nil || len(list) != 1 || list[0].Held {
 			t.Fatalf("%+v %v", list, err)
 		}
@@ -104,7 +107,7 @@ func TestHeldWorkerIsGivenBackAfterTheClockWasSetBack(t *testing.T) {
 		if err := h.Close(); err != nil {
 			t.Fatal(err)
 		}
-		list, err := Workers(t.Context(), s, "web")
+		list, err := pool.Workers(t.Context(), s, pool.Default)
 		if err != nil || len(list) != 1 || list[0].Held {
 			t.Fatalf("%+v %v", list, err)
 		}
@@ -120,7 +123,7 @@ func TestHeldWorkerOfAStoreThatHangs(t *testing.T) {
 		s := &away{Store: memory.New()}
 		o, _ := options()
 		o.Outage = 3 * time.Second
-		h, err := Hold(t.Context(), s, "web", o)
+		h, err := Hold(t.Context(), s, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func (o *Options) join(ctx context.Context, s store.Store, files grantFiles) (se
 	if err := layout.Check(o.clocks().Wall); err != nil {
 		return seen, err
 	}
-	return seen, o.fit(layout)
+	return seen, errors.Join(o.misfits(layout)...)
 }
 
 // unanswered reports whether an error came from the store, and not from what it answered.

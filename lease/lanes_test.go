@@ -8,6 +8,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 )
@@ -58,11 +59,12 @@ func TestLanesGoOnWithoutOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()
 		o, _ := options()
-		o.Layout, o.Lanes, o.Workers = small, 2, 2
+		o.Layout, o.Lanes = small, 2
+		created(t, s, &pool.Options{Layout: small, Workers: 2})
 		l := open(t, s, o)
 		defer closed(t, l)
 		gone := l.States()[0].Worker
-		if err := Release(t.Context(), s, "web", gone); err != nil {
+		if err := pool.Release(t.Context(), s, pool.Default, gone); err != nil {
 			t.Fatal(err)
 		}
 		for range 20_000 {
@@ -98,13 +100,11 @@ func TestLanesAllStopWhenOneFindsOut(t *testing.T) {
 		s := remote{memory.New()}
 		o, _ := options()
 		o.Lanes = 4
-		if _, err := Found(t.Context(), s, "web", o); err != nil {
-			t.Fatal(err)
-		}
+		created(t, s, &pool.Options{Layout: layout})
 		l := open(t, s, o)
 		defer l.Close()
 		first := l.States()[0].Worker
-		rec, err := s.Get(t.Context(), term.KeyWorker("web", first))
+		rec, err := s.Get(t.Context(), term.KeyWorker(pool.Default, first))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,7 @@ func (e *OutageError) Unwrap() error { return e.Err }
 // to go on with.
 func Open(ctx context.Context, s store.Store, opts *Options) (*Lease, error) {
 	o := opts.withDefaults()
-	if err := o.validate(); err != nil {
+	if err := errors.Join(o.faults()...); err != nil {
 		return nil, err
 	}
 	files, err := o.openFiles()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 )
@@ -86,7 +87,7 @@ func (a *away) Promise(ctx context.Context) (store.Promise, error) {
 
 func open(t *testing.T, s store.Store, o *Options) *Lease {
 	t.Helper()
-	l, err := Open(t.Context(), s, "web", o)
+	l, err := Open(t.Context(), s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestIdsFromOpenToClose(t *testing.T) {
 		if _, err := l.Next(t.Context()); !errors.Is(err, firn.ErrClosed) {
 			t.Fatal(err)
 		}
-		list, err := Workers(t.Context(), s, "web")
+		list, err := pool.Workers(t.Context(), s, pool.Default)
 		if err != nil || len(list) != 1 || list[0].Held || list[0].Horizon.After(time.Now().Add(time.Second)) {
 			t.Fatalf("%+v %v", list, err)
 		}
@@ -200,7 +201,7 @@ func TestCallersDoNotSeeALoss(t *testing.T) {
 		defer closed(t, l)
 		was := l.State()
 		for range 10 {
-			if err := Release(t.Context(), s, "web", l.State().Worker); err != nil {
+			if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
 				t.Fatal(err)
 			}
 			for range 2000 {
@@ -258,11 +259,11 @@ func TestFullPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()
 		o, _ := options()
-		o.Workers = 2
+		created(t, s, &pool.Options{Layout: layout, Workers: 2})
 		a, b := open(t, s, o), open(t, s, o)
 		defer closed(t, a)
 		began := time.Now()
-		_, err := Open(t.Context(), s, "web", o)
+		_, err := Open(t.Context(), s, o)
 		var full *term.FullError
 		if !errors.As(err, &full) || len(full.Holders) != 2 || time.Since(began) > 6*time.Second {
 			t.Fatalf("%v after %s", err, time.Since(began))
@@ -281,7 +282,7 @@ func TestLayoutGuard(t *testing.T) {
 		o, _ := options()
 		closed(t, open(t, s, o))
 		o.Layout = firn.MustLayout("twitter;epoch=1999-01-01T00:00:00Z")
-		_, err := Open(t.Context(), s, "web", o)
+		_, err := Open(t.Context(), s, o)
 		var other *term.LayoutError
 		if !errors.As(err, &other) || other.Have != layout.String() {
 			t.Fatal(err)
@@ -313,13 +314,12 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &away{Store: memory.New()}
 		o, _ := options()
-		closed(t, open(t, s, o)) // founds the pool
+		created(t, s, &pool.Options{Layout: layout, Workers: 1})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		o.Workers = 1
 		holder := open(t, s, o)
 		defer closed(t, holder)
-		if _, err := Open(ctx, s, "web", o); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := Open(ctx, s, o); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 	})
@@ -352,43 +352,117 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-func TestRestored(t *testing.T) {
+func TestRecover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()
 		o, _ := options()
 		l := open(t, s, o)
 		was := l.State()
-		done, err := Restored(t.Context(), s, 0)
-		if err != nil || len(done) != 1 || done[0].Workers != 1 || done[0].Floor.Before(time.Now().Add(5*time.Minute)) {
+		done, err := pool.Recover(t.Context(), s, 0)
+		if err != nil || len(done) != 1 || done[0].Workers != 1 || done[0].StartsAt.Before(time.Now().Add(5*time.Minute)) {
 			t.Fatalf("%+v %v", done, err)
 		}
 		time.Sleep(time.Minute) // the holder finds out, and no worker can be had
-		var full *term.FullError
-		if _, err := l.Next(t.Context()); !errors.As(err, &full) || full.Floor.IsZero() {
+		var later *NotYetError
+		if _, err := l.Next(t.Context()); !errors.As(err, &later) || !later.StartsAt.Equal(done[0].StartsAt) {
 			t.Fatal(err)
 		}
-		if _, err := Open(t.Context(), s, "other", o); !errors.As(err, &full) {
-			t.Fatalf("%v: a pool founded later starts above the store's floor", err)
+		if _, err := Open(t.Context(), s, o); !errors.As(err, &later) || !later.StartsAt.Equal(done[0].StartsAt) {
+			t.Fatal(err)
 		}
 		time.Sleep(6 * time.Minute)
 		id, err := l.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, _ := layout.Decode(id); !p.Time.After(done[0].Floor) || l.State().Term <= was.Term {
-			t.Fatalf("%+v, floor %s", p, done[0].Floor)
+		if p, _ := layout.Decode(id); p.Time.Before(done[0].StartsAt) || l.State().Term <= was.Term {
+			t.Fatalf("%+v, starts at %s", p, done[0].StartsAt)
 		}
 		closed(t, l)
 	})
 }
 
 func TestOptionsSayAllThatIsWrong(t *testing.T) {
-	_, err := Open(t.Context(), memory.New(), "a/b", &Options{
-		Shard: 1, First: 1, Workers: 1024, Outage: time.Millisecond, TTL: time.Second, Borrow: time.Minute, Wait: -1,
+	_, err := Open(t.Context(), memory.New(), &Options{
+		Pool: "a/b", Layout: layout, Shard: 1, Choice: Insist, Worker: 1024, Outage: time.Millisecond, TTL: time.Second, Borrow: time.Minute, Wait: -1,
 	})
-	for _, want := range []string{"slash", "shard 1", "workers 1 to 1024", "outage", "ttl", "borrow", "wait"} {
+	for _, want := range []string{"slash", "outage", "ttl", "borrow", "wait"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
+		}
+	}
+}
+
+// created creates the pool that these tests lease from.
+func created(t *testing.T, s store.Store, o *pool.Options) {
+	t.Helper()
+	if _, err := pool.Create(t.Context(), s, pool.Default, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remote is a store that other hosts can reach.
+type remote struct{ store.Store }
+
+func (r remote) Promise(ctx context.Context) (store.Promise, error) {
+	p, err := r.Store.Promise(ctx)
+	p.Embedded, p.Class = false, store.Strict
+	return p, err
+}
+
+// Opening a pool never creates it on a store that other hosts can reach, nor beside
+// another one on a store in a file.
+func TestMissingPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := remote{memory.New()}
+		o, _ := options()
+		var missing *MissingPoolError
+		if _, err := Open(t.Context(), s, o); !errors.As(err, &missing) || missing.Pool != pool.Default || len(missing.Pools) != 0 {
+			t.Fatal(err)
+		}
+		created(t, s, &pool.Options{Layout: layout})
+		o.Pool = "mail"
+		for _, s := range []store.Store{s, s.Store} {
+			if _, err := Open(t.Context(), s, o); !errors.As(err, &missing) || missing.Pool != "mail" || len(missing.Pools) != 1 {
+				t.Fatal(err)
+			}
+		}
+		o.Pool = ""
+		closed(t, open(t, s, o))
+	})
+}
+
+// The layout is the pool's. One that is given is only compared.
+func TestThePoolsLayout(t *testing.T) {
+	s := memory.New()
+	created(t, s, &pool.Options{Layout: firn.Twitter})
+	l, err := Open(t.Context(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, l)
+	if l.State().Layout != firn.Twitter {
+		t.Error(l.State().Layout)
+	}
+	var other *LayoutError
+	if _, err := Open(t.Context(), s, &Options{Layout: firn.Leaf}); !errors.As(err, &other) || other.Have != firn.Twitter.String() {
+		t.Error(err)
+	}
+}
+
+// A worker of another pool cannot be asked for, nor a longer outage budget than the pool's
+// limit, nor more lanes than it has workers.
+func TestThePoolsLimits(t *testing.T) {
+	s := memory.New()
+	created(t, s, &pool.Options{First: 512, Workers: 3, Outage: time.Minute})
+	var worker *WorkerError
+	if _, err := Open(t.Context(), s, &Options{Choice: Insist, Worker: 511}); !errors.As(err, &worker) || worker.First != 512 || worker.Last != 514 {
+		t.Error(err)
+	}
+	for name, o := range map[string]*Options{"outage": {Outage: time.Hour}, "lanes": {Lanes: 4}} {
+		var bad *OptionError
+		if _, err := Open(t.Context(), s, o); !errors.As(err, &bad) || bad.Option != name {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -418,7 +492,7 @@ func TestClockFollowsBetweenTerms(t *testing.T) {
 		defer l.Close()
 		s.by.Store(int64(4 * time.Second))
 		f.step.Store(0)
-		if err := Release(t.Context(), s, "web", l.State().Worker); err != nil {
+		if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
 			t.Fatal(err)
 		}
 		for range 300 {

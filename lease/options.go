@@ -126,16 +126,15 @@ func (e *OptionError) Error() string { return "lease: " + e.Reason }
 // checks them against that too.
 func (o *Options) Check() error {
 	c := o.withDefaults()
-	err := c.validate()
+	errs := c.faults()
 	if c.Layout.IsValid() {
-		err = errors.Join(err, c.fit(c.Layout))
+		errs = append(errs, c.misfits(c.Layout)...)
 	}
-	return err
+	return errors.Join(errs...)
 }
 
-// fit reports which options cannot be in a layout.
-func (o *Options) fit(l firn.Layout) error {
-	var errs []error
+// misfits returns which options cannot be in a layout.
+func (o *Options) misfits(l firn.Layout) (errs []error) {
 	bad := func(option, format string, args ...any) {
 		errs = append(errs, &OptionError{option, option + " " + fmt.Sprintf(format, args...)})
 	}
@@ -153,11 +152,11 @@ func (o *Options) fit(l firn.Layout) error {
 	if most := min(maxLanes, n); int64(o.Lanes) > most {
 		bad("lanes", "%d: layout %s has at most %d", o.Lanes, name, most)
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
-func (o *Options) validate() error {
-	var errs []error
+// faults returns which options cannot be in any layout.
+func (o *Options) faults() (errs []error) {
 	bad := func(option, format string, args ...any) {
 		errs = append(errs, &OptionError{option, option + " " + fmt.Sprintf(format, args...)})
 	}
@@ -186,7 +185,7 @@ func (o *Options) validate() error {
 	if o.Wait < 0 {
 		bad("wait", "%s is negative", o.Wait)
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // rules are the pool's rules on a store with such a promise.

@@ -11,23 +11,18 @@ import (
 
 // Each fault is an OptionError that names its option, and all are there at once.
 func TestCheck(t *testing.T) {
-	good := lease.Options{Layout: firn.JS53, First: 32, Workers: 32, Choice: lease.Insist, Worker: 63}
-	if err := good.Check("web"); err != nil {
+	good := lease.Options{Layout: firn.JS53, Choice: lease.Insist, Worker: 63}
+	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
-	if err := (*lease.Options)(nil).Check("web"); err != nil {
+	if err := (*lease.Options)(nil).Check(); err != nil {
 		t.Error(err)
-	}
-	// A lease cannot hold more workers than there are to choose from.
-	var few *lease.OptionError
-	if err := (&lease.Options{Layout: firn.JS53, Workers: 2, Lanes: 3}).Check("web"); !errors.As(err, &few) || few.Option != "lanes" {
-		t.Errorf("3 lanes of 2 workers: %v", err)
 	}
 	bad := lease.Options{
-		Layout: firn.JS53, Shard: 1, First: 64, Choice: lease.Insist, Worker: 1, Lanes: 65,
+		Pool: "a/b", Layout: firn.JS53, Shard: 1, Choice: lease.Insist, Worker: 64, Lanes: 65,
 		Outage: 1, TTL: 1, Borrow: time.Minute, Wait: -1, Name: string(make([]byte, 256)),
 	}
-	err := bad.Check("a/b")
+	err := bad.Check()
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		t.Fatal(err)
@@ -41,7 +36,7 @@ func TestCheck(t *testing.T) {
 		}
 		seen[o.Option] = true
 	}
-	for _, option := range []string{"pool", "shard", "workers", "worker", "lanes", "outage", "ttl", "borrow", "name", "wait"} {
+	for _, option := range []string{"pool", "shard", "worker", "lanes", "outage", "ttl", "borrow", "name", "wait"} {
 		if !seen[option] {
 			t.Errorf("nothing about %s in %v", option, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	storeopen "github.com/firn-id/firn/store/open"
 )
@@ -34,8 +35,8 @@ func newShop(t *testing.T, url string) *shop {
 	}
 	s := &shop{T: t, seen: map[firn.ID]string{}, stop: make(chan struct{})}
 	st := s.connect(url)
-	p := term.Pool{V: 1, ID: "founded", Layout: firn.Default.String(), Workers: "0-15", Outage: 2000}
-	if _, err := st.Put(t.Context(), term.KeyPool("web"), p.Encode(), store.Condition{}); err != nil {
+	p := term.Pool{V: 1, ID: "founded", Layout: firn.Default.String(), Workers: "0-15", Outage: 2000, Limit: 2000}
+	if _, err := st.Put(t.Context(), term.KeyPool(pool.Default), p.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -54,7 +55,7 @@ func (s *shop) connect(url string) store.Store {
 // lease opens a lease and issues with it. Calls that fail do no harm.
 func (s *shop) lease(name, url string) *Lease {
 	s.Helper()
-	l, err := Open(s.Context(), s.connect(url), "web", &Options{
+	l, err := Open(s.Context(), s.connect(url), &Options{
 		Name: name, Outage: 2 * time.Second, Renew: 500 * time.Millisecond, TTL: 2 * time.Second, Wait: 10 * time.Second,
 		Logger: slog.New(slog.NewTextHandler(&s.log, nil)).With("by", name), look: time.Second,
 	})

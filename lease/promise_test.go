@@ -14,6 +14,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 )
@@ -63,14 +64,15 @@ func (x *shifting) Promise(context.Context) (store.Promise, error) {
 func found(t *testing.T, s store.Store, p term.Pool) {
 	t.Helper()
 	p.V, p.ID, p.Layout, p.Workers = 1, "founded", layout.String(), "0-1023"
-	if _, err := s.Put(t.Context(), term.KeyPool("web"), p.Encode(), store.Condition{}); err != nil {
+	p.Limit = max(p.Outage, term.OutageStrict.Milliseconds())
+	if _, err := s.Put(t.Context(), term.KeyPool(pool.Default), p.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func readPool(t *testing.T, s store.Store) term.Pool {
 	t.Helper()
-	rec, err := s.Get(t.Context(), term.KeyPool("web"))
+	rec, err := s.Get(t.Context(), term.KeyPool(pool.Default))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 		if st.Class != store.Lossy || st.Promise.Class != store.Lossy || st.Degraded || st.Err != nil {
 			t.Fatalf("%+v", st)
 		}
-		if p := readPool(t, under); !strings.Contains(p.Lossy, " test: as the test has it") || p.Longest() != 20*time.Second {
+		if p := readPool(t, under); !strings.Contains(p.Lossy, " test: as the test has it") || time.Duration(p.Outage)*time.Millisecond != 20*time.Second {
 			t.Fatalf("%+v", p)
 		}
 		if text := log.String(); strings.Count(text, "the store can forget what it acknowledged") != 1 || !strings.Contains(text, `"wait at each start"=30s`) {
@@ -138,7 +140,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 		o2.Logger = slog.New(slog.NewTextHandler(&waits, nil))
 		o2.Outage = time.Minute // what it has itself does not matter
 		time.AfterFunc(5*time.Second, func() {
-			if !strings.Contains(waits.String(), `msg="waiting before the first id" pool=web for=30s`) {
+			if !strings.Contains(waits.String(), `msg="waiting before the first id" pool=default for=30s`) {
 				t.Errorf("nobody is told of the wait when it begins: %s", waits.String())
 			}
 		})
@@ -178,7 +180,7 @@ func TestPromiseFails(t *testing.T) {
 		if !st.Degraded || !errors.Is(st.Err, errStandby) || st.Term != was.Term || st.Left(time.Now()) < 4*time.Minute {
 			t.Fatalf("%+v", st)
 		}
-		if _, err := Open(t.Context(), s, "web", o); !errors.Is(err, errStandby) {
+		if _, err := Open(t.Context(), s, o); !errors.Is(err, errStandby) {
 			t.Fatal(err)
 		}
 		s.mute.Store(false)
@@ -190,7 +192,7 @@ func TestPromiseFails(t *testing.T) {
 }
 
 // An extension is one round trip, and a look at the promise comes once a minute.
-// A free worker is taken in five.
+// A free worker is taken in six.
 func TestRoundTrips(t *testing.T) {
 	for _, class := range []store.Class{store.Strict, store.Lossy} {
 		synctest.Test(t, func(t *testing.T) {
@@ -207,7 +209,7 @@ func TestRoundTrips(t *testing.T) {
 			var l *Lease
 			defer func() { closed(t, l) }()
 			// On a store that can forget Open lasts, and the worker is extended meanwhile.
-			if calls, asked := count(func() { l = open(t, s, o) }); class == store.Strict && (calls > 5 || asked != 1) {
+			if calls, asked := count(func() { l = open(t, s, o) }); class == store.Strict && (calls > 6 || asked != 1) {
 				t.Errorf("taking a worker: %d calls, asked %d times", calls, asked)
 			}
 			time.Sleep(10 * time.Minute) // the ramp is over
@@ -223,12 +225,12 @@ func TestRoundTrips(t *testing.T) {
 }
 
 // A restore clears what the pool has said, above all that was granted by it.
-func TestRestoredClearsThePool(t *testing.T) {
+func TestRecoverClearsThePool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShifting(memory.New())
 		found(t, s, term.Pool{Outage: 600_000, Lossy: "long ago"})
-		done, err := Restored(t.Context(), s, time.Minute)
-		if err != nil || len(done) != 1 || done[0].Floor.Before(time.Now().Add(10*time.Minute+term.Skew)) {
+		done, err := pool.Recover(t.Context(), s, time.Minute)
+		if err != nil || len(done) != 1 || done[0].StartsAt.Before(time.Now().Add(10*time.Minute+term.Skew)) {
 			t.Fatalf("%+v %v", done, err)
 		}
 		if p := readPool(t, s); p.Lossy != "" || p.Outage != 0 {

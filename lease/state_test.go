@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 )
@@ -79,7 +80,7 @@ func TestStateWaitsOverTerms(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		was := l.State()
-		if err := Release(t.Context(), s, "web", was.Worker); err != nil {
+		if err := pool.Release(t.Context(), s, pool.Default, was.Worker); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

@@ -16,6 +16,7 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 	"github.com/firn-id/firn/store/open"
@@ -128,7 +129,7 @@ func (x *over) connect() *link {
 func (x *over) found(workers int64, outage time.Duration) {
 	x.Helper()
 	p := term.Pool{
-		V: 1, ID: "founded", Layout: firn.Default.String(), Workers: fmt.Sprintf("0-%d", workers-1), Outage: outage.Milliseconds(),
+		V: 1, ID: "founded", Layout: firn.Default.String(), Workers: fmt.Sprintf("0-%d", workers-1), Outage: outage.Milliseconds(), Limit: outage.Milliseconds(),
 	}
 	if x.lossy {
 		p.Lossy = "founded so"
@@ -145,7 +146,7 @@ const budget = 5 * time.Second
 // options take after some seconds what a dead holder has left.
 func (x *over) options(name string) *lease.Options {
 	return &lease.Options{
-		Name: name, Outage: budget, Renew: 500 * time.Millisecond, TTL: 2 * time.Second, Wait: time.Minute,
+		Pool: x.pool, Name: name, Outage: budget, Renew: 500 * time.Millisecond, TTL: 2 * time.Second, Wait: time.Minute,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }
@@ -228,7 +229,7 @@ func crowd(x *over) {
 			name := fmt.Sprintf("p%d", i)
 			o := x.options(name)
 			o.TTL = 30 * time.Second // who is late on a busy machine is not taken for dead
-			l, err := lease.Open(x.Context(), x.connect(), x.pool, o)
+			l, err := lease.Open(x.Context(), x.connect(), o)
 			if err != nil {
 				x.Errorf("%s: %v", name, err)
 				in <- struct{}{}
@@ -259,7 +260,7 @@ func crowd(x *over) {
 	}
 	impatient := x.options("impatient")
 	impatient.Wait = 300 * time.Millisecond
-	_, err := lease.Open(x.Context(), x.connect(), x.pool, impatient)
+	_, err := lease.Open(x.Context(), x.connect(), impatient)
 	var full *term.FullError
 	if !errors.As(err, &full) || full.Workers != n {
 		x.Errorf("%v", err)
@@ -281,7 +282,7 @@ func crowd(x *over) {
 func takeover(x *over) {
 	x.found(1, budget)
 	to := x.connect()
-	dead, err := lease.Open(x.Context(), to, x.pool, x.options("dead"))
+	dead, err := lease.Open(x.Context(), to, x.options("dead"))
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -290,7 +291,7 @@ func takeover(x *over) {
 	died := time.Now()
 	done := make(chan error)
 	go func() { done <- dead.Close() }()
-	next, err := lease.Open(x.Context(), x.connect(), x.pool, x.options("next"))
+	next, err := lease.Open(x.Context(), x.connect(), x.options("next"))
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -327,7 +328,7 @@ func roundTrips(x *over) {
 	var reads, extensions, extended int64
 	for range rounds {
 		was, asked := to.gets.Load()+to.lists.Load(), to.asked.Load()
-		l, err := lease.Open(x.Context(), to, x.pool, x.options("counted"))
+		l, err := lease.Open(x.Context(), to, x.options("counted"))
 		if err != nil {
 			x.Fatal(err)
 		}
@@ -363,7 +364,7 @@ func roundTrips(x *over) {
 func restore(x *over) {
 	x.found(1, budget)
 	to := x.connect()
-	l, err := lease.Open(x.Context(), to, x.pool, x.options("before"))
+	l, err := lease.Open(x.Context(), to, x.options("before"))
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -384,10 +385,10 @@ func restore(x *over) {
 			x.Fatal(err)
 		}
 	}
-	if _, err := lease.Restored(x.Context(), operator, budget); err != nil {
+	if _, err := pool.Recover(x.Context(), operator, budget); err != nil {
 		x.Fatal(err)
 	}
-	after, err := lease.Open(x.Context(), x.connect(), x.pool, x.options("after"))
+	after, err := lease.Open(x.Context(), x.connect(), x.options("after"))
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -413,7 +414,7 @@ func serverKilled(x *over) {
 			name := fmt.Sprintf("p%d", i)
 			o := x.options(name)
 			o.Outage = outage
-			l, err := lease.Open(x.Context(), x.connect(), x.pool, o)
+			l, err := lease.Open(x.Context(), x.connect(), o)
 			for end := time.Now().Add(time.Minute); err == nil && time.Until(l.State().Horizon) < outage*2/3 && time.Now().Before(end); {
 				x.issue(name, l, 50*time.Millisecond) // until the ramp is over
 			}
@@ -468,7 +469,7 @@ func connectionsCut(x *over) {
 	x.url = strings.Replace(x.url, x.server.Addr(), proxy.Addr(), 1)
 	o := x.options("cut")
 	o.Outage = outage
-	l, err := lease.Open(x.Context(), x.connect(), x.pool, o)
+	l, err := lease.Open(x.Context(), x.connect(), o)
 	if err != nil {
 		x.Fatal(err)
 	}
