@@ -92,7 +92,7 @@ func ceilingCrowds() (all []crowd, end func(), err error) {
 		name  string
 		lanes int
 	}{{"firn Lease, 1 lane", 1}, {"firn Lease, 2 lanes", 2}, {"firn Lease, 4 lanes", 4}} {
-		ids, err := lease.Open(ctx, memory.New(), "bench", &lease.Options{
+		ids, err := lease.Open(ctx, memory.New(), &lease.Options{
 			Layout: usual, Lanes: l.lanes, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

@@ -50,7 +50,7 @@ var ctx, cancel = context.WithCancel(context.Background())
 
 // contenders makes everything that is compared, and returns what ends it.
 func contenders() (all []contender, done func() error, err error) {
-	held, err := lease.Open(ctx, memory.New(), "bench", &lease.Options{Layout: wide, Logger: slog.New(slog.DiscardHandler)})
+	held, err := lease.Open(ctx, memory.New(), &lease.Options{Layout: wide, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, nil, err
 	}

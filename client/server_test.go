@@ -50,7 +50,7 @@ func serveOn(t *testing.T, l net.Listener, srv *server.Server) {
 // flakes is a series of a lease.
 func flakes(t *testing.T, st store.Store) *server.Series {
 	t.Helper()
-	ids, err := lease.Open(t.Context(), st, "main", nil)
+	ids, err := lease.Open(t.Context(), st, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestNobodyListens(t *testing.T) {
 
 // What others are shown instead of ids is not for this client.
 func TestPublicForm(t *testing.T) {
-	ids, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	ids, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

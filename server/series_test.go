@@ -43,7 +43,7 @@ func TestTexts(t *testing.T) {
 
 // What has a form is never seen without it.
 func TestForm(t *testing.T) {
-	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func (f *failing) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, 
 }
 
 func TestErrors(t *testing.T) {
-	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestLatencyBounds(t *testing.T) {
 func TestReplaceUnderLoad(t *testing.T) {
 	st := memory.New()
 	open := func() (*lease.Lease, *server.Series) {
-		l, err := lease.Open(t.Context(), st, "main", nil)
+		l, err := lease.Open(t.Context(), st, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

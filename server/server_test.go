@@ -19,7 +19,7 @@ import (
 // flake opens a real lease and makes it a series.
 func flake(t testing.TB, name string) *server.Series {
 	t.Helper()
-	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestTokens(t *testing.T) {
 }
 
 func TestUnknown(t *testing.T) {
-	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestUnknown(t *testing.T) {
 
 // What was asked of a name is counted on, whoever made its series.
 func TestCountsStay(t *testing.T) {
-	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func ownCPU() (time.Duration, error) {
 func serveClient() error {
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	ctx, st := abandoned(), memory.New()
-	l, err := lease.Open(ctx, st, "bench", nil)
+	l, err := lease.Open(ctx, st, nil)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (p *process) wrk(conns int, accept string) (figures.Sample, error) {
 // serveHTTP serves a flake series of a lease.
 func serveHTTP() error {
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	l, err := lease.Open(abandoned(), memory.New(), "bench", nil)
+	l, err := lease.Open(abandoned(), memory.New(), nil)
 	if err != nil {
 		return err
 	}

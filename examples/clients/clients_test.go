@@ -83,7 +83,7 @@ func (w *world) first(t *testing.T, n int) []string {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	st := memory.New()
-	ids, err := lease.Open(t.Context(), st, "main", nil)
+	ids, err := lease.Open(t.Context(), st, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

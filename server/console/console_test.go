@@ -25,7 +25,7 @@ import (
 // flakes are series of one real lease, whose state is what state makes of its worker.
 func flakes(t *testing.T, state func(worker int64) server.State, names ...string) []*server.Series {
 	t.Helper()
-	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

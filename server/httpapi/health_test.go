@@ -32,7 +32,7 @@ func call(h http.Handler, method, path string, headers ...string) answer {
 func TestStoreAway(t *testing.T) {
 	const outage = 3 * time.Second
 	st := storetest.NewFaulty(memory.New())
-	l, err := lease.Open(t.Context(), st, "main", &lease.Options{Outage: outage})
+	l, err := lease.Open(t.Context(), st, &lease.Options{Outage: outage})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -292,7 +292,7 @@ func TestMetricsOfOutage(t *testing.T) {
 		Kind: "flake", Pool: "main", Class: "lossy", Degraded: true, Budget: time.Minute,
 		Until: time.Now().Add(10 * time.Second), Ended: time.Unix(4e9, 0),
 	}
-	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

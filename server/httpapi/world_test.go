@@ -24,7 +24,7 @@ import (
 // flake is a series of ids of a real lease, with its state.
 func flake(t testing.TB, st store.Store, name string, o *lease.Options) *server.Series {
 	t.Helper()
-	l, err := lease.Open(t.Context(), st, "main", o)
+	l, err := lease.Open(t.Context(), st, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func photo(t testing.TB) *server.Series { t.Helper(); return flake(t, memory.New
 // unknown makes a series of any name, all of one lease.
 func unknown(t testing.TB) func(context.Context, string) (*server.Series, error) {
 	t.Helper()
-	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func invoices(t testing.TB, name string) *server.Series {
 // hidden is a series whose ids are numbers outside, too, but other ones.
 func hidden(t testing.TB, name string) *server.Series {
 	t.Helper()
-	l, err := lease.Open(t.Context(), memory.New(), "main", nil)
+	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func beServer() error {
 		io.Copy(io.Discard, os.Stdin) // it ends with the test
 		cancel()
 	}()
-	ids, err := lease.Open(ctx, memory.New(), "main", nil)
+	ids, err := lease.Open(ctx, memory.New(), nil)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func serveOn(tb testing.TB, l net.Listener, srv *server.Server, o *resp.Options)
 
 func flake(tb testing.TB, name string) *server.Series {
 	tb.Helper()
-	l, err := lease.Open(tb.Context(), memory.New(), "main", nil)
+	l, err := lease.Open(tb.Context(), memory.New(), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

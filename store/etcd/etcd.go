@@ -1,7 +1,7 @@
 // Package etcd keeps records in etcd, version 3.4 or newer.
 //
 //	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"localhost:2379"}})
-//	ids, err := lease.Open(ctx, etcd.New(client, nil), "web", nil)
+//	ids, err := lease.Open(ctx, etcd.New(client, nil), nil)
 //
 // A record is one key, by default below "firn/": its value is the Version, a
 // newline and the record's value, so that `etcdctl get --prefix firn/` shows all

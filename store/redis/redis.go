@@ -2,7 +2,7 @@
 // or of what speaks its protocol and runs its scripts.
 //
 //	client := goredis.NewClient(&goredis.Options{Addr: "localhost:6379"})
-//	ids, err := lease.Open(ctx, redis.New(client, nil), "web", nil)
+//	ids, err := lease.Open(ctx, redis.New(client, nil), nil)
 //
 // The client may be one of a server, of a master behind Sentinel, or of a cluster;
 // a ring of several servers is refused. All records are fields of one key, so in a
