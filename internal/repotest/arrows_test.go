@@ -32,7 +32,8 @@ var arrows = []rule{
 	{pkg: "store/open", ours: []string{"store", "store/*", "internal/nearest"}, third: []string{""}},
 
 	{pkg: "lease/term", ours: []string{".", "store"}},
-	{pkg: "lease", ours: []string{".", "store", "lease/term"}},
+	{pkg: "pool", ours: []string{".", "store", "lease/term"}},
+	{pkg: "lease", ours: []string{".", "store", "lease/term", "pool"}},
 	{pkg: "segment/block", ours: []string{"store"}},
 	{pkg: "segment", ours: []string{".", "store", "segment/block"}},
 	{pkg: "serial", ours: []string{"store", "segment/block"}},
