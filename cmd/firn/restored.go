@@ -175,7 +175,7 @@ func (r *restoration) run(ctx context.Context, out io.Writer, asJSON bool) (err 
 		return err
 	}
 	if r.path != "" {
-		err = sqlite.Restored(r.path, func(s *sqlite.Store) error { return raise(s) })
+		err = sqlite.Restored(ctx, r.path, func(s *sqlite.Store) error { return raise(s) })
 	} else {
 		err = r.withServer(ctx, raise)
 	}
