@@ -120,7 +120,7 @@ func TestLayoutEndsWhileAWorkerIsTaken(t *testing.T) {
 			t.Fatalf("Open returned %v", err)
 		}
 		all, err := Workers(t.Context(), s, "web")
-		if err != nil || len(all) != 1 || all[0].Held || !all[0].Horizon.Before(time.Now().Add(-time.Hour)) {
+		if err != nil || len(all) != 1 || all[0].State != WorkerFree || !all[0].Horizon.Before(time.Now().Add(-time.Hour)) {
 			t.Errorf("the pool has %+v, %v: the worker was not given back as it was", all, err)
 		}
 	})
