@@ -87,7 +87,7 @@ func TestRestored(t *testing.T) {
 	}
 	refused("has forgotten what it acknowledged", "firn: hint: only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store 'sqlite:"+path+"'\n")
 
-	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "hint: firn store restored --store 'sqlite:"+path+"' --yes") {
+	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "firn store restored --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	refused("has forgotten") // nothing was done
@@ -139,7 +139,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, " yes \n": true, "yes": true, "y\n": false, "": false, "\n": false, "no\n": false} {
 		var errs bytes.Buffer
-		if err := confirm(t.Context(), strings.NewReader(answer), &errs, "Sure?"); (err == nil) != want {
+		if err := (&person{strings.NewReader(answer), &errs}).ask(t.Context(), "Sure?"); (err == nil) != want {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestConfirmBrokenOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	said := make(chan error, 1)
-	go func() { said <- confirm(ctx, nobody, io.Discard, "Sure?") }()
+	go func() { said <- (&person{nobody, io.Discard}).ask(ctx, "Sure?") }()
 	select {
 	case err := <-said:
 		if !errors.Is(err, context.Canceled) {

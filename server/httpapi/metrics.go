@@ -35,7 +35,7 @@ func (a *api) newMetrics(version string) http.Handler {
 
 // metricsRoute is /metrics for those who may see everything.
 func metricsRoute(h http.Handler) route {
-	return route{http.MethodGet, "/metrics", func(a *api, w http.ResponseWriter, r *http.Request) *problem {
+	return route{method: http.MethodGet, path: "/metrics", handle: func(a *api, w http.ResponseWriter, r *http.Request) *problem {
 		if p := a.admin(r); p != nil {
 			return p
 		}
