@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	terminal "golang.org/x/term"
 
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
@@ -58,7 +56,8 @@ its primary, and a store that a process says has forgotten.`,
 				return err
 			}
 			if !yes {
-				if err := r.ask(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
+				again := fmt.Sprintf("firn store restored --store %s --yes", shellWord(open.Redact(r.url)))
+				if err := mustAsk(cmd.Context(), cmd, "Are all processes stopped?", again); err != nil {
 					return err
 				}
 			}
@@ -152,39 +151,6 @@ func (r *restoration) explain(w io.Writer, now time.Time) error {
 	return err
 }
 
-// ask returns nil if a person says yes.
-func (r *restoration) ask(ctx context.Context, in io.Reader, errs io.Writer) error {
-	if f, ok := in.(*os.File); !ok || !terminal.IsTerminal(int(f.Fd())) {
-		return bad("there is nobody to ask whether all processes are stopped").
-			hint("firn store restored --store %s --yes", shellWord(open.Redact(r.url)))
-	}
-	return confirm(ctx, in, errs, "Are all processes stopped?")
-}
-
-// confirm returns nil if a person answers a question with yes, and the error of ctx if
-// that ends before. A read from a terminal cannot be broken off: it is left behind.
-func confirm(ctx context.Context, in io.Reader, errs io.Writer, question string) error {
-	fmt.Fprint(errs, question+" Type yes to go on: ")
-	said := make(chan error, 1)
-	go func() {
-		answer, err := bufio.NewReader(in).ReadString('\n')
-		switch {
-		case err != nil && !errors.Is(err, io.EOF):
-			said <- err
-		case strings.TrimSpace(answer) != "yes":
-			said <- failed("nothing was done")
-		default:
-			said <- nil
-		}
-	}()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-said:
-		return err
-	}
-}
-
 // A restoredLine is a pool, or the store itself, as --json prints it.
 type restoredLine struct {
 	Store   string `json:"store,omitempty"`
@@ -209,7 +175,7 @@ func (r *restoration) run(ctx context.Context, out io.Writer, asJSON bool) (err 
 		return err
 	}
 	if r.path != "" {
-		err = sqlite.Restored(r.path, func(s *sqlite.Store) error { return raise(s) })
+		err = sqlite.Restored(ctx, r.path, func(s *sqlite.Store) error { return raise(s) })
 	} else {
 		err = r.withServer(ctx, raise)
 	}

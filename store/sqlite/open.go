@@ -14,13 +14,17 @@ import (
 // vanished under its eyes.
 const openTries = 100
 
-// Open opens the store at path, or creates it if there never was one. The
-// directory must exist. The file is created for this user only (mode 0600).
+// Open opens the store at path, or creates it if there never was one. The path
+// must be absolute, and its directory must exist. The file is created for this
+// user only (mode 0600).
+//
+// A file that another process has locked is waited for until ctx ends, at most 5
+// seconds. After Open has returned, ctx means nothing to the Store.
 //
 // It returns a [store.ForgotError] if there was a store and the file is missing
 // or another one. It refuses files that are not firn's, or of a newer firn, and
 // network file systems, on which SQLite's locks do not work.
-func Open(path string) (*Store, error) {
+func Open(ctx context.Context, path string) (*Store, error) {
 	at, err := locate(path)
 	if err != nil {
 		return nil, err
@@ -29,6 +33,9 @@ func Open(path string) (*Store, error) {
 		return nil, at.explain(err)
 	}
 	for range openTries {
+		if err := ctx.Err(); err != nil {
+			return nil, at.explain(err)
+		}
 		there, left, err := at.there()
 		if err != nil {
 			return nil, at.explain(err)
@@ -46,7 +53,7 @@ func Open(path string) (*Store, error) {
 		if err != nil {
 			continue
 		}
-		s, err := at.open()
+		s, err := at.open(ctx)
 		if err == nil {
 			return s, nil
 		}
@@ -62,7 +69,7 @@ func Open(path string) (*Store, error) {
 var errChanged = errors.New("the file changed while it was opened")
 
 // open opens the file that is there, and compares it with the sidecar.
-func (at location) open() (*Store, error) {
+func (at location) open(ctx context.Context) (*Store, error) {
 	// Before SQLite has it: a file that is not the store's is not even opened.
 	switch side, err := at.readSidecar(); {
 	case missing(err):
@@ -73,7 +80,7 @@ func (at location) open() (*Store, error) {
 			return nil, err
 		}
 	}
-	s, err := at.attach(context.Background())
+	s, err := at.attach(ctx)
 	if err != nil {
 		return nil, err
 	}
