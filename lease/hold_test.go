@@ -83,7 +83,7 @@ func TestHeldWorkerIsGivenBackLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := pool.Workers(t.Context(), s, pool.Default)
-		if err != nil || len(list) != 1 || list[0].Held {
+		if err != nil || len(list) != 1 || list[0].State != pool.WorkerFree {
 			t.Fatalf("%+v %v", list, err)
 		}
 		if from := time.Until(list[0].Horizon); from < 4*time.Second || from > 6*time.Second {
@@ -108,7 +108,7 @@ func TestHeldWorkerIsGivenBackAfterTheClockWasSetBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := pool.Workers(t.Context(), s, pool.Default)
-		if err != nil || len(list) != 1 || list[0].Held {
+		if err != nil || len(list) != 1 || list[0].State != pool.WorkerFree {
 			t.Fatalf("%+v %v", list, err)
 		}
 		if list[0].Horizon.Before(stepped) {

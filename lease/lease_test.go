@@ -136,7 +136,7 @@ func TestIdsFromOpenToClose(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := pool.Workers(t.Context(), s, pool.Default)
-		if err != nil || len(list) != 1 || list[0].Held || list[0].Horizon.After(time.Now().Add(time.Second)) {
+		if err != nil || len(list) != 1 || list[0].State != pool.WorkerFree || list[0].Horizon.After(time.Now().Add(time.Second)) {
 			t.Fatalf("%+v %v", list, err)
 		}
 	})
