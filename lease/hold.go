@@ -101,7 +101,7 @@ func (h *Held) Watch(ctx context.Context, grace time.Duration) error {
 			return &StepError{step}
 		case now.Left(clock.Wall) > grace:
 		case now.Degraded:
-			return &OutageError{Horizon: now.Horizon, Err: now.Err}
+			return &OutageError{EndedAt: now.Horizon, AwaySince: now.AwaySince, Err: now.Err}
 		default:
 			return &LateError{Horizon: now.Horizon}
 		}

@@ -166,7 +166,7 @@ func TestStoreAwayAndBack(t *testing.T) {
 			id, err := l.Next(t.Context())
 			var outage *OutageError
 			if errors.As(err, &outage) {
-				if !errors.Is(err, errAway) || outage.Horizon.After(time.Now()) {
+				if !errors.Is(err, errAway) || outage.EndedAt.After(time.Now()) {
 					t.Fatalf("%v at %s", err, time.Now())
 				}
 				break
