@@ -117,7 +117,7 @@ func closeAll(all []*supply, log *slog.Logger) {
 // serverOptions are what a server is made with. Warnings go to errs.
 func (p *servePlan) serverOptions(all supplies, errs io.Writer) (*server.Options, []*server.Series, error) {
 	o := &server.Options{
-		MaxBatch: p.options.batch, MaxRange: p.options.ranges, MaxUnknown: p.options.names,
+		MaxBatch: p.options.batch, MaxRange: p.options.ranges, MaxNames: p.options.names,
 		Tokens: p.options.tokens, Guess: guessLayouts,
 	}
 	var series []*server.Series
@@ -130,8 +130,8 @@ func (p *servePlan) serverOptions(all supplies, errs io.Writer) (*server.Options
 	}
 	if d := p.others; d != nil {
 		s := all[d.supplyKey()]
-		o.Layout, o.UnknownState = d.leasing.options.Layout, s.state
-		o.Unknown = func(_ context.Context, name string) (*server.Series, error) { return d.serve(name, s, errs) }
+		o.Layout = d.leasing.options.Layout
+		o.Others = func(name string) (*server.Series, error) { return d.serve(name, s, errs) }
 	}
 	return o, series, nil
 }
