@@ -16,7 +16,7 @@ import (
 func (f *front) withConsole(rest http.Handler) http.Handler {
 	watch := &shardWatch{servers: func() []shard.Server { return *f.sharded.Load() }}
 	page := console.Handler(f.server, &console.Options{
-		Version: buildVersion().Version,
+		Version: buildVersion().Version, Names: f.options.hosts,
 		Workers: func(ctx context.Context) ([]console.Worker, error) { return f.supplies.Load().workers(ctx) },
 		Shards:  watch.asked,
 	})

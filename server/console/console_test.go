@@ -341,8 +341,9 @@ func TestDecode(t *testing.T) {
 	h := console.Handler(newServer(t, nil, flakes(t, healthy, "photo")...), nil)
 	var got struct {
 		Readings []struct {
-			ID, Bits, Series, Layout, Time string
-			Fields                         []struct {
+			ID, Bits, Layout, Time string
+			Known                  bool
+			Fields                 []struct {
 				Name         string
 				Width, Shift int
 				Value        string
@@ -355,7 +356,7 @@ func TestDecode(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	r := got.Readings[0]
-	if r.Series != "photo" || r.Layout != "firn" || r.Bits != fmt.Sprintf("%064b", int64(id)) || r.Time == "" {
+	if !r.Known || r.Layout != "firn" || r.Bits != fmt.Sprintf("%064b", int64(id)) || r.Time == "" {
 		t.Errorf("%+v", r)
 	}
 	at, sum := 63, int64(0)
