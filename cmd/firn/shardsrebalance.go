@@ -184,14 +184,14 @@ func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers
 		}
 		legs = append(legs, some...)
 	}
-	if err := o.refusals(ctx, legs); err != nil {
+	if err := o.refusals(ctx, cmd, legs); err != nil {
 		return err
 	}
 	return o.legs(ctx, cmd, inParts(legs), o.leg)
 }
 
 // refusals looks at what speaks against any of the moves, before the first is begun.
-func (o *shardsRebalance) refusals(ctx context.Context, legs []move.Leg) error {
+func (o *shardsRebalance) refusals(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
 	var refused []move.Refusal
 	for _, l := range legs {
 		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.options)
@@ -199,6 +199,9 @@ func (o *shardsRebalance) refusals(ctx context.Context, legs []move.Leg) error {
 			return moveFailure(err)
 		}
 		refused = append(refused, p.Refusals...)
+		for _, n := range p.Notes {
+			printWarning(cmd.ErrOrStderr(), "%s (%s)", n, n.Do)
+		}
 	}
 	if len(refused) > 0 {
 		return &failure{code: exitFound, err: &move.RefusedError{Refusals: refused}}
