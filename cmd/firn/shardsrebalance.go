@@ -102,7 +102,7 @@ func (o *shardsRebalance) even(ctx context.Context, cmd *cobra.Command, servers 
 	if err != nil {
 		return err
 	}
-	if err := p.print(cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout()), wantsJSON(cmd)); err != nil || o.dry || len(p.moves) == 0 {
+	if err := p.print(cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout()), wantsJSON(cmd)); err != nil || len(p.moves) == 0 {
 		return err
 	}
 	return o.carry(ctx, cmd, servers, p)
@@ -167,7 +167,8 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 	return nil
 }
 
-// carry does what is planned, some moves at a time.
+// carry does what is planned, some moves at a time, or with --dry-run says what speaks
+// against it.
 func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers []shard.Server, p *rebalancing) error {
 	to := make(map[string][]int64)
 	for _, m := range p.moves {
@@ -184,7 +185,7 @@ func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers
 		}
 		legs = append(legs, some...)
 	}
-	if err := o.refusals(ctx, cmd, legs); err != nil {
+	if err := o.refusals(ctx, cmd, legs); err != nil || o.dry {
 		return err
 	}
 	return o.legs(ctx, cmd, inParts(legs), o.leg)
