@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -87,10 +88,18 @@ func (d *drawing) named(err error) error {
 	} else {
 		what, name = "series", d.name
 	}
-	g := failed("%s %s: %s", what, name, withoutPackage(f.err.Error()))
-	g.code, g.hints = f.code, f.hints
-	return g
+	text := fmt.Sprintf("%s %s: %s", what, name, withoutPackage(f.err.Error()))
+	return &failure{code: f.code, err: &renamed{text, f.err}, hints: f.hints}
 }
+
+// A renamed error has a text of its own, and is still the error that it was.
+type renamed struct {
+	text string
+	err  error
+}
+
+func (r *renamed) Error() string { return r.text }
+func (r *renamed) Unwrap() error { return r.err }
 
 // closeAll closes supplies at the same time, and tells of what was lost.
 func closeAll(all []*supply, log *slog.Logger) {
