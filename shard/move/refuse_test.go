@@ -66,7 +66,7 @@ func TestRefusals(t *testing.T) {
 		{"an extension", "CREATE EXTENSION citext; CREATE EXTENSION pg_trgm; ALTER TABLE insta0.users ADD c citext", "DROP EXTENSION citext, pg_trgm CASCADE", "server b: extensions are missing: citext"},
 		{"another firn", "UPDATE firn.server SET code = 'x'", "UPDATE firn.server SET code = '" + must(shard.Code(firn.Sharded)) + "'", "server a: its functions are of another version of firn"},
 		{"closed", "SELECT firn.close(0)", "SELECT firn.open(0)", "shard 0 on a: it is not open there"},
-		{"moved", "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'c' WHERE shard = 0", "SELECT firn.open(0)", "shard 0 on a: it has moved to c"},
+		{"moved", "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'c' WHERE shard = 0", "UPDATE firn.shard SET state = 'closed' WHERE shard = 0; SELECT firn.open(0)", "shard 0 on a: it has moved to c"},
 		{"a copy", "UPDATE firn.shard SET timeline = '00000009' WHERE shard = 0", "SELECT firn.open(0)", "shard 0 on a: it is not open there"},
 		{"a move under way", "INSERT INTO firn.move (shard, batch, source, target, loaded) VALUES (0, 'abcdefghijkl', 'a', 'c', true)", "DELETE FROM firn.move", "shard 0 on a: another move of it is under way, abcdefghijkl"},
 		{"read only", "ALTER DATABASE " + a.Server.Config.Database + " SET default_transaction_read_only = on", "SET transaction_read_only = off; ALTER DATABASE " + a.Server.Config.Database + " RESET default_transaction_read_only", "server a: it takes no writes"},
