@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,8 +18,8 @@ import (
 // endsIn returns a layout that ends d from now.
 func endsIn(t *testing.T, d time.Duration) firn.Layout {
 	t.Helper()
-	const life = 1 << 36 * time.Millisecond
-	l, err := firn.ParseLayout("time:36@1ms,worker:10,seq:12;epoch=" + time.Now().Add(d-life).UTC().Format(time.RFC3339Nano))
+	const life = 1 << 39 * time.Millisecond // 17 years
+	l, err := firn.ParseLayout("time:39@1ms,worker:10,seq:12;epoch=" + time.Now().Add(d-life).UTC().Format(time.RFC3339Nano))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +121,61 @@ func TestLayoutEndsWhileAWorkerIsTaken(t *testing.T) {
 			t.Fatalf("Open returned %v", err)
 		}
 		all, err := Workers(t.Context(), s, "web")
-		if err != nil || len(all) != 1 || all[0].Held || !all[0].Horizon.Before(time.Now().Add(-time.Hour)) {
+		if err != nil || len(all) != 1 || all[0].State != WorkerFree || !all[0].Horizon.Before(time.Now().Add(-time.Hour)) {
 			t.Errorf("the pool has %+v, %v: the worker was not given back as it was", all, err)
 		}
+	})
+}
+
+// Who operates it is told years before a layout ends, and not decades.
+func TestLayoutThatEndsSoonIsLogged(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for _, c := range []struct {
+		left time.Duration
+		want int
+	}{{9 * year, 1}, {11 * year, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			o, _ := options()
+			o.Layout = endsIn(t, c.left)
+			n := 0
+			o.Logger = slog.New(onLog(func(text string) {
+				if text == "the layout ends soon" {
+					n++
+				}
+			}))
+			l := open(t, memory.New(), o)
+			defer closed(t, l)
+			time.Sleep(time.Hour)
+			if n != c.want {
+				t.Errorf("a layout that ends in %d years: %d warnings, want %d", c.left/year, n, c.want)
+			}
+		})
+	}
+}
+
+// While no worker can be had the store is asked every few seconds, and not all the time.
+func TestStoreIsNotAskedAllTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShifting(memory.New())
+		o, _ := options()
+		if _, err := Found(t.Context(), s, "web", o); err != nil {
+			t.Fatal(err)
+		}
+		l := open(t, s, o)
+		if _, err := Restored(t.Context(), s, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		var full *term.FullError
+		if _, err := l.Next(t.Context()); !errors.As(err, &full) {
+			t.Fatal(err)
+		}
+		before := s.gets.Load()
+		const minutes = 20
+		time.Sleep(minutes * time.Minute)
+		if n := s.gets.Load() - before; n < minutes || n > 60*minutes {
+			t.Errorf("%d reads in %d minutes, want one every few seconds", n, minutes)
+		}
+		l.Close()
 	})
 }

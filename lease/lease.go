@@ -204,7 +204,7 @@ func (l *Lease) Next(ctx context.Context) (firn.ID, error) {
 }
 
 func (l *Lease) nextOfLanes(ctx context.Context) (firn.ID, error) {
-	if id, err := l.Try(); err == nil {
+	if id, err := l.try(); err == nil {
 		return id, nil
 	}
 	var id firn.ID
@@ -251,9 +251,9 @@ func (l *Lease) appendOfLanes(ctx context.Context, dst []firn.ID, want int) ([]f
 	}
 }
 
-// Try is Next without waiting: [firn.ErrBusy] where Next would wait for the
+// try is Next without waiting: [firn.ErrBusy] where Next would wait for the
 // clock, and the generator's error where it would wait for a worker.
-func (l *Lease) Try() (firn.ID, error) {
+func (l *Lease) try() (firn.ID, error) {
 	// A lane is drawn from until its tick is used up, and then the next one: so
 	// ids increase in long runs, and what the lanes share is seldom written.
 	first := l.at.Load()

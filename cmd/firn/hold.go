@@ -191,10 +191,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	return err
 }
 
-// mostGrace is the longest grace with an outage budget. It has to fit in what is
-// left of the shortest grant, the first one, while that is being extended.
+// mostGrace is the longest grace with an outage budget.
 func mostGrace(outage time.Duration) time.Duration {
-	return max(min(outage, term.Reach)/2-holdMargin, 0)
+	return max(lease.MostGrace(outage)-holdMargin, 0)
 }
 
 // cannotRun says why a command cannot be run, with the exit code of a shell.
@@ -220,8 +219,9 @@ func noWorker(err error) error {
 	var full *term.FullError
 	var away *term.AwayError
 	var outage *lease.OutageError
+	var late *lease.LateError
 	var lost *term.LostError
-	if errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &lost) {
+	if errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
 		f := classify(err)
 		f.code = exitStopped
 		return f
@@ -269,7 +269,8 @@ func (h *holding) await(ctx context.Context, wait time.Duration) error {
 	for began := time.Now(); ; {
 		err := h.held.Watch(once, h.grace+holdMargin)
 		var outage *lease.OutageError
-		if !errors.As(err, &outage) || time.Since(began) > wait {
+		var late *lease.LateError
+		if !errors.As(err, &outage) && !errors.As(err, &late) || time.Since(began) > wait {
 			return noWorker(err)
 		}
 		select {

@@ -98,8 +98,8 @@ var serveKeys = []serveKey{
 		set: upTo(1_000_000_000, func(o *serveOptions) *int { return &o.ranges }),
 	},
 	{
-		section: "limits", name: "names", standard: strconv.Itoa(server.DefaultMaxUnknown),
-		set: upTo(1_000_000, func(o *serveOptions) *int { return &o.names }),
+		section: "limits", name: "names", standard: strconv.Itoa(server.DefaultMaxNames),
+		set: upTo(10_000, func(o *serveOptions) *int { return &o.names }),
 	},
 	{
 		section: "limits", name: "connections", standard: strconv.Itoa(resp.DefaultMaxConns),

@@ -85,9 +85,9 @@ func TestRestored(t *testing.T) {
 	if err := os.Rename(path+".backup", path); err != nil {
 		t.Fatal(err)
 	}
-	refused("has forgotten what it acknowledged", "firn: hint: stop all who use it, put back what there is, then: firn store restored --store 'sqlite:"+path+"'\n")
+	refused("has forgotten what it acknowledged", "firn: hint: only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store 'sqlite:"+path+"'\n")
 
-	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "hint: firn store restored --store 'sqlite:"+path+"' --yes") {
+	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "firn store restored --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	refused("has forgotten") // nothing was done
