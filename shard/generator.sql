@@ -83,6 +83,16 @@ SET search_path = pg_catalog, pg_temp AS
 $$ SELECT (s.system, s.timeline, s.database) IS NOT DISTINCT FROM
 	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database()) $$;
 
+-- What to do about a shard that gives no ids here. A server of a cluster asks for what looks
+-- at the other servers: the shard may be there by the time that somebody types this.
+CREATE OR REPLACE FUNCTION firn.cure(shard integer, copied boolean) RETURNS text LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+	SELECT CASE WHEN v.cluster IS NULL THEN format('where the other one is gone for good: SELECT firn.open(%s)', shard)
+		WHEN copied THEN format('firn shards reopen %s', v.name)
+		ELSE 'retry the transaction; if that does not help: firn shards doctor' END
+	FROM firn.server AS v
+$$;
+
 -- Refuses a shard that is not open here.
 CREATE OR REPLACE FUNCTION firn.check_here(s firn.shard) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -92,11 +102,11 @@ BEGIN
 			DETAIL = s.moved_to, HINT = 'read the map again, and retry the transaction there';
 	ELSIF s.state = 'closed' THEN
 		RAISE EXCEPTION 'firn: shard % is closed here', s.shard USING ERRCODE = 'ID001',
-			HINT = format('where it is open nowhere else: SELECT firn.open(%s)', s.shard);
+			HINT = firn.cure(s.shard, false);
 	ELSIF NOT firn.is_here(s) THEN
 		RAISE EXCEPTION 'firn: shard % was opened elsewhere: this database is a copy, or was promoted, restored or renamed', s.shard USING ERRCODE = 'ID003',
 			DETAIL = format('opened on system %s, timeline %s, as database %s', s.system, s.timeline, s.database),
-			HINT = format('where the other one is gone for good: SELECT firn.open(%s)', s.shard);
+			HINT = firn.cure(s.shard, true);
 	END IF;
 END $$;
 
@@ -114,10 +124,10 @@ BEGIN
 	PERFORM firn.check_here(s) FROM firn.shard AS s WHERE s.shard = g.shard;
 	IF g.identity IS DISTINCT FROM g."offset" THEN
 		RAISE EXCEPTION 'firn: shard % was opened elsewhere: this database is a copy, or was restored', g.shard USING ERRCODE = 'ID003',
-			HINT = format('where the other one is gone for good: SELECT firn.open(%s)', g.shard);
+			HINT = firn.cure(g.shard, true);
 	END IF;
 	RAISE EXCEPTION 'firn: shard % is closed here: closing or opening it was broken off', g.shard USING ERRCODE = 'ID001',
-		HINT = format('where it is open nowhere else: SELECT firn.open(%s)', g.shard);
+		HINT = firn.cure(g.shard, false);
 END $$;
 
 -- Begins what a transaction does on a shard: refuses one that is not here, and has
@@ -183,6 +193,11 @@ BEGIN
 		n := nextval(counter);
 		v := n + f;
 		IF v < t THEN
+			-- Before the offset is set, which nothing takes back. A time that is near the
+			-- last one is followed without more.
+			IF t >= {{.Limit}} OR (t - pg_sequence_last_value('firn.clock_state') < {{.HourStates}}) IS NOT TRUE THEN
+				PERFORM firn.follow_clock(t, v);
+			END IF;
 			f := setval("offset", t - n - 1);       -- above f, because n + f is below t
 			v := nextval(counter) + f;
 		END IF;
@@ -243,6 +258,7 @@ $$ SELECT CASE WHEN {{.TickExact "at"}} <= {{.LastTick}}::numeric THEN greatest(
 CREATE OR REPLACE FUNCTION firn.last_id("at" timestamptz) RETURNS bigint LANGUAGE sql STABLE STRICT PARALLEL SAFE AS
 $$ SELECT CASE WHEN {{.TickExact "at"}} < 0::numeric THEN 0 ELSE least({{.LastTick}}::numeric, {{.TickExact "at"}})::bigint << {{.TimeShift}} | {{.Below}}::bigint END $$;
 
+{{template "clock" .}}
 -- Refuses a server that does not evaluate arguments from left to right, on which
 -- the readings of the offset would not stand around the draw.
 CREATE OR REPLACE FUNCTION firn.in_order(a bigint, b bigint, c bigint) RETURNS boolean LANGUAGE plpgsql AS
@@ -350,7 +366,7 @@ BEGIN
 END $$;
 
 -- Opens the generators of a shard at a state, or above their own where that is
--- higher.
+-- higher. A shard that has moved is not opened: another server has it.
 CREATE OR REPLACE FUNCTION firn.open_at(shard integer, state bigint) RETURNS bigint LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -359,6 +375,7 @@ DECLARE
 	first bigint := state;                  -- of those that were never open
 BEGIN
 	PERFORM firn.commit_durably();
+	PERFORM firn.check_here(s) FROM firn.shard AS s WHERE s.shard = open_at.shard AND s.state = 'moved' FOR UPDATE;
 	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = term + 1,
 			system = (pg_control_system()).system_identifier, timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database()
 		WHERE x.shard = open_at.shard;
@@ -381,7 +398,7 @@ END $$;
 -- open nowhere else.
 CREATE OR REPLACE FUNCTION firn.open(shard integer, above bigint DEFAULT 0) RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT firn.check_order();
-	SELECT firn.open_at(shard, greatest(above + 1, firn.now_state() + {{.SecondStates}})) $$;
+	SELECT firn.open_at(shard, greatest(above + 1, firn.follow_clock(firn.now_state(), above) + {{.SecondStates}})) $$;
 
 -- Makes a shard in a schema, with a function of each name, or brings the functions
 -- of one that is there up to date. A function of that name that is there is
@@ -422,7 +439,7 @@ BEGIN
 			VALUES (shard, x, firn.sequence(schema, x || '_counter'), firn.sequence(schema, x || '_offset')) RETURNING * INTO g;
 		-- A table may have had its ids from another generator of the shard.
 		IF NOT made AND s.state = 'open' AND firn.is_here(s) THEN
-			PERFORM firn.start(g, greatest(firn.now_state(), highest) + {{.SecondStates}});
+			PERFORM firn.start(g, greatest(firn.follow_clock(firn.now_state(), highest), highest) + {{.SecondStates}});
 		ELSIF NOT made THEN
 			PERFORM firn.write_functions(g);
 		END IF;
@@ -481,7 +498,7 @@ BEGIN
 	RETURN qualified::regclass;
 END $$;
 
-REVOKE ALL ON FUNCTION firn.is_here, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
+REVOKE ALL ON FUNCTION firn.is_here, firn.cure, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
 	firn.commit_durably, firn.halt, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard,
 	firn.grant_shard, firn.renew_shard FROM PUBLIC;
 GRANT SELECT ON firn.server, firn.shard TO PUBLIC;

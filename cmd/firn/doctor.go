@@ -193,7 +193,7 @@ const slowStore = time.Second
 func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *open.Store {
 	implicit := ""
 	if url == "" {
-		path, err := implicitStore(hostSigns(), false)
+		path, err := implicitStore()
 		if err != nil {
 			d.fails("store", err)
 			return nil
@@ -203,7 +203,7 @@ func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *ope
 	if path, ok := sqliteFile(url); ok && !d.file(path, url) {
 		return nil
 	}
-	s, err := openURL(ctx, url, false)
+	s, err := openURL(ctx, url, nil)
 	if err != nil {
 		d.fails("store", forgotten(cmd, err))
 		return nil
@@ -235,7 +235,11 @@ func (d *doctor) file(path, url string) bool {
 	f, err := sqlite.Inspect(path)
 	restored := "firn store restored --store " + shellWord(url)
 	var forgot *store.ForgotError
+	var copied *sqlite.CopyError
 	switch {
+	case errors.As(err, &copied):
+		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", withoutPackage(err.Error()))
+		return false
 	case errors.As(err, &forgot):
 		d.say(wrong, "file", "stop all who use it, put back what there is, then: "+restored, "%s", withoutPackage(err.Error()))
 		return false
@@ -252,7 +256,7 @@ func (d *doctor) file(path, url string) bool {
 		d.say(warning, "file", "the first id makes it, but if there was one: "+restored, "there is no %s", f.Path)
 		return false
 	case f.Sidecar == nil:
-		d.say(warning, "file", "if it was never used from here it was copied or put back: "+restored,
+		d.say(warning, "file", "the first id writes it, or says what is wrong with the file",
 			"the hidden file beside %s is missing, by which it is noticed that it was removed or replaced", f.Path)
 		return false
 	}
@@ -273,7 +277,7 @@ func (d *doctor) file(path, url string) bool {
 
 // disk checks the file system.
 func (d *doctor) disk(f *sqlite.Files) {
-	if hostSigns().fileSystem(f.Path) == "overlay" {
+	if f.FileSystem == "overlay" {
 		d.say(warning, "disk", "in a container, put it on a volume", "%s is on overlay, which ends with its container", f.Path)
 	}
 	free, ok := diskFree(f.Path)

@@ -149,7 +149,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	signals := relay()
 	asked, stop := untilSignal(ctx)
 	defer stop()
-	s, err := openURL(asked, o.leasing.url, true)
+	// Nobody may read standard error, and the program must not wait for that.
+	made := func(path string, implicit bool) { go sayMade(errs)(path, implicit) }
+	s, err := openURL(asked, o.leasing.url, made)
 	if err != nil {
 		return err
 	}
@@ -184,10 +186,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	return err
 }
 
-// mostGrace is the longest grace with an outage budget. It has to fit in what is
-// left of the shortest grant, the first one, while that is being extended.
+// mostGrace is the longest grace with an outage budget.
 func mostGrace(outage time.Duration) time.Duration {
-	return max(min(outage, term.Reach)/2-holdMargin, 0)
+	return max(lease.MostGrace(outage)-holdMargin, 0)
 }
 
 // cannotRun says why a command cannot be run, with the exit code of a shell.
@@ -213,8 +214,9 @@ func noWorker(err error) error {
 	var full *term.FullError
 	var away *term.AwayError
 	var outage *lease.OutageError
+	var late *lease.LateError
 	var lost *term.LostError
-	if errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &lost) {
+	if errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
 		f := classify(err)
 		f.code = exitStopped
 		return f
@@ -262,7 +264,8 @@ func (h *holding) await(ctx context.Context, wait time.Duration) error {
 	for began := time.Now(); ; {
 		err := h.held.Watch(once, h.grace+holdMargin)
 		var outage *lease.OutageError
-		if !errors.As(err, &outage) || time.Since(began) > wait {
+		var late *lease.LateError
+		if !errors.As(err, &outage) && !errors.As(err, &late) || time.Since(began) > wait {
 			return noWorker(err)
 		}
 		select {

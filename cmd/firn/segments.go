@@ -168,7 +168,7 @@ on all of its stores, which have to be there.`,
 			if err := d.check(map[string]string{}); err != nil {
 				return err
 			}
-			stores, closeStores, err := d.openStores(cmd.Context())
+			stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -336,7 +336,7 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 	if d.kind == kindSegment {
 		return withStore(cmd, one)
 	}
-	stores, closeStores, err := d.openStores(cmd.Context())
+	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

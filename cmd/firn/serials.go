@@ -104,7 +104,7 @@ on from another system's: firn serials raise.`,
 			if err != nil {
 				return err
 			}
-			st, err := openURL(cmd.Context(), s.storeURL().text, true)
+			st, err := openURL(cmd.Context(), s.storeURL().text, sayMade(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}

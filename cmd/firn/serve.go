@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -88,7 +89,8 @@ type serveCommand struct {
 }
 
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
-	o.errs, o.log, o.stores = errs, serveLog(errs, o.json), newSharedStores()
+	o.errs, o.log = errs, serveLog(errs, o.json)
+	o.stores = newSharedStores(o.log)
 	o.notify = newNotifier(o.log)
 	asked, stop := untilStopped(ctx)
 	defer stop()
@@ -142,7 +144,7 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 			closeAll(fresh, o.log)
 		}
 	}()
-	options, series, err := o.plan.serverOptions(now, o.errs)
+	options, series, err := o.plan.serverOptions(now, o.log, o.errs)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +305,7 @@ func (o *serveCommand) tryLine(b boundListener) string {
 			words = append(words, "-a TOKEN")
 		}
 		words = append(words, "INCR "+name)
-		for s := range o.server.All() {
+		for _, s := range o.server.All() {
 			if s.Name() == name && !s.Numeric() {
 				words[len(words)-1] = "FIRN.NEXT " + name
 			}
@@ -375,7 +377,7 @@ func (o *serveCommand) reload(ctx context.Context) error {
 			}
 		}
 	}
-	options, series, err := next.serverOptions(now, o.errs)
+	options, series, err := next.serverOptions(now, o.log, o.errs)
 	if err == nil {
 		err = beginAll(ctx, fresh, func(s *supply) error { return s.try(ctx, o.stores) })
 	}
@@ -411,7 +413,7 @@ func (p *servePlan) fixed(next *servePlan) error {
 		what string
 		same bool
 	}{
-		{"listen", a.resp == b.resp && a.http == b.http && a.admin == b.admin && a.strings == b.strings && a.foreign == b.foreign},
+		{"listen", a.resp == b.resp && a.http == b.http && a.admin == b.admin && a.strings == b.strings && a.foreign == b.foreign && slices.Equal(a.hosts, b.hosts)},
 		{"tls", (a.cert == "") == (b.cert == "")},
 		{"limits.connections", a.connections == b.connections},
 		{"limits.idle", a.idle == b.idle},

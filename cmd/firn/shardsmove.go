@@ -133,6 +133,7 @@ func (o *shardsMove) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.DurationVar(&o.options.LockWait, "lock-wait", time.Minute, "how long a shard may be in use by long transactions before it is given up")
 	flags.DurationVar(&o.options.Stall, "stall", 2*time.Minute, "how long a copy may come no farther before it is given up")
+	flags.StringSliceVar(&o.options.Consumers, "consumers-know", nil, "a `PUBLICATION` with tables of the shards whose consumers know of the move, and read from the other server too")
 	o.addReach(cmd)
 }
 
@@ -252,7 +253,7 @@ func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, legs []move.L
 		if len(l.New) == 0 { // it goes on
 			continue
 		}
-		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false)
+		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.options)
 		if err != nil {
 			return moveFailure(err)
 		}
@@ -471,6 +472,9 @@ func moveFailure(err error) *failure {
 	var backless *move.NoWayBackError
 	var pg *pgconn.PgError
 	switch {
+	case errors.As(err, new(*move.RefusedError)):
+		f.code = exitFound
+		return f
 	case errors.As(err, &unreached):
 		return f.hint("--reach %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
 	case errors.As(err, &behind):
@@ -535,6 +539,9 @@ func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
 			fmt.Fprintf(out, "shard %d is in use by %s\n", s.Shard, h)
 		}
 	}
+	for _, n := range p.Notes {
+		fmt.Fprintf(out, "look: %s (%s)\n", n, n.Do)
+	}
 	_, err := fmt.Fprintln(out)
 	return err
 }
@@ -548,6 +555,7 @@ type movePlanLine struct {
 	Pause   float64         `json:"pause_ms"`
 	Shards  []shardMoveLine `json:"shards"`
 	Refused []string        `json:"refused,omitempty"`
+	Notes   []string        `json:"notes,omitempty"` // what only a person can judge
 }
 
 type shardMoveLine struct {
@@ -570,6 +578,9 @@ func newMovePlanLine(p *move.Plan) movePlanLine {
 	}
 	for _, r := range p.Refusals {
 		l.Refused = append(l.Refused, r.String())
+	}
+	for _, n := range p.Notes {
+		l.Notes = append(l.Notes, n.String())
 	}
 	return l
 }
