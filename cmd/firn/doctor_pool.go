@@ -91,7 +91,7 @@ func (d *doctor) records(list []store.Record) map[string]*poolRecords {
 	for _, rec := range list {
 		if err := readRecord(rec, of); err != nil {
 			unread++
-			d.say(wrong, "records", "restore a backup, then: firn store restored", "%s", withoutPackage(err.Error()))
+			d.say(wrong, "records", "restore a backup, then: firn store recover", "%s", withoutPackage(err.Error()))
 		}
 		if rec.Written.After(d.now().Add(term.Skew)) {
 			d.say(warning, "clock", "set this host's clock", "record %s was written at %s, which is still to come", rec.Key, instant(rec.Written))
@@ -161,7 +161,7 @@ func (c *poolCheck) run(promise store.Promise, named bool) {
 	c.layout = o.Layout
 	if c.records == nil || !c.records.founded {
 		if c.records != nil && len(c.records.workers) > 0 {
-			c.say(wrong, "layout", "restore a backup, then: firn store restored", "the record of the pool is missing or unreadable, and it has %s",
+			c.say(wrong, "layout", "restore a backup, then: firn store recover", "the record of the pool is missing or unreadable, and it has %s",
 				plural(len(c.records.workers), "worker"))
 			return
 		}
@@ -240,9 +240,6 @@ func (c *poolCheck) workers() {
 	if !ok || err != nil || err2 != nil || high < low {
 		c.say(wrong, "workers", "is this an older firn than others have?", "%q is no range", c.records.pool.Workers)
 		return
-	}
-	if o := c.leasing.options; o.Workers != 0 {
-		low, high = o.First, o.First+o.Workers-1
 	}
 	held, falling := 0, 0
 	gone := ""               // what is said of holders that may be gone

@@ -40,7 +40,7 @@ is in force.`,
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print JSON, one object a line")
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
-	root.AddCommand(newNext(), newDecode(), newVerify(), newEncode(), newLayouts(), newWorkers(), newVersion(),
+	root.AddCommand(newNext(), newDecode(), newVerify(), newEncode(), newLayouts(), newPool(), newWorkers(), newVersion(),
 		newCompletion())
 	root.AddCommand(newConfig(), newPlan(), newDoctor(), newStore(), newPublic(), newShards())
 	root.AddCommand(newSerials(), newSegments(), newServe())
@@ -191,7 +191,7 @@ func valueError(name string, err error) error {
 // explain turns the errors of cobra, which come before a command runs, into
 // ours.
 func explain(cmd *cobra.Command, args []string, err error) error {
-	err = forgotten(cmd, err)
+	err = poolTrouble(cmd, forgotten(cmd, err))
 	var f *failure
 	switch {
 	case err == nil || errors.As(err, &f):

@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/server"
@@ -45,7 +46,7 @@ type flowing struct {
 	state   func() server.State
 	final   func() error // why nothing comes from it ever again; nil if it may
 	close   func() error
-	workers func(ctx context.Context) ([]lease.Worker, error) // of the pool; nil: there is none
+	workers func(ctx context.Context) ([]pool.Worker, error) // of the pool; nil: there is none
 }
 
 // supplyKey says all that a supply is made of: those of one key are one.
@@ -258,9 +259,7 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 }
 
 func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logger) (*flowing, error) {
-	o := d.leasing.options
-	o.Logger = log
-	l, err := lease.Open(ctx, st, d.leasing.pool, &o)
+	l, err := d.leasing.open(ctx, st, log)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +267,7 @@ func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logge
 	return &flowing{
 		src: l, close: l.Close,
 		state:   func() server.State { return leaseState(l, at) },
-		workers: func(ctx context.Context) ([]lease.Worker, error) { return poolWorkers(ctx, st, l) },
+		workers: func(ctx context.Context) ([]pool.Worker, error) { return poolWorkers(ctx, st, l) },
 		final: func() error {
 			if now := l.State(); now.Phase == term.Forgotten {
 				return now.Err
@@ -327,15 +326,21 @@ func unforgiven(err error) error {
 func (d *drawing) storeText() string {
 	var all []string
 	for _, url := range d.urls {
-		if url == "" {
-			url = "the default"
-			if path, err := implicitStore(hostSigns(), false); err == nil {
-				url = "sqlite:" + path
-			}
-		}
-		all = append(all, open.Redact(url))
+		all = append(all, open.Redact(storeText(url)))
 	}
 	return strings.Join(all, ", ")
+}
+
+// storeText is the URL of a store, "" being the implicit one.
+func storeText(url string) string {
+	if url != "" {
+		return url
+	}
+	path, err := implicitStore(hostSigns(), false)
+	if err != nil {
+		return "the default"
+	}
+	return "sqlite:" + path
 }
 
 // passes reports whether an error of opening may pass by itself: no configuration
@@ -343,7 +348,11 @@ func (d *drawing) storeText() string {
 func passes(err error) bool {
 	var f *failure
 	var forgot *store.ForgotError
-	var layout *term.LayoutError
+	var missing *lease.MissingPoolError
+	var layout *lease.LayoutError
+	var worker *lease.WorkerError
+	var elsewhere *lease.OtherStoreError
+	var option *lease.OptionError
 	var fresh *term.FreshError
 	var record *term.FormatError
 	var end *firn.EndError
@@ -362,7 +371,7 @@ func passes(err error) bool {
 	var url *open.URLError
 	switch {
 	case errors.As(err, &f), errors.As(err, &url),
-		errors.As(err, &forgot), errors.As(err, &layout), errors.As(err, &fresh), errors.As(err, &record), errors.As(err, &end), errors.As(err, &epoch),
+		errors.As(err, &forgot), errors.As(err, &missing), errors.As(err, &layout), errors.As(err, &worker), errors.As(err, &elsewhere), errors.As(err, &option), errors.As(err, &fresh), errors.As(err, &record), errors.As(err, &end), errors.As(err, &epoch),
 		errors.As(err, &noSegment), errors.As(err, &lossySegment), errors.As(err, &mismatch), errors.As(err, &format), errors.As(err, &exhausted),
 		errors.As(err, &noSerial), errors.As(err, &lossySerial), errors.As(err, &other), errors.As(err, &overflow), errors.As(err, &instance), errors.As(err, &serialRecord):
 		return false

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
-	terminal "golang.org/x/term"
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
@@ -208,16 +206,14 @@ func shortNumbers(rows []shard.Row) string {
 }
 
 func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, name string) error {
+	question := "Is what " + name + " is a copy of, as its old primary, gone for good?"
+	if o.incomplete {
+		question = "Rows that are not on " + name + " are lost. Is there no standby and no backup that has them?"
+	}
 	if o.yes {
 		return nil
 	}
-	if f, ok := cmd.InOrStdin().(*os.File); !ok || !terminal.IsTerminal(int(f.Fd())) {
-		return bad("there is nobody to ask whether what %s is a copy of is gone for good", name).hint("firn shards reopen %s --yes", name)
-	}
-	if o.incomplete {
-		return confirm(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), "Rows that are not on "+name+" are lost. Is there no standby and no backup that has them?")
-	}
-	return confirm(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), "Is what "+name+" is a copy of, as its old primary, gone for good?")
+	return mustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *reopening) error {
