@@ -25,8 +25,8 @@ type (
 // join finds out what the store promises and which layout the pool has, and checks the
 // options against it. A process that goes on with its old grant needs no store to start:
 // its grant file says both.
-func (o *Options) join(ctx context.Context, s store.Store, files grantFiles) (seen term.View, err error) {
-	seen = term.View{Asked: o.clocks().Boot, Known: true}
+func (o *Options) join(ctx context.Context, s store.Store, files grantFiles, begun term.Now) (seen term.View, err error) {
+	seen = term.View{Asked: begun.Boot, Known: true}
 	var layout firn.Layout
 	if seen.Promise, err = s.Promise(ctx); err == nil {
 		layout, err = o.poolLayout(ctx, s, seen.Promise)
@@ -42,7 +42,7 @@ func (o *Options) join(ctx context.Context, s store.Store, files grantFiles) (se
 		return seen, err
 	}
 	o.Layout = layout
-	if err := layout.Check(o.clocks().Wall); err != nil {
+	if err := layout.Check(begun.Wall); err != nil {
 		return seen, err
 	}
 	return seen, errors.Join(o.misfits(layout)...)

@@ -65,25 +65,35 @@ type lane struct {
 }
 
 // An OutageError says that a grant is used up because the store does not
-// answer. Ids come again by themselves when it does.
+// answer. Ids resume by themselves when it does.
 type OutageError struct {
-	Horizon time.Time // the last instant that was granted
-	Err     error     // what came of the last request; nil while the first is under way
+	EndedAt   time.Time // the last instant that was granted
+	AwaySince time.Time // the first request that was not answered; zero while it is under way
+	Err       error     // what came of the last request; nil while the first is under way
 }
 
 func (e *OutageError) Error() string {
-	text := "lease: the store does not answer, and nothing is granted after " + e.Horizon.Format(time.RFC3339Nano)
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
+	text := "lease: no ids after " + e.EndedAt.UTC().Format(time.RFC3339) + ": the store "
+	if e.AwaySince.IsZero() {
+		text += "does not answer"
+	} else {
+		text += "has not answered since " + e.AwaySince.UTC().Format(time.RFC3339)
 	}
-	return text
+	if e.Err != nil {
+		text += " (" + e.Err.Error() + ")"
+	}
+	return text + "; ids resume when it answers"
 }
 
 func (e *OutageError) Unwrap() error { return e.Err }
 
 // Open leases a worker of the pool that the options name and returns when the first id
-// can be issued, or ctx is done; the lease outlives ctx. Close gives the worker back. Open
-// one lease in a process and keep it. Nil options mean the pool "default".
+// can be issued. The lease outlives ctx. Close gives the worker back. Open one lease in a
+// process and keep it. Nil options mean the pool "default".
+//
+// Open returns an error no later than 100 ms after ctx is done. If the store has not
+// answered by then, a worker that was taken is given back in the background, within 5 s;
+// otherwise it falls free when its time to live has passed.
 //
 // Errors to tell apart, besides the store's: [*MissingPoolError], the store has no such
 // pool; [*NotYetError], its ids start later than Options.Wait; [*FullError], no worker is
@@ -103,7 +113,8 @@ func Open(ctx context.Context, s store.Store, opts *Options) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen, err := o.join(ctx, s, files)
+	begun := o.clocks()
+	seen, err := o.join(ctx, s, files, begun)
 	if err != nil {
 		files.close()
 		return nil, err
@@ -118,15 +129,39 @@ func Open(ctx context.Context, s store.Store, opts *Options) (*Lease, error) {
 			lease: l, lane: l.lanes[i], store: s, seen: seen, options: o, rules: rules,
 			log: o.Logger.With("pool", o.Pool), opened: first, file: files.of(i),
 		}
-		l.done.Go(func() { k.run(life) })
+		l.done.Go(func() { k.run(life, begun) })
 	}
 	if o.Lanes == 1 {
 		l.only = &l.lanes[0].gen
 	}
 	if err := l.awaitOpen(ctx, first); err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, errors.Join(err, l.giveUp(ctx))
 	}
 	return l, nil
+}
+
+// parting is for how long Open outlives its context, so that a store which answers has
+// the workers back when Open returns.
+const parting = 100 * time.Millisecond
+
+// giveUp closes a lease that was never handed out. Where the store does not answer in
+// time it is closed in the background, within 5 s.
+func (l *Lease) giveUp(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- l.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+	}
+	t := time.NewTimer(parting)
+	defer t.Stop()
+	select {
+	case err := <-closed:
+		return err
+	case <-t.C:
+		return nil
+	}
 }
 
 // awaitOpen waits until every lane has its first worker, and for its first tick.
@@ -173,7 +208,7 @@ func (l *Lease) Next(ctx context.Context) (firn.ID, error) {
 }
 
 func (l *Lease) nextOfLanes(ctx context.Context) (firn.ID, error) {
-	if id, err := l.Try(); err == nil {
+	if id, err := l.try(); err == nil {
 		return id, nil
 	}
 	var id firn.ID
@@ -220,9 +255,9 @@ func (l *Lease) appendOfLanes(ctx context.Context, dst []firn.ID, want int) ([]f
 	}
 }
 
-// Try is Next without waiting: [firn.ErrBusy] where Next would wait for the
+// try is Next without waiting: [firn.ErrBusy] where Next would wait for the
 // clock, and the generator's error where it would wait for a worker.
-func (l *Lease) Try() (firn.ID, error) {
+func (l *Lease) try() (firn.ID, error) {
 	// A lane is drawn from until its tick is used up, and then the next one: so
 	// ids increase in long runs, and what the lanes share is seldom written.
 	first := l.at.Load()
@@ -261,7 +296,7 @@ func (l *Lease) retry(ctx context.Context, try func(*firn.Generator) error) erro
 		case l.closed.Load():
 			return firn.ErrClosed
 		case now.Degraded && (spent == nil || !spent.Horizon.Before(now.Horizon)):
-			return &OutageError{Horizon: now.Horizon, Err: now.Err}
+			return &OutageError{EndedAt: now.Horizon, AwaySince: now.AwaySince, Err: now.Err}
 		case now.Err != nil && (!now.Degraded || errors.As(now.Err, &file)) && !errors.As(now.Err, &lost):
 			return now.Err
 		}
@@ -323,13 +358,17 @@ func (l *Lease) States() []State {
 }
 
 // Close stops issuing for good and gives the workers back. It waits for the
-// store, at most 5 s. An error says that a worker was not given back: it then
-// falls free by itself, when its time to live has passed. Close may be called
-// more than once.
+// store, at most 5 s. Calls that wait return [firn.ErrClosed].
+//
+// An error says that a worker was not given back: it then falls free by itself, when
+// its time to live has passed. Or it is a [*GrantFileError]: the grant file could not
+// be made void, so a process that starts with it resumes the old grant. Close may be
+// called more than once.
 func (l *Lease) Close() error {
 	l.closed.Store(true)
 	l.stop()
 	l.done.Wait()
+	l.change() // for calls that wait: no keeper may be left to wake them
 	var errs []error
 	for _, ln := range l.lanes {
 		errs = append(errs, ln.ended)

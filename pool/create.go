@@ -272,7 +272,11 @@ func (o *Options) check(name string, careful bool) error {
 		}
 	}
 	switch {
-	case o.First < 0 || o.Workers < 0 || o.First >= l.Workers() || o.Workers > l.Workers()-o.First:
+	case o.First < 0 || o.First >= l.Workers():
+		return &OptionError{"workers", fmt.Sprintf("workers begin at %d: layout %s has 0-%d", o.First, layoutName(l), l.Workers()-1)}
+	case o.Workers < 0:
+		return &OptionError{"workers", fmt.Sprintf("%d workers: there are 1 to %d, or 0 for all", o.Workers, l.Workers()-o.First)}
+	case o.Workers > l.Workers()-o.First:
 		return &OptionError{"workers", fmt.Sprintf("workers %s: layout %s has 0-%d", o.workers(), layoutName(l), l.Workers()-1)}
 	case o.Outage != 0 && o.Outage < time.Second:
 		return &OptionError{"outage", fmt.Sprintf("outage %s is under 1s", o.Outage)}

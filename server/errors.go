@@ -56,10 +56,7 @@ func (e *LimitError) Error() string {
 
 // hint says how to stay within the limit.
 func (e *LimitError) hint() string {
-	switch {
-	case e.What != "n":
-		return "use a name that is there already; or raise limits.names in the server's firn.yaml"
-	case e.Asked < 1:
+	if e.Asked < 1 {
 		return "ask for one at least"
 	}
 	return "ask for fewer at a time"

@@ -151,9 +151,9 @@ func (s *Series) take(ctx context.Context, dst []Value, n int) ([]Value, error) 
 	return s.draw(ctx, dst, n)
 }
 
-// failed classifies an error of the source.
-func (s *Series) failed(err error) error {
-	e := &SourceError{Series: s.name, Err: err, Again: passes(err)}
+// failed classifies an error of the source, which was asked for a name.
+func (s *Series) failed(name string, err error) error {
+	e := &SourceError{Series: name, Err: err, Again: passes(err)}
 	if s.options.Explain != nil {
 		e.Again, e.Hint = s.options.Explain(err)
 	}

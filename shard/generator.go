@@ -16,7 +16,14 @@ import (
 //go:embed generator.sql
 var generatorSQL string
 
-var generatorTemplate = template.Must(template.New("generator").Parse(generatorSQL))
+//go:embed clock.sql
+var clockSQL string
+
+var generatorTemplate = func() *template.Template {
+	t := template.Must(template.New("generator").Parse(generatorSQL))
+	template.Must(t.New("clock").Parse(clockSQL))
+	return t
+}()
 
 // lockClass is the first number of the advisory locks that generators take: "firn".
 const lockClass = 0x6669726e
@@ -84,7 +91,16 @@ func (g *generator) End() string     { return g.Layout.End().Format(time.RFC3339
 
 // SecondStates is how many states a second has, or the layout, if it has fewer.
 func (g *generator) SecondStates() int64 {
-	return min(int64(time.Second/g.Layout.Unit()), g.LastTick()+1) << g.seq.Width
+	return g.statesOf(time.Second)
+}
+
+// HourStates and MonthStates are how many states an hour and 30 days have, or the
+// layout, if it has fewer.
+func (g *generator) HourStates() int64  { return g.statesOf(time.Hour) }
+func (g *generator) MonthStates() int64 { return g.statesOf(30 * 24 * time.Hour) }
+
+func (g *generator) statesOf(d time.Duration) int64 {
+	return min(int64(d/g.Layout.Unit()), g.LastTick()+1) << g.seq.Width
 }
 
 // Limit is the first state that no id can carry.

@@ -183,6 +183,11 @@ BEGIN
 		n := nextval(counter);
 		v := n + f;
 		IF v < t THEN
+			-- Before the offset is set, which nothing takes back. A time that is near the
+			-- last one is followed without more.
+			IF t >= {{.Limit}} OR (t - pg_sequence_last_value('firn.clock_state') < {{.HourStates}}) IS NOT TRUE THEN
+				PERFORM firn.follow_clock(t, v);
+			END IF;
 			f := setval("offset", t - n - 1);       -- above f, because n + f is below t
 			v := nextval(counter) + f;
 		END IF;
@@ -243,6 +248,7 @@ $$ SELECT CASE WHEN {{.TickExact "at"}} <= {{.LastTick}}::numeric THEN greatest(
 CREATE OR REPLACE FUNCTION firn.last_id("at" timestamptz) RETURNS bigint LANGUAGE sql STABLE STRICT PARALLEL SAFE AS
 $$ SELECT CASE WHEN {{.TickExact "at"}} < 0::numeric THEN 0 ELSE least({{.LastTick}}::numeric, {{.TickExact "at"}})::bigint << {{.TimeShift}} | {{.Below}}::bigint END $$;
 
+{{template "clock" .}}
 -- Refuses a server that does not evaluate arguments from left to right, on which
 -- the readings of the offset would not stand around the draw.
 CREATE OR REPLACE FUNCTION firn.in_order(a bigint, b bigint, c bigint) RETURNS boolean LANGUAGE plpgsql AS
@@ -381,7 +387,7 @@ END $$;
 -- open nowhere else.
 CREATE OR REPLACE FUNCTION firn.open(shard integer, above bigint DEFAULT 0) RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT firn.check_order();
-	SELECT firn.open_at(shard, greatest(above + 1, firn.now_state() + {{.SecondStates}})) $$;
+	SELECT firn.open_at(shard, greatest(above + 1, firn.follow_clock(firn.now_state(), above) + {{.SecondStates}})) $$;
 
 -- Makes a shard in a schema, with a function of each name, or brings the functions
 -- of one that is there up to date. A function of that name that is there is
@@ -422,7 +428,7 @@ BEGIN
 			VALUES (shard, x, firn.sequence(schema, x || '_counter'), firn.sequence(schema, x || '_offset')) RETURNING * INTO g;
 		-- A table may have had its ids from another generator of the shard.
 		IF NOT made AND s.state = 'open' AND firn.is_here(s) THEN
-			PERFORM firn.start(g, greatest(firn.now_state(), highest) + {{.SecondStates}});
+			PERFORM firn.start(g, greatest(firn.follow_clock(firn.now_state(), highest), highest) + {{.SecondStates}});
 		ELSIF NOT made THEN
 			PERFORM firn.write_functions(g);
 		END IF;

@@ -38,20 +38,52 @@ BEGIN
 	PERFORM firn.unpublish(s.schema, firn.stream(m)) FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard WHERE x.batch = m.batch AND s.state <> 'open';
 END $$;
 
--- Keeps what this transaction says, a password among it, out of the server's log, where
--- this role may say so.
-CREATE OR REPLACE FUNCTION firn.be_discreet() RETURNS void LANGUAGE plpgsql
+-- What this server would record of a statement inside of a function, with a password in
+-- it, as it is set now and as this role may not change. Whatever else is logged shows the
+-- statements of clients only, which have none.
+CREATE OR REPLACE FUNCTION firn.telltales() RETURNS TABLE (setting text, value text) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	PERFORM set_config(x.name, x.value, true) FROM (VALUES ('log_statement', 'none'), ('log_min_error_statement', 'panic'), ('log_error_verbosity', 'terse'),
-		('log_min_duration_statement', '-1'), ('log_min_duration_sample', '-1'), ('log_transaction_sample_rate', '0')) AS x (name, value);
-EXCEPTION WHEN insufficient_privilege THEN NULL;
+	FOR setting, value IN SELECT p.name, p.setting FROM pg_settings AS p
+		WHERE p.name = 'pg_stat_statements.track' AND p.setting = 'all' AND current_setting('pg_stat_statements.track_utility', true) = 'on'
+			OR p.name = 'pgaudit.log' AND p.setting ~* '\m(all|ddl)\M'
+			-- What is logged for whoever looks for faults has the statement that it came from.
+			OR p.name = 'log_error_verbosity' AND p.setting <> 'terse' AND current_setting('log_min_messages') LIKE 'debug%'
+		ORDER BY p.name LOOP
+		CONTINUE WHEN (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user);
+		IF current_setting('server_version_num')::integer >= 150000 THEN
+			CONTINUE WHEN has_parameter_privilege(setting, 'SET');
+		END IF;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+
+-- Keeps a password that is in a statement of this transaction out of what the server
+-- records, or refuses.
+CREATE OR REPLACE FUNCTION firn.be_discreet() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	loud text := (SELECT string_agg(format('%s = %s', x.setting, x.value), ', ') FROM firn.telltales() AS x);
+	one record;
+BEGIN
+	IF loud IS NOT NULL THEN
+		RAISE EXCEPTION 'firn: this server would record the password of the other one: %, which % may not change', loud, current_user USING ERRCODE = '42501';
+	END IF;
+	FOR one IN SELECT * FROM (VALUES ('pg_stat_statements.track', 'top'), ('pgaudit.log', 'none'), ('log_error_verbosity', 'terse'),
+			('debug_print_parse', 'off'), ('debug_print_rewritten', 'off'), ('debug_print_plan', 'off')) AS x (name, value)
+			WHERE current_setting(x.name, true) IS NOT NULL LOOP
+		BEGIN
+			PERFORM set_config(one.name, one.value, true);
+		EXCEPTION WHEN insufficient_privilege THEN NULL; -- it is set so that it does no harm
+		END;
+	END LOOP;
 END $$;
 
 -- Makes the subscription of a batch, to a slot that there is or is to be. On the target
 -- it copies, and on the source it begins when it is told to. It has to find as many tables
--- as there are: else the address leads elsewhere.
-CREATE OR REPLACE FUNCTION firn.listen(batch text, connection text, tables bigint) RETURNS void LANGUAGE plpgsql
+-- as there are: else the address leads elsewhere. The address, which may have a password,
+-- is a setting with which the session began: no statement and no parameter has it.
+CREATE OR REPLACE FUNCTION firn.listen(batch text, tables bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	m firn.move := firn.batch(batch);
@@ -61,8 +93,17 @@ BEGIN
 	-- Nothing is copied into a shard that is open here, however late this comes.
 	PERFORM CASE WHEN copies THEN firn.check_kept(s) END FROM firn.shard AS s JOIN firn.move AS x ON x.shard = s.shard WHERE x.batch = m.batch FOR UPDATE OF s;
 	IF NOT EXISTS (SELECT FROM pg_subscription WHERE subname = subscription AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())) THEN
-		EXECUTE format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %1$I WITH (create_slot = false, slot_name = %1$I, copy_data = %3$s, enabled = %3$s)',
-			subscription, connection, copies::text);
+		IF current_setting('firn.address') ~ 'password' THEN
+			PERFORM firn.be_discreet();
+		END IF;
+		BEGIN
+			EXECUTE format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %1$I WITH (create_slot = false, slot_name = %1$I, copy_data = %3$s, enabled = %3$s)',
+				subscription, current_setting('firn.address'), copies::text);
+		EXCEPTION WHEN OTHERS OR query_canceled THEN
+			-- Said anew, because the log has the statement that an error came from. An address
+			-- that cannot be read is in the message.
+			RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = CASE SQLSTATE WHEN '42601' THEN 'firn: the address of the other server cannot be read' ELSE SQLERRM END;
+		END;
 		IF (SELECT count(*) FROM pg_subscription AS x JOIN pg_subscription_rel AS r ON r.srsubid = x.oid WHERE x.subname = subscription) <> tables THEN
 			RAISE EXCEPTION 'firn: the other server is not where % looks for it, or its tables have just changed', (SELECT v.name FROM firn.server AS v) USING ERRCODE = 'ID008';
 		END IF;
@@ -186,7 +227,7 @@ DECLARE
 	f regprocedure;
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('stream', 'intake', 'replicated', 'hold', 'moving',
-			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'be_discreet', 'seize', 'follows', 'sequences',
+			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'telltales', 'be_discreet', 'seize', 'follows', 'sequences',
 			'read_sequences', 'write_sequences', 'let_go', 'compare', 'published', 'publish', 'unpublish', 'take', 'learn', 'check_kept', 'word', 'revoke', 'may_reopen', 'make_do', 'reopen', 'batch', 'speak', 'mute', 'listen', 'hear',
 			'end_move', 'deafen', 'drop_subscription', 'discard', 'sweep', 'remains', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);

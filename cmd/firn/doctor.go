@@ -235,7 +235,11 @@ func (d *doctor) file(path, url string) bool {
 	f, err := sqlite.Inspect(path)
 	restored := "firn store restored --store " + shellWord(url)
 	var forgot *store.ForgotError
+	var copied *sqlite.CopyError
 	switch {
+	case errors.As(err, &copied):
+		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", withoutPackage(err.Error()))
+		return false
 	case errors.As(err, &forgot):
 		d.say(wrong, "file", "stop all who use it, put back what there is, then: "+restored, "%s", withoutPackage(err.Error()))
 		return false
@@ -252,7 +256,7 @@ func (d *doctor) file(path, url string) bool {
 		d.say(warning, "file", "the first id makes it, but if there was one: "+restored, "there is no %s", f.Path)
 		return false
 	case f.Sidecar == nil:
-		d.say(warning, "file", "if it was never used from here it was copied or put back: "+restored,
+		d.say(warning, "file", "the first id writes it, or says what is wrong with the file",
 			"the hidden file beside %s is missing, by which it is noticed that it was removed or replaced", f.Path)
 		return false
 	}

@@ -224,10 +224,9 @@ func (o *holdOptions) waits(errs io.Writer, early *lease.NotYetError) {
 		early.Pool, early.StartsAt.UTC().Format(time.RFC3339), time.Until(early.StartsAt).Round(time.Second))
 }
 
-// mostGrace is the longest grace with an outage budget. It has to fit in what is
-// left of the shortest grant, the first one, while that is being extended.
+// mostGrace is the longest grace with an outage budget.
 func mostGrace(outage time.Duration) time.Duration {
-	return max(min(outage, term.Reach)/2-holdMargin, 0)
+	return max(lease.MostGrace(outage)-holdMargin, 0)
 }
 
 // cannotRun says why a command cannot be run, with the exit code of a shell.
@@ -254,8 +253,9 @@ func noWorker(err error) error {
 	var full *term.FullError
 	var away *term.AwayError
 	var outage *lease.OutageError
+	var late *lease.LateError
 	var lost *term.LostError
-	if errors.As(err, &missing) || errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &lost) {
+	if errors.As(err, &missing) || errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
 		var f *failure
 		if !errors.As(err, &f) {
 			f = classify(err)
@@ -306,7 +306,8 @@ func (h *holding) await(ctx context.Context, wait time.Duration) error {
 	for began := time.Now(); ; {
 		err := h.held.Watch(once, h.grace+holdMargin)
 		var outage *lease.OutageError
-		if !errors.As(err, &outage) || time.Since(began) > wait {
+		var late *lease.LateError
+		if !errors.As(err, &outage) && !errors.As(err, &late) || time.Since(began) > wait {
 			return noWorker(err)
 		}
 		select {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -66,8 +67,8 @@ func newPoolLs() *cobra.Command {
 		Long: `List the pools of a store, with the workers of each. UNUSABLE are workers that nobody
 holds, and whose ids lie ahead of the clock: they can be taken again a little later.
 
-On a store without a clock (etcd, ZooKeeper) HELD also counts workers of processes that
-have died.`,
+A store without a clock (etcd, ZooKeeper) cannot tell a worker that is held from one of a
+process that died: there HELD is "up to" a number.`,
 		Example: "  firn pool ls --store postgres://app@db/app",
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -124,7 +125,7 @@ type poolLine struct {
 	Free          *int64 `json:"free,omitempty"`
 	Unusable      *int64 `json:"unusable,omitempty"`
 	UnusableUntil string `json:"unusable_until,omitempty"` // the last of them
-	Clock         *bool  `json:"store_has_clock,omitempty"`
+	Unknown       *int64 `json:"unknown,omitempty"`        // held, or left by a process that died: the store has no clock that tells
 
 	Outage      float64 `json:"outage_seconds,omitempty"` // how long ids continue without the store, where a process asks for no other time
 	OutageLimit float64 `json:"outage_limit_seconds"`     // the most that a process may ask for
@@ -171,16 +172,14 @@ func (l *poolLine) count(ctx context.Context, s store.Store, info pool.Info, now
 	if err != nil {
 		return err
 	}
-	rec, err := s.Get(ctx, term.KeyPool(info.Name))
-	if err != nil {
-		return err
-	}
-	var held, unusable int64
+	var held, unusable, unknown int64
 	for _, w := range workers {
 		switch {
 		case w.Worker < info.First || w.Worker > info.Last:
-		case w.Held:
+		case w.State == pool.WorkerHeld:
 			held++
+		case w.State == pool.WorkerUnknown:
+			unknown++
 		case w.Horizon.After(now):
 			unusable++
 			if w.Horizon.After(l.soon) {
@@ -188,8 +187,11 @@ func (l *poolLine) count(ctx context.Context, s store.Store, info pool.Info, now
 			}
 		}
 	}
-	free, clock := info.Workers()-held-unusable, !rec.Read.IsZero()
-	l.Held, l.Free, l.Unusable, l.Clock = &held, &free, &unusable, &clock
+	free := info.Workers() - held - unusable - unknown
+	l.Held, l.Free, l.Unusable = &held, &free, &unusable
+	if unknown > 0 {
+		l.Unknown = &unknown
+	}
 	return nil
 }
 
@@ -236,14 +238,17 @@ func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) e
 			}
 			continue
 		}
-		starts, repeats := "now", "-"
+		held, starts, repeats := strconv.FormatInt(*line.Held, 10), "now", "-"
+		if line.Unknown != nil {
+			held = fmt.Sprintf("up to %d", *line.Unknown)
+		}
 		if line.StartsAt != "" {
 			starts = line.StartsAt
 		}
 		if len(line.MayRepeat) > 0 {
 			repeats = strings.Join(line.MayRepeat, ", ")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", line.Pool, line.Layout, line.Workers, *line.Held, *line.Free, *line.Unusable, starts, repeats)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", line.Pool, line.Layout, line.Workers, held, *line.Free, *line.Unusable, starts, repeats)
 	}
 	if asJSON {
 		return nil
@@ -263,8 +268,8 @@ func (l *poolLine) show(out io.Writer, asJSON bool) error {
 	say("pool", "%s", l.Pool)
 	say("layout", "%s", l.Layout)
 	held := fmt.Sprintf("%d held", *l.Held)
-	if !*l.Clock {
-		held = fmt.Sprintf("%d held, or left by a process that died: this store has no clock that tells", *l.Held)
+	if l.Unknown != nil {
+		held = fmt.Sprintf("%d held or left by a process that died (this store has no clock that tells)", *l.Unknown)
 	}
 	unusable := ""
 	if *l.Unusable > 0 {

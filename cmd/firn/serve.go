@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -303,7 +304,7 @@ func (o *serveCommand) tryLine(b boundListener) string {
 			words = append(words, "-a TOKEN")
 		}
 		words = append(words, "INCR "+name)
-		for s := range o.server.All() {
+		for _, s := range o.server.All() {
 			if s.Name() == name && !s.Numeric() {
 				words[len(words)-1] = "FIRN.NEXT " + name
 			}
@@ -411,7 +412,7 @@ func (p *servePlan) fixed(next *servePlan) error {
 		what string
 		same bool
 	}{
-		{"listen", a.resp == b.resp && a.http == b.http && a.admin == b.admin && a.strings == b.strings && a.foreign == b.foreign},
+		{"listen", a.resp == b.resp && a.http == b.http && a.admin == b.admin && a.strings == b.strings && a.foreign == b.foreign && slices.Equal(a.hosts, b.hosts)},
 		{"tls", (a.cert == "") == (b.cert == "")},
 		{"limits.connections", a.connections == b.connections},
 		{"limits.idle", a.idle == b.idle},

@@ -55,7 +55,13 @@ func (l *logLines) String() string {
 // serve starts a server in dir, and returns when it listens. FIRN_STORE is not set.
 func serve(t *testing.T, dir string, args ...string) *served {
 	t.Helper()
-	s := serving(t, dir, args...)
+	return serving(t, dir, args...).begin()
+}
+
+// begin starts a server, and returns when it listens.
+func (s *served) begin() *served {
+	t := s.t
+	t.Helper()
 	out, err := s.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,9 @@ const byDefault = "default"
 // loadSettings reads the config, if there is one.
 func loadSettings(cmd *cobra.Command) (*settings, error) {
 	s := &settings{flags: cmd.Flags()}
+	if err := placeStore(s.flags); err != nil {
+		return nil, err
+	}
 	path, err := findConfig(cmd)
 	if err != nil || path == "" {
 		return s, err

@@ -13,12 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
 )
 
 func newShardsAdopt() *cobra.Command {
-	o := shardsAdopt{}
+	o := shardsAdopt{shardsInit: shardsInit{usual: firn.Instagram}}
 	cmd := &cobra.Command{
 		Use:   "adopt --keys SCHEME --server NAME=URL...",
 		Short: "Take over schemas that have a function next_id already",
@@ -27,7 +28,8 @@ tables, defaults and rows stay, and next_id is replaced in place.
 
 Epoch, shifts and shard number are read out of the text of each function, in its usual
 spellings. Unless all of them fit the layout, and each shard is there once, nothing is
-changed. --dry-run shows what would be done, and what ids the new generators start above:
+changed. The layout stays what it is, and ends when it would have ended. --count and
+--keys are those of your program, and never change. --dry-run shows what would be done, and what ids the new generators start above:
 those in all columns whose default calls the function, and in all of type bigint that are
 called id.
 
@@ -38,14 +40,14 @@ Who calls the function outside of an insert at that moment may get one error.
 
 Roles that could draw before can afterwards. It may be broken off at any moment and run
 again, and goes on where it was.`,
-		Example: `  firn shards adopt --keys mod --server a=postgres://firn@db1/app --dry-run
-  firn shards adopt --keys none --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
+		Example: `  firn shards adopt --keys mod --count 2000 --server a=postgres://firn@db1/app --dry-run
+  firn shards adopt --keys none --count 100 --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	addServers(cmd)
 	o.addWish(cmd)
-	cmd.Flags().Int64Var(&o.wish.Count, "count", 0, "how many shards the key scheme counts (one more than the highest)")
+	cmd.Flags().Int64Var(&o.wish.Count, "count", 0, "how many shards there are, also those that have no schema yet")
 	cmd.Flags().StringVar(&o.function, "function", "next_id", "what the function is called")
 	cmd.Flags().DurationVar(&o.wait, "wait", time.Minute, "how long a schema may be in use before it is left as it is")
 	return cmd
@@ -86,6 +88,9 @@ func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []s
 			return err
 		}
 	}
+	if err := o.agree(ctx, cmd, a.Plan); err != nil {
+		return err
+	}
 	var done atomic.Int64
 	show := showProgressOf("shards", true, cmd.ErrOrStderr(), a.Steps(), &done)
 	err = a.Run(ctx, o.wait, &done)
@@ -107,8 +112,12 @@ func adoptFailure(err error) *failure {
 	}
 	f := setupFailure(err)
 	var layout *setup.LayoutError
+	var uncounted *setup.CountError
 	var busy *setup.BusyError
 	switch {
+	case errors.As(err, &uncounted):
+		f.code = exitUsage
+		return f.hint("--count %d, if no shard is missing here; else what your program counts by", uncounted.Highest+1)
 	case errors.As(err, &layout):
 		return f.hint("--layout '%s', if that is the layout of all", layout.Is)
 	case errors.As(err, &busy):
@@ -157,8 +166,8 @@ func printAdoption(out io.Writer, a *setup.Adoption, dryRun, asJSON bool) error 
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%s of layout %s, keys %s\n", plural(int(a.Plan.Keys.Shards()), "shard"), layoutName(a.Plan.Layout), a.Plan.Keys)
-	return err
+	fmt.Fprintln(out)
+	return printCluster(out, a.Plan)
 }
 
 func listed(all []string) string {

@@ -261,7 +261,7 @@ func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, legs []move.L
 		if len(l.New) == 0 { // it goes on
 			continue
 		}
-		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false)
+		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.options)
 		if err != nil {
 			return moveFailure(err)
 		}

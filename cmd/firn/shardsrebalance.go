@@ -184,17 +184,17 @@ func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers
 		}
 		legs = append(legs, some...)
 	}
-	if err := refusals(ctx, legs); err != nil {
+	if err := o.refusals(ctx, legs); err != nil {
 		return err
 	}
 	return o.legs(ctx, cmd, inParts(legs), o.leg)
 }
 
 // refusals looks at what speaks against any of the moves, before the first is begun.
-func refusals(ctx context.Context, legs []move.Leg) error {
+func (o *shardsRebalance) refusals(ctx context.Context, legs []move.Leg) error {
 	var refused []move.Refusal
 	for _, l := range legs {
-		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false)
+		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.options)
 		if err != nil {
 			return moveFailure(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/store/open"
 )
@@ -17,6 +18,30 @@ import (
 // addStore adds --store.
 func addStore(cmd *cobra.Command) {
 	cmd.Flags().String("store", "", "where records are kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or another of docs/stores.md (a file in your state directory)")
+}
+
+// placeStore makes the path of --store absolute. It counts from the working
+// directory on a command line, where a person sees both. A variable stays when
+// the directory changes, so there a relative path is an error.
+func placeStore(flags *pflag.FlagSet) error {
+	f := flags.Lookup("store")
+	if f == nil || !f.Changed {
+		return nil
+	}
+	path, ok := strings.CutPrefix(f.Value.String(), "sqlite:")
+	if !ok || path == "" || strings.HasPrefix(path, "//") || filepath.IsAbs(path) {
+		return nil
+	}
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return failed("--store: %w", err)
+	}
+	url := "sqlite:" + whole
+	if from := origin(f); from != "--store" {
+		return bad("%s: %q is a relative path, which is another file in each working directory", from, f.Value).
+			hint("%s=%s", from, shellWord(url))
+	}
+	return f.Value.Set(url)
 }
 
 var errNoStore = errors.New("there is no store")

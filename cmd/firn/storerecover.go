@@ -252,7 +252,7 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 			return err
 		}
 	}
-	return sqlite.Restored(r.path, func(s *sqlite.Store) error { return do(s) })
+	return sqlite.Restored(ctx, r.path, func(s *sqlite.Store) error { return do(s) })
 }
 
 // confirm says what will be done and what that means, and asks.
@@ -455,6 +455,13 @@ func forgotten(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &f) {
 		f = classify(err)
 	}
+	var copied *sqlite.CopyError
+	if errors.As(err, &copied) {
+		for _, hint := range copyHints(copied) {
+			f = f.hint("%s", hint)
+		}
+		return f
+	}
 	var file *lease.GrantFileError
 	if errors.As(err, &file) { // repaired or not, the store will not have that pool again
 		return f.hint("if firn store recover has run: rm %s", shellWord(file.Path))
@@ -470,4 +477,14 @@ func forgotten(cmd *cobra.Command, err error) error {
 		}
 	}
 	return f.hint("stop all who use it, put back what there is, then: firn store recover --store %s", shellWord(open.Redact(url)))
+}
+
+// copyHints are what to do about a file that may be one of two copies. To recover is
+// the last of them: it accepts the file, and knows nothing of the others.
+func copyHints(e *sqlite.CopyError) []string {
+	hints := []string{"if the original is still there, use that one: two copies of a store make the same ids"}
+	if e.Alone {
+		hints = append(hints, "if you moved the file, move its hidden file too: mv OLD_DIRECTORY/"+filepath.Base(e.Sidecar)+" "+shellWord(filepath.Dir(e.Path)))
+	}
+	return append(hints, "only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store "+shellWord("sqlite:"+e.Path))
 }

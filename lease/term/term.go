@@ -202,6 +202,10 @@ func (s State) Grant() (g firn.Grant, ok bool) {
 // Degraded reports whether the term holds a worker and the store does not answer.
 func (s State) Degraded() bool { return s.Phase == Holding && (s.Fails > 0 || s.look.err != nil) }
 
+// Mute returns the boot time at which the first of the requests was sent that the store
+// has not answered, if there are any.
+func (s State) Mute() (since time.Duration, ok bool) { return s.mute, s.Fails > 0 }
+
 // Step returns the state after an event, and what to do next.
 func (s State) Step(r *Rules, now Now, e Event) (State, Action) {
 	s, do := s.step(r, now, e)

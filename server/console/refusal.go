@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/internal/guard"
 )
 
 // A refusal is why there is no answer.
@@ -18,7 +19,10 @@ type refusal struct {
 // refuse says what an error of a session means for a person.
 func refuse(err error) *refusal {
 	r := &refusal{status: http.StatusUnprocessableEntity, Detail: reason(err), Hint: server.Hint(err)}
+	var foreign *guard.ForeignError
 	switch {
+	case errors.As(err, &foreign):
+		r.status, r.Hint = http.StatusForbidden, foreign.Hint
 	case errors.Is(err, server.ErrNoToken), errors.Is(err, server.ErrToken):
 		r.status = http.StatusUnauthorized
 	case errors.Is(err, server.ErrDenied):

@@ -12,12 +12,12 @@ import (
 // Where those answer a failure with the status 200 and no id, or with the error's
 // number in the place of one, these say so in the status.
 var foreignRoutes = []route{
-	{http.MethodGet, "/api/segment/get/{key}", (*api).leaf},
-	{http.MethodGet, "/api/snowflake/get/{key}", (*api).leaf},
-	{http.MethodGet, "/tinyid/id/nextId", (*api).tinyid},
-	{http.MethodPost, "/tinyid/id/nextId", (*api).tinyid},
-	{http.MethodGet, "/tinyid/id/nextIdSimple", (*api).tinyidSimple},
-	{http.MethodPost, "/tinyid/id/nextIdSimple", (*api).tinyidSimple},
+	{method: http.MethodGet, path: "/api/segment/get/{key}", handle: (*api).leaf, draws: true},
+	{method: http.MethodGet, path: "/api/snowflake/get/{key}", handle: (*api).leaf, draws: true},
+	{method: http.MethodGet, path: "/tinyid/id/nextId", handle: (*api).tinyid, draws: true, tinyid: true},
+	{method: http.MethodPost, path: "/tinyid/id/nextId", handle: (*api).tinyid, draws: true, tinyid: true},
+	{method: http.MethodGet, path: "/tinyid/id/nextIdSimple", handle: (*api).tinyidSimple, draws: true},
+	{method: http.MethodPost, path: "/tinyid/id/nextIdSimple", handle: (*api).tinyidSimple, draws: true},
 }
 
 // leaf answers as Meituan's Leaf: the bare number.
@@ -41,9 +41,6 @@ func (a *api) drawForeign(d *draft, r *http.Request, session *server.Session, na
 	if r.Method == http.MethodHead {
 		p := notAllowed.problem("HEAD would use up an id that nobody sees")
 		p.allow = http.MethodGet
-		return p
-	}
-	if p := a.fromElsewhere(r); p != nil {
 		return p
 	}
 	if p := a.numeric(r, session, name, noNumber); p != nil {

@@ -91,9 +91,6 @@ func (a *api) reserve(w http.ResponseWriter, r *http.Request) *problem {
 
 // asked reads who asks to issue, and how many.
 func (a *api) asked(r *http.Request) (*server.Session, int, *problem) {
-	if p := a.fromElsewhere(r); p != nil {
-		return nil, 0, p
-	}
 	session, p := a.enter(r)
 	if p != nil {
 		return nil, 0, p

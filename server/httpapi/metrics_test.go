@@ -198,7 +198,7 @@ func TestRefusedScrape(t *testing.T) {
 // sums are what was issued, and no counter goes back.
 func TestManySeries(t *testing.T) {
 	const names, most = 300, 200
-	h := handler(t, newServer(t, &server.Options{Unknown: unknown(t)}), nil)
+	h := handler(t, newServer(t, &server.Options{Others: unknown(t)}), nil)
 	before, issued := map[string]float64{}, 0.0
 	for round := range 3 {
 		for i := range names {
@@ -236,7 +236,7 @@ func TestManyGivenSeries(t *testing.T) {
 	var all []*server.Series
 	maker := unknown(t)
 	for i := range 250 {
-		one, err := maker(t.Context(), fmt.Sprintf("name%03d", i))
+		one, err := maker(fmt.Sprintf("name%03d", i))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ var (
 	noToken       = &kind{"no-token", http.StatusUnauthorized, "A token is needed", ""}
 	wrongToken    = &kind{"wrong-token", http.StatusUnauthorized, "The token is not known", ""}
 	denied        = &kind{"denied", http.StatusForbidden, "The token has no right to that", ""}
-	crossOrigin   = &kind{"cross-origin", http.StatusForbidden, "Pages of other sites may not draw ids", ""}
+	crossOrigin   = &kind{"cross-origin", http.StatusForbidden, "Pages of other sites are not answered", ""}
 	noRoute       = &kind{"no-route", http.StatusNotFound, "There is nothing here", ""}
 	noSeries      = &kind{"no-series", http.StatusNotFound, "There is no such series", "GET /v1/series lists those there are"}
 	notAllowed    = &kind{"method-not-allowed", http.StatusMethodNotAllowed, "The method is not for this path", ""}

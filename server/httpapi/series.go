@@ -63,7 +63,7 @@ func (a *api) listSeries(w http.ResponseWriter, r *http.Request) *problem {
 	answer := struct {
 		Series []seriesAnswer `json:"series"`
 	}{[]seriesAnswer{}}
-	for s := range a.server.All() {
+	for _, s := range a.server.All() {
 		if mayKnow(session, s.Name()) == nil {
 			answer.Series = append(answer.Series, describe(session, s))
 		}
@@ -81,7 +81,7 @@ func (a *api) showSeries(w http.ResponseWriter, r *http.Request) *problem {
 	if err := mayKnow(session, name); err != nil {
 		return explain(err)
 	}
-	for s := range a.server.All() {
+	for _, s := range a.server.All() {
 		if s.Name() == name {
 			return sendJSON(w, describe(session, s))
 		}

@@ -86,7 +86,7 @@ func TestGroups(t *testing.T) {
 
 func requests(t *testing.T, srv *server.Server, name string) server.Counts {
 	t.Helper()
-	for s := range srv.All() {
+	for _, s := range srv.All() {
 		if s.Name() == name {
 			return s.Counts()
 		}

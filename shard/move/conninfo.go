@@ -24,11 +24,22 @@ func (e *end) conninfo() (text string, secret []string) {
 }
 
 // reached is how the other server reaches this one.
-func (m *Mover) reached(e *end) string {
-	if text, ok := m.options.Addresses[e.Name]; ok {
+func (m *Mover) reached(e *end) string { return reached(m.options, e.Name, e.Config) }
+
+func reached(o Options, name string, config *pgx.ConnConfig) string {
+	if text, ok := o.Addresses[name]; ok {
 		return text
 	}
-	return conninfo(e.Config, true)
+	return conninfo(config, true)
+}
+
+// hasPassword says whether an address has a password. In doubt it has.
+func hasPassword(address string) bool {
+	if u, err := url.Parse(address); err == nil && u.User != nil {
+		_, has := u.User.Password()
+		return has || u.Query().Has("password")
+	}
+	return strings.Contains(address, "password")
 }
 
 func conninfo(c *pgx.ConnConfig, password bool) string {

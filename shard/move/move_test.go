@@ -335,7 +335,7 @@ func TestQuotedNames(t *testing.T) {
 		CREATE TABLE `+schema+`."No key" (x integer); ALTER TABLE `+schema+`."No key" REPLICA IDENTITY FULL;
 		REVOKE EXECUTE ON FUNCTION `+schema+`.next_id() FROM PUBLIC; GRANT EXECUTE ON FUNCTION `+schema+`.next_id() TO pg_monitor;
 		INSERT INTO `+users+` SELECT FROM generate_series(1, 100); INSERT INTO `+schema+`."No key" VALUES (1), (1)`)
-	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{1}, false); err != nil || p.Err() != nil || p.Shards[0].Tables != 2 {
+	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{1}, false, nil); err != nil || p.Err() != nil || p.Shards[0].Tables != 2 {
 		t.Fatalf("%v, %+v", err, p)
 	}
 	const insert = "INSERT INTO " + users + ` DEFAULT VALUES RETURNING "N'o"::text`

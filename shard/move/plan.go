@@ -53,16 +53,17 @@ func (p *Plan) Err() error {
 // NewPlan looks at two servers and the shards that are to move from one to the other. A
 // server that is restarted meanwhile is waited for as by a move.
 // Of a move that goes on with what is there already, only what it still needs is said.
-func NewPlan(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool) (p *Plan, err error) {
+// Options are those of the move.
+func NewPlan(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool, o *Options) (p *Plan, err error) {
 	err = patiently(ctx, defaultPatience, func() (err error) {
-		p, err = planOnce(ctx, source, target, shards, goesOn)
+		p, err = planOnce(ctx, source, target, shards, goesOn, o.orDefault())
 		return err
 	})
 	return p, err
 }
 
-func planOnce(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool) (*Plan, error) {
-	l := &planner{Plan: Plan{Source: source.Name, Target: target.Name}, goesOn: goesOn}
+func planOnce(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool, o Options) (*Plan, error) {
+	l := &planner{Plan: Plan{Source: source.Name, Target: target.Name}, goesOn: goesOn, options: o}
 	for i, s := range []shard.Server{source, target} {
 		c, err := s.Connect(ctx)
 		if err != nil {
@@ -86,6 +87,7 @@ func planOnce(ctx context.Context, source, target shard.Server, shards []int64, 
 type planner struct {
 	Plan
 	goesOn         bool
+	options        Options
 	source, target standing
 	trip           time.Duration // to a server and back, the slower of the two
 }
@@ -108,6 +110,11 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 			if err := l.shard(ctx, n); err != nil {
 				return &shard.ServerError{Server: l.Source, Err: err}
 			}
+		}
+	}
+	if l.source.Code == code && l.target.Code == code {
+		if err := l.secrets(ctx); err != nil {
+			return err
 		}
 	}
 	var schemas []string
@@ -135,6 +142,32 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 	l.Refusals = slices.Concat(l.source.onServer(from, code), l.target.onServer(to, code), l.source.between(l.target.post, bytes, roles, extensions), l.Refusals)
 	l.Free = l.target.disk
 	return l.measure(ctx)
+}
+
+// secrets says which server would record a password with which it reaches the other one.
+func (l *planner) secrets(ctx context.Context) error {
+	for _, s := range [][2]*standing{{&l.source, &l.target}, {&l.target, &l.source}} {
+		e, other := s[0], s[1]
+		if !hasPassword(reached(l.options, other.server, other.conn.Config())) {
+			continue
+		}
+		rows, err := e.conn.Query(ctx, "SELECT setting, value FROM firn.telltales()")
+		if err != nil {
+			return &shard.ServerError{Server: e.server, Err: err}
+		}
+		var setting, value string
+		_, err = pgx.ForEachRow(rows, []any{&setting, &value}, func() error {
+			l.Refusals = append(l.Refusals, Refusal{
+				e.server, -1, fmt.Sprintf("it would record the password of %s: %s = %s, which %s may not change", other.server, setting, value, e.user),
+				fmt.Sprintf("GRANT SET ON PARAMETER %s TO %s, from PostgreSQL 15 on; or set it otherwise", setting, identifier(e.user)),
+			})
+			return nil
+		})
+		if err != nil {
+			return &shard.ServerError{Server: e.server, Err: err}
+		}
+	}
+	return nil
 }
 
 // shard adds one shard to the plan.

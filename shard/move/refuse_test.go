@@ -20,7 +20,7 @@ import (
 // speaks are the refusals of a move of shard 0.
 func speaks(t *testing.T, source, target shard.Server) []string {
 	t.Helper()
-	p, err := NewPlan(t.Context(), source, target, []int64{0}, false)
+	p, err := NewPlan(t.Context(), source, target, []int64{0}, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,14 +82,14 @@ func TestRefusals(t *testing.T) {
 	if got := speaks(t, a.Server, b.Server); len(got) != 1 || got[0] != "shard 0 on b: there is a schema insta0 already" {
 		t.Errorf("%q", got)
 	}
-	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{0}, true); err != nil || p.Err() != nil {
+	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{0}, true, nil); err != nil || p.Err() != nil {
 		t.Errorf("of a move that goes on: %v, %v", err, p.Err())
 	}
 	b.must(t, "DROP SCHEMA insta0; SELECT firn.create_shard(0, 'insta0')")
 	if got := speaks(t, a.Server, b.Server); len(got) != 1 || got[0] != "shard 0 on b: it is open there too" {
 		t.Errorf("%q", got)
 	}
-	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{7}, false); err != nil || len(p.Refusals) != 1 || p.Refusals[0].Text != "it is not there" {
+	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{7}, false, nil); err != nil || len(p.Refusals) != 1 || p.Refusals[0].Text != "it is not there" {
 		t.Errorf("%v, %+v", err, p)
 	}
 }
@@ -114,7 +114,7 @@ func TestPlanWaits(t *testing.T) {
 		} else {
 			target = hooked
 		}
-		p, err := NewPlan(t.Context(), source, target, []int64{0}, false)
+		p, err := NewPlan(t.Context(), source, target, []int64{0}, false, nil)
 		if err != nil || p.Err() != nil || len(p.Shards) != 1 || !ended {
 			t.Errorf("server %s, at %s (%t): %v", tt.on.Name, tt.message, ended, err)
 		}
@@ -132,7 +132,7 @@ func TestPlan(t *testing.T) {
 	mustExec(t, elsewhere, "BEGIN; SELECT insta0.next_id(); INSERT INTO insta1.users VALUES (1)")
 	time.Sleep(2 * lockPatience)
 	begun := time.Now()
-	p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{0, 1}, false)
+	p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{0, 1}, false, nil)
 	if err != nil || p.Err() != nil {
 		t.Fatal(err, p.Err())
 	}
@@ -199,7 +199,7 @@ func TestRefusesServers(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	b.must(t, "DROP OWNED BY "+role+"; DROP ROLE "+role+"; UPDATE firn.server SET cluster = 'another'")
-	if _, err := NewPlan(t.Context(), a.Server, b.Server, []int64{0}, false); err == nil || !strings.Contains(err.Error(), "not of one cluster") {
+	if _, err := NewPlan(t.Context(), a.Server, b.Server, []int64{0}, false, nil); err == nil || !strings.Contains(err.Error(), "not of one cluster") {
 		t.Error(err)
 	}
 }

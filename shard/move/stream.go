@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn/shard"
 )
 
 // forth and back are the names of the batch's streams: of publication, slot and
@@ -83,19 +85,18 @@ func (e *end) writing(ctx context.Context, at time.Time) ([]Holder, error) {
 	})
 }
 
-// listen has a server subscribe to the other one.
+// listen has a server subscribe to the other one. The other one's address, which may have a
+// password, goes with what begins a session: servers log that no more than they log
+// passwords.
 func (m *Mover) listen(ctx context.Context, e, other *end, tables int64) error {
-	if err := e.connect(ctx); err != nil {
+	config := e.Config.Copy()
+	config.RuntimeParams["firn.address"] = m.reached(other)
+	c, err := (&end{Server: shard.Server{Name: e.Name, Config: config}}).open(ctx)
+	if err != nil {
 		return err
 	}
-	err := pgx.BeginFunc(ctx, e.conn, func(tx pgx.Tx) error {
-		// In a message of its own: of the next one it decides what is logged.
-		if _, err := tx.Exec(ctx, "SELECT firn.be_discreet()"); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, "SELECT firn.listen($1, $2, $3)", m.batch, m.reached(other), tables)
-		return err
-	})
+	defer c.Close(context.WithoutCancel(ctx))
+	_, err = c.Exec(ctx, "SELECT firn.listen($1, $2)", m.batch, tables)
 	switch code := sqlstate(err); {
 	case code == "42710":
 		return nil

@@ -120,7 +120,23 @@ func (a *Adoption) Steps() int64 {
 	return n
 }
 
-// numbers checks that each shard is there once, and finds how many there are.
+// A CountError says that nobody has said how many shards an adopted cluster has. What was
+// found does not tell: shards without a schema count too.
+type CountError struct {
+	Found   int   // schemas
+	Highest int64 // shard of them
+	Keys    string
+}
+
+func (e *CountError) Error() string {
+	why := "the shard of a key (" + e.Keys + ") depends on it"
+	if e.Keys == shard.None {
+		why = "no shard above it can come later"
+	}
+	return fmt.Sprintf("shard: %d schemas were found, up to shard %d; how many shards there are has to be said, and never changes: %s", e.Found, e.Highest, why)
+}
+
+// numbers checks that each shard is there once, and that they are as many as wished.
 func (a *Adoption) numbers(sites []*site, w *Wish) error {
 	at := map[int64]string{}
 	highest := int64(-1)
@@ -152,7 +168,7 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 		return fmt.Errorf("shard: there is no schema like %s with a function %s()", w.Schemas, a.Function)
 	}
 	if w.Count == 0 {
-		w.Count = highest + 1
+		return &CountError{len(at), highest, w.Keys}
 	} else if highest >= w.Count {
 		return wrong("shard: there is a shard %d, and there are to be %d, from 0", highest, w.Count)
 	}

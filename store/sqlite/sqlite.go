@@ -8,7 +8,10 @@
 // small hidden file beside the database (".ids.db.id" beside "ids.db"); it
 // holds no records and no secrets. Removing both makes a new store.
 //
-// A copy of the file, even an exact one, is another store. Restoring a backup
+// A copy of the file, even an exact one, is another store, and would make the same
+// ids. So Open refuses a copy with a [CopyError], with the hidden file or without
+// it. A file system that is copied as a whole, by a snapshot of a volume or of a
+// virtual machine, cannot be told from the original. Restoring a backup
 // therefore ends with Restored and with what the protocols on top need ("firn
 // store restored" does both). It begins with stopping every process that has the
 // file open, and with removing "ids.db-wal" and "ids.db-shm": until then these
