@@ -90,6 +90,9 @@ var keyText = regexp.MustCompile(`(firn-key-\d+:)[^\s"',]+`)
 // withoutPackage cuts the name of the package that begins an error of a library:
 // it tells a programmer where to look, and the user of a command nothing.
 func withoutPackage(text string) string {
+	if rest, ok := strings.CutPrefix(text, `pool: "`); ok { // it is also what the error is about
+		return `pool "` + rest
+	}
 	return text[len(packagePrefix.FindString(text)):]
 }
 

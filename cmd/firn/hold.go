@@ -188,7 +188,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (*lease.Held, error) {
 	opts, err := o.leasing.ready(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, o.leasing.lost(ctx, s, err)
 	}
 	opts.Logger = warnings(errs)
 	told := time.Time{}
@@ -196,7 +196,7 @@ func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (
 		held, err := lease.Hold(ctx, s, &opts)
 		var early *lease.NotYetError
 		if !errors.As(err, &early) {
-			return held, err
+			return held, o.leasing.lost(ctx, s, err)
 		}
 		if !early.StartsAt.Equal(told) {
 			told = early.StartsAt

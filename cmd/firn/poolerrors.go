@@ -33,12 +33,16 @@ func poolFailure(err error, at string) *failure {
 	if errors.As(err, &f) {
 		return nil // somebody has said it already
 	}
+	var lost *lostPoolError
 	var missing *lease.MissingPoolError
 	var early *lease.NotYetError
 	var layout *lease.LayoutError
 	var worker *lease.WorkerError
 	var other *lease.OtherStoreError
 	switch {
+	case errors.As(err, &lost):
+		return failed("%w", &worded{fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at), lost.Pool, plural(lost.workers, "record")), lost}).
+			hint("restore a backup, then: firn store recover%s; or, if there is none: firn pool ensure %s (ids start about 5 min later)", storeFlag(at), shellWord(lost.Pool))
 	case errors.As(err, &missing):
 		return missingPool(missing, at)
 	case errors.As(err, &early):
@@ -61,10 +65,7 @@ func poolFailure(err error, at string) *failure {
 // missingPool says which pools there are, and how one is created. Where anything says that
 // a pool was lost, it does not offer the way that is for one that never existed.
 func missingPool(e *lease.MissingPoolError, at string) *failure {
-	name, where := shellWord(e.Pool), "the store"
-	if at != "" {
-		where = open.Redact(at)
-	}
+	name, where := shellWord(e.Pool), storeAt(at)
 	if e.Creating {
 		return failed("%w", &worded{fmt.Sprintf("pool %q of %s is not created yet: that has begun, and has not ended", e.Pool, where), e}).
 			hint("if nobody is creating it at this moment: firn pool ensure %s (ids start about 5 min later)", name)
@@ -81,6 +82,14 @@ func missingPool(e *lease.MissingPoolError, at string) *failure {
 	return failed("%w", &worded{text, e}).
 		hint("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s (ids start about 5 min later)",
 			use, e.Pool, name, name)
+}
+
+// storeAt is the store of that URL, as people see it.
+func storeAt(url string) string {
+	if url == "" {
+		return "the store"
+	}
+	return open.Redact(url)
 }
 
 // layoutText is a layout's name, or its spec.

@@ -39,10 +39,33 @@ func (o *poolOptions) check() error {
 func (l *leasing) open(ctx context.Context, s store.Store, log *slog.Logger) (*lease.Lease, error) {
 	o, err := l.ready(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, l.lost(ctx, s, err)
 	}
 	o.Logger = log
-	return lease.Open(ctx, s, &o)
+	ids, err := lease.Open(ctx, s, &o)
+	return ids, l.lost(ctx, s, err)
+}
+
+// A lostPoolError says that the store has records of workers of a pool that it does not
+// have.
+type lostPoolError struct {
+	*lease.MissingPoolError
+	workers int
+}
+
+func (e *lostPoolError) Unwrap() error { return e.MissingPoolError }
+
+// lost adds to the error for a missing pool that the store has lost it, where it shows.
+func (l *leasing) lost(ctx context.Context, s store.Store, err error) error {
+	var missing *lease.MissingPoolError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	remains, lost := s.List(ctx, term.KeyPool(l.pool)+"/")
+	if lost != nil || len(remains) == 0 {
+		return err
+	}
+	return &lostPoolError{missing, len(remains)}
 }
 
 // ready returns the options of the lease, once it has compared the pool's record with the
@@ -69,7 +92,7 @@ func (l *leasing) ready(ctx context.Context, s store.Store) (lease.Options, erro
 		return o, err
 	}
 	if l.options.hostname {
-		o.Worker, err = hostWorker(info, os.Hostname)
+		o.Worker, err = hostWorker(info, hostname)
 	}
 	return o, err
 }
@@ -112,6 +135,9 @@ func (l *leasing) sameRange(info pool.Info) error {
 	return bad("%s", l.blame("workers", fmt.Sprintf("workers %s: pool %q has workers %s", want, l.pool, have))).
 		hint("to change the pool: firn pool set %s --workers %s. To keep it: workers: %s in firn.yaml", shellWord(l.pool), want, have)
 }
+
+// hostname is the name of this host. A test replaces it.
+var hostname = os.Hostname
 
 // hostWorker is the worker that the host's name says: its number counts from the pool's
 // first worker, so that web-0 has the first of 512-1023.

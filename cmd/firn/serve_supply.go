@@ -46,6 +46,7 @@ type flowing struct {
 	state   func() server.State
 	final   func() error // why nothing comes from it ever again; nil if it may
 	close   func() error
+	layout  firn.Layout                                       // of a flake's ids
 	workers func(ctx context.Context) ([]pool.Worker, error) // of the pool; nil: there is none
 }
 
@@ -86,11 +87,13 @@ func newSupply(d *drawing, log *slog.Logger) *supply {
 const (
 	leastPause = 250 * time.Millisecond
 	mostPause  = 2 * time.Second
+	latePause  = 10 * time.Second // where the pool says when its ids start
 )
 
 // begin tries to open the supply. Where that fails and may pass, it returns nil and
 // goes on trying until close.
-func (s *supply) begin(ctx context.Context, stores *sharedStores) error {
+// Opened is called when a later try has opened the supply.
+func (s *supply) begin(ctx context.Context, stores *sharedStores, opened func()) error {
 	err := s.try(ctx, stores)
 	if err == nil || !passes(err) || ctx.Err() != nil {
 		return err
@@ -104,22 +107,28 @@ func (s *supply) begin(ctx context.Context, stores *sharedStores) error {
 	s.log.Warn("cannot be opened yet; trying again", "err", err, "hint", hint)
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	s.done.Go(func() { s.insist(life, stores) })
+	s.done.Go(func() { s.insist(life, stores, opened) })
 	return nil
 }
 
 // insist opens the supply as soon as that can be done.
-func (s *supply) insist(ctx context.Context, stores *sharedStores) {
+func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()) {
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
+		wait := pause/2 + rand.N(pause/2)
+		var early *lease.NotYetError
+		if errors.As(*s.trouble.Load(), &early) { // the time is known
+			wait += min(max(time.Until(early.StartsAt), 0), latePause)
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause/2 + rand.N(pause/2)):
+		case <-time.After(wait):
 		}
 		err := s.try(ctx, stores)
 		switch {
 		case err == nil:
 			s.log.Info("open")
+			opened()
 			return
 		case !passes(err):
 			s.log.Error("cannot be opened; SIGHUP tries again when that is mended", "err", err)
@@ -147,6 +156,18 @@ func (s *supply) close() error {
 		return now.close()
 	}
 	return nil
+}
+
+// layout is the layout of the ids: what the settings say, or else the pool, once it was
+// read; zero where that is not known.
+func (s *supply) layout() firn.Layout {
+	if l := s.drawing.leasing.options.Layout; l.IsValid() {
+		return l
+	}
+	if now := s.now.Load(); now != nil {
+		return now.layout
+	}
+	return firn.Layout{}
 }
 
 // final is why nothing comes from the supply ever again; nil if it may.
@@ -265,7 +286,7 @@ func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logge
 	}
 	at := d.storeText()
 	return &flowing{
-		src: l, close: l.Close,
+		src: l, close: l.Close, layout: l.State().Layout,
 		state:   func() server.State { return leaseState(l, at) },
 		workers: func(ctx context.Context) ([]pool.Worker, error) { return poolWorkers(ctx, st, l) },
 		final: func() error {
