@@ -9,8 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -206,20 +204,11 @@ func (s *settings) seriesInForce(one *seriesConfig, pool string) []settingLine {
 }
 
 // poolsInForce are the names of the pools there are to lease from: that of
-// --pool, those of the file, or the layout's own.
+// --pool, those of the file, or [pool.Default].
 func (s *settings) poolsInForce() ([]string, error) {
 	if f := s.flags.Lookup("pool"); f.Changed || s.file == nil || len(s.file.pools) == 0 {
 		name, _, err := s.pool("")
-		if err != nil || name != "" {
-			return []string{name}, err
-		}
-		l := firn.Default
-		if v := s.value("layout", entry{}, ""); v.text != "" {
-			if l, err = firn.ParseLayout(v.text); err != nil {
-				return nil, err
-			}
-		}
-		return []string{lease.PoolName(l)}, nil
+		return []string{name}, err
 	}
 	return s.file.poolNames(), nil
 }

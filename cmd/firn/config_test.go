@@ -68,10 +68,6 @@ func TestKnobValues(t *testing.T) {
 	}
 }
 
-func knobNamed(name string) *knob {
-	return &knobs[slices.IndexFunc(knobs, func(k knob) bool { return k.name == name })]
-}
-
 // What is said to be the default is what a lease takes.
 func TestKnobDefaults(t *testing.T) {
 	for _, k := range knobs {

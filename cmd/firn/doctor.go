@@ -216,7 +216,7 @@ const (
 // without making anything.
 func (d *doctor) file(path, url string) bool {
 	f, err := sqlite.Inspect(path)
-	restored := "firn store restored --store " + shellWord(url)
+	restored := "firn store recover --store " + shellWord(url)
 	var forgot *store.ForgotError
 	var copied *sqlite.CopyError
 	switch {

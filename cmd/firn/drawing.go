@@ -214,10 +214,10 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	var series interface{ Close() error }
 	switch d.kind {
 	case kindFlake:
-		d.leasing.options.Logger = warnings(errs)
 		var l *lease.Lease
-		l, err = lease.Open(ctx, stores[0], d.leasing.pool, &d.leasing.options)
-		ids.src, series, out.rate = l, l, d.leasing.options.Layout.Rate()
+		if l, err = d.leasing.open(ctx, stores[0], warnings(errs)); err == nil {
+			ids.src, series, out.rate = l, l, l.State().Layout.Rate()
+		}
 	case kindSerial:
 		d.options.serial.Logger = warnings(errs)
 		var t *serial.Series
@@ -270,6 +270,9 @@ func (d *drawing) openStores(ctx context.Context, errs io.Writer) ([]store.Store
 
 // explain adds to an error of a series what can be done about it.
 func (d *drawing) explain(err error) error {
+	if d.leasing != nil {
+		err = d.leasing.explain(err)
+	}
 	var f *failure
 	if !errors.As(err, &f) {
 		f = classify(err)
@@ -294,7 +297,7 @@ func (d *drawing) explain(err error) error {
 	case errors.As(err, &used):
 		return f.hint("more digits: firn serials change %s --pattern ...", d.name)
 	case errors.As(err, &instance):
-		return f.hint("stop all who use it, then: firn store restored")
+		return f.hint("stop all who use it, then: firn store recover")
 	}
 	return f
 }

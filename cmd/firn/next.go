@@ -19,7 +19,7 @@ func newNext() *cobra.Command {
 		Use:   "next [SERIES]",
 		Short: "Print new ids, one a line",
 		Long: `Print new ids, or numbers or texts, one a line, of a series in firn.yaml. Without a
-config, or without SERIES, they are flakes of the layout's own pool; --kind and
+config, or without SERIES, they are flakes of the pool default; --kind and
 --pattern say that a series is another one.
 
   flake    ids with a time. A worker number is leased for the time this takes, so

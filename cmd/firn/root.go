@@ -40,7 +40,7 @@ variables, each for the flag of its name: firn config print shows what is in for
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print JSON, one object a line")
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
-	root.AddCommand(newNext(), newDecode(), newVerify(), newEncode(), newLayouts(), newWorkers(), newVersion(),
+	root.AddCommand(newNext(), newDecode(), newVerify(), newEncode(), newLayouts(), newPool(), newWorkers(), newVersion(),
 		newCompletion())
 	root.AddCommand(newConfig(), newPlan(), newDoctor(), newStore(), newPublic(), newShards())
 	root.AddCommand(newSerials(), newSegments(), newServe())
@@ -161,7 +161,7 @@ func valueError(name string, err error) error {
 // explain turns the errors of cobra, which come before a command runs, into
 // ours.
 func explain(cmd *cobra.Command, err error) error {
-	err = forgotten(cmd, err)
+	err = poolTrouble(cmd, forgotten(cmd, err))
 	var f *failure
 	if err == nil || errors.As(err, &f) {
 		return err

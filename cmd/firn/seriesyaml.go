@@ -8,7 +8,6 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/firn-id/firn/internal/nearest"
-	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/segment"
 )
 
@@ -148,7 +147,7 @@ func (r *configReader) wholeSeries(s *seriesConfig) {
 	case err != nil:
 		r.fault(s.name.at, "%s: %s", what, err)
 	default:
-		var o lease.Options
+		var o poolOptions
 		if p != nil {
 			o.Layout = p.options().Layout
 		}

@@ -130,7 +130,7 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 	}
 	if d := p.others; d != nil {
 		s := all[d.supplyKey()]
-		o.Layout = d.leasing.options.Layout
+		o.Layout = s.layout()
 		o.Others = func(name string) (*server.Series, error) { return d.serve(name, s, errs) }
 	}
 	return o, series, nil
@@ -143,7 +143,7 @@ func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series,
 	case kindSerial:
 		return server.Texts(name, textSupply{s}, o), nil
 	case kindFlake:
-		o.Layout = d.leasing.options.Layout
+		o.Layout = s.layout()
 	default:
 		o.Reserve = s.reserve
 		o.Step = max(d.options.segment.Increment, 1) * int64(len(d.urls))

@@ -37,13 +37,13 @@ func troubleOf(err error) string {
 			return t.text
 		}
 	}
-	var floor *term.FullError
-	if errors.As(err, &floor) && !floor.Floor.IsZero() {
-		return "ids of its pool start at " + floor.Floor.UTC().Format(time.RFC3339)
+	var later *lease.NotYetError
+	if errors.As(err, &later) {
+		return "ids of its pool start at " + later.StartsAt.UTC().Format(time.RFC3339)
 	}
 	var ended *lease.OutageError
-	if errors.As(err, &ended) && !ended.Horizon.IsZero() {
-		return "the store does not answer, and has granted ids until " + ended.Horizon.UTC().Format(time.RFC3339)
+	if errors.As(err, &ended) && !ended.EndedAt.IsZero() {
+		return "the store does not answer, and has granted ids until " + ended.EndedAt.UTC().Format(time.RFC3339)
 	}
 	if passes(err) {
 		return "the store does not answer"
@@ -74,7 +74,10 @@ var troubles = []struct {
 	{isA[*segment.MismatchError], "the store has it with other settings"},
 	{isA[*serial.DefinitionError], "the store has it with other settings"},
 	{isA[*open.URLError], "the server's settings name no store"},
-	{isFull, "all workers of its pool are held"},
+	{isA[*lease.FullError], "all workers of its pool are held"},
+	{isA[*lease.MissingPoolError], "its pool does not exist"},
+	{isA[*lease.WorkerError], "its pool does not have the worker that is configured"},
+	{isA[*lease.OtherStoreError], "the store is not the one that its pool was made in"},
 	{isA[*segment.OutageError], "the store does not answer, and no numbers are in hand"},
 	{func(err error) bool { return errors.Is(err, firn.ErrClosed) }, "the server closes it"},
 	{func(err error) bool { return errors.Is(err, errNoWorker) }, "no worker is held just now"},
@@ -84,11 +87,4 @@ var troubles = []struct {
 func isA[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
-}
-
-// isFull reports whether an error is that no worker is free. One that comes of a pool
-// whose ids start later says when.
-func isFull(err error) bool {
-	var full *term.FullError
-	return errors.As(err, &full) && full.Floor.IsZero()
 }

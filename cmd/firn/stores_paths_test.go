@@ -99,7 +99,7 @@ func TestCopiedStores(t *testing.T) {
 	// "firn store recover" asks, or wants --yes.
 	text := refused("store", "restored")
 	if !strings.Contains(text, "will no other copy of the file be used?") || !strings.Contains(text, "both make the same ids") {
-		t.Errorf("store restored does not ask about copies: %s", text)
+		t.Errorf("store recover does not ask about copies: %s", text)
 	}
 	refused("next")
 }

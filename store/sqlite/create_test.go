@@ -29,7 +29,7 @@ func TestCreate(t *testing.T) {
 		}
 	}
 	b, err := os.ReadFile(filepath.Join(dir, ".ids.db.id"))
-	if err != nil || !strings.Contains(string(b), s.id) || !strings.Contains(string(b), "firn store restored") {
+	if err != nil || !strings.Contains(string(b), s.id) || !strings.Contains(string(b), "firn store recover") {
 		t.Errorf("%s, %v", b, err)
 	}
 	db := rawDB(t, path)

@@ -93,7 +93,7 @@ func (at location) advice(err error) string {
 	case codes.SQLITE_FULL:
 		return "the disk is full, or a quota or size limit is reached; free some space"
 	case codes.SQLITE_CORRUPT:
-		return `the file is damaged; stop all who use it, restore a backup, then run "firn store restored"`
+		return `the file is damaged; stop all who use it, restore a backup, then run "firn store recover"`
 	case codes.SQLITE_NOTADB:
 		return "the file is not a SQLite database; name another, firn does not touch this one"
 	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_PERM, codes.SQLITE_IOERR:

@@ -13,7 +13,7 @@
 // it. A file system that is copied as a whole, by a snapshot of a volume or of a
 // virtual machine, cannot be told from the original. Restoring a backup
 // therefore ends with Restored and with what the protocols on top need ("firn
-// store restored" does both). It begins with stopping every process that has the
+// store recover" does both). It begins with stopping every process that has the
 // file open, and with removing "ids.db-wal" and "ids.db-shm": until then these
 // are a part of the database, and would be a part of the next one. What is
 // copied over the file in place while it is open is not noticed.

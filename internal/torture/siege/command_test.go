@@ -358,7 +358,7 @@ func TestNextForgotten(t *testing.T) {
 	t.Logf("exit code %d after %s: %s", code, round(time.Since(begun)), errs)
 	r := b.run("next")
 	for _, r := range []result{{errs: errs.String(), code: code}, r} {
-		if r.code != 1 || !strings.Contains(r.errs, "firn: hint: ") || !strings.Contains(r.errs, "firn store restored") {
+		if r.code != 1 || !strings.Contains(r.errs, "firn: hint: ") || !strings.Contains(r.errs, "firn store recover") {
 			t.Errorf("exit code %d: %s", r.code, r.errs)
 		}
 	}

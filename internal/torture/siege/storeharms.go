@@ -79,7 +79,7 @@ func clusterHarms(c *testserver.Cluster) []harm {
 // command. All processes are ended before and started after, but for two: one goes on
 // with what it was granted, and one sleeps through it.
 func putBack(cut, mend, replace func(s *siege)) harm {
-	return harm{name: "store restored", store: true, length: time.Second, do: func(s *siege, d draw) func() {
+	return harm{name: "store recover", store: true, length: time.Second, do: func(s *siege, d draw) func() {
 		cut(s)
 		last := (d.slot + 1) % len(s.slots)
 		for i := range s.slots {

@@ -87,7 +87,7 @@ func TestRestored(t *testing.T) {
 	}
 	refused("has forgotten what it acknowledged", "firn: hint: only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store 'sqlite:"+path+"'\n")
 
-	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "firn store restored --store 'sqlite:"+path+"' --yes") {
+	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "firn store recover --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	refused("has forgotten") // nothing was done
@@ -123,7 +123,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := called(t, "next"); code != exitFailed || !strings.Contains(errs, "firn store restored --store sqlite:"+path) {
+	if _, errs, code := called(t, "next"); code != exitFailed || !strings.Contains(errs, "firn store recover --store sqlite:"+path) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	out, errs, code := called(t, "store", "restored", "--yes", "--json")
@@ -174,7 +174,7 @@ func TestForgottenPool(t *testing.T) {
 	forgot := fmt.Errorf("once more: %w", &store.ForgotError{Store: "pool web", What: "its record is missing"})
 	for _, err := range []error{forgot, errors.Join(forgot, errors.New("another")), failed("%w; 3 of 4", forgot)} {
 		var f *failure
-		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "firn store restored --store '"+url+"'") {
+		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "firn store recover --store '"+url+"'") {
 			t.Errorf("%v: %+v", err, f)
 		}
 	}
