@@ -149,7 +149,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	signals := relay()
 	asked, stop := untilSignal(ctx)
 	defer stop()
-	s, err := openURL(asked, o.leasing.url, true)
+	// Nobody may read standard error, and the program must not wait for that.
+	made := func(path string, implicit bool) { go sayMade(errs)(path, implicit) }
+	s, err := openURL(asked, o.leasing.url, made)
 	if err != nil {
 		return err
 	}
@@ -456,7 +458,7 @@ type holdEvent struct {
 	Worker      *int64            `json:"worker,omitempty"`
 	StartsAt    string            `json:"starts_at,omitempty"` // the pool's ids
 	Horizon     string            `json:"horizon,omitempty"`   // of the first grant
-	PID         int               `json:"pid,omitempty"`     // of COMMAND
+	PID         int               `json:"pid,omitempty"`       // of COMMAND
 	Environment map[string]string `json:"environment,omitempty"`
 	Status      *int              `json:"status,omitempty"`
 	Stopped     string            `json:"stopped,omitempty"` // why, if firn has stopped it

@@ -104,7 +104,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, verb string) (err 
 			return signalled(ctx, err)
 		}
 	}
-	s, err := openURL(ctx, set.storeURL().text, true)
+	s, err := openURL(ctx, set.storeURL().text, sayMade(cmd.ErrOrStderr()))
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func setPool(cmd *cobra.Command, args []string) (err error) {
 	if err := setWorkers(&o, f.Value.String()); err != nil {
 		return valueError("--workers", err)
 	}
-	s, err := openURL(ctx, set.storeURL().text, false)
+	s, err := openURL(ctx, set.storeURL().text, nil)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,8 @@ type serveCommand struct {
 }
 
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
-	o.errs, o.log, o.stores = errs, serveLog(errs, o.json), newSharedStores()
+	o.errs, o.log = errs, serveLog(errs, o.json)
+	o.stores = newSharedStores(o.log)
 	o.notify, o.late = newNotifier(o.log), make(chan struct{}, 1)
 	asked, stop := untilStopped(ctx)
 	defer stop()
@@ -147,7 +148,7 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 	if err := beginAll(ctx, fresh, func(s *supply) error { return s.begin(ctx, o.stores, o.openedLate) }); err != nil {
 		return nil, err
 	}
-	options, series, err := o.plan.serverOptions(now, o.errs) // pools that are open have told their layouts
+	options, series, err := o.plan.serverOptions(now, o.log, o.errs) // pools that are open have told their layouts
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func (o *serveCommand) openedLate() {
 
 // learn gives the server the layouts of the pools that are open by now.
 func (o *serveCommand) learn() {
-	options, series, err := o.plan.serverOptions(o.supplies, io.Discard)
+	options, series, err := o.plan.serverOptions(o.supplies, o.log, io.Discard)
 	if err == nil {
 		err = o.server.Replace(options, series...)
 	}
@@ -403,7 +404,7 @@ func (o *serveCommand) reload(ctx context.Context) error {
 	var options *server.Options
 	var series []*server.Series
 	if err == nil {
-		options, series, err = next.serverOptions(now, o.errs)
+		options, series, err = next.serverOptions(now, o.log, o.errs)
 	}
 	if err == nil {
 		err = o.server.Replace(options, series...)

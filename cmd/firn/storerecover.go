@@ -93,7 +93,7 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 		return err
 	}
 	if r.url == "" {
-		path, err := implicitStore(hostSigns(), false)
+		path, err := implicitStore()
 		if err != nil {
 			return err
 		}
@@ -472,7 +472,7 @@ func forgotten(cmd *cobra.Command, err error) error {
 		if err == nil {
 			url = set.storeURL().text
 		}
-		if path, err := implicitStore(hostSigns(), false); url == "" && err == nil {
+		if path, err := implicitStore(); url == "" && err == nil {
 			url = "sqlite:" + path
 		}
 	}
