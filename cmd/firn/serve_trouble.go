@@ -59,7 +59,10 @@ var troubles = []struct {
 }{
 	{isA[*store.ForgotError], "the store has forgotten what it acknowledged"},
 	{isA[*serial.InstanceError], "the store may have forgotten its last numbers"},
-	{isA[*term.LayoutError], "its pool has another layout"},
+	{isA[*lease.MissingPoolError], "its pool does not exist"},
+	{isA[*lease.OtherStoreError], "its store is a copy of another one"},
+	{isA[*lease.LayoutError], "its pool has another layout"},
+	{isA[*lease.WorkerError], "its pool does not have its worker"},
 	{isA[*term.FreshError], "no worker of its pool is fresh"},
 	{isA[*term.ClockError], "the clock of the server is wrong"},
 	{isA[*serial.ClockError], "the clock of the store is wrong"},

@@ -60,7 +60,7 @@ views that a person can read. The kind of database is that of --store, or the ar
 			}
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			return signalled(ctx, setUpStore(ctx, url, cmd.OutOrStdout(), wantsJSON(cmd)))
+			return signalled(ctx, setUpStore(ctx, url, cmd.OutOrStdout(), cmd.ErrOrStderr(), wantsJSON(cmd)))
 		},
 	}
 	addStore(cmd)
@@ -74,8 +74,8 @@ type setupLine struct {
 	Created bool   `json:"created"`
 }
 
-func setUpStore(ctx context.Context, url string, out io.Writer, asJSON bool) (err error) {
-	s, err := openURL(ctx, url, func(string, bool) {})
+func setUpStore(ctx context.Context, url string, out, errs io.Writer, asJSON bool) (err error) {
+	s, err := openURL(ctx, url, sayMade(errs))
 	if err != nil {
 		return err
 	}
