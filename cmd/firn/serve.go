@@ -110,7 +110,8 @@ type serveCommand struct {
 }
 
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
-	o.errs, o.log, o.stores = errs, serveLog(errs, o.json), newSharedStores()
+	o.errs, o.log = errs, serveLog(errs, o.json)
+	o.stores = newSharedStores(o.log)
 	for _, v := range o.stray {
 		o.log.Warn(v.text(), "do", v.do)
 	}
@@ -167,7 +168,7 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 			closeAll(fresh, o.log)
 		}
 	}()
-	options, series, err := o.plan.serverOptions(now, o.errs)
+	options, series, err := o.plan.serverOptions(now, o.log, o.errs)
 	if err != nil {
 		return nil, err
 	}
@@ -400,7 +401,7 @@ func (o *serveCommand) reload(ctx context.Context) error {
 			}
 		}
 	}
-	options, series, err := next.serverOptions(now, o.errs)
+	options, series, err := next.serverOptions(now, o.log, o.errs)
 	if err == nil {
 		err = beginAll(ctx, fresh, func(s *supply) error { return s.try(ctx, o.stores) })
 	}
