@@ -85,7 +85,7 @@ func (all *others) series(name string) (*Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	one.large = all.rest.large // they are of one source, however many they are
+	one.large, one.trouble = all.rest.large, all.rest.trouble // they are of one source, however many they are
 	all.known[name] = one
 	return one, nil
 }

@@ -205,11 +205,11 @@ func TestErrors(t *testing.T) {
 	} {
 		o := &server.SeriesOptions{}
 		if tt.explain {
-			o.Explain = func(err error) (bool, string) {
+			o.Explain = func(err error) server.Explanation {
 				if errors.Is(err, away) {
-					return true, "wait"
+					return server.Explanation{Again: true, Trouble: "it rains", Hint: "wait"}
 				}
-				return false, ""
+				return server.Explanation{}
 			}
 		}
 		src := &failing{src: l}
@@ -217,8 +217,11 @@ func TestErrors(t *testing.T) {
 		x := enter(t, newServer(t, nil, server.Numbers("photo", src, o)), "")
 		had := make([]server.Value, 1, 100)
 		values, err := x.Next(t.Context(), "photo", had, 10)
-		if !errors.Is(err, tt.err) || len(values) != 1 || server.Retry(err) != tt.again || server.Hint(err) != tt.hint {
+		if !errors.Is(err, tt.err) || len(values) != 1 || server.Retry(err) != tt.again || strings.HasPrefix(server.Hint(err), "retry: ") != tt.again {
 			t.Errorf("%v: %d values, %v, retry %v, hint %q", tt.err, len(values), err, server.Retry(err), server.Hint(err))
+		}
+		if _, hint := x.Explain(err); hint != tt.hint {
+			t.Errorf("%v: hint %q, want %q", tt.err, hint, tt.hint)
 		}
 		if values, err := x.Gather(t.Context(), "photo", had, 10, 3); len(values) != 6 || !errors.Is(err, tt.err) {
 			t.Errorf("%v: gathered %d values, %v", tt.err, len(values), err)

@@ -15,6 +15,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -57,7 +58,11 @@ type Options struct {
 	// asked where the id makes sense in no layout that the server knows.
 	Guess func(id firn.ID) []firn.Layout
 
-	// Now is the clock of Ready; time.Now.
+	// Logger is told why sources fail: at once, and then once a minute for each series.
+	// Nil: nobody is.
+	Logger *slog.Logger
+
+	// Now is the clock; time.Now.
 	Now func() time.Time
 }
 
@@ -76,6 +81,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if d.Now == nil {
 		d.Now = time.Now
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
 	}
 	return d
 }
@@ -196,8 +204,9 @@ func (s *Server) Refused() uint64 { return s.refused.Load() }
 func (s *Server) Stop() { s.stopping.Store(true) }
 
 // Ready returns nil while every series can issue, and will for a while without its
-// store; else an error that names those that cannot. It turns before ids end: see
-// [State.Ready].
+// store; else an error that names those that cannot, and says in words that everybody may
+// read what is wrong: [Details] has the causes, [Troubles] not even names. It turns before
+// ids end: see [State.Ready].
 func (s *Server) Ready() error {
 	if s.stopping.Load() {
 		return ErrStopping
@@ -225,7 +234,7 @@ func (u *unready) add(name string, err error) {
 	if err == nil {
 		return
 	}
-	text := err.Error()
+	text := Details(err)
 	if u.names == nil {
 		u.names = map[string][]string{}
 	}
@@ -239,13 +248,40 @@ func (u *unready) join() error {
 	const most = 10 // that are named
 	errs := make([]error, len(u.reasons))
 	for i, err := range u.reasons {
-		names, more := u.names[err.Error()], ""
+		names, more := u.names[Details(err)], ""
 		if n := len(names) - most; n > 0 {
 			names, more = names[:most], fmt.Sprintf(" and %d more", n)
 		}
-		errs[i] = fmt.Errorf("%s%s: %w", strings.Join(names, ", "), more, err)
+		errs[i] = &unreadySeries{strings.Join(names, ", ") + more, err}
 	}
 	return errors.Join(errs...)
+}
+
+// unreadySeries are series that are not ready for one reason.
+type unreadySeries struct {
+	names string
+	err   error
+}
+
+func (e *unreadySeries) Error() string { return e.names + ": " + e.err.Error() }
+
+func (e *unreadySeries) Unwrap() error { return e.err }
+
+// Troubles returns what an error of Ready says, without the names of the series and without
+// causes: for those who may know no more.
+func Troubles(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err.Error()
+	}
+	var all []string
+	for _, one := range joined.Unwrap() {
+		var e *UnreadyError
+		if errors.As(one, &e) && !slices.Contains(all, e.Trouble) {
+			all = append(all, e.Trouble)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // maxName is how long the name of a series may be.

@@ -74,6 +74,17 @@ func (x *Session) can(v *view, series string, r Right) error {
 // and the server itself.
 func (x *Session) Can(series string, r Right) error { return x.can(x.look(), series, r) }
 
+// Explain returns what the session may be told of an error, and what can be done about it,
+// "" if nothing is to be said. The cause of a *SourceError is for those who have the right
+// Admin to the series.
+func (x *Session) Explain(err error) (text, hint string) {
+	var source *SourceError
+	if errors.As(err, &source) && x.Can(source.Series, Admin) == nil {
+		return Details(source), source.Hint
+	}
+	return err.Error(), Hint(err)
+}
+
 // Name returns the name of the session's token, "" where it has none.
 func (x *Session) Name() string {
 	if t := x.look().token; t != nil {
@@ -115,8 +126,9 @@ func (x *Session) Gather(ctx context.Context, series string, dst []Value, n, req
 		}
 		s.counts.Load().add(asked, len(dst)-before, time.Since(start), failed)
 		if err != nil {
-			return s.failed(series, err)
+			return s.failed(series, err, &v.options)
 		}
+		s.trouble.over()
 		return nil
 	})
 	return dst, err
@@ -143,8 +155,9 @@ func (x *Session) Reserve(ctx context.Context, series string, n int) (r firn.Ran
 			if !x.replaced(ctx, v) {
 				s.counts.Load().add(1, 0, time.Since(start), err)
 			}
-			return s.failed(series, err)
+			return s.failed(series, err, &v.options)
 		}
+		s.trouble.over()
 		s.counts.Load().add(1, n, time.Since(start), nil)
 		return nil
 	})
@@ -228,7 +241,11 @@ func (x *Session) find(v *view, name string, r Right) (*Series, error) {
 	// A name that stands for something of its own, such as a counter of the store, has
 	// to be found here: what follows takes every name for one that somebody made up.
 	if v.options.Others != nil {
-		return v.others.series(name)
+		s, err := v.others.series(name)
+		if err != nil {
+			return nil, v.others.rest.failed(name, err, &v.options)
+		}
+		return s, nil
 	}
 	known := slices.DeleteFunc(slices.Clone(v.names), func(have string) bool { return x.can(v, have, r) != nil })
 	return nil, &NoSeriesError{Name: name, Nearest: nearest.Name(name, known)}

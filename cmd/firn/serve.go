@@ -144,7 +144,7 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 			closeAll(fresh, o.log)
 		}
 	}()
-	options, series, err := o.plan.serverOptions(now, o.errs)
+	options, series, err := o.plan.serverOptions(now, o.log, o.errs)
 	if err != nil {
 		return nil, err
 	}
@@ -377,7 +377,7 @@ func (o *serveCommand) reload(ctx context.Context) error {
 			}
 		}
 	}
-	options, series, err := next.serverOptions(now, o.errs)
+	options, series, err := next.serverOptions(now, o.log, o.errs)
 	if err == nil {
 		err = beginAll(ctx, fresh, func(s *supply) error { return s.try(ctx, o.stores) })
 	}

@@ -115,10 +115,10 @@ func closeAll(all []*supply, log *slog.Logger) {
 }
 
 // serverOptions are what a server is made with. Warnings go to errs.
-func (p *servePlan) serverOptions(all supplies, errs io.Writer) (*server.Options, []*server.Series, error) {
+func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer) (*server.Options, []*server.Series, error) {
 	o := &server.Options{
 		MaxBatch: p.options.batch, MaxRange: p.options.ranges, MaxNames: p.options.names,
-		Tokens: p.options.tokens, Guess: guessLayouts,
+		Tokens: p.options.tokens, Guess: guessLayouts, Logger: log,
 	}
 	var series []*server.Series
 	for _, d := range p.series {
@@ -155,16 +155,6 @@ func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series,
 		}
 	}
 	return server.Numbers(name, s, o), nil
-}
-
-// judge says of an error of the series whether it may pass, and what a person can
-// do about it.
-func (d *drawing) judge(err error) (again bool, hint string) {
-	var f *failure
-	if errors.As(d.explain(err), &f) && len(f.hints) > 0 {
-		hint = f.hints[0]
-	}
-	return passes(err), hint
 }
 
 // guessLayouts are the presets that an id may be of.

@@ -33,9 +33,9 @@ func flake(t testing.TB, st store.Store, name string, o *lease.Options) *server.
 }
 
 func flakeOf(l *lease.Lease, name string) *server.Series {
-	explain := func(err error) (again bool, hint string) {
+	explain := func(err error) server.Explanation {
 		var away *lease.OutageError
-		return errors.As(err, &away), "is the store there?"
+		return server.Explanation{Again: errors.As(err, &away), Trouble: "the store does not answer", Hint: "is the store there?"}
 	}
 	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout, Explain: explain, State: func() server.State {
 		st := l.State()
