@@ -68,7 +68,11 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	if len(remains) > 0 && !careful {
 		return Info{}, &RemainsError{Pool: name, Workers: len(remains)}
 	}
-	if err := p.reserve(ctx, s, o); err != nil {
+	p.plan(o)
+	if _, err := p.alone(ctx, s); err != nil { // a refusal that writes nothing
+		return Info{}, err
+	}
+	if err := p.write(ctx, s); err != nil {
 		return Info{}, err
 	}
 	inherits, err := p.alone(ctx, s)
@@ -102,12 +106,11 @@ func remainsOf(ctx context.Context, s store.Store, name string) ([]store.Record,
 	return s.List(ctx, term.KeyPool(name)+"/")
 }
 
-// reserve writes down that the pool is being created, and which workers it wants.
-func (p *record) reserve(ctx context.Context, s store.Store, o *Options) error {
+// plan makes it the record of a pool that is being created, with the workers that it wants.
+func (p *record) plan(o *Options) {
 	p.layout = o.layout()
 	p.Pool = term.NewPool(newID(), p.layout, o.workers(), o.limit())
 	p.MayRepeat = sorted(o.MayRepeat)
-	return p.write(ctx, s)
 }
 
 // alone returns an [*OverlapError] where another pool claims workers that this one

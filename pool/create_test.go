@@ -165,8 +165,8 @@ func TestOverlap(t *testing.T) {
 				t.Errorf("%s: %s: %v", name, verb, err)
 			}
 		}
-		if _, err := pool.Show(t.Context(), s, "b"); (err == nil) != (c.same == "") {
-			t.Errorf("%s: afterwards: %v", name, err)
+		if rec, err := s.Get(t.Context(), term.KeyPool("b")); err != nil || (rec.Version != "") != (c.same == "") {
+			t.Errorf("%s: afterwards: %s, %v", name, rec.Value, err)
 		}
 	}
 }

@@ -126,9 +126,13 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 	case !ok || name == "" || below && !isWorker && rest != "fresh":
 		return fmt.Errorf("record %s is none of firn's, or of a later one", rec.Key)
 	case !below:
+		var read term.Pool
+		if read, err = term.ReadPool(rec); err == nil && !read.Created() && read.Reserved == "" {
+			return nil // what is left of one that was refused: there is no such pool
+		}
 		p := of(name)
-		p.pool, err = term.ReadPool(rec)
-		p.created = err == nil && p.pool.Created()
+		p.pool = read
+		p.created = err == nil && read.Created()
 		p.begun = err == nil
 	case isWorker:
 		var r term.Record
