@@ -53,6 +53,9 @@ type GeneratorOptions struct {
 	// tick is used up, at most MaxBorrow; 0 is DefaultBorrow. What is less
 	// than a tick is nothing. Negative: never.
 	Borrow time.Duration
+	// Start is what the time is now, for a caller who has a better clock than the
+	// system's. Zero means the system's. The generator counts on from it.
+	Start time.Time
 	// Now replaces the clock. The default reads the wall clock once and goes on
 	// with the monotonic one, so that a step of the wall clock moves nothing.
 	Now func() time.Time
@@ -108,8 +111,8 @@ type Generator struct {
 }
 
 // NewGenerator returns the generator of a grant. Its first id is above
-// grant.Base, and waits until the clock allows it. The layout may neither have
-// ended nor begin in the future.
+// grant.Base, and waits until the clock allows it. It returns an [*EndError] if the
+// layout has ended by the generator's clock, and an [*EpochError] if it begins later.
 func NewGenerator(l Layout, grant Grant, opts *GeneratorOptions) (*Generator, error) {
 	if opts == nil {
 		opts = &GeneratorOptions{}
@@ -123,7 +126,11 @@ func NewGenerator(l Layout, grant Grant, opts *GeneratorOptions) (*Generator, er
 	if g.now != nil {
 		g.start = g.now()
 	}
-	if err := l.Check(g.start); err != nil {
+	start := g.start
+	if !opts.Start.IsZero() {
+		start = opts.Start
+	}
+	if err := l.Check(start); err != nil {
 		return nil, err
 	}
 	switch {
@@ -137,7 +144,7 @@ func NewGenerator(l Layout, grant Grant, opts *GeneratorOptions) (*Generator, er
 		return nil, fmt.Errorf("firn: grant (%d, %d]: layout %s has ticks 1 to %d", grant.Base, grant.Horizon, l, l.Last())
 	}
 	g.borrow = max(int64(borrow), 0) / g.tick
-	g.offset = g.start.UnixNano() - l.Epoch().UnixNano()
+	g.offset = int64(start.Sub(l.Epoch()))
 	g.place(grant.Worker, opts.Shard)
 	g.pace = g.lastOf(grant.Base)
 	g.top = g.lastOf(grant.Horizon)
@@ -299,7 +306,7 @@ func (g *Generator) SetClock(now time.Time) {
 	if g.closed {
 		return
 	}
-	g.offset = now.UnixNano() - g.layout.Epoch().UnixNano() - g.clock()
+	g.offset = int64(now.Add(-time.Duration(g.clock())).Sub(g.layout.Epoch()))
 	g.edge.Store(math.MinInt64)
 	close(g.moved)
 	g.moved = make(chan struct{})

@@ -17,6 +17,7 @@ func TestPresets(t *testing.T) {
 		{"twitter", Twitter, "time:41@1ms,datacenter:5,worker:5,seq:12;epoch=2010-11-04T01:42:54.657Z", 1288834974657},
 		{"classic", Classic, "time:41@1ms,datacenter:5,worker:5,seq:12;epoch=2016-11-26T13:21:05.631Z", 1480166465631},
 		{"instagram", Instagram, "time:41@1ms,shard:13,seq:10;epoch=2011-08-24T21:07:01.721Z", 1314220021721},
+		{"sharded", Sharded, "time:41@1ms,shard:13,seq:9;epoch=2025-01-01T00:00:00Z", 1735689600000},
 		{"discord", Discord, "time:42@1ms,worker:5,process:5,seq:12;epoch=2015-01-01T00:00:00Z", 1420070400000},
 		{"mastodon", Mastodon, "time:48@1ms,seq:16;epoch=1970-01-01T00:00:00Z", 0},
 		{"leaf", Leaf, "time:41@1ms,worker:10,seq:12;epoch=2010-11-04T01:42:54.657Z", 1288834974657},

@@ -46,7 +46,9 @@ func (s spec) fail(offset int, format string, args ...any) error {
 // together are at most 63, or 64 if the time leads; then the layout ends where
 // its highest bit, the sign, would be set.
 //
-// The epoch is in RFC 3339, in any zone, from 1970 to 2262, to the nanosecond.
+// The epoch is in RFC 3339, in any zone, from 1970 to 2262, to the nanosecond; or
+// in milliseconds since 1970, of 12 or 13 digits, as generators have it in their
+// source. [Layout.String] writes the first.
 // A layout lasts at most a million years.
 //
 // Errors are [*SyntaxError].
@@ -274,8 +276,12 @@ func formatUnit(nanos int64) string {
 	return strconv.FormatInt(nanos, 10) + "ns"
 }
 
-// parseEpoch reads an instant as nanoseconds since 1970.
+// parseEpoch reads an instant, in RFC 3339 or in milliseconds since 1970, as
+// nanoseconds since 1970.
 func parseEpoch(text string) (nanos int64, reason string) {
+	if text != "" && strings.Trim(text, "0123456789") == "" {
+		return parseMillis(text)
+	}
 	t, err := time.Parse(time.RFC3339, text)
 	digits, ok := instantForm(text)
 	switch {
@@ -289,6 +295,16 @@ func parseEpoch(text string) (nanos int64, reason string) {
 		return 0, "an epoch is not after " + instant(time.Unix(0, math.MaxInt64))
 	}
 	return t.UnixNano(), ""
+}
+
+// parseMillis reads milliseconds since 1970. Fewer digits are refused: they are
+// seconds, as a rule, and would be taken for a day in January of 1970.
+func parseMillis(text string) (nanos int64, reason string) {
+	ms, ok := parseWhole(text, math.MaxInt64/1_000_000)
+	if !ok || len(text) < 12 {
+		return 0, "an epoch in milliseconds has 12 or 13 digits, such as 1735689600000, not " + quoted(text)
+	}
+	return int64(ms) * 1_000_000, ""
 }
 
 // instantForm reports whether text has the form of RFC 3339 and how many digits

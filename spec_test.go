@@ -23,6 +23,8 @@ func TestParseLayout(t *testing.T) {
 		"time:41@1000us,worker:10,seq:12;epoch=2025-01-01T07:00:00+07:00":        canonical,
 		"time:41@1ms,worker:10,seq:12;epoch=2024-12-31T16:00:00.000000000-08:00": canonical,
 		"leaf;epoch=2025-01-01T00:00:00Z":                                        canonical,
+		"leaf;epoch=1735689600000":                                               canonical,
+		"time:41,worker:10,seq:12;epoch=1735689600000":                           canonical,
 		"twitter;epoch=2020-01-01T00:00:00.12Z":                                  "time:41@1ms,datacenter:5,worker:5,seq:12;epoch=2020-01-01T00:00:00.12Z",
 
 		// In any order, down to one bit, up to 63 and 64.
@@ -152,12 +154,15 @@ func TestParseLayoutErrors(t *testing.T) {
 		{"twitter;epoch=2025-01-01T00:00:00+0100", 15, `an epoch is such as 2025-01-01T00:00:00Z, not "2025-01-01T00:00:00+0100"`},
 		{"twitter;epoch=2025-01-01T00:00:00ZZ", 15, `an epoch is such as 2025-01-01T00:00:00Z, not "2025-01-01T00:00:00ZZ"`},
 		{"twitter;epoch=2025-02-29T00:00:00Z", 15, `an epoch is such as 2025-01-01T00:00:00Z, not "2025-02-29T00:00:00Z"`},
-		{"twitter;epoch=1288834974657", 15, `an epoch is such as 2025-01-01T00:00:00Z, not "1288834974657"`},
+		{"twitter;epoch=1288834974", 15, `an epoch in milliseconds has 12 or 13 digits, such as 1735689600000, not "1288834974"`}, // seconds
+		{"twitter;epoch=01288834974657", 15, `an epoch in milliseconds has 12 or 13 digits, such as 1735689600000, not "01288834974657"`},
+		{"twitter;epoch=9223372036855", 15, `an epoch in milliseconds has 12 or 13 digits, such as 1735689600000, not "9223372036855"`},
+		{"twitter;epoch=-1288834974657", 15, `an epoch is such as 2025-01-01T00:00:00Z, not "-1288834974657"`},
 		{"twitter;epoch=2025-01-01T00:00:00.0000000001Z", 15, "an epoch is a whole number of nanoseconds"},
 		{"twitter;epoch=1969-12-31T23:59:59.999999999Z", 15, "an epoch is not before 1970"},
 		{"twitter;epoch=1970-01-01T00:00:00+00:01", 15, "an epoch is not before 1970"},
 		{"twitter;epoch=2262-04-11T23:47:16.854775808Z", 15, "an epoch is not after 2262-04-11T23:47:16.854775807Z"},
-		{"twitter;epoch=" + strings.Repeat("9", 50), 15, `an epoch is such as 2025-01-01T00:00:00Z, not "` + strings.Repeat("9", 40) + `"...`},
+		{"twitter;epoch=" + strings.Repeat("9", 50), 15, `an epoch in milliseconds has 12 or 13 digits, such as 1735689600000, not "` + strings.Repeat("9", 40) + `"...`},
 	} {
 		l, err := ParseLayout(c.text)
 		syntax, ok := errors.AsType[*SyntaxError](err)

@@ -38,7 +38,8 @@ func (e *GrantFileError) Unwrap() error { return e.Err }
 // whoever comes after a SIGKILL, since the file is void after a reboot; so it
 // need not reach the disk.
 //
-// The file has two slots, written in turn, so that one is whole at any instant.
+// The file has two slots. A write goes over the older one, so that the newer one is whole
+// at any instant, also after a write that failed.
 type grantFile struct {
 	path          string
 	file          *os.File // locked for life
@@ -134,8 +135,8 @@ func (g *grantFile) readSlot(i int64) (s slot, ok bool) {
 
 // write leaves a slot in the file.
 func (g *grantFile) write(s slot) error {
-	g.serial++
-	s.V, s.Serial, s.Boot, s.Device, s.Inode = 1, g.serial, g.boot, g.device, g.inode
+	serial := g.serial + 1 // a write that fails is tried again in the same slot
+	s.V, s.Serial, s.Boot, s.Device, s.Inode = 1, serial, g.boot, g.device, g.inode
 	text, err := json.Marshal(s)
 	if err != nil {
 		return &GrantFileError{g.path, err}
@@ -144,10 +145,10 @@ func (g *grantFile) write(s slot) error {
 	if n := copy(b, checksum(text)+" "+string(text)+"\n"); n == slotSize {
 		return &GrantFileError{g.path, fmt.Errorf("a grant of %d bytes does not fit", len(text))}
 	}
-	if _, err := g.file.WriteAt(b, int64(g.serial%2)*slotSize); err != nil {
+	if _, err := g.file.WriteAt(b, int64(serial%2)*slotSize); err != nil {
 		return &GrantFileError{g.path, err}
 	}
-	g.of, g.mark = s.Grant.Record.Owner, s.Mark
+	g.serial, g.of, g.mark = serial, s.Grant.Record.Owner, s.Mark
 	return nil
 }
 

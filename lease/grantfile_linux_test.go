@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/store/memory"
 )
 
@@ -69,4 +71,80 @@ func fill(t *testing.T, path string) {
 		}
 	}
 	t.Fatalf("%s is not open", path)
+}
+
+// A call that waits for another worker returns at Close even if the grant file cannot be
+// made void; and Close says that it could not, although no worker is held.
+func TestCloseWithAGrantFileThatCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &away{Store: memory.New()}
+		o, _ := options()
+		o.File = filepath.Join(t.TempDir(), "grant")
+		l := open(t, s, o)
+		time.Sleep(time.Minute)
+		if err := Release(t.Context(), s, "web", l.State().Worker); err != nil {
+			t.Fatal(err)
+		}
+		for l.State().Phase == term.Holding {
+			time.Sleep(10 * time.Millisecond)
+		}
+		s.hang.Store(true) // no other worker can be taken
+		next := make(chan error, 1)
+		go func() {
+			_, err := l.Next(context.Background())
+			next <- err
+		}()
+		fill(t, o.File)
+		time.Sleep(time.Second)
+		var file *GrantFileError
+		if err := l.Close(); !errors.As(err, &file) || file.Path != o.File {
+			t.Errorf("Close returned %v", err)
+		}
+		select {
+		case err := <-next:
+			if !errors.Is(err, firn.ErrClosed) {
+				t.Errorf("Next returned %v", err)
+			}
+		case <-time.After(time.Hour):
+			t.Error("Next still waits an hour after Close")
+			l.change()
+		}
+	})
+}
+
+// A write goes over the older slot, also after writes that failed: so the last good one
+// outlives a write that is cut off.
+func TestGrantFileKeepsItsLastGoodSlot(t *testing.T) {
+	for failures := range 3 {
+		path := filepath.Join(t.TempDir(), "grant")
+		g, err := openGrantFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.close()
+		for mark := range firn.Tick(3) {
+			if err := g.write(slot{Pool: "web", Mark: 5 + mark}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		good := g.file
+		if g.file, err = os.Open(path); err != nil {
+			t.Fatal(err)
+		}
+		for range failures {
+			if err := g.write(slot{Pool: "web", Mark: 8}); err == nil {
+				t.Fatal("a file that is open for reading was written")
+			}
+		}
+		g.file.Close()
+		g.file = good
+		if err := g.write(slot{Pool: "web", Mark: 9}); err != nil {
+			t.Fatal(err)
+		}
+		a, _ := g.readSlot(0)
+		b, _ := g.readSlot(1)
+		if min(a.Mark, b.Mark) != 7 || max(a.Mark, b.Mark) != 9 {
+			t.Errorf("after %d failures the slots have marks %d and %d, want 7 and 9, the last two that were written", failures, a.Mark, b.Mark)
+		}
+	}
 }

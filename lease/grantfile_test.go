@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 func hold(dir string) error {
 	var s store.Store
 	var err error
-	if s, err = sqlite.Open(filepath.Join(dir, "ids.db")); err != nil {
+	if s, err = sqlite.Open(context.Background(), filepath.Join(dir, "ids.db")); err != nil {
 		return err
 	}
 	if os.Getenv("FIRN_TEST_AWAY") != "" {
@@ -139,7 +139,7 @@ func TestGrantFileOfAnotherPool(t *testing.T) {
 		t.Skipf("%s does not say when it was started", runtime.GOOS)
 	}
 	_, path := left(t)
-	s, err := sqlite.Open(filepath.Join(t.TempDir(), "ids.db"))
+	s, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "ids.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func second[T any](_ T, err error) error { return err }
 
 func TestGrantFileStartedTwice(t *testing.T) {
 	dir := t.TempDir()
-	s, err := sqlite.Open(filepath.Join(dir, "ids.db"))
+	s, err := sqlite.Open(context.Background(), filepath.Join(dir, "ids.db"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func TestHeldWorkerIsGivenBackLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := Workers(t.Context(), s, "web")
-		if err != nil || len(list) != 1 || list[0].Held {
+		if err != nil || len(list) != 1 || list[0].State != WorkerFree {
 			t.Fatalf("%+v %v", list, err)
 		}
 		if from := time.Until(list[0].Horizon); from < 4*time.Second || from > 6*time.Second {
@@ -105,7 +105,7 @@ func TestHeldWorkerIsGivenBackAfterTheClockWasSetBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := Workers(t.Context(), s, "web")
-		if err != nil || len(list) != 1 || list[0].Held {
+		if err != nil || len(list) != 1 || list[0].State != WorkerFree {
 			t.Fatalf("%+v %v", list, err)
 		}
 		if list[0].Horizon.Before(stepped) {

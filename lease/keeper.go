@@ -59,14 +59,15 @@ type reading struct {
 	boot  time.Duration
 }
 
-func (k *keeper) run(ctx context.Context) {
-	now := k.options.clocks()
-	k.clock = term.NewClock(now.Wall, now.Boot)
+// run holds a worker until ctx is done. begun is what the clocks said when Open found
+// that the layout has begun and not ended.
+func (k *keeper) run(ctx context.Context, begun term.Now) {
+	k.clock = term.NewClock(begun.Wall, begun.Boot)
 	if k.file != nil {
 		defer k.file.close()
 		k.adopt()
 	}
-	if left := k.options.Layout.End().Sub(now.Wall); left < warning {
+	if left := k.options.Layout.End().Sub(begun.Wall); left < warning {
 		k.log.Warn("the layout ends soon", "end", k.options.Layout.End(), "layout", k.options.Layout)
 	}
 	for failures := 0; ; failures++ {
@@ -92,18 +93,38 @@ func (k *keeper) run(ctx context.Context) {
 
 // term runs one term to its end. A term makes one generator, and the generator
 // dies with it.
+//
+// While this process's own clock is outside the layout's life, a term ends with that
+// error. A worker that was taken by then is given back.
 func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
+	k.lane.ended = nil
+	now := k.follow() // while no worker can be had, too: it may be for a clock that is ahead
+	if err := k.options.Layout.Check(now.Wall); err != nil {
+		s.Phase, s.Err = term.Refused, err
+		k.publish(s)
+		return s, false
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	s = k.start()
-	k.follow() // while no worker can be had, too: it may be for a clock that is ahead
 	var gen *firn.Generator
 	var warned bool
+	var outside error // the layout's life
 	var e term.Event = term.Begin{View: k.seen}
 	for {
 		var do term.Action
 		s, do = s.Step(k.rules, k.now(), e)
 		s.Err = k.disowned(s, e)
 		k.note(s, e)
-		if gen = k.allow(s, gen); gen != nil && s.Over() {
+		var err error
+		if gen, err = k.allow(s, gen); err != nil {
+			outside = err
+			stop()
+		}
+		if outside != nil && s.Phase != term.Forgotten {
+			s.Err = outside
+		}
+		if gen != nil && s.Over() {
 			gen.Close()
 		}
 		k.publish(s)
@@ -113,9 +134,7 @@ func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 		}
 		if gen != nil && !began {
 			began = true
-			if !k.begun() {
-				k.open(opened{delay: k.delay(s), err: k.fileErr})
-			}
+			k.open(opened{delay: k.delay(s), err: k.fileErr})
 		}
 		if s.Over() {
 			k.end(s)
@@ -136,6 +155,7 @@ func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 		last, err := k.closeFor(gen)
 		if err != nil { // keep the worker: somebody may yet go on with the grant
 			s.Closed, s.Err = true, err
+			k.lane.ended = err // said where no worker is held, too
 			k.end(s)
 			return s, began
 		}
@@ -173,37 +193,33 @@ func (k *keeper) closeFor(gen *firn.Generator) (last firn.Tick, err error) {
 }
 
 // allow lets the generator issue what the machine grants, and with a grant file
-// no more than has been marked there.
-func (k *keeper) allow(s term.State, gen *firn.Generator) *firn.Generator {
+// no more than has been marked there. It makes the generator of a term's first grant;
+// the error says that this process's own clock has left the layout's life.
+func (k *keeper) allow(s term.State, gen *firn.Generator) (*firn.Generator, error) {
 	grant, ok := s.Grant()
 	if !ok {
-		return gen
+		return gen, nil
 	}
 	if k.file != nil {
 		grant.Horizon = k.marked(s, grant)
 	}
-	if gen == nil {
-		if last := k.lane.gen.Load(); last != nil {
-			k.waits += last.Waits()
-		}
-		k.taken = k.now().Wall
-		gen = k.generator(grant)
-		k.lane.gen.Store(gen)
-		return gen
+	if gen != nil {
+		gen.Extend(grant.Horizon)
+		return gen, nil
 	}
-	gen.Extend(grant.Horizon)
-	return gen
-}
-
-// generator makes the generator of a grant.
-func (k *keeper) generator(grant firn.Grant) *firn.Generator {
-	gen, err := firn.NewGenerator(k.options.Layout, grant, &firn.GeneratorOptions{Shard: k.options.Shard, Borrow: k.options.Borrow})
+	now := k.now().Wall
+	gen, err := firn.NewGenerator(k.options.Layout, grant, &firn.GeneratorOptions{
+		Shard: k.options.Shard, Borrow: k.options.Borrow, Start: now,
+	})
 	if err != nil {
-		// Options and rules were validated, and the machine grants within them.
-		panic(fmt.Sprintf("lease: %v", err))
+		return nil, err
 	}
-	gen.SetClock(k.now().Wall)
-	return gen
+	if last := k.lane.gen.Load(); last != nil {
+		k.waits += last.Waits()
+	}
+	k.taken = now
+	k.lane.gen.Store(gen)
+	return gen, nil
 }
 
 // perform does what the machine asks and returns what came of it. A store that
@@ -244,7 +260,7 @@ func (k *keeper) tend(s term.State, gen *firn.Generator) {
 	now := k.follow()
 	if gen != nil {
 		gen.SetClock(now.Wall)
-		k.allow(s, gen)
+		k.allow(s, gen) // cannot fail: it only makes a generator where there is none
 		k.publish(s)
 	}
 }

@@ -77,8 +77,12 @@ func (e *OutageError) Error() string {
 
 func (e *OutageError) Unwrap() error { return e.Err }
 
-// Open joins a pool and returns when the first id can be issued, or ctx is
-// done; the lease outlives ctx. Close gives the worker back.
+// Open joins a pool and returns when the first id can be issued. The lease outlives
+// ctx. Close gives the worker back.
+//
+// Open returns an error no later than 100 ms after ctx is done. If the store has not
+// answered by then, a worker that was taken is given back in the background, within 5 s;
+// otherwise it falls free when its time to live has passed.
 //
 // Errors to tell apart, besides the store's: [*term.FullError], no worker is
 // free; [*term.LayoutError], the pool has another layout; [*term.ClockError],
@@ -92,14 +96,15 @@ func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Leas
 	if err := o.validate(pool); err != nil {
 		return nil, err
 	}
-	if err := o.Layout.Check(o.clocks().Wall); err != nil {
+	begun := o.clocks()
+	if err := o.Layout.Check(begun.Wall); err != nil {
 		return nil, err
 	}
 	files, err := o.openFiles()
 	if err != nil {
 		return nil, err
 	}
-	seen := term.View{Asked: o.clocks().Boot, Known: true}
+	seen := term.View{Asked: begun.Boot, Known: true}
 	seen.Promise, err = s.Promise(ctx)
 	if err != nil {
 		// A process that goes on with its old grant needs no store to start.
@@ -120,15 +125,39 @@ func Open(ctx context.Context, s store.Store, pool string, opts *Options) (*Leas
 			lease: l, lane: l.lanes[i], store: s, seen: seen, options: o, rules: rules,
 			log: o.Logger.With("pool", pool), opened: first, file: files.of(i),
 		}
-		l.done.Go(func() { k.run(life) })
+		l.done.Go(func() { k.run(life, begun) })
 	}
 	if o.Lanes == 1 {
 		l.only = &l.lanes[0].gen
 	}
 	if err := l.awaitOpen(ctx, first); err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, errors.Join(err, l.giveUp(ctx))
 	}
 	return l, nil
+}
+
+// parting is for how long Open outlives its context, so that a store which answers has
+// the workers back when Open returns.
+const parting = 100 * time.Millisecond
+
+// giveUp closes a lease that was never handed out. Where the store does not answer in
+// time it is closed in the background, within 5 s.
+func (l *Lease) giveUp(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- l.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+	}
+	t := time.NewTimer(parting)
+	defer t.Stop()
+	select {
+	case err := <-closed:
+		return err
+	case <-t.C:
+		return nil
+	}
 }
 
 // awaitOpen waits until every lane has its first worker, and for its first tick.
@@ -175,7 +204,7 @@ func (l *Lease) Next(ctx context.Context) (firn.ID, error) {
 }
 
 func (l *Lease) nextOfLanes(ctx context.Context) (firn.ID, error) {
-	if id, err := l.Try(); err == nil {
+	if id, err := l.try(); err == nil {
 		return id, nil
 	}
 	var id firn.ID
@@ -222,9 +251,9 @@ func (l *Lease) appendOfLanes(ctx context.Context, dst []firn.ID, want int) ([]f
 	}
 }
 
-// Try is Next without waiting: [firn.ErrBusy] where Next would wait for the
+// try is Next without waiting: [firn.ErrBusy] where Next would wait for the
 // clock, and the generator's error where it would wait for a worker.
-func (l *Lease) Try() (firn.ID, error) {
+func (l *Lease) try() (firn.ID, error) {
 	// A lane is drawn from until its tick is used up, and then the next one: so
 	// ids increase in long runs, and what the lanes share is seldom written.
 	first := l.at.Load()
@@ -325,13 +354,17 @@ func (l *Lease) States() []State {
 }
 
 // Close stops issuing for good and gives the workers back. It waits for the
-// store, at most 5 s. An error says that a worker was not given back: it then
-// falls free by itself, when its time to live has passed. Close may be called
-// more than once.
+// store, at most 5 s. Calls that wait return [firn.ErrClosed].
+//
+// An error says that a worker was not given back: it then falls free by itself, when
+// its time to live has passed. Or it is a [*GrantFileError]: the grant file could not
+// be made void, so a process that starts with it resumes the old grant. Close may be
+// called more than once.
 func (l *Lease) Close() error {
 	l.closed.Store(true)
 	l.stop()
 	l.done.Wait()
+	l.change() // for calls that wait: no keeper may be left to wake them
 	var errs []error
 	for _, ln := range l.lanes {
 		errs = append(errs, ln.ended)

@@ -135,7 +135,7 @@ func TestIdsFromOpenToClose(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := Workers(t.Context(), s, "web")
-		if err != nil || len(list) != 1 || list[0].Held || list[0].Horizon.After(time.Now().Add(time.Second)) {
+		if err != nil || len(list) != 1 || list[0].State != WorkerFree || list[0].Horizon.After(time.Now().Add(time.Second)) {
 			t.Fatalf("%+v %v", list, err)
 		}
 	})

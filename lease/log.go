@@ -44,6 +44,7 @@ func (k *keeper) tell(was *State, now State, s term.State) {
 		log.Debug("took a worker", "class", now.Class, "until", now.Horizon)
 	case s.Phase == term.Released:
 		log.Debug("gave the worker back")
+	case !k.begun() && (s.Phase == term.Refused || s.Phase == term.Forgotten): // Open returns it
 	case s.Phase == term.Lost && k.options.foreign: // Watch says so
 	case s.Phase == term.Lost:
 		log.Warn("lost the worker; taking another", "err", now.Err)

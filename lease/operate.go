@@ -16,12 +16,26 @@ import (
 type Worker struct {
 	Worker  int64
 	Term    uint64
-	Held    bool          // somebody has it and is not taken for dead
+	State   WorkerState
 	Name    string        // of its holder, or of its last
-	Free    time.Duration // until it falls free, if its holder does not write again
+	Free    time.Duration // until it falls free, if its holder does not write again; 0 where State is not WorkerHeld
 	Horizon time.Time     // last instant that may have been issued
 	Written time.Time     // by the store's clock; zero where it has none
 }
+
+// A WorkerState says whether a process has a worker.
+type WorkerState string
+
+// States of a worker.
+const (
+	// WorkerFree: nobody has it, or its holder has not written for its time to live.
+	WorkerFree WorkerState = "free"
+	// WorkerHeld: a process has it, and has written within its time to live.
+	WorkerHeld WorkerState = "held"
+	// WorkerUnknown: a process took it and did not give it back, and the store has no
+	// clock (etcd, ZooKeeper), so the records do not say whether that process is alive.
+	WorkerUnknown WorkerState = "unknown"
+)
 
 // ErrNoPool: the store has no pool of that name.
 var ErrNoPool = errors.New("lease: no such pool")
@@ -43,7 +57,7 @@ func Pools(ctx context.Context, s store.Store) ([]string, error) {
 
 // Workers returns the workers of a pool that were ever held, by number.
 func Workers(ctx context.Context, s store.Store, pool string) ([]Worker, error) {
-	layout, err := Layout(ctx, s, pool)
+	p, layout, err := poolRecord(ctx, s, pool)
 	if err != nil {
 		return nil, err
 	}
@@ -65,13 +79,29 @@ func Workers(ctx context.Context, s store.Store, pool string) ([]Worker, error) 
 			Worker: n, Term: r.Term, Name: r.Name, Written: rec.Written,
 			Horizon: layout.Time(r.Horizon + 1).Add(-1),
 		}
-		if r.Owner != "" {
-			w.Free = max(time.Duration(r.TTL)*time.Millisecond-rec.Read.Sub(rec.Written), 0)
-			w.Held = w.Free > 0
-		}
+		w.State, w.Free = workerState(p, rec, r)
 		workers = append(workers, w)
 	}
 	return workers, nil
+}
+
+// workerState says whether a worker is held, and when it falls free.
+func workerState(p term.Pool, rec store.Record, r term.Record) (WorkerState, time.Duration) {
+	if r.Owner == "" {
+		return WorkerFree, 0
+	}
+	if rec.Read.IsZero() {
+		return WorkerUnknown, 0
+	}
+	ttl := time.Duration(r.TTL) * time.Millisecond
+	if p.Lossy != "" { // others take it so much later there
+		ttl += 2 * term.Skew
+	}
+	// A store's clock that was set back says nothing of how long ago the write was.
+	if left := ttl - max(rec.Read.Sub(rec.Written), 0); left > 0 {
+		return WorkerHeld, left
+	}
+	return WorkerFree, 0
 }
 
 // Release takes a worker away from its holder, who is known to be gone. Its

@@ -29,7 +29,8 @@ type Options struct {
 
 	// File is the path of a grant file; none. A process that was killed and
 	// starts again on the same host and boot then goes on inside its own old
-	// grant, whether the store is there or not; on Linux, and elsewhere anew.
+	// grant, whether the store is there or not; on Linux, and elsewhere anew. On a
+	// system without file locks (aix, solaris, plan9, js, wasip1) a file is refused.
 	// Further lanes have files of their own, PATH.1 and so on.
 	File string
 
@@ -138,11 +139,15 @@ func (o *Options) validate(pool string) error {
 		bad("shard", "%d: layout %s has 0 to %d", o.Shard, PoolName(o.Layout), n-1)
 	}
 	n := o.Layout.Workers()
-	if o.First < 0 || o.Workers < 0 || o.First >= n || o.Workers > n-o.First {
+	switch {
+	case o.First < 0 || o.First >= n:
+		bad("workers", "begin at %d: layout %s has 0 to %d", o.First, PoolName(o.Layout), n-1)
+	case o.Workers < 0:
+		bad("workers", "are %d: their number is 0, for all, to %d", o.Workers, n-o.First)
+	case o.Workers > n-o.First:
 		bad("workers", "%d to %d: layout %s has 0 to %d", o.First, o.First+o.Workers-1, PoolName(o.Layout), n-1)
-	}
-	if o.Workers == 0 && o.First != 0 {
-		bad("workers", "from %d on: their number is not set", o.First)
+	case o.Workers == 0 && o.First != 0:
+		bad("workers", "begin at %d: say how many there are", o.First)
 	}
 	if named := o.Choice == Insist || o.Choice == Prefer; named && (o.Worker < o.First || o.Worker >= o.First+o.count()) {
 		bad("worker", "%d: there are %d to %d", o.Worker, o.First, o.First+o.count()-1)

@@ -47,3 +47,20 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// A fault in the range of workers names what was set, and no number that nobody set.
+func TestCheckNamesWhatWasSet(t *testing.T) {
+	for _, c := range []struct {
+		options lease.Options
+		want    string
+	}{
+		{lease.Options{First: 5000}, "lease: workers begin at 5000: layout firn has 0 to 1023"},
+		{lease.Options{First: 5}, "lease: workers begin at 5: say how many there are"},
+		{lease.Options{Workers: -1}, "lease: workers are -1: their number is 0, for all, to 1024"},
+		{lease.Options{First: 1000, Workers: 100}, "lease: workers 1000 to 1099: layout firn has 0 to 1023"},
+	} {
+		if err := c.options.Check("web"); err == nil || err.Error() != c.want {
+			t.Errorf("%+v: %v, want %s", c.options, err, c.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package serial_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 // BenchmarkNext draws one text after the other: each by a write to a store that
 // costs nothing, each by one to a file, and from what is in hand.
 func BenchmarkNext(b *testing.B) {
-	file, err := sqlite.Open(filepath.Join(b.TempDir(), "ids.db"))
+	file, err := sqlite.Open(context.Background(), filepath.Join(b.TempDir(), "ids.db"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 //
 // Start with [Open]:
 //
-//	st, err := sqlite.Open("ids.db")
+//	st, err := sqlite.Open(ctx, "/var/lib/shop/ids.db")
 //	...
 //	invoices, err := serial.Open(ctx, st, "invoice", "INV-{yyyyMMdd}-{6}",
 //		&serial.Options{Zone: "Asia/Ho_Chi_Minh"})

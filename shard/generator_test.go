@@ -527,3 +527,27 @@ func TestPooled(t *testing.T) {
 		t.Errorf("%d ids: %d repeats, %d inversions", ids, repeats, inversions)
 	}
 }
+
+// TestReplacesOnlyItsLayout: a function whose ids are of another layout or shard is not
+// replaced: the new ids could be below the old ones, and meet them one day.
+func TestReplacesOnlyItsLayout(t *testing.T) {
+	seconds := strings.NewReplacer("our_epoch bigint := 1314220021721", "our_epoch bigint := 1314220021", "* 1000", "* 1")
+	for what, tt := range map[string]struct{ layout, function string }{
+		"other bits":   {"sharded", published},
+		"other epoch":  {"instagram;epoch=1314220021000", strings.Replace(published, "1314220021721", "1293843600000", 1)},
+		"other unit":   {"instagram", seconds.Replace(published)},
+		"other shard":  {"instagram", strings.Replace(published, "shard_id int := 5", "shard_id int := 6", 1)},
+		"never worked": {"instagram", strings.Replace(published, "% 1024", "%% 1024", 1)},
+	} {
+		t.Run(what, func(t *testing.T) {
+			db := newDatabase(t)
+			mustExec(t, db.Conn, tt.function)
+			if e := refusedScript(t, db.Conn, script(t, firn.MustLayout(tt.layout), insta(5))); e.Hint == "" || !strings.Contains(e.Message, "insta5.next_id that is there") {
+				t.Error(e)
+			}
+			if n := query[int64](t, db.Conn, "SELECT count(*) FROM pg_namespace WHERE nspname = 'firn'"); n != 0 {
+				t.Error("the schema firn was made")
+			}
+		})
+	}
+}

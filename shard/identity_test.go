@@ -243,9 +243,10 @@ func TestExistingObjects(t *testing.T) {
 		}
 		mustExec(t, db.Conn, "ROLLBACK")
 	}
+	const id = "(((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1314220021721) << 23) | (5 << 10)"
 	for _, sql := range []string{
-		"CREATE FUNCTION insta5.next_id() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
-		"CREATE FUNCTION insta5.next_id() RETURNS bigint STRICT IMMUTABLE SECURITY DEFINER PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'",
+		"CREATE FUNCTION insta5.next_id() RETURNS bigint LANGUAGE sql AS 'SELECT " + id + "'",
+		"CREATE FUNCTION insta5.next_id() RETURNS bigint STRICT IMMUTABLE SECURITY DEFINER PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN " + id + "; END'",
 	} {
 		mustExec(t, db.Conn, "DROP SCHEMA IF EXISTS firn, insta5 CASCADE; CREATE SCHEMA insta5; "+sql)
 		mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))

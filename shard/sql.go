@@ -69,8 +69,9 @@ func Code(l firn.Layout) (string, error) {
 
 // WriteShard writes the SQL that makes a shard, in a database that has the SQL of
 // [WriteGenerator] for the same layout, and of [WriteGrants]. It may be run again, and opens no shard that
-// is closed. A function next_id that is there is replaced in place, and what it gave
-// is left behind by a second.
+// is closed. A function next_id that is there is called once, and replaced in place if
+// what it gives is an id of this shard and layout: what it gave is left behind by a
+// second. Otherwise the SQL fails, since the new ids could be below the old ones.
 func WriteShard(w io.Writer, l firn.Layout, s Definition) error {
 	if err := CheckLayout(l); err != nil {
 		return err
@@ -81,6 +82,9 @@ func WriteShard(w io.Writer, l firn.Layout, s Definition) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n-- Shard %d.\n", s.Number)
 	names := s.functions()
+	for _, name := range names {
+		fmt.Fprintf(&b, checkReplaced, literal(s.Schema), literal(name), s.Number, literal(l.String()))
+	}
 	fmt.Fprintf(&b, "DO $do$ BEGIN PERFORM firn.create_shard(%d, %s", s.Number, literal(s.Schema))
 	for _, name := range names {
 		fmt.Fprintf(&b, ", %s", literal(name))
@@ -98,6 +102,32 @@ func WriteShard(w io.Writer, l firn.Layout, s Definition) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// checkReplaced is the SQL that refuses to replace a function whose ids are of another
+// layout or shard. Functions of firn are not called: they give none where they were
+// restored.
+const checkReplaced = `DO $do$
+DECLARE
+	schema text := %[1]s;
+	name text := %[2]s;
+	id bigint;
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+			WHERE n.nspname = schema AND p.proname = name AND p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND p.prosrc NOT LIKE '%%firn.id(%%') THEN
+		RETURN;
+	END IF;
+	BEGIN
+		EXECUTE format('SELECT %%I.%%I()', schema, name) INTO id;
+	EXCEPTION WHEN OTHERS THEN
+		RAISE EXCEPTION 'firn: the function %%.%% that is there fails: %%', schema, name, SQLERRM
+			USING HINT = 'if it never gave an id, drop it, and run this again';
+	END;
+	IF NOT EXISTS (SELECT FROM firn.decode(id) AS d WHERE d.shard = %[3]d AND abs(extract(epoch FROM d."time" - clock_timestamp())) < 60) THEN
+		RAISE EXCEPTION 'firn: the function %%.%% that is there gives %%, which is no id that shard %[3]d makes now in the layout %%', schema, name, id, %[4]s
+			USING HINT = 'firn shards sql --layout LAYOUT says the layout of its ids, for one as Instagram published it --layout instagram --epoch MILLISECONDS';
+	END IF;
+END $do$;
+`
 
 // functions are the names of the functions that give ids.
 func (s Definition) functions() []string {

@@ -168,19 +168,23 @@ func (r *configReader) root(n *yaml.Node) {
 	})
 }
 
-// storeURL reads the URL of a store. A path is meant from the file's own
+// storeURL reads the URL of a store. A path counts from the config's own
 // directory: from that of the process it would be another store each time.
 func (r *configReader) storeURL(what string, n *yaml.Node) entry {
 	url := r.scalar(what, n)
 	if url.at.line == 0 {
 		return url
 	}
+	if path, ok := strings.CutPrefix(url.text, "sqlite:"); ok && path != "" && !strings.HasPrefix(path, "//") {
+		whole, err := filepath.Abs(r.fromHere(path))
+		if err != nil {
+			r.fault(url.at, "%s: %s", what, err)
+			return url
+		}
+		url.text = "sqlite:" + whole
+	}
 	if err := checkStore(url.text); err != nil {
 		r.fault(url.at, "%s: %s", what, withoutPackage(err.Error()))
-		return url
-	}
-	if path, ok := strings.CutPrefix(url.text, "sqlite:"); ok && !strings.HasPrefix(path, "//") {
-		url.text = "sqlite:" + r.fromHere(path)
 	}
 	return url
 }

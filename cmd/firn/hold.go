@@ -95,6 +95,7 @@ could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not t
 			if status, ok := underFirst(); ok {
 				return exit(status)
 			}
+			warnOfVariables(cmd)
 			return o.run(cmd.Context(), args, cmd.ErrOrStderr())
 		},
 	}
@@ -130,6 +131,12 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	if o.leasing, err = s.leasing(""); err != nil {
 		return err
 	}
+	for name := range workerVariables(o.leasing.options.Layout, 0) {
+		if slices.Contains(variableNames(), name) {
+			return bad("COMMAND cannot be told the worker field of the layout: %s is a setting of firn", name).
+				hint("a layout whose worker fields have other names: firn layouts")
+		}
+	}
 	o.json = wantsJSON(cmd)
 	opts := &o.leasing.options
 	opts.Lanes, opts.File = 1, ""                    // of a pool that firn's own generators share
@@ -149,7 +156,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	signals := relay()
 	asked, stop := untilSignal(ctx)
 	defer stop()
-	s, err := openURL(asked, o.leasing.url, true)
+	// Nobody may read standard error, and the program must not wait for that.
+	made := func(path string, implicit bool) { go sayMade(errs)(path, implicit) }
+	s, err := openURL(asked, o.leasing.url, made)
 	if err != nil {
 		return err
 	}
@@ -184,10 +193,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	return err
 }
 
-// mostGrace is the longest grace with an outage budget. It has to fit in what is
-// left of the shortest grant, the first one, while that is being extended.
+// mostGrace is the longest grace with an outage budget.
 func mostGrace(outage time.Duration) time.Duration {
-	return max(min(outage, term.Reach)/2-holdMargin, 0)
+	return max(lease.MostGrace(outage)-holdMargin, 0)
 }
 
 // cannotRun says why a command cannot be run, with the exit code of a shell.
@@ -213,8 +221,9 @@ func noWorker(err error) error {
 	var full *term.FullError
 	var away *term.AwayError
 	var outage *lease.OutageError
+	var late *lease.LateError
 	var lost *term.LostError
-	if errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &lost) {
+	if errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
 		f := classify(err)
 		f.code = exitStopped
 		return f
@@ -262,7 +271,8 @@ func (h *holding) await(ctx context.Context, wait time.Duration) error {
 	for began := time.Now(); ; {
 		err := h.held.Watch(once, h.grace+holdMargin)
 		var outage *lease.OutageError
-		if !errors.As(err, &outage) || time.Since(began) > wait {
+		var late *lease.LateError
+		if !errors.As(err, &outage) && !errors.As(err, &late) || time.Since(began) > wait {
 			return noWorker(err)
 		}
 		select {

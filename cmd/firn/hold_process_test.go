@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -437,7 +438,7 @@ func TestHoldStalledReader(t *testing.T) {
 func TestGraceOfAMarkedPool(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "ids.db")
-	s, err := sqlite.Open(db)
+	s, err := sqlite.Open(context.Background(), db)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ type serveKey struct {
 	usage         string // of the flag
 	standard      string // what it is where nobody says
 	path          bool   // a file, which is meant from the config's own directory
+	list          bool   // firn.yaml may have a list, which is the same as with commas between
 	set           func(o *serveOptions, text string) error
 }
 
@@ -34,8 +36,9 @@ func (k *serveKey) key() string { return k.section + "." + k.name }
 // serveOptions are the settings of the server, but for its series.
 type serveOptions struct {
 	resp, http, admin address
-	strings           bool // for every client, see resp.Options
-	foreign           bool // the routes of Leaf and tinyid
+	strings           bool     // for every client, see resp.Options
+	foreign           bool     // the routes of Leaf and tinyid
+	hosts             []string // that the server is called, see httpapi.Options
 
 	cert, key, clientCA string
 
@@ -60,6 +63,11 @@ var serveKeys = []serveKey{
 		section: "listen", name: "admin", flag: "admin", standard: "off",
 		usage: "where the console, the metrics and the probes are, instead of with HTTP: HOST:PORT or unix:PATH",
 		set:   listenAt(func(o *serveOptions) *address { return &o.admin }),
+	},
+	{
+		section: "listen", name: "names", flag: "names", standard: "none", list: true,
+		usage: "names that clients and proxies call this server by, with commas between them: only these, localhost and IP addresses are answered where no token guards HTTP",
+		set:   func(o *serveOptions, text string) (err error) { o.hosts, err = parseHosts(text); return err },
 	},
 	{
 		section: "listen", name: "strings", standard: "false",
@@ -90,8 +98,8 @@ var serveKeys = []serveKey{
 		set: upTo(1_000_000_000, func(o *serveOptions) *int { return &o.ranges }),
 	},
 	{
-		section: "limits", name: "names", standard: strconv.Itoa(server.DefaultMaxUnknown),
-		set: upTo(1_000_000, func(o *serveOptions) *int { return &o.names }),
+		section: "limits", name: "names", standard: strconv.Itoa(server.DefaultMaxNames),
+		set: upTo(10_000, func(o *serveOptions) *int { return &o.names }),
 	},
 	{
 		section: "limits", name: "connections", standard: strconv.Itoa(resp.DefaultMaxConns),
@@ -112,7 +120,11 @@ var serveKeys = []serveKey{
 func addListen(cmd *cobra.Command) {
 	for i := range serveKeys {
 		if k := &serveKeys[i]; k.flag != "" {
-			cmd.Flags().String(k.flag, k.standard, k.usage)
+			standard := k.standard
+			if standard == "none" {
+				standard = "" // it is not shown then
+			}
+			cmd.Flags().String(k.flag, standard, k.usage)
 		}
 	}
 }
@@ -184,11 +196,11 @@ func (r *configReader) serveSection(section entry, n *yaml.Node) {
 			r.unknown(key, section.text, names)
 			return
 		}
-		v := r.scalar(what, value)
+		k := &serveKeys[i]
+		v := r.oneOrMore(what, value, k.list)
 		if v.at.line == 0 {
 			return
 		}
-		k := &serveKeys[i]
 		if k.path {
 			v.text = r.fromHere(v.text)
 		}
@@ -201,6 +213,40 @@ func (r *configReader) serveSection(section entry, n *yaml.Node) {
 		}
 		r.serve.keys[what] = v
 	})
+}
+
+// oneOrMore reads a value, or of a key that takes a list, its values with commas between
+// them.
+func (r *configReader) oneOrMore(what string, n *yaml.Node, list bool) entry {
+	items := resolved(n)
+	if !list || items.Kind != yaml.SequenceNode || len(items.Content) == 0 {
+		return r.scalar(what, n)
+	}
+	var all []string
+	for _, item := range items.Content {
+		v := r.scalar(what, item)
+		if v.at.line == 0 {
+			return v
+		}
+		all = append(all, v.text)
+	}
+	return entry{strings.Join(all, ","), placeOf(n)}
+}
+
+// hostName is the name of a host: labels with dots between them, and no port.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?$`)
+
+// parseHosts reads names of hosts, with commas between them.
+func parseHosts(text string) ([]string, error) {
+	var all []string
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.TrimSpace(name)
+		if len(name) > 253 || !hostName.MatchString(name) {
+			return nil, fmt.Errorf("%.100q is not the name of a host, such as ids.example.com", name)
+		}
+		all = append(all, name)
+	}
+	return all, nil
 }
 
 // tokens reads who may do what.

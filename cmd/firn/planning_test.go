@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -183,8 +184,7 @@ func TestPlanFewestBits(t *testing.T) {
 
 // An id of each layout that is proposed is above the one that was there.
 func TestPlanAbove(t *testing.T) {
-	emptyHome(t)
-	t.Setenv("FIRN_STORE", "sqlite:ids.db")
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
 	for _, old := range []string{"twitter", "sonyflake", "js53", "uidgenerator;epoch=2020-01-01T00:00:00Z"} {
 		last, errs, code := called(t, "encode", "--layout", old, "--time", "now", "--last")
 		if code != 0 {

@@ -34,6 +34,7 @@ var habits = map[string]habit{
 	"twitter":        {since: date(2010)},
 	"classic":        {since: date(2016), rare: 2},
 	"instagram":      {since: date(2011), rare: 1, even: "seq"},
+	"sharded":        {since: date(2026), rare: 1, even: "seq"},
 	"discord":        {since: date(2015)},
 	"mastodon":       {since: date(2016), rare: 1, even: "seq"},
 	"leaf":           {since: date(2017), rare: 2},

@@ -39,6 +39,7 @@ func TestGuesses(t *testing.T) {
 		{"worker 0 this morning", mustEncode(firn.Default, -3*time.Hour, 0, 1234), "firn", 1},
 		{"worker 9 a year ago", mustEncode(firn.Default, -365*24*time.Hour, 9, 77), "firn", 1},
 		{"an address as its machine", mustEncode(firn.Sonyflake, -24*time.Hour, 0xa817, 0), "sonyflake", 1},
+		{"a row of shard 1001 yesterday", 249141657600512519, "sharded", 3},
 		{"in a browser", mustEncode(firn.JS53, -24*time.Hour, 3, 0), "js53", 1},
 	} {
 		names := guessNames(tt.id)

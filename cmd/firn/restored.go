@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	terminal "golang.org/x/term"
 
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
@@ -58,7 +56,8 @@ its primary, and a store that a process says has forgotten.`,
 				return err
 			}
 			if !yes {
-				if err := r.ask(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
+				again := fmt.Sprintf("firn store restored --store %s --yes", shellWord(open.Redact(r.url)))
+				if err := mustAsk(cmd.Context(), cmd, r.question(), again); err != nil {
 					return err
 				}
 			}
@@ -69,7 +68,7 @@ its primary, and a store that a process says has forgotten.`,
 	cmd.Flags().DurationVar(&outage, "outage", 0, "the longest outage budget of any process that used the store ("+
 		durationText(term.OutageStrict)+", or what firn.yaml or FIRN_OUTAGE say if that is more)")
 	addNumbers(cmd)
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: all processes are stopped")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: all processes are stopped, and no other copy of the store will be used")
 	return cmd
 }
 
@@ -93,7 +92,7 @@ func newRestoration(cmd *cobra.Command, outage time.Duration) (*restoration, err
 		return nil, err
 	}
 	if r.url == "" {
-		path, err := implicitStore(hostSigns(), false)
+		path, err := implicitStore()
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +137,8 @@ func (r *restoration) explain(w io.Writer, now time.Time) error {
 	case r.path == "":
 		fmt.Fprintf(&b, "  - what is in it now is taken for the store; if there is nothing, an empty one is made\n")
 	case err == nil:
-		fmt.Fprintf(&b, "  - the file there now, of %s and %s bytes, is taken for the store\n", instant(fi.ModTime()), count(fi.Size()))
+		fmt.Fprintf(&b, "  - the file there now, of %s and %s bytes, is taken for the store\n"+
+			"  - if a copy of this file is in use elsewhere, now or later, both make the same ids: keep one, and remove the others\n", instant(fi.ModTime()), count(fi.Size()))
 	case errors.Is(err, os.ErrNotExist):
 		fmt.Fprintf(&b, "  - there is no file: an empty one is made\n")
 	default:
@@ -152,37 +152,13 @@ func (r *restoration) explain(w io.Writer, now time.Time) error {
 	return err
 }
 
-// ask returns nil if a person says yes.
-func (r *restoration) ask(ctx context.Context, in io.Reader, errs io.Writer) error {
-	if f, ok := in.(*os.File); !ok || !terminal.IsTerminal(int(f.Fd())) {
-		return bad("there is nobody to ask whether all processes are stopped").
-			hint("firn store restored --store %s --yes", shellWord(open.Redact(r.url)))
+// question is what somebody has to answer with yes before the store is made usable
+// again. A server has one address, and a file may have been copied.
+func (r *restoration) question() string {
+	if r.path == "" {
+		return "Are all processes stopped?"
 	}
-	return confirm(ctx, in, errs, "Are all processes stopped?")
-}
-
-// confirm returns nil if a person answers a question with yes, and the error of ctx if
-// that ends before. A read from a terminal cannot be broken off: it is left behind.
-func confirm(ctx context.Context, in io.Reader, errs io.Writer, question string) error {
-	fmt.Fprint(errs, question+" Type yes to go on: ")
-	said := make(chan error, 1)
-	go func() {
-		answer, err := bufio.NewReader(in).ReadString('\n')
-		switch {
-		case err != nil && !errors.Is(err, io.EOF):
-			said <- err
-		case strings.TrimSpace(answer) != "yes":
-			said <- failed("nothing was done")
-		default:
-			said <- nil
-		}
-	}()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-said:
-		return err
-	}
+	return "Are all processes stopped, and will no other copy of the file be used?"
 }
 
 // A restoredLine is a pool, or the store itself, as --json prints it.
@@ -209,7 +185,7 @@ func (r *restoration) run(ctx context.Context, out io.Writer, asJSON bool) (err 
 		return err
 	}
 	if r.path != "" {
-		err = sqlite.Restored(r.path, func(s *sqlite.Store) error { return raise(s) })
+		err = sqlite.Restored(ctx, r.path, func(s *sqlite.Store) error { return raise(s) })
 	} else {
 		err = r.withServer(ctx, raise)
 	}
@@ -280,6 +256,13 @@ func forgotten(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &f) {
 		f = classify(err)
 	}
+	var copied *sqlite.CopyError
+	if errors.As(err, &copied) {
+		for _, hint := range copyHints(copied) {
+			f = f.hint("%s", hint)
+		}
+		return f
+	}
 	var file *lease.GrantFileError
 	if errors.As(err, &file) { // repaired or not, the store will not have that pool again
 		return f.hint("if firn store restored has run: rm %s", shellWord(file.Path))
@@ -290,9 +273,19 @@ func forgotten(cmd *cobra.Command, err error) error {
 		if err == nil {
 			url = set.storeURL().text
 		}
-		if path, err := implicitStore(hostSigns(), false); url == "" && err == nil {
+		if path, err := implicitStore(); url == "" && err == nil {
 			url = "sqlite:" + path
 		}
 	}
 	return f.hint("stop all who use it, put back what there is, then: firn store restored --store %s", shellWord(open.Redact(url)))
+}
+
+// copyHints are what to do about a file that may be one of two copies. To recover is
+// the last of them: it accepts the file, and knows nothing of the others.
+func copyHints(e *sqlite.CopyError) []string {
+	hints := []string{"if the original is still there, use that one: two copies of a store make the same ids"}
+	if e.Alone {
+		hints = append(hints, "if you moved the file, move its hidden file too: mv OLD_DIRECTORY/"+filepath.Base(e.Sidecar)+" "+shellWord(filepath.Dir(e.Path)))
+	}
+	return append(hints, "only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store "+shellWord("sqlite:"+e.Path))
 }

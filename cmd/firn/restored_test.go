@@ -85,9 +85,9 @@ func TestRestored(t *testing.T) {
 	if err := os.Rename(path+".backup", path); err != nil {
 		t.Fatal(err)
 	}
-	refused("has forgotten what it acknowledged", "firn: hint: stop all who use it, put back what there is, then: firn store restored --store 'sqlite:"+path+"'\n")
+	refused("has forgotten what it acknowledged", "firn: hint: only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store 'sqlite:"+path+"'\n")
 
-	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "hint: firn store restored --store 'sqlite:"+path+"' --yes") {
+	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "firn store restored --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	refused("has forgotten") // nothing was done
@@ -116,7 +116,7 @@ func TestRestored(t *testing.T) {
 func TestRestoredWithoutFile(t *testing.T) {
 	dir := emptyHome(t)
 	path := filepath.Join(dir, "ids.db")
-	t.Setenv("FIRN_STORE", "sqlite:ids.db")
+	t.Setenv("FIRN_STORE", "sqlite:"+path)
 	if _, errs, code := called(t, "next"); code != 0 {
 		t.Fatal(errs)
 	}
@@ -128,7 +128,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 	}
 	out, errs, code := called(t, "store", "restored", "--yes", "--json")
 	if code != 0 || !strings.Contains(errs, "there is no file: an empty one is made") ||
-		!strings.HasPrefix(out, `{"store":"sqlite:ids.db","floor":"`) || strings.Count(out, "\n") != 1 {
+		!strings.HasPrefix(out, `{"store":"sqlite:`+path+`","floor":"`) || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	if _, errs, code := called(t, "next", "--wait", "0"); code != exitFailed || !strings.Contains(errs, "issues nothing before its floor") {
@@ -139,7 +139,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, " yes \n": true, "yes": true, "y\n": false, "": false, "\n": false, "no\n": false} {
 		var errs bytes.Buffer
-		if err := confirm(t.Context(), strings.NewReader(answer), &errs, "Sure?"); (err == nil) != want {
+		if err := (&person{strings.NewReader(answer), &errs}).ask(t.Context(), "Sure?"); (err == nil) != want {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestConfirmBrokenOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	said := make(chan error, 1)
-	go func() { said <- confirm(ctx, nobody, io.Discard, "Sure?") }()
+	go func() { said <- (&person{nobody, io.Discard}).ask(ctx, "Sure?") }()
 	select {
 	case err := <-said:
 		if !errors.Is(err, context.Canceled) {
@@ -165,16 +165,16 @@ func TestConfirmBrokenOff(t *testing.T) {
 
 // Where the error only names a pool, the hint has the store of the command.
 func TestForgottenPool(t *testing.T) {
-	emptyHome(t)
+	url := "sqlite:" + filepath.Join(emptyHome(t), "a b.db")
 	cmd := &cobra.Command{}
 	addStore(cmd)
-	if err := cmd.ParseFlags([]string{"--store", "sqlite:a b.db"}); err != nil {
+	if err := cmd.ParseFlags([]string{"--store", url}); err != nil {
 		t.Fatal(err)
 	}
 	forgot := fmt.Errorf("once more: %w", &store.ForgotError{Store: "pool web", What: "its record is missing"})
 	for _, err := range []error{forgot, errors.Join(forgot, errors.New("another")), failed("%w; 3 of 4", forgot)} {
 		var f *failure
-		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "firn store restored --store 'sqlite:a b.db'") {
+		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "firn store restored --store '"+url+"'") {
 			t.Errorf("%v: %+v", err, f)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -57,16 +58,36 @@ Where it listens is printed to standard output, what happens to standard error; 
 				}
 				return s.servePlan()
 			}
-			o.json = wantsJSON(cmd)
+			if err := noPoolVariables(); err != nil {
+				return err
+			}
+			o.json, o.stray = wantsJSON(cmd), strayVariables(cmd.Root(), os.Environ())
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	addListen(cmd)
 	cmd.Flags().BoolVar(&o.noAuth, "insecure-no-auth", false, "let other hosts come without a token or a client certificate")
 	addStore(cmd)
-	addPool(cmd)
 	cmd.AddCommand(newServeToken())
 	return cmd
+}
+
+// noPoolVariables refuses variables of a pool. A server has the pools of firn.yaml,
+// which are as the file says; a range of workers that is said and ignored could be
+// another store's.
+func noPoolVariables() error {
+	for _, flag := range append([]string{"pool"}, knobNames()...) {
+		name := variableName(flag)
+		if os.Getenv(name) == "" || !slices.Contains(variableNames(), name) {
+			continue
+		}
+		f := bad("%s is set, and firn serve takes pools from firn.yaml only", name)
+		if flag == "pool" {
+			return f.hint("env -u %s firn serve; in firn.yaml: series: { NAME: { kind: flake, pool: POOL } }", name)
+		}
+		return f.hint("env -u %s firn serve; in firn.yaml: pools: { NAME: { %s: %s } }", name, flag, os.Getenv(name))
+	}
+	return nil
 }
 
 // A serveCommand is firn serve.
@@ -74,6 +95,7 @@ type serveCommand struct {
 	load   func() (*servePlan, error) // reads the settings as they are now
 	noAuth bool
 	json   bool
+	stray  []strayVariable
 
 	errs   io.Writer
 	log    *slog.Logger
@@ -88,7 +110,11 @@ type serveCommand struct {
 }
 
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
-	o.errs, o.log, o.stores = errs, serveLog(errs, o.json), newSharedStores()
+	o.errs, o.log = errs, serveLog(errs, o.json)
+	o.stores = newSharedStores(o.log)
+	for _, v := range o.stray {
+		o.log.Warn(v.text(), "do", v.do)
+	}
 	o.notify = newNotifier(o.log)
 	asked, stop := untilStopped(ctx)
 	defer stop()
@@ -142,7 +168,7 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 			closeAll(fresh, o.log)
 		}
 	}()
-	options, series, err := o.plan.serverOptions(now, o.errs)
+	options, series, err := o.plan.serverOptions(now, o.log, o.errs)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +329,7 @@ func (o *serveCommand) tryLine(b boundListener) string {
 			words = append(words, "-a TOKEN")
 		}
 		words = append(words, "INCR "+name)
-		for s := range o.server.All() {
+		for _, s := range o.server.All() {
 			if s.Name() == name && !s.Numeric() {
 				words[len(words)-1] = "FIRN.NEXT " + name
 			}
@@ -375,7 +401,7 @@ func (o *serveCommand) reload(ctx context.Context) error {
 			}
 		}
 	}
-	options, series, err := next.serverOptions(now, o.errs)
+	options, series, err := next.serverOptions(now, o.log, o.errs)
 	if err == nil {
 		err = beginAll(ctx, fresh, func(s *supply) error { return s.try(ctx, o.stores) })
 	}
@@ -411,7 +437,7 @@ func (p *servePlan) fixed(next *servePlan) error {
 		what string
 		same bool
 	}{
-		{"listen", a.resp == b.resp && a.http == b.http && a.admin == b.admin && a.strings == b.strings && a.foreign == b.foreign},
+		{"listen", a.resp == b.resp && a.http == b.http && a.admin == b.admin && a.strings == b.strings && a.foreign == b.foreign && slices.Equal(a.hosts, b.hosts)},
 		{"tls", (a.cert == "") == (b.cert == "")},
 		{"limits.connections", a.connections == b.connections},
 		{"limits.idle", a.idle == b.idle},

@@ -16,7 +16,7 @@ import (
 func (f *front) withConsole(rest http.Handler) http.Handler {
 	watch := &shardWatch{servers: func() []shard.Server { return *f.sharded.Load() }}
 	page := console.Handler(f.server, &console.Options{
-		Version: buildVersion().Version,
+		Version: buildVersion().Version, Names: f.options.hosts,
 		Workers: func(ctx context.Context) ([]console.Worker, error) { return f.supplies.Load().workers(ctx) },
 		Shards:  watch.asked,
 	})
@@ -55,7 +55,7 @@ func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
 		errs = append(errs, err)
 		for _, w := range workers {
 			list = append(list, console.Worker{
-				Store: at.store, Pool: at.name, Worker: w.Worker, Held: w.Held, Name: w.Name,
+				Store: at.store, Pool: at.name, Worker: w.Worker, State: string(w.State), Name: w.Name,
 				Term: w.Term, Free: w.Free, Horizon: w.Horizon,
 			})
 		}

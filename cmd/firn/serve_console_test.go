@@ -145,7 +145,7 @@ func consoleDecodes(t *testing.T, p *browser.Page, s *served) {
 		t.Fatal(err)
 	}
 	text := p.Text("#readings")
-	for _, want := range []string{parts.Time.Format("2006-01-02T15:04:05.000Z"), "layout firn", "series photo", "bits 62–22", strconv.FormatInt(parts.Worker, 10)} {
+	for _, want := range []string{parts.Time.Format("2006-01-02T15:04:05.000Z"), "layout firn", "which ids of this server have", "bits 62–22", strconv.FormatInt(parts.Worker, 10)} {
 		if !strings.Contains(text, want) {
 			t.Errorf("decoded %s: %q is missing in\n%s", id, want, text)
 		}

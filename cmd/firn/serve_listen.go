@@ -105,7 +105,7 @@ func (f *front) serve(b boundListener) (func(context.Context) error, error) {
 }
 
 func (f *front) handler(flag string) (http.Handler, error) {
-	o := &httpapi.Options{Foreign: f.options.foreign, Version: buildVersion().Version, NoMetrics: !f.options.admin.off(), Stats: &f.answers}
+	o := &httpapi.Options{Foreign: f.options.foreign, Version: buildVersion().Version, NoMetrics: !f.options.admin.off(), Names: f.options.hosts, Stats: &f.answers}
 	handler := httpapi.Handler
 	if flag == "admin" {
 		handler = httpapi.Admin

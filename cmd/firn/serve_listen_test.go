@@ -125,7 +125,7 @@ func TestServeConnections(t *testing.T) {
 	s := serve(t, dir)
 	for _, tt := range []struct{ listener, ask, answer string }{
 		{"resp", "INCR photo\r\n", ":"},
-		{"http", "POST /v1/series/photo/next HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200"},
+		{"http", "POST /v1/series/photo/next HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 200"},
 	} {
 		dial := func() net.Conn {
 			c, err := net.Dial("tcp", s.listen[tt.listener])

@@ -409,7 +409,7 @@ func TestServeSecondSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Write([]byte("POST /v1/series/photo/next HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")); err != nil {
+	if _, err := c.Write([]byte("POST /v1/series/photo/next HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")); err != nil {
 		t.Fatal(err) // its body does not come: the request is waited for
 	}
 	s.signal(syscall.SIGTERM)

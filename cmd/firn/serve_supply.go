@@ -29,6 +29,7 @@ type supply struct {
 	key     string // all that it was made of
 	drawing *drawing
 	log     *slog.Logger
+	began   time.Time
 
 	now     atomic.Pointer[flowing] // nil: not open yet
 	trouble atomic.Pointer[error]   // why it is not
@@ -61,7 +62,10 @@ func (d *drawing) supplyKey() string {
 }
 
 // A NotOpenError says that a series is not open yet.
-type notOpenError struct{ err error }
+type notOpenError struct {
+	err   error
+	since time.Time // it is being opened
+}
 
 func (e *notOpenError) Error() string {
 	return "it is not open yet: " + withoutPackage(e.err.Error())
@@ -72,7 +76,7 @@ var errOpening = errors.New("its store was not heard yet")
 
 // newSupply returns a supply that is not open.
 func newSupply(d *drawing, log *slog.Logger) *supply {
-	s := &supply{key: d.supplyKey(), drawing: d, log: log.With("kind", d.kind)}
+	s := &supply{key: d.supplyKey(), drawing: d, log: log.With("kind", d.kind), began: time.Now()}
 	if d.name != "" && d.kind != kindFlake {
 		s.log = s.log.With("series", d.name)
 	}
@@ -164,7 +168,7 @@ func (s *supply) flow() (*flowing, error) {
 	if now := s.now.Load(); now != nil {
 		return now, nil
 	}
-	return nil, &notOpenError{*s.trouble.Load()}
+	return nil, &notOpenError{*s.trouble.Load(), s.began}
 }
 
 // state is that of the supply, open or not.
@@ -174,7 +178,7 @@ func (s *supply) state() server.State {
 		return now.state()
 	}
 	d := s.drawing
-	st := server.State{Kind: d.kind, Store: d.storeText(), Err: err}
+	st := server.State{Kind: d.kind, Store: d.storeText(), Err: err, Away: s.began}
 	if d.kind == kindFlake {
 		st.Pool = d.leasing.pool
 	}
@@ -329,7 +333,7 @@ func (d *drawing) storeText() string {
 	for _, url := range d.urls {
 		if url == "" {
 			url = "the default"
-			if path, err := implicitStore(hostSigns(), false); err == nil {
+			if path, err := implicitStore(); err == nil {
 				url = "sqlite:" + path
 			}
 		}

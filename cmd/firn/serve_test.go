@@ -55,7 +55,13 @@ func (l *logLines) String() string {
 // serve starts a server in dir, and returns when it listens. FIRN_STORE is not set.
 func serve(t *testing.T, dir string, args ...string) *served {
 	t.Helper()
-	s := serving(t, dir, args...)
+	return serving(t, dir, args...).begin()
+}
+
+// begin starts a server, and returns when it listens.
+func (s *served) begin() *served {
+	t := s.t
+	t.Helper()
 	out, err := s.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +84,7 @@ func serving(t *testing.T, dir string, args ...string) *served {
 	t.Helper()
 	p := command(t, "", append([]string{"serve", "--json"}, args...)...)
 	p.Dir = dir
-	p.Env = append(p.Env, "FIRN_STORE=", "XDG_STATE_HOME="+filepath.Join(dir, "state"), "FIRN_RESP=127.0.0.1:0", "FIRN_HTTP=127.0.0.1:0")
+	p.Env = append(p.Env, "FIRN_STORE="+isUnset, "XDG_STATE_HOME="+filepath.Join(dir, "state"), "FIRN_RESP=127.0.0.1:0", "FIRN_HTTP=127.0.0.1:0")
 	s := &served{process: p, t: t, log: &logLines{}}
 	p.Stderr = s.log
 	return s

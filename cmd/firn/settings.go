@@ -33,6 +33,9 @@ const byDefault = "default"
 // loadSettings reads the config, if there is one.
 func loadSettings(cmd *cobra.Command) (*settings, error) {
 	s := &settings{flags: cmd.Flags()}
+	if err := placeStore(s.flags); err != nil {
+		return nil, err
+	}
 	path, err := findConfig(cmd)
 	if err != nil || path == "" {
 		return s, err
@@ -103,9 +106,6 @@ func configPaths(goos string, getenv func(string) string, home string) []string 
 	return paths
 }
 
-// fromVariable is the annotation of a flag that was set from a variable.
-const fromVariable = "firn_variable"
-
 // origin says where the value of a flag is from.
 func origin(f *pflag.Flag) string {
 	if names := f.Annotations[fromVariable]; len(names) > 0 {
@@ -163,8 +163,11 @@ func (s *settings) pool(series string) (name string, pool *poolConfig, err error
 	case len(s.file.pools) == 1:
 		pool = &s.file.pools[0]
 	case len(s.file.pools) > 1:
-		return "", nil, bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", ")).
-			hint("--pool %s", s.file.pools[0].name.text)
+		f := bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", "))
+		if s.flags.Lookup("pool") == nil {
+			return "", nil, f.hint("in %s: series: { NAME: { kind: flake, pool: %s } }", s.file.path, s.file.pools[0].name.text)
+		}
+		return "", nil, f.hint("--pool %s", s.file.pools[0].name.text)
 	}
 	if pool == nil {
 		return "", nil, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ func newShards() *cobra.Command {
 }
 
 func newShardsSQL() *cobra.Command {
-	o := shardsSQL{layout: layoutFlag{firn.Instagram}}
+	o := shardsSQL{layout: layoutFlag{firn.Sharded}}
 	cmd := &cobra.Command{
 		Use:   "sql --shard N",
 		Short: "Print the SQL that makes a database give a shard's ids",
@@ -36,7 +37,8 @@ again, after an upgrade of firn too.
 
 The function has the name and signature that Instagram published, so a column
 default that calls it works unchanged. Where it is there already, it is replaced in
-place, and what it gave is left behind by a second. It never repeats an id, and each
+place, if its ids are of the same layout and shard, and what it gave is left behind by a
+second. The layout never changes. It never repeats an id, and each
 is above all that came before in the shard, whatever the clock does.
 
 The ids of all tables of a shard come from one generator. With --per-table each
@@ -47,17 +49,18 @@ Name with --grant the roles that draw ids; no others may, besides the owner.
 A copy of the database, and a standby that was promoted, give no ids until somebody
 who knows that the original is gone calls firn.open(SHARD).`,
 		Example: `  firn shards sql --shard 5 | psql
-  firn shards sql --shard 5 --schema insta5 --epoch 1293843600000 --grant app > shard5.sql
+  firn shards sql --shard 5 --schema insta5 --layout instagram --epoch 1293843600000 --grant app > shard5.sql
   firn shards sql --shard 7 --per-table photos,likes`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().Int64Var(&o.shard.Number, "shard", 0, "the number of the shard")
 	cmd.Flags().StringVar(&o.shard.Schema, "schema", "", "its schema (default instaN)")
-	cmd.Flags().StringVar(&o.epoch, "epoch", "", "another epoch for the layout: a time, or milliseconds since 1970")
+	cmd.Flags().StringVar(&o.epoch, "epoch", "", "another epoch for the layout: "+epochForms)
 	cmd.Flags().StringSliceVar(&o.shard.Tables, "per-table", nil, "a generator for each of these tables")
 	cmd.Flags().StringSliceVar(&o.shard.Roles, "grant", nil, "roles that may draw ids")
 	addLayout(cmd, &o.layout, "a layout with time, shard and seq")
+	addYes(cmd, &o.yes)
 	return cmd
 }
 
@@ -65,6 +68,7 @@ type shardsSQL struct {
 	layout layoutFlag
 	epoch  string
 	shard  shard.Definition
+	yes    bool
 }
 
 func (o *shardsSQL) run(cmd *cobra.Command) error {
@@ -73,6 +77,12 @@ func (o *shardsSQL) run(cmd *cobra.Command) error {
 	}
 	layout, err := withEpoch(o.layout.Layout, o.epoch)
 	if err != nil {
+		return err
+	}
+	if err := layout.Check(time.Now()); err != nil {
+		return setupFailure(err)
+	}
+	if err := askOfLayout(cmd.Context(), cmd, layout, o.yes, ""); err != nil {
 		return err
 	}
 	if o.shard.Schema == "" {
@@ -94,15 +104,19 @@ func (o *shardsSQL) run(cmd *cobra.Command) error {
 	return err
 }
 
+// epochForms are the forms of an epoch, of --epoch as of a layout.
+const epochForms = "2011-01-01T00:00:00Z, or milliseconds since 1970"
+
 // withEpoch is a layout with the epoch that was asked for, if one was.
 func withEpoch(l firn.Layout, text string) (firn.Layout, error) {
 	if text == "" {
 		return l, nil
 	}
-	epoch, err := parseTime(text, time.Now())
-	if err != nil {
-		return firn.Layout{}, bad("--epoch: %q is not a time", text).hint("1293843600000, in milliseconds since 1970, or 2011-01-01T01:00:00Z")
-	}
 	fields, _, _ := strings.Cut(l.String(), ";")
-	return firn.ParseLayout(fields + ";epoch=" + epoch.UTC().Format(time.RFC3339Nano))
+	l, err := firn.ParseLayout(fields + ";epoch=" + text)
+	var wrong *firn.SyntaxError
+	if errors.As(err, &wrong) {
+		return l, bad("--epoch: %s", wrong.Reason).hint("--epoch 1293843600000 or --epoch 2011-01-01T01:00:00Z")
+	}
+	return l, err
 }

@@ -13,12 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
 )
 
 func newShardsAdopt() *cobra.Command {
-	o := shardsAdopt{}
+	o := shardsAdopt{shardsInit: shardsInit{usual: firn.Instagram}}
 	cmd := &cobra.Command{
 		Use:   "adopt --keys SCHEME --server NAME=URL...",
 		Short: "Take over schemas that have a function next_id already",
@@ -27,7 +28,8 @@ tables, defaults and rows stay, and next_id is replaced in place.
 
 Epoch, shifts and shard number are read out of the text of each function, in its usual
 spellings. Unless all of them fit the layout, and each shard is there once, nothing is
-changed. --dry-run shows what would be done, and what ids the new generators start above:
+changed. The layout stays what it is, and ends when it would have ended. --count and
+--keys are those of your program, and never change. --dry-run shows what would be done, and what ids the new generators start above:
 those in all columns whose default calls the function, and in all of type bigint that are
 called id.
 
@@ -38,14 +40,14 @@ Who calls the function outside of an insert at that moment may get one error.
 
 Roles that could draw before can afterwards. It may be broken off at any moment and run
 again, and goes on where it was.`,
-		Example: `  firn shards adopt --keys mod --server a=postgres://firn@db1/app --dry-run
-  firn shards adopt --keys none --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
+		Example: `  firn shards adopt --keys mod --count 2000 --server a=postgres://firn@db1/app --dry-run
+  firn shards adopt --keys none --count 100 --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	addServers(cmd)
 	o.addWish(cmd)
-	cmd.Flags().Int64Var(&o.wish.Count, "count", 0, "how many shards the key scheme counts (one more than the highest)")
+	cmd.Flags().Int64Var(&o.wish.Count, "count", 0, "how many shards there are, also those that have no schema yet")
 	cmd.Flags().StringVar(&o.function, "function", "next_id", "what the function is called")
 	cmd.Flags().DurationVar(&o.wait, "wait", time.Minute, "how long a schema may be in use before it is left as it is")
 	return cmd
@@ -82,9 +84,16 @@ func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []s
 	}
 	asJSON := wantsJSON(cmd)
 	if !asJSON || o.dryRun {
-		if err := printAdoption(cmd.OutOrStdout(), a, o.dryRun, asJSON); err != nil || o.dryRun {
+		if err := printAdoption(cmd.OutOrStdout(), a, o.dryRun, asJSON); err != nil {
 			return err
 		}
+	}
+	warnOfOthers(cmd, a)
+	if o.dryRun {
+		return nil
+	}
+	if err := o.agree(ctx, cmd, a.Plan); err != nil {
+		return err
 	}
 	var done atomic.Int64
 	show := showProgressOf("shards", true, cmd.ErrOrStderr(), a.Steps(), &done)
@@ -107,14 +116,47 @@ func adoptFailure(err error) *failure {
 	}
 	f := setupFailure(err)
 	var layout *setup.LayoutError
+	var uncounted *setup.CountError
+	var nameless *setup.NoFunctionError
 	var busy *setup.BusyError
 	switch {
+	case errors.As(err, &nameless) && len(nameless.Others) > 0:
+		return f.hint("--function %s, which makes ids in %s", nameless.Others[0].Name, nameless.Others[0].Schema)
+	case errors.As(err, &uncounted):
+		f.code = exitUsage
+		return f.hint("--count %d, if no shard is missing here; else what your program counts by", uncounted.Highest+1)
 	case errors.As(err, &layout):
 		return f.hint("--layout '%s', if that is the layout of all", layout.Is)
 	case errors.As(err, &busy):
 		return f.hint("end what holds it, or give it more time: --wait 10m")
 	}
 	return f
+}
+
+// warnOfOthers says which functions make ids too, and go on as they are, and how they are
+// replaced once the schemas are shards. Of many the first of each name is said.
+func warnOfOthers(cmd *cobra.Command, a *setup.Adoption) {
+	count, first := make(map[string]int), make(map[string]string)
+	var names []string
+	for _, s := range a.Servers {
+		for _, f := range s.Others {
+			if count[f.Name]++; count[f.Name] > 1 {
+				continue
+			}
+			names = append(names, f.Name)
+			first[f.Name] = fmt.Sprintf("server %s: %s.%s() makes ids too, stays as it is, and may repeat them", s.Server, f.Schema, f.Name)
+			if table, ok := strings.CutSuffix(f.Name, "_next_id"); ok {
+				first[f.Name] += fmt.Sprintf("; once this is done: firn shards sql --shard %d --schema %s --layout '%s' --per-table %s | psql", f.Shard, f.Schema, layoutName(a.Plan.Layout), table)
+			}
+		}
+	}
+	for _, name := range names {
+		more := ""
+		if n := count[name] - 1; n > 0 {
+			more = fmt.Sprintf(" (and %s more)", plural(n, "schema"))
+		}
+		printWarning(cmd.ErrOrStderr(), "%s%s", first[name], more)
+	}
 }
 
 // An adoptedLine is a schema that is taken over, as --json prints it.
@@ -157,8 +199,8 @@ func printAdoption(out io.Writer, a *setup.Adoption, dryRun, asJSON bool) error 
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%s of layout %s, keys %s\n", plural(int(a.Plan.Keys.Shards()), "shard"), layoutName(a.Plan.Layout), a.Plan.Keys)
-	return err
+	fmt.Fprintln(out)
+	return printCluster(out, a.Plan)
 }
 
 func listed(all []string) string {

@@ -181,9 +181,9 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 	switch {
 	case len(results) == 0 || results[0].Err != nil:
 		others.Work = nil
-	case o.canary >= 0 && len(others.Work) > 0 && !o.yes && isTerminal(cmd.ErrOrStderr()):
+	case o.canary >= 0 && len(others.Work) > 0 && !o.yes && personAt(cmd) != nil:
 		show.stop()
-		err = askAfterCanary(ctx, cmd, one.Work[0].Shard, len(others.Work))
+		err = askAfterCanary(ctx, personAt(cmd), one.Work[0].Shard, len(others.Work))
 		show = showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Work)), &done)
 	}
 	if err == nil {
@@ -198,9 +198,9 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 }
 
 // askAfterCanary asks whether to go on with the other shards.
-func askAfterCanary(ctx context.Context, cmd *cobra.Command, canary int64, others int) error {
+func askAfterCanary(ctx context.Context, p *person, canary int64, others int) error {
 	question := fmt.Sprintf("Shard %d has all. Go on with %s?", canary, plural(others, "other shard"))
-	err := confirm(ctx, cmd.InOrStdin(), cmd.ErrOrStderr(), question)
+	err := p.ask(ctx, question)
 	if err != nil && ctx.Err() == nil {
 		return failed("only shard %d was changed", canary).hint("run it again to go on")
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 func newShardsInit() *cobra.Command {
-	o := shardsInit{}
+	o := shardsInit{usual: firn.Sharded}
 	cmd := &cobra.Command{
 		Use:   "init --count N --server NAME=URL...",
 		Short: "Make a cluster of logical shards on servers",
@@ -59,28 +59,31 @@ where it is missing and the role may make one.`,
 
 // A shardsInit is what firn shards init and adopt are told about the cluster.
 type shardsInit struct {
+	usual  firn.Layout // where none is named
 	wish   setup.Wish
 	layout layoutFlag
 	epoch  string
 	bounds string
 	dryRun bool
+	yes    bool
 }
 
 func (o *shardsInit) addWish(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	addLayout(cmd, &o.layout, "a layout with time, shard and seq (instagram)")
-	flags.StringVar(&o.epoch, "epoch", "", "another epoch for the layout: a time, or milliseconds since 1970")
+	addLayout(cmd, &o.layout, "a layout with time, shard and seq ("+o.usual.Name()+")")
+	flags.StringVar(&o.epoch, "epoch", "", "another epoch for the layout: "+epochForms)
 	flags.StringVar(&o.wish.Keys, "keys", "", "which shard a key is in: hash, mod, range:1,1001,... or none (hash)")
 	flags.StringVar(&o.bounds, "bounds", "", "with --keys range: a file with the lower bound of each shard, one a line")
 	flags.StringVar(&o.wish.Schemas, "schema", "", "how a shard's schema is called (insta%d)")
 	flags.StringSliceVar(&o.wish.Roles, "role", []string{setup.DefaultRole}, "roles that may work on all shards")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would be done")
+	addYes(cmd, &o.yes)
 }
 
 // complete finds the layout and the bounds that were asked for.
 func (o *shardsInit) complete(cmd *cobra.Command) error {
 	if o.epoch != "" && !o.layout.IsValid() {
-		o.layout.Layout = firn.Instagram
+		o.layout.Layout = o.usual
 	}
 	if o.layout.IsValid() {
 		l, err := withEpoch(o.layout.Layout, o.epoch)
@@ -136,6 +139,15 @@ func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []sha
 		printWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere: firn shards init --count %d makes them",
 			count(p.Missing), count(p.Keys.Shards()), p.Keys.Shards())
 	}
+	if p.Cluster == "" && !wantsJSON(cmd) {
+		if err := printCluster(cmd.OutOrStdout(), p); err != nil {
+			return err
+		}
+		fmt.Fprintln(cmd.OutOrStdout())
+	}
+	if err := o.agree(ctx, cmd, p); err != nil {
+		return err
+	}
 	if !o.dryRun {
 		if err := runShardsPlan(ctx, cmd, p); err != nil {
 			return err
@@ -170,6 +182,7 @@ func brokenOff(ctx context.Context, cmd *cobra.Command, f *failure, done, steps 
 func setupFailure(err error) *failure {
 	f := failed("%w", err)
 	var wish *setup.WishError
+	var many *setup.TooManyError
 	var different *setup.DifferenceError
 	var stranger *setup.StrangerError
 	var schema *setup.SchemaError
@@ -177,9 +190,20 @@ func setupFailure(err error) *failure {
 	var forgot *setup.ForgotError
 	switch {
 	case errors.As(err, &forgot):
-		return f.hint("put its backup back, and firn shards reopen %s; if it had no shard: firn shards remove-server %[1]s --gone, then firn shards add-server", forgot.Server)
+		return f.hint("is its address right? If what it had is lost: %s", lostPage)
 	case errors.As(err, &copied):
-		return f.hint("firn shards reopen %s, where the other one is gone for good", copied.Server)
+		return f.hint("is its address that of the primary? If it was promoted or restored, and is the only one now: firn shards reopen %s", copied.Server)
+	case errors.Is(err, setup.ErrNoCount):
+		f.code = exitUsage
+		return f.hint("--count 2000, say: as many as you will ever want servers, times a hundred")
+	case errors.As(err, &many):
+		f.code = exitUsage
+		if wider := many.Wider(); wider.IsValid() {
+			return f.hint("--layout '%s'", wider)
+		}
+	case errors.As(err, new(*firn.EndError)), errors.As(err, new(*firn.EpochError)):
+		f.code = exitUsage
+		return f.hint("is the epoch right? firn layouts LAYOUT shows when one begins and ends")
 	case errors.As(err, &wish):
 		f.code = exitUsage
 		return f.hint("firn shards init --help")

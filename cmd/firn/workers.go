@@ -38,9 +38,9 @@ func newWorkersLs() *cobra.Command {
 it falls free if its holder does not write again, and its horizon, the last instant
 of which it may have issued ids. Whoever takes the worker next starts above that.
 
-A store without a clock (etcd, ZooKeeper) does not say when a holder was last heard of:
-there the state is held?, also of a holder that is gone, and it falls free when somebody
-who wants a worker has watched it for so long.`,
+A store without a clock (etcd, ZooKeeper) does not record when a holder last wrote. There
+the state is unknown for every worker that was not given back, also if its holder died: a
+process that wants the worker takes it after it has seen no write for its time to live.`,
 		Example: `  firn workers ls
   firn workers ls --pool firn --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
@@ -90,7 +90,7 @@ func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 	if err != nil {
 		return err
 	}
-	s, err := openURL(cmd.Context(), set.storeURL().text, false)
+	s, err := openURL(cmd.Context(), set.storeURL().text, nil)
 	if err != nil {
 		return err
 	}
@@ -114,10 +114,10 @@ func poolInForce(cmd *cobra.Command) (string, error) {
 type workerLine struct {
 	Pool    string  `json:"pool"`
 	Worker  int64   `json:"worker"`
-	Held    bool    `json:"held"`
-	Name    string  `json:"name"` // of its holder, or of its last
+	State   string  `json:"state"` // held, free or unknown
+	Name    string  `json:"name"`  // of its holder, or of its last
 	Term    uint64  `json:"term"`
-	Free    float64 `json:"free_in_seconds"`
+	Free    float64 `json:"free_in_seconds,omitempty"` // of one that is held
 	Horizon string  `json:"horizon"`
 	Written string  `json:"written,omitempty"`
 }
@@ -141,7 +141,7 @@ func listWorkers(ctx context.Context, s store.Store, pool string, out io.Writer,
 		for _, v := range workers {
 			if asJSON {
 				err := enc.Encode(workerLine{
-					Pool: pool, Worker: v.Worker, Held: v.Held, Name: v.Name, Term: v.Term,
+					Pool: pool, Worker: v.Worker, State: string(v.State), Name: v.Name, Term: v.Term,
 					Free: v.Free.Seconds(), Horizon: instant(v.Horizon), Written: instant(v.Written),
 				})
 				if err != nil {
@@ -149,14 +149,11 @@ func listWorkers(ctx context.Context, s store.Store, pool string, out io.Writer,
 				}
 				continue
 			}
-			state, free := "free", "-"
-			if v.Held {
-				state, free = "held", v.Free.Round(time.Second).String()
-				if v.Written.IsZero() {
-					state = "held?"
-				}
+			free := "-"
+			if v.State == lease.WorkerHeld {
+				free = v.Free.Round(time.Second).String()
 			}
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d\t%s\t%s\n", pool, v.Worker, state, v.Name, v.Term, free, instant(v.Horizon))
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d\t%s\t%s\n", pool, v.Worker, v.State, v.Name, v.Term, free, instant(v.Horizon))
 		}
 	}
 	if asJSON {

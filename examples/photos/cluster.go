@@ -66,7 +66,7 @@ func initialize(ctx context.Context, servers []shard.Server, count int64) error 
 		return err
 	}
 	defer opened.Close()
-	plan, err := opened.Init(setup.Wish{Count: count})
+	plan, err := opened.Init(setup.Wish{Count: count, Layout: layout})
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,12 @@ type Photo struct {
 	Likes   int
 }
 
+// layout is that of the cluster's ids. A cluster keeps the one it was made with.
+var layout = firn.Sharded
+
 // Taken is when the photo was shared: its id says so.
 func (p Photo) Taken() (time.Time, error) {
-	parts, err := firn.Instagram.Decode(p.ID)
+	parts, err := layout.Decode(p.ID)
 	return parts.Time, err
 }
 

@@ -44,8 +44,9 @@ var arrows = []rule{
 	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 
 	{pkg: "server", ours: []string{".", "public", "serial", "internal/nearest"}},
-	{pkg: "server/httpapi", ours: []string{".", "public", "serial", "server"}, third: []string{"github.com/prometheus/"}},
-	{pkg: "server/*", ours: []string{".", "public", "serial", "server"}},
+	{pkg: "server/httpapi", ours: []string{".", "public", "serial", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
+	{pkg: "server/*", ours: []string{".", "public", "serial", "server", "server/internal/guard"}},
+	{pkg: "server/internal/guard", ours: []string{"server"}},
 	{pkg: "client", ours: []string{"."}},
 
 	{pkg: "examples/photos", ours: []string{".", "shard", "shard/*", "internal/testserver"}, third: []string{"github.com/jackc/pgx/v5"}},

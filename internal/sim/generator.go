@@ -67,7 +67,7 @@ func newGenerator(h *holder, grant firn.Grant) *generator {
 		if borrow == 0 {
 			borrow = -1 // 0 is the default
 		}
-		real, err := firn.NewGenerator(h.rules.Layout, grant, &firn.GeneratorOptions{Borrow: borrow, Now: g.monotonic})
+		real, err := firn.NewGenerator(h.rules.Layout, grant, &firn.GeneratorOptions{Borrow: borrow, Start: h.now().Wall, Now: g.monotonic})
 		if err != nil {
 			g.manner = byClock // a wall clock outside of the layout's life
 		}

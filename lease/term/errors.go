@@ -51,7 +51,7 @@ func (e *FullError) Error() string {
 	return b.String()
 }
 
-func (s *State) fullError(r *Rules, now Now, all []candidate) *FullError {
+func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
 	e := &FullError{Pool: r.Pool, Workers: s.count}
 	if floor := r.Layout.Time(s.Pool.Floor); r.Delay(s.Pool.Floor, now.Wall) > r.Wait {
 		e.Floor = floor

@@ -321,10 +321,12 @@ func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
 		return s.end(Refused, &AwayError{Wait: r.Wait, Err: err})
 	}
 	pause := min(100*time.Millisecond<<min(s.Fails, 6), 4*time.Second)
-	return s, Action{Op: Sleep, Until: now.Boot + s.jitter(pause)}
+	until := now.Boot + s.jitter(pause)
+	return s, Action{Op: Sleep, Until: until}
 }
 
-// jitter returns a random duration between half of d and d.
+// jitter returns a random duration between half of d and d. As token does, it changes the
+// state: call it in a statement of its own, not in one that copies the state.
 func (s *State) jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(s.random.Uint64()%uint64(d/2+1))
 }

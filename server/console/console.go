@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/internal/guard"
 )
 
 // Options: nil, or any zero field, takes the default.
@@ -38,6 +39,8 @@ type Options struct {
 	// Every is how often Workers and Shards are asked at most, while somebody looks at
 	// them. The default is 5 s.
 	Every time.Duration
+	// Names are what the server is called, as in httpapi.Options.
+	Names []string
 	// Version of the program, for people.
 	Version string
 }
@@ -47,7 +50,7 @@ type Worker struct {
 	Store   string // as server.State has it
 	Pool    string
 	Worker  int64
-	Held    bool
+	State   string // held, free, or unknown: the store has no clock, so it does not say
 	Name    string // of its holder, or of its last
 	Term    uint64
 	Free    time.Duration // until it falls free, if its holder does not write again
@@ -96,9 +99,14 @@ func Handler(srv *server.Server, o *Options) http.Handler {
 	mux.HandleFunc("GET /console/state", c.guarded(c.state))
 	mux.HandleFunc("GET /console/shards", c.guarded(c.cluster))
 	mux.HandleFunc("GET /console/decode/{id}", c.guarded(c.decode))
+	keeper := guard.New(srv, o.Names, false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, h := range headers {
 			w.Header().Set(h.name, h.value)
+		}
+		if err := keeper.Check(r, true); err != nil {
+			refuse(err).write(w)
+			return
 		}
 		mux.ServeHTTP(w, r)
 	})

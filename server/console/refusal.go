@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/internal/guard"
 )
 
 // A refusal is why there is no answer.
@@ -18,7 +19,10 @@ type refusal struct {
 // refuse says what an error of a session means for a person.
 func refuse(err error) *refusal {
 	r := &refusal{status: http.StatusUnprocessableEntity, Detail: reason(err), Hint: server.Hint(err)}
+	var foreign *guard.ForeignError
 	switch {
+	case errors.As(err, &foreign):
+		r.status, r.Hint = http.StatusForbidden, foreign.Hint
 	case errors.Is(err, server.ErrNoToken), errors.Is(err, server.ErrToken):
 		r.status = http.StatusUnauthorized
 	case errors.Is(err, server.ErrDenied):
@@ -29,12 +33,13 @@ func refuse(err error) *refusal {
 
 func (r *refusal) write(w http.ResponseWriter) { send(w, r.status, r) }
 
-// reason is an error without the name of the package that it comes from.
+// reason is an error with its cause, without the name of the package that it comes from.
+// Whoever sees it has the right admin.
 func reason(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
+	text := server.Details(err)
 	for _, pkg := range []string{"server: ", "firn: ", "public: ", "lease: ", "segment: ", "serial: ", "shard: "} {
 		text = strings.TrimPrefix(text, pkg)
 	}

@@ -12,12 +12,12 @@ import (
 // Where those answer a failure with the status 200 and no id, or with the error's
 // number in the place of one, these say so in the status.
 var foreignRoutes = []route{
-	{http.MethodGet, "/api/segment/get/{key}", (*api).leaf},
-	{http.MethodGet, "/api/snowflake/get/{key}", (*api).leaf},
-	{http.MethodGet, "/tinyid/id/nextId", (*api).tinyid},
-	{http.MethodPost, "/tinyid/id/nextId", (*api).tinyid},
-	{http.MethodGet, "/tinyid/id/nextIdSimple", (*api).tinyidSimple},
-	{http.MethodPost, "/tinyid/id/nextIdSimple", (*api).tinyidSimple},
+	{method: http.MethodGet, path: "/api/segment/get/{key}", handle: (*api).leaf, draws: true},
+	{method: http.MethodGet, path: "/api/snowflake/get/{key}", handle: (*api).leaf, draws: true},
+	{method: http.MethodGet, path: "/tinyid/id/nextId", handle: (*api).tinyid, draws: true, tinyid: true},
+	{method: http.MethodPost, path: "/tinyid/id/nextId", handle: (*api).tinyid, draws: true, tinyid: true},
+	{method: http.MethodGet, path: "/tinyid/id/nextIdSimple", handle: (*api).tinyidSimple, draws: true},
+	{method: http.MethodPost, path: "/tinyid/id/nextIdSimple", handle: (*api).tinyidSimple, draws: true},
 }
 
 // leaf answers as Meituan's Leaf: the bare number.
@@ -43,15 +43,12 @@ func (a *api) drawForeign(d *draft, r *http.Request, session *server.Session, na
 		p.allow = http.MethodGet
 		return p
 	}
-	if p := a.fromElsewhere(r); p != nil {
-		return p
-	}
 	if p := a.numeric(r, session, name, noNumber); p != nil {
 		return p
 	}
 	var err error
 	if d.values, err = session.Next(r.Context(), name, d.values[:0], n); err != nil {
-		return explain(err)
+		return explainTo(session, err)
 	}
 	return nil
 }
@@ -128,5 +125,9 @@ func appendTinyid(dst []byte, p *problem) []byte {
 	dst = append(dst, `{"data":null,"code":`...)
 	dst = strconv.AppendInt(dst, int64(code), 10)
 	dst = append(dst, `,"message":`...)
-	return append(appendText(dst, p.Title+": "+p.Detail), '}')
+	message := p.Title + ": " + p.Detail
+	if p.Hint != "" {
+		message += "; hint: " + p.Hint
+	}
+	return append(appendText(dst, message), '}')
 }

@@ -14,13 +14,16 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/internal/guard"
 )
 
 // Options: nil, or any zero field, takes the default.
@@ -31,6 +34,10 @@ type Options struct {
 	NoMetrics bool
 	// Version of the program, for firn_build_info; that of the main module.
 	Version string
+	// Names are what the server is called, besides localhost and its addresses. Requests
+	// that come by another name are refused where no token is asked for, and on the
+	// loopback interface: a browser may send them for a page of whoever owns the name.
+	Names []string
 	// Stats counts, if not nil, for the /metrics of all handlers that share it. Nil:
 	// each has its own answers alone.
 	Stats *Stats
@@ -52,6 +59,7 @@ func NewServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, MaxHeaderBytes: maxHeader,
 		ReadTimeout: requestIn, WriteTimeout: answerIn, IdleTimeout: idleFor,
+		BaseContext: func(l net.Listener) context.Context { return guard.Listening(context.Background(), l) },
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxRequests,
 			WriteByteTimeout:     answerIn, // the other limits end a request, not a connection whose peer reads nothing
@@ -64,7 +72,7 @@ type api struct {
 	server   *server.Server
 	anybody  *server.Session // of requests without a token
 	open     bool            // whoever gets here may see everything
-	origin   *http.CrossOriginProtection
+	guard    *guard.Guard
 	stats    *Stats
 	document []byte
 }
@@ -74,24 +82,27 @@ type route struct {
 	method string
 	path   string // as http.ServeMux reads it
 	handle func(*api, http.ResponseWriter, *http.Request) *problem
+	draws  bool // it issues: no page of another site may have a link to it
+	tinyid bool // failures are written as tinyid does
 }
 
 var routes = []route{
-	{http.MethodPost, "/v1/series/{name}/next", (*api).next},
-	{http.MethodPost, "/v1/series/{name}/range", (*api).reserve},
-	{http.MethodGet, "/v1/series", (*api).listSeries},
-	{http.MethodGet, "/v1/series/{name}", (*api).showSeries},
-	{http.MethodGet, "/v1/decode/{id}", (*api).decode},
-	{http.MethodGet, "/v1/layouts", (*api).layouts},
-	{http.MethodGet, "/v1/openapi.json", (*api).openAPI},
+	{method: http.MethodPost, path: "/v1/series/{name}/next", handle: (*api).next, draws: true},
+	{method: http.MethodPost, path: "/v1/series/{name}/range", handle: (*api).reserve, draws: true},
+	{method: http.MethodGet, path: "/v1/series", handle: (*api).listSeries},
+	{method: http.MethodGet, path: "/v1/series/{name}", handle: (*api).showSeries},
+	{method: http.MethodGet, path: "/v1/decode/{id}", handle: (*api).decode},
+	{method: http.MethodGet, path: "/v1/layouts", handle: (*api).layouts},
+	{method: http.MethodGet, path: "/v1/openapi.json", handle: (*api).openAPI},
 }
 
 var healthRoutes = []route{
-	{http.MethodGet, "/healthz", (*api).healthy},
-	{http.MethodGet, "/readyz", (*api).ready},
+	{method: http.MethodGet, path: "/healthz", handle: (*api).healthy},
+	{method: http.MethodGet, path: "/readyz", handle: (*api).ready},
 }
 
-// Handler returns the routes of a server. Where the server has tokens, each request
+// Handler returns the routes of a server. Requests that a browser sends for a page of
+// another site are refused, and those that come by a foreign name: see Options.Names. Where the server has tokens, each request
 // brings one, as Authorization: Bearer TOKEN, but those for /healthz, /readyz,
 // /v1/layouts and the document; /metrics needs the right admin on "*".
 func Handler(srv *server.Server, o *Options) (http.Handler, error) {
@@ -100,7 +111,7 @@ func Handler(srv *server.Server, o *Options) (http.Handler, error) {
 	if options.Foreign {
 		all = append(all, foreignRoutes...)
 	}
-	a, err := newAPI(srv, options.Stats)
+	a, err := newAPI(srv, &options, false)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +128,10 @@ func Handler(srv *server.Server, o *Options) (http.Handler, error) {
 // for a listener that only operators reach.
 func Admin(srv *server.Server, o *Options) (http.Handler, error) {
 	options := o.orDefaults()
-	a, err := newAPI(srv, options.Stats)
+	a, err := newAPI(srv, &options, true)
 	if err != nil {
 		return nil, err
 	}
-	a.open = true
 	return a.mux(append(slices.Clone(healthRoutes), metricsRoute(a.newMetrics(options.Version)))), nil
 }
 
@@ -136,12 +146,12 @@ func (o *Options) orDefaults() Options {
 	return d
 }
 
-func newAPI(srv *server.Server, stats *Stats) (*api, error) {
+func newAPI(srv *server.Server, o *Options, open bool) (*api, error) {
 	anybody, err := srv.Enter("")
 	if err != nil {
 		return nil, fmt.Errorf("httpapi: %w", err)
 	}
-	return &api{server: srv, anybody: anybody, origin: http.NewCrossOriginProtection(), stats: stats}, nil
+	return &api{server: srv, anybody: anybody, open: open, guard: guard.New(srv, o.Names, open), stats: o.Stats}, nil
 }
 
 // mux puts the routes together, with an answer for every other method and path.
@@ -149,22 +159,22 @@ func (a *api) mux(all []route) http.Handler {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	for _, r := range all {
-		mux.HandleFunc(r.method+" "+r.path, a.serve(r.handle))
+		mux.HandleFunc(r.method+" "+r.path, a.serve(r))
 		if methods[r.path] = append(methods[r.path], r.method); r.method == http.MethodGet {
 			methods[r.path] = append(methods[r.path], http.MethodHead)
 		}
 	}
 	for path, allowed := range methods {
 		allow := strings.Join(allowed, ", ")
-		mux.HandleFunc(path, a.serve(func(_ *api, _ http.ResponseWriter, r *http.Request) *problem {
+		mux.HandleFunc(path, a.serve(route{handle: func(_ *api, _ http.ResponseWriter, r *http.Request) *problem {
 			p := notAllowed.problem("%.20s is not for this path", r.Method).hint("use %s", allow)
 			p.allow = allow
 			return p
-		}))
+		}}))
 	}
-	mux.HandleFunc("/", a.serve(func(*api, http.ResponseWriter, *http.Request) *problem {
+	mux.HandleFunc("/", a.serve(route{handle: func(*api, http.ResponseWriter, *http.Request) *problem {
 		return noRoute.problem("there is nothing at this path").hint("GET /v1/openapi.json has all paths")
-	}))
+	}}))
 	return a.front(mux)
 }
 
@@ -174,7 +184,7 @@ func (a *api) front(rest http.Handler) http.Handler {
 	if a.open {
 		return rest
 	}
-	next := a.serve((*api).next)
+	next := a.serve(routes[0])
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.URL.RawPath == "" && seriesOf(r.URL.Path) != "" {
 			next(w, r)
@@ -194,12 +204,16 @@ func seriesOf(path string) string {
 	return name
 }
 
-// serve makes a handler of what answers a route.
-func (a *api) serve(handle func(*api, http.ResponseWriter, *http.Request) *problem) http.HandlerFunc {
+// serve makes a handler of a route. Whatever is answered is behind the guard.
+func (a *api) serve(to route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Cache-Control"] = noStore
 		status := http.StatusOK
-		if p := handle(a, w, r); p != nil {
+		p := a.guarded(r, &to)
+		if p == nil {
+			p = to.handle(a, w, r)
+		}
+		if p != nil {
 			p.write(w)
 			status = p.Status
 		}

@@ -1,12 +1,12 @@
 package httpapi
 
 import (
-	"net"
+	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/internal/guard"
 )
 
 // enter returns the session of the token that a request brings.
@@ -50,31 +50,14 @@ func (a *api) admin(r *http.Request) *problem {
 	return nil
 }
 
-// fromElsewhere refuses what a page of another site has a browser send: a server on
-// the loopback interface has no other guard against it.
-func (a *api) fromElsewhere(r *http.Request) *problem {
-	if r.Header["Origin"] == nil && r.Header["Sec-Fetch-Site"] == nil {
-		return nil // no browser
+// guarded refuses what a browser sends for somebody else.
+func (a *api) guarded(r *http.Request, to *route) *problem {
+	err := a.guard.Check(r, !to.draws)
+	var foreign *guard.ForeignError
+	if !errors.As(err, &foreign) {
+		return nil
 	}
-	sent := http.Request{Method: http.MethodPost, Header: r.Header, Host: r.Host, URL: r.URL}
-	if err := a.origin.Check(&sent); err != nil {
-		return crossOrigin.problem("the request comes from a page of another origin")
-	}
-	if a.misnamed(r) {
-		return crossOrigin.problem("a browser came to the loopback interface by the name %.100q", r.Host).
-			hint("use localhost or the address; or give the server tokens")
-	}
-	return nil
-}
-
-// misnamed reports whether a browser may have been led here by a name whose owner has
-// it stand for the loopback interface: pages of that name are of the same origin then.
-// Nothing else guards a server without tokens; with TLS the certificate does.
-func (a *api) misnamed(r *http.Request) bool {
-	at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if at == nil || !at.IP.IsLoopback() || r.TLS != nil || a.server.Guarded() {
-		return false
-	}
-	name := (&url.URL{Host: r.Host}).Hostname()
-	return net.ParseIP(name) == nil && name != "localhost" && !strings.HasSuffix(name, ".localhost")
+	p := crossOrigin.problem("%s", foreign.Text).hint("%s", foreign.Hint)
+	p.tinyid = to.tinyid
+	return p
 }

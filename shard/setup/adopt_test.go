@@ -19,7 +19,7 @@ import (
 	"github.com/firn-id/firn/shard/setup"
 )
 
-func adoptWish() setup.Wish { return setup.Wish{Keys: "mod"} }
+func adoptWish() setup.Wish { return setup.Wish{Keys: "mod", Count: 8} }
 
 func tryAdopt(ctx context.Context, servers []shard.Server, w setup.Wish, patience time.Duration) (*setup.Adoption, error) {
 	s, err := setup.Open(ctx, servers, true)
@@ -106,7 +106,7 @@ CREATE TABLE insta1.small (id integer)`, hour), "setup_old", old))
 	if want := []string{"insta1.keyed.id", "insta1.photo.id", "insta1.slow.id (no index)", "other.comments.comment_id (no index)"}; !slices.Equal(columns, want) {
 		t.Errorf("%q", columns)
 	}
-	if one.Shard != 1 || one.Sequence != "insta1.table_id_seq" || !slices.Equal(one.Grantees, []string{old}) || p.Plan.Keys.Shards() != 3 || p.Steps() != 3 {
+	if one.Shard != 1 || one.Sequence != "insta1.table_id_seq" || !slices.Equal(one.Grantees, []string{old}) || p.Plan.Keys.Shards() != 8 || p.Steps() != 3 {
 		t.Errorf("%+v", p)
 	}
 
@@ -170,6 +170,8 @@ func TestAdoptRefuses(t *testing.T) {
 	attempt("there is a shard 3, and there are to be 3", "", "")
 	wishes = setup.Wish{}
 	attempt(setup.ErrNoKeys.Error(), "", "")
+	wishes = setup.Wish{Keys: "mod"}
+	attempt("3 schemas were found, up to shard 3; how many shards there are has to be said", "", "")
 	wishes = setup.Wish{Keys: "mod", Schemas: "user%d"}
 	attempt("there is no schema like user%d", "", "")
 	wishes = setup.Wish{Keys: "mod", Layout: firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")}
@@ -182,7 +184,7 @@ func TestAdoptRefuses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	b.must(t, "DELETE FROM insta3.photo WHERE id = 9000000000000000000; INSERT INTO insta3.photo (x) VALUES (1)")
-	if p := mustAdopt(t, serversOf(a, b)); len(p.Servers[0].Schemas) != 0 || len(p.Servers[1].Schemas) != 1 || p.Plan.Keys.Shards() != 4 {
+	if p := mustAdopt(t, serversOf(a, b)); len(p.Servers[0].Schemas) != 0 || len(p.Servers[1].Schemas) != 1 || p.Plan.Keys.Shards() != 8 {
 		t.Errorf("%+v of %d shards", p.Servers, p.Plan.Keys.Shards())
 	}
 }

@@ -23,6 +23,14 @@ type Adoption struct {
 type AdoptedServer struct {
 	Server  string
 	Schemas []AdoptedSchema // by shard
+	Others  []OtherFunction // that make ids too, and are left as they are
+}
+
+// An OtherFunction makes ids by a formula as well, in a schema of the pattern, and has
+// another name than those that are taken over.
+type OtherFunction struct {
+	Shard        int64
+	Schema, Name string
 }
 
 // An AdoptedSchema becomes a shard.
@@ -120,7 +128,23 @@ func (a *Adoption) Steps() int64 {
 	return n
 }
 
-// numbers checks that each shard is there once, and finds how many there are.
+// A CountError says that nobody has said how many shards an adopted cluster has. What was
+// found does not tell: shards without a schema count too.
+type CountError struct {
+	Found   int   // schemas
+	Highest int64 // shard of them
+	Keys    string
+}
+
+func (e *CountError) Error() string {
+	why := "the shard of a key (" + e.Keys + ") depends on it"
+	if e.Keys == shard.None {
+		why = "no shard above it can come later"
+	}
+	return fmt.Sprintf("shard: %d schemas were found, up to shard %d; how many shards there are has to be said, and never changes: %s", e.Found, e.Highest, why)
+}
+
+// numbers checks that each shard is there once, and that they are as many as wished.
 func (a *Adoption) numbers(sites []*site, w *Wish) error {
 	at := map[int64]string{}
 	highest := int64(-1)
@@ -149,19 +173,34 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 		}
 	}
 	if highest < 0 {
-		return fmt.Errorf("shard: there is no schema like %s with a function %s()", w.Schemas, a.Function)
+		none := &NoFunctionError{Schemas: w.Schemas, Function: a.Function}
+		for _, s := range a.Servers {
+			none.Others = append(none.Others, s.Others...)
+		}
+		return none
 	}
 	if w.Count == 0 {
-		w.Count = highest + 1
+		return &CountError{len(at), highest, w.Keys}
 	} else if highest >= w.Count {
 		return wrong("shard: there is a shard %d, and there are to be %d, from 0", highest, w.Count)
 	}
 	return nil
 }
 
+// A NoFunctionError says that no schema of the pattern has a function of the name.
+type NoFunctionError struct {
+	Schemas, Function string
+	Others            []OtherFunction // that make ids there
+}
+
+func (e *NoFunctionError) Error() string {
+	return fmt.Sprintf("shard: there is no schema like %s with a function %s()", e.Schemas, e.Function)
+}
+
 // A found is a function in a schema of the pattern, as the catalog has it.
 type found struct {
 	schema   string
+	name     string
 	oid      uint32
 	function function
 	mine     bool // the function is the user's, and the user may create in the schema
@@ -179,7 +218,7 @@ func (t *site) find(ctx context.Context, w Wish, name string) (AdoptedServer, er
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	k := catalog{ctx, c}
-	all, err := k.functions(name)
+	all, err := k.functions()
 	if err != nil {
 		return result, t.fault("%w", err)
 	}
@@ -192,7 +231,16 @@ func (t *site) find(ctx context.Context, w Wish, name string) (AdoptedServer, er
 	var faults []error
 	for _, f := range all {
 		n, ok := numberIn(w.Schemas, f.schema)
-		if !ok || known[f.schema] {
+		if !ok {
+			continue
+		}
+		if f.name != name {
+			if _, err := f.function.formula(); err == nil {
+				result.Others = append(result.Others, OtherFunction{n, f.schema, f.name})
+			}
+			continue
+		}
+		if known[f.schema] {
 			continue
 		}
 		one, err := k.schema(f, n, w.Layout)

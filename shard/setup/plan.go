@@ -3,9 +3,11 @@ package setup
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/shard"
@@ -15,7 +17,7 @@ import (
 // cluster that is there, or the default in a new one.
 type Wish struct {
 	Count   int64       // of shards; a new cluster needs it
-	Layout  firn.Layout // [firn.Instagram]
+	Layout  firn.Layout // [firn.Sharded]
 	Keys    string      // as [shard.ParseKeys] reads it; "hash"
 	Schemas string      // "insta%d"
 	Roles   []string    // that may work on all shards, made where missing; "firn_app"
@@ -147,7 +149,7 @@ func begin(m *shard.Map, w Wish) (*Plan, error) {
 		return p, p.finish(differs(m, w))
 	}
 	if !p.Layout.IsValid() {
-		p.Layout = firn.Instagram
+		p.Layout = firn.Sharded
 	}
 	if p.Schemas == "" {
 		p.Schemas = DefaultSchemas
@@ -155,11 +157,8 @@ func begin(m *shard.Map, w Wish) (*Plan, error) {
 	if w.Keys == "" {
 		w.Keys = DefaultKeys
 	}
-	if err := shard.CheckLayout(p.Layout); err != nil {
-		return nil, &WishError{err}
-	}
-	if w.Count < 1 || w.Count > p.Layout.Shards() {
-		return nil, wrong("shard: %d shards: this layout has 1 to %d", w.Count, p.Layout.Shards())
+	if err := checkNew(p.Layout, w.Count); err != nil {
+		return nil, err
 	}
 	if err := checkSchemas(p.Schemas); err != nil {
 		return nil, err
@@ -169,6 +168,58 @@ func begin(m *shard.Map, w Wish) (*Plan, error) {
 		return nil, &WishError{err}
 	}
 	return p, p.finish(nil)
+}
+
+// ErrNoCount: nobody has said how many shards a new cluster has.
+var ErrNoCount = wrong("shard: how many shards? the number has to be said, and never changes: the shard of a key depends on it")
+
+// checkNew says why a new cluster cannot have a layout and so many shards, or nil. The
+// layout never changes, so it has to give ids today.
+func checkNew(l firn.Layout, count int64) error {
+	if err := shard.CheckLayout(l); err != nil {
+		return &WishError{err}
+	}
+	if err := l.Check(time.Now()); err != nil {
+		return &WishError{err}
+	}
+	switch {
+	case count == 0:
+		return ErrNoCount
+	case count < 1 || count > l.Shards():
+		return &TooManyError{count, l}
+	}
+	return nil
+}
+
+// A TooManyError says that a layout has not so many shards.
+type TooManyError struct {
+	Count  int64
+	Layout firn.Layout
+}
+
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("shard: %d shards: layout %s has 1 to %d", e.Count, layoutName(e.Layout), e.Layout.Shards())
+}
+
+// Wider is the layout of new clusters with as many bits of shard as the count needs,
+// and so much less sequence. It is the zero Layout if the sequence would have no bit.
+func (e *TooManyError) Wider() firn.Layout {
+	sharded, _ := firn.Sharded.Field("shard")
+	seq, _ := firn.Sharded.Field("seq")
+	width := bits.Len64(uint64(e.Count - 1))
+	left := sharded.Width + seq.Width - width
+	if e.Count < 1 || left < 1 {
+		return firn.Layout{}
+	}
+	return firn.MustLayout(fmt.Sprintf("time:41@1ms,shard:%d,seq:%d;epoch=%s", width, left, firn.Sharded.Epoch().Format(time.RFC3339)))
+}
+
+// layoutName is what a person calls a layout.
+func layoutName(l firn.Layout) string {
+	if name := l.Name(); name != "" {
+		return name
+	}
+	return l.String()
 }
 
 func (p *Plan) finish(err error) error {

@@ -11,7 +11,7 @@ import (
 func TestCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for url, ok := range map[string]bool{
-		"sqlite:ids.db":       true,
+		"sqlite:/a/ids.db":    true,
 		"sqlite:///no/ids.db": true,
 		"memory:":             true,
 		"":                    false,

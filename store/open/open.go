@@ -20,13 +20,15 @@
 //	                  that it acknowledged, whatever can be seen of it
 //	promise=lossy     the store is taken for one that may, whatever can be seen
 //
-// The PATH of a SQLite file is taken as it is: nothing in it is escaped, and there
-// are no options.
+// The PATH of a SQLite file is absolute, and taken as it is: nothing in it is
+// escaped, and there are no options. A relative path would name another file in
+// each working directory, and so would make two stores of one.
 package open
 
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -60,8 +62,9 @@ func (s *Store) Init(ctx context.Context) (made bool, err error) {
 }
 
 // URL opens the store that url names. It does not wait for a server: whether
-// there is one the first call will tell. Errors show no passwords; one about the
-// URL itself is a [*URLError].
+// there is one the first call will tell. A SQLite file that another process has
+// locked is waited for until ctx ends, at most 5 seconds. Errors show no
+// passwords; one about the URL itself is a [*URLError].
 func URL(ctx context.Context, url string) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -70,7 +73,7 @@ func URL(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open()
+	return open(ctx)
 }
 
 // Check returns what is wrong with a URL as such, nil or a [*URLError]. It opens
@@ -88,7 +91,7 @@ type URLError struct {
 
 func (e *URLError) Error() string { return fmt.Sprintf("store/open: %q: %s", e.URL, e.Reason) }
 
-// An opener makes a store.
+// An opener makes a store that has servers. It waits for none of them.
 type opener func() (*Store, error)
 
 // A kind is one of the stores that have servers.
@@ -123,7 +126,7 @@ func schemes() []string {
 }
 
 // parse returns what opens the store that url names.
-func parse(url string) (opener, error) {
+func parse(url string) (func(context.Context) (*Store, error), error) {
 	bad := func(format string, args ...any) error {
 		return &URLError{Redact(url), fmt.Sprintf(format, args...)}
 	}
@@ -142,7 +145,7 @@ func parse(url string) (opener, error) {
 		if rest != "" {
 			return nil, bad(`it is "memory:" and nothing else`)
 		}
-		return func() (*Store, error) {
+		return func(context.Context) (*Store, error) {
 			return &Store{Store: memory.New(), close: func() error { return nil }}, nil
 		}, nil
 	}
@@ -166,7 +169,7 @@ func parse(url string) (opener, error) {
 	if err != nil {
 		return nil, bad("%s", a.scrub(err))
 	}
-	return func() (*Store, error) {
+	return func(context.Context) (*Store, error) {
 		s, err := open()
 		if err != nil {
 			return nil, bad("%s", a.scrub(err))
@@ -191,9 +194,9 @@ func (k kind) address(scheme, rest string) (*address, error) {
 	return a, nil
 }
 
-func openSQLite(path string) opener {
-	return func() (*Store, error) {
-		s, err := sqlite.Open(path)
+func openSQLite(path string) func(context.Context) (*Store, error) {
+	return func(ctx context.Context) (*Store, error) {
+		s, err := sqlite.Open(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -203,14 +206,18 @@ func openSQLite(path string) opener {
 
 // sqlitePath returns the path in what follows "sqlite:".
 func sqlitePath(rest string) (string, error) {
-	path, authority := strings.CutPrefix(rest, "//")
+	path := strings.TrimPrefix(rest, "//")
 	switch {
 	case path == "":
 		return "", fmt.Errorf("no path; it is sqlite:PATH")
-	case authority && !strings.HasPrefix(path, "/"):
-		return "", fmt.Errorf("a path after // is absolute; for a relative one it is sqlite:%s", path)
 	case strings.Contains(path, "?"):
 		return "", fmt.Errorf("there are no options, and a path with a ? is not supported")
+	case !filepath.IsAbs(path):
+		whole, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		return "", fmt.Errorf("a relative path is another file in each working directory; write sqlite:%s", whole)
 	}
 	return path, nil
 }

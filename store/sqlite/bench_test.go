@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -37,7 +38,7 @@ func BenchmarkOpen(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "ids.db")
 	mustOpen(b, path)
 	for b.Loop() {
-		s, err := Open(path)
+		s, err := Open(context.Background(), path)
 		if err != nil {
 			b.Fatal(err)
 		}

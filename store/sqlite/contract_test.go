@@ -19,7 +19,7 @@ func TestContract(t *testing.T) {
 		var ahead atomic.Int64
 		b := backend(path)
 		b.Open = func(tb testing.TB) store.Store {
-			s, err := Open(path)
+			s, err := Open(context.Background(), path)
 			if err != nil {
 				return unopened{err}
 			}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -54,24 +55,52 @@ func TestCreate(t *testing.T) {
 
 // TestCreateNames opens paths that mean something to URLs, SQL or the shell.
 func TestCreateNames(t *testing.T) {
-	t.Chdir(t.TempDir())
-	must(t, os.Mkdir("a dir", 0o700))
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "a dir"), 0o700))
 	for _, name := range []string{
 		"a b.db", "a?mode=ro", "a#b", "a%41", "a&b=c", "a;b", "a'b", `a"b`, "a:b", "file:x", ":memory:", "é☃.db", "-", ".hidden", "a dir/x",
 	} {
-		s := mustOpen(t, name)
+		path := dir + "/" + name
+		s := mustOpen(t, path)
 		_, err := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
 		must(t, err)
 		must(t, s.Close())
-		if fi, err := os.Stat(name); err != nil || fi.Size() == 0 {
+		if fi, err := os.Stat(path); err != nil || fi.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
-		s = mustOpen(t, "./"+name)
+		s = mustOpen(t, dir+"/./"+name)
 		if l, err := s.List(t.Context(), ""); err != nil || len(l) != 1 {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
 		must(t, s.Close())
 	}
+}
+
+// TestRelative refuses what is another file in each working directory.
+func TestRelative(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	t.Chdir(dir)
+	_, inspected := Inspect("ids.db")
+	for what, err := range map[string]error{
+		"Open": openError("ids.db"), "Restored": Restored(t.Context(), "ids.db", nothing), "Inspect": inspected,
+	} {
+		if err == nil || !strings.Contains(err.Error(), `"ids.db" is a relative path`) || !strings.HasSuffix(err.Error(), filepath.Join(dir, "ids.db")+`"`) {
+			t.Errorf("%s: %v; want an error that ends with the absolute path", what, err)
+		}
+	}
+	expectFiles(t, dir)
+}
+
+// TestOpenEnded: a ctx that has ended creates nothing.
+func TestOpenEnded(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ctx, filepath.Join(dir, "ids.db")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	expectFiles(t, dir)
 }
 
 // TestCreateByLink creates where a link leads that leads nowhere yet.
@@ -92,7 +121,7 @@ func TestCreateByLink(t *testing.T) {
 		t.Errorf("by four names: %v, %v", l, err)
 	}
 	must(t, os.Symlink("loop", filepath.Join(dir, "loop")))
-	if _, err := Open(filepath.Join(dir, "loop")); err == nil || !strings.Contains(err.Error(), "symbolic links") {
+	if _, err := Open(context.Background(), filepath.Join(dir, "loop")); err == nil || !strings.Contains(err.Error(), "symbolic links") {
 		t.Errorf("a loop: %v", err)
 	}
 }
@@ -113,15 +142,20 @@ func TestCreateCrashed(t *testing.T) {
 		t.Errorf("crashed before the link: %v, %v", l, err)
 	}
 
-	// Before the sidecar: it is written now.
+	// Before the sidecar: nobody was handed the file, so it has no records, and the
+	// sidecar is written now.
+	crashed = filepath.Join(t.TempDir(), "ids.db")
+	s = mustOpen(t, crashed)
+	must(t, s.Close())
 	must(t, os.Remove(s.at.sidecar()))
-	again := mustOpen(t, path)
-	if r, err := again.Get(t.Context(), "k"); err != nil || r.Version == "" || again.id != s.id {
-		t.Errorf("crashed before the sidecar: %+v, %v", r, err)
+	again := mustOpen(t, crashed)
+	works(t, again)
+	if again.id != s.id {
+		t.Errorf("crashed before the sidecar: store %s, not %s", again.id, s.id)
 	}
 	must(t, again.Close())
 	remove(t, path)
-	_, err = Open(path)
+	_, err = Open(context.Background(), path)
 	isForgotten(t, path, "removed after a crashed creation", err)
 }
 
@@ -139,7 +173,7 @@ func TestCreateRemoved(t *testing.T) {
 	defer slow.Close()
 	losses["rm ids.db*"](t, path)
 	other := mustOpen(t, path)
-	isForgotten(t, path, "the slow one", slow.settle())
+	isForgotten(t, path, "the slow one", slow.settle(t.Context()))
 	if _, err := other.Put(t.Context(), "k", []byte(`1`), store.Condition{}); err != nil {
 		t.Errorf("the one after: %v", err)
 	}
@@ -161,7 +195,7 @@ func TestCreateRace(t *testing.T) {
 		})
 		for range 8 {
 			wg.Go(func() {
-				s, err := Open(path)
+				s, err := Open(context.Background(), path)
 				if err != nil {
 					isForgotten(t, path, "Open", err)
 					return
@@ -214,7 +248,7 @@ func TestCreateSidecars(t *testing.T) {
 	if err := at.addSidecar(side); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a second sidecar: %v", err)
 	}
-	isForgotten(t, path, "the slow one", slow.settle())
+	isForgotten(t, path, "the slow one", slow.settle(t.Context()))
 	works(t, other)
 	works(t, mustOpen(t, path))
 }
@@ -312,7 +346,7 @@ func TestForeign(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "ids.db")
 			c.make(t, path)
 			before := fingerprint(t, filepath.Dir(path))
-			for what, err := range map[string]error{"Open": openError(path), "Restored": Restored(path, nothing)} {
+			for what, err := range map[string]error{"Open": openError(path), "Restored": Restored(t.Context(), path, nothing)} {
 				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
 					t.Errorf("%s: %v, not about %q", what, err, c.want)
 				}
@@ -325,7 +359,7 @@ func TestForeign(t *testing.T) {
 }
 
 func openError(path string) error {
-	s, err := Open(path)
+	s, err := Open(context.Background(), path)
 	if err == nil {
 		s.Close()
 	}
@@ -367,7 +401,7 @@ func TestSidecarDamaged(t *testing.T) {
 		if err := openError(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at.sidecar()) {
 			t.Errorf("%q: %v", content, err)
 		}
-		must(t, Restored(path, nothing))
+		must(t, Restored(t.Context(), path, nothing))
 		must(t, openError(path))
 	}
 }

@@ -57,7 +57,7 @@ func childOpen(args []string) error {
 	fmt.Println("ready")
 	io.Copy(io.Discard, os.Stdin)
 	var s *Store
-	if err := unlocked(func() (err error) { s, err = Open(args[0]); return err }); err != nil {
+	if err := unlocked(func() (err error) { s, err = Open(context.Background(), args[0]); return err }); err != nil {
 		return err
 	}
 	defer s.Close()
@@ -128,7 +128,7 @@ func TestKill(t *testing.T) {
 
 // childPut counts a record up for ever, and says so after each acknowledgement.
 func childPut(args []string) error {
-	s, err := Open(args[0])
+	s, err := Open(context.Background(), args[0])
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func TestContendProcesses(t *testing.T) {
 // childCount adds to a record some times, and says how many Puts that were, how
 // many conflicts, and how long the longest took.
 func childCount(args []string) error {
-	s, err := Open(args[0])
+	s, err := Open(context.Background(), args[0])
 	if err != nil {
 		return err
 	}

@@ -137,7 +137,7 @@ func TestGoneBeforeOpen(t *testing.T) {
 				}
 				before := files(t, filepath.Dir(path))
 				for range 2 {
-					_, err := Open(path)
+					_, err := Open(context.Background(), path)
 					isForgotten(t, path, "Open", err)
 				}
 				expectFiles(t, filepath.Dir(path), before...)
@@ -240,7 +240,7 @@ func TestGoneDirectory(t *testing.T) {
 	must(t, os.RemoveAll(dir))
 	_, err := s.Get(t.Context(), "k")
 	isForgotten(t, path, "Get", err)
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "create it first") {
+	if _, err := Open(context.Background(), path); err == nil || !strings.Contains(err.Error(), "create it first") {
 		t.Errorf("Open without a directory: %v", err)
 	}
 	must(t, os.Mkdir(dir, 0o700))
@@ -263,7 +263,7 @@ func TestOverwritten(t *testing.T) {
 	_, err = f.Write(b)
 	must(t, err)
 	must(t, f.Close())
-	_, err = Open(path)
+	_, err = Open(context.Background(), path)
 	isForgotten(t, path, "Open", err)
 	if err == nil || !strings.Contains(err.Error(), "holds store") {
 		t.Error(err)
@@ -297,7 +297,7 @@ func TestRestoredHalfway(t *testing.T) {
 	must(t, os.Rename(path, filepath.Join(dir, "old.db")))
 	var forgot *store.ForgotError
 	failed := errors.New("no power")
-	err := Restored(path, func(s *Store) error {
+	err := Restored(t.Context(), path, func(s *Store) error {
 		_, err := s.Put(t.Context(), "k", []byte("{}"), store.Condition{})
 		must(t, err)
 		if err := openError(path); !errors.As(err, &forgot) {
@@ -311,7 +311,7 @@ func TestRestoredHalfway(t *testing.T) {
 	if err := openError(path); !errors.As(err, &forgot) {
 		t.Errorf("after half of it: %v", err)
 	}
-	must(t, Restored(path, nothing))
+	must(t, Restored(t.Context(), path, nothing))
 	must(t, openError(path))
 }
 
@@ -320,7 +320,7 @@ func TestRestored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, r := store1(t)
 			lose(t, path)
-			err := Restored(path, nothing)
+			err := Restored(t.Context(), path, nothing)
 			if strings.HasPrefix(name, "not a") || strings.HasPrefix(name, "an empty") {
 				if err == nil {
 					t.Error("Restored accepts what is not a store")
@@ -351,7 +351,7 @@ func TestRestoredOldHandle(t *testing.T) {
 	_, err := old.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version})
 	must(t, err)
 	remove(t, path)
-	must(t, Restored(path, nothing))
+	must(t, Restored(t.Context(), path, nothing))
 
 	s := mustOpen(t, path)
 	first, err := s.Put(t.Context(), "k", []byte(`3`), store.Condition{})
@@ -383,14 +383,14 @@ func TestRestoredUnderJournal(t *testing.T) {
 	must(t, os.Rename(beside(path, "backup.db"), path))
 	before, err := os.ReadFile(path)
 	must(t, err)
-	if err := Restored(path, nothing); err == nil || !strings.Contains(err.Error(), path+"-wal is beside the file") {
+	if err := Restored(t.Context(), path, nothing); err == nil || !strings.Contains(err.Error(), path+"-wal is beside the file") {
 		t.Fatal(err)
 	}
 	if after, err := os.ReadFile(path); err != nil || string(before) != string(after) {
 		t.Error("Restored changed the file it refused")
 	}
 	must(t, os.Remove(path+"-wal"))
-	must(t, Restored(path, nothing))
+	must(t, Restored(t.Context(), path, nothing))
 	if got, err := mustOpen(t, path).Get(t.Context(), "k"); err != nil || got.Version != r.Version {
 		t.Errorf("restored: %+v, %v", got, err)
 	}
@@ -408,9 +408,9 @@ func TestLeftJournal(t *testing.T) {
 	must(t, os.Remove(s.at.sidecar()))
 	must(t, os.Rename(beside(path, "wal"), path+"-wal"))
 
-	_, err = Open(path)
+	_, err = Open(context.Background(), path)
 	isForgotten(t, path, "Open", err)
-	must(t, Restored(path, nothing))
+	must(t, Restored(t.Context(), path, nothing))
 	s = mustOpen(t, path)
 	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 0 {
 		t.Errorf("a new store has %v, %v", l, err)
@@ -439,7 +439,7 @@ func TestJournalGone(t *testing.T) {
 			err = openError(path)
 			isForgotten(t, path, "Open", err)
 			says(t, err, path+suffix, "was removed while it was open")
-			must(t, Restored(path, nothing))
+			must(t, Restored(t.Context(), path, nothing))
 			works(t, mustOpen(t, path))
 		}
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"os"
 	"slices"
 	"testing"
@@ -8,7 +9,7 @@ import (
 
 func mustOpen(tb testing.TB, path string) *Store {
 	tb.Helper()
-	s, err := Open(path)
+	s, err := Open(context.Background(), path)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 
 // A location is where a store is.
 type location struct {
-	// given is the path as the caller named it, made absolute. It is what later
-	// processes open, so it is what must lead to the open file.
+	// given is the path as the caller named it. It is what later processes open,
+	// so it is what must lead to the open file.
 	given string
 
 	// file is the same without symbolic links. SQLite puts its files beside it
@@ -25,17 +25,22 @@ type location struct {
 // maxLinks bounds a chain of symbolic links at the end of a path.
 const maxLinks = 40
 
-// locate finds out where path leads, whether or not a file is there.
+// locate finds out where path leads, whether or not a file is there. The path
+// must be absolute.
 func locate(path string) (location, error) {
 	if path == "" {
 		return location{}, errors.New("store/sqlite: no path given")
 	}
-	given, err := filepath.Abs(path)
-	if err != nil {
-		return location{}, fmt.Errorf("store/sqlite: %s: %w", path, err)
+	if !filepath.IsAbs(path) {
+		// Two programs that agree on it would have two files, and the same ids.
+		given, err := filepath.Abs(path)
+		if err != nil {
+			return location{}, fmt.Errorf("store/sqlite: %s: %w", path, err)
+		}
+		return location{}, fmt.Errorf("store/sqlite: %q is a relative path, which is another file in each working directory; write %q", path, given)
 	}
-	at := location{given: given}
-	file := given
+	at := location{given: filepath.Clean(path)}
+	file := at.given
 	for range maxLinks {
 		dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 		if err != nil {

@@ -120,7 +120,7 @@ type (
 // childServe opens the store at a path and serves requests until there are none.
 func childServe(args []string) error {
 	var s store.Store
-	if opened, err := Open(args[0]); err != nil {
+	if opened, err := Open(context.Background(), args[0]); err != nil {
 		s = unopened{err}
 	} else {
 		defer opened.Close()

@@ -9,13 +9,14 @@ import (
 
 // Restored accepts the database that is at path now as the store that was
 // there, or creates an empty one if none is. Whoever calls it must first have
-// stopped all who use the store.
+// stopped all who use the store. The path must be absolute. A file that another
+// process has locked is waited for until ctx ends, at most 5 seconds.
 //
 // It opens the database and calls raise, which is to raise what the protocols
 // above took from records that may be older than the last ones acknowledged. Only
 // if that returns no error is the database accepted: so after an error or a crash
 // it is refused as before.
-func Restored(path string, raise func(*Store) error) error {
+func Restored(ctx context.Context, path string, raise func(*Store) error) error {
 	at, err := locate(path)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func Restored(path string, raise func(*Store) error) error {
 	if err := at.journalFits(); err != nil {
 		return at.explain(err)
 	}
-	s, err := at.attach(context.Background())
+	s, err := at.attach(ctx)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func TestMountedAlone(t *testing.T) {
 	must(t, unix.Mount(from, path, "", unix.MS_BIND, ""))
 	defer unix.Unmount(path, unix.MNT_DETACH)
 	says(t, openError(path), path, "mounted by itself", "mount its directory")
-	says(t, Restored(path, nothing), path, "mounted by itself")
+	says(t, Restored(t.Context(), path, nothing), path, "mounted by itself")
 	expectFiles(t, filepath.Dir(path), "ids.db")
 }
 
@@ -254,5 +254,5 @@ func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids.db")
 	must(t, syscall.Mkfifo(path, 0o600))
 	says(t, openError(path), path, "is a pipe")
-	says(t, Restored(path, nothing), path, "is a pipe")
+	says(t, Restored(t.Context(), path, nothing), path, "is a pipe")
 }

@@ -103,12 +103,12 @@ func (b *bench) held() (held []int64) {
 	for line := range strings.Lines(r.out) {
 		var w struct {
 			Worker int64
-			Held   bool
+			State  string
 		}
 		if err := json.Unmarshal([]byte(line), &w); err != nil {
 			b.t.Fatal(err)
 		}
-		if w.Held {
+		if w.State != "free" {
 			held = append(held, w.Worker)
 		}
 	}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+// This file says what a new cluster is for good, and asks whether that is meant.
+
+// addYes adds --yes to a command whose question is what a cluster is for good.
+func addYes(cmd *cobra.Command, yes *bool) {
+	cmd.Flags().BoolVar(yes, "yes", false, "do not ask: what never changes is as it should be")
+}
+
+// agree asks whether a cluster that is not there yet is to be what is planned. Without a
+// person at a terminal it has been said, unless the layout ends soon.
+func (o *shardsInit) agree(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error {
+	if p.Cluster != "" || o.dryRun {
+		return nil
+	}
+	question := "How many shards there are, the layout, the keys and the schemas never change. Make the cluster so?"
+	return askOfLayout(ctx, cmd, p.Layout, o.yes, question)
+}
+
+// askOfLayout asks a question about a layout that is chosen for good. Nobody has to
+// answer where there is no terminal, unless the layout ends soon.
+func askOfLayout(ctx context.Context, cmd *cobra.Command, l firn.Layout, yes bool, question string) error {
+	years := yearsBetween(time.Now(), l.End())
+	switch {
+	case yes, years >= fewYears && (personAt(cmd) == nil || question == ""):
+		return nil
+	case years < fewYears:
+		question = fmt.Sprintf("The layout ends on %s, in %.1f years, and never changes; from then on there are no ids. Is that long enough?", l.End().Format(time.DateOnly), years)
+	}
+	return mustAsk(ctx, cmd, question, "the same command with --yes")
+}
+
+// printCluster prints what a new cluster is for good.
+func printCluster(out io.Writer, p *setup.Plan) error {
+	_, err := fmt.Fprintf(out, "%s of layout %s, keys %s, schemas %s\n%s\n",
+		plural(int(p.Keys.Shards()), "shard"), layoutName(p.Layout), p.Keys, p.Schemas, layoutLimits(p.Layout))
+	return err
+}
+
+// layoutLimits says how many ids a shard gives, and until when.
+func layoutLimits(l firn.Layout) string {
+	seq, _ := l.Field("seq")
+	tick := "every " + l.Unit().String()
+	if l.Unit() == time.Millisecond {
+		tick = "a millisecond"
+	}
+	return fmt.Sprintf("each gives up to %s ids %s, until %s", count(1<<seq.Width), tick, l.End().Format(time.DateOnly))
+}

@@ -1,0 +1,135 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/memory"
+)
+
+// onLog is a log handler that calls itself with the text of each line.
+type onLog func(text string)
+
+func (f onLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (f onLog) Handle(_ context.Context, r slog.Record) error {
+	f(r.Message)
+	return nil
+}
+
+func (f onLog) WithAttrs([]slog.Attr) slog.Handler { return f }
+func (f onLog) WithGroup(string) slog.Handler      { return f }
+
+// A call that waits for another worker returns when the lease is closed at the very moment
+// at which the term of the lost one ends.
+func TestNextReturnsAfterCloseBetweenTerms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		o, _ := options()
+		var l *Lease
+		next := make(chan error, 1)
+		o.Logger = slog.New(onLog(func(text string) {
+			if text != "lost the worker; taking another" {
+				return
+			}
+			go func() {
+				_, err := l.Next(context.Background())
+				next <- err
+			}()
+			time.Sleep(time.Second)
+			go l.Close()
+			time.Sleep(time.Second)
+		}))
+		l = open(t, s, o)
+		time.Sleep(time.Minute)
+		if err := Release(t.Context(), s, "web", l.State().Worker); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-next:
+			if !errors.Is(err, firn.ErrClosed) {
+				t.Errorf("Next returned %v", err)
+			}
+		case <-time.After(time.Hour):
+			t.Error("Next still waits an hour after Close")
+			l.change()
+		}
+	})
+}
+
+// Open returns soon after its context is done, also from a store that does not answer; and
+// from one that does, the worker has been given back by then.
+func TestOpenReturnsWithItsContext(t *testing.T) {
+	const patience = 500 * time.Millisecond
+	for _, c := range []struct {
+		name  string
+		hangs bool
+	}{{"a store that hangs", true}, {"a store that answers", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &away{Store: memory.New()}
+				o, _ := options()
+				first := open(t, s, o)
+				ahead := first.State().Worker
+				if _, err := s.Store.Put(t.Context(), term.KeyWorker("web", ahead+1),
+					term.Past("nobody", o.Layout.Tick(time.Now().Add(3*time.Second))).Encode(), store.Condition{}); err != nil {
+					t.Fatal(err)
+				}
+				o.Choice, o.Worker = Insist, ahead+1 // whose first id has to wait
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				began := time.Now()
+				time.AfterFunc(patience/2, func() { s.hang.Store(c.hangs) })
+				if _, err := Open(ctx, s, "web", o); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Open returned %v", err)
+				}
+				if took := time.Since(began); took > patience+200*time.Millisecond {
+					t.Errorf("Open returned after %s with a context of %s", took, patience)
+				}
+				s.hang.Store(false)
+				all, err := Workers(t.Context(), s, "web")
+				if err != nil || len(all) != 2 || (all[1].State == WorkerHeld) != c.hangs {
+					t.Errorf("the pool has %+v, %v", all, err)
+				}
+				time.Sleep(10 * time.Second)
+				closed(t, first)
+			})
+		})
+	}
+}
+
+// What Open returns it does not log, too. What calls meet later is logged once.
+func TestRefusalIsReturnedOrLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		o, _ := options()
+		o.Workers = 1
+		var lines []string
+		o.Logger = slog.New(onLog(func(text string) { lines = append(lines, text) }))
+		l := open(t, s, o)
+		lines = nil
+		var full *term.FullError
+		if _, err := Open(t.Context(), s, "web", o); !errors.As(err, &full) {
+			t.Fatal(err)
+		}
+		if slices.Contains(lines, "no worker can be had") {
+			t.Errorf("a refused Open logged %q", lines)
+		}
+		if _, err := Restored(t.Context(), s, 0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if n := len(slices.DeleteFunc(lines, func(text string) bool { return text != "no worker can be had" })); n != 1 {
+			t.Errorf("%d lines say that no worker can be had, want 1", n)
+		}
+		closed(t, l)
+	})
+}
