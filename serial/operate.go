@@ -27,6 +27,11 @@ func List(ctx context.Context, st store.Store) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
+	return infos(list)
+}
+
+// infos are those of records by key.
+func infos(list []store.Record) ([]Info, error) {
 	var all []Info
 	index := map[string]int{}
 	for _, rec := range list {

@@ -71,9 +71,9 @@ func (s *settings) drawing(name string) (*drawing, error) {
 	return d, nil
 }
 
-// kind is the kind of a series, nil being one that is not in the file. Beside a
-// file it has to be said of a name: ids of a flake are not what is in the place of
-// the numbers that somebody has left out of it.
+// kind is the kind of a series, nil being one that is not in the file. It is that of
+// the counter of that name in the store, if there is one; else what is said; else a
+// flake.
 func (s *settings) kind(name string, one *seriesConfig) (string, error) {
 	said := s.value("kind", entry{}, "")
 	switch {
@@ -84,16 +84,15 @@ func (s *settings) kind(name string, one *seriesConfig) (string, error) {
 		if one != nil && one.kind.text != said.text {
 			return "", bad("%s %s: series %s is of kind %s, says %s:%d", said.from, said.text, one.name.text, one.kind.text, s.file.path, one.kind.at.line)
 		}
-		return said.text, nil
+		return said.text, s.counter.agrees(name, said.text, said.from)
 	case one != nil:
-		return one.kind.text, nil
+		return one.kind.text, s.counter.agrees(name, one.kind.text, fmt.Sprintf("%s:%d", s.file.path, one.kind.at.line))
 	}
 	if f := s.flags.Lookup("pattern"); f != nil && f.Changed {
-		return kindSerial, nil
+		return kindSerial, s.counter.agrees(name, kindSerial, origin(f))
 	}
-	if s.file != nil && name != "" {
-		return "", bad("of which kind is %s? %s lists no series", name, s.file.path).
-			hint("--kind KIND, or series: { %s: { kind: KIND } }, of %s", name, strings.Join(kinds, ", "))
+	if s.counter != nil {
+		return s.counter.kind, nil
 	}
 	return kindFlake, nil
 }
@@ -160,6 +159,9 @@ func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
 		if err := k.set(&d.options, v.text); err != nil {
 			return valueError(v.from, err)
 		}
+	}
+	if c := s.counter; c != nil && d.kind == kindSerial && d.options.pattern == "" {
+		d.options.pattern, d.options.serial.Zone = c.pattern, c.zone
 	}
 	if d.kind == kindSerial && d.options.pattern == "" {
 		return bad("a serial has a pattern").hint("--pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh")

@@ -11,7 +11,7 @@
 //	variables.go                      FIRN_ variables: which there are, which are not ours
 //	settings.go knobs.go kinds.go     what is in force: of flags, FIRN_ variables and firn.yaml
 //	firnyaml.go seriesyaml.go formyaml.go   the reading of firn.yaml
-//	store.go container.go             the store that is opened, and when none is
+//	store.go                          the store that is opened, and when none is
 //	drawing.go printer.go counters.go series of every kind: drawn from, printed, restored
 //	form.go formread.go               public forms: written, read
 //	plausible.go foreign.go           ids of which nobody says what they are

@@ -79,7 +79,7 @@ func (s *settings) formWanted(series string) (*formSpec, error) {
 	if err := checkNoKey(series); err != nil {
 		return nil, bad("--series: %w", err)
 	}
-	if series != "" && !seriesName.MatchString(series) {
+	if series != "" && !isSeriesName(series) {
 		return nil, bad("--series %q: %s", series, seriesNameRule)
 	}
 	if series != "" && s.file != nil && len(s.file.series) > 0 {

@@ -208,7 +208,7 @@ var createFlags = []struct{ name, value, usage string }{
 
 // segmentDrawing is the segment series, or ticket, that a command is about.
 func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
-	if !seriesName.MatchString(name) {
+	if !isSeriesName(name) {
 		return nil, bad("series %q: %s", name, seriesNameRule)
 	}
 	s, err := loadSettings(cmd)

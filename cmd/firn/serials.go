@@ -127,7 +127,7 @@ on from another system's: firn serials raise.`,
 
 // serialDrawing is the serial that a command is about.
 func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error) {
-	if !seriesName.MatchString(name) {
+	if !isSeriesName(name) {
 		return nil, nil, bad("series %q: %s", name, seriesNameRule)
 	}
 	s, err := loadSettings(cmd)
@@ -195,7 +195,7 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 		ValidArgsFunction: completeSeries(kindSerial),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d := &drawing{name: args[0], kind: kindSerial}
-			if !seriesName.MatchString(d.name) {
+			if !isSeriesName(d.name) {
 				return bad("series %q: %s", d.name, seriesNameRule)
 			}
 			return withStore(cmd, func(st store.Store) error {

@@ -18,7 +18,7 @@ func (r *configReader) oneSeries(name entry, n *yaml.Node) seriesConfig {
 	s := seriesConfig{name: name, keys: map[string]entry{}}
 	what := "series." + name.text
 	before := len(r.faults)
-	if !seriesName.MatchString(name.text) {
+	if !isSeriesName(name.text) {
 		r.fault(name.at, "series %q: %s", name.text, seriesNameRule)
 	}
 	kind := kindIn(n)

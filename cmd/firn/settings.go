@@ -23,6 +23,8 @@ import (
 type settings struct {
 	flags *pflag.FlagSet
 	file  *config // nil: there is none
+
+	counter *counterSeries // that the store has by the name of the series; nil: none, or nobody has looked
 }
 
 // A value is what a setting is, and where that is from.
