@@ -139,7 +139,7 @@ func (s *settings) all(cmd *cobra.Command) ([]settingLine, error) {
 	}
 	url := s.storeURL()
 	if url.text == "" {
-		path, err := implicitStore(hostSigns(), false)
+		path, err := implicitStore()
 		if err != nil {
 			url.text = "none: " + err.Error()
 		} else {

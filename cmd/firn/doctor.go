@@ -193,7 +193,7 @@ const slowStore = time.Second
 func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *open.Store {
 	implicit := ""
 	if url == "" {
-		path, err := implicitStore(hostSigns(), false)
+		path, err := implicitStore()
 		if err != nil {
 			d.fails("store", err)
 			return nil
@@ -203,7 +203,7 @@ func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *ope
 	if path, ok := sqliteFile(url); ok && !d.file(path, url) {
 		return nil
 	}
-	s, err := openURL(ctx, url, false)
+	s, err := openURL(ctx, url, nil)
 	if err != nil {
 		d.fails("store", forgotten(cmd, err))
 		return nil
@@ -277,7 +277,7 @@ func (d *doctor) file(path, url string) bool {
 
 // disk checks the file system.
 func (d *doctor) disk(f *sqlite.Files) {
-	if hostSigns().fileSystem(f.Path) == "overlay" {
+	if f.FileSystem == "overlay" {
 		d.say(warning, "disk", "in a container, put it on a volume", "%s is on overlay, which ends with its container", f.Path)
 	}
 	free, ok := diskFree(f.Path)

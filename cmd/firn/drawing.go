@@ -206,7 +206,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		}
 		ids.spec = d.form
 	}
-	stores, closeStores, err := d.openStores(ctx)
+	stores, closeStores, err := d.openStores(ctx, errs)
 	if err != nil {
 		return nil, err
 	}
@@ -248,18 +248,18 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 const plenty = 1e9
 
 // openStores opens the stores of a series.
-func (d *drawing) openStores(ctx context.Context) ([]store.Store, func() error, error) {
+func (d *drawing) openStores(ctx context.Context, errs io.Writer) ([]store.Store, func() error, error) {
 	var all []store.Store
 	var opened []*open.Store
 	closeAll := func() error {
-		var errs []error
+		var failed []error
 		for _, s := range slices.Backward(opened) {
-			errs = append(errs, s.Close())
+			failed = append(failed, s.Close())
 		}
-		return errors.Join(errs...)
+		return errors.Join(failed...)
 	}
 	for _, url := range d.urls {
-		s, err := openURL(ctx, url, true)
+		s, err := openURL(ctx, url, sayMade(errs))
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
 		}

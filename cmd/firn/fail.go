@@ -63,11 +63,15 @@ func report(w io.Writer, err error) int {
 	case !errors.As(err, &f):
 		f = classify(err)
 	}
+	hints := f.hints
+	if server := awayServer(f.err); server != "" {
+		hints = []string{startHint(server)} // whatever was done when it went away
+	}
 	printError(w, f.err)
 	for _, line := range f.place {
 		fmt.Fprintf(w, "firn:     %s\n", withoutKeys(line))
 	}
-	for _, line := range f.hints {
+	for _, line := range hints {
 		fmt.Fprintf(w, "firn: hint: %s\n", withoutKeys(line))
 	}
 	return f.code

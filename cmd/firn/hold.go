@@ -149,7 +149,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	signals := relay()
 	asked, stop := untilSignal(ctx)
 	defer stop()
-	s, err := openURL(asked, o.leasing.url, true)
+	// Nobody may read standard error, and the program must not wait for that.
+	made := func(path string, implicit bool) { go sayMade(errs)(path, implicit) }
+	s, err := openURL(asked, o.leasing.url, made)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func newRestoration(cmd *cobra.Command, outage time.Duration) (*restoration, err
 		return nil, err
 	}
 	if r.url == "" {
-		path, err := implicitStore(hostSigns(), false)
+		path, err := implicitStore()
 		if err != nil {
 			return nil, err
 		}
@@ -273,7 +273,7 @@ func forgotten(cmd *cobra.Command, err error) error {
 		if err == nil {
 			url = set.storeURL().text
 		}
-		if path, err := implicitStore(hostSigns(), false); url == "" && err == nil {
+		if path, err := implicitStore(); url == "" && err == nil {
 			url = "sqlite:" + path
 		}
 	}

@@ -89,7 +89,11 @@ func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	st, err := openURL(ctx, s.storeURL().text, !o.dry)
+	made := sayMade(cmd.ErrOrStderr())
+	if o.dry {
+		made = nil
+	}
+	st, err := openURL(ctx, s.storeURL().text, made)
 	switch {
 	case o.dry && errors.Is(err, errNoStore):
 		return o.all(ctx, cmd, s, rows, nil)

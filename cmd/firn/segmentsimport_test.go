@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -98,7 +99,12 @@ func TestSegmentsImport(t *testing.T) {
 		if got := m.firn(t, 1, "segments", "ls"); !strings.Contains(got, "there is no store") {
 			t.Errorf("after --dry-run: %s", got)
 		}
-		wantLines(t, m.imports(t, 0), append(shown, "series: 2 begun, 0 raised, 0 kept")...)
+		printed := m.imports(t, 0)
+		made := regexp.MustCompile(`created \S+/ids.db: ids are unique among your programs that use this file\n`)
+		if len(made.FindAllString(printed, -1)) != 1 {
+			t.Errorf("does not name the file that was made, once:\n%s", printed)
+		}
+		wantLines(t, made.ReplaceAllString(printed, ""), append(shown, "series: 2 begun, 0 raised, 0 kept")...)
 		wantLines(t, m.imports(t, 0),
 			head, "orders  2001   1000  3002        keep", "users   70     10    81          keep", "series: 0 begun, 0 raised, 2 kept")
 		wantLines(t, m.firn(t, 0, "next", "orders", "--kind", "segment", "-n", "2"), "3002", "3003")

@@ -89,7 +89,8 @@ type serveCommand struct {
 }
 
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
-	o.errs, o.log, o.stores = errs, serveLog(errs, o.json), newSharedStores()
+	o.errs, o.log = errs, serveLog(errs, o.json)
+	o.stores = newSharedStores(o.log)
 	o.notify = newNotifier(o.log)
 	asked, stop := untilStopped(ctx)
 	defer stop()

@@ -329,7 +329,7 @@ func (d *drawing) storeText() string {
 	for _, url := range d.urls {
 		if url == "" {
 			url = "the default"
-			if path, err := implicitStore(hostSigns(), false); err == nil {
+			if path, err := implicitStore(); err == nil {
 				url = "sqlite:" + path
 			}
 		}

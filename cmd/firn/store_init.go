@@ -79,7 +79,7 @@ func initStore(ctx context.Context, cmd *cobra.Command, fresh bool) (err error) 
 		return err
 	}
 	url := set.storeURL().text
-	s, err := openURL(ctx, url, true)
+	s, err := openURL(ctx, url, sayMade(cmd.ErrOrStderr()))
 	if err != nil {
 		return err
 	}

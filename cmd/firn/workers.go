@@ -90,7 +90,7 @@ func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 	if err != nil {
 		return err
 	}
-	s, err := openURL(cmd.Context(), set.storeURL().text, false)
+	s, err := openURL(cmd.Context(), set.storeURL().text, nil)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if _, err := fileSystem(filepath.Dir(at.file)); err != nil {
 		return nil, at.explain(err)
 	}
+	created := false
 	for range openTries {
 		if err := ctx.Err(); err != nil {
 			return nil, at.explain(err)
@@ -45,9 +46,11 @@ func Open(ctx context.Context, path string) (*Store, error) {
 			return nil, at.forgot("the file was removed; %s says that it was there", left)
 		}
 		if !there {
-			if err := at.create(); err != nil && !errors.Is(err, os.ErrExist) {
+			err := at.create()
+			if err != nil && !errors.Is(err, os.ErrExist) {
 				return nil, at.explain(err)
 			}
+			created = err == nil
 			continue
 		}
 		before, err := identify(at.file)
@@ -56,6 +59,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		}
 		s, err := at.open(ctx)
 		if err == nil {
+			s.created = created
 			return s, nil
 		}
 		// Whatever went wrong, it is about the file only if that is still there.

@@ -51,6 +51,7 @@ const (
 // error: there is nothing to reopen. Only [store.ForgotError] stays.
 type Store struct {
 	at       location
+	created  bool
 	id       string    // of the store, in the file and beside it
 	open     []watched // the database, then its journals
 	now      func() time.Time
@@ -70,6 +71,9 @@ type Store struct {
 }
 
 var _ store.Store = (*Store)(nil)
+
+// Created reports whether the Open that returned s also made the file.
+func (s *Store) Created() bool { return s.created }
 
 // Close waits for the calls under way, and closes the file. Later calls fail.
 func (s *Store) Close() error {
