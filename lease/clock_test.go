@@ -85,12 +85,12 @@ func TestSystemClockOutsideTheLayoutAtANewTerm(t *testing.T) {
 				if _, err := s.Put(t.Context(), term.KeyPool(pool.Default), p.Encode(), store.Condition{}); err != nil {
 					t.Fatal(err)
 				}
-				f.step.Store(int64(wall.Sub(time.Now())))
+				f.step.Store(int64(time.Until(wall)))
 				l := open(t, s, o)
 				defer closed(t, l)
 				var last firn.ID
 				increasing(t, l, &last, 10)
-				f.step.Store(int64(wrong.Sub(time.Now())))
+				f.step.Store(int64(time.Until(wrong)))
 				if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
 					t.Fatal(err)
 				}
