@@ -166,7 +166,7 @@ func (s *settings) pool(series string) (name string, said *poolConfig, err error
 		}
 	default:
 		if said, err = s.file.onlyPool(); err != nil {
-			return "", nil, bad("%s: %s", s.file.path, err).hint("--pool %s", s.file.pools[0].name.text)
+			return "", nil, bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", ")).hint("--pool %s", s.file.pools[0].name.text)
 		}
 	}
 	if said == nil {
