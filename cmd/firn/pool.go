@@ -333,7 +333,7 @@ func explainPool(err error, verb string) error {
 	case errors.As(err, &inUse):
 		return stillInUse(inUse)
 	case errors.As(err, &option):
-		return bad("--%w", &worded{withoutPackage(err.Error()), err})
+		return bad("--%w", &renamed{withoutPackage(err.Error()), err})
 	case errors.Is(err, pool.ErrBusy):
 		return failed("%w", err).hint("the same command again")
 	}

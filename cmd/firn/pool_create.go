@@ -192,7 +192,7 @@ func overlapping(e *pool.OverlapError, verb string) error {
 		return failed("%w", e).hint("to never repeat an id of %s: use --pool %s. %s", other, other, repeat)
 	}
 	middle := e.Other.First + e.Other.Workers()/2
-	return failed("%w", &worded{fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both use workers %s", e.Pool, e.Other.Name, e.Same), e}).
+	return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both use workers %s", e.Pool, e.Other.Name, e.Same), e}).
 		hint("to never repeat an id of %s: use --pool %s, or give each its own workers (firn pool set %s --workers %d-%d; firn pool %s %s --workers %d-%d). %s",
 			other, other, other, e.Other.First, middle-1, verb, name, middle, e.Other.Last, repeat)
 }

@@ -17,15 +17,6 @@ import (
 
 // This file says what a person can do about a pool that cannot be leased from.
 
-// A worded error has a text for a person, and is still the error that it was.
-type worded struct {
-	text string
-	err  error
-}
-
-func (w *worded) Error() string { return w.text }
-func (w *worded) Unwrap() error { return w.err }
-
 // poolFailure returns what to say of an error about a pool, or nil if it is none. At is
 // the URL of the store; "" is not known here.
 func poolFailure(err error, at string) *failure {
@@ -41,7 +32,7 @@ func poolFailure(err error, at string) *failure {
 	var other *lease.OtherStoreError
 	switch {
 	case errors.As(err, &lost):
-		return failed("%w", &worded{fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at), lost.Pool, plural(lost.workers, "record")), lost}).
+		return failed("%w", &renamed{fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at), lost.Pool, plural(lost.workers, "record")), lost}).
 			hint("restore a backup, then: firn store recover%s; or, if there is none: firn pool ensure %s (ids start about 5 min later)", storeFlag(at), shellWord(lost.Pool))
 	case errors.As(err, &missing):
 		return missingPool(missing, at)
@@ -67,7 +58,7 @@ func poolFailure(err error, at string) *failure {
 func missingPool(e *lease.MissingPoolError, at string) *failure {
 	name, where := shellWord(e.Pool), storeAt(at)
 	if e.Creating {
-		return failed("%w", &worded{fmt.Sprintf("pool %q of %s is not created yet: that has begun, and has not ended", e.Pool, where), e}).
+		return failed("%w", &renamed{fmt.Sprintf("pool %q of %s is not created yet: that has begun, and has not ended", e.Pool, where), e}).
 			hint("if nobody is creating it at this moment: firn pool ensure %s (ids start about 5 min later)", name)
 	}
 	text := fmt.Sprintf("%s has no pool %q", where, e.Pool)
@@ -79,7 +70,7 @@ func missingPool(e *lease.MissingPoolError, at string) *failure {
 			use = fmt.Sprintf("to use this one: --pool %s. ", shellWord(e.Pools[0]))
 		}
 	}
-	return failed("%w", &worded{text, e}).
+	return failed("%w", &renamed{text, e}).
 		hint("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s (ids start about 5 min later)",
 			use, e.Pool, name, name)
 }

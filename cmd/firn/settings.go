@@ -189,7 +189,7 @@ func (s *settings) pool(series string) (name string, said *poolConfig, err error
 		}
 	default:
 		if said, err = s.file.onlyPool(); err != nil {
-			f := bad("%s: %s", s.file.path, err)
+			f := bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", "))
 			if s.flags.Lookup("pool") == nil {
 				return "", nil, f.hint("in %s: series: { NAME: { kind: flake, pool: %s } }", s.file.path, s.file.pools[0].name.text)
 			}

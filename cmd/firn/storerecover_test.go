@@ -87,14 +87,14 @@ func TestRestored(t *testing.T) {
 	}
 	refused("has forgotten what it acknowledged", "firn: hint: only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store 'sqlite:"+path+"'\n")
 
-	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "firn store recover --store 'sqlite:"+path+"' --yes") {
+	if _, errs, code := called(t, "store", "recover"); code != exitUsage || !strings.Contains(errs, "firn store recover --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	refused("has forgotten") // nothing was done
 
 	before := time.Now()
 	for again := range 2 {
-		out, errs, code := called(t, "store", "restored", "--yes", "--outage", "1s")
+		out, errs, code := called(t, "store", "recover", "--yes", "--outage", "1s")
 		if code != 0 || !strings.Contains(out, "pool firn: nothing is issued before ") {
 			t.Fatalf("exit code %d: %s%s", code, out, errs)
 		}
@@ -126,7 +126,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 	if _, errs, code := called(t, "next"); code != exitFailed || !strings.Contains(errs, "firn store recover --store sqlite:"+path) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	out, errs, code := called(t, "store", "restored", "--yes", "--json")
+	out, errs, code := called(t, "store", "recover", "--yes", "--json")
 	if code != 0 || !strings.Contains(errs, "there is no file: an empty one is made") ||
 		!strings.HasPrefix(out, `{"store":"sqlite:`+path+`","floor":"`) || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)

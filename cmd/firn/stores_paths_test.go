@@ -97,7 +97,7 @@ func TestCopiedStores(t *testing.T) {
 	refused("next")
 
 	// "firn store recover" asks, or wants --yes.
-	text := refused("store", "restored")
+	text := refused("store", "recover")
 	if !strings.Contains(text, "will no other copy of the file be used?") || !strings.Contains(text, "both make the same ids") {
 		t.Errorf("store recover does not ask about copies: %s", text)
 	}

@@ -41,7 +41,7 @@ A store without a clock (etcd, ZooKeeper) does not record when a holder last wro
 the state is unknown for every worker that was not given back, also if its holder died: a
 process that wants the worker takes it after it has seen no write for its time to live.`,
 		Example: `  firn workers ls
-  firn workers ls --pool firn --store sqlite:/var/lib/app/ids.db --json`,
+  firn workers ls --pool shop --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(s store.Store) error {
@@ -62,7 +62,7 @@ func newWorkersRelease() *cobra.Command {
 only when its holder has not been heard of for some time. Nothing repeats even if
 the holder is alive: the horizon stays, and the holder takes another worker when
 it finds out.`,
-		Example: "  firn workers release 7 --pool firn",
+		Example: "  firn workers release 7 --pool shop",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			worker, err := strconv.ParseInt(args[0], 10, 64)

@@ -26,7 +26,7 @@ func (s timeless) List(ctx context.Context, prefix string) ([]store.Record, erro
 // whether a holder is alive, nor when its worker falls free.
 func TestWorkersOfAStoreWithoutAClock(t *testing.T) {
 	s := memory.New()
-	l, err := lease.Open(t.Context(), s, "web", &lease.Options{Name: "box:1"})
+	l, err := lease.Open(t.Context(), s, &lease.Options{Pool: "web", Name: "box:1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ const lostNumbers = 1_000_000_000_000
 func (s *siege) restored() {
 	s.tb.Helper()
 	s.world.eras = append(s.world.eras, era{now(), s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
-	cmd := exec.Command(program(s.tb, "firn"), "store", "restored", "--yes", "--store", s.store.url,
+	cmd := exec.Command(program(s.tb, "firn"), "store", "recover", "--yes", "--store", s.store.url,
 		"--outage", budget.String(), "--numbers", strconv.Itoa(len(s.world.eras)*lostNumbers))
 	cmd.SysProcAttr = ownGroup()
 	if out, err := cmd.CombinedOutput(); err != nil {
