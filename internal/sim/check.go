@@ -144,7 +144,7 @@ func (c *checker) put(by *process, key string, old, now *stored) {
 		c.counted(by, old, now)
 		return
 	}
-	n, ok := term.WorkerOf(w.rules.Pool, key)
+	p, n, ok := w.poolOf(key)
 	if !ok {
 		return
 	}
@@ -183,11 +183,11 @@ func (c *checker) put(by *process, key string, old, now *stored) {
 		}
 		c.grants[is.Owner] = &grant{worker: n, base: was.Horizon, top: is.Horizon}
 	}
-	c.ahead(by, n, was, is)
+	c.ahead(by, p, n, was, is)
 }
 
 // ahead: no horizon is further ahead of the store than a restore counts on.
-func (c *checker) ahead(by *process, n int64, was, is term.Record) {
+func (c *checker) ahead(by *process, p *pool, n int64, was, is term.Record) {
 	w := c.w
 	if w.kind != clocked || is.Horizon == was.Horizon {
 		return
@@ -196,10 +196,7 @@ func (c *checker) ahead(by *process, n int64, was, is term.Record) {
 	if is.Horizon <= most {
 		return
 	}
-	if r := w.store.records[w.keyPool]; r != nil {
-		most = max(most, r.pool.Floor)
-	}
-	if is.Horizon > most {
+	if most = max(most, p.floor); is.Horizon > most {
 		w.fail(reach, "p%d: worker %d: horizon %s is ahead of the store's %s by more than %s", by.id, n,
 			w.begin(is.Horizon), w.store.clock(), w.rules.Outage+w.rules.Skew)
 	}
@@ -227,7 +224,7 @@ func (c *checker) over(h *holder) {
 	if errors.As(h.s.Err, &full) {
 		c.full = append(c.full, fmt.Sprintf("%s: p%d: %v", w.now, h.id, full))
 	}
-	if h.s.Phase == term.Forgotten && w.total.Faults[restored] == 0 && !w.forgot {
+	if h.s.Phase == term.Forgotten && w.total.Faults[restored] == 0 && !w.forgot && w.copy == nil {
 		w.fail(misstep, "p%d: forgotten, of a store that has forgotten nothing: %v", h.id, h.s.Err)
 	}
 }
@@ -276,11 +273,12 @@ func (c *checker) lives(h *holder) {
 	var (
 		layout *term.LayoutError
 		clock  *term.ClockError
+		worker *term.WorkerError
 	)
 	switch {
 	case !h.alive && h.gaveUp == nil, h.wish, h.rules.Choice == term.Fresh:
 		return
-	case errors.As(h.gaveUp, &layout), errors.As(h.gaveUp, &clock): // it is for somebody else to mend
+	case errors.As(h.gaveUp, &layout), errors.As(h.gaveUp, &clock), errors.As(h.gaveUp, &worker), h.strays: // it is for somebody else to mend
 		return
 	}
 	now := h.now()
@@ -294,7 +292,18 @@ func (c *checker) lives(h *holder) {
 	if w.now-h.lacks < w.grace {
 		return // it was started, or has lost one, not long ago
 	}
-	first, count := w.rules.First, w.rules.Workers
+	r := w.store.record(h.pool)
+	if r == nil || !r.pool.Created() {
+		if len(w.pools) == 1 && w.now-h.lacks > w.grace+time.Minute/2 { // of several, others may have its workers
+			w.fail(starved, "p%d has had no pool since %s", h.id, h.lacks)
+		}
+		return
+	}
+	has, err := r.pool.Range(w.rules.Layout)
+	if err != nil {
+		return // it was founded by a process with the other layout
+	}
+	first, count := has.First, has.Count()
 	if h.rules.Choice == term.Insist {
 		first, count = h.rules.Worker, 1
 	}
@@ -310,13 +319,13 @@ func (c *checker) lives(h *holder) {
 func (c *checker) usable(h *holder, n int64) (since time.Duration) {
 	w := c.w
 	base := firn.Tick(0)
-	if r := w.store.records[w.keyPool]; r != nil {
-		base = r.pool.Floor
+	if r := w.store.record(h.pool); r != nil {
+		base, since = r.pool.Floor, r.at
 	}
-	if rec, ok := w.store.worker(n); ok {
+	if rec := w.store.records[term.KeyWorker(h.pool.name, n)]; rec != nil {
 		base = max(base, rec.worker.Horizon)
 		if rec.worker.Owner != "" || rec.worker.TTL != 0 {
-			since = rec.at + time.Duration(rec.worker.TTL)*time.Millisecond
+			since = max(since, rec.at+time.Duration(rec.worker.TTL)*time.Millisecond)
 		}
 	}
 	if base >= w.rules.Layout.Last() {

@@ -63,10 +63,9 @@ func (c crashLoop) world() *world {
 		layout = firn.Sonyflake
 	}
 	r := defaultRules(c.kind, layout)
-	r.Workers = c.workers
 	w := newWorld(1, func(*rand.Rand) setup {
 		return setup{
-			kind: c.kind, leases: true, rules: r, procs: c.procs + 1, fast: 2 * time.Millisecond, founded: true,
+			kind: c.kind, leases: true, rules: r, workers: c.workers, pools: 1, procs: c.procs + 1, fast: 2 * time.Millisecond, founded: true,
 			issues: time.Second, maxSpeed: 100,
 		}
 	}, &mutant{})

@@ -326,7 +326,7 @@ func (w *world) repairCounter(s *memory) {
 		r.Instance = s.promise(nil).Instance
 	}
 	w.logf("operator: the counter is raised")
-	w.operate(s, keyCounter, r.Encode(), now.version)
+	w.write(s, keyCounter, r.Encode(), now.version)
 }
 
 // counted: the store has carried out a write of the counter.

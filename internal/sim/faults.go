@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"time"
-
-	"github.com/firn-id/firn/lease/term"
-)
+import "time"
 
 // faults says what kinds of fault a schedule has.
 type faults struct {
@@ -25,6 +21,9 @@ type faults struct {
 	files   bool // some processes have grant files
 	reboots bool // a host is started again
 	copies  bool // somebody copies a grant file
+	ranges  bool // pools get and lose workers, and further ones are created
+	unpool  bool // a pool's record is removed, and no other
+	twins   bool // the store is copied, and both are used
 	choices bool // some want a fresh worker, or a certain one
 }
 
@@ -53,6 +52,11 @@ const (
 	removed
 	dropped
 	copied
+	creations // of pools, begun
+	ranged    // attempts to change a pool's range
+	brokenOff // what operators do
+	unpooled
+	twinned
 	faultKinds
 )
 
@@ -60,12 +64,17 @@ var faultNames = [faultKinds]string{
 	"requests lost", "replies lost", "requests that arrived twice", "requests or replies late", "writes after the writer's end", "writes refused",
 	"pauses", "suspends", "kills", "closes", "reboots", "clocks stepped, drifting or frozen", "processes cut off", "store outages",
 	"workers released by an operator", "stores that forgot and went on", "promises that changed", "restores", "files replaced",
-	"stores emptied", "grant files copied",
+	"stores emptied", "grant files copied", "creations of pools begun", "changes of ranges begun", "operators broken off",
+	"pools' records removed", "stores copied",
 }
 
 // nextFault lets something befall the world, again and again.
 func (w *world) nextFault() {
-	w.after(w.around(w.every), func() {
+	d := w.around(w.every)
+	if gap := w.starts - w.now; gap > 20*time.Second && w.chance(0.3) { // little happens until ids start
+		d += w.upTo(gap)
+	}
+	w.after(d, func() {
 		if !w.calm {
 			w.strike()
 			w.nextFault()
@@ -87,7 +96,10 @@ func (w *world) strike() {
 		{f.closes, func() { w.close(p) }},
 		{f.clocks, func() { w.total.Faults[stepped]++; p.host.step() }},
 		{f.cuts, func() { w.cut(p) }},
-		{f.release, func() { w.releaseWorker(w.rules.First + w.rng.Int64N(min(w.rules.Workers, 8))) }},
+		{f.release, func() {
+			q := w.anyPool()
+			w.releaseWorker(q, q.range0.First+w.rng.Int64N(min(q.range0.Count(), 8)))
+		}},
 		{f.restore, func() { w.restore(w.store.snapshot(), false) }},
 		{f.shift, w.shift},
 		{f.forget, func() { w.failOver(w.store.snapshot()) }},
@@ -95,6 +107,9 @@ func (w *world) strike() {
 		{f.drop, w.drop},
 		{f.reboots, func() { w.total.Faults[rebooted]++; p.host.reboot() }},
 		{f.copies, func() { w.copyFile(p) }},
+		{f.ranges, func() { w.change(w.anyPool()) }},
+		{f.unpool, func() { w.unpool(w.anyPool()) }},
+		{f.twins, w.twin},
 	}
 	var can [len(kinds)]int
 	n := 0
@@ -187,7 +202,7 @@ func (w *world) follow(p *process, rq request, r reply) {
 	if rq.taking {
 		often = 0.2
 	}
-	if _, ok := term.WorkerOf(w.rules.Pool, rq.key); !ok && rq.key != keyCounter || !w.chance(often) {
+	if _, _, ok := w.poolOf(rq.key); !ok && rq.key != keyCounter || !w.chance(often) {
 		return
 	}
 	life, n := p.life, len(w.store.log)
@@ -238,9 +253,6 @@ func (w *world) failOver(to int) {
 		to = max(to, s.firm)
 		s.async = s.async && w.chance(0.5) // else it goes on alone
 	}
-	if w.unequal {
-		to = max(to, 1)
-	}
 	w.total.Faults[forgotten]++
 	s.err = w.storeSkew()
 	s.rollBack(to)
@@ -266,7 +278,7 @@ func (w *world) shift() {
 
 // drop: all that the store has is gone, and nobody knows.
 func (w *world) drop() {
-	if w.chance(0.7) { // seldom
+	if w.chance(0.7) || w.total.Faults[dropped] > 2 { // seldom
 		return
 	}
 	w.total.Faults[dropped]++

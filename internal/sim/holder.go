@@ -19,6 +19,7 @@ const (
 // lease does.
 type holder struct {
 	*process
+	pool  *pool
 	rules term.Rules
 	file  *grantFile // nil: none
 
@@ -56,7 +57,8 @@ type holder struct {
 
 func newHolder(p *process) *holder {
 	w := p.w
-	h := &holder{process: p, rules: w.rules}
+	h := &holder{process: p, rules: w.rules, pool: w.pools[p.id%len(w.pools)]}
+	h.rules.Pool = h.pool.name
 	if w.unequal && w.chance(0.5) {
 		h.rules.Outage = max(w.rules.Outage/4, time.Second)
 	}
@@ -69,22 +71,22 @@ func newHolder(p *process) *holder {
 	if w.layout2 && p.id%2 == 1 {
 		h.rules.Layout = layoutOfOthers
 	}
-	switch n := w.rules.Workers; {
+	switch n := h.pool.range0.Count(); {
 	case w.fresh:
 		h.rules.Choice = term.Fresh
 	case !w.faults.choices:
 	case w.chance(0.2):
 		h.rules.Choice = term.Fresh
 	case w.chance(0.3):
-		h.rules.Choice, h.rules.Worker = term.Insist, w.rules.First+w.rng.Int64N(n)
+		h.rules.Choice, h.rules.Worker = term.Insist, h.pool.range0.First+w.rng.Int64N(n)
 	case w.chance(0.3):
-		h.rules.Choice, h.rules.Worker = term.Prefer, w.rules.First+w.rng.Int64N(n)
+		h.rules.Choice, h.rules.Worker = term.Prefer, h.pool.range0.First+w.rng.Int64N(n)
 	}
 	return h
 }
 
 func (h *holder) boot() {
-	h.view = term.View{}
+	h.view, h.s = term.View{}, term.State{}
 	h.poolID, h.known, h.knownAt, h.begun, h.terms, h.fails = "", time.Time{}, 0, false, 0, 0
 	h.inTerm, h.gen, h.parting, h.done, h.nudged, h.naps = false, nil, false, false, false, 0
 	h.rate = rate{since: h.w.now}
@@ -93,10 +95,7 @@ func (h *holder) boot() {
 	}
 	h.startWall, h.startBoot = h.host.wall(), h.host.boot()
 	h.clock = term.NewClock(h.startWall, h.startBoot)
-	h.term()
-	if h.alive {
-		h.wantIDs()
-	}
+	h.open()
 }
 
 // killed: no goroutine of this run hands out anything any more.
@@ -261,11 +260,22 @@ func (h *holder) ended() {
 		return
 	case phase == term.Forgotten, phase == term.Refused && !h.begun:
 		// What a process knows of another pool of that name is for an operator to remove.
-		pool := h.w.store.records[h.w.keyPool]
+		pool := h.w.store.record(h.pool)
 		if phase == term.Refused || pool != nil && pool.pool.ID == h.poolID {
 			h.gaveUp = err
 		}
-		h.process.fails() // Open fails, or the program sees that nothing will come any more
+		var (
+			soon *term.NotYetError
+			wait time.Duration
+			gone *term.MissingPoolError
+		)
+		if errors.As(err, &soon) && h.w.chance(0.9) {
+			wait = soon.StartsAt.Sub(h.now().Wall) - h.w.around(2*time.Second)
+		}
+		if errors.As(err, &gone) || pool == nil {
+			h.w.missed(h.pool)
+		}
+		h.process.failsUntil(wait) // Open fails, or the program sees that nothing will come any more
 		return
 	}
 	if h.began {

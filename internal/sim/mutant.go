@@ -44,11 +44,8 @@ type mutant struct {
 	ignoreInode   bool // a file that was replaced is written on
 	countVersions bool
 	blind         func(s *memory, by *process, key string, value []byte, cond store.Condition) bool // whether the version is ignored
-	keepOwner     bool                                                                              // a restore raises horizons, and no more
-	floorAlone    bool                                                                              // it rewrites no worker's record
-	lowFloor      bool                                                                              // a restore raises the floor to its time
 	notCutOff     bool                                                                              // processes are at work while the store is restored
-	freed         func(r *term.Record, was term.Record)                                             // what an operator's release writes
+	errand        func(*errand, *request) (reply, bool)                                             // what somebody asks by package pool; true: that is the answer
 
 	// Of a counter.
 	heard     func(*drawer, block.Event) block.Event   // what the machine is told
@@ -62,7 +59,7 @@ type mutant struct {
 // draw draws schedules that give a mutant opportunity: few workers, much going on.
 func (m *mutant) draw(rng *rand.Rand) setup {
 	s := drawSetup(rng, m.kind)
-	s.rules.First, s.rules.Workers = 0, 1+rng.Int64N(2)
+	s.first, s.workers, s.pools = 0, 1+rng.Int64N(2), 1
 	s.known, s.lives, s.faults.choices = true, false, false
 	s.faults.remove, s.faults.drop, s.faults.reboots, s.faults.copies = false, false, false, false
 	s.faults.forget = m.kind.lossy()
@@ -76,7 +73,7 @@ func (m *mutant) draw(rng *rand.Rand) setup {
 
 // written is the record that a Put of a worker's record writes.
 func written(h *holder, do term.Action) (r term.Record, ok bool) {
-	if _, ok = term.WorkerOf(h.w.rules.Pool, do.Key); !ok || do.Op != term.Put {
+	if _, ok = term.WorkerOf(h.pool.name, do.Key); !ok || do.Op != term.Put {
 		return r, false
 	}
 	r, err := term.ReadRecord(store.Record{Key: do.Key, Value: do.Value, Version: "sent"})
@@ -112,7 +109,7 @@ func adopted(h *holder, e term.Event) term.Event {
 // repooled changes the pool's record that was read in a phase.
 func repooled(h *holder, e term.Event, phase term.Phase, change func(*term.Pool)) term.Event {
 	found, ok := e.(term.Found)
-	if !ok || found.Record.Key != h.w.keyPool || found.Record.Version == "" || h.s.Phase != phase {
+	if !ok || found.Record.Key != h.pool.key || found.Record.Version == "" || h.s.Phase != phase {
 		return e
 	}
 	r, err := term.ReadPool(found.Record)

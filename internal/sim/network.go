@@ -27,11 +27,6 @@ type request struct {
 	taking  bool          // it takes a worker
 }
 
-// founds reports whether it is to make the pool's record.
-func (rq request) founds(w *world) bool {
-	return rq.kind == put && rq.key == w.keyPool && rq.cond.Version == ""
-}
-
 // A reply is what the sender is told: the truth, or an error that says nothing.
 type reply struct {
 	rec     store.Record
@@ -135,13 +130,8 @@ func (w *world) lost(k fault) bool {
 
 // carry carries out a request after a while, and says what came of it.
 func (w *world) carry(p *process, rq request, after time.Duration, then func(reply)) {
-	life, st, drops := p.life, p.store, w.total.Faults[dropped]
+	life, st := p.life, p.store
 	w.after(after, func() {
-		// A strict store that was emptied once more has nothing to bound what was granted
-		// since a write that founds a pool was sent: a limit, see docs/guarantees.md.
-		if rq.founds(w) && drops != w.total.Faults[dropped] {
-			return
-		}
 		if life != p.life && rq.kind == put {
 			w.total.Faults[posthumous]++
 		}
@@ -156,7 +146,7 @@ func (w *world) carry(p *process, rq request, after time.Duration, then func(rep
 // late draws after how long a request arrives that is not lost.
 func (w *world) late() time.Duration {
 	d := pick(w.rng, w.around(20*time.Millisecond), w.around(time.Second), w.upTo(2*ask), w.around(30*time.Second), w.around(w.rules.TTL))
-	if end := w.lasts - w.now; d > end {
+	if end := w.ends - w.now; d > end {
 		d = w.upTo(max(end, time.Second))
 	}
 	return d

@@ -17,14 +17,16 @@ type process struct {
 	holder *holder // nil: it wants no ids
 	drawer *drawer // nil: it wants no numbers
 
-	life    int // number of this run; what belongs to an earlier one is dropped
-	alive   bool
-	paused  bool
-	backlog []func()      // what came while it was paused
-	apart   time.Duration // the store is out of its reach before
-	slept   time.Duration // Go's monotonic clock has stood still for so long
-	wish    bool          // to be closed
-	again   bool          // and to be started once it is
+	life     int // number of this run; what belongs to an earlier one is dropped
+	alive    bool
+	paused   bool
+	backlog  []func()      // what came while it was paused
+	apart    time.Duration // the store is out of its reach before
+	slept    time.Duration // Go's monotonic clock has stood still for so long
+	wish     bool          // to be closed
+	strays   bool          // when it is started it opens the copy of the store
+	operates bool          // it is an operator
+	again    bool          // and to be started once it is
 }
 
 func newProcess(w *world, id int, h *host) *process {
@@ -68,6 +70,9 @@ func (p *process) boot() {
 	p.life++
 	p.alive, p.paused, p.backlog, p.slept, p.wish, p.again = true, false, nil, 0, false, false
 	p.store = p.w.store
+	if p.strays && p.w.copy != nil {
+		p.store = p.w.copy
+	}
 	if p.w.trace != nil {
 		p.w.logf("p%d starts at %s (true %s)", p.id, p.host.wall().Format("15:04:05.000"), p.w.instant().Format("15:04:05.000"))
 	}
@@ -112,9 +117,14 @@ func (p *process) end() {
 
 // fails ends a process that cannot go on, and starts it again some time after.
 func (p *process) fails() {
+	p.failsUntil(0)
+}
+
+// failsUntil is fails of one that knows for how long it is of no use.
+func (p *process) failsUntil(d time.Duration) {
 	p.again = false
 	p.exit()
-	p.w.after(time.Second+p.w.around(2*time.Second), p.boot)
+	p.w.after(max(time.Second+p.w.around(2*time.Second), d), p.boot)
 }
 
 // pause stops the process for a while; suspend stops Go's monotonic clock too.

@@ -16,7 +16,7 @@ func TestLossyRevival(t *testing.T) {
 		back time.Duration                  // when the holder comes back, after its last write
 	}{
 		"an operator releases the worker": {func(w *world, other *process) {
-			w.releaseWorker(0)
+			w.releaseWorker(w.pools[0], 0)
 			w.at(w.now+s, other.boot)
 			w.until(w.now + 18700*time.Millisecond)
 		}, 19500 * time.Millisecond},
@@ -31,10 +31,10 @@ func TestLossyRevival(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := defaultRules(lossy, layouts[3])
-			r.Workers, r.Wait = 1, 20*s
+			r.Wait = 20 * s
 			r.Outage = 20 * s
 			w := newWorld(1, func(*rand.Rand) setup {
-				return setup{kind: lossy, leases: true, rules: r, procs: 2, fast: time.Millisecond, issues: s, founded: true, maxSpeed: 4}
+				return setup{kind: lossy, leases: true, rules: r, workers: 1, pools: 1, procs: 2, fast: time.Millisecond, issues: s, founded: true, maxSpeed: 4}
 			}, &mutant{})
 			w.store.err = -4 * s
 			w.store.found()
@@ -57,16 +57,5 @@ func TestLossyRevival(t *testing.T) {
 				t.Fatal(w.failure)
 			}
 		})
-	}
-}
-
-// A pool that is founded over a restore lacks the store's floor: its holders go by that
-// all the same.
-func TestFoundedLate(t *testing.T) {
-	m := &mutant{kind: embedded, in: founding, scene: foundedLate}
-	for seed := range uint64(50) {
-		if f := newWorld(seed+1, m.draw, m).run(); f != nil {
-			t.Fatal(f)
-		}
 	}
 }

@@ -17,7 +17,7 @@ type rule struct {
 
 // rules are all there are; each has a mutant.
 func allRules() []rule {
-	return slices.Concat(storeRules, leaseRules, clockRules, fileRules, operatorRules, lossyRules, counterRules)
+	return slices.Concat(storeRules, leaseRules, clockRules, fileRules, operatorRules, poolRules, lossyRules, counterRules)
 }
 
 var storeRules = []rule{
@@ -41,17 +41,6 @@ var storeRules = []rule{
 				return adopted(h, e)
 			}
 			return e
-		}},
-	}},
-	{"a store that is gone is not a new one: a pool that its store lacks is founded above all that it may have granted", []mutant{
-		{name: "a pool is founded anew without a floor", in: dropping, action: func(h *holder, do term.Action) term.Action {
-			if do.Op == term.Put && do.Key == h.w.keyPool && do.Cond.Version == "" {
-				if p, err := term.ReadPool(store.Record{Key: do.Key, Value: do.Value, Version: "sent"}); err == nil {
-					p.Floor = 0
-					do.Value = p.Encode()
-				}
-			}
-			return do
 		}},
 	}},
 	{"a file that is not the one at its path any more is not written", []mutant{
@@ -95,12 +84,6 @@ var leaseRules = []rule{
 					return term.Found{Record: store.Record{Key: term.KeyStore}}
 				}
 				return term.Found{Record: *h.cached}
-			}
-			return e
-		}},
-		{name: "the pool is trusted to have the store's floor", kind: embedded, in: founding, scene: foundedLate, shows: overlap, event: func(h *holder, e term.Event) term.Event {
-			if found, ok := e.(term.Found); ok && h.s.Phase == term.Confirming && found.Record.Key == term.KeyStore {
-				return term.Found{Record: store.Record{Key: term.KeyStore}}
 			}
 			return e
 		}},
@@ -192,7 +175,7 @@ var leaseRules = []rule{
 	}},
 	{"a pool's layout never changes, and who has another one is refused", []mutant{
 		{name: "a process with another layout is let in", in: twoLayouts, event: func(h *holder, e term.Event) term.Event {
-			return repooled(h, e, h.s.Phase, func(p *term.Pool) { p.Layout, p.Workers = h.rules.Layout.String(), "0-31" })
+			return repooled(h, e, h.s.Phase, func(p *term.Pool) { p.Layout, p.Workers = h.rules.Layout.String(), "0-1" })
 		}},
 	}},
 	{"a fresh worker is granted by the Put that creates its record; the counter is a hint", []mutant{
@@ -243,21 +226,5 @@ var fileRules = []rule{
 		{name: "a floor that was raised above the grant repairs nothing", in: resuming, scene: resumedAfterRestore, shows: starved, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, term.Holding, func(p *term.Pool) { p.Floor = 0 })
 		}},
-	}},
-}
-
-var operatorRules = []rule{
-	{"nobody but the owner writes a record without raising its term", []mutant{
-		{name: "a restore keeps owner and term", keepOwner: true, in: restoring},
-		{name: "a restore raises the floor alone", floorAlone: true, in: restoring},
-	}},
-	{"an operator's release keeps the horizon", []mutant{
-		{name: "an operator's release lowers the horizon", freed: func(r *term.Record, _ term.Record) { r.Horizon = 0 }},
-	}},
-	{"a restore raises the floor above the store's time, the outage budget and the bound on clocks", []mutant{
-		{name: "a restore raises the floor to now", lowFloor: true, in: restoring},
-	}},
-	{"processes are cut off while a store is restored", []mutant{
-		{name: "processes are at work while the store is restored", notCutOff: true, in: restoring},
 	}},
 }

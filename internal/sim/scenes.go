@@ -43,7 +43,7 @@ func replacing(s *setup) {
 // staged schedules have no faults but those of the scene.
 func staged(s *setup) {
 	quick(&s.rules)
-	s.rules.Layout, s.rules.Workers = layouts[2], 1
+	s.rules.Layout, s.workers = layouts[2], 1
 	s.procs, s.founded, s.known, s.faults = 2, true, false, faults{}
 	s.fast, s.issues = 2*time.Millisecond, 200*time.Millisecond
 }
@@ -80,33 +80,6 @@ func ghost(w *world) {
 	w.until(w.now + 10*time.Second)
 }
 
-// founding schedules are such, of a pool that is not there yet.
-func founding(s *setup) {
-	staged(s)
-	s.founded = false
-}
-
-// foundedLate is a scene: a process is paused that has found no floor in the store,
-// with a pool to write. Another one founds it, and issues. Then the store goes back
-// to before all that, and is repaired; and the first process founds its pool.
-func foundedLate(w *world) {
-	p, other := w.procs[0], w.procs[1]
-	p.boot()
-	for p.holder.s.Phase < term.Founding {
-		w.until(w.now + 100*time.Microsecond)
-	}
-	p.pause(time.Hour, false)
-	other.boot()
-	w.until(w.now + time.Second + w.around(5*time.Second))
-	w.restore(0, false)
-	for w.cutOff {
-		w.until(w.now + time.Millisecond)
-	}
-	p.resume()
-	w.until(w.now + 10*time.Second)
-	w.check.end()
-}
-
 // resuming schedules are such, with a grant file.
 func resuming(s *setup) {
 	staged(s)
@@ -134,7 +107,7 @@ func resumedAfterRestore(w *world) {
 // crashing schedules have more workers than processes that crash.
 func crashing(s *setup) {
 	s.rules = defaultRules(clocked, firn.Default)
-	s.rules.Workers, s.procs, s.founded, s.known, s.unequal = 16, 8, true, false, false
+	s.workers, s.procs, s.founded, s.known, s.unequal = 16, 8, true, false, false
 	s.faults, s.maxSpeed = faults{}, 100
 	s.fast, s.issues = 2*time.Millisecond, time.Second
 }
@@ -175,12 +148,12 @@ func copying(s *setup) {
 }
 
 func freshly(s *setup) {
-	s.fresh, s.founded, s.rules.Workers = true, true, 64
+	s.fresh, s.founded, s.workers = true, true, 64
 }
 
 func forgetful(s *setup) {
 	quick(&s.rules)
-	s.rules.Layout, s.rules.Workers = pick(rand.New(rand.NewPCG(1, uint64(s.procs))), layouts[2], layouts[3]), 1
+	s.rules.Layout, s.workers = pick(rand.New(rand.NewPCG(1, uint64(s.procs))), layouts[2], layouts[3]), 1
 	s.rules.Skew, s.rules.Renew = 200*time.Millisecond, 500*time.Millisecond
 	s.rules.Outage = 6 * time.Second
 	s.faults = faults{forget: true, pauses: true, release: true}
@@ -207,13 +180,13 @@ func unequalRestored(s *setup) {
 	unequal(s)
 	s.rules.Reach = s.rules.Outage
 	s.faults = faults{restore: true, forget: true, shift: true, cuts: true, pauses: true}
-	s.every, s.rules.Workers, s.procs = time.Second, 3, 6
+	s.every, s.workers, s.procs = time.Second, 3, 6
 }
 
 func shiftingOften(s *setup) {
 	brisk(s)
 	s.founded, s.unequal, s.faults.shift, s.faults.kills = true, false, true, true
-	s.rules.Look, s.rules.Workers, s.procs = time.Second, 2, 4
+	s.rules.Look, s.workers, s.procs = time.Second, 2, 4
 }
 
 func slow(s *setup) {
@@ -225,14 +198,14 @@ func slow(s *setup) {
 func exact(layout int) func(*setup) {
 	return func(s *setup) {
 		forgetful(s)
-		s.rules.Layout, s.rules.Workers, s.rules.Skew = layouts[layout], 1, time.Second
+		s.rules.Layout, s.workers, s.rules.Skew = layouts[layout], 1, time.Second
 		s.rules.Outage = 3 * time.Second
 		s.faults, s.every, s.procs = faults{forget: true}, 6*time.Second, 4
 	}
 }
 
 func twoLayouts(s *setup) {
-	s.rules.Layout, s.rules.Workers = layouts[1], 2
+	s.rules.Layout, s.workers = layouts[1], 2
 	s.layout2, s.founded, s.faults.restore = true, true, false
 }
 
@@ -291,4 +264,39 @@ func handBack(w *world) {
 func counterRestored(s *setup) {
 	counter(s)
 	s.faults.restore = true
+}
+
+// embeddedRestored schedules have pools that are lost and created anew by processes.
+func embeddedRestored(s *setup) {
+	restoring(s)
+	s.founded, s.faults.kills = false, true
+}
+
+// creating schedules have pools that are created at the same time.
+func creating(s *setup) {
+	quick(&s.rules)
+	s.rules.Layout, s.rules.Outage = layouts[1], 6*time.Second
+	s.faults = faults{ranges: true, network: true, loss: 0.2}
+	s.pools, s.procs, s.first, s.workers, s.founded, s.unequal = 3, 6, 0, 2, false, false
+	s.every, s.lasts = 3*time.Second, 20*time.Second
+}
+
+// moving schedules have pools that hand workers to each other.
+func moving(s *setup) {
+	quick(&s.rules)
+	s.rules.Layout, s.rules.Outage = layouts[1], 3*time.Second
+	s.faults = faults{ranges: true, network: s.faults.network, loss: s.faults.loss, kills: true, pauses: true}
+	s.pools, s.procs, s.first, s.workers, s.founded, s.unequal = 2, 6, 0, 4, true, false
+	s.every, s.lasts = time.Second, time.Minute
+}
+
+func unpooling(s *setup) {
+	dropping(s)
+	s.faults.drop, s.faults.unpool, s.faults.kills = false, true, true
+}
+
+func twinning(s *setup) {
+	quick(&s.rules)
+	s.faults = faults{twins: true, pauses: true, kills: true}
+	s.named, s.every, s.lasts, s.procs = true, 3*time.Second, 30*time.Second, 4
 }

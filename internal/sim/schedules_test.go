@@ -67,9 +67,8 @@ func TestMutants(t *testing.T) {
 // it, is not searched again and again.
 func TestBelowTheFloor(t *testing.T) {
 	rules := defaultRules(clocked, layouts[2])
-	rules.Workers = rules.Layout.Workers() // looked up at random, not listed
 	w := newWorld(1, func(*rand.Rand) setup {
-		return setup{kind: clocked, leases: true, rules: rules, procs: 2, fast: time.Millisecond, issues: time.Second, founded: true, maxSpeed: 20}
+		return setup{kind: clocked, leases: true, rules: rules, workers: rules.Layout.Workers() /* looked up at random, not listed */, pools: 1, procs: 2, fast: time.Millisecond, issues: time.Second, founded: true, maxSpeed: 20}
 	}, &mutant{})
 	w.store.found()
 	w.restore(1, false)

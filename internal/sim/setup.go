@@ -16,6 +16,9 @@ type setup struct {
 	series   bool // they draw from a counter
 	rules    term.Rules
 	faults   faults
+	first    int64 // worker of the pool, or of the first of several,
+	workers  int64 // and how many it has to begin with
+	pools    int   // how many there may be
 	procs    int
 	fast     time.Duration // of a request, each way, at most
 	lasts    time.Duration // until faults are over
@@ -24,8 +27,9 @@ type setup struct {
 	issues   time.Duration // between two ids that a process wants, on average
 	think    time.Duration // between two takes of numbers
 	patience time.Duration // with a store that is asked for numbers
-	founded  bool          // the pool is there already
-	unequal  bool          // members want different outage budgets; the pool is then never forgotten, only what came after it
+	founded  bool          // the first pool is there already
+	named    bool          // the store says of itself which one it is
+	unequal  bool          // members want different outage budgets
 	fresh    bool          // every process wants a fresh worker
 	layout2  bool          // every other process has another layout
 	lives    bool          // goes on after faults are over, until everybody has a worker
@@ -78,7 +82,7 @@ func anySetup(rng *rand.Rand) setup {
 	case n < 5:
 		s.series = true
 		s.think = s.lasts / 60
-		s.faults.drop = false
+		s.faults.drop, s.faults.unpool, s.faults.twins = false, false, false
 	}
 	return s
 }
@@ -93,19 +97,21 @@ func (s *setup) counting(rng *rand.Rand) {
 	f := &s.faults
 	f.network, f.loss = true, pick(rng, 0.1, 0.2, 0.4)
 	f.kills, f.closes, f.clocks, f.drop, f.files, f.reboots, f.copies, f.release = true, true, false, false, false, false, false, false
+	f.ranges, f.unpool, f.twins = false, false, false
+	s.pools = 1
 }
 
 func drawSetup(rng *rand.Rand, kind storeKind) setup {
 	layout := pick(rng, layouts...)
 	r := defaultRules(kind, layout)
-	drawRules(rng, &r)
+	first, workers := drawRules(rng, &r)
 	if kind == shifting || kind.lossy() && rng.IntN(2) == 0 { // the same in less time
 		quick(&r)
 		r.Skew = pick(rng, 200*time.Millisecond, time.Second)
 		r.Outage = pick(rng, time.Second, 3*time.Second, 6*time.Second)
 	}
 	s := setup{
-		kind: kind, rules: r, procs: pick(rng, 2, 2, 3, 3, 4, 4, 6, 8), founded: rng.Float64() < 0.9, known: rng.IntN(2) == 0,
+		kind: kind, rules: r, first: first, workers: workers, pools: 1, procs: pick(rng, 2, 2, 3, 3, 4, 4, 6, 8), founded: rng.Float64() < 0.9, known: rng.IntN(2) == 0,
 		fast:  pick(rng, 2*time.Millisecond, 20*time.Millisecond, 500*time.Millisecond),
 		lasts: pick(rng, 3*time.Second, 5*time.Second, 5*time.Second, 10*time.Second, 10*time.Second, 20*time.Second, 40*time.Second),
 		every: pick(rng, 300*time.Millisecond, time.Second, 4*time.Second),
@@ -134,15 +140,31 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 		s.rules.Wait = max(s.rules.Wait, layout.Unit())
 	}
 	s.faults = drawFaults(rng, kind)
+	s.drawPools(rng)
 	s.layout2 = s.founded && layout == firn.Default && rng.IntN(10) == 0
-	s.unequal = s.founded && !s.faults.drop && rng.IntN(3) == 0
+	s.unequal = s.founded && rng.IntN(3) == 0
 	if r.Layout.Unit() == time.Hour && rng.IntN(100) == 0 { // long enough to see ticks pass
 		scale(&s.rules, 60)
 		s.lasts, s.every, s.lives = pick(rng, time.Hour, 2*time.Hour), pick(rng, 10*time.Second, time.Minute), false
-		s.procs, s.rules.Workers = 2, 1+rng.Int64N(3)
+		s.procs, s.workers = 2, 1+rng.Int64N(3)
 	}
 	s.timing()
 	return s
+}
+
+// drawPools draws what is done to pools as such.
+func (s *setup) drawPools(rng *rand.Rand) {
+	f, some := &s.faults, rng.IntN(4) == 0
+	s.named = s.kind != embedded && rng.IntN(2) == 0
+	switch {
+	case s.workers > 16 || s.kind == shifting:
+	case some:
+		f.ranges, s.pools = true, 1+rng.IntN(3)
+	case rng.IntN(10) == 0 && !s.kind.lossy() && s.kind != embedded && !f.restore:
+		f.unpool = true
+	case rng.IntN(10) == 0 && s.named:
+		f.twins = true
+	}
 }
 
 // defaultRules are those of a member where the store is of a kind.
@@ -163,15 +185,15 @@ func (s *setup) quarantine() time.Duration {
 	return 0
 }
 
-// drawRules varies the rules of a pool.
-func drawRules(rng *rand.Rand, r *term.Rules) {
-	r.Workers = 1 + rng.Int64N(4)
+// drawRules varies the rules of a pool, and draws its range.
+func drawRules(rng *rand.Rand, r *term.Rules) (first, workers int64) {
+	workers = 1 + rng.Int64N(4)
 	switch rng.IntN(10) {
 	case 0:
-		r.First = 2
+		first = 2
 	case 1:
 		if r.Layout.Workers() > 4096 { // looked up at random, not listed
-			r.Workers = r.Layout.Workers()
+			workers = r.Layout.Workers()
 		}
 	}
 	if rng.IntN(2) == 0 {
@@ -188,6 +210,7 @@ func drawRules(rng *rand.Rand, r *term.Rules) {
 	if rng.IntN(3) == 0 {
 		r.Borrow = pick(rng, 0, time.Second)
 	}
+	return first, workers
 }
 
 // drawFaults chooses kinds of fault: a schedule that has few of them goes deeper.
@@ -233,7 +256,7 @@ func (s *setup) timing() {
 	if s.faults.release { // one a second, perhaps, and it takes five to take another
 		s.maxSpeed = 5
 	}
-	if r.Workers > 4096 {
+	if s.workers > 4096 {
 		s.maxSpeed = 100
 	}
 }

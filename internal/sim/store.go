@@ -19,11 +19,12 @@ type memory struct {
 	records  map[string]*stored
 	keys     []string // sorted
 	log      []change
-	keep     int  // so many writes made it what it was at the start
-	gone     bool // its file was removed
-	instance int  // of a lossy one; another one answers when it has forgotten
-	async    bool // a shifting one: it can forget now
-	firm     int  // a shifting one does not forget so many writes
+	keep     int    // so many writes made it what it was at the start
+	gone     bool   // its file was removed
+	instance int    // of a lossy one; another one answers when it has forgotten
+	async    bool   // a shifting one: it can forget now
+	firm     int    // a shifting one does not forget so many writes
+	identity string // what it says of itself; empty: it cannot tell
 }
 
 // stored is a record; it is never changed in place.
@@ -45,6 +46,9 @@ type change struct {
 
 func newMemory(w *world) *memory {
 	s := &memory{w: w, records: map[string]*stored{}}
+	if w.named {
+		s.identity = "store"
+	}
 	switch {
 	case w.kind.lossy():
 		s.err = w.storeSkew()
@@ -66,19 +70,17 @@ func (s *memory) found() {
 		return
 	}
 	r := &w.rules
-	first, count := int64(0), r.Layout.Workers()
-	p := term.Pool{V: 1, ID: "founded", Layout: r.Layout.String(), Workers: workers(first, count), Outage: r.Outage.Milliseconds()}
+	first := w.pools[0]
+	first.existed = true
+	p := term.NewPool("founded", r.Layout, first.range0, r.Outage)
+	p.Workers, p.Reserved, p.Outage, p.Store = p.Reserved, "", r.Outage.Milliseconds(), s.identity
 	if w.unequal && (!w.kind.lossy() || w.kind == shifting) {
 		p.Outage = max(p.Outage/int64(1+w.rng.IntN(3)), 1000) // and is raised when somebody needs more
 	}
-	s.write(w.keyPool, p.Encode(), w.newVersion())
-	if forgotten := w.chance(0.05); !forgotten || w.unequal { // else it may be forgotten, too
+	s.write(first.key, p.Encode(), w.newVersion())
+	if forgotten := w.chance(0.05); !forgotten { // else it may be forgotten, too
 		s.keep = len(s.log)
 	}
-}
-
-func workers(first, count int64) string {
-	return strconv.FormatInt(first, 10) + "-" + strconv.FormatInt(first+count-1, 10)
 }
 
 // promise is what a process is told.
@@ -89,7 +91,7 @@ func (s *memory) promise(p *process) store.Promise {
 	}
 	return store.Promise{
 		Class: class, Why: s.w.kind.String(), Embedded: s.w.kind == embedded,
-		Instance: "run " + strconv.Itoa(s.instance),
+		Instance: "run " + strconv.Itoa(s.instance), Identity: s.identity,
 	}
 }
 
@@ -98,13 +100,13 @@ func (s *memory) forgets(p *process) bool { return s.async || p != nil && p.asyn
 
 // marked reports whether the pool's record says that the store can forget.
 func (s *memory) marked() bool {
-	r := s.records[s.w.keyPool]
+	r := s.record(s.w.pools[0]) // a shifting one has one
 	return r != nil && r.pool.Lossy != ""
 }
 
 // replaced reports whether another file is in the place of this one, or none.
 func (s *memory) replaced() bool {
-	return (s.gone || s.w.store != s) && !s.w.mutant.ignoreInode
+	return (s.gone || s.w.store != s && s.w.copy != s) && !s.w.mutant.ignoreInode
 }
 
 // clock is the store's; zero where it has none.
@@ -167,9 +169,12 @@ func (s *memory) list(prefix string) []store.Record {
 	return records
 }
 
-// put carries out a Put. By is nil for an operator's.
+// put carries out a Put. By is nil, or operates, for an operator's.
 func (s *memory) put(by *process, key string, value []byte, cond store.Condition, v store.Version) (store.Record, error) {
 	m := s.w.mutant
+	if by != nil && by.operates {
+		by = nil
+	}
 	was, old := s.records[key], store.Version("")
 	if was != nil {
 		old = was.version
@@ -204,17 +209,20 @@ func (s *memory) write(key string, value []byte, v store.Version) *stored {
 	}
 	rec := store.Record{Key: key, Value: value, Version: r.version}
 	var err error
-	if n, ok := term.WorkerOf(w.rules.Pool, key); ok {
+	if p, n, ok := w.poolOf(key); ok {
 		r.worker, err = term.ReadRecord(rec)
 		if w.trace != nil {
-			w.logf("store: worker %d is term %d %.4s to %d, ttl %d ms (version %s)", n, r.worker.Term, r.worker.Owner, r.worker.Horizon, r.worker.TTL, r.version)
+			w.logf("store: worker %d of %s is term %d %.4s to %d, ttl %d ms (version %s)", n, p.name, r.worker.Term, r.worker.Owner, r.worker.Horizon, r.worker.TTL, r.version)
 		}
 	} else {
-		switch key {
-		case keyCounter:
+		if key == keyCounter {
 			r.counter, err = block.Read(rec)
-		case w.keyPool:
-			r.pool, err = term.ReadPool(rec)
+		}
+		for _, p := range w.pools {
+			if p.key == key {
+				r.pool, err = term.ReadPool(rec)
+				w.noted(p, was, r.pool)
+			}
 		}
 		if w.trace != nil {
 			w.logf("store: %s is %s (version %s)", key, value, r.version)
@@ -312,8 +320,16 @@ func (s *memory) lastTaken(n int) int {
 	return 0
 }
 
-// worker is a worker's record and whether it is there.
-func (s *memory) worker(n int64) (*stored, bool) {
-	r, ok := s.records[term.KeyWorker(s.w.rules.Pool, n)]
-	return r, ok
+// noted: a pool's record was written. Where it is created and its ids start late the
+// schedule goes on until some were issued, the first few times.
+func (w *world) noted(p *pool, was *stored, r term.Pool) {
+	p.existed, p.floor = p.existed || r.Created(), max(p.floor, r.Floor)
+	if !r.Created() || was != nil && was.pool.Created() || w.created > 3 {
+		return
+	}
+	w.created++
+	if starts := w.begin(r.Floor + 1).Sub(w.origin); r.Floor > 0 && starts > w.now+20*time.Second && starts < w.now+time.Hour {
+		w.starts = max(w.starts, starts)
+		w.ends = max(w.ends, starts+min(w.lasts, 20*time.Second))
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease/term"
 )
 
 // A world is one schedule: a store, hosts, processes that hold workers of one
@@ -29,15 +28,21 @@ type world struct {
 	procs []*process
 	check checker
 
-	keyPool, keyWorkers string // of the pool's records
-	versions            uint64 // of writes, so far
-	files               int    // grant files, so far
+	pools    []*pool
+	errands  []*errand
+	ids      map[string]string // of pools, as package pool made them and as they are here
+	versions uint64            // of writes, so far
+	files    int               // grant files, so far
 
 	forgot   bool          // the store has forgotten something
 	calm     bool          // faults are over, for good
 	cutOff   bool          // an operator keeps all processes from the store
 	wentBack bool          // and it has been put back, and not been repaired yet
 	away     time.Duration // the store answers nobody before
+	ends     time.Duration // faults are over then: later where a pool's ids start late
+	starts   time.Duration // no pool's ids start before, or those of one do not
+	created  int           // pools, so far
+	copy     *memory       // of the store, made by somebody; nil: none was
 
 	total   Total
 	failure *Failure
@@ -51,7 +56,8 @@ func newWorld(seed uint64, draw func(*rand.Rand) setup, m *mutant) *world {
 	if m.rules != nil {
 		m.rules(&w.rules)
 	}
-	w.keyPool, w.keyWorkers = term.KeyPool(w.rules.Pool), term.KeyWorkers(w.rules.Pool)
+	w.ends, w.ids = w.lasts, map[string]string{"founded": "founded"}
+	newPools(w)
 	w.origin = time.Date(2026, 3, 1, 11, 59, 60-w.rng.IntN(90), w.rng.IntN(1e9), time.UTC)
 	w.check.start(w)
 	w.store = newMemory(w)
@@ -70,6 +76,9 @@ func (w *world) run() (failure *Failure) {
 		if v := recover(); v != nil {
 			failure = &Failure{w.seed, w.mutant.name, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()), misstep}
 		}
+		for _, e := range w.errands {
+			e.end()
+		}
 	}()
 	w.store.found()
 	if w.mutant.scene != nil {
@@ -80,10 +89,12 @@ func (w *world) run() (failure *Failure) {
 		p.after(w.upTo(w.lasts/20+time.Millisecond), p.boot)
 	}
 	w.nextFault()
-	w.until(w.lasts)
+	for w.failure == nil && w.now < w.ends {
+		w.until(w.ends)
+	}
 	if w.lives {
 		w.calmDown()
-		w.until(w.lasts + w.grace + time.Minute)
+		w.until(w.ends + w.grace + time.Minute)
 	}
 	if w.failure == nil {
 		w.check.end()

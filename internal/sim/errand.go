@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// An errand is what somebody does by package pool: an operator, or a process that opens
+// its store. It is that code as it is, which stands still at each request until the world
+// has answered it; so anything may happen between two, and it may end at any.
+type errand struct {
+	w     *world
+	by    *process // that asks
+	life  int      // of that
+	what  string
+	alone bool // nobody else reaches the store, and every request is answered
+
+	// What package pool is told of the time is such that its bound on clocks, which is
+	// term.Skew, comes out as the world's. Of the store's record it takes either the
+	// latest instant that it may be, or the earliest.
+	latest bool
+	clock  time.Duration // error of the operator's own, where the store has none
+
+	next  func() (request, bool)
+	stop  func()
+	turn  int
+	reply reply // to the last request
+	err   error // of the whole
+	then  func(error)
+
+	listed []store.Record // for mutants: what a list was,
+	first  *store.Version // and which version the first write of the pool's record replaces
+}
+
+// do begins an errand, and calls then with what came of it, unless whoever does it has
+// ended before.
+func (w *world) do(e *errand, work func(context.Context, store.Store) error, then func(error)) {
+	e.w, e.life, e.then, e.clock = w, e.by.life, then, w.withinSkew()
+	e.next, e.stop = iter.Pull(func(yield func(request) bool) {
+		e.err = work(context.Background(), remote{e, yield})
+	})
+	w.errands = append(w.errands, e)
+	e.step()
+}
+
+// step goes on to the next request.
+func (e *errand) step() {
+	for {
+		rq, more := e.next()
+		if !more {
+			e.w.logf("%s: done: %v", e.what, e.err)
+			e.then(e.err)
+			return
+		}
+		m := e.w.mutant
+		if m.errand != nil {
+			if r, done := m.errand(e, &rq); done {
+				e.reply = r
+				continue
+			}
+		}
+		e.send(rq)
+		return
+	}
+}
+
+// send carries a request to the store. Of what comes back the first counts.
+func (e *errand) send(rq request) {
+	w := e.w
+	e.turn++
+	turn := e.turn
+	deliver := func(r reply) {
+		if turn != e.turn || e.life != e.by.life {
+			return
+		}
+		e.by.soon(e.life, func() {
+			if turn == e.turn {
+				e.turn++
+				e.reply = r
+				e.step()
+			}
+		})
+	}
+	if !e.alone {
+		w.send(e.by, rq, ask, deliver)
+		return
+	}
+	w.after(w.upTo(500*time.Millisecond), func() {
+		rq.version = w.newVersion()
+		deliver(e.by.store.answer(e.by, rq))
+	})
+}
+
+// end breaks it off.
+func (e *errand) end() {
+	e.turn++
+	e.stop()
+}
+
+// A remote is the store as package pool sees it.
+type remote struct {
+	e     *errand
+	yield func(request) bool
+}
+
+func (r remote) ask(rq request) reply {
+	if !r.yield(rq) {
+		return reply{err: errStopped}
+	}
+	return r.e.reply
+}
+
+func (r remote) Get(_ context.Context, key string) (store.Record, error) {
+	got := r.ask(request{kind: get, key: key})
+	return r.e.read(got.rec), got.err
+}
+
+func (r remote) Put(_ context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
+	got := r.ask(request{kind: put, key: key, value: r.e.w.renamed(value), cond: cond})
+	if got.err != nil {
+		return store.Record{Key: key, Version: got.tried}, got.err
+	}
+	return r.e.read(got.rec), nil
+}
+
+func (r remote) List(_ context.Context, prefix string) ([]store.Record, error) {
+	got := r.ask(request{kind: list, key: prefix})
+	recs := make([]store.Record, len(got.list))
+	for i, rec := range got.list {
+		recs[i] = r.e.read(rec)
+	}
+	return recs, got.err
+}
+
+func (r remote) Promise(context.Context) (store.Promise, error) {
+	got := r.ask(request{kind: promise})
+	return got.promise, got.err
+}
+
+// read is a record with times by which package pool reckons with the world's bound on
+// clocks.
+func (e *errand) read(rec store.Record) store.Record {
+	w := e.w
+	if rec.Key == "" {
+		return rec
+	}
+	by := w.rules.Skew
+	if rec.Read.IsZero() { // it would go by the clock of the machine that simulates
+		rec.Read = w.instant().Add(e.clock)
+		rec.Written = rec.Read // a store without a clock does not tell the dead
+		by *= 2
+	}
+	shift := term.Skew - by
+	if e.latest && rec.Key == term.KeyStore {
+		shift = -shift
+	}
+	rec.Read = rec.Read.Add(shift)
+	if !rec.Written.IsZero() {
+		rec.Written = rec.Written.Add(shift)
+	}
+	return rec
+}
+
+// renamed gives a pool's record that package pool has made an id that a seed says.
+func (w *world) renamed(value []byte) []byte {
+	p, err := term.ReadPool(store.Record{Value: value, Version: "sent"})
+	if err != nil || p.ID == "" {
+		return value
+	}
+	if w.ids[p.ID] == "" {
+		name := "id" + strconv.Itoa(len(w.ids))
+		w.ids[p.ID], w.ids[name] = name, name
+	}
+	p.ID = w.ids[p.ID]
+	return p.Encode()
+}
