@@ -6,6 +6,11 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # What is supported: this list, and no other.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
+# Where a program that makes ids can be built, besides PLATFORMS, and what it needs.
+LIBRARY_PLATFORMS := freebsd/amd64 openbsd/amd64 netbsd/amd64 dragonfly/amd64 solaris/amd64 illumos/amd64 aix/ppc64 \
+  android/arm64 plan9/amd64 js/wasm wasip1/wasm
+LIBRARY := . ./lease ./segment ./serial ./public ./store/memory
+
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 
@@ -57,6 +62,9 @@ dist: ## build a static binary for every platform into dist/, with SHA256SUMS
 cross: ## vet the code for every platform
 	@for p in $(PLATFORMS); do \
 	  echo "$$p"; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go vet -trimpath ./... || exit 1; \
+	done
+	@for p in $(LIBRARY_PLATFORMS); do \
+	  echo "$$p $(LIBRARY)"; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -trimpath $(LIBRARY) || exit 1; \
 	done
 
 test: ## run all tests, on real servers where they are or can be installed

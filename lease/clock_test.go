@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,8 +19,8 @@ import (
 // endsIn returns a layout that ends d from now.
 func endsIn(t *testing.T, d time.Duration) firn.Layout {
 	t.Helper()
-	const life = 1 << 36 * time.Millisecond
-	l, err := firn.ParseLayout("time:36@1ms,worker:10,seq:12;epoch=" + time.Now().Add(d-life).UTC().Format(time.RFC3339Nano))
+	const life = 1 << 39 * time.Millisecond // 17 years
+	l, err := firn.ParseLayout("time:39@1ms,worker:10,seq:12;epoch=" + time.Now().Add(d-life).UTC().Format(time.RFC3339Nano))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,12 +85,12 @@ func TestSystemClockOutsideTheLayoutAtANewTerm(t *testing.T) {
 				if _, err := s.Put(t.Context(), term.KeyPool(pool.Default), p.Encode(), store.Condition{}); err != nil {
 					t.Fatal(err)
 				}
-				f.step.Store(int64(wall.Sub(time.Now())))
+				f.step.Store(int64(time.Until(wall)))
 				l := open(t, s, o)
 				defer closed(t, l)
 				var last firn.ID
 				increasing(t, l, &last, 10)
-				f.step.Store(int64(wrong.Sub(time.Now())))
+				f.step.Store(int64(time.Until(wrong)))
 				if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
 					t.Fatal(err)
 				}
@@ -125,8 +126,59 @@ func TestLayoutEndsWhileAWorkerIsTaken(t *testing.T) {
 			t.Fatalf("Open returned %v", err)
 		}
 		all, err := pool.Workers(t.Context(), s, pool.Default)
-		if err != nil || len(all) != 1 || all[0].Held || !all[0].Horizon.Before(time.Now().Add(-time.Hour)) {
+		if err != nil || len(all) != 1 || all[0].State != pool.WorkerFree || !all[0].Horizon.Before(time.Now().Add(-time.Hour)) {
 			t.Errorf("the pool has %+v, %v: the worker was not given back as it was", all, err)
 		}
+	})
+}
+
+// Who operates it is told years before a layout ends, and not decades.
+func TestLayoutThatEndsSoonIsLogged(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for _, c := range []struct {
+		left time.Duration
+		want int
+	}{{9 * year, 1}, {11 * year, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			o, _ := options()
+			o.Layout = endsIn(t, c.left)
+			n := 0
+			o.Logger = slog.New(onLog(func(text string) {
+				if text == "the layout ends soon" {
+					n++
+				}
+			}))
+			l := open(t, memory.New(), o)
+			defer closed(t, l)
+			time.Sleep(time.Hour)
+			if n != c.want {
+				t.Errorf("a layout that ends in %d years: %d warnings, want %d", c.left/year, n, c.want)
+			}
+		})
+	}
+}
+
+// While no worker can be had the store is asked every few seconds, and not all the time.
+func TestStoreIsNotAskedAllTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShifting(memory.New())
+		o, _ := options()
+		created(t, s, &pool.Options{Layout: layout})
+		l := open(t, s, o)
+		if _, err := pool.Recover(t.Context(), s, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		var later *NotYetError
+		if _, err := l.Next(t.Context()); !errors.As(err, &later) {
+			t.Fatal(err)
+		}
+		before := s.gets.Load()
+		const minutes = 20
+		time.Sleep(minutes * time.Minute)
+		if n := s.gets.Load() - before; n < minutes || n > 60*minutes {
+			t.Errorf("%d reads in %d minutes, want one every few seconds", n, minutes)
+		}
+		l.Close()
 	})
 }

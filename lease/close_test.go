@@ -97,7 +97,7 @@ func TestOpenReturnsWithItsContext(t *testing.T) {
 				}
 				s.hang.Store(false)
 				all, err := pool.Workers(t.Context(), s, pool.Default)
-				if err != nil || len(all) != 2 || all[1].Held != c.hangs {
+				if err != nil || len(all) != 2 || (all[1].State == pool.WorkerHeld) != c.hangs {
 					t.Errorf("the pool has %+v, %v", all, err)
 				}
 				time.Sleep(10 * time.Second)

@@ -55,10 +55,35 @@ func (e *StepError) Error() string {
 	return fmt.Sprintf("lease: the system's clock has stepped by %s", e.Offset.Round(time.Millisecond))
 }
 
-// Watch returns nil when ctx is done, or why the program has to be stopped: it
-// then has grace left to end, counted in the horizon, where the worker was not
-// lost already. One goroutine may call it at a time.
+// A LateError says that the grant of a held worker was not extended in time, although
+// the store has not failed to answer.
+type LateError struct {
+	Horizon time.Time // the last instant that was granted
+}
+
+func (e *LateError) Error() string {
+	return "lease: nothing is granted after " + e.Horizon.Format(time.RFC3339Nano) +
+		", and it was not extended in time: this process or its host was paused, or the store is slow"
+}
+
+// MostGrace returns the longest grace for [Held.Watch] with an outage budget: half of the
+// first and shortest grant, so 5 s for a budget of 10 s or more. The other half is for
+// extending the grant, again and again, while nothing is wrong.
+func MostGrace(outage time.Duration) time.Duration { return min(outage, term.Reach) / 2 }
+
+// Watch blocks until ctx is done, and returns nil, or until the program has to be stopped,
+// and returns why. Unless the worker was lost, at least grace is then left before the
+// grant ends; after a pause of this process it may be less. One goroutine may call it at
+// a time.
+//
+// Errors: [*OutageError], the store does not answer; [*LateError], the grant was not
+// extended for another reason; [*StepError]; [*term.LostError] and the other errors with
+// which a worker is lost. A grace above [MostGrace] of [State.Budget] is an [*OptionError].
 func (h *Held) Watch(ctx context.Context, grace time.Duration) error {
+	budget := h.State().Budget
+	if most := MostGrace(budget); grace > most {
+		return &OptionError{"grace", fmt.Sprintf("grace %s: with an outage budget of %s it is at most %s", grace, budget, most)}
+	}
 	for {
 		changed := h.lease.onChange()
 		now, clock := h.State(), h.clocks()
@@ -74,8 +99,11 @@ func (h *Held) Watch(ctx context.Context, grace time.Duration) error {
 			return fmt.Errorf("lease: worker %d is not held: %s", now.Worker, now.Phase)
 		case step.Abs() > term.Skew:
 			return &StepError{step}
-		case now.Left(clock.Wall) <= grace:
-			return &OutageError{Horizon: now.Horizon, Err: now.Err}
+		case now.Left(clock.Wall) > grace:
+		case now.Degraded:
+			return &OutageError{EndedAt: now.Horizon, AwaySince: now.AwaySince, Err: now.Err}
+		default:
+			return &LateError{Horizon: now.Horizon}
 		}
 		t := time.NewTimer(look)
 		select {

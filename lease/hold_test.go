@@ -83,7 +83,7 @@ func TestHeldWorkerIsGivenBackLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := pool.Workers(t.Context(), s, pool.Default)
-		if err != nil || len(list) != 1 || list[0].Held {
+		if err != nil || len(list) != 1 || list[0].State != pool.WorkerFree {
 			t.Fatalf("%+v %v", list, err)
 		}
 		if from := time.Until(list[0].Horizon); from < 4*time.Second || from > 6*time.Second {
@@ -108,7 +108,7 @@ func TestHeldWorkerIsGivenBackAfterTheClockWasSetBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := pool.Workers(t.Context(), s, pool.Default)
-		if err != nil || len(list) != 1 || list[0].Held {
+		if err != nil || len(list) != 1 || list[0].State != pool.WorkerFree {
 			t.Fatalf("%+v %v", list, err)
 		}
 		if list[0].Horizon.Before(stepped) {
@@ -138,8 +138,8 @@ func TestHeldWorkerOfAStoreThatHangs(t *testing.T) {
 
 // Where the store has said nothing yet, neither does the error.
 func TestOutageErrorWithoutACause(t *testing.T) {
-	e := &OutageError{Horizon: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	const want = "lease: the store does not answer, and nothing is granted after 2026-01-02T03:04:05Z"
+	e := &OutageError{EndedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	const want = "lease: no ids after 2026-01-02T03:04:05Z: the store does not answer; ids resume when it answers"
 	if e.Error() != want {
 		t.Fatalf("%v, want %s", e, want)
 	}

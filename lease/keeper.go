@@ -39,6 +39,7 @@ type keeper struct {
 	taken  time.Time // when the first grant of this term was acknowledged
 	waits  int64     // of the generators before this one
 	told   string    // of the last change that was logged
+	spent  time.Time // when ids ended because the store does not answer; zero: they have not
 
 	file    *grantFile // nil: none
 	resume  *term.Saved
@@ -468,6 +469,9 @@ func (k *keeper) publish(s term.State) {
 	}
 	if s.Lossy || !s.View.Known && now.Promise.Class != store.Strict {
 		now.Class = store.Lossy
+	}
+	if since, away := s.Mute(); away {
+		now.AwaySince = k.clock.At(since)
 	}
 	if now.Err == nil {
 		now.Err = s.Unseen()

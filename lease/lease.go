@@ -65,18 +65,24 @@ type lane struct {
 }
 
 // An OutageError says that a grant is used up because the store does not
-// answer. Ids come again by themselves when it does.
+// answer. Ids resume by themselves when it does.
 type OutageError struct {
-	Horizon time.Time // the last instant that was granted
-	Err     error     // what came of the last request; nil while the first is under way
+	EndedAt   time.Time // the last instant that was granted
+	AwaySince time.Time // the first request that was not answered; zero while it is under way
+	Err       error     // what came of the last request; nil while the first is under way
 }
 
 func (e *OutageError) Error() string {
-	text := "lease: the store does not answer, and nothing is granted after " + e.Horizon.Format(time.RFC3339Nano)
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
+	text := "lease: no ids after " + e.EndedAt.UTC().Format(time.RFC3339) + ": the store "
+	if e.AwaySince.IsZero() {
+		text += "does not answer"
+	} else {
+		text += "has not answered since " + e.AwaySince.UTC().Format(time.RFC3339)
 	}
-	return text
+	if e.Err != nil {
+		text += " (" + e.Err.Error() + ")"
+	}
+	return text + "; ids resume when it answers"
 }
 
 func (e *OutageError) Unwrap() error { return e.Err }
@@ -202,7 +208,7 @@ func (l *Lease) Next(ctx context.Context) (firn.ID, error) {
 }
 
 func (l *Lease) nextOfLanes(ctx context.Context) (firn.ID, error) {
-	if id, err := l.Try(); err == nil {
+	if id, err := l.try(); err == nil {
 		return id, nil
 	}
 	var id firn.ID
@@ -249,9 +255,9 @@ func (l *Lease) appendOfLanes(ctx context.Context, dst []firn.ID, want int) ([]f
 	}
 }
 
-// Try is Next without waiting: [firn.ErrBusy] where Next would wait for the
+// try is Next without waiting: [firn.ErrBusy] where Next would wait for the
 // clock, and the generator's error where it would wait for a worker.
-func (l *Lease) Try() (firn.ID, error) {
+func (l *Lease) try() (firn.ID, error) {
 	// A lane is drawn from until its tick is used up, and then the next one: so
 	// ids increase in long runs, and what the lanes share is seldom written.
 	first := l.at.Load()
@@ -290,7 +296,7 @@ func (l *Lease) retry(ctx context.Context, try func(*firn.Generator) error) erro
 		case l.closed.Load():
 			return firn.ErrClosed
 		case now.Degraded && (spent == nil || !spent.Horizon.Before(now.Horizon)):
-			return &OutageError{Horizon: now.Horizon, Err: now.Err}
+			return &OutageError{EndedAt: now.Horizon, AwaySince: now.AwaySince, Err: now.Err}
 		case now.Err != nil && (!now.Degraded || errors.As(now.Err, &file)) && !errors.As(now.Err, &lost):
 			return now.Err
 		}

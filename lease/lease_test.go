@@ -136,7 +136,7 @@ func TestIdsFromOpenToClose(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := pool.Workers(t.Context(), s, pool.Default)
-		if err != nil || len(list) != 1 || list[0].Held || list[0].Horizon.After(time.Now().Add(time.Second)) {
+		if err != nil || len(list) != 1 || list[0].State != pool.WorkerFree || list[0].Horizon.After(time.Now().Add(time.Second)) {
 			t.Fatalf("%+v %v", list, err)
 		}
 	})
@@ -166,7 +166,7 @@ func TestStoreAwayAndBack(t *testing.T) {
 			id, err := l.Next(t.Context())
 			var outage *OutageError
 			if errors.As(err, &outage) {
-				if !errors.Is(err, errAway) || outage.Horizon.After(time.Now()) {
+				if !errors.Is(err, errAway) || outage.EndedAt.After(time.Now()) {
 					t.Fatalf("%v at %s", err, time.Now())
 				}
 				break

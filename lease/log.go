@@ -7,6 +7,9 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
+// lastMinute is how long before ids end it is said once more.
+const lastMinute = time.Minute
+
 // tell logs a change of state that an operator wants to know, once.
 func (k *keeper) tell(was *State, now State, s term.State) {
 	if was != nil && was.Class == store.Strict && now.Class != store.Strict {
@@ -14,13 +17,17 @@ func (k *keeper) tell(was *State, now State, s term.State) {
 			"within", k.rules.Skew, "why", now.Why, "wait at each start", k.rules.Quarantine(s.Pool))
 	}
 	var kind string
-	switch {
+	switch left := now.Left(k.now().Wall); {
 	case now.Degraded && s.Closed: // a request was broken off, and the worker is given back
 		return
 	case now.Degraded && s.Fails == 0:
 		kind = "unseen"
+	case now.Degraded && left <= 0 && !k.options.foreign: // another program is stopped in time
+		kind = "ended"
+	case now.Degraded && left <= lastMinute:
+		kind = "ending"
 	case now.Degraded:
-		kind = "degraded"
+		kind = "away"
 	case s.Phase == term.Holding:
 		kind = "holding"
 	case s.Over():
@@ -33,13 +40,20 @@ func (k *keeper) tell(was *State, now State, s term.State) {
 	}
 	log := k.log.With("worker", now.Worker, "term", now.Term)
 	switch {
-	case kind == "degraded":
-		left := now.Left(k.now().Wall).Round(time.Second)
-		log.Warn("the store does not answer; ids go on", "left", left, "until", now.Horizon, "err", now.Err)
+	case kind == "away", kind == "ending":
+		log.Warn("the store does not answer; ids continue until "+now.Horizon.UTC().Format(time.RFC3339),
+			"left", now.Left(k.now().Wall).Round(time.Second), "err", now.Err)
+	case kind == "ended":
+		k.spent = now.Horizon
+		log.Error("ids ended: the store has not answered since "+now.AwaySince.UTC().Format(time.RFC3339)+
+			"; ids resume when it does. Do not restart, delete records or create the pool again", "err", now.Err)
 	case kind == "unseen":
-		log.Warn("the store does not say what it promises; ids go on", "err", now.Err)
-	case kind == "holding" && (k.told == "degraded" || k.told == "unseen"):
-		log.Info("the store answers again", "until", now.Horizon)
+		log.Warn("the store does not say what it promises; ids continue", "err", now.Err)
+	case kind == "holding" && !k.spent.IsZero():
+		log.Info("ids resumed", "after", k.now().Wall.Sub(k.spent).Round(time.Second))
+		k.spent = time.Time{}
+	case kind == "holding" && (k.told == "away" || k.told == "ending" || k.told == "unseen"):
+		log.Info("the store answers again")
 	case kind == "holding":
 		log.Debug("took a worker", "class", now.Class, "until", now.Horizon)
 	case s.Phase == term.Released:
@@ -51,7 +65,7 @@ func (k *keeper) tell(was *State, now State, s term.State) {
 	case s.Phase == term.Refused:
 		log.Error("no worker can be had", "err", now.Err)
 	case s.Phase == term.Forgotten:
-		log.Error("issuing stopped for good", "err", now.Err, "hint", "firn store restored")
+		log.Error("issuing stopped for good", "err", now.Err, "hint", "stop all processes that use the store, then: firn store recover")
 	}
 	k.told = kind
 }

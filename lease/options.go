@@ -34,7 +34,8 @@ type Options struct {
 
 	// File is the path of a grant file; none. A process that was killed and
 	// starts again on the same host and boot then goes on inside its own old
-	// grant, whether the store is there or not; on Linux, and elsewhere anew.
+	// grant, whether the store is there or not; on Linux, and elsewhere anew. On a
+	// system without file locks (aix, solaris, plan9, js, wasip1) a file is refused.
 	// Further lanes have files of their own, PATH.1 and so on.
 	File string
 

@@ -73,7 +73,7 @@ func (s *shop) lease(name, url string) *Lease {
 			}
 			ids := make([]firn.ID, 0, 20)
 			for range cap(ids) {
-				if id, err := l.Try(); err == nil {
+				if id, err := l.try(); err == nil {
 					ids = append(ids, id)
 				}
 			}
@@ -102,7 +102,7 @@ func (s *shop) becomes(l *Lease, class store.Class, within time.Duration) {
 	s.Helper()
 	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		st := l.State()
-		_, err := l.Try()
+		_, err := l.try()
 		if st.Class == class && err == nil {
 			return
 		}
@@ -117,7 +117,7 @@ func (s *shop) becomes(l *Lease, class store.Class, within time.Duration) {
 func (s *shop) goesOn(l *Lease, within time.Duration) {
 	s.Helper()
 	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := l.Try(); err == nil {
+		if _, err := l.try(); err == nil {
 			return
 		} else if time.Now().After(end) {
 			s.Errorf("not issuing within %s: %+v, %v", within, l.State(), err)

@@ -33,8 +33,9 @@ type State struct {
 	Borrowed time.Duration // how far the last id lies ahead of the clock
 	Waits    int64         // how many times calls have slept until the clock allowed an id
 
-	Degraded bool  // the store does not answer
-	Err      error // why no ids can be had, or the last failure; nil while all is well
+	Degraded  bool      // the store does not answer
+	AwaySince time.Time // when the first request was sent that it did not answer; zero where it answers
+	Err       error     // why no ids can be had, or the last failure; nil while all is well
 
 	// Offset is how far the system's clock is ahead of the one that ids are
 	// made by, which follows it slowly.

@@ -359,7 +359,7 @@ func roundTrips(x *over) {
 	x.Logf("a worker is taken in %.1f calls; %d extensions take %d", float64(reads+rounds)/float64(rounds), extensions, extensions+extended)
 }
 
-// An earlier copy of the records is put back, and store restored is run: nothing
+// An earlier copy of the records is put back, and store recover is run: nothing
 // that was issued after the copy was made is issued again.
 func restore(x *over) {
 	x.found(1, budget)

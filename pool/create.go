@@ -68,7 +68,11 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	if len(remains) > 0 && !careful {
 		return Info{}, &RemainsError{Pool: name, Workers: len(remains)}
 	}
-	if err := p.reserve(ctx, s, o); err != nil {
+	p.plan(o)
+	if _, err := p.alone(ctx, s); err != nil { // a refusal that writes nothing
+		return Info{}, err
+	}
+	if err := p.write(ctx, s); err != nil {
 		return Info{}, err
 	}
 	inherits, err := p.alone(ctx, s)
@@ -102,12 +106,11 @@ func remainsOf(ctx context.Context, s store.Store, name string) ([]store.Record,
 	return s.List(ctx, term.KeyPool(name)+"/")
 }
 
-// reserve writes down that the pool is being created, and which workers it wants.
-func (p *record) reserve(ctx context.Context, s store.Store, o *Options) error {
+// plan makes it the record of a pool that is being created, with the workers that it wants.
+func (p *record) plan(o *Options) {
 	p.layout = o.layout()
 	p.Pool = term.NewPool(newID(), p.layout, o.workers(), o.limit())
 	p.MayRepeat = sorted(o.MayRepeat)
-	return p.write(ctx, s)
 }
 
 // alone returns an [*OverlapError] where another pool claims workers that this one
@@ -272,7 +275,11 @@ func (o *Options) check(name string, careful bool) error {
 		}
 	}
 	switch {
-	case o.First < 0 || o.Workers < 0 || o.First >= l.Workers() || o.Workers > l.Workers()-o.First:
+	case o.First < 0 || o.First >= l.Workers():
+		return &OptionError{"workers", fmt.Sprintf("workers begin at %d: layout %s has 0-%d", o.First, layoutName(l), l.Workers()-1)}
+	case o.Workers < 0:
+		return &OptionError{"workers", fmt.Sprintf("%d workers: there are 1 to %d, or 0 for all", o.Workers, l.Workers()-o.First)}
+	case o.Workers > l.Workers()-o.First:
 		return &OptionError{"workers", fmt.Sprintf("workers %s: layout %s has 0-%d", o.workers(), layoutName(l), l.Workers()-1)}
 	case o.Outage != 0 && o.Outage < time.Second:
 		return &OptionError{"outage", fmt.Sprintf("outage %s is under 1s", o.Outage)}

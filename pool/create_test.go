@@ -165,8 +165,8 @@ func TestOverlap(t *testing.T) {
 				t.Errorf("%s: %s: %v", name, verb, err)
 			}
 		}
-		if _, err := pool.Show(t.Context(), s, "b"); (err == nil) != (c.same == "") {
-			t.Errorf("%s: afterwards: %v", name, err)
+		if rec, err := s.Get(t.Context(), term.KeyPool("b")); err != nil || (rec.Version != "") != (c.same == "") {
+			t.Errorf("%s: afterwards: %s, %v", name, rec.Value, err)
 		}
 	}
 }
@@ -260,11 +260,12 @@ func TestCreateInDoubt(t *testing.T) {
 func TestOptions(t *testing.T) {
 	s := memory.New()
 	for want, o := range map[string]*pool.Options{
-		`pool: workers 1000-1099: layout firn has 0-1023`: {First: 1000, Workers: 100},
-		`pool: workers 1024-1023: layout firn has 0-1023`: {First: 1024},
-		`pool: workers -1-1023: layout firn has 0-1023`:   {First: -1},
-		`pool: outage 1ms is under 1s`:                    {Outage: time.Millisecond},
-		`pool: pool "a/b": a name has no slash`:           {MayRepeat: []string{"a/b"}},
+		`pool: workers 1000-1099: layout firn has 0-1023`:     {First: 1000, Workers: 100},
+		`pool: workers begin at 1024: layout firn has 0-1023`: {First: 1024},
+		`pool: workers begin at -1: layout firn has 0-1023`:   {First: -1},
+		`pool: -1 workers: there are 1 to 1024, or 0 for all`: {Workers: -1},
+		`pool: outage 1ms is under 1s`:                        {Outage: time.Millisecond},
+		`pool: pool "a/b": a name has no slash`:               {MayRepeat: []string{"a/b"}},
 	} {
 		if _, err := pool.Create(t.Context(), s, "web", o); err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)

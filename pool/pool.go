@@ -230,7 +230,7 @@ func missing(ctx context.Context, s store.Store, p record) error {
 	if err != nil {
 		return err
 	}
-	e := &term.MissingPoolError{Pool: p.name, Creating: p.version != ""}
+	e := &term.MissingPoolError{Pool: p.name, Creating: p.Reserved != ""}
 	for _, other := range all {
 		if other.Created() {
 			e.Pools = append(e.Pools, other.name)

@@ -14,12 +14,26 @@ import (
 type Worker struct {
 	Worker  int64
 	Term    uint64
-	Held    bool          // a process has it and is not taken for dead
+	State   WorkerState
 	Name    string        // of the process that has it, or had it last
-	Free    time.Duration // until it falls free, if its holder does not write again
+	Free    time.Duration // until it falls free, if its holder does not write again; 0 where State is not WorkerHeld
 	Horizon time.Time     // last instant that may have been issued
 	Written time.Time     // by the store's clock; zero where it has none
 }
+
+// A WorkerState says whether a process has a worker.
+type WorkerState string
+
+// States of a worker.
+const (
+	// WorkerFree: no process has it, or its holder has not written for its time to live.
+	WorkerFree WorkerState = "free"
+	// WorkerHeld: a process has it, and has written within its time to live.
+	WorkerHeld WorkerState = "held"
+	// WorkerUnknown: a process took it and did not give it back, and the store has no
+	// clock (etcd, ZooKeeper), so the records do not say whether that process is alive.
+	WorkerUnknown WorkerState = "unknown"
+)
 
 // Workers returns the workers of a pool that were ever held, by number.
 func Workers(ctx context.Context, s store.Store, name string) ([]Worker, error) {
@@ -52,13 +66,29 @@ func (p *record) list(ctx context.Context, s store.Store) ([]Worker, error) {
 			Worker: n, Term: r.Term, Name: r.Name, Written: rec.Written,
 			Horizon: p.layout.Time(r.Horizon + 1).Add(-1),
 		}
-		if r.Owner != "" {
-			w.Free = max(time.Duration(r.TTL)*time.Millisecond-rec.Read.Sub(rec.Written), 0)
-			w.Held = w.Free > 0
-		}
+		w.State, w.Free = p.workerState(rec, r)
 		workers = append(workers, w)
 	}
 	return workers, nil
+}
+
+// workerState says whether a worker is held, and when it falls free.
+func (p *record) workerState(rec store.Record, r term.Record) (WorkerState, time.Duration) {
+	if r.Owner == "" {
+		return WorkerFree, 0
+	}
+	if rec.Read.IsZero() {
+		return WorkerUnknown, 0
+	}
+	ttl := time.Duration(r.TTL) * time.Millisecond
+	if p.Lossy != "" { // others take it so much later there
+		ttl += 2 * term.Skew
+	}
+	// A store's clock that was set back says nothing of how long ago the write was.
+	if left := ttl - max(rec.Read.Sub(rec.Written), 0); left > 0 {
+		return WorkerHeld, left
+	}
+	return WorkerFree, 0
 }
 
 // Release takes a worker away from its holder, which is known to be gone. Its
@@ -178,7 +208,7 @@ func (p *record) unused(ctx context.Context, s store.Store, within term.Range) e
 			continue
 		}
 		r, err := term.ReadRecord(rec)
-		if err == nil && r.Owner != "" && dead(rec, r) {
+		if state, _ := p.workerState(rec, r); err == nil && r.Owner != "" && state == WorkerFree {
 			// Its holder may yet wake up. After this write it cannot extend.
 			r = r.Freed(0)
 			_, err = s.Put(ctx, rec.Key, r.Encode(), store.Condition{Version: rec.Version})
@@ -201,11 +231,6 @@ func (p *record) unused(ctx context.Context, s store.Store, within term.Range) e
 		}
 	}
 	return nil
-}
-
-// dead reports whether a worker's holder is taken for dead, by the store's clock.
-func dead(rec store.Record, r term.Record) bool {
-	return rec.Read.Sub(rec.Written) > time.Duration(r.TTL)*time.Millisecond
 }
 
 // earliest is the earliest instant that it can be now by the clock of any process.

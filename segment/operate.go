@@ -220,7 +220,9 @@ func Set(ctx context.Context, st store.Store, name string, step int) (Info, erro
 }
 
 // Raise makes sure that nobody is granted a number up to n any more. Numbers that
-// processes have in hand are still issued. It never lowers anything.
+// processes have in hand are still issued. It never lowers anything, so what is
+// skipped by mistake is lost: ask before a long way. An n above which the series has
+// no number is refused with an [*OptionError].
 func Raise(ctx context.Context, st store.Store, name string, n firn.ID) (Info, error) {
 	return change(ctx, st, name, func(r block.Record) (block.Record, error) {
 		switch {
@@ -229,7 +231,10 @@ func Raise(ctx context.Context, st store.Store, name string, n firn.ID) (Info, e
 		case int64(n) <= r.Granted:
 			return r, &OptionError{"to", fmt.Sprintf("to %d: numbers up to %d were granted already", n, r.Granted)}
 		}
-		return r.Raised(int64(n)), nil
+		if r = r.Raised(int64(n)); r.Left() == 0 {
+			return r, &OptionError{"to", fmt.Sprintf("to %d: the series' max is %d, and no number would be left", n, r.Max)}
+		}
+		return r, nil
 	})
 }
 

@@ -462,6 +462,17 @@ func TestRaise(t *testing.T) {
 		t.Errorf("%d after raising", id)
 	}
 	closeSeries(t, s)
+	// Nothing brings back a series that has come to its end.
+	before := info(t, st)
+	for _, n := range []firn.ID{before.Max, before.Max - 3} {
+		var option *segment.OptionError
+		if _, err := segment.Raise(ctx, st, "orders", n); !errors.As(err, &option) || option.Option != "to" {
+			t.Errorf("to %d: %v", n, err)
+		}
+	}
+	if after := info(t, st); after.Granted != before.Granted {
+		t.Errorf("it goes on above %d, not %d", after.Granted, before.Granted)
+	}
 	var none *segment.NoSeriesError
 	if _, err := segment.Raise(ctx, st, "other", 5); !errors.As(err, &none) {
 		t.Error(err)

@@ -86,7 +86,7 @@ func (e *LossyError) Error() string {
 
 // An InstanceError says that a store which can forget is not the one that the
 // series was begun with, or may have gone back: another server was promoted, or
-// it was started again. Nothing is given out until "firn store restored" has
+// it was started again. Nothing is given out until "firn store recover" has
 // raised the counters.
 type InstanceError struct {
 	Series     string

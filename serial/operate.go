@@ -27,6 +27,11 @@ func List(ctx context.Context, st store.Store) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
+	return infos(list)
+}
+
+// infos are those of records by key.
+func infos(list []store.Record) ([]Info, error) {
 	var all []Info
 	index := map[string]int{}
 	for _, rec := range list {
@@ -106,7 +111,9 @@ func Change(ctx context.Context, st store.Store, name, pattern, zone string) err
 // Raise has a counter go on above that of a text, which was given out: by another
 // system, or before the store forgot. It never goes back. Counts that a process
 // has in hand, with Step or after calls that gave up waiting, are given out yet.
-// It reports whether the counter was below.
+// It reports whether the counter was below. What is skipped by mistake is lost: ask
+// before a long way. The last text of a pattern without a date is refused with an
+// [*OverflowError]: none would be left.
 func Raise(ctx context.Context, st store.Store, name, text string) (raised bool, err error) {
 	if err := checkName(name); err != nil {
 		return false, err
@@ -129,6 +136,9 @@ func Raise(ctx context.Context, st store.Store, name, text string) (raised bool,
 	to, err := p.Parse(text)
 	if err != nil {
 		return false, err
+	}
+	if !p.HasDate() && to.Count >= p.Max() {
+		return false, &OverflowError{Series: name, Pattern: def.Pattern, Max: p.Max()}
 	}
 	for {
 		rec, err := st.Get(ctx, keyCounter(name, to.Period))

@@ -210,6 +210,17 @@ func TestRaise(t *testing.T) {
 	if _, err := serial.Raise(t.Context(), st, "order", "INV-41"); !isNone(err) {
 		t.Error(err)
 	}
+	// Without a date nothing comes after the last text.
+	if _, err := serial.Create(t.Context(), st, "few", "F{3}", nil); err != nil {
+		t.Fatal(err)
+	}
+	var over *serial.OverflowError
+	if _, err := serial.Raise(t.Context(), st, "few", "F999"); !errors.As(err, &over) {
+		t.Error(err)
+	}
+	if raised, err := serial.Raise(t.Context(), st, "few", "F998"); err != nil || !raised {
+		t.Error(raised, err)
+	}
 }
 
 func TestOptionErrors(t *testing.T) {

@@ -68,3 +68,6 @@ func (s *Series) Counts() Counts {
 	}
 	return out
 }
+
+// countOn has a series count on from what another one has counted.
+func (s *Series) countOn(from *Series) { s.counts.Store(from.counts.Load()) }

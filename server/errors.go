@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/firn-id/firn"
 )
@@ -56,27 +58,98 @@ func (e *LimitError) Error() string {
 
 // hint says how to stay within the limit.
 func (e *LimitError) hint() string {
-	switch {
-	case e.What != "n":
-		return "use a name that is there already; or raise limits.names in the server's firn.yaml"
-	case e.Asked < 1:
+	if e.Asked < 1 {
 		return "ask for one at least"
 	}
 	return "ask for fewer at a time"
 }
 
-// A SourceError is what a series' source said. Whatever it had granted is used up,
-// and never given to anybody else.
+// A SourceError says that the source of a series has failed. Whatever it had granted is
+// used up, and never given to anybody else.
+//
+// Its text is for everybody: it says what kind of trouble it is and since when, and
+// nothing of Err, which may have the store's address, its user and what a driver says.
+// [Details] has that too, for the log; and [Session.Explain] tells it those who may see it.
 type SourceError struct {
 	Series string
-	Err    error
-	Again  bool   // the same request may do better a moment later
-	Hint   string // what a person can do; "" if nothing is to be said
+	Err    error     // the cause
+	Since  time.Time // the series has failed since then
+	Explanation
 }
 
-func (e *SourceError) Error() string { return "series " + e.Series + ": " + e.Err.Error() }
+// An Explanation is what is to be said of an error of a source.
+type Explanation struct {
+	// Again: the same request may do better a moment later.
+	Again bool
+	// Trouble is what is wrong, in words that everybody may read: they name no store, no
+	// address and no worker, and are not those of a driver.
+	Trouble string
+	// Hint is what whoever runs the server can do; "" if nothing is to be said.
+	Hint string
+}
+
+func (e *SourceError) Error() string {
+	return "series " + e.Series + ": no ids since " + instant(e.Since) + ": " + e.Trouble
+}
 
 func (e *SourceError) Unwrap() error { return e.Err }
+
+// instant is a time as it stands in a message.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// hint is what whoever draws can do.
+func (e *SourceError) hint() string {
+	if e.Again {
+		return "retry: ids resume by themselves when that is over"
+	}
+	return "whoever runs the server has to mend it: its log says why"
+}
+
+// explain says of an error what package firn knows of it.
+func explain(err error) Explanation {
+	e := Explanation{Again: passes(err), Trouble: "it cannot issue any more"}
+	var horizon *firn.HorizonError
+	var end *firn.EndError
+	var epoch *firn.EpochError
+	switch {
+	case errors.As(err, &horizon):
+		e.Trouble = "the store has granted nothing after " + instant(horizon.Horizon)
+	case errors.As(err, &end):
+		e.Trouble = "its layout has no room for later ids"
+	case errors.As(err, &epoch):
+		e.Trouble = "its layout begins later"
+	case errors.Is(err, firn.ErrBusy):
+		e.Trouble = "there are no more ids for this instant"
+	case errors.Is(err, firn.ErrClosed):
+		e.Trouble = "the server closes it"
+	case e.Again:
+		e.Trouble = "there was none in time"
+	}
+	return e
+}
+
+// Details returns the text of an error with its cause: for the log, and for those who may
+// see everything. It may have the addresses of stores in it.
+func Details(err error) string {
+	switch e := err.(type) {
+	case *SourceError:
+		return e.Error() + ": " + e.Err.Error()
+	case *UnreadyError:
+		if e.Err == nil {
+			return e.Error()
+		}
+		return e.Error() + ": " + e.Err.Error()
+	case *unreadySeries:
+		return e.names + ": " + Details(e.err)
+	case interface{ Unwrap() []error }:
+		var all []string
+		for _, one := range e.Unwrap() {
+			all = append(all, Details(one))
+		}
+		return strings.Join(all, "\n")
+	}
+	return err.Error()
+}
 
 // Retry reports whether the same request may do better a moment later, here or at
 // another server of the same series: the store is away, the grant is used up, the
@@ -96,13 +169,13 @@ func passes(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// Hint returns what a person can do about an error, or "".
+// Hint returns what whoever asked can do about an error, or "".
 func Hint(err error) string {
 	var source *SourceError
 	var limit *LimitError
 	switch {
 	case errors.As(err, &source):
-		return source.Hint
+		return source.hint()
 	case errors.As(err, &limit):
 		return limit.hint()
 	case errors.Is(err, ErrNoToken), errors.Is(err, ErrToken):

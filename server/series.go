@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/public"
@@ -48,10 +50,9 @@ type SeriesOptions struct {
 
 	// State says how the source is. It is called often, and does not wait.
 	State func() State
-	// Explain says of an error of the source whether the same request may do better
-	// a moment later, and what a person can do about it, "" if nothing is to be
-	// said. Nil: those of the errors of package firn that pass by themselves.
-	Explain func(err error) (again bool, hint string)
+	// Explain says what is to be said of an error of the source. Nil: what package firn
+	// knows of it.
+	Explain func(err error) Explanation
 }
 
 // A Series is a named stream of numbers or texts. Make one with Numbers or Texts.
@@ -63,6 +64,7 @@ type Series struct {
 	options SeriesOptions
 	counts  atomic.Pointer[counts]
 	large   chan struct{} // has one for each large draw
+	trouble *trouble
 }
 
 // A draw of more than largeDraw values has a buffer that counts. There are largeDraws
@@ -100,7 +102,7 @@ func Texts(name string, src TextSource, o *SeriesOptions) *Series {
 }
 
 func newSeries(name string, o *SeriesOptions) *Series {
-	s := &Series{name: name, large: make(chan struct{}, largeDraws)}
+	s := &Series{name: name, large: make(chan struct{}, largeDraws), trouble: new(trouble)}
 	if o != nil {
 		s.options = *o
 	}
@@ -151,13 +153,50 @@ func (s *Series) take(ctx context.Context, dst []Value, n int) ([]Value, error) 
 	return s.draw(ctx, dst, n)
 }
 
-// failed classifies an error of the source.
-func (s *Series) failed(err error) error {
-	e := &SourceError{Series: s.name, Err: err, Again: passes(err)}
+// failed is what becomes of an error of the source, which was asked for a name.
+func (s *Series) failed(name string, err error, o *Options) error {
+	e := &SourceError{Series: name, Err: err, Since: o.Now()}
 	if s.options.Explain != nil {
-		e.Again, e.Hint = s.options.Explain(err)
+		e.Explanation = s.options.Explain(err)
+	} else {
+		e.Explanation = explain(err)
+	}
+	if errors.Is(err, context.Canceled) {
+		return e // whoever asked has gone: that is no trouble of the source
+	}
+	var tell bool
+	if e.Since, tell = s.trouble.begins(e.Since); tell {
+		o.Logger.Warn("a series cannot issue", "series", name, "since", instant(e.Since), "err", err, "hint", e.Hint)
 	}
 	return e
+}
+
+// A trouble is a time in which all requests fail. Series of one source share theirs.
+type trouble struct {
+	since, told atomic.Int64 // in nanoseconds since 1970; 0: there is none, or nobody was told
+}
+
+// tellEvery is how often the log is told of the same trouble.
+const tellEvery = time.Minute
+
+// begins returns when the trouble began, and whether it is time to tell of it.
+func (t *trouble) begins(now time.Time) (since time.Time, tell bool) {
+	at := now.UnixNano()
+	t.since.CompareAndSwap(0, at)
+	if first := t.since.Load(); first != 0 {
+		since = time.Unix(0, first)
+	} else {
+		since = now
+	}
+	told := t.told.Load()
+	return since, (told == 0 || at-told >= int64(tellEvery)) && t.told.CompareAndSwap(told, at)
+}
+
+// over says that a request was answered.
+func (t *trouble) over() {
+	if t.since.Load() != 0 {
+		t.since.Store(0)
+	}
 }
 
 // numbers draws ids.

@@ -78,7 +78,7 @@ func TestForm(t *testing.T) {
 			t.Errorf("%s is %d, %v", values[0].Text, id, err)
 		}
 		decoded, err := x.Decode(values[0].Text)
-		if err != nil || len(decoded) != 1 || decoded[0].ID != id || decoded[0].Series != "photo" {
+		if err != nil || len(decoded) != 1 || decoded[0].ID != id || !decoded[0].Known {
 			t.Errorf("%s says %+v, %v", values[0].Text, decoded, err)
 		}
 		if _, err := x.Reserve(t.Context(), "photo", 10); !errors.Is(err, server.ErrNoRange) {
@@ -111,20 +111,20 @@ func TestDecode(t *testing.T) {
 		o      server.Options
 		token  string
 		text   string
-		want   string // series and layouts
+		want   string // layouts; with "?" where it is a guess
 	}{
-		{"two series of one layout", []*server.Series{photo, video}, server.Options{}, "", id, "photo/firn"},
-		{"two layouts", []*server.Series{photo, tweet, orders}, server.Options{}, "", id, "photo/firn tweet/twitter"},
-		{"no layout", []*server.Series{orders}, server.Options{}, "", id, "/"},
-		{"another layout", []*server.Series{orders}, server.Options{Layout: firn.Twitter}, "", id, "/twitter"},
-		{"a guess", []*server.Series{orders}, server.Options{Guess: guess}, "", id, "/discord /instagram"},
-		{"no guess where it is known", []*server.Series{photo}, server.Options{Guess: guess}, "", id, "photo/firn"},
-		{"in the future", []*server.Series{photo}, server.Options{}, "", "9000000000000000000", "/"},
+		{"two series of one layout", []*server.Series{photo, video}, server.Options{}, "", id, "firn"},
+		{"two layouts", []*server.Series{photo, tweet, orders}, server.Options{}, "", id, "firn twitter"},
+		{"no layout", []*server.Series{orders}, server.Options{}, "", id, "?"},
+		{"another layout", []*server.Series{orders}, server.Options{Layout: firn.Twitter}, "", id, "?twitter"},
+		{"a guess", []*server.Series{orders}, server.Options{Guess: guess}, "", id, "?discord ?instagram"},
+		{"no guess where it is known", []*server.Series{photo}, server.Options{Guess: guess}, "", id, "firn"},
+		{"in the future", []*server.Series{photo}, server.Options{}, "", "9000000000000000000", "?"},
 		{"no id", []*server.Series{photo}, server.Options{}, "", "12x", "error"},
-		{"a form", []*server.Series{token}, server.Options{}, "", "Py5KYvoYSs", "token/firn"},
-		{"a form of what is no id of the layout", []*server.Series{token}, server.Options{}, "", "zzzzzzzzzz", "token/"},
+		{"a form", []*server.Series{token}, server.Options{}, "", "Py5KYvoYSs", "firn"},
+		{"a form of what is no id of the layout", []*server.Series{token}, server.Options{}, "", "zzzzzzzzzz", ""},
 		{"not as a number where there is a form", []*server.Series{token}, server.Options{}, "", "0", "error"},
-		{"only what one may", []*server.Series{photo, tweet}, server.Options{Tokens: tokens}, "1", id, "photo/firn"},
+		{"only what one may", []*server.Series{photo, tweet}, server.Options{Tokens: tokens}, "1", id, "firn"},
 		{"nothing", []*server.Series{photo, tweet}, server.Options{Tokens: tokens}, "0", id, "denied"},
 		{"nobody", []*server.Series{photo}, server.Options{Tokens: tokens}, "", id, "no token"},
 	} {
@@ -132,7 +132,11 @@ func TestDecode(t *testing.T) {
 		all, err := x.Decode(tt.text)
 		var got []string
 		for _, d := range all {
-			got = append(got, d.Series+"/"+d.LayoutName())
+			guess := "?"
+			if d.Known {
+				guess = ""
+			}
+			got = append(got, guess+d.LayoutName())
 		}
 		switch {
 		case errors.Is(err, server.ErrDenied):
@@ -151,7 +155,7 @@ func TestDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(all)
-	want := `[{"id":"175928847299117063","series":"photo","layout":"firn","time":"2026-05-01T11:18:25.796Z","unix_ms":1777634305796,"worker":32,"seq":7}]`
+	want := `[{"id":"175928847299117063","layout":"firn","time":"2026-05-01T11:18:25.796Z","unix_ms":1777634305796,"worker":32,"seq":7}]`
 	if err != nil || string(text) != want {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -201,11 +205,11 @@ func TestErrors(t *testing.T) {
 	} {
 		o := &server.SeriesOptions{}
 		if tt.explain {
-			o.Explain = func(err error) (bool, string) {
+			o.Explain = func(err error) server.Explanation {
 				if errors.Is(err, away) {
-					return true, "wait"
+					return server.Explanation{Again: true, Trouble: "it rains", Hint: "wait"}
 				}
-				return false, ""
+				return server.Explanation{}
 			}
 		}
 		src := &failing{src: l}
@@ -213,8 +217,11 @@ func TestErrors(t *testing.T) {
 		x := enter(t, newServer(t, nil, server.Numbers("photo", src, o)), "")
 		had := make([]server.Value, 1, 100)
 		values, err := x.Next(t.Context(), "photo", had, 10)
-		if !errors.Is(err, tt.err) || len(values) != 1 || server.Retry(err) != tt.again || server.Hint(err) != tt.hint {
+		if !errors.Is(err, tt.err) || len(values) != 1 || server.Retry(err) != tt.again || strings.HasPrefix(server.Hint(err), "retry: ") != tt.again {
 			t.Errorf("%v: %d values, %v, retry %v, hint %q", tt.err, len(values), err, server.Retry(err), server.Hint(err))
+		}
+		if _, hint := x.Explain(err); hint != tt.hint {
+			t.Errorf("%v: hint %q, want %q", tt.err, hint, tt.hint)
 		}
 		if values, err := x.Gather(t.Context(), "photo", had, 10, 3); len(values) != 6 || !errors.Is(err, tt.err) {
 			t.Errorf("%v: gathered %d values, %v", tt.err, len(values), err)
@@ -380,7 +387,7 @@ func (s *held) Append(_ context.Context, dst []firn.ID, n int) ([]firn.ID, error
 // ask for little do not wait for them, whatever the names are.
 func TestLargeDraws(t *testing.T) {
 	src := &held{let: make(chan struct{})}
-	x := enter(t, newServer(t, &server.Options{Unknown: func(_ context.Context, name string) (*server.Series, error) {
+	x := enter(t, newServer(t, &server.Options{Others: func(name string) (*server.Series, error) {
 		return server.Numbers(name, src, nil), nil
 	}}), "")
 	const large, small, most = 100, 20, 16

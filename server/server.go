@@ -13,10 +13,9 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -28,9 +27,9 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultMaxBatch   = 10_000
-	DefaultMaxRange   = 1_000_000
-	DefaultMaxUnknown = 1000
+	DefaultMaxBatch = 10_000
+	DefaultMaxRange = 1_000_000
+	DefaultMaxNames = 200
 )
 
 // Options: nil, or any zero field, takes the default.
@@ -44,14 +43,14 @@ type Options struct {
 	// only those who may do so should be able to connect.
 	Tokens []Token
 
-	// Unknown makes the series of a name that the server has not. Without it such a
-	// name is a *NoSeriesError. It is called once for a name, and one call at a time.
-	Unknown func(ctx context.Context, name string) (*Series, error)
-	// UnknownState is that of what Unknown's series draw from, known before there are
-	// any: for Ready.
-	UnknownState func() State
-	// MaxUnknown is how many series Unknown makes at most; 1,000.
-	MaxUnknown int
+	// Others makes the series of a name that the server was not given; all that it makes
+	// draw from one source, and differ in their names alone. Nil: such a name is a
+	// *NoSeriesError. New and Replace ask it for OtherNames, so that its State is known
+	// before there is any other; it is called once for a name, and must not wait.
+	Others func(name string) (*Series, error)
+	// MaxNames is how many of those names have a series of their own, and counts; 200.
+	// All names that come after are served by the series OtherNames.
+	MaxNames int
 
 	// Layout is one that ids are decoded in besides those of the series.
 	Layout firn.Layout
@@ -59,7 +58,11 @@ type Options struct {
 	// asked where the id makes sense in no layout that the server knows.
 	Guess func(id firn.ID) []firn.Layout
 
-	// Now is the clock of Ready; time.Now.
+	// Logger is told why sources fail: at once, and then once a minute for each series.
+	// Nil: nobody is.
+	Logger *slog.Logger
+
+	// Now is the clock; time.Now.
 	Now func() time.Time
 }
 
@@ -71,13 +74,16 @@ func (o *Options) withDefaults() Options {
 	for _, f := range []struct {
 		value *int
 		least int
-	}{{&d.MaxBatch, DefaultMaxBatch}, {&d.MaxRange, DefaultMaxRange}, {&d.MaxUnknown, DefaultMaxUnknown}} {
+	}{{&d.MaxBatch, DefaultMaxBatch}, {&d.MaxRange, DefaultMaxRange}, {&d.MaxNames, DefaultMaxNames}} {
 		if *f.value == 0 {
 			*f.value = f.least
 		}
 	}
 	if d.Now == nil {
 		d.Now = time.Now
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
 	}
 	return d
 }
@@ -89,8 +95,7 @@ type Server struct {
 	stopping atomic.Bool
 	refused  atomic.Uint64
 
-	mu      sync.Mutex         // guards the rest
-	counted map[string]*counts // by the name of a series
+	replacing sync.Mutex // one Replace at a time
 }
 
 // A world is what Replace replaces: whoever has loaded it sees one configuration.
@@ -99,47 +104,45 @@ type world struct {
 	tokens  []Token
 	series  map[string]*Series
 	names   []string // of series, sorted
-	learned learned
+	others  *others
+	decodes []decodable
 }
 
 // New returns a server with these series.
 func New(o *Options, series ...*Series) (*Server, error) {
-	s := &Server{counted: map[string]*counts{}}
+	s := &Server{}
 	return s, s.Replace(o, series...)
 }
 
 // Replace gives the server other options and series. Sessions go on: what they may
 // do is looked up again at their next request. A series goes on counting where one of
-// its name has left off. On an error nothing has changed.
+// its name has left off; what was counted of a name that is gone is forgotten. On an
+// error nothing has changed.
 //
 // Close the sources that are no longer used after Replace has returned. A request
 // that meets one of them is drawn again from the new series.
 func (s *Server) Replace(o *Options, series ...*Series) error {
-	w, err := newWorld(o, series)
+	s.replacing.Lock()
+	defer s.replacing.Unlock()
+	before := s.now.Load()
+	w, err := newWorld(o, series, before)
 	if err != nil {
 		return err
 	}
-	for _, one := range w.series {
-		s.adopt(one)
+	if before != nil {
+		for _, old := range before.all() {
+			if one := w.series[old.name]; one != nil {
+				one.countOn(old)
+			}
+		}
 	}
 	s.now.Store(w)
 	return nil
 }
 
-// adopt has a series count on from what one of its name has counted.
-func (s *Server) adopt(one *Series) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.counted[one.name]; c != nil {
-		one.counts.Store(c)
-		return
-	}
-	s.counted[one.name] = one.counts.Load()
-}
-
-func newWorld(o *Options, series []*Series) (*world, error) {
+func newWorld(o *Options, series []*Series, before *world) (*world, error) {
 	w := &world{options: o.withDefaults(), series: make(map[string]*Series, len(series))}
-	for _, limit := range []int{w.options.MaxBatch, w.options.MaxRange, w.options.MaxUnknown} {
+	for _, limit := range []int{w.options.MaxBatch, w.options.MaxRange, w.options.MaxNames} {
 		if limit < 0 {
 			return nil, fmt.Errorf("server: a limit of %d: it is positive, or 0 for the default", limit)
 		}
@@ -156,29 +159,32 @@ func newWorld(o *Options, series []*Series) (*world, error) {
 	}
 	slices.Sort(w.names)
 	var err error
-	w.tokens, err = checkTokens(w.options.Tokens)
-	return w, err
-}
-
-// All ranges over the series by name, those that Unknown made last.
-func (s *Server) All() iter.Seq[*Series] {
-	w := s.now.Load()
-	return func(yield func(*Series) bool) {
-		for _, name := range w.names {
-			if !yield(w.series[name]) {
-				return
-			}
-		}
-		for _, one := range w.learned.all() {
-			if !yield(one) {
-				return
-			}
-		}
+	if w.tokens, err = checkTokens(w.options.Tokens); err != nil {
+		return nil, err
 	}
+	if w.others, err = newOthers(&w.options, before, w.series); err != nil {
+		return nil, err
+	}
+	w.decodes = decodables(w)
+	return w, nil
 }
 
-// Given reports whether the server was given a series; Unknown made the others.
-func (s *Server) Given(one *Series) bool { return s.now.Load().series[one.name] == one }
+// all returns the series by name: those that were given, then other names.
+func (w *world) all() []*Series {
+	var all []*Series
+	for _, name := range w.names {
+		all = append(all, w.series[name])
+	}
+	return append(all, w.others.named()...)
+}
+
+// All returns the series by name: those that the server was given, then those of other
+// names, of which the first Options.MaxNames are there once they were asked for.
+func (s *Server) All() []*Series { return s.now.Load().all() }
+
+// Rest returns the series of all names that have none of their own, whether there are any
+// yet or not; nil where the server has the names that it was given and no others.
+func (s *Server) Rest() *Series { return s.now.Load().others.rest }
 
 // MaxBatch returns how many values one request gets at most.
 func (s *Server) MaxBatch() int { return s.now.Load().options.MaxBatch }
@@ -198,22 +204,21 @@ func (s *Server) Refused() uint64 { return s.refused.Load() }
 func (s *Server) Stop() { s.stopping.Store(true) }
 
 // Ready returns nil while every series can issue, and will for a while without its
-// store; else an error that names those that cannot. It turns before ids end: see
-// [State.Ready].
+// store; else an error that names those that cannot, and says in words that everybody may
+// read what is wrong: [Details] has the causes, [Troubles] not even names. It turns before
+// ids end: see [State.Ready].
 func (s *Server) Ready() error {
 	if s.stopping.Load() {
 		return ErrStopping
 	}
-	o := &s.now.Load().options
-	now := o.Now()
+	w := s.now.Load()
+	now := w.options.Now()
 	var all unready
-	if o.UnknownState != nil {
-		all.add("any name", o.UnknownState().Ready(now))
+	if w.others.rest != nil { // all other names draw from the same
+		all.add("any name", w.others.rest.State().Ready(now))
 	}
-	for one := range s.All() {
-		if one.options.State != nil {
-			all.add("series "+one.name, one.options.State().Ready(now))
-		}
+	for _, name := range w.names {
+		all.add("series "+name, w.series[name].State().Ready(now))
 	}
 	return all.join()
 }
@@ -229,7 +234,7 @@ func (u *unready) add(name string, err error) {
 	if err == nil {
 		return
 	}
-	text := err.Error()
+	text := Details(err)
 	if u.names == nil {
 		u.names = map[string][]string{}
 	}
@@ -243,13 +248,40 @@ func (u *unready) join() error {
 	const most = 10 // that are named
 	errs := make([]error, len(u.reasons))
 	for i, err := range u.reasons {
-		names, more := u.names[err.Error()], ""
+		names, more := u.names[Details(err)], ""
 		if n := len(names) - most; n > 0 {
 			names, more = names[:most], fmt.Sprintf(" and %d more", n)
 		}
-		errs[i] = fmt.Errorf("%s%s: %w", strings.Join(names, ", "), more, err)
+		errs[i] = &unreadySeries{strings.Join(names, ", ") + more, err}
 	}
 	return errors.Join(errs...)
+}
+
+// unreadySeries are series that are not ready for one reason.
+type unreadySeries struct {
+	names string
+	err   error
+}
+
+func (e *unreadySeries) Error() string { return e.names + ": " + e.err.Error() }
+
+func (e *unreadySeries) Unwrap() error { return e.err }
+
+// Troubles returns what an error of Ready says, without the names of the series and without
+// causes: for those who may know no more.
+func Troubles(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err.Error()
+	}
+	var all []string
+	for _, one := range joined.Unwrap() {
+		var e *UnreadyError
+		if errors.As(one, &e) && !slices.Contains(all, e.Trouble) {
+			all = append(all, e.Trouble)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // maxName is how long the name of a series may be.

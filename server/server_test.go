@@ -1,11 +1,9 @@
 package server_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,43 +167,6 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func TestUnknown(t *testing.T) {
-	l, err := lease.Open(t.Context(), memory.New(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	var made atomic.Int64
-	s := newServer(t, &server.Options{MaxUnknown: 2, Unknown: func(_ context.Context, name string) (*server.Series, error) {
-		made.Add(1)
-		return server.Numbers(name, l, nil), nil
-	}})
-	x := enter(t, s, "")
-	for _, name := range []string{"a", "b", "a", "b"} {
-		if _, err := x.Next(t.Context(), name, nil, 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var limit *server.LimitError
-	if _, err := x.Next(t.Context(), "c", nil, 1); !errors.As(err, &limit) {
-		t.Errorf("a third name: %v", err)
-	}
-	var bad *server.NameError
-	if _, err := x.Next(t.Context(), "a b", nil, 1); !errors.As(err, &bad) {
-		t.Errorf("a bad name: %v", err)
-	}
-	if made.Load() != 2 {
-		t.Errorf("made %d series", made.Load())
-	}
-	var names []string
-	for one := range s.All() {
-		names = append(names, one.Name())
-	}
-	if fmt.Sprint(names) != "[a b]" {
-		t.Errorf("all: %v", names)
-	}
-}
-
 // What was asked of a name is counted on, whoever made its series.
 func TestCountsStay(t *testing.T) {
 	l, err := lease.Open(t.Context(), memory.New(), nil)
@@ -213,7 +174,7 @@ func TestCountsStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	o := &server.Options{Unknown: func(_ context.Context, name string) (*server.Series, error) { return server.Numbers(name, l, nil), nil }}
+	o := &server.Options{Others: func(name string) (*server.Series, error) { return server.Numbers(name, l, nil), nil }}
 	s := newServer(t, o)
 	x := enter(t, s, "")
 	for i, given := range [][]*server.Series{nil, {server.Numbers("photo", l, nil)}, nil, nil} {
@@ -223,23 +184,10 @@ func TestCountsStay(t *testing.T) {
 		if _, err := x.Next(t.Context(), "photo", nil, 3); err != nil {
 			t.Fatal(err)
 		}
-		for one := range s.All() {
+		for _, one := range s.All() {
 			if got := one.Counts().Values; got != uint64(3*i+3) {
 				t.Errorf("%d times 3 values are counted as %d", i+1, got)
 			}
-		}
-	}
-}
-
-// Where there are as many names as there may be, somebody is told what to do.
-func TestHintOfNames(t *testing.T) {
-	x := enter(t, newServer(t, &server.Options{MaxUnknown: 1, Unknown: func(_ context.Context, name string) (*server.Series, error) {
-		return server.Numbers(name, nil, nil), nil
-	}}), "")
-	for _, name := range []string{"a", "b"} {
-		_, err := x.Series(t.Context(), name, server.Decode, 1)
-		if hint := server.Hint(err); strings.Contains(hint, "limits.names") != (name == "b") {
-			t.Errorf("%s: %v; hint: %q", name, err, hint)
 		}
 	}
 }
@@ -278,11 +226,11 @@ func TestReady(t *testing.T) {
 func TestReadyNames(t *testing.T) {
 	state := server.State{Err: errors.New("gone")}
 	get := func() server.State { return state }
-	o := &server.Options{UnknownState: get, Unknown: func(_ context.Context, name string) (*server.Series, error) {
-		return nil, errors.New(name)
+	o := &server.Options{Others: func(name string) (*server.Series, error) {
+		return server.Numbers(name, nil, &server.SeriesOptions{State: get}), nil
 	}}
 	s := newServer(t, o)
-	if err := s.Ready(); err == nil || !strings.Contains(err.Error(), "any name: nothing can be issued: gone") {
+	if err := s.Ready(); err == nil || server.Details(err) != "any name: nothing can be issued: gone" {
 		t.Errorf("without any series: %v", err)
 	}
 	var all []*server.Series
@@ -290,7 +238,7 @@ func TestReadyNames(t *testing.T) {
 		all = append(all, server.Numbers(fmt.Sprintf("s%02d", i), nil, &server.SeriesOptions{State: get}))
 	}
 	s = newServer(t, nil, append(all, server.Numbers("well", nil, nil))...)
-	if err := s.Ready(); err == nil || !strings.HasPrefix(err.Error(), "series s00, series s01, ") || !strings.HasSuffix(err.Error(), "series s09 and 2 more: nothing can be issued: gone") {
+	if err := s.Ready(); err == nil || !strings.HasPrefix(err.Error(), "series s00, series s01, ") || !strings.HasSuffix(server.Details(err), "series s09 and 2 more: nothing can be issued: gone") {
 		t.Errorf("many: %v", err)
 	}
 	state = server.State{}

@@ -74,6 +74,17 @@ func (x *Session) can(v *view, series string, r Right) error {
 // and the server itself.
 func (x *Session) Can(series string, r Right) error { return x.can(x.look(), series, r) }
 
+// Explain returns what the session may be told of an error, and what can be done about it,
+// "" if nothing is to be said. The cause of a *SourceError is for those who have the right
+// Admin to the series.
+func (x *Session) Explain(err error) (text, hint string) {
+	var source *SourceError
+	if errors.As(err, &source) && x.Can(source.Series, Admin) == nil {
+		return Details(source), source.Hint
+	}
+	return err.Error(), Hint(err)
+}
+
 // Name returns the name of the session's token, "" where it has none.
 func (x *Session) Name() string {
 	if t := x.look().token; t != nil {
@@ -115,8 +126,9 @@ func (x *Session) Gather(ctx context.Context, series string, dst []Value, n, req
 		}
 		s.counts.Load().add(asked, len(dst)-before, time.Since(start), failed)
 		if err != nil {
-			return s.failed(err)
+			return s.failed(series, err, &v.options)
 		}
+		s.trouble.over()
 		return nil
 	})
 	return dst, err
@@ -143,8 +155,9 @@ func (x *Session) Reserve(ctx context.Context, series string, n int) (r firn.Ran
 			if !x.replaced(ctx, v) {
 				s.counts.Load().add(1, 0, time.Since(start), err)
 			}
-			return s.failed(err)
+			return s.failed(series, err, &v.options)
 		}
+		s.trouble.over()
 		s.counts.Load().add(1, n, time.Since(start), nil)
 		return nil
 	})
@@ -155,19 +168,18 @@ func (x *Session) Reserve(ctx context.Context, series string, n int) (r firn.Ran
 // which count where they are refused. Errors are those of Next.
 func (x *Session) Series(ctx context.Context, name string, r Right, requests int) (*Series, error) {
 	v := x.look()
-	s, err := x.lookup(ctx, v, name, r)
+	s, err := x.lookup(v, name, r)
 	if err != nil {
 		x.server.refused.Add(uint64(requests))
 	}
 	return s, err
 }
 
-// All returns the series that the session has a right to, as [Server.All] orders
-// them.
+// All returns the series that the session has a right to, as [Server.All] does.
 func (x *Session) All(r Right) []*Series {
 	v := x.look()
 	var all []*Series
-	for s := range x.server.All() {
+	for _, s := range v.all() {
 		if x.can(v, s.name, r) == nil {
 			all = append(all, s)
 		}
@@ -180,7 +192,7 @@ func (x *Session) All(r Right) []*Series {
 func (x *Session) use(ctx context.Context, name string, requests int, do func(*view, *Series) error) error {
 	for {
 		v := x.look()
-		s, err := x.lookup(ctx, v, name, Issue)
+		s, err := x.lookup(v, name, Issue)
 		if err == nil {
 			err = do(v, s)
 			var source *SourceError
@@ -205,18 +217,18 @@ func (x *Session) replaced(ctx context.Context, v *view) bool {
 }
 
 // lookup finds a series. Most are the one of the request before.
-func (x *Session) lookup(ctx context.Context, v *view, name string, r Right) (*Series, error) {
+func (x *Session) lookup(v *view, name string, r Right) (*Series, error) {
 	if s := v.last.Load(); s != nil && s.name == name && r == Issue {
 		return s, nil
 	}
-	s, err := x.find(ctx, v, name, r)
-	if err == nil && r == Issue {
+	s, err := x.find(v, name, r)
+	if err == nil && r == Issue && s.name == name {
 		v.last.Store(s)
 	}
 	return s, err
 }
 
-func (x *Session) find(ctx context.Context, v *view, name string, r Right) (*Series, error) {
+func (x *Session) find(v *view, name string, r Right) (*Series, error) {
 	if err := x.can(v, name, r); err != nil {
 		return nil, err
 	}
@@ -226,8 +238,14 @@ func (x *Session) find(ctx context.Context, v *view, name string, r Right) (*Ser
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	if v.options.Unknown != nil {
-		return v.learned.series(ctx, name, &v.options, x.server.adopt)
+	// A name that stands for something of its own, such as a counter of the store, has
+	// to be found here: what follows takes every name for one that somebody made up.
+	if v.options.Others != nil {
+		s, err := v.others.series(name)
+		if err != nil {
+			return nil, v.others.rest.failed(name, err, &v.options)
+		}
+		return s, nil
 	}
 	known := slices.DeleteFunc(slices.Clone(v.names), func(have string) bool { return x.can(v, have, r) != nil })
 	return nil, &NoSeriesError{Name: name, Nearest: nearest.Name(name, known)}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -14,9 +13,10 @@ type State struct {
 	Class string // strict or lossy
 	Why   string // what was seen of the store
 
-	Degraded bool  // the store does not answer
-	Over     bool  // it has given all there was: no other server could do better
-	Err      error // why nothing can be had, or the last failure where it is Degraded
+	Degraded bool      // the store does not answer
+	Over     bool      // it has given all there was: no other server could do better
+	Err      error     // why nothing can be had, or the last failure where it is Degraded
+	Away     time.Time // it is so since then, as far as is known
 
 	// How long it goes on without its store: until then; and that is at most so long, or
 	// of numbers what a segment is to last.
@@ -46,33 +46,58 @@ type State struct {
 // leastMargin is how long before the end a series is not ready any more, at least.
 const leastMargin = time.Second
 
+// An UnreadyError says why a series is not ready. Its text is for everybody; Err is the
+// cause, which may have the address of a store in it: see [Details].
+type UnreadyError struct {
+	Trouble string
+	Err     error // nil: not known
+}
+
+func (e *UnreadyError) Error() string { return e.Trouble }
+
+func (e *UnreadyError) Unwrap() error { return e.Err }
+
 // Ready returns nil where the series can issue and will for a while without its
-// store. One whose store is away is not ready when less than a third of its Budget
-// is left, at least 1 s: whoever sends work is to have gone elsewhere before ids end. One that
-// is Over is ready: it is no reason to go to another server.
+// store, else an *UnreadyError. One whose store is away is not ready when less than a
+// third of its Budget is left, at least 1 s: whoever sends work is to have gone elsewhere
+// before ids end. One that is Over is ready: it is no reason to go to another server.
 func (s State) Ready(now time.Time) error {
-	if s.Over {
+	since := ""
+	if !s.Away.IsZero() {
+		since = " since " + instant(s.Away)
+	}
+	switch left := s.Until.Sub(now); {
+	case s.Over:
 		return nil
-	}
-	if !s.Degraded {
-		if s.Err != nil {
-			return fmt.Errorf("nothing can be issued: %w", s.Err)
-		}
+	case !s.Degraded && s.Err == nil:
 		return nil
-	}
-	because := s.Err
-	if because == nil {
-		because = errors.New("it does not answer")
-	}
-	if s.Until.IsZero() {
-		if s.Left > 0 {
-			return nil
-		}
-		return fmt.Errorf("the store is away, and nothing is left: %w", because)
-	}
-	left := s.Until.Sub(now)
-	if left > max(s.Budget/3, leastMargin) {
+	case !s.Degraded:
+		return &UnreadyError{"nothing can be issued" + since, s.Err}
+	case s.Until.IsZero() && s.Left > 0:
 		return nil
+	case s.Until.IsZero():
+		return &UnreadyError{"the store does not answer" + since + ", and nothing is left", s.Err}
+	case left <= max(s.Budget/3, leastMargin):
+		return &UnreadyError{fmt.Sprintf("the store does not answer%s, and ids end in %s", since, max(left, 0).Round(time.Second)), s.Err}
 	}
-	return fmt.Errorf("the store is away, and ids end in %s: %w", max(left, 0).Round(time.Second), because)
+	return nil
+}
+
+// Trouble is what is wrong with the series now, in words that everybody may read, whether
+// it is ready or not; "" where all is well.
+func (s State) Trouble(now time.Time) string {
+	err := s.Ready(now)
+	switch {
+	case err != nil:
+		return err.Error()
+	case s.Over:
+		return "it has given all there was"
+	case s.Degraded && s.Away.IsZero():
+		return "the store does not answer"
+	case s.Degraded:
+		return "the store does not answer since " + instant(s.Away)
+	case s.Err != nil:
+		return "the last request failed"
+	}
+	return ""
 }

@@ -137,7 +137,7 @@ func (all servers) arrive(t testing.TB, n int, from, to string, above int64) {
 	}
 	// The target's term is above the one at which the source let the shard go.
 	term := query[int64](t, all[from].Conn, fmt.Sprintf("SELECT term FROM firn.shard WHERE shard = %d", n))
-	mustExec(t, all[to].Conn, fmt.Sprintf("UPDATE firn.shard SET term = %d WHERE shard = %d; SELECT firn.open(%[2]d, %d); COMMIT", term, n, above))
+	mustExec(t, all[to].Conn, fmt.Sprintf("UPDATE firn.shard SET state = 'closed', term = %d WHERE shard = %d; SELECT firn.open(%[2]d, %d); COMMIT", term, n, above))
 }
 
 // insert puts a row into the shard's table, and returns its id.

@@ -251,7 +251,7 @@ func TestOpenedElsewhere(t *testing.T) {
 			all := newServers(t, "mod", 1, "a", "b")
 			c := openCluster(t, all.pools(t), nil)
 			mustExec(t, all["a"].Conn, spoil)
-			mustExec(t, all["b"].Conn, "SELECT firn.open(0)")
+			mustExec(t, all["b"].Conn, "UPDATE firn.shard SET state = 'closed'; SELECT firn.open(0)")
 			if got := whereIs(t, c.Shard(0)); got != all["b"].Config().Database {
 				t.Errorf("it is in %s", got)
 			}
@@ -264,14 +264,14 @@ func TestOpenedElsewhereNoWait(t *testing.T) {
 	all := newServers(t, "mod", 1, "a", "b")
 	c := openCluster(t, all.pools(t), &shard.Options{Wait: -1})
 	mustExec(t, all["a"].Conn, "SELECT firn.close(0)")
-	mustExec(t, all["b"].Conn, "SELECT firn.open(0)")
+	mustExec(t, all["b"].Conn, "UPDATE firn.shard SET state = 'closed'; SELECT firn.open(0)")
 	eventually(t, func() error { return c.Shard(0).InTx(t.Context(), nothing) })
 }
 
 // TestTwoOpen: nobody is sent to a shard that two servers have open.
 func TestTwoOpen(t *testing.T) {
 	all := newServers(t, "mod", 1, "a", "b")
-	mustExec(t, all["b"].Conn, "SELECT firn.open(0)")
+	mustExec(t, all["b"].Conn, "UPDATE firn.shard SET state = 'closed'; SELECT firn.open(0)")
 	c := openCluster(t, all.pools(t), &shard.Options{Wait: 20 * time.Millisecond})
 	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "", "shard 0", "open on a and b")
 	mustExec(t, all["a"].Conn, "SELECT firn.close(0)")
@@ -433,7 +433,7 @@ func TestBack(t *testing.T) {
 	all.move(t, 0, "a", "b")
 	mustInsert(t, c.Shard(0), "")
 	mustExec(t, all["b"].Conn, "SELECT firn.close(0)")
-	mustExec(t, all["a"].Conn, "SELECT firn.open(0)")
+	mustExec(t, all["a"].Conn, "UPDATE firn.shard SET state = 'closed'; SELECT firn.open(0)")
 	if got := whereIs(t, c.Shard(0)); got != all["a"].Config().Database {
 		t.Errorf("it is in %s", got)
 	}

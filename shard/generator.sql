@@ -83,6 +83,16 @@ SET search_path = pg_catalog, pg_temp AS
 $$ SELECT (s.system, s.timeline, s.database) IS NOT DISTINCT FROM
 	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database()) $$;
 
+-- What to do about a shard that gives no ids here. A server of a cluster asks for what looks
+-- at the other servers: the shard may be there by the time that somebody types this.
+CREATE OR REPLACE FUNCTION firn.cure(shard integer, copied boolean) RETURNS text LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+	SELECT CASE WHEN v.cluster IS NULL THEN format('where the other one is gone for good: SELECT firn.open(%s)', shard)
+		WHEN copied THEN format('firn shards reopen %s', v.name)
+		ELSE 'retry the transaction; if that does not help: firn shards doctor' END
+	FROM firn.server AS v
+$$;
+
 -- Refuses a shard that is not open here.
 CREATE OR REPLACE FUNCTION firn.check_here(s firn.shard) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -92,11 +102,11 @@ BEGIN
 			DETAIL = s.moved_to, HINT = 'read the map again, and retry the transaction there';
 	ELSIF s.state = 'closed' THEN
 		RAISE EXCEPTION 'firn: shard % is closed here', s.shard USING ERRCODE = 'ID001',
-			HINT = format('where it is open nowhere else: SELECT firn.open(%s)', s.shard);
+			HINT = firn.cure(s.shard, false);
 	ELSIF NOT firn.is_here(s) THEN
 		RAISE EXCEPTION 'firn: shard % was opened elsewhere: this database is a copy, or was promoted, restored or renamed', s.shard USING ERRCODE = 'ID003',
 			DETAIL = format('opened on system %s, timeline %s, as database %s', s.system, s.timeline, s.database),
-			HINT = format('where the other one is gone for good: SELECT firn.open(%s)', s.shard);
+			HINT = firn.cure(s.shard, true);
 	END IF;
 END $$;
 
@@ -114,10 +124,10 @@ BEGIN
 	PERFORM firn.check_here(s) FROM firn.shard AS s WHERE s.shard = g.shard;
 	IF g.identity IS DISTINCT FROM g."offset" THEN
 		RAISE EXCEPTION 'firn: shard % was opened elsewhere: this database is a copy, or was restored', g.shard USING ERRCODE = 'ID003',
-			HINT = format('where the other one is gone for good: SELECT firn.open(%s)', g.shard);
+			HINT = firn.cure(g.shard, true);
 	END IF;
 	RAISE EXCEPTION 'firn: shard % is closed here: closing or opening it was broken off', g.shard USING ERRCODE = 'ID001',
-		HINT = format('where it is open nowhere else: SELECT firn.open(%s)', g.shard);
+		HINT = firn.cure(g.shard, false);
 END $$;
 
 -- Begins what a transaction does on a shard: refuses one that is not here, and has
@@ -356,7 +366,7 @@ BEGIN
 END $$;
 
 -- Opens the generators of a shard at a state, or above their own where that is
--- higher.
+-- higher. A shard that has moved is not opened: another server has it.
 CREATE OR REPLACE FUNCTION firn.open_at(shard integer, state bigint) RETURNS bigint LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -365,6 +375,7 @@ DECLARE
 	first bigint := state;                  -- of those that were never open
 BEGIN
 	PERFORM firn.commit_durably();
+	PERFORM firn.check_here(s) FROM firn.shard AS s WHERE s.shard = open_at.shard AND s.state = 'moved' FOR UPDATE;
 	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = term + 1,
 			system = (pg_control_system()).system_identifier, timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database()
 		WHERE x.shard = open_at.shard;
@@ -487,7 +498,7 @@ BEGIN
 	RETURN qualified::regclass;
 END $$;
 
-REVOKE ALL ON FUNCTION firn.is_here, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
+REVOKE ALL ON FUNCTION firn.is_here, firn.cure, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
 	firn.commit_durably, firn.halt, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard,
 	firn.grant_shard, firn.renew_shard FROM PUBLIC;
 GRANT SELECT ON firn.server, firn.shard TO PUBLIC;

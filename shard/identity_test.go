@@ -335,3 +335,29 @@ func refusedScript(t *testing.T, c *pgx.Conn, sql string) *pgconn.PgError {
 	mustExec(t, c, "ROLLBACK")
 	return e
 }
+
+// TestOpenWhatMoved: a shard that has moved is not opened here, whatever somebody read
+// before it had: another server has it. On a server of a cluster no message says to.
+func TestOpenWhatMoved(t *testing.T) {
+	db := newDatabase(t)
+	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, "SELECT firn.close(5)")
+	if e := refused(t, db.Conn, "ID001", "SELECT insta5.next_id()"); !strings.Contains(e.Hint, "SELECT firn.open(5)") {
+		t.Error(e.Hint)
+	}
+	mustExec(t, db.Conn, "UPDATE firn.server SET cluster = 'x', name = 'a'; UPDATE firn.shard SET state = 'moved', moved_to = 'b'")
+	for _, sql := range []string{"SELECT firn.open(5)", "SELECT firn.open_at(5, 0)"} {
+		if e := refused(t, db.Conn, "ID002", sql); e.Detail != "b" {
+			t.Errorf("%s: %+v", sql, e)
+		}
+	}
+	for _, tt := range []struct{ spoil, code, hint string }{
+		{"UPDATE firn.shard SET state = 'closed', moved_to = NULL", "ID001", "firn shards doctor"},
+		{"SELECT firn.open(5); UPDATE firn.shard SET timeline = '00000009'; SELECT setval('insta5.next_id_offset', 5, false)", "ID003", "firn shards reopen a"},
+	} {
+		mustExec(t, db.Conn, tt.spoil)
+		if e := refused(t, db.Conn, tt.code, "SELECT insta5.next_id()"); !strings.Contains(e.Hint, tt.hint) || strings.Contains(e.Hint, "firn.open") {
+			t.Errorf("%s: %s", tt.code, e.Hint)
+		}
+	}
+}

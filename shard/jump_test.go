@@ -83,8 +83,9 @@ func TestIdle(t *testing.T) {
 	near(t, db, 6, 55*day) // counts on
 	set("100 days")
 	refused(t, db.Conn, "ID009", "SELECT insta5.next_id()")
-	// Each checkpoint_timeout, 5 min by default, a server that is up counts a checkpoint.
-	mustExec(t, db.Conn, fmt.Sprintf("CREATE OR REPLACE FUNCTION firn.timed_checkpoints() RETURNS bigint LANGUAGE sql AS 'SELECT %d::bigint'", 20*day/(5*time.Minute)))
+	// Each checkpoint_timeout a server that is up counts a checkpoint.
+	each := query[int64](t, db.Conn, "SELECT setting::bigint FROM pg_settings WHERE name = 'checkpoint_timeout'")
+	mustExec(t, db.Conn, fmt.Sprintf("CREATE OR REPLACE FUNCTION firn.timed_checkpoints() RETURNS bigint LANGUAGE sql AS 'SELECT %d::bigint'", int64(20*day/time.Second)/each+100))
 	near(t, db, 5, 100*day)
 	set("150 days") // they count once
 	refused(t, db.Conn, "ID009", "SELECT insta5.next_id()")

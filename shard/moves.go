@@ -11,13 +11,15 @@ import (
 var (
 	//go:embed catalog.sql
 	catalogSQL string
+	//go:embed others.sql
+	othersSQL string
 	//go:embed owner.sql
 	ownerSQL string
 	//go:embed stream.sql
 	streamSQL string
 )
 
-var movesTemplate = template.Must(template.New("moves").Parse(catalogSQL + "\n" + ownerSQL + "\n" + streamSQL))
+var movesTemplate = template.Must(template.New("moves").Parse(catalogSQL + "\n" + othersSQL + "\n" + ownerSQL + "\n" + streamSQL))
 
 // WriteMoves writes the SQL that lets shards move from and to a database that has that
 // of [WriteGenerator] for the same layout. It may be run again.

@@ -331,8 +331,9 @@ $$ SELECT setval(q.sequence, (every -> q.name ->> 0)::bigint, (every -> q.name -
 
 -- Lets a shard go, after firn.seize in the same transaction. Its commit is the instant
 -- from which the shard is not here, and at which it can be only at moved_to. Returns a
--- state that no generator here ever passed. Fingerprint is that of the copy there.
-CREATE OR REPLACE FUNCTION firn.let_go(shard integer, term bigint, attempt text, moved_to text, fingerprint text) RETURNS bigint LANGUAGE plpgsql
+-- state that no generator here ever passed. Fingerprint is that of the copy there, and
+-- consumers are publications of others whose readers know of the move.
+CREATE OR REPLACE FUNCTION firn.let_go(shard integer, term bigint, attempt text, moved_to text, fingerprint text, consumers text[]) RETURNS bigint LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard := firn.hold(shard, term, attempt);
@@ -354,7 +355,7 @@ BEGIN
 		RAISE EXCEPTION 'firn: not all tables of the schema % are replicated to %, or others besides', s.schema, moved_to USING ERRCODE = 'ID008',
 			HINT = format('it was changed since the copy began: firn shards abort %s, and move it again', shard);
 	END IF;
-	PERFORM firn.raise_fence(s.shard, s.schema);
+	PERFORM firn.check_streams(s, moved_to, consumers), firn.raise_fence(s.shard, s.schema);
 	sequences := firn.read_sequences(s.schema);
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = let_go.moved_to WHERE x.shard = s.shard;
 	-- Last: what ends the generators no rollback takes back.
@@ -564,6 +565,6 @@ BEGIN
 	END IF;
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
 	PERFORM firn.lower_fence(s.schema);
-	UPDATE firn.shard AS x SET term = reopen.term - 1, attempt = NULL WHERE x.shard = s.shard;
+	UPDATE firn.shard AS x SET state = 'closed', moved_to = NULL, term = reopen.term - 1, attempt = NULL WHERE x.shard = s.shard;
 	PERFORM firn.open(shard, above);
 END $$;

@@ -60,7 +60,7 @@ func TestCircle(t *testing.T) {
 		default:
 		}
 		// Who takes a shard has a higher term than who let it go.
-		_, err := all["b"].Exec(context.WithoutCancel(t.Context()), "UPDATE firn.shard SET term = 9 WHERE shard = 0; SELECT firn.open(0)")
+		_, err := all["b"].Exec(context.WithoutCancel(t.Context()), "UPDATE firn.shard SET state = 'closed', term = 9 WHERE shard = 0; SELECT firn.open(0)")
 		opened <- err
 	})
 	pythonInsert(t, file, asApp(all["a"].url), asApp(all["b"].url))

@@ -93,7 +93,7 @@ BEGIN
 	-- Nothing is copied into a shard that is open here, however late this comes.
 	PERFORM CASE WHEN copies THEN firn.check_kept(s) END FROM firn.shard AS s JOIN firn.move AS x ON x.shard = s.shard WHERE x.batch = m.batch FOR UPDATE OF s;
 	IF NOT EXISTS (SELECT FROM pg_subscription WHERE subname = subscription AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())) THEN
-		IF current_setting('firn.address') ~ 'password' THEN
+		IF current_setting('firn.address') ~ 'password|://[^/]*:.*@' THEN
 			PERFORM firn.be_discreet();
 		END IF;
 		BEGIN
@@ -163,10 +163,7 @@ DECLARE
 	m firn.move;
 BEGIN
 	PERFORM firn.check_kept(s);
-	IF EXISTS (SELECT FROM firn.outside(s.schema)) THEN
-		RAISE EXCEPTION 'firn: other schemas have what would go with the schema %: %', s.schema, (SELECT string_agg(x, ', ') FROM firn.outside(s.schema) AS x) USING ERRCODE = '2BP01',
-			HINT = 'drop it there, or have it do without';
-	END IF;
+	PERFORM firn.check_droppable(s.schema);
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard RETURNING * INTO m;
 	-- A schema that was there before is somebody's.
 	IF m.shard IS NOT NULL AND EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset"

@@ -130,7 +130,7 @@ var ErrConflict = errors.New("store: conflict")
 
 // A ForgotError says that a store no longer has what it acknowledged: it was
 // removed, replaced, or has gone back to an earlier state. Whoever holds
-// anything from it stops; "firn store restored" makes it usable again.
+// anything from it stops; "firn store recover" makes it usable again.
 type ForgotError struct {
 	Store string // which, without secrets: "sqlite:/var/lib/firn/ids.db"
 	What  string // what was seen

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,14 +49,24 @@ func mustAsk(ctx context.Context, cmd *cobra.Command, question, instead string) 
 // ask returns nil if the person answers a question with yes, and the error of ctx if
 // that ends before. A read from a terminal cannot be broken off: it is left behind.
 func (p *person) ask(ctx context.Context, question string) error {
-	fmt.Fprint(p.out, question+" Type yes to go on: ")
+	return p.answer(ctx, question+" Type yes to go on: ", "yes")
+}
+
+// agree is ask for what y is answer enough to.
+func (p *person) agree(ctx context.Context, question string) error {
+	return p.answer(ctx, question+" [y/N] ", "y", "yes")
+}
+
+// answer returns nil if the person answers in one of these words.
+func (p *person) answer(ctx context.Context, question string, words ...string) error {
+	fmt.Fprint(p.out, question)
 	said := make(chan error, 1)
 	go func() {
 		answer, err := bufio.NewReader(p.in).ReadString('\n')
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
 			said <- err
-		case strings.TrimSpace(answer) != "yes":
+		case !slices.Contains(words, strings.ToLower(strings.TrimSpace(answer))):
 			said <- failed("nothing was done")
 		default:
 			said <- nil

@@ -9,8 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -39,19 +37,19 @@ The exit code is 3 if there is a fault.`,
   firn config check /etc/firn/firn.yaml --json`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path := ""
+			var place configPlace
 			if len(args) > 0 {
-				path = args[0]
+				place.path = args[0]
 			} else {
 				var err error
-				if path, err = findConfig(cmd); err != nil {
+				if place, err = findConfig(cmd); err != nil {
 					return err
 				}
 			}
-			if path == "" {
+			if place.path == "" {
 				return failed("there is no config to check").hint("firn config check FILE")
 			}
-			return checkConfig(path, cmd.OutOrStdout(), wantsJSON(cmd))
+			return checkConfig(place, cmd.OutOrStdout(), wantsJSON(cmd))
 		},
 	}
 }
@@ -64,8 +62,9 @@ type faultLine struct {
 	Fault  string `json:"fault"`
 }
 
-func checkConfig(path string, out io.Writer, asJSON bool) error {
-	c, err := readConfig(path)
+func checkConfig(place configPlace, out io.Writer, asJSON bool) error {
+	c, err := place.read()
+	path := place.path
 	var wrong *configError
 	switch {
 	case errors.As(err, &wrong) && asJSON:
@@ -139,7 +138,7 @@ func (s *settings) all(cmd *cobra.Command) ([]settingLine, error) {
 	}
 	url := s.storeURL()
 	if url.text == "" {
-		path, err := implicitStore(hostSigns(), false)
+		path, err := implicitStore()
 		if err != nil {
 			url.text = "none: " + err.Error()
 		} else {
@@ -206,20 +205,11 @@ func (s *settings) seriesInForce(one *seriesConfig, pool string) []settingLine {
 }
 
 // poolsInForce are the names of the pools there are to lease from: that of
-// --pool, those of the file, or the layout's own.
+// --pool, those of the file, or [pool.Default].
 func (s *settings) poolsInForce() ([]string, error) {
 	if f := s.flags.Lookup("pool"); f.Changed || s.file == nil || len(s.file.pools) == 0 {
 		name, _, err := s.pool("")
-		if err != nil || name != "" {
-			return []string{name}, err
-		}
-		l := firn.Default
-		if v := s.value("layout", entry{}, ""); v.text != "" {
-			if l, err = firn.ParseLayout(v.text); err != nil {
-				return nil, err
-			}
-		}
-		return []string{lease.PoolName(l)}, nil
+		return []string{name}, err
 	}
 	return s.file.poolNames(), nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 )
 
 func TestKnobValues(t *testing.T) {
@@ -20,14 +22,11 @@ func TestKnobValues(t *testing.T) {
 		want       lease.Options
 	}{
 		{"layout", "js53", lease.Options{Layout: firn.JS53}},
-		{"workers", "1024", lease.Options{Workers: 1024}},
-		{"workers", "512-1023", lease.Options{First: 512, Workers: 512}},
-		{"workers", "7-7", lease.Options{First: 7, Workers: 1}},
 		{"worker", "recycle", lease.Options{}},
 		{"worker", "fresh", lease.Options{Choice: lease.Fresh}},
 		{"worker", "0", lease.Options{Choice: lease.Insist}},
 		{"worker", "7", lease.Options{Choice: lease.Insist, Worker: 7}},
-		{"worker", "hostname", lease.Options{Choice: lease.Prefer, Worker: 42}},
+		{"worker", "hostname", lease.Options{Choice: lease.Prefer}},
 		{"lanes", "4", lease.Options{Lanes: 4}},
 		{"renew", "1m", lease.Options{Renew: time.Minute}},
 		{"ttl", "1m30s", lease.Options{TTL: 90 * time.Second}},
@@ -39,15 +38,24 @@ func TestKnobValues(t *testing.T) {
 		{"file", "/run/grant", lease.Options{File: "/run/grant"}},
 	} {
 		var o poolOptions
-		err := errors.Join(knobNamed(tt.knob).set(&o, tt.text), o.setHost(func() (string, error) { return "web-42.example.org", nil }))
+		err := knobNamed(tt.knob).set(&o, tt.text)
 		if err != nil || !reflect.DeepEqual(o.Options, tt.want) {
 			t.Errorf("%s %s: %+v, %v", tt.knob, tt.text, o.Options, err)
 		}
 	}
-	o := poolOptions{hostname: true}
-	o.First, o.Workers = 512, 512
-	if err := o.setHost(func() (string, error) { return "web-3", nil }); err != nil || o.Worker != 515 {
-		t.Errorf("web-3 of 512-1023 is worker %d, %v", o.Worker, err)
+	for text, want := range map[string]term.Range{"1024": {First: 0, Last: 1023}, "512-1023": {First: 512, Last: 1023}, "7-7": {First: 7, Last: 7}} {
+		var o poolOptions
+		if err := setWorkers(&o, text); err != nil || o.workers != want || !o.ranged {
+			t.Errorf("workers %s: %+v, %v", text, o.workers, err)
+		}
+	}
+	half := pool.Info{Name: "web", First: 512, Last: 1023}
+	if n, err := hostWorker(half, func() (string, error) { return "web-3.example.org", nil }); err != nil || n != 515 {
+		t.Errorf("web-3 of 512-1023 is worker %d, %v", n, err)
+	}
+	if _, err := hostWorker(half, func() (string, error) { return "web-512", nil }); err == nil ||
+		err.Error() != `host web-512 asks for worker 1024, which is outside pool "web", which has workers 512-1023` {
+		t.Errorf("web-512 of 512-1023: %v", err)
 	}
 	for knob, texts := range map[string][]string{
 		"layout":  {"", "frn"},
@@ -68,15 +76,11 @@ func TestKnobValues(t *testing.T) {
 	}
 }
 
-func knobNamed(name string) *knob {
-	return &knobs[slices.IndexFunc(knobs, func(k knob) bool { return k.name == name })]
-}
-
 // What is said to be the default is what a lease takes.
 func TestKnobDefaults(t *testing.T) {
 	for _, k := range knobs {
 		switch k.name {
-		case "workers", "file": // said in words
+		case "layout", "workers", "file": // said in words
 			continue
 		}
 		text, _, _ := strings.Cut(k.standard, ",")
@@ -90,15 +94,15 @@ func TestKnobDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 30 s are the least that goes with 15 s; more than that is refused.
-	if err := o.Check("web"); err != nil {
+	if err := o.check(); err != nil {
 		t.Error(err)
 	}
 	o.TTL, o.Renew = 0, 15*time.Second
-	if err := o.Check("web"); err != nil {
+	if err := o.check(); err != nil {
 		t.Error(err)
 	}
 	o.Renew++
-	if err := o.Check("web"); err == nil {
+	if err := o.check(); err == nil {
 		t.Error("ttl has another default")
 	}
 }
@@ -184,6 +188,9 @@ func TestConfigPlaces(t *testing.T) {
 		"series: {a: {kind: serial, pattern: '{6}', pool: main}}":                  "x:1:44: pool is for series of kind flake, and this is a serial",
 		"series: {a: {kind: serial, pattern: '{6}', public: base62}}":              "x:1:44: public is for series of kind flake and segment and ticket, and this is a serial",
 		"series: {a: {kind: serial, pattern: '{6}', pattern: '{7}'}}":              "x:1:44: pattern is there twice, first on line 1",
+		"pools: {a: {worker: 600, workers: 0-511}}":                                "x:1:21: pools.a: worker 600: workers says 0-511",
+		"pools: {a: {workers: 0-1023, layout: sid}}":                               "x:1:22: pools.a: workers 0-1023: layout sid has 0-31",
+		"pools: {a: {lanes: 3, workers: 2}}":                                       "x:1:20: pools.a: lanes 3: workers says 0-1, which are 2",
 		"series: {a: {kind: flake, pool: b}}":                                      `x:1:33: series.a: there is no pool "b"`,
 		"pools: {z: {}}\nseries: {a: {kind: flake, pool: b}}":                      `x:2:33: series.a: there is no pool "b"; there are z`,
 	} {
@@ -264,7 +271,7 @@ func TestDocumentedConfig(t *testing.T) {
 		switch {
 		case !ok:
 			t.Errorf("%s is not shown", k.name)
-		case k.name != "workers" && k.name != "file" && v.text != standard:
+		case k.name != "layout" && k.name != "workers" && k.name != "file" && v.text != standard:
 			t.Errorf("%s is shown as %s, and is %s", k.name, v.text, standard)
 		}
 	}
@@ -284,7 +291,7 @@ func TestDocumentedConfig(t *testing.T) {
 			}
 		}
 	}
-	if got := main.options().Workers; got != firn.Default.Workers() {
+	if got := main.options().workers.Count(); got != firn.Default.Workers() {
 		t.Errorf("workers are shown as %d", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// This file is what "store restored" does about series that count. How far a
+// This file is what "store recover" does about series that count. How far a
 // counter had gone that a store has forgotten no clock can tell, only a person.
 
 // addNumbers adds --numbers.
@@ -22,11 +22,10 @@ func addNumbers(cmd *cobra.Command) {
 	cmd.Flags().Int64("numbers", 0, "by how much to raise the counters of segments, tickets and serials: more than any of them can have lost")
 }
 
-// numbersOf is the --numbers of a command, 0 if it is not given. A variable is
-// not enough: it would be that of another day.
+// numbersOf is the --numbers of a command, 0 if it is not given.
 func numbersOf(cmd *cobra.Command) (int64, error) {
 	f := cmd.Flags().Lookup("numbers")
-	if !f.Changed || len(f.Annotations[fromVariable]) > 0 {
+	if !f.Changed {
 		return 0, nil
 	}
 	n, err := cmd.Flags().GetInt64("numbers")
@@ -58,9 +57,8 @@ func raiseCounters(ctx context.Context, s store.Store, numbers int64) ([]restore
 	if err != nil {
 		return nil, err
 	}
-	if n := len(segments) + len(serials); n > 0 && numbers == 0 {
-		return nil, bad("the store has %d series that count, and nobody but you can know how far: --numbers is missing", n).
-			hint("--numbers N, more than any of them can have given out since what is in the store now")
+	if err := needNumbers(len(segments)+len(serials), numbers); err != nil {
+		return nil, err
 	}
 	var all []restoredCounter
 	// Where there is nothing to raise, too: what is not there may be forgotten, and
@@ -80,6 +78,15 @@ func raiseCounters(ctx context.Context, s store.Store, numbers int64) ([]restore
 		all = append(all, restoredCounter{Series: r.Series, Kind: kindSerial, By: r.By, Through: r.Through})
 	}
 	return all, nil
+}
+
+// needNumbers reports that there are series, and nobody has said how far they had come.
+func needNumbers(series int, numbers int64) error {
+	if series == 0 || numbers > 0 {
+		return nil
+	}
+	return bad("the store has %d series that count, and nobody but you can know how far: --numbers is missing", series).
+		hint("--numbers N, more than any of them can have given out since what is in the store now")
 }
 
 func again(err error) error {

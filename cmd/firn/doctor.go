@@ -8,14 +8,11 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -121,6 +118,7 @@ func (d *doctor) fails(check string, err error) {
 
 // examine makes all checks. Its error is that they could not be made.
 func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
+	d.environment(cmd.Root())
 	set := d.config(cmd)
 	if set == nil {
 		return nil
@@ -161,29 +159,14 @@ func (d *doctor) config(cmd *cobra.Command) *settings {
 	default:
 		d.say(fine, "config", "", "%s: %s, %d series", set.file.path, plural(len(set.file.pools), "pool"), len(set.file.series))
 	}
-	known := variables(cmd.Root())
-	for _, v := range os.Environ() {
-		name, text, _ := strings.Cut(v, "=")
-		if text == "" || !strings.HasPrefix(name, environment) || slices.Contains(known, name) {
-			continue
-		}
-		if best := nearest.Name(name, known); best != "" {
-			d.say(warning, "environment", "is it "+best+"?", "%s is no setting of firn", name)
-		}
-	}
 	return set
 }
 
-// variables are those that some flag is taken from.
-func variables(cmd *cobra.Command) []string {
-	var names []string
-	add := func(f *pflag.Flag) { names = append(names, variable(f)) }
-	cmd.Flags().VisitAll(add)
-	cmd.PersistentFlags().VisitAll(add)
-	for _, c := range cmd.Commands() {
-		names = append(names, variables(c)...)
+// environment tells of variables that somebody may think firn reads.
+func (d *doctor) environment(root *cobra.Command) {
+	for _, v := range strayVariables(root, os.Environ()) {
+		d.say(warning, "environment", v.do, "%s", v.text())
 	}
-	return names
 }
 
 // slowStore is how long a store may take to answer before that is said.
@@ -193,7 +176,7 @@ const slowStore = time.Second
 func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *open.Store {
 	implicit := ""
 	if url == "" {
-		path, err := implicitStore(hostSigns(), false)
+		path, err := implicitStore()
 		if err != nil {
 			d.fails("store", err)
 			return nil
@@ -203,7 +186,7 @@ func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *ope
 	if path, ok := sqliteFile(url); ok && !d.file(path, url) {
 		return nil
 	}
-	s, err := openURL(ctx, url, false)
+	s, err := openURL(ctx, url, nil)
 	if err != nil {
 		d.fails("store", forgotten(cmd, err))
 		return nil
@@ -233,9 +216,13 @@ const (
 // without making anything.
 func (d *doctor) file(path, url string) bool {
 	f, err := sqlite.Inspect(path)
-	restored := "firn store restored --store " + shellWord(url)
+	restored := "firn store recover --store " + shellWord(url)
 	var forgot *store.ForgotError
+	var copied *sqlite.CopyError
 	switch {
+	case errors.As(err, &copied):
+		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", withoutPackage(err.Error()))
+		return false
 	case errors.As(err, &forgot):
 		d.say(wrong, "file", "stop all who use it, put back what there is, then: "+restored, "%s", withoutPackage(err.Error()))
 		return false
@@ -252,7 +239,7 @@ func (d *doctor) file(path, url string) bool {
 		d.say(warning, "file", "the first id makes it, but if there was one: "+restored, "there is no %s", f.Path)
 		return false
 	case f.Sidecar == nil:
-		d.say(warning, "file", "if it was never used from here it was copied or put back: "+restored,
+		d.say(warning, "file", "the first id writes it, or says what is wrong with the file",
 			"the hidden file beside %s is missing, by which it is noticed that it was removed or replaced", f.Path)
 		return false
 	}
@@ -273,7 +260,7 @@ func (d *doctor) file(path, url string) bool {
 
 // disk checks the file system.
 func (d *doctor) disk(f *sqlite.Files) {
-	if hostSigns().fileSystem(f.Path) == "overlay" {
+	if f.FileSystem == "overlay" {
 		d.say(warning, "disk", "in a container, put it on a volume", "%s is on overlay, which ends with its container", f.Path)
 	}
 	free, ok := diskFree(f.Path)

@@ -18,7 +18,8 @@ import (
 
 // A poolRecords is what a store has of a pool.
 type poolRecords struct {
-	founded bool
+	created bool
+	begun   bool // to be created
 	pool    term.Pool
 	workers map[int64]workerRecord
 }
@@ -37,7 +38,7 @@ func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, promis
 		return nil
 	}
 	found := d.records(list)
-	names, asked, err := d.poolNames(found, set)
+	names, err := d.poolNames(found, set)
 	if err != nil {
 		return err
 	}
@@ -48,24 +49,24 @@ func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, promis
 			d.fails("pool "+name, err)
 			continue
 		}
-		c := &poolCheck{doctor: d, name: name, records: found[name], leasing: l}
-		c.run(promise, said != nil || asked && l.from["layout"] != byDefault)
+		c := &poolCheck{doctor: d, name: name, records: found[name], leasing: l, others: len(found) > 0}
+		c.run(promise)
 	}
+	d.repeats(found)
 	return nil
 }
 
-// poolNames are the pools to look at: the one that is asked for, by --pool or by
-// its layout; else those of the store and of the file; else the one that the next
-// process would found.
-func (d *doctor) poolNames(found map[string]*poolRecords, set *settings) (names []string, asked bool, err error) {
+// poolNames are the pools to look at: the one that is asked for; else those of the store
+// and of the file; else the one that is meant where none is named.
+func (d *doctor) poolNames(found map[string]*poolRecords, set *settings) (names []string, err error) {
 	if f := set.flags.Lookup("pool"); f.Changed { // in the file or not
-		return []string{f.Value.String()}, true, nil
+		return []string{f.Value.String()}, nil
 	}
 	said, err := set.poolsInForce()
-	inFile := set.file != nil && len(set.file.pools) > 0
-	if asked = set.flags.Changed("layout") && !inFile; asked || err != nil {
-		return said, asked, err
+	if err != nil {
+		return nil, err
 	}
+	inFile := set.file != nil && len(set.file.pools) > 0
 	for name := range found {
 		names = append(names, name)
 	}
@@ -75,7 +76,7 @@ func (d *doctor) poolNames(found map[string]*poolRecords, set *settings) (names 
 			names = append(names, name)
 		}
 	}
-	return names, false, nil
+	return names, nil
 }
 
 // records reads all records, and reports those that it cannot read.
@@ -91,7 +92,7 @@ func (d *doctor) records(list []store.Record) map[string]*poolRecords {
 	for _, rec := range list {
 		if err := readRecord(rec, of); err != nil {
 			unread++
-			d.say(wrong, "records", "restore a backup, then: firn store restored", "%s", withoutPackage(err.Error()))
+			d.say(wrong, "records", "restore a backup, then: firn store recover", "%s", withoutPackage(err.Error()))
 		}
 		if rec.Written.After(d.now().Add(term.Skew)) {
 			d.say(warning, "clock", "set this host's clock", "record %s was written at %s, which is still to come", rec.Key, instant(rec.Written))
@@ -125,9 +126,14 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 	case !ok || name == "" || below && !isWorker && rest != "fresh":
 		return fmt.Errorf("record %s is none of firn's, or of a later one", rec.Key)
 	case !below:
+		var read term.Pool
+		if read, err = term.ReadPool(rec); err == nil && !read.Created() && read.Reserved == "" {
+			return nil // what is left of one that was refused: there is no such pool
+		}
 		p := of(name)
-		p.pool, err = term.ReadPool(rec)
-		p.founded = err == nil
+		p.pool = read
+		p.created = err == nil && read.Created()
+		p.begun = err == nil
 	case isWorker:
 		var r term.Record
 		if r, err = term.ReadRecord(rec); err == nil {
@@ -143,6 +149,7 @@ type poolCheck struct {
 	*doctor
 	name    string
 	records *poolRecords // nil: the store has none
+	others  bool         // the store has any pool
 	leasing *leasing
 
 	layout firn.Layout // the pool's
@@ -155,29 +162,19 @@ func (c *poolCheck) say(state, what, do, format string, args ...any) {
 	c.doctor.say(state, "pool "+c.name+", "+what, do, format, args...)
 }
 
-// run checks the pool; with named, its layout is to be the one of the settings.
-func (c *poolCheck) run(promise store.Promise, named bool) {
+// run checks the pool.
+func (c *poolCheck) run(promise store.Promise) {
 	o := c.leasing.options
 	c.layout = o.Layout
-	if c.records == nil || !c.records.founded {
-		if c.records != nil && len(c.records.workers) > 0 {
-			c.say(wrong, "layout", "restore a backup, then: firn store restored", "the record of the pool is missing or unreadable, and it has %s",
-				plural(len(c.records.workers), "worker"))
+	if !c.layout.IsValid() {
+		c.layout = firn.Default
+	}
+	if c.records == nil || !c.records.created {
+		if !c.missing(promise) {
 			return
 		}
-		c.say(fine, "layout", c.firstUse(promise), "not founded yet; the first lease founds it with %s", layoutName(c.layout))
-	} else {
-		l, err := firn.ParseLayout(c.records.pool.Layout)
-		switch {
-		case err != nil:
-			c.say(wrong, "layout", "is this an older firn than others have?", "%s cannot be read: %v", c.records.pool.Layout, err)
-			return
-		case named && l != c.layout:
-			c.say(wrong, "layout", "a pool's layout never changes: take another pool", "it is %s, and %s is asked for", layoutName(l), layoutName(c.layout))
-		default:
-			c.say(fine, "layout", "", "%s", layoutName(l))
-		}
-		c.layout = l
+	} else if !c.compare() {
+		return
 	}
 	c.rules = term.Default(c.name, c.layout, promise)
 	var pool term.Pool
@@ -186,7 +183,7 @@ func (c *poolCheck) run(promise store.Promise, named bool) {
 	}
 	c.lossy = promise.Class != store.Strict || pool.Lossy != ""
 	if pool.Lossy != "" && promise.Class == store.Strict {
-		c.say(warning, "mark", "when it is sure to stay strict: stop all processes, firn store restored",
+		c.say(warning, "mark", "when it is sure to stay strict: stop all processes, firn store recover",
 			"by the rules for a store that can forget, whatever it promises now: %s", pool.Lossy)
 	}
 	c.rules.Outage = o.Outage
@@ -195,7 +192,7 @@ func (c *poolCheck) run(promise store.Promise, named bool) {
 	c.rules.Renew = cmp.Or(o.Renew, c.rules.Renew)
 	c.rules.TTL = cmp.Or(o.TTL, c.rules.TTL)
 	c.years()
-	if c.records != nil && c.records.founded {
+	if c.records != nil && c.records.created {
 		c.floor()
 		c.workers()
 	}
@@ -225,11 +222,11 @@ func (c *poolCheck) years() {
 func (c *poolCheck) floor() {
 	floor := c.layout.Time(c.records.pool.Floor + 1)
 	if left := floor.Sub(c.now()); c.records.pool.Floor > 0 && left > 0 {
-		c.say(warning, "floor", "wait", "nothing is issued before %s, in %s, after firn store restored or the founding of the pool",
+		c.say(warning, "start", "wait", "ids start at %s, in %s: the pool was created by firn pool ensure, or recovered, not long ago",
 			instant(floor), left.Round(time.Second))
 		return
 	}
-	c.say(fine, "floor", "", "none ahead")
+	c.say(fine, "start", "", "ids have started")
 }
 
 // workers counts who has what.
@@ -240,9 +237,6 @@ func (c *poolCheck) workers() {
 	if !ok || err != nil || err2 != nil || high < low {
 		c.say(wrong, "workers", "is this an older firn than others have?", "%q is no range", c.records.pool.Workers)
 		return
-	}
-	if o := c.leasing.options; o.Workers != 0 {
-		low, high = o.First, o.First+o.Workers-1
 	}
 	held, falling := 0, 0
 	gone := ""               // what is said of holders that may be gone
@@ -272,19 +266,12 @@ func (c *poolCheck) workers() {
 		c.say(warning, "workers", "firn workers ls shows who holds them", "%s; the first falls free in %s", text, soon.Round(time.Second))
 		return
 	}
-	c.say(fine, "workers", "", "%s", text)
-}
-
-// firstUse is what to do before the first process founds a pool on a store that it
-// cannot tell from one that lost everything.
-func (c *poolCheck) firstUse(promise store.Promise) string {
-	if promise.Embedded {
-		return ""
+	if int64(held)*2 > all {
+		c.say(warning, "workers", fmt.Sprintf("if all processes start anew at once there are too few: firn pool set %s --workers A-B", shellWord(c.name)),
+			"%s; more than half are held", text)
+		return
 	}
-	rules := term.Default(c.name, c.layout, promise)
-	rules.Outage = c.leasing.options.Outage
-	return fmt.Sprintf("if nobody ever used this store, firn store init --new first: else ids begin after at least %s",
-		durationText(rules.Budget(term.Pool{}, promise.Class != store.Strict)+rules.Skew))
+	c.say(fine, "workers", "", "%s", text)
 }
 
 // startDelay is how long each process waits that starts, where the store can
@@ -345,10 +332,10 @@ func (c *poolCheck) crash() {
 
 // failover says what it costs if the store forgets.
 func (c *poolCheck) failover() {
-	pause := durationText(max(c.rules.Outage, term.OutageStrict) + c.rules.Skew) // as store restored has it
+	pause := durationText(max(c.rules.Outage, term.OutageStrict) + c.rules.Skew) // as store recover has it
 	if c.lossy {
 		c.say(fine, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", durationText(c.wait))
 		return
 	}
-	c.say(fine, "failover", "", "if the store forgets, or a backup is put back, firn store restored is needed, and nothing is issued for %s", pause)
+	c.say(fine, "failover", "", "if the store forgets, or a backup is put back, firn store recover is needed, and nothing is issued for %s", pause)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 	"github.com/firn-id/firn/store/sqlite"
@@ -65,7 +66,7 @@ func TestDoctorWritesNothing(t *testing.T) {
 	examine(0)
 	examine(0, "--pool", "web")
 	examine(0, "--layout", "js53")
-	examine(exitFound, "--layout", "js53", "--pool", "firn")
+	examine(exitFound, "--layout", "js53", "--pool", "default")
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -73,7 +74,7 @@ func TestDoctorWritesNothing(t *testing.T) {
 		}
 	}
 	must(os.Rename(".ids.db.id", "away"))
-	examine(0) // though opening the file would write it anew
+	examine(exitFound)
 	must(os.Rename("away", ".ids.db.id"))
 	must(os.Rename("ids.db", "away"))
 	examine(exitFound)
@@ -167,12 +168,18 @@ func TestDoctorClock(t *testing.T) {
 func TestDoctorCosts(t *testing.T) {
 	found, _ := examined(t, newServer(store.Strict, 0), time.Now)
 	wantFinding(t, found, "promise", fine, "strict: ")
-	wantFinding(t, found, "pool firn, layout", fine, "not founded yet")
-	wantFinding(t, found, "pool firn, outage", fine, "5m while the store is away, 10s when a process has just started and all of it after 40s")
-	wantFinding(t, found, "pool firn, crash", fine, "for 5m at most, 10s if")
-	wantFinding(t, found, "pool firn, failover", fine, "nothing is issued for 5m5s")
+	wantFinding(t, found, "pool default, record", warning, "the store has no pool \"default\"")
+	found, _ = examined(t, memory.New(), time.Now)
+	wantFinding(t, found, "pool default, record", fine, "not created yet; the first process creates it with layout firn")
+	wantFinding(t, found, "pool default, outage", fine, "5m while the store is away, 10s when a process has just started and all of it after 40s")
+	wantFinding(t, found, "pool default, crash", fine, "for 5m at most, 10s if")
+	wantFinding(t, found, "pool default, failover", fine, "nothing is issued for 5m5s")
 
-	found, bads := examined(t, newServer(store.Lossy, 0), time.Now, "--pool", "web", "--layout", "js53")
+	lossy := newServer(store.Lossy, 0)
+	if _, err := pool.Create(t.Context(), lossy, "web", &pool.Options{Layout: firn.JS53}); err != nil {
+		t.Fatal(err)
+	}
+	found, bads := examined(t, lossy, time.Now, "--pool", "web", "--layout", "js53")
 	wantFinding(t, found, "promise", warning, "lossy: ")
 	wantFinding(t, found, "pool web, outage", fine, "go on for 3s while the store is away")
 	wantFinding(t, found, "pool web, failover", fine, "each start of a process waits for 13s")
@@ -180,34 +187,37 @@ func TestDoctorCosts(t *testing.T) {
 		t.Errorf("%d bad in %+v", bads, found)
 	}
 	found, _ = examined(t, memory.New(), time.Now, "--outage", "20s", "--file", "/run/grant")
-	wantFinding(t, found, "pool firn, outage", fine, "20s while the store is away, 10s when a process has just started and all of it after 3s")
-	wantFinding(t, found, "pool firn, crash", fine, "for 30s at most, 10s if")
-	wantFinding(t, found, "pool firn, crash", fine, "from its grant file")
+	wantFinding(t, found, "pool default, outage", fine, "20s while the store is away, 10s when a process has just started and all of it after 3s")
+	wantFinding(t, found, "pool default, crash", fine, "for 30s at most, 10s if")
+	wantFinding(t, found, "pool default, crash", fine, "from its grant file")
 }
 
 // A pool on which somebody has seen that the store can forget stays by those rules.
 func TestDoctorMark(t *testing.T) {
 	s := newServer(store.Lossy, 0)
-	pool := term.Pool{V: 1, ID: "1", Layout: firn.Default.String(), Workers: "0-1023", Lossy: "2026-11-21T08:00:00Z web-1: for a test"}
-	if _, err := s.Put(t.Context(), term.KeyPool("firn"), pool.Encode(), store.Condition{}); err != nil {
+	rec := term.Pool{V: 1, ID: "1", Layout: firn.Default.String(), Workers: "0-1023", Limit: 300_000, Lossy: "2026-11-21T08:00:00Z web-1: for a test"}
+	if _, err := s.Put(t.Context(), term.KeyPool("default"), rec.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	found, _ := examined(t, s, time.Now)
-	if f, ok := found["pool firn, mark"]; ok {
+	if f, ok := found["pool default, mark"]; ok {
 		t.Errorf("the promise says it already: %+v", f)
 	}
 	s.promise.Class = store.Strict
 	found, _ = examined(t, s, time.Now)
-	wantFinding(t, found, "pool firn, mark", warning, "web-1: for a test")
+	wantFinding(t, found, "pool default, mark", warning, "web-1: for a test")
 }
 
 // What a pool has: who holds what, who falls free, and what lies ahead.
 func TestDoctorPool(t *testing.T) {
 	s := memory.New()
-	opts := &lease.Options{Workers: 3, Logger: slog.New(slog.DiscardHandler)}
+	if _, err := pool.Create(t.Context(), s, "web", &pool.Options{Workers: 3}); err != nil {
+		t.Fatal(err)
+	}
+	opts := &lease.Options{Pool: "web", Logger: slog.New(slog.DiscardHandler)}
 	var held []*lease.Lease
 	for range 3 {
-		l, err := lease.Open(t.Context(), s, "web", opts)
+		l, err := lease.Open(t.Context(), s, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,27 +227,25 @@ func TestDoctorPool(t *testing.T) {
 	found, _ := examined(t, s, time.Now)
 	wantFinding(t, found, "pool web, workers", warning, "0 to 2: 3 held, 0 falling free, 0 free; the first falls free in ")
 	wantFinding(t, found, "pool web, crash", fine, "; now that would be 10s for worker ")
-	wantFinding(t, found, "pool web, floor", fine, "none ahead")
-	found, _ = examined(t, s, time.Now, "--pool", "web", "--workers", "2-5")
-	wantFinding(t, found, "pool web, workers", fine, "2 to 5: 1 held, 0 falling free, 3 free")
+	wantFinding(t, found, "pool web, start", fine, "ids have started")
 
 	if err := held[0].Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := lease.Release(t.Context(), s, "web", held[1].State().Worker); err != nil {
+	if err := pool.Release(t.Context(), s, "web", held[1].State().Worker); err != nil {
 		t.Fatal(err)
 	}
 	found, _ = examined(t, s, time.Now)
 	wantFinding(t, found, "pool web, workers", fine, "0 to 2: 1 held, 1 falling free, 1 free")
 
-	if _, err := lease.Restored(t.Context(), s, time.Minute); err != nil {
+	if _, err := pool.Recover(t.Context(), s, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	found, _ = examined(t, s, time.Now)
-	wantFinding(t, found, "pool web, floor", warning, "nothing is issued before ")
+	wantFinding(t, found, "pool web, start", warning, "ids start at ")
 	wantFinding(t, found, "pool web, workers", warning, "0 held, 3 falling free, 0 free")
 	found, _ = examined(t, s, time.Now, "--pool", "web", "--layout", "twitter")
-	wantFinding(t, found, "pool web, layout", wrong, "it is firn, and twitter is asked for")
+	wantFinding(t, found, "pool web, layout", wrong, "it is firn, and the settings say twitter")
 
 	// Seventy years later.
 	found, bads := examined(t, s, func() time.Time { return time.Now().AddDate(70, 0, 0) })
@@ -280,7 +288,7 @@ func TestDoctorRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, _ := examined(t, s, time.Now)
-	wantFinding(t, found, "pool web, layout", wrong, "the record of the pool is missing or unreadable, and it has 1 worker")
+	wantFinding(t, found, "pool web, record", wrong, "the record of the pool is missing or unreadable, and it has 1 worker")
 }
 
 // The command, with a lease that another holds meanwhile.
@@ -291,7 +299,7 @@ func TestDoctorHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	l, err := lease.Open(t.Context(), s, "web", &lease.Options{Logger: slog.New(slog.DiscardHandler)})
+	l, err := lease.Open(t.Context(), s, &lease.Options{Pool: "web", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,9 +71,9 @@ func (s *settings) drawing(name string) (*drawing, error) {
 	return d, nil
 }
 
-// kind is the kind of a series, nil being one that is not in the file. Beside a
-// file it has to be said of a name: ids of a flake are not what is in the place of
-// the numbers that somebody has left out of it.
+// kind is the kind of a series, nil being one that is not in the file. It is that of
+// the counter of that name in the store, if there is one; else what is said; else a
+// flake.
 func (s *settings) kind(name string, one *seriesConfig) (string, error) {
 	said := s.value("kind", entry{}, "")
 	switch {
@@ -84,16 +84,15 @@ func (s *settings) kind(name string, one *seriesConfig) (string, error) {
 		if one != nil && one.kind.text != said.text {
 			return "", bad("%s %s: series %s is of kind %s, says %s:%d", said.from, said.text, one.name.text, one.kind.text, s.file.path, one.kind.at.line)
 		}
-		return said.text, nil
+		return said.text, s.counter.agrees(name, said.text, said.from)
 	case one != nil:
-		return one.kind.text, nil
+		return one.kind.text, s.counter.agrees(name, one.kind.text, fmt.Sprintf("%s:%d", s.file.path, one.kind.at.line))
 	}
 	if f := s.flags.Lookup("pattern"); f != nil && f.Changed {
-		return kindSerial, nil
+		return kindSerial, s.counter.agrees(name, kindSerial, origin(f))
 	}
-	if s.file != nil && name != "" {
-		return "", bad("of which kind is %s? %s lists no series", name, s.file.path).
-			hint("--kind KIND, or series: { %s: { kind: KIND } }, of %s", name, strings.Join(kinds, ", "))
+	if s.counter != nil {
+		return s.counter.kind, nil
 	}
 	return kindFlake, nil
 }
@@ -161,6 +160,9 @@ func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
 			return valueError(v.from, err)
 		}
 	}
+	if c := s.counter; c != nil && d.kind == kindSerial && d.options.pattern == "" {
+		d.options.pattern, d.options.serial.Zone = c.pattern, c.zone
+	}
 	if d.kind == kindSerial && d.options.pattern == "" {
 		return bad("a serial has a pattern").hint("--pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh")
 	}
@@ -206,7 +208,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		}
 		ids.spec = d.form
 	}
-	stores, closeStores, err := d.openStores(ctx)
+	stores, closeStores, err := d.openStores(ctx, errs)
 	if err != nil {
 		return nil, err
 	}
@@ -214,10 +216,10 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	var series interface{ Close() error }
 	switch d.kind {
 	case kindFlake:
-		d.leasing.options.Logger = warnings(errs)
 		var l *lease.Lease
-		l, err = lease.Open(ctx, stores[0], d.leasing.pool, &d.leasing.options)
-		ids.src, series, out.rate = l, l, d.leasing.options.Layout.Rate()
+		if l, err = d.leasing.open(ctx, stores[0], warnings(errs)); err == nil {
+			ids.src, series, out.rate = l, l, l.State().Layout.Rate()
+		}
 	case kindSerial:
 		d.options.serial.Logger = warnings(errs)
 		var t *serial.Series
@@ -248,18 +250,18 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 const plenty = 1e9
 
 // openStores opens the stores of a series.
-func (d *drawing) openStores(ctx context.Context) ([]store.Store, func() error, error) {
+func (d *drawing) openStores(ctx context.Context, errs io.Writer) ([]store.Store, func() error, error) {
 	var all []store.Store
 	var opened []*open.Store
 	closeAll := func() error {
-		var errs []error
+		var failed []error
 		for _, s := range slices.Backward(opened) {
-			errs = append(errs, s.Close())
+			failed = append(failed, s.Close())
 		}
-		return errors.Join(errs...)
+		return errors.Join(failed...)
 	}
 	for _, url := range d.urls {
-		s, err := openURL(ctx, url, true)
+		s, err := openURL(ctx, url, sayMade(errs))
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
 		}
@@ -270,6 +272,9 @@ func (d *drawing) openStores(ctx context.Context) ([]store.Store, func() error, 
 
 // explain adds to an error of a series what can be done about it.
 func (d *drawing) explain(err error) error {
+	if d.leasing != nil {
+		err = d.leasing.explain(err)
+	}
 	var f *failure
 	if !errors.As(err, &f) {
 		f = classify(err)
@@ -294,7 +299,7 @@ func (d *drawing) explain(err error) error {
 	case errors.As(err, &used):
 		return f.hint("more digits: firn serials change %s --pattern ...", d.name)
 	case errors.As(err, &instance):
-		return f.hint("stop all who use it, then: firn store restored")
+		return f.hint("stop all who use it, then: firn store recover")
 	}
 	return f
 }

@@ -85,7 +85,7 @@ func TestEncodeTimesAfterRestore(t *testing.T) {
 	const day = "2025-04-01\n"
 	firn(0, "", "store", "init", "--new", "--workers", "0-1021")
 	first := firn(0, day, "encode", "--times", "-", "--worker", "1022")
-	firn(0, "", "store", "restored", "--yes")
+	firn(0, "", "store", "recover", "--yes")
 	if again := firn(0, day, "encode", "--times", "-", "--worker", "1022"); again != first {
 		t.Errorf("the same lines gave %s, and then %s", first, again)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
 
@@ -73,42 +74,36 @@ func (o *encodeOptions) unclaimed(hasWorker bool) (func([]firn.ID) error, error)
 
 // claiming finds out the layout of the pool, and returns what takes the worker.
 func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bool) (func([]firn.ID) error, error) {
-	pool, said, err := set.pool("")
+	name, said, err := set.pool("")
 	if err != nil {
 		return nil, err
 	}
 	want := o.layout.Layout
 	if said != nil && !want.IsValid() {
-		want = said.layout()
-	}
-	switch {
-	case pool == "" && want.IsValid():
-		pool = lease.PoolName(want)
-	case pool == "":
-		pool = lease.PoolName(firn.Default)
+		want = said.options().Layout
 	}
 	err = withStore(cmd, func(s store.Store) error {
-		have, err := lease.Layout(cmd.Context(), s, pool)
-		switch {
-		case errors.Is(err, lease.ErrNoPool):
-			return bad("%w", err).hint("firn store init --new makes it, if nobody ever leased from this store; --store none, if the worker is kept aside by other means")
+		info, err := pool.Show(cmd.Context(), s, name)
+		switch have := info.Layout; {
 		case err != nil:
 			return err
 		case want.IsValid() && want != have:
-			return bad("pool %s has layout %s, not %s", pool, layoutName(have), layoutName(want))
+			return &lease.LayoutError{Pool: name, Have: have.String(), Want: want.String()}
+		case !hasWorker && have.Workers() > 1:
+			return bad("--worker is missing").hint("%s", neverHeld(cmd, s, info))
+		case o.worker < info.First || o.worker > info.Last:
+			return &lease.WorkerError{Pool: name, Worker: o.worker, First: info.First, Last: info.Last}
 		}
-		if o.layout.Layout = have; !hasWorker && have.Workers() > 1 {
-			return bad("--worker is missing").hint("%s", neverHeld(cmd, s, pool, have))
-		}
+		o.layout.Layout = info.Layout
 		return nil
 	})
 	return func(ids []firn.ID) error {
-		return withStore(cmd, func(s store.Store) error { return o.claim(cmd, s, pool, ids) })
+		return withStore(cmd, func(s store.Store) error { return o.claim(cmd, s, name, ids) })
 	}, err
 }
 
 // claim takes the worker for these ids, by a name that the same ids have again.
-func (o *encodeOptions) claim(cmd *cobra.Command, s store.Store, pool string, ids []firn.ID) error {
+func (o *encodeOptions) claim(cmd *cobra.Command, s store.Store, from string, ids []firn.ID) error {
 	sum, latest := sha256.New(), firn.Tick(0)
 	var eight [8]byte
 	for _, id := range ids {
@@ -121,26 +116,30 @@ func (o *encodeOptions) claim(cmd *cobra.Command, s store.Store, pool string, id
 		latest = max(latest, p.Tick)
 	}
 	name := hex.EncodeToString(sum.Sum(nil)[:8])
-	err := lease.Past(cmd.Context(), s, pool, o.worker, name, o.layout.Time(latest))
-	var held *lease.PastError
+	err := pool.ReserveBackfill(cmd.Context(), s, from, o.worker, name, o.layout.Time(latest))
+	var held *pool.BackfillError
 	switch {
 	case errors.As(err, &held) && held.Name == "":
-		return failed("%w", err).hint("take one that the pool was founded without; where the store can forget or was restored, --store none, once no row has an id of that worker: docs/past-ids.md")
+		return failed("%w", err).hint("--store none, once no row has an id of that worker, and no process can take it: docs/past-ids.md")
 	case held != nil:
-		return failed("%w", err).hint("%s", neverHeld(cmd, s, pool, o.layout.Layout))
+		info, lost := pool.Show(cmd.Context(), s, from)
+		if lost != nil {
+			return err
+		}
+		return failed("%w", err).hint("%s", neverHeld(cmd, s, info))
 	}
 	return err
 }
 
 // neverHeld says which worker to take. Leases begin with the lowest, so the highest that
 // the store does not know is the one least likely to be wanted.
-func neverHeld(cmd *cobra.Command, s store.Store, pool string, l firn.Layout) string {
-	known, err := lease.Workers(cmd.Context(), s, pool)
+func neverHeld(cmd *cobra.Command, s store.Store, info pool.Info) string {
+	known, err := pool.Workers(cmd.Context(), s, info.Name)
 	if err != nil {
 		return "firn workers ls shows who had which"
 	}
-	for n := l.Workers() - 1; n >= 0; n-- {
-		if !slices.ContainsFunc(known, func(w lease.Worker) bool { return w.Worker == n }) {
+	for n := info.Last; n >= info.First; n-- {
+		if !slices.ContainsFunc(known, func(w pool.Worker) bool { return w.Worker == n }) {
 			return fmt.Sprintf("nobody ever had worker %d, as far as the store knows: --worker %d", n, n)
 		}
 	}
@@ -209,7 +208,7 @@ func (m *instants) next(text string) (firn.ID, error) {
 		return 0, bad("%s is still to come", text)
 	case at.Before(m.layout.Epoch()):
 		return 0, bad("layout %s begins at %s, after %s", layoutName(m.layout), m.layout.Epoch().Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano)).
-			hint("an id has no time before that, and a pool keeps its layout; where there are no ids yet, found one with an earlier epoch: docs/past-ids.md")
+			hint("an id has no time before that, and a pool keeps its layout; where there are no ids yet, create one with an earlier epoch: docs/past-ids.md")
 	}
 	tick := m.layout.Tick(at)
 	seq, _ := m.layout.Field("seq")

@@ -6,7 +6,6 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
@@ -63,11 +62,15 @@ func report(w io.Writer, err error) int {
 	case !errors.As(err, &f):
 		f = classify(err)
 	}
+	hints := f.hints
+	if server := awayServer(f.err); server != "" {
+		hints = []string{startHint(server)} // whatever was done when it went away
+	}
 	printError(w, f.err)
 	for _, line := range f.place {
 		fmt.Fprintf(w, "firn:     %s\n", withoutKeys(line))
 	}
-	for _, line := range f.hints {
+	for _, line := range hints {
 		fmt.Fprintf(w, "firn: hint: %s\n", withoutKeys(line))
 	}
 	return f.code
@@ -91,10 +94,13 @@ var keyText = regexp.MustCompile(`(firn-key-\d+:)[^\s"',]+`)
 // withoutPackage cuts the name of the package that begins an error of a library:
 // it tells a programmer where to look, and the user of a command nothing.
 func withoutPackage(text string) string {
+	if rest, ok := strings.CutPrefix(text, `pool: "`); ok { // it is also what the error is about
+		return `pool "` + rest
+	}
 	return text[len(packagePrefix.FindString(text)):]
 }
 
-var packagePrefix = regexp.MustCompile(`^(firn|lease|segment|serial|server|shard|(store|public)(/[a-z]+)?): `)
+var packagePrefix = regexp.MustCompile(`^(firn|lease|pool|segment|serial|server|shard|(store|public)(/[a-z]+)?): `)
 
 // classify finds the exit code and the hints of the libraries' errors.
 func classify(err error) *failure {
@@ -102,15 +108,15 @@ func classify(err error) *failure {
 	if errors.As(err, &syntax) {
 		return syntaxFailure(syntax.Kind, syntax)
 	}
+	if f := poolFailure(err, ""); f != nil {
+		return f
+	}
 	f := failed("%w", err)
 	var full *term.FullError
 	var ended *firn.EndError
 	var early *firn.EpochError
 	var ahead *term.ClockError
 	switch {
-	case errors.As(err, &full) && !full.Floor.IsZero():
-		left := time.Until(full.Floor).Truncate(10*time.Second) + 10*time.Second
-		return f.hint("if nobody ever used this store: firn store init --new --store URL; else it has to be waited for: --wait %s", durationText(left))
 	case errors.As(err, &full):
 		return f.hint("firn workers ls shows who holds them; --wait 1m waits for one to fall free")
 	case errors.As(err, &ended):

@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -325,14 +326,11 @@ func (r *configReader) whole() {
 			continue
 		}
 		o := p.options()
-		if o.hostname {
-			o.Worker = o.First // which one shows on the host
-		}
 		said := maps.Clone(p.knobs)
 		if _, ok := said["ttl"]; !ok {
 			said["ttl"] = said["renew"] // the other end of the rule about both
 		}
-		r.check("pools."+p.name.text, p.name, o.Options, said)
+		r.check("pools."+p.name.text, p.name, o, said)
 	}
 	for i := range r.series {
 		r.wholeSeries(&r.series[i])
@@ -341,8 +339,9 @@ func (r *configReader) whole() {
 }
 
 // check reports what a lease would say of the options, each at its own place.
-func (r *configReader) check(what string, pool entry, o lease.Options, said map[string]entry) {
-	for _, err := range parts(o.Check(pool.text)) {
+func (r *configReader) check(what string, pool entry, o poolOptions, said map[string]entry) {
+	o.Pool = pool.text
+	for _, err := range parts(o.check()) {
 		at := pool.at
 		var option *lease.OptionError
 		if errors.As(err, &option) && said[option.Option].at.line != 0 {
@@ -352,15 +351,20 @@ func (r *configReader) check(what string, pool entry, o lease.Options, said map[
 	}
 }
 
-// parts are the errors that were joined to err.
+// parts are the errors that were joined to err, one in the other too.
 func parts(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
 	}
-	return []error{err}
+	var all []error
+	for _, one := range joined.Unwrap() {
+		all = append(all, parts(one)...)
+	}
+	return all
 }
 
 // options are what the file says of the pool, and nothing else.
@@ -376,7 +380,7 @@ func (p *poolConfig) options() poolOptions {
 	return o
 }
 
-// layout is the pool's layout, as the file has it.
+// layout is the layout that the file says of the pool, or else the default one.
 func (p *poolConfig) layout() firn.Layout {
 	if l := p.options().Layout; l.IsValid() {
 		return l
@@ -398,10 +402,20 @@ func (c *config) poolOf(s *seriesConfig) (*poolConfig, error) {
 	switch {
 	case s.pool.text != "":
 		return c.knownPool(s.pool.text)
+	}
+	return c.onlyPool()
+}
+
+// onlyPool is the pool that is meant where none is named: the only one, or else the one
+// of the default name; nil where the file has no pools.
+func (c *config) onlyPool() (*poolConfig, error) {
+	switch def := c.pool(pool.Default); {
 	case len(c.pools) == 0:
 		return nil, nil
 	case len(c.pools) == 1:
 		return &c.pools[0], nil
+	case def != nil:
+		return def, nil
 	}
 	return nil, fmt.Errorf("no pool is named, and there are %s", strings.Join(c.poolNames(), ", "))
 }

@@ -99,8 +99,8 @@ func FuzzFlags(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var o poolOptions
-		if setWorkers(&o, text) == nil && (o.First < 0 || o.Workers < 1) {
-			t.Fatalf("%q is %d workers from %d on", text, o.Workers, o.First)
+		if setWorkers(&o, text) == nil && (o.workers.First < 0 || o.workers.Count() < 1) {
+			t.Fatalf("%q is %s", text, o.workers)
 		}
 		var n, again shardNumbers
 		if n.Set(text) == nil {

@@ -46,7 +46,7 @@ const (
 
 // holdKnobs are the settings of a pool that have a meaning for a generator that
 // is not firn's.
-var holdKnobs = []string{"layout", "workers", "worker", "renew", "ttl", "outage", "wait"}
+var holdKnobs = []string{"layout", "worker", "renew", "ttl", "outage", "wait"}
 
 func newWorkersHold() *cobra.Command {
 	var o holdOptions
@@ -81,7 +81,7 @@ Standard input, output and error are COMMAND's. Signals are passed on to it. Wit
 The exit code is that of COMMAND, 128 and the signal if one has killed it, 75 if firn
 could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not there.`,
 		Example: `  firn workers hold --layout classic -- java -jar app.jar
-  firn workers hold --layout twitter --workers 0-31 --store sqlite:/var/lib/app/ids.db -- ./server`,
+  firn workers hold --layout twitter --store sqlite:/var/lib/app/ids.db -- ./server`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return bad("there is no COMMAND to run").hint("firn workers hold -- COMMAND [ARG...]")
@@ -95,6 +95,7 @@ could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not t
 			if status, ok := underFirst(); ok {
 				return exit(status)
 			}
+			warnOfVariables(cmd)
 			return o.run(cmd.Context(), args, cmd.ErrOrStderr())
 		},
 	}
@@ -130,6 +131,12 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	if o.leasing, err = s.leasing(""); err != nil {
 		return err
 	}
+	for name := range workerVariables(o.leasing.options.Layout, 0) {
+		if slices.Contains(variableNames(), name) {
+			return bad("COMMAND cannot be told the worker field of the layout: %s is a setting of firn", name).
+				hint("a layout whose worker fields have other names: firn layouts")
+		}
+	}
 	o.json = wantsJSON(cmd)
 	opts := &o.leasing.options
 	opts.Lanes, opts.File = 1, ""                    // of a pool that firn's own generators share
@@ -149,7 +156,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	signals := relay()
 	asked, stop := untilSignal(ctx)
 	defer stop()
-	s, err := openURL(asked, o.leasing.url, true)
+	// Nobody may read standard error, and the program must not wait for that.
+	made := func(path string, implicit bool) { go sayMade(errs)(path, implicit) }
+	s, err := openURL(asked, o.leasing.url, made)
 	if err != nil {
 		return err
 	}
@@ -161,10 +170,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 		f.code = exitStopped
 		return signalled(asked, f)
 	}
-	o.leasing.options.Logger = warnings(errs)
-	held, err := lease.Hold(asked, s, o.leasing.pool, &o.leasing.options)
+	held, err := o.hold(asked, s, errs)
 	if err != nil {
-		return signalled(asked, noWorker(err))
+		return signalled(asked, noWorker(o.leasing.explain(err)))
 	}
 	h := &holding{held: held, args: args, errs: errs, json: o.json, grace: min(o.grace, mostGrace(held.State().Budget))}
 	status := 0
@@ -184,10 +192,50 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	return err
 }
 
-// mostGrace is the longest grace with an outage budget. It has to fit in what is
-// left of the shortest grant, the first one, while that is being extended.
+// hold takes a worker. It waits for a pool whose ids start later: whoever started this
+// command would only start it again.
+func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (*lease.Held, error) {
+	opts, err := o.leasing.ready(ctx, s)
+	if err != nil {
+		return nil, o.leasing.lost(ctx, s, err)
+	}
+	opts.Logger = warnings(errs)
+	told := time.Time{}
+	for {
+		held, err := lease.Hold(ctx, s, &opts)
+		var early *lease.NotYetError
+		if !errors.As(err, &early) {
+			return held, o.leasing.lost(ctx, s, err)
+		}
+		if !early.StartsAt.Equal(told) {
+			told = early.StartsAt
+			o.waits(errs, early)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(min(max(time.Until(early.StartsAt), holdLook), holdAgain)):
+		}
+	}
+}
+
+// holdAgain is how often a pool is looked at whose ids start later, at least.
+const holdAgain = 10 * time.Second
+
+// waits says that COMMAND is not run yet, and when it will be.
+func (o *holdOptions) waits(errs io.Writer, early *lease.NotYetError) {
+	if o.json {
+		h := &holding{errs: errs, json: true}
+		h.tell(holdEvent{Event: "wait", Pool: early.Pool, StartsAt: instant(early.StartsAt)})
+		return
+	}
+	fmt.Fprintf(errs, "firn: waiting: the ids of pool %q start at %s, in %s\n",
+		early.Pool, early.StartsAt.UTC().Format(time.RFC3339), time.Until(early.StartsAt).Round(time.Second))
+}
+
+// mostGrace is the longest grace with an outage budget.
 func mostGrace(outage time.Duration) time.Duration {
-	return max(min(outage, term.Reach)/2-holdMargin, 0)
+	return max(lease.MostGrace(outage)-holdMargin, 0)
 }
 
 // cannotRun says why a command cannot be run, with the exit code of a shell.
@@ -210,12 +258,17 @@ func cannotRun(name string, err error) error {
 
 // noWorker gives an error that may pass by itself the exit code that says so.
 func noWorker(err error) error {
+	var missing *lease.MissingPoolError
 	var full *term.FullError
 	var away *term.AwayError
 	var outage *lease.OutageError
+	var late *lease.LateError
 	var lost *term.LostError
-	if errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &lost) {
-		f := classify(err)
+	if errors.As(err, &missing) || errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
+		var f *failure
+		if !errors.As(err, &f) {
+			f = classify(err)
+		}
 		f.code = exitStopped
 		return f
 	}
@@ -262,7 +315,8 @@ func (h *holding) await(ctx context.Context, wait time.Duration) error {
 	for began := time.Now(); ; {
 		err := h.held.Watch(once, h.grace+holdMargin)
 		var outage *lease.OutageError
-		if !errors.As(err, &outage) || time.Since(began) > wait {
+		var late *lease.LateError
+		if !errors.As(err, &outage) && !errors.As(err, &late) || time.Since(began) > wait {
 			return noWorker(err)
 		}
 		select {
@@ -375,7 +429,7 @@ func (h *holding) verdict(err error) (*failure, time.Duration) {
 	case errors.As(err, &lost):
 		f = f.hint("firn workers ls shows who has it")
 	case errors.As(err, &forgot):
-		return f.hint("firn store restored, once nothing uses it any more"), 0
+		return f.hint("firn store recover, once nothing uses it any more"), 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered
 		return f, 0
 	}
@@ -406,11 +460,12 @@ func (h *holding) follow() {
 
 // A holdEvent is the start or the end of COMMAND as --json prints it.
 type holdEvent struct {
-	Event       string            `json:"event"` // start or end
+	Event       string            `json:"event"` // wait, start or end
 	Pool        string            `json:"pool,omitempty"`
 	Worker      *int64            `json:"worker,omitempty"`
-	Horizon     string            `json:"horizon,omitempty"` // of the first grant
-	PID         int               `json:"pid,omitempty"`     // of COMMAND
+	StartsAt    string            `json:"starts_at,omitempty"` // the pool's ids
+	Horizon     string            `json:"horizon,omitempty"`   // of the first grant
+	PID         int               `json:"pid,omitempty"`       // of COMMAND
 	Environment map[string]string `json:"environment,omitempty"`
 	Status      *int              `json:"status,omitempty"`
 	Stopped     string            `json:"stopped,omitempty"` // why, if firn has stopped it

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 )
 
 // A knob is a setting of a pool. It is a flag, a FIRN_ variable and a key of
@@ -22,26 +24,29 @@ type knob struct {
 	usage    string
 	standard string // what it is where nobody says
 	set      func(o *poolOptions, text string) error
+	inFile   bool // it is no flag of a command that leases: the store's record of the pool has it
 }
 
 // poolOptions are the options of a pool's lease, as the knobs say them.
 type poolOptions struct {
 	lease.Options
-	hostname bool // the worker is the number that the host's name ends in
+	hostname bool       // the worker is the number that the host's name ends in
+	workers  term.Range // that the pool is to have
+	ranged   bool       // workers was said
 }
 
 var knobs = []knob{
 	{
-		name: "layout", value: "LAYOUT", standard: layoutName(firn.Default), set: setLayout,
-		usage: "the layout of the ids: a preset or a spec; firn layouts",
+		name: "layout", value: "LAYOUT", standard: "the pool's", set: setLayout,
+		usage: "the layout that the pool has to have: a preset or a spec; firn layouts",
 	},
 	{
-		name: "workers", value: "N|A-B", standard: "as the pool was founded with, all of the layout's", set: setWorkers,
-		usage: "how many workers there are, or which, such as 512-1023",
+		name: "workers", value: "N|A-B", standard: "the pool's", set: setWorkers, inFile: true,
+		usage: "which workers the pool has, such as 512-1023, or how many",
 	},
 	{
 		name: "worker", value: "WORKER", standard: "recycle", set: setWorker,
-		usage: "which one: recycle, any free one; fresh, one never held; a number; hostname, counted from the first by the number that it ends in",
+		usage: "recycle: any free worker; fresh: one never used before; N: only this one; hostname: the pool's first worker + the number at the end of the host name",
 	},
 	{
 		name: "lanes", value: "N", standard: "1", set: setLanes,
@@ -103,14 +108,22 @@ func (f *knobFlag) Set(text string) error {
 
 // addPool adds --pool and the knobs of a pool.
 func addPool(cmd *cobra.Command) {
-	cmd.Flags().String("pool", "", "the pool to lease from (that of the series, or the only one, or the layout's own)")
+	addPoolName(cmd)
 	for i := range knobs {
 		k := &knobs[i]
+		if k.inFile {
+			continue
+		}
 		cmd.Flags().Var(&knobFlag{knob: k}, k.name, k.usage+" ("+k.standard+")")
 	}
 	if err := cmd.RegisterFlagCompletionFunc("layout", completeLayouts); err != nil {
 		panic(err) // the flag is not there
 	}
+}
+
+// addPoolName adds --pool.
+func addPoolName(cmd *cobra.Command) {
+	cmd.Flags().String("pool", "", "the pool of workers (the only one of firn.yaml, or "+pool.Default+")")
 }
 
 func setLayout(o *poolOptions, text string) (err error) {
@@ -122,9 +135,11 @@ func setLayout(o *poolOptions, text string) (err error) {
 func setWorkers(o *poolOptions, text string) (err error) {
 	low, high, isRange := strings.Cut(text, "-")
 	if !isRange {
-		if o.Workers, err = parseNumber(text); err == nil && o.Workers == 0 {
+		n, err := parseNumber(text)
+		if err == nil && n == 0 {
 			return fmt.Errorf("%q: there is at least 1", text)
 		}
+		o.workers, o.ranged = term.Range{Last: n - 1}, true
 		return err
 	}
 	first, err := parseNumber(low)
@@ -132,7 +147,7 @@ func setWorkers(o *poolOptions, text string) (err error) {
 	if err != nil || err2 != nil || last-first+1 < 1 { // the largest of all overflows
 		return fmt.Errorf("%q is neither a number nor a range such as 512-1023", text)
 	}
-	o.First, o.Workers = first, last-first+1
+	o.workers, o.ranged = term.Range{First: first, Last: last}, true
 	return nil
 }
 
@@ -178,24 +193,11 @@ func setWait(o *poolOptions, text string) (err error) {
 }
 
 func setFile(o *poolOptions, text string) error {
+	if text == "" {
+		return errors.New("it is empty: leave it out, or name a file")
+	}
 	o.File = text
 	return nil
-}
-
-// setHost sets the worker to the one that the host's name says, if that is the one
-// to take: its number counts from the first worker on, so that web-0 is the first
-// of 512-1023.
-func (o *poolOptions) setHost(hostname func() (string, error)) error {
-	if !o.hostname {
-		return nil
-	}
-	host, err := hostname()
-	if err != nil {
-		return err
-	}
-	n, err := ordinal(host)
-	o.Worker = o.First + n
-	return err
 }
 
 // ordinal is the number that a host's name ends in: 7 for web-7, as the pods of

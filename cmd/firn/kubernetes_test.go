@@ -15,7 +15,6 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 )
 
@@ -195,6 +194,7 @@ func TestKubernetesManifests(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	var all []manifest
+	pools := map[string]poolOptions{}
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -205,6 +205,7 @@ func TestKubernetesManifests(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 		all = append(all, ms...)
+		readPools(t, string(text), pools)
 	}
 	secrets := map[string]bool{}
 	for _, m := range all {
@@ -218,7 +219,7 @@ func TestKubernetesManifests(t *testing.T) {
 				t.Errorf("%q is no name", m.Metadata.Name)
 			}
 			if m.Spec.Template != nil {
-				m.checkPods(t, secrets)
+				m.checkPods(t, secrets, pools)
 			}
 			if m.Spec.ServiceName != "" && !slices.ContainsFunc(all, func(s manifest) bool {
 				return s.Kind == "Service" && s.Metadata.Name == m.Spec.ServiceName && s.Spec.ClusterIP == "None"
@@ -230,7 +231,7 @@ func TestKubernetesManifests(t *testing.T) {
 }
 
 // checkPods checks what runs pods.
-func (m *manifest) checkPods(t *testing.T, secrets map[string]bool) {
+func (m *manifest) checkPods(t *testing.T, secrets map[string]bool, pools map[string]poolOptions) {
 	var selector struct {
 		MatchLabels map[string]string `yaml:"matchLabels"`
 	}
@@ -264,7 +265,7 @@ func (m *manifest) checkPods(t *testing.T, secrets map[string]bool) {
 		}
 	}
 	if len(c.Command) > 0 {
-		m.checkHold(t, c)
+		m.checkHold(t, c, pools)
 	}
 }
 
@@ -305,8 +306,31 @@ func (c *container) check(t *testing.T, secrets map[string]bool) {
 	}
 }
 
+// poolCreated is the command, in the comment of a manifest, that creates its pool.
+var poolCreated = regexp.MustCompile(`(?m)^# +\$ (firn pool create .*)$`)
+
+// readPools reads which pools the comments of a manifest create.
+func readPools(t *testing.T, text string, pools map[string]poolOptions) {
+	for _, m := range poolCreated.FindAllStringSubmatch(text, -1) {
+		cmd, args, err := newRoot().Find(strings.Fields(m[1])[1:])
+		if err == nil {
+			err = cmd.ParseFlags(args)
+		}
+		if err != nil || cmd.Flags().NArg() != 1 {
+			t.Fatalf("%s: %v", m[1], err)
+		}
+		var o poolOptions
+		for _, name := range []string{"layout", "workers"} {
+			if err := knobNamed(name).set(&o, cmd.Flags().Lookup(name).Value.String()); err != nil {
+				t.Fatalf("%s: --%s: %v", m[1], name, err)
+			}
+		}
+		pools[cmd.Flags().Arg(0)] = o
+	}
+}
+
 // checkHold checks the command line of firn, and that the pool has workers enough.
-func (m *manifest) checkHold(t *testing.T, c container) {
+func (m *manifest) checkHold(t *testing.T, c container, pools map[string]poolOptions) {
 	cmd, args, err := newRoot().Find(append(slices.Clone(c.Command[1:]), c.Args...))
 	if err != nil || c.Command[0] != "firn" || cmd.CommandPath() != "firn workers hold" {
 		t.Fatalf("%v: %v", c.Command, err)
@@ -332,13 +356,14 @@ func (m *manifest) checkHold(t *testing.T, c container) {
 	if o.hostname != (m.Kind == "StatefulSet") || o.Choice == lease.Insist {
 		t.Errorf("--worker does not fit a %s", m.Kind)
 	}
-	if !o.Layout.IsValid() {
-		o.Layout = firn.Default
+	created, ok := pools[cmd.Flags().Lookup("pool").Value.String()]
+	if !ok || created.Layout != o.Layout {
+		t.Fatalf("no comment creates the pool of %q", c.Args)
 	}
 	// As docs/kubernetes.md says: a pod that died leaves a worker that is of no use
 	// for some minutes, and all of them may die.
-	if need := 2 * (*m.Spec.Replicas + surge); o.Workers < need || o.Workers > o.Layout.Workers() {
-		t.Errorf("%d workers; %d are needed, and the layout has %d", o.Workers, need, o.Layout.Workers())
+	if need := 2 * (*m.Spec.Replicas + surge); created.workers.Count() < need || created.workers.Last >= o.Layout.Workers() {
+		t.Errorf("workers %s; %d are needed, and the layout has %d", created.workers, need, o.Layout.Workers())
 	}
 }
 

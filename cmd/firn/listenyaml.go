@@ -98,8 +98,8 @@ var serveKeys = []serveKey{
 		set: upTo(1_000_000_000, func(o *serveOptions) *int { return &o.ranges }),
 	},
 	{
-		section: "limits", name: "names", standard: strconv.Itoa(server.DefaultMaxUnknown),
-		set: upTo(1_000_000, func(o *serveOptions) *int { return &o.names }),
+		section: "limits", name: "names", standard: strconv.Itoa(server.DefaultMaxNames),
+		set: upTo(10_000, func(o *serveOptions) *int { return &o.names }),
 	},
 	{
 		section: "limits", name: "connections", standard: strconv.Itoa(resp.DefaultMaxConns),
@@ -256,7 +256,7 @@ func (r *configReader) tokens(n *yaml.Node) {
 		what := "tokens." + name.text
 		before := len(r.faults)
 		t := tokenConfig{name: name}
-		if !seriesName.MatchString(name.text) {
+		if !isSeriesName(name.text) {
 			r.fault(name.at, "token %q: %s", name.text, seriesNameRule)
 		}
 		r.mapping(what, n, func(key entry, value *yaml.Node) {
@@ -296,7 +296,7 @@ func (r *configReader) tokens(n *yaml.Node) {
 func (r *configReader) rights(what string, n *yaml.Node) []rightConfig {
 	var all []rightConfig
 	r.mapping(what, n, func(series entry, n *yaml.Node) {
-		if series.text != "*" && !seriesName.MatchString(series.text) {
+		if series.text != "*" && !isSeriesName(series.text) {
 			r.fault(series.at, "%s: series %q: %s; or \"*\", any", what, series.text, seriesNameRule)
 			return
 		}

@@ -36,9 +36,9 @@ func TestLossySeries(t *testing.T) {
 	server.Kill(t)
 	server.Start(t)
 	firn(1, `series "invoice" has stopped: the store may have forgotten its last numbers`, next...)
-	firn(1, "hint: stop all who use it, then: firn store restored", next...)
-	firn(2, "--numbers is missing", "store", "restored", "--yes", "--outage", "1s")
-	firn(0, "serial invoice: 100 numbers are left out", "store", "restored", "--yes", "--outage", "1s", "--numbers", "100")
+	firn(1, "hint: stop all who use it, then: firn store recover", next...)
+	firn(2, "--numbers is missing", "store", "recover", "--yes", "--outage", "1s")
+	firn(0, "serial invoice: 100 numbers are left out", "store", "recover", "--yes", "--outage", "1s", "--numbers", "100")
 	firn(0, "R105\n", next...)
 	firn(0, `"text":"R105"`, "serials", "ls", "--json")
 }

@@ -6,8 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/store/sqlite"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -21,7 +24,29 @@ const raceOptions = "atexit_sleep_ms=0"
 func TestMain(m *testing.M) {
 	becomeCommand()
 	os.Setenv("GORACE", raceOptions)
-	testscript.Main(sharing{m}, map[string]func(){"firn": main})
+	testscript.Main(sharing{m}, map[string]func(){"firn": func() { dropUnset(); main() }})
+}
+
+// isUnset is the value of a variable that a test takes out of the environment of the
+// firn that it runs: a script cannot, and an empty variable is not the same.
+const isUnset = "(unset by the test)"
+
+func dropUnset() {
+	for _, one := range os.Environ() {
+		if name, ok := strings.CutSuffix(one, "="+isUnset); ok {
+			os.Unsetenv(name)
+		}
+	}
+}
+
+// unset is "unset NAME...".
+func unset(ts *testscript.TestScript, neg bool, names []string) {
+	if neg || len(names) == 0 {
+		ts.Fatalf("usage: unset NAME...")
+	}
+	for _, name := range names {
+		ts.Setenv(name, isUnset)
+	}
 }
 
 // sharing runs tests that share servers.
@@ -32,6 +57,7 @@ func (s sharing) Run() int { return testserver.Run(s.m) }
 // TestScripts runs testdata/*.txt: each command, its errors and exit codes. A
 // script starts in an empty home of its own; $ENDING is a layout that ends soon.
 func TestScripts(t *testing.T) {
+	container := inContainer(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
@@ -49,10 +75,23 @@ func TestScripts(t *testing.T) {
 		Condition: func(cond string) (bool, error) {
 			// Where the tests themselves run in a container there is no
 			// implicit store to try.
-			return cond == "container" && hostSigns().container(os.TempDir()) != "", nil
+			return cond == "container" && container, nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "unset": unset},
 	})
+}
+
+// inContainer reports whether there is no default store below the directory of
+// temporary files.
+func inContainer(t *testing.T) bool {
+	t.Helper()
+	old, set := os.LookupEnv("XDG_STATE_HOME")
+	os.Setenv("XDG_STATE_HOME", os.TempDir())
+	_, err := sqlite.DefaultPath()
+	if os.Setenv("XDG_STATE_HOME", old); !set {
+		os.Unsetenv("XDG_STATE_HOME")
+	}
+	return err != nil
 }
 
 // exits is "exits CODE COMMAND ARGS...": the command must end with that code,

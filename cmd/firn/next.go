@@ -6,9 +6,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/firn-id/firn/server"
 
 	"github.com/spf13/cobra"
 )
@@ -18,9 +19,10 @@ func newNext() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "next [SERIES]",
 		Short: "Print new ids, one a line",
-		Long: `Print new ids, or numbers or texts, one a line, of a series in firn.yaml. Without a
-config, or without SERIES, they are flakes of the layout's own pool; --kind and
---pattern say that a series is another one.
+		Long: `Print new ids, numbers or texts, one a line. SERIES is a series of firn.yaml, if that
+lists any. Without such a list, the store is asked first: where it has a counter of
+that name, next draws from the counter. Every other name is a flake of the pool default, unless --kind or
+--pattern says otherwise. A --kind that contradicts the store is an error.
 
   flake    ids with a time. A worker number is leased for the time this takes, so
            that nobody else on the same store makes the same ids. Ids of two
@@ -53,6 +55,9 @@ terminated), or 0 for the pipe. Every printed id is used up, read or not.`,
 			if err != nil {
 				return err
 			}
+			if err := s.lookUp(cmd.Context(), strings.Join(args, "")); err != nil {
+				return err
+			}
 			if o.drawing, err = s.drawing(strings.Join(args, "")); err != nil {
 				return err
 			}
@@ -75,13 +80,15 @@ type nextOptions struct {
 	drawing *drawing
 }
 
-var seriesName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+const seriesNameRule = "a name has up to 64 of A-Z, a-z, 0-9, '_', '.', '-', ':', and begins with a letter or digit"
 
-const seriesNameRule = "a name has up to 64 of A-Z, a-z, 0-9, '_', '.', '-', and begins with a letter or digit"
+// isSeriesName reports whether a text can be the name of a series, by the server's
+// rule: what INCR can draw from has a name everywhere.
+func isSeriesName(text string) bool { return server.CheckName(text) == nil }
 
 func (o *nextOptions) validate(args []string) error {
 	switch {
-	case len(args) == 1 && !seriesName.MatchString(args[0]):
+	case len(args) == 1 && !isSeriesName(args[0]):
 		return bad("series %q: %s", args[0], seriesNameRule)
 	case o.count <= 0:
 		return bad("-n %d: there is nothing to print", o.count).hint("firn next -n 10")

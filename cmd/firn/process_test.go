@@ -53,7 +53,7 @@ func workerStates(t *testing.T, store string) (free, held int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bytes.Count(out, []byte(`"held":false`)), bytes.Count(out, []byte(`"held":true`))
+	return bytes.Count(out, []byte(`"state":"free"`)), bytes.Count(out, []byte(`"state":"held"`))
 }
 
 // readLine starts the process and returns when it has printed an id.

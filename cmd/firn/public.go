@@ -79,7 +79,7 @@ func (s *settings) formWanted(series string) (*formSpec, error) {
 	if err := checkNoKey(series); err != nil {
 		return nil, bad("--series: %w", err)
 	}
-	if series != "" && !seriesName.MatchString(series) {
+	if series != "" && !isSeriesName(series) {
 		return nil, bad("--series %q: %s", series, seriesNameRule)
 	}
 	if series != "" && s.file != nil && len(s.file.series) > 0 {
@@ -116,7 +116,7 @@ func newFormEncoder(out, errs io.Writer) *formEncoder {
 
 func (e *formEncoder) encode(text []byte) error {
 	var id firn.ID
-	err := id.UnmarshalText(text)
+	err := readID(&id, text)
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ on all of its stores, which have to be there.`,
 			if err := d.check(map[string]string{}); err != nil {
 				return err
 			}
-			stores, closeStores, err := d.openStores(cmd.Context())
+			stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -208,7 +208,7 @@ var createFlags = []struct{ name, value, usage string }{
 
 // segmentDrawing is the segment series, or ticket, that a command is about.
 func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
-	if !seriesName.MatchString(name) {
+	if !isSeriesName(name) {
 		return nil, bad("series %q: %s", name, seriesNameRule)
 	}
 	s, err := loadSettings(cmd)
@@ -274,12 +274,15 @@ least. Every process that has the series open follows at its next reservation.`,
 }
 
 func newSegmentsRaise() *cobra.Command {
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "raise SERIES N",
 		Short: "Have a series go on above a number",
 		Long: `Have a series go on above a number that is in use: by another system that it takes
 over from, or from before the store forgot. Processes that have the series open still
-use what they have reserved. It never goes back.`,
+use what they have reserved. It never goes back: it asks before a number that is more
+than 1,000 times and 10^9 above the last, or leaves less than a hundredth of what there
+was, or wants --yes. Where no number would be left it is refused.`,
 		Example:           "  firn segments raise orders 1000000",
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeSeries(counted...),
@@ -289,11 +292,19 @@ use what they have reserved. It never goes back.`,
 				return bad("%w", err)
 			}
 			return changeSegment(cmd, args[0], func(st store.Store) (segment.Info, error) {
+				r, err := segmentRaise(cmd.Context(), st, args[0], firn.ID(n))
+				if err != nil {
+					return segment.Info{}, err
+				}
+				if err := r.agree(cmd.Context(), cmd, yes); err != nil {
+					return segment.Info{}, err
+				}
 				return segment.Raise(cmd.Context(), st, args[0], firn.ID(n))
 			})
 		},
 	}
 	addStore(cmd)
+	addRaiseYes(cmd, &yes)
 	return cmd
 }
 
@@ -325,7 +336,7 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 	if d.kind == kindSegment {
 		return withStore(cmd, one)
 	}
-	stores, closeStores, err := d.openStores(cmd.Context())
+	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

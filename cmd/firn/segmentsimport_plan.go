@@ -77,7 +77,7 @@ func (p *importPlan) row(number int, r counterRow) (imported, error) {
 	switch {
 	case !r[columnName].Valid:
 		return m, fmt.Errorf("the name is NULL")
-	case !seriesName.MatchString(m.name):
+	case !isSeriesName(m.name):
 		return m, fmt.Errorf("as the name of a series: %s", seriesNameRule)
 	}
 	var err error

@@ -104,7 +104,7 @@ on from another system's: firn serials raise.`,
 			if err != nil {
 				return err
 			}
-			st, err := openURL(cmd.Context(), s.storeURL().text, true)
+			st, err := openURL(cmd.Context(), s.storeURL().text, sayMade(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ on from another system's: firn serials raise.`,
 
 // serialDrawing is the serial that a command is about.
 func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error) {
-	if !seriesName.MatchString(name) {
+	if !isSeriesName(name) {
 		return nil, nil, bad("series %q: %s", name, seriesNameRule)
 	}
 	s, err := loadSettings(cmd)
@@ -180,6 +180,7 @@ have to have the new pattern.`,
 }
 
 func newSerialsRaise() *cobra.Command {
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "raise SERIES TEXT",
 		Short: "Have a serial go on above a text that was given out",
@@ -187,16 +188,24 @@ func newSerialsRaise() *cobra.Command {
 takes over from, or before the store forgot. It is about the date of the text; others
 count as ever. A counter that is above it already stays: it never goes back. It takes
 effect at once, for whoever has the series open, too, but for numbers that were
-reserved with step: those are given out yet.`,
+reserved with step: those are given out yet. It asks before a number that is far above
+the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 		Example:           `  firn serials raise invoice INV-20261120-000041`,
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeSeries(kindSerial),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d := &drawing{name: args[0], kind: kindSerial}
-			if !seriesName.MatchString(d.name) {
+			if !isSeriesName(d.name) {
 				return bad("series %q: %s", d.name, seriesNameRule)
 			}
 			return withStore(cmd, func(st store.Store) error {
+				r, err := serialRaise(cmd.Context(), st, d.name, args[1])
+				if err != nil {
+					return err
+				}
+				if err := r.agree(cmd.Context(), cmd, yes); err != nil {
+					return err
+				}
 				raised, err := serial.Raise(cmd.Context(), st, d.name, args[1])
 				var wrong *serial.SyntaxError
 				switch {
@@ -215,5 +224,6 @@ reserved with step: those are given out yet.`,
 		},
 	}
 	addStore(cmd)
+	addRaiseYes(cmd, &yes)
 	return cmd
 }

@@ -8,7 +8,6 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/firn-id/firn/internal/nearest"
-	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/segment"
 )
 
@@ -18,7 +17,7 @@ func (r *configReader) oneSeries(name entry, n *yaml.Node) seriesConfig {
 	s := seriesConfig{name: name, keys: map[string]entry{}}
 	what := "series." + name.text
 	before := len(r.faults)
-	if !seriesName.MatchString(name.text) {
+	if !isSeriesName(name.text) {
 		r.fault(name.at, "series %q: %s", name.text, seriesNameRule)
 	}
 	kind := kindIn(n)
@@ -148,7 +147,7 @@ func (r *configReader) wholeSeries(s *seriesConfig) {
 	case err != nil:
 		r.fault(s.name.at, "%s: %s", what, err)
 	default:
-		var o lease.Options
+		var o poolOptions
 		if p != nil {
 			o.Layout = p.options().Layout
 		}

@@ -29,7 +29,7 @@ func newServe() *cobra.Command {
 		Short: "Give ids to any language, over the Redis protocol and HTTP",
 		Long: `Give ids to any language: INCR photo from any Redis client, or POST
 /v1/series/photo/next over HTTP. The series are those of firn.yaml; without any, each
-name is a flake of the layout's own pool. docs/server.md has all of it.
+name gives ids of the pool default. docs/server.md has all of it.
 
 It listens on this host only. Beyond that it wants tokens or client certificates, and
 a --store that all servers share. Several servers on one store never give the same id.
@@ -58,16 +58,36 @@ Where it listens is printed to standard output, what happens to standard error; 
 				}
 				return s.servePlan()
 			}
-			o.json = wantsJSON(cmd)
+			if err := noPoolVariables(); err != nil {
+				return err
+			}
+			o.json, o.stray = wantsJSON(cmd), strayVariables(cmd.Root(), os.Environ())
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	addListen(cmd)
 	cmd.Flags().BoolVar(&o.noAuth, "insecure-no-auth", false, "let other hosts come without a token or a client certificate")
 	addStore(cmd)
-	addPool(cmd)
 	cmd.AddCommand(newServeToken())
 	return cmd
+}
+
+// noPoolVariables refuses variables of a pool. A server has the pools of firn.yaml,
+// which are as the file says; a range of workers that is said and ignored could be
+// another store's.
+func noPoolVariables() error {
+	for _, flag := range append([]string{"pool"}, knobNames()...) {
+		name := variableName(flag)
+		if os.Getenv(name) == "" || !slices.Contains(variableNames(), name) {
+			continue
+		}
+		f := bad("%s is set, and firn serve takes pools from firn.yaml only", name)
+		if flag == "pool" {
+			return f.hint("env -u %s firn serve; in firn.yaml: series: { NAME: { kind: flake, pool: POOL } }", name)
+		}
+		return f.hint("env -u %s firn serve; in firn.yaml: pools: { NAME: { %s: %s } }", name, flag, os.Getenv(name))
+	}
+	return nil
 }
 
 // A serveCommand is firn serve.
@@ -75,6 +95,7 @@ type serveCommand struct {
 	load   func() (*servePlan, error) // reads the settings as they are now
 	noAuth bool
 	json   bool
+	stray  []strayVariable
 
 	errs   io.Writer
 	log    *slog.Logger
@@ -85,12 +106,17 @@ type serveCommand struct {
 	supplies
 	shown   atomic.Pointer[supplies]       // those of now, for the console
 	sharded atomic.Pointer[[]shard.Server] // the same, of servers with shards
+	late    chan struct{}                  // a supply was opened after the start
 	server  *server.Server
 }
 
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
-	o.errs, o.log, o.stores = errs, serveLog(errs, o.json), newSharedStores()
-	o.notify = newNotifier(o.log)
+	o.errs, o.log = errs, serveLog(errs, o.json)
+	o.stores = newSharedStores(o.log)
+	for _, v := range o.stray {
+		o.log.Warn(v.text(), "do", v.do)
+	}
+	o.notify, o.late = newNotifier(o.log), make(chan struct{}, 1)
 	asked, stop := untilStopped(ctx)
 	defer stop()
 	hangUp := make(chan os.Signal, 1)
@@ -143,14 +169,34 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 			closeAll(fresh, o.log)
 		}
 	}()
-	options, series, err := o.plan.serverOptions(now, o.errs)
+	if err := beginAll(ctx, fresh, func(s *supply) error { return s.begin(ctx, o.stores, o.openedLate) }); err != nil {
+		return nil, err
+	}
+	options, series, err := o.plan.serverOptions(now, o.log, o.errs) // pools that are open have told their layouts
 	if err != nil {
 		return nil, err
 	}
-	if o.server, err = server.New(options, series...); err != nil {
-		return nil, err
+	o.server, err = server.New(options, series...)
+	return bound, err
+}
+
+// openedLate has the server learn the layout of a pool that could not be read before.
+func (o *serveCommand) openedLate() {
+	select {
+	case o.late <- struct{}{}:
+	default: // it is to learn already
 	}
-	return bound, beginAll(ctx, fresh, func(s *supply) error { return s.begin(ctx, o.stores) })
+}
+
+// learn gives the server the layouts of the pools that are open by now.
+func (o *serveCommand) learn() {
+	options, series, err := o.plan.serverOptions(o.supplies, o.log, io.Discard)
+	if err == nil {
+		err = o.server.Replace(options, series...)
+	}
+	if err != nil {
+		o.log.Error("the server has not learned the layouts of its pools; SIGHUP tries again", "err", err)
+	}
 }
 
 // serve does what signals ask for, until one asks to stop or a listener fails.
@@ -163,9 +209,9 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 		}
 	}()
 	for {
-		again := hangUp
+		again, late := hangUp, o.late
 		if reloading != nil {
-			again = nil // one at a time
+			again, late = nil, nil // one at a time
 		}
 		select {
 		case <-asked.Done():
@@ -174,6 +220,8 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 			return err
 		case <-beats:
 			o.notify.alive()
+		case <-late:
+			o.learn()
 		case <-again:
 			o.notify.reloading()
 			reloading = make(chan error, 1)
@@ -304,7 +352,7 @@ func (o *serveCommand) tryLine(b boundListener) string {
 			words = append(words, "-a TOKEN")
 		}
 		words = append(words, "INCR "+name)
-		for s := range o.server.All() {
+		for _, s := range o.server.All() {
 			if s.Name() == name && !s.Numeric() {
 				words[len(words)-1] = "FIRN.NEXT " + name
 			}
@@ -376,9 +424,11 @@ func (o *serveCommand) reload(ctx context.Context) error {
 			}
 		}
 	}
-	options, series, err := next.serverOptions(now, o.errs)
+	err = beginAll(ctx, fresh, func(s *supply) error { return s.try(ctx, o.stores) })
+	var options *server.Options
+	var series []*server.Series
 	if err == nil {
-		err = beginAll(ctx, fresh, func(s *supply) error { return s.try(ctx, o.stores) })
+		options, series, err = next.serverOptions(now, o.log, o.errs)
 	}
 	if err == nil {
 		err = o.server.Replace(options, series...)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server/console"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/store"
@@ -32,8 +33,8 @@ func (f *front) withConsole(rest http.Handler) http.Handler {
 // workers lists the workers of the pools that are drawn from, each pool once. One that is
 // too large to be listed is an error where there is no other.
 func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
-	type pool struct{ store, name string }
-	seen := map[pool]bool{}
+	type place struct{ store, name string }
+	seen := map[place]bool{}
 	var list []console.Worker
 	var errs []error
 	var many error
@@ -42,7 +43,7 @@ func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
 		if now == nil || now.workers == nil {
 			continue
 		}
-		at := pool{s.drawing.storeText(), s.drawing.leasing.pool}
+		at := place{s.drawing.storeText(), s.drawing.leasing.pool}
 		if seen[at] {
 			continue
 		}
@@ -55,7 +56,7 @@ func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
 		errs = append(errs, err)
 		for _, w := range workers {
 			list = append(list, console.Worker{
-				Store: at.store, Pool: at.name, Worker: w.Worker, Held: w.Held, Name: w.Name,
+				Store: at.store, Pool: at.name, Worker: w.Worker, State: string(w.State), Name: w.Name,
 				Term: w.Term, Free: w.Free, Horizon: w.Horizon,
 			})
 		}
@@ -72,9 +73,9 @@ const mostListed = 4096
 
 var errManyWorkers = errors.New("the pool has more workers than are listed here; firn workers ls lists them")
 
-func poolWorkers(ctx context.Context, st store.Store, l *lease.Lease) ([]lease.Worker, error) {
+func poolWorkers(ctx context.Context, st store.Store, l *lease.Lease) ([]pool.Worker, error) {
 	if l.State().Layout.Workers() > mostListed {
 		return nil, errManyWorkers
 	}
-	return lease.Workers(ctx, st, l.State().Pool)
+	return pool.Workers(ctx, st, l.State().Pool)
 }

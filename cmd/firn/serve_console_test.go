@@ -18,7 +18,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/browser"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server"
 )
 
@@ -145,7 +145,7 @@ func consoleDecodes(t *testing.T, p *browser.Page, s *served) {
 		t.Fatal(err)
 	}
 	text := p.Text("#readings")
-	for _, want := range []string{parts.Time.Format("2006-01-02T15:04:05.000Z"), "layout firn", "series photo", "bits 62–22", strconv.FormatInt(parts.Worker, 10)} {
+	for _, want := range []string{parts.Time.Format("2006-01-02T15:04:05.000Z"), "layout firn", "which ids of this server have", "bits 62–22", strconv.FormatInt(parts.Worker, 10)} {
 		if !strings.Contains(text, want) {
 			t.Errorf("decoded %s: %q is missing in\n%s", id, want, text)
 		}
@@ -259,12 +259,12 @@ func consoleStaysSmall(t *testing.T, p *browser.Page) {
 // A pool that is too large to be listed hides no other.
 func TestConsoleWorkers(t *testing.T) {
 	t.Parallel()
-	pool := func(name string, list []lease.Worker, err error) *supply {
+	named := func(name string, list []pool.Worker, err error) *supply {
 		s := &supply{drawing: &drawing{kind: kindFlake, urls: []string{"memory:"}, leasing: &leasing{pool: name}}}
-		s.now.Store(&flowing{workers: func(context.Context) ([]lease.Worker, error) { return list, err }})
+		s.now.Store(&flowing{workers: func(context.Context) ([]pool.Worker, error) { return list, err }})
 		return s
 	}
-	small, large, away := pool("small", []lease.Worker{{Worker: 3}}, nil), pool("large", nil, errManyWorkers), pool("away", nil, errors.New("gone"))
+	small, large, away := named("small", []pool.Worker{{Worker: 3}}, nil), named("large", nil, errManyWorkers), named("away", nil, errors.New("gone"))
 	for _, tt := range []struct {
 		all  supplies
 		want int

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -87,10 +88,18 @@ func (d *drawing) named(err error) error {
 	} else {
 		what, name = "series", d.name
 	}
-	g := failed("%s %s: %s", what, name, withoutPackage(f.err.Error()))
-	g.code, g.hints = f.code, f.hints
-	return g
+	text := fmt.Sprintf("%s %s: %s", what, name, withoutPackage(f.err.Error()))
+	return &failure{code: f.code, err: &renamed{text, f.err}, hints: f.hints}
 }
+
+// A renamed error has a text of its own, and is still the error that it was.
+type renamed struct {
+	text string
+	err  error
+}
+
+func (r *renamed) Error() string { return r.text }
+func (r *renamed) Unwrap() error { return r.err }
 
 // closeAll closes supplies at the same time, and tells of what was lost.
 func closeAll(all []*supply, log *slog.Logger) {
@@ -106,10 +115,10 @@ func closeAll(all []*supply, log *slog.Logger) {
 }
 
 // serverOptions are what a server is made with. Warnings go to errs.
-func (p *servePlan) serverOptions(all supplies, errs io.Writer) (*server.Options, []*server.Series, error) {
+func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer) (*server.Options, []*server.Series, error) {
 	o := &server.Options{
-		MaxBatch: p.options.batch, MaxRange: p.options.ranges, MaxUnknown: p.options.names,
-		Tokens: p.options.tokens, Guess: guessLayouts,
+		MaxBatch: p.options.batch, MaxRange: p.options.ranges, MaxNames: p.options.names,
+		Tokens: p.options.tokens, Guess: guessLayouts, Logger: log,
 	}
 	var series []*server.Series
 	for _, d := range p.series {
@@ -121,8 +130,8 @@ func (p *servePlan) serverOptions(all supplies, errs io.Writer) (*server.Options
 	}
 	if d := p.others; d != nil {
 		s := all[d.supplyKey()]
-		o.Layout, o.UnknownState = d.leasing.options.Layout, s.state
-		o.Unknown = func(_ context.Context, name string) (*server.Series, error) { return d.serve(name, s, errs) }
+		o.Layout = s.layout()
+		o.Others = func(name string) (*server.Series, error) { return d.serve(name, s, errs) }
 	}
 	return o, series, nil
 }
@@ -134,7 +143,7 @@ func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series,
 	case kindSerial:
 		return server.Texts(name, textSupply{s}, o), nil
 	case kindFlake:
-		o.Layout = d.leasing.options.Layout
+		o.Layout = s.layout()
 	default:
 		o.Reserve = s.reserve
 		o.Step = max(d.options.segment.Increment, 1) * int64(len(d.urls))
@@ -146,16 +155,6 @@ func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series,
 		}
 	}
 	return server.Numbers(name, s, o), nil
-}
-
-// judge says of an error of the series whether it may pass, and what a person can
-// do about it.
-func (d *drawing) judge(err error) (again bool, hint string) {
-	var f *failure
-	if errors.As(d.explain(err), &f) && len(f.hints) > 0 {
-		hint = f.hints[0]
-	}
-	return passes(err), hint
 }
 
 // guessLayouts are the presets that an id may be of.

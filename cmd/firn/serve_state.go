@@ -25,6 +25,9 @@ func leaseState(l *lease.Lease, at string) server.State {
 		Pool: now.Pool, Term: now.Term, Since: now.Since, Renewed: now.Renewed,
 		ClockOffset: now.Ahead, Borrowed: now.Borrowed, Ended: now.Layout.End(),
 	}
+	if now.Degraded {
+		st.Away = now.Renewed
+	}
 	for _, lane := range l.States() {
 		st.Worker = append(st.Worker, lane.Worker)
 		st.Waits += lane.Waits

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 type sharedStores struct {
 	mu    sync.Mutex // of byURL and users
 	byURL map[string]*sharedStore
+	made  onMade
 }
 
 type sharedStore struct {
@@ -25,7 +27,13 @@ type sharedStore struct {
 	pulse   *pulse
 }
 
-func newSharedStores() *sharedStores { return &sharedStores{byURL: map[string]*sharedStore{}} }
+// newSharedStores tells log of each SQLite file that is made.
+func newSharedStores(log *slog.Logger) *sharedStores {
+	made := func(path string, _ bool) {
+		log.Info("created the store: ids are unique among the programs that use this file", "file", path)
+	}
+	return &sharedStores{byURL: map[string]*sharedStore{}, made: made}
+}
 
 // enter returns the store of a URL, open. Who has entered leaves.
 func (x *sharedStores) enter(ctx context.Context, url string) (*sharedStore, error) {
@@ -41,7 +49,7 @@ func (x *sharedStores) enter(ctx context.Context, url string) (*sharedStore, err
 	s.opening.Lock()
 	var err error
 	if s.store == nil {
-		s.store, err = openURL(ctx, url, true)
+		s.store, err = openURL(ctx, url, x.made)
 	}
 	s.opening.Unlock()
 	if err != nil {

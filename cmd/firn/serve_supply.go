@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/server"
@@ -29,6 +30,7 @@ type supply struct {
 	key     string // all that it was made of
 	drawing *drawing
 	log     *slog.Logger
+	began   time.Time
 
 	now     atomic.Pointer[flowing] // nil: not open yet
 	trouble atomic.Pointer[error]   // why it is not
@@ -45,7 +47,8 @@ type flowing struct {
 	state   func() server.State
 	final   func() error // why nothing comes from it ever again; nil if it may
 	close   func() error
-	workers func(ctx context.Context) ([]lease.Worker, error) // of the pool; nil: there is none
+	layout  firn.Layout                                      // of a flake's ids
+	workers func(ctx context.Context) ([]pool.Worker, error) // of the pool; nil: there is none
 }
 
 // supplyKey says all that a supply is made of: those of one key are one.
@@ -61,7 +64,10 @@ func (d *drawing) supplyKey() string {
 }
 
 // A NotOpenError says that a series is not open yet.
-type notOpenError struct{ err error }
+type notOpenError struct {
+	err   error
+	since time.Time // it is being opened
+}
 
 func (e *notOpenError) Error() string {
 	return "it is not open yet: " + withoutPackage(e.err.Error())
@@ -72,7 +78,7 @@ var errOpening = errors.New("its store was not heard yet")
 
 // newSupply returns a supply that is not open.
 func newSupply(d *drawing, log *slog.Logger) *supply {
-	s := &supply{key: d.supplyKey(), drawing: d, log: log.With("kind", d.kind)}
+	s := &supply{key: d.supplyKey(), drawing: d, log: log.With("kind", d.kind), began: time.Now()}
 	if d.name != "" && d.kind != kindFlake {
 		s.log = s.log.With("series", d.name)
 	}
@@ -85,11 +91,13 @@ func newSupply(d *drawing, log *slog.Logger) *supply {
 const (
 	leastPause = 250 * time.Millisecond
 	mostPause  = 2 * time.Second
+	latePause  = 10 * time.Second // where the pool says when its ids start
 )
 
 // begin tries to open the supply. Where that fails and may pass, it returns nil and
 // goes on trying until close.
-func (s *supply) begin(ctx context.Context, stores *sharedStores) error {
+// Opened is called when a later try has opened the supply.
+func (s *supply) begin(ctx context.Context, stores *sharedStores, opened func()) error {
 	err := s.try(ctx, stores)
 	if err == nil || !passes(err) || ctx.Err() != nil {
 		return err
@@ -103,22 +111,28 @@ func (s *supply) begin(ctx context.Context, stores *sharedStores) error {
 	s.log.Warn("cannot be opened yet; trying again", "err", err, "hint", hint)
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
-	s.done.Go(func() { s.insist(life, stores) })
+	s.done.Go(func() { s.insist(life, stores, opened) })
 	return nil
 }
 
 // insist opens the supply as soon as that can be done.
-func (s *supply) insist(ctx context.Context, stores *sharedStores) {
+func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()) {
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
+		wait := pause/2 + rand.N(pause/2)
+		var early *lease.NotYetError
+		if errors.As(*s.trouble.Load(), &early) { // the time is known
+			wait += min(max(time.Until(early.StartsAt), 0), latePause)
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause/2 + rand.N(pause/2)):
+		case <-time.After(wait):
 		}
 		err := s.try(ctx, stores)
 		switch {
 		case err == nil:
 			s.log.Info("open")
+			opened()
 			return
 		case !passes(err):
 			s.log.Error("cannot be opened; SIGHUP tries again when that is mended", "err", err)
@@ -148,6 +162,18 @@ func (s *supply) close() error {
 	return nil
 }
 
+// layout is the layout of the ids: what the settings say, or else the pool, once it was
+// read; zero where that is not known.
+func (s *supply) layout() firn.Layout {
+	if l := s.drawing.leasing.options.Layout; l.IsValid() {
+		return l
+	}
+	if now := s.now.Load(); now != nil {
+		return now.layout
+	}
+	return firn.Layout{}
+}
+
 // final is why nothing comes from the supply ever again; nil if it may.
 func (s *supply) final() error {
 	if now := s.now.Load(); now != nil {
@@ -164,7 +190,7 @@ func (s *supply) flow() (*flowing, error) {
 	if now := s.now.Load(); now != nil {
 		return now, nil
 	}
-	return nil, &notOpenError{*s.trouble.Load()}
+	return nil, &notOpenError{*s.trouble.Load(), s.began}
 }
 
 // state is that of the supply, open or not.
@@ -174,7 +200,7 @@ func (s *supply) state() server.State {
 		return now.state()
 	}
 	d := s.drawing
-	st := server.State{Kind: d.kind, Store: d.storeText(), Err: err}
+	st := server.State{Kind: d.kind, Store: d.storeText(), Err: err, Away: s.began}
 	if d.kind == kindFlake {
 		st.Pool = d.leasing.pool
 	}
@@ -258,17 +284,15 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 }
 
 func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logger) (*flowing, error) {
-	o := d.leasing.options
-	o.Logger = log
-	l, err := lease.Open(ctx, st, d.leasing.pool, &o)
+	l, err := d.leasing.open(ctx, st, log)
 	if err != nil {
 		return nil, err
 	}
 	at := d.storeText()
 	return &flowing{
-		src: l, close: l.Close,
+		src: l, close: l.Close, layout: l.State().Layout,
 		state:   func() server.State { return leaseState(l, at) },
-		workers: func(ctx context.Context) ([]lease.Worker, error) { return poolWorkers(ctx, st, l) },
+		workers: func(ctx context.Context) ([]pool.Worker, error) { return poolWorkers(ctx, st, l) },
 		final: func() error {
 			if now := l.State(); now.Phase == term.Forgotten {
 				return now.Err
@@ -327,15 +351,21 @@ func unforgiven(err error) error {
 func (d *drawing) storeText() string {
 	var all []string
 	for _, url := range d.urls {
-		if url == "" {
-			url = "the default"
-			if path, err := implicitStore(hostSigns(), false); err == nil {
-				url = "sqlite:" + path
-			}
-		}
-		all = append(all, open.Redact(url))
+		all = append(all, open.Redact(storeText(url)))
 	}
 	return strings.Join(all, ", ")
+}
+
+// storeText is the URL of a store, "" being the implicit one.
+func storeText(url string) string {
+	if url != "" {
+		return url
+	}
+	path, err := implicitStore()
+	if err != nil {
+		return "the default"
+	}
+	return "sqlite:" + path
 }
 
 // passes reports whether an error of opening may pass by itself: no configuration
@@ -343,7 +373,11 @@ func (d *drawing) storeText() string {
 func passes(err error) bool {
 	var f *failure
 	var forgot *store.ForgotError
-	var layout *term.LayoutError
+	var missing *lease.MissingPoolError
+	var layout *lease.LayoutError
+	var worker *lease.WorkerError
+	var elsewhere *lease.OtherStoreError
+	var option *lease.OptionError
 	var fresh *term.FreshError
 	var record *term.FormatError
 	var end *firn.EndError
@@ -362,7 +396,7 @@ func passes(err error) bool {
 	var url *open.URLError
 	switch {
 	case errors.As(err, &f), errors.As(err, &url),
-		errors.As(err, &forgot), errors.As(err, &layout), errors.As(err, &fresh), errors.As(err, &record), errors.As(err, &end), errors.As(err, &epoch),
+		errors.As(err, &forgot), errors.As(err, &missing), errors.As(err, &layout), errors.As(err, &worker), errors.As(err, &elsewhere), errors.As(err, &option), errors.As(err, &fresh), errors.As(err, &record), errors.As(err, &end), errors.As(err, &epoch),
 		errors.As(err, &noSegment), errors.As(err, &lossySegment), errors.As(err, &mismatch), errors.As(err, &format), errors.As(err, &exhausted),
 		errors.As(err, &noSerial), errors.As(err, &lossySerial), errors.As(err, &other), errors.As(err, &overflow), errors.As(err, &instance), errors.As(err, &serialRecord):
 		return false

@@ -55,10 +55,10 @@ type tokenOptions struct {
 }
 
 func (o *tokenOptions) validate() error {
-	if !seriesName.MatchString(o.name) {
+	if !isSeriesName(o.name) {
 		return bad("--name %q: %s", o.name, seriesNameRule)
 	}
-	if o.series != "*" && !seriesName.MatchString(o.series) {
+	if o.series != "*" && !isSeriesName(o.series) {
 		return bad("--series %q: %s", o.series, seriesNameRule)
 	}
 	if len(o.rights) == 0 {

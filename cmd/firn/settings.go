@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 )
 
 // Settings are the values a command works with: each is that of its flag, else
@@ -23,6 +25,8 @@ import (
 type settings struct {
 	flags *pflag.FlagSet
 	file  *config // nil: there is none
+
+	counter *counterSeries // that the store has by the name of the series; nil: none, or nobody has looked
 }
 
 // A value is what a setting is, and where that is from.
@@ -33,39 +37,59 @@ const byDefault = "default"
 // loadSettings reads the config, if there is one.
 func loadSettings(cmd *cobra.Command) (*settings, error) {
 	s := &settings{flags: cmd.Flags()}
-	if err := placeStore(s.flags); err != nil {
-		return nil, err
-	}
-	path, err := findConfig(cmd)
-	if err != nil || path == "" {
+	place, err := findConfig(cmd)
+	if err != nil || place.path == "" {
 		return s, err
 	}
-	s.file, err = readConfig(path)
+	s.file, err = place.read()
 	var wrong *configError
 	if errors.As(err, &wrong) {
-		return nil, (&failure{code: exitUsage, err: err}).hint("firn config check %s", shellWord(path))
+		return nil, (&failure{code: exitUsage, err: err}).hint("firn config check %s", shellWord(place.path))
 	}
 	return s, err
 }
 
-// readConfig reads the file at path.
-func readConfig(path string) (*config, error) {
-	data, err := os.ReadFile(path)
+// A configPlace is where a config is.
+type configPlace struct {
+	path string // "": there is none
+	here bool   // nobody named it: it lies in the working directory
+}
+
+// read reads the config. Nobody obeys one only because it lies in the working
+// directory: who can write there could choose the store, and have one's password.
+func (p configPlace) read() (*config, error) {
+	if !p.here {
+		data, err := os.ReadFile(p.path)
+		if err != nil {
+			return nil, failed("config: %w", err)
+		}
+		return parseConfig(p.path, data)
+	}
+	f, why, err := openOwn(p.path)
+	if why != "" {
+		return nil, bad("./%s is not read: %s", p.path, why).
+			hint("--config ./%s, if you trust it; or chown, and chmod go-w %s", p.path, p.path)
+	}
 	if err != nil {
 		return nil, failed("config: %w", err)
 	}
-	return parseConfig(path, data)
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, failed("config: %w", err)
+	}
+	return parseConfig(p.path, data)
 }
 
-// findConfig returns the path of the config that a command uses: the named one,
-// or the first that is there; "" if there is none.
-func findConfig(cmd *cobra.Command) (string, error) {
+// findConfig finds the config that a command uses: the named one, or the first that
+// is there.
+func findConfig(cmd *cobra.Command) (configPlace, error) {
 	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
 		path := f.Value.String()
 		if _, err := os.Stat(path); err != nil {
-			return "", bad("%s: there is no config %s", origin(f), path).hint("firn config print shows what is used without one")
+			return configPlace{}, bad("%s: there is no config %s", origin(f), path).hint("firn config print shows what is used without one")
 		}
-		return path, nil
+		return configPlace{path: path}, nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -75,18 +99,21 @@ func findConfig(cmd *cobra.Command) (string, error) {
 		_, err := os.Stat(path)
 		switch {
 		case err == nil:
-			return path, nil
+			return configPlace{path, path == configHere}, nil
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 			// It may be there, and name a store that nobody should go on without.
-			return "", failed("config: %w", err).hint("--config FILE, if it is not that one")
+			return configPlace{}, failed("config: %w", err).hint("--config FILE, if it is not that one")
 		}
 	}
-	return "", nil
+	return configPlace{}, nil
 }
+
+// configHere is the config of the working directory.
+const configHere = "firn.yaml"
 
 // configPaths are the places where a config is looked for, in this order.
 func configPaths(goos string, getenv func(string) string, home string) []string {
-	paths := []string{"firn.yaml"}
+	paths := []string{configHere}
 	dir := getenv("XDG_CONFIG_HOME")
 	switch {
 	case filepath.IsAbs(dir):
@@ -105,9 +132,6 @@ func configPaths(goos string, getenv func(string) string, home string) []string 
 	}
 	return paths
 }
-
-// fromVariable is the annotation of a flag that was set from a variable.
-const fromVariable = "firn_variable"
 
 // origin says where the value of a flag is from.
 func origin(f *pflag.Flag) string {
@@ -138,20 +162,21 @@ func (s *settings) storeURL() value {
 	return s.value("store", said, "")
 }
 
-// pool returns the pool of that name, nil for one that is not in the file. The
-// name is empty where the layout's own pool is meant.
-func (s *settings) pool(series string) (name string, pool *poolConfig, err error) {
+// pool returns the pool that a series draws from, or a command works on: that of --pool,
+// of the series, of the file where it has one pool or one of that name, or else
+// [pool.Default]. It is nil for one that is not in the file.
+func (s *settings) pool(series string) (name string, said *poolConfig, err error) {
 	if f := s.flags.Lookup("pool"); f != nil && f.Changed {
 		name = f.Value.String()
 	}
 	switch {
 	case s.file == nil:
-		return name, nil, nil
+		return cmp.Or(name, pool.Default), nil, nil
 	case name != "" && len(s.file.pools) > 0:
-		if pool, err = s.file.knownPool(name); err != nil {
+		if said, err = s.file.knownPool(name); err != nil {
 			return "", nil, bad("--pool: %s", err).hint("%s", s.file.path)
 		}
-		return name, pool, nil
+		return name, said, nil
 	case name != "":
 		return name, nil, nil
 	case series != "" && len(s.file.series) > 0:
@@ -159,20 +184,22 @@ func (s *settings) pool(series string) (name string, pool *poolConfig, err error
 		if err != nil {
 			return "", nil, err
 		}
-		pool, err = s.file.poolOf(one)
-		if err != nil {
+		if said, err = s.file.poolOf(one); err != nil {
 			return "", nil, err
 		}
-	case len(s.file.pools) == 1:
-		pool = &s.file.pools[0]
-	case len(s.file.pools) > 1:
-		return "", nil, bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", ")).
-			hint("--pool %s", s.file.pools[0].name.text)
+	default:
+		if said, err = s.file.onlyPool(); err != nil {
+			f := bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", "))
+			if s.flags.Lookup("pool") == nil {
+				return "", nil, f.hint("in %s: series: { NAME: { kind: flake, pool: %s } }", s.file.path, s.file.pools[0].name.text)
+			}
+			return "", nil, f.hint("--pool %s", s.file.pools[0].name.text)
+		}
 	}
-	if pool == nil {
-		return "", nil, nil
+	if said == nil {
+		return pool.Default, nil, nil
 	}
-	return pool.name.text, pool, nil
+	return said.name.text, said, nil
 }
 
 // seriesNamed returns the series of that name. Without a file, and where it lists
@@ -207,7 +234,7 @@ func (c *config) seriesNamed(name string) (*seriesConfig, error) {
 type leasing struct {
 	url     string // "" is the implicit store
 	pool    string
-	options lease.Options
+	options poolOptions
 	from    map[string]string // where each knob is from
 }
 
@@ -238,13 +265,12 @@ func (s *settings) poolSaid(name string) *poolConfig {
 	return s.file.pool(name)
 }
 
-// leasingFrom returns what to lease from a pool, nil being one that is not in the
-// file, and "" the layout's own.
-func (s *settings) leasingFrom(name string, pool *poolConfig, shard entry) (*leasing, error) {
+// leasingFrom returns what to lease from a pool, said being what the file has of it.
+func (s *settings) leasingFrom(name string, said *poolConfig, shard entry) (*leasing, error) {
 	var o poolOptions
 	l := &leasing{url: s.storeURL().text, pool: name, from: map[string]string{}}
 	for _, k := range knobs {
-		v := s.knob(k, pool)
+		v := s.knob(k, said)
 		l.from[k.name] = v.from
 		if v.from == byDefault {
 			continue
@@ -253,38 +279,38 @@ func (s *settings) leasingFrom(name string, pool *poolConfig, shard entry) (*lea
 			return nil, valueError(v.from, err)
 		}
 	}
-	if err := o.setHost(os.Hostname); err != nil {
-		return nil, failed("worker hostname: %w", err).hint("--worker recycle takes any free one")
-	}
 	v := s.value("shard", shard, "0")
 	l.from["shard"] = v.from
 	var err error
 	if o.Shard, err = parseNumber(v.text); err != nil {
 		return nil, valueError(v.from, err)
 	}
-	if !o.Layout.IsValid() {
-		o.Layout = firn.Default
-	}
-	if name == "" {
-		l.pool = lease.PoolName(o.Layout)
-	}
-	l.options = o.Options
+	o.Pool = name
+	l.options = o
 	return l, l.check()
 }
 
 // knob returns a knob of a pool, nil being one that is not in the file.
-func (s *settings) knob(k knob, pool *poolConfig) value {
+func (s *settings) knob(k knob, of *poolConfig) value {
 	var said entry
-	if pool != nil {
-		said = pool.knobs[k.name]
+	if of != nil {
+		said = of.knobs[k.name]
 	}
 	return s.value(k.name, said, k.standard)
 }
 
 // check returns what a lease would say of the options, with where they are from.
 func (l *leasing) check() error {
+	if f := l.faults(l.options.check()); f != nil {
+		return f
+	}
+	return nil
+}
+
+// faults says of wrong options where each is from, or returns nil.
+func (l *leasing) faults(err error) *failure {
 	var texts []string
-	for _, err := range parts(l.options.Check(l.pool)) {
+	for _, err := range parts(err) {
 		text := withoutPackage(err.Error())
 		var option *lease.OptionError
 		if errors.As(err, &option) {

@@ -43,6 +43,7 @@ func brokenText(flights []move.Flight, again string) string {
 		fmt.Fprintln(&b, "Broken off: no move is under way, the shards serve where they are.")
 	}
 	var nowhere, abort, finish []int64
+	unknown := false
 	for _, f := range flights {
 		left := stays(f)
 		fmt.Fprintf(&b, "Broken off: %s\n", standing(f, left))
@@ -50,6 +51,8 @@ func brokenText(flights []move.Flight, again string) string {
 		case move.Between:
 			nowhere = append(nowhere, left...)
 		case move.HalfLeft: // it has just begun, or is being ended: to go on is right
+		case move.Unknown:
+			unknown = true // to go on is right once the server answers
 		case move.Arrived:
 			finish = append(finish, f.Shards...)
 		default:
@@ -57,7 +60,13 @@ func brokenText(flights []move.Flight, again string) string {
 			finish = append(finish, f.Moved...)
 		}
 	}
+	if unknown {
+		fmt.Fprintln(&b, "Start the server that does not answer, or check its address.")
+	}
 	fmt.Fprintf(&b, "To go on, from any host:  %s\n", again)
+	if unknown {
+		return b.String()
+	}
 	if len(abort) > 0 {
 		slices.Sort(abort)
 		fmt.Fprintf(&b, "To give it up:            firn shards abort %s\n", ranges(abort))
@@ -136,7 +145,7 @@ func nextText(f move.Flight) string {
 	case move.HalfLeft:
 		return "firn shards doctor --clean ends it, where nobody is at work on it"
 	case move.Unknown:
-		return fmt.Sprintf("wait for the server; if it is gone for good, firn shards abort %s --gone SERVER", list)
+		return "start the server that does not answer, or check its address: then the move goes on; if it is lost for good: " + lostPage
 	}
 	if left := stays(f); len(left) < len(f.Shards) {
 		return fmt.Sprintf("firn shards move %s --to %s goes on; firn shards abort %s gives up what has not moved", list, f.Target, ranges(left))

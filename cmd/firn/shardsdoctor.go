@@ -92,7 +92,7 @@ func ofMoves(ctx context.Context, servers []shard.Server) ([]check.Finding, erro
 		if f.Problem != "" {
 			found = append(found, check.Finding{
 				Level: check.Warn, Text: fmt.Sprintf("the move of shards %s from %s to %s: %s", ranges(f.Shards), f.Source, f.Target, f.Problem),
-				Do: "firn shards move goes on with it; firn shards abort or finish end it",
+				Do: nextText(f),
 			})
 		}
 	}

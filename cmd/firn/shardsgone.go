@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -21,6 +22,9 @@ func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what
 	if err != nil {
 		return err
 	}
+	if err := o.agreeGone(ctx, cmd, servers, list); err != nil {
+		return err
+	}
 	ended, kept, err := move.Abandon(ctx, servers, o.gone, asked.has)
 	if err != nil {
 		return goneFailure(err, cmd.Name(), list)
@@ -30,6 +34,23 @@ func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what
 	}
 	slices.Sort(ended)
 	return printEnded(cmd, ended, what)
+}
+
+// agreeGone asks whether the server that --gone names is gone for good, unless it answers.
+func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers []shard.Server, list string) error {
+	if at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == o.gone }); at >= 0 {
+		if err := move.CheckGone(ctx, servers[at]); err != nil {
+			return goneFailure(err, cmd.Name(), list)
+		}
+	}
+	if o.yes {
+		return nil
+	}
+	question := "Is server " + o.gone + " gone for good? Moves that it has a part in are given up, and cannot go on."
+	if cmd.Name() == "finish" {
+		question = "Is server " + o.gone + " gone for good? What was written since the move is no longer kept for it: firn shards revert cannot go back."
+	}
+	return mustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 // goneFailure is an error of [move.Abandon] with what to do about it.
@@ -42,12 +63,11 @@ func goneFailure(err error, command, list string) *failure {
 	case errors.As(err, &there):
 		return f.hint("firn shards %s %s, without --gone: it drops what is on %s too", command, list, there.Server)
 	case errors.As(err, &elsewhere) && elsewhere.LetGo:
-		return f.hint("firn shards reopen %s, on its standby that was promoted or its backup that was put back; if there is none, what %s has: firn shards reopen %[2]s --shards %[3]d --gone %[1]s --incomplete",
-			elsewhere.Gone, elsewhere.Left, elsewhere.Shard)
+		return f.hint("start server %s, or its standby or backup in its place: %s", elsewhere.Gone, lostPage)
 	case errors.As(err, &elsewhere):
-		return f.hint("firn shards reopen %s, on its standby that was promoted or its backup that was put back; then firn shards abort %d", elsewhere.Gone, elsewhere.Shard)
+		return f.hint("start server %s, or its standby or backup in its place, then: firn shards abort %d", elsewhere.Gone, elsewhere.Shard)
 	case errors.As(err, &pg) && (pg.Code == "ID002" || pg.Code == "ID007"):
 		return f.hint("a mover was at work on it meanwhile: run it again")
 	}
-	return f.hint("all servers but the one that is gone have to answer; or name with --server those that do, of which one has the shard")
+	return f
 }

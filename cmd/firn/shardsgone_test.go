@@ -70,17 +70,20 @@ To give it up:            firn shards abort 1
 
 	away.Kill(t)
 	for _, what := range []string{"abort 1", "move 1 --to b"} {
-		if said := refuse(t, 1, with(flags, strings.Fields(what)...)...); !strings.Contains(said, "where b is gone for good: firn shards abort 1 --gone b") {
+		if said := refuse(t, 1, with(flags, strings.Fields(what)...)...); !strings.Contains(said, "hint: start server b, or check its address") {
 			t.Errorf("%s: %s", what, said)
 		}
 	}
-	if said := refuse(t, 1, with(flags, "remove-server", "b", "--gone")...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "firn shards abort 1 --gone b") {
+	if said := refuse(t, 1, with(flags, "remove-server", "b", "--gone")...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "docs/shards.md") {
 		t.Error(said)
 	}
-	if out := succeed(t, with(flags, "abort", "1", "--gone", "b")...); out != "1 move given up\n" {
+	if said := refuse(t, 2, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "nobody can confirm: Is server b gone for good?") {
+		t.Error(said)
+	}
+	if out := succeed(t, with(flags, "abort", "1", "--gone", "b", "--yes")...); out != "1 move given up\n" {
 		t.Error(out)
 	}
-	if out := succeed(t, with(flags, "remove-server", "b", "--gone")...); !strings.Contains(out, "no longer in the cluster") {
+	if out := succeed(t, with(flags, "remove-server", "b", "--gone", "--yes")...); !strings.Contains(out, "no longer in the cluster") {
 		t.Error(out)
 	}
 	doctor := command(t, "none", with(flags[:2], "doctor")...)
@@ -128,6 +131,8 @@ func TestBrokenText(t *testing.T) {
 		{[]move.Flight{flight(move.Between, 1)}, "shard 1 serves on b already; shard 2 is on no server,\n            and programs wait for it. Go on at once.", "abort"},
 		{[]move.Flight{flight(move.Arrived, 1, 2)}, "shards 1-2 serve on b.\n            The old copies on a are kept up to date.", "abort"},
 		{[]move.Flight{flight(move.Arrived, 1, 2)}, "firn shards finish 1-2\n", "abort"},
+		{[]move.Flight{flight(move.Unknown, 1), flight(move.Arrived, 1, 2)}, "Start the server that does not answer, or check its address.\n", "finish"},
+		{[]move.Flight{flight(move.Unknown), flight(move.Ready)}, "nobody can say", "abort"},
 		{[]move.Flight{flight(move.HalfLeft)}, "it has just begun, or is being ended.\n            The shards serve.", "abort"},
 	} {
 		text := brokenText(tt.flights, "firn shards move 1-2 --to b")
@@ -150,7 +155,7 @@ func TestNextText(t *testing.T) {
 		{move.Between, []int64{2}, "shard 2 serves on b, shard 1 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then"},
 		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: firn shards finish 1-2 drops the old copies; firn shards revert 1-2 goes back"},
 		{move.HalfLeft, nil, "shard 1-2: firn shards doctor --clean ends it, where nobody is at work on it"},
-		{move.Unknown, nil, "nobody can say which server serves shard 1-2: wait for the server; if it is gone for good, firn shards abort 1-2 --gone SERVER"},
+		{move.Unknown, nil, "nobody can say which server serves shard 1-2: start the server that does not answer, or check its address: then the move goes on; if it is lost for good: docs/shards.md, \"A server that is lost\""},
 	} {
 		f := move.Flight{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: tt.moved, Phase: tt.phase}
 		if got := standsText(f) + ": " + nextText(f); got != tt.want {
@@ -189,7 +194,7 @@ func TestShardsReopenIncomplete(t *testing.T) {
 	if said := refuse(t, 2, args("--incomplete")...); !strings.Contains(said, "firn shards reopen a --incomplete --shards 17") {
 		t.Error(said)
 	}
-	if said := refuse(t, 1, args("--shards", "0")...); !strings.Contains(said, "a may lack rows of it") || !strings.Contains(said, "firn shards reopen a --shards 0 --gone b --incomplete") {
+	if said := refuse(t, 1, args("--shards", "0")...); !strings.Contains(said, "a may lack rows of it") || !strings.Contains(said, "hint: start server b, which had it last, its standby or its backup, and reopen it there: firn shards reopen b.") {
 		t.Error(said)
 	}
 	if out := succeed(t, args("--shards", "0", "--incomplete")...); out != "1 shard opened on server a\n" {
@@ -198,9 +203,9 @@ func TestShardsReopenIncomplete(t *testing.T) {
 	onDatabase(t, a[0], "SELECT insta0.next_id()")
 }
 
-// TestGoneFailure: what was overtaken by a mover is run again; else a server did not answer.
+// TestGoneFailure: what was overtaken by a mover is run again.
 func TestGoneFailure(t *testing.T) {
-	for code, hint := range map[string]string{"ID002": "run it again", "ID007": "run it again", "57P01": "have to answer"} {
+	for code, hint := range map[string]string{"ID002": "run it again", "ID007": "run it again"} {
 		f := goneFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code}}, "abort", "1")
 		if len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], hint) && !strings.Contains(f.hints[0], hint+";") {
 			t.Errorf("%s: %q", code, f.hints)
@@ -252,7 +257,7 @@ func TestShardsNoWayBack(t *testing.T) {
 	if !strings.Contains(said, "there: ") && !strings.Contains(said, "here: ") || !strings.Contains(said, "firn shards finish 0, then firn shards move 0 --to a") || strings.Contains(said, "goes on") {
 		t.Error(said)
 	}
-	succeed(t, with("finish 0")...)
+	succeed(t, with("finish 0 --yes")...)
 	succeed(t, with("move 0 --to a")...)
 }
 

@@ -190,9 +190,9 @@ func setupFailure(err error) *failure {
 	var forgot *setup.ForgotError
 	switch {
 	case errors.As(err, &forgot):
-		return f.hint("put its backup back, and firn shards reopen %s; if it had no shard: firn shards remove-server %[1]s --gone, then firn shards add-server", forgot.Server)
+		return f.hint("is its address right? If what it had is lost: %s", lostPage)
 	case errors.As(err, &copied):
-		return f.hint("firn shards reopen %s, where the other one is gone for good", copied.Server)
+		return f.hint("is its address that of the primary? If it was promoted or restored, and is the only one now: firn shards reopen %s", copied.Server)
 	case errors.Is(err, setup.ErrNoCount):
 		f.code = exitUsage
 		return f.hint("--count 2000, say: as many as you will ever want servers, times a hundred")

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -101,7 +102,7 @@ has them does without it, and should it come back after all, it opens nothing. N
 done while it answers.`,
 		Example: `  firn shards abort 17
   firn shards abort 17 --gone b`,
-	}, "given up", (*move.Mover).Abort)
+	}, "given up", "the server that --gone names is gone for good", (*move.Mover).Abort)
 }
 
 func newShardsFinish() *cobra.Command {
@@ -110,20 +111,21 @@ func newShardsFinish() *cobra.Command {
 		Use:   "finish LIST",
 		Short: "Drop the old copies of shards that have moved",
 		Long: `Drop the copies that shards have left on the server that they moved from, which are kept
-up to date until then. Afterwards they cannot be taken back, and who still reads there gets
-an error.
+up to date until then. It says how large they are and asks, or wants --yes: afterwards the
+shards cannot be taken back. A program that still reads the old copy gets an error.
 
 Where that server is gone for good, --gone says so: nothing is kept for it any more.`,
 		Example: `  firn shards finish 17
-  firn shards finish 17-40
+  firn shards finish 17-40 --yes
   firn shards finish 17 --gone a`,
-	}, "finished", (*move.Mover).Finish)
+	}, "finished", "the old copies are to be dropped", (*move.Mover).Finish)
 }
 
 type shardsMove struct {
 	to      string
 	gone    string
 	dry     bool
+	yes     bool
 	options move.Options
 }
 
@@ -131,6 +133,7 @@ func (o *shardsMove) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.DurationVar(&o.options.LockWait, "lock-wait", time.Minute, "how long a shard may be in use by long transactions before it is given up")
 	flags.DurationVar(&o.options.Stall, "stall", 2*time.Minute, "how long a copy may come no farther before it is given up")
+	flags.StringSliceVar(&o.options.Consumers, "consumers-know", nil, "a `PUBLICATION` with tables of the shards whose consumers know of the move, and read from the other server too")
 	o.addReach(cmd)
 }
 
@@ -140,7 +143,7 @@ func (o *shardsMove) addReach(cmd *cobra.Command) {
 }
 
 // ending makes a command of one that ends moves.
-func (o *shardsMove) ending(cmd *cobra.Command, what string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) *cobra.Command {
+func (o *shardsMove) ending(cmd *cobra.Command, what, yes string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) *cobra.Command {
 	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := untilSignal(cmd.Context())
@@ -152,6 +155,7 @@ func (o *shardsMove) ending(cmd *cobra.Command, what string, end func(*move.Move
 	}
 	addServers(cmd)
 	cmd.Flags().StringVar(&o.gone, "gone", "", "the other server of the moves, which does not answer and is gone for good")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask: "+yes)
 	return cmd
 }
 
@@ -216,7 +220,7 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 	}
 	m, err := mapOf(ctx, servers)
 	if err != nil {
-		return nil, nil, lostHint(err, cmd.Name(), list)
+		return nil, nil, err
 	}
 	var shards []int64
 	for _, r := range m.Routes {
@@ -230,24 +234,12 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 	return servers, shards, nil
 }
 
-// lostHint says what to do where one of the servers of a move is lost.
-func lostHint(err error, command, list string) error {
-	var away *shard.ServerError
-	if !errors.As(err, &away) {
-		return err
-	}
-	if command != "finish" {
-		command = "abort"
-	}
-	return failed("%w", err).hint("all servers have to be there; where %s is gone for good: firn shards %s %s --gone %[1]s", away.Server, command, list)
-}
-
 // mapOf is what all servers say of their shards.
 func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
 	views := make(map[string]*shard.View)
 	for _, a := range shard.Ask(ctx, servers) {
 		if a.Err != nil {
-			return nil, failed("%w", a.Err).hint("all servers have to be there: firn shards status")
+			return nil, a.Err
 		}
 		views[a.Server.Name] = a.View
 	}
@@ -404,6 +396,11 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 	if err != nil {
 		return moveFailure(err)
 	}
+	if cmd.Name() == "finish" && len(legs) > 0 && !o.yes {
+		if err := askToDrop(ctx, cmd, legs); err != nil {
+			return err
+		}
+	}
 	if len(legs) == 0 {
 		if err := move.Sweep(ctx, servers); err != nil {
 			return moveFailure(err)
@@ -425,6 +422,24 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		}
 	}
 	return printEnded(cmd, all, what)
+}
+
+// askToDrop says which copies are dropped for good, and asks.
+func askToDrop(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
+	var drops []string
+	for _, l := range legs {
+		bytes, err := check.CopyBytes(ctx, l.Source, l.Shards)
+		if err != nil {
+			return err
+		}
+		copies := "copy of shard "
+		if len(l.Shards) > 1 {
+			copies = "copies of shards "
+		}
+		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, ranges(l.Shards), l.Source.Name, byteText(bytes)))
+	}
+	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shards revert cannot take them back. Drop them?"
+	return mustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 // printEnded prints the shards whose moves have ended.
@@ -457,6 +472,9 @@ func moveFailure(err error) *failure {
 	var backless *move.NoWayBackError
 	var pg *pgconn.PgError
 	switch {
+	case errors.As(err, new(*move.RefusedError)):
+		f.code = exitFound
+		return f
 	case errors.As(err, &unreached):
 		return f.hint("--reach %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
 	case errors.As(err, &behind):
@@ -521,6 +539,9 @@ func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
 			fmt.Fprintf(out, "shard %d is in use by %s\n", s.Shard, h)
 		}
 	}
+	for _, n := range p.Notes {
+		fmt.Fprintf(out, "look: %s (%s)\n", n, n.Do)
+	}
 	_, err := fmt.Fprintln(out)
 	return err
 }
@@ -534,6 +555,7 @@ type movePlanLine struct {
 	Pause   float64         `json:"pause_ms"`
 	Shards  []shardMoveLine `json:"shards"`
 	Refused []string        `json:"refused,omitempty"`
+	Notes   []string        `json:"notes,omitempty"` // what only a person can judge
 }
 
 type shardMoveLine struct {
@@ -556,6 +578,9 @@ func newMovePlanLine(p *move.Plan) movePlanLine {
 	}
 	for _, r := range p.Refusals {
 		l.Refused = append(l.Refused, r.String())
+	}
+	for _, n := range p.Notes {
+		l.Notes = append(l.Notes, n.String())
 	}
 	return l
 }

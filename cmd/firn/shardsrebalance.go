@@ -102,7 +102,7 @@ func (o *shardsRebalance) even(ctx context.Context, cmd *cobra.Command, servers 
 	if err != nil {
 		return err
 	}
-	if err := p.print(cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout()), wantsJSON(cmd)); err != nil || o.dry || len(p.moves) == 0 {
+	if err := p.print(cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout()), wantsJSON(cmd)); err != nil || len(p.moves) == 0 {
 		return err
 	}
 	return o.carry(ctx, cmd, servers, p)
@@ -167,7 +167,8 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 	return nil
 }
 
-// carry does what is planned, some moves at a time.
+// carry does what is planned, some moves at a time, or with --dry-run says what speaks
+// against it.
 func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers []shard.Server, p *rebalancing) error {
 	to := make(map[string][]int64)
 	for _, m := range p.moves {
@@ -184,14 +185,14 @@ func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers
 		}
 		legs = append(legs, some...)
 	}
-	if err := o.refusals(ctx, legs); err != nil {
+	if err := o.refusals(ctx, cmd, legs); err != nil || o.dry {
 		return err
 	}
 	return o.legs(ctx, cmd, inParts(legs), o.leg)
 }
 
 // refusals looks at what speaks against any of the moves, before the first is begun.
-func (o *shardsRebalance) refusals(ctx context.Context, legs []move.Leg) error {
+func (o *shardsRebalance) refusals(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
 	var refused []move.Refusal
 	for _, l := range legs {
 		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.options)
@@ -199,6 +200,9 @@ func (o *shardsRebalance) refusals(ctx context.Context, legs []move.Leg) error {
 			return moveFailure(err)
 		}
 		refused = append(refused, p.Refusals...)
+		for _, n := range p.Notes {
+			printWarning(cmd.ErrOrStderr(), "%s (%s)", n, n.Do)
+		}
 	}
 	if len(refused) > 0 {
 		return &failure{code: exitFound, err: &move.RefusedError{Refusals: refused}}

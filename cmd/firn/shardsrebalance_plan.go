@@ -97,7 +97,7 @@ func loads(ctx context.Context, servers []shard.Server) ([]*check.Load, error) {
 	all := check.Loads(ctx, servers)
 	for _, l := range all {
 		if l.Err != nil {
-			return nil, failed("%w", l.Err).hint("all servers have to be there: firn shards status")
+			return nil, l.Err
 		}
 	}
 	return all, nil

@@ -82,7 +82,7 @@ func TestShardsRebalance(t *testing.T) {
 		t.Errorf("%d moves: %+v", len(plan.Moves), plan.Moves)
 	}
 	rebalanceKilled(t, append([]string{"shards", "rebalance", "--parallel", "2"}, flags...), urls["a"], urls["b"])
-	succeed(t, append([]string{"shards", "finish", "0-7"}, flags...)...) // where it was killed before that
+	succeed(t, append([]string{"shards", "finish", "0-7", "--yes"}, flags...)...) // where it was killed before that
 	if plan := dryRebalance(t, flags); len(plan.Moves) != 0 {
 		t.Errorf("it is not even: %+v", plan)
 	}
@@ -95,7 +95,7 @@ func TestShardsRebalance(t *testing.T) {
 	if said := refuse(t, 1, append([]string{"shards", "remove-server", "a"}, flags...)...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "firn shards finish") {
 		t.Error(said)
 	}
-	succeed(t, append([]string{"shards", "finish", "0-7"}, flags...)...)
+	succeed(t, append([]string{"shards", "finish", "0-7", "--yes"}, flags...)...)
 	w.some(t)
 	if out := succeed(t, append([]string{"shards", "remove-server", "a"}, flags...)...); !strings.Contains(out, "no longer in the cluster") {
 		t.Error(out)

@@ -14,7 +14,7 @@ import (
 )
 
 func newShardsRemoveServer() *cobra.Command {
-	var gone bool
+	var gone, yes bool
 	cmd := &cobra.Command{
 		Use:   "remove-server NAME",
 		Short: "Take a server that has no shards out of a cluster",
@@ -29,10 +29,11 @@ as each of the others has to show, and is gone for good, is taken out with --gon
   firn shards remove-server a
   firn shards remove-server a --gone`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return removeShardServer(cmd, args[0], gone) },
+		RunE: func(cmd *cobra.Command, args []string) error { return removeShardServer(cmd, args[0], gone, yes) },
 	}
 	addServers(cmd)
 	cmd.Flags().BoolVar(&gone, "gone", false, "it does not answer, and is gone for good")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: a server that --gone names is gone for good")
 	return cmd
 }
 
@@ -42,7 +43,7 @@ type removalLine struct {
 	Removed bool   `json:"removed"` // else it was none of the cluster's before
 }
 
-func removeShardServer(cmd *cobra.Command, name string, gone bool) error {
+func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 	servers, err := shardServers(cmd)
 	if err != nil {
 		return err
@@ -71,6 +72,12 @@ func removeShardServer(cmd *cobra.Command, name string, gone bool) error {
 	if err != nil {
 		return signalled(ctx, err)
 	}
+	if gone && r.Member && !yes {
+		question := "Is server " + name + " gone for good? The cluster no longer reckons with it: if it has a shard after all, that shard is lost."
+		if err := mustAsk(ctx, cmd, question, "the same command with --yes"); err != nil {
+			return signalled(ctx, err)
+		}
+	}
 	if err := r.Run(ctx); err != nil {
 		return signalled(ctx, setupFailure(err).hint("firn shards status; then run it again: it goes on where it was"))
 	}
@@ -81,17 +88,17 @@ func removeShardServer(cmd *cobra.Command, name string, gone bool) error {
 func inNoMove(ctx context.Context, servers []shard.Server, name string, gone bool) error {
 	flights, err := move.Flights(ctx, servers)
 	if err != nil {
-		return setupFailure(err).hint("all servers have to be there: firn shards status")
+		return setupFailure(err)
 	}
 	for _, f := range flights {
 		if f.Source != name && f.Target != name {
 			continue
 		}
-		flag := ""
+		do := nextText(f)
 		if gone {
-			flag = " --gone " + name
+			do = lostPage + " says how it ends"
 		}
-		return failed("the move of shard %s from %s to %s is not finished", ranges(f.Shards), f.Source, f.Target).hint("firn shards finish %s%s, or firn shards abort %[1]s%[2]s", ranges(f.Shards), flag)
+		return failed("the move of shard %s from %s to %s is not finished", ranges(f.Shards), f.Source, f.Target).hint("%s", do)
 	}
 	return nil
 }
@@ -100,7 +107,7 @@ func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, err
 	if gone {
 		r, err := opened.RemoveGone(name)
 		if err != nil {
-			return nil, setupFailure(err).hint("what %s had comes back with its standby or its backup: firn shards reopen %[1]s", name)
+			return nil, setupFailure(err).hint("start server %s, or its standby or backup in its place: %s", name, lostPage)
 		}
 		return r, nil
 	}

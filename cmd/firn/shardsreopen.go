@@ -162,7 +162,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	plan, err := setup.PlanReopen(name, views, away, o.gone, asked)
 	var missing *setup.AwayError
 	if errors.As(err, &missing) {
-		return nil, failed("%s", withoutPackage(err.Error())).hint("name it with --server or in firn.yaml, or bring it back; if it is gone for good: firn shards reopen %s --gone %s", name, missing.Away)
+		return nil, failed("%s", withoutPackage(err.Error())).hint("%s", startHint(missing.Away)).hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
 	}
 	if err != nil {
 		return nil, err
@@ -241,11 +241,11 @@ func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, 
 		if err := plan.Reopen(ctx, c, others, row, plan.above); err != nil {
 			var incomplete *setup.IncompleteError
 			if errors.As(err, &incomplete) {
-				return failed("%w", err).hint("open it where it was last: firn shards reopen %s, of its standby or its backup; if there is none: firn shards reopen %s --shards %d --gone %[1]s --incomplete", incomplete.MovedTo, incomplete.Server, incomplete.Shard)
+				return failed("%w", err).hint("start server %s, which had it last, its standby or its backup, and reopen it there: firn shards reopen %[1]s. If there is none: %s", incomplete.MovedTo, lostPage)
 			}
 			var nothing *setup.NothingError
 			if errors.As(err, &nothing) {
-				return failed("%w", err).hint("firn shards reopen %s, of its standby or its backup", nothing.MovedTo)
+				return failed("%w", err).hint("start server %s, which had it last, its standby or its backup, and reopen it there: firn shards reopen %[1]s", nothing.MovedTo)
 			}
 			var pg *pgconn.PgError
 			if errors.As(err, &pg) && pg.Code == "42883" {

@@ -3,16 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/store/open"
+	"github.com/firn-id/firn/store/sqlite"
 )
 
 // addStore adds --store.
@@ -46,11 +48,15 @@ func placeStore(flags *pflag.FlagSet) error {
 
 var errNoStore = errors.New("there is no store")
 
-// openURL opens the store of --store, or the implicit one. Where create is false
-// there must be one already.
-func openURL(ctx context.Context, url string, create bool) (*open.Store, error) {
-	if url == "" {
-		path, err := implicitStore(hostSigns(), create)
+// An onMade is told of a SQLite file that was made, and whether it is the implicit one.
+type onMade func(path string, implicit bool)
+
+// openURL opens the store of --store, or the implicit one. Without an onMade there
+// must be one already.
+func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) {
+	implicit := url == ""
+	if implicit {
+		path, err := implicitStore()
 		if err != nil {
 			return nil, err
 		}
@@ -59,16 +65,40 @@ func openURL(ctx context.Context, url string, create bool) (*open.Store, error) 
 	if strings.HasPrefix(url, "memory:") {
 		return nil, bad("--store %s forgets with this process: the next would make the same ids", url).hint("--store sqlite:PATH")
 	}
-	if path, ok := strings.CutPrefix(url, "sqlite:"); ok && !create {
-		if _, err := os.Stat(strings.TrimPrefix(path, "//")); errors.Is(err, fs.ErrNotExist) {
+	path, embedded := sqliteFile(url)
+	if embedded && made == nil {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, failed("%w %s", errNoStore, url).hint("firn next --store %s makes one with the first id", shellWord(url))
+		}
+	}
+	if implicit && made != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, failed("no --store given, and the state directory cannot be made: %w", err).hint("--store sqlite:PATH")
 		}
 	}
 	s, err := open.URL(ctx, url)
 	if errors.As(err, new(*open.URLError)) {
 		return nil, badStore(err)
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	if file, ok := s.Store.(*sqlite.Store); ok && file.Created() && made != nil {
+		made(path, implicit)
+	}
+	return s, nil
+}
+
+// sayMade tells a person of a file that was made: ids are unique among the programs
+// that use it, and a path mistyped is a store of its own. Of the implicit one only
+// somebody who looks at a terminal is told; a script has not chosen it.
+func sayMade(errs io.Writer) onMade {
+	return func(path string, implicit bool) {
+		if implicit && !isTerminal(errs) {
+			return
+		}
+		fmt.Fprintf(errs, "created %s: ids are unique among your programs that use this file\n", path)
+	}
 }
 
 // badStore says what is wrong with the URL of a store.
@@ -77,50 +107,17 @@ func badStore(err error) error {
 }
 
 // implicitStore returns the path of the store that is used where none is named:
-// a file in the user's state directory, so that all processes of one user on
-// one host share it. In a container it is refused, because each would have its
-// own.
-func implicitStore(s signs, create bool) (string, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = ""
-	}
-	dir, err := stateDir(runtime.GOOS, s.getenv, home)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "ids.db")
-	if why := s.container(dir); why != "" {
+// the default file of this user, which programs open by sqlite.OpenDefault.
+func implicitStore() (string, error) {
+	path, err := sqlite.DefaultPath()
+	var none *sqlite.NoDefaultError
+	switch {
+	case errors.As(err, &none) && none.Container != "":
 		return "", failed("no --store given, and this looks like a container (%s): its state directory would be "+
-			"empty for every new one, and two would take the same worker", why).
-			hint("--store sqlite:%s to insist", path)
-	}
-	if create {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return "", failed("no --store given, and the state directory cannot be made: %w", err).
-				hint("--store sqlite:PATH")
-		}
-	}
-	return path, nil
-}
-
-// stateDir is where a program keeps what should outlive it, by the custom of the
-// operating system.
-func stateDir(goos string, getenv func(string) string, home string) (string, error) {
-	base, below := "", ""
-	switch goos {
-	case "windows":
-		base = getenv("LocalAppData")
-	case "darwin":
-		base, below = home, "Library/Application Support"
-	default:
-		// A relative path is invalid, says the XDG specification, and ignored.
-		if base = getenv("XDG_STATE_HOME"); !filepath.IsAbs(base) {
-			base, below = home, ".local/state"
-		}
-	}
-	if base == "" {
+			"empty for every new one, and two would take the same worker", none.Container).
+			hint("--store sqlite:%s to insist", none.Path)
+	case err != nil:
 		return "", failed("no --store given, and this user has no home directory").hint("--store sqlite:PATH")
 	}
-	return filepath.Join(base, filepath.FromSlash(below), "firn"), nil
+	return path, nil
 }

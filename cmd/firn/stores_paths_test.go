@@ -42,3 +42,64 @@ func TestRelativeStores(t *testing.T) {
 		t.Error("FIRN_STORE: the file was made")
 	}
 }
+
+// TestCopiedStores follows, to the letter, what is printed about two copies of one
+// file. Nothing of it makes both of them usable without a person who says that
+// there is only one.
+func TestCopiedStores(t *testing.T) {
+	dir := emptyHome(t)
+	original := filepath.Join(dir, "ids.db")
+	if _, errs, code := called(t, "next", "--store", "sqlite:"+original); code != 0 {
+		t.Fatal(errs)
+	}
+	b, err := os.ReadFile(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "copy"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "copy/ids.db", string(b))
+	url := "sqlite:" + filepath.Join(dir, "copy", "ids.db")
+
+	refused := func(args ...string) string {
+		t.Helper()
+		t.Setenv("FIRN_STORE", url)
+		out, errs, code := called(t, args...)
+		if code == 0 || args[0] == "next" && out != "" {
+			t.Fatalf("firn %q on a copy: exit code %d, %s%s", args, code, out, errs)
+		}
+		return out + errs
+	}
+	for _, text := range []string{
+		refused("next"), refused("next", "orders", "--kind", "segment"), refused("doctor"),
+		refused("serve", "--resp", "127.0.0.1:0", "--http", "off"), refused("workers", "hold", "--", "true"),
+	} {
+		for _, want := range []string{
+			"if the original is still there, use that one", "mv OLD_DIRECTORY/.ids.db.id " + filepath.Join(dir, "copy"),
+			"only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store " + url,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("not %q in\n%s", want, text)
+			}
+		}
+	}
+
+	// "mv OLD_DIRECTORY/.ids.db.id": it is a copy all the same, and now the original
+	// has no hidden file.
+	if err := os.Rename(filepath.Join(dir, ".ids.db.id"), filepath.Join(dir, "copy", ".ids.db.id")); err != nil {
+		t.Fatal(err)
+	}
+	if text := refused("next"); strings.Contains(text, "mv OLD_DIRECTORY") || !strings.Contains(text, "only if the original") {
+		t.Errorf("a copy with the original's hidden file: %s", text)
+	}
+	url = "sqlite:" + original
+	refused("next")
+
+	// "firn store recover" asks, or wants --yes.
+	text := refused("store", "recover")
+	if !strings.Contains(text, "will no other copy of the file be used?") || !strings.Contains(text, "both make the same ids") {
+		t.Errorf("store recover does not ask about copies: %s", text)
+	}
+	refused("next")
+}

@@ -13,8 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
 
@@ -38,11 +37,11 @@ func newWorkersLs() *cobra.Command {
 it falls free if its holder does not write again, and its horizon, the last instant
 of which it may have issued ids. Whoever takes the worker next starts above that.
 
-A store without a clock (etcd, ZooKeeper) does not say when a holder was last heard of:
-there the state is held?, also of a holder that is gone, and it falls free when somebody
-who wants a worker has watched it for so long.`,
+A store without a clock (etcd, ZooKeeper) does not record when a holder last wrote. There
+the state is unknown for every worker that was not given back, also if its holder died: a
+process that wants the worker takes it after it has seen no write for its time to live.`,
 		Example: `  firn workers ls
-  firn workers ls --pool firn --store sqlite:/var/lib/app/ids.db --json`,
+  firn workers ls --pool shop --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(s store.Store) error {
@@ -63,7 +62,7 @@ func newWorkersRelease() *cobra.Command {
 only when its holder has not been heard of for some time. Nothing repeats even if
 the holder is alive: the horizon stays, and the holder takes another worker when
 it finds out.`,
-		Example: "  firn workers release 7 --pool firn",
+		Example: "  firn workers release 7 --pool shop",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			worker, err := strconv.ParseInt(args[0], 10, 64)
@@ -80,7 +79,7 @@ it finds out.`,
 		},
 	}
 	addStore(cmd)
-	cmd.Flags().String("pool", "", "the worker's pool (the only one of firn.yaml, or "+lease.PoolName(firn.Default)+")")
+	addPoolName(cmd)
 	return cmd
 }
 
@@ -90,7 +89,7 @@ func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 	if err != nil {
 		return err
 	}
-	s, err := openURL(cmd.Context(), set.storeURL().text, false)
+	s, err := openURL(cmd.Context(), set.storeURL().text, nil)
 	if err != nil {
 		return err
 	}
@@ -104,9 +103,6 @@ func poolInForce(cmd *cobra.Command) (string, error) {
 		return "", err
 	}
 	name, _, err := set.pool("")
-	if name == "" {
-		name = lease.PoolName(firn.Default)
-	}
 	return name, err
 }
 
@@ -114,34 +110,38 @@ func poolInForce(cmd *cobra.Command) (string, error) {
 type workerLine struct {
 	Pool    string  `json:"pool"`
 	Worker  int64   `json:"worker"`
-	Held    bool    `json:"held"`
-	Name    string  `json:"name"` // of its holder, or of its last
+	State   string  `json:"state"` // held, free or unknown
+	Name    string  `json:"name"`  // of its holder, or of its last
 	Term    uint64  `json:"term"`
-	Free    float64 `json:"free_in_seconds"`
+	Free    float64 `json:"free_in_seconds,omitempty"` // of one that is held
 	Horizon string  `json:"horizon"`
 	Written string  `json:"written,omitempty"`
 }
 
-func listWorkers(ctx context.Context, s store.Store, pool string, out io.Writer, asJSON bool) error {
-	pools := []string{pool}
-	if pool == "" {
-		var err error
-		if pools, err = lease.Pools(ctx, s); err != nil {
+func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer, asJSON bool) error {
+	names := []string{name}
+	if name == "" {
+		all, err := pool.List(ctx, s)
+		if err != nil {
 			return err
+		}
+		names = nil
+		for _, info := range all {
+			names = append(names, info.Name)
 		}
 	}
 	enc := json.NewEncoder(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "POOL\tWORKER\tSTATE\tNAME\tTERM\tFREE IN\tHORIZON")
-	for _, pool := range pools {
-		workers, err := lease.Workers(ctx, s, pool)
+	for _, name := range names {
+		workers, err := pool.Workers(ctx, s, name)
 		if err != nil {
-			return noPool(err)
+			return err
 		}
 		for _, v := range workers {
 			if asJSON {
 				err := enc.Encode(workerLine{
-					Pool: pool, Worker: v.Worker, Held: v.Held, Name: v.Name, Term: v.Term,
+					Pool: name, Worker: v.Worker, State: string(v.State), Name: v.Name, Term: v.Term,
 					Free: v.Free.Seconds(), Horizon: instant(v.Horizon), Written: instant(v.Written),
 				})
 				if err != nil {
@@ -149,14 +149,11 @@ func listWorkers(ctx context.Context, s store.Store, pool string, out io.Writer,
 				}
 				continue
 			}
-			state, free := "free", "-"
-			if v.Held {
-				state, free = "held", v.Free.Round(time.Second).String()
-				if v.Written.IsZero() {
-					state = "held?"
-				}
+			free := "-"
+			if v.State == pool.WorkerHeld {
+				free = v.Free.Round(time.Second).String()
 			}
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d\t%s\t%s\n", pool, v.Worker, state, v.Name, v.Term, free, instant(v.Horizon))
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d\t%s\t%s\n", name, v.Worker, v.State, v.Name, v.Term, free, instant(v.Horizon))
 		}
 	}
 	if asJSON {
@@ -172,18 +169,18 @@ func instant(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-func releaseWorker(ctx context.Context, s store.Store, pool string, worker int64, out io.Writer, asJSON bool) error {
-	workers, err := lease.Workers(ctx, s, pool)
+func releaseWorker(ctx context.Context, s store.Store, name string, worker int64, out io.Writer, asJSON bool) error {
+	workers, err := pool.Workers(ctx, s, name)
 	if err != nil {
-		return noPool(err)
+		return err
 	}
-	i := slices.IndexFunc(workers, func(w lease.Worker) bool { return w.Worker == worker })
+	i := slices.IndexFunc(workers, func(w pool.Worker) bool { return w.Worker == worker })
 	if i < 0 {
-		return bad("worker %d of pool %s was never held", worker, pool).hint("firn workers ls --pool %s", pool)
+		return bad("worker %d of pool %s was never held", worker, name).hint("firn workers ls --pool %s", shellWord(name))
 	}
-	switch err := lease.Release(ctx, s, pool, worker); {
+	switch err := pool.Release(ctx, s, name, worker); {
 	case errors.Is(err, store.ErrConflict):
-		return failed("worker %d of pool %s is alive: its holder, %s, has just written", worker, pool, workers[i].Name).
+		return failed("worker %d of pool %s is alive: its holder, %s, has just written", worker, name, workers[i].Name).
 			hint("stop its holder, or try again to take it away all the same")
 	case err != nil:
 		return err
@@ -194,16 +191,8 @@ func releaseWorker(ctx context.Context, s store.Store, pool string, worker int64
 			Worker   int64  `json:"worker"`
 			Released bool   `json:"released"`
 			Name     string `json:"name"`
-		}{pool, worker, true, workers[i].Name})
+		}{name, worker, true, workers[i].Name})
 	}
-	_, err = fmt.Fprintf(out, "worker %d of pool %s is free; it was last held by %s\n", worker, pool, workers[i].Name)
-	return err
-}
-
-// noPool makes a pool that is not there an error of what was given.
-func noPool(err error) error {
-	if errors.Is(err, lease.ErrNoPool) {
-		return bad("%w", err).hint("firn workers ls lists all pools")
-	}
+	_, err = fmt.Fprintf(out, "worker %d of pool %s is free; it was last held by %s\n", worker, name, workers[i].Name)
 	return err
 }

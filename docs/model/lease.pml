@@ -7,7 +7,7 @@
  * whoever sent it hears of it, or does not and reads the record. Every process may stop
  * between any two steps, for good or not. A tick stands for all ids of that tick.
  *
- *	RESTORE   the record goes back to an earlier state, once, and "firn store restored" runs
+ *	RESTORE   the record goes back to an earlier state, once, and "firn store recover" runs
  *	FILE      processes of one host have a grant file, and go on with the grant in it
  *	OPERATOR  takes the worker away from its holder
  *

@@ -99,7 +99,7 @@ func (e *FullError) Error() string {
 	return b.String()
 }
 
-func (s *State) fullError(r *Rules, now Now, all []candidate) *FullError {
+func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
 	e := &FullError{Pool: r.Pool, Workers: s.count}
 	if s.count > listed {
 		return e

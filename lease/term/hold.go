@@ -30,7 +30,8 @@ func (s State) conflicted(r *Rules, now Now) (State, Action) {
 		s.Phase = Seeking
 		s.tries++
 		pause := min(5*time.Millisecond<<min(s.tries, 6), 250*time.Millisecond)
-		return s, Action{Op: Sleep, Until: now.Boot + s.jitter(pause)}
+		until := now.Boot + s.jitter(pause)
+		return s, Action{Op: Sleep, Until: until}
 	}
 	// An earlier copy of ours was carried out, or somebody else's write was.
 	s.write.doubt, s.write.refused = true, true

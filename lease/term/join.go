@@ -26,7 +26,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	case p.elsewhere(here):
 		return s.elsewhere(r, p, here)
 	case p.Workers == "":
-		return s.end(Refused, &MissingPoolError{Pool: r.Pool, Creating: true})
+		return s.end(Refused, &MissingPoolError{Pool: r.Pool, Creating: p.Reserved != ""})
 	case p.Layout != r.Layout.String():
 		return s.end(Refused, &LayoutError{Pool: r.Pool, Have: p.Layout, Want: r.Layout.String()})
 	}

@@ -40,6 +40,8 @@ func TestMissingPool(t *testing.T) {
 		if !errors.As(a.s.Err, &missing) || !missing.Creating {
 			t.Errorf("%#v", a.s.Err)
 		}
+		x.write(term.KeyPool("pool"), p.Void().Encode())
+		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"`)
 		p, err := p.Above(0, "").Use(term.Range{Last: 15}, firn.Default)
 		if err != nil {
 			t.Fatal(err)

@@ -90,7 +90,7 @@ func (s State) reread(r *Rules, now Now) (State, Action) {
 }
 
 // amend writes the pool's record. Whatever comes of it, the record is read again.
-func (s *State) amend(r *Rules, p Pool) Action {
+func (s State) amend(r *Rules, p Pool) Action {
 	return Action{Op: Put, Key: keyPool(r.Pool), Value: encode(p), Cond: store.Condition{Version: s.at}}
 }
 

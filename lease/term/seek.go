@@ -189,7 +189,8 @@ func (s State) none(r *Rules, now Now, all []candidate) (State, Action) {
 		return s.end(Refused, s.fullError(r, now, all))
 	}
 	pause := min(max(all[0].free, 50*time.Millisecond), time.Second)
-	return s, Action{Op: Sleep, Until: min(now.Boot+pause+s.jitter(50*time.Millisecond), s.began+s.patience(r))}
+	until := min(now.Boot+pause+s.jitter(50*time.Millisecond), s.began+s.patience(r))
+	return s, Action{Op: Sleep, Until: until}
 }
 
 // belowFloor says whether the pool's floor lies too far ahead for any worker, so
@@ -213,13 +214,11 @@ func (s *State) patience(r *Rules) time.Duration {
 func (s State) take(r *Rules, now Now, c candidate) (State, Action) {
 	reach := min(r.Reach, s.budget(r))
 	s.Phase, s.Worker, s.Base = Taking, c.worker, c.base
-	return s.put(r, now, write{
-		want: Record{
-			V: format, Term: c.rec.Term + 1, Owner: s.token(), Name: s.name,
-			Horizon: max(c.base, r.tick(s.wall(r, now, s.drift(now)).Add(reach))), TTL: r.ttl(reach).Milliseconds(),
-		},
-		version: c.version, reach: reach,
-	})
+	want := Record{
+		V: format, Term: c.rec.Term + 1, Owner: s.token(), Name: s.name,
+		Horizon: max(c.base, r.tick(s.wall(r, now, s.drift(now)).Add(reach))), TTL: r.ttl(reach).Milliseconds(),
+	}
+	return s.put(r, now, write{want: want, version: c.version, reach: reach})
 }
 
 // put sends a write for the first time.

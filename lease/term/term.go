@@ -202,6 +202,10 @@ func (s State) Grant() (g firn.Grant, ok bool) {
 // Degraded reports whether the term holds a worker and the store does not answer.
 func (s State) Degraded() bool { return s.Phase == Holding && (s.Fails > 0 || s.look.err != nil) }
 
+// Mute returns the boot time at which the first of the requests was sent that the store
+// has not answered, if there are any.
+func (s State) Mute() (since time.Duration, ok bool) { return s.mute, s.Fails > 0 }
+
 // Step returns the state after an event, and what to do next.
 func (s State) Step(r *Rules, now Now, e Event) (State, Action) {
 	s, do := s.step(r, now, e)
@@ -322,10 +326,12 @@ func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
 		return s.end(Refused, &AwayError{Wait: r.Wait, Err: err})
 	}
 	pause := min(100*time.Millisecond<<min(s.Fails, 6), 4*time.Second)
-	return s, Action{Op: Sleep, Until: now.Boot + s.jitter(pause)}
+	until := now.Boot + s.jitter(pause)
+	return s, Action{Op: Sleep, Until: until}
 }
 
-// jitter returns a random duration between half of d and d.
+// jitter returns a random duration between half of d and d. As token does, it changes the
+// state: call it in a statement of its own, not in one that copies the state.
 func (s *State) jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(s.random.Uint64()%uint64(d/2+1))
 }

@@ -279,10 +279,12 @@ func (s State) unanswered(e Unknown) (State, Action) {
 		s.doubt, s.tried = true, e.Tried
 	}
 	pause := min(50*time.Millisecond<<min(s.Fails-1, 6), 2*time.Second)
-	return s, Action{Op: Sleep, For: s.jitter(pause)}
+	wait := s.jitter(pause)
+	return s, Action{Op: Sleep, For: wait}
 }
 
-// jitter returns a random duration between half of d and d.
+// jitter returns a random duration between half of d and d. It changes the state: call it
+// in a statement of its own, not in one that copies the state.
 func (s *State) jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(s.random.Uint64()%uint64(d/2+1))
 }

@@ -189,7 +189,8 @@ func (s State) conflicted(r *Rules, now Now) (State, Action) {
 	}
 	// Whoever has lost often waits least, so that nobody starves.
 	pause := 4 * time.Millisecond >> min(s.tries-2, 6)
-	return s, Action{Op: Sleep, For: s.jitter(pause)}
+	wait := s.jitter(pause)
+	return s, Action{Op: Sleep, For: wait}
 }
 
 // handBack lowers the record to what was used, if this process was the last to

@@ -97,8 +97,9 @@ type picture struct {
 		Known   bool
 		Problem string
 		Workers []struct {
-			Worker     int64
-			Ours, Held bool
+			Worker int64
+			Ours   bool
+			State  string
 		}
 		More int
 	}
@@ -242,9 +243,9 @@ func TestWorkers(t *testing.T) {
 	ask := func(context.Context) ([]console.Worker, error) {
 		asked.Add(1)
 		<-release
-		all := []console.Worker{{Store: "memory:", Pool: "main", Worker: 0, Held: true}, {Store: "memory:", Pool: "other", Worker: 0, Held: true}}
+		all := []console.Worker{{Store: "memory:", Pool: "main", Worker: 0, State: "held"}, {Store: "memory:", Pool: "other", Worker: 0, State: "held"}}
 		for i := range 150 {
-			all = append(all, console.Worker{Store: "memory:", Pool: "main", Worker: int64(i + 1)})
+			all = append(all, console.Worker{Store: "memory:", Pool: "main", Worker: int64(i + 1), State: "free"})
 		}
 		return all, nil
 	}
@@ -268,7 +269,7 @@ func TestWorkers(t *testing.T) {
 		t.Errorf("the store was asked %d times", n)
 	}
 	all := got.Roster.Workers
-	if len(all) != 100 || got.Roster.More != 52 || !all[0].Ours || all[1].Ours || !all[1].Held || all[2].Held {
+	if len(all) != 100 || got.Roster.More != 52 || !all[0].Ours || all[1].Ours || all[1].State != "held" || all[2].State != "free" {
 		t.Errorf("%d and %d more: %+v", len(all), got.Roster.More, all)
 	}
 }
@@ -340,8 +341,9 @@ func TestDecode(t *testing.T) {
 	h := console.Handler(newServer(t, nil, flakes(t, healthy, "photo")...), nil)
 	var got struct {
 		Readings []struct {
-			ID, Bits, Series, Layout, Time string
-			Fields                         []struct {
+			ID, Bits, Layout, Time string
+			Known                  bool
+			Fields                 []struct {
 				Name         string
 				Width, Shift int
 				Value        string
@@ -354,7 +356,7 @@ func TestDecode(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	r := got.Readings[0]
-	if r.Series != "photo" || r.Layout != "firn" || r.Bits != fmt.Sprintf("%064b", int64(id)) || r.Time == "" {
+	if !r.Known || r.Layout != "firn" || r.Bits != fmt.Sprintf("%064b", int64(id)) || r.Time == "" {
 		t.Errorf("%+v", r)
 	}
 	at, sum := 63, int64(0)

@@ -11,8 +11,8 @@ import (
 // A reading is an id in one layout, with what it takes to draw its bits.
 type reading struct {
 	ID     string  `json:"id"`
-	Bits   string  `json:"bits"` // 64 of 0 and 1
-	Series string  `json:"series,omitempty"`
+	Bits   string  `json:"bits"`             // 64 of 0 and 1
+	Known  bool    `json:"known"`            // a series of this server has ids like that
 	Layout string  `json:"layout,omitempty"` // none: a plain number
 	Spec   string  `json:"spec,omitempty"`
 	Time   string  `json:"time,omitempty"`
@@ -45,7 +45,7 @@ func (c *console) decode(session *server.Session, r *http.Request) (any, *refusa
 
 func readingOf(d server.Decoded) reading {
 	bits := strconv.FormatUint(uint64(d.ID)|1<<63, 2)
-	r := reading{ID: d.ID.String(), Bits: "0" + bits[1:], Series: d.Series}
+	r := reading{ID: d.ID.String(), Bits: "0" + bits[1:], Known: d.Known}
 	if !d.Layout.IsValid() {
 		return r
 	}

@@ -33,12 +33,13 @@ func refuse(err error) *refusal {
 
 func (r *refusal) write(w http.ResponseWriter) { send(w, r.status, r) }
 
-// reason is an error without the name of the package that it comes from.
+// reason is an error with its cause, without the name of the package that it comes from.
+// Whoever sees it has the right admin.
 func reason(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
+	text := server.Details(err)
 	for _, pkg := range []string{"server: ", "firn: ", "public: ", "lease: ", "segment: ", "serial: ", "shard: "} {
 		text = strings.TrimPrefix(text, pkg)
 	}

@@ -17,7 +17,7 @@ type workerView struct {
 	Store   string    `json:"store"`
 	Pool    string    `json:"pool"`
 	Worker  int64     `json:"worker"`
-	Held    bool      `json:"held"`
+	State   string    `json:"state"`
 	Ours    bool      `json:"ours"`
 	Name    string    `json:"name"`
 	Term    uint64    `json:"term"`
@@ -45,7 +45,7 @@ func (r *roster) view(sources []sourceView) *rosterView {
 			return s.Store == w.Store && s.Pool == w.Pool && slices.Contains(s.Workers, w.Worker)
 		})
 		v.Workers = append(v.Workers, workerView{
-			Store: w.Store, Pool: w.Pool, Worker: w.Worker, Held: w.Held, Ours: ours && w.Held, Name: w.Name, Term: w.Term,
+			Store: w.Store, Pool: w.Pool, Worker: w.Worker, State: w.State, Ours: ours && w.State != "free", Name: w.Name, Term: w.Term,
 			Free: w.Free.Seconds(), Horizon: w.Horizon.UTC(), Ahead: w.Horizon.Sub(heard).Seconds(),
 		})
 	}
@@ -68,7 +68,7 @@ func (w workerView) rank() int {
 	switch {
 	case w.Ours:
 		return 0
-	case w.Held:
+	case w.State != "free":
 		return 1
 	}
 	return 2

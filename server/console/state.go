@@ -96,8 +96,15 @@ func (c *console) state(*server.Session, *http.Request) (any, *refusal) {
 		d.picture.Bounds = append(d.picture.Bounds, server.LatencyBound(i).Seconds())
 	}
 	var all server.Counts
-	for s := range c.server.All() {
+	for _, s := range c.server.All() {
 		d.series(s, &all)
+	}
+	if rest := c.server.Rest(); rest != nil {
+		if rest.Counts().Requests > 0 {
+			d.series(rest, &all)
+		} else {
+			d.source(rest)
+		}
 	}
 	d.picture.All = countsOf(all)
 	err := c.server.Ready()
@@ -142,6 +149,7 @@ func (d *drawing) series(s *server.Series, all *server.Counts) {
 		all.Latency[i] += c.Latency[i]
 	}
 	at := d.source(s)
+	d.picture.Sources[at].Series++
 	if len(d.picture.Series) == mostSeries {
 		d.picture.More++
 		return
@@ -172,7 +180,6 @@ func (d *drawing) source(s *server.Series) int {
 		d.picture.Sources = append(d.picture.Sources, d.sourceOf(s, st))
 		d.store(st)
 	}
-	d.picture.Sources[at].Series++
 	return at
 }
 

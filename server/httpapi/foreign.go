@@ -48,7 +48,7 @@ func (a *api) drawForeign(d *draft, r *http.Request, session *server.Session, na
 	}
 	var err error
 	if d.values, err = session.Next(r.Context(), name, d.values[:0], n); err != nil {
-		return explain(err)
+		return explainTo(session, err)
 	}
 	return nil
 }
@@ -125,5 +125,9 @@ func appendTinyid(dst []byte, p *problem) []byte {
 	dst = append(dst, `{"data":null,"code":`...)
 	dst = strconv.AppendInt(dst, int64(code), 10)
 	dst = append(dst, `,"message":`...)
-	return append(appendText(dst, p.Title+": "+p.Detail), '}')
+	message := p.Title + ": " + p.Detail
+	if p.Hint != "" {
+		message += "; hint: " + p.Hint
+	}
+	return append(appendText(dst, message), '}')
 }

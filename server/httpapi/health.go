@@ -1,6 +1,10 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/firn-id/firn/server"
+)
 
 // healthy says that the process answers. Restarting it helps nobody whose store is
 // away: that is for ready to say.
@@ -9,8 +13,9 @@ func (*api) healthy(w http.ResponseWriter, _ *http.Request) *problem {
 	return nil
 }
 
-// ready says whether work may be sent here. It says no before ids end. Why, it tells
-// those who may know: where there are tokens, those who have the right admin.
+// ready says whether work may be sent here. It says no before ids end. What kind of trouble
+// it is, everybody is told; which series and why, those who have the right admin, where
+// there are tokens.
 func (a *api) ready(w http.ResponseWriter, r *http.Request) *problem {
 	err := a.server.Ready()
 	if err == nil {
@@ -18,7 +23,7 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) *problem {
 		return nil
 	}
 	if a.admin(r) != nil {
-		return notReady.problem("a series cannot issue, or will stop soon").hint("ask again with a token that has the right admin")
+		return notReady.problem("%s", detail(server.Troubles(err))).hint("ask again with a token that has the right admin: it is told which series, and why")
 	}
-	return notReady.problem("%v", err)
+	return notReady.problem("%s", detail(server.Details(err)))
 }

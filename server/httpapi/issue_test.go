@@ -77,7 +77,7 @@ func TestForms(t *testing.T) {
 						continue
 					}
 					found, err := session.Decode(text)
-					if !slices.ContainsFunc(found, func(d server.Decoded) bool { return d.Series == name && time.Since(d.Time) < time.Minute }) {
+					if !slices.ContainsFunc(found, func(d server.Decoded) bool { return d.Known && time.Since(d.Time) < time.Minute }) {
 						t.Errorf("%s %s: %+v, %v", name, accept, found, err)
 					}
 				}
@@ -365,12 +365,11 @@ func TestAnswerOfOneIsNotAnothers(t *testing.T) {
 
 // Over a limit, the hint is about that limit.
 func TestHintsOfLimits(t *testing.T) {
-	h := handler(t, newServer(t, &server.Options{MaxUnknown: 1, MaxBatch: 10, Unknown: unknown(t)}), nil)
+	h := handler(t, newServer(t, &server.Options{MaxBatch: 10, Others: unknown(t)}), nil)
 	for _, tt := range []struct{ path, want string }{
 		{"photo/next?n=0", "one at least"},
 		{"photo/next?n=-1", "one at least"},
 		{"photo/next?n=11", "fewer at a time"},
-		{"note/next", "limits.names"},
 	} {
 		var p struct{ Hint string }
 		got := call(h, "POST", "/v1/series/"+tt.path)

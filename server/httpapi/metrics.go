@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +27,7 @@ func (a *api) newMetrics(version string) http.Handler {
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(version), answers{a.stats},
-		&seriesMetrics{server: a.server, named: map[string]bool{}},
+		&seriesMetrics{a.server},
 	)
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes})
 }
@@ -179,20 +178,9 @@ var seriesFacts = []fact{
 	newFact("series", "firn_numbers_wasted_total", "Numbers that this server threw away.", counter, limited(func(st server.State) float64 { return float64(st.Waste) })),
 }
 
-// maxNamed is how many series have metrics of their own where clients choose names;
-// the others are counted together. Those that the server was given all have.
-const maxNamed = 200
-
-// otherSeries is the label of those that have none of their own.
-const otherSeries = "(others)"
-
-// seriesMetrics collects what series say of themselves.
-type seriesMetrics struct {
-	server *server.Server
-
-	mu    sync.Mutex
-	named map[string]bool // series that have a label: once given, it stays
-}
+// seriesMetrics collects what series say of themselves. Names that clients make up have
+// series of their own up to a number, and one for all others: see server.Options.
+type seriesMetrics struct{ server *server.Server }
 
 var (
 	readyDesc   = prometheus.NewDesc("firn_ready", "1 where all series issue, and will for a while: what /readyz says.", nil, nil)
@@ -215,18 +203,15 @@ func (m *seriesMetrics) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(refusedDesc, counter, float64(m.server.Refused()))
 	pools := map[string]server.State{}
 	leases := map[string]bool{}
-	var others server.Counts
-	rest := false
-	for s := range m.server.All() {
+	all := m.server.All()
+	if rest := m.server.Rest(); rest != nil {
+		all = append(all, rest) // whose lease is seen before there is any name
+	}
+	for _, s := range all {
 		st := s.State()
 		if lease := fmt.Sprintf("%q %v %d", st.Pool, st.Worker, st.Term); st.Pool != "" && !leases[lease] {
 			leases[lease] = true
 			pools[st.Pool] = together(pools[st.Pool], st)
-		}
-		if !m.hasName(s) {
-			addTo(&others, s.Counts())
-			rest = true
-			continue
 		}
 		ch <- prometheus.MustNewConstMetric(infoDesc, gauge, 1, s.Name(), st.Kind, st.Pool, st.Class)
 		collect(ch, seriesFacts, s.Name(), st, now)
@@ -234,9 +219,6 @@ func (m *seriesMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	for pool, st := range pools {
 		collect(ch, poolFacts, pool, st, now)
-	}
-	if rest {
-		collectCounts(ch, otherSeries, others)
 	}
 }
 
@@ -254,17 +236,6 @@ func together(a, b server.State) server.State {
 	a.Borrowed = max(a.Borrowed, b.Borrowed)
 	a.Degraded = a.Degraded || b.Degraded
 	return a
-}
-
-// hasName reports whether a series has metrics of its own. The first ones have, for
-// good: a sum that a series left would look like a restart.
-func (m *seriesMetrics) hasName(s *server.Series) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.named[s.Name()] && (m.server.Given(s) || len(m.named) < maxNamed) {
-		m.named[s.Name()] = true
-	}
-	return m.named[s.Name()]
 }
 
 func collect(ch chan<- prometheus.Metric, facts []fact, label string, st server.State, now time.Time) {
@@ -288,14 +259,4 @@ func collectCounts(ch chan<- prometheus.Metric, label string, c server.Counts) {
 		}
 	}
 	ch <- prometheus.MustNewConstHistogram(durationDesc, sum, c.Took.Seconds(), buckets, label)
-}
-
-func addTo(sum *server.Counts, c server.Counts) {
-	sum.Requests += c.Requests
-	sum.Values += c.Values
-	sum.Errors += c.Errors
-	sum.Took += c.Took
-	for i, n := range c.Latency {
-		sum.Latency[i] += n
-	}
 }

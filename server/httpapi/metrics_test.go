@@ -198,7 +198,7 @@ func TestRefusedScrape(t *testing.T) {
 // sums are what was issued, and no counter goes back.
 func TestManySeries(t *testing.T) {
 	const names, most = 300, 200
-	h := handler(t, newServer(t, &server.Options{Unknown: unknown(t)}), nil)
+	h := handler(t, newServer(t, &server.Options{Others: unknown(t)}), nil)
 	before, issued := map[string]float64{}, 0.0
 	for round := range 3 {
 		for i := range names {
@@ -231,12 +231,35 @@ func TestManySeries(t *testing.T) {
 	}
 }
 
+// The lease that all names share is seen before anybody has asked for one, and after a
+// reload, which forgets no name either.
+func TestLeaseBeforeNames(t *testing.T) {
+	o := &server.Options{Others: unknown(t)}
+	s := newServer(t, o)
+	h := handler(t, s, nil)
+	for round := range 3 {
+		all := scrape(t, h)
+		if n := len(all["firn_lease_left_seconds"].GetMetric()); n != 1 {
+			t.Errorf("round %d: %d leases", round, n)
+		}
+		if got := len(all["firn_requests_total"].GetMetric()); got != min(round, 1)+1 {
+			t.Errorf("round %d: counts of %d names", round, got)
+		}
+		if a := call(h, "POST", "/v1/series/photo/next"); a.status != 200 {
+			t.Fatal(a)
+		}
+		if err := s.Replace(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Series that the server was given have metrics of their own, however many they are.
 func TestManyGivenSeries(t *testing.T) {
 	var all []*server.Series
 	maker := unknown(t)
 	for i := range 250 {
-		one, err := maker(t.Context(), fmt.Sprintf("name%03d", i))
+		one, err := maker(fmt.Sprintf("name%03d", i))
 		if err != nil {
 			t.Fatal(err)
 		}

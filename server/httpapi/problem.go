@@ -78,16 +78,23 @@ func (p *problem) hint(format string, args ...any) *problem {
 func (k *kind) again() bool { return k.status == http.StatusServiceUnavailable }
 
 // explain turns an error of package server into a problem.
-func explain(err error) *problem {
+func explain(err error) *problem { return problemOf(err, err.Error(), server.Hint(err)) }
+
+// explainTo is explain with what the session may know of causes.
+func explainTo(session *server.Session, err error) *problem {
+	text, hint := session.Explain(err)
+	return problemOf(err, text, hint)
+}
+
+func problemOf(err error, text, hint string) *problem {
 	k := kindOf(err)
-	p := k.problem("%s", detail(err))
-	p.Hint = cmp.Or(server.Hint(err), k.hint)
+	p := k.problem("%s", detail(text))
+	p.Hint = cmp.Or(hint, k.hint)
 	return p
 }
 
-// detail is an error without the name of the package that it comes from.
-func detail(err error) string {
-	text := err.Error()
+// detail is the text of an error without the name of the package that it comes from.
+func detail(text string) string {
 	for _, pkg := range []string{"server: ", "firn: ", "public: "} {
 		text = strings.TrimPrefix(text, pkg)
 	}
@@ -162,7 +169,7 @@ func noID(err error) *problem {
 		key    *public.KeyError
 	)
 	if errors.As(err, &syntax) || errors.As(err, &key) || errors.Is(err, public.ErrForged) {
-		return unreadable.problem("%s", detail(err))
+		return unreadable.problem("%s", detail(err.Error()))
 	}
 	return explain(err)
 }

@@ -63,7 +63,7 @@ func (a *api) listSeries(w http.ResponseWriter, r *http.Request) *problem {
 	answer := struct {
 		Series []seriesAnswer `json:"series"`
 	}{[]seriesAnswer{}}
-	for s := range a.server.All() {
+	for _, s := range a.server.All() {
 		if mayKnow(session, s.Name()) == nil {
 			answer.Series = append(answer.Series, describe(session, s))
 		}
@@ -81,7 +81,7 @@ func (a *api) showSeries(w http.ResponseWriter, r *http.Request) *problem {
 	if err := mayKnow(session, name); err != nil {
 		return explain(err)
 	}
-	for s := range a.server.All() {
+	for _, s := range a.server.All() {
 		if s.Name() == name {
 			return sendJSON(w, describe(session, s))
 		}
@@ -107,18 +107,17 @@ func describe(session *server.Session, s *server.Series) seriesAnswer {
 	st := s.State()
 	answer := seriesAnswer{
 		Name: s.Name(), Kind: st.Kind, Numeric: s.Numeric(), Ranges: s.Step() > 0,
-		Ready: true, Degraded: st.Degraded,
+		Degraded: st.Degraded,
 	}
 	if l := s.Layout(); l.IsValid() {
 		answer.Layout = l.String()
 	}
-	if err := st.Ready(now); err != nil {
-		answer.Ready, answer.Problem = false, err.Error()
-	} else if st.Err != nil {
-		answer.Problem = st.Err.Error()
-	}
+	answer.Ready, answer.Problem = st.Ready(now) == nil, st.Trouble(now)
 	if session.Can(s.Name(), server.Admin) == nil {
 		answer.State = stateOf(s, st, now)
+		if st.Err != nil {
+			answer.Problem += ": " + st.Err.Error()
+		}
 	}
 	return answer
 }

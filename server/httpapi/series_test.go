@@ -71,12 +71,12 @@ func TestWhoSeesSeries(t *testing.T) {
 
 // Asking what a series is makes none.
 func TestSeriesAreNotMadeByLooking(t *testing.T) {
-	s := newServer(t, &server.Options{Unknown: unknown(t)})
+	s := newServer(t, &server.Options{Others: unknown(t)})
 	h := handler(t, s, nil)
 	if got := call(h, "GET", "/v1/series/photo"); got.status != 404 {
 		t.Error(got)
 	}
-	for one := range s.All() {
+	for _, one := range s.All() {
 		t.Errorf("there is a series %s", one.Name())
 	}
 	if got := call(h, "POST", "/v1/series/photo/next"); got.status != 200 {

@@ -33,9 +33,9 @@ func flake(t testing.TB, st store.Store, name string, o *lease.Options) *server.
 }
 
 func flakeOf(l *lease.Lease, name string) *server.Series {
-	explain := func(err error) (again bool, hint string) {
+	explain := func(err error) server.Explanation {
 		var away *lease.OutageError
-		return errors.As(err, &away), "is the store there?"
+		return server.Explanation{Again: errors.As(err, &away), Trouble: "the store does not answer", Hint: "is the store there?"}
 	}
 	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout, Explain: explain, State: func() server.State {
 		st := l.State()
@@ -50,14 +50,14 @@ func flakeOf(l *lease.Lease, name string) *server.Series {
 func photo(t testing.TB) *server.Series { t.Helper(); return flake(t, memory.New(), "photo", nil) }
 
 // unknown makes a series of any name, all of one lease.
-func unknown(t testing.TB) func(context.Context, string) (*server.Series, error) {
+func unknown(t testing.TB) func(string) (*server.Series, error) {
 	t.Helper()
 	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	return func(_ context.Context, name string) (*server.Series, error) { return flakeOf(l, name), nil }
+	return func(name string) (*server.Series, error) { return flakeOf(l, name), nil }
 }
 
 // orders is a series of real segments, with its state.

@@ -171,8 +171,9 @@ func (c *conn) failure(err error) {
 	case server.Retry(err):
 		code = "TRYAGAIN"
 	}
-	text := code + " " + strings.TrimPrefix(err.Error(), "server: ")
-	if hint := server.Hint(err); hint != "" {
+	text, hint := c.session.Explain(err)
+	text = code + " " + strings.TrimPrefix(text, "server: ")
+	if hint != "" {
 		text += "; hint: " + hint
 	}
 	c.fail(text)

@@ -61,7 +61,7 @@ func TestCommands(t *testing.T) {
 		{"DEL photo", "-ERR DEL is not for ids: .*"},
 		{"LPUSH a b", "-ERR unknown command 'LPUSH'; COMMAND LIST has those there are"},
 
-		{"FIRN.DECODE 1", `[["id" "1" "series" "photo" "layout" "firn" "time" "2025-01-01T00:00:00.000Z" "unix_ms" "1735689600000" "worker" "0" "seq" "1"]]`},
+		{"FIRN.DECODE 1", `[["id" "1" "layout" "firn" "time" "2025-01-01T00:00:00.000Z" "unix_ms" "1735689600000" "worker" "0" "seq" "1"]]`},
 		{"FIRN.DECODE 0", "-ERR .*zero is never issued.*"},
 		{"FIRN.DECODE 9223372036854775807", `[["id" "9223372036854775807"]]`},
 

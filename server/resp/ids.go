@@ -102,9 +102,6 @@ func (c *conn) decode(args [][]byte) {
 	c.array(len(all))
 	for _, d := range all {
 		pairs := []string{"id", d.ID.String()}
-		if d.Series != "" {
-			pairs = append(pairs, "series", d.Series)
-		}
 		if d.Layout.IsValid() {
 			pairs = append(pairs, "layout", d.LayoutName(), "time", d.TimeText(), "unix_ms", strconv.FormatInt(d.Time.UnixMilli(), 10))
 		}

@@ -1,7 +1,6 @@
 package resp_test
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os/exec"
@@ -21,10 +20,10 @@ import (
 // The tools that come with Redis.
 func TestRedisTools(t *testing.T) {
 	testserver.Redis(t) // so that they are there, or the test is not
-	unknown := func(_ context.Context, name string) (*server.Series, error) {
+	unknown := func(name string) (*server.Series, error) {
 		return server.Numbers(name, &upward{}, nil), nil
 	}
-	w := serve(t, &server.Options{Unknown: unknown}, nil)
+	w := serve(t, &server.Options{Others: unknown}, nil)
 	_, port, _ := net.SplitHostPort(w.addr)
 	redisTool := func(name string, args ...string) string {
 		t.Helper()

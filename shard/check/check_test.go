@@ -90,11 +90,11 @@ func TestFindings(t *testing.T) {
 	}{
 		{
 			"generator ahead", "SELECT firn.open(1, firn.now_state() + 3600 * 1024000::bigint)", "SELECT",
-			[]string{"warn a: the generators of 1 shards are ahead of its clock: 1 ("},
+			[]string{"warn a: the generators of 1 shard are ahead of its clock: 1 ("},
 		},
 		{
 			"shard closed", "SELECT firn.close(2)", "SELECT firn.open(2)",
-			[]string{"bad : 1 shards are not served, it is closed on a: 2"},
+			[]string{"bad : 1 shard is not served, it is closed on a: 2"},
 		},
 		{
 			"close broken off", "SELECT setval('insta2.next_id_offset', 5, false)", "SELECT firn.open(2)",
@@ -102,7 +102,7 @@ func TestFindings(t *testing.T) {
 		},
 		{
 			"opened elsewhere", "UPDATE firn.shard SET timeline = '00000009' WHERE shard = 3", "SELECT firn.open(3)",
-			[]string{"bad : 1 shards are not served, a is a copy, or was promoted or restored: 3"},
+			[]string{"bad : 1 shard is not served, a is a copy, or was promoted or restored: 3"},
 		},
 		{
 			"a copy's sequence", "UPDATE firn.generator SET identity = 1 WHERE shard = 3", "SELECT firn.open(3)",
@@ -114,7 +114,7 @@ func TestFindings(t *testing.T) {
 		},
 		{
 			"two owners", "SELECT firn.create_shard(7, 'insta7')", "DELETE FROM firn.generator WHERE shard = 7; DELETE FROM firn.shard WHERE shard = 7; DROP SCHEMA insta7 CASCADE",
-			[]string{"bad : 1 shards are not served, it is open on a and b: 7"},
+			[]string{"bad : 1 shard is not served, it is open on a and b: 7"},
 		},
 		{
 			"foreign schema", "CREATE SCHEMA insta99; CREATE SCHEMA insta_99; CREATE SCHEMA insta99b", "DROP SCHEMA insta99",
@@ -134,7 +134,7 @@ func TestFindings(t *testing.T) {
 		},
 		{
 			"schema gone", "DROP SCHEMA insta2 CASCADE", "SELECT",
-			[]string{"bad a: the schemas of 1 shards are gone: insta2"},
+			[]string{"bad a: the schemas of 1 shard are gone: insta2"},
 		},
 	} {
 		mustExec(t, a, tt.harm)
@@ -159,7 +159,7 @@ func TestFindings(t *testing.T) {
 func TestMissing(t *testing.T) {
 	a := newServer(t, "a", 0, 1, 2)
 	b := newServer(t, "b", 4, 5, 6, 7)
-	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server knows 1 shards: 3"}) {
+	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server knows 1 shard: 3"}) {
 		t.Errorf("%q", got)
 	}
 	mustExec(t, a, "UPDATE firn.server SET servers = '{a,b,c}'")
@@ -167,13 +167,14 @@ func TestMissing(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	mustExec(t, b, "ALTER SCHEMA firn RENAME TO was")
-	if got := findings(t, a, b); !slices.Equal(got, []string{"bad b: it is in no cluster"}) {
+	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server that answers serves 5 shards: 3, 4, 5, 6, 7", "bad b: it is in no cluster"}) {
 		t.Errorf("%q", got)
 	}
 	gone := b.Config()
 	gone.Port = 1
 	got := check.Findings(check.Examine(t.Context(), []shard.Server{{Name: "a", Config: a.Config()}, {Name: "b", Config: gone}}), time.Now())
-	if len(got) == 0 || got[0].Server != "b" || !strings.HasPrefix(got[0].Text, "it cannot be examined: ") {
+	if len(got) < 2 || got[0].Text != "no server that answers serves 5 shards: 3, 4, 5, 6, 7" || got[1].Server != "b" ||
+		!strings.HasPrefix(got[1].Text, "it cannot be examined: ") || got[1].Do != "start it, or check its address" {
 		t.Errorf("%+v", got)
 	}
 }

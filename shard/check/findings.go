@@ -78,7 +78,7 @@ func (f *findings) away(s *Server) {
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	f.say(Bad, s.Name, "", "it cannot be examined: %v", err)
+	f.say(Bad, s.Name, "start it, or check its address", "it cannot be examined: %v", err)
 }
 
 func (f *findings) server(s *Server) {
@@ -145,7 +145,7 @@ func (f *findings) generators(s *Server) {
 	}
 	if len(ahead) > 0 {
 		f.say(Warn, s.Name, "ids stay unique and ordered, and their times are ahead until the clock has caught up",
-			"the generators of %d shards are ahead of its clock: %s", len(ahead), few(ahead))
+			"the generators of %s are ahead of its clock: %s", shards(ahead), few(ahead))
 	}
 }
 
@@ -183,7 +183,7 @@ func (f *findings) schemas(s *Server) {
 		}
 	}
 	if len(missing) > 0 {
-		f.say(Bad, s.Name, "restore them from a backup, then firn shards init", "the schemas of %d shards are gone: %s", len(missing), few(missing))
+		f.say(Bad, s.Name, "restore them from a backup, then firn shards init", "the schemas of %s are gone: %s", shards(missing), few(missing))
 	}
 	if len(foreign) > 0 {
 		f.say(Warn, s.Name, "firn shards adopt, or drop them", "%d schemas look like shards and are none: %s", len(foreign), few(foreign))
@@ -219,21 +219,57 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	why := make(map[string][]string)
 	var nowhere []string
 	for n := range m.Keys.Shards() {
-		if _, ok := m.Route(n); !ok && all && m.Keys.Scheme() != shard.None {
+		if _, ok := m.Route(n); !ok && m.Keys.Scheme() != shard.None {
 			nowhere = append(nowhere, strconv.FormatInt(n, 10))
 		}
 	}
 	for _, r := range m.Routes {
-		if r.State != shard.StateOpen {
-			why[r.Why] = append(why[r.Why], strconv.FormatInt(r.Shard, 10))
+		if r.State == shard.StateOpen {
+			continue
 		}
+		if !all && r.Server != "" && views[r.Server] == nil {
+			nowhere = append(nowhere, strconv.FormatInt(r.Shard, 10))
+			continue
+		}
+		why[r.Why] = append(why[r.Why], strconv.FormatInt(r.Shard, 10))
 	}
-	if len(nowhere) > 0 {
-		f.say(Bad, "", "is a server missing in the configuration? else firn shards init again", "no server knows %d shards: %s", len(nowhere), few(nowhere))
+	do := "firn shards reopen, where they are open nowhere else"
+	switch {
+	case len(nowhere) > 0 && all:
+		f.say(Bad, "", "is a server missing in the configuration? else firn shards init again", "no server knows %s: %s", shards(nowhere), few(nowhere))
+	case len(nowhere) > 0:
+		f.say(Bad, "", away, "no server that answers serves %s: %s", shards(nowhere), few(byNumber(nowhere)))
+	}
+	if !all {
+		do = away
 	}
 	for _, text := range slices.Sorted(maps.Keys(why)) {
-		f.say(Bad, "", "firn shards reopen, where they are open nowhere else", "%d shards are not served, %s: %s", len(why[text]), text, few(why[text]))
+		f.say(Bad, "", do, "%s not served, %s: %s", are(why[text]), text, few(why[text]))
 	}
+}
+
+// away is what to do first where not all servers answer.
+const away = "start the servers that do not answer, or check their addresses"
+
+// shards is how many there are.
+func shards(list []string) string {
+	if len(list) == 1 {
+		return "1 shard"
+	}
+	return fmt.Sprintf("%d shards", len(list))
+}
+
+func are(list []string) string {
+	if len(list) == 1 {
+		return "1 shard is"
+	}
+	return shards(list) + " are"
+}
+
+// byNumber sorts numbers that are texts.
+func byNumber(list []string) []string {
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return list
 }
 
 // few is a list, cut short.

@@ -34,6 +34,24 @@ const loadQuery = `SELECT s.shard, s.state = 'open' AND firn.is_here(s), coalesc
 	WHERE s.state <> 'moved'
 	GROUP BY s.shard ORDER BY s.shard`
 
+// CopyBytes measures what shards take on a server, served there or not: their tables
+// with their indexes, and their sequences.
+func CopyBytes(ctx context.Context, server shard.Server, shards []int64) (bytes int64, err error) {
+	c, err := server.Connect(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	err = c.QueryRow(ctx, `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+		FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema
+		JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'm', 'S')
+		WHERE s.shard = ANY ($1)`, shards).Scan(&bytes)
+	if err != nil {
+		return 0, &shard.ServerError{Server: server.Name, Err: err}
+	}
+	return bytes, nil
+}
+
 // Loads measures what each shard of servers bears, all servers at once.
 func Loads(ctx context.Context, servers []shard.Server) []*Load {
 	ctx, cancel := context.WithTimeout(ctx, patience)

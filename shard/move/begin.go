@@ -26,6 +26,9 @@ func (m *Mover) ends(g goal) (from, to *end) {
 // begin makes this mover the one that is at work on some shards.
 func (m *Mover) begin(ctx context.Context, g goal, some []pairOf) error {
 	from, _ := m.ends(g)
+	if err := m.checkOthers(ctx, g, some); err != nil {
+		return err
+	}
 	for _, p := range some {
 		a, b := p.sides(g)
 		term := max(a.term, b.term) + 1

@@ -72,15 +72,12 @@ func (l Leftover) clean(ctx context.Context, servers []shard.Server, c *pgx.Conn
 	return fmt.Errorf("nobody knows how to remove it")
 }
 
-// dropCopy drops a schema, unless what other schemas have would go with it.
+// dropCopy drops a schema, unless what others have would go with it.
 const dropCopy = `DO $do$
 DECLARE
 	s name := (SELECT schema FROM firn.shard WHERE shard = %[1]d);
-	others text := (SELECT string_agg(x, ', ') FROM firn.outside(s) AS x);
 BEGIN
-	IF others IS NOT NULL THEN
-		RAISE EXCEPTION 'other schemas have what would go with it: %%', others USING ERRCODE = '2BP01', HINT = 'drop it there, or have it do without';
-	END IF;
+	PERFORM firn.check_droppable(s);
 	EXECUTE format('DROP SCHEMA IF EXISTS %%I CASCADE', s);
 	DELETE FROM firn.generator WHERE shard = %[1]d;
 END $do$`

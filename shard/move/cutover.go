@@ -132,7 +132,7 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string, c *
 		return to.fault(err)
 	}
 	begun := time.Now()
-	if err := from.letGo(ctx, p.shard, a, to.Name, there); err != nil {
+	if err := from.letGo(ctx, p.shard, a, to.Name, there, m.options.Consumers); err != nil {
 		m.goOn(ctx, from, p.shard, a)
 		return err
 	}
@@ -158,10 +158,14 @@ func limits(lock, statement time.Duration) string {
 }
 
 // letGo has a server let a shard go, in one message.
-func (e *end) letGo(ctx context.Context, n int64, c copyOf, to, there string) error {
+func (e *end) letGo(ctx context.Context, n int64, c copyOf, to, there string, consumers []string) error {
+	quoted := make([]string, len(consumers))
+	for i, name := range consumers {
+		quoted[i] = literal(name)
+	}
 	_, err := e.conn.Exec(ctx, "BEGIN; "+limits(e.try, e.try)+
 		fmt.Sprintf("SELECT firn.seize(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(e.try, cutTime)+
-		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, %s); COMMIT", n, c.term, literal(c.attempt), literal(to), literal(there)))
+		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, %s, ARRAY[%s]::text[]); COMMIT", n, c.term, literal(c.attempt), literal(to), literal(there), strings.Join(quoted, ", ")))
 	if err != nil && !e.conn.IsClosed() {
 		e.conn.Exec(ctx, "ROLLBACK")
 	}

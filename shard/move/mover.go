@@ -37,6 +37,11 @@ type Options struct {
 	// libpq: of those that are reached otherwise than from here.
 	Addresses map[string]string
 
+	// Consumers are publications of others whose readers know that the shards go to
+	// another server, and read from there too. Any other one that has tables of a shard
+	// is refused.
+	Consumers []string
+
 	// Progress is told how far the work is, from one goroutine.
 	Progress func(Progress)
 }

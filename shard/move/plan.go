@@ -19,6 +19,7 @@ type Plan struct {
 	Source, Target string
 	Shards         []ShardPlan
 	Refusals       []Refusal
+	Notes          []Refusal     // what only a person can judge
 	WALRate        float64       // of the source, in bytes a second
 	Free           int64         // of the target's disk, in bytes; -1: not known
 	Pause          time.Duration // for which a shard is likely to take no writes
@@ -117,6 +118,9 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 			return err
 		}
 	}
+	if err := l.readers(ctx); err != nil {
+		return err
+	}
 	var schemas []string
 	for _, s := range l.Shards {
 		schemas = append(schemas, s.Schema)
@@ -202,6 +206,11 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 		return err
 	}
 	l.Refusals = append(l.Refusals, found...)
+	found, notes, err := outsiders(ctx, l.source.conn, leaving{l.Source, l.Target, n, s.Schema}, l.options.Consumers)
+	if err != nil {
+		return err
+	}
+	l.Refusals, l.Notes = append(l.Refusals, found...), append(l.Notes, notes...)
 	if l.goesOn {
 		return nil
 	}

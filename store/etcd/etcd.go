@@ -18,7 +18,7 @@
 // so the promise is [store.Strict], on these conditions, which no client can see:
 // the members run without --unsafe-no-fsync, their disks keep what they have
 // synced, and no backup is restored and no --force-new-cluster run without "firn
-// store restored" after it.
+// store recover" after it.
 //
 // A Store remembers the cluster it has talked to and the highest revision it has
 // seen. An answer of another cluster, or one with a lower revision, is a cluster

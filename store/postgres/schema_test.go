@@ -133,7 +133,7 @@ func TestPrivileges(t *testing.T) {
 		t.Error(err)
 	}
 	r, err := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
-	says(t, "Put without a table", err, `one that may create tables runs "firn store init"`)
+	says(t, "Put without a table", err, `one that may create tables runs "firn store setup"`)
 	if r.Version != "" {
 		t.Error("nothing was sent, and there is a Version")
 	}

@@ -65,7 +65,7 @@ var advices = map[string]string{
 	"3F000": "no schema of the search_path exists; create one, or set another search_path",
 	"40001": "refused because of what others wrote at the same time; try again",
 	"40P01": "refused to end a deadlock; try again",
-	"42501": `this role lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store init", or what "firn store sql" prints`,
+	"42501": `this role lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store setup", or what "firn store setup --print" prints`,
 	"42703": foreign,
 	"42804": foreign,
 	"42809": foreign,
@@ -85,7 +85,7 @@ var advices = map[string]string{
 const (
 	pooled = "prepared statements do not reach a server through a pooler in transaction mode, such as PgBouncer; open the database with default_query_exec_mode=exec (pgx) or binary_parameters=yes (lib/pq)"
 
-	foreign = `the table firn_records is not as firn makes it; compare it with "firn store sql", or set another search_path`
+	foreign = `the table firn_records is not as firn makes it; compare it with "firn store setup --print", or set another search_path`
 )
 
 func advice(err error) string {

@@ -20,8 +20,13 @@ import (
 // and no Open returns before S is durable. It follows:
 //
 //   - Two creators: one link of F succeeds, the others open that F. Whoever
-//     finds F without S (its creator has not come so far, or has crashed) writes
-//     S from what F says; everybody would write the same, and one link succeeds.
+//     finds F without S and without records (its creator has not come so far, or
+//     has crashed) writes S from what F says; everybody would write the same, and
+//     one link succeeds.
+//   - F has records, S is missing: S was removed, or F is a copy, or was moved
+//     alone, because nobody writes a record before S is there. The second look at S
+//     must come after the look at the records: the creator and its records may have
+//     come in between.
 //   - A crash before F is linked leaves a temporary file, which nobody reads. A
 //     crash between F and S leaves an F that nobody was handed, so that nothing
 //     in it was acknowledged, or to a process that wrote S itself.

@@ -29,7 +29,7 @@ func TestCreate(t *testing.T) {
 		}
 	}
 	b, err := os.ReadFile(filepath.Join(dir, ".ids.db.id"))
-	if err != nil || !strings.Contains(string(b), s.id) || !strings.Contains(string(b), "firn store restored") {
+	if err != nil || !strings.Contains(string(b), s.id) || !strings.Contains(string(b), "firn store recover") {
 		t.Errorf("%s, %v", b, err)
 	}
 	db := rawDB(t, path)
@@ -142,11 +142,16 @@ func TestCreateCrashed(t *testing.T) {
 		t.Errorf("crashed before the link: %v, %v", l, err)
 	}
 
-	// Before the sidecar: it is written now.
+	// Before the sidecar: nobody was handed the file, so it has no records, and the
+	// sidecar is written now.
+	crashed = filepath.Join(t.TempDir(), "ids.db")
+	s = mustOpen(t, crashed)
+	must(t, s.Close())
 	must(t, os.Remove(s.at.sidecar()))
-	again := mustOpen(t, path)
-	if r, err := again.Get(t.Context(), "k"); err != nil || r.Version == "" || again.id != s.id {
-		t.Errorf("crashed before the sidecar: %+v, %v", r, err)
+	again := mustOpen(t, crashed)
+	works(t, again)
+	if again.id != s.id {
+		t.Errorf("crashed before the sidecar: store %s, not %s", again.id, s.id)
 	}
 	must(t, again.Close())
 	remove(t, path)
@@ -168,7 +173,7 @@ func TestCreateRemoved(t *testing.T) {
 	defer slow.Close()
 	losses["rm ids.db*"](t, path)
 	other := mustOpen(t, path)
-	isForgotten(t, path, "the slow one", slow.settle())
+	isForgotten(t, path, "the slow one", slow.settle(t.Context()))
 	if _, err := other.Put(t.Context(), "k", []byte(`1`), store.Condition{}); err != nil {
 		t.Errorf("the one after: %v", err)
 	}
@@ -243,7 +248,7 @@ func TestCreateSidecars(t *testing.T) {
 	if err := at.addSidecar(side); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a second sidecar: %v", err)
 	}
-	isForgotten(t, path, "the slow one", slow.settle())
+	isForgotten(t, path, "the slow one", slow.settle(t.Context()))
 	works(t, other)
 	works(t, mustOpen(t, path))
 }

@@ -18,6 +18,36 @@ func missing(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
+// A CopyError says that a file has the records of a store, and is not the file in
+// which they were written: it is a copy, or a backup that was put back, or it was
+// moved without the hidden file beside it. Whoever uses it while the original or
+// another copy is in use too makes the same ids. Its Unwrap is a
+// [store.ForgotError].
+type CopyError struct {
+	Path    string // of the database
+	Sidecar string // of the hidden file beside it
+	Alone   bool   // the hidden file is missing
+	Why     string // what was seen
+}
+
+func (e *CopyError) Error() string {
+	return fmt.Sprintf("store/sqlite: %s is a copy, or has forgotten what it acknowledged: %s", e.Path, e.Why)
+}
+
+// Unwrap returns what it means for whoever uses the store.
+func (e *CopyError) Unwrap() error {
+	return &store.ForgotError{Store: "sqlite:" + e.Path, What: e.Why}
+}
+
+func (at location) copied(format string, args ...any) error {
+	return &CopyError{Path: at.given, Sidecar: at.sidecar(), Why: fmt.Sprintf(format, args...)}
+}
+
+// unaccompanied is the error of a file with records and no sidecar.
+func (at location) unaccompanied() error {
+	return &CopyError{at.given, at.sidecar(), true, fmt.Sprintf("it has records, and %s is missing, which firn keeps beside the original", at.sidecar())}
+}
+
 // explain says which file err is about and, where it can be told, what to do.
 // What is already an error of this package or its contract comes back as it is.
 func (at location) explain(err error) error {
@@ -63,7 +93,7 @@ func (at location) advice(err error) string {
 	case codes.SQLITE_FULL:
 		return "the disk is full, or a quota or size limit is reached; free some space"
 	case codes.SQLITE_CORRUPT:
-		return `the file is damaged; stop all who use it, restore a backup, then run "firn store restored"`
+		return `the file is damaged; stop all who use it, restore a backup, then run "firn store recover"`
 	case codes.SQLITE_NOTADB:
 		return "the file is not a SQLite database; name another, firn does not touch this one"
 	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_PERM, codes.SQLITE_IOERR:

@@ -30,7 +30,8 @@ type Files struct {
 }
 
 // Inspect says what lies at path, and what Open would say before it opens the
-// database: a [store.ForgotError] if it was there and is not, or is another one.
+// database: a [store.ForgotError] if it was there and is not, or is another one,
+// and that as a [CopyError] if it may be one of two copies.
 // It writes nothing and makes nothing. With an error it returns what it has seen.
 func Inspect(path string) (Files, error) {
 	at, err := locate(path)
@@ -80,9 +81,24 @@ func (at location) judge() error {
 	side, err := at.readSidecar()
 	switch {
 	case missing(err):
-		return nil
+		if used, err := at.used(); err == nil && used {
+			return at.unaccompanied()
+		}
+		return nil // new, or Open says what is wrong with it
 	case err != nil:
 		return err
 	}
 	return at.compare(side, side.Store)
+}
+
+// used says whether the file has records, as far as that can be seen without
+// locks and without journals, so that nothing is written.
+func (at location) used() (used bool, err error) {
+	db, err := openDB(source(at.file, "mode=ro", "immutable=1", "_error_rc=1"))
+	if err != nil {
+		return false, err
+	}
+	defer db.Close()
+	err = db.QueryRow(sqlUsed).Scan(&used)
+	return used, err
 }

@@ -22,7 +22,8 @@ const openTries = 100
 // seconds. After Open has returned, ctx means nothing to the Store.
 //
 // It returns a [store.ForgotError] if there was a store and the file is missing
-// or another one. It refuses files that are not firn's, or of a newer firn, and
+// or another one; that is a [CopyError] where the file is a copy, or was moved
+// without its hidden file. It refuses files that are not firn's, or of a newer firn, and
 // network file systems, on which SQLite's locks do not work.
 func Open(ctx context.Context, path string) (*Store, error) {
 	at, err := locate(path)
@@ -32,6 +33,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if _, err := fileSystem(filepath.Dir(at.file)); err != nil {
 		return nil, at.explain(err)
 	}
+	created := false
 	for range openTries {
 		if err := ctx.Err(); err != nil {
 			return nil, at.explain(err)
@@ -44,9 +46,11 @@ func Open(ctx context.Context, path string) (*Store, error) {
 			return nil, at.forgot("the file was removed; %s says that it was there", left)
 		}
 		if !there {
-			if err := at.create(); err != nil && !errors.Is(err, os.ErrExist) {
+			err := at.create()
+			if err != nil && !errors.Is(err, os.ErrExist) {
 				return nil, at.explain(err)
 			}
+			created = err == nil
 			continue
 		}
 		before, err := identify(at.file)
@@ -55,6 +59,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		}
 		s, err := at.open(ctx)
 		if err == nil {
+			s.created = created
 			return s, nil
 		}
 		// Whatever went wrong, it is about the file only if that is still there.
@@ -84,7 +89,7 @@ func (at location) open(ctx context.Context) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.settle(); err != nil {
+	if err := s.settle(ctx); err != nil {
 		s.Close()
 		return nil, at.explain(err)
 	}
@@ -92,18 +97,11 @@ func (at location) open(ctx context.Context) (*Store, error) {
 }
 
 // settle makes sure that the sidecar is there and is about the file of s.
-func (s *Store) settle() error {
+func (s *Store) settle(ctx context.Context) error {
 	at := s.at
 	side, err := at.readSidecar()
 	if missing(err) {
-		// The sidecar must not outlive a loss of power that the file does not.
-		if err := at.syncDir(); err != nil {
-			return err
-		}
-		if side, err = s.describe(); err != nil {
-			return err
-		}
-		if err := at.addSidecar(side); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := s.finish(ctx); err != nil {
 			return err
 		}
 		side, err = at.readSidecar()
@@ -120,6 +118,36 @@ func (s *Store) settle() error {
 		return err
 	}
 	return s.check()
+}
+
+// finish writes the sidecar of a file that has none, if the file is new. Nobody has
+// written a record before the sidecar was there, so a file with records has lost
+// it: it was copied, or moved alone.
+func (s *Store) finish(ctx context.Context) error {
+	var used bool
+	err := s.reading(ctx, func(c *session) error { return c.row(sqlUsed, &used) })
+	if err != nil {
+		return err
+	}
+	if used {
+		// Its creator may have written the sidecar since, and others records.
+		if _, err := s.at.readSidecar(); !missing(err) {
+			return err
+		}
+		return s.at.unaccompanied()
+	}
+	// The sidecar must not outlive a loss of power that the file does not.
+	if err := s.at.syncDir(); err != nil {
+		return err
+	}
+	side, err := s.describe()
+	if err != nil {
+		return err
+	}
+	if err := s.at.addSidecar(side); !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 // describe returns the sidecar of the file that is open.
@@ -146,7 +174,7 @@ func (at location) compare(side sidecar, id string) error {
 	case id != side.Store:
 		return at.forgot("the file was replaced: it holds store %s, and %s says %s", id, at.sidecar(), side.Store)
 	case !side.identity.same(now):
-		return at.forgot("the file was replaced: it is %s, and %s says %s", now, at.sidecar(), side.identity)
+		return at.copied("it is %s, and %s says %s", now, at.sidecar(), side.identity)
 	}
 	return nil
 }

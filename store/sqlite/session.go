@@ -35,6 +35,7 @@ const (
 		FROM store s LEFT JOIN record r ON r.key >= ?1 AND r.key < ?2 ORDER BY r.key`
 	sqlWrite = `INSERT INTO record (key, value, version, written) VALUES (?1, ?2, ?3, ?4)
 		ON CONFLICT (key) DO UPDATE SET value = ?2, version = ?3, written = ?4`
+	sqlUsed     = `SELECT EXISTS (SELECT 1 FROM record)`
 	sqlBegin    = `BEGIN IMMEDIATE`
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`

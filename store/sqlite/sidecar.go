@@ -18,7 +18,7 @@ type sidecar struct {
 	Note string `json:"note,omitempty"` // for who finds the file
 }
 
-const sidecarNote = "firn keeps this beside its database, to notice when that is removed or replaced; see: firn store restored"
+const sidecarNote = "firn keeps this beside its database, to notice when that is removed or replaced; see: firn store recover"
 
 // An identity tells a file from every other of its file system, those before
 // and after it included.
@@ -45,7 +45,7 @@ func (at location) readSidecar() (sidecar, error) {
 	}
 	var s sidecar
 	if err := json.Unmarshal(b, &s); err != nil || s.V < 1 || s.Store == "" {
-		return sidecar{}, fmt.Errorf(`%s is damaged; if the database is the right one, "firn store restored" writes it anew`, at.sidecar())
+		return sidecar{}, fmt.Errorf(`%s is damaged; if the database is the right one, "firn store recover" writes it anew`, at.sidecar())
 	}
 	if s.V > sidecarFormat {
 		return sidecar{}, fmt.Errorf("%s was written by a newer firn (format %d, this one knows %d); use that firn", at.sidecar(), s.V, sidecarFormat)

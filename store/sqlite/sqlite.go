@@ -8,9 +8,12 @@
 // small hidden file beside the database (".ids.db.id" beside "ids.db"); it
 // holds no records and no secrets. Removing both makes a new store.
 //
-// A copy of the file, even an exact one, is another store. Restoring a backup
+// A copy of the file, even an exact one, is another store, and would make the same
+// ids. So Open refuses a copy with a [CopyError], with the hidden file or without
+// it. A file system that is copied as a whole, by a snapshot of a volume or of a
+// virtual machine, cannot be told from the original. Restoring a backup
 // therefore ends with Restored and with what the protocols on top need ("firn
-// store restored" does both). It begins with stopping every process that has the
+// store recover" does both). It begins with stopping every process that has the
 // file open, and with removing "ids.db-wal" and "ids.db-shm": until then these
 // are a part of the database, and would be a part of the next one. What is
 // copied over the file in place while it is open is not noticed.
@@ -48,6 +51,7 @@ const (
 // error: there is nothing to reopen. Only [store.ForgotError] stays.
 type Store struct {
 	at       location
+	created  bool
 	id       string    // of the store, in the file and beside it
 	open     []watched // the database, then its journals
 	now      func() time.Time
@@ -67,6 +71,9 @@ type Store struct {
 }
 
 var _ store.Store = (*Store)(nil)
+
+// Created reports whether the Open that returned s also made the file.
+func (s *Store) Created() bool { return s.created }
 
 // Close waits for the calls under way, and closes the file. Later calls fail.
 func (s *Store) Close() error {

@@ -160,7 +160,7 @@ func TestCorrupt(t *testing.T) {
 		b[i] ^= 0x5a
 	}
 	must(t, os.WriteFile(path, b, 0o600))
-	says(t, openError(path), path, "is damaged", "firn store restored")
+	says(t, openError(path), path, "is damaged", "firn store recover")
 	must(t, os.WriteFile(path, b[:4096], 0o600))
 	says(t, openError(path), path, "is damaged")
 }

@@ -37,8 +37,12 @@ func (t *throttle) get() (rate int, changed <-chan struct{}) {
 	return t.rate, t.changed
 }
 
-// A trier gives an id at once or not at all.
-type trier interface{ Try() (firn.ID, error) }
+// atOnce is done: with it an id is given at once or not at all.
+var atOnce = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
 
 // A hand draws ids, one after the other.
 type hand struct {
@@ -84,7 +88,10 @@ func (h *hand) run() {
 		}
 		begun := time.Now()
 		err := h.once()
-		if h.report(err); err != nil && h.closed.Load() {
+		if !errors.Is(err, context.Canceled) { // by atOnce: neither well nor ill
+			h.report(err)
+		}
+		if err != nil && h.closed.Load() {
 			return
 		}
 		switch pause := time.Second / time.Duration(max(rate, 1)); {
@@ -108,11 +115,8 @@ func (h *hand) once() (err error) {
 		}
 	case "try":
 		var id firn.ID
-		switch id, err = h.ids.(trier).Try(); {
-		case err == nil:
+		if id, err = h.ids.Next(atOnce); err == nil {
 			h.buf = append(h.buf, id)
-		case errors.Is(err, firn.ErrBusy):
-			err = nil
 		}
 	case "append":
 		h.buf, err = h.ids.Append(context.Background(), h.buf, cap(h.buf))

@@ -103,12 +103,12 @@ func (b *bench) held() (held []int64) {
 	for line := range strings.Lines(r.out) {
 		var w struct {
 			Worker int64
-			Held   bool
+			State  string
 		}
 		if err := json.Unmarshal([]byte(line), &w); err != nil {
 			b.t.Fatal(err)
 		}
-		if w.Held {
+		if w.State != "free" {
 			held = append(held, w.Worker)
 		}
 	}
@@ -358,7 +358,7 @@ func TestNextForgotten(t *testing.T) {
 	t.Logf("exit code %d after %s: %s", code, round(time.Since(begun)), errs)
 	r := b.run("next")
 	for _, r := range []result{{errs: errs.String(), code: code}, r} {
-		if r.code != 1 || !strings.Contains(r.errs, "firn: hint: ") || !strings.Contains(r.errs, "firn store restored") {
+		if r.code != 1 || !strings.Contains(r.errs, "firn: hint: ") || !strings.Contains(r.errs, "firn store recover") {
 			t.Errorf("exit code %d: %s", r.code, r.errs)
 		}
 	}

@@ -79,7 +79,7 @@ func clusterHarms(c *testserver.Cluster) []harm {
 // command. All processes are ended before and started after, but for two: one goes on
 // with what it was granted, and one sleeps through it.
 func putBack(cut, mend, replace func(s *siege)) harm {
-	return harm{name: "store restored", store: true, length: time.Second, do: func(s *siege, d draw) func() {
+	return harm{name: "store recover", store: true, length: time.Second, do: func(s *siege, d draw) func() {
 		cut(s)
 		last := (d.slot + 1) % len(s.slots)
 		for i := range s.slots {
@@ -111,7 +111,7 @@ const lostNumbers = 1_000_000_000_000
 func (s *siege) restored() {
 	s.tb.Helper()
 	s.world.eras = append(s.world.eras, era{now(), s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
-	cmd := exec.Command(program(s.tb, "firn"), "store", "restored", "--yes", "--store", s.store.url,
+	cmd := exec.Command(program(s.tb, "firn"), "store", "recover", "--yes", "--store", s.store.url,
 		"--outage", budget.String(), "--numbers", strconv.Itoa(len(s.world.eras)*lostNumbers))
 	cmd.SysProcAttr = ownGroup()
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -148,7 +148,7 @@ func wiped(s *siege) *victim {
 		killed(one, short), frozen(one, short))}
 }
 
-// found makes a pool and a series whose ids begin at once, as "firn store init --new"
+// found makes a pool and a series whose ids begin at once, as "firn pool create --new"
 // and "firn segments create" do.
 func (s *siege) found(url string) {
 	s.tb.Helper()

@@ -27,11 +27,11 @@ export function decoder(ask) {
 function reading(r, of) {
   const div = element('div', 'reading');
   if (!r.layout) {
-    div.append(element('h3', '', r.series ? `number of series ${r.series}` : 'a plain number'), element('p', 'when', `${words.digits(r.id)}: no layout that is known here makes sense of it`));
-    if (r.series) div.lastChild.textContent = words.digits(r.id);
+    div.append(element('h3', '', r.known ? 'the number behind it' : 'a plain number'), element('p', 'when', `${words.digits(r.id)}: no layout that is known here makes sense of it`));
+    if (r.known) div.lastChild.textContent = words.digits(r.id);
     return div;
   }
-  const whose = r.series ? `layout ${r.layout}, as of series ${r.series}` : `${of > 1 ? 'perhaps ' : ''}layout ${r.layout}; of no series here`;
+  const whose = r.known ? `layout ${r.layout}, which ids of this server have` : `${of > 1 ? 'perhaps ' : ''}layout ${r.layout}; of no series here`;
   div.append(
     element('h3', '', whose),
     element('p', 'when', element('b', '', r.time), ` (UTC), ${words.ago(r.unix_ms)}`),

@@ -130,14 +130,14 @@ export function workerTable(roster) {
     return tr;
   }, (tr, w) => {
     const [number, pool, holder, state, term, horizon] = tr.children;
-    tr.classList.toggle('free', !w.held);
+    tr.classList.toggle('free', w.state === 'free');
     tr.classList.toggle('chosen', w.ours);
     say(number, String(w.worker));
     say(pool, w.pool);
     say(holder, w.name || '–');
-    say(state, w.ours ? 'this server' : w.held ? 'held; free in ' + words.span(w.free_seconds) + ' if not renewed' : 'free');
+    say(state, w.ours ? 'this server' : w.state === 'held' ? 'held; free in ' + words.span(w.free_seconds) + ' if not renewed' : w.state);
     say(term, String(w.term));
-    say(horizon, w.held ? words.clockTime(w.horizon) + ' (' + words.span(w.ahead_seconds) + ' ahead)' : words.ago(Date.parse(w.horizon)));
+    say(horizon, w.state !== 'free' ? words.clockTime(w.horizon) + ' (' + words.span(w.ahead_seconds) + ' ahead)' : words.ago(Date.parse(w.horizon)));
   });
   const old = roster.known ? `asked ${words.past(roster.age_seconds)}` : 'not heard yet';
   const more = roster.more > 0 ? `; ${words.plural(roster.more, 'more')} by firn workers ls` : '';

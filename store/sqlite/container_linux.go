@@ -1,4 +1,4 @@
-package main
+package sqlite
 
 import "syscall"
 
@@ -8,9 +8,9 @@ const (
 	tmpfsMagic   = 0x01021994
 )
 
-// fileSystem names the kind of file system that path is on, if what is written
+// shortLived names the kind of file system that path is on, if what is written
 // there is short-lived.
-func fileSystem(path string) string {
+func shortLived(path string) string {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(path, &st); err != nil {
 		return ""

@@ -1,4 +1,4 @@
-package main
+package sqlite
 
 import (
 	"os"
@@ -10,7 +10,7 @@ type signs struct {
 	getenv       func(name string) string
 	exists       func(path string) bool
 	pidNamespace func() string            // what /proc/self/ns/pid links to; "" where that cannot be read
-	fileSystem   func(path string) string // "overlay", "tmpfs", or "" for any other
+	shortLived   func(path string) string // "overlay", "tmpfs", or "" for any other
 }
 
 // hostSigns are the signs of this process.
@@ -25,7 +25,7 @@ func hostSigns() signs {
 			}
 			return link
 		},
-		fileSystem: fileSystem,
+		shortLived: shortLived,
 	}
 }
 
@@ -50,7 +50,7 @@ func (s signs) container(dir string) string {
 	for !s.exists(dir) && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
 	}
-	if kind := s.fileSystem(dir); kind != "" {
+	if kind := s.shortLived(dir); kind != "" {
 		return dir + " is on " + kind
 	}
 	return ""

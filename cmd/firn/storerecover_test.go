@@ -85,16 +85,16 @@ func TestRestored(t *testing.T) {
 	if err := os.Rename(path+".backup", path); err != nil {
 		t.Fatal(err)
 	}
-	refused("has forgotten what it acknowledged", "firn: hint: stop all who use it, put back what there is, then: firn store restored --store 'sqlite:"+path+"'\n")
+	refused("has forgotten what it acknowledged", "firn: hint: only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store 'sqlite:"+path+"'\n")
 
-	if _, errs, code := called(t, "store", "restored"); code != exitUsage || !strings.Contains(errs, "hint: firn store restored --store 'sqlite:"+path+"' --yes") {
+	if _, errs, code := called(t, "store", "recover"); code != exitUsage || !strings.Contains(errs, "firn store recover --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	refused("has forgotten") // nothing was done
 
 	before := time.Now()
 	for again := range 2 {
-		out, errs, code := called(t, "store", "restored", "--yes", "--outage", "1s")
+		out, errs, code := called(t, "store", "recover", "--yes", "--outage", "1s")
 		if code != 0 || !strings.Contains(out, "pool firn: nothing is issued before ") {
 			t.Fatalf("exit code %d: %s%s", code, out, errs)
 		}
@@ -123,10 +123,10 @@ func TestRestoredWithoutFile(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := called(t, "next"); code != exitFailed || !strings.Contains(errs, "firn store restored --store sqlite:"+path) {
+	if _, errs, code := called(t, "next"); code != exitFailed || !strings.Contains(errs, "firn store recover --store sqlite:"+path) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	out, errs, code := called(t, "store", "restored", "--yes", "--json")
+	out, errs, code := called(t, "store", "recover", "--yes", "--json")
 	if code != 0 || !strings.Contains(errs, "there is no file: an empty one is made") ||
 		!strings.HasPrefix(out, `{"store":"sqlite:`+path+`","floor":"`) || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
@@ -174,7 +174,7 @@ func TestForgottenPool(t *testing.T) {
 	forgot := fmt.Errorf("once more: %w", &store.ForgotError{Store: "pool web", What: "its record is missing"})
 	for _, err := range []error{forgot, errors.Join(forgot, errors.New("another")), failed("%w; 3 of 4", forgot)} {
 		var f *failure
-		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "firn store restored --store '"+url+"'") {
+		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "firn store recover --store '"+url+"'") {
 			t.Errorf("%v: %+v", err, f)
 		}
 	}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/store"
+)
+
+// A counterSeries is a series of numbers or texts that a store has. Nothing in a
+// store says that a name is a flake: that is every name without a counter.
+type counterSeries struct {
+	kind    string // segment, ticket or serial
+	pattern string // of a serial, as is zone
+	zone    string
+}
+
+// counterIn returns the counter of that name, or nil if the store has none. A store
+// that does not answer is an error: an id is no substitute for a number.
+func counterIn(ctx context.Context, st store.Store, name string) (*counterSeries, error) {
+	numbers, err := segment.Show(ctx, st, name)
+	var noNumbers *segment.NoSeriesError
+	switch {
+	case err == nil && numbers.Stores > 1:
+		return &counterSeries{kind: kindTicket}, nil
+	case err == nil:
+		return &counterSeries{kind: kindSegment}, nil
+	case !errors.As(err, &noNumbers):
+		return nil, err
+	}
+	texts, err := serial.Show(ctx, st, name)
+	var noTexts *serial.NoSeriesError
+	switch {
+	case err == nil:
+		return &counterSeries{kindSerial, texts.Pattern, texts.Zone}, nil
+	case !errors.As(err, &noTexts):
+		return nil, err
+	}
+	return nil, nil
+}
+
+// lookUp finds out whether the store has a counter of the name that a command draws
+// from, before the name is taken for that of a flake.
+func (s *settings) lookUp(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	one, err := s.seriesNamed(name)
+	switch {
+	case err != nil:
+		return err
+	case one != nil && one.kind.text != kindFlake:
+		return nil // opening the series tells
+	}
+	st, err := openURL(ctx, s.storeURL().text, nil)
+	switch {
+	case errors.Is(err, errNoStore):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer st.Close()
+	if s.counter, err = counterIn(ctx, st, name); err == nil || !s.resumes(name, one) {
+		return err
+	}
+	return nil
+}
+
+// resumes reports whether a series is a flake by somebody's word, and may go on from
+// a grant file while the store is away. Nobody guesses then.
+func (s *settings) resumes(name string, one *seriesConfig) bool {
+	said := one != nil || s.value("kind", entry{}, "").text == kindFlake
+	if !said {
+		return false
+	}
+	l, err := s.leasing(name)
+	return err == nil && l.options.File != ""
+}
+
+// agrees returns an error if the store has a counter of that name and another kind.
+func (c *counterSeries) agrees(name, kind, from string) error {
+	if c == nil || c.kind == kind {
+		return nil
+	}
+	return bad("%s: series %s is to be of kind %s, and the store has a %s of that name", from, name, kind, c.kind).
+		hint("firn next %s, without --kind and not in firn.yaml, draws from the %s; a series of kind %s needs another name", name, c.kind, kind)
+}

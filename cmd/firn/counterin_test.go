@@ -1,0 +1,84 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestNamesAreLookedUp: a name is what the store has by that name. An id in the place
+// of a number is wrong, however unique.
+func TestNamesAreLookedUp(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+dir+"/ids.db")
+	next := func(want string, args ...string) {
+		t.Helper()
+		out, errs, code := called(t, append([]string{"next"}, args...)...)
+		if code != 0 || out != want {
+			t.Errorf("firn next %q: exit code %d, printed %q, want %q\n%s", args, code, out, want, errs)
+		}
+	}
+	refused := func(want string, args ...string) {
+		t.Helper()
+		out, errs, code := called(t, append([]string{"next"}, args...)...)
+		if code != exitUsage || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("firn next %q: exit code %d, %q, %s; want %q", args, code, out, errs, want)
+		}
+	}
+	for _, args := range [][]string{
+		{"segments", "create", "orders"},
+		{"serials", "create", "invoice", "--pattern", "INV-{6}"},
+	} {
+		if _, errs, code := called(t, args...); code != 0 {
+			t.Fatalf("%q: %s", args, errs)
+		}
+	}
+	next("1\n2\n3\n", "orders", "-n", "3")
+	next("INV-000001\n", "invoice")
+	next("4\n", "orders", "--kind", "segment")
+	refused(`--kind: series orders is to be of kind flake, and the store has a segment of that name`, "orders", "--kind", "flake")
+	refused(`--kind: series invoice is to be of kind segment, and the store has a serial of that name`, "invoice", "--kind", "segment")
+	refused(`--pattern: series orders is to be of kind serial, and the store has a segment of that name`, "orders", "--pattern", "A{6}")
+	if out, errs, code := called(t, "next", "photo"); code != 0 || len(out) < 17 {
+		t.Errorf("photo: exit code %d, %q, %s; want an id", code, out, errs)
+	}
+
+	// A firn.yaml without series says nothing of names; one with series says all.
+	write(t, dir, "firn.yaml", "pools: { firn: { outage: 5m } }\n")
+	next("5\n", "orders")
+	if out, errs, code := called(t, "next", "photo"); code != 0 || len(out) < 17 {
+		t.Errorf("photo beside a firn.yaml without series: exit code %d, %q, %s; want an id", code, out, errs)
+	}
+	write(t, dir, "firn.yaml", "series: { orders: { kind: flake } }\n")
+	refused(`firn.yaml:1: series orders is to be of kind flake, and the store has a segment of that name`, "orders")
+	refused(`firn.yaml has no series "photo"`, "photo")
+}
+
+// TestNamesOfAStoreThatIsAway: no answer is not the answer that there is no counter.
+func TestNamesOfAStoreThatIsAway(t *testing.T) {
+	emptyHome(t)
+	out, errs, code := called(t, "next", "orders", "--store", "postgres://app@127.0.0.1:1/app?connect_timeout=1")
+	if code != exitFailed || out != "" || !strings.Contains(errs, "127.0.0.1") {
+		t.Errorf("exit code %d, %q, %s", code, out, errs)
+	}
+}
+
+// TestNamesAreOfOneRule: what a server takes for a name, next and firn.yaml do too.
+func TestNamesAreOfOneRule(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+dir+"/ids.db")
+	if _, errs, code := called(t, "segments", "create", "user:1"); code != 0 {
+		t.Error(errs)
+	}
+	if out, errs, code := called(t, "next", "user:1"); code != 0 || out != "1\n" {
+		t.Errorf("next user:1: exit code %d, %q, %s", code, out, errs)
+	}
+	write(t, dir, "firn.yaml", "series: { \"user:1\": { kind: segment } }\n")
+	if out, errs, code := called(t, "next", "user:1"); code != 0 || out != "2\n" {
+		t.Errorf("next user:1 of firn.yaml: exit code %d, %q, %s", code, out, errs)
+	}
+	for _, name := range []string{":a", "a/b", "a b", "", strings.Repeat("a", 65)} {
+		if _, errs, code := called(t, "next", name); code != exitUsage {
+			t.Errorf("next %q: exit code %d, %s", name, code, errs)
+		}
+	}
+}

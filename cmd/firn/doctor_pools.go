@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/store"
+)
+
+// This file checks whether a store has the pools that the settings name, as they name
+// them, and whether two of its pools can make equal ids.
+
+// missing says that there is no such pool. It returns whether the next process creates it.
+func (c *poolCheck) missing(promise store.Promise) bool {
+	ensure := "firn pool ensure " + shellWord(c.name)
+	switch {
+	case c.records != nil && len(c.records.workers) > 0:
+		c.say(wrong, "record", "restore a backup, then: firn store recover; or, if there is none: "+ensure, "the record of the pool is missing or unreadable, and it has %s",
+			plural(len(c.records.workers), "worker"))
+	case c.records != nil && c.records.begun:
+		c.say(wrong, "record", "if nobody is creating it at this moment: "+ensure, "the pool is not created yet: that has begun, and has not ended")
+	case promise.Embedded && !c.others:
+		c.say(fine, "record", "", "not created yet; the first process creates it with layout %s", layoutName(c.layout))
+		return true
+	default:
+		c.say(warning, "record", fmt.Sprintf("if it never existed: firn pool create %s; if this database was restored, or you are not sure: %s", shellWord(c.name), ensure),
+			"the store has no pool %q", c.name)
+	}
+	return false
+}
+
+// compare compares the pool's record with the settings. It returns whether the record can
+// be read.
+func (c *poolCheck) compare() bool {
+	l, err := firn.ParseLayout(c.records.pool.Layout)
+	if err != nil {
+		c.say(wrong, "layout", "is this an older firn than others have?", "%s cannot be read: %v", c.records.pool.Layout, err)
+		return false
+	}
+	workers, err := c.records.pool.Range(l)
+	if err != nil {
+		c.say(wrong, "workers", "is this an older firn than others have?", "%v", err)
+		return false
+	}
+	if want := c.leasing.options.Layout; want.IsValid() && want != l {
+		c.say(wrong, "layout", "a pool's layout never changes: leave it out, or take another pool", "it is %s, and the settings say %s", layoutName(l), layoutName(want))
+	} else {
+		c.say(fine, "layout", "", "%s", layoutName(l))
+	}
+	c.layout = l
+	info := pool.Info{Name: c.name, Layout: l, First: workers.First, Last: workers.Last, GivingUp: c.records.pool.Reserved}
+	if info.GivingUp != "" {
+		c.say(warning, "range", "repeat the command: firn pool set "+shellWord(c.name)+" --workers A-B", "the range of workers is being changed from or to %s", info.GivingUp)
+	}
+	errs := []error{c.leasing.sameRange(info)}
+	switch o := c.leasing.options; {
+	case o.hostname:
+		_, err := hostWorker(info, hostname)
+		errs = append(errs, err)
+	case o.Choice == lease.Insist && !workers.Has(o.Worker):
+		errs = append(errs, &lease.WorkerError{Pool: c.name, Worker: o.Worker, First: info.First, Last: info.Last})
+	}
+	if err := errors.Join(errs...); err != nil {
+		c.fails("pool "+c.name+", settings", err)
+	}
+	return true
+}
+
+// repeats says which pools of the store can make equal ids.
+func (d *doctor) repeats(found map[string]*poolRecords) {
+	type member struct {
+		term.Pool
+		name   string
+		layout firn.Layout
+		claim  term.Range
+	}
+	var all []member
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		m := member{Pool: found[name].pool, name: name}
+		var err error
+		if m.layout, err = firn.ParseLayout(m.Layout); err != nil {
+			continue // it was said before, or there is no record
+		}
+		var claims bool
+		if m.claim, claims, err = m.Claim(m.layout); err == nil && claims {
+			all = append(all, m)
+		}
+	}
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if !term.CouldRepeat(a.layout, a.claim, b.layout, b.claim) {
+				continue
+			}
+			check := fmt.Sprintf("pools %s and %s", a.name, b.name)
+			if a.Repeats(b.name) || b.Repeats(a.name) {
+				d.say(fine, check, "", "their ids may be equal, as --may-repeat says: they must never meet in one table, queue or cache")
+				continue
+			}
+			d.say(warning, check, "use one of them, or give each its own workers: firn pool set", "their ids may be equal")
+		}
+	}
+}

@@ -1,0 +1,341 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+)
+
+func newPool() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "pool",
+		Aliases: []string{"pools"},
+		Short:   "Create and look after the worker pools of a store",
+		Long: `Create and look after the worker pools of a store. A pool is a set of worker numbers
+with one layout. A process leases a worker of it and makes ids with that.
+
+  Ids that must never be equal come from one pool of one store.
+
+Most programs need one pool, default. Create it once, in the step that creates the
+database, and never in the step that starts a program.`,
+		Example: `  firn pool create --store postgres://app@db/app
+  firn pool show`,
+		RunE: needsCommand,
+	}
+	cmd.AddCommand(newPoolLs(), newPoolShow(), newPoolCreate(), newPoolEnsure(), newPoolSet())
+	return cmd
+}
+
+// addPoolArgument makes FIRN_POOL count for a command whose argument is the pool.
+func addPoolArgument(cmd *cobra.Command) {
+	addPoolName(cmd)
+	if err := cmd.Flags().MarkHidden("pool"); err != nil {
+		panic(err) // the flag is not there
+	}
+}
+
+// poolArgument is the pool of the argument, or else the one of the settings.
+func poolArgument(cmd *cobra.Command, set *settings, args []string) (string, error) {
+	if len(args) == 0 {
+		name, _, err := set.pool("")
+		return name, err
+	}
+	if f := cmd.Flags().Lookup("pool"); saidBy(f) && f.Value.String() != args[0] {
+		return "", bad("--pool %s and %s are two pools", f.Value, args[0])
+	}
+	return args[0], nil
+}
+
+func newPoolLs() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List the pools of a store",
+		Long: `List the pools of a store, with the workers of each. UNUSABLE are workers that nobody
+holds, and whose ids lie ahead of the clock: they can be taken again a little later.
+
+A store without a clock (etcd, ZooKeeper) cannot tell a worker that is held from one of a
+process that died: there HELD is "up to" a number.`,
+		Example: "  firn pool ls --store postgres://app@db/app",
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(cmd, func(s store.Store) error {
+				return listPools(cmd.Context(), s, cmd.OutOrStdout(), wantsJSON(cmd))
+			})
+		},
+	}
+	addStore(cmd)
+	return cmd
+}
+
+func newPoolShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show [POOL]",
+		Short: "Show layout, workers in use, and how long ids continue without the store",
+		Long: `Show what a store has of a pool: its layout, how many of its workers are held, free or
+unusable for now, how long ids continue while the store is away, and when its ids start.`,
+		Example: `  firn pool show
+  firn pool show shop --json`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, err := loadSettings(cmd)
+			if err != nil {
+				return err
+			}
+			name, err := poolArgument(cmd, set, args)
+			if err != nil {
+				return err
+			}
+			return withStore(cmd, func(s store.Store) error {
+				line, err := lookAtPool(cmd.Context(), s, name, time.Now())
+				if err != nil {
+					return err
+				}
+				return line.show(cmd.OutOrStdout(), wantsJSON(cmd))
+			})
+		},
+	}
+	addStore(cmd)
+	addPoolArgument(cmd)
+	return cmd
+}
+
+// A poolLine is a pool as --json prints it.
+type poolLine struct {
+	Pool     string `json:"pool"`
+	ID       string `json:"id"`
+	Layout   string `json:"layout"`
+	Workers  string `json:"workers"`             // 0-255
+	GivingUp string `json:"giving_up,omitempty"` // while pool set is under way
+
+	Held          *int64 `json:"held,omitempty"`
+	Free          *int64 `json:"free,omitempty"`
+	Unusable      *int64 `json:"unusable,omitempty"`
+	UnusableUntil string `json:"unusable_until,omitempty"` // the last of them
+	Unknown       *int64 `json:"unknown,omitempty"`        // held, or left by a process that died: the store has no clock that tells
+
+	Outage      float64 `json:"outage_seconds,omitempty"` // how long ids continue without the store, where a process asks for no other time
+	OutageLimit float64 `json:"outage_limit_seconds"`     // the most that a process may ask for
+	StartDelay  float64 `json:"start_delay_seconds,omitempty"`
+
+	StartsAt  string   `json:"starts_at,omitempty"`
+	MayRepeat []string `json:"may_repeat,omitempty"`
+	Lossy     string   `json:"lossy,omitempty"`
+	Store     string   `json:"store,omitempty"`
+	Created   *bool    `json:"created,omitempty"` // by this command
+
+	starts time.Time // zero: at once
+	soon   time.Time // the last unusable worker can be taken
+}
+
+// poolLineOf is what a pool's record says.
+func poolLineOf(i pool.Info) poolLine {
+	l := poolLine{
+		Pool: i.Name, ID: i.ID, Layout: layoutName(i.Layout), Workers: term.Range{First: i.First, Last: i.Last}.String(), GivingUp: i.GivingUp,
+		OutageLimit: i.OutageLimit.Seconds(), MayRepeat: i.MayRepeat, Lossy: i.Lossy, Store: i.Store,
+	}
+	if i.StartsAt.After(time.Now()) {
+		l.starts, l.StartsAt = i.StartsAt, instant(i.StartsAt)
+	}
+	return l
+}
+
+// lookAtPool reads a pool and its workers.
+func lookAtPool(ctx context.Context, s store.Store, name string, now time.Time) (poolLine, error) {
+	info, err := pool.Show(ctx, s, name)
+	if err != nil {
+		return poolLine{}, err
+	}
+	line := poolLineOf(info)
+	if err := line.count(ctx, s, info, now); err != nil {
+		return line, err
+	}
+	return line, line.addOutage(ctx, s, info)
+}
+
+// count counts who has which worker.
+func (l *poolLine) count(ctx context.Context, s store.Store, info pool.Info, now time.Time) error {
+	workers, err := pool.Workers(ctx, s, info.Name)
+	if err != nil {
+		return err
+	}
+	var held, unusable, unknown int64
+	for _, w := range workers {
+		switch {
+		case w.Worker < info.First || w.Worker > info.Last:
+		case w.State == pool.WorkerHeld:
+			held++
+		case w.State == pool.WorkerUnknown:
+			unknown++
+		case w.Horizon.After(now):
+			unusable++
+			if w.Horizon.After(l.soon) {
+				l.soon, l.UnusableUntil = w.Horizon, instant(w.Horizon)
+			}
+		}
+	}
+	free := info.Workers() - held - unusable - unknown
+	l.Held, l.Free, l.Unusable = &held, &free, &unusable
+	if unknown > 0 {
+		l.Unknown = &unknown
+	}
+	return nil
+}
+
+// addOutage says how long ids continue without the store, and how long each process waits
+// that starts on a store that can lose writes.
+func (l *poolLine) addOutage(ctx context.Context, s store.Store, info pool.Info) error {
+	promise, err := s.Promise(ctx)
+	if err != nil {
+		return err
+	}
+	rec, err := s.Get(ctx, term.KeyPool(info.Name))
+	if err != nil {
+		return err
+	}
+	record, err := term.ReadPool(rec)
+	if err != nil {
+		return err
+	}
+	rules := term.Default(info.Name, info.Layout, promise)
+	lossy := promise.Class != store.Strict || info.Lossy != ""
+	l.Outage = rules.Budget(record, lossy).Seconds()
+	if lossy {
+		l.StartDelay = startDelay(&rules, record).Seconds()
+	}
+	return nil
+}
+
+func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) error {
+	all, err := pool.List(ctx, s)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(out)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "POOL\tLAYOUT\tWORKERS\tHELD\tFREE\tUNUSABLE\tIDS START\tMAY REPEAT")
+	for _, info := range all {
+		line, err := lookAtPool(ctx, s, info.Name, time.Now())
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			if err := enc.Encode(line); err != nil {
+				return err
+			}
+			continue
+		}
+		held, starts, repeats := strconv.FormatInt(*line.Held, 10), "now", "-"
+		if line.Unknown != nil {
+			held = fmt.Sprintf("up to %d", *line.Unknown)
+		}
+		if line.StartsAt != "" {
+			starts = line.StartsAt
+		}
+		if len(line.MayRepeat) > 0 {
+			repeats = strings.Join(line.MayRepeat, ", ")
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", line.Pool, line.Layout, line.Workers, held, *line.Free, *line.Unusable, starts, repeats)
+	}
+	if asJSON {
+		return nil
+	}
+	return w.Flush()
+}
+
+// show prints all there is to say of a pool.
+func (l *poolLine) show(out io.Writer, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(l)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	say := func(what, format string, args ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
+	say("pool", "%s", l.Pool)
+	say("layout", "%s", l.Layout)
+	held := fmt.Sprintf("%d held", *l.Held)
+	if l.Unknown != nil {
+		held = fmt.Sprintf("%d held or left by a process that died (this store has no clock that tells)", *l.Unknown)
+	}
+	unusable := ""
+	if *l.Unusable > 0 {
+		unusable = fmt.Sprintf(", %d unusable until %s", *l.Unusable, l.soon.UTC().Format("15:04:05Z"))
+	}
+	say("workers", "%s: %s, %d free%s", l.Workers, held, *l.Free, unusable)
+	if l.GivingUp != "" {
+		say("", "being changed from or to %s: repeat firn pool set", l.GivingUp)
+	}
+	say("without the store", "ids continue for %s; a process may ask for %s at most", secondsText(l.Outage), secondsText(l.OutageLimit))
+	say("ids start", "%s", l.startText())
+	if len(l.MayRepeat) > 0 {
+		say("may repeat ids of", "%s", strings.Join(l.MayRepeat, ", "))
+	}
+	if l.Lossy != "" {
+		say("lossy", "a process saw that the store can lose writes: %s", l.Lossy)
+	}
+	if l.Store != "" {
+		say("made in", "%s", l.Store)
+	}
+	return w.Flush()
+}
+
+// startText says when ids start.
+func (l *poolLine) startText() string {
+	text := "now"
+	if !l.starts.IsZero() {
+		text = fmt.Sprintf("at %s, in %s", l.starts.UTC().Format(time.RFC3339), time.Until(l.starts).Round(time.Second))
+	}
+	if l.StartDelay > 0 {
+		text += fmt.Sprintf("; each process waits %s when it starts, because the store can lose writes", secondsText(l.StartDelay))
+	}
+	return text
+}
+
+func secondsText(s float64) string { return durationText(seconds(s)) }
+
+// storeName is the store of the settings, as people see it.
+func (s *settings) storeName() string { return open.Redact(storeText(s.storeURL().text)) }
+
+// explainPool says what can be done about an error of package pool. Verb is the command
+// that has failed.
+func explainPool(err error, verb string) error {
+	var f *failure
+	var exists *pool.ExistsError
+	var remains *pool.RemainsError
+	var overlap *pool.OverlapError
+	var inUse *pool.InUseError
+	var option *pool.OptionError
+	switch {
+	case err == nil || errors.As(err, &f):
+		return err
+	case errors.As(err, &exists):
+		return failed("%w", err).
+			hint("to see it: firn pool show %s", shellWord(exists.Info.Name)).
+			hint("firn pool create belongs in the step that creates the database. In a step that starts a program it makes the same ids again after the store was lost; there use firn pool ensure, or nothing")
+	case errors.As(err, &remains):
+		return failed("%w", err).hint("firn pool ensure %s (ids start about 5 min later)", shellWord(remains.Pool))
+	case errors.As(err, &overlap):
+		return overlapping(overlap, verb)
+	case errors.As(err, &inUse):
+		return stillInUse(inUse)
+	case errors.As(err, &option):
+		return bad("--%w", &renamed{withoutPackage(err.Error()), err})
+	case errors.Is(err, pool.ErrBusy):
+		return failed("%w", err).hint("the same command again")
+	}
+	return err
+}

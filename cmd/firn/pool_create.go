@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
+)
+
+func newPoolCreate() *cobra.Command {
+	var mayRepeat []string
+	cmd := &cobra.Command{
+		Use:   "create [POOL]",
+		Short: "Create a pool that never existed; ids start at once",
+		Long: `Create a pool that never existed in this store, nor in a database that this one was
+restored or copied from. Its ids start at once. If there was such a pool, the new one
+makes its ids again, and nothing can notice that. So on a terminal the command asks, and
+elsewhere it wants --new, which states that fact.
+
+Run it in the step that creates the database. Never run it in the step that starts a
+program, in an init container or an entrypoint: after the store was lost it would repeat
+ids. firn pool ensure is safe there.
+
+What no flag says comes from the pool's entry in firn.yaml: layout, workers, outage.`,
+		Example: `  firn pool create
+  firn pool create shop --workers 0-255 --new
+  firn pool create mail --layout twitter --workers 512-1023`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return createPool(cmd, args, mayRepeat, "create")
+		},
+	}
+	addPoolOptions(cmd, &mayRepeat)
+	cmd.Flags().Bool("new", false, "the pool never existed, here or in a database that this one was restored from")
+	return cmd
+}
+
+func newPoolEnsure() *cobra.Command {
+	var mayRepeat []string
+	cmd := &cobra.Command{
+		Use:   "ensure [POOL]",
+		Short: "Create a pool if it is missing; ids then start about five minutes later",
+		Long: `Create a pool if it is missing. The store may have lost an earlier pool of that name; so
+the ids of the new one start above all that a process may have made: after the longest
+outage budget that a process may have had, 5m or --outage, and 5 to 10s more. A pool that
+is there stays as it is, and the exit code is 0.`,
+		Example: `  firn pool ensure
+  firn pool ensure shop --workers 0-255 --outage 10m`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return createPool(cmd, args, mayRepeat, "ensure")
+		},
+	}
+	addPoolOptions(cmd, &mayRepeat)
+	return cmd
+}
+
+// addPoolOptions adds the flags of a pool that is created.
+func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string) {
+	addStore(cmd)
+	addPoolArgument(cmd)
+	for _, f := range []struct{ name, usage string }{
+		{"layout", "the layout of the pool's ids, which never changes: a preset or a spec (" + layoutName(firn.Default) + ")"},
+		{"workers", "the pool's workers, such as 0-255 (all that the layout has)"},
+		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + durationText(term.OutageStrict) + ")"},
+	} {
+		cmd.Flags().Var(&knobFlag{knob: knobNamed(f.name)}, f.name, f.usage)
+	}
+	if err := cmd.RegisterFlagCompletionFunc("layout", completeLayouts); err != nil {
+		panic(err) // the flag is not there
+	}
+	cmd.Flags().StringArrayVar(mayRepeat, "may-repeat", nil, "a pool of this store whose ids may equal this one's, because they never meet in one table, queue or cache; may be given several times")
+}
+
+// createPool is pool create and pool ensure.
+func createPool(cmd *cobra.Command, args, mayRepeat []string, verb string) (err error) {
+	ctx, stop := untilSignal(cmd.Context())
+	defer stop()
+	set, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	name, err := poolArgument(cmd, set, args)
+	if err != nil {
+		return err
+	}
+	opts, err := set.creating(name)
+	if err != nil {
+		return err
+	}
+	if f := cmd.Flags().Lookup("may-repeat"); saidBy(f) { // a claim is not taken from a variable
+		opts.MayRepeat = mayRepeat
+	}
+	if f := cmd.Flags().Lookup("new"); f != nil && !saidBy(f) {
+		if err := askNew(ctx, cmd, name, set.storeName()); err != nil {
+			return signalled(ctx, err)
+		}
+	}
+	s, err := openURL(ctx, set.storeURL().text, sayMade(cmd.ErrOrStderr()))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	there, err := pool.Show(ctx, s, name)
+	was := err == nil
+	var info pool.Info
+	if verb == "create" {
+		info, err = pool.Create(ctx, s, name, opts)
+	} else {
+		info, err = pool.Ensure(ctx, s, name, opts)
+	}
+	if err != nil {
+		return signalled(ctx, explainPool(err, verb))
+	}
+	line, created := poolLineOf(info), !was || there.ID != info.ID
+	line.Created = &created
+	if err := line.addOutage(ctx, s, info); err != nil {
+		return err
+	}
+	return line.created(cmd.OutOrStdout(), set.storeName(), wantsJSON(cmd))
+}
+
+// askNew has a person state that the pool never existed.
+func askNew(ctx context.Context, cmd *cobra.Command, name, at string) error {
+	p := personAt(cmd)
+	if p == nil {
+		return bad("standard input is not a terminal, so nobody can say whether pool %q ever existed in %s", name, at).
+			hint("if it may have existed: firn pool ensure %s (ids start about 5 min later)", shellWord(name)).
+			hint("only if it never existed there, nor in a database this one was restored from: firn pool create %s --new", shellWord(name))
+	}
+	return p.agree(ctx, fmt.Sprintf("Create pool %q in %s? Only if it never existed there, nor in a database this one was restored from", name, at))
+}
+
+// creating are the options of a pool that is created by flags, or else as the file says.
+func (s *settings) creating(name string) (*pool.Options, error) {
+	var o poolOptions
+	said := s.poolSaid(name)
+	l := &leasing{pool: name, from: map[string]string{}}
+	exact := false // the budget is said here and now
+	for _, knob := range []string{"layout", "workers", "outage"} {
+		k := knobNamed(knob)
+		v := s.knob(*k, said)
+		l.from[knob] = v.from
+		if v.from == byDefault {
+			continue
+		}
+		if err := k.set(&o, v.text); err != nil {
+			return nil, valueError(v.from, err)
+		}
+		exact = exact || knob == "outage" && saidBy(s.flags.Lookup(knob))
+	}
+	o.Pool = name
+	if f := l.faults(o.check()); f != nil {
+		return nil, f
+	}
+	c := o.creating()
+	if exact {
+		c.Outage = o.Outage
+	}
+	return c, nil
+}
+
+// created says what there is now.
+func (l *poolLine) created(out io.Writer, at string, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(l)
+	}
+	verb := "was there already"
+	if *l.Created {
+		verb = "created"
+	}
+	_, err := fmt.Fprintf(out, "pool %q %s in %s: layout %s, workers %s; ids start %s\n", l.Pool, verb, at, l.Layout, l.Workers, l.startText())
+	return err
+}
+
+// overlapping says how two pools are kept from making equal ids.
+func overlapping(e *pool.OverlapError, verb string) error {
+	if verb == "set" {
+		return failed("%w", e).hint("take workers that no other pool has: firn pool ls")
+	}
+	other, name := shellWord(e.Other.Name), shellWord(e.Pool)
+	repeat := fmt.Sprintf("Only if their ids never meet in one table, queue or cache: --may-repeat %s", other)
+	if e.Same == "" || e.Other.Workers() < 2 {
+		return failed("%w", e).hint("to never repeat an id of %s: use --pool %s. %s", other, other, repeat)
+	}
+	middle := e.Other.First + e.Other.Workers()/2
+	return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both use workers %s", e.Pool, e.Other.Name, e.Same), e}).
+		hint("to never repeat an id of %s: use --pool %s, or give each its own workers (firn pool set %s --workers %d-%d; firn pool %s %s --workers %d-%d). %s",
+			other, other, other, e.Other.First, middle-1, verb, name, middle, e.Other.Last, repeat)
+}
+
+// knobNamed is the setting of a pool of that name.
+func knobNamed(name string) *knob {
+	return &knobs[slices.IndexFunc(knobs, func(k knob) bool { return k.name == name })]
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/pool"
+)
+
+func newPoolSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set [POOL] --workers A-B",
+		Short: "Change the range of workers of a pool",
+		Long: `Change the range of workers of a pool. The old range and the new one must have workers in
+common. New workers must be of no other pool. A worker goes out only when no process
+holds it and the clock has passed all its ids: until then the command exits with 1, says
+who holds the worker and until when, and no other process takes one that goes out.`,
+		Example: "  firn pool set shop --workers 0-1023",
+		Args:    arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return setPool(cmd, args)
+		},
+	}
+	addStore(cmd)
+	addPoolArgument(cmd)
+	cmd.Flags().Var(&knobFlag{knob: knobNamed("workers")}, "workers", "the workers that the pool is to have, such as 0-1023")
+	return cmd
+}
+
+func setPool(cmd *cobra.Command, args []string) (err error) {
+	ctx, stop := untilSignal(cmd.Context())
+	defer stop()
+	f := cmd.Flags().Lookup("workers")
+	if !saidBy(f) { // what a variable says is for every pool
+		return bad("--workers is missing").hint("firn pool set POOL --workers A-B")
+	}
+	set, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	name, err := poolArgument(cmd, set, args)
+	if err != nil {
+		return err
+	}
+	var o poolOptions
+	if err := setWorkers(&o, f.Value.String()); err != nil {
+		return valueError("--workers", err)
+	}
+	s, err := openURL(ctx, set.storeURL().text, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	info, err := pool.SetWorkers(ctx, s, name, o.workers.First, o.workers.Last)
+	if err != nil {
+		return signalled(ctx, explainPool(err, "set"))
+	}
+	line := poolLineOf(info)
+	if wantsJSON(cmd) {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(line)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "pool %q has workers %s\n", line.Pool, line.Workers)
+	return err
+}
+
+// stillInUse says who keeps a pool from giving up a worker, and what to do.
+func stillInUse(e *pool.InUseError) error {
+	f := failed("%w", e)
+	if e.Name != "" {
+		f = f.hint("no process takes a worker that goes out from now on. When %s has ended, run this again; if it died: firn workers release %d --pool %s", e.Name, e.Worker, shellWord(e.Pool))
+	}
+	if !e.Until.IsZero() {
+		f = f.hint("run this again at %s", e.Until.UTC().Format(time.RFC3339))
+	}
+	return f
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/store"
+)
+
+// This file brings what the settings say of a pool together with what its record says.
+
+// check returns what is wrong with the options in themselves.
+func (o *poolOptions) check() error {
+	var errs []error
+	bad := func(option, format string, args ...any) {
+		errs = append(errs, &lease.OptionError{Option: option, Reason: option + " " + fmt.Sprintf(format, args...)})
+	}
+	if o.ranged {
+		if l := o.Layout; l.IsValid() && o.workers.Last >= l.Workers() {
+			bad("workers", "%s: layout %s has 0-%d", o.workers, layoutName(l), l.Workers()-1)
+		}
+		if o.Choice == lease.Insist && !o.workers.Has(o.Worker) {
+			bad("worker", "%d: workers says %s", o.Worker, o.workers)
+		}
+		if int64(o.Lanes) > o.workers.Count() {
+			bad("lanes", "%d: workers says %s, which are %d", o.Lanes, o.workers, o.workers.Count())
+		}
+	}
+	return errors.Join(o.Check(), errors.Join(errs...))
+}
+
+// open leases a worker, or several.
+func (l *leasing) open(ctx context.Context, s store.Store, log *slog.Logger) (*lease.Lease, error) {
+	o, err := l.ready(ctx, s)
+	if err != nil {
+		return nil, l.lost(ctx, s, err)
+	}
+	o.Logger = log
+	ids, err := lease.Open(ctx, s, &o)
+	return ids, l.lost(ctx, s, err)
+}
+
+// A lostPoolError says that the store has records of workers of a pool that it does not
+// have.
+type lostPoolError struct {
+	*lease.MissingPoolError
+	workers int
+}
+
+func (e *lostPoolError) Unwrap() error { return e.MissingPoolError }
+
+// lost adds to the error for a missing pool that the store has lost it, where it shows.
+func (l *leasing) lost(ctx context.Context, s store.Store, err error) error {
+	var missing *lease.MissingPoolError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	remains, lost := s.List(ctx, term.KeyPool(l.pool)+"/")
+	if lost != nil || len(remains) == 0 {
+		return err
+	}
+	return &lostPoolError{missing, len(remains)}
+}
+
+// ready returns the options of the lease, once it has compared the pool's record with the
+// range that the file says, and counted the host's number from the pool's first worker.
+func (l *leasing) ready(ctx context.Context, s store.Store) (lease.Options, error) {
+	o := l.options.Options
+	if !l.options.ranged && !l.options.hostname {
+		return o, nil
+	}
+	info, err := l.show(ctx, s)
+	var missing *lease.MissingPoolError
+	switch {
+	case err != nil && o.File != "" && !errors.As(err, &missing):
+		// A process with a grant file needs no store to start. It takes any other worker
+		// if it loses the one of its grant.
+		if l.options.hostname {
+			o.Choice = lease.Recycle
+		}
+		return o, nil
+	case err != nil:
+		return o, err
+	}
+	if err := l.sameRange(info); err != nil {
+		return o, err
+	}
+	if l.options.hostname {
+		o.Worker, err = hostWorker(info, hostname)
+	}
+	return o, err
+}
+
+// show returns the pool's record. The first pool of an embedded store is created with what
+// the settings say of it.
+func (l *leasing) show(ctx context.Context, s store.Store) (pool.Info, error) {
+	info, err := pool.Show(ctx, s, l.pool)
+	var missing *lease.MissingPoolError
+	if !errors.As(err, &missing) || len(missing.Pools) > 0 {
+		return info, err
+	}
+	promise, asked := s.Promise(ctx)
+	if asked != nil || !promise.Embedded {
+		return info, errors.Join(asked, err)
+	}
+	info, err = pool.Create(ctx, s, l.pool, l.options.creating())
+	var exists *pool.ExistsError
+	if errors.As(err, &exists) { // another process was first
+		return exists.Info, nil
+	}
+	return info, err
+}
+
+// creating are the options of a pool that is created by these settings.
+func (o *poolOptions) creating() *pool.Options {
+	c := &pool.Options{Layout: o.Layout, Outage: max(o.Outage, term.OutageStrict)}
+	if o.ranged {
+		c.First, c.Workers = o.workers.First, o.workers.Count()
+	}
+	return c
+}
+
+// sameRange reports that the pool has other workers than the file says.
+func (l *leasing) sameRange(info pool.Info) error {
+	have, want := term.Range{First: info.First, Last: info.Last}, l.options.workers
+	if !l.options.ranged || have == want || want.String() == info.GivingUp {
+		return nil
+	}
+	return bad("%s", l.blame("workers", fmt.Sprintf("workers %s: pool %q has workers %s", want, l.pool, have))).
+		hint("to change the pool: firn pool set %s --workers %s. To keep it: workers: %s in firn.yaml", shellWord(l.pool), want, have)
+}
+
+// hostname is the name of this host. A test replaces it.
+var hostname = os.Hostname
+
+// hostWorker is the worker that the host's name says: its number counts from the pool's
+// first worker, so that web-0 has the first of 512-1023.
+func hostWorker(info pool.Info, hostname func() (string, error)) (int64, error) {
+	host, err := hostname()
+	if err != nil {
+		return 0, failed("worker hostname: %w", err).hint("--worker recycle takes any free one")
+	}
+	n, err := ordinal(host)
+	if err != nil {
+		return 0, failed("worker hostname: %w", err).hint("--worker recycle takes any free one")
+	}
+	n += info.First
+	if n > info.Last {
+		return 0, poolFailure(&hostError{host, lease.WorkerError{Pool: info.Name, Worker: n, First: info.First, Last: info.Last}}, "")
+	}
+	return n, nil
+}
+
+// A hostError says that the host's name asks for a worker that the pool does not have.
+type hostError struct {
+	host string
+	lease.WorkerError
+}
+
+func (e *hostError) Error() string {
+	return fmt.Sprintf("host %s asks for worker %d, which is outside pool %q, which has workers %d-%d",
+		e.host, e.Worker, e.Pool, e.First, e.Last)
+}
+func (e *hostError) Unwrap() error { return &e.WorkerError }
+
+// explain adds to an error of a lease what can be done about it.
+func (l *leasing) explain(err error) error {
+	var f *failure
+	var option *lease.OptionError
+	switch {
+	case err == nil || errors.As(err, &f):
+		return err
+	case errors.As(err, &option):
+		return l.faults(err)
+	}
+	if f := poolFailure(err, storeText(l.url)); f != nil {
+		return f
+	}
+	return err
+}

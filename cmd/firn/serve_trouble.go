@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+)
+
+// judge says what is to be said of an error of the series.
+func (d *drawing) judge(err error) server.Explanation {
+	e := server.Explanation{Again: passes(err), Trouble: troubleOf(err)}
+	var f *failure
+	if errors.As(d.explain(err), &f) && len(f.hints) > 0 {
+		e.Hint = f.hints[0]
+	}
+	return e
+}
+
+// troubleOf says what is wrong in words that everybody may read: whoever draws ids is told
+// no store, no address, no other process, and nothing that a driver says.
+func troubleOf(err error) string {
+	var opening *notOpenError
+	if errors.As(err, &opening) {
+		return "still starting since " + opening.since.UTC().Format(time.RFC3339) + ": " + troubleOf(opening.err)
+	}
+	for _, t := range troubles {
+		if t.is(err) {
+			return t.text
+		}
+	}
+	var later *lease.NotYetError
+	if errors.As(err, &later) {
+		return "ids of its pool start at " + later.StartsAt.UTC().Format(time.RFC3339)
+	}
+	var ended *lease.OutageError
+	if errors.As(err, &ended) && !ended.EndedAt.IsZero() {
+		return "the store does not answer, and has granted ids until " + ended.EndedAt.UTC().Format(time.RFC3339)
+	}
+	if passes(err) {
+		return "the store does not answer"
+	}
+	return "it does not go on by itself"
+}
+
+// troubles are kinds of errors and what everybody may know of them, the surest first: an
+// outage may have any of the others for its cause.
+var troubles = []struct {
+	is   func(error) bool
+	text string
+}{
+	{isA[*store.ForgotError], "the store has forgotten what it acknowledged"},
+	{isA[*serial.InstanceError], "the store may have forgotten its last numbers"},
+	{isA[*lease.MissingPoolError], "its pool does not exist"},
+	{isA[*lease.OtherStoreError], "its store is a copy of another one"},
+	{isA[*lease.LayoutError], "its pool has another layout"},
+	{isA[*lease.WorkerError], "its pool does not have its worker"},
+	{isA[*term.FreshError], "no worker of its pool is fresh"},
+	{isA[*term.ClockError], "the clock of the server is wrong"},
+	{isA[*serial.ClockError], "the clock of the store is wrong"},
+	{isA[*firn.EndError], "its layout has no room for later ids"},
+	{isA[*firn.EpochError], "its layout begins later"},
+	{isA[*segment.ExhaustedError], "it has given all its numbers"},
+	{isA[*serial.OverflowError], "its pattern has no room for more numbers"},
+	{isA[*segment.NoSeriesError], "the store has no counter for it"},
+	{isA[*serial.NoSeriesError], "the store has no counter for it"},
+	{isA[*segment.LossyError], "the store can lose what it acknowledged"},
+	{isA[*serial.LossyError], "the store can lose what it acknowledged"},
+	{isA[*segment.MismatchError], "the store has it with other settings"},
+	{isA[*serial.DefinitionError], "the store has it with other settings"},
+	{isA[*open.URLError], "the server's settings name no store"},
+	{isA[*lease.FullError], "all workers of its pool are held"},
+	{isA[*lease.MissingPoolError], "its pool does not exist"},
+	{isA[*lease.WorkerError], "its pool does not have the worker that is configured"},
+	{isA[*lease.OtherStoreError], "the store is not the one that its pool was made in"},
+	{isA[*segment.OutageError], "the store does not answer, and no numbers are in hand"},
+	{func(err error) bool { return errors.Is(err, firn.ErrClosed) }, "the server closes it"},
+	{func(err error) bool { return errors.Is(err, errNoWorker) }, "no worker is held just now"},
+	{func(err error) bool { return errors.Is(err, context.Canceled) }, "the request was given up"},
+}
+
+func isA[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// This file says what to do about a server that does not answer. It may be back in a
+// minute: nothing is ever hinted that would take for granted that it is lost.
+
+// lostPage is where the docs say what to do about a server that is lost for good.
+const lostPage = `docs/shards.md, "A server that is lost"`
+
+// startHint is the hint of an error that is only that a server does not answer.
+func startHint(server string) string {
+	return "start server " + server + ", or check its address; firn shards status shows which servers answer. Then run the same command again. If it is lost for good: " + lostPage
+}
+
+// awayServer is the server of an error that is only that it does not answer, or "".
+func awayServer(err error) string {
+	var of *shard.ServerError
+	if !errors.As(err, &of) || errors.Is(of.Err, context.Canceled) {
+		return ""
+	}
+	var said *pgconn.PgError
+	var network net.Error
+	switch {
+	case errors.As(of.Err, &said):
+		// It shuts down or starts.
+		if !strings.HasPrefix(said.Code, "57P0") {
+			return ""
+		}
+	case errors.As(of.Err, new(*pgconn.ConnectError)), errors.As(of.Err, &network),
+		errors.Is(of.Err, io.EOF), errors.Is(of.Err, io.ErrUnexpectedEOF), errors.Is(of.Err, context.DeadlineExceeded):
+	default:
+		return ""
+	}
+	return of.Server
+}

@@ -1,0 +1,490 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+	"github.com/firn-id/firn/store/sqlite"
+)
+
+func newStoreRecover() *cobra.Command {
+	r := &recovery{}
+	cmd := &cobra.Command{
+		Use:   "recover",
+		Short: "Make a store safe after a restore or a failover that lost writes",
+		Long: `Make a store safe that has lost writes: after you put back a backup or a snapshot, after
+a replica was promoted that lacked writes of its primary, after a file was removed or
+replaced, and wherever a process says that its store has forgotten something.
+
+The store does not know any more which ids were made. So firn store recover starts the
+ids of all its pools above everything that a process may have made, and takes every
+worker from its process: no ids for the longest outage budget, 5m or --outage or what a
+pool was created with, and 5 to 10s more. No clock says how far a counter had come, so
+segments, tickets and serials leave out --numbers.
+
+Stop every process that uses the store before, and start them after: they wait until ids
+start. If the store is a SQLite file, the file at the path is accepted, and an empty one
+is created where there is none. You may run the command again, and must after an error.
+
+Grant files may stay where a pool is still there: a process that starts with one finds
+that the ids start later. Where a pool itself is lost, remove its grant files first.
+
+With --moved nothing starts later. It is only for a store that you moved on purpose, when
+nothing used the old one since the copy was made, and the old one is gone.`,
+		Example: `  firn store recover --store postgres://app@db/app
+  firn store recover --store sqlite:/var/lib/app/ids.db --numbers 100000 --outage 10m --yes
+  firn store recover --store postgres://app@newdb/app --moved`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := r.load(cmd); err != nil {
+				return err
+			}
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			return signalled(ctx, r.run(ctx, cmd))
+		},
+	}
+	addStore(cmd)
+	cmd.Flags().DurationVar(&r.outage, "outage", 0, "the longest outage budget of any process that used the store ("+
+		durationText(term.OutageStrict)+", or what firn.yaml says if that is more)")
+	addNumbers(cmd)
+	cmd.Flags().BoolVar(&r.moved, "moved", false, "the store was moved on purpose, nothing used the old one since the copy, and the old one is gone")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask: all processes are stopped, and no other copy of the store will be used")
+	return cmd
+}
+
+// A recovery is what is to be done to a store.
+type recovery struct {
+	url      string
+	path     string // of the file; empty: it has none
+	implicit bool   // nobody named it
+	outage   time.Duration
+	numbers  int64 // that counters leave out; 0: nobody said
+	moved    bool
+	yes      bool
+}
+
+// load reads the settings.
+func (r *recovery) load(cmd *cobra.Command) (err error) {
+	set, err := loadSettings(cmd)
+	if err != nil {
+		return err
+	}
+	r.url = set.storeURL().text
+	if r.numbers, err = numbersOf(cmd); err != nil {
+		return err
+	}
+	if r.url == "" {
+		path, err := implicitStore()
+		if err != nil {
+			return err
+		}
+		r.url, r.implicit = "sqlite:"+path, true
+	}
+	if err := checkStore(r.url); err != nil {
+		return badStore(err)
+	}
+	if path, ok := sqliteFile(r.url); ok {
+		r.path = path
+	}
+	f := cmd.Flags().Lookup("outage")
+	switch {
+	case r.moved && (saidBy(f) || saidBy(cmd.Flags().Lookup("numbers"))):
+		return bad("--moved changes no time and no counter: it is without --outage and --numbers").hint("if the old store is in use or lost writes: leave out --moved")
+	case f.Changed && r.outage < time.Second:
+		return bad("%s %s: no process had less than 1s", origin(f), r.outage)
+	}
+	// Too little would let ids repeat. So only who says so here has less than the
+	// default: a variable is about one process, and others had what they had.
+	if !saidBy(f) {
+		r.outage = max(r.outage, term.OutageStrict)
+		if set.file != nil {
+			for i := range set.file.pools {
+				r.outage = max(r.outage, set.file.pools[i].options().Outage)
+			}
+		}
+	}
+	return nil
+}
+
+// sqliteFile is the path in the URL of a SQLite store.
+func sqliteFile(url string) (path string, ok bool) {
+	path, ok = strings.CutPrefix(url, "sqlite:")
+	return strings.TrimPrefix(path, "//"), ok
+}
+
+// A recoveryPlan is what a store has that a recovery changes.
+type recoveryPlan struct {
+	pools  []pool.Info
+	lost   []string // pools without a record, of which there are records of workers
+	series []string
+	shards bool // the same database has shards
+}
+
+// plan reads what the store has.
+func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err error) {
+	if p.pools, err = pool.List(ctx, s); err != nil {
+		return p, err
+	}
+	if p.lost, err = lostPools(ctx, s); err != nil {
+		return p, err
+	}
+	segments, err := segment.List(ctx, s)
+	if err != nil {
+		return p, err
+	}
+	serials, err := serial.List(ctx, s)
+	if err != nil {
+		return p, err
+	}
+	for _, one := range segments {
+		p.series = append(p.series, one.Name)
+	}
+	for _, one := range serials {
+		p.series = append(p.series, one.Name)
+	}
+	p.shards = holdsShards(ctx, r.url)
+	return p, nil
+}
+
+// lostPools are the names of pools whose record is missing, while records of their workers
+// are there.
+func lostPools(ctx context.Context, s store.Store) ([]string, error) {
+	list, err := s.List(ctx, term.KeyPools)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	var names []string
+	for _, rec := range list {
+		name, _, below := strings.Cut(strings.TrimPrefix(rec.Key, term.KeyPools), "/")
+		there[name] = there[name] || !below
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return slices.DeleteFunc(names, func(name string) bool { return there[name] }), nil
+}
+
+// holdsShards reports whether the database of the store has shards of firn's, as far as it
+// says so.
+func holdsShards(ctx context.Context, url string) bool {
+	if !strings.HasPrefix(url, "postgres") {
+		return false
+	}
+	config, err := open.PostgreSQL(url)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return false
+	}
+	defer conn.Close(ctx)
+	var table, any bool
+	if err := conn.QueryRow(ctx, "SELECT to_regclass('firn.shard') IS NOT NULL").Scan(&table); err != nil || !table {
+		return false
+	}
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM firn.shard)").Scan(&any)
+	return err == nil && any
+}
+
+// run makes the store safe.
+func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
+	act := r.recover
+	if r.moved {
+		act = r.accept
+	}
+	asked := false
+	do := func(s store.Store) error {
+		p, err := r.plan(ctx, s)
+		if err == nil && !r.moved {
+			err = needNumbers(len(p.series), r.numbers)
+		}
+		if err == nil && !asked {
+			err = r.confirm(ctx, cmd, p)
+		}
+		if err != nil {
+			return err
+		}
+		return act(ctx, s, p, cmd.OutOrStdout(), wantsJSON(cmd))
+	}
+	if r.path == "" {
+		s, err := open.URL(ctx, r.url)
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(s), s.Close())
+	}
+	switch _, err := os.Stat(r.path); {
+	case errors.Is(err, os.ErrNotExist) && r.moved:
+		return failed("there is no file %s, so none was moved there", r.path)
+	case errors.Is(err, os.ErrNotExist): // ask before one is created
+		if err := r.confirm(ctx, cmd, recoveryPlan{}); err != nil {
+			return err
+		}
+		asked = true
+	case err != nil:
+		return err
+	}
+	if r.implicit {
+		if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
+			return err
+		}
+	}
+	return sqlite.Restored(ctx, r.path, func(s *sqlite.Store) error { return do(s) })
+}
+
+// confirm says what will be done and what that means, and asks.
+func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPlan) error {
+	if err := r.explain(cmd.ErrOrStderr(), p, time.Now()); err != nil || r.yes {
+		return err
+	}
+	question, flags := "Are all processes stopped?", ""
+	switch {
+	case r.moved:
+		question, flags = "Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?", " --moved"
+	case r.path != "": // a server has one address, and a file may have been copied
+		question = "Are all processes stopped, and will no other copy of the file be used?"
+	}
+	if r.numbers > 0 {
+		flags += fmt.Sprintf(" --numbers %d", r.numbers)
+	}
+	return mustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s --yes", storeFlag(r.url), flags))
+}
+
+// explain says what will be done and what that means.
+func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, "  - "+format+"\n", args...) }
+	names := make([]string, len(p.pools))
+	longest := r.outage
+	for i, info := range p.pools {
+		names[i] = info.Name
+		longest = max(longest, info.OutageLimit)
+	}
+	if r.moved {
+		fmt.Fprintf(&b, "%s is accepted as the place of its pools:\n", open.Redact(r.url))
+		say("pools: %s. Nothing else changes, and ids start at once", listText(names))
+		say("if any process used the old store after the copy was made, ids repeat: then leave out --moved")
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	fmt.Fprintf(&b, "%s is made safe after it lost writes:\n", open.Redact(r.url))
+	say("every process that uses it must be stopped now: ids that one makes meanwhile may repeat")
+	if r.path != "" {
+		if err := r.explainFile(say); err != nil {
+			return err
+		}
+	}
+	say("pools: %s. Every worker is taken from its process", listText(names))
+	pause := longest + term.Skew
+	say("no ids for about %s, until %s: %s of outage budget and %s of clock error. --outage, if some process had a longer budget",
+		durationText(pause), now.Add(pause).UTC().Format(time.RFC3339), durationText(longest), durationText(term.Skew))
+	if len(p.series) > 0 {
+		say("series: %s. Each leaves out %s numbers", listText(p.series), count(r.numbers))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// explainFile says what becomes of the file.
+func (r *recovery) explainFile(say func(string, ...any)) error {
+	switch fi, err := os.Stat(r.path); {
+	case err == nil:
+		say("the file there now, of %s and %s bytes, is taken for the store", instant(fi.ModTime()), count(fi.Size()))
+		say("if a copy of this file is in use elsewhere, now or later, both make the same ids: keep one, and remove the others")
+	case errors.Is(err, os.ErrNotExist):
+		say("there is no file: an empty one is made")
+	default:
+		return err
+	}
+	return nil
+}
+
+func listText(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// A recoveredLine is the store, or a pool, as --json prints it.
+type recoveredLine struct {
+	Store    string   `json:"store,omitempty"`
+	Pool     string   `json:"pool,omitempty"`
+	StartsAt string   `json:"starts_at,omitempty"`
+	Workers  *int     `json:"workers_rewritten,omitempty"`
+	Then     []string `json:"then,omitempty"`
+}
+
+// recover raises every counter, and starts all ids later.
+func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, out io.Writer, asJSON bool) error {
+	counters, err := raiseCounters(ctx, s, r.numbers)
+	if err != nil {
+		return err
+	}
+	pools, err := pool.Recover(ctx, s, r.outage)
+	if err != nil {
+		return classify(fmt.Errorf("%w; %s done", err, plural(len(pools), "pool"))).
+			hint("firn store recover%s again, before anything is started", storeFlag(r.url))
+	}
+	rec, err := s.Get(ctx, term.KeyStore)
+	if err != nil {
+		return err
+	}
+	all, err := term.ReadStore(rec)
+	if err != nil {
+		return err
+	}
+	line := recoveredLine{Store: open.Redact(r.url), Then: p.then()}
+	var lines []recoveredLine
+	starts := all.Floor
+	for _, one := range pools {
+		if one.StartsAt.After(starts) {
+			starts = one.StartsAt
+		}
+		lines = append(lines, recoveredLine{Pool: one.Pool, StartsAt: instant(one.StartsAt), Workers: &one.Workers})
+	}
+	line.StartsAt = instant(starts)
+	return errors.Join(printRecovered(out, append([]recoveredLine{line}, lines...), asJSON),
+		printCounters(out, counters, asJSON), printThen(out, line.Then, asJSON))
+}
+
+// then are the commands that are to follow.
+func (p recoveryPlan) then() []string {
+	var all []string
+	for _, name := range p.lost {
+		all = append(all, "firn pool ensure "+shellWord(name))
+	}
+	if p.shards {
+		all = append(all, "firn shards reopen SERVER")
+	}
+	return all
+}
+
+func printRecovered(out io.Writer, lines []recoveredLine, asJSON bool) error {
+	enc := json.NewEncoder(out)
+	for _, l := range lines {
+		var err error
+		switch {
+		case asJSON:
+			err = enc.Encode(l)
+		case l.Store != "":
+			_, err = fmt.Fprintf(out, "%s is safe again: ids start at %s\n", l.Store, l.StartsAt)
+		default:
+			_, err = fmt.Fprintf(out, "pool %s: %s rewritten\n", l.Pool, plural(*l.Workers, "record"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printThen prints what is to follow, and why.
+func printThen(out io.Writer, then []string, asJSON bool) error {
+	if asJSON {
+		return nil
+	}
+	for _, command := range then {
+		why := "the store has records of its workers, and not its own"
+		if strings.HasPrefix(command, "firn shards") {
+			why = "this database has shards, which were restored with it"
+		}
+		if _, err := fmt.Fprintf(out, "then: %s (%s)\n", command, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accept accepts that the pools are in this store now.
+func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, out io.Writer, asJSON bool) error {
+	moved, err := pool.AcceptMove(ctx, s)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		enc := json.NewEncoder(out)
+		for _, info := range moved {
+			if err := enc.Encode(poolLineOf(info)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, info := range moved {
+		if _, err := fmt.Fprintf(out, "pool %s: belongs to this store now\n", info.Name); err != nil {
+			return err
+		}
+	}
+	if len(moved) == 0 {
+		_, err = fmt.Fprintln(out, "every pool belongs to this store already: nothing was changed")
+	}
+	return err
+}
+
+// forgotten adds to the error of a store that forgot what makes it usable again.
+func forgotten(cmd *cobra.Command, err error) error {
+	var forgot *store.ForgotError
+	if !errors.As(err, &forgot) {
+		return err
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		f = classify(err)
+	}
+	var copied *sqlite.CopyError
+	if errors.As(err, &copied) {
+		for _, hint := range copyHints(copied) {
+			f = f.hint("%s", hint)
+		}
+		return f
+	}
+	var file *lease.GrantFileError
+	if errors.As(err, &file) { // repaired or not, the store will not have that pool again
+		return f.hint("if firn store recover has run: rm %s", shellWord(file.Path))
+	}
+	url := forgot.Store
+	if !strings.HasPrefix(url, "sqlite:") { // it is the name of a pool
+		set, err := loadSettings(cmd)
+		if err == nil {
+			url = set.storeURL().text
+		}
+		if path, err := implicitStore(); url == "" && err == nil {
+			url = "sqlite:" + path
+		}
+	}
+	return f.hint("stop all who use it, put back what there is, then: firn store recover --store %s", shellWord(open.Redact(url)))
+}
+
+// copyHints are what to do about a file that may be one of two copies. To recover is
+// the last of them: it accepts the file, and knows nothing of the others.
+func copyHints(e *sqlite.CopyError) []string {
+	hints := []string{"if the original is still there, use that one: two copies of a store make the same ids"}
+	if e.Alone {
+		hints = append(hints, "if you moved the file, move its hidden file too: mv OLD_DIRECTORY/"+filepath.Base(e.Sidecar)+" "+shellWord(filepath.Dir(e.Path)))
+	}
+	return append(hints, "only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store "+shellWord("sqlite:"+e.Path))
+}
