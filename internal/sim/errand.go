@@ -142,6 +142,10 @@ func (r remote) Promise(context.Context) (store.Promise, error) {
 	return got.promise, got.err
 }
 
+// added is what package pool adds to the store's time, where it has one, for the latest
+// instant that it may be by the clock of any process.
+const added = term.Skew
+
 // read is a record with times by which package pool reckons with the world's bound on
 // clocks.
 func (e *errand) read(rec store.Record) store.Record {
@@ -149,15 +153,18 @@ func (e *errand) read(rec store.Record) store.Record {
 	if rec.Key == "" {
 		return rec
 	}
-	by := w.rules.Skew
-	if rec.Read.IsZero() { // it would go by the clock of the machine that simulates
+	skew := w.rules.Skew
+	blind := rec.Read.IsZero()
+	if blind { // it would go by the clock of the machine that simulates
 		rec.Read = w.instant().Add(e.clock)
 		rec.Written = rec.Read // a store without a clock does not tell the dead
-		by *= 2
 	}
-	shift := term.Skew - by
-	if e.latest && rec.Key == term.KeyStore {
-		shift = -shift
+	shift := term.Skew - skew
+	switch {
+	case e.latest && rec.Key == term.KeyStore: // two clocks may differ by twice their error
+		shift = 2*skew - added
+	case blind:
+		shift -= skew
 	}
 	rec.Read = rec.Read.Add(shift)
 	if !rec.Written.IsZero() {

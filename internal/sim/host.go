@@ -34,7 +34,7 @@ func newHost(w *world) *host {
 // store that forgets, and where it is repaired, or founded anew, by other clocks
 // than its own.
 func (w *world) honest() bool {
-	return w.kind.lossy() || (w.faults.restore || w.faults.remove || w.faults.drop) && w.kind != clocked
+	return w.kind.lossy() || (w.faults.restore || w.faults.remove || w.faults.drop || w.faults.unpool) && w.kind != clocked
 }
 
 // withinSkew draws an error that a clock may have where uniqueness rests on a

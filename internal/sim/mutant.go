@@ -36,6 +36,7 @@ type mutant struct {
 	sharedFile    bool // a grant file is not locked
 	anyBoot       bool // a grant file is good after a reboot
 	anyCopy       bool // a copy of a grant file is good
+	anyLayout     bool // a process with another layout than its pool's goes on
 	fromBase      bool // who goes on with a grant file begins with its grant
 
 	// in the store and its operator.

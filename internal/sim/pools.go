@@ -157,17 +157,21 @@ func (w *world) change(p *pool) {
 	again()
 }
 
-// unpool: somebody removes a pool's record, and that alone.
+// unpool: somebody removes a pool's record, and some of those of its workers.
 func (w *world) unpool(p *pool) {
-	r := w.store.record(p)
-	if r == nil || w.chance(0.7) {
+	s := w.store
+	if s.record(p) == nil || p.busy > 0 || w.chance(0.7) {
 		return
 	}
 	w.logf("the record of pool %s is removed", p.name)
 	w.total.Faults[unpooled]++
 	w.forgot = true
-	w.store.log = append(w.store.log, change{p.key, r, &stored{}})
-	w.store.set(p.key, nil)
+	s.remove(p.key)
+	for _, rec := range s.list(p.key + "/") {
+		if w.chance(0.3) {
+			s.remove(rec.Key)
+		}
+	}
 	if w.chance(0.5) {
 		w.after(w.shortSpan()/4, w.procs[w.rng.IntN(len(w.procs))].boot)
 	}
@@ -241,7 +245,7 @@ func (h *holder) opened(seen term.View, layout firn.Layout, err error) {
 			return
 		}
 		seen.Known = false
-	case layout != h.rules.Layout:
+	case layout != h.rules.Layout && !h.w.mutant.anyLayout:
 		h.refused(&term.LayoutError{Pool: h.pool.name, Have: layout.String(), Want: h.rules.Layout.String()})
 		return
 	}

@@ -174,8 +174,8 @@ var leaseRules = []rule{
 		}},
 	}},
 	{"a pool's layout never changes, and who has another one is refused", []mutant{
-		{name: "a process with another layout is let in", in: twoLayouts, event: func(h *holder, e term.Event) term.Event {
-			return repooled(h, e, h.s.Phase, func(p *term.Pool) { p.Layout, p.Workers = h.rules.Layout.String(), "0-1" })
+		{name: "a process with another layout is let in", anyLayout: true, in: twoLayouts, event: func(h *holder, e term.Event) term.Event {
+			return repooled(h, e, h.s.Phase, func(p *term.Pool) { p.Layout, p.Workers = h.rules.Layout.String(), "0-31" })
 		}},
 	}},
 	{"a fresh worker is granted by the Put that creates its record; the counter is a hint", []mutant{

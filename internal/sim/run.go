@@ -15,6 +15,7 @@ type Options struct {
 	N      int    // schedules, at least 1
 	From   uint64 // seed of the first; 0 is 1
 	Mutant string // that is in them; empty: none
+	Pools  bool   // in all of them something is done to pools, where there is no mutant
 	Done   *atomic.Int64
 }
 
@@ -22,7 +23,7 @@ type Options struct {
 // returns what they were made of and the failure with the lowest seed, or nil.
 // An error says that there is no such mutant.
 func Run(ctx context.Context, o Options) (Total, *Failure, error) {
-	draw, m, err := schedulesOf(o.Mutant)
+	draw, m, err := schedulesOf(o.Mutant, o.Pools)
 	if err != nil {
 		return Total{}, nil, err
 	}
@@ -35,8 +36,8 @@ func Run(ctx context.Context, o Options) (Total, *Failure, error) {
 
 // Replay runs the schedule of one seed and writes down what happens in it. It
 // returns what went wrong, or nil.
-func Replay(seed uint64, mutant string, to io.Writer) (*Failure, error) {
-	draw, m, err := schedulesOf(mutant)
+func Replay(seed uint64, mutant string, pools bool, to io.Writer) (*Failure, error) {
+	draw, m, err := schedulesOf(mutant, pools)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,10 @@ func Replay(seed uint64, mutant string, to io.Writer) (*Failure, error) {
 }
 
 // schedulesOf returns how schedules are drawn that have a mutant, or none.
-func schedulesOf(name string) (func(*rand.Rand) setup, *mutant, error) {
+func schedulesOf(name string, pools bool) (func(*rand.Rand) setup, *mutant, error) {
+	if name == "" && pools {
+		return poolSetup, &mutant{}, nil
+	}
 	if name == "" {
 		return anySetup, &mutant{}, nil
 	}

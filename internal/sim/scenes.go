@@ -180,7 +180,7 @@ func unequalRestored(s *setup) {
 	unequal(s)
 	s.rules.Reach = s.rules.Outage
 	s.faults = faults{restore: true, forget: true, shift: true, cuts: true, pauses: true}
-	s.every, s.workers, s.procs = time.Second, 3, 6
+	s.every, s.workers, s.procs = 700*time.Millisecond, 3, 8
 }
 
 func shiftingOften(s *setup) {

@@ -152,6 +152,17 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 	return s
 }
 
+// poolSetup draws schedules in which something is done to pools as such.
+func poolSetup(rng *rand.Rand) setup {
+	for {
+		s := anySetup(rng)
+		f := &s.faults
+		if s.leases && (f.ranges || f.unpool || f.twins || f.drop || !s.founded) {
+			return s
+		}
+	}
+}
+
 // drawPools draws what is done to pools as such.
 func (s *setup) drawPools(rng *rand.Rand) {
 	f, some := &s.faults, rng.IntN(4) == 0

@@ -256,6 +256,12 @@ func (s *memory) set(key string, r *stored) {
 	s.records[key] = r
 }
 
+// remove removes a record, as by hand.
+func (s *memory) remove(key string) {
+	s.log = append(s.log, change{key, s.records[key], &stored{}})
+	s.set(key, nil)
+}
+
 // rollBack makes the store forget all writes from the nth on.
 func (s *memory) rollBack(n int) {
 	s.w.logf("store: forgets %d of %d writes", len(s.log)-n, len(s.log))

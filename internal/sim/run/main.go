@@ -4,6 +4,7 @@
 //	go run ./internal/sim/run -n 100000
 //	go run ./internal/sim/run -seed 4711
 //	go run ./internal/sim/run -mutant "a Put ignores the version"
+//	go run ./internal/sim/run -pools -n 100000
 //	go run ./internal/sim/run -copied
 //	go run ./internal/sim/run -rules
 //
@@ -52,6 +53,7 @@ func run(args []string, out, errs io.Writer) int {
 	flags.Uint64Var(&o.From, "from", 1, "`seed` of the first one")
 	flags.Uint64Var(&o.seed, "seed", 0, "run the schedule of this `seed` alone, and print what happens")
 	flags.StringVar(&o.Mutant, "mutant", "", "break a rule; -rules lists the `names`")
+	flags.BoolVar(&o.Pools, "pools", false, "only schedules in which pools are created, lost, copied or get other workers")
 	flags.BoolVar(&o.copied, "copied", false, "show how designs that other programs have repeat ids")
 	flags.BoolVar(&o.rules, "rules", false, "print each rule, and the mutants that break it")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -80,7 +82,7 @@ func (o *options) run(out, errs io.Writer) error {
 	case o.copied:
 		return sim.WriteCopied(out)
 	case o.seed != 0:
-		f, err := sim.Replay(o.seed, o.Mutant, out)
+		f, err := sim.Replay(o.seed, o.Mutant, o.Pools, out)
 		if err == nil && f != nil {
 			fmt.Fprintln(errs, f)
 			return errFound
@@ -106,7 +108,11 @@ func (o *options) run(out, errs io.Writer) error {
 		fmt.Fprintf(errs, "run: stopped after %d of %d; to go on: -from %d\n", total.Schedules, o.N, o.From+uint64(total.Schedules))
 	}
 	if failure != nil {
-		fmt.Fprintf(errs, "%v\nto see it: %s\n", failure, failure.Command())
+		command := failure.Command()
+		if o.Pools {
+			command += " -pools"
+		}
+		fmt.Fprintf(errs, "%v\nto see it: %s\n", failure, command)
 		return errFound
 	}
 	if stopped {

@@ -33,6 +33,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
@@ -50,7 +51,8 @@ type settings struct {
 	barrier bool
 	insist  bool
 
-	closed atomic.Bool // the lease was given back
+	closed  atomic.Bool // the lease was given back
+	workers int64       // of the pool, if it is created here
 }
 
 func main() {
@@ -71,8 +73,7 @@ func main() {
 	o := &set.options
 	flag.StringVar(&o.Name, "name", "", "")
 	flag.StringVar(&o.File, "file", "", "")
-	flag.Int64Var(&o.First, "first", 0, "")
-	flag.Int64Var(&o.Workers, "workers", 0, "")
+	flag.Int64Var(&set.workers, "workers", 0, "create the pool with so many workers, if it is missing in a file")
 	flag.IntVar(&o.Lanes, "lanes", 0, "")
 	flag.DurationVar(&o.Outage, "outage", 0, "")
 	flag.DurationVar(&o.Renew, "renew", 0, "")
@@ -151,6 +152,19 @@ func hold(set *settings) (err error) {
 	return nil
 }
 
+// createPool creates the pool of a test whose store is its own, with few workers.
+func createPool(ctx context.Context, s store.Store, set *settings) error {
+	if set.workers == 0 {
+		return nil
+	}
+	_, err := pool.Create(ctx, s, set.pool, &pool.Options{Workers: set.workers})
+	var exists *pool.ExistsError
+	if errors.As(err, &exists) {
+		return nil
+	}
+	return err
+}
+
 // openLease opens the store and the lease, again and again if told to insist.
 func openLease(ctx context.Context, set *settings) (*witness, *lease.Lease, error) {
 	for {
@@ -158,7 +172,11 @@ func openLease(ctx context.Context, set *settings) (*witness, *lease.Lease, erro
 		if err == nil {
 			w := &witness{Store: s, pool: set.pool, unwritten: set.broken == "unwritten"}
 			var ids *lease.Lease
-			if ids, err = lease.Open(ctx, w, set.pool, &set.options); err == nil {
+			set.options.Pool = set.pool
+			if err = createPool(ctx, s, set); err == nil {
+				ids, err = lease.Open(ctx, w, &set.options)
+			}
+			if err == nil {
 				return w, ids, nil
 			}
 			if c, ok := s.(io.Closer); ok {
