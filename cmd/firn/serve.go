@@ -86,11 +86,12 @@ type serveCommand struct {
 	shown   atomic.Pointer[supplies]       // those of now, for the console
 	sharded atomic.Pointer[[]shard.Server] // the same, of servers with shards
 	server  *server.Server
+	relist  chan struct{} // of one: a counter was created since they were listed
 }
 
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
 	o.errs, o.log = errs, serveLog(errs, o.json)
-	o.stores = newSharedStores(o.log)
+	o.stores, o.relist = newSharedStores(o.log), make(chan struct{}, 1)
 	o.notify = newNotifier(o.log)
 	asked, stop := untilStopped(ctx)
 	defer stop()
@@ -132,6 +133,13 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 	if bound, err = bind(&o.plan.options); err != nil {
 		return nil, err
 	}
+	// After the listeners: where they cannot be had, no store is made.
+	if err := o.addCounters(ctx, o.plan); err != nil {
+		for _, b := range bound {
+			b.Close()
+		}
+		return nil, err
+	}
 	now, fresh := supplies{}.enough(o.plan, o.log)
 	o.supplies = now
 	o.shown.Store(&now)
@@ -157,6 +165,8 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 // serve does what signals ask for, until one asks to stop or a listener fails.
 func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, failed <-chan error) error {
 	beats := o.notify.beats()
+	listing := time.NewTicker(mostPause)
+	defer listing.Stop()
 	var reloading chan error // nil: no reload is under way
 	defer func() {
 		if reloading != nil {
@@ -164,9 +174,11 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 		}
 	}()
 	for {
-		again := hangUp
+		again, relist, unlisted := hangUp, o.relist, listing.C
 		if reloading != nil {
-			again = nil // one at a time
+			again, relist, unlisted = nil, nil, nil // one at a time
+		} else if o.plan.unlisted == nil {
+			unlisted = nil
 		}
 		select {
 		case <-asked.Done():
@@ -179,8 +191,17 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 			o.notify.reloading()
 			reloading = make(chan error, 1)
 			go func() { reloading <- o.reload(asked) }()
+		case <-relist:
+			reloading = make(chan error, 1)
+			go func() { reloading <- o.reload(asked) }()
+		case <-unlisted:
+			reloading = make(chan error, 1)
+			go func() { reloading <- o.listAgain(asked) }()
 		case err := <-reloading:
 			reloading = nil
+			if errors.Is(err, errUnlisted) {
+				continue
+			}
 			o.told(err)
 			o.notify.ready(o.status())
 		}
@@ -356,6 +377,9 @@ func (o *serveCommand) facts(st server.State) []string {
 func (o *serveCommand) reload(ctx context.Context) error {
 	next, err := o.load()
 	if err != nil {
+		return err
+	}
+	if err := o.addCounters(ctx, next); err != nil {
 		return err
 	}
 	if err := o.plan.fixed(next); err != nil {

@@ -73,6 +73,7 @@ var troubles = []struct {
 	{isA[*serial.LossyError], "the store can lose what it acknowledged"},
 	{isA[*segment.MismatchError], "the store has it with other settings"},
 	{isA[*serial.DefinitionError], "the store has it with other settings"},
+	{isA[*newCounterError], "the store has a counter of that name since a moment ago"},
 	{isA[*open.URLError], "the server's settings name no store"},
 	{isFull, "all workers of its pool are held"},
 	{isA[*segment.OutageError], "the store does not answer, and no numbers are in hand"},
