@@ -3,6 +3,7 @@ package firn
 import (
 	"database/sql/driver"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -14,15 +15,21 @@ import (
 // An ID is a number that was granted once: 1 to 2^63-1. Zero is never issued,
 // so the zero ID means that there is none.
 //
-// It has one text, the decimal one without sign, space or leading zero. In JSON
+// An ID has one text, the decimal one without sign, space or leading zero. In JSON
 // it is written as a string, because JavaScript rounds numbers above 2^53, and
-// read from a string or a number. In SQL it is a bigint. No form but String
-// writes an ID that is not positive, and none reads one: tag a JSON field that
-// may be empty with omitzero, and use [database/sql.Null] for a column that may
-// be NULL.
+// read from a string or a number. In SQL it is a bigint. A negative ID is never
+// written and never read; only String shows it.
+//
+// The zero ID is a value like any other where it is a field that was not set: it prints,
+// marshals and logs as 0, and UnmarshalText and UnmarshalJSON read 0 back as the zero ID.
+// JSON null leaves the value as it was. Where an id is required, zero is an error:
+// [ParseID] does not read it, Value does not write it to a database and Scan does not
+// read it from one. So a program that forgot to get an id cannot store 0 as one. A
+// program that reads a required id from JSON checks that it is not zero. Use
+// [database/sql.Null] for a column that may be NULL.
 type ID int64
 
-// ParseID reads the text of an id. Its errors are [*SyntaxError].
+// ParseID reads the text of an id. Zero is not one. Its errors are [*SyntaxError].
 func ParseID(s string) (ID, error) { return parseID(s) }
 
 // maxDigits is how many digits the highest id has. Numbers of as many digits
@@ -93,21 +100,26 @@ func appendInt(b []byte, id ID) []byte {
 }
 
 // AppendText appends the text of id to b: up to 19 bytes, for which it allocates
-// nothing where b has room.
+// nothing where b has room. A negative id is an error.
 func (id ID) AppendText(b []byte) ([]byte, error) {
-	if id <= 0 {
+	if id < 0 {
 		return b, neverIssued(id)
 	}
 	return appendDecimal(b, uint64(id)), nil
 }
 
-// MarshalText returns the text of id.
+// MarshalText returns the text of id, of the zero ID "0". A negative id is an error.
 func (id ID) MarshalText() ([]byte, error) {
 	return id.AppendText(make([]byte, 0, maxDigits))
 }
 
-// UnmarshalText is [ParseID].
+// UnmarshalText is [ParseID], but reads 0 as the zero ID: so it reads what MarshalText
+// writes. Use ParseID for an id that is required.
 func (id *ID) UnmarshalText(b []byte) error {
+	if len(b) == 1 && b[0] == '0' {
+		*id = 0
+		return nil
+	}
 	n, err := parseID(b)
 	if err == nil {
 		*id = n
@@ -115,24 +127,24 @@ func (id *ID) UnmarshalText(b []byte) error {
 	return err
 }
 
-// MarshalJSON returns the text of id in quotes.
+// MarshalJSON returns the text of id in quotes, of the zero ID "0". A negative id is an
+// error.
 func (id ID) MarshalJSON() ([]byte, error) {
 	return id.appendJSON(make([]byte, 0, maxDigits+2))
 }
 
 func (id ID) appendJSON(b []byte) ([]byte, error) {
-	if id <= 0 {
+	if id < 0 {
 		return nil, neverIssued(id)
 	}
 	return append(appendDecimal(append(b, '"'), uint64(id)), '"'), nil
 }
 
 // UnmarshalJSON reads a string or a number, in the same one spelling as
-// [ParseID]. A null is an error and not a silent zero: use *ID for a value that
-// may be null.
+// [ParseID], and 0 as the zero ID. A null leaves the value as it was.
 func (id *ID) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
-		return &SyntaxError{Kind: "id", Text: "null", Reason: "an id is never null; use *firn.ID where there may be none"}
+		return nil
 	}
 	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' {
 		b = b[1 : n-1]
@@ -140,32 +152,43 @@ func (id *ID) UnmarshalJSON(b []byte) error {
 	return id.UnmarshalText(b)
 }
 
-// Value returns an int64. Zero is an error and not NULL: it is never issued, so
-// whoever writes it has forgotten to get an id.
+// Value returns an int64. The zero ID is an error: written as 0 it would be taken for
+// an id, and written as NULL it would hide that a program forgot to get one.
 func (id ID) Value() (driver.Value, error) {
-	if id <= 0 {
+	switch {
+	case id == 0:
+		return nil, errors.New("firn: the zero ID is not written to a database; use sql.Null[firn.ID] where there may be none")
+	case id < 0:
 		return nil, neverIssued(id)
 	}
 	return int64(id), nil
 }
 
-// Scan reads an int64 or decimal text from a database.
+// Scan reads an int64, a uint64 (a BIGINT UNSIGNED of MySQL) or decimal text from a
+// database. Zero, NULL and what is above 2^63-1 are errors.
 func (id *ID) Scan(src any) error {
+	var n ID
+	var err error
 	switch v := src.(type) {
 	case int64:
-		if v <= 0 {
-			return neverIssued(ID(v))
+		if n = ID(v); n <= 0 {
+			err = neverIssued(n)
 		}
-		*id = ID(v)
-		return nil
+	case uint64:
+		n, err = parseID(strconv.AppendUint(make([]byte, 0, maxDigits+1), v, 10))
 	case []byte:
-		return id.UnmarshalText(v)
+		n, err = parseID(v)
 	case string:
-		return id.UnmarshalText([]byte(v))
+		n, err = parseID(v)
 	case nil:
-		return fmt.Errorf("firn: an id is never NULL; scan into sql.Null[firn.ID] where there may be none")
+		err = errors.New("firn: an id is never NULL; scan into sql.Null[firn.ID] where there may be none")
+	default:
+		err = fmt.Errorf("firn: cannot scan %T into an id: it is int64, uint64, []byte or string", src)
 	}
-	return fmt.Errorf("firn: cannot scan %T into an id: it is int64, []byte or string", src)
+	if err == nil {
+		*id = n
+	}
+	return err
 }
 
 // appendDecimal is [strconv.AppendUint] in half the time for the long numbers

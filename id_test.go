@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -149,12 +151,14 @@ func TestIDJSON(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ text, want string }{
-		{`null`, `firn: id "null", column 1: an id is never null; use *firn.ID where there may be none`},
 		{`1.5`, `firn: id "1.5", column 2: "." is not a digit`},
 		{`1e3`, `firn: id "1e3", column 2: "e" is not a digit`},
 		{`""`, `firn: id "", column 1: there is no digit`},
 		{`"`, `firn: id "\"", column 1: "\"" is not a digit`},
-		{`0`, `firn: id "0", column 1: zero is never issued`},
+		{`00`, `firn: id "00", column 1: an id has no leading zero`},
+		{`0.0`, `firn: id "0.0", column 2: "." is not a digit`},
+		{`-0`, `firn: id "-0", column 1: an id has no sign`},
+		{`"null"`, `firn: id "null", column 1: "n" is not a digit`},
 		{`-1`, `firn: id "-1", column 1: an id has no sign`},
 		{`"-1"`, `firn: id "-1", column 1: an id has no sign`},
 		{`" 1"`, `firn: id " 1", column 1: an id has no space`},
@@ -177,10 +181,75 @@ func TestIDJSON(t *testing.T) {
 	}
 }
 
-// What no text would be read back as is not written.
+// The zero ID is a field that was not set: every form writes it as 0 and reads that back.
+func TestZeroIDIsWrittenAndReadBack(t *testing.T) {
+	type row struct {
+		ID    ID         `json:"id"`
+		Empty ID         `json:"empty,omitzero"`
+		Ref   *ID        `json:"ref"`
+		Keyed map[ID]int `json:"keyed"`
+	}
+	b, err := json.Marshal(row{Keyed: map[ID]int{0: 1}})
+	if want := `{"id":"0","ref":null,"keyed":{"0":1}}`; err != nil || string(b) != want {
+		t.Errorf("Marshal: %s, %v, want %s", b, err, want)
+	}
+	back := row{ID: 7}
+	if err := json.Unmarshal(b, &back); err != nil || back.ID != 0 || back.Ref != nil || len(back.Keyed) != 1 {
+		t.Errorf("Unmarshal of %s: %+v, %v", b, back, err)
+	}
+	for text, want := range map[string]ID{`0`: 0, `"0"`: 0, `null`: 7} {
+		id := ID(7)
+		if err := json.Unmarshal([]byte(text), &id); err != nil || id != want {
+			t.Errorf("Unmarshal(%s) leaves %d, %v, want %d", text, id, err, want)
+		}
+		id = 7
+		if err := id.UnmarshalJSON([]byte(text)); err != nil || id != want {
+			t.Errorf("UnmarshalJSON(%s) leaves %d, %v, want %d", text, id, err, want)
+		}
+	}
+	text, err := ID(0).MarshalText()
+	if err != nil || string(text) != "0" {
+		t.Errorf("MarshalText: %s, %v", text, err)
+	}
+	id := ID(7)
+	if err := id.UnmarshalText(text); err != nil || id != 0 {
+		t.Errorf("UnmarshalText(%s): %d, %v", text, id, err)
+	}
+	for name, handler := range map[string]func(io.Writer) slog.Handler{
+		"text": func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) },
+		"json": func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) },
+	} {
+		var out strings.Builder
+		slog.New(handler(&out)).Info("saved", "id", ID(0))
+		if !strings.Contains(out.String(), "id=0\n") && !strings.Contains(out.String(), `"id":"0"}`) {
+			t.Errorf("slog, %s: %s", name, out.String())
+		}
+	}
+	if text := fmt.Sprint(ID(0)); text != "0" {
+		t.Errorf("printed: %s", text)
+	}
+}
+
+// An id that is required is never 0: none is read from a text that must have one, and none
+// goes into a database or comes out.
+func TestZeroIDIsNoID(t *testing.T) {
+	if id, err := ParseID("0"); err == nil {
+		t.Errorf("ParseID: %d", id)
+	}
+	if v, err := ID(0).Value(); err == nil || !strings.Contains(err.Error(), "use sql.Null[firn.ID]") {
+		t.Errorf("Value: %v, %v", v, err)
+	}
+	for _, src := range []any{int64(0), uint64(0), "0", []byte("0"), nil} {
+		id := ID(7)
+		if err := id.Scan(src); err == nil || id != 7 {
+			t.Errorf("Scan(%#v) leaves %d, %v", src, id, err)
+		}
+	}
+}
+
+// A negative number is no id in any form, and String shows it.
 func TestIDNeverIssued(t *testing.T) {
 	for id, want := range map[ID]string{
-		0:             "firn: id 0 is never issued",
 		-1:            "firn: id -1 is not positive",
 		math.MinInt64: "firn: id -9223372036854775808 is not positive",
 	} {
@@ -198,19 +267,13 @@ func TestIDNeverIssued(t *testing.T) {
 			t.Errorf("String of %d: %s", int64(id), got)
 		}
 	}
-	type row struct {
-		ID ID `json:"id,omitzero"`
-	}
-	if b, err := json.Marshal(row{}); err != nil || string(b) != `{}` {
-		t.Errorf("omitzero: %s, %v", b, err)
-	}
 }
 
 func TestIDSQL(t *testing.T) {
 	if v, err := ID(12).Value(); err != nil || v != int64(12) {
 		t.Errorf("Value: %v, %v", v, err)
 	}
-	for _, src := range []any{int64(12), []byte("12"), "12"} {
+	for _, src := range []any{int64(12), uint64(12), []byte("12"), "12"} {
 		var id ID
 		if err := id.Scan(src); err != nil || id != 12 {
 			t.Errorf("Scan(%#v): %d, %v", src, id, err)
@@ -221,8 +284,9 @@ func TestIDSQL(t *testing.T) {
 		want string
 	}{
 		{nil, "firn: an id is never NULL; scan into sql.Null[firn.ID] where there may be none"},
-		{1.5, "firn: cannot scan float64 into an id: it is int64, []byte or string"},
-		{uint64(1), "firn: cannot scan uint64 into an id: it is int64, []byte or string"},
+		{1.5, "firn: cannot scan float64 into an id: it is int64, uint64, []byte or string"},
+		{uint64(1 << 63), `firn: id "9223372036854775808", column 1: above 9223372036854775807`},
+		{uint64(math.MaxUint64), `firn: id "18446744073709551615", column 1: above 9223372036854775807`},
 		{"", `firn: id "", column 1: there is no digit`},
 		{[]byte("x"), `firn: id "x", column 1: "x" is not a digit`},
 	} {

@@ -236,7 +236,7 @@ func (c *conn) id() (id firn.ID, err error) {
 		return 0, err
 	}
 	line, ended := bytes.CutSuffix(text, []byte("\r\n"))
-	if !ended || id.UnmarshalText(line) != nil {
+	if !ended || id.UnmarshalText(line) != nil || id == 0 {
 		return 0, c.strange("%q is no id; a series with a public form or of serials is for other clients", line)
 	}
 	c.in.Discard(len(text))

@@ -80,12 +80,12 @@ func TestSystemClockOutsideTheLayoutAtANewTerm(t *testing.T) {
 				s := memory.New()
 				o, f := options()
 				o.Layout = firn.Default // begins in 2025
-				f.step.Store(int64(wall.Sub(time.Now())))
+				f.step.Store(int64(time.Until(wall)))
 				l := open(t, s, o)
 				defer closed(t, l)
 				var last firn.ID
 				increasing(t, l, &last, 10)
-				f.step.Store(int64(wrong.Sub(time.Now())))
+				f.step.Store(int64(time.Until(wrong)))
 				if err := Release(t.Context(), s, "web", l.State().Worker); err != nil {
 					t.Fatal(err)
 				}

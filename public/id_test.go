@@ -92,20 +92,85 @@ func TestIDJSON(t *testing.T) {
 	}
 }
 
+// The zero ID is a field that was not set: it is 0 in every form, and without one.
+func TestZeroID(t *testing.T) {
+	type photo struct {
+		ID    PhotoID         `json:"id"`
+		Likes map[PhotoID]int `json:"likes"`
+	}
+	check := func(form string) {
+		b, err := json.Marshal(photo{Likes: map[PhotoID]int{0: 1}})
+		if err != nil || string(b) != `{"id":"0","likes":{"0":1}}` {
+			t.Errorf("%s: it is written %s, %v", form, b, err)
+		}
+		back := photo{ID: 7}
+		if err := json.Unmarshal(b, &back); err != nil || back.ID != 0 || len(back.Likes) != 1 {
+			t.Errorf("%s: it is read back as %+v, %v", form, back, err)
+		}
+		for text, want := range map[string]PhotoID{`0`: 0, `null`: 7} {
+			id := PhotoID(7)
+			if err := json.Unmarshal([]byte(text), &id); err != nil || id != want {
+				t.Errorf("%s: %s leaves %d, %v", form, text, int64(id), err)
+			}
+			id = 7
+			if err := id.UnmarshalJSON([]byte(text)); err != nil || id != want {
+				t.Errorf("%s: %s leaves %d, %v", form, text, int64(id), err)
+			}
+		}
+		if text := fmt.Sprintf("%s %v %d", PhotoID(0), PhotoID(0), PhotoID(0)); text != "0 0 0" {
+			t.Errorf("%s: it prints as %s", form, text)
+		}
+		if id, err := public.Parse[photos]("0"); err == nil {
+			t.Errorf("%s: Parse reads it as %d", form, int64(id))
+		}
+	}
+	check("no form")
+	configure(t, testToken(t))
+	check("a token")
+	for _, e := range public.Encodings() {
+		if e == public.Base64URL {
+			continue
+		}
+		photoForm = e
+		check(e.String())
+	}
+}
+
+// Where a form writes an id as 0, that id is not taken for the zero ID, nor the reverse.
+func TestZeroIDWhereZeroIsAnID(t *testing.T) {
+	configure(t, public.Base64URL)
+	if text := PhotoID(52).String(); text != "0" {
+		t.Fatalf("id 52 is %s in base64url: this test has lost its reason", text)
+	}
+	var id PhotoID
+	if err := json.Unmarshal([]byte(`"0"`), &id); err != nil || id != 52 {
+		t.Errorf("it is read as %d, %v, want 52", int64(id), err)
+	}
+	if b, err := json.Marshal(PhotoID(0)); err == nil || !strings.Contains(err.Error(), "omitzero") {
+		t.Errorf("the zero ID is written %s, %v", b, err)
+	}
+	if text := PhotoID(0).String(); text == "0" {
+		t.Errorf("the zero ID prints as id 52 does: %s", text)
+	}
+	if err := json.Unmarshal([]byte(`0`), &id); err != nil || id != 0 {
+		t.Errorf("the number 0 is read as %d, %v", int64(id), err)
+	}
+}
+
 // Nothing but a public text is read, and nothing is written where there is no id.
 func TestIDRefused(t *testing.T) {
 	configure(t, testToken(t))
-	for _, in := range []string{`null`, `42`, `"42"`, `"318513532264316928"`, `""`, `"photo_1"`, `true`, `{}`, `["x"]`, `"\ud800"`, `-1`} {
+	for _, in := range []string{`42`, `00`, `"00"`, `0.0`, `"42"`, `"318513532264316928"`, `""`, `"photo_1"`, `true`, `{}`, `["x"]`, `"\ud800"`, `-1`} {
 		id := PhotoID(7)
 		if err := json.Unmarshal([]byte(in), &id); err == nil || id != 7 {
 			t.Errorf("%s reads as %d, %v", in, int64(id), err)
 		}
 	}
 	var read PhotoID
-	if err := json.Unmarshal([]byte("null"), &read); err == nil || !strings.Contains(err.Error(), "an id is never null; use a pointer") {
-		t.Errorf("null: %v", err)
+	if v, err := PhotoID(0).Value(); err == nil {
+		t.Errorf("the zero ID goes to SQL as %v", v)
 	}
-	for _, id := range []PhotoID{0, -1, math.MinInt64} {
+	for _, id := range []PhotoID{-1, math.MinInt64} {
 		if b, err := json.Marshal(id); err == nil {
 			t.Errorf("%d is written %s", int64(id), b)
 		}

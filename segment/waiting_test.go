@@ -172,3 +172,36 @@ func TestTicketsAfterTooLargeARange(t *testing.T) {
 		}
 	})
 }
+
+// A range that the series has no room for fails alone: a call that waits behind it, and was
+// asked for together with it, gets its number.
+func TestNextBehindTooLargeARange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := storetest.NewFaulty(memory.New())
+		s := begin(t, f, segment.Options{Max: 20, Step: 1, Waste: 1})
+		defer closeSeries(t, s)
+		const calls = 10
+		var ranges, numbers [calls]error
+		var wg sync.WaitGroup
+		for range 2 { // what is in hand, and what is asked for ahead of demand
+			next(t, s)
+		}
+		f.Next(storetest.Delay(time.Second, 0)) // while the store is busy, calls queue up
+		for i := range calls {
+			wg.Go(func() { _, ranges[i] = s.Reserve(ctx, 30) })
+			synctest.Wait()
+			wg.Go(func() { _, numbers[i] = s.Next(ctx) })
+			synctest.Wait()
+		}
+		wg.Wait()
+		for i := range calls {
+			var end *segment.ExhaustedError
+			if !errors.As(ranges[i], &end) {
+				t.Errorf("Reserve of 30 of 20 numbers returned %v", ranges[i])
+			}
+			if numbers[i] != nil {
+				t.Errorf("Next behind it returned %v", numbers[i])
+			}
+		}
+	})
+}

@@ -93,7 +93,7 @@ BEGIN
 	-- Nothing is copied into a shard that is open here, however late this comes.
 	PERFORM CASE WHEN copies THEN firn.check_kept(s) END FROM firn.shard AS s JOIN firn.move AS x ON x.shard = s.shard WHERE x.batch = m.batch FOR UPDATE OF s;
 	IF NOT EXISTS (SELECT FROM pg_subscription WHERE subname = subscription AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())) THEN
-		IF current_setting('firn.address') ~ 'password' THEN
+		IF current_setting('firn.address') ~ 'password|://[^/]*:.*@' THEN
 			PERFORM firn.be_discreet();
 		END IF;
 		BEGIN

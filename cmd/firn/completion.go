@@ -49,7 +49,7 @@ where the shell looks for such scripts.`,
 // completeSeries offers the series of firn.yaml of these kinds, as first argument.
 func completeSeries(of ...string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 || fromEnvironment(cmd, nil) != nil {
+		if len(args) > 0 || fromEnvironment(cmd) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		s, err := loadSettings(cmd)

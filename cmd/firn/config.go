@@ -39,19 +39,19 @@ The exit code is 3 if there is a fault.`,
   firn config check /etc/firn/firn.yaml --json`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path := ""
+			var place configPlace
 			if len(args) > 0 {
-				path = args[0]
+				place.path = args[0]
 			} else {
 				var err error
-				if path, err = findConfig(cmd); err != nil {
+				if place, err = findConfig(cmd); err != nil {
 					return err
 				}
 			}
-			if path == "" {
+			if place.path == "" {
 				return failed("there is no config to check").hint("firn config check FILE")
 			}
-			return checkConfig(path, cmd.OutOrStdout(), wantsJSON(cmd))
+			return checkConfig(place, cmd.OutOrStdout(), wantsJSON(cmd))
 		},
 	}
 }
@@ -64,8 +64,9 @@ type faultLine struct {
 	Fault  string `json:"fault"`
 }
 
-func checkConfig(path string, out io.Writer, asJSON bool) error {
-	c, err := readConfig(path)
+func checkConfig(place configPlace, out io.Writer, asJSON bool) error {
+	c, err := place.read()
+	path := place.path
 	var wrong *configError
 	switch {
 	case errors.As(err, &wrong) && asJSON:

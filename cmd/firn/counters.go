@@ -22,11 +22,10 @@ func addNumbers(cmd *cobra.Command) {
 	cmd.Flags().Int64("numbers", 0, "by how much to raise the counters of segments, tickets and serials: more than any of them can have lost")
 }
 
-// numbersOf is the --numbers of a command, 0 if it is not given. A variable is
-// not enough: it would be that of another day.
+// numbersOf is the --numbers of a command, 0 if it is not given.
 func numbersOf(cmd *cobra.Command) (int64, error) {
 	f := cmd.Flags().Lookup("numbers")
-	if !f.Changed || len(f.Annotations[fromVariable]) > 0 {
+	if !f.Changed {
 		return 0, nil
 	}
 	n, err := cmd.Flags().GetInt64("numbers")

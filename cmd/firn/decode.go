@@ -158,7 +158,7 @@ func (d *decoder) decode(text []byte) error {
 		}
 		return d.inForm(d.asked, id, text)
 	}
-	if err := d.id.UnmarshalText(text); err != nil {
+	if err := readID(&d.id, text); err != nil {
 		return d.inForms(text, err)
 	}
 	err := d.inLayouts(text)
@@ -167,6 +167,15 @@ func (d *decoder) decode(text []byte) error {
 	}
 	if len(d.line) > 0 {
 		return nil
+	}
+	return err
+}
+
+// readID is [firn.ParseID] without a copy of what it reads.
+func readID(id *firn.ID, text []byte) error {
+	err := id.UnmarshalText(text)
+	if err == nil && *id == 0 {
+		_, err = firn.ParseID(string(text))
 	}
 	return err
 }

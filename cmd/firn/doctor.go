@@ -8,14 +8,11 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -121,6 +118,7 @@ func (d *doctor) fails(check string, err error) {
 
 // examine makes all checks. Its error is that they could not be made.
 func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
+	d.environment(cmd.Root())
 	set := d.config(cmd)
 	if set == nil {
 		return nil
@@ -161,29 +159,14 @@ func (d *doctor) config(cmd *cobra.Command) *settings {
 	default:
 		d.say(fine, "config", "", "%s: %s, %d series", set.file.path, plural(len(set.file.pools), "pool"), len(set.file.series))
 	}
-	known := variables(cmd.Root())
-	for _, v := range os.Environ() {
-		name, text, _ := strings.Cut(v, "=")
-		if text == "" || !strings.HasPrefix(name, environment) || slices.Contains(known, name) {
-			continue
-		}
-		if best := nearest.Name(name, known); best != "" {
-			d.say(warning, "environment", "is it "+best+"?", "%s is no setting of firn", name)
-		}
-	}
 	return set
 }
 
-// variables are those that some flag is taken from.
-func variables(cmd *cobra.Command) []string {
-	var names []string
-	add := func(f *pflag.Flag) { names = append(names, variable(f)) }
-	cmd.Flags().VisitAll(add)
-	cmd.PersistentFlags().VisitAll(add)
-	for _, c := range cmd.Commands() {
-		names = append(names, variables(c)...)
+// environment tells of variables that somebody may think firn reads.
+func (d *doctor) environment(root *cobra.Command) {
+	for _, v := range strayVariables(root, os.Environ()) {
+		d.say(warning, "environment", v.do, "%s", v.text())
 	}
-	return names
 }
 
 // slowStore is how long a store may take to answer before that is said.

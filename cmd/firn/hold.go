@@ -95,6 +95,7 @@ could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not t
 			if status, ok := underFirst(); ok {
 				return exit(status)
 			}
+			warnOfVariables(cmd)
 			return o.run(cmd.Context(), args, cmd.ErrOrStderr())
 		},
 	}
@@ -129,6 +130,12 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	}
 	if o.leasing, err = s.leasing(""); err != nil {
 		return err
+	}
+	for name := range workerVariables(o.leasing.options.Layout, 0) {
+		if slices.Contains(variableNames(), name) {
+			return bad("COMMAND cannot be told the worker field of the layout: %s is a setting of firn", name).
+				hint("a layout whose worker fields have other names: firn layouts")
+		}
 	}
 	o.json = wantsJSON(cmd)
 	opts := &o.leasing.options

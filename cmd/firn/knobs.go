@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -178,6 +179,9 @@ func setWait(o *poolOptions, text string) (err error) {
 }
 
 func setFile(o *poolOptions, text string) error {
+	if text == "" {
+		return errors.New("it is empty: leave it out, or name a file")
+	}
 	o.File = text
 	return nil
 }

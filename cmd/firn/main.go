@@ -8,6 +8,7 @@
 // Each subcommand is a file of its name. What they share:
 //
 //	root.go fail.go progress.go       flags of all, errors with hints and exit codes
+//	variables.go                      FIRN_ variables: which there are, which are not ours
 //	settings.go knobs.go kinds.go     what is in force: of flags, FIRN_ variables and firn.yaml
 //	firnyaml.go seriesyaml.go formyaml.go   the reading of firn.yaml
 //	store.go                          the store that is opened, and when none is
@@ -43,7 +44,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetOut(output{out})
 	root.SetErr(errs)
 	cmd, err := root.ExecuteC()
-	return report(errs, explain(cmd, args, err))
+	return report(errs, explain(cmd, err))
 }
 
 // errNoReader: whoever read standard output has closed it.

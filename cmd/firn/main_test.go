@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,29 @@ const raceOptions = "atexit_sleep_ms=0"
 func TestMain(m *testing.M) {
 	becomeCommand()
 	os.Setenv("GORACE", raceOptions)
-	testscript.Main(sharing{m}, map[string]func(){"firn": main})
+	testscript.Main(sharing{m}, map[string]func(){"firn": func() { dropUnset(); main() }})
+}
+
+// isUnset is the value of a variable that a test takes out of the environment of the
+// firn that it runs: a script cannot, and an empty variable is not the same.
+const isUnset = "(unset by the test)"
+
+func dropUnset() {
+	for _, one := range os.Environ() {
+		if name, ok := strings.CutSuffix(one, "="+isUnset); ok {
+			os.Unsetenv(name)
+		}
+	}
+}
+
+// unset is "unset NAME...".
+func unset(ts *testscript.TestScript, neg bool, names []string) {
+	if neg || len(names) == 0 {
+		ts.Fatalf("usage: unset NAME...")
+	}
+	for _, name := range names {
+		ts.Setenv(name, isUnset)
+	}
 }
 
 // sharing runs tests that share servers.
@@ -54,7 +77,7 @@ func TestScripts(t *testing.T) {
 			// implicit store to try.
 			return cond == "container" && container, nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "unset": unset},
 	})
 }
 

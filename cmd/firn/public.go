@@ -116,7 +116,7 @@ func newFormEncoder(out, errs io.Writer) *formEncoder {
 
 func (e *formEncoder) encode(text []byte) error {
 	var id firn.ID
-	err := id.UnmarshalText(text)
+	err := readID(&id, text)
 	if err != nil {
 		return err
 	}

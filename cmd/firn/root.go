@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -22,9 +21,10 @@ func newRoot() *cobra.Command {
 		Long: `firn makes 64-bit ids that are unique, ordered by time, and say which worker made
 them; and it reads those of others.
 
-Every flag but --worker can also be set as FIRN_ and its name, FIRN_STORE,
-FIRN_LAYOUT; the store, pools and series in firn.yaml: firn config print shows what
-is in force.`,
+The store, pools and series can be described in firn.yaml, and these settings in
+variables, each for the flag of its name: firn config print shows what is in force.
+
+` + variablesHelp(),
 		Example: `  firn next -n 3
   firn decode 175928847299117063
   firn layouts twitter`,
@@ -34,7 +34,7 @@ is in force.`,
 		SilenceUsage:               true,
 		DisableSuggestions:         true,
 		SuggestionsMinimumDistance: 2,
-		PersistentPreRunE:          fromEnvironment,
+		PersistentPreRunE:          prepare,
 	}
 	root.SetVersionTemplate("firn {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
@@ -69,36 +69,6 @@ func newHelp() *cobra.Command {
 func wantsJSON(cmd *cobra.Command) bool {
 	yes, err := cmd.Flags().GetBool("json")
 	return yes && err == nil
-}
-
-const environment = "FIRN_"
-
-// variable is what a flag is taken from where it is not given.
-func variable(f *pflag.Flag) string {
-	return environment + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-}
-
-// notFromEnvironment are the flags that no variable sets. FIRN_WORKER is what
-// workers hold tells its command: a firn that the command runs is not meant.
-var notFromEnvironment = map[string]bool{"help": true, "worker": true}
-
-// fromEnvironment sets the flags that were not given from FIRN_<FLAG>. An empty
-// variable is none.
-func fromEnvironment(cmd *cobra.Command, _ []string) error {
-	var first error
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		name := variable(f)
-		value := os.Getenv(name)
-		if f.Changed || value == "" || notFromEnvironment[f.Name] || first != nil {
-			return
-		}
-		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			first = valueError(name, err)
-			return
-		}
-		f.Annotations = map[string][]string{fromVariable: {name}}
-	})
-	return first
 }
 
 // A layoutFlag is the value of --layout.
@@ -190,17 +160,16 @@ func valueError(name string, err error) error {
 
 // explain turns the errors of cobra, which come before a command runs, into
 // ours.
-func explain(cmd *cobra.Command, args []string, err error) error {
+func explain(cmd *cobra.Command, err error) error {
 	err = forgotten(cmd, err)
 	var f *failure
-	switch {
-	case err == nil || errors.As(err, &f):
+	if err == nil || errors.As(err, &f) {
 		return err
-	case strings.HasPrefix(err.Error(), "unknown command "):
-		for _, arg := range args {
-			if !strings.HasPrefix(arg, "-") {
-				return unknownCommand(cmd, arg)
-			}
+	}
+	if rest, ok := strings.CutPrefix(err.Error(), "unknown command "); ok {
+		if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+			name, _ := strconv.Unquote(quoted)
+			return unknownCommand(cmd, name)
 		}
 	}
 	return err

@@ -24,8 +24,8 @@ func newSegmentsImport() *cobra.Command {
 		Long: `Begin a segment series for each row of a table of counters: of Leaf, tinyid, a
 SEQ_NAME table, or any other. --from is a SELECT of three columns: a name, the highest
 number that was given out or reserved, and the step, which is how many numbers a
-process reserves at a time. It is run in --db, which is only read, and has to be the
-primary: a replica may be behind.
+process reserves at a time. It is run in --db, and has to be one query, without
+comments, that only reads. --db has to be the primary: a replica may be behind.
 
 Each series begins one step above that number. The step between is for a process of
 the old system that reserves once more while this looks: stop them all first, or take

@@ -23,8 +23,11 @@ const (
 // maxCounters is how many rows are taken: a table with more is another one.
 const maxCounters = 100_000
 
-// readCounters returns what a SELECT gives. It changes nothing.
+// readCounters returns what a query gives. It changes nothing.
 func readCounters(ctx context.Context, url, query string) (all []counterRow, err error) {
+	if err := checkQuery(query); err != nil {
+		return nil, err
+	}
 	db, err := open.Database(url)
 	if err != nil {
 		var wrong *open.URLError
@@ -38,6 +41,10 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		var said *failure
+		if errors.As(err, &said) {
+			return err
+		}
 		return failed("--from: %w", err).hint("is it a SELECT that %s runs?", open.Redact(url))
 	}
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
@@ -45,6 +52,11 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 		return nil, failed("--db %s: %w", open.Redact(url), err)
 	}
 	defer tx.Rollback()
+	if strings.HasPrefix(url, "postgres") {
+		if err := checkCalls(ctx, tx, query); err != nil {
+			return nil, wrong(err)
+		}
+	}
 	rows, err := tx.QueryContext(ctx, query)
 	if err != nil {
 		return nil, wrong(err)

@@ -58,16 +58,36 @@ Where it listens is printed to standard output, what happens to standard error; 
 				}
 				return s.servePlan()
 			}
-			o.json = wantsJSON(cmd)
+			if err := noPoolVariables(); err != nil {
+				return err
+			}
+			o.json, o.stray = wantsJSON(cmd), strayVariables(cmd.Root(), os.Environ())
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	addListen(cmd)
 	cmd.Flags().BoolVar(&o.noAuth, "insecure-no-auth", false, "let other hosts come without a token or a client certificate")
 	addStore(cmd)
-	addPool(cmd)
 	cmd.AddCommand(newServeToken())
 	return cmd
+}
+
+// noPoolVariables refuses variables of a pool. A server has the pools of firn.yaml,
+// which are as the file says; a range of workers that is said and ignored could be
+// another store's.
+func noPoolVariables() error {
+	for _, flag := range append([]string{"pool"}, knobNames()...) {
+		name := variableName(flag)
+		if os.Getenv(name) == "" || !slices.Contains(variableNames(), name) {
+			continue
+		}
+		f := bad("%s is set, and firn serve takes pools from firn.yaml only", name)
+		if flag == "pool" {
+			return f.hint("env -u %s firn serve; in firn.yaml: series: { NAME: { kind: flake, pool: POOL } }", name)
+		}
+		return f.hint("env -u %s firn serve; in firn.yaml: pools: { NAME: { %s: %s } }", name, flag, os.Getenv(name))
+	}
+	return nil
 }
 
 // A serveCommand is firn serve.
@@ -75,6 +95,7 @@ type serveCommand struct {
 	load   func() (*servePlan, error) // reads the settings as they are now
 	noAuth bool
 	json   bool
+	stray  []strayVariable
 
 	errs   io.Writer
 	log    *slog.Logger
@@ -92,6 +113,9 @@ type serveCommand struct {
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
 	o.errs, o.log = errs, serveLog(errs, o.json)
 	o.stores, o.relist = newSharedStores(o.log), make(chan struct{}, 1)
+	for _, v := range o.stray {
+		o.log.Warn(v.text(), "do", v.do)
+	}
 	o.notify = newNotifier(o.log)
 	asked, stop := untilStopped(ctx)
 	defer stop()

@@ -153,7 +153,7 @@ func TestServeGuard(t *testing.T) {
 			}
 			write(t, dir, "firn.yaml", "store: sqlite:ids.db\n"+strings.Replace(way.config, "unix:", "unix:"+dir+"/", 1))
 			s := serving(t, dir, append([]string{"--resp", "off"}, way.args...)...)
-			s.Env = append(s.Env, "FIRN_HTTP=") // the file says where
+			s.Env = append(s.Env, "FIRN_HTTP="+isUnset) // the file says where
 			s = s.begin()
 			ask := func(method, path, host string, headers ...string) string {
 				return s.raw(way, method, path, host, headers)

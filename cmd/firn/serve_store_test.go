@@ -42,7 +42,7 @@ func onPostgres(t *testing.T, url, dir string, series ...string) {
 	}
 	for _, args := range begin {
 		p := command(t, "", append(args, "--config", dir+"/firn.yaml")...)
-		p.Env = append(p.Env, "FIRN_STORE=")
+		p.Env = append(p.Env, "FIRN_STORE="+isUnset)
 		if out, err := p.Output(); err != nil {
 			t.Fatalf("%v: %v\n%s%s", args, err, out, p.errs.String())
 		}

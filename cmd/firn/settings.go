@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,39 +36,59 @@ const byDefault = "default"
 // loadSettings reads the config, if there is one.
 func loadSettings(cmd *cobra.Command) (*settings, error) {
 	s := &settings{flags: cmd.Flags()}
-	if err := placeStore(s.flags); err != nil {
-		return nil, err
-	}
-	path, err := findConfig(cmd)
-	if err != nil || path == "" {
+	place, err := findConfig(cmd)
+	if err != nil || place.path == "" {
 		return s, err
 	}
-	s.file, err = readConfig(path)
+	s.file, err = place.read()
 	var wrong *configError
 	if errors.As(err, &wrong) {
-		return nil, (&failure{code: exitUsage, err: err}).hint("firn config check %s", shellWord(path))
+		return nil, (&failure{code: exitUsage, err: err}).hint("firn config check %s", shellWord(place.path))
 	}
 	return s, err
 }
 
-// readConfig reads the file at path.
-func readConfig(path string) (*config, error) {
-	data, err := os.ReadFile(path)
+// A configPlace is where a config is.
+type configPlace struct {
+	path string // "": there is none
+	here bool   // nobody named it: it lies in the working directory
+}
+
+// read reads the config. Nobody obeys one only because it lies in the working
+// directory: who can write there could choose the store, and have one's password.
+func (p configPlace) read() (*config, error) {
+	if !p.here {
+		data, err := os.ReadFile(p.path)
+		if err != nil {
+			return nil, failed("config: %w", err)
+		}
+		return parseConfig(p.path, data)
+	}
+	f, why, err := openOwn(p.path)
+	if why != "" {
+		return nil, bad("./%s is not read: %s", p.path, why).
+			hint("--config ./%s, if you trust it; or chown, and chmod go-w %s", p.path, p.path)
+	}
 	if err != nil {
 		return nil, failed("config: %w", err)
 	}
-	return parseConfig(path, data)
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, failed("config: %w", err)
+	}
+	return parseConfig(p.path, data)
 }
 
-// findConfig returns the path of the config that a command uses: the named one,
-// or the first that is there; "" if there is none.
-func findConfig(cmd *cobra.Command) (string, error) {
+// findConfig finds the config that a command uses: the named one, or the first that
+// is there.
+func findConfig(cmd *cobra.Command) (configPlace, error) {
 	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
 		path := f.Value.String()
 		if _, err := os.Stat(path); err != nil {
-			return "", bad("%s: there is no config %s", origin(f), path).hint("firn config print shows what is used without one")
+			return configPlace{}, bad("%s: there is no config %s", origin(f), path).hint("firn config print shows what is used without one")
 		}
-		return path, nil
+		return configPlace{path: path}, nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -77,18 +98,21 @@ func findConfig(cmd *cobra.Command) (string, error) {
 		_, err := os.Stat(path)
 		switch {
 		case err == nil:
-			return path, nil
+			return configPlace{path, path == configHere}, nil
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 			// It may be there, and name a store that nobody should go on without.
-			return "", failed("config: %w", err).hint("--config FILE, if it is not that one")
+			return configPlace{}, failed("config: %w", err).hint("--config FILE, if it is not that one")
 		}
 	}
-	return "", nil
+	return configPlace{}, nil
 }
+
+// configHere is the config of the working directory.
+const configHere = "firn.yaml"
 
 // configPaths are the places where a config is looked for, in this order.
 func configPaths(goos string, getenv func(string) string, home string) []string {
-	paths := []string{"firn.yaml"}
+	paths := []string{configHere}
 	dir := getenv("XDG_CONFIG_HOME")
 	switch {
 	case filepath.IsAbs(dir):
@@ -107,9 +131,6 @@ func configPaths(goos string, getenv func(string) string, home string) []string 
 	}
 	return paths
 }
-
-// fromVariable is the annotation of a flag that was set from a variable.
-const fromVariable = "firn_variable"
 
 // origin says where the value of a flag is from.
 func origin(f *pflag.Flag) string {
@@ -168,8 +189,11 @@ func (s *settings) pool(series string) (name string, pool *poolConfig, err error
 	case len(s.file.pools) == 1:
 		pool = &s.file.pools[0]
 	case len(s.file.pools) > 1:
-		return "", nil, bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", ")).
-			hint("--pool %s", s.file.pools[0].name.text)
+		f := bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", "))
+		if s.flags.Lookup("pool") == nil {
+			return "", nil, f.hint("in %s: series: { NAME: { kind: flake, pool: %s } }", s.file.path, s.file.pools[0].name.text)
+		}
+		return "", nil, f.hint("--pool %s", s.file.pools[0].name.text)
 	}
 	if pool == nil {
 		return "", nil, nil

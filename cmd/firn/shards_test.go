@@ -49,7 +49,7 @@ func runShardScripts(t *testing.T, dir string, server *testserver.Server) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "sql": runSQL, "load": loadSQL},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "unset": unset, "sql": runSQL, "load": loadSQL},
 	})
 }
 

@@ -84,9 +84,13 @@ func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []s
 	}
 	asJSON := wantsJSON(cmd)
 	if !asJSON || o.dryRun {
-		if err := printAdoption(cmd.OutOrStdout(), a, o.dryRun, asJSON); err != nil || o.dryRun {
+		if err := printAdoption(cmd.OutOrStdout(), a, o.dryRun, asJSON); err != nil {
 			return err
 		}
+	}
+	warnOfOthers(cmd, a)
+	if o.dryRun {
+		return nil
 	}
 	if err := o.agree(ctx, cmd, a.Plan); err != nil {
 		return err
@@ -113,8 +117,11 @@ func adoptFailure(err error) *failure {
 	f := setupFailure(err)
 	var layout *setup.LayoutError
 	var uncounted *setup.CountError
+	var nameless *setup.NoFunctionError
 	var busy *setup.BusyError
 	switch {
+	case errors.As(err, &nameless) && len(nameless.Others) > 0:
+		return f.hint("--function %s, which makes ids in %s", nameless.Others[0].Name, nameless.Others[0].Schema)
 	case errors.As(err, &uncounted):
 		f.code = exitUsage
 		return f.hint("--count %d, if no shard is missing here; else what your program counts by", uncounted.Highest+1)
@@ -124,6 +131,32 @@ func adoptFailure(err error) *failure {
 		return f.hint("end what holds it, or give it more time: --wait 10m")
 	}
 	return f
+}
+
+// warnOfOthers says which functions make ids too, and go on as they are, and how they are
+// replaced once the schemas are shards. Of many the first of each name is said.
+func warnOfOthers(cmd *cobra.Command, a *setup.Adoption) {
+	count, first := make(map[string]int), make(map[string]string)
+	var names []string
+	for _, s := range a.Servers {
+		for _, f := range s.Others {
+			if count[f.Name]++; count[f.Name] > 1 {
+				continue
+			}
+			names = append(names, f.Name)
+			first[f.Name] = fmt.Sprintf("server %s: %s.%s() makes ids too, stays as it is, and may repeat them", s.Server, f.Schema, f.Name)
+			if table, ok := strings.CutSuffix(f.Name, "_next_id"); ok {
+				first[f.Name] += fmt.Sprintf("; once this is done: firn shards sql --shard %d --schema %s --layout '%s' --per-table %s | psql", f.Shard, f.Schema, layoutName(a.Plan.Layout), table)
+			}
+		}
+	}
+	for _, name := range names {
+		more := ""
+		if n := count[name] - 1; n > 0 {
+			more = fmt.Sprintf(" (and %s more)", plural(n, "schema"))
+		}
+		printWarning(cmd.ErrOrStderr(), "%s%s", first[name], more)
+	}
 }
 
 // An adoptedLine is a schema that is taken over, as --json prints it.

@@ -159,7 +159,7 @@ func TestFindings(t *testing.T) {
 func TestMissing(t *testing.T) {
 	a := newServer(t, "a", 0, 1, 2)
 	b := newServer(t, "b", 4, 5, 6, 7)
-	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server knows 1 shards: 3"}) {
+	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server knows 1 shard: 3"}) {
 		t.Errorf("%q", got)
 	}
 	mustExec(t, a, "UPDATE firn.server SET servers = '{a,b,c}'")
@@ -167,13 +167,14 @@ func TestMissing(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	mustExec(t, b, "ALTER SCHEMA firn RENAME TO was")
-	if got := findings(t, a, b); !slices.Equal(got, []string{"bad b: it is in no cluster"}) {
+	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server that answers serves 5 shards: 3, 4, 5, 6, 7", "bad b: it is in no cluster"}) {
 		t.Errorf("%q", got)
 	}
 	gone := b.Config()
 	gone.Port = 1
 	got := check.Findings(check.Examine(t.Context(), []shard.Server{{Name: "a", Config: a.Config()}, {Name: "b", Config: gone}}), time.Now())
-	if len(got) == 0 || got[0].Server != "b" || !strings.HasPrefix(got[0].Text, "it cannot be examined: ") {
+	if len(got) < 2 || got[0].Text != "no server that answers serves 5 shards: 3, 4, 5, 6, 7" || got[1].Server != "b" ||
+		!strings.HasPrefix(got[1].Text, "it cannot be examined: ") || got[1].Do != "start it, or check its address" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -125,7 +125,9 @@ func TestPasswordInNoLog(t *testing.T) {
 		silent(tt.name)
 	}
 
-	if err := move(servers, hasty()); err != nil {
+	o := hasty() // one address is a URL, which has a password without saying so
+	o.Addresses = map[string]string{"a": "postgres://t:" + secret + "@" + source.Addr() + "/" + a.Server.Config.Database + "?sslmode=disable"}
+	if err := move(servers, o); err != nil {
 		t.Fatal(err)
 	}
 	silent("of a move")

@@ -23,6 +23,14 @@ type Adoption struct {
 type AdoptedServer struct {
 	Server  string
 	Schemas []AdoptedSchema // by shard
+	Others  []OtherFunction // that make ids too, and are left as they are
+}
+
+// An OtherFunction makes ids by a formula as well, in a schema of the pattern, and has
+// another name than those that are taken over.
+type OtherFunction struct {
+	Shard        int64
+	Schema, Name string
 }
 
 // An AdoptedSchema becomes a shard.
@@ -165,7 +173,11 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 		}
 	}
 	if highest < 0 {
-		return fmt.Errorf("shard: there is no schema like %s with a function %s()", w.Schemas, a.Function)
+		none := &NoFunctionError{Schemas: w.Schemas, Function: a.Function}
+		for _, s := range a.Servers {
+			none.Others = append(none.Others, s.Others...)
+		}
+		return none
 	}
 	if w.Count == 0 {
 		return &CountError{len(at), highest, w.Keys}
@@ -175,9 +187,20 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 	return nil
 }
 
+// A NoFunctionError says that no schema of the pattern has a function of the name.
+type NoFunctionError struct {
+	Schemas, Function string
+	Others            []OtherFunction // that make ids there
+}
+
+func (e *NoFunctionError) Error() string {
+	return fmt.Sprintf("shard: there is no schema like %s with a function %s()", e.Schemas, e.Function)
+}
+
 // A found is a function in a schema of the pattern, as the catalog has it.
 type found struct {
 	schema   string
+	name     string
 	oid      uint32
 	function function
 	mine     bool // the function is the user's, and the user may create in the schema
@@ -195,7 +218,7 @@ func (t *site) find(ctx context.Context, w Wish, name string) (AdoptedServer, er
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	k := catalog{ctx, c}
-	all, err := k.functions(name)
+	all, err := k.functions()
 	if err != nil {
 		return result, t.fault("%w", err)
 	}
@@ -208,7 +231,16 @@ func (t *site) find(ctx context.Context, w Wish, name string) (AdoptedServer, er
 	var faults []error
 	for _, f := range all {
 		n, ok := numberIn(w.Schemas, f.schema)
-		if !ok || known[f.schema] {
+		if !ok {
+			continue
+		}
+		if f.name != name {
+			if _, err := f.function.formula(); err == nil {
+				result.Others = append(result.Others, OtherFunction{n, f.schema, f.name})
+			}
+			continue
+		}
+		if known[f.schema] {
 			continue
 		}
 		one, err := k.schema(f, n, w.Layout)

@@ -14,21 +14,21 @@ type catalog struct {
 	c   *pgx.Conn
 }
 
-// functions are those of a name that take nothing and return a bigint. Who may call
-// one that runs as its owner is who may draw.
-func (k catalog) functions(name string) ([]found, error) {
+// functions are those that take nothing and return a bigint. Who may
+// call one that runs as its owner is who may draw.
+func (k catalog) functions() ([]found, error) {
 	rows, err := k.c.Query(k.ctx, `
-SELECT n.nspname::text, p.oid, l.lanname::text, p.prosrc, coalesce(p.proargnames[1], ''), p.prosecdef,
+SELECT n.nspname::text, p.proname::text, p.oid, l.lanname::text, p.prosrc, coalesce(p.proargnames[1], ''), p.prosecdef,
 	pg_has_role(p.proowner, 'MEMBER') AND has_schema_privilege(n.oid, 'CREATE'),
 	ARRAY(SELECT DISTINCT CASE grantee WHEN 0 THEN 'public' ELSE pg_get_userbyid(grantee)::text END
 		FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) WHERE privilege_type = 'EXECUTE' AND grantee <> p.proowner)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace JOIN pg_language AS l ON l.oid = p.prolang
-WHERE p.proname = $1 AND p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND NOT p.proretset AND p.prokind = 'f'`, name)
+WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'firn') AND p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND NOT p.proretset AND p.prokind = 'f' ORDER BY p.oid`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f found, err error) {
-		return f, row.Scan(&f.schema, &f.oid, &f.function.language, &f.function.source, &f.function.result, &f.definer, &f.mine, &f.grantees)
+		return f, row.Scan(&f.schema, &f.name, &f.oid, &f.function.language, &f.function.source, &f.function.result, &f.definer, &f.mine, &f.grantees)
 	})
 }
 

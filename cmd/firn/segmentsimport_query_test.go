@@ -1,0 +1,186 @@
+//go:build !windows
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What --from must not do, in each database: %[1]s is a table of one row, and
+// %[2]s a file that nothing may make.
+var harmful = map[string][]string{
+	"": {
+		"DROP TABLE %[1]s",
+		"/* c */ DROP TABLE %[1]s",
+		"-- c\nDROP TABLE %[1]s",
+		"DELETE FROM %[1]s",
+		"UPDATE %[1]s SET max_id = 9",
+		"INSERT INTO %[1]s VALUES ('b', 1, 1)",
+		"ALTER TABLE %[1]s ADD COLUMN x int",
+		"CREATE TABLE %[1]s_2 (a int)",
+		"CREATE TABLE %[1]s_2 AS SELECT biz_tag, max_id, step FROM %[1]s",
+		"SELECT biz_tag, max_id, step FROM %[1]s; DROP TABLE %[1]s",
+		"SELECT biz_tag, max_id, step FROM %[1]s; DROP TABLE %[1]s;",
+		"SELECT biz_tag, max_id, step FROM %[1]s -- '\n; DROP TABLE %[1]s -- '",
+		"SELECT 'a\\', 1, 1; DROP TABLE %[1]s; -- '",
+		"WITH x AS (SELECT 1) DELETE FROM %[1]s",
+		"WITH x AS (SELECT 1) UPDATE %[1]s SET max_id = 9",
+		"DELETE FROM %[1]s RETURNING biz_tag, max_id, step",
+		"SELECT biz_tag, max_id, step INTO %[1]s_2 FROM %[1]s",
+		"EXPLAIN DELETE FROM %[1]s",
+		"COMMIT", "ROLLBACK", "BEGIN",
+		"1; DROP TABLE %[1]s", ") SELECT 1", "", "(((",
+	},
+	"postgres": {
+		"TRUNCATE %[1]s",
+		"WITH x AS (DELETE FROM %[1]s RETURNING biz_tag, max_id, step) SELECT * FROM x",
+		"EXPLAIN ANALYZE DELETE FROM %[1]s",
+		"/* /* */ SELECT 1 */ DROP TABLE %[1]s",
+		"SELECT 'a', nextval('%[1]s_seq'), 1",
+		"SELECT 'a', setval('%[1]s_seq', 99), 1",
+		"SELECT 'a', lo_create(0), 1",
+		`SELECT 'a', "lo_create" (0), 1`,
+		"SELECT 'a', pg_terminate_backend(1)::int, 1",
+		"COPY %[1]s TO '%[2]s'",
+		"COPY %[1]s TO PROGRAM 'touch %[2]s'",
+		"DO 'BEGIN DELETE FROM %[1]s; END'",
+		"SELECT biz_tag, max_id, step FROM %[1]s FOR UPDATE",
+		"SELECT $$'$$, 1, 1; DROP TABLE %[1]s; --'",
+	},
+	"mysql": {
+		"TRUNCATE %[1]s",
+		"RENAME TABLE %[1]s TO %[1]s_2",
+		"/*! DROP TABLE %[1]s */",
+		"/*M! DROP TABLE %[1]s */",
+		"/*!50000 DROP TABLE %[1]s */",
+		"# c\nDROP TABLE %[1]s",
+		"SELECT biz_tag, max_id, step FROM %[1]s INTO OUTFILE '%[2]s'",
+		"SELECT biz_tag, max_id, step /*! INTO OUTFILE '%[2]s' */ FROM %[1]s",
+		"SELECT biz_tag, max_id, step FROM %[1]s FOR UPDATE",
+		"SELECT 'a', NEXTVAL(%[1]s_seq), 1",
+		"SELECT 'a', NEXT VALUE FOR %[1]s_seq, 1",
+		"SELECT 'a', SETVAL(%[1]s_seq, 99), 1",
+		"ANALYZE UPDATE %[1]s SET max_id = 9",
+		"EXECUTE IMMEDIATE 'DROP TABLE %[1]s'",
+		"CALL %[1]s_drop()",
+		"BEGIN NOT ATOMIC DROP TABLE %[1]s; END",
+		"LOCK TABLES %[1]s WRITE",
+		"SET GLOBAL max_connections = 77",
+		"HANDLER %[1]s OPEN",
+	},
+	"sqlite": {
+		"VACUUM INTO '%[2]s'",
+		"SELECT biz_tag, max_id, step FROM %[1]s; VACUUM INTO '%[2]s'",
+		"SELECT [a'] FROM %[1]s; VACUUM INTO '%[2]s'; --']",
+		"ATTACH '%[2]s' AS x",
+		"SELECT 1; ATTACH '%[2]s' AS x; CREATE TABLE x.y (a)",
+		"PRAGMA journal_mode = DELETE",
+		"PRAGMA user_version = 5",
+		"REPLACE INTO %[1]s VALUES ('a', 9, 9)",
+		"WITH x AS (SELECT 1) REPLACE INTO %[1]s VALUES ('a', 9, 9)",
+	},
+}
+
+// Whatever --from is, the database is afterwards as it was, and the command says that
+// the text is refused, with --dry-run and without.
+func TestSegmentsImportOnlyReads(t *testing.T) {
+	t.Chdir(t.TempDir())
+	onForeign(t, func(t *testing.T, m *importing) {
+		m.exec(t, "INSERT INTO %s VALUES ('a', 5, 7)")
+		kind := strings.TrimPrefix(t.Name(), "TestSegmentsImportOnlyReads/")
+		if kind != "sqlite" {
+			m.exec(t, "CREATE SEQUENCE %s_seq")
+			defer m.exec(t, "DROP SEQUENCE %s_seq")
+		}
+		if kind == "mysql" {
+			m.exec(t, "CREATE PROCEDURE %[1]s_drop() DROP TABLE %[1]s")
+			defer m.exec(t, "DROP PROCEDURE %s_drop")
+		}
+		before := m.picture(t, kind)
+		dir := t.TempDir()
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "made")
+		for _, format := range append(harmful[""], harmful[kind]...) {
+			from := format
+			if strings.Contains(format, "%[") {
+				from = strings.ReplaceAll(strings.ReplaceAll(format, "%[1]s", m.table), "%[2]s", file)
+			}
+			for _, dry := range [][]string{nil, {"--dry-run"}} {
+				got := m.importsFrom(t, 2, from, dry...)
+				if !strings.Contains(got, "firn: error: --from ") && !strings.Contains(got, "--from is missing") {
+					t.Errorf("%s: %s", from, got)
+				}
+				if after := m.picture(t, kind); after != before {
+					t.Fatalf("%s: the database is\n%s, and was\n%s", from, after, before)
+				}
+				if _, err := os.Stat(file); err == nil {
+					t.Fatalf("%s made a file", from)
+				}
+				if _, err := os.Stat(strings.TrimPrefix(m.store, "sqlite:")); err == nil {
+					t.Fatalf("%s made a store", from)
+				}
+			}
+		}
+		// What is one query, whatever words are in its texts.
+		for _, from := range []string{
+			"SELECT biz_tag, max_id, step FROM " + m.table + " ;",
+			"\n (SELECT biz_tag, max_id, step FROM " + m.table + ")",
+			"with x as (select biz_tag, max_id, step from " + m.table + ") SELECT * FROM x WHERE biz_tag <> 'update; drop'",
+			"SELECT lower(biz_tag), coalesce(max(max_id), 0), min(step) FROM " + m.table + " GROUP BY biz_tag",
+			"SELECT replace(biz_tag, '--', '#'), max_id, step FROM " + m.table,
+		} {
+			if kind == "sqlite" && strings.Contains(from, "(SELECT biz_tag") {
+				continue // it has no such grammar
+			}
+			if got := m.importsFrom(t, 0, from, "--dry-run"); !strings.Contains(got, "begin") {
+				t.Errorf("%s: %s", from, got)
+			}
+		}
+		if after := m.picture(t, kind); after != before {
+			t.Errorf("the database is\n%s, and was\n%s", after, before)
+		}
+	})
+}
+
+// picture is all that a database has, of what a statement might change.
+func (m *importing) picture(t *testing.T, kind string) string {
+	t.Helper()
+	if path, ok := strings.CutPrefix(m.url, "sqlite:"); ok {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%q", data)
+	}
+	queries := []string{
+		"SELECT concat(table_name, ' ', column_name) FROM information_schema.columns WHERE table_name LIKE '" + m.table + "%' ORDER BY 1",
+		"SELECT concat(biz_tag, ' ', max_id, ' ', step) FROM " + m.table + " ORDER BY 1",
+	}
+	if kind == "mysql" {
+		queries = append(queries, "SELECT @@GLOBAL.max_connections", "SELECT next_not_cached_value FROM "+m.table+"_seq")
+	} else {
+		queries = append(queries, "SELECT count(*) FROM pg_largeobject_metadata", "SELECT concat(last_value, is_called) FROM "+m.table+"_seq")
+	}
+	var all strings.Builder
+	for _, q := range queries {
+		rows, err := m.db.QueryContext(t.Context(), q)
+		if err != nil {
+			return err.Error()
+		}
+		for rows.Next() {
+			var text string
+			if err := rows.Scan(&text); err != nil {
+				t.Fatal(err)
+			}
+			all.WriteString(text + "\n")
+		}
+		rows.Close()
+	}
+	return all.String()
+}
