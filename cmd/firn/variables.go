@@ -112,7 +112,10 @@ func fromEnvironment(cmd *cobra.Command) error {
 			f.Annotations = map[string][]string{fromVariable: {name}}
 		}
 	})
-	return first
+	if first != nil {
+		return first
+	}
+	return placeStore(cmd.Flags())
 }
 
 // A strayVariable is a FIRN_ variable that firn does not read.
