@@ -33,6 +33,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
@@ -59,7 +60,6 @@ func main() {
 	flag.StringVar(&set.ledger, "ledger", "", "the `directory` of the ledger")
 	flag.StringVar(&set.lock, "lock", "", "only hold a lock: immediate or exclusive")
 	flag.StringVar(&set.broken, "broken", "", "have a fault: twice, private or unwritten")
-	flag.StringVar(&set.pool, "pool", "torture", "")
 	flag.StringVar(&set.series, "series", "", "a series of numbers that one more hand draws from")
 	flag.StringVar(&set.draw, "draw", "next", "how to draw: next, append, try or mixed")
 	flag.StringVar(&set.layout, "layout", "firn", "")
@@ -69,10 +69,9 @@ func main() {
 	flag.BoolVar(&set.barrier, "barrier", false, "wait for the end of file descriptor 3")
 	flag.BoolVar(&set.insist, "insist", false, "try again where no lease can be had")
 	o := &set.options
+	flag.StringVar(&o.Pool, "pool", pool.Default, "")
 	flag.StringVar(&o.Name, "name", "", "")
 	flag.StringVar(&o.File, "file", "", "")
-	flag.Int64Var(&o.First, "first", 0, "")
-	flag.Int64Var(&o.Workers, "workers", 0, "")
 	flag.IntVar(&o.Lanes, "lanes", 0, "")
 	flag.DurationVar(&o.Outage, "outage", 0, "")
 	flag.DurationVar(&o.Renew, "renew", 0, "")
@@ -156,9 +155,9 @@ func openLease(ctx context.Context, set *settings) (*witness, *lease.Lease, erro
 	for {
 		s, err := openStore(set)
 		if err == nil {
-			w := &witness{Store: s, pool: set.pool, unwritten: set.broken == "unwritten"}
+			w := &witness{Store: s, pool: set.options.Pool, unwritten: set.broken == "unwritten"}
 			var ids *lease.Lease
-			if ids, err = lease.Open(ctx, w, set.pool, &set.options); err == nil {
+			if ids, err = lease.Open(ctx, w, &set.options); err == nil {
 				return w, ids, nil
 			}
 			if c, ok := s.(io.Closer); ok {
