@@ -210,7 +210,10 @@ func (h *holder) open() {
 		info, err := operator.Show(ctx, s, h.pool.name)
 		var missing *term.MissingPoolError
 		if errors.As(err, &missing) && seen.Promise.Embedded && len(missing.Pools) == 0 {
-			info, err = operator.Create(ctx, s, h.pool.name, &operator.Options{Layout: h.rules.Layout, Outage: h.w.rules.Outage})
+			info, err = operator.Create(ctx, s, h.pool.name, &operator.Options{
+				Layout: h.rules.Layout, Outage: h.w.rules.Outage, First: h.pool.range0.First,
+				Workers: min(h.pool.range0.Count(), h.rules.Layout.Workers()), // few, not all: they are to meet
+			})
 			var exists *operator.ExistsError
 			if errors.As(err, &exists) {
 				info, err = exists.Info, nil

@@ -29,7 +29,7 @@ type setup struct {
 	patience time.Duration // with a store that is asked for numbers
 	founded  bool          // the first pool is there already
 	named    bool          // the store says of itself which one it is
-	unequal  bool          // members want different outage budgets
+	unequal  bool          // members want different outage budgets; a store that forgets does then not forget the pool, only what came after it
 	fresh    bool          // every process wants a fresh worker
 	layout2  bool          // every other process has another layout
 	lives    bool          // goes on after faults are over, until everybody has a worker
@@ -81,7 +81,7 @@ func anySetup(rng *rand.Rand) setup {
 		s.counting(rng)
 	case n < 5:
 		s.series = true
-		s.think = s.lasts / 60
+		s.think, s.founded = s.lasts/60, true
 		s.faults.drop, s.faults.unpool, s.faults.twins = false, false, false
 	}
 	return s
@@ -140,9 +140,9 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 		s.rules.Wait = max(s.rules.Wait, layout.Unit())
 	}
 	s.faults = drawFaults(rng, kind)
-	s.drawPools(rng)
 	s.layout2 = s.founded && layout == firn.Default && rng.IntN(10) == 0
 	s.unequal = s.founded && rng.IntN(3) == 0
+	s.drawPools(rng)
 	if r.Layout.Unit() == time.Hour && rng.IntN(100) == 0 { // long enough to see ticks pass
 		scale(&s.rules, 60)
 		s.lasts, s.every, s.lives = pick(rng, time.Hour, 2*time.Hour), pick(rng, 10*time.Second, time.Minute), false
@@ -171,6 +171,7 @@ func (s *setup) drawPools(rng *rand.Rand) {
 	case s.workers > 16 || s.kind == shifting:
 	case some:
 		f.ranges, s.pools = true, 1+rng.IntN(3)
+		s.unequal = s.unequal && !s.kind.lossy()
 	case rng.IntN(10) == 0 && !s.kind.lossy() && s.kind != embedded && !f.restore:
 		f.unpool = true
 	case rng.IntN(10) == 0 && s.named:

@@ -78,7 +78,7 @@ func (s *memory) found() {
 		p.Outage = max(p.Outage/int64(1+w.rng.IntN(3)), 1000) // and is raised when somebody needs more
 	}
 	s.write(first.key, p.Encode(), w.newVersion())
-	if forgotten := w.chance(0.05); !forgotten { // else it may be forgotten, too
+	if forgotten := w.chance(0.05); !forgotten || w.unequal && w.kind.lossy() { // else it may be forgotten, too
 		s.keep = len(s.log)
 	}
 }
@@ -258,6 +258,7 @@ func (s *memory) set(key string, r *stored) {
 
 // remove removes a record, as by hand.
 func (s *memory) remove(key string) {
+	s.w.total.Forgotten++
 	s.log = append(s.log, change{key, s.records[key], &stored{}})
 	s.set(key, nil)
 }

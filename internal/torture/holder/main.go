@@ -51,8 +51,7 @@ type settings struct {
 	barrier bool
 	insist  bool
 
-	closed  atomic.Bool // the lease was given back
-	workers int64       // of the pool, if it is created here
+	closed atomic.Bool // the lease was given back
 }
 
 func main() {
@@ -61,7 +60,6 @@ func main() {
 	flag.StringVar(&set.ledger, "ledger", "", "the `directory` of the ledger")
 	flag.StringVar(&set.lock, "lock", "", "only hold a lock: immediate or exclusive")
 	flag.StringVar(&set.broken, "broken", "", "have a fault: twice, private or unwritten")
-	flag.StringVar(&set.pool, "pool", "torture", "")
 	flag.StringVar(&set.series, "series", "", "a series of numbers that one more hand draws from")
 	flag.StringVar(&set.draw, "draw", "next", "how to draw: next, append, try or mixed")
 	flag.StringVar(&set.layout, "layout", "firn", "")
@@ -71,9 +69,9 @@ func main() {
 	flag.BoolVar(&set.barrier, "barrier", false, "wait for the end of file descriptor 3")
 	flag.BoolVar(&set.insist, "insist", false, "try again where no lease can be had")
 	o := &set.options
+	flag.StringVar(&o.Pool, "pool", pool.Default, "")
 	flag.StringVar(&o.Name, "name", "", "")
 	flag.StringVar(&o.File, "file", "", "")
-	flag.Int64Var(&set.workers, "workers", 0, "create the pool with so many workers, if it is missing in a file")
 	flag.IntVar(&o.Lanes, "lanes", 0, "")
 	flag.DurationVar(&o.Outage, "outage", 0, "")
 	flag.DurationVar(&o.Renew, "renew", 0, "")
@@ -152,31 +150,14 @@ func hold(set *settings) (err error) {
 	return nil
 }
 
-// createPool creates the pool of a test whose store is its own, with few workers.
-func createPool(ctx context.Context, s store.Store, set *settings) error {
-	if set.workers == 0 {
-		return nil
-	}
-	_, err := pool.Create(ctx, s, set.pool, &pool.Options{Workers: set.workers})
-	var exists *pool.ExistsError
-	if errors.As(err, &exists) {
-		return nil
-	}
-	return err
-}
-
 // openLease opens the store and the lease, again and again if told to insist.
 func openLease(ctx context.Context, set *settings) (*witness, *lease.Lease, error) {
 	for {
 		s, err := openStore(set)
 		if err == nil {
-			w := &witness{Store: s, pool: set.pool, unwritten: set.broken == "unwritten"}
+			w := &witness{Store: s, pool: set.options.Pool, unwritten: set.broken == "unwritten"}
 			var ids *lease.Lease
-			set.options.Pool = set.pool
-			if err = createPool(ctx, s, set); err == nil {
-				ids, err = lease.Open(ctx, w, &set.options)
-			}
-			if err == nil {
+			if ids, err = lease.Open(ctx, w, &set.options); err == nil {
 				return w, ids, nil
 			}
 			if c, ok := s.(io.Closer); ok {

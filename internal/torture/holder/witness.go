@@ -179,6 +179,7 @@ func kind(err error) string {
 	var dry *segment.OutageError
 	var forgot *store.ForgotError
 	var full *term.FullError
+	var early *term.NotYetError
 	var away *term.AwayError
 	var spent *firn.HorizonError
 	switch {
@@ -186,7 +187,7 @@ func kind(err error) string {
 		return ledger.Outage
 	case errors.As(err, &forgot):
 		return ledger.Forgot
-	case errors.As(err, &full):
+	case errors.As(err, &full), errors.As(err, &early):
 		return ledger.Full
 	case errors.As(err, &away):
 		return ledger.Away

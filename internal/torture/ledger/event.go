@@ -48,7 +48,7 @@ const (
 const (
 	Outage = "outage" // *lease.OutageError, *segment.OutageError
 	Forgot = "forgot" // *store.ForgotError
-	Full   = "full"   // *term.FullError
+	Full   = "full"   // *term.FullError or *term.NotYetError: there will be a worker, or ids
 	Away   = "away"   // *term.AwayError
 	Shut   = "shut"   // firn.ErrClosed
 	Spent  = "spent"  // *firn.HorizonError, which is what Try returns

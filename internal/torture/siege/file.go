@@ -14,6 +14,7 @@ import (
 
 // sqliteFile is a store that is a file.
 func sqliteFile(s *siege) *victim {
+	s.found(s.world.url)
 	v := &victim{url: s.world.url, harms: slices.Clone(processHarms)}
 	if s.Broken == "private" {
 		return v // nobody uses the file

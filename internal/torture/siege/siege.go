@@ -17,6 +17,7 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/torture/ledger"
+	"github.com/firn-id/firn/pool"
 )
 
 // Options of a siege.
@@ -119,7 +120,7 @@ func (s *siege) begin() {
 	if s.target.lossy {
 		s.places = 2 * s.Workers // who comes in another's place waits long enough as it is
 	}
-	s.world = newWorld(s.tb, "-pool", pool, "-insist", "-hands", strconv.Itoa(hands),
+	s.world = newWorld(s.tb, "-pool", pool.Default, "-insist", "-hands", strconv.Itoa(hands),
 		"-outage", budget.String(), "-renew", "300ms")
 	if s.Broken != Vouched {
 		s.world.args = append(s.world.args, "-broken", s.Broken)
@@ -144,7 +145,6 @@ func (s *siege) begin() {
 }
 
 const (
-	pool   = "default" // the one of the command
 	series = "numbers"
 	hands  = 3
 	budget = 3 * time.Second // outage budget

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
-	pools "github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/store/open"
 )
@@ -159,7 +159,7 @@ func (s *siege) found(url string) {
 		s.tb.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := pools.Create(ctx, st, pool, &pools.Options{Workers: int64(s.places), Outage: budget}); err != nil {
+	if _, err := pool.Create(ctx, st, pool.Default, &pool.Options{Workers: int64(s.places), Outage: budget}); err != nil {
 		s.tb.Fatal(err)
 	}
 	if s.target.lossy {

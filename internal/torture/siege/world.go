@@ -3,10 +3,13 @@
 package siege
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -14,6 +17,8 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/torture/ledger"
+	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/store/open"
 )
 
 // patience is how long a test waits for what must come. Machines that run tests
@@ -95,7 +100,31 @@ func newWorld(t testing.TB, args ...string) *world {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "store", "ids.db")
-	return &world{t: t, dir: dir, path: path, url: "sqlite:" + path, layout: firn.Default, args: args}
+	w := &world{t: t, dir: dir, path: path, url: "sqlite:" + path, layout: firn.Default, args: args}
+	if i := slices.Index(args, "-workers"); i >= 0 { // for whoever creates the pool
+		n, err := strconv.ParseInt(args[i+1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.args = slices.Delete(slices.Clone(args), i, i+2)
+		w.found(&pool.Options{Workers: n})
+	}
+	return w
+}
+
+// found creates the pool, whose ids begin at once, as "firn pool create --new" does.
+func (w *world) found(o *pool.Options) {
+	w.t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	st, err := open.URL(ctx, w.url)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer st.Close()
+	if _, err := pool.Create(ctx, st, pool.Default, o); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // ownGroup keeps a Ctrl-C at the terminal from a program: it is for the one that started
