@@ -267,7 +267,10 @@ func (s *setup) timing() {
 		s.grace += 2 * r.Skew
 	}
 	s.maxSpeed = 4
-	if s.faults.release { // one a second, perhaps, and it takes five to take another
+	if s.faults.forget { // whenever it does a worker is lost
+		s.maxSpeed = 6
+	}
+	if s.faults.release && s.maxSpeed < 5 { // one a second, perhaps, and it takes five to take another
 		s.maxSpeed = 5
 	}
 	if s.workers > 4096 {
