@@ -27,6 +27,11 @@ type (
 // its grant file says both.
 func (o *Options) join(ctx context.Context, s store.Store, files grantFiles, begun term.Now) (seen term.View, err error) {
 	seen = term.View{Asked: begun.Boot, Known: true}
+	if o.Layout.IsValid() {
+		if err := o.Layout.Check(begun.Wall); err != nil {
+			return seen, err
+		}
+	}
 	var layout firn.Layout
 	if seen.Promise, err = s.Promise(ctx); err == nil {
 		layout, err = o.poolLayout(ctx, s, seen.Promise)

@@ -19,6 +19,7 @@ type Info struct {
 	Count   int64  // in it; 0 before the first
 	Text    string // of that count; "" before the first
 	Periods int    // counters there are
+	Lossy   bool   // it goes on on a store that can forget
 }
 
 // List returns the series of a store, by name. It reads every record.
@@ -42,7 +43,7 @@ func infos(list []store.Record) ([]Info, error) {
 				return nil, err
 			}
 			index[name] = len(all)
-			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone})
+			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, Lossy: def.Instance != ""})
 			continue
 		}
 		i, ok := index[name]

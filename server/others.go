@@ -73,17 +73,18 @@ func (all *others) series(name string) (*Series, error) {
 	case full:
 		return all.rest, nil
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if one := all.known[name]; one != nil {
-		return one, nil
-	}
-	if len(all.known) >= all.most {
-		return all.rest, nil
-	}
+	// Without the lock: whoever makes it may ask a store, and other names do not wait.
 	one, err := all.made(name)
 	if err != nil {
 		return nil, err
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if first := all.known[name]; first != nil {
+		return first, nil
+	}
+	if len(all.known) >= all.most {
+		return all.rest, nil
 	}
 	one.large, one.trouble = all.rest.large, all.rest.trouble // they are of one source, however many they are
 	all.known[name] = one

@@ -46,7 +46,9 @@ type Options struct {
 	// Others makes the series of a name that the server was not given; all that it makes
 	// draw from one source, and differ in their names alone. Nil: such a name is a
 	// *NoSeriesError. New and Replace ask it for OtherNames, so that its State is known
-	// before there is any other; it is called once for a name, and must not wait.
+	// before there is any other. It is called when a name is first asked for, by many
+	// goroutines at once. Only who asks for such a name waits for it. What it fails with
+	// is told as an error of the series OtherNames, and the next to ask calls it again.
 	Others func(name string) (*Series, error)
 	// MaxNames is how many of those names have a series of their own, and counts; 200.
 	// All names that come after are served by the series OtherNames.

@@ -189,7 +189,7 @@ func TestConfigPlaces(t *testing.T) {
 		"series: {a: {kind: serial, pattern: '{6}', public: base62}}":              "x:1:44: public is for series of kind flake and segment and ticket, and this is a serial",
 		"series: {a: {kind: serial, pattern: '{6}', pattern: '{7}'}}":              "x:1:44: pattern is there twice, first on line 1",
 		"pools: {a: {worker: 600, workers: 0-511}}":                                "x:1:21: pools.a: worker 600: workers says 0-511",
-		"pools: {a: {workers: 0-1023, layout: sid}}":                               "x:1:22: pools.a: workers 0-1023: layout sid has 0-31",
+		"pools: {a: {workers: 0-1023, layout: sid}}":                               "x:1:22: pools.a: workers 0-1023: layout sid has 0-63",
 		"pools: {a: {lanes: 3, workers: 2}}":                                       "x:1:20: pools.a: lanes 3: workers says 0-1, which are 2",
 		"series: {a: {kind: flake, pool: b}}":                                      `x:1:33: series.a: there is no pool "b"`,
 		"pools: {z: {}}\nseries: {a: {kind: flake, pool: b}}":                      `x:2:33: series.a: there is no pool "b"; there are z`,

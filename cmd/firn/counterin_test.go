@@ -1,3 +1,5 @@
+//go:build !windows
+
 package main
 
 import (
@@ -43,7 +45,7 @@ func TestNamesAreLookedUp(t *testing.T) {
 	}
 
 	// A firn.yaml without series says nothing of names; one with series says all.
-	write(t, dir, "firn.yaml", "pools: { firn: { outage: 5m } }\n")
+	write(t, dir, "firn.yaml", "pools: { default: { outage: 5m } }\n")
 	next("5\n", "orders")
 	if out, errs, code := called(t, "next", "photo"); code != 0 || len(out) < 17 {
 		t.Errorf("photo beside a firn.yaml without series: exit code %d, %q, %s; want an id", code, out, errs)

@@ -65,7 +65,7 @@ func TestDoctorWritesNothing(t *testing.T) {
 	}
 	examine(0)
 	examine(0, "--pool", "web")
-	examine(0, "--layout", "js53")
+	examine(exitFound, "--layout", "js53")
 	examine(exitFound, "--layout", "js53", "--pool", "default")
 	must := func(err error) {
 		t.Helper()

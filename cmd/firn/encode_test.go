@@ -83,13 +83,13 @@ func TestEncodeTimesAfterRestore(t *testing.T) {
 		return out.String() + errs.String()
 	}
 	const day = "2025-04-01\n"
-	firn(0, "", "store", "init", "--new", "--workers", "0-1021")
+	firn(0, "", "pool", "create", "--new")
 	first := firn(0, day, "encode", "--times", "-", "--worker", "1022")
 	firn(0, "", "store", "recover", "--yes")
 	if again := firn(0, day, "encode", "--times", "-", "--worker", "1022"); again != first {
 		t.Errorf("the same lines gave %s, and then %s", first, again)
 	}
-	if got := firn(1, day, "encode", "--times", "-", "--worker", "1023"); !strings.Contains(got, "may have been held") || !strings.Contains(got, "hint: take one") {
+	if got := firn(1, day, "encode", "--times", "-", "--worker", "1023"); !strings.Contains(got, "may have been held") || !strings.Contains(got, "hint: --store none") {
 		t.Errorf("printed %s", got)
 	}
 }

@@ -181,7 +181,7 @@ var mishaps = []mishap{
 		happens: func(t *testing.T, store string, h *hold, e holdEvent) {
 			kill(t, e.PID, syscall.SIGSTOP)
 			await(t, "the release, which fails where the holder has just written", func() bool {
-				return command(t, store, "workers", "release", "0", "--pool", "classic").Run() == nil
+				return command(t, store, "workers", "release", "0").Run() == nil
 			})
 		},
 	},
@@ -237,7 +237,8 @@ func holdMishap(t *testing.T, f *foreign, mishap *mishap) {
 // the last time it is no failure.
 func holdMishapOnce(t *testing.T, f *foreign, mishap *mishap, last bool) bool {
 	store := filepath.Join(t.TempDir(), "ids.db")
-	flags := append([]string{"--layout", "classic", "--workers", "1"}, hurried...)
+	newPoolIn(t, store, "--layout", "classic", "--workers", "0-0")
+	flags := append([]string{"--layout", "classic"}, hurried...)
 	first := startHold(t, store, flags, f.rate(5000, 0)...)
 	e := first.issues(t)
 	next := startHold(t, store, flags, f.rate(5000, 1000)...)
@@ -281,7 +282,8 @@ func holdMishapOnce(t *testing.T, f *foreign, mishap *mishap, last bool) bool {
 func holdChaos(t *testing.T, all []*foreign) {
 	const places, workers, lasting = 4, 5, 8 * time.Second
 	store := filepath.Join(t.TempDir(), "ids.db")
-	flags := append([]string{"--layout", "classic", "--workers", strconv.Itoa(workers)}, hurried...)
+	newPoolIn(t, store, "--layout", "classic", "--workers", strconv.Itoa(workers))
+	flags := append([]string{"--layout", "classic"}, hurried...)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

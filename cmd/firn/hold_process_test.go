@@ -264,11 +264,21 @@ func TestHoldEndsBySignal(t *testing.T) {
 	awaitFree(t, store)
 }
 
+// newPoolIn creates the pool default in a new file.
+func newPoolIn(t *testing.T, store string, flags ...string) {
+	t.Helper()
+	p := command(t, store, append([]string{"pool", "create", "--new"}, flags...)...)
+	if err := p.Run(); err != nil {
+		t.Fatalf("%v: %s", err, p.errs.String())
+	}
+}
+
 // A signal while the worker is still to be had ends firn itself.
 func TestHoldEndsBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "ids.db")
-	one := []string{"--workers", "1", "--json"}
+	newPoolIn(t, store, "--workers", "0-0")
+	one := []string{"--json"}
 	first := startHold(t, store, one, "sleep", "1000")
 	if _, ok := first.started(t); !ok {
 		t.Fatal(read(t, first.errs))

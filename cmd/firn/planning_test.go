@@ -204,7 +204,7 @@ func TestPlanAbove(t *testing.T) {
 			if err := dec.Decode(&p); err != nil {
 				t.Fatal(err)
 			}
-			next, errs, code := called(t, "next", "--layout", p.Spec)
+			next, errs, code := called(t, "next", "--layout", p.Spec, "--store", "sqlite:"+filepath.Join(t.TempDir(), "ids.db"))
 			id, err := firn.ParseID(strings.TrimSpace(next))
 			if code != 0 || err != nil || id <= above {
 				t.Errorf("%s after %s: %s is not above %s: %s", p.Spec, old, next, last, errs)

@@ -108,11 +108,12 @@ type serveCommand struct {
 	sharded atomic.Pointer[[]shard.Server] // the same, of servers with shards
 	late    chan struct{}                  // a supply was opened after the start
 	server  *server.Server
+	relist  chan struct{} // of one: a counter was created since they were listed
 }
 
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
 	o.errs, o.log = errs, serveLog(errs, o.json)
-	o.stores = newSharedStores(o.log)
+	o.stores, o.relist = newSharedStores(o.log), make(chan struct{}, 1)
 	for _, v := range o.stray {
 		o.log.Warn(v.text(), "do", v.do)
 	}
@@ -155,6 +156,13 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 		return nil, err
 	}
 	if bound, err = bind(&o.plan.options); err != nil {
+		return nil, err
+	}
+	// After the listeners: where they cannot be had, no store is made.
+	if err := o.addCounters(ctx, o.plan); err != nil {
+		for _, b := range bound {
+			b.Close()
+		}
 		return nil, err
 	}
 	now, fresh := supplies{}.enough(o.plan, o.log)
@@ -202,6 +210,8 @@ func (o *serveCommand) learn() {
 // serve does what signals ask for, until one asks to stop or a listener fails.
 func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, failed <-chan error) error {
 	beats := o.notify.beats()
+	listing := time.NewTicker(mostPause)
+	defer listing.Stop()
 	var reloading chan error // nil: no reload is under way
 	defer func() {
 		if reloading != nil {
@@ -209,9 +219,11 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 		}
 	}()
 	for {
-		again, late := hangUp, o.late
+		again, late, relist, unlisted := hangUp, o.late, o.relist, listing.C
 		if reloading != nil {
-			again, late = nil, nil // one at a time
+			again, late, relist, unlisted = nil, nil, nil, nil // one at a time
+		} else if o.plan.unlisted == nil {
+			unlisted = nil
 		}
 		select {
 		case <-asked.Done():
@@ -226,8 +238,17 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 			o.notify.reloading()
 			reloading = make(chan error, 1)
 			go func() { reloading <- o.reload(asked) }()
+		case <-relist:
+			reloading = make(chan error, 1)
+			go func() { reloading <- o.reload(asked) }()
+		case <-unlisted:
+			reloading = make(chan error, 1)
+			go func() { reloading <- o.listAgain(asked) }()
 		case err := <-reloading:
 			reloading = nil
+			if errors.Is(err, errUnlisted) {
+				continue
+			}
 			o.told(err)
 			o.notify.ready(o.status())
 		}
@@ -403,6 +424,9 @@ func (o *serveCommand) facts(st server.State) []string {
 func (o *serveCommand) reload(ctx context.Context) error {
 	next, err := o.load()
 	if err != nil {
+		return err
+	}
+	if err := o.addCounters(ctx, next); err != nil {
 		return err
 	}
 	if err := o.plan.fixed(next); err != nil {

@@ -10,12 +10,14 @@ import (
 
 // A servePlan is what a server is to serve and how, with nothing opened yet.
 type servePlan struct {
-	options serveOptions
-	series  []*drawing
-	others  *drawing       // any other name; nil: there is no other
-	storeAt value          // "" is the implicit store
-	config  string         // its path; "": there is none
-	sharded []shard.Server // that the console shows
+	options  serveOptions
+	series   []*drawing
+	others   *drawing       // any other name; nil: there is no other
+	names    *storeNames    // tell a counter from any other name; nil: there is no other
+	unlisted error          // why the store has not said yet which names are counters; nil: it has
+	storeAt  value          // "" is the implicit store
+	config   string         // its path; "": there is none
+	sharded  []shard.Server // that the console shows
 }
 
 // servePlan reads what a server is to serve.

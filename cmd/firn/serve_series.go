@@ -131,7 +131,18 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 	if d := p.others; d != nil {
 		s := all[d.supplyKey()]
 		o.Layout = s.layout()
-		o.Others = func(name string) (*server.Series, error) { return d.serve(name, s, errs) }
+		if p.unlisted != nil {
+			s = newSupply(d, s.log) // that nobody opens
+			s.trouble.Store(&p.unlisted)
+		}
+		o.Others = func(name string) (*server.Series, error) {
+			if p.unlisted == nil {
+				if err := p.names.flake(name); err != nil {
+					return nil, err
+				}
+			}
+			return d.serve(name, s, errs)
+		}
 	}
 	return o, series, nil
 }

@@ -33,7 +33,7 @@ func onPostgres(t *testing.T, url, dir string, series ...string) {
 		config += "  " + one
 	}
 	write(t, dir, "firn.yaml", config)
-	begin := [][]string{{"store", "init", "--new"}}
+	begin := [][]string{{"pool", "create", "--new"}}
 	if slices.Contains(series, ordersLine) {
 		begin = append(begin, []string{"segments", "create", "orders"})
 	}

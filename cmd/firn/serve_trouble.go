@@ -76,6 +76,7 @@ var troubles = []struct {
 	{isA[*serial.LossyError], "the store can lose what it acknowledged"},
 	{isA[*segment.MismatchError], "the store has it with other settings"},
 	{isA[*serial.DefinitionError], "the store has it with other settings"},
+	{isA[*newCounterError], "the store has a counter of that name since a moment ago"},
 	{isA[*open.URLError], "the server's settings name no store"},
 	{isA[*lease.FullError], "all workers of its pool are held"},
 	{isA[*lease.MissingPoolError], "its pool does not exist"},

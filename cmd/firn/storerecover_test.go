@@ -72,6 +72,9 @@ func TestRestored(t *testing.T) {
 		}
 	}
 
+	if _, errs, code := called(t, "pool", "create", "--new", "--outage", "1s"); code != 0 {
+		t.Fatal(errs)
+	}
 	issue()
 	backup, err := os.ReadFile(path)
 	if err != nil {
@@ -95,17 +98,17 @@ func TestRestored(t *testing.T) {
 	before := time.Now()
 	for again := range 2 {
 		out, errs, code := called(t, "store", "recover", "--yes", "--outage", "1s")
-		if code != 0 || !strings.Contains(out, "pool firn: nothing is issued before ") {
+		if code != 0 || !strings.Contains(out, " is safe again: ids start at ") {
 			t.Fatalf("exit code %d: %s%s", code, out, errs)
 		}
-		if want := fmt.Sprintf("; %d record", 1-again); again == 0 && !strings.Contains(out, want) {
+		if want := fmt.Sprintf("pool default: %d record", 1-again); again == 0 && !strings.Contains(out, want) {
 			t.Errorf("printed %s", out)
 		}
-		if !strings.Contains(errs, "about 6s: 1s of outage budget and 5s of clock error") {
+		if !strings.Contains(errs, "no ids for about 6s, ") {
 			t.Errorf("explained %s", errs)
 		}
 	}
-	refused("issues nothing before its floor")
+	refused(`the ids of pool "default" start at `)
 	issue("--wait", "30s")
 	if waited := time.Since(before); waited < 5*time.Second {
 		t.Errorf("issued after %s", waited)
@@ -128,10 +131,10 @@ func TestRestoredWithoutFile(t *testing.T) {
 	}
 	out, errs, code := called(t, "store", "recover", "--yes", "--json")
 	if code != 0 || !strings.Contains(errs, "there is no file: an empty one is made") ||
-		!strings.HasPrefix(out, `{"store":"sqlite:`+path+`","floor":"`) || strings.Count(out, "\n") != 1 {
+		!strings.HasPrefix(out, `{"store":"sqlite:`+path+`","starts_at":"`) || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	if _, errs, code := called(t, "next", "--wait", "0"); code != exitFailed || !strings.Contains(errs, "issues nothing before its floor") {
+	if _, errs, code := called(t, "next", "--wait", "0"); code != exitFailed || !strings.Contains(errs, `the ids of pool "default" start at `) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

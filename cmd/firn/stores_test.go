@@ -42,10 +42,10 @@ func TestStoreScripts(t *testing.T) {
 					if strings.Contains(url, "?") {
 						e.Setenv("SEP", "&")
 					}
-					class, other, failover, begin := "strict", "lossy", "if the store forgets, or a backup is put back, ", "its ids begin at once"
+					class, other, failover, begin := "strict", "lossy", "if the store forgets, or a backup is put back, ", ""
 					if store.lossy {
 						class, other, failover = "lossy", "strict", "each start of a process waits for 1.s"
-						begin = "each process that starts waits for 1.s, because the store can forget"
+						begin = "; each process waits 1.s when it starts, because the store can lose writes"
 					}
 					e.Setenv("CLASS", class)
 					e.Setenv("OTHER", other)

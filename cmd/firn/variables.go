@@ -32,8 +32,11 @@ func variableName(flag string) string {
 // them without workers hold, whose program has a generator of its own.
 var (
 	leaseCommands = append(drawCommands, "workers hold")
-	drawCommands  = []string{"next", "doctor", "store init", "config print"}
+	drawCommands  = []string{"next", "doctor", "config print"}
 )
+
+// The commands that create a pool.
+var createCommands = []string{"pool create", "pool ensure"}
 
 // variables are all variables that firn reads. A flag is here only if it describes
 // where firn runs and means the same in each of its commands. What a person claims
@@ -44,13 +47,12 @@ var variables = []variable{
 	{"config", nil, "the config"},
 	{"json", nil, "print JSON"},
 	{"store", nil, "where records are kept"},
-	{"pool", slices.Concat(leaseCommands, []string{"workers release", "encode"}), "the pool"},
-	{"layout", slices.Concat(leaseCommands, []string{"decode", "encode", "verify"}), "the layout of the ids"},
-	{"workers", leaseCommands, "how many workers there are, or which"},
+	{"pool", slices.Concat(leaseCommands, createCommands, []string{"pool show", "pool set", "workers release", "encode"}), "the pool"},
+	{"layout", slices.Concat(leaseCommands, createCommands, []string{"decode", "encode", "verify"}), "the layout of the ids"},
 	{"lanes", drawCommands, "how many workers to hold"},
 	{"renew", leaseCommands, "how often the lease is extended"},
 	{"ttl", leaseCommands, "when others may take the worker"},
-	{"outage", append(slices.Clone(leaseCommands), "store restored"), "how long ids go on without the store"},
+	{"outage", slices.Concat(leaseCommands, createCommands, []string{"store recover"}), "how long ids go on without the store"},
 	{"borrow", drawCommands, "how far ids may run ahead of the clock"},
 	{"wait", leaseCommands, "how long to wait for a worker"},
 	{"file", drawCommands, "the grant file"},

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/server"
+)
+
+// A server of any name serves the counters that its store has by their names, and
+// flakes by all others. It lists the counters when it starts and when it reloads.
+// Until it has a list no name gives an id, because it may be that of a counter. A
+// counter that is created meanwhile is found when its name is asked for first; a
+// name that has given ids by then goes on giving them until the next reload.
+
+// lookPatience bounds how long a name that is asked for first waits for the store.
+const lookPatience = 2 * time.Second
+
+// addCounters adds the counters of the store to what a plan serves. A store that
+// does not answer is no error: what is in force stays, or the plan says that it has
+// no list.
+func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
+	if p.others == nil {
+		return nil
+	}
+	p.names = &storeNames{stores: o.stores, url: p.others.urls[0], most: max(p.options.names, 200), again: o.relist}
+	before := o.plan
+	if before == p || before.names == nil || before.names.url != p.names.url {
+		before = nil
+	}
+	if before != nil {
+		p.names.flakes = before.names.seen()
+	}
+	found, err := p.names.list(ctx)
+	switch {
+	case err != nil && passes(err) && before != nil && before.unlisted == nil:
+		p.series = before.series
+		return nil
+	case err != nil && passes(err):
+		p.unlisted = err
+		return nil
+	case err != nil:
+		return p.others.named(err)
+	}
+	p.series = found
+	return nil
+}
+
+// storeNames are the names of a store, which tell counters from flakes.
+type storeNames struct {
+	stores *sharedStores
+	url    string
+	most   int
+	again  chan<- struct{} // asks for a new list
+
+	mu     sync.Mutex
+	flakes map[string]bool // no counter has the name, as far as was looked
+}
+
+// list returns what to draw from for each counter of the store.
+func (n *storeNames) list(ctx context.Context) (found []*drawing, err error) {
+	u, err := n.stores.enter(ctx, n.url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, n.stores.leave(u)) }()
+	numbers, err := segment.List(ctx, u.store)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := serial.List(ctx, u.store)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	add := func(name, kind string) *drawing {
+		if taken[name] || server.CheckName(name) != nil { // no client can ask for it
+			return nil
+		}
+		taken[name] = true
+		d := &drawing{name: name, kind: kind, urls: []string{n.url}}
+		found = append(found, d)
+		return d
+	}
+	for _, in := range numbers {
+		// A ticket, and a record of a later firn, cannot be opened: the series says so.
+		if d := add(in.Name, kindSegment); d != nil {
+			d.options.segment.Lossy = in.Lossy
+		}
+	}
+	for _, in := range texts {
+		if d := add(in.Name, kindSerial); d != nil {
+			d.options.pattern, d.options.serial.Zone, d.options.serial.Lossy = in.Pattern, in.Zone, in.Lossy
+		}
+	}
+	return found, nil
+}
+
+// seen returns the names that were looked up and are flakes.
+func (n *storeNames) seen() map[string]bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.flakes)
+}
+
+// flake returns nil if the store has no counter of that name.
+func (n *storeNames) flake(name string) error {
+	n.mu.Lock()
+	known := n.flakes[name]
+	n.mu.Unlock()
+	if known || name == server.OtherNames {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
+	defer cancel()
+	u, err := n.stores.enter(ctx, n.url)
+	if err != nil {
+		return err
+	}
+	defer n.stores.leave(u)
+	switch c, err := counterIn(ctx, u.store, name); {
+	case err != nil:
+		return err
+	case c != nil:
+		select {
+		case n.again <- struct{}{}:
+		default: // it is asked for already
+		}
+		return &newCounterError{name, c.kind}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.flakes == nil {
+		n.flakes = map[string]bool{}
+	}
+	if len(n.flakes) < n.most {
+		n.flakes[name] = true
+	}
+	return nil
+}
+
+// A newCounterError says that a counter was created since the server listed them.
+type newCounterError struct{ name, kind string }
+
+func (e *newCounterError) Error() string {
+	return fmt.Sprintf("the store has a %s %s since a moment ago; the server is about to open it", e.kind, e.name)
+}
+
+var errUnlisted = errors.New("the store does not answer yet")
+
+// listAgain reloads if the store can say by now which names are counters.
+func (o *serveCommand) listAgain(ctx context.Context) error {
+	if _, err := o.plan.names.list(ctx); err != nil {
+		return errUnlisted
+	}
+	return o.reload(ctx)
+}
