@@ -191,10 +191,13 @@ func overlapping(e *pool.OverlapError, verb string) error {
 	if e.Same == "" || e.Other.Workers() < 2 {
 		return failed("%w", e).hint("to never repeat an id of %s: use --pool %s. %s", other, other, repeat)
 	}
-	middle := e.Other.First + e.Other.Workers()/2
+	apart := fmt.Sprintf("firn pool %s %s --workers %d-%d", verb, name, e.Other.Last+1, e.Other.Layout.Workers()-1)
+	if middle := e.Other.First + e.Other.Workers()/2; e.Other.Last == e.Other.Layout.Workers()-1 {
+		apart = fmt.Sprintf("firn pool set %s --workers %d-%d; firn pool %s %s --workers %d-%d",
+			other, e.Other.First, middle-1, verb, name, middle, e.Other.Last)
+	}
 	return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both use workers %s", e.Pool, e.Other.Name, e.Same), e}).
-		hint("to never repeat an id of %s: use --pool %s, or give each its own workers (firn pool set %s --workers %d-%d; firn pool %s %s --workers %d-%d). %s",
-			other, other, other, e.Other.First, middle-1, verb, name, middle, e.Other.Last, repeat)
+		hint("to never repeat an id of %s: use --pool %s, or give each its own workers (%s). %s", other, other, apart, repeat)
 }
 
 // knobNamed is the setting of a pool of that name.

@@ -119,7 +119,10 @@ func (l *leasing) show(ctx context.Context, s store.Store) (pool.Info, error) {
 
 // creating are the options of a pool that is created by these settings.
 func (o *poolOptions) creating() *pool.Options {
-	c := &pool.Options{Layout: o.Layout, Outage: max(o.Outage, term.OutageStrict)}
+	c := &pool.Options{Layout: o.Layout}
+	if o.Outage > term.OutageStrict { // less is what a process asks for, and others may ask for more
+		c.Outage = o.Outage
+	}
 	if o.ranged {
 		c.First, c.Workers = o.workers.First, o.workers.Count()
 	}
