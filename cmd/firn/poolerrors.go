@@ -25,11 +25,15 @@ func poolFailure(err error, at string) *failure {
 		return nil // somebody has said it already
 	}
 	var lost *lostPoolError
+	var remains *pool.RemainsError
 	var missing *lease.MissingPoolError
 	var early *lease.NotYetError
 	var layout *lease.LayoutError
 	var worker *lease.WorkerError
 	var other *lease.OtherStoreError
+	if errors.As(err, &remains) { // of a store in a file, whose first pool would be made with it
+		err = &lostPoolError{&lease.MissingPoolError{Pool: remains.Pool}, remains.Workers}
+	}
 	switch {
 	case errors.As(err, &lost):
 		return failed("%w", &renamed{fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at), lost.Pool, plural(lost.workers, "record")), lost}).

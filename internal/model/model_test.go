@@ -22,6 +22,7 @@ var searches = []model.Search{
 	{Model: "segment", Name: "as it is", Define: "PUTS=4"},
 	{Model: "lossy", Name: "as it is", Define: "TIME=4"},
 	{Model: "lossy", Name: "the pool is marked meanwhile", Define: "TIME=2 MARK"},
+	{Model: "pool", Name: "as it is", Define: "TRIES=3"},
 	{Model: "move", Name: "two movers", Define: "ATTEMPTS=2 WRITES=1 IDS=1"},
 	{Model: "move", Name: "the source fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=0"},
 	{Model: "move", Name: "the target fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=1"},
@@ -77,6 +78,14 @@ var searches = []model.Search{
 	{Model: "lossy", Define: "TIME=3 MARK MUT_BEFORE", Finds: "repeat"},
 	{Model: "lossy", Define: "PUTS=4 TIME=2 MARK MUT_CHOSEN", Finds: "repeat"},
 	{Model: "lossy", Define: "PUTS=4 TIME=4 MARK MUT_KNOWN MUT_WITHIN", Finds: "repeat", Long: true},
+
+	{Model: "pool", Define: "MUT_ONEWRITE", Finds: "repeat"},
+	{Model: "pool", Define: "MUT_LISTFIRST", Finds: "repeat"},
+	{Model: "pool", Define: "MUT_NOVOID", Finds: "repeat"},
+	{Model: "pool", Define: "MUT_BLIND", Finds: "repeat"},
+	{Model: "pool", Define: "MUT_NOCONFIRM", Finds: "repeat"},
+	{Model: "pool", Define: "MUT_HELD", Finds: "repeat"},
+	{Model: "pool", Define: "MUT_USABLE", Finds: "repeat"},
 
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=0 IDS=0 MUT_TERM", Finds: "stuck"},
 	{Model: "move", Define: "ATTEMPTS=3 WRITES=0 IDS=0 MOVERS=1 MUT_ANYMARK", Finds: "owners"},

@@ -278,7 +278,7 @@ func (c *checker) lives(h *holder) {
 	switch {
 	case !h.alive && h.gaveUp == nil, h.wish, h.rules.Choice == term.Fresh:
 		return
-	case errors.As(h.gaveUp, &layout), errors.As(h.gaveUp, &clock), errors.As(h.gaveUp, &worker), h.strays: // it is for somebody else to mend
+	case errors.As(h.gaveUp, &layout), errors.As(h.gaveUp, &clock), errors.As(h.gaveUp, &worker), errors.As(h.s.Err, &worker), h.strays: // it is for somebody else to mend
 		return
 	}
 	now := h.now()

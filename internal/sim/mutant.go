@@ -45,6 +45,7 @@ type mutant struct {
 	ignoreInode   bool // a file that was replaced is written on
 	countVersions bool
 	blind         func(s *memory, by *process, key string, value []byte, cond store.Condition) bool // whether the version is ignored
+	blindToo      bool                                                                              // also of what operators write
 	notCutOff     bool                                                                              // processes are at work while the store is restored
 	errand        func(*errand, *request) (reply, bool)                                             // what somebody asks by package pool; true: that is the answer
 

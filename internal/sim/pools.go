@@ -27,7 +27,7 @@ func newPools(w *world) {
 	for i := range max(w.setup.pools, 1) {
 		p := &pool{name: poolNames[i], key: term.KeyPool(poolNames[i])}
 		p.range0 = term.Range{First: w.first, Last: w.first + max(w.workers, 1) - 1}
-		if i > 0 {
+		if i > 0 && (w.setup.founded || w.chance(0.5)) { // else they want the same
 			p.range0 = w.anyRange()
 		}
 		w.pools = append(w.pools, p)

@@ -35,7 +35,7 @@ var operatorRules = []rule{
 var poolRules = []rule{
 	{"a store that is gone is not a new one: a pool that its store lacks is created above all that it may have granted", []mutant{
 		{name: "a pool is created anew without a floor", in: dropping, errand: pooled(func(_ *errand, p *term.Pool) { p.Floor = 0 })},
-		{name: "a pool is created anew by the outage budget of whoever creates it", in: dropping, errand: lowered(func(*errand) time.Duration {
+		{name: "a pool is created anew by the outage budget of whoever creates it", in: droppingLong, errand: lowered(func(*errand) time.Duration {
 			return term.OutageStrict - time.Second
 		})},
 	}},
@@ -55,7 +55,7 @@ var poolRules = []rule{
 		}},
 	}},
 	{"a pool is usable by a second write, on the version of the first", []mutant{
-		{name: "a pool's second write ignores the version", in: creating, blind: func(s *memory, _ *process, key string, value []byte, _ store.Condition) bool {
+		{name: "a pool's second write ignores the version", in: creating, blindToo: true, blind: func(s *memory, _ *process, key string, value []byte, _ store.Condition) bool {
 			p, err := term.ReadPool(store.Record{Value: value, Version: "?"})
 			return err == nil && strings.HasPrefix(key, term.KeyPools) && p.Reserved == "" && p.Workers != ""
 		}},

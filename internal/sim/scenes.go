@@ -266,6 +266,12 @@ func counterRestored(s *setup) {
 	s.faults.restore = true
 }
 
+// droppingLong schedules have grants that reach far.
+func droppingLong(s *setup) {
+	dropping(s)
+	s.rules.Outage, s.rules.Reach, s.rules.Skew = time.Minute, 20*time.Second, time.Second
+}
+
 // embeddedRestored schedules have pools that are lost and created anew by processes.
 func embeddedRestored(s *setup) {
 	restoring(s)
@@ -279,6 +285,7 @@ func creating(s *setup) {
 	s.faults = faults{ranges: true, network: true, loss: 0.2}
 	s.pools, s.procs, s.first, s.workers, s.founded, s.unequal = 3, 6, 0, 2, false, false
 	s.every, s.lasts = 3*time.Second, 20*time.Second
+	s.fast = 200 * time.Millisecond
 }
 
 // moving schedules have pools that hand workers to each other.

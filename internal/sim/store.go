@@ -179,7 +179,7 @@ func (s *memory) put(by *process, key string, value []byte, cond store.Condition
 	if was != nil {
 		old = was.version
 	}
-	ignore := by != nil && (m.ignoreVersion || m.blind != nil && m.blind(s, by, key, value, cond))
+	ignore := by != nil && m.ignoreVersion || m.blind != nil && (by != nil || m.blindToo) && m.blind(s, by, key, value, cond)
 	if old != cond.Version && !ignore {
 		s.w.total.Faults[conflict]++
 		return store.Record{}, store.ErrConflict

@@ -41,7 +41,7 @@ import (
 )
 
 type settings struct {
-	url, ledger, lock, broken, pool, series, draw string
+	url, ledger, lock, broken, series, draw string
 
 	options lease.Options
 	layout  string
