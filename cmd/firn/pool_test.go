@@ -112,7 +112,7 @@ func TestHoldWaitingEnds(t *testing.T) {
 func TestServeWaitsForItsPool(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "firn.yaml", "store: sqlite:"+lateStore(t)+"\npools: { default: { wait: 100ms } }\n")
+	write(t, dir, "firn.yaml", "store: sqlite:"+lateStore(t)+"\npools: { default: { wait: 100ms } }\nseries: { photo: { kind: flake } }\n")
 	s := serve(t, dir)
 	if code, text := s.get("/readyz"); code != http.StatusServiceUnavailable || !regexp.MustCompile(`start at 20\d\d-\d\d-\d\dT\S+Z`).MatchString(text) {
 		t.Errorf("/readyz: %d %s", code, text)
@@ -125,9 +125,10 @@ func TestServeWaitsForItsPool(t *testing.T) {
 		t.Errorf("next: %d %s", code, text)
 	}
 	// It has learned the layout that the pool's record says.
-	if _, text := s.get("/v1/series/photo"); !strings.Contains(text, "time:41@1ms") {
-		t.Errorf("the series is %s", text)
-	}
+	s.until("the layout to be learned", func() bool {
+		_, text := s.get("/v1/series/photo")
+		return strings.Contains(text, "time:41@1ms")
+	})
 }
 
 // The number of a host's name counts from the pool's first worker, and may be one that the
