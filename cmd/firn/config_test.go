@@ -264,7 +264,7 @@ func TestDocumentedConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	main := shown.pool("main")
+	main := shown.pool(pool.Default)
 	for _, k := range knobs {
 		v, ok := main.knobs[k.name]
 		standard, _, _ := strings.Cut(k.standard, ",")

@@ -440,7 +440,7 @@ func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, ou
 		}
 	}
 	if len(moved) == 0 {
-		_, err = fmt.Fprintln(out, "every pool belongs to this store already: nothing was changed")
+		_, err = fmt.Fprintln(out, "every pool belongs to this store now; no record of a pool had to be changed")
 	}
 	return err
 }

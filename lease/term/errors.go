@@ -41,7 +41,7 @@ type NotYetError struct {
 }
 
 func (e *NotYetError) Error() string {
-	return fmt.Sprintf("lease: the ids of pool %q start at %s, because an earlier process may have issued ids up to then; nothing is to be done but to wait",
+	return fmt.Sprintf("lease: the ids of pool %q start at %s, because an earlier process may have issued ids up to then; wait until then",
 		e.Pool, e.StartsAt.UTC().Format(time.RFC3339))
 }
 
