@@ -12,6 +12,7 @@
 //	settings.go knobs.go kinds.go     what is in force: of flags, FIRN_ variables and firn.yaml
 //	firnyaml.go seriesyaml.go formyaml.go   the reading of firn.yaml
 //	store.go                          the store that is opened, and when none is
+//	poolopen.go poolerrors.go         a pool as settings and record say it; what to do where it cannot be leased from
 //	drawing.go printer.go counters.go series of every kind: drawn from, printed, restored
 //	form.go formread.go               public forms: written, read
 //	plausible.go foreign.go           ids of which nobody says what they are

@@ -144,8 +144,11 @@ func TestWorkerByHostname(t *testing.T) {
 	}
 	write(t, dir, "host.yaml", "pools: { low: { worker: hostname } }\n")
 	for _, args := range [][]string{
-		{"next", "--pool", "low", "--worker", "hostname"}, {"next", "--config", "host.yaml"}, {"serve", "--config", "host.yaml"},
-		{"workers", "hold", "--pool", "low", "--worker", "hostname", "--", "echo"}, {"doctor", "--config", "host.yaml"},
+		{"next", "--pool", "low", "--worker", "hostname"},
+		{"next", "--config", "host.yaml"},
+		{"serve", "--config", "host.yaml", "--resp", "127.0.0.1:0", "--http", "off"},
+		{"workers", "hold", "--pool", "low", "--worker", "hostname", "--", "echo"},
+		{"doctor", "--config", "host.yaml"},
 	} {
 		out, errs, code := called(t, args...)
 		want := exitUsage
