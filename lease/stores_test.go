@@ -316,7 +316,7 @@ func takeover(x *over) {
 	}
 }
 
-// A free worker is taken in five round trips, after one that asks what the store
+// A free worker is taken in six round trips, after one that asks what the store
 // promises; and an extension is one.
 func roundTrips(x *over) {
 	x.found(4, budget)
@@ -350,7 +350,7 @@ func roundTrips(x *over) {
 	}
 	// On a busy machine a Put may have to be looked after, or sent again.
 	spare := 2 * to.unknown.Load()
-	if reads > 4*rounds+spare {
+	if reads > 5*rounds+spare {
 		x.Errorf("taking a worker takes %.1f calls", float64(reads+rounds)/float64(rounds))
 	}
 	if extended > spare || extensions < 2*rounds {

@@ -12,8 +12,9 @@ import (
 )
 
 // Create creates a pool whose ids start at once. The caller states that no pool of this
-// name ever existed in this store, nor in one that this was copied or restored from:
-// otherwise its ids would be issued again, and nothing can notice that. So a program does
+// name ever existed in this store, nor in one that this was copied or restored from, and
+// that the store has lost no other pool with these workers: otherwise ids would be issued
+// again, and nothing can notice that. So a program does
 // not call it when it starts; the step that creates the database does, once.
 //
 // Errors: [*ExistsError], the pool is there; [*RemainsError], records of an earlier one
@@ -25,7 +26,8 @@ func Create(ctx context.Context, s store.Store, name string, opts *Options) (Inf
 // Ensure returns a pool, and creates it if it is missing. The store may then have lost an
 // earlier one; so the ids of a pool that it creates start only above everything that an
 // earlier one may have issued: after the longest outage budget that a process may have
-// had, 5 min or Options.Outage, and the error of two clocks, 5 s each. Info.StartsAt says
+// had, 5 min or Options.Outage, and the error of two clocks, 5 s each. A process that
+// still holds a worker of an earlier pool of this name loses it. Info.StartsAt says
 // when.
 //
 // Of a pool that is there the options are compared: another layout is a
@@ -75,11 +77,11 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	if err := p.write(ctx, s); err != nil {
 		return Info{}, err
 	}
-	inherits, err := p.alone(ctx, s)
+	inherited, err := p.alone(ctx, s)
 	if err != nil {
 		return Info{}, errors.Join(err, p.withdraw(ctx, s))
 	}
-	if err := p.begin(ctx, s, remains, careful, inherits); err != nil {
+	if err := p.begin(ctx, s, careful, inherited); err != nil {
 		return Info{}, err
 	}
 	return p.info(), nil
@@ -114,16 +116,16 @@ func (p *record) plan(o *Options) {
 }
 
 // alone returns an [*OverlapError] where another pool claims workers that this one
-// reserves. What is only reserved by a pool that is being created is made void. It
-// reports whether the pool gets workers that another one had.
-func (p *record) alone(ctx context.Context, s store.Store) (inherits bool, err error) {
+// reserves, or ever had them with another layout. What is only reserved by a pool that is
+// being created is made void. It returns what the pool inherits from others.
+func (p *record) alone(ctx context.Context, s store.Store) (got inheritance, err error) {
 	all, err := list(ctx, s)
 	if err != nil {
-		return false, err
+		return got, err
 	}
 	mine, _, err := p.Claim(p.layout)
 	if err != nil {
-		return false, err
+		return got, err
 	}
 	for _, other := range all {
 		if other.name == p.name || p.Repeats(other.name) || other.Repeats(p.name) {
@@ -131,21 +133,29 @@ func (p *record) alone(ctx context.Context, s store.Store) (inherits bool, err e
 		}
 		theirs, claims, err := other.Claim(other.layout)
 		if err != nil {
-			return false, err
+			return got, err
 		}
-		if ever, err := other.Ever(other.layout); err != nil {
-			return false, err
-		} else if term.CouldRepeat(p.layout, mine, other.layout, ever) {
-			inherits = true
-		}
-		if !claims || !term.CouldRepeat(p.layout, mine, other.layout, theirs) {
-			continue
-		}
+		overlaps := claims && term.CouldRepeat(p.layout, mine, other.layout, theirs)
 		if !other.Created() {
+			if !overlaps {
+				continue
+			}
 			other.Pool = other.Void()
 			if err := other.write(ctx, s); err != nil {
-				return false, err
+				return got, err
 			}
+			continue
+		}
+		ever, err := other.Ever(other.layout)
+		if err != nil {
+			return got, err
+		}
+		if !overlaps && term.CouldRepeat(p.layout, mine, other.layout, ever) {
+			got.some, got.past = true, max(got.past, other.Past)
+			// By another layout the same bits are of another time, which may yet come.
+			overlaps, theirs = p.layout != other.layout, ever
+		}
+		if !overlaps {
 			continue
 		}
 		e := &OverlapError{Pool: p.name, Other: other.info()}
@@ -153,9 +163,23 @@ func (p *record) alone(ctx context.Context, s store.Store) (inherits bool, err e
 			same, _ := mine.Common(theirs)
 			e.Same = same.String()
 		}
-		return false, e
+		return got, e
 	}
-	return inherits, nil
+	return got, nil
+}
+
+// An inheritance is what a pool gets from pools that had its workers before.
+type inheritance struct {
+	some bool      // there is one
+	past firn.Tick // the highest that may have been issued with those workers
+}
+
+// floor is what the ids of whoever inherits start above, at a reading of the store's clock.
+func (i inheritance) floor(l firn.Layout, rec store.Record) firn.Tick {
+	if !i.some {
+		return 0
+	}
+	return max(i.past, clamp(l, earliest(rec)))
 }
 
 // withdraw gives up what a pool that is not created has reserved. If that fails, whoever
@@ -170,7 +194,7 @@ func (p *record) withdraw(ctx context.Context, s store.Store) error {
 
 // begin makes the pool usable. Its ids start above the store's floor and, where an earlier
 // pool may have issued some, above all of those.
-func (p *record) begin(ctx context.Context, s store.Store, remains []store.Record, careful, inherits bool) error {
+func (p *record) begin(ctx context.Context, s store.Store, careful bool, inherited inheritance) error {
 	// Now that a record is there, the store can say where it is.
 	promise, err := s.Promise(ctx)
 	if err != nil {
@@ -189,27 +213,44 @@ func (p *record) begin(ctx context.Context, s store.Store, remains []store.Recor
 		floor = clamp(p.layout, all.Floor)
 	}
 	if careful {
-		floor = max(floor, clamp(p.layout, latest(rec).Add(max(p.limit(), term.OutageStrict))))
-		for _, left := range remains {
-			if _, ok := term.WorkerOf(p.name, left.Key); !ok {
-				continue
-			}
-			w, err := term.ReadRecord(left)
-			if err != nil {
-				return err
-			}
-			floor = max(floor, w.Horizon)
+		left, err := p.freeRemains(ctx, s)
+		if err != nil {
+			return err
 		}
+		floor = max(floor, left, clamp(p.layout, latest(rec).Add(max(p.limit(), term.OutageStrict))))
 	}
-	if inherits { // the other pool gave the workers up only when their ids lay behind
-		floor = max(floor, clamp(p.layout, earliest(rec)))
-	}
+	floor = max(floor, inherited.floor(p.layout, rec))
 	workers, _, err := p.Claim(p.layout)
 	if err != nil {
 		return err
 	}
 	p.Pool = p.Above(floor, promise.Identity)
 	return p.use(ctx, s, workers)
+}
+
+// freeRemains takes the workers of an earlier pool of this name away from their holders,
+// which may be alive, and returns the highest tick that they may have issued.
+func (p *record) freeRemains(ctx context.Context, s store.Store) (last firn.Tick, err error) {
+	recs, err := s.List(ctx, term.KeyWorkers(p.name))
+	if err != nil {
+		return 0, err
+	}
+	for _, rec := range recs {
+		w, err := term.ReadRecord(rec)
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, w.Horizon)
+		if w.Owner == "" {
+			continue
+		}
+		if _, err := s.Put(ctx, rec.Key, w.Freed(0).Encode(), store.Condition{Version: rec.Version}); errors.Is(err, store.ErrConflict) {
+			return 0, ErrBusy
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	return last, nil
 }
 
 // use writes down that members lease from a range.
@@ -223,13 +264,16 @@ func (p *record) use(ctx context.Context, s store.Store, workers term.Range) (er
 // limit is the longest outage budget that a process of the pool may ever have.
 func (p *record) limit() time.Duration { return time.Duration(p.Limit) * time.Millisecond }
 
-// latest is the latest instant that it can be now by the clock of any process. Where the
-// store has no clock, this process's own counts, which may be wrong as well.
+// latest is the latest instant that it can be now by the clock of any process. The clock
+// that is read here, the store's or this process's, may be behind, and the clock of the
+// process that was granted most may be ahead: of a failed-over store, or of a file's host
+// before it was set.
 func latest(rec store.Record) time.Time {
-	if rec.Read.IsZero() {
-		return time.Now().Add(2 * term.Skew)
+	now := rec.Read
+	if now.IsZero() {
+		now = time.Now()
 	}
-	return rec.Read.Add(term.Skew)
+	return now.Add(2 * term.Skew)
 }
 
 // clamp is the layout's tick at t, within the layout's life.

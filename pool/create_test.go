@@ -46,9 +46,9 @@ func TestEnsure(t *testing.T) {
 		o     *pool.Options
 		least time.Duration
 	}{
-		"default":           {remote{memory.New(), ""}, nil, 305 * time.Second},
-		"a longer budget":   {remote{memory.New(), ""}, &pool.Options{Outage: time.Hour}, time.Hour + 5*time.Second},
-		"a store in a file": {memory.New(), nil, 305 * time.Second},
+		"default":           {remote{memory.New(), ""}, nil, 310 * time.Second},
+		"a longer budget":   {remote{memory.New(), ""}, &pool.Options{Outage: time.Hour}, time.Hour + 10*time.Second},
+		"a store in a file": {memory.New(), nil, 310 * time.Second},
 	} {
 		began := time.Now()
 		info, err := pool.Ensure(t.Context(), c.store, "web", c.o)

@@ -175,7 +175,7 @@ func setWorkersOnce(ctx context.Context, s store.Store, name string, want term.R
 	if err := p.write(ctx, s); err != nil {
 		return Info{}, err
 	}
-	inherits, err := p.alone(ctx, s)
+	inherited, err := p.alone(ctx, s)
 	if err != nil {
 		if p.Pool = p.Reserve(had, claimed); claimed != had { // what it claimed before is its own
 			return p.info(), errors.Join(err, p.write(ctx, s))
@@ -185,9 +185,7 @@ func setWorkersOnce(ctx context.Context, s store.Store, name string, want term.R
 	if err := p.unused(ctx, s, want); err != nil {
 		return p.info(), err
 	}
-	if inherits {
-		p.Pool = p.Above(clamp(p.layout, earliest(store.Record{Read: p.read})), p.Store)
-	}
+	p.Pool = p.Above(inherited.floor(p.layout, store.Record{Read: p.read}), p.Store)
 	if err := p.use(ctx, s, want); err != nil {
 		return Info{}, err
 	}
@@ -219,6 +217,7 @@ func (p *record) unused(ctx context.Context, s store.Store, within term.Range) e
 		if err != nil {
 			return err
 		}
+		p.Past = max(p.Past, r.Horizon)
 		e := &InUseError{Pool: p.name, Worker: n}
 		if horizon := p.layout.Time(r.Horizon + 1); horizon.After(earliest(rec)) {
 			e.Until = horizon.Add(term.Skew)

@@ -332,7 +332,7 @@ func (c *poolCheck) crash() {
 
 // failover says what it costs if the store forgets.
 func (c *poolCheck) failover() {
-	pause := durationText(max(c.rules.Outage, term.OutageStrict) + c.rules.Skew) // as store recover has it
+	pause := durationText(max(c.rules.Outage, term.OutageStrict) + 2*c.rules.Skew) // as store recover has it
 	if c.lossy {
 		c.say(fine, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", durationText(c.wait))
 		return

@@ -173,7 +173,7 @@ func TestDoctorCosts(t *testing.T) {
 	wantFinding(t, found, "pool default, record", fine, "not created yet; the first process creates it with layout firn")
 	wantFinding(t, found, "pool default, outage", fine, "5m while the store is away, 10s when a process has just started and all of it after 40s")
 	wantFinding(t, found, "pool default, crash", fine, "for 5m at most, 10s if")
-	wantFinding(t, found, "pool default, failover", fine, "nothing is issued for 5m5s")
+	wantFinding(t, found, "pool default, failover", fine, "nothing is issued for 5m10s")
 
 	lossy := newServer(store.Lossy, 0)
 	if _, err := pool.Create(t.Context(), lossy, "web", &pool.Options{Layout: firn.JS53}); err != nil {

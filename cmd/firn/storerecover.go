@@ -298,9 +298,9 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 		}
 	}
 	say("pools: %s. Every worker is taken from its process", listText(names))
-	pause := longest + term.Skew
+	pause := longest + 2*term.Skew
 	say("no ids for about %s, until %s: %s of outage budget and %s of clock error. --outage, if some process had a longer budget",
-		durationText(pause), now.Add(pause).UTC().Format(time.RFC3339), durationText(longest), durationText(term.Skew))
+		durationText(pause), now.Add(pause).UTC().Format(time.RFC3339), durationText(longest), durationText(2*term.Skew))
 	if len(p.series) > 0 {
 		say("series: %s. Each leaves out %s numbers", listText(p.series), count(r.numbers))
 	}
@@ -440,7 +440,7 @@ func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, ou
 		}
 	}
 	if len(moved) == 0 {
-		_, err = fmt.Fprintln(out, "every pool belongs to this store already: nothing was changed")
+		_, err = fmt.Fprintln(out, "every pool belongs to this store now; no record of a pool had to be changed")
 	}
 	return err
 }

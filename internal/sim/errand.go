@@ -144,7 +144,7 @@ func (r remote) Promise(context.Context) (store.Promise, error) {
 
 // added is what package pool adds to the store's time, where it has one, for the latest
 // instant that it may be by the clock of any process.
-const added = term.Skew
+const added = 2 * term.Skew
 
 // read is a record with times by which package pool reckons with the world's bound on
 // clocks.

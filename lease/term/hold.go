@@ -128,6 +128,10 @@ func (s State) hold(r *Rules, now Now) (State, Action) {
 		due = min(due, time.Second)
 	}
 	switch due += s.Since; {
+	case !s.View.Known && now.Boot >= s.look.at: // this may be a copy of the store that the grant is of
+		return s, Action{Op: Ask}
+	case !s.View.Known:
+		return s, Action{Op: Sleep, Until: s.look.at}
 	case now.Boot >= due:
 	case now.Boot >= s.look.at:
 		return s, Action{Op: Ask}

@@ -30,6 +30,7 @@ type Pool struct {
 	Workers   string    `json:"workers,omitempty"`    // "0-1023"
 	Reserved  string    `json:"reserved,omitempty"`   // "0-2047"
 	Had       string    `json:"had,omitempty"`        // the widest range that it ever had, where that is wider
+	Past      firn.Tick `json:"past,omitempty"`       // the highest tick that workers may have issued that were given up
 	Floor     firn.Tick `json:"floor,omitempty"`      // no worker issues at or below it
 	Outage    int64     `json:"outage_ms"`            // the longest outage budget of any member ever; 0: the next member says
 	Limit     int64     `json:"limit_ms"`             // the longest outage budget that a member may ever have

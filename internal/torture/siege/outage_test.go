@@ -58,13 +58,8 @@ func TestOutage(t *testing.T) {
 			for range 3 { // hands
 				var e ledger.Event
 				e, place = p.after(place, "calls fail", named(ledger.Failed))
-				want := ledger.Outage
-				if e.Hand == 2 { // it tries, and does not wait
-					want = ledger.Spent
-				} else {
-					gone = e
-				}
-				if e.Kind != want {
+				gone = e
+				if e.Kind != ledger.Outage {
 					t.Errorf("hand %d fails with %s", e.Hand, e.Text)
 				}
 			}
