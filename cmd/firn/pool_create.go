@@ -50,7 +50,7 @@ func newPoolEnsure() *cobra.Command {
 		Short: "Create a pool if it is missing; ids then start about five minutes later",
 		Long: `Create a pool if it is missing. The store may have lost an earlier pool of that name; so
 the ids of the new one start above all that a process may have made: after the longest
-outage budget that a process may have had, 5m or --outage, and 5 to 10s more. A pool that
+outage budget that a process may have had, 5m or --outage, and 10s more. A pool that
 is there stays as it is, and the exit code is 0.`,
 		Example: `  firn pool ensure
   firn pool ensure shop --workers 0-255 --outage 10m`,

@@ -273,7 +273,7 @@ func TestStoreMoved(t *testing.T) {
 		t.Error(text)
 	}
 	firn(there, 0, "next")
-	if text := firn(there, 0, "store", "recover", "--moved", "--yes"); !strings.Contains(text, "nothing was changed") {
+	if text := firn(there, 0, "store", "recover", "--moved", "--yes"); !strings.Contains(text, "no record of a pool had to be changed") {
 		t.Error(text)
 	}
 }

@@ -37,7 +37,7 @@ replaced, and wherever a process says that its store has forgotten something.
 The store does not know any more which ids were made. So firn store recover starts the
 ids of all its pools above everything that a process may have made, and takes every
 worker from its process: no ids for the longest outage budget, 5m or --outage or what a
-pool was created with, and 5 to 10s more. No clock says how far a counter had come, so
+pool was created with, and 10s more. No clock says how far a counter had come, so
 segments, tickets and serials leave out --numbers.
 
 Stop every process that uses the store before, and start them after: they wait until ids
