@@ -46,12 +46,9 @@ func (e *BackfillError) Error() string {
 // are in use: it was created by [Ensure], has workers that another pool had, or its store
 // can lose writes or was recovered.
 func ReserveBackfill(ctx context.Context, s store.Store, name string, worker int64, job string, last time.Time) error {
-	p, err := get(ctx, s, name)
+	p, err := existing(ctx, s, name)
 	if err != nil {
 		return err
-	}
-	if !p.Created() {
-		return missing(ctx, s, p)
 	}
 	tick := p.layout.Tick(last)
 	switch workers := p.workers(); {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -36,8 +37,21 @@ func Ensure(ctx context.Context, s store.Store, name string, opts *Options) (Inf
 	return create(ctx, s, name, opts, true)
 }
 
-// tries is how often Ensure begins anew because somebody else was at work on the pool.
-const tries = 5
+// tries is how often a call begins anew because another process was at work on the pool.
+const tries = 20
+
+// pause waits before a try after so many, longer each time and not as long as others do. It
+// reports whether ctx still lasts.
+func pause(ctx context.Context, tried int) bool {
+	t := time.NewTimer(rand.N(time.Duration(tried*tried) * time.Millisecond / 2))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 func create(ctx context.Context, s store.Store, name string, opts *Options, careful bool) (Info, error) {
 	var o Options
@@ -49,7 +63,7 @@ func create(ctx context.Context, s store.Store, name string, opts *Options, care
 	}
 	for try := 1; ; try++ {
 		info, err := createOnce(ctx, s, name, &o, careful)
-		if !errors.Is(err, ErrBusy) || try == tries {
+		if !errors.Is(err, ErrBusy) || try == tries || !pause(ctx, try) {
 			return info, err
 		}
 	}

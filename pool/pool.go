@@ -152,12 +152,9 @@ func List(ctx context.Context, s store.Store) ([]Info, error) {
 
 // Show returns what the store has written down about a pool, or a [*term.MissingPoolError].
 func Show(ctx context.Context, s store.Store, name string) (Info, error) {
-	p, err := get(ctx, s, name)
+	p, err := existing(ctx, s, name)
 	if err != nil {
 		return Info{}, err
-	}
-	if !p.Created() {
-		return Info{}, missing(ctx, s, p)
 	}
 	return p.info(), nil
 }
@@ -181,6 +178,22 @@ func get(ctx context.Context, s store.Store, name string) (record, error) {
 		return record{}, err
 	}
 	return read(name, rec)
+}
+
+// existing reads the record of a pool that is there.
+func existing(ctx context.Context, s store.Store, name string) (record, error) {
+	for {
+		p, err := get(ctx, s, name)
+		if err != nil || p.Created() {
+			return p, err
+		}
+		err = missing(ctx, s, p)
+		var e *term.MissingPoolError
+		if errors.As(err, &e) && slices.Contains(e.Pools, name) {
+			continue // it was created since
+		}
+		return p, err
+	}
 }
 
 func read(name string, rec store.Record) (p record, err error) {

@@ -37,12 +37,9 @@ const (
 
 // Workers returns the workers of a pool that were ever held, by number.
 func Workers(ctx context.Context, s store.Store, name string) ([]Worker, error) {
-	p, err := get(ctx, s, name)
+	p, err := existing(ctx, s, name)
 	if err != nil {
 		return nil, err
-	}
-	if !p.Created() {
-		return nil, missing(ctx, s, p)
 	}
 	return p.list(ctx, s)
 }
@@ -143,19 +140,17 @@ func (e *InUseError) Error() string {
 func SetWorkers(ctx context.Context, s store.Store, name string, first, last int64) (Info, error) {
 	for try := 1; ; try++ {
 		info, err := setWorkersOnce(ctx, s, name, term.Range{First: first, Last: last})
-		if !errors.Is(err, ErrBusy) || try == tries {
+		if !errors.Is(err, ErrBusy) || try == tries || !pause(ctx, try) {
 			return info, err
 		}
 	}
 }
 
 func setWorkersOnce(ctx context.Context, s store.Store, name string, want term.Range) (Info, error) {
-	p, err := get(ctx, s, name)
+	p, err := existing(ctx, s, name)
 	switch {
 	case err != nil:
 		return Info{}, err
-	case !p.Created():
-		return Info{}, missing(ctx, s, p)
 	case want.First < 0 || want.Last < want.First || want.Last >= p.layout.Workers():
 		return Info{}, &OptionError{"workers", fmt.Sprintf("workers %s: layout %s has 0-%d", want, layoutName(p.layout), p.layout.Workers()-1)}
 	}

@@ -32,7 +32,9 @@ func newShardsExec() *cobra.Command {
 		Long: `Run one SQL statement on every shard, and print the rows of all, each with its shard,
 in the order of the shards. Names mean the shard's own, and then public's.
 
-Each shard has a transaction of its own, which reads only, unless --write is given.
+Each shard has a transaction of its own, which reads only, unless --write is given. A
+function that is called may still do what is no change of a table: write a file, end a
+session. Use a role that may not.
 There is none over all shards: each is as of a moment of its own, and where one fails
 the others go on.`,
 		Example: `  firn shards exec "SELECT count(*) FROM photos"
@@ -63,12 +65,19 @@ type shardsExec struct {
 // isCopy finds a COPY, after comments too: the server would wait for what it reads.
 var isCopy = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*copy\b`)
 
+// isRead finds a statement of a kind that reads. The transaction is read-only besides; but
+// other kinds, such as DO, can do more than change tables.
+var isRead = regexp.MustCompile(`(?is)^(\s|\()*(select|with|values|table|show|explain)\b`)
+
 func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) error {
 	switch {
 	case strings.TrimSpace(sql) == "":
 		return bad("there is no statement").hint(`firn shards exec "SELECT count(*) FROM users"`)
 	case isCopy.MatchString(sql):
 		return bad("COPY has nothing to read from or to write to here").hint("SELECT, with --csv; or INSERT")
+	case !o.write && !isRead.MatchString(sql):
+		return bad("without --write a statement begins with SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN").
+			hint("if it may change something: the same command with --write")
 	case o.limit < 1:
 		return bad("--limit %d: it is 1 at least", o.limit)
 	case o.perServer < 1:
