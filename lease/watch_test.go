@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,10 +42,10 @@ func TestWatchAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &away{Store: memory.New()}
 		o, f := options()
-		slept := time.Duration(0)
+		var slept atomic.Int64
 		o.clocks = func() term.Now {
-			now := f.read()
-			return term.Now{Wall: now.Wall.Add(slept), Boot: now.Boot + slept}
+			now, pause := f.read(), time.Duration(slept.Load())
+			return term.Now{Wall: now.Wall.Add(pause), Boot: now.Boot + pause}
 		}
 		h, err := Hold(t.Context(), s, o)
 		if err != nil {
@@ -52,7 +53,7 @@ func TestWatchAfterAPause(t *testing.T) {
 		}
 		defer h.Close()
 		time.Sleep(time.Minute)
-		slept = time.Hour
+		slept.Store(int64(time.Hour))
 		err = h.Watch(t.Context(), time.Second)
 		var late *LateError
 		var outage *OutageError
