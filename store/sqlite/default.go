@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +14,14 @@ import (
 // named, so ids of one pool are unique among the command and all programs of this
 // user on this host that call OpenDefault. Programs of other users and other hosts
 // have other files.
+//
+// If the variable FIRN_STORE is set, OpenDefault returns an error: the command obeys the
+// variable, and a program that took another store would make the same ids. Such a program
+// opens the variable's store by open.URL.
 func OpenDefault(ctx context.Context) (*Store, error) {
+	if _, set := os.LookupEnv("FIRN_STORE"); set {
+		return nil, errors.New("store/sqlite: FIRN_STORE names a store, and this program asks for the default file: open it by open.URL(ctx, os.Getenv(\"FIRN_STORE\")), or unset it")
+	}
 	path, err := DefaultPath()
 	if err != nil {
 		return nil, err

@@ -68,3 +68,14 @@ func TestNoDefault(t *testing.T) {
 		t.Errorf("without a home: %v", err)
 	}
 }
+
+// The command obeys FIRN_STORE: a program that took the default file beside it would make
+// the same ids.
+func TestOpenDefaultBesideFirnStore(t *testing.T) {
+	for _, url := range []string{"", "postgres://app@db/app"} {
+		t.Setenv("FIRN_STORE", url)
+		if s, err := OpenDefault(t.Context()); err == nil || !strings.Contains(err.Error(), "FIRN_STORE") {
+			t.Errorf("FIRN_STORE=%s: %v, %v", url, s, err)
+		}
+	}
+}
