@@ -49,7 +49,7 @@ func mustAsk(ctx context.Context, cmd *cobra.Command, question, instead string) 
 // ask returns nil if the person answers a question with yes, and the error of ctx if
 // that ends before. A read from a terminal cannot be broken off: it is left behind.
 func (p *person) ask(ctx context.Context, question string) error {
-	return p.answer(ctx, question+" Type yes to go on: ", "yes")
+	return p.answer(ctx, question+" Type yes to continue: ", "yes")
 }
 
 // agree is ask for what y is answer enough to.

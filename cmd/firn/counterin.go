@@ -84,6 +84,6 @@ func (c *counterSeries) agrees(name, kind, from string) error {
 	if c == nil || c.kind == kind {
 		return nil
 	}
-	return bad("%s: series %s is to be of kind %s, and the store has a %s of that name", from, name, kind, c.kind).
+	return bad("%s: series %s cannot be of kind %s: the store has a %s of that name", from, name, kind, c.kind).
 		hint("firn next %s, without --kind and not in firn.yaml, draws from the %s; a series of kind %s needs another name", name, c.kind, kind)
 }

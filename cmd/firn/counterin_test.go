@@ -37,9 +37,9 @@ func TestNamesAreLookedUp(t *testing.T) {
 	next("1\n2\n3\n", "orders", "-n", "3")
 	next("INV-000001\n", "invoice")
 	next("4\n", "orders", "--kind", "segment")
-	refused(`--kind: series orders is to be of kind flake, and the store has a segment of that name`, "orders", "--kind", "flake")
-	refused(`--kind: series invoice is to be of kind segment, and the store has a serial of that name`, "invoice", "--kind", "segment")
-	refused(`--pattern: series orders is to be of kind serial, and the store has a segment of that name`, "orders", "--pattern", "A{6}")
+	refused(`--kind: series orders cannot be of kind flake: the store has a segment of that name`, "orders", "--kind", "flake")
+	refused(`--kind: series invoice cannot be of kind segment: the store has a serial of that name`, "invoice", "--kind", "segment")
+	refused(`--pattern: series orders cannot be of kind serial: the store has a segment of that name`, "orders", "--pattern", "A{6}")
 	if out, errs, code := called(t, "next", "photo"); code != 0 || len(out) < 17 {
 		t.Errorf("photo: exit code %d, %q, %s; want an id", code, out, errs)
 	}
@@ -51,7 +51,7 @@ func TestNamesAreLookedUp(t *testing.T) {
 		t.Errorf("photo beside a firn.yaml without series: exit code %d, %q, %s; want an id", code, out, errs)
 	}
 	write(t, dir, "firn.yaml", "series: { orders: { kind: flake } }\n")
-	refused(`firn.yaml:1: series orders is to be of kind flake, and the store has a segment of that name`, "orders")
+	refused(`firn.yaml:1: series orders cannot be of kind flake: the store has a segment of that name`, "orders")
 	refused(`firn.yaml has no series "photo"`, "photo")
 }
 
