@@ -128,13 +128,19 @@ func (x *over) connect() *link {
 // outage budget that keeps the waits short.
 func (x *over) found(workers int64, outage time.Duration) {
 	x.Helper()
+	to := x.connect()
+	promise, err := to.Promise(x.Context())
+	if err != nil {
+		x.Fatal(err)
+	}
 	p := term.Pool{
-		V: 1, ID: "founded", Layout: firn.Default.String(), Workers: fmt.Sprintf("0-%d", workers-1), Outage: outage.Milliseconds(), Limit: outage.Milliseconds(),
+		Store: promise.Identity, // or the first process that opens it would add it
+		V:     1, ID: "founded", Layout: firn.Default.String(), Workers: fmt.Sprintf("0-%d", workers-1), Outage: outage.Milliseconds(), Limit: outage.Milliseconds(),
 	}
 	if x.lossy {
 		p.Lossy = "founded so"
 	}
-	if _, err := x.connect().Put(x.Context(), term.KeyPool(x.pool), p.Encode(), store.Condition{}); err != nil {
+	if _, err := to.Put(x.Context(), term.KeyPool(x.pool), p.Encode(), store.Condition{}); err != nil {
 		x.Fatal(err)
 	}
 }
