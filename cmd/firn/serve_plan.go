@@ -187,7 +187,8 @@ func (p *servePlan) guard(noAuth bool) error {
 	}
 	if p.storeAt.text == "" && p.usesStore() {
 		return bad("--%s %s: other hosts can come there, and no --store is given: a server on another host would have a store of its own, and make the same ids", l.flag, l.at).
-			hint("--store postgres://..., or another that all servers share; --store sqlite:PATH to insist")
+			hint("--store %s, or another server that all servers of ids share", serverStore).
+			hint("only if all processes that make these ids are on this host: --store %s", hostStore)
 	}
 	return nil
 }

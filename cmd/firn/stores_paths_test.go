@@ -34,14 +34,47 @@ func TestRelativeStores(t *testing.T) {
 		t.Errorf("a path of the command line: %v", err)
 	}
 
+	// A hint that is followed in two directories leads to one store.
 	t.Setenv("FIRN_STORE", "sqlite:of-variable.db")
 	_, errs, code := called(t, "next")
-	want := "firn: hint: FIRN_STORE=sqlite:" + filepath.Join(dir, "b", "of-variable.db")
-	if code != exitUsage || !strings.Contains(errs, want) {
-		t.Errorf("FIRN_STORE: exit code %d, %s; want %q", code, errs, want)
+	if code != exitUsage || !strings.Contains(errs, "firn: hint: for all processes of this host: FIRN_STORE=sqlite:/var/lib/firn/ids.db; ") || strings.Contains(errs, dir) {
+		t.Errorf("FIRN_STORE: exit code %d, %s", code, errs)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "b", "of-variable.db")); err == nil {
-		t.Error("FIRN_STORE: the file was made")
+	t.Chdir(filepath.Join(dir, "a"))
+	if _, there, _ := called(t, "next"); there != errs {
+		t.Errorf("FIRN_STORE: in one directory\n%sin another\n%s", errs, there)
+	}
+	for _, name := range []string{"a", "b"} {
+		if _, err := os.Stat(filepath.Join(dir, name, "of-variable.db")); err == nil {
+			t.Error("FIRN_STORE: the file was made")
+		}
+	}
+}
+
+// Hints that name a store lead everybody who reads them to one: a file of each directory,
+// or of each container, would give the same ids.
+func TestHintsNameOneStore(t *testing.T) {
+	dir := emptyHome(t)
+	for _, tt := range []struct{ name, env, args string }{
+		{"a container", "KUBERNETES_SERVICE_HOST=10.0.0.1", "next"},
+		{"a container, a look", "KUBERNETES_SERVICE_HOST=10.0.0.1", "pool ls"},
+		{"a container, doctor", "KUBERNETES_SERVICE_HOST=10.0.0.1", "doctor"},
+		{"no home", "HOME=", "next"},
+		{"a relative variable", "FIRN_STORE=sqlite:ids.db", "next"},
+		{"no URL", "", "next --store ids.db"},
+		{"memory", "", "next --store memory:"},
+		{"a server for other hosts", "", "serve --resp 0.0.0.0:0 --insecure-no-auth"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if name, value, ok := strings.Cut(tt.env, "="); ok {
+				t.Setenv(name, value)
+			}
+			out, errs, code := called(t, strings.Fields(tt.args)...)
+			text := out + errs
+			if code == 0 || !strings.Contains(text, "postgres://") || strings.Contains(text, dir) || strings.Contains(text, "PATH") {
+				t.Errorf("exit code %d: %s", code, text)
+			}
+		})
 	}
 }
 
