@@ -103,8 +103,7 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 func sayMade(errs io.Writer) onMade {
 	return func(path string, implicit bool) {
 		if implicit {
-			name := userName()
-			fmt.Fprintf(errs, "created %s, the default file of user %s: ids are unique among the programs of %[2]s on this host that name no other store\n", path, name)
+			fmt.Fprintf(errs, "created %s, the file of user %s: ids are unique among your programs on this host that name no other store\n", path, userName())
 		} else {
 			fmt.Fprintf(errs, "created %s: ids are unique among your programs that use this file\n", path)
 		}
