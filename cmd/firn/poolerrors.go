@@ -50,11 +50,19 @@ func poolFailure(err error, at string) *failure {
 		return bad("%w", err).hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers %d-%d",
 			shellWord(worker.Pool), worker.First, widened(worker.Worker))
 	case errors.As(err, &other):
-		return failed("%w", err).
-			hint("stop all processes that use this store, then: firn store recover%s", storeFlag(at)).
-			hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
+		f := failed("%w", err)
+		f.hints = otherStoreHints(at)
+		return f
 	}
 	return nil
+}
+
+// otherStoreHints say what to do about a store whose pools were made in another one.
+func otherStoreHints(at string) []string {
+	return []string{
+		"stop all processes that use this store, then: firn store recover" + storeFlag(at),
+		"only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover" + storeFlag(at) + " --moved",
+	}
 }
 
 // missingPool says which pools there are, and how one is created. Where anything says that
