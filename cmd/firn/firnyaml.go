@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -170,7 +172,8 @@ func (r *configReader) root(n *yaml.Node) {
 }
 
 // storeURL reads the URL of a store. A path counts from the config's own
-// directory: from that of the process it would be another store each time.
+// directory: from that of the process it would be another store each time. So it would be
+// from a config that several directories have by a symbolic link.
 func (r *configReader) storeURL(what string, n *yaml.Node) entry {
 	url := r.scalar(what, n)
 	if url.at.line == 0 {
@@ -181,6 +184,9 @@ func (r *configReader) storeURL(what string, n *yaml.Node) entry {
 		if err != nil {
 			r.fault(url.at, "%s: %s", what, err)
 			return url
+		}
+		if info, err := os.Lstat(r.path); err == nil && info.Mode()&fs.ModeSymlink != 0 && !filepath.IsAbs(path) {
+			r.fault(url.at, "%s: %s is a relative path, and this file is a symbolic link: each link would have a store of its own, which makes the same ids; write an absolute path", what, url.text)
 		}
 		url.text = "sqlite:" + whole
 	}

@@ -35,6 +35,20 @@ func TestRelativeStores(t *testing.T) {
 		t.Errorf("a path of the command line: %v", err)
 	}
 
+	// A file that two directories share by links.
+	for _, name := range []string{"a", "b"} {
+		if err := os.Symlink(filepath.Join(dir, "shared.yaml"), filepath.Join(dir, name, "linked.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range map[string]int{"store: sqlite:ids.db\n": exitUsage, "store: sqlite:" + dir + "/shared.db\n": 0} {
+			write(t, dir, "shared.yaml", text)
+			_, errs, code := called(t, "next", "--config", filepath.Join(dir, name, "linked.yaml"))
+			if code != want || code != 0 && !strings.Contains(errs, "linked.yaml:1:8: store: sqlite:ids.db is a relative path, and this file is a symbolic link") {
+				t.Errorf("a linked file: exit code %d, %s", code, errs)
+			}
+		}
+	}
+
 	// A hint that is followed in two directories leads to one store.
 	t.Setenv("FIRN_STORE", "sqlite:of-variable.db")
 	_, errs, code := called(t, "next")
@@ -175,5 +189,31 @@ func TestRenamedStore(t *testing.T) {
 	second, errs, code := called(t, "next", "--store", "sqlite:the other.db")
 	if code != 0 || second <= first {
 		t.Errorf("after %q in %s: exit code %d, %s; %s, and %s before", hint, dir, code, errs, second, first)
+	}
+}
+
+// What is said of a store that cannot be used does not send anybody to another one.
+func TestHintsKeepTheStore(t *testing.T) {
+	dir := emptyHome(t)
+	path := filepath.Join(dir, "ids.db")
+	if _, errs, code := called(t, "next", "--store", "sqlite:"+path); code != 0 {
+		t.Fatal(errs)
+	}
+	_, errs, code := called(t, "pool", "ls", "--store", "sqlite:"+filepath.Join(dir, "mistyped.db"))
+	lost, never := strings.Index(errs, "if it was lost: firn store recover"), strings.Index(errs, "only if there never was one")
+	if code == 0 || !strings.Contains(errs, "two stores make the same ids") || lost < 0 || never < lost {
+		t.Errorf("a store that is not there: exit code %d, %s", code, errs)
+	}
+	if os.Geteuid() == 0 {
+		return // root writes every file
+	}
+	if err := os.Chmod(path, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"next"}, {"pool", "ls"}, {"doctor"}} {
+		out, errs, code := called(t, append(args, "--store", "sqlite:"+path)...)
+		if text := out + errs; code == 0 || !strings.Contains(text, "make it writable") || strings.Contains(text, "name another") {
+			t.Errorf("%q: exit code %d, %s", args, code, text)
+		}
 	}
 }

@@ -99,7 +99,7 @@ func (at location) advice(err error) string {
 	case codes.SQLITE_CORRUPT:
 		return `the file is damaged; stop all who use it, restore a backup, then run "firn store recover"`
 	case codes.SQLITE_NOTADB:
-		return "the file is not a SQLite database; name another, firn does not touch this one"
+		return `the file is not a SQLite database; if it was firn's, restore a backup, then run "firn store recover"; if it is another program's, name a path of firn's own`
 	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_PERM, codes.SQLITE_IOERR:
 		// SQLite does not say which of its files the system refused, and why.
 		if refused := at.refusal(); refused != "" {
@@ -116,7 +116,7 @@ func (at location) advice(err error) string {
 	}
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return "the file system is read-only; make it writable, or name another path"
+		return "the file system is read-only; make it writable"
 	case errors.Is(err, os.ErrPermission):
 		if refused := at.refusal(); refused != "" {
 			return refused
@@ -137,9 +137,9 @@ func (at location) refusal() string {
 		err := writable(name)
 		switch {
 		case errors.Is(err, syscall.EROFS):
-			return "the file system is read-only; make it writable, or name another path"
+			return "the file system is read-only; make it writable"
 		case errors.Is(err, os.ErrPermission):
-			return fmt.Sprintf("%s is read-only for this user; make it writable, or name another path", name)
+			return fmt.Sprintf("%s is read-only for this user; make it writable: another file makes the same ids", name)
 		}
 	}
 	return ""
