@@ -117,6 +117,7 @@ func addHoldKnobs(cmd *cobra.Command) {
 }
 
 type holdOptions struct {
+	cmd     *cobra.Command
 	grace   time.Duration
 	leasing *leasing
 	json    bool
@@ -124,6 +125,7 @@ type holdOptions struct {
 
 // load reads the settings.
 func (o *holdOptions) load(cmd *cobra.Command) error {
+	o.cmd = cmd
 	s, err := loadSettings(cmd)
 	if err != nil {
 		return err
@@ -174,7 +176,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if err != nil {
 		return signalled(asked, noWorker(o.leasing.explain(err)))
 	}
-	h := &holding{held: held, args: args, errs: errs, json: o.json, grace: min(o.grace, mostGrace(held.State().Budget))}
+	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, grace: min(o.grace, mostGrace(held.State().Budget))}
 	status := 0
 	if err = signalled(asked, h.await(asked, cmp.Or(o.leasing.options.Wait, term.Wait))); err == nil {
 		stop() // from now on signals are COMMAND's
@@ -197,7 +199,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (*lease.Held, error) {
 	opts, err := o.leasing.ready(ctx, s)
 	if err != nil {
-		return nil, o.leasing.lost(ctx, s, err)
+		return nil, o.leasing.learn(ctx, s, err)
 	}
 	opts.Logger = warnings(errs)
 	told := time.Time{}
@@ -205,7 +207,7 @@ func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (
 		held, err := lease.Hold(ctx, s, &opts)
 		var early *lease.NotYetError
 		if !errors.As(err, &early) {
-			return held, o.leasing.lost(ctx, s, err)
+			return held, o.leasing.learn(ctx, s, err)
 		}
 		if !early.StartsAt.Equal(told) {
 			told = early.StartsAt
@@ -295,6 +297,7 @@ func workerVariables(l firn.Layout, worker int64) map[string]string {
 
 // A holding is COMMAND with the worker that is held for it.
 type holding struct {
+	cmd     *cobra.Command
 	held    *lease.Held
 	program *program
 	args    []string
@@ -415,7 +418,7 @@ func (h *holding) stop(err error) {
 	h.why = withoutPackage(err.Error())
 	f, left := h.verdict(err)
 	h.end(left)
-	report(h.errs, f)
+	report(h.errs, h.cmd, f)
 }
 
 // verdict is how to say that COMMAND has to stop, and how long it has for that.
@@ -427,9 +430,9 @@ func (h *holding) verdict(err error) (*failure, time.Duration) {
 	var step *lease.StepError
 	switch {
 	case errors.As(err, &lost):
-		f = f.hint("firn workers ls shows who has it")
+		f = f.hint("to see who has it: firn workers ls")
 	case errors.As(err, &forgot):
-		return f.hint("firn store recover, once nothing uses it any more"), 0
+		return f.hint("stop all processes that use the store, then: firn store recover"), 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered
 		return f, 0
 	}

@@ -371,7 +371,7 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, list string
 			return signalled(ctx, f)
 		}
 		if f.code == exitFailed && !errors.As(err, new(*move.NoWayBackError)) {
-			f = f.hint("%s goes on; firn shards abort %s gives up what has not changed over", again, list)
+			f = f.hint("to go on: %s; to give up what has not changed over: firn shards abort %s", again, list)
 		}
 		return f
 	case wantsJSON(cmd):
@@ -418,7 +418,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		if errors.As(err, new(*move.StuckError)) { // it says what to do instead
 			return moveFailure(err)
 		} else if err != nil {
-			return moveFailure(err).hint("firn shards %s %s goes on", cmd.Name(), list)
+			return moveFailure(err).hint("to go on: firn shards %s %s", cmd.Name(), list)
 		}
 	}
 	return printEnded(cmd, all, what)
@@ -481,10 +481,10 @@ func moveFailure(err error) *failure {
 		return f.hint("wait for it; or, if that standby is not needed, end it")
 	case errors.As(err, &wrong):
 		f.code = exitFound
-		return f.hint("firn shards revert %d takes it back to the copy that it came from", wrong.Shard)
+		return f.hint("to take it back to the copy that it came from: firn shards revert %d", wrong.Shard)
 	case errors.As(err, &different):
 		f.code = exitFound
-		return f.hint("firn shards abort, and move it again; something has written to the copy")
+		return f.hint("something has written to the copy: firn shards abort LIST, and move it again")
 	case errors.As(err, &under):
 		return f.hint("firn shards finish %d, or firn shards revert %[1]d, or firn shards abort %[1]d", under.Shard)
 	case errors.As(err, &held):

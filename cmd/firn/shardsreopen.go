@@ -249,7 +249,7 @@ func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, 
 			}
 			var pg *pgconn.PgError
 			if errors.As(err, &pg) && pg.Code == "42883" {
-				return failed("%w", err).hint("the functions of an older firn are there: firn shards init, then run it again")
+				return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
 			}
 			return failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).hint("run it again: it goes on with those that are left")
 		}

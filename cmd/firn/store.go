@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
@@ -22,16 +21,19 @@ func addStore(cmd *cobra.Command) {
 	cmd.Flags().String("store", "", "where records are kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or another of docs/stores.md (a file in your state directory)")
 }
 
-// placeStore makes the path of --store absolute. It counts from the working
-// directory on a command line, where a person sees both. A variable stays when
-// the directory changes, so there a relative path is an error.
-func placeStore(flags *pflag.FlagSet) error {
-	f := flags.Lookup("store")
-	if f == nil || !f.Changed {
+// placeStore makes the path of --store absolute, and says where a URL is from that names no
+// store. The path counts from the working directory on a command line, where a person sees
+// both. A variable stays when the directory changes, so there a relative path is an error.
+func placeStore(cmd *cobra.Command) error {
+	f := cmd.Flags().Lookup("store")
+	if f == nil || !f.Changed || cmd.Name() == "encode" && f.Value.String() == noStore {
 		return nil
 	}
 	path, ok := strings.CutPrefix(f.Value.String(), "sqlite:")
 	if !ok || path == "" || strings.HasPrefix(path, "//") || filepath.IsAbs(path) {
+		if err := checkStore(f.Value.String()); err != nil {
+			return badStore(origin(f), err)
+		}
 		return nil
 	}
 	whole, err := filepath.Abs(path)
@@ -62,13 +64,10 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 		}
 		url = "sqlite:" + path
 	}
-	if strings.HasPrefix(url, "memory:") {
-		return nil, bad("--store %s forgets with this process: the next would make the same ids", url).hint("--store sqlite:PATH")
-	}
 	path, embedded := sqliteFile(url)
 	if embedded && made == nil {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, failed("%w %s", errNoStore, url).hint("firn next --store %s makes one with the first id", shellWord(url))
+			return nil, failed("%w %s", errNoStore, url).hint("if there never was one, to create it with its first id: firn next --store %s", shellWord(url))
 		}
 	}
 	if implicit && made != nil {
@@ -77,9 +76,6 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 		}
 	}
 	s, err := open.URL(ctx, url)
-	if errors.As(err, new(*open.URLError)) {
-		return nil, badStore(err)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +97,14 @@ func sayMade(errs io.Writer) onMade {
 	}
 }
 
-// badStore says what is wrong with the URL of a store.
-func badStore(err error) error {
-	return bad("--store: %s", withoutPackage(err.Error())).hint("--store sqlite:ids.db, or postgres://USER:PASSWORD@HOST/DATABASE; docs/stores.md has them all")
+// badStore says what is wrong with the URL of a store, and whether a flag or a variable
+// says it.
+func badStore(from string, err error) error {
+	form := "--store sqlite:ids.db"
+	if from != "--store" {
+		form = from + "=sqlite:/var/lib/app/ids.db"
+	}
+	return bad("%s: %s", from, withoutPackage(err.Error())).hint("%s, or postgres://USER:PASSWORD@HOST/DATABASE; docs/stores.md has them all", form)
 }
 
 // implicitStore returns the path of the store that is used where none is named:

@@ -67,7 +67,7 @@ it finds out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			worker, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || worker < 0 {
-				return bad("%q is not the number of a worker", args[0]).hint("firn workers ls lists them")
+				return bad("%q is not the number of a worker", args[0]).hint("to list them: firn workers ls")
 			}
 			pool, err := poolInForce(cmd)
 			if err != nil {
