@@ -75,6 +75,9 @@ is good while the system's clock is within 5s of the right time and the program'
 carry that time, in ticks of the layout. On Linux the kernel stops COMMAND where firn
 cannot: when firn is killed, or was stopped for too long. On other systems nobody does.
 
+A pool whose ids start later is waited for. Where --wait is given, that is the most that
+is waited for the pool and for a worker, before the exit code is 75.
+
 Standard input, output and error are COMMAND's. Signals are passed on to it. With
 --json its start and its end are an object on standard error each.
 
@@ -194,19 +197,20 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	return err
 }
 
-// hold takes a worker. It waits for a pool whose ids start later: whoever started this
-// command would only start it again.
+// hold takes a worker. It waits for a pool whose ids start later, unless somebody says how
+// long to wait: whoever started this command would only start it again.
 func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (*lease.Held, error) {
 	opts, err := o.leasing.ready(ctx, s)
 	if err != nil {
 		return nil, o.leasing.learn(ctx, s, err)
 	}
 	opts.Logger = warnings(errs)
-	told := time.Time{}
+	limited, began, told := o.leasing.from["wait"] != byDefault, time.Now(), time.Time{}
+	limit := opts.Wait
 	for {
 		held, err := lease.Hold(ctx, s, &opts)
 		var early *lease.NotYetError
-		if !errors.As(err, &early) {
+		if !errors.As(err, &early) || limited && opts.Wait <= 1 {
 			return held, o.leasing.learn(ctx, s, err)
 		}
 		if !early.StartsAt.Equal(told) {
@@ -216,9 +220,21 @@ func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(min(max(time.Until(early.StartsAt), holdLook), holdAgain)):
+		case <-time.After(startPause(early.StartsAt, limited, opts.Wait)):
+		}
+		if limited {
+			opts.Wait = max(limit-time.Since(began), 1) // zero would be the default
 		}
 	}
+}
+
+// startPause is how long to wait before a pool is looked at again whose ids start later.
+func startPause(starts time.Time, limited bool, left time.Duration) time.Duration {
+	pause := min(max(time.Until(starts), holdLook), holdAgain)
+	if limited {
+		return min(pause, left)
+	}
+	return pause
 }
 
 // holdAgain is how often a pool is looked at whose ids start later, at least.
@@ -261,12 +277,13 @@ func cannotRun(name string, err error) error {
 // noWorker gives an error that may pass by itself the exit code that says so.
 func noWorker(err error) error {
 	var missing *lease.MissingPoolError
+	var early *lease.NotYetError
 	var full *term.FullError
 	var away *term.AwayError
 	var outage *lease.OutageError
 	var late *lease.LateError
 	var lost *term.LostError
-	if errors.As(err, &missing) || errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
+	if errors.As(err, &missing) || errors.As(err, &early) || errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
 		var f *failure
 		if !errors.As(err, &f) {
 			f = classify(err)
