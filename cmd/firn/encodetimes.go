@@ -92,7 +92,8 @@ func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bo
 		case !hasWorker && have.Workers() > 1:
 			return bad("--worker is missing").hint("%s", neverHeld(cmd, s, info))
 		case o.worker < info.First || o.worker > info.Last:
-			return bad("%w", &lease.WorkerError{Pool: name, Worker: o.worker, First: info.First, Last: info.Last}).hint("%s", neverHeld(cmd, s, info))
+			e := &lease.WorkerError{Pool: name, Worker: o.worker, First: info.First, Last: info.Last}
+			return bad("%w", &renamed{outside(e, e), e}).hint("%s", neverHeld(cmd, s, info))
 		}
 		o.layout.Layout = info.Layout
 		return nil
