@@ -59,6 +59,13 @@ func (o *operator) follow(line string) {
 			line = draws
 			continue
 		}
+		if path := removable.FindStringSubmatch(r.errs); path != nil {
+			o.typed = append(o.typed, "rm "+path[1])
+			if err := os.Remove(path[1]); err != nil {
+				o.tb.Fatal(err)
+			}
+			continue
+		}
 		all := o.hinted(line, r.errs)
 		if len(all) == 0 {
 			o.tb.Errorf("the hints lead nowhere: typed %q; the last ended with %d: %s", o.typed, r.code, r.errs)
@@ -73,6 +80,9 @@ func (o *operator) follow(line string) {
 var (
 	// commands are what a hint says to type, in its order.
 	commands = regexp.MustCompile(`firn (?:pool|store)(?: [^\s;,.()]+(?:\.[^\s;,()]+)*)+`)
+
+	// removable is a file that an error has removed.
+	removable = regexp.MustCompile(`(/\S+): .*remove it if nobody needs it`)
 
 	// claims are flags that state what is not so here.
 	claims = regexp.MustCompile(`--(new|moved|gone|may-repeat)\b`)

@@ -4,13 +4,11 @@ package siege
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -70,7 +68,7 @@ var (
 func (s *siege) come(i int, off time.Duration, before []string, fresh bool) {
 	s.tb.Helper()
 	if fresh {
-		s.discard(i)
+		s.slots[i].containers++
 	}
 	if before != nil {
 		ctx, stop := context.WithTimeout(context.Background(), budget)
@@ -80,13 +78,6 @@ func (s *siege) come(i int, off time.Duration, before []string, fresh bool) {
 		_ = cmd.Run()
 	}
 	s.start(i, off)
-}
-
-// discard removes the grant file of a slot, which goes with its container.
-func (s *siege) discard(i int) {
-	if err := os.Remove(s.grantFile(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.tb.Fatal(err)
-	}
 }
 
 // container is a harm to a process that comes again as a container does.
@@ -106,9 +97,9 @@ var containerHarms = []harm{
 	container("ensure in an init container", ensuresPool, true),
 }
 
-// lose has the store lose something, and somebody who does what the errors say. Some
-// processes go on meanwhile, one sleeps through it, and the others come anew, before what
-// is typed where an error says what to type.
+// lose has the store lose something, and then somebody who does what the errors say. The
+// processes go on meanwhile, unless they are to be stopped; one sleeps through it, and half
+// of them may come anew before something is typed.
 func (s *siege) lose(l *loss, wait bool) {
 	s.tb.Helper()
 	s.does(l.name)
@@ -125,43 +116,43 @@ func (s *siege) lose(l *loss, wait bool) {
 	s.era()
 
 	s.store.cut()
-	var old []*proc // that go on
+	old := make([]*proc, len(s.slots))
 	for i := range s.slots {
-		switch p := s.slots[i].proc; {
-		case i == 0:
-			p.stop()
-			old = append(old, p)
-		case i < 3 && !l.silent || i < 2:
-			old = append(old, p)
-		default:
-			p.kill()
-		}
+		old[i] = s.slots[i].proc
 	}
-	l.do(s)
-	early := !l.silent && random.IntN(2) == 0
-	come := func(from int, fresh bool) {
-		for i := from; i < len(s.slots); i++ {
+	asleep := old[len(old)-1]
+	asleep.signal(syscall.SIGSTOP)
+	stop := func() {
+		for i := range len(old) - 1 { // nobody knows of the one that sleeps
 			s.slots[i].proc.kill()
-			s.come(i, s.apart(), before, fresh)
 		}
 	}
-	if early {
-		s.store.mend()
-		come(len(old), random.IntN(2) == 0)
-	}
-	o := s.operator(random)
 	first := draws
 	if l.silent {
 		first = "firn store recover"
+		stop()
 	}
+	l.do(s)
+	come := func(from int, fresh bool) {
+		for i := from; i < len(s.slots); i++ {
+			beside := s.slots[i].proc == asleep
+			if !beside {
+				s.slots[i].proc.kill()
+			}
+			s.come(i, s.apart(), before, fresh || beside)
+		}
+	}
+	if !l.silent && random.IntN(2) == 0 {
+		s.store.mend()
+		come(len(old)/2, random.IntN(2) == 0)
+	}
+	o := s.operator(random, stop)
 	o.follow(first)
 	s.out.types(o.typed)
 	s.store.mend()
 	starts := s.startsLate(l, o)
-	old[0].cont()
-	for _, p := range old {
-		p.stopsForGood()
-	}
+	asleep.cont()
+	stopForGood(old)
 	if s.Broken != "" || s.ctx.Err() != nil {
 		return
 	}
@@ -200,15 +191,10 @@ func (w *world) highest() (at time.Time, by string) {
 }
 
 // operator is somebody who has just heard that something is wrong.
-func (s *siege) operator(random *rand.Rand) *operator {
+func (s *siege) operator(random *rand.Rand, stop func()) *operator {
 	return &operator{
 		tb: s.tb, url: s.store.url, home: s.tb.TempDir(), choose: random.IntN, lies: s.Broken == Lied,
-		stop: func() {
-			for i := range s.slots {
-				s.slots[i].proc.kill()
-			}
-		},
-		numbers: s.world.numbers,
+		stop: stop, numbers: s.world.numbers,
 		drew: func(ids Issuer) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -68,6 +68,7 @@ func (o *Outcome) did(what string) {
 func (o *Outcome) types(lines []string) {
 	for _, line := range lines {
 		command, _, _ := strings.Cut(strings.TrimPrefix(line, stopAll), " -")
+		command, _, _ = strings.Cut(command, " /")
 		o.Typed[command]++
 	}
 }

@@ -94,7 +94,8 @@ type siege struct {
 
 // A slot is where a process runs, and after it another one.
 type slot struct {
-	proc *proc
+	proc       *proc
+	containers int // how often what it has on its disk was made anew
 }
 
 // Run does harm to a store and to processes that use it, for as long as options say or
@@ -144,6 +145,9 @@ func (s *siege) begin() {
 	}
 	s.world.lossy = s.target.lossy
 	s.store = s.target.start(s)
+	if s.Broken == Lied {
+		s.store.losses = slices.DeleteFunc(s.store.losses, func(l loss) bool { return !l.nothing })
+	}
 	s.first = slices.IndexFunc(targets, func(t target) bool { return t.name == s.target.name }) + int(s.Seed%60) // not the same for all stores
 	if s.target.lossy {
 		// Ids come in batches that fill most of a tick: two processes that issue from
@@ -199,7 +203,9 @@ func (s *siege) start(i int, off time.Duration) {
 	s.slots[i].proc = p
 }
 
-func (s *siege) grantFile(slot int) string { return fmt.Sprintf("%s/grant-%d", s.world.dir, slot) }
+func (s *siege) grantFile(slot int) string {
+	return fmt.Sprintf("%s/grant-%d-%d", s.world.dir, slot, s.slots[slot].containers)
+}
 
 // replace kills a process and starts another.
 func (s *siege) replace(i int, off time.Duration) {

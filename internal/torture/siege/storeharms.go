@@ -216,16 +216,23 @@ func (s *siege) sql(statements string) {
 	}
 }
 
-// stopsForGood waits until a process issues nothing more, as its store has forgotten, and
-// ends it.
-func (p *proc) stopsForGood() {
-	p.t.Helper()
-	last, since := p.count(), now()
-	eventually(p.t, p.name+" stops", func() bool {
-		if n := p.count(); n != last {
+// stopForGood waits until processes issue nothing more, as their store has forgotten, and
+// ends them.
+func stopForGood(all []*proc) {
+	issued := func() (n int64) {
+		for _, p := range all {
+			n += p.count()
+		}
+		return n
+	}
+	last, since := issued(), now()
+	eventually(all[0].t, "all that were there before a loss stop", func() bool {
+		if n := issued(); n != last {
 			last, since = n, now()
 		}
 		return now()-since > 500*time.Millisecond
 	})
-	p.kill()
+	for _, p := range all {
+		p.kill()
+	}
 }
