@@ -42,8 +42,10 @@ type Options struct {
 	First, Workers int64
 
 	// Outage is the longest outage budget that a process may ever have in this pool: how
-	// long it issues ids while the store is away. Zero means 5 min. Ensure and Recover
-	// delay ids by at least that long; so a pool with a longer one needs it in Ensure again.
+	// long it issues ids while the store is away. Zero means 5 min, and 3 s on a store that
+	// can lose writes, where each process waits for the budget and 10 s before its first
+	// id. Ensure and Recover delay ids by at least that long; so a pool with a longer one
+	// than 5 min needs it in Ensure again.
 	Outage time.Duration
 
 	// MayRepeat names pools of this store whose ids may equal this pool's, since they
@@ -286,7 +288,7 @@ func (p record) info() Info {
 	workers := p.workers()
 	i := Info{
 		Name: p.name, ID: p.ID, Layout: p.layout, First: workers.First, Last: workers.Last, GivingUp: p.Reserved,
-		OutageLimit: time.Duration(p.Limit) * time.Millisecond, Lossy: p.Lossy, Store: p.Store,
+		OutageLimit: p.OutageLimit(), Lossy: p.Lossy, Store: p.Store,
 		MayRepeat: strings.Fields(p.MayRepeat),
 	}
 	if p.Floor > 0 {

@@ -177,7 +177,7 @@ func (c *poolCheck) run(promise store.Promise) {
 	} else if !c.compare() {
 		return
 	} else if c.records.pool.Elsewhere(promise.Identity) {
-		c.fails("pool "+c.name+", store", poolFailure(&lease.OtherStoreError{Pool: c.name, Have: promise.Identity, Want: c.records.pool.Store}, c.leasing.url))
+		c.fails("pool "+c.name+", store", poolFailure(&lease.OtherStoreError{Pool: c.name, Have: promise.Identity, Want: c.records.pool.Store}, poolPlace{url: c.leasing.url}))
 	}
 	c.rules = term.Default(c.name, c.layout, promise)
 	var pool term.Pool
@@ -238,7 +238,7 @@ func (c *poolCheck) workers() {
 	low, err := parseNumber(first)
 	high, err2 := parseNumber(count)
 	if !ok || err != nil || err2 != nil || high < low {
-		c.say(wrong, "workers", "is this an older firn than others have?", "%q is no range", c.records.pool.Workers)
+		c.say(wrong, "workers", "do other hosts have a later version of firn?", "%q is no range", c.records.pool.Workers)
 		return
 	}
 	held, falling := 0, 0
@@ -266,7 +266,7 @@ func (c *poolCheck) workers() {
 	all := high - low + 1
 	text := fmt.Sprintf("%d to %d: %d held%s, %d falling free, %d free", low, high, held, gone, falling, all-int64(held+falling))
 	if int64(held+falling) >= all {
-		c.say(warning, "workers", "firn workers ls shows who holds them", "%s; the first falls free in %s", text, soon.Round(time.Second))
+		c.say(warning, "workers", "to see who holds them: firn workers ls", "%s; the first falls free in %s", text, soon.Round(time.Second))
 		return
 	}
 	if int64(held)*2 > all {

@@ -25,6 +25,7 @@ type drawing struct {
 	urls       []string // of its stores, one but for a ticket; "" is the implicit one
 	leasing    *leasing // of a flake
 	options    seriesOptions
+	hints      hinter    // of the command that draws
 	form       *formSpec // in which ids are printed; nil: as they are
 }
 
@@ -40,7 +41,7 @@ func addKind(cmd *cobra.Command) {
 
 // drawing returns what to draw from for a series; "" is none, so a flake.
 func (s *settings) drawing(name string) (*drawing, error) {
-	d := &drawing{name: name, urls: []string{s.storeURL().text}}
+	d := &drawing{name: name, urls: []string{s.storeURL().text}, hints: hinter{s.cmd}}
 	var one *seriesConfig
 	var err error
 	if name != "" {
@@ -282,7 +283,7 @@ func (d *drawing) checkStores(ctx context.Context, stores []store.Store) error {
 	}
 	for i, s := range stores {
 		err := pool.CheckStore(ctx, s)
-		if f := poolFailure(err, storeText(d.urls[i])); f != nil {
+		if f := poolFailure(err, poolPlace{url: storeText(d.urls[i])}); f != nil {
 			return f
 		}
 		if err != nil {
@@ -319,7 +320,7 @@ func (d *drawing) explain(err error) error {
 		return f.hint("firn serials change %s --pattern %s%s, if only the counter's width or the zone is another",
 			d.name, shellWord(other.WantPattern), zoneFlag(other.WantZone))
 	case errors.As(err, &used):
-		return f.hint("more digits: firn serials change %s --pattern ...", d.name)
+		return f.hint("more digits: firn serials change %s --pattern PATTERN", d.name)
 	case errors.As(err, &instance):
 		return f.hint("stop all who use it, then: firn store recover")
 	}

@@ -339,7 +339,7 @@ func explainPool(err error, verb string) error {
 	case errors.As(err, &exists):
 		return failed("%w", err).
 			hint("to see it: firn pool show %s", shellWord(exists.Info.Name)).
-			hint("firn pool create belongs in the step that creates the database. In a step that starts a program it makes the same ids again after the store was lost; there use firn pool ensure, or nothing")
+			hint("a pool is created in the step that creates the database. In a step that starts a program, creating it makes the same ids again after the store was lost: there use nothing, or: firn pool ensure %s", shellWord(exists.Info.Name))
 	case errors.As(err, &remains):
 		return failed("%w", err).hint("firn pool ensure %s (ids start about 5 min later)", shellWord(remains.Pool))
 	case errors.As(err, &overlap):

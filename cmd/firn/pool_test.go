@@ -83,7 +83,7 @@ func lateStore(t *testing.T) string {
 func TestHoldWaitsForItsPool(t *testing.T) {
 	t.Parallel()
 	db := lateStore(t)
-	p := command(t, db, "workers", "hold", "--wait", "100ms", "--", "echo", "runs")
+	p := command(t, db, "workers", "hold", "--", "echo", "runs")
 	var out bytes.Buffer
 	p.Stdout = &out
 	if err := p.Start(); err != nil {
@@ -97,10 +97,31 @@ func TestHoldWaitsForItsPool(t *testing.T) {
 	}
 }
 
+// Where --wait says how long, hold waits no longer for its pool, and exits as it does where
+// no worker falls free.
+func TestHoldWaitsNoLonger(t *testing.T) {
+	t.Parallel()
+	db := lateStore(t)
+	p := command(t, db, "workers", "hold", "--wait", "300ms", "--", "echo", "runs")
+	var out bytes.Buffer
+	p.Stdout = &out
+	began := time.Now()
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	code, took := p.code(t), time.Since(began)
+	if code != exitStopped || out.Len() > 0 || took < 300*time.Millisecond || took > 5*time.Second {
+		t.Errorf("exit code %d after %s, %q", code, took, &out)
+	}
+	if !regexp.MustCompile(`error: the ids of pool "default" start at 20.*\n.*hint: to wait until then: --wait \S+\n$`).MatchString(p.errs.String()) {
+		t.Errorf("it says %q", p.errs.String())
+	}
+}
+
 // A signal ends hold while it waits.
 func TestHoldWaitingEnds(t *testing.T) {
 	t.Parallel()
-	h := startHold(t, lateStore(t), []string{"--wait", "100ms"}, "echo", "no")
+	h := startHold(t, lateStore(t), nil, "echo", "no")
 	await(t, "the line about the wait", func() bool { return strings.Contains(read(t, h.errs), "waiting: ") })
 	h.signal(t, syscall.SIGINT)
 	if code := h.code(t); code != 130 || read(t, h.out) != "" {

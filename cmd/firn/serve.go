@@ -62,6 +62,7 @@ Where it listens is printed to standard output, what happens to standard error; 
 			if err := noPoolVariables(); err != nil {
 				return err
 			}
+			o.hints = hinter{cmd}
 			o.json, o.stray = wantsJSON(cmd), strayVariables(cmd.Root(), os.Environ())
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -91,6 +92,7 @@ func noPoolVariables() error {
 // A serveCommand is firn serve.
 type serveCommand struct {
 	load   func() (*servePlan, error) // reads the settings as they are now
+	hints  hinter
 	noAuth bool
 	json   bool
 	stray  []strayVariable
@@ -505,7 +507,7 @@ func (o *serveCommand) told(err error) {
 	var f *failure
 	hint := ""
 	if errors.As(err, &f) {
-		hint = strings.Join(f.hints, "; ")
+		hint = o.hints.line(f)
 	}
 	o.log.Error("not reloaded; everything is as it was", "err", err, "hint", hint)
 }

@@ -65,7 +65,7 @@ func (s *settings) onePool() error {
 
 // serveDrawing returns what to draw from for a series of the file.
 func (s *settings) serveDrawing(one *seriesConfig) (*drawing, error) {
-	d := &drawing{name: one.name.text, kind: one.kind.text, urls: []string{s.storeURL().text}}
+	d := &drawing{name: one.name.text, kind: one.kind.text, urls: []string{s.storeURL().text}, hints: hinter{s.cmd}}
 	if one.answers.text == "public" {
 		d.form = one.public
 	}
@@ -189,7 +189,7 @@ func (p *servePlan) guard(noAuth bool) error {
 	switch open := o.clientCA == "" && !noAuth; {
 	case open && len(o.tokens) == 0 && l.flag != "admin":
 		return bad("--%s %s: other hosts can come there, and there are neither tokens nor client certificates: anybody could draw", l.flag, l.at).
-			hint("firn serve token makes a token, and says what to write into firn.yaml").
+			hint("to make a token, and see what to write into firn.yaml: firn serve token").
 			hint("--insecure-no-auth, if only those who may draw can come there")
 	case open && o.admin.beyond():
 		return bad("--admin %s: other hosts can come there, and no token is asked for: anybody could see the state", o.admin).

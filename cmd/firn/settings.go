@@ -20,6 +20,7 @@ import (
 // Settings are the values a command works with: each is that of its flag, else
 // of its FIRN_ variable, else of firn.yaml, else the default.
 type settings struct {
+	cmd   *cobra.Command
 	flags *pflag.FlagSet
 	file  *config // nil: there is none
 
@@ -33,7 +34,7 @@ const byDefault = "default"
 
 // loadSettings reads the config, if there is one.
 func loadSettings(cmd *cobra.Command) (*settings, error) {
-	s := &settings{flags: cmd.Flags()}
+	s := &settings{cmd: cmd, flags: cmd.Flags()}
 	place, err := findConfig(cmd)
 	if err != nil || place.path == "" {
 		return s, err
@@ -84,7 +85,7 @@ func findConfig(cmd *cobra.Command) (configPlace, error) {
 	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
 		path := f.Value.String()
 		if _, err := os.Stat(path); err != nil {
-			return configPlace{}, bad("%s: there is no config %s", origin(f), path).hint("firn config print shows what is used without one")
+			return configPlace{}, bad("%s: there is no config %s", origin(f), path).hint("to see what is used without one: firn config print")
 		}
 		return configPlace{path: path}, nil
 	}

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
@@ -24,21 +23,24 @@ func addStore(cmd *cobra.Command) {
 	cmd.Flags().String("store", "", "where records are kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or another of docs/stores.md (a file of this user)")
 }
 
-// placeStore makes the path of --store absolute. It counts from the working
-// directory on a command line, where a person sees both. A variable stays when
-// the directory changes, so there a relative path is an error.
-func placeStore(flags *pflag.FlagSet) error {
-	f := flags.Lookup("store")
-	if f == nil || !f.Changed {
+// placeStore makes the path of --store absolute, and says where a URL is from that names no
+// store. The path counts from the working directory on a command line, where a person sees
+// both. A variable stays when the directory changes, so there a relative path is an error.
+func placeStore(cmd *cobra.Command) error {
+	f := cmd.Flags().Lookup("store")
+	if f == nil || !f.Changed || cmd.Name() == "encode" && f.Value.String() == noStore {
 		return nil
 	}
 	path, ok := strings.CutPrefix(f.Value.String(), "sqlite:")
 	if !ok || path == "" || strings.HasPrefix(path, "//") || filepath.IsAbs(path) {
+		if err := checkStore(f.Value.String()); err != nil {
+			return badStore(origin(f), err)
+		}
 		return nil
 	}
 	if from := origin(f); from != "--store" {
 		return bad("%s: %q is a relative path, which is another file in each working directory, and each file gives the same ids", from, f.Value).
-			hint("for all processes of this host: %s=%s; for several hosts: %[1]s=%[3]s, or another server", from, hostStore, serverStore)
+			hint("%s", oneStore(from))
 	}
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -54,6 +56,14 @@ const (
 	serverStore = "postgres://USER:PASSWORD@HOST/DATABASE"
 	nameStore   = "for all processes of this host: --store " + hostStore + "; for several hosts: --store " + serverStore + ", or another server"
 )
+
+// oneStore is what a flag or a variable that names a store can be.
+func oneStore(from string) string {
+	if from == "--store" {
+		return nameStore
+	}
+	return fmt.Sprintf("for all processes of this host: %s=%s; for several hosts: %[1]s=%[3]s, or another server", from, hostStore, serverStore)
+}
 
 var errNoStore = errors.New("there is no store")
 
@@ -71,9 +81,6 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 		}
 		url = "sqlite:" + path
 	}
-	if strings.HasPrefix(url, "memory:") {
-		return nil, bad("--store %s forgets with this process: the next would make the same ids", url).hint(nameStore)
-	}
 	path, embedded := sqliteFile(url)
 	if embedded && made == nil {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -89,9 +96,6 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 		}
 	}
 	s, err := open.URL(ctx, url)
-	if errors.As(err, new(*open.URLError)) {
-		return nil, badStore(err)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -133,9 +137,10 @@ func madeInContainer(path string) string {
 		"name one store for all containers, as " + serverStore
 }
 
-// badStore says what is wrong with the URL of a store.
-func badStore(err error) error {
-	return bad("--store: %s", withoutPackage(err.Error())).hint(nameStore + ": docs/stores.md")
+// badStore says what is wrong with the URL of a store, and whether a flag or a variable
+// says it.
+func badStore(from string, err error) error {
+	return bad("%s: %s", from, withoutPackage(err.Error())).hint("%s: docs/stores.md", oneStore(from))
 }
 
 // implicitStore returns the path of the store that is used where none is named:

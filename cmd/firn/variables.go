@@ -117,7 +117,7 @@ func fromEnvironment(cmd *cobra.Command) error {
 	if first != nil {
 		return first
 	}
-	return placeStore(cmd.Flags())
+	return placeStore(cmd)
 }
 
 // A strayVariable is a FIRN_ variable that firn does not read.

@@ -68,7 +68,7 @@ it finds out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			worker, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || worker < 0 {
-				return bad("%q is not the number of a worker", args[0]).hint("firn workers ls lists them")
+				return bad("%q is not the number of a worker", args[0]).hint("to list them: firn workers ls")
 			}
 			pool, err := poolInForce(cmd)
 			if err != nil {
@@ -107,9 +107,10 @@ func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
 	if err := pool.CheckStore(cmd.Context(), s); !errors.As(err, &other) {
 		return
 	}
-	printWarning(cmd.ErrOrStderr(), "%s", withoutPackage(other.Error()))
-	for _, hint := range otherStoreHints(at) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "firn: hint: %s\n", hint)
+	f := poolFailure(other, poolPlace{url: at})
+	printWarning(cmd.ErrOrStderr(), "%s", withoutPackage(f.Error()))
+	for _, hint := range (hinter{cmd}).lines(f) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "firn: hint: %s\n", withoutKeys(hint))
 	}
 }
 
