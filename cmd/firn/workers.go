@@ -107,10 +107,10 @@ func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
 	if err := pool.CheckStore(cmd.Context(), s); !errors.As(err, &other) {
 		return
 	}
-	f := poolFailure(other, poolPlace{url: at})
-	printWarning(cmd.ErrOrStderr(), "%s", withoutPackage(f.Error()))
+	f := otherStore(other, other, at)
+	printWarning(cmd.ErrOrStderr(), "%s", f)
 	for _, hint := range (hinter{cmd}).lines(f) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "firn: hint: %s\n", withoutKeys(hint))
+		fmt.Fprintf(cmd.ErrOrStderr(), "firn: hint: %s\n", hint)
 	}
 }
 
