@@ -40,7 +40,7 @@ func placeStore(cmd *cobra.Command) error {
 	}
 	if from := origin(f); from != "--store" {
 		return bad("%s: %q is a relative path, which is another file in each working directory, and each file gives the same ids", from, f.Value).
-			hint("for all processes of this host: %s=%s; for several hosts: %[1]s=%[3]s, or another server", from, hostStore, serverStore)
+			hint("%s", oneStore(from))
 	}
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -56,6 +56,14 @@ const (
 	serverStore = "postgres://USER:PASSWORD@HOST/DATABASE"
 	nameStore   = "for all processes of this host: --store " + hostStore + "; for several hosts: --store " + serverStore + ", or another server"
 )
+
+// oneStore is what a flag or a variable that names a store can be.
+func oneStore(from string) string {
+	if from == "--store" {
+		return nameStore
+	}
+	return fmt.Sprintf("for all processes of this host: %s=%s; for several hosts: %[1]s=%[3]s, or another server", from, hostStore, serverStore)
+}
 
 var errNoStore = errors.New("there is no store")
 
@@ -79,7 +87,10 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 	path, embedded := sqliteFile(url)
 	if embedded && made == nil {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, failed("%w %s", errNoStore, url).hint("if there never was one, to create it with its first id: firn next --store %s", shellWord(url))
+			return nil, failed("%w %s", errNoStore, url).
+				hint("if your programs use another one, name that: two stores make the same ids").
+				hint("if it was lost: firn store recover --store %s", shellWord(url)).
+				hint("only if there never was one, the first id makes it: firn next --store %s", shellWord(url))
 		}
 	}
 	if implicit && made != nil {
@@ -132,11 +143,7 @@ func madeInContainer(path string) string {
 // badStore says what is wrong with the URL of a store, and whether a flag or a variable
 // says it.
 func badStore(from string, err error) error {
-	flag := from + "="
-	if from == "--store" {
-		flag = "--store "
-	}
-	return bad("%s: %s", from, withoutPackage(err.Error())).hint("%s%s, or %s; docs/stores.md has them all", flag, hostStore, serverStore)
+	return bad("%s: %s", from, withoutPackage(err.Error())).hint("%s: docs/stores.md", oneStore(from))
 }
 
 // implicitStore returns the path of the store that is used where none is named:

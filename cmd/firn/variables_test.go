@@ -119,7 +119,7 @@ func TestVariableTable(t *testing.T) {
 func TestVariablesCount(t *testing.T) {
 	values := map[string]string{
 		"json": "true", "workers": "5", "lanes": "2", "renew": "7s", "ttl": "7s", "outage": "7s", "borrow": "7ms", "wait": "7s",
-		"layout": "discord", "server": "a=postgres://u@h/d", "reach": "a=postgres://u@h/d",
+		"layout": "discord", "store": "sqlite:/some.db", "server": "a=postgres://u@h/d", "reach": "a=postgres://u@h/d",
 	}
 	eachFlag(newRoot(), func(cmd *cobra.Command, flag *pflag.Flag) {
 		name, ok := variableOf(cmd, flag.Name)
