@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -150,7 +151,7 @@ func (r *reader) startIn(dir, name string, args ...string) *run {
 	r.Helper()
 	p := &run{args: append([]string{filepath.Base(filepath.Dir(name)) + "/" + filepath.Base(name)}, args...), cmd: exec.Command(name, args...)}
 	p.cmd.Dir = dir
-	p.cmd.Env = append(r.env, "HOME="+r.home)
+	p.cmd.Env = append(slices.Clone(r.env), "HOME="+r.home) // two readers may have one array
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if err := p.cmd.Start(); err != nil {
 		r.Fatal(err)
@@ -305,8 +306,11 @@ func TestBesideConfig(t *testing.T) {
 func TestOneDefaultFile(t *testing.T) {
 	r := newReader(t)
 	r.onAHost()
-	other := *r
-	other.env = append(other.env, "XDG_STATE_HOME="+t.TempDir(), "XDG_DATA_HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir())
+	other, elsewhere := *r, t.TempDir()
+	other.env = slices.Clone(r.env)
+	for _, name := range []string{"STATE", "DATA", "CACHE"} {
+		other.env = append(other.env, "XDG_"+name+"_HOME="+elsewhere)
+	}
 	a, b := r.start(r.oneHost), other.start(r.oneHost)
 	r.done(a)
 	r.done(b)
@@ -314,6 +318,9 @@ func TestOneDefaultFile(t *testing.T) {
 	r.done(c)
 	r.done(d)
 	r.distinct(4*draws, a, b, c, d)
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+		t.Errorf("another file was made: %v, %v", left, err)
+	}
 }
 
 // Many hosts: the pool has to be created, once, and then programs, commands and servers

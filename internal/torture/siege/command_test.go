@@ -381,7 +381,7 @@ func enter(t *testing.T, flags string) []string {
 	return args
 }
 
-// In containers, of which each has a state directory of its own, the command
+// In containers, of which each has a home directory of its own, the command
 // does not run without a store that is named; with one that they share it does.
 func TestContainers(t *testing.T) {
 	for name, flags := range map[string]string{
@@ -400,7 +400,7 @@ func TestContainers(t *testing.T) {
 			}
 			for range 2 {
 				r := inside("$firn next")
-				if r.code != 1 || r.out != "" || !strings.Contains(r.errs, "looks like a container") || !strings.Contains(r.errs, "firn: hint: --store ") {
+				if r.code != 1 || r.out != "" || !strings.Contains(r.errs, "looks like a container") || !strings.Contains(r.errs, "firn: hint: one store for all containers: --store ") {
 					t.Errorf("exit code %d, %s%s", r.code, r.out, r.errs)
 				}
 			}
