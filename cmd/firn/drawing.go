@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/store"
@@ -213,6 +214,9 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	if err != nil {
 		return nil, err
 	}
+	if err := d.checkStores(ctx, stores); err != nil {
+		return nil, errors.Join(d.explain(err), closeStores())
+	}
 	out := &stream{source: ids, rate: plenty}
 	var series interface{ Close() error }
 	switch d.kind {
@@ -269,6 +273,24 @@ func (d *drawing) openStores(ctx context.Context, errs io.Writer) ([]store.Store
 		all, opened = append(all, s), append(opened, s)
 	}
 	return all, closeAll, nil
+}
+
+// checkStores refuses to count in a copy of another store, where its pools tell: both would
+// give the same numbers. A lease finds out by itself.
+func (d *drawing) checkStores(ctx context.Context, stores []store.Store) error {
+	if d.kind == kindFlake {
+		return nil
+	}
+	for i, s := range stores {
+		err := pool.CheckStore(ctx, s)
+		if f := poolFailure(err, poolPlace{url: storeText(d.urls[i])}); f != nil {
+			return f
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // explain adds to an error of a series what can be done about it.

@@ -122,7 +122,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, verb string) (err 
 	}
 	line, created := poolLineOf(info), !was || there.ID != info.ID
 	line.Created = &created
-	if err := line.addOutage(ctx, s, info); err != nil {
+	if err := line.standing(ctx, s, info); err != nil {
 		return err
 	}
 	return line.created(cmd.OutOrStdout(), set.storeName(), wantsJSON(cmd))

@@ -277,14 +277,55 @@ func TestStoreMoved(t *testing.T) {
 	}
 	firn(here, 0, "pool", "create", "--new")
 	firn(here, 0, "next")
+	firn(here, 0, "segments", "create", "orders")
 	copyRecords(t, here, there)
-	for _, args := range [][]string{{"next"}, {"workers", "hold", "--", "echo"}, {"serve", "--http", "off", "--resp", "127.0.0.1:0"}} {
-		text := firn(there, exitFailed, args...)
+	refused := [][]string{
+		{"next"},
+		{"workers", "hold", "--", "echo"},
+		{"serve", "--http", "off", "--resp", "127.0.0.1:0"},
+		{"pool", "ensure"},
+		{"pool", "ensure", "web"},
+		{"pool", "create", "web", "--new"},
+		{"pool", "create", "--new"},
+		{"pool", "set", "--workers", "0-511"},
+		{"workers", "release", "0"},
+		{"next", "orders", "--kind", "segment"},
+	}
+	looks := [][]string{{"pool", "ls"}, {"pool", "show"}, {"workers", "ls"}, {"segments", "ls"}}
+	for _, args := range append(refused, looks...) {
+		want := exitFailed
+		if len(args) == 2 && args[1] != "ensure" {
+			want = 0
+		}
+		text := firn(there, want, args...)
 		recover := strings.Index(text, "hint: stop all processes that use this store, then: firn store recover --store ")
 		moved := strings.Index(text, "hint: only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover --store ")
 		if !strings.Contains(text, `pool "default" belongs to another store`) || recover < 0 || moved < recover {
 			t.Errorf("%v: %s", args, text)
 		}
+	}
+	for _, look := range []struct {
+		want string
+		args []string
+	}{
+		{" other store", []string{"pool", "ls"}},
+		{"state  ", []string{"pool", "show"}},
+		{`"state":"other store","this_store":"PostgreSQL system `, []string{"pool", "ls", "--json"}},
+		{`"state":"other store","this_store":"PostgreSQL system `, []string{"pool", "show", "--json"}},
+	} {
+		if text := firn(there, 0, look.args...); !strings.Contains(text, look.want) || !strings.Contains(text, "other store") {
+			t.Errorf("%v: %s", look.args, text)
+		}
+		if text := firn(here, 0, look.args...); strings.Contains(text, "other store") || strings.Contains(text, "warning") {
+			t.Errorf("the original: %v: %s", look.args, text)
+		}
+	}
+	found := firn(there, exitFound, "doctor")
+	if !regexp.MustCompile(`(?m)^bad +pool default, store: pool "default" belongs to another store.*; stop all processes that use this store, then: firn store recover`).MatchString(found) {
+		t.Error(found)
+	}
+	if text := firn(here, 0, "doctor"); strings.Contains(text, "another store") {
+		t.Error(text)
 	}
 	if text := firn(there, exitUsage, "store", "recover", "--moved"); !strings.Contains(text, "nobody can confirm: Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?") {
 		t.Error(text)

@@ -81,11 +81,17 @@ func poolFailure(err error, at poolPlace) *failure {
 		}
 		return bad("%w", &renamed{outside(err, worker), err}).hint("leave out %s to take any free one, or %s", at.setting("worker"), how)
 	case errors.As(err, &other):
-		return failed("%w", &renamed{fmt.Sprintf("pool %q belongs to another store: this one is %s, and the pool was made in %s, so this is a copy, a restored dump, or was moved", other.Pool, other.Have, other.Want), err}).
-			hint("stop all processes that use this store, then: firn store recover%s", storeFlag(at.url)).
-			hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at.url))
+		return otherStore(err, other, at.url)
 	}
 	return nil
+}
+
+// otherStore says what to do about a store whose pools were made in another one.
+func otherStore(err error, e *lease.OtherStoreError, at string) *failure {
+	text := fmt.Sprintf("pool %q belongs to another store: this one is %s, and the pool was made in %s, so this is a copy, a restored dump, or was moved", e.Pool, e.Have, e.Want)
+	return failed("%w", &renamed{text, err}).
+		hint("stop all processes that use this store, then: firn store recover%s", storeFlag(at)).
+		hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
 }
 
 // missingPool says which pools there are, and how one is created. Where anything says that

@@ -260,6 +260,9 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 		}
 		users, stores = append(users, u), append(stores, u.store)
 	}
+	if err := d.checkStores(ctx, stores); err != nil {
+		return nil, err
+	}
 	var now *flowing
 	switch d.kind {
 	case kindFlake:

@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firn-id/firn/internal/configfile"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -92,46 +89,11 @@ func findConfig(cmd *cobra.Command) (configPlace, error) {
 		}
 		return configPlace{path: path}, nil
 	}
-	home, err := os.UserHomeDir()
+	path, err := configfile.Find()
 	if err != nil {
-		home = ""
+		return configPlace{}, failed("config: %w", err).hint("--config FILE, if it is not that one")
 	}
-	for _, path := range configPaths(runtime.GOOS, os.Getenv, home) {
-		_, err := os.Stat(path)
-		switch {
-		case err == nil:
-			return configPlace{path, path == configHere}, nil
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
-			// It may be there, and name a store that nobody should go on without.
-			return configPlace{}, failed("config: %w", err).hint("--config FILE, if it is not that one")
-		}
-	}
-	return configPlace{}, nil
-}
-
-// configHere is the config of the working directory.
-const configHere = "firn.yaml"
-
-// configPaths are the places where a config is looked for, in this order.
-func configPaths(goos string, getenv func(string) string, home string) []string {
-	paths := []string{configHere}
-	dir := getenv("XDG_CONFIG_HOME")
-	switch {
-	case filepath.IsAbs(dir):
-	case goos == "windows":
-		dir = getenv("AppData")
-	case home != "":
-		dir = filepath.Join(home, ".config")
-	default:
-		dir = ""
-	}
-	if dir != "" {
-		paths = append(paths, filepath.Join(dir, "firn", "firn.yaml"))
-	}
-	if goos != "windows" {
-		paths = append(paths, "/etc/firn/firn.yaml")
-	}
-	return paths
+	return configPlace{path, path == configfile.Here}, nil
 }
 
 // origin says where the value of a flag is from.

@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
@@ -188,7 +189,12 @@ func setupFailure(err error) *failure {
 	var schema *setup.SchemaError
 	var copied *setup.CopyError
 	var forgot *setup.ForgotError
+	var pg *pgconn.PgError
 	switch {
+	case errors.As(err, &pg) && (pg.Code == "ID004" || pg.Code == "ID009"): // the clock of a server
+		return f.hint("there: %s", pg.Hint)
+	case errors.As(err, new(*setup.ClockError)):
+		return f.hint("set the clock that is wrong, then run the same command again")
 	case errors.As(err, &forgot):
 		return f.hint("is its address right? If what it had is lost: %s", lostPage)
 	case errors.As(err, &copied):

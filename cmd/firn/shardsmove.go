@@ -396,8 +396,8 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 	if err != nil {
 		return moveFailure(err)
 	}
-	if cmd.Name() == "finish" && len(legs) > 0 && !o.yes {
-		if err := askToDrop(ctx, cmd, legs); err != nil {
+	if cmd.Name() == "finish" {
+		if err := o.askToDrop(ctx, cmd, legs); err != nil {
 			return err
 		}
 	}
@@ -424,19 +424,32 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 	return printEnded(cmd, all, what)
 }
 
-// askToDrop says which copies are dropped for good, and asks.
-func askToDrop(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
+// askToDrop says which copies are dropped, and asks. Where one of the shards has no old copy
+// that may be dropped, it refuses before anything is done.
+func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
 	var drops []string
 	for _, l := range legs {
-		bytes, err := check.CopyBytes(ctx, l.Source, l.Shards)
+		m := move.New(l.Source, l.Target, &o.options)
+		old, err := m.OldCopies(ctx, l.Shards)
+		m.Close()
+		if err != nil {
+			return moveFailure(err)
+		}
+		if len(old) == 0 {
+			continue
+		}
+		bytes, err := check.CopyBytes(ctx, l.Source, old)
 		if err != nil {
 			return err
 		}
 		copies := "copy of shard "
-		if len(l.Shards) > 1 {
+		if len(old) > 1 {
 			copies = "copies of shards "
 		}
-		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, ranges(l.Shards), l.Source.Name, byteText(bytes)))
+		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, ranges(old), l.Source.Name, byteText(bytes)))
+	}
+	if len(drops) == 0 || o.yes {
+		return nil
 	}
 	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shards revert cannot take them back. Drop them?"
 	return mustAsk(ctx, cmd, question, "the same command with --yes")

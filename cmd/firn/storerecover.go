@@ -480,8 +480,11 @@ func forgotten(cmd *cobra.Command, err error) error {
 // the last of them: it accepts the file, and knows nothing of the others.
 func copyHints(e *sqlite.CopyError) []string {
 	hints := []string{"if the original is still there, use that one: two copies of a store make the same ids"}
-	if e.Alone {
-		hints = append(hints, "if you moved the file, move its hidden file too: mv OLD_DIRECTORY/"+filepath.Base(e.Sidecar)+" "+shellWord(filepath.Dir(e.Path)))
+	switch {
+	case e.Left != "":
+		hints = []string{"the file was renamed, and its hidden file was not: mv " + shellWord(e.Left) + " " + shellWord(e.Sidecar)}
+	case e.Alone:
+		hints = append(hints, "if you moved the file from another directory, move it back: its hidden file is still there")
 	}
 	return append(hints, "only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store "+shellWord("sqlite:"+e.Path))
 }

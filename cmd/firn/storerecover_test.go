@@ -30,7 +30,7 @@ func emptyHome(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	t.Chdir(dir)
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME"} {
 		t.Setenv(name, dir)
 	}
 	return dir
