@@ -136,7 +136,7 @@ func badStore(from string, err error) error {
 	if from == "--store" {
 		flag = "--store "
 	}
-	return bad("%s: %s", from, withoutPackage(err.Error())).hint("%s%s, or %s; docs/stores.md has them all", flag, hostStore, serverStore)
+	return bad("%s: %s", from, withoutPackage(err.Error())).hint("for all processes of this host: %s%s; for several hosts: %[1]s%[3]s; docs/stores.md has them all", flag, hostStore, serverStore)
 }
 
 // implicitStore returns the path of the store that is used where none is named:
