@@ -263,3 +263,17 @@ func toldOf(output string) string {
 	}
 	return all.String()
 }
+
+// A hint hands on a long outage budget, which a pool has to allow, and no short one: to a
+// command that makes a pool safe it would say that no process had more.
+func TestHintOutage(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	if _, errs, code := called(t, "pool", "create", "shop", "--new"); code != 0 {
+		t.Fatal(errs)
+	}
+	for outage, want := range map[string]string{"10m": "firn pool ensure default --outage 10m (", "1s": "firn pool ensure default ("} {
+		if _, errs, code := called(t, "next", "--outage", outage); code != exitFailed || !strings.Contains(errs, want) {
+			t.Errorf("--outage %s: exit code %d, no %q in %s", outage, code, want, errs)
+		}
+	}
+}
