@@ -5,8 +5,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/sqlite"
@@ -71,7 +74,10 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 	}
 	defer l.Close()
 
-	store, config := []string{"--store", url}, []string{"--config", filepath.Join(dir, "shop.yaml")}
+	write(t, dir, "range.yaml", "store: 'sqlite:the store.db'\npools: { shop: { worker: 900 } }\nseries: { photo: { kind: flake } }\n")
+	write(t, dir, "layout.yaml", "store: 'sqlite:the store.db'\npools: { shop: { layout: twitter } }\nseries: { photo: { kind: flake } }\n")
+	in := func(name string) []string { return []string{"--config", filepath.Join(dir, name)} }
+	store, config := []string{"--store", url}, in("shop.yaml")
 	for _, tt := range []struct {
 		given []string
 		args  string
@@ -87,6 +93,9 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		{store, "encode --times times.txt --worker 5", 2},
 		{store, "serve --resp 127.0.0.1:0 --http off", 2},
 		{config, "serve --resp 127.0.0.1:0 --http off", 2},
+		{in("range.yaml"), "serve --resp 127.0.0.1:0 --http off", 0},
+		{in("layout.yaml"), "serve --resp 127.0.0.1:0 --http off", 1},
+		{in("layout.yaml"), "next photo", 1},
 		{store, "doctor --pool mail", 2},
 		{store, "next --pool one --wait 1ms", 1},
 		{store, "next --pool shop --layout twitter", 1},
@@ -118,12 +127,41 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		if code == 0 && args != "doctor --pool mail" || len(told) < tt.told {
 			t.Errorf("%s: exit code %d, and these commands: %q\n%s%s", tt.args, code, told, out, errs)
 		}
+		failed, _, _ := newRoot().Find(given)
+		checkSaidFlags(t, failed, out+errs)
 		followHints(t, tt.args, told, tt.given, 3)
 		if after := content(t, other); !maps.Equal(before, after) {
 			t.Fatalf("%s: a hint changed another store\n%s%s", tt.args, out, errs)
 		}
 	}
 }
+
+// checkSaidFlags checks that a command has the flags that its hints name for it.
+func checkSaidFlags(t *testing.T, failed *cobra.Command, output string) {
+	t.Helper()
+	for line := range strings.Lines(toldOf(output)) {
+		for rest := line; ; {
+			at := mention.FindStringIndex(rest)
+			prose := rest
+			if at != nil {
+				prose = rest[:at[0]]
+			}
+			for _, m := range anyFlag.FindAllStringSubmatch(prose, -1) {
+				if failed.Flag(m[1]) == nil {
+					t.Errorf("%s has no flag --%s: %s", failed.CommandPath(), m[1], line)
+				}
+			}
+			if at == nil {
+				break
+			}
+			_, length := commandAt(newRoot(), rest[at[0]:])
+			rest = rest[at[0]+max(length, len("firn")):]
+			rest = rest[commandEnd(rest):]
+		}
+	}
+}
+
+var anyFlag = regexp.MustCompile(`--([a-z][a-z-]*)`)
 
 // followHints types what was told, and what that tells, so many times.
 func followHints(t *testing.T, from string, told [][]string, given []string, depth int) {
@@ -224,4 +262,18 @@ func toldOf(output string) string {
 		}
 	}
 	return all.String()
+}
+
+// A hint hands on a long outage budget, which a pool has to allow, and no short one: to a
+// command that makes a pool safe it would say that no process had more.
+func TestHintOutage(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	if _, errs, code := called(t, "pool", "create", "shop", "--new"); code != 0 {
+		t.Fatal(errs)
+	}
+	for outage, want := range map[string]string{"10m": "firn pool ensure default --outage 10m (", "1s": "firn pool ensure default ("} {
+		if _, errs, code := called(t, "next", "--outage", outage); code != exitFailed || !strings.Contains(errs, want) {
+			t.Errorf("--outage %s: exit code %d, no %q in %s", outage, code, want, errs)
+		}
+	}
 }

@@ -232,7 +232,7 @@ func TestPoolLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := firn(0, "store", "recover", "--yes", "--outage", "1s")
-	for _, want := range []string{"\nthen: firn pool ensure default (", "\nthen: firn shards reopen SERVER ("} {
+	for _, want := range []string{"\nthen: firn pool ensure default --store " + shellWord(pg.URL()) + " (", "\nthen: firn shards reopen SERVER ("} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}

@@ -158,10 +158,10 @@ func roomFor(ctx context.Context, s store.Store, err error) error {
 		case other.Name == e.Pool || slices.Contains(own.MayRepeat, other.Name) || slices.Contains(other.MayRepeat, own.Name):
 		case other.First <= e.Worker && e.Worker <= other.Last:
 			return &roomError{err, fmt.Sprintf("take one that it has: worker %d is of pool %s, which has workers %d-%d", e.Worker, other.Name, other.First, other.Last)}
-		case other.First > e.Worker:
-			high = min(high, max(other.First-1, own.Last))
-		case other.Last < e.Worker:
-			low = max(low, min(other.Last+1, own.First))
+		case other.First > own.Last && other.Last < e.Worker, other.Last < own.First && other.First > e.Worker:
+			return &roomError{err, fmt.Sprintf("take one that it has: pool %s lies between, with workers %d-%d", other.Name, other.First, other.Last)}
+		case other.First > max(e.Worker, own.Last):
+			high = min(high, other.First-1)
 		}
 	}
 	return &roomError{err, fmt.Sprintf("widen the pool: firn pool set %s --workers %d-%d", shellWord(e.Pool), low, high)}

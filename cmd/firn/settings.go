@@ -85,7 +85,7 @@ func findConfig(cmd *cobra.Command) (configPlace, error) {
 	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
 		path := f.Value.String()
 		if _, err := os.Stat(path); err != nil {
-			return configPlace{}, bad("%s: there is no config %s", origin(f), path).hint("to see what is used without one: firn config print")
+			return configPlace{}, bad("%s: there is no config %s", origin(f), path).hint("name a file that is there, or leave out %s", origin(f))
 		}
 		return configPlace{path: path}, nil
 	}

@@ -80,6 +80,7 @@ type recovery struct {
 	numbers  int64 // that counters leave out; 0: nobody said
 	moved    bool
 	yes      bool
+	hints    hinter
 }
 
 // load reads the settings.
@@ -88,7 +89,7 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	r.url = set.storeURL().text
+	r.hints, r.url = hinter{cmd}, set.storeURL().text
 	if r.numbers, err = numbersOf(cmd); err != nil {
 		return err
 	}
@@ -354,7 +355,7 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 	if err != nil {
 		return err
 	}
-	line := recoveredLine{Store: open.Redact(r.url), Then: p.then()}
+	line := recoveredLine{Store: open.Redact(r.url), Then: p.then(r.hints)}
 	var lines []recoveredLine
 	starts := all.Floor
 	for _, one := range pools {
@@ -369,13 +370,13 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 }
 
 // then are the commands that are to follow.
-func (p recoveryPlan) then() []string {
+func (p recoveryPlan) then(h hinter) []string {
 	var all []string
 	for _, name := range p.lost {
-		all = append(all, "firn pool ensure "+shellWord(name))
+		all = append(all, h.compose("firn pool ensure "+shellWord(name)))
 	}
 	if p.shards {
-		all = append(all, "firn shards reopen SERVER")
+		all = append(all, h.compose("firn shards reopen SERVER"))
 	}
 	return all
 }
@@ -473,7 +474,7 @@ func forgotten(cmd *cobra.Command, err error) error {
 			url = "sqlite:" + path
 		}
 	}
-	return f.hint("stop all who use it, put back what there is, then: firn store recover --store %s", shellWord(open.Redact(url)))
+	return f.hint("stop all who use it, put back what there is, then: firn store recover%s", storeFlag(url))
 }
 
 // copyHints are what to do about a file that may be one of two copies. To recover is

@@ -134,6 +134,9 @@ func (o *operator) types(line string) wrote {
 		o.stop()
 	}
 	args := strings.Fields(strings.ReplaceAll(line, "'", ""))[1:]
+	if i := slices.Index(args, "URL"); i > 0 { // a hint shows no password
+		args[i] = o.url
+	}
 	if !slices.Contains(args, "--store") {
 		args = append(args, "--store", o.url)
 	}
