@@ -19,7 +19,8 @@ import (
 // not call it when it starts; the step that creates the database does, once.
 //
 // Errors: [*ExistsError], the pool is there; [*RemainsError], records of an earlier one
-// are; [*OverlapError]; [*OptionError]; [ErrBusy].
+// are; [*term.OtherStoreError], this store is a copy; [*OverlapError]; [*OptionError];
+// [ErrBusy].
 func Create(ctx context.Context, s store.Store, name string, opts *Options) (Info, error) {
 	return create(ctx, s, name, opts, false)
 }
@@ -70,6 +71,9 @@ func create(ctx context.Context, s store.Store, name string, opts *Options, care
 }
 
 func createOnce(ctx context.Context, s store.Store, name string, o *Options, careful bool) (Info, error) {
+	if err := CheckStore(ctx, s); err != nil {
+		return Info{}, err
+	}
 	p, err := get(ctx, s, name)
 	if err != nil {
 		return Info{}, err

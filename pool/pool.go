@@ -161,6 +161,30 @@ func Show(ctx context.Context, s store.Store, name string) (Info, error) {
 	return p.info(), nil
 }
 
+// CheckStore returns a [*term.OtherStoreError] where a pool of the store says that it was
+// made in another store, so that this one is a copy, a restored dump, or was moved: ids and
+// numbers that are made from both are equal. It is nil where the store or its pools cannot
+// tell. It reads every record of a pool.
+func CheckStore(ctx context.Context, s store.Store) error {
+	promise, err := s.Promise(ctx)
+	if err != nil {
+		return err
+	}
+	if promise.Identity == "" {
+		return nil
+	}
+	all, err := list(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if p.Created() && p.Elsewhere(promise.Identity) {
+			return &term.OtherStoreError{Pool: p.name, Have: promise.Identity, Want: p.Store}
+		}
+	}
+	return nil
+}
+
 // A record is a pool's record with what it says.
 type record struct {
 	term.Pool

@@ -102,13 +102,7 @@ func (s *supply) begin(ctx context.Context, stores *sharedStores, opened func())
 	if err == nil || !passes(err) || ctx.Err() != nil {
 		return err
 	}
-	f := s.drawing.explain(err)
-	var failure *failure
-	hint := ""
-	if errors.As(f, &failure) && len(failure.hints) > 0 {
-		hint = failure.hints[0]
-	}
-	s.log.Warn("cannot be opened yet; trying again", "err", err, "hint", hint)
+	s.log.Warn("cannot be opened yet; trying again", "err", err, "hint", s.drawing.hintOf(err))
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.done.Go(func() { s.insist(life, stores, opened) })
@@ -265,6 +259,9 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 			return nil, err
 		}
 		users, stores = append(users, u), append(stores, u.store)
+	}
+	if err := d.checkStores(ctx, stores); err != nil {
+		return nil, err
 	}
 	var now *flowing
 	switch d.kind {

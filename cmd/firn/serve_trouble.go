@@ -17,12 +17,20 @@ import (
 
 // judge says what is to be said of an error of the series.
 func (d *drawing) judge(err error) server.Explanation {
-	e := server.Explanation{Again: passes(err), Trouble: troubleOf(err)}
+	return server.Explanation{Again: passes(err), Trouble: troubleOf(err), Hint: d.hintOf(err)}
+}
+
+// hintOf is the first hint of an error of the series, or "".
+func (d *drawing) hintOf(err error) string {
 	var f *failure
-	if errors.As(d.explain(err), &f) && len(f.hints) > 0 {
-		e.Hint = f.hints[0]
+	if !errors.As(d.explain(err), &f) {
+		return ""
 	}
-	return e
+	lines := d.hints.lines(f)
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[0]
 }
 
 // troubleOf says what is wrong in words that everybody may read: whoever draws ids is told

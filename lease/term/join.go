@@ -23,7 +23,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	switch here := s.View.Promise.Identity; {
 	case s.poolID != "" && p.ID != s.poolID:
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "it is another pool of that name"})
-	case p.elsewhere(here):
+	case p.Elsewhere(here):
 		return s.elsewhere(r, p, here)
 	case p.Workers == "":
 		return s.end(Refused, &MissingPoolError{Pool: r.Pool, Creating: p.Reserved != ""})

@@ -163,9 +163,9 @@ func workerBits(l firn.Layout) (bits []int) {
 	return bits
 }
 
-// elsewhere reports whether the record was made in another store than the one that says
+// Elsewhere reports whether the record was made in another store than the one that says
 // this of itself.
-func (p Pool) elsewhere(identity string) bool {
+func (p Pool) Elsewhere(identity string) bool {
 	return p.Store != "" && identity != "" && p.Store != identity
 }
 
