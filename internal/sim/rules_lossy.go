@@ -33,6 +33,15 @@ var lossyRules = []rule{
 			})
 		}},
 	}},
+	{"how long a new holder waits does not rest on a write of a member that the store may forget", []mutant{
+		{name: "a member's own outage budget counts where the pool's record has none", kind: lossy, in: unequal, event: func(h *holder, e term.Event) term.Event {
+			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
+				if r.Outage == 0 {
+					r.Outage = h.rules.Outage.Milliseconds()
+				}
+			})
+		}},
+	}},
 	{"an extension after the time to live is refused by the store, and a late acknowledgement is not used", []mutant{
 		{name: "a late extension is acknowledged and used", kind: lossy, now: neverLate, ignoreWithin: true, in: brisk},
 	}},
