@@ -29,7 +29,16 @@ var lossyRules = []rule{
 		}},
 		{name: "a quarantine by the outage budget of one's own", kind: lossy, in: unequal, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, term.Confirming, func(r *term.Pool) {
-				r.Outage = min(r.Outage, h.rules.Outage.Milliseconds())
+				r.Outage = min(r.LongestOutage(), h.rules.Outage).Milliseconds()
+			})
+		}},
+	}},
+	{"how long a new holder waits does not rest on a write of a member that the store may forget", []mutant{
+		{name: "a member's own outage budget counts where the pool's record has none", kind: lossy, in: unequal, event: func(h *holder, e term.Event) term.Event {
+			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
+				if r.Outage == 0 {
+					r.Outage = h.rules.Outage.Milliseconds()
+				}
 			})
 		}},
 	}},
@@ -46,13 +55,8 @@ var lossyRules = []rule{
 		{name: "an outage budget that the pool's record does not have", kind: shifting, in: unequal, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
 				if !h.s.Lossy && r.Lossy == "" {
-					r.Outage = max(r.Outage, h.rules.Outage.Milliseconds())
+					r.Outage = max(r.LongestOutage(), h.rules.Outage).Milliseconds()
 				}
-			})
-		}},
-		{name: "an outage budget that the pool's record has no more", kind: shifting, in: unequalRestored, event: func(h *holder, e term.Event) term.Event {
-			return repooled(h, e, term.Confirming, func(r *term.Pool) {
-				h.s.Reach = min(h.s.Reach, time.Duration(r.Outage)*time.Millisecond)
 			})
 		}},
 	}},

@@ -68,7 +68,7 @@ var poolRules = []rule{
 		}},
 	}},
 	{"a process that took a worker outside of its pool's range lets go of it", []mutant{
-		{name: "the range is not looked at again after the acknowledgement", in: moving, event: func(h *holder, e term.Event) term.Event {
+		{name: "the range is not looked at again after the acknowledgement", in: movingLate, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, term.Confirming, func(p *term.Pool) { p.Workers = "0-15" })
 		}},
 	}},

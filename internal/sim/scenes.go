@@ -174,15 +174,6 @@ func unequal(s *setup) {
 	s.founded, s.unequal, s.faults.shift = true, true, s.kind == shifting
 }
 
-// unequalRestored schedules have those that want a worker while the store is restored,
-// and more or less of an outage budget than others.
-func unequalRestored(s *setup) {
-	unequal(s)
-	s.rules.Reach = s.rules.Outage
-	s.faults = faults{restore: true, forget: true, shift: true, cuts: true, pauses: true}
-	s.every, s.workers, s.procs = 700*time.Millisecond, 3, 8
-}
-
 func shiftingOften(s *setup) {
 	brisk(s)
 	s.founded, s.unequal, s.faults.shift, s.faults.kills = true, false, true, true
@@ -295,6 +286,12 @@ func moving(s *setup) {
 	s.faults = faults{ranges: true, network: s.faults.network, loss: s.faults.loss, kills: true, pauses: true}
 	s.pools, s.procs, s.first, s.workers, s.founded, s.unequal = 2, 6, 0, 4, true, false
 	s.every, s.lasts = time.Second, time.Minute
+}
+
+// movingLate schedules have ranges that change while a worker is taken.
+func movingLate(s *setup) {
+	moving(s)
+	s.faults.takes = 0.3
 }
 
 func unpooling(s *setup) {
