@@ -141,12 +141,17 @@ func (g *generator) TickExact(instant string) string {
 	return fmt.Sprintf("floor((extract(epoch FROM %s) - %s::numeric) / %s::numeric)", instant, g.epoch(), seconds(g.Layout.Unit()))
 }
 
-// Pack is the id of a state.
+// Pack is the id of a state: its tick, the shard and its seq side by side. It is written with as
+// few operations as that takes, of which each costs a draw. The state shifted has the seq in its
+// place, and the tick too low; what the tick lacks is added.
 func (g *generator) Pack(state, shard string) string {
-	return fmt.Sprintf("(%s >> %d << %d) | (%s::bigint << %d) | %s",
-		state, g.seq.Width, g.time.Shift, shard, g.shard.Shift,
-		shifted(fmt.Sprintf("(%s & %d::bigint)", state, g.PerTick()-1), g.seq.Shift))
+	lacks := int64(1)<<g.time.Shift - int64(1)<<(g.seq.Width+g.seq.Shift)
+	return fmt.Sprintf("(%s >> %d) * %d::bigint + %s + %s * %d::bigint",
+		state, g.seq.Width, lacks, shifted(state, g.seq.Shift), shard, int64(1)<<g.shard.Shift)
 }
+
+// LastSecond is the first state of the last second of the layout.
+func (g *generator) LastSecond() int64 { return g.Limit() - g.SecondStates() }
 
 func shifted(expression string, by int) string {
 	if by == 0 {

@@ -551,3 +551,16 @@ func TestReplacesOnlyItsLayout(t *testing.T) {
 		})
 	}
 }
+
+// TestFastPathEnds: a draw without the lock gives no id past the end of the layout, though it is
+// within a second of the clock.
+func TestFastPathEnds(t *testing.T) {
+	db := newDatabase(t)
+	l := firn.Instagram
+	mustExec(t, db.Conn, script(t, l, insta(5)))
+	limit := (int64(l.Last()) + 1) << 10
+	id := query[int64](t, db.Conn, fmt.Sprintf("SELECT firn.id('insta5.next_id_offset', 5, 0, %d, 0, %d, true)", limit, limit-1))
+	if p, err := l.Decode(firn.ID(id)); err != nil || p.Time.After(time.Now().Add(time.Minute)) {
+		t.Errorf("%d of %s, %v: it is past the end", id, p.Time, err)
+	}
+}

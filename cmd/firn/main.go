@@ -40,7 +40,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	signal.Ignore(syscall.SIGPIPE)
 
 	root := newRoot()
-	root.SetArgs(args)
+	root.SetArgs(withStatement(args))
 	root.SetIn(in)
 	root.SetOut(output{out})
 	root.SetErr(errs)

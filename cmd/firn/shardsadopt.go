@@ -145,8 +145,8 @@ func warnOfOthers(cmd *cobra.Command, a *setup.Adoption) {
 			}
 			names = append(names, f.Name)
 			first[f.Name] = fmt.Sprintf("server %s: %s.%s() makes ids too, stays as it is, and may repeat them", s.Server, f.Schema, f.Name)
-			if table, ok := strings.CutSuffix(f.Name, "_next_id"); ok {
-				first[f.Name] += fmt.Sprintf("; once this is done: firn shards sql --shard %d --schema %s --layout '%s' --per-table %s | psql", f.Shard, f.Schema, layoutName(a.Plan.Layout), table)
+			if do := replaceHint(f, a.Plan.Layout); do != "" {
+				first[f.Name] += "; once this is done: " + do
 			}
 		}
 	}
@@ -157,6 +157,21 @@ func warnOfOthers(cmd *cobra.Command, a *setup.Adoption) {
 		}
 		printWarning(cmd.ErrOrStderr(), "%s%s", first[name], more)
 	}
+}
+
+// replaceHint says what to type to put a generator of firn in the place of a function that
+// makes ids, or nothing where firn has no function of that name.
+func replaceHint(f setup.OtherFunction, l firn.Layout) string {
+	table, ok := strings.CutSuffix(f.Name, "_next_id")
+	switch {
+	case ok:
+		table = " --per-table " + table
+	case f.Name != "next_id":
+		return ""
+	default:
+		table = ""
+	}
+	return fmt.Sprintf("firn shards sql --shard %d --schema %s --layout '%s'%s | psql", f.Shard, f.Schema, layoutName(l), table)
 }
 
 // An adoptedLine is a schema that is taken over, as --json prints it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/setup"
 )
 
 func newShardsDoctor() *cobra.Command {
@@ -22,8 +24,8 @@ func newShardsDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the servers of the shards",
 		Long: `Check each server: its version, what its settings risk, what is missing for moves,
-its clock, its schemas and generators, who may set them; what is left of moves that
-nobody goes on with; and that the servers agree about who serves which shard.
+its clock, its schemas and generators, functions beside these that make ids, who may set
+them; what is left of moves that nobody goes on with; and that the servers agree about who serves which shard.
 
 A line for each finding, bad or warn, and what to do. The exit code is 3 if something
 is bad.
@@ -48,7 +50,7 @@ shards that another server serves.`,
 				}
 			}
 			seen := check.Examine(ctx, servers)
-			found := check.Findings(seen, time.Now())
+			found := append(check.Findings(seen, time.Now()), otherGenerators(ctx, servers, seen)...)
 			moves, err := ofMoves(ctx, servers)
 			if ctx.Err() != nil {
 				return signalled(ctx, ctx.Err())
@@ -78,6 +80,29 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 		return moveFailure(err)
 	}
 	return nil
+}
+
+// otherGenerators are functions that make ids in the schemas of shards, beside firn's, on the
+// servers that answer.
+func otherGenerators(ctx context.Context, servers []shard.Server, seen []*check.Server) []check.Finding {
+	var found []check.Finding
+	for i, s := range servers {
+		if seen[i].Err != nil {
+			continue
+		}
+		others, err := setup.Others(ctx, s)
+		if err != nil {
+			found = append(found, check.Finding{Level: check.Warn, Server: s.Name, Text: "its functions cannot be read: " + withoutPackage(err.Error())})
+		}
+		for _, f := range others {
+			do := cmp.Or(replaceHint(f, seen[i].Layout), "have column defaults call the shard's own function, then drop this one")
+			found = append(found, check.Finding{
+				Level: check.Warn, Server: s.Name, Do: do,
+				Text: fmt.Sprintf("shard %d: the function %s.%s() makes ids too, and may repeat them", f.Shard, f.Schema, f.Name),
+			})
+		}
+	}
+	return found
 }
 
 // ofMoves is what is wrong with moves. Where one of the servers cannot be asked, nobody can

@@ -90,6 +90,19 @@ func serverDown(t *testing.T, down, status string) {
 			}
 		}
 	}
+	// What a server that does not answer has is unknown, and not closed.
+	if down == "b" {
+		for words, want := range map[string]string{
+			"where --shard 2":        "shard 2, schema insta2, server b, unknown (server b does not answer)\n",
+			"where --shard 2 --json": `"state":"unknown"`,
+			"ls":                     "unknown  ",
+			"ls --json":              `"state":"unknown"`,
+		} {
+			if out, _ := says(t, onAll(words)); !strings.Contains(out, want) || strings.Contains(out, "closed") {
+				t.Errorf("firn shards %s: no %q in\n%s", words, want, out)
+			}
+		}
+	}
 	// All shards that the server serves are counted, not only those of moves.
 	out, _ := says(t, onAll("status"))
 	if !strings.Contains(out, status) {

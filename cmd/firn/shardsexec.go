@@ -62,20 +62,79 @@ type shardsExec struct {
 	limit, perServer int
 }
 
-// isCopy finds a COPY, after comments too: the server would wait for what it reads.
-var isCopy = regexp.MustCompile(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*copy\b`)
+// isCopy finds a COPY: the server would wait for what it reads.
+var isCopy = regexp.MustCompile(`(?i)^copy\b`)
 
 // isRead finds a statement of a kind that reads. The transaction is read-only besides; but
 // other kinds, such as DO, can do more than change tables.
-var isRead = regexp.MustCompile(`(?is)^(\s|\()*(select|with|values|table|show|explain)\b`)
+var isRead = regexp.MustCompile(`(?i)^(select|with|values|table|show|explain)\b`)
+
+// firstWords is a statement without the spaces, brackets and comments that it begins with, as
+// PostgreSQL reads them: comments of the second kind may stand in each other.
+func firstWords(sql string) string {
+	for {
+		sql = strings.TrimLeft(sql, " \t\r\n\f\v(")
+		switch {
+		case strings.HasPrefix(sql, "--"):
+			end := strings.IndexAny(sql, "\r\n")
+			if end < 0 {
+				return ""
+			}
+			sql = sql[end:]
+		case strings.HasPrefix(sql, "/*"):
+			sql = afterComment(sql)
+		default:
+			return sql
+		}
+	}
+}
+
+// afterComment is what follows the comment that a statement begins with; empty: it has no end.
+func afterComment(sql string) string {
+	depth := 0
+	for sql != "" {
+		switch {
+		case strings.HasPrefix(sql, "/*"):
+			depth, sql = depth+1, sql[2:]
+		case strings.HasPrefix(sql, "*/"):
+			depth, sql = depth-1, sql[2:]
+		default:
+			sql = sql[1:]
+		}
+		if depth == 0 {
+			break
+		}
+	}
+	return sql
+}
+
+// beginsWithComment finds an argument that is no flag, though it begins like one: a line of
+// comment comes first.
+var beginsWithComment = regexp.MustCompile(`^--(\W|[^=\r\n]*[\r\n])`)
+
+// withStatement has a statement of firn shards exec that begins with a comment read as an
+// argument.
+func withStatement(args []string) []string {
+	at := slices.Index(args, "exec")
+	if at < 0 {
+		return args
+	}
+	args = slices.Clone(args)
+	for i := at; i < len(args); i++ {
+		if beginsWithComment.MatchString(args[i]) {
+			args[i] = " " + args[i]
+		}
+	}
+	return args
+}
 
 func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) error {
-	switch {
-	case strings.TrimSpace(sql) == "":
+	switch words := firstWords(sql); {
+	case words == "":
 		return bad("there is no statement").hint(`firn shards exec "SELECT count(*) FROM users"`)
-	case isCopy.MatchString(sql):
+	case isCopy.MatchString(words):
 		return bad("COPY has nothing to read from or to write to here").hint("SELECT, with --csv; or INSERT")
-	case !o.write && !isRead.MatchString(sql):
+	case !o.write && !isRead.MatchString(words):
 		return bad("without --write a statement begins with SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN").
 			hint("if it may change something: the same command with --write")
 	case o.limit < 1:
@@ -157,7 +216,7 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		return ctx.Err()
 	}
 	p := newRowPrinter(cmd, o.csv)
-	failures, refused := 0, false
+	failures, refused, several := 0, false, false
 	for _, g := range all {
 		if errors.Is(g.Err, errEnough) {
 			g.Err = nil
@@ -173,7 +232,10 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		if g.Err != nil {
 			failures++
 			var pg *pgconn.PgError
-			refused = refused || !o.write && errors.As(g.Err, &pg) && pg.Code == "25006"
+			if errors.As(g.Err, &pg) {
+				refused = refused || !o.write && pg.Code == "25006"
+				several = several || strings.Contains(pg.Message, "multiple commands")
+			}
 			printError(cmd.ErrOrStderr(), g.Err)
 		}
 	}
@@ -184,7 +246,10 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		return nil
 	}
 	f := failed("%d of %s failed", failures, plural(len(asked), "shard"))
-	if refused {
+	switch {
+	case several:
+		return f.hint("give one statement at a time; firn shards apply runs files of several")
+	case refused:
 		return f.hint("--write lets it write")
 	}
 	return f

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,8 @@ func newShardsLs() *cobra.Command {
 		Short: "List the shards, and which server each is on",
 		Long: `List the shards, one a line: its schema, the server it is on, whether it is open there,
 its term, which counts how often it was opened and closed, and what is wrong with it.
-A shard without a server is nowhere now.`,
+A shard without a server is nowhere now. The state is unknown where the server of a shard
+does not answer.`,
 		Example: `  firn shards ls
   firn shards ls --json | jq -r 'select(.state != "open") | .shard'`,
 		Args: arguments(0, 0),
@@ -31,7 +33,7 @@ A shard without a server is nowhere now.`,
 			if wantsJSON(cmd) {
 				enc := json.NewEncoder(cmd.OutOrStdout())
 				for _, r := range m.Routes {
-					if err := enc.Encode(newShardLine(r)); err != nil {
+					if err := enc.Encode(newShardLine(m, r)); err != nil {
 						return err
 					}
 				}
@@ -39,7 +41,8 @@ A shard without a server is nowhere now.`,
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SHARD\tSCHEMA\tSERVER\tSTATE\tTERM\tWHY")
-			for _, r := range m.Routes {
+			for _, route := range m.Routes {
+				r := newShardLine(m, route)
 				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\n", r.Shard, r.Schema, cmp.Or(r.Server, "-"), r.State, r.Term, cmp.Or(r.Why, "-"))
 			}
 			return w.Flush()
@@ -59,4 +62,13 @@ type shardLine struct {
 	Why    string      `json:"why,omitempty"`
 }
 
-func newShardLine(r shard.Route) shardLine { return shardLine(r) }
+// newShardLine says of a shard that is on a server which has not answered that nobody knows.
+func newShardLine(m *shard.Map, r shard.Route) shardLine {
+	if r.State != shard.StateOpen && slices.Contains(m.Missing, r.Server) {
+		r.State, r.Why = unknownState, "server "+r.Server+" does not answer"
+	}
+	return shardLine(r)
+}
+
+// unknownState is the state of a shard that only a server knows which does not answer.
+const unknownState shard.State = "unknown"

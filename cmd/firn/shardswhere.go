@@ -140,6 +140,6 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error)
 	if !ok {
 		return nil, failed("there is no shard %d", number).hint("to see which there are: firn shards map")
 	}
-	line.shardLine = newShardLine(r)
+	line.shardLine = newShardLine(m, r)
 	return line, nil
 }

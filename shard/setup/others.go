@@ -1,0 +1,37 @@
+package setup
+
+import (
+	"context"
+	"slices"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// Others finds the functions in the schemas of a server's shards that make ids by a formula
+// of their own, beside the shard's generator: they may repeat ids. It changes nothing.
+func Others(ctx context.Context, s shard.Server) ([]OtherFunction, error) {
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	v, err := shard.Look(ctx, c)
+	if err != nil {
+		return nil, &shard.ServerError{Server: s.Name, Err: err}
+	}
+	all, err := catalog{ctx, c}.functions()
+	if err != nil {
+		return nil, &shard.ServerError{Server: s.Name, Err: err}
+	}
+	var others []OtherFunction
+	for _, f := range all {
+		i := slices.IndexFunc(v.Shards, func(r shard.Row) bool { return r.Schema == f.schema && r.State != shard.StateMoved })
+		if i < 0 {
+			continue
+		}
+		if _, err := f.function.formula(); err == nil {
+			others = append(others, OtherFunction{v.Shards[i].Shard, f.schema, f.name})
+		}
+	}
+	return others, nil
+}
