@@ -14,7 +14,6 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/store/open"
 )
 
 // A loss is what befalls the store while processes issue from it. Somebody then types what
@@ -148,15 +147,17 @@ func (s *siege) lose(l *loss, wait bool) {
 	}
 	o := s.operator(random, stop)
 	o.follow(first)
-	s.out.types(o.typed)
 	s.store.mend()
 	starts := s.startsLate(l, o)
 	asleep.cont()
-	stopForGood(old)
+	s.stopForGood(old)
 	if s.Broken != "" || s.ctx.Err() != nil {
 		return
 	}
-	s.beginsSeries(o)
+	if !s.target.lossy {
+		o.drawsFrom(series)
+	}
+	s.out.types(o.typed)
 	read := newReader(s.world.layout)
 	_, top := read.span(append(s.world.soFar(), s.commands...))
 	// Where a pool was lost, its grant files are removed: the help of store recover.
@@ -194,7 +195,7 @@ func (w *world) highest() (at time.Time, by string) {
 func (s *siege) operator(random *rand.Rand, stop func()) *operator {
 	return &operator{
 		tb: s.tb, url: s.store.url, home: s.tb.TempDir(), choose: random.IntN, lies: s.Broken == Lied,
-		stop: stop, numbers: s.world.numbers,
+		stop: stop, numbers: s.numbers,
 		drew: func(ids Issuer) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -203,35 +204,21 @@ func (s *siege) operator(random *rand.Rand, stop func()) *operator {
 	}
 }
 
-// beginsSeries begins the series again, if that was lost too.
-func (s *siege) beginsSeries(o *operator) {
-	s.tb.Helper()
-	if s.target.lossy {
-		return
-	}
-	ctx, stop := context.WithTimeout(context.Background(), patience)
-	defer stop()
-	st, err := open.URL(ctx, s.store.url)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	defer st.Close()
-	list, err := segment.List(ctx, st)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	if len(list) == 0 {
-		o.begins(series)
-	}
-}
-
 // numbers is more than has been given out of the series, or is in a process's hand.
-func (w *world) numbers() int64 {
+func (s *siege) numbers() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var top firn.ID
-	for _, p := range w.procs {
-		for _, r := range p.numbers() {
+	note := func(runs []ledger.Run) {
+		for _, r := range runs {
 			top = max(top, r.Last())
 		}
+	}
+	for _, p := range s.world.procs {
+		note(p.numbers())
+	}
+	for i := range s.commands {
+		note(s.commands[i].Numbers)
 	}
 	return int64(top) + 100*segment.DefaultWaste
 }

@@ -114,7 +114,7 @@ func (s *siege) restored() {
 	s.tb.Helper()
 	s.era()
 	cmd := exec.Command(program(s.tb, "firn"), "store", "recover", "--yes", "--store", s.store.url,
-		"--outage", budget.String(), "--numbers", strconv.FormatInt(s.world.numbers(), 10))
+		"--outage", budget.String(), "--numbers", strconv.FormatInt(s.numbers(), 10))
 	cmd.SysProcAttr = ownGroup()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.tb.Fatalf("%s: %v\n%s", cmd, err, out)
@@ -218,20 +218,21 @@ func (s *siege) sql(statements string) {
 
 // stopForGood waits until processes issue nothing more, as their store has forgotten, and
 // ends them.
-func stopForGood(all []*proc) {
-	issued := func() (n int64) {
+func (s *siege) stopForGood(all []*proc) {
+	last, since := map[*proc]int64{}, now()
+	for begun := now(); now()-since < 500*time.Millisecond; time.Sleep(5 * time.Millisecond) {
 		for _, p := range all {
-			n += p.count()
+			n := p.count()
+			if n == last[p] {
+				continue
+			}
+			last[p], since = n, now()
+			if now()-begun > patience {
+				s.out.problem("%s issues on after a loss, whatever was typed:\n%s", p.name, p.story())
+				return
+			}
 		}
-		return n
 	}
-	last, since := issued(), now()
-	eventually(all[0].t, "all that were there before a loss stop", func() bool {
-		if n := issued(); n != last {
-			last, since = n, now()
-		}
-		return now()-since > 500*time.Millisecond
-	})
 	for _, p := range all {
 		p.kill()
 	}
