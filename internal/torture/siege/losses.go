@@ -13,7 +13,9 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/torture/ledger"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/store/open"
 )
 
 // A loss is what befalls the store while processes issue from it. Somebody then types what
@@ -27,8 +29,11 @@ type loss struct {
 	// stopped before, and "firn store recover" typed after.
 	silent bool
 
-	// nothing is left of the pool: nobody can refuse to create it.
+	// nothing is left of the pool.
 	nothing bool
+
+	// keepsWorkers: holders go on, as their workers' records are there.
+	keepsWorkers bool
 }
 
 // How long losses are dealt before the end, and how long one takes that is waited out.
@@ -106,14 +111,10 @@ func (s *siege) lose(l *loss, wait bool) {
 	s.losses++
 	random := rand.New(rand.NewPCG(s.Seed, uint64(s.losses)))
 	before := [][]string{nil, createsPool, ensuresPool}[random.IntN(3)]
-	if l.nothing && before != nil {
-		before = ensuresPool
-	}
 	if s.Broken == Lied {
 		before = createsPool
 	}
 	s.era()
-
 	s.store.cut()
 	old := make([]*proc, len(s.slots))
 	for i := range s.slots {
@@ -132,6 +133,10 @@ func (s *siege) lose(l *loss, wait bool) {
 		stop()
 	}
 	l.do(s)
+	forgot := now()
+	if s.Broken == "" && before != nil && !s.remains() {
+		before = ensuresPool // nobody can refuse to create it
+	}
 	come := func(from int, fresh bool) {
 		for i := from; i < len(s.slots); i++ {
 			beside := s.slots[i].proc == asleep
@@ -149,6 +154,10 @@ func (s *siege) lose(l *loss, wait bool) {
 	o.follow(first)
 	s.store.mend()
 	starts := s.startsLate(l, o)
+	if !l.keepsWorkers {
+		last := &s.world.eras[len(s.world.eras)-1]
+		last.forgot, last.cured = forgot, now()
+	}
 	asleep.cont()
 	s.stopForGood(old)
 	if s.Broken != "" || s.ctx.Err() != nil {
@@ -165,6 +174,26 @@ func (s *siege) lose(l *loss, wait bool) {
 	if wait {
 		s.waitOut(l, starts, top)
 	}
+}
+
+// remains reports whether the store has anything of the pool. Of a file, that is known
+// without a look, and a look may be refused.
+func (s *siege) remains() bool {
+	if s.target.name == "sqlite" {
+		return true
+	}
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	st, err := open.URL(ctx, s.store.url)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer st.Close()
+	list, err := st.List(ctx, "pool/"+pool.Default)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return len(list) > 0
 }
 
 // startsLate looks at when the pool's ids start, and returns it.

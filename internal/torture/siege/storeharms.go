@@ -124,7 +124,7 @@ func (s *siege) restored() {
 // era says that the store has just lost something: no grant from before is for longer than
 // the budget, but for the error of clocks.
 func (s *siege) era() {
-	s.world.eras = append(s.world.eras, era{now(), s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
+	s.world.eras = append(s.world.eras, era{begun: now(), tick: s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
 }
 
 // failover loses a primary, and promotes a standby that lacks the last seconds of what was
@@ -181,7 +181,7 @@ func emptied(start func(testing.TB), members ...*testserver.Server) loss {
 }
 
 // recordRemoved has the record of the pool removed by hand.
-var recordRemoved = loss{name: "pool's record removed", do: func(s *siege) {
+var recordRemoved = loss{name: "pool's record removed", keepsWorkers: true, do: func(s *siege) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	if err := removeRecord(ctx, s.store.url, "pool/"+pool.Default); err != nil {
