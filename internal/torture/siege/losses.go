@@ -110,10 +110,7 @@ func (s *siege) lose(l *loss, wait bool) {
 	s.out.did(l.name)
 	s.losses++
 	random := rand.New(rand.NewPCG(s.Seed, uint64(s.losses)))
-	before := [][]string{nil, createsPool, ensuresPool}[random.IntN(3)]
-	if s.Broken == Lied {
-		before = createsPool
-	}
+	before := s.entrypoint(random)
 	s.era()
 	s.store.cut()
 	old := make([]*proc, len(s.slots))
@@ -174,6 +171,14 @@ func (s *siege) lose(l *loss, wait bool) {
 	if wait {
 		s.waitOut(l, starts, top)
 	}
+}
+
+// entrypoint draws what stands before a program.
+func (s *siege) entrypoint(random *rand.Rand) []string {
+	if s.Broken == Lied {
+		return createsPool
+	}
+	return [][]string{nil, createsPool, ensuresPool}[random.IntN(3)]
 }
 
 // remains reports whether the store has anything of the pool. Of a file, that is known
