@@ -97,6 +97,11 @@ func putBack(replace func(s *siege)) harm {
 		sleeps.signal(syscall.SIGSTOP)
 		replace(s)
 		s.restored()
+		if s.waited > 0 { // the copy may be of an earlier pool than their grant files
+			for i := range s.slots {
+				s.slots[i].containers++
+			}
+		}
 		return func() {
 			s.store.mend()
 			sleeps.cont()
