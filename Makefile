@@ -14,7 +14,8 @@ LIBRARY := . ./lease ./segment ./serial ./public ./store/memory
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 
-# How long the torture harms each store.
+# How long the torture harms each store. In 7m or more it waits for the ids of a pool that
+# was lost, which start about five minutes later.
 TORTURE ?= 2m
 
 # How many shards move in the long form of the moves.

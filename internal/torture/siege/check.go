@@ -39,6 +39,8 @@ type Grant struct {
 	Term    uint64
 	Prior   firn.Tick // horizon of the record it replaced; negative: a heir extends what it was left
 	Horizon firn.Tick
+
+	boot int64 // when its issuer heard of it
 }
 
 // A Report is what Check has looked at, and what is wrong with it.

@@ -81,6 +81,9 @@ var (
 	// commands are what a hint says to type, in its order.
 	commands = regexp.MustCompile(`firn (?:pool|store)(?: [^\s;,.()]+(?:\.[^\s;,()]+)*)+`)
 
+	// lostSeries is what a hint says to type of a series that was lost.
+	lostSeries = regexp.MustCompile(`firn segments create \S+ --first N`)
+
 	// removable is a file that an error has removed.
 	removable = regexp.MustCompile(`(/\S+): .*remove it if nobody needs it`)
 
@@ -146,7 +149,13 @@ func (o *operator) types(line string) wrote {
 		if err != nil {
 			o.tb.Errorf("%q: %v", args, err)
 		}
-		o.drew(Issuer{Name: fmt.Sprintf("operator, command %d", len(o.typed)), Hands: [][]ledger.Run{runs}})
+		who := Issuer{Name: fmt.Sprintf("operator, command %d", len(o.typed))}
+		if line == draws {
+			who.Hands = [][]ledger.Run{runs}
+		} else {
+			who.Numbers = runs
+		}
+		o.drew(who)
 	}
 	return r
 }
@@ -184,10 +193,17 @@ func (o *operator) starts() (at time.Time, ok bool) {
 	return line.StartsAt, true
 }
 
-// begins begins a series again that was lost, above all its numbers: docs/segments.md.
-func (o *operator) begins(series string) {
+// drawsFrom draws from the series, and begins it again if it was lost, as the hint says: above
+// all numbers that it gave out.
+func (o *operator) drawsFrom(series string) {
 	o.tb.Helper()
-	if r := o.types("firn segments create " + series + " --first " + strconv.FormatInt(o.numbers(), 10)); r.code != 0 {
-		o.tb.Errorf("a lost series cannot be begun again: %s", r.errs)
+	line := "firn next " + series + " --kind segment" // without a kind a lost name is taken for one of ids
+	r := o.types(line)
+	if lost := lostSeries.FindString(r.errs); lost != "" {
+		o.types(strings.TrimSuffix(lost, "N") + strconv.FormatInt(o.numbers(), 10))
+		r = o.types(line)
+	}
+	if r.code != 0 {
+		o.tb.Errorf("typed %q; the last ended with %d: %s", o.typed, r.code, r.errs)
 	}
 }

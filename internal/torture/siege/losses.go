@@ -13,6 +13,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/torture/ledger"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/store/open"
 )
@@ -28,8 +29,11 @@ type loss struct {
 	// stopped before, and "firn store recover" typed after.
 	silent bool
 
-	// nothing is left of the pool: nobody can refuse to create it.
+	// nothing is left of the pool.
 	nothing bool
+
+	// keepsWorkers: holders go on, as their workers' records are there.
+	keepsWorkers bool
 }
 
 // How long losses are dealt before the end, and how long one takes that is waited out.
@@ -106,15 +110,8 @@ func (s *siege) lose(l *loss, wait bool) {
 	s.out.did(l.name)
 	s.losses++
 	random := rand.New(rand.NewPCG(s.Seed, uint64(s.losses)))
-	before := [][]string{nil, createsPool, ensuresPool}[random.IntN(3)]
-	if l.nothing && before != nil {
-		before = ensuresPool
-	}
-	if s.Broken == Lied {
-		before = createsPool
-	}
+	before := s.entrypoint(random)
 	s.era()
-
 	s.store.cut()
 	old := make([]*proc, len(s.slots))
 	for i := range s.slots {
@@ -133,6 +130,10 @@ func (s *siege) lose(l *loss, wait bool) {
 		stop()
 	}
 	l.do(s)
+	forgot := now()
+	if s.Broken == "" && before != nil && !s.remains() {
+		before = ensuresPool // nobody can refuse to create it
+	}
 	come := func(from int, fresh bool) {
 		for i := from; i < len(s.slots); i++ {
 			beside := s.slots[i].proc == asleep
@@ -148,15 +149,21 @@ func (s *siege) lose(l *loss, wait bool) {
 	}
 	o := s.operator(random, stop)
 	o.follow(first)
-	s.out.types(o.typed)
 	s.store.mend()
 	starts := s.startsLate(l, o)
+	if !l.keepsWorkers {
+		last := &s.world.eras[len(s.world.eras)-1]
+		last.forgot, last.cured = forgot, now()
+	}
 	asleep.cont()
-	stopForGood(old)
+	s.stopForGood(old)
 	if s.Broken != "" || s.ctx.Err() != nil {
 		return
 	}
-	s.beginsSeries(o)
+	if !s.target.lossy {
+		o.drawsFrom(series)
+	}
+	s.out.types(o.typed)
 	read := newReader(s.world.layout)
 	_, top := read.span(append(s.world.soFar(), s.commands...))
 	// Where a pool was lost, its grant files are removed: the help of store recover.
@@ -164,6 +171,34 @@ func (s *siege) lose(l *loss, wait bool) {
 	if wait {
 		s.waitOut(l, starts, top)
 	}
+}
+
+// entrypoint draws what stands before a program.
+func (s *siege) entrypoint(random *rand.Rand) []string {
+	if s.Broken == Lied {
+		return createsPool
+	}
+	return [][]string{nil, createsPool, ensuresPool}[random.IntN(3)]
+}
+
+// remains reports whether the store has anything of the pool. Of a file, that is known
+// without a look, and a look may be refused.
+func (s *siege) remains() bool {
+	if s.target.name == "sqlite" {
+		return true
+	}
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	st, err := open.URL(ctx, s.store.url)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer st.Close()
+	list, err := st.List(ctx, "pool/"+pool.Default)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return len(list) > 0
 }
 
 // startsLate looks at when the pool's ids start, and returns it.
@@ -194,7 +229,7 @@ func (w *world) highest() (at time.Time, by string) {
 func (s *siege) operator(random *rand.Rand, stop func()) *operator {
 	return &operator{
 		tb: s.tb, url: s.store.url, home: s.tb.TempDir(), choose: random.IntN, lies: s.Broken == Lied,
-		stop: stop, numbers: s.world.numbers,
+		stop: stop, numbers: s.numbers,
 		drew: func(ids Issuer) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -203,35 +238,21 @@ func (s *siege) operator(random *rand.Rand, stop func()) *operator {
 	}
 }
 
-// beginsSeries begins the series again, if that was lost too.
-func (s *siege) beginsSeries(o *operator) {
-	s.tb.Helper()
-	if s.target.lossy {
-		return
-	}
-	ctx, stop := context.WithTimeout(context.Background(), patience)
-	defer stop()
-	st, err := open.URL(ctx, s.store.url)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	defer st.Close()
-	list, err := segment.List(ctx, st)
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	if len(list) == 0 {
-		o.begins(series)
-	}
-}
-
 // numbers is more than has been given out of the series, or is in a process's hand.
-func (w *world) numbers() int64 {
+func (s *siege) numbers() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var top firn.ID
-	for _, p := range w.procs {
-		for _, r := range p.numbers() {
+	note := func(runs []ledger.Run) {
+		for _, r := range runs {
 			top = max(top, r.Last())
 		}
+	}
+	for _, p := range s.world.procs {
+		note(p.numbers())
+	}
+	for i := range s.commands {
+		note(s.commands[i].Numbers)
 	}
 	return int64(top) + 100*segment.DefaultWaste
 }

@@ -73,7 +73,12 @@ func removeNode(hosts []string, name string) error {
 		return err
 	}
 	for _, home := range homes {
-		if err := conn.Delete("/firn/store/"+home+"/"+name, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		node := "/firn/store/" + home + "/" + name
+		marks, _, err := conn.Children(node) // the name of its version
+		for _, mark := range marks {
+			err = errors.Join(err, conn.Delete(node+"/"+mark, -1))
+		}
+		if err = errors.Join(err, conn.Delete(node, -1)); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
 	}

@@ -97,6 +97,11 @@ func putBack(replace func(s *siege)) harm {
 		sleeps.signal(syscall.SIGSTOP)
 		replace(s)
 		s.restored()
+		if s.waited > 0 { // the copy may be of an earlier pool than their grant files
+			for i := range s.slots {
+				s.slots[i].containers++
+			}
+		}
 		return func() {
 			s.store.mend()
 			sleeps.cont()
@@ -114,7 +119,7 @@ func (s *siege) restored() {
 	s.tb.Helper()
 	s.era()
 	cmd := exec.Command(program(s.tb, "firn"), "store", "recover", "--yes", "--store", s.store.url,
-		"--outage", budget.String(), "--numbers", strconv.FormatInt(s.world.numbers(), 10))
+		"--outage", budget.String(), "--numbers", strconv.FormatInt(s.numbers(), 10))
 	cmd.SysProcAttr = ownGroup()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.tb.Fatalf("%s: %v\n%s", cmd, err, out)
@@ -124,7 +129,7 @@ func (s *siege) restored() {
 // era says that the store has just lost something: no grant from before is for longer than
 // the budget, but for the error of clocks.
 func (s *siege) era() {
-	s.world.eras = append(s.world.eras, era{now(), s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
+	s.world.eras = append(s.world.eras, era{begun: now(), tick: s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
 }
 
 // failover loses a primary, and promotes a standby that lacks the last seconds of what was
@@ -181,7 +186,7 @@ func emptied(start func(testing.TB), members ...*testserver.Server) loss {
 }
 
 // recordRemoved has the record of the pool removed by hand.
-var recordRemoved = loss{name: "pool's record removed", do: func(s *siege) {
+var recordRemoved = loss{name: "pool's record removed", keepsWorkers: true, do: func(s *siege) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	if err := removeRecord(ctx, s.store.url, "pool/"+pool.Default); err != nil {
@@ -218,20 +223,21 @@ func (s *siege) sql(statements string) {
 
 // stopForGood waits until processes issue nothing more, as their store has forgotten, and
 // ends them.
-func stopForGood(all []*proc) {
-	issued := func() (n int64) {
+func (s *siege) stopForGood(all []*proc) {
+	last, since := map[*proc]int64{}, now()
+	for begun := now(); now()-since < 500*time.Millisecond; time.Sleep(5 * time.Millisecond) {
 		for _, p := range all {
-			n += p.count()
+			n := p.count()
+			if n == last[p] {
+				continue
+			}
+			last[p], since = n, now()
+			if now()-begun > patience {
+				s.out.problem("%s issues on after a loss, whatever was typed:\n%s", p.name, p.story())
+				return
+			}
 		}
-		return n
 	}
-	last, since := issued(), now()
-	eventually(all[0].t, "all that were there before a loss stop", func() bool {
-		if n := issued(); n != last {
-			last, since = n, now()
-		}
-		return now()-since > 500*time.Millisecond
-	})
 	for _, p := range all {
 		p.kill()
 	}

@@ -61,6 +61,10 @@ type world struct {
 type era struct {
 	begun time.Duration // by the boot clock
 	tick  firn.Tick
+
+	// forgot is when the store was there again without its workers, and cured when somebody
+	// had done something about it. Both are zero where nobody could reach it meanwhile.
+	forgot, cured time.Duration
 }
 
 // eraOf is how many eras had begun when a horizon was granted.
@@ -213,11 +217,28 @@ func (w *world) remains(p *proc) Issuer {
 		}
 		p.remains, p.total = &who, who.issued()
 	}
-	for i := range p.remains.Grants {
-		g := &p.remains.Grants[i]
-		g.Era = w.eraOf(g.Horizon)
+	who := *p.remains
+	if who.Grants != nil {
+		who.Grants = w.valid(who.Grants)
 	}
-	return *p.remains
+	return who
+}
+
+// valid leaves out the grants that a store gave that had forgotten, before somebody had
+// made it safe: nothing may be issued by them. The first of an era have no record before
+// them, and begin above all earlier eras.
+func (w *world) valid(grants []Grant) []Grant {
+	valid := []Grant{}
+	for _, g := range grants {
+		if slices.ContainsFunc(w.eras, func(e era) bool { return int64(e.forgot) < g.boot && g.boot < int64(e.cured) && g.Horizon <= e.tick }) {
+			continue
+		}
+		if g.Era = w.eraOf(g.Horizon); g.Era > 0 && g.Prior >= 0 {
+			g.Prior = max(g.Prior, w.eras[g.Era-1].tick)
+		}
+		valid = append(valid, g)
+	}
+	return valid
 }
 
 // lock locks the store until the process that is returned is told to end.
