@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"errors"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -64,8 +65,8 @@ func (l *lane) stateNow() State {
 	}
 	if l.failed != nil {
 		st.Left, st.Err = 0, l.failed
-	} else if st.Err == nil {
-		st.Err = l.refused
+	} else if end := (*ExhaustedError)(nil); st.Err == nil && (!errors.As(l.refused, &end) || st.Left == 0 && m.Have.Left() == 0) {
+		st.Err = l.refused // where too many numbers were asked for, a call for fewer is served
 	}
 	if st.Rate > 0 {
 		st.Lasts = time.Duration(min(float64(st.Left)/st.Rate, 1e9) * float64(time.Second))

@@ -95,7 +95,7 @@ func (s State) put(r *Rules, now Now) (State, Action) {
 	n := min(s.take.Need, left)
 	n += min(s.take.Ahead, left-n)
 	if n == 0 || n < s.take.Least {
-		return s.done(Grant{}, &ExhaustedError{r.Name, s.Have.Max})
+		return s.done(Grant{}, &ExhaustedError{Name: r.Name, Max: s.Have.Max, Left: left})
 	}
 	s.phase, s.want, s.base = taking, s.Have, s.Have.Granted
 	s.want.V = format
@@ -214,17 +214,22 @@ type NoSeriesError struct{ Name string }
 
 func (e *NoSeriesError) Error() string { return fmt.Sprintf("segment: there is no series %q", e.Name) }
 
-// An ExhaustedError says that a series has come to its end.
+// An ExhaustedError says that a series has not as many numbers left as a call asks for.
 type ExhaustedError struct {
 	Name string
 	Max  int64
+	Left int64 // how many are left, here and in the store; 0: it has come to its end
 }
 
 func (e *ExhaustedError) Error() string {
+	end := fmt.Sprintf("its max is %d", e.Max)
 	if e.Max == math.MaxInt64 {
-		return fmt.Sprintf("segment: series %q is used up: no larger number fits 63 bits", e.Name)
+		end = "no larger number fits 63 bits"
 	}
-	return fmt.Sprintf("segment: series %q is used up: its max is %d", e.Name, e.Max)
+	if e.Left > 0 {
+		return fmt.Sprintf("segment: series %q has only %d numbers left, not enough for this call: %s", e.Name, e.Left, end)
+	}
+	return fmt.Sprintf("segment: series %q is used up: %s", e.Name, end)
 }
 
 // A LossyError says that a series is not taken from a store that can forget what
