@@ -45,6 +45,23 @@ func (f *failure) hint(format string, args ...any) *failure {
 	return f
 }
 
+// firstHint is the first thing to do about an error; "" if nothing is known.
+func firstHint(err error) string {
+	var f *failure
+	if errors.As(err, &f) && len(f.hints) > 0 {
+		return f.hints[0]
+	}
+	return ""
+}
+
+// withHint adds a hint to the attributes of a log line, if there is one.
+func withHint(hint string, attrs ...any) []any {
+	if hint == "" {
+		return attrs
+	}
+	return append(attrs, "hint", hint)
+}
+
 // An exit ends the command with a code and without a word.
 type exit int
 

@@ -102,13 +102,8 @@ func (s *supply) begin(ctx context.Context, stores *sharedStores, opened func())
 	if err == nil || !passes(err) || ctx.Err() != nil {
 		return err
 	}
-	f := s.drawing.explain(err)
-	var failure *failure
-	hint := ""
-	if errors.As(f, &failure) && len(failure.hints) > 0 {
-		hint = failure.hints[0]
-	}
-	s.log.Warn("cannot be opened yet; trying again", "err", err, "hint", hint)
+	hint := firstHint(s.drawing.explain(err))
+	s.log.Warn("cannot be opened yet; trying again", withHint(hint, "err", err)...)
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.done.Go(func() { s.insist(life, stores, opened) })
