@@ -106,3 +106,38 @@ func TestLogOfAnOutage(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// Readiness says how long a series still issues without its store, or that it has ended,
+// never that it ends in 0s.
+func TestReadyOfAnOutage(t *testing.T) {
+	now := time.Date(2026, 11, 23, 22, 5, 13, 0, time.UTC)
+	away := now.Add(-5 * time.Minute)
+	flake := server.State{Kind: "flake", Degraded: true, Away: away, Budget: time.Minute}
+	numbers := server.State{Kind: "segment", Degraded: true, Away: away, Budget: 10 * time.Second, Last: 1000, Next: 101}
+	const since = "the store has not answered since 2026-11-23T22:00:13Z, and "
+	for _, tt := range []struct {
+		state server.State
+		left  time.Duration
+		hand  int64
+		want  string
+	}{
+		{flake, time.Minute, 0, ""},
+		{flake, 5 * time.Second, 0, since + "ids end in 5s"},
+		{flake, 300 * time.Millisecond, 0, since + "ids end in less than 1s"},
+		{flake, 0, 0, since + "ids ended at 2026-11-23T22:05:13Z; they resume when it answers"},
+		{flake, -40 * time.Second, 0, since + "ids ended at 2026-11-23T22:04:33Z; they resume when it answers"},
+		{numbers, time.Minute, 100, ""},
+		{numbers, 2 * time.Second, 100, since + "the numbers in hand end in 2s"},
+		{numbers, 10 * time.Millisecond, 1, since + "the numbers in hand end in less than 1s"},
+		{numbers, 0, 0, since + "no number is left in hand; numbers resume when it answers"},
+	} {
+		tt.state.Until, tt.state.Left = now.Add(tt.left), tt.hand
+		got := ""
+		if err := tt.state.Ready(now); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("%s, %s and %d numbers left: %q, want %q", tt.state.Kind, tt.left, tt.hand, got, tt.want)
+		}
+	}
+}
