@@ -9,11 +9,20 @@ import (
 // ErrClosed: the series was closed.
 var ErrClosed = errors.New("serial: closed")
 
-// A NoSeriesError says that the store has no series of that name.
-type NoSeriesError struct{ Series string }
+// A NoSeriesError says that the store has no series of that name: the name is mistyped, or
+// there never was one, or the store has lost it.
+type NoSeriesError struct {
+	Series  string
+	Names   []string // those that the store has; nil where nobody has looked
+	Nearest string   // that one of them which was probably meant; "" if none is like it
+}
 
 func (e *NoSeriesError) Error() string {
-	return fmt.Sprintf("serial: the store has no series %q; it has to be created once, by who knows that there was none", e.Series)
+	text := fmt.Sprintf("serial: the store has no series %q", e.Series)
+	if e.Nearest != "" {
+		return text + fmt.Sprintf("; did you mean %q?", e.Nearest)
+	}
+	return text
 }
 
 // An OverflowError says that a period has not as many numbers left that fit the pattern

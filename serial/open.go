@@ -186,7 +186,7 @@ func define(ctx context.Context, st store.Store, r *rules, p store.Promise, begi
 			return def, false, err
 		}
 		if !begin {
-			return def, false, &NoSeriesError{r.name}
+			return def, false, withNames(ctx, st, &NoSeriesError{Series: r.name})
 		}
 		var id [16]byte
 		rand.Read(id[:])

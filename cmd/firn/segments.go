@@ -323,7 +323,7 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 		case errors.As(err, &option):
 			return bad("%w", err).hint("firn segments ls")
 		case errors.As(err, &none):
-			return bad("%w", err).hint("firn segments ls lists all; firn segments create %s begins one that there never was", name)
+			return d.explain(bad("%w", err)).(*failure).hint("firn segments ls lists all")
 		case err != nil:
 			return err
 		}

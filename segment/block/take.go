@@ -78,7 +78,7 @@ func (s *State) accepts(r *Rules) bool {
 func (s State) create(r *Rules) (State, Action) {
 	switch {
 	case r.Found == nil:
-		return s.done(Grant{}, &NoSeriesError{r.Name})
+		return s.done(Grant{}, &NoSeriesError{Name: r.Name})
 	case s.Promise.Class == store.Lossy && !r.Accept:
 		return s.done(Grant{}, &LossyError{r.Name, s.Promise.Why})
 	}
@@ -209,10 +209,21 @@ func (s State) handBack(r *Rules) (State, Action) {
 	return s, Action{Op: Put, Key: r.Key, Value: s.want.Encode(), Cond: store.Condition{Version: s.mine}}
 }
 
-// A NoSeriesError says that a store has no series of that name.
-type NoSeriesError struct{ Name string }
+// A NoSeriesError says that a store has no series of that name: the name is mistyped, or
+// there never was one, or the store has lost it.
+type NoSeriesError struct {
+	Name    string
+	Names   []string // those that the store has; nil where nobody has looked
+	Nearest string   // that one of them which was probably meant; "" if none is like it
+}
 
-func (e *NoSeriesError) Error() string { return fmt.Sprintf("segment: there is no series %q", e.Name) }
+func (e *NoSeriesError) Error() string {
+	text := fmt.Sprintf("segment: the store has no series %q", e.Name)
+	if e.Nearest != "" {
+		return text + fmt.Sprintf("; did you mean %q?", e.Nearest)
+	}
+	return text
+}
 
 // An ExhaustedError says that a series has not as many numbers left as a call asks for.
 type ExhaustedError struct {
