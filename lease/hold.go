@@ -48,7 +48,8 @@ func Hold(ctx context.Context, s store.Store, opts *Options) (*Held, error) {
 func (h *Held) State() State { return h.lease.State() }
 
 // A StepError says that the system's clock has stepped since the worker was
-// taken, so that what is issued by it is not covered.
+// taken, so that what is issued by it is not covered. Stop the program at once, and Hold
+// again when the clock is right.
 type StepError struct{ Offset time.Duration }
 
 func (e *StepError) Error() string {
@@ -56,7 +57,7 @@ func (e *StepError) Error() string {
 }
 
 // A LateError says that the grant of a held worker was not extended in time, although
-// the store has not failed to answer.
+// the store has not failed to answer. Stop the program before the horizon, and Hold again.
 type LateError struct {
 	Horizon time.Time // the last instant that was granted
 }

@@ -92,5 +92,11 @@ func (o *Options) create(ctx context.Context, s store.Store) (pool.Info, error) 
 	return info, err
 }
 
-// limit is the longest outage budget of a pool that is made together with its store.
-func (o *Options) limit() time.Duration { return max(o.Outage, term.OutageStrict) }
+// limit is the longest outage budget that a pool is created with together with its store:
+// the default, unless this process wants more. Others may want more than this one.
+func (o *Options) limit() time.Duration {
+	if o.Outage <= term.OutageStrict {
+		return 0
+	}
+	return o.Outage
+}

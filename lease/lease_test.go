@@ -450,14 +450,20 @@ func TestThePoolsLayout(t *testing.T) {
 	}
 }
 
-// A worker of another pool cannot be asked for, nor a longer outage budget than the pool's
+// A worker that the pool does not have cannot be asked for or preferred, nor a longer outage budget than the pool's
 // limit, nor more lanes than it has workers.
 func TestThePoolsLimits(t *testing.T) {
 	s := memory.New()
 	created(t, s, &pool.Options{First: 512, Workers: 3, Outage: time.Minute})
-	var worker *WorkerError
-	if _, err := Open(t.Context(), s, &Options{Choice: Insist, Worker: 511}); !errors.As(err, &worker) || worker.First != 512 || worker.Last != 514 {
-		t.Error(err)
+	for _, choice := range []Choice{Insist, Prefer} {
+		var worker *WorkerError
+		l, err := Open(t.Context(), s, &Options{Choice: choice, Worker: 511})
+		if !errors.As(err, &worker) || worker.First != 512 || worker.Last != 514 {
+			t.Errorf("choice %d: %v", choice, err)
+		}
+		if err == nil {
+			closed(t, l)
+		}
 	}
 	for name, o := range map[string]*Options{"outage": {Outage: time.Hour}, "lanes": {Lanes: 4}} {
 		var bad *OptionError

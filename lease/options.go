@@ -30,7 +30,7 @@ type Options struct {
 	Shard int64 // 0; the value of the layout's shard field
 
 	Choice Choice // Recycle; which worker to take
-	Worker int64  // the one that Insist and Prefer mean
+	Worker int64  // the one that Insist and Prefer mean; one that the pool does not have is a [*WorkerError]
 
 	// File is the path of a grant file; none. A process that was killed and
 	// starts again on the same host and boot then goes on inside its own old
@@ -41,9 +41,10 @@ type Options struct {
 
 	Lanes int // 1, at most 64; how many workers to hold and draw from: for more ids than one worker's ceiling
 
-	// Outage is how long ids go on while the store is away; at least 1 s. Default:
-	// 5 min; on a store that can forget as long as any member has had, 3 s where
-	// the pool was founded on such a store. More than that is not given there.
+	// Outage is how long ids go on while the store is away, at least 1 s. Zero means
+	// 5 min. On a store that can lose writes it is at most the longest that any process
+	// has had while the store could not, or else what the pool was created with, or 3 s:
+	// more is no error, and State.Budget says what it is.
 	Outage time.Duration
 
 	Renew  time.Duration // 10 s: between two extensions, at most
@@ -67,7 +68,7 @@ const (
 	Recycle = term.Recycle // any free one
 	Fresh   = term.Fresh   // one that nobody ever had: for pools so large that they last
 	Insist  = term.Insist  // Options.Worker or none
-	Prefer  = term.Prefer  // Options.Worker where it is free, else any: a StatefulSet's ordinal
+	Prefer  = term.Prefer  // Options.Worker if it is free, else any other of the pool: a StatefulSet's ordinal
 )
 
 // withDefaults returns a copy in which every field is set.

@@ -64,7 +64,6 @@ func (x *shifting) Promise(context.Context) (store.Promise, error) {
 func found(t *testing.T, s store.Store, p term.Pool) {
 	t.Helper()
 	p.V, p.ID, p.Layout, p.Workers = 1, "founded", layout.String(), "0-1023"
-	p.Limit = max(p.Outage, term.OutageStrict.Milliseconds())
 	if _, err := s.Put(t.Context(), term.KeyPool(pool.Default), p.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +227,7 @@ func TestRoundTrips(t *testing.T) {
 func TestRecoverClearsThePool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShifting(memory.New())
-		found(t, s, term.Pool{Outage: 600_000, Lossy: "long ago"})
+		found(t, s, term.Pool{Outage: 600_000, Limit: 600_000, Lossy: "long ago"})
 		done, err := pool.Recover(t.Context(), s, time.Minute)
 		if err != nil || len(done) != 1 || done[0].StartsAt.Before(time.Now().Add(10*time.Minute+term.Skew)) {
 			t.Fatalf("%+v %v", done, err)

@@ -19,7 +19,8 @@ import (
 // not call it when it starts; the step that creates the database does, once.
 //
 // Errors: [*ExistsError], the pool is there; [*RemainsError], records of an earlier one
-// are; [*OverlapError]; [*OptionError]; [ErrBusy].
+// are; [*term.OtherStoreError], this store is a copy; [*OverlapError]; [*OptionError];
+// [ErrBusy].
 func Create(ctx context.Context, s store.Store, name string, opts *Options) (Info, error) {
 	return create(ctx, s, name, opts, false)
 }
@@ -70,6 +71,9 @@ func create(ctx context.Context, s store.Store, name string, opts *Options, care
 }
 
 func createOnce(ctx context.Context, s store.Store, name string, o *Options, careful bool) (Info, error) {
+	if err := CheckStore(ctx, s); err != nil {
+		return Info{}, err
+	}
 	p, err := get(ctx, s, name)
 	if err != nil {
 		return Info{}, err
@@ -125,7 +129,7 @@ func remainsOf(ctx context.Context, s store.Store, name string) ([]store.Record,
 // plan makes it the record of a pool that is being created, with the workers that it wants.
 func (p *record) plan(o *Options) {
 	p.layout = o.layout()
-	p.Pool = term.NewPool(newID(), p.layout, o.workers(), o.limit())
+	p.Pool = term.NewPool(newID(), p.layout, o.workers(), o.Outage)
 	p.MayRepeat = sorted(o.MayRepeat)
 }
 
@@ -231,7 +235,7 @@ func (p *record) begin(ctx context.Context, s store.Store, careful bool, inherit
 		if err != nil {
 			return err
 		}
-		floor = max(floor, left, clamp(p.layout, latest(rec).Add(max(p.limit(), term.OutageStrict))))
+		floor = max(floor, left, clamp(p.layout, latest(rec).Add(max(p.OutageLimit(), term.OutageStrict))))
 	}
 	floor = max(floor, inherited.floor(p.layout, rec))
 	workers, _, err := p.Claim(p.layout)
@@ -275,9 +279,6 @@ func (p *record) use(ctx context.Context, s store.Store, workers term.Range) (er
 	return p.write(ctx, s)
 }
 
-// limit is the longest outage budget that a process of the pool may ever have.
-func (p *record) limit() time.Duration { return time.Duration(p.Limit) * time.Millisecond }
-
 // latest is the latest instant that it can be now by the clock of any process. The clock
 // that is read here, the store's or this process's, may be behind, and the clock of the
 // process that was granted most may be ahead: of a failed-over store, or of a file's host
@@ -309,13 +310,6 @@ func (o *Options) workers() term.Range {
 		n = o.layout().Workers() - o.First
 	}
 	return term.Range{First: o.First, Last: o.First + n - 1}
-}
-
-func (o *Options) limit() time.Duration {
-	if o.Outage == 0 {
-		return term.OutageStrict
-	}
-	return o.Outage
 }
 
 // check reports what is wrong with a name and options.

@@ -42,8 +42,10 @@ type Options struct {
 	First, Workers int64
 
 	// Outage is the longest outage budget that a process may ever have in this pool: how
-	// long it issues ids while the store is away. Zero means 5 min. Ensure and Recover
-	// delay ids by at least that long; so a pool with a longer one needs it in Ensure again.
+	// long it issues ids while the store is away. Zero means 5 min, and 3 s on a store that
+	// can lose writes, where each process waits for the budget and 10 s before its first
+	// id. Ensure and Recover delay ids by at least that long; so a pool with a longer one
+	// than 5 min needs it in Ensure again.
 	Outage time.Duration
 
 	// MayRepeat names pools of this store whose ids may equal this pool's, since they
@@ -159,6 +161,30 @@ func Show(ctx context.Context, s store.Store, name string) (Info, error) {
 	return p.info(), nil
 }
 
+// CheckStore returns a [*term.OtherStoreError] where a pool of the store says that it was
+// made in another store, so that this one is a copy, a restored dump, or was moved: ids and
+// numbers that are made from both are equal. It is nil where the store or its pools cannot
+// tell. It reads every record of a pool.
+func CheckStore(ctx context.Context, s store.Store) error {
+	promise, err := s.Promise(ctx)
+	if err != nil {
+		return err
+	}
+	if promise.Identity == "" {
+		return nil
+	}
+	all, err := list(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if p.Created() && p.Elsewhere(promise.Identity) {
+			return &term.OtherStoreError{Pool: p.name, Have: promise.Identity, Want: p.Store}
+		}
+	}
+	return nil
+}
+
 // A record is a pool's record with what it says.
 type record struct {
 	term.Pool
@@ -262,7 +288,7 @@ func (p record) info() Info {
 	workers := p.workers()
 	i := Info{
 		Name: p.name, ID: p.ID, Layout: p.layout, First: workers.First, Last: workers.Last, GivingUp: p.Reserved,
-		OutageLimit: time.Duration(p.Limit) * time.Millisecond, Lossy: p.Lossy, Store: p.Store,
+		OutageLimit: p.OutageLimit(), Lossy: p.Lossy, Store: p.Store,
 		MayRepeat: strings.Fields(p.MayRepeat),
 	}
 	if p.Floor > 0 {

@@ -97,7 +97,7 @@ func (p *record) raise(ctx context.Context, s store.Store, now, floor time.Time,
 	if err != nil {
 		return err
 	}
-	if longest := now.Add(p.limit()); longest.After(floor) {
+	if longest := now.Add(p.OutageLimit()); longest.After(floor) {
 		floor = longest
 	}
 	to := min(p.layout.Tick(floor), p.layout.Last())

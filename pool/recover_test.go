@@ -59,8 +59,26 @@ func TestMoved(t *testing.T) {
 		if _, err := lease.Open(t.Context(), s, nil); !errors.As(err, &other) || other.Want != "here" || other.Have != "there" {
 			t.Fatalf("%s: %v", name, err)
 		}
+		for what, refused := range map[string]func() error{
+			"Ensure":          func() error { _, err := pool.Ensure(t.Context(), s, pool.Default, nil); return err },
+			"Ensure, another": func() error { _, err := pool.Ensure(t.Context(), s, "web", mayRepeat(pool.Default)); return err },
+			"Create, another": func() error { _, err := pool.Create(t.Context(), s, "web", mayRepeat(pool.Default)); return err },
+			"SetWorkers":      func() error { _, err := pool.SetWorkers(t.Context(), s, pool.Default, 0, 7); return err },
+			"Release":         func() error { return pool.Release(t.Context(), s, pool.Default, 0) },
+			"ReserveBackfill": func() error {
+				return pool.ReserveBackfill(t.Context(), s, pool.Default, 7, "job", time.Now().Add(-time.Hour))
+			},
+			"CheckStore": func() error { return pool.CheckStore(t.Context(), s) },
+		} {
+			if err := refused(); !errors.As(err, &other) || other.Want != "here" || other.Have != "there" {
+				t.Errorf("%s, not yet %s: %v", what, name, err)
+			}
+		}
 		if err := accept(s); err != nil {
 			t.Fatal(err)
+		}
+		if err := pool.CheckStore(t.Context(), s); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 		l, err := lease.Open(t.Context(), s, &lease.Options{Wait: time.Nanosecond})
 		var later *lease.NotYetError
@@ -118,3 +136,5 @@ func TestFormat(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func mayRepeat(names ...string) *pool.Options { return &pool.Options{MayRepeat: names} }

@@ -91,8 +91,12 @@ func (p *record) workerState(rec store.Record, r term.Record) (WorkerState, time
 // Release takes a worker away from its holder, which is known to be gone. Its
 // horizon stays, so nothing repeats even where the holder is alive: that process
 // takes another worker when it finds out. ErrConflict says that somebody wrote
-// the record meanwhile, so the holder may be alive: look again.
+// the record meanwhile, so the holder may be alive: look again. A [*term.OtherStoreError]
+// says that this store is a copy.
 func Release(ctx context.Context, s store.Store, name string, worker int64) error {
+	if err := CheckStore(ctx, s); err != nil {
+		return err
+	}
 	if _, err := Show(ctx, s, name); err != nil {
 		return err
 	}
@@ -137,6 +141,8 @@ func (e *InUseError) Error() string {
 // nothing has changed. Workers that go out stay the pool's until their processes have ended
 // and the clock has passed all that they may have issued: an [*InUseError] says that this
 // is not so yet. Then no process takes them any more, and the call is to be repeated.
+//
+// A [*term.OtherStoreError] says that this store is a copy.
 func SetWorkers(ctx context.Context, s store.Store, name string, first, last int64) (Info, error) {
 	for try := 1; ; try++ {
 		info, err := setWorkersOnce(ctx, s, name, term.Range{First: first, Last: last})
@@ -147,6 +153,9 @@ func SetWorkers(ctx context.Context, s store.Store, name string, first, last int
 }
 
 func setWorkersOnce(ctx context.Context, s store.Store, name string, want term.Range) (Info, error) {
+	if err := CheckStore(ctx, s); err != nil {
+		return Info{}, err
+	}
 	p, err := existing(ctx, s, name)
 	switch {
 	case err != nil:

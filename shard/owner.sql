@@ -549,6 +549,22 @@ BEGIN
 	END IF;
 END $$;
 
+-- The state at which a shard is opened that may have been open elsewhere: above the state of
+-- the latest clock that a caller has read, and a second above this server's. No later
+-- reading takes back a state that is years ahead, so neither clock is followed far beyond
+-- what is known.
+CREATE OR REPLACE FUNCTION firn.floor_above(above bigint) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	t bigint := firn.follow_clock(firn.now_state(), NULL);
+BEGIN
+	IF above - t > {{.MonthStates}} THEN
+		RAISE EXCEPTION 'firn: another clock says %, and the clock of this server says %', firn.show_state(above), firn.show_state(t) USING ERRCODE = 'ID009',
+			HINT = 'set the clock that is wrong, then run the same command again';
+	END IF;
+	RETURN greatest(above + 1, t + {{.SecondStates}});
+END $$;
+
 -- Opens a shard at a term, above a state, on a server that was promoted or restored, or
 -- on which it was closed; or that let it go, or was about to take it, where nobody else
 -- can have it any more: after firn.revoke on all others.
@@ -566,5 +582,5 @@ BEGIN
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
 	PERFORM firn.lower_fence(s.schema);
 	UPDATE firn.shard AS x SET state = 'closed', moved_to = NULL, term = reopen.term - 1, attempt = NULL WHERE x.shard = s.shard;
-	PERFORM firn.open(shard, above);
+	PERFORM firn.check_order(), firn.open_at(shard, firn.floor_above(above));
 END $$;

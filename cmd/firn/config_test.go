@@ -122,29 +122,6 @@ func TestOrdinal(t *testing.T) {
 	}
 }
 
-func TestConfigPaths(t *testing.T) {
-	for _, tt := range []struct {
-		goos, home, env string // XDG_CONFIG_HOME or AppData
-		want            []string
-	}{
-		{"linux", "/home/a", "", []string{"firn.yaml", "/home/a/.config/firn/firn.yaml", "/etc/firn/firn.yaml"}},
-		{"linux", "/home/a", "/cfg", []string{"firn.yaml", "/cfg/firn/firn.yaml", "/etc/firn/firn.yaml"}},
-		{"linux", "/home/a", "cfg", []string{"firn.yaml", "/home/a/.config/firn/firn.yaml", "/etc/firn/firn.yaml"}},
-		{"linux", "", "", []string{"firn.yaml", "/etc/firn/firn.yaml"}},
-		{"darwin", "/Users/a", "", []string{"firn.yaml", "/Users/a/.config/firn/firn.yaml", "/etc/firn/firn.yaml"}},
-		{"windows", `/Users/a`, "Roaming", []string{"firn.yaml", "Roaming/firn/firn.yaml"}},
-	} {
-		got := configPaths(tt.goos, func(string) string { return tt.env }, tt.home)
-		for i := range got {
-			got[i] = strings.ReplaceAll(got[i], `\`, "/")
-		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s, home %q, env %q: %q", tt.goos, tt.home, tt.env, got)
-		}
-	}
-}
-
-// Places are those of what is wrong, wherever the value came from.
 func TestConfigPlaces(t *testing.T) {
 	for text, want := range map[string]string{
 		"pools:\n  a: {layout: 'frn'}":            "x:2:16: pools.a.layout: there is no such preset; is it firn?",

@@ -200,7 +200,7 @@ func (d *decoder) inLayouts(text []byte) error {
 	}
 	d.guesses = appendGuesses(d.guesses[:0], d.candidates, d.id)
 	if len(d.guesses) == 0 && len(d.line) == before {
-		return bad("%s makes sense in no known layout", text).hint("firn decode --layout LAYOUT %s reads it in any layout", text)
+		return bad("%s makes sense in no known layout", text).hint("to read it in any layout: firn decode --layout LAYOUT %s", text)
 	}
 	for _, g := range d.guesses {
 		if err := g.read(d.id, &d.reading); err != nil {
@@ -304,7 +304,7 @@ func (d *decoder) advise(text string, err error) error {
 	case errors.Is(err, public.ErrForged):
 		return f.hint("is it the right --series, and are these its --keys?")
 	case d.insist:
-		return f.hint("firn decode %s shows which layouts it can be of", text)
+		return f.hint("to see which layouts it can be of: firn decode %s", text)
 	}
 	return f
 }

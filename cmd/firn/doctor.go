@@ -39,7 +39,7 @@ The exit code is 3 if something is bad.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			d := &doctor{out: cmd.OutOrStdout(), json: wantsJSON(cmd), now: time.Now, ended: ctx.Err}
+			d := &doctor{out: cmd.OutOrStdout(), hints: hinter{cmd}, json: wantsJSON(cmd), now: time.Now, ended: ctx.Err}
 			if err := d.examine(ctx, cmd); err != nil {
 				return signalled(ctx, err)
 			}
@@ -75,6 +75,7 @@ const (
 // A doctor prints what it finds as it finds it: a store can be slow to answer.
 type doctor struct {
 	out   io.Writer
+	hints hinter
 	json  bool
 	now   func() time.Time
 	ended func() error // not nil: somebody has stopped the doctor
@@ -85,7 +86,7 @@ type doctor struct {
 
 // say prints a finding, without what to do where nothing is.
 func (d *doctor) say(state, check, do, format string, args ...any) {
-	f := finding{state, check, fmt.Sprintf(format, args...), do}
+	f := finding{state, check, fmt.Sprintf(format, args...), d.hints.compose(do)}
 	d.all++
 	if state == wrong {
 		d.bads++
@@ -113,7 +114,7 @@ func (d *doctor) fails(check string, err error) {
 	if !errors.As(err, &f) {
 		f = classify(err)
 	}
-	d.say(wrong, check, strings.Join(f.hints, "; "), "%s", withoutPackage(f.Error()))
+	d.say(wrong, check, d.hints.line(f), "%s", withoutPackage(f.Error()))
 }
 
 // examine makes all checks. Its error is that they could not be made.
@@ -124,11 +125,6 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 		return nil
 	}
 	url := set.storeURL().text
-	if url != "" {
-		if err := checkStore(url); err != nil {
-			return badStore(err)
-		}
-	}
 	s := d.store(ctx, cmd, url)
 	if s == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/segment/block"
@@ -175,6 +176,8 @@ func (c *poolCheck) run(promise store.Promise) {
 		}
 	} else if !c.compare() {
 		return
+	} else if c.records.pool.Elsewhere(promise.Identity) {
+		c.fails("pool "+c.name+", store", poolFailure(&lease.OtherStoreError{Pool: c.name, Have: promise.Identity, Want: c.records.pool.Store}, poolPlace{storeText(c.leasing.url), c.leasing.from}))
 	}
 	c.rules = term.Default(c.name, c.layout, promise)
 	var pool term.Pool
@@ -235,7 +238,7 @@ func (c *poolCheck) workers() {
 	low, err := parseNumber(first)
 	high, err2 := parseNumber(count)
 	if !ok || err != nil || err2 != nil || high < low {
-		c.say(wrong, "workers", "is this an older firn than others have?", "%q is no range", c.records.pool.Workers)
+		c.say(wrong, "workers", "do other hosts have a later version of firn?", "%q is no range", c.records.pool.Workers)
 		return
 	}
 	held, falling := 0, 0
@@ -263,7 +266,7 @@ func (c *poolCheck) workers() {
 	all := high - low + 1
 	text := fmt.Sprintf("%d to %d: %d held%s, %d falling free, %d free", low, high, held, gone, falling, all-int64(held+falling))
 	if int64(held+falling) >= all {
-		c.say(warning, "workers", "firn workers ls shows who holds them", "%s; the first falls free in %s", text, soon.Round(time.Second))
+		c.say(warning, "workers", "to see who holds them: firn workers ls", "%s; the first falls free in %s", text, soon.Round(time.Second))
 		return
 	}
 	if int64(held)*2 > all {

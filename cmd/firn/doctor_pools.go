@@ -29,7 +29,7 @@ func (c *poolCheck) missing(promise store.Promise) bool {
 		c.say(fine, "record", "", "not created yet; the first process creates it with layout %s", layoutName(c.layout))
 		return true
 	default:
-		c.say(warning, "record", fmt.Sprintf("if it never existed: firn pool create %s; if this database was restored, or you are not sure: %s", shellWord(c.name), ensure),
+		c.say(warning, "record", fmt.Sprintf("if this database was restored, or you are not sure: %s; only if no id was ever drawn from it, here or in a database that this one was restored from: firn pool create %s", ensure, shellWord(c.name)),
 			"the store has no pool %q", c.name)
 	}
 	return false
@@ -40,12 +40,12 @@ func (c *poolCheck) missing(promise store.Promise) bool {
 func (c *poolCheck) compare() bool {
 	l, err := firn.ParseLayout(c.records.pool.Layout)
 	if err != nil {
-		c.say(wrong, "layout", "is this an older firn than others have?", "%s cannot be read: %v", c.records.pool.Layout, err)
+		c.say(wrong, "layout", "do other hosts have a later version of firn?", "%s cannot be read: %v", c.records.pool.Layout, err)
 		return false
 	}
 	workers, err := c.records.pool.Range(l)
 	if err != nil {
-		c.say(wrong, "workers", "is this an older firn than others have?", "%v", err)
+		c.say(wrong, "workers", "do other hosts have a later version of firn?", "%v", err)
 		return false
 	}
 	if want := c.leasing.options.Layout; want.IsValid() && want != l {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/store"
@@ -24,6 +25,7 @@ type drawing struct {
 	urls       []string // of its stores, one but for a ticket; "" is the implicit one
 	leasing    *leasing // of a flake
 	options    seriesOptions
+	hints      hinter    // of the command that draws
 	form       *formSpec // in which ids are printed; nil: as they are
 }
 
@@ -39,7 +41,7 @@ func addKind(cmd *cobra.Command) {
 
 // drawing returns what to draw from for a series; "" is none, so a flake.
 func (s *settings) drawing(name string) (*drawing, error) {
-	d := &drawing{name: name, urls: []string{s.storeURL().text}}
+	d := &drawing{name: name, urls: []string{s.storeURL().text}, hints: hinter{s.cmd}}
 	var one *seriesConfig
 	var err error
 	if name != "" {
@@ -212,6 +214,9 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	if err != nil {
 		return nil, err
 	}
+	if err := d.checkStores(ctx, stores); err != nil {
+		return nil, errors.Join(d.explain(err), closeStores())
+	}
 	out := &stream{source: ids, rate: plenty}
 	var series interface{ Close() error }
 	switch d.kind {
@@ -270,6 +275,24 @@ func (d *drawing) openStores(ctx context.Context, errs io.Writer) ([]store.Store
 	return all, closeAll, nil
 }
 
+// checkStores refuses to count in a copy of another store, where its pools tell: both would
+// give the same numbers. A lease finds out by itself.
+func (d *drawing) checkStores(ctx context.Context, stores []store.Store) error {
+	if d.kind == kindFlake {
+		return nil
+	}
+	for i, s := range stores {
+		err := pool.CheckStore(ctx, s)
+		if f := poolFailure(err, poolPlace{url: storeText(d.urls[i])}); f != nil {
+			return f
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // explain adds to an error of a series what can be done about it.
 func (d *drawing) explain(err error) error {
 	if d.leasing != nil {
@@ -280,7 +303,9 @@ func (d *drawing) explain(err error) error {
 		f = classify(err)
 	}
 	if m := d.missingOf(err); m != nil && d.leasing == nil {
-		f.hints = append(f.hints, missingHints([]*missing{m})...)
+		for _, text := range missingHints([]*missing{m}) {
+			f.hint("%s", text)
+		}
 		return f
 	}
 	var forgot *store.ForgotError
@@ -304,7 +329,7 @@ func (d *drawing) explain(err error) error {
 		f.hint("-n %d prints what is left", used.Left)
 		fallthrough
 	case errors.As(err, &used):
-		return f.hint("more digits: firn serials change %s --pattern ...", d.name)
+		return f.hint("more digits: firn serials change %s --pattern PATTERN", d.name)
 	}
 	return f
 }

@@ -89,7 +89,7 @@ type encodeOptions struct {
 func (o *encodeOptions) encode(now time.Time) (firn.ID, error) {
 	switch {
 	case !o.layout.IsValid():
-		return 0, bad("--layout is missing").hint("firn layouts lists the presets; --layout firn is our own")
+		return 0, bad("--layout is missing").hint("--layout firn; to list the others: firn layouts")
 	case o.time == "":
 		return 0, bad("--time is missing").hint("--time now, --time 2026-01-01, --time -1h")
 	}

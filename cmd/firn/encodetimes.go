@@ -65,7 +65,7 @@ func (o *encodeOptions) encodeTimes(cmd *cobra.Command, hasWorker bool) error {
 func (o *encodeOptions) unclaimed(hasWorker bool) (func([]firn.ID) error, error) {
 	switch {
 	case !o.layout.IsValid():
-		return nil, bad("--layout is missing").hint("firn layouts lists the presets")
+		return nil, bad("--layout is missing").hint("to list the presets: firn layouts")
 	case !hasWorker && o.layout.Workers() > 1:
 		return nil, bad("--worker is missing").hint("one that nobody has or ever had")
 	}
@@ -92,7 +92,8 @@ func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bo
 		case !hasWorker && have.Workers() > 1:
 			return bad("--worker is missing").hint("%s", neverHeld(cmd, s, info))
 		case o.worker < info.First || o.worker > info.Last:
-			return bad("%w", &lease.WorkerError{Pool: name, Worker: o.worker, First: info.First, Last: info.Last}).hint("%s", neverHeld(cmd, s, info))
+			e := &lease.WorkerError{Pool: name, Worker: o.worker, First: info.First, Last: info.Last}
+			return bad("%w", &renamed{outside(e, e), e}).hint("%s", neverHeld(cmd, s, info))
 		}
 		o.layout.Layout = info.Layout
 		return nil
@@ -136,7 +137,7 @@ func (o *encodeOptions) claim(cmd *cobra.Command, s store.Store, from string, id
 func neverHeld(cmd *cobra.Command, s store.Store, info pool.Info) string {
 	known, err := pool.Workers(cmd.Context(), s, info.Name)
 	if err != nil {
-		return "firn workers ls shows who had which"
+		return "to see who had which: firn workers ls"
 	}
 	for n := info.Last; n >= info.First; n-- {
 		if !slices.ContainsFunc(known, func(w pool.Worker) bool { return w.Worker == n }) {

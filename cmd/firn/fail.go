@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease/term"
 )
@@ -23,7 +25,7 @@ type failure struct {
 	code  int
 	err   error
 	place []string // lines that show where the fault is
-	hints []string // commands to type next
+	hints []hint
 }
 
 func (f *failure) Error() string { return f.err.Error() }
@@ -39,21 +41,6 @@ func failed(format string, args ...any) *failure {
 	return &failure{code: exitFailed, err: fmt.Errorf(format, args...)}
 }
 
-// hint adds a line that says what to do.
-func (f *failure) hint(format string, args ...any) *failure {
-	f.hints = append(f.hints, fmt.Sprintf(format, args...))
-	return f
-}
-
-// firstHint is the first thing to do about an error; "" if nothing is known.
-func firstHint(err error) string {
-	var f *failure
-	if errors.As(err, &f) && len(f.hints) > 0 {
-		return f.hints[0]
-	}
-	return ""
-}
-
 // withHint adds a hint to the attributes of a log line, if there is one.
 func withHint(hint string, attrs ...any) []any {
 	if hint == "" {
@@ -67,8 +54,9 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// report prints an error as a person wants it, and returns the exit code.
-func report(w io.Writer, err error) int {
+// report prints an error as a person wants it, and returns the exit code. Its hints are for
+// the command that has failed, if there is one.
+func report(w io.Writer, cmd *cobra.Command, err error) int {
 	var e exit
 	var f *failure
 	switch {
@@ -79,15 +67,14 @@ func report(w io.Writer, err error) int {
 	case !errors.As(err, &f):
 		f = classify(err)
 	}
-	hints := f.hints
 	if server := awayServer(f.err); server != "" {
-		hints = []string{startHint(server)} // whatever was done when it went away
+		f = &failure{code: f.code, err: f.err, place: f.place, hints: []hint{{text: startHint(server)}}} // whatever was done when it went away
 	}
 	printError(w, f.err)
 	for _, line := range f.place {
 		fmt.Fprintf(w, "firn:     %s\n", withoutKeys(line))
 	}
-	for _, line := range hints {
+	for _, line := range (hinter{cmd}).lines(f) {
 		fmt.Fprintf(w, "firn: hint: %s\n", withoutKeys(line))
 	}
 	return f.code
@@ -125,7 +112,7 @@ func classify(err error) *failure {
 	if errors.As(err, &syntax) {
 		return syntaxFailure(syntax.Kind, syntax)
 	}
-	if f := poolFailure(err, ""); f != nil {
+	if f := poolFailure(err, poolPlace{}); f != nil {
 		return f
 	}
 	f := failed("%w", err)
@@ -135,10 +122,10 @@ func classify(err error) *failure {
 	var ahead *term.ClockError
 	switch {
 	case errors.As(err, &full):
-		return f.hint("firn workers ls shows who holds them; --wait 1m waits for one to fall free")
+		return f.hint("to see who holds them: firn workers ls; to wait until one falls free: --wait 1m")
 	case errors.As(err, &ended):
 		f.code = exitUsage
-		return f.hint("firn layouts shows when each layout ends")
+		return f.hint("to see when each layout ends: firn layouts")
 	case errors.As(err, &early):
 		f.code = exitUsage
 		return f.hint("is the clock right, or the epoch mistyped? %s", early.Layout)
@@ -170,7 +157,7 @@ func syntaxFailure(name string, e *firn.SyntaxError) *failure {
 		f.place = []string{string(printable), strings.Repeat(" ", at) + "^"}
 	}
 	if e.Kind == "layout" {
-		f = f.hint("firn layouts lists the presets")
+		f = f.hint("to list the presets: firn layouts")
 	}
 	return f
 }

@@ -247,12 +247,12 @@ func checkNoKey(text string) error {
 func loadKeys(source string, errs io.Writer) ([]public.Key, error) {
 	if source == "" {
 		return nil, bad("there is no key").
-			hint("firn public keygen --out firn.keys makes one").hint("--keys FILE, or --keys env:NAME, says where it is")
+			hint("to make one: firn public keygen --out firn.keys").hint("--keys FILE, or --keys env:NAME, says where it is")
 	}
 	if name, ok := strings.CutPrefix(source, keysFromVariable); ok {
 		text := os.Getenv(name)
 		if text == "" {
-			return nil, failed("there are no keys in the variable %s", name).hint("firn public keygen makes one")
+			return nil, failed("there are no keys in the variable %s", name).hint("to make one: firn public keygen")
 		}
 		keys, err := public.ParseKeys(text)
 		if err != nil {

@@ -143,7 +143,7 @@ func (d *decoder) inForms(text []byte, err error) error {
 		return err
 	case len(d.forms) > 1 && telling(refused) < certainly:
 		return bad("%.*q is no id, and in the public form of no series in firn.yaml", shownLine, text).
-			hint("firn decode --series SERIES %.*s says why it is not of that one", shownLine, shellWord(string(text)))
+			hint("to see why it is not of one: firn decode --series SERIES %.*s", shownLine, shellWord(string(text)))
 	}
 	return refused
 }

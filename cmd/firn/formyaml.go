@@ -73,7 +73,7 @@ func oneLine(err error) string {
 	text := err.Error()
 	if f, ok := err.(*failure); ok {
 		for _, h := range f.hints {
-			text += "; " + h
+			text += "; " + h.text
 		}
 	}
 	return text

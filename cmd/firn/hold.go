@@ -75,6 +75,9 @@ is good while the system's clock is within 5s of the right time and the program'
 carry that time, in ticks of the layout. On Linux the kernel stops COMMAND where firn
 cannot: when firn is killed, or was stopped for too long. On other systems nobody does.
 
+A pool whose ids start later is waited for. Where --wait is given, that is the most that
+is waited for the pool and for a worker, before the exit code is 75.
+
 Standard input, output and error are COMMAND's. Signals are passed on to it. With
 --json its start and its end are an object on standard error each.
 
@@ -117,6 +120,7 @@ func addHoldKnobs(cmd *cobra.Command) {
 }
 
 type holdOptions struct {
+	cmd     *cobra.Command
 	grace   time.Duration
 	leasing *leasing
 	json    bool
@@ -124,6 +128,7 @@ type holdOptions struct {
 
 // load reads the settings.
 func (o *holdOptions) load(cmd *cobra.Command) error {
+	o.cmd = cmd
 	s, err := loadSettings(cmd)
 	if err != nil {
 		return err
@@ -174,7 +179,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if err != nil {
 		return signalled(asked, noWorker(o.leasing.explain(err)))
 	}
-	h := &holding{held: held, args: args, errs: errs, json: o.json, grace: min(o.grace, mostGrace(held.State().Budget))}
+	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, grace: min(o.grace, mostGrace(held.State().Budget))}
 	status := 0
 	if err = signalled(asked, h.await(asked, cmp.Or(o.leasing.options.Wait, term.Wait))); err == nil {
 		stop() // from now on signals are COMMAND's
@@ -192,20 +197,21 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	return err
 }
 
-// hold takes a worker. It waits for a pool whose ids start later: whoever started this
-// command would only start it again.
+// hold takes a worker. It waits for a pool whose ids start later, unless somebody says how
+// long to wait: whoever started this command would only start it again.
 func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (*lease.Held, error) {
 	opts, err := o.leasing.ready(ctx, s)
 	if err != nil {
-		return nil, o.leasing.lost(ctx, s, err)
+		return nil, o.leasing.learn(ctx, s, err)
 	}
 	opts.Logger = warnings(errs)
-	told := time.Time{}
+	limited, began, told := o.leasing.from["wait"] != byDefault, time.Now(), time.Time{}
+	limit := opts.Wait
 	for {
 		held, err := lease.Hold(ctx, s, &opts)
 		var early *lease.NotYetError
-		if !errors.As(err, &early) {
-			return held, o.leasing.lost(ctx, s, err)
+		if !errors.As(err, &early) || limited && opts.Wait <= 1 {
+			return held, o.leasing.learn(ctx, s, err)
 		}
 		if !early.StartsAt.Equal(told) {
 			told = early.StartsAt
@@ -214,9 +220,21 @@ func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(min(max(time.Until(early.StartsAt), holdLook), holdAgain)):
+		case <-time.After(startPause(early.StartsAt, limited, opts.Wait)):
+		}
+		if limited {
+			opts.Wait = max(limit-time.Since(began), 1) // zero would be the default
 		}
 	}
+}
+
+// startPause is how long to wait before a pool is looked at again whose ids start later.
+func startPause(starts time.Time, limited bool, left time.Duration) time.Duration {
+	pause := min(max(time.Until(starts), holdLook), holdAgain)
+	if limited {
+		return min(pause, left)
+	}
+	return pause
 }
 
 // holdAgain is how often a pool is looked at whose ids start later, at least.
@@ -259,12 +277,13 @@ func cannotRun(name string, err error) error {
 // noWorker gives an error that may pass by itself the exit code that says so.
 func noWorker(err error) error {
 	var missing *lease.MissingPoolError
+	var early *lease.NotYetError
 	var full *term.FullError
 	var away *term.AwayError
 	var outage *lease.OutageError
 	var late *lease.LateError
 	var lost *term.LostError
-	if errors.As(err, &missing) || errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
+	if errors.As(err, &missing) || errors.As(err, &early) || errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
 		var f *failure
 		if !errors.As(err, &f) {
 			f = classify(err)
@@ -295,6 +314,7 @@ func workerVariables(l firn.Layout, worker int64) map[string]string {
 
 // A holding is COMMAND with the worker that is held for it.
 type holding struct {
+	cmd     *cobra.Command
 	held    *lease.Held
 	program *program
 	args    []string
@@ -415,7 +435,7 @@ func (h *holding) stop(err error) {
 	h.why = withoutPackage(err.Error())
 	f, left := h.verdict(err)
 	h.end(left)
-	report(h.errs, f)
+	report(h.errs, h.cmd, f)
 }
 
 // verdict is how to say that COMMAND has to stop, and how long it has for that.
@@ -427,9 +447,9 @@ func (h *holding) verdict(err error) (*failure, time.Duration) {
 	var step *lease.StepError
 	switch {
 	case errors.As(err, &lost):
-		f = f.hint("firn workers ls shows who has it")
+		f = f.hint("to see who has it: firn workers ls")
 	case errors.As(err, &forgot):
-		return f.hint("firn store recover, once nothing uses it any more"), 0
+		return f.hint("stop all processes that use the store, then: firn store recover"), 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered
 		return f, 0
 	}

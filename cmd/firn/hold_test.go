@@ -77,11 +77,11 @@ func TestVerdict(t *testing.T) {
 		text  string
 	}{
 		{"outage", &lease.OutageError{Err: errors.New("no route")}, time.Minute, 2 * time.Second, "no route"},
-		{"lost", &term.LostError{Worker: 7, Name: "b:1"}, time.Minute, 2 * time.Second, "app has to stop: worker 7 was taken by b:1\nfirn: hint: firn workers ls"},
+		{"lost", &term.LostError{Worker: 7, Name: "b:1"}, time.Minute, 2 * time.Second, "app has to stop: worker 7 was taken by b:1\nfirn: hint: to see who has it: firn workers ls"},
 		{"lost late", &term.LostError{Worker: 7}, time.Second, 750 * time.Millisecond, "worker 7 was taken away"},
 		{"at the horizon", &lease.OutageError{}, 100 * time.Millisecond, 0, "the store does not answer"},
 		{"beyond it", &lease.OutageError{}, -time.Minute, 0, "the store does not answer"},
-		{"forgotten", &store.ForgotError{Store: "sqlite:ids.db"}, time.Minute, 0, "\nfirn: hint: firn store recover"},
+		{"forgotten", &store.ForgotError{Store: "sqlite:ids.db"}, time.Minute, 0, "\nfirn: hint: stop all processes that use the store, then: firn store recover"},
 		{"clock", &lease.StepError{Offset: time.Hour}, time.Minute, 0, "the system's clock has stepped by 1h0m0s"},
 	} {
 		synctest.Test(t, func(t *testing.T) { // in which no time passes
@@ -91,7 +91,7 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("%s: it is killed in %s, want %s", tt.name, grace, tt.grace)
 			}
 			var errs bytes.Buffer
-			report(&errs, f)
+			report(&errs, nil, f)
 			if !strings.HasPrefix(errs.String(), "firn: error: app has to stop: ") || !strings.Contains(errs.String(), tt.text) {
 				t.Errorf("%s: %s", tt.name, errs.String())
 			}

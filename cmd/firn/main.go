@@ -45,7 +45,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetOut(output{out})
 	root.SetErr(errs)
 	cmd, err := root.ExecuteC()
-	return report(errs, explain(cmd, err))
+	return report(errs, cmd, explain(cmd, err))
 }
 
 // errNoReader: whoever read standard output has closed it.

@@ -64,7 +64,6 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
-			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
 			e.Setenv("KUBERNETES_SERVICE_HOST", "")
 			e.Setenv("GORACE", raceOptions)
 			// 39 bits of milliseconds last 17 years.
@@ -85,11 +84,11 @@ func TestScripts(t *testing.T) {
 // temporary files.
 func inContainer(t *testing.T) bool {
 	t.Helper()
-	old, set := os.LookupEnv("XDG_STATE_HOME")
-	os.Setenv("XDG_STATE_HOME", os.TempDir())
+	old, set := os.LookupEnv("HOME")
+	os.Setenv("HOME", os.TempDir())
 	_, err := sqlite.DefaultPath()
-	if os.Setenv("XDG_STATE_HOME", old); !set {
-		os.Unsetenv("XDG_STATE_HOME")
+	if os.Setenv("HOME", old); !set {
+		os.Unsetenv("HOME")
 	}
 	return err != nil
 }

@@ -92,9 +92,9 @@ func missingHints(all []*missing) []string {
 	var hints, again, where, create, begins []string
 	for _, m := range all {
 		if m.nearest != "" && len(all) == 1 {
-			hints = append(hints, fmt.Sprintf("did you mean %s?", m.nearest))
+			hints = append(hints, fmt.Sprintf("to use the counter that is there, write its name: %s", m.nearest))
 		} else if m.nearest != "" {
-			hints = append(hints, fmt.Sprintf("%s: did you mean %s?", m.name, m.nearest))
+			hints = append(hints, fmt.Sprintf("to use the counter that is there in place of %s, write its name: %s", m.name, m.nearest))
 		}
 		again, create = append(again, m.again), append(create, m.create)
 		if m.where != "" {
@@ -137,8 +137,9 @@ func unique(texts []string) []string {
 // for what is missing all commands at once, in the order of the drawings.
 func failedTogether(all []*drawing, errs []error) error {
 	var lost []*missing
-	var said, hints []string
-	code, count := exitFailed, 0
+	var said []string
+	whole := failed("")
+	count := 0
 	for i, err := range errs {
 		if err == nil {
 			continue
@@ -148,10 +149,10 @@ func failedTogether(all []*drawing, errs []error) error {
 		if m := all[i].missingOf(err); m != nil {
 			lost = append(lost, m)
 		} else if errors.As(err, &f) {
-			hints = append(hints, f.hints...)
+			whole.hints = append(whole.hints, f.hints...)
 		}
 		if errors.As(err, &f) {
-			code = f.code
+			whole.code = f.code
 		}
 		said = append(said, err.Error())
 	}
@@ -162,11 +163,14 @@ func failedTogether(all []*drawing, errs []error) error {
 		for i, err := range errs {
 			var f *failure
 			if all[i].missingOf(err) != nil && errors.As(err, &f) {
-				hints = append(hints, f.hints...)
+				whole.hints = append(whole.hints, f.hints...)
 			}
 		}
 	} else {
-		hints = append(hints, missingHints(lost)...)
+		for _, text := range missingHints(lost) {
+			whole.hint("%s", text)
+		}
 	}
-	return &failure{code: code, err: &renamed{strings.Join(said, "\n"), errors.Join(errs...)}, hints: unique(hints)}
+	whole.err = &renamed{strings.Join(said, "\n"), errors.Join(errs...)}
+	return whole
 }

@@ -39,14 +39,11 @@ pools: { web: { outage: 1m } }
 	const only = "hint: only if none of them ever existed: "
 	_, commands, ok := strings.Cut(out, only)
 	commands, _, _ = strings.Cut(commands, " (begins")
-	if want := "firn pool create web; firn segments create orders; firn serials create invoice --pattern 'INV-{6}'"; !ok || commands != want {
+	if want := "firn pool create web --new; firn segments create orders; firn serials create invoice --pattern 'INV-{6}'"; !ok || commands != want {
 		t.Fatalf("the commands are %q, want %q\n%s", commands, want, out)
 	}
 	for command := range strings.SplitSeq(commands, "; ") {
 		words := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(command, "firn "), "'", ""))
-		if words[0] == "pool" {
-			words = append(words, "--new")
-		}
 		if out, code := firn(words...); code != 0 {
 			t.Errorf("%s: exit code %d\n%s", command, code, out)
 		}
@@ -86,23 +83,26 @@ func TestMissingCounters(t *testing.T) {
 		want         []string // hints, in this order
 	}{
 		{
-			"a mistyped segment", "  ordres: { kind: segment }\n", []string{"next", "ordres"},
+			"a mistyped segment", "  ordres: { kind: segment }\n",
+			[]string{"next", "ordres"},
 			[]string{
-				"did you mean orders?",
+				"to use the counter that is there, write its name: orders",
 				restored + "firn segments create ordres --first N, with N above every number in use, before anything is started",
 				"only if it never existed: firn segments create ordres (begins a new counter ordres at 1)",
 			},
 		},
 		{
-			"a mistyped serial", "  invioce: { kind: serial, pattern: \"INV-{6}\" }\n", []string{"serve", "--resp", "127.0.0.1:0", "--http", "off"},
+			"a mistyped serial", "  invioce: { kind: serial, pattern: \"INV-{6}\" }\n",
+			[]string{"serve", "--resp", "127.0.0.1:0", "--http", "off"},
 			[]string{
-				"did you mean invoice?",
+				"to use the counter that is there, write its name: invoice",
 				restored + "firn serials create invioce --pattern 'INV-{6}'; firn serials raise invioce TEXT, with TEXT the last one given out, before anything is started",
 				"only if it never existed: firn serials create invioce --pattern 'INV-{6}' (begins a new counter invioce at 1)",
 			},
 		},
 		{
-			"nothing like it", "  photos: { kind: segment, first: 500 }\n", []string{"serve", "--resp", "127.0.0.1:0", "--http", "off"},
+			"nothing like it", "  photos: { kind: segment, first: 500 }\n",
+			[]string{"serve", "--resp", "127.0.0.1:0", "--http", "off"},
 			[]string{
 				restored + "firn segments create photos --first N, with N above every number in use, before anything is started",
 				"only if it never existed: firn segments create photos (begins a new counter photos at 500)",
@@ -112,7 +112,7 @@ func TestMissingCounters(t *testing.T) {
 			"several", "  ordres: { kind: segment }\n  bill: { kind: serial, pattern: \"B{4}\" }\n",
 			[]string{"serve", "--resp", "127.0.0.1:0", "--http", "off"},
 			[]string{
-				"ordres: did you mean orders?",
+				"to use the counter that is there in place of ordres, write its name: orders",
 				"if one of them existed, or this store was restored or lost: firn segments create ordres --first N; " +
 					"firn serials create bill --pattern 'B{4}'; firn serials raise bill TEXT, with N above every number in use, and TEXT the last one given out, before anything is started",
 				"only if none of them ever existed: firn segments create ordres; firn serials create bill --pattern 'B{4}' " +
@@ -120,7 +120,8 @@ func TestMissingCounters(t *testing.T) {
 			},
 		},
 		{
-			"doctor", "  ordres: { kind: segment }\n", []string{"doctor"},
+			"doctor", "  ordres: { kind: segment }\n",
+			[]string{"doctor"},
 			nil,
 		},
 	} {

@@ -32,9 +32,9 @@ that name, next draws from the counter. Every other name is a flake of the pool 
   ticket   the same over several stores, each of which serves alone
   serial   texts with a date and a counter: docs/serials.md
 
-Without --store that store is a file in your state directory: the ids are unique
-among the processes of this user on this host. In a container there is no such
-default, because every container would have its own.
+Without --store that store is a file in your home directory: the ids are unique
+among the processes of this user on this host that name no other store. In a container
+there is no such default: each container would have its own file, and make the same ids.
 
 An interrupt, or a reader that closes the pipe, ends it at once: whole lines have
 been printed, the worker is given back, and the exit code is 130 (143 when

@@ -216,11 +216,11 @@ func (broken) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w", sys
 // A closed pipe is no error on standard output, and one anywhere else.
 func TestReportClosedPipe(t *testing.T) {
 	_, err := output{broken{}}.Write([]byte("1\n"))
-	if code := report(io.Discard, errors.Join(err, nil)); code != 0 {
+	if code := report(io.Discard, nil, errors.Join(err, nil)); code != 0 {
 		t.Errorf("on standard output: exit code %d", code)
 	}
 	_, err = broken{}.Write(nil)
-	if code := report(io.Discard, fmt.Errorf("store: %w", err)); code != exitFailed {
+	if code := report(io.Discard, nil, fmt.Errorf("store: %w", err)); code != exitFailed {
 		t.Errorf("to a store: exit code %d", code)
 	}
 }

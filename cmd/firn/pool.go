@@ -65,7 +65,9 @@ func newPoolLs() *cobra.Command {
 		Aliases: []string{"list"},
 		Short:   "List the pools of a store",
 		Long: `List the pools of a store, with the workers of each. UNUSABLE are workers that nobody
-holds, and whose ids lie ahead of the clock: they can be taken again a little later.
+holds, and whose ids lie ahead of the clock: they can be taken again a little later. STATE
+is "other store" where the pool was made in another store: this one is a copy, a restored
+dump, or was moved, and no process takes ids from the pool here.
 
 A store without a clock (etcd, ZooKeeper) cannot tell a worker that is held from one of a
 process that died: there HELD is "up to" a number.`,
@@ -134,12 +136,20 @@ type poolLine struct {
 	StartsAt  string   `json:"starts_at,omitempty"`
 	MayRepeat []string `json:"may_repeat,omitempty"`
 	Lossy     string   `json:"lossy,omitempty"`
-	Store     string   `json:"store,omitempty"`
-	Created   *bool    `json:"created,omitempty"` // by this command
+	Store     string   `json:"store,omitempty"`      // that the pool was made in
+	State     string   `json:"state,omitempty"`      // usable or other store, of a pool that is shown
+	Here      string   `json:"this_store,omitempty"` // what the store says of itself, if that is not Store
+	Created   *bool    `json:"created,omitempty"`    // by this command
 
 	starts time.Time // zero: at once
 	soon   time.Time // the last unusable worker can be taken
 }
+
+// The states of a pool.
+const (
+	poolUsable    = "usable"
+	poolElsewhere = "other store"
+)
 
 // poolLineOf is what a pool's record says.
 func poolLineOf(i pool.Info) poolLine {
@@ -163,7 +173,7 @@ func lookAtPool(ctx context.Context, s store.Store, name string, now time.Time) 
 	if err := line.count(ctx, s, info, now); err != nil {
 		return line, err
 	}
-	return line, line.addOutage(ctx, s, info)
+	return line, line.standing(ctx, s, info)
 }
 
 // count counts who has which worker.
@@ -195,9 +205,9 @@ func (l *poolLine) count(ctx context.Context, s store.Store, info pool.Info, now
 	return nil
 }
 
-// addOutage says how long ids continue without the store, and how long each process waits
-// that starts on a store that can lose writes.
-func (l *poolLine) addOutage(ctx context.Context, s store.Store, info pool.Info) error {
+// standing says whether the pool was made in this store, how long ids continue without the
+// store, and how long each process waits that starts on a store that can lose writes.
+func (l *poolLine) standing(ctx context.Context, s store.Store, info pool.Info) error {
 	promise, err := s.Promise(ctx)
 	if err != nil {
 		return err
@@ -209,6 +219,9 @@ func (l *poolLine) addOutage(ctx context.Context, s store.Store, info pool.Info)
 	record, err := term.ReadPool(rec)
 	if err != nil {
 		return err
+	}
+	if l.State = poolUsable; record.Elsewhere(promise.Identity) {
+		l.State, l.Here = poolElsewhere, promise.Identity
 	}
 	rules := term.Default(info.Name, info.Layout, promise)
 	lossy := promise.Class != store.Strict || info.Lossy != ""
@@ -226,7 +239,7 @@ func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) e
 	}
 	enc := json.NewEncoder(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "POOL\tLAYOUT\tWORKERS\tHELD\tFREE\tUNUSABLE\tIDS START\tMAY REPEAT")
+	fmt.Fprintln(w, "POOL\tLAYOUT\tWORKERS\tHELD\tFREE\tUNUSABLE\tIDS START\tMAY REPEAT\tSTATE")
 	for _, info := range all {
 		line, err := lookAtPool(ctx, s, info.Name, time.Now())
 		if err != nil {
@@ -248,7 +261,7 @@ func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) e
 		if len(line.MayRepeat) > 0 {
 			repeats = strings.Join(line.MayRepeat, ", ")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", line.Pool, line.Layout, line.Workers, held, *line.Free, *line.Unusable, starts, repeats)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", line.Pool, line.Layout, line.Workers, held, *line.Free, *line.Unusable, starts, repeats, line.State)
 	}
 	if asJSON {
 		return nil
@@ -266,6 +279,7 @@ func (l *poolLine) show(out io.Writer, asJSON bool) error {
 		fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...))
 	}
 	say("pool", "%s", l.Pool)
+	say("state", "%s", l.State)
 	say("layout", "%s", l.Layout)
 	held := fmt.Sprintf("%d held", *l.Held)
 	if l.Unknown != nil {
@@ -325,7 +339,7 @@ func explainPool(err error, verb string) error {
 	case errors.As(err, &exists):
 		return failed("%w", err).
 			hint("to see it: firn pool show %s", shellWord(exists.Info.Name)).
-			hint("firn pool create belongs in the step that creates the database. In a step that starts a program it makes the same ids again after the store was lost; there use firn pool ensure, or nothing")
+			hint("a pool is created in the step that creates the database. In a step that starts a program, creating it makes the same ids again after the store was lost: there use nothing, or: firn pool ensure %s", shellWord(exists.Info.Name))
 	case errors.As(err, &remains):
 		return failed("%w", err).hint("firn pool ensure %s (ids start about 5 min later)", shellWord(remains.Pool))
 	case errors.As(err, &overlap):

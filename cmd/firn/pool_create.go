@@ -122,7 +122,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, verb string) (err 
 	}
 	line, created := poolLineOf(info), !was || there.ID != info.ID
 	line.Created = &created
-	if err := line.addOutage(ctx, s, info); err != nil {
+	if err := line.standing(ctx, s, info); err != nil {
 		return err
 	}
 	return line.created(cmd.OutOrStdout(), set.storeName(), wantsJSON(cmd))
@@ -184,11 +184,14 @@ func (l *poolLine) created(out io.Writer, at string, asJSON bool) error {
 // overlapping says how two pools are kept from making equal ids.
 func overlapping(e *pool.OverlapError, verb string) error {
 	if verb == "set" {
-		return failed("%w", e).hint("take workers that no other pool has: firn pool ls")
+		return failed("%w", e).hint("take workers that no other pool has; to see which those have: firn pool ls")
 	}
 	other, name := shellWord(e.Other.Name), shellWord(e.Pool)
 	repeat := fmt.Sprintf("Only if their ids never meet in one table, queue or cache: --may-repeat %s", other)
-	if e.Same == "" || e.Other.Workers() < 2 {
+	if e.Same != "" && e.Other.Workers() < 2 {
+		return failed("%w", e).hint("to never repeat an id of %s: use --pool %s, or give %s workers that no pool has: --workers A-B. To see which are taken: firn pool ls. %s", other, other, name, repeat)
+	}
+	if e.Same == "" {
 		return failed("%w", e).hint("to never repeat an id of %s: use --pool %s. %s", other, other, repeat)
 	}
 	apart := fmt.Sprintf("firn pool %s %s --workers %d-%d", verb, name, e.Other.Last+1, e.Other.Layout.Workers()-1)

@@ -83,7 +83,7 @@ func lateStore(t *testing.T) string {
 func TestHoldWaitsForItsPool(t *testing.T) {
 	t.Parallel()
 	db := lateStore(t)
-	p := command(t, db, "workers", "hold", "--wait", "100ms", "--", "echo", "runs")
+	p := command(t, db, "workers", "hold", "--", "echo", "runs")
 	var out bytes.Buffer
 	p.Stdout = &out
 	if err := p.Start(); err != nil {
@@ -97,10 +97,31 @@ func TestHoldWaitsForItsPool(t *testing.T) {
 	}
 }
 
+// Where --wait says how long, hold waits no longer for its pool, and exits as it does where
+// no worker falls free.
+func TestHoldWaitsNoLonger(t *testing.T) {
+	t.Parallel()
+	db := lateStore(t)
+	p := command(t, db, "workers", "hold", "--wait", "300ms", "--", "echo", "runs")
+	var out bytes.Buffer
+	p.Stdout = &out
+	began := time.Now()
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	code, took := p.code(t), time.Since(began)
+	if code != exitStopped || out.Len() > 0 || took < 300*time.Millisecond || took > 5*time.Second {
+		t.Errorf("exit code %d after %s, %q", code, took, &out)
+	}
+	if !regexp.MustCompile(`error: the ids of pool "default" start at 20.*\n.*hint: to wait until then: --wait \S+\n$`).MatchString(p.errs.String()) {
+		t.Errorf("it says %q", p.errs.String())
+	}
+}
+
 // A signal ends hold while it waits.
 func TestHoldWaitingEnds(t *testing.T) {
 	t.Parallel()
-	h := startHold(t, lateStore(t), []string{"--wait", "100ms"}, "echo", "no")
+	h := startHold(t, lateStore(t), nil, "echo", "no")
 	await(t, "the line about the wait", func() bool { return strings.Contains(read(t, h.errs), "waiting: ") })
 	h.signal(t, syscall.SIGINT)
 	if code := h.code(t); code != 130 || read(t, h.out) != "" {
@@ -256,14 +277,55 @@ func TestStoreMoved(t *testing.T) {
 	}
 	firn(here, 0, "pool", "create", "--new")
 	firn(here, 0, "next")
+	firn(here, 0, "segments", "create", "orders")
 	copyRecords(t, here, there)
-	for _, args := range [][]string{{"next"}, {"workers", "hold", "--", "echo"}, {"serve", "--http", "off", "--resp", "127.0.0.1:0"}} {
-		text := firn(there, exitFailed, args...)
+	refused := [][]string{
+		{"next"},
+		{"workers", "hold", "--", "echo"},
+		{"serve", "--http", "off", "--resp", "127.0.0.1:0"},
+		{"pool", "ensure"},
+		{"pool", "ensure", "web"},
+		{"pool", "create", "web", "--new"},
+		{"pool", "create", "--new"},
+		{"pool", "set", "--workers", "0-511"},
+		{"workers", "release", "0"},
+		{"next", "orders", "--kind", "segment"},
+	}
+	looks := [][]string{{"pool", "ls"}, {"pool", "show"}, {"workers", "ls"}, {"segments", "ls"}}
+	for _, args := range append(refused, looks...) {
+		want := exitFailed
+		if len(args) == 2 && args[1] != "ensure" {
+			want = 0
+		}
+		text := firn(there, want, args...)
 		recover := strings.Index(text, "hint: stop all processes that use this store, then: firn store recover --store ")
 		moved := strings.Index(text, "hint: only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover --store ")
 		if !strings.Contains(text, `pool "default" belongs to another store`) || recover < 0 || moved < recover {
 			t.Errorf("%v: %s", args, text)
 		}
+	}
+	for _, look := range []struct {
+		want string
+		args []string
+	}{
+		{" other store", []string{"pool", "ls"}},
+		{"state  ", []string{"pool", "show"}},
+		{`"state":"other store","this_store":"PostgreSQL system `, []string{"pool", "ls", "--json"}},
+		{`"state":"other store","this_store":"PostgreSQL system `, []string{"pool", "show", "--json"}},
+	} {
+		if text := firn(there, 0, look.args...); !strings.Contains(text, look.want) || !strings.Contains(text, "other store") {
+			t.Errorf("%v: %s", look.args, text)
+		}
+		if text := firn(here, 0, look.args...); strings.Contains(text, "other store") || strings.Contains(text, "warning") {
+			t.Errorf("the original: %v: %s", look.args, text)
+		}
+	}
+	found := firn(there, exitFound, "doctor")
+	if !regexp.MustCompile(`(?m)^bad +pool default, store: pool "default" belongs to another store.*; stop all processes that use this store, then: firn store recover`).MatchString(found) {
+		t.Error(found)
+	}
+	if text := firn(here, 0, "doctor"); strings.Contains(text, "another store") {
+		t.Error(text)
 	}
 	if text := firn(there, exitUsage, "store", "recover", "--moved"); !strings.Contains(text, "nobody can confirm: Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?") {
 		t.Error(text)

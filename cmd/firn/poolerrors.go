@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,14 +14,32 @@ import (
 
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 )
 
 // This file says what a person can do about a pool that cannot be leased from.
 
-// poolFailure returns what to say of an error about a pool, or nil if it is none. At is
-// the URL of the store; "" is not known here.
-func poolFailure(err error, at string) *failure {
+// A poolPlace is where a pool was looked for. The zero one knows nothing.
+type poolPlace struct {
+	url  string            // of the store
+	from map[string]string // where each setting of the pool is from
+}
+
+// setting is what a person leaves out who wants another value of a setting.
+func (p poolPlace) setting(name string) string {
+	switch from := p.from[name]; {
+	case from == "" || from == byDefault || strings.HasPrefix(from, "--"):
+		return "--" + name
+	case strings.Contains(from, ":"):
+		return name + " of " + from
+	default:
+		return from
+	}
+}
+
+// poolFailure returns what to say of an error about a pool, or nil if it is none.
+func poolFailure(err error, at poolPlace) *failure {
 	var f *failure
 	if errors.As(err, &f) {
 		return nil // somebody has said it already
@@ -30,31 +50,48 @@ func poolFailure(err error, at string) *failure {
 	var early *lease.NotYetError
 	var layout *lease.LayoutError
 	var worker *lease.WorkerError
+	var room *roomError
 	var other *lease.OtherStoreError
 	if errors.As(err, &remains) { // of a store in a file, whose first pool would be made with it
 		err = &lostPoolError{&lease.MissingPoolError{Pool: remains.Pool}, remains.Workers}
 	}
 	switch {
 	case errors.As(err, &lost):
-		return failed("%w", &renamed{fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at), lost.Pool, plural(lost.workers, "record")), lost}).
-			hint("restore a backup, then: firn store recover%s; or, if there is none: firn pool ensure %s (ids start about 5 min later)", storeFlag(at), shellWord(lost.Pool))
+		return failed("%w", &renamed{fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, plural(lost.workers, "record")), lost}).
+			hint("restore a backup, then: firn store recover%s; or, if there is none: firn pool ensure %s (ids start about 5 min later)", storeFlag(at.url), shellWord(lost.Pool))
 	case errors.As(err, &missing):
-		return missingPool(missing, at)
+		return missingPool(missing, at.url)
 	case errors.As(err, &early):
 		left := max(time.Until(early.StartsAt), 0).Truncate(10*time.Second) + 10*time.Second
-		return failed("%w", err).hint("to wait until then: --wait %s", durationText(left))
+		return failed("%w", err).hintFlag("wait", "to wait until then: --wait %s", durationText(left))
 	case errors.As(err, &layout):
-		return bad("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), layoutText(layout.Want)).
-			hint("leave out the layout to use the pool's, which never changes. Ids of another layout need a pool of their own: --pool NAME")
+		want := layoutText(layout.Want)
+		own := want // the name of a pool of that layout
+		if pool.CheckName(own) != nil || strings.ContainsAny(own, ":;,") || own == layout.Pool {
+			own = "other"
+		}
+		return bad("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), want).
+			hint("leave out %s to use the pool's, which never changes. Ids of another layout need a pool of their own, of a name that never existed: firn pool create %s --layout %s; then: --pool %s",
+				at.setting("layout"), own, shellWord(want), own)
 	case errors.As(err, &worker):
-		return bad("%w", err).hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers %d-%d",
-			shellWord(worker.Pool), worker.First, widened(worker.Worker))
+		how := fmt.Sprintf("widen the pool, which is refused where another pool has one of the workers: firn pool set %s --workers %d-%d",
+			shellWord(worker.Pool), min(worker.First, worker.Worker), max(worker.Last, worker.Worker))
+		if errors.As(err, &room) {
+			how = room.how
+		}
+		return bad("%w", &renamed{outside(err, worker), err}).hint("leave out %s to take any free one, or %s", at.setting("worker"), how)
 	case errors.As(err, &other):
-		return failed("%w", err).
-			hint("stop all processes that use this store, then: firn store recover%s", storeFlag(at)).
-			hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
+		return otherStore(err, other, at.url)
 	}
 	return nil
+}
+
+// otherStore says what to do about a store whose pools were made in another one.
+func otherStore(err error, e *lease.OtherStoreError, at string) *failure {
+	text := fmt.Sprintf("pool %q belongs to another store: this one is %s, and the pool was made in %s, so this is a copy, a restored dump, or was moved", e.Pool, e.Have, e.Want)
+	return failed("%w", &renamed{text, err}).
+		hint("stop all processes that use this store, then: firn store recover%s", storeFlag(at)).
+		hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
 }
 
 // missingPool says which pools there are, and how one is created. Where anything says that
@@ -74,9 +111,60 @@ func missingPool(e *lease.MissingPoolError, at string) *failure {
 			use = fmt.Sprintf("to use this one: --pool %s. ", shellWord(e.Pools[0]))
 		}
 	}
-	return failed("%w", &renamed{text, e}).
-		hint("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s (ids start about 5 min later)",
-			use, e.Pool, name, name)
+	return failed("%w", &renamed{text, e}).hintAsking(
+		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s (ids start about 5 min later)", use, e.Pool, name, name),
+		fmt.Sprintf("%sIf this database was restored, or you are not sure: firn pool ensure %s (ids start about 5 min later). Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --new",
+			use, name, e.Pool, name))
+}
+
+// outside says that a pool does not have a worker.
+func outside(err error, e *lease.WorkerError) string {
+	text := fmt.Sprintf("worker %d is outside pool %q, which has workers %d-%d", e.Worker, e.Pool, e.First, e.Last)
+	var host *hostError
+	if errors.As(err, &host) {
+		return fmt.Sprintf("host %s asks for %s", host.host, strings.Replace(text, " is outside", ", which is outside", 1))
+	}
+	return text
+}
+
+// A roomError says how a pool gets a worker that it does not have, as its store allows.
+type roomError struct {
+	error
+	how string
+}
+
+func (e *roomError) Unwrap() error { return e.error }
+
+// roomFor adds to the error for a worker that the pool does not have how it gets that
+// worker, if it can.
+func roomFor(ctx context.Context, s store.Store, err error) error {
+	var e *lease.WorkerError
+	if !errors.As(err, &e) {
+		return err
+	}
+	all, failed := pool.List(ctx, s)
+	i := slices.IndexFunc(all, func(p pool.Info) bool { return p.Name == e.Pool })
+	if failed != nil || i < 0 {
+		return err
+	}
+	own := all[i]
+	most := own.Layout.Workers() - 1
+	if e.Worker > most {
+		return &roomError{err, fmt.Sprintf("take one that it has: its layout has no worker above %d", most)}
+	}
+	low, high := min(e.Worker, own.First), max(min(widened(e.Worker), most), own.Last)
+	for _, other := range all {
+		switch {
+		case other.Name == e.Pool || slices.Contains(own.MayRepeat, other.Name) || slices.Contains(other.MayRepeat, own.Name):
+		case other.First <= e.Worker && e.Worker <= other.Last:
+			return &roomError{err, fmt.Sprintf("take one that it has: worker %d is of pool %s, which has workers %d-%d", e.Worker, other.Name, other.First, other.Last)}
+		case other.First > e.Worker:
+			high = min(high, max(other.First-1, own.Last))
+		case other.Last < e.Worker:
+			low = max(low, min(other.Last+1, own.First))
+		}
+	}
+	return &roomError{err, fmt.Sprintf("widen the pool: firn pool set %s --workers %d-%d", shellWord(e.Pool), low, high)}
 }
 
 // storeAt is the store of that URL, as people see it.
@@ -99,12 +187,13 @@ func layoutText(spec string) string {
 // widened is the last worker of the smallest range of a whole number of bits that has n.
 func widened(n int64) int64 { return 1<<bits.Len64(uint64(n)) - 1 }
 
-// storeFlag is the --store of a hint; nothing where the command finds the store without it.
+// storeFlag is the --store of a hint that has to name its store, whoever types it. A URL
+// with a password is left to the composer of hints, which repeats a flag that was given.
 func storeFlag(url string) string {
-	if url == "" {
+	if url == "" || withoutPassword(url) != url {
 		return ""
 	}
-	return " --store " + shellWord(open.Redact(url))
+	return " --store " + shellWord(url)
 }
 
 // poolTrouble adds what can be done to an error about a pool that no command has explained.
@@ -112,9 +201,9 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 	if err == nil {
 		return nil
 	}
-	at := ""
+	var at poolPlace
 	if set, err := loadSettings(cmd); err == nil {
-		at = storeText(set.storeURL().text)
+		at.url = storeText(set.storeURL().text)
 	}
 	if f := poolFailure(err, at); f != nil {
 		return f

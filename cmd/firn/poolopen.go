@@ -39,11 +39,11 @@ func (o *poolOptions) check() error {
 func (l *leasing) open(ctx context.Context, s store.Store, log *slog.Logger) (*lease.Lease, error) {
 	o, err := l.ready(ctx, s)
 	if err != nil {
-		return nil, l.lost(ctx, s, err)
+		return nil, l.learn(ctx, s, err)
 	}
 	o.Logger = log
 	ids, err := lease.Open(ctx, s, &o)
-	return ids, l.lost(ctx, s, err)
+	return ids, l.learn(ctx, s, err)
 }
 
 // A lostPoolError says that the store has records of workers of a pool that it does not
@@ -55,11 +55,12 @@ type lostPoolError struct {
 
 func (e *lostPoolError) Unwrap() error { return e.MissingPoolError }
 
-// lost adds to the error for a missing pool that the store has lost it, where it shows.
-func (l *leasing) lost(ctx context.Context, s store.Store, err error) error {
+// learn adds to an error what the store says of its cause: that a missing pool was lost, or
+// which workers a pool can have.
+func (l *leasing) learn(ctx context.Context, s store.Store, err error) error {
 	var missing *lease.MissingPoolError
 	if !errors.As(err, &missing) {
-		return err
+		return roomFor(ctx, s, err)
 	}
 	remains, lost := s.List(ctx, term.KeyPool(l.pool)+"/")
 	if lost != nil || len(remains) == 0 {
@@ -155,7 +156,7 @@ func hostWorker(info pool.Info, hostname func() (string, error)) (int64, error) 
 	}
 	n += info.First
 	if n > info.Last {
-		return 0, poolFailure(&hostError{host, lease.WorkerError{Pool: info.Name, Worker: n, First: info.First, Last: info.Last}}, "")
+		return 0, &hostError{host, lease.WorkerError{Pool: info.Name, Worker: n, First: info.First, Last: info.Last}}
 	}
 	return n, nil
 }
@@ -166,10 +167,7 @@ type hostError struct {
 	lease.WorkerError
 }
 
-func (e *hostError) Error() string {
-	return fmt.Sprintf("host %s asks for worker %d, which is outside pool %q, which has workers %d-%d",
-		e.host, e.Worker, e.Pool, e.First, e.Last)
-}
+func (e *hostError) Error() string { return outside(e, &e.WorkerError) }
 func (e *hostError) Unwrap() error { return &e.WorkerError }
 
 // explain adds to an error of a lease what can be done about it.
@@ -182,7 +180,7 @@ func (l *leasing) explain(err error) error {
 	case errors.As(err, &option):
 		return l.faults(err)
 	}
-	if f := poolFailure(err, storeText(l.url)); f != nil {
+	if f := poolFailure(err, poolPlace{storeText(l.url), l.from}); f != nil {
 		return f
 	}
 	return err

@@ -72,7 +72,7 @@ func (o *keygenOptions) run(out io.Writer) error {
 	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return failed("%s is there already", o.out).hint("firn public keygen --out %s --append adds a key to it", shellWord(o.out))
+		return failed("%s is there already", o.out).hint("to add a key to it: firn public keygen --out %s --append", shellWord(o.out))
 	case err != nil:
 		return failed("%w", err)
 	}

@@ -323,7 +323,7 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 		case errors.As(err, &option):
 			return bad("%w", err).hint("firn segments ls")
 		case errors.As(err, &none):
-			return d.explain(bad("%w", err)).(*failure).hint("firn segments ls lists all")
+			return d.explain(bad("%w", err)).(*failure).hint("to list all: firn segments ls")
 		case err != nil:
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/store"
@@ -29,7 +30,7 @@ func newServe() *cobra.Command {
 		Short: "Give ids to any language, over the Redis protocol and HTTP",
 		Long: `Give ids to any language: INCR photo from any Redis client, or POST
 /v1/series/photo/next over HTTP. The series are those of firn.yaml; without any, each
-name gives ids of the pool default. docs/server.md has all of it.
+name gives ids of the pool of --pool, or default. docs/server.md has all of it.
 
 It listens on this host only. Beyond that it wants tokens or client certificates, and
 a --store that all servers share. Several servers on one store never give the same id.
@@ -61,6 +62,7 @@ Where it listens is printed to standard output, what happens to standard error; 
 			if err := noPoolVariables(); err != nil {
 				return err
 			}
+			o.hints = hinter{cmd}
 			o.json, o.stray = wantsJSON(cmd), strayVariables(cmd.Root(), os.Environ())
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -68,24 +70,21 @@ Where it listens is printed to standard output, what happens to standard error; 
 	addListen(cmd)
 	cmd.Flags().BoolVar(&o.noAuth, "insecure-no-auth", false, "let other hosts come without a token or a client certificate")
 	addStore(cmd)
+	cmd.Flags().String("pool", "", "the pool of workers, where firn.yaml names no pools ("+pool.Default+")")
 	cmd.AddCommand(newServeToken())
 	return cmd
 }
 
-// noPoolVariables refuses variables of a pool. A server has the pools of firn.yaml,
-// which are as the file says; a range of workers that is said and ignored could be
-// another store's.
+// noPoolVariables refuses variables of a pool's settings. A server has those of firn.yaml,
+// of which there may be several pools; a setting that is said and ignored could be meant for
+// any of them.
 func noPoolVariables() error {
-	for _, flag := range append([]string{"pool"}, knobNames()...) {
+	for _, flag := range knobNames() {
 		name := variableName(flag)
 		if os.Getenv(name) == "" || !slices.Contains(variableNames(), name) {
 			continue
 		}
-		f := bad("%s is set, and firn serve takes pools from firn.yaml only", name)
-		if flag == "pool" {
-			return f.hint("env -u %s firn serve; in firn.yaml: series: { NAME: { kind: flake, pool: POOL } }", name)
-		}
-		return f.hint("env -u %s firn serve; in firn.yaml: pools: { NAME: { %s: %s } }", name, flag, os.Getenv(name))
+		return bad("%s is set, and firn serve takes the settings of pools from firn.yaml only", name).hint("env -u %s firn serve; in firn.yaml: pools: { NAME: { %s: %s } }", name, flag, os.Getenv(name))
 	}
 	return nil
 }
@@ -93,6 +92,7 @@ func noPoolVariables() error {
 // A serveCommand is firn serve.
 type serveCommand struct {
 	load   func() (*servePlan, error) // reads the settings as they are now
+	hints  hinter
 	noAuth bool
 	json   bool
 	stray  []strayVariable
@@ -507,7 +507,7 @@ func (o *serveCommand) told(err error) {
 	var f *failure
 	hint := ""
 	if errors.As(err, &f) {
-		hint = strings.Join(f.hints, "; ")
+		hint = o.hints.line(f)
 	}
 	o.log.Error("not reloaded; everything is as it was", withHint(hint, "err", err)...)
 }

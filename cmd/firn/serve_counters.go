@@ -48,6 +48,9 @@ func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
 	case err != nil:
 		return p.others.named(err)
 	}
+	for _, d := range found {
+		d.hints = p.others.hints
+	}
 	p.series = found
 	return nil
 }

@@ -23,7 +23,10 @@ type servePlan struct {
 // servePlan reads what a server is to serve.
 func (s *settings) servePlan() (*servePlan, error) {
 	p := &servePlan{storeAt: s.storeURL()}
-	var err error
+	err := s.onePool()
+	if err != nil {
+		return nil, err
+	}
 	if p.options, err = s.serveOptions(); err != nil {
 		return nil, err
 	}
@@ -49,22 +52,29 @@ func (s *settings) servePlan() (*servePlan, error) {
 	return p, p.check()
 }
 
+// onePool refuses a pool that is said beside those of the file: a server would serve either
+// other ids than the file says, or others than the one who set it expects.
+func (s *settings) onePool() error {
+	f := s.flags.Lookup("pool")
+	if !f.Changed || s.file == nil || len(s.file.pools) == 0 {
+		return nil
+	}
+	return bad("%s is set to %s, and %s names pools: firn serve takes the pool of each series from there", origin(f), f.Value, s.file.path).
+		hint("leave out %s; in firn.yaml: series: { NAME: { kind: flake, pool: POOL } }", origin(f))
+}
+
 // serveDrawing returns what to draw from for a series of the file.
 func (s *settings) serveDrawing(one *seriesConfig) (*drawing, error) {
-	d := &drawing{name: one.name.text, kind: one.kind.text, urls: []string{s.storeURL().text}}
+	d := &drawing{name: one.name.text, kind: one.kind.text, urls: []string{s.storeURL().text}, hints: hinter{s.cmd}}
 	if one.answers.text == "public" {
 		d.form = one.public
 	}
 	if d.kind != kindFlake {
 		return d, s.countedDrawing(d, one)
 	}
-	pool, err := s.file.poolOf(one)
+	name, pool, err := s.pool(d.name)
 	if err != nil {
 		return nil, err // the file was checked
-	}
-	name := ""
-	if pool != nil {
-		name = pool.name.text
 	}
 	d.leasing, err = s.leasingFrom(name, pool, one.shard)
 	return d, err
@@ -179,7 +189,7 @@ func (p *servePlan) guard(noAuth bool) error {
 	switch open := o.clientCA == "" && !noAuth; {
 	case open && len(o.tokens) == 0 && l.flag != "admin":
 		return bad("--%s %s: other hosts can come there, and there are neither tokens nor client certificates: anybody could draw", l.flag, l.at).
-			hint("firn serve token makes a token, and says what to write into firn.yaml").
+			hint("to make a token, and see what to write into firn.yaml: firn serve token").
 			hint("--insecure-no-auth, if only those who may draw can come there")
 	case open && o.admin.beyond():
 		return bad("--admin %s: other hosts can come there, and no token is asked for: anybody could see the state", o.admin).
@@ -187,7 +197,8 @@ func (p *servePlan) guard(noAuth bool) error {
 	}
 	if p.storeAt.text == "" && p.usesStore() {
 		return bad("--%s %s: other hosts can come there, and no --store is given: a server on another host would have a store of its own, and make the same ids", l.flag, l.at).
-			hint("--store postgres://..., or another that all servers share; --store sqlite:PATH to insist")
+			hint("--store %s, or another server that all servers of ids share", serverStore).
+			hint("only if all processes that make these ids are on this host: --store %s", hostStore)
 	}
 	return nil
 }

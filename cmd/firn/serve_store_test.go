@@ -7,6 +7,8 @@ import (
 	"database/sql"
 	"net/http"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -252,4 +254,37 @@ func TestServeTwo(t *testing.T) {
 	load.Wait()
 	again.stop()
 	servers[1].stop()
+}
+
+// FIRN_POOL means the same to a server and to a command: the pool of all ids, where firn.yaml
+// names no pools.
+func TestServePoolVariable(t *testing.T) {
+	t.Parallel()
+	for name, file := range map[string]string{"any name": "", "series": "series: { photo: { kind: flake } }\n"} {
+		dir := t.TempDir()
+		db := filepath.Join(dir, "ids.db")
+		write(t, dir, "firn.yaml", "store: sqlite:"+db+"\n"+file)
+		for _, args := range [][]string{{"pool", "create", "--new"}, {"pool", "create", "web", "--new", "--layout", "js53", "--may-repeat", "default"}} {
+			if p := command(t, db, args...); p.Run() != nil {
+				t.Fatal(p.errs.String())
+			}
+		}
+		p := serving(t, dir)
+		p.Env = append(p.Env, "FIRN_POOL=web")
+		s := p.begin()
+		s.until("ready", s.ready)
+		_, text := s.do("POST", "/v1/series/photo/next", "")
+		id := regexp.MustCompile(`"(\d+)"`).FindStringSubmatch(text)
+		if id == nil || len(id[1]) > 16 {
+			t.Errorf("%s: %s is no id of the pool web, which has layout js53", name, text)
+		}
+		if code, _ := s.do("POST", "/v1/series/photo/next", ""); code != http.StatusOK {
+			t.Error(code)
+		}
+		c := command(t, db, "workers", "ls", "--json")
+		out, err := c.Output()
+		if err != nil || !strings.Contains(string(out), `"pool":"web","worker":0,"state":"held"`) || strings.Contains(string(out), `"pool":"default"`) {
+			t.Errorf("%s: %v, %s%s", name, err, out, c.errs.String())
+		}
+	}
 }

@@ -31,6 +31,9 @@ type sharedStore struct {
 func newSharedStores(log *slog.Logger) *sharedStores {
 	made := func(path string, _ bool) {
 		log.Info("created the store: ids are unique among the programs that use this file", "file", path)
+		if text := madeInContainer(path); text != "" {
+			log.Warn(text)
+		}
 	}
 	return &sharedStores{byURL: map[string]*sharedStore{}, made: made}
 }

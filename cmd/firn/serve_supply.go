@@ -102,8 +102,7 @@ func (s *supply) begin(ctx context.Context, stores *sharedStores, opened func())
 	if err == nil || !passes(err) || ctx.Err() != nil {
 		return err
 	}
-	hint := firstHint(s.drawing.explain(err))
-	s.log.Warn("cannot be opened yet; trying again", withHint(hint, "err", err)...)
+	s.log.Warn("cannot be opened yet; trying again", withHint(s.drawing.hintOf(err), "err", err)...)
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.done.Go(func() { s.insist(life, stores, opened) })
@@ -260,6 +259,9 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 			return nil, err
 		}
 		users, stores = append(users, u), append(stores, u.store)
+	}
+	if err := d.checkStores(ctx, stores); err != nil {
+		return nil, err
 	}
 	var now *flowing
 	switch d.kind {

@@ -84,7 +84,7 @@ func serving(t *testing.T, dir string, args ...string) *served {
 	t.Helper()
 	p := command(t, "", append([]string{"serve", "--json"}, args...)...)
 	p.Dir = dir
-	p.Env = append(p.Env, "FIRN_STORE="+isUnset, "XDG_STATE_HOME="+filepath.Join(dir, "state"), "FIRN_RESP=127.0.0.1:0", "FIRN_HTTP=127.0.0.1:0")
+	p.Env = append(p.Env, "FIRN_STORE="+isUnset, "HOME="+dir, "FIRN_RESP=127.0.0.1:0", "FIRN_HTTP=127.0.0.1:0")
 	s := &served{process: p, t: t, log: &logLines{}}
 	p.Stderr = s.log
 	return s

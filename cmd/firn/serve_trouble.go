@@ -17,9 +17,20 @@ import (
 
 // judge says what is to be said of an error of the series.
 func (d *drawing) judge(err error) server.Explanation {
-	e := server.Explanation{Again: passes(err), TooMany: asksForLess(err), Trouble: troubleOf(err)}
-	e.Hint = firstHint(d.explain(err))
-	return e
+	return server.Explanation{Again: passes(err), TooMany: asksForLess(err), Trouble: troubleOf(err), Hint: d.hintOf(err)}
+}
+
+// hintOf is the first hint of an error of the series, or "".
+func (d *drawing) hintOf(err error) string {
+	var f *failure
+	if !errors.As(d.explain(err), &f) {
+		return ""
+	}
+	lines := d.hints.lines(f)
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[0]
 }
 
 // asksForLess reports whether a call for fewer numbers would be served.

@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firn-id/firn/internal/configfile"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -23,6 +20,7 @@ import (
 // Settings are the values a command works with: each is that of its flag, else
 // of its FIRN_ variable, else of firn.yaml, else the default.
 type settings struct {
+	cmd   *cobra.Command
 	flags *pflag.FlagSet
 	file  *config // nil: there is none
 
@@ -36,7 +34,7 @@ const byDefault = "default"
 
 // loadSettings reads the config, if there is one.
 func loadSettings(cmd *cobra.Command) (*settings, error) {
-	s := &settings{flags: cmd.Flags()}
+	s := &settings{cmd: cmd, flags: cmd.Flags()}
 	place, err := findConfig(cmd)
 	if err != nil || place.path == "" {
 		return s, err
@@ -87,50 +85,15 @@ func findConfig(cmd *cobra.Command) (configPlace, error) {
 	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
 		path := f.Value.String()
 		if _, err := os.Stat(path); err != nil {
-			return configPlace{}, bad("%s: there is no config %s", origin(f), path).hint("firn config print shows what is used without one")
+			return configPlace{}, bad("%s: there is no config %s", origin(f), path).hint("to see what is used without one: firn config print")
 		}
 		return configPlace{path: path}, nil
 	}
-	home, err := os.UserHomeDir()
+	path, err := configfile.Find()
 	if err != nil {
-		home = ""
+		return configPlace{}, failed("config: %w", err).hint("--config FILE, if it is not that one")
 	}
-	for _, path := range configPaths(runtime.GOOS, os.Getenv, home) {
-		_, err := os.Stat(path)
-		switch {
-		case err == nil:
-			return configPlace{path, path == configHere}, nil
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
-			// It may be there, and name a store that nobody should go on without.
-			return configPlace{}, failed("config: %w", err).hint("--config FILE, if it is not that one")
-		}
-	}
-	return configPlace{}, nil
-}
-
-// configHere is the config of the working directory.
-const configHere = "firn.yaml"
-
-// configPaths are the places where a config is looked for, in this order.
-func configPaths(goos string, getenv func(string) string, home string) []string {
-	paths := []string{configHere}
-	dir := getenv("XDG_CONFIG_HOME")
-	switch {
-	case filepath.IsAbs(dir):
-	case goos == "windows":
-		dir = getenv("AppData")
-	case home != "":
-		dir = filepath.Join(home, ".config")
-	default:
-		dir = ""
-	}
-	if dir != "" {
-		paths = append(paths, filepath.Join(dir, "firn", "firn.yaml"))
-	}
-	if goos != "windows" {
-		paths = append(paths, "/etc/firn/firn.yaml")
-	}
-	return paths
+	return configPlace{path, path == configfile.Here}, nil
 }
 
 // origin says where the value of a flag is from.

@@ -334,7 +334,7 @@ func (a *applied) say(out io.Writer, asJSON bool) error {
 // shards are left.
 func applyHint(f *failure, err error) *failure {
 	if err == nil {
-		return f.hint("firn shards doctor says what to do about what is not served; then run it again")
+		return f.hint("to see what to do about what is not served: firn shards doctor; then run it again")
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {

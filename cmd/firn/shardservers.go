@@ -17,7 +17,10 @@ import (
 
 // A serverFlag is the value of --server: NAME=URL, as often as there are servers. In
 // a variable they stand one after the other with spaces between.
-type serverFlag struct{ servers []shard.Server }
+type serverFlag struct {
+	servers []shard.Server
+	said    []string // as they were given
+}
 
 const serverForm = "it is NAME=postgres://USER@HOST/DATABASE"
 
@@ -41,7 +44,7 @@ func (f *serverFlag) Set(text string) error {
 		if slices.ContainsFunc(f.servers, func(other shard.Server) bool { return other.Name == name }) {
 			return fmt.Errorf("%s is there twice", name)
 		}
-		f.servers = append(f.servers, s)
+		f.servers, f.said = append(f.servers, s), append(f.said, word)
 	}
 	return nil
 }

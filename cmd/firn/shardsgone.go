@@ -46,10 +46,7 @@ func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers 
 	if o.yes {
 		return nil
 	}
-	question := "Is server " + o.gone + " gone for good? Moves that it has a part in are given up, and cannot go on."
-	if cmd.Name() == "finish" {
-		question = "Is server " + o.gone + " gone for good? What was written since the move is no longer kept for it: firn shards revert cannot go back."
-	}
+	question := "Is server " + o.gone + " gone for good? The moves of shard " + list + " from it or to it end: move and revert cannot continue them, and no copy is kept for it."
 	return mustAsk(ctx, cmd, question, "the same command with --yes")
 }
 

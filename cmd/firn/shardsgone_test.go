@@ -207,7 +207,7 @@ func TestShardsReopenIncomplete(t *testing.T) {
 func TestGoneFailure(t *testing.T) {
 	for code, hint := range map[string]string{"ID002": "run it again", "ID007": "run it again"} {
 		f := goneFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code}}, "abort", "1")
-		if len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], hint) && !strings.Contains(f.hints[0], hint+";") {
+		if len(f.hints) != 1 || !strings.HasSuffix(f.hints[0].text, hint) && !strings.Contains(f.hints[0].text, hint+";") {
 			t.Errorf("%s: %q", code, f.hints)
 		}
 	}
@@ -235,7 +235,7 @@ func TestInParts(t *testing.T) {
 func TestMoveFailure(t *testing.T) {
 	for code, want := range map[string]string{"42501": "by the role that began the move: --server SERVER=postgres://ROLE@HOST/DATABASE", "2BP01": "drop it there"} {
 		f := moveFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code, Hint: "drop it there"}})
-		if len(f.hints) != 1 || f.hints[0] != want {
+		if len(f.hints) != 1 || f.hints[0].text != want {
 			t.Errorf("%s: %q", code, f.hints)
 		}
 	}

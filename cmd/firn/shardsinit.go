@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
@@ -96,7 +97,7 @@ func (o *shardsInit) complete(cmd *cobra.Command) error {
 		o.wish.Layout = l
 	}
 	if cmd.Flags().Changed("count") && o.wish.Count < 1 {
-		return bad("--count %d: there is at least one shard", o.wish.Count).hint("firn shards init --count 2000 ...")
+		return bad("--count %d: there is at least one shard", o.wish.Count).hint("firn shards init --count 2000")
 	}
 	if o.bounds == "" {
 		return nil
@@ -188,7 +189,12 @@ func setupFailure(err error) *failure {
 	var schema *setup.SchemaError
 	var copied *setup.CopyError
 	var forgot *setup.ForgotError
+	var pg *pgconn.PgError
 	switch {
+	case errors.As(err, &pg) && (pg.Code == "ID004" || pg.Code == "ID009"): // the clock of a server
+		return f.hint("there: %s", pg.Hint)
+	case errors.As(err, new(*setup.ClockError)):
+		return f.hint("set the clock that is wrong, then run the same command again")
 	case errors.As(err, &forgot):
 		return f.hint("is its address right? If what it had is lost: %s", lostPage)
 	case errors.As(err, &copied):
@@ -203,13 +209,13 @@ func setupFailure(err error) *failure {
 		}
 	case errors.As(err, new(*firn.EndError)), errors.As(err, new(*firn.EpochError)):
 		f.code = exitUsage
-		return f.hint("is the epoch right? firn layouts LAYOUT shows when one begins and ends")
+		return f.hint("is the epoch right? To see when a layout begins and ends: firn layouts LAYOUT")
 	case errors.As(err, &wish):
 		f.code = exitUsage
 		return f.hint("firn shards init --help")
 	case errors.As(err, &different):
 		f.code = exitUsage
-		return f.hint("leave the flag out; firn shards status shows what the cluster is")
+		return f.hint("leave the flag out; to see what the cluster is: firn shards status")
 	case errors.As(err, &stranger):
 		return f.hint("firn shards add-server %s=postgres://...", stranger.Server)
 	case errors.As(err, &schema):

@@ -68,11 +68,11 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 		views[a.Server.Name] = a.View
 	}
 	if len(views) == 0 {
-		return nil, failed("no server answers as one of a cluster").hint("firn shards status shows each server; firn shards init makes a cluster")
+		return nil, failed("no server answers as one of a cluster").hint("to see each server: firn shards status; if there never was a cluster: firn shards init --count N")
 	}
 	m, err := shard.MapOf(views)
 	if err != nil {
-		return nil, failed("%w", err).hint("firn shards doctor compares the servers")
+		return nil, failed("%w", err).hint("to compare the servers: firn shards doctor")
 	}
 	for _, name := range m.Missing {
 		if !asked[name] {

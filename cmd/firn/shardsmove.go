@@ -371,7 +371,7 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, list string
 			return signalled(ctx, f)
 		}
 		if f.code == exitFailed && !errors.As(err, new(*move.NoWayBackError)) {
-			f = f.hint("%s goes on; firn shards abort %s gives up what has not changed over", again, list)
+			f = f.hint("to go on: %s; to give up what has not changed over: firn shards abort %s", again, list)
 		}
 		return f
 	case wantsJSON(cmd):
@@ -396,8 +396,8 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 	if err != nil {
 		return moveFailure(err)
 	}
-	if cmd.Name() == "finish" && len(legs) > 0 && !o.yes {
-		if err := askToDrop(ctx, cmd, legs); err != nil {
+	if cmd.Name() == "finish" {
+		if err := o.askToDrop(ctx, cmd, legs); err != nil {
 			return err
 		}
 	}
@@ -418,25 +418,38 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		if errors.As(err, new(*move.StuckError)) { // it says what to do instead
 			return moveFailure(err)
 		} else if err != nil {
-			return moveFailure(err).hint("firn shards %s %s goes on", cmd.Name(), list)
+			return moveFailure(err).hint("to go on: firn shards %s %s", cmd.Name(), list)
 		}
 	}
 	return printEnded(cmd, all, what)
 }
 
-// askToDrop says which copies are dropped for good, and asks.
-func askToDrop(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
+// askToDrop says which copies are dropped, and asks. Where one of the shards has no old copy
+// that may be dropped, it refuses before anything is done.
+func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
 	var drops []string
 	for _, l := range legs {
-		bytes, err := check.CopyBytes(ctx, l.Source, l.Shards)
+		m := move.New(l.Source, l.Target, &o.options)
+		old, err := m.OldCopies(ctx, l.Shards)
+		m.Close()
+		if err != nil {
+			return moveFailure(err)
+		}
+		if len(old) == 0 {
+			continue
+		}
+		bytes, err := check.CopyBytes(ctx, l.Source, old)
 		if err != nil {
 			return err
 		}
 		copies := "copy of shard "
-		if len(l.Shards) > 1 {
+		if len(old) > 1 {
 			copies = "copies of shards "
 		}
-		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, ranges(l.Shards), l.Source.Name, byteText(bytes)))
+		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, ranges(old), l.Source.Name, byteText(bytes)))
+	}
+	if len(drops) == 0 || o.yes {
+		return nil
 	}
 	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shards revert cannot take them back. Drop them?"
 	return mustAsk(ctx, cmd, question, "the same command with --yes")
@@ -481,10 +494,10 @@ func moveFailure(err error) *failure {
 		return f.hint("wait for it; or, if that standby is not needed, end it")
 	case errors.As(err, &wrong):
 		f.code = exitFound
-		return f.hint("firn shards revert %d takes it back to the copy that it came from", wrong.Shard)
+		return f.hint("to take it back to the copy that it came from: firn shards revert %d", wrong.Shard)
 	case errors.As(err, &different):
 		f.code = exitFound
-		return f.hint("firn shards abort, and move it again; something has written to the copy")
+		return f.hint("something has written to the copy: firn shards abort LIST, and move it again")
 	case errors.As(err, &under):
 		return f.hint("firn shards finish %d, or firn shards revert %[1]d, or firn shards abort %[1]d", under.Shard)
 	case errors.As(err, &held):

@@ -330,7 +330,7 @@ func (r *rebalanced) report(ctx context.Context, cmd *cobra.Command) error {
 		}
 	}
 	if err := cmp.Or(r.err, ctx.Err()); err != nil {
-		return moveFailure(err).hint("firn shards rebalance goes on where it was, with the same flags; firn shards status shows moves that are under way")
+		return moveFailure(err).hint("the same command again goes on where it was; to see moves that are under way: firn shards status")
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, err
 	}
 	r, err := opened.Remove(name)
 	if err != nil {
-		return nil, setupFailure(err).hint("firn shards rebalance --drain %s moves what it has to the others; firn shards finish drops old copies", name)
+		return nil, setupFailure(err).hint("to move what it has to the others: firn shards rebalance --drain %s; to drop old copies: firn shards finish LIST", name)
 	}
 	return r, nil
 }

@@ -40,8 +40,10 @@ backup of the server that had it last has more. If there is none any more, --inc
 opens the shards of --shards with the rows that are there. The others are lost; no id is
 given again. Sequences of your own may be behind: look at them before programs write.
 
-Ids go on above the latest of all clocks and --margin. Give a longer one if the ids
-of the server that was lost were further ahead of its clock (firn shards doctor).`,
+Ids start above the latest clock of this host and all servers, plus --margin. Give a longer
+margin if the ids of the server that was lost were further ahead of its clock (firn shards
+doctor). If no other clock is within an hour of the latest, no shard is opened: set the
+clock that is wrong first.`,
 		Example: `  firn shards reopen a
   firn shards reopen a --shards 0-99 --dry-run
   firn shards reopen a --gone b --margin 1m --yes
@@ -63,6 +65,9 @@ of the server that was lost were further ahead of its clock (firn shards doctor)
 	return cmd
 }
 
+// mostMargin is the longest margin. All later ids of the shards have it in their times.
+const mostMargin = 24 * time.Hour
+
 type shardsReopen struct {
 	shards   shardNumbers
 	gone     []string
@@ -80,8 +85,8 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == name }) {
 		return unknownServer(name, servers)
 	}
-	if o.margin < time.Second {
-		return bad("--margin %s: it is 1s at least", o.margin)
+	if o.margin < time.Second || o.margin > mostMargin {
+		return bad("--margin %s: it is from 1s to %s", o.margin, mostMargin)
 	}
 	if o.incomplete && len(o.shards.ranges) == 0 {
 		return bad("--incomplete is said of single shards").hint("firn shards reopen %s --incomplete --shards 17", name)
@@ -143,7 +148,7 @@ type reopening struct {
 func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name string) (*reopening, error) {
 	views := make(map[string]*shard.View)
 	var away []string
-	var offsets []time.Duration
+	ahead := make(map[string]time.Duration)
 	for _, s := range check.Look(ctx, servers) {
 		if s.Err != nil {
 			if s.Name == name {
@@ -153,7 +158,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 			continue
 		}
 		views[s.Name] = s.View
-		offsets = append(offsets, s.Offset+s.Error)
+		ahead[s.Name] = s.Offset + s.Error
 	}
 	var asked func(int64) bool
 	if len(o.shards.ranges) > 0 {
@@ -168,7 +173,11 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 		return nil, err
 	}
 	plan.Incomplete = o.incomplete
-	return &reopening{plan, setup.Above(views[name].Layout, time.Now(), offsets, o.margin), away}, nil
+	above, err := setup.Above(views[name].Layout, time.Now(), ahead, o.margin)
+	if err != nil {
+		return nil, setupFailure(err)
+	}
+	return &reopening{plan, above, away}, nil
 }
 
 // print says what is to be done.
@@ -249,7 +258,10 @@ func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, 
 			}
 			var pg *pgconn.PgError
 			if errors.As(err, &pg) && pg.Code == "42883" {
-				return failed("%w", err).hint("the functions of an older firn are there: firn shards init, then run it again")
+				return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
+			}
+			if errors.As(err, &pg) && (pg.Code == "ID004" || pg.Code == "ID009") { // the clock
+				return failed("server %s: %w", plan.Server, err).hint("on server %s: %s", plan.Server, pg.Hint).hint("then run the same command again")
 			}
 			return failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).hint("run it again: it goes on with those that are left")
 		}

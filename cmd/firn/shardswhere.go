@@ -118,7 +118,7 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error)
 	case o.byID:
 		parts, err := m.Layout.Decode(o.id)
 		if err != nil {
-			return nil, bad("%d is no id of layout %s: %w", o.id, layoutName(m.Layout), err).hint("firn decode %d shows what it may be", o.id)
+			return nil, bad("%d is no id of layout %s: %w", o.id, layoutName(m.Layout), err).hint("to see what it may be: firn decode %d", o.id)
 		}
 		number, line.ID, line.Time = parts.Shard, o.id.String(), instant(parts.Time)
 		if ahead := time.Until(parts.Time); ahead > time.Hour {
@@ -138,7 +138,7 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error)
 		return nil, failed("no server that answers knows shard %d; %s may", number, strings.Join(m.Missing, ", ")).hint("firn shards status")
 	}
 	if !ok {
-		return nil, failed("there is no shard %d", number).hint("firn shards map shows which there are")
+		return nil, failed("there is no shard %d", number).hint("to see which there are: firn shards map")
 	}
 	line.shardLine = newShardLine(r)
 	return line, nil

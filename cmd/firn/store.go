@@ -7,11 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
@@ -19,32 +20,42 @@ import (
 
 // addStore adds --store.
 func addStore(cmd *cobra.Command) {
-	cmd.Flags().String("store", "", "where records are kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or another of docs/stores.md (a file in your state directory)")
+	cmd.Flags().String("store", "", "where records are kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or another of docs/stores.md (a file of this user)")
 }
 
-// placeStore makes the path of --store absolute. It counts from the working
-// directory on a command line, where a person sees both. A variable stays when
-// the directory changes, so there a relative path is an error.
-func placeStore(flags *pflag.FlagSet) error {
-	f := flags.Lookup("store")
-	if f == nil || !f.Changed {
+// placeStore makes the path of --store absolute, and says where a URL is from that names no
+// store. The path counts from the working directory on a command line, where a person sees
+// both. A variable stays when the directory changes, so there a relative path is an error.
+func placeStore(cmd *cobra.Command) error {
+	f := cmd.Flags().Lookup("store")
+	if f == nil || !f.Changed || cmd.Name() == "encode" && f.Value.String() == noStore {
 		return nil
 	}
 	path, ok := strings.CutPrefix(f.Value.String(), "sqlite:")
 	if !ok || path == "" || strings.HasPrefix(path, "//") || filepath.IsAbs(path) {
+		if err := checkStore(f.Value.String()); err != nil {
+			return badStore(origin(f), err)
+		}
 		return nil
+	}
+	if from := origin(f); from != "--store" {
+		return bad("%s: %q is a relative path, which is another file in each working directory, and each file gives the same ids", from, f.Value).
+			hint("for all processes of this host: %s=%s; for several hosts: %[1]s=%[3]s, or another server", from, hostStore, serverStore)
 	}
 	whole, err := filepath.Abs(path)
 	if err != nil {
 		return failed("--store: %w", err)
 	}
-	url := "sqlite:" + whole
-	if from := origin(f); from != "--store" {
-		return bad("%s: %q is a relative path, which is another file in each working directory", from, f.Value).
-			hint("%s=%s", from, shellWord(url))
-	}
-	return f.Value.Set(url)
+	return f.Value.Set("sqlite:" + whole)
 }
+
+// Stores that hints name: the same words wherever a hint is read, so that all who follow it
+// have one store.
+const (
+	hostStore   = "sqlite:/var/lib/firn/ids.db"
+	serverStore = "postgres://USER:PASSWORD@HOST/DATABASE"
+	nameStore   = "for all processes of this host: --store " + hostStore + "; for several hosts: --store " + serverStore + ", or another server"
+)
 
 var errNoStore = errors.New("there is no store")
 
@@ -63,23 +74,20 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 		url = "sqlite:" + path
 	}
 	if strings.HasPrefix(url, "memory:") {
-		return nil, bad("--store %s forgets with this process: the next would make the same ids", url).hint("--store sqlite:PATH")
+		return nil, bad("%s forgets with this process: the next would make the same ids", url).hint(nameStore)
 	}
 	path, embedded := sqliteFile(url)
 	if embedded && made == nil {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, failed("%w %s", errNoStore, url).hint("firn next --store %s makes one with the first id", shellWord(url))
+			return nil, failed("%w %s", errNoStore, url).hint("if there never was one, to create it with its first id: firn next --store %s", shellWord(url))
 		}
 	}
 	if implicit && made != nil {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, failed("no --store given, and the state directory cannot be made: %w", err).hint("--store sqlite:PATH")
+			return nil, failed("no --store given, and the directory of this user's default file cannot be made: %w", err).hint(nameStore)
 		}
 	}
 	s, err := open.URL(ctx, url)
-	if errors.As(err, new(*open.URLError)) {
-		return nil, badStore(err)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -90,20 +98,45 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 }
 
 // sayMade tells a person of a file that was made: ids are unique among the programs
-// that use it, and a path mistyped is a store of its own. Of the implicit one only
-// somebody who looks at a terminal is told; a script has not chosen it.
+// that use it, and a path mistyped is a store of its own.
 func sayMade(errs io.Writer) onMade {
 	return func(path string, implicit bool) {
-		if implicit && !isTerminal(errs) {
-			return
+		if implicit {
+			fmt.Fprintf(errs, "created %s, the file of user %s: ids are unique among your programs on this host that name no other store\n", path, userName())
+		} else {
+			fmt.Fprintf(errs, "created %s: ids are unique among your programs that use this file\n", path)
 		}
-		fmt.Fprintf(errs, "created %s: ids are unique among your programs that use this file\n", path)
+		if text := madeInContainer(path); text != "" {
+			printWarning(errs, "%s", text)
+		}
 	}
 }
 
-// badStore says what is wrong with the URL of a store.
-func badStore(err error) error {
-	return bad("--store: %s", withoutPackage(err.Error())).hint("--store sqlite:ids.db, or postgres://USER:PASSWORD@HOST/DATABASE; docs/stores.md has them all")
+// userName is the name of the user of this process.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Geteuid())
+}
+
+// madeInContainer says that a file which was made is seen by one container only, or is "".
+func madeInContainer(path string) string {
+	if f, err := sqlite.Inspect(path); err != nil || f.FileSystem != "overlay" {
+		return ""
+	}
+	return path + " is on overlay, as the files of a container are: it ends with the container, and each container has its own file and makes the same ids; " +
+		"name one store for all containers, as " + serverStore
+}
+
+// badStore says what is wrong with the URL of a store, and whether a flag or a variable
+// says it.
+func badStore(from string, err error) error {
+	flag := from + "="
+	if from == "--store" {
+		flag = "--store "
+	}
+	return bad("%s: %s", from, withoutPackage(err.Error())).hint("%s%s, or %s; docs/stores.md has them all", flag, hostStore, serverStore)
 }
 
 // implicitStore returns the path of the store that is used where none is named:
@@ -113,11 +146,11 @@ func implicitStore() (string, error) {
 	var none *sqlite.NoDefaultError
 	switch {
 	case errors.As(err, &none) && none.Container != "":
-		return "", failed("no --store given, and this looks like a container (%s): its state directory would be "+
-			"empty for every new one, and two would take the same worker", none.Container).
-			hint("--store sqlite:%s to insist", none.Path)
+		return "", failed("no --store given, and this looks like a container (%s): each container would have a file of its own, and make the same ids", none.Container).
+			hint("one store for all containers: --store %s, or another server", serverStore).
+			hint("only if all processes that make these ids are on this host, in containers that mount one directory of the host as /ids: --store sqlite:/ids/ids.db")
 	case err != nil:
-		return "", failed("no --store given, and this user has no home directory").hint("--store sqlite:PATH")
+		return "", failed("no --store given, and this user has no home directory").hint(nameStore)
 	}
 	return path, nil
 }

@@ -116,7 +116,7 @@ func printSQL(out io.Writer, kind string, asJSON bool) error {
 		if kind == "" {
 			return bad("--print needs to know which database: %s", strings.Join(names, " or ")).hint("firn store setup --print %s", names[len(names)-1])
 		}
-		return bad("%q has no SQL to print; %s have", kind, strings.Join(names, " and ")).hint("firn store setup creates what a store needs")
+		return bad("%q has no SQL to print; %s have", kind, strings.Join(names, " and ")).hint("to create what a store needs: firn store setup")
 	}
 	if asJSON {
 		return json.NewEncoder(out).Encode(map[string]string{"database": kind, "sql": text()})

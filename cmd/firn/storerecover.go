@@ -99,9 +99,6 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 		}
 		r.url, r.implicit = "sqlite:"+path, true
 	}
-	if err := checkStore(r.url); err != nil {
-		return badStore(err)
-	}
 	if path, ok := sqliteFile(r.url); ok {
 		r.path = path
 	}
@@ -347,7 +344,7 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 	pools, err := pool.Recover(ctx, s, r.outage)
 	if err != nil {
 		return classify(fmt.Errorf("%w; %s done", err, plural(len(pools), "pool"))).
-			hint("firn store recover%s again, before anything is started", storeFlag(r.url))
+			hint("before anything is started, again: firn store recover%s", storeFlag(r.url))
 	}
 	rec, err := s.Get(ctx, term.KeyStore)
 	if err != nil {
@@ -464,7 +461,7 @@ func forgotten(cmd *cobra.Command, err error) error {
 	}
 	var file *lease.GrantFileError
 	if errors.As(err, &file) { // repaired or not, the store will not have that pool again
-		return f.hint("if firn store recover has run: rm %s", shellWord(file.Path))
+		return f.hint("if the store was recovered: rm %s", shellWord(file.Path))
 	}
 	url := forgot.Store
 	if !strings.HasPrefix(url, "sqlite:") { // it is the name of a pool
@@ -483,8 +480,11 @@ func forgotten(cmd *cobra.Command, err error) error {
 // the last of them: it accepts the file, and knows nothing of the others.
 func copyHints(e *sqlite.CopyError) []string {
 	hints := []string{"if the original is still there, use that one: two copies of a store make the same ids"}
-	if e.Alone {
-		hints = append(hints, "if you moved the file, move its hidden file too: mv OLD_DIRECTORY/"+filepath.Base(e.Sidecar)+" "+shellWord(filepath.Dir(e.Path)))
+	switch {
+	case e.Left != "":
+		hints = []string{"the file was renamed, and its hidden file was not: mv " + shellWord(e.Left) + " " + shellWord(e.Sidecar)}
+	case e.Alone:
+		hints = append(hints, "if you moved the file from another directory, move it back: its hidden file is still there")
 	}
 	return append(hints, "only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store "+shellWord("sqlite:"+e.Path))
 }

@@ -30,7 +30,7 @@ func emptyHome(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	t.Chdir(dir)
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME"} {
 		t.Setenv(name, dir)
 	}
 	return dir
@@ -177,13 +177,13 @@ func TestForgottenPool(t *testing.T) {
 	forgot := fmt.Errorf("once more: %w", &store.ForgotError{Store: "pool web", What: "its record is missing"})
 	for _, err := range []error{forgot, errors.Join(forgot, errors.New("another")), failed("%w; 3 of 4", forgot)} {
 		var f *failure
-		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "firn store recover --store '"+url+"'") {
+		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0].text, "firn store recover --store '"+url+"'") {
 			t.Errorf("%v: %+v", err, f)
 		}
 	}
 	var f *failure
 	ofFile := &lease.GrantFileError{Path: "/run/the grant", Err: forgot}
-	if !errors.As(forgotten(cmd, ofFile), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0], "rm '/run/the grant'") {
+	if !errors.As(forgotten(cmd, ofFile), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0].text, "rm '/run/the grant'") {
 		t.Errorf("%v: %+v", ofFile, f)
 	}
 	if err := errors.New("another"); forgotten(cmd, err) != err || forgotten(cmd, nil) != nil {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,14 +35,47 @@ func TestRelativeStores(t *testing.T) {
 		t.Errorf("a path of the command line: %v", err)
 	}
 
+	// A hint that is followed in two directories leads to one store.
 	t.Setenv("FIRN_STORE", "sqlite:of-variable.db")
 	_, errs, code := called(t, "next")
-	want := "firn: hint: FIRN_STORE=sqlite:" + filepath.Join(dir, "b", "of-variable.db")
-	if code != exitUsage || !strings.Contains(errs, want) {
-		t.Errorf("FIRN_STORE: exit code %d, %s; want %q", code, errs, want)
+	if code != exitUsage || !strings.Contains(errs, "firn: hint: for all processes of this host: FIRN_STORE=sqlite:/var/lib/firn/ids.db; ") || strings.Contains(errs, dir) {
+		t.Errorf("FIRN_STORE: exit code %d, %s", code, errs)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "b", "of-variable.db")); err == nil {
-		t.Error("FIRN_STORE: the file was made")
+	t.Chdir(filepath.Join(dir, "a"))
+	if _, there, _ := called(t, "next"); there != errs {
+		t.Errorf("FIRN_STORE: in one directory\n%sin another\n%s", errs, there)
+	}
+	for _, name := range []string{"a", "b"} {
+		if _, err := os.Stat(filepath.Join(dir, name, "of-variable.db")); err == nil {
+			t.Error("FIRN_STORE: the file was made")
+		}
+	}
+}
+
+// Hints that name a store lead everybody who reads them to one: a file of each directory,
+// or of each container, would give the same ids.
+func TestHintsNameOneStore(t *testing.T) {
+	dir := emptyHome(t)
+	for _, tt := range []struct{ name, env, args string }{
+		{"a container", "KUBERNETES_SERVICE_HOST=10.0.0.1", "next"},
+		{"a container, a look", "KUBERNETES_SERVICE_HOST=10.0.0.1", "pool ls"},
+		{"a container, doctor", "KUBERNETES_SERVICE_HOST=10.0.0.1", "doctor"},
+		{"no home", "HOME=", "next"},
+		{"a relative variable", "FIRN_STORE=sqlite:ids.db", "next"},
+		{"no URL", "", "next --store ids.db"},
+		{"memory", "", "next --store memory:"},
+		{"a server for other hosts", "", "serve --resp 0.0.0.0:0 --insecure-no-auth"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if name, value, ok := strings.Cut(tt.env, "="); ok {
+				t.Setenv(name, value)
+			}
+			out, errs, code := called(t, strings.Fields(tt.args)...)
+			text := out + errs
+			if code == 0 || !strings.Contains(text, "postgres://") || strings.Contains(text, dir) || strings.Contains(text, "PATH") {
+				t.Errorf("exit code %d: %s", code, text)
+			}
+		})
 	}
 }
 
@@ -78,7 +112,7 @@ func TestCopiedStores(t *testing.T) {
 		refused("serve", "--resp", "127.0.0.1:0", "--http", "off"), refused("workers", "hold", "--", "true"),
 	} {
 		for _, want := range []string{
-			"if the original is still there, use that one", "mv OLD_DIRECTORY/.ids.db.id " + filepath.Join(dir, "copy"),
+			"if the original is still there, use that one", "if you moved the file from another directory, move it back: its hidden file is still there",
 			"only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store " + url,
 		} {
 			if !strings.Contains(text, want) {
@@ -87,12 +121,20 @@ func TestCopiedStores(t *testing.T) {
 		}
 	}
 
-	// "mv OLD_DIRECTORY/.ids.db.id": it is a copy all the same, and now the original
+	// A copy beside the original: no hint names a hidden file that is not there.
+	write(t, dir, "copy.db", string(b))
+	url = "sqlite:" + filepath.Join(dir, "copy.db")
+	if text := refused("next"); strings.Contains(text, "mv ") || strings.Contains(text, "renamed") {
+		t.Errorf("a copy beside the original: %s", text)
+	}
+	url = "sqlite:" + filepath.Join(dir, "copy", "ids.db")
+
+	// The hidden file is moved to the copy: it is a copy all the same, and now the original
 	// has no hidden file.
 	if err := os.Rename(filepath.Join(dir, ".ids.db.id"), filepath.Join(dir, "copy", ".ids.db.id")); err != nil {
 		t.Fatal(err)
 	}
-	if text := refused("next"); strings.Contains(text, "mv OLD_DIRECTORY") || !strings.Contains(text, "only if the original") {
+	if text := refused("next"); strings.Contains(text, "mv ") || strings.Contains(text, "move it back") || !strings.Contains(text, "only if the original") {
 		t.Errorf("a copy with the original's hidden file: %s", text)
 	}
 	url = "sqlite:" + original
@@ -104,4 +146,34 @@ func TestCopiedStores(t *testing.T) {
 		t.Errorf("store recover does not ask about copies: %s", text)
 	}
 	refused("next")
+}
+
+// A file that got another name: the mv that the hint shows is typed as it stands.
+func TestRenamedStore(t *testing.T) {
+	dir := emptyHome(t)
+	first, errs, code := called(t, "next", "--store", "sqlite:ids.db")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	if err := os.Rename("ids.db", "the other.db"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"next"}, {"pool", "ls"}, {"pool", "show"}, {"pool", "ensure"}, {"workers", "ls"}} {
+		_, errs, code = called(t, append(args, "--store", "sqlite:the other.db")...)
+		if code == 0 || !strings.Contains(errs, "is a copy, or has forgotten") {
+			t.Errorf("%q: exit code %d, %s", args, code, errs)
+		}
+	}
+	_, hint, ok := strings.Cut(errs, "hint: the file was renamed, and its hidden file was not: ")
+	if !ok {
+		t.Fatal(errs)
+	}
+	hint, _, _ = strings.Cut(hint, "\n")
+	if out, err := exec.Command("sh", "-c", hint).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v, %s", hint, err, out)
+	}
+	second, errs, code := called(t, "next", "--store", "sqlite:the other.db")
+	if code != 0 || second <= first {
+		t.Errorf("after %q in %s: exit code %d, %s; %s, and %s before", hint, dir, code, errs, second, first)
+	}
 }

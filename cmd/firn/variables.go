@@ -47,7 +47,7 @@ var variables = []variable{
 	{"config", nil, "the config"},
 	{"json", nil, "print JSON"},
 	{"store", nil, "where records are kept"},
-	{"pool", slices.Concat(leaseCommands, createCommands, []string{"pool show", "pool set", "workers release", "encode"}), "the pool"},
+	{"pool", slices.Concat(leaseCommands, createCommands, []string{"serve", "pool show", "pool set", "workers release", "encode"}), "the pool"},
 	{"layout", slices.Concat(leaseCommands, createCommands, []string{"decode", "encode", "verify"}), "the layout of the ids"},
 	{"lanes", drawCommands, "how many workers to hold"},
 	{"renew", leaseCommands, "how often the lease is extended"},
@@ -117,7 +117,7 @@ func fromEnvironment(cmd *cobra.Command) error {
 	if first != nil {
 		return first
 	}
-	return placeStore(cmd.Flags())
+	return placeStore(cmd)
 }
 
 // A strayVariable is a FIRN_ variable that firn does not read.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
@@ -67,7 +68,7 @@ it finds out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			worker, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || worker < 0 {
-				return bad("%q is not the number of a worker", args[0]).hint("firn workers ls lists them")
+				return bad("%q is not the number of a worker", args[0]).hint("to list them: firn workers ls")
 			}
 			pool, err := poolInForce(cmd)
 			if err != nil {
@@ -83,7 +84,8 @@ it finds out.`,
 	return cmd
 }
 
-// withStore calls f with the store of --store, which is there already.
+// withStore calls f with the store of --store, which is there already. It warns where the
+// store is a copy of another: f may look, and what it may not change it is refused.
 func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 	set, err := loadSettings(cmd)
 	if err != nil {
@@ -93,7 +95,23 @@ func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(s), s.Close())
+	if err = f(s); err == nil {
+		warnOfCopy(cmd, s, storeText(set.storeURL().text))
+	}
+	return errors.Join(err, s.Close())
+}
+
+// warnOfCopy warns where a store is a copy of another, and says what to do.
+func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
+	var other *lease.OtherStoreError
+	if err := pool.CheckStore(cmd.Context(), s); !errors.As(err, &other) {
+		return
+	}
+	f := otherStore(other, other, at)
+	printWarning(cmd.ErrOrStderr(), "%s", f)
+	for _, hint := range (hinter{cmd}).lines(f) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "firn: hint: %s\n", hint)
+	}
 }
 
 // poolInForce is the pool of --pool, the only one of firn.yaml, or the default.

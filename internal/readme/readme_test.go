@@ -142,9 +142,15 @@ type run struct {
 // start starts a process in a directory of its own.
 func (r *reader) start(name string, args ...string) *run {
 	r.Helper()
+	return r.startIn(r.TempDir(), name, args...)
+}
+
+// startIn starts a process in that directory.
+func (r *reader) startIn(dir, name string, args ...string) *run {
+	r.Helper()
 	p := &run{args: append([]string{filepath.Base(filepath.Dir(name)) + "/" + filepath.Base(name)}, args...), cmd: exec.Command(name, args...)}
-	p.cmd.Dir = r.TempDir()
-	p.cmd.Env = append(r.env, "HOME="+r.home, "XDG_STATE_HOME="+filepath.Join(r.home, "state"))
+	p.cmd.Dir = dir
+	p.cmd.Env = append(r.env, "HOME="+r.home)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if err := p.cmd.Start(); err != nil {
 		r.Fatal(err)
@@ -251,13 +257,63 @@ func TestTwoUsers(t *testing.T) {
 	r.distinct(2*draws, a, b)
 }
 
-// A program with a relative path is refused, whichever way it gets the path.
+// A program with a relative path is refused, whichever way it gets the path. What is said
+// in two directories leads to one file.
 func TestRelativePath(t *testing.T) {
 	r := newReader(t)
 	r.env = append(r.env, "FIRN_STORE=sqlite:ids.db")
-	for _, p := range []*run{r.start(r.manyHosts), r.firn("next")} {
-		r.refused(p, "ids.db", p.cmd.Dir)
+	for _, p := range []*run{r.start(r.manyHosts), r.firn("next"), r.start(r.manyHosts), r.firn("next")} {
+		r.refused(p, "sqlite:ids.db", "sqlite:/var/lib/firn/ids.db")
+		if strings.Contains(p.stderr.String(), p.cmd.Dir) {
+			t.Errorf("%q names a file of its directory:\n%s", p.args, p.stderr.String())
+		}
 	}
+}
+
+// The README's program in a directory where firn.yaml names a store: the command takes that
+// store, and the program is refused. So is it where the variable does.
+func TestBesideConfig(t *testing.T) {
+	r := newReader(t)
+	r.onAHost()
+	named := filepath.Join(r.TempDir(), "named")
+	if err := os.Mkdir(named, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(named, "firn.yaml"), []byte("store: sqlite:ids.db\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program, command := r.startIn(named, r.oneHost), r.startIn(named, r.command, "next", "-n", fmt.Sprint(draws))
+	r.refused(program, filepath.Join(named, "firn.yaml"), "open.URL")
+	r.done(command)
+
+	// What the error says to do: the README's other program, on the store that the command shows.
+	shown := r.startIn(named, r.command, "config", "print")
+	r.done(shown)
+	url := regexp.MustCompile(`(?m)^store +(\S+)`).FindStringSubmatch(shown.stdout.String())
+	if url == nil {
+		t.Fatalf("config print shows no store:\n%s", shown.stdout.String())
+	}
+	r.env = append(r.env, "FIRN_STORE="+url[1])
+	again := r.startIn(named, r.manyHosts)
+	r.done(again)
+	r.distinct(2*draws, command, again)
+	r.refused(r.start(r.oneHost), "FIRN_STORE", "open.URL")
+}
+
+// The default file is one for all programs of a user, whatever the desktop, a sandbox or a
+// unit file sets.
+func TestOneDefaultFile(t *testing.T) {
+	r := newReader(t)
+	r.onAHost()
+	other := *r
+	other.env = append(other.env, "XDG_STATE_HOME="+t.TempDir(), "XDG_DATA_HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir())
+	a, b := r.start(r.oneHost), other.start(r.oneHost)
+	r.done(a)
+	r.done(b)
+	c, d := r.next(), other.next()
+	r.done(c)
+	r.done(d)
+	r.distinct(4*draws, a, b, c, d)
 }
 
 // Many hosts: the pool has to be created, once, and then programs, commands and servers

@@ -22,7 +22,7 @@ var arrows = []rule{
 	{pkg: "store"},
 	{pkg: "store/memory", ours: []string{"store"}},
 	{pkg: "store/storetest", ours: []string{"store"}, third: []string{"github.com/anishathalye/porcupine"}},
-	{pkg: "store/sqlite", ours: []string{"store"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
+	{pkg: "store/sqlite", ours: []string{"store", "internal/configfile"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
 	{pkg: "store/internal/table", ours: []string{"store"}},
 	{pkg: "store/postgres", ours: []string{"store", "store/internal/table"}},
 	{pkg: "store/mysql", ours: []string{"store", "store/internal/table"}, third: []string{"github.com/go-sql-driver/mysql"}},
@@ -56,6 +56,7 @@ var arrows = []rule{
 
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
+	{pkg: "internal/configfile"},
 	{pkg: "internal/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 	{pkg: "internal/*/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 }

@@ -253,9 +253,6 @@ func (w *world) failOver(to int) {
 		to = max(to, s.firm)
 		s.async = s.async && w.chance(0.5) // else it goes on alone
 	}
-	if w.unequal {
-		to = max(to, 1)
-	}
 	w.total.Faults[forgotten]++
 	s.err = w.storeSkew()
 	s.rollBack(to)

@@ -29,7 +29,7 @@ type setup struct {
 	patience time.Duration // with a store that is asked for numbers
 	founded  bool          // the first pool is there already
 	named    bool          // the store says of itself which one it is
-	unequal  bool          // members want different outage budgets; a store that forgets does then not forget the pool, only what came after it
+	unequal  bool          // members want different outage budgets
 	fresh    bool          // every process wants a fresh worker
 	layout2  bool          // every other process has another layout
 	lives    bool          // goes on after faults are over, until everybody has a worker
@@ -141,7 +141,7 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 	}
 	s.faults = drawFaults(rng, kind)
 	s.layout2 = s.founded && layout == firn.Default && rng.IntN(10) == 0
-	s.unequal = s.founded && rng.IntN(3) == 0
+	s.unequal = rng.IntN(3) == 0
 	s.drawPools(rng)
 	if r.Layout.Unit() == time.Hour && rng.IntN(100) == 0 { // long enough to see ticks pass
 		scale(&s.rules, 60)
@@ -171,7 +171,6 @@ func (s *setup) drawPools(rng *rand.Rand) {
 	case s.workers > 16 || s.kind == shifting:
 	case some:
 		f.ranges, s.pools = true, 1+rng.IntN(3)
-		s.unequal = s.unequal && !s.kind.lossy()
 	case rng.IntN(10) == 0 && !s.kind.lossy() && s.kind != embedded && !f.restore:
 		f.unpool = true
 	case rng.IntN(10) == 0 && s.named:
@@ -194,7 +193,7 @@ func defaultRules(kind storeKind, layout firn.Layout) term.Rules {
 // quarantine is for how long a new holder waits at most.
 func (s *setup) quarantine() time.Duration {
 	if s.kind.lossy() {
-		return s.rules.Outage + 2*s.rules.Skew
+		return max(s.rules.Outage, term.OutageLossy) + 2*s.rules.Skew // less, where the pool is created with less
 	}
 	return 0
 }

@@ -72,13 +72,14 @@ func (s *memory) found() {
 	r := &w.rules
 	first := w.pools[0]
 	first.existed = true
-	p := term.NewPool("founded", r.Layout, first.range0, r.Outage)
-	p.Workers, p.Reserved, p.Outage, p.Store = p.Reserved, "", r.Outage.Milliseconds(), s.identity
-	if w.unequal && (!w.kind.lossy() || w.kind == shifting) {
-		p.Outage = max(p.Outage/int64(1+w.rng.IntN(3)), 1000) // and is raised when somebody needs more
+	limit := r.Outage
+	if w.unequal && limit <= term.OutageStrict && w.rng.IntN(3) > 0 {
+		limit = 0 // and on a store that does not forget is raised when somebody needs more
 	}
+	p := term.NewPool("founded", r.Layout, first.range0, limit)
+	p.Workers, p.Reserved, p.Store = p.Reserved, "", s.identity
 	s.write(first.key, p.Encode(), w.newVersion())
-	if forgotten := w.chance(0.05); !forgotten || w.unequal && w.kind.lossy() { // else it may be forgotten, too
+	if forgotten := w.chance(0.05); !forgotten { // else it may be forgotten, too
 		s.keep = len(s.log)
 	}
 }

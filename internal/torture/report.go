@@ -33,12 +33,12 @@ func printOutcome(out io.Writer, o *siege.Outcome) {
 	line("", "calls failed in %s", several(int64(o.Beyond), "outage"))
 	line("order", "%s", disorder(o.Order))
 	line("clocks agree", "%s", disorder(o.Agreed))
+	for i, command := range often(o.Typed) {
+		line([]string{"hints typed", ""}[min(i, 1)], "%s, %s", command, several(int64(o.Typed[command]), "time"))
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  FAULT\tTIMES\tALONE\tWELL AGAIN AFTER, MEDIAN\tWORST")
-	harms := slices.SortedFunc(maps.Keys(o.Harms), func(a, b string) int {
-		return cmp.Or(cmp.Compare(o.Harms[b], o.Harms[a]), cmp.Compare(a, b))
-	})
-	for _, name := range harms {
+	for _, name := range often(o.Harms) {
 		r := o.Recovery[name]
 		fmt.Fprintf(w, "  %s\t%d\t%s\n", name, o.Harms[name], recovery(r))
 	}
@@ -48,6 +48,13 @@ func printOutcome(out io.Writer, o *siege.Outcome) {
 		fmt.Fprintln(out, "  PROBLEM ", p)
 	}
 	fmt.Fprintln(out)
+}
+
+// often sorts names by how often they came.
+func often(times map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(times), func(a, b string) int {
+		return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(a, b))
+	})
 }
 
 func recovery(r siege.Recovery) string {

@@ -11,7 +11,7 @@ import (
 type LayoutError struct{ Pool, Have, Want string }
 
 func (e *LayoutError) Error() string {
-	return fmt.Sprintf("lease: pool %q has layout %s, not %s", e.Pool, e.Have, e.Want)
+	return fmt.Sprintf("lease: pool %q has layout %s, not %s: leave the layout out of the options to use the pool's, or name a pool of that layout", e.Pool, e.Have, e.Want)
 }
 
 // A MissingPoolError says that the store has no pool of that name. It is never created
@@ -23,14 +23,14 @@ type MissingPoolError struct {
 }
 
 func (e *MissingPoolError) Error() string {
-	text := fmt.Sprintf("lease: the store has no pool %q", e.Pool)
 	if e.Creating {
-		text = fmt.Sprintf("lease: pool %q is not created yet: that has begun, and has not ended", e.Pool)
+		return fmt.Sprintf("lease: pool %q is not created yet: that has begun, and has not ended; if nobody is creating it at this moment, type: firn pool ensure %[1]s --store URL", e.Pool)
 	}
+	text := fmt.Sprintf("lease: the store has no pool %q", e.Pool)
 	if len(e.Pools) > 0 {
 		text += "; it has: " + strings.Join(e.Pools, ", ")
 	}
-	return text
+	return text + fmt.Sprintf("; if it never existed, type once: firn pool create %s --store URL; if you are not sure: firn pool ensure %[1]s --store URL", e.Pool)
 }
 
 // A NotYetError says that the ids of a pool start later than the caller waits: the pool
@@ -52,7 +52,7 @@ type WorkerError struct {
 }
 
 func (e *WorkerError) Error() string {
-	return fmt.Sprintf("lease: worker %d is outside pool %q, which has workers %d-%d", e.Worker, e.Pool, e.First, e.Last)
+	return fmt.Sprintf("lease: worker %d is outside pool %q, which has workers %d-%d: choose one of these, or leave it out to take any free one", e.Worker, e.Pool, e.First, e.Last)
 }
 
 // An OtherStoreError says that a pool's record names another store than the one that has
@@ -63,11 +63,13 @@ type OtherStoreError struct {
 }
 
 func (e *OtherStoreError) Error() string {
-	return fmt.Sprintf("lease: pool %q belongs to another store: this one is %s, and the pool was made in %s, so this is a copy, a restored dump, or was moved",
+	return fmt.Sprintf("lease: pool %q belongs to another store: this one is %s, and the pool was made in %s, so this is a copy, a restored dump, or was moved; use the other one, or stop all processes that use this one, and type: firn store recover --store URL",
 		e.Pool, e.Have, e.Want)
 }
 
-// A FullError says that no worker of the pool could be taken.
+// A FullError says that no worker of the pool could be taken. Open with a longer
+// Options.Wait to wait for one; "firn workers ls" shows who holds them, and "firn pool set"
+// gives a pool more.
 type FullError struct {
 	Pool    string
 	Workers int64
@@ -118,14 +120,15 @@ func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
 }
 
 // A ClockError says that this process's clock is ahead of the store's by more
-// than the bound on clocks.
+// than the bound on clocks. Set the clock.
 type ClockError struct{ Ahead, Skew time.Duration }
 
 func (e *ClockError) Error() string {
 	return fmt.Sprintf("lease: this host's clock is %s ahead of the store's; at most %s is safe", round(e.Ahead), e.Skew)
 }
 
-// An AwayError says that the store did not answer while a worker was sought.
+// An AwayError says that the store did not answer while a worker was sought. Open again when
+// it does.
 type AwayError struct {
 	Wait time.Duration
 	Err  error
@@ -137,7 +140,8 @@ func (e *AwayError) Error() string {
 
 func (e *AwayError) Unwrap() error { return e.Err }
 
-// A LostError says that a worker was lost to somebody else, or may have been.
+// A LostError says that a worker was lost to somebody else, or may have been. A Lease takes
+// another worker by itself; who holds one for another generator stops that, and takes one again.
 type LostError struct {
 	Worker int64
 	Name   string // of who has it now, where that is known
@@ -173,7 +177,8 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// A FreshError says that every worker of the pool was held once.
+// A FreshError says that every worker of the pool was held once. Open without Fresh, or give
+// the pool more workers by "firn pool set".
 type FreshError struct {
 	Pool    string
 	Workers int64

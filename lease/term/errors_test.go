@@ -10,7 +10,10 @@ import (
 
 func TestErrorTexts(t *testing.T) {
 	for want, err := range map[string]error{
-		`lease: pool "p" has layout a, not b`:              &term.LayoutError{Pool: "p", Have: "a", Want: "b"},
+		`lease: pool "p" has layout a, not b: leave the layout out of the options to use the pool's, or name a pool of that layout`: &term.LayoutError{Pool: "p", Have: "a", Want: "b"},
+		`lease: the store has no pool "p"; it has: a, b; if it never existed, type once: firn pool create p --store URL; if you are not sure: firn pool ensure p --store URL`: &term.MissingPoolError{
+			Pool: "p", Pools: []string{"a", "b"},
+		},
 		`lease: none of the 4 workers of pool "p" is free`: &term.FullError{Pool: "p", Workers: 4},
 		`lease: none of the 1 workers of pool "p" is free; worker 0 is held by a and falls free in 250ms`: &term.FullError{
 			Pool: "p", Workers: 1, Holders: []term.Holder{{Worker: 0, Name: "a", Free: 250400 * time.Microsecond}},
@@ -44,7 +47,7 @@ func TestReadPool(t *testing.T) {
 			t.Errorf("%s: %v", outage, err)
 		}
 	}
-	for _, limit := range []string{"0", "-1", "9223372036854775807"} {
+	for _, limit := range []string{"-1", "9223372036854775807"} {
 		rec := store.Record{Key: "k", Value: []byte(`{"v":1,"limit_ms":` + limit + `}`), Version: "v"}
 		if _, err := term.ReadPool(rec); err == nil || err.Error() != "lease: record k: has a limit of "+limit+" ms for outage budgets" {
 			t.Errorf("%s: %v", limit, err)

@@ -19,7 +19,7 @@ func FuzzRecords(f *testing.F) {
 		encode(Record{V: format, Term: 3, Owner: "o", Name: "n", Horizon: 9, TTL: 30_000}),
 		encode(Hint{V: format, Next: 7}),
 		StoreFloor(time.Unix(1, 5)),
-		[]byte(`{"v":2}`), []byte(`{"v":1,"floor":"9999-12-31T23:59:59-01:00"}`), []byte(`{"v":1,"horizon":-1}`), []byte(`{"v":1,"outage_ms":9223372036854775807}`),
+		[]byte(`{"v":2}`), []byte(`{"v":1,"floor":"9999-12-31T23:59:59-01:00"}`), []byte(`{"v":1,"horizon":-1}`), []byte(`{"v":1,"outage_ms":9223372036854775807}`), []byte(`{"v":1,"limit_ms":9223372036854775807}`),
 	} {
 		f.Add(v)
 	}
@@ -29,8 +29,8 @@ func FuzzRecords(f *testing.F) {
 		same(t, rec, ReadRecord)
 		same(t, rec, ReadStore)
 		same(t, rec, decode[Hint])
-		if p, err := ReadPool(rec); err == nil && p.outage() < 0 {
-			t.Errorf("%s: an outage budget of %s", value, p.outage())
+		if p, err := ReadPool(rec); err == nil && (p.LongestOutage() <= 0 || p.LongestOutage() > p.OutageLimit()) {
+			t.Errorf("%s: an outage budget of %s", value, p.LongestOutage())
 		}
 		if r, err := ReadRecord(rec); err == nil && (r.Horizon < 0 || r.TTL < 0) {
 			t.Errorf("%s: %+v", value, r)

@@ -23,7 +23,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	switch here := s.View.Promise.Identity; {
 	case s.poolID != "" && p.ID != s.poolID:
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "it is another pool of that name"})
-	case p.elsewhere(here):
+	case p.Elsewhere(here):
 		return s.elsewhere(r, p, here)
 	case p.Workers == "":
 		return s.end(Refused, &MissingPoolError{Pool: r.Pool, Creating: p.Reserved != ""})
@@ -42,7 +42,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 		switch {
 		case s.Lossy && !judged:
 			return s.end(Lost, &LostError{Worker: s.Worker, Err: errClass})
-		case s.Lossy && s.Reach > p.outage(): // others work out from it how long to wait
+		case s.Lossy && s.Reach > p.LongestOutage(): // others work out from it how long to wait
 			return s.end(Lost, &LostError{Worker: s.Worker, Err: errReach})
 		case !workers.Has(s.Worker): // another pool may get it
 			return s.end(Lost, &LostError{Worker: s.Worker, Err: errRange})

@@ -31,17 +31,17 @@ func TestMissingPool(t *testing.T) {
 		x := newScript(t)
 		x.forgetAll()
 		x.rules.Embedded = embedded
-		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"`)
+		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
 
 		p := term.NewPool("two", firn.Default, term.Range{Last: 15}, time.Minute)
 		x.write(term.KeyPool("pool"), p.Encode())
-		a := x.actor("a").until(term.Refused).fails(term.Refused, `lease: pool "pool" is not created yet: that has begun, and has not ended`)
+		a := x.actor("a").until(term.Refused).fails(term.Refused, `lease: pool "pool" is not created yet: that has begun, and has not ended; if nobody is creating it at this moment, type: firn pool ensure pool --store URL`)
 		var missing *term.MissingPoolError
 		if !errors.As(a.s.Err, &missing) || !missing.Creating {
 			t.Errorf("%#v", a.s.Err)
 		}
 		x.write(term.KeyPool("pool"), p.Void().Encode())
-		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"`)
+		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
 		p, err := p.Above(0, "").Use(term.Range{Last: 15}, firn.Default)
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestOtherStore(t *testing.T) {
 		t.Errorf("the record says %q", p.Store)
 	}
 	x.identity = "there"
-	text := `lease: pool "pool" belongs to another store: this one is there, and the pool was made in here, so this is a copy, a restored dump, or was moved`
+	text := `lease: pool "pool" belongs to another store: this one is there, and the pool was made in here, so this is a copy, a restored dump, or was moved; use the other one, or stop all processes that use this one, and type: firn store recover --store URL`
 	x.actor("c").until(term.Refused).fails(term.Refused, text)
 
 	x.identity = "here"
@@ -89,7 +89,7 @@ func TestRange(t *testing.T) {
 		x.workers(4, 4)
 		for _, n := range []int64{3, 8} {
 			x.rules.Choice, x.rules.Worker = choice, n
-			x.actor("a").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: worker %d is outside pool "pool", which has workers 4-7`, n))
+			x.actor("a").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: worker %d is outside pool "pool", which has workers 4-7: choose one of these, or leave it out to take any free one`, n))
 		}
 		x.rules.Worker = 7
 		if a := x.actor("a").until(term.Holding); a.s.Worker != 7 {
@@ -113,7 +113,7 @@ func TestLayoutGuard(t *testing.T) {
 		x := newScript(t)
 		a := x.actor("a")
 		a.rules.Layout = layout
-		a.until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s`, firn.Default, layout))
+		a.until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s: leave the layout out of the options to use the pool's, or name a pool of that layout`, firn.Default, layout))
 		var wrong *term.LayoutError
 		if !errors.As(a.s.Err, &wrong) {
 			t.Errorf("%#v", a.s.Err)
@@ -167,7 +167,7 @@ func TestConfirming(t *testing.T) {
 
 	x.write(term.KeyPool("pool"), pool("one", firn.Twitter, 0).Encode())
 	x.pass(time.Minute)
-	x.actor("c").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s`, firn.Twitter, firn.Default))
+	x.actor("c").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s: leave the layout out of the options to use the pool's, or name a pool of that layout`, firn.Twitter, firn.Default))
 }
 
 // A store is recovered while a pool is created, by someone who has looked for the store's

@@ -63,7 +63,9 @@ func (s State) unseen(r *Rules, now Now, err error) (State, Action) {
 // on: that the store can forget, that a grant may reach further, or which store it is in.
 func (s *State) amended(r *Rules, now Now, p Pool) Pool {
 	const ms = time.Millisecond
-	p.Outage = max(p.Outage, int64((r.Budget(p, s.Lossy)+ms-1)/ms))
+	if b := r.Budget(p, s.Lossy); b > p.LongestOutage() {
+		p.Outage = int64((b + ms - 1) / ms)
+	}
 	if s.Lossy && p.Lossy == "" {
 		p.Lossy = fmt.Sprintf("%s %s: %.500s", now.Wall.UTC().Format(time.RFC3339), s.name, s.look.why)
 	}

@@ -98,7 +98,7 @@ func TestSmallerOutageWhileTaking(t *testing.T) {
 	for _, tt := range []struct {
 		outage time.Duration
 		keeps  bool
-	}{{0, false}, {time.Second, false}, {3 * time.Second, true}} {
+	}{{0, true} /* 3 s, as created */, {time.Second, false}, {3 * time.Second, true}} {
 		x := newLossyScript(t)
 		a := x.actor("a").until(term.Confirming)
 		p := x.pool().Raised(0, "")
@@ -153,7 +153,7 @@ func TestLateAcknowledgementOfStrict(t *testing.T) {
 func TestOutageOfThePool(t *testing.T) {
 	x := newScript(t)
 	long := x.pool()
-	long.Outage, long.Limit = 0, (10 * time.Minute).Milliseconds()
+	long.Outage, long.Limit = 60_000, (10 * time.Minute).Milliseconds()
 	x.write(term.KeyPool("pool"), long.Encode())
 	a := x.actor("a")
 	a.rules.Outage = 20 * time.Minute // the pool's limit is 10
@@ -172,7 +172,9 @@ func TestOutageOfThePool(t *testing.T) {
 
 	// A restore that came while a worker was taken has forgotten the budget.
 	c := x.actor("c").until(term.Confirming)
-	x.write(term.KeyPool("pool"), x.pool().Raised(0, "").Encode())
+	p := x.pool().Raised(0, "")
+	p.Limit = 0
+	x.write(term.KeyPool("pool"), p.Encode())
 	c.answer().answer().is(term.Holding).does(term.Get, "pool/pool").until(term.Holding).answer().answer().answer()
 	if x.pool().Outage != 300_000 {
 		t.Errorf("%+v", x.pool())

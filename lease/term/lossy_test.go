@@ -145,3 +145,35 @@ func TestLossyTakeover(t *testing.T) {
 		t.Errorf("taken after %s", x.time)
 	}
 }
+
+// What a new holder waits for on a store that can forget does not rest on a write of a
+// member, which the store may forget: members of a pool without one wait for what any of
+// them may have been granted, whatever budgets they want.
+func TestUnequalBudgets(t *testing.T) {
+	for _, tt := range []struct {
+		said, want time.Duration // when the pool was created; the longest budget
+	}{
+		{0, 3 * time.Second},
+		{10 * time.Second, 10 * time.Second},
+		{5 * time.Minute, 5 * time.Minute},
+	} {
+		x := newLossyScript(t)
+		workers := term.Range{Last: 15}
+		created, err := term.NewPool("new", firn.Default, workers, tt.said).Use(workers, firn.Default)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.write(term.KeyPool("pool"), created.Encode())
+		a := x.actor("a")
+		a.rules.Outage = 20 * time.Minute
+		for a.until(term.Holding); a.s.Reach < tt.want && x.time < time.Hour; a.answer() {
+		}
+		x.write(term.KeyPool("pool"), created.Encode()) // it is as it was created
+		b := x.actor("b")
+		b.rules.Outage = time.Second
+		b.until(term.Confirming).answer().answer().is(term.Holding)
+		if least := x.tick(x.time + a.s.Reach + 10*time.Second); a.s.Reach != tt.want || b.s.Base != least {
+			t.Errorf("created with %s: a grant reached %s, and another member waits until %d, not %d", tt.said, a.s.Reach, b.s.Base, least)
+		}
+	}
+}

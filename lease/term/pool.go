@@ -57,6 +57,7 @@ func ParseRange(s string, l firn.Layout) (r Range, err error) {
 }
 
 // NewPool is the first record of a pool: its range is reserved, and nothing can be leased.
+// limit is the longest outage budget of any member, 0 if nobody said one.
 func NewPool(id string, l firn.Layout, workers Range, limit time.Duration) Pool {
 	return Pool{V: format, ID: id, Layout: l.String(), Reserved: workers.String(), Limit: limit.Milliseconds()}
 }
@@ -162,9 +163,9 @@ func workerBits(l firn.Layout) (bits []int) {
 	return bits
 }
 
-// elsewhere reports whether the record was made in another store than the one that says
+// Elsewhere reports whether the record was made in another store than the one that says
 // this of itself.
-func (p Pool) elsewhere(identity string) bool {
+func (p Pool) Elsewhere(identity string) bool {
 	return p.Store != "" && identity != "" && p.Store != identity
 }
 

@@ -3,6 +3,7 @@ package term
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -20,9 +21,10 @@ const format = 1
 // Workers, or that is being given up. A pool without Workers is being created.
 //
 // No grant reaches further ahead than Outage, and a process that takes a worker from a
-// store that can forget relies on that. It is raised only as long as Lossy is empty,
-// and Lossy once set stays: only a recovery, which raises the floor above all that
-// was granted, clears both. Outage is never above Limit.
+// store that can forget relies on that. A member raises it only as long as Lossy is empty;
+// so what a member of such a store relies on was written when the pool was created, and
+// no later write that the store may forget. Lossy once set stays: only a recovery, which
+// raises the floor above all that was granted, clears both. Outage is never above Limit.
 type Pool struct {
 	V         int       `json:"v"`
 	ID        string    `json:"id"`                   // random, to tell this pool from another one of the same name
@@ -32,19 +34,27 @@ type Pool struct {
 	Had       string    `json:"had,omitempty"`        // the widest range that it ever had, where that is wider
 	Past      firn.Tick `json:"past,omitempty"`       // the highest tick that workers may have issued that were given up
 	Floor     firn.Tick `json:"floor,omitempty"`      // no worker issues at or below it
-	Outage    int64     `json:"outage_ms"`            // the longest outage budget of any member ever; 0: the next member says
-	Limit     int64     `json:"limit_ms"`             // the longest outage budget that a member may ever have
+	Outage    int64     `json:"outage_ms,omitempty"`  // the longest outage budget of any member ever; 0: Limit, or 3 s where that is 0
+	Limit     int64     `json:"limit_ms,omitempty"`   // the longest outage budget that a member may ever have; 0: nobody said, 5 min
 	Lossy     string    `json:"lossy,omitempty"`      // which process saw, when, that the store can lose acknowledged writes, and why; empty: none did
 	Store     string    `json:"store,omitempty"`      // what the store says of itself, see store.Promise.Identity; empty: it cannot tell
 	MayRepeat string    `json:"may_repeat,omitempty"` // pools whose ids may equal this one's, separated by spaces
 }
 
-// outage is the longest reach of any grant of the pool.
-func (p Pool) outage() time.Duration { return time.Duration(p.Outage) * time.Millisecond }
+// LongestOutage is the longest reach of any grant of the pool. Until a member on a store
+// that cannot forget has raised it, it is what the pool was created with, or 3 s.
+func (p Pool) LongestOutage() time.Duration {
+	switch {
+	case p.Outage > 0:
+		return time.Duration(p.Outage) * time.Millisecond
+	case p.Limit > 0:
+		return p.OutageLimit()
+	}
+	return OutageLossy
+}
 
-// limit is the longest outage budget that any member may have. A record without one is
-// the zero Pool, that of a pool not read yet.
-func (p Pool) limit() time.Duration {
+// OutageLimit is the longest outage budget that any member may ever have.
+func (p Pool) OutageLimit() time.Duration {
 	if p.Limit == 0 {
 		return OutageStrict
 	}
@@ -129,10 +139,10 @@ func ReadPool(rec store.Record) (Pool, error) {
 	p, err := decode[Pool](rec)
 	switch {
 	case err != nil:
-	case p.Limit <= 0 || p.limit().Milliseconds() != p.Limit:
+	case p.Limit < 0 || p.Limit > math.MaxInt64/int64(time.Millisecond):
 		err = &FormatError{rec.Key, fmt.Sprintf("has a limit of %d ms for outage budgets", p.Limit)}
-	case p.Outage < 0 || p.Outage > p.Limit:
-		err = &FormatError{rec.Key, fmt.Sprintf("has an outage budget of %d ms, and a limit of %d ms", p.Outage, p.Limit)}
+	case p.Outage < 0 || p.Outage > p.OutageLimit().Milliseconds():
+		err = &FormatError{rec.Key, fmt.Sprintf("has an outage budget of %d ms, and a limit of %d ms", p.Outage, p.OutageLimit().Milliseconds())}
 	}
 	return p, err
 }

@@ -15,7 +15,7 @@ type Rules struct {
 	Layout firn.Layout
 
 	Choice Choice
-	Worker int64 // the one that Insist and Prefer mean
+	Worker int64 // the one that Insist and Prefer mean; one that the pool does not have is refused
 
 	Reach  time.Duration // how far ahead of the clock the first grant goes, doubled by each extension
 	Outage time.Duration // W: how far ahead of the clock a grant ever goes; 0: see [Rules.Budget]
@@ -37,7 +37,7 @@ const (
 	Recycle Choice = iota // any free one
 	Fresh                 // one that nobody ever had, as long as there is one
 	Insist                // Rules.Worker or none
-	Prefer                // Rules.Worker where it is free, else any
+	Prefer                // Rules.Worker if it is free, else any other of the pool
 )
 
 // Defaults of a pool.
@@ -67,26 +67,21 @@ func Default(pool string, layout firn.Layout, p store.Promise) Rules {
 // work out from it how long to wait. With Outage 0 the budget is 5 min, or there what
 // the record allows. It is never above the pool's limit.
 func (r *Rules) Budget(p Pool, lossy bool) time.Duration {
-	want := r.Outage
-	switch {
-	case want == 0 && !lossy:
-		want = OutageStrict
-	case want == 0 && p.Outage == 0:
-		want = OutageLossy
-	case want == 0:
-		want = p.outage()
+	most := p.OutageLimit()
+	if lossy {
+		most = p.LongestOutage()
 	}
-	if lossy && p.Outage > 0 {
-		want = min(want, p.outage())
+	if r.Outage == 0 {
+		return min(OutageStrict, most)
 	}
-	return min(want, p.limit())
+	return min(r.Outage, most)
 }
 
 // Quarantine returns Q: on a store that can forget, a new holder issues nothing
 // before its clock, read after the acknowledgement, has passed Q. A grant that was
 // forgotten reached at most as far beyond its holder's clock as the pool's record
 // says, and that clock and the new holder's are each off by Skew at most.
-func (r *Rules) Quarantine(p Pool) time.Duration { return p.outage() + 2*r.Skew }
+func (r *Rules) Quarantine(p Pool) time.Duration { return p.LongestOutage() + 2*r.Skew }
 
 // listed is the largest pool that is listed to find a free worker. In a larger
 // one workers are looked up at random.

@@ -47,7 +47,7 @@ func newLossyScript(t *testing.T) *script {
 }
 
 func pool(id string, l firn.Layout, floor firn.Tick) term.Pool {
-	return term.Pool{V: 1, ID: id, Layout: l.String(), Workers: fmt.Sprintf("0-%d", l.Workers()-1), Floor: floor, Outage: 300_000, Limit: 300_000}
+	return term.Pool{V: 1, ID: id, Layout: l.String(), Workers: fmt.Sprintf("0-%d", l.Workers()-1), Floor: floor, Outage: 300_000}
 }
 
 // workers changes the range of the pool.

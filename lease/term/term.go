@@ -252,7 +252,7 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 		return s.choose(r, now, e.Records)
 	case Promised:
 		s.see(r, View{Promise: e.Promise, Asked: s.asked, Known: true})
-		if s.Pool.elsewhere(e.Promise.Identity) {
+		if s.Pool.Elsewhere(e.Promise.Identity) {
 			return s.elsewhere(r, s.Pool, e.Promise.Identity)
 		}
 		return s.next(r, now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firn-id/firn/shard"
@@ -39,19 +40,39 @@ func (m *Mover) Finish(ctx context.Context, shards []int64) ([]int64, error) {
 	if err := m.patiently(ctx, func() error { return m.spread(ctx) }); err != nil {
 		return nil, err
 	}
-	return m.end(ctx, shards, false, func(f *facts) ([]pairOf, error) {
-		var some []pairOf
-		for _, p := range f.shards {
-			switch {
-			case p.source.batch == "" && p.target.batch == "":
-			case p.target.serves() && !p.source.serves():
-				some = append(some, p)
-			default:
-				return nil, &StuckError{p.shard, fmt.Sprintf("it has not moved to %s: firn shards move goes on with it, and firn shards abort gives it up", m.target.Name)}
-			}
+	return m.end(ctx, shards, false, m.finishable)
+}
+
+// OldCopies are those of the shards of which Finish would drop an old copy from the source.
+// It changes nothing, and returns the error with which Finish would refuse one of the shards.
+func (m *Mover) OldCopies(ctx context.Context, shards []int64) ([]int64, error) {
+	var f *facts
+	if err := m.patiently(ctx, func() (err error) { f, err = m.look(ctx, slices.Sorted(slices.Values(shards))); return err }); err != nil {
+		return nil, err
+	}
+	some, err := m.finishable(f)
+	some = slices.DeleteFunc(some, func(p pairOf) bool { return p.source.batch == "" }) // dropped already
+	return numbers(some), err
+}
+
+// finishable are the shards whose moves have arrived.
+func (m *Mover) finishable(f *facts) ([]pairOf, error) {
+	var some []pairOf
+	for _, p := range f.shards {
+		source, target := m.source.Name, m.target.Name
+		switch from, to := p.source.serves(), p.target.serves(); {
+		case p.source.batch == "" && p.target.batch == "":
+		case to && !from:
+			some = append(some, p)
+		case from && !to:
+			return nil, &StuckError{p.shard, fmt.Sprintf("it is on %[2]s, so there is no old copy to drop: firn shards move %[1]d --to %[3]s moves it to %[3]s; firn shards abort %[1]d gives the move up", p.shard, source, target)}
+		case !from && !to:
+			return nil, &StuckError{p.shard, fmt.Sprintf("no server serves it now, so nothing is dropped: firn shards move %d --to %s opens it", p.shard, target)}
+		default:
+			return nil, &StuckError{p.shard, fmt.Sprintf("both %s and %s serve it, so nothing is dropped: firn shards doctor", source, target)}
 		}
-		return some, nil
-	})
+	}
+	return some, nil
 }
 
 // A StandbyError says that a standby of the target has not all that it has: with the

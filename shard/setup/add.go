@@ -25,6 +25,9 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 	if m == nil {
 		return nil, fmt.Errorf("shard: there is no cluster on these servers yet")
 	}
+	if err := checkClocks(s.sites); err != nil {
+		return nil, err
+	}
 	all := slices.Clone(m.Servers)
 	var again []string
 	for _, name := range names {

@@ -85,6 +85,9 @@ func (s *Servers) Adopt(ctx context.Context, w Wish, name string) (*Adoption, er
 	if err != nil {
 		return nil, err
 	}
+	if err := checkClocks(s.sites); err != nil {
+		return nil, err
+	}
 	if m != nil {
 		w.Layout, w.Schemas = m.Layout, m.Schemas
 	} else if w.Keys == "" {

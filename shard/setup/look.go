@@ -22,6 +22,7 @@ type site struct {
 	system   int64 // with database: whether two names are of one place
 	database string
 	version  int
+	ahead    time.Duration // how far its clock is ahead of this process's
 	standby  bool
 	readOnly bool
 
@@ -45,7 +46,7 @@ SELECT (pg_control_system()).system_identifier, current_database()::text, curren
 	(SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user),
 	coalesce((SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'firn'), ''),
 	coalesce((SELECT r.rolname = current_user FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner WHERE n.nspname = 'firn'), false),
-	ARRAY(SELECT rolname::text FROM pg_roles), ARRAY(SELECT nspname::text FROM pg_namespace)`
+	ARRAY(SELECT rolname::text FROM pg_roles), ARRAY(SELECT nspname::text FROM pg_namespace), clock_timestamp()`
 
 // look finds out about a server.
 func look(ctx context.Context, s shard.Server) (*site, error) {
@@ -58,10 +59,13 @@ func look(ctx context.Context, s shard.Server) (*site, error) {
 	defer c.Close(context.WithoutCancel(ctx))
 	t := &site{server: s, schemas: map[string]bool{}, broken: map[int64]bool{}}
 	var schemas []string
+	var clock time.Time
+	asked := time.Now()
 	if err := c.QueryRow(ctx, siteSQL).Scan(&t.system, &t.database, &t.version, &t.standby, &t.readOnly,
-		&t.user, &t.mayCreate, &t.mayCreateRole, &t.owner, &t.owns, &t.roles, &schemas); err != nil {
+		&t.user, &t.mayCreate, &t.mayCreateRole, &t.owner, &t.owns, &t.roles, &schemas, &clock); err != nil {
 		return nil, &shard.ServerError{Server: s.Name, Err: err}
 	}
+	t.ahead = clock.Sub(asked) // by less than lookPatience wrong
 	for _, schema := range schemas {
 		t.schemas[schema] = true
 	}

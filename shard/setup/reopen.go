@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/shard"
 )
 
@@ -137,15 +135,6 @@ func toldOf(row shard.Row, views map[string]*shard.View) *Told {
 	return nil
 }
 
-// Above is the state above which shards are opened: that of the latest of some clocks,
-// told by how far they are ahead of this process's, and a margin, by which the ids of a
-// server that was lost may have been ahead of its clock.
-func Above(l firn.Layout, now time.Time, offsets []time.Duration, margin time.Duration) (state int64) {
-	ahead := slices.Max(append(offsets, 0))
-	seq, _ := l.Field("seq")
-	return int64(l.Tick(now.Add(ahead+margin))) << seq.Width
-}
-
 // Tell has the server know where the shards are that are open elsewhere.
 func (r *Reopening) Tell(ctx context.Context, conn *pgx.Conn) error {
 	for _, t := range r.Told {
@@ -161,6 +150,9 @@ func (r *Reopening) Tell(ctx context.Context, conn *pgx.Conn) error {
 // reached by these connections; that is refused where it was let go to one of them.
 func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row, above int64) error {
 	term := r.terms[row.Shard]
+	if _, err := conn.Exec(ctx, "SELECT firn.floor_above($1)", above); err != nil {
+		return err // of the clock, before anything is taken from the others
+	}
 	doubt, err := r.doubtOf(ctx, conn, others, row)
 	if err == nil && doubt != nil {
 		err = r.something(ctx, conn, row)

@@ -67,7 +67,10 @@ func TestReopen(t *testing.T) {
 	if len(plan.Shards) != 3 || len(plan.Left) != 0 {
 		t.Fatalf("the plan is %+v", plan)
 	}
-	above := setup.Above(firn.Instagram, time.Now(), []time.Duration{-time.Hour, 20 * time.Second}, 10*time.Second)
+	above, err := setup.Above(firn.Instagram, time.Now(), map[string]time.Duration{"a": -time.Hour, "b": 20 * time.Second}, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, row := range plan.Shards {
 		if err := plan.Reopen(t.Context(), now, nil, row, above); err != nil {
 			t.Fatal(err)

@@ -27,6 +27,7 @@ package open
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -213,11 +214,8 @@ func sqlitePath(rest string) (string, error) {
 	case strings.Contains(path, "?"):
 		return "", fmt.Errorf("there are no options, and a path with a ? is not supported")
 	case !filepath.IsAbs(path):
-		whole, err := filepath.Abs(path)
-		if err != nil {
-			return "", err
-		}
-		return "", fmt.Errorf("a relative path is another file in each working directory; write sqlite:%s", whole)
+		return "", errors.New("a relative path is another file in each working directory, and each file gives the same ids; " +
+			"write one absolute path for all processes of this host, such as sqlite:/var/lib/firn/ids.db")
 	}
 	return path, nil
 }

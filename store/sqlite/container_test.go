@@ -55,12 +55,12 @@ func TestContainer(t *testing.T) {
 func TestStateDir(t *testing.T) {
 	for _, tt := range []struct {
 		goos, home string
-		env        string // XDG_STATE_HOME or LocalAppData
+		env        string // every variable
 		want       string // with slashes; "" is none
 	}{
 		{"linux", "/home/a", "", "/home/a/.local/state/firn"},
-		{"linux", "/home/a", "/var/state", "/var/state/firn"},
-		{"linux", "/home/a", "state", "/home/a/.local/state/firn"},
+		{"linux", "/home/a", "/var/state", "/home/a/.local/state/firn"}, // one file, whatever XDG_STATE_HOME says
+		{"linux", "", "/var/state", ""},
 		{"linux", "", "", ""},
 		{"freebsd", "/home/a", "", "/home/a/.local/state/firn"},
 		{"darwin", "/Users/a", "", "/Users/a/Library/Application Support/firn"},

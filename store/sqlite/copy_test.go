@@ -127,6 +127,25 @@ func TestMoved(t *testing.T) {
 	}
 	opens(t, "mv of both", to)
 
+	// A new name in the same directory: the error says which hidden file it had.
+	renamed := filepath.Join(filepath.Dir(to), "other.db")
+	if err := os.Rename(to, renamed); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "mv ids.db other.db", renamed)
+	var copy *sqlite.CopyError
+	if _, err := sqlite.Open(t.Context(), renamed); !errors.As(err, &copy) || copy.Left != idFile(to) || copy.Sidecar != idFile(renamed) {
+		t.Fatalf("%+v", copy)
+	}
+	if _, err := sqlite.Open(t.Context(), copied(t, renamed)); !errors.As(err, &copy) || copy.Left != "" {
+		t.Errorf("a copy of it: %+v", copy)
+	}
+	if err := os.Rename(idFile(to), idFile(renamed)); err != nil {
+		t.Fatal(err)
+	}
+	opens(t, "mv of both to another name", renamed)
+	to = renamed
+
 	// The other way round: a copy, and the hidden file of the original moved to it.
 	there := copied(t, to)
 	if err := os.Rename(idFile(to), idFile(there)); err != nil {

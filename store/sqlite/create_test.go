@@ -85,8 +85,8 @@ func TestRelative(t *testing.T) {
 	for what, err := range map[string]error{
 		"Open": openError("ids.db"), "Restored": Restored(t.Context(), "ids.db", nothing), "Inspect": inspected,
 	} {
-		if err == nil || !strings.Contains(err.Error(), `"ids.db" is a relative path`) || !strings.HasSuffix(err.Error(), filepath.Join(dir, "ids.db")+`"`) {
-			t.Errorf("%s: %v; want an error that ends with the absolute path", what, err)
+		if err == nil || !strings.Contains(err.Error(), `"ids.db" is a relative path`) || strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v; want an error that leads all directories to one file", what, err)
 		}
 	}
 	expectFiles(t, dir)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/firn-id/firn/internal/configfile"
 )
 
 // OpenDefault opens the file of [DefaultPath], as [Open] does, and makes its
@@ -15,26 +17,56 @@ import (
 // user on this host that call OpenDefault. Programs of other users and other hosts
 // have other files.
 //
-// If the variable FIRN_STORE is set, OpenDefault returns an error: the command obeys the
-// variable, and a program that took another store would make the same ids. Such a program
-// opens the variable's store by open.URL.
+// OpenDefault returns an error where the command would take another store, and both would
+// make the same ids: if the variable FIRN_STORE is set, and if the firn.yaml that the
+// command reads names a store (FIRN_CONFIG, or else ./firn.yaml, the one in the user's
+// ~/.config/firn, or the one in /etc/firn). Such a program opens the named store by open.URL.
 func OpenDefault(ctx context.Context) (*Store, error) {
-	if _, set := os.LookupEnv("FIRN_STORE"); set {
-		return nil, errors.New("store/sqlite: FIRN_STORE names a store, and this program asks for the default file: open it by open.URL(ctx, os.Getenv(\"FIRN_STORE\")), or unset it")
+	if err := noneNamed(); err != nil {
+		return nil, err
 	}
 	path, err := DefaultPath()
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("store/sqlite: the state directory of this user cannot be made: %w", err)
+		return nil, fmt.Errorf("store/sqlite: the directory of this user's default file cannot be made: %w", err)
 	}
 	return Open(ctx, path)
 }
 
-// DefaultPath returns the path of the file that [OpenDefault] opens: ids.db in the
-// state directory of this user, such as ~/.local/state/firn/ids.db. It makes
-// nothing. In a container, and for a user who has no home, it returns a
+// noneNamed returns an error if the environment or a config names a store.
+func noneNamed() error {
+	if _, set := os.LookupEnv("FIRN_STORE"); set {
+		return errors.New("store/sqlite: FIRN_STORE names a store, and this program asks for the default file: open it by open.URL(ctx, os.Getenv(\"FIRN_STORE\")), or unset it")
+	}
+	path, named := os.LookupEnv("FIRN_CONFIG")
+	if !named {
+		var err error
+		if path, err = configfile.Find(); err != nil {
+			return fmt.Errorf("store/sqlite: a firn.yaml may name a store, and cannot be read: %w", err)
+		}
+		if path == "" {
+			return nil
+		}
+	}
+	data, err := os.ReadFile(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("store/sqlite: a firn.yaml may name a store, and cannot be read: %w", err)
+	case configfile.NamesStore(data):
+		if whole, err := filepath.Abs(path); err == nil {
+			path = whole
+		}
+		return fmt.Errorf("store/sqlite: %s names a store, which the command firn takes here, and this program asks for the default file, so both would make the same ids: "+
+			"open that store by open.URL; \"firn config print\" shows it", path)
+	}
+	return nil
+}
+
+// DefaultPath returns the path of the file that [OpenDefault] opens:
+// ~/.local/state/firn/ids.db, on macOS and Windows ids.db in the directory for such files.
+// It makes nothing. In a container, and for a user who has no home, it returns a
 // [*NoDefaultError].
 func DefaultPath() (string, error) {
 	home, err := os.UserHomeDir()
@@ -64,26 +96,26 @@ type NoDefaultError struct {
 
 func (e *NoDefaultError) Error() string {
 	if e.Container == "" {
-		return "store/sqlite: there is no default file, because this user has no home directory; name a path, or a store that is a server"
+		return "store/sqlite: there is no default file, because this user has no home directory; " +
+			"Open one absolute path for all processes of this host, such as \"/var/lib/firn/ids.db\", or use a store that is a server"
 	}
-	return fmt.Sprintf("store/sqlite: there is no default file in a container (%s): every new container would have its own, and make the same ids; "+
-		"use a store that is a server, or Open with %q if that is on a volume of one container", e.Container, e.Path)
+	return fmt.Sprintf("store/sqlite: there is no default file in a container (%s): each container would have its own, and make the same ids; "+
+		"use a store that is a server, by open.URL, or, only if all processes that make these ids are on this host, Open a file in a directory of the host that all of them mount", e.Container)
 }
 
 // stateDir is where a program keeps what should outlive it, by the custom of the
 // operating system; empty if there is no such place.
 func stateDir(goos string, getenv func(string) string, home string) string {
-	base, below := "", ""
+	base, below := home, ""
 	switch goos {
 	case "windows":
 		base = getenv("LocalAppData")
 	case "darwin":
-		base, below = home, "Library/Application Support"
+		below = "Library/Application Support"
 	default:
-		// A relative path is invalid, says the XDG specification, and ignored.
-		if base = getenv("XDG_STATE_HOME"); !filepath.IsAbs(base) {
-			base, below = home, ".local/state"
-		}
+		// Whatever XDG_STATE_HOME says: a shell, a desktop's sandbox and a service that set
+		// it to different places would be stores that make the same ids.
+		below = ".local/state"
 	}
 	if base == "" {
 		return ""

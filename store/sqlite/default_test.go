@@ -13,10 +13,11 @@ import (
 // TestOpenDefault: where programs and the command meet that name no store.
 func TestOpenDefault(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"HOME", "XDG_STATE_HOME", "LocalAppData"} {
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "LocalAppData", "AppData"} {
 		t.Setenv(name, dir)
 	}
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Chdir(dir)
 	if sign := hostSigns().container(dir); sign != "" {
 		t.Skipf("there is no default file here: %s", sign)
 	}
@@ -51,13 +52,13 @@ func TestOpenDefault(t *testing.T) {
 // TestNoDefault: in a container the file would be a private one of each replica.
 func TestNoDefault(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"HOME", "XDG_STATE_HOME", "LocalAppData"} {
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "LocalAppData", "AppData"} {
 		t.Setenv(name, dir)
 	}
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	_, err := OpenDefault(t.Context())
 	var none *NoDefaultError
-	if !errors.As(err, &none) || none.Container != "KUBERNETES_SERVICE_HOST is set" || !strings.Contains(err.Error(), none.Path) ||
+	if !errors.As(err, &none) || none.Container != "KUBERNETES_SERVICE_HOST is set" || strings.Contains(err.Error(), dir) || // a private file of each container
 		!strings.Contains(err.Error(), "use a store that is a server") {
 		t.Errorf("in a pod: %v", err)
 	}
@@ -77,5 +78,58 @@ func TestOpenDefaultBesideFirnStore(t *testing.T) {
 		if s, err := OpenDefault(t.Context()); err == nil || !strings.Contains(err.Error(), "FIRN_STORE") {
 			t.Errorf("FIRN_STORE=%s: %v, %v", url, s, err)
 		}
+	}
+}
+
+// The command obeys the first firn.yaml that is there: a program that took the default file
+// beside one that names a store would make the same ids.
+func TestOpenDefaultBesideConfig(t *testing.T) {
+	const named = "store: sqlite:other.db\n"
+	for _, tt := range []struct {
+		name    string
+		env     string // FIRN_CONFIG
+		files   map[string]string
+		refused string // the file of the error; empty: the default file is opened
+	}{
+		{"none", "", nil, ""},
+		{"here", "", map[string]string{"firn.yaml": named}, "firn.yaml"},
+		{"of the user", "", map[string]string{"cfg/firn/firn.yaml": named}, "cfg/firn/firn.yaml"},
+		{"named", "other.yaml", map[string]string{"other.yaml": named, "firn.yaml": "pools: {}\n"}, "other.yaml"},
+		{"named, and not there", "other.yaml", map[string]string{"firn.yaml": "pools: {}\n"}, "other.yaml"},
+		{"without a store", "", map[string]string{"firn.yaml": "pools: { default: {} }\n", "cfg/firn/firn.yaml": named}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			for _, name := range []string{"HOME", "LocalAppData"} {
+				t.Setenv(name, dir)
+			}
+			for _, name := range []string{"XDG_CONFIG_HOME", "AppData"} {
+				t.Setenv(name, filepath.Join(dir, "cfg"))
+			}
+			t.Setenv("KUBERNETES_SERVICE_HOST", "")
+			if tt.env != "" {
+				t.Setenv("FIRN_CONFIG", tt.env)
+			}
+			if sign := hostSigns().container(dir); sign != "" {
+				t.Skipf("there is no default file here: %s", sign)
+			}
+			for name, text := range tt.files {
+				must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))
+				must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+			}
+			s, err := OpenDefault(t.Context())
+			if tt.refused == "" {
+				must(t, err)
+				must(t, s.Close())
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.refused) {
+				t.Errorf("%v, %v", s, err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, ".local")); err == nil {
+				t.Error("the default file was made")
+			}
+		})
 	}
 }

@@ -27,6 +27,7 @@ type CopyError struct {
 	Path    string // of the database
 	Sidecar string // of the hidden file beside it
 	Alone   bool   // the hidden file is missing
+	Left    string // the hidden file beside it that is about this very file, under the name that it had; empty: there is none
 	Why     string // what was seen
 }
 
@@ -45,7 +46,10 @@ func (at location) copied(format string, args ...any) error {
 
 // unaccompanied is the error of a file with records and no sidecar.
 func (at location) unaccompanied() error {
-	return &CopyError{at.given, at.sidecar(), true, fmt.Sprintf("it has records, and %s is missing, which firn keeps beside the original", at.sidecar())}
+	return &CopyError{
+		Path: at.given, Sidecar: at.sidecar(), Alone: true, Left: at.leftSidecar(),
+		Why: fmt.Sprintf("it has records, and %s is missing, which firn keeps beside the original", at.sidecar()),
+	}
 }
 
 // explain says which file err is about and, where it can be told, what to do.

@@ -33,11 +33,8 @@ func locate(path string) (location, error) {
 	}
 	if !filepath.IsAbs(path) {
 		// Two programs that agree on it would have two files, and the same ids.
-		given, err := filepath.Abs(path)
-		if err != nil {
-			return location{}, fmt.Errorf("store/sqlite: %s: %w", path, err)
-		}
-		return location{}, fmt.Errorf("store/sqlite: %q is a relative path, which is another file in each working directory; write %q", path, given)
+		return location{}, fmt.Errorf("store/sqlite: %q is a relative path, which is another file in each working directory, and each file gives the same ids; "+
+			"write one absolute path for all processes of this host, such as \"/var/lib/firn/ids.db\"", path)
 	}
 	at := location{given: filepath.Clean(path)}
 	file := at.given

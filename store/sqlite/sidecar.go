@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 )
 
 // sidecarFormat is the newest format of the sidecar this package knows.
@@ -51,6 +53,32 @@ func (at location) readSidecar() (sidecar, error) {
 		return sidecar{}, fmt.Errorf("%s was written by a newer firn (format %d, this one knows %d); use that firn", at.sidecar(), s.V, sidecarFormat)
 	}
 	return s, nil
+}
+
+// leftSidecar returns the sidecar that was left behind when the file was renamed: one in its
+// directory that is about this very file. It is "" where there is none.
+func (at location) leftSidecar() string {
+	now, err := identify(at.file)
+	if err != nil || now.Born == 0 { // an inode alone may be another file's by now
+		return ""
+	}
+	dir := filepath.Dir(at.file)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	for _, e := range entries {
+		base, hidden := strings.CutPrefix(e.Name(), ".")
+		base, ours := strings.CutSuffix(base, ".id")
+		if !hidden || !ours || base == "" {
+			continue
+		}
+		old := location{file: filepath.Join(dir, base)}
+		if s, err := old.readSidecar(); err == nil && s.Lost == "" && s.identity == now {
+			return old.sidecar()
+		}
+	}
+	return ""
 }
 
 // addSidecar writes the sidecar, or returns os.ErrExist if there is one.

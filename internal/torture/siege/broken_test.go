@@ -3,9 +3,11 @@
 package siege
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
@@ -92,4 +94,23 @@ func TestClockShifts(t *testing.T) {
 		p.kill()
 	}
 	w.check()
+}
+
+// An operator states of a pool that was lost that it never existed, as an error that offers
+// "firn pool create --new" would have them do.
+func TestCatchesALieAboutALostPool(t *testing.T) {
+	t.Parallel()
+	if err := Installed("postgres"); err != nil {
+		t.Skipf("NOT TESTED: %v", err)
+	}
+	err := testserver.Outside(func(tb testing.TB) error {
+		o := Run(t.Context(), tb, Options{Store: "postgres", For: 10 * time.Second, Workers: 6, Seed: 1, Broken: Lied})
+		if o.Repeats == 0 || !strings.Contains(strings.Join(o.Problems, "\n"), "store wiped: ") {
+			t.Errorf("%d repeats; what was found: %q", o.Repeats, o.Problems)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -15,7 +15,7 @@ import (
 // sqliteFile is a store that is a file.
 func sqliteFile(s *siege) *victim {
 	s.found(s.world.url)
-	v := &victim{url: s.world.url, harms: slices.Clone(processHarms)}
+	v := &victim{url: s.world.url, harms: slices.Clone(processHarms), cut: func() {}, mend: func() {}}
 	if s.Broken == "private" {
 		return v // nobody uses the file
 	}
@@ -24,16 +24,29 @@ func sqliteFile(s *siege) *victim {
 		v.harms = append(v.harms, away("store locked", length,
 			func(s *siege) { lock = s.world.locker("immediate") }, func(*siege) { lock.unlock() }))
 	}
-	copied := s.world.dir + "/copy.db"
-	v.save = func() { s.copyStore(copied) }
-	v.harms = append(v.harms, putBack(func(*siege) {}, func(*siege) {}, func(s *siege) { s.replaceStore(copied) }))
+	copied, other := s.world.dir+"/copy.db", s.world.dir+"/other.db"
+	v.save = func() {
+		s.copyStore(s.world.path, copied)
+		path := s.world.dir + "/another.db"
+		s.found("sqlite:" + path)
+		s.copyStore(path, other)
+	}
+	putBackCopy := func(s *siege) { s.replaceStore(copied) }
+	v.harms = append(v.harms, putBack(putBackCopy))
+	v.losses = []loss{
+		{name: "file removed", nothing: true, do: func(s *siege) { s.removeStore() }},
+		{name: "store put back", do: putBackCopy},
+		recordRemoved,
+		{name: "file replaced by an empty one", nothing: true, do: func(s *siege) { s.replaceStore(os.DevNull) }},
+		{name: "file replaced by another store", do: func(s *siege) { s.replaceStore(other) }},
+	}
 	return v
 }
 
-// copyStore makes a copy of the store, as a backup does.
-func (s *siege) copyStore(to string) {
+// copyStore makes a copy of a store, as a backup does.
+func (s *siege) copyStore(from, to string) {
 	s.tb.Helper()
-	db, err := sql.Open("sqlite", "file:"+s.world.path+"?mode=rw&_pragma=busy_timeout(30000)")
+	db, err := sql.Open("sqlite", "file:"+from+"?mode=rw&_pragma=busy_timeout(30000)")
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -48,16 +61,29 @@ func (s *siege) copyStore(to string) {
 // replaceStore puts a copy in the store's place.
 func (s *siege) replaceStore(copied string) {
 	s.tb.Helper()
+	b, err := os.ReadFile(copied)
+	fresh := s.world.path + ".new"
+	err = errors.Join(err, os.WriteFile(fresh, b, 0o600), removeFiles(s.world.path+"-wal", s.world.path+"-shm"), os.Rename(fresh, s.world.path))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// removeStore removes the store, and what SQLite has beside it.
+func (s *siege) removeStore() {
+	s.tb.Helper()
+	if err := removeFiles(s.world.path, s.world.path+"-wal", s.world.path+"-shm"); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// removeFiles removes files that may be there.
+func removeFiles(paths ...string) error {
 	var errs []error
-	for _, beside := range []string{"-wal", "-shm"} {
-		if err := os.Remove(s.world.path + beside); !errors.Is(err, fs.ErrNotExist) {
+	for _, path := range paths {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
-	b, err := os.ReadFile(copied)
-	fresh := s.world.path + ".new"
-	errs = append(errs, err, os.WriteFile(fresh, b, 0o600), os.Rename(fresh, s.world.path))
-	if err := errors.Join(errs...); err != nil {
-		s.tb.Fatal(err)
-	}
+	return errors.Join(errs...)
 }

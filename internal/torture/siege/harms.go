@@ -84,13 +84,13 @@ var (
 		{name: "process ended", length: time.Second, do: endProcess},
 		{name: "process stopped", least: time.Second, length: budget + 2*time.Second, do: stopProcess},
 	}
-	processHarms = append(slices.Clone(lossyProcessHarms), []harm{
+	processHarms = slices.Concat(lossyProcessHarms, containerHarms, []harm{
 		{name: "clock set back", length: 2 * time.Second, do: stepClock(-1)},
 		{name: "clock set ahead", length: 2 * time.Second, do: stepClock(+1)},
 		{name: "released by an operator", length: 500 * time.Millisecond, do: releaseWorker},
 		{name: "as many ids as it gets", least: 100 * time.Millisecond, length: 500 * time.Millisecond, do: flood},
 		{name: "firn next", length: time.Second, do: next},
-	}...)
+	})
 )
 
 func killProcess(s *siege, d draw) func() {

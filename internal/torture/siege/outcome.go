@@ -5,6 +5,7 @@ package siege
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -22,6 +23,7 @@ type Outcome struct {
 	IDs       int64          `json:"ids"`
 	Numbers   int64          `json:"numbers"` // of the series
 	Harms     map[string]int `json:"faults"`  // how often each was done
+	Typed     map[string]int `json:"typed"`   // how often a command was, after a loss
 	Repeats   int64          `json:"repeats"`
 	Problems  []string       `json:"problems"` // the first of them; every repeat is one
 
@@ -51,7 +53,7 @@ const Several = "several at once"
 func newOutcome(o Options) *Outcome {
 	return &Outcome{
 		Store: o.Store, Seed: o.Seed, Command: o.Command(o.Store), Begun: time.Now().UTC().Truncate(time.Second),
-		Harms: map[string]int{}, Problems: []string{}, Recovery: map[string]Recovery{},
+		Harms: map[string]int{}, Typed: map[string]int{}, Problems: []string{}, Recovery: map[string]Recovery{},
 	}
 }
 
@@ -60,6 +62,15 @@ func (o *Outcome) did(what string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.Harms[what]++
+}
+
+// types counts what an operator typed, without its flags.
+func (o *Outcome) types(lines []string) {
+	for _, line := range lines {
+		command, _, _ := strings.Cut(strings.TrimPrefix(line, stopAll), " -")
+		command, _, _ = strings.Cut(command, " /")
+		o.Typed[command]++
+	}
 }
 
 // problem notes what should not be.
@@ -116,6 +127,9 @@ func Together(options Options, all []*Outcome) *Outcome {
 		}
 		for what, n := range o.Harms {
 			sum.Harms[what] += n
+		}
+		for what, n := range o.Typed {
+			sum.Typed[what] += n
 		}
 		for from, r := range o.Recovery {
 			s := sum.Recovery[from]

@@ -54,12 +54,16 @@ func (s *siege) does(what string) {
 	}
 }
 
-// Vouched is the fault of an operator: the word that a store forgets nothing which does.
-const Vouched = "vouched"
+// The faults of operators: the word that a store forgets nothing which does, and the word
+// that a pool that was lost never existed, as a hint that offers it has them give.
+const (
+	Vouched = "vouched"
+	Lied    = "lied"
+)
 
 // Faults are those that Options.Broken names. The others are those of a process: it has
 // two generators for one grant, a store of its own, or extensions that it does not write.
-var Faults = []string{"twice", "private", "unwritten", Vouched}
+var Faults = []string{"twice", "private", "unwritten", Vouched, Lied}
 
 // A siege is a store and the processes that use it, and what is done to both.
 type siege struct {
@@ -75,6 +79,11 @@ type siege struct {
 	deck   []harm
 	out    *Outcome
 
+	begun  time.Duration // when harm began
+	first  int           // which loss comes first
+	losses int           // how many there were
+	waited time.Duration // when the last of them that was waited out was over, since harm began
+
 	checked time.Duration // when all ids were compared last
 	costs   time.Duration // how long that took
 
@@ -85,7 +94,8 @@ type siege struct {
 
 // A slot is where a process runs, and after it another one.
 type slot struct {
-	proc *proc
+	proc       *proc
+	containers int // how often what it has on its disk was made anew
 }
 
 // Run does harm to a store and to processes that use it, for as long as options say or
@@ -101,14 +111,22 @@ func Run(ctx context.Context, tb testing.TB, options Options) *Outcome {
 		tb.Fatal(context.Cause(ctx))
 	}
 	s.begin()
-	begun := now()
+	s.begun = now()
 	if s.Live != nil {
-		s.Live.Begun.Store(int64(begun))
+		s.Live.Begun.Store(int64(s.begun))
 	}
-	for now()-begun < s.For && ctx.Err() == nil && !s.out.bad() {
-		s.round()
+	for ctx.Err() == nil && !s.out.bad() {
+		l, wait := s.nextLoss()
+		if now()-s.begun >= s.For && (l == nil || s.losses > 0) {
+			break
+		}
+		if l != nil {
+			s.lose(l, wait)
+		} else {
+			s.round()
+		}
 	}
-	s.out.Lasted = now() - begun
+	s.out.Lasted = now() - s.begun
 	s.end()
 	return s.out
 }
@@ -122,11 +140,15 @@ func (s *siege) begin() {
 	}
 	s.world = newWorld(s.tb, "-pool", pool.Default, "-insist", "-hands", strconv.Itoa(hands),
 		"-outage", budget.String(), "-renew", "300ms")
-	if s.Broken != Vouched {
+	if s.Broken != Vouched && s.Broken != Lied {
 		s.world.args = append(s.world.args, "-broken", s.Broken)
 	}
 	s.world.lossy = s.target.lossy
 	s.store = s.target.start(s)
+	if s.Broken == Lied {
+		s.store.losses = slices.DeleteFunc(s.store.losses, func(l loss) bool { return !l.nothing })
+	}
+	s.first = slices.IndexFunc(targets, func(t target) bool { return t.name == s.target.name }) + int(s.Seed%60) // not the same for all stores
 	if s.target.lossy {
 		// Ids come in batches that fill most of a tick: two processes that issue from
 		// the same ticks of a worker repeat each other's for sure.
@@ -173,12 +195,16 @@ func (s *siege) start(i int, off time.Duration) {
 	s.tb.Helper()
 	how, heirs := launch{off: off}, ""
 	if i%2 == 0 {
-		heirs = fmt.Sprintf("%s/grant-%d", s.world.dir, i)
+		heirs = s.grantFile(i)
 		how.args = []string{"-file", heirs}
 	}
 	p := s.world.start(how)
 	p.heirs = heirs
 	s.slots[i].proc = p
+}
+
+func (s *siege) grantFile(slot int) string {
+	return fmt.Sprintf("%s/grant-%d-%d", s.world.dir, slot, s.slots[slot].containers)
 }
 
 // replace kills a process and starts another.

@@ -3,13 +3,19 @@
 package siege
 
 import (
+	"context"
 	"math/rand/v2"
 	"os/exec"
 	"strconv"
 	"syscall"
+	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/store/open"
 )
 
 // How long a store is away: for less than the budget, or for longer.
@@ -78,9 +84,9 @@ func clusterHarms(c *testserver.Cluster) []harm {
 // putBack puts an old copy in a store's place while nobody reaches it, and says so with the
 // command. All processes are ended before and started after, but for two: one goes on
 // with what it was granted, and one sleeps through it.
-func putBack(cut, mend, replace func(s *siege)) harm {
+func putBack(replace func(s *siege)) harm {
 	return harm{name: "store recover", store: true, length: time.Second, do: func(s *siege, d draw) func() {
-		cut(s)
+		s.store.cut()
 		last := (d.slot + 1) % len(s.slots)
 		for i := range s.slots {
 			if i != d.slot && i != last {
@@ -92,7 +98,7 @@ func putBack(cut, mend, replace func(s *siege)) harm {
 		replace(s)
 		s.restored()
 		return func() {
-			mend(s)
+			s.store.mend()
 			sleeps.cont()
 			for i := range s.slots {
 				if i != d.slot && i != last { // another fault may have started one meanwhile
@@ -103,20 +109,22 @@ func putBack(cut, mend, replace func(s *siege)) harm {
 	}}
 }
 
-// lostNumbers is more than are drawn between two times that the store is put back to its
-// copy. The copy is the same each time, so that what it lacks becomes more and more.
-const lostNumbers = 1_000_000_000_000
-
 // restored says that the store was put back.
 func (s *siege) restored() {
 	s.tb.Helper()
-	s.world.eras = append(s.world.eras, era{now(), s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
+	s.era()
 	cmd := exec.Command(program(s.tb, "firn"), "store", "recover", "--yes", "--store", s.store.url,
-		"--outage", budget.String(), "--numbers", strconv.Itoa(len(s.world.eras)*lostNumbers))
+		"--outage", budget.String(), "--numbers", strconv.FormatInt(s.world.numbers(), 10))
 	cmd.SysProcAttr = ownGroup()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.tb.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
+}
+
+// era says that the store has just lost something: no grant from before is for longer than
+// the budget, but for the error of clocks.
+func (s *siege) era() {
+	s.world.eras = append(s.world.eras, era{now(), s.world.layout.Tick(time.Now().Add(budget + 2500*time.Millisecond))})
 }
 
 // failover loses a primary, and promotes a standby that lacks the last seconds of what was
@@ -161,38 +169,70 @@ func (s *siege) asleep() (wake func()) {
 	}
 }
 
-// wipe has a server come back empty, while all who hold leases of it go on. Others come
-// beside them, who know of nothing.
-func wipe(server *testserver.Server) harm {
-	return harm{name: "store wiped", store: true, least: time.Second, length: 5 * time.Second, do: func(s *siege, _ draw) func() {
-		wake := s.asleep()
-		server.Kill(s.tb)
-		server.Wipe(s.tb)
-		server.Start(s.tb)
-		before := make([]*proc, len(s.slots))
-		for i := range s.slots {
-			before[i] = s.slots[i].proc
-			s.start(i, s.apart())
+// emptied has servers that are one store come back with nothing.
+func emptied(start func(testing.TB), members ...*testserver.Server) loss {
+	return loss{name: "store wiped", nothing: true, do: func(s *siege) {
+		for _, m := range members {
+			m.Kill(s.tb)
+			m.Wipe(s.tb)
 		}
-		return func() {
-			wake()
-			for _, p := range before {
-				p.stopsForGood()
-			}
-		}
+		start(s.tb)
 	}}
 }
 
-// stopsForGood waits until a process issues nothing more, as its store has forgotten, and
-// ends it.
-func (p *proc) stopsForGood() {
-	p.t.Helper()
-	last, since := p.count(), now()
-	eventually(p.t, p.name+" stops", func() bool {
-		if n := p.count(); n != last {
+// recordRemoved has the record of the pool removed by hand.
+var recordRemoved = loss{name: "pool's record removed", do: func(s *siege) {
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	if err := removeRecord(ctx, s.store.url, "pool/"+pool.Default); err != nil {
+		s.tb.Fatal(err)
+	}
+}}
+
+// setAside keeps a copy of the table of PostgreSQL, and dumpRestored puts it in its place,
+// as pg_restore --clean does.
+const setAside = `CREATE TABLE aside (LIKE firn_records INCLUDING ALL); INSERT INTO aside TABLE firn_records`
+
+var dumpRestored = loss{name: "dump restored", do: func(s *siege) {
+	s.sql(`BEGIN; DROP TABLE firn_records; CREATE TABLE firn_records (LIKE aside INCLUDING ALL); INSERT INTO firn_records TABLE aside; COMMIT`)
+}}
+
+// sql executes statements in the database of the store.
+func (s *siege) sql(statements string) {
+	s.tb.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	config, err := open.PostgreSQL(s.store.url)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.PgConn().Exec(ctx, statements).ReadAll(); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// stopForGood waits until processes issue nothing more, as their store has forgotten, and
+// ends them.
+func stopForGood(all []*proc) {
+	issued := func() (n int64) {
+		for _, p := range all {
+			n += p.count()
+		}
+		return n
+	}
+	last, since := issued(), now()
+	eventually(all[0].t, "all that were there before a loss stop", func() bool {
+		if n := issued(); n != last {
 			last, since = n, now()
 		}
 		return now()-since > 500*time.Millisecond
 	})
-	p.kill()
+	for _, p := range all {
+		p.kill()
+	}
 }

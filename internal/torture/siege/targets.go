@@ -26,9 +26,13 @@ type target struct {
 
 // A victim is the store of a siege.
 type victim struct {
-	url   string // for an operator: not by way of the proxy
-	harms []harm
-	save  func() // makes the copy that it is put back to; nil: it never is
+	url    string // for an operator: not by way of the proxy
+	harms  []harm
+	losses []loss
+	save   func() // makes the copy that it is put back to; nil: it never is
+
+	// cut keeps all processes from it, and mend lets them in again.
+	cut, mend func()
 }
 
 // targets are all of them. The first are one server each, or none; the others are of
@@ -97,20 +101,26 @@ func server(start func(testing.TB, ...string) *testserver.Server, options string
 		}
 		s.found(direct)
 		v := &victim{url: direct, harms: slices.Concat(serverHarms(one, proxy), processHarms)}
+		v.cut, v.mend = func() { proxy.Refuse(true); proxy.Cut() }, func() { proxy.Refuse(false) }
 		var copied string
+		putBackCopy := func(s *siege) {
+			one.Kill(s.tb)
+			one.PutBack(s.tb, copied)
+			one.Start(s.tb)
+		}
+		v.losses = []loss{emptied(one.Start, one), recordRemoved, {name: "store put back", do: putBackCopy, silent: true}}
+		if strings.HasPrefix(direct, "postgres") {
+			v.losses = append(v.losses, dumpRestored)
+		}
 		v.save = func() {
+			if strings.HasPrefix(direct, "postgres") {
+				s.sql(setAside)
+			}
 			one.Stop(s.tb)
 			copied = one.Copy(s.tb)
 			one.Start(s.tb)
 		}
-		v.harms = append(v.harms, putBack(
-			func(*siege) { proxy.Refuse(true); proxy.Cut() },
-			func(*siege) { proxy.Refuse(false) },
-			func(s *siege) {
-				one.Kill(s.tb)
-				one.PutBack(s.tb, copied)
-				one.Start(s.tb)
-			}))
+		v.harms = append(v.harms, putBack(putBackCopy))
 		return v
 	}
 }
@@ -121,7 +131,10 @@ func cluster(start func(testing.TB, int) *testserver.Cluster) func(*siege) *vict
 		c := start(s.tb, 3)
 		s.world.url = c.URL()
 		s.found(c.URL())
-		return &victim{url: c.URL(), harms: slices.Concat(clusterHarms(c), processHarms)}
+		return &victim{
+			url: c.URL(), harms: slices.Concat(clusterHarms(c), processHarms), losses: []loss{emptied(c.Start, c.Members...), recordRemoved},
+			cut: func() {}, mend: func() {},
+		}
 	}
 }
 
@@ -136,7 +149,10 @@ func failingOver(s *siege) *victim {
 	proxy := testserver.NewProxy(s.tb, primary.Addr())
 	s.world.url = through(primary.URL(), primary.Addr(), proxy, promise)
 	s.found(s.world.url)
-	return &victim{harms: append(slices.Clone(lossyProcessHarms), failover(primary, proxy))}
+	return &victim{
+		url: s.world.url, harms: append(slices.Clone(lossyProcessHarms), failover(primary, proxy)),
+		losses: []loss{recordRemoved}, cut: func() {}, mend: func() {},
+	}
 }
 
 // wiped is a Redis server that comes back with nothing of what it acknowledged.
@@ -144,8 +160,10 @@ func wiped(s *siege) *victim {
 	one := testserver.Redis(s.tb)
 	s.world.url = one.URL()
 	s.found(one.URL())
-	return &victim{harms: append(slices.Clone(lossyProcessHarms), wipe(one),
-		killed(one, short), frozen(one, short))}
+	return &victim{
+		url: one.URL(), harms: append(slices.Clone(lossyProcessHarms), killed(one, short), frozen(one, short)),
+		losses: []loss{emptied(one.Start, one), recordRemoved}, cut: func() {}, mend: func() {},
+	}
 }
 
 // found makes a pool and a series whose ids begin at once, as "firn pool create --new"

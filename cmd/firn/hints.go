@@ -1,0 +1,244 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store/open"
+)
+
+// This file composes hints. People type what a hint says, so each firn command in one has
+// to mean the store, the pool and the config of the command that has failed. A command in a
+// hint ends where the line does, at a parenthesis, or at one of ",;:.?" with a space after it.
+
+// A hint is a line that says what to do next.
+type hint struct {
+	text   string
+	script string // instead of text where nobody can be asked; empty: text
+	flag   string // the hint is only for commands with this flag; empty: for all
+}
+
+// hint adds a line that says what to do.
+func (f *failure) hint(format string, args ...any) *failure {
+	f.hints = append(f.hints, hint{text: fmt.Sprintf(format, args...)})
+	return f
+}
+
+// hintFlag adds a line for commands that have a flag.
+func (f *failure) hintFlag(flag, format string, args ...any) *failure {
+	f.hints = append(f.hints, hint{text: fmt.Sprintf(format, args...), flag: flag})
+	return f
+}
+
+// hintAsking adds a line with a command that asks, and what the line is where nobody
+// answers.
+func (f *failure) hintAsking(text, script string) *failure {
+	f.hints = append(f.hints, hint{text: text, script: script})
+	return f
+}
+
+// A hinter composes the hints of a command. Without one they stay as they are.
+type hinter struct{ cmd *cobra.Command }
+
+// lines are the hints of an error.
+func (h hinter) lines(f *failure) []string {
+	var all []string
+	for _, one := range f.hints {
+		text := one.text
+		if h.cmd != nil && one.flag != "" && h.cmd.Flag(one.flag) == nil {
+			continue
+		}
+		if one.script != "" && h.cmd != nil && personAt(h.cmd) == nil {
+			text = one.script
+		}
+		all = append(all, h.compose(text))
+	}
+	return all
+}
+
+// line is all hints of an error in one line.
+func (h hinter) line(f *failure) string { return strings.Join(h.lines(f), "; ") }
+
+// mention finds what may be a command of firn's.
+var mention = regexp.MustCompile(`\bfirn [a-z]`)
+
+// maskedNote explains the placeholder of a URL that is not shown.
+const maskedNote = "; URL is the one that you gave: it has a password, which is not shown"
+
+// compose completes the commands of a text.
+func (h hinter) compose(text string) string {
+	if h.cmd == nil {
+		return text
+	}
+	var b strings.Builder
+	masked := false
+	for rest := text; ; {
+		at := mention.FindStringIndex(rest)
+		if at == nil {
+			b.WriteString(h.settings(rest))
+			break
+		}
+		to, path := commandAt(h.cmd.Root(), rest[at[0]:])
+		begin, end := at[0], at[0]+path
+		b.WriteString(h.settings(rest[:begin]))
+		if to == nil {
+			b.WriteString(rest[begin:at[1]])
+			rest = rest[at[1]:]
+			continue
+		}
+		args := rest[end : end+commandEnd(rest[end:])]
+		flags, hides := h.repeated(to, args)
+		masked = masked || hides
+		args, behind, stop := strings.Cut(args, " -- ")
+		if stop {
+			behind = " -- " + behind
+		}
+		b.WriteString(rest[begin:end] + args + flags + behind)
+		rest = rest[end+len(args)+len(behind):]
+	}
+	if masked {
+		b.WriteString(maskedNote)
+	}
+	return b.String()
+}
+
+// commandAt returns the command whose path a text begins with, and how long that is; nil
+// for what only groups others, and for prose.
+func commandAt(root *cobra.Command, text string) (to *cobra.Command, length int) {
+	to, length = root, len("firn")
+	for {
+		word := commandWord.FindString(text[length:])
+		i := slices.IndexFunc(to.Commands(), func(c *cobra.Command) bool { return word != "" && (c.Name() == word[1:] || c.HasAlias(word[1:])) })
+		if i < 0 {
+			break
+		}
+		to, length = to.Commands()[i], length+len(word)
+	}
+	if to == root || to.HasSubCommands() && to.Name() != "serve" {
+		return nil, 0
+	}
+	return to, length
+}
+
+var commandWord = regexp.MustCompile(`^ [a-z][a-z-]*`)
+
+// commandEnd is where the arguments end that a text begins with.
+func commandEnd(text string) int {
+	quote := rune(0)
+	for i, c := range text {
+		behind := text[i+len(string(c)):]
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == ')', c == '\n', strings.HasPrefix(text[i:], " ("), strings.HasPrefix(text[i:], " > "),
+			strings.ContainsRune(",;:.?", c) && (behind == "" || behind[0] == ' '):
+			return i
+		}
+	}
+	return len(text)
+}
+
+// repeated are the flags that a command is to have besides those that the hint says, and
+// whether one of them is not shown as it was given.
+func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked bool) {
+	if strings.Contains(args, "--help") {
+		return "", false
+	}
+	h.cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !h.repeats(f, to) || strings.Contains(args+" ", " --"+f.Name+" ") {
+			return
+		}
+		for _, value := range h.values(f) {
+			if f.Name == "config" && strings.Contains(args, shellWord(value)) {
+				continue // the config to check
+			}
+			shown := withoutPassword(value)
+			masked = masked || shown != value
+			flags += " --" + f.Name + " " + shellWord(shown)
+		}
+	})
+	if to.Flag("new") != nil && !strings.Contains(args, "--new") && personAt(h.cmd) == nil {
+		flags += " --new"
+	}
+	return flags, masked
+}
+
+// repeatable are flags, besides those of a pool and of a series, without which a command is
+// about something else.
+var repeatable = []string{"config", "store", "pool", "server", "reach", "db", "shard", "may-repeat"}
+
+// repeats reports whether a hint's command is to have a flag that was given to this one.
+// What a person claims or confirms is not repeated.
+func (h hinter) repeats(f *pflag.Flag, to *cobra.Command) bool {
+	there := to.Flag(f.Name)
+	if !saidBy(f) || there == nil || there.Hidden {
+		return false
+	}
+	if f.Name == "outage" && to != h.cmd {
+		// To a command that makes a pool safe, a short budget would say that no process
+		// had a longer one.
+		budget, err := time.ParseDuration(f.Value.String())
+		return err == nil && budget > term.OutageStrict
+	}
+	_, ofPool := f.Value.(*knobFlag)
+	_, ofSeries := f.Value.(*seriesFlag)
+	return there.Value.Type() == f.Value.Type() && (ofPool || ofSeries || slices.Contains(repeatable, f.Name))
+}
+
+// values are those that a flag was given.
+func (h hinter) values(f *pflag.Flag) []string {
+	if servers, err := h.cmd.Flags().GetStringToString(f.Name); err == nil {
+		var all []string
+		for _, name := range slices.Sorted(maps.Keys(servers)) {
+			all = append(all, name+"="+servers[name])
+		}
+		return all
+	}
+	switch v := f.Value.(type) {
+	case *serverFlag:
+		return v.said
+	case pflag.SliceValue:
+		return v.GetSlice()
+	}
+	return []string{f.Value.String()}
+}
+
+// withoutPassword is a URL, or NAME=URL, as a hint may show it. A URL with its password
+// taken out would be of another user or database for some drivers, so none is shown: what
+// a person types without reading is refused.
+func withoutPassword(value string) string {
+	if open.Redact(value) == value {
+		return value
+	}
+	if name, _, ok := strings.Cut(value, "="); ok && !strings.ContainsAny(name, ":/?") {
+		return name + "=URL"
+	}
+	return "URL"
+}
+
+// saidFlag finds a flag of the failed command with its value: "to wait: --wait 1m".
+var saidFlag = regexp.MustCompile(`: --([a-z-]+) ([^\s,;:)]*[^\s,;:).])`)
+
+// settings is a text without commands, for a command that takes settings of pools from
+// firn.yaml only.
+func (h hinter) settings(text string) string {
+	return saidFlag.ReplaceAllStringFunc(text, func(found string) string {
+		m := saidFlag.FindStringSubmatch(found)
+		if h.cmd.Flag(m[1]) != nil || m[1] != "pool" && !slices.Contains(knobNames(), m[1]) {
+			return found
+		}
+		return ": " + m[1] + ": " + m[2] + " in firn.yaml"
+	})
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store/sqlite"
+)
+
+// toldCommands are the firn commands of the hints, and of what is to follow, in an output.
+func toldCommands(output string) (all [][]string) {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSuffix(line, "\n")
+		if !strings.HasPrefix(line, "firn: hint: ") && !strings.HasPrefix(line, "then: ") && !strings.HasPrefix(line, "bad ") && !strings.HasPrefix(line, "warn ") {
+			continue
+		}
+		line = strings.TrimPrefix(line, "firn: hint: ")
+		for _, found := range mention.FindAllStringIndex(line, -1) {
+			if to, length := commandAt(newRoot(), line[found[0]:]); to != nil {
+				args := line[found[0]+length:]
+				all = append(all, shellWords(line[found[0]+5:found[0]+length]+args[:commandEnd(args)]))
+			}
+		}
+	}
+	return all
+}
+
+// What a command with --store or --config tells to type acts on the same store, also where
+// the environment and the default file name others, and comes to an end that is no circle.
+func TestHintsMeanTheSameStore(t *testing.T) {
+	dir := emptyHome(t)
+	url := "sqlite:" + filepath.Join(dir, "the store.db")
+	other := filepath.Join(dir, "other")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_STATE_HOME", other)
+	elsewhere := "sqlite:" + filepath.Join(other, "ids.db")
+	t.Setenv("FIRN_STORE", elsewhere)
+	must := func(args ...string) {
+		t.Helper()
+		if _, errs, code := called(t, args...); code != 0 {
+			t.Fatalf("%q: %s", args, errs)
+		}
+	}
+	must("next") // the other store has the pool default, and so has the default file
+	if !inContainer(t) {
+		os.Unsetenv("FIRN_STORE")
+		must("next")
+	}
+	before := content(t, other)
+	must("pool", "create", "shop", "--new", "--workers", "0-255", "--store", url)
+	must("pool", "create", "one", "--new", "--workers", "700-700", "--store", url)
+	must("serials", "create", "invoice", "--pattern", "INV-{2}", "--store", url)
+	must("next", "invoice", "-n", "99", "--store", url)
+	write(t, dir, "shop.yaml", "store: 'sqlite:the store.db'\nseries: { photo: { kind: flake } }\n")
+	write(t, dir, "times.txt", "2026-11-01\n")
+	s, err := sqlite.Open(t.Context(), filepath.Join(dir, "the store.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	l, err := lease.Open(t.Context(), s, &lease.Options{Pool: "one", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+
+	store, config := []string{"--store", url}, []string{"--config", filepath.Join(dir, "shop.yaml")}
+	for _, tt := range []struct {
+		given []string
+		args  string
+		told  int // commands at least
+	}{
+		{store, "next", 2},
+		{config, "next", 2},
+		{store, "next --pool mail --layout leaf", 2},
+		{store, "next --outage 10m", 2},
+		{store, "workers ls --pool mail", 2},
+		{store, "workers hold -- echo", 2},
+		{store, "workers release 7 --pool shop", 1},
+		{store, "encode --times times.txt --worker 5", 2},
+		{store, "serve --resp 127.0.0.1:0 --http off", 2},
+		{config, "serve --resp 127.0.0.1:0 --http off", 2},
+		{store, "doctor --pool mail", 2},
+		{store, "next --pool one --wait 1ms", 1},
+		{store, "next --pool shop --layout twitter", 1},
+		{store, "next --pool shop --worker 600", 1},
+		{store, "pool show", 2},
+		{store, "pool create mail", 2},
+		{store, "pool create mail --workers 0-7 --layout firn", 2},
+		{store, "pool create mail --new", 1},
+		{store, "pool create shop --new", 2},
+		{store, "pool set shop --workers 0-900", 1},
+		{store, "store recover --numbers 7", 1},
+		{store, "next orders --kind segment", 1},
+		{store, "segments set refunds --step 5", 1},
+		{store, "next bill --pattern B-{6}", 1},
+		{store, "next invoice --pattern INV-{4}", 1},
+		{[]string{"--store", "sqlite:" + filepath.Join(dir, "none.db")}, "pool ls", 1},
+	} {
+		t.Setenv("FIRN_STORE", elsewhere)
+		if tt.given[0] == "--config" { // whose store a variable would replace
+			os.Unsetenv("FIRN_STORE")
+		}
+		args, program, _ := strings.Cut(tt.args, " -- ")
+		given := append(strings.Fields(args), tt.given...)
+		if program != "" {
+			given = append(given, "--", program)
+		}
+		out, errs, code := called(t, given...)
+		told := toldCommands(out + errs)
+		if code == 0 && args != "doctor --pool mail" || len(told) < tt.told {
+			t.Errorf("%s: exit code %d, and these commands: %q\n%s%s", tt.args, code, told, out, errs)
+		}
+		followHints(t, tt.args, told, tt.given, 3)
+		if after := content(t, other); !maps.Equal(before, after) {
+			t.Fatalf("%s: a hint changed another store\n%s%s", tt.args, out, errs)
+		}
+	}
+}
+
+// followHints types what was told, and what that tells, so many times.
+func followHints(t *testing.T, from string, told [][]string, given []string, depth int) {
+	t.Helper()
+	for _, words := range told {
+		if i := slices.Index(words, "N"); i > 0 { // a number that only a person knows
+			words[i] = "1000"
+		}
+		cmd, rest, err := newRoot().Find(words)
+		if err != nil {
+			t.Errorf("%s: %q: %v", from, words, err)
+			continue
+		}
+		cmd.InitDefaultHelpFlag()
+		if err := cmd.ParseFlags(rest); err != nil {
+			t.Errorf("%s: %q: %v", from, words, err)
+			continue
+		}
+		if cmd.Flag("store") != nil && cmd.Flag(given[0][2:]).Value.String() != given[1] {
+			t.Errorf("%s: firn %s: without %q", from, strings.Join(words, " "), given)
+			continue
+		}
+		if depth == 0 {
+			t.Errorf("%s: hints go on and on: %q", from, words)
+			continue
+		}
+		out, errs, code := called(t, words...)
+		if code != 0 {
+			followHints(t, from+"; "+strings.Join(words, " "), toldCommands(out+errs), given, depth-1)
+		}
+	}
+}
+
+// Where a URL has a password, what is typed from a hint is refused and not obeyed by
+// another store, and shows nothing of the password.
+func TestHintsShowNoPassword(t *testing.T) {
+	emptyHome(t)
+	const store, server = "postgres://app:s3cret@127.0.0.1:1/app?connect_timeout=1", "a=postgres://app:s3cret@127.0.0.1:1/app"
+	for _, args := range [][]string{
+		{"pool", "create", "--store", store},
+		{"pool", "create", "--layout", "twitter", "--store", store},
+		{"store", "recover", "--yez", "--store", store},
+		{"shards", "status", "--server", server},
+	} {
+		out, errs, _ := called(t, args...)
+		if strings.Contains(out+errs, "s3cret") {
+			t.Errorf("%q shows the password: %s%s", args, out, errs)
+		}
+		for _, words := range toldCommands(out + errs) {
+			if words[len(words)-1] == "--help" {
+				continue
+			}
+			if joined := strings.Join(words, " "); !strings.Contains(joined, "--store URL") && !strings.Contains(joined, "--server a=URL") || !strings.Contains(errs, maskedNote[2:]) {
+				t.Errorf("%q: %s\n%s", args, joined, errs)
+			}
+			if _, _, code := called(t, words...); code != exitUsage {
+				t.Errorf("%q: firn %q: exit code %d", args, words, code)
+			}
+		}
+	}
+}
+
+// A URL that names no store is told with what said it: a flag, a variable, or a line of a
+// config.
+func TestBadStoreIsNamed(t *testing.T) {
+	dir := emptyHome(t)
+	write(t, dir, "bad.yaml", "pools: { default: {} }\nstore: postgre://db/app\n")
+	for _, tt := range []struct {
+		variable string
+		args     []string
+		want     string
+	}{
+		{"postgre://db/app", nil, `error: FIRN_STORE: "postgre://db/app"`},
+		{"memory:", nil, "error: FIRN_STORE: memory: forgets"},
+		{"", []string{"--store", "postgre://db/app"}, `error: --store: "postgre://db/app"`},
+		{"postgre://db/other", []string{"--store", "postgre://db/app"}, `error: --store: "postgre://db/app"`},
+		{"", []string{"--config", "bad.yaml"}, `bad.yaml:2:8: store: "postgre://db/app"`},
+	} {
+		for _, command := range []string{"next", "pool ls", "doctor", "store recover", "serve --resp 127.0.0.1:0 --http off", "segments ls"} {
+			t.Setenv("FIRN_STORE", tt.variable)
+			if tt.variable == "" {
+				os.Unsetenv("FIRN_STORE")
+			}
+			out, errs, code := called(t, append(strings.Fields(command), tt.args...)...)
+			if code == 0 || !strings.Contains(out+errs, tt.want) {
+				t.Errorf("%s %q, FIRN_STORE=%s: exit code %d: %s%s", command, tt.args, tt.variable, code, out, errs)
+			}
+			if hints := toldOf(errs); strings.Contains(hints, "--store") && tt.variable != "" && len(tt.args) == 0 {
+				t.Errorf("%s: the hint is about a flag that nobody gave: %s", command, hints)
+			}
+		}
+	}
+}
+
+// toldOf are the hints of an output.
+func toldOf(output string) string {
+	var all strings.Builder
+	for line := range strings.Lines(output) {
+		if strings.HasPrefix(line, "firn: hint: ") {
+			all.WriteString(line)
+		}
+	}
+	return all.String()
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// hintCalls are the functions that are given what a person types next, and the arguments
+// that say it.
+var hintCalls = map[string][]int{"hint": {0}, "hintFlag": {1}, "hintAsking": {0, 1}, "mustAsk": {3}, "say": {2}}
+
+// Every command that a hint names can be typed as it stands: the command is there, has the
+// flags, and takes as many arguments.
+func TestHintCommands(t *testing.T) {
+	seen := 0
+	inSource(t, ".", func(at string, n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		for _, i := range hintCalls[calleeOf(call)] {
+			if i >= len(call.Args) {
+				continue
+			}
+			ast.Inspect(call.Args[i], func(n ast.Node) bool {
+				text, ok := constantText(n)
+				seen += checkHint(t, at, text)
+				return !ok
+			})
+		}
+		return true
+	})
+	if seen < 40 {
+		t.Errorf("only %d commands were found in hints", seen)
+	}
+}
+
+// A command of firn's that any text of the source or the prose of a page names has the
+// flags that it is named with.
+func TestNamedCommands(t *testing.T) {
+	for _, dir := range []string{".", "../../lease", "../../lease/term", "../../pool", "../../segment", "../../serial", "../../shard", "../../store", "../../store/sqlite", "../../store/open", "../../server"} {
+		inSource(t, dir, func(at string, n ast.Node) bool {
+			text, ok := constantText(n)
+			checkFlags(t, at, text)
+			return !ok
+		})
+	}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" || strings.Contains(path, "decisions") {
+			return err
+		}
+		page, err := os.ReadFile(path)
+		for _, said := range inlineCode.FindAllString(fenced.ReplaceAllString(string(page), ""), -1) {
+			checkFlags(t, path, strings.Trim(said, "`"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var inlineCode = regexp.MustCompile("`firn [^`]+`")
+
+// inSource calls visit for the nodes of the source of a package, with where each is.
+func inSource(t *testing.T, dir string, visit func(at string, n ast.Node) bool) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no source in %s: %v", dir, err)
+	}
+	files := token.NewFileSet()
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(files, path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			return n != nil && visit(files.Position(n.Pos()).String(), n)
+		})
+	}
+}
+
+func calleeOf(call *ast.CallExpr) string {
+	switch f := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	case *ast.Ident:
+		return f.Name
+	}
+	return ""
+}
+
+// constantText is the text of a literal, or of several that are added. What is formatted
+// into it is a word.
+func constantText(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(n.Value)
+		return formatted(text), n.Kind == token.STRING && err == nil
+	case *ast.BinaryExpr:
+		a, ok := constantText(n.X)
+		b, ok2 := constantText(n.Y)
+		if !ok2 {
+			b = "x"
+		}
+		return a + b, ok && n.Op == token.ADD
+	}
+	return "", false
+}
+
+func formatted(text string) string {
+	text = attachedVerb.ReplaceAllString(text, "$1") // flags, which begin with a space
+	return verb.ReplaceAllString(text, "1")
+}
+
+var (
+	attachedVerb = regexp.MustCompile(`([a-zA-Z])(%s)+`)
+	verb         = regexp.MustCompile(`%[-+#0-9.*\[\]]*[a-z]`)
+)
+
+// checkHint checks the commands of a hint, and returns how many there are.
+func checkHint(t *testing.T, at, text string) (seen int) {
+	t.Helper()
+	for _, found := range mention.FindAllStringIndex(text, -1) {
+		cmd, length := commandAt(newRoot(), text[found[0]:])
+		if cmd == nil && strings.HasPrefix(text[found[0]:], "firn shards 1") {
+			continue // one of several
+		}
+		if cmd == nil {
+			t.Errorf("%s: no command: %s", at, text[found[0]:])
+			continue
+		}
+		seen++
+		args := text[found[0]+length:]
+		args = args[:commandEnd(args)]
+		cmd.InitDefaultHelpFlag()
+		err := cmd.ParseFlags(shellWords(args))
+		if errors.As(err, new(*pflag.InvalidValueError)) || slices.Contains(shellWords(args), "--help") {
+			continue // a placeholder
+		}
+		if err == nil {
+			err = cmd.ValidateArgs(cmd.Flags().Args())
+		}
+		if err != nil {
+			t.Errorf("%s: firn%s%s: %v", at, text[found[0]+4:found[0]+length], args, err)
+		}
+	}
+	return seen
+}
+
+// checkFlags checks the flags of the commands of a text.
+func checkFlags(t *testing.T, at, text string) {
+	t.Helper()
+	for _, found := range mention.FindAllStringIndex(text, -1) {
+		cmd, length := commandAt(newRoot(), text[found[0]:])
+		if cmd == nil {
+			continue
+		}
+		cmd.InitDefaultHelpFlag()
+		args := text[found[0]+length:]
+		for _, word := range strings.Fields(args[:commandEnd(args)]) {
+			if word == "--" || strings.HasPrefix(word, "|") {
+				break
+			}
+			name, _, _ := strings.Cut(strings.Trim(word, "[]'\"`,;.:"), "=")
+			if flag, ok := strings.CutPrefix(name, "--"); ok && flag != "" && cmd.Flag(flag) == nil {
+				t.Errorf("%s: %s has no flag %s: %s", at, cmd.CommandPath(), name, text[found[0]:])
+			}
+		}
+	}
+}
+
+// shellWords are the words of a text as a shell has them.
+func shellWords(text string) (words []string) {
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for _, c := range text + " " {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote, begun = c, true
+		case quote == 0 && (c == ' ' || c == '\n'):
+			if begun {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			begun = false
+		default:
+			begun = true
+			word.WriteRune(c)
+		}
+	}
+	return words
+}

@@ -1,0 +1,117 @@
+//go:build !windows
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+var blocks = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+
+// typedAfter returns the first block of a page that is a firn.yaml with a list of series, and
+// the commands of the page's console blocks below it, up to the first that draws or serves and
+// those beside it.
+func typedAfter(t *testing.T, page string) (config string, commands [][]string) {
+	t.Helper()
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range blocks.FindAllStringSubmatch(string(data), -1) {
+		switch {
+		case block[1] == "yaml" && config == "" && strings.Contains(block[2], "\nseries:\n"):
+			config = block[2]
+		case block[1] == "console" && config != "":
+			last := false
+			for line := range strings.Lines(block[2]) {
+				typed, ok := strings.CutPrefix(strings.TrimSpace(line), "$ firn ")
+				if !ok {
+					t.Fatalf("%s: below its firn.yaml: %s", page, line)
+				}
+				commands = append(commands, strings.Fields(typed))
+				last = last || strings.HasPrefix(typed, "next") || typed == "serve"
+			}
+			if last {
+				return config, commands
+			}
+		}
+	}
+	t.Fatalf("%s has no firn.yaml with series and commands below it that use them", page)
+	return "", nil
+}
+
+// docs/configuration.md: its firn.yaml is written, the commands below it are typed, and each
+// series gives something. A reader is asked whether a pool is new; a test says it.
+func TestConfigurationPageIsTyped(t *testing.T) {
+	config, commands := typedAfter(t, "../../docs/configuration.md")
+	dir := emptyHome(t)
+	write(t, dir, "firn.yaml", config)
+	drawn := map[string]string{}
+	for _, args := range commands {
+		if strings.Join(args[:2], " ") == "pool create" {
+			args = append(args, "--new")
+		}
+		out, errs, code := called(t, args...)
+		if code != 0 {
+			t.Fatalf("firn %q: exit code %d, %s", args, code, errs)
+		}
+		if args[0] == "next" {
+			drawn[args[1]] = strings.TrimSpace(out)
+		}
+	}
+	if _, errs, code := called(t, "doctor"); code != 0 {
+		t.Error(errs)
+	}
+	want := map[string]string{
+		"photo": `\d{18}`, "note": `\d{15,16}`, "orders": "1", "tickets": "[12]", "invoice": `INV-\d{8}-000001`, "receipt": "R1",
+	}
+	for name, pattern := range want {
+		if !regexp.MustCompile("^" + pattern + "$").MatchString(drawn[name]) {
+			t.Errorf("%s gives %q", name, drawn[name])
+		}
+	}
+	if len(drawn) != len(want) {
+		t.Errorf("drawn: %q", drawn)
+	}
+}
+
+// docs/server.md: the same on PostgreSQL, with the server that its last command starts.
+func TestServerPageIsTyped(t *testing.T) {
+	t.Parallel()
+	config, commands := typedAfter(t, "../../docs/server.md")
+	const page = "store: postgres://app@db/app\n"
+	if !strings.Contains(config, page) {
+		t.Fatalf("the page has another store:\n%s", config)
+	}
+	config = strings.Replace(config, page, fmt.Sprintf("store: %s\n", testserver.Postgres(t).URL()), 1)
+	config = strings.NewReplacer("127.0.0.1:6380", "127.0.0.1:0", "127.0.0.1:6381", "127.0.0.1:0").Replace(config)
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", config)
+	for _, args := range commands[:len(commands)-1] {
+		if strings.Join(args, " ") == "pool create" {
+			args = append(args, "--new")
+		}
+		p := serving(t, dir).process // for its directory and variables
+		p.Args = append([]string{"firn"}, args...)
+		p.Stderr = &p.errs
+		if err := p.Run(); err != nil {
+			t.Fatalf("firn %q: %v, %s", args, err, p.errs.String())
+		}
+	}
+	if last := strings.Join(commands[len(commands)-1], " "); last != "serve" {
+		t.Fatalf("the last command is firn %s", last)
+	}
+	s := serve(t, dir)
+	s.until("ready", s.ready)
+	for name, want := range map[string]string{"photo": `"values":["`, "orders": `"values":["1"]`, "invoice": `-000001"]`} {
+		if code, text := s.do("POST", "/v1/series/"+name+"/next", ""); code != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", name, code, text)
+		}
+	}
+}
