@@ -22,6 +22,10 @@ func (d *drawing) judge(err error) server.Explanation {
 
 // hintOf is the first hint of an error of the series, or "".
 func (d *drawing) hintOf(err error) string {
+	var early *lease.NotYetError
+	if errors.As(err, &early) {
+		return "" // a server waits by itself
+	}
 	var f *failure
 	if !errors.As(d.explain(err), &f) {
 		return ""
