@@ -92,10 +92,12 @@ func (k *keeper) due() (block.Take, bool) {
 		if w.denied&k.place != 0 {
 			continue
 		}
-		w.asked |= k.place
-		if take.Need == 0 && w.whole {
-			take.Least = int64(w.n)
+		if take.Need == 0 {
+			take.Least = k.least(w)
+		} else if k.state.Have.Strict && take.Need+int64(w.n) > k.state.Have.Left() {
+			continue // there is no room for both, and of a strict series nothing is kept
 		}
+		w.asked |= k.place
 		take.Need += int64(w.n)
 	}
 	left := k.left()
@@ -111,6 +113,17 @@ func (k *keeper) due() (block.Take, bool) {
 	}
 	k.now.limit.Store(k.now.count) // nobody has to call while it is asked for
 	return take, take.Need+take.Ahead > 0
+}
+
+// least is how few numbers w can use: fewer are not to be granted.
+func (k *keeper) least(w *waiter) int64 {
+	switch {
+	case w.whole:
+		return int64(w.n)
+	case len(k.series.lanes) > 1:
+		return 0 // another store may have the others
+	}
+	return int64(w.n) - k.left()
 }
 
 // rest waits for a call, or until it is time to look at the store.

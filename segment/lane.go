@@ -77,48 +77,67 @@ func (l *lane) arm() {
 	r.limit.Store(uint64(max(int64(r.count)-max(l.low-after, 0), 0)))
 }
 
-// give gives w what it wants of the numbers in hand.
-func (l *lane) give(w *waiter) {
-	for i := -1; i < len(l.spare) && w.n > 0; i++ {
-		r := l.now
-		if i >= 0 {
-			r = l.spare[i]
+// takeFrom takes all that w wants of runs, the first ones first, or nothing. Only the
+// first run may lose numbers to others at the same time.
+func (w *waiter) takeFrom(runs []*run) {
+	if w.whole {
+		for _, r := range runs {
+			if r.give(w, w.n); w.n == 0 {
+				return
+			}
 		}
-		r.give(w)
+		return
 	}
-	l.arm()
-	if l.left() <= l.low {
-		l.wake()
+	others := 0
+	for _, r := range runs[min(1, len(runs)):] {
+		others += int(r.left())
+	}
+	for _, r := range runs {
+		if !r.give(w, w.n-others) {
+			return
+		}
+		others = w.n
 	}
 }
 
-func (r *run) give(w *waiter) {
+// give gives w what it wants of the run, if that has as many as least. It reports
+// whether it had.
+func (r *run) give(w *waiter, least int) bool {
 	for {
 		taken := r.taken.Load()
-		if taken >= r.count || w.whole && r.count-taken < uint64(w.n) {
-			return
+		n := min(w.n, int(r.count-min(taken, r.count)))
+		if n < least {
+			return false
 		}
-		n := min(uint64(w.n), r.count-taken)
-		if r.taken.CompareAndSwap(taken, taken+n) {
-			w.got = append(w.got, firn.Range{First: r.id(taken + 1), Count: int(n), Step: r.stride})
-			w.n -= int(n)
-			return
+		if n == 0 {
+			return true
+		}
+		if r.taken.CompareAndSwap(taken, taken+uint64(n)) {
+			w.got = append(w.got, firn.Range{First: r.id(taken + 1), Count: n, Step: r.stride})
+			w.n -= n
+			return true
 		}
 	}
 }
 
-// deliver gives a grant to the calls that wait, longest first, and keeps the
-// rest in hand. It is called with the series' mu held.
+// deliver gives a grant, and what was in hand, to the calls that wait, longest first,
+// and keeps the rest in hand. It is called with the series' mu held.
 func (l *lane) deliver(g block.Grant, strict bool) {
 	s := l.series
 	l.granted += g.Count
 	r := &run{lane: l, base: g.First - g.Stride, stride: g.Stride, count: uint64(g.Count)}
+	if !strict {
+		l.spare = append(l.spare, r)
+	}
 	kept := s.queue[:0]
 	for _, w := range s.queue {
+		switch {
+		case !strict:
+			s.serveInHand(w)
 		// In a strict series, whoever began to wait after the request was sent
 		// may know of a larger number already.
-		if !strict || w.asked&l.place != 0 {
-			r.give(w)
+		case w.asked&l.place != 0:
+			w.takeFrom([]*run{r})
 		}
 		w.asked &^= l.place
 		if w.n == 0 {
@@ -129,22 +148,19 @@ func (l *lane) deliver(g block.Grant, strict bool) {
 	}
 	clear(s.queue[len(kept):])
 	s.queue = kept
-	if taken := r.taken.Load(); taken > 0 {
-		l.used = max(l.used, r.id(taken))
+	if strict {
+		if taken := r.taken.Load(); taken > 0 {
+			l.used = max(l.used, r.id(taken))
+		}
+		l.thrown += r.left()
+		l.granted -= r.left()
 	}
-	switch left := r.left(); {
-	case left == 0:
-	case strict:
-		l.thrown += left
-		l.granted -= left
-	default:
-		l.spare = append(l.spare, r)
-	}
-	l.arm()
+	s.rearm() // not before all were served: others take from runs without the lock then
 }
 
 // deny ends the calls that the lane was asked for and has no numbers for, but
-// for those that another lane may have some for.
+// for those that another lane may have some for. Where the series has too few numbers for
+// the first of them, others may want fewer.
 func (l *lane) deny(err error) {
 	var end *ExhaustedError
 	exhausted := errors.As(err, &end)
@@ -153,12 +169,15 @@ func (l *lane) deny(err error) {
 			continue
 		}
 		w.denied |= l.place
-		if exhausted && w.whole {
-			break // smaller ones may fit
+		if exhausted && end.Left > 0 {
+			break
 		}
 	}
 	for _, w := range l.series.queue {
 		w.asked &^= l.place
+	}
+	if exhausted {
+		err = &ExhaustedError{Name: end.Name, Max: end.Max, Left: end.Left + l.series.left()}
 	}
 	l.series.fail(err)
 }

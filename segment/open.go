@@ -140,7 +140,7 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 		s, do = s.Step(k.rules, k.series.clocks(), block.Promised{Promise: p})
 	}
 	if do.Err != nil {
-		return do.Err
+		return withNames(ctx, k.store, do.Err)
 	}
 	k.publish(s)
 	return k.agrees()

@@ -247,7 +247,7 @@ func change(ctx context.Context, st store.Store, name string, f func(block.Recor
 			return Info{}, err
 		}
 		if rec.Version == "" {
-			return Info{}, &NoSeriesError{Name: name}
+			return Info{}, withNames(ctx, st, &NoSeriesError{Name: name})
 		}
 		r, err := block.Read(rec)
 		if err != nil {

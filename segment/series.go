@@ -40,17 +40,24 @@ type (
 	FormatError = block.FormatError
 )
 
-// An OutageError says that the numbers in hand are used up and the store has not
-// granted more for as long as a call waits. They come again by themselves.
+// An OutageError says that fewer numbers are in hand than a call asks for, and the
+// store has not granted more for as long as the call waits. They come again by
+// themselves; the call has used up none.
 type OutageError struct {
 	Name string
+	Want int           // how many numbers the call asked for
+	Left int64         // how many are in hand: a call for so many would be served
 	Wait time.Duration // how long the store has not answered, or the call has waited
 	Err  error         // what came of the last request; nil while it is under way
 }
 
 func (e *OutageError) Error() string {
-	text := fmt.Sprintf("segment: series %q has no number in hand, and the store has granted none for %s",
-		e.Name, e.Wait.Round(time.Millisecond))
+	hand := "no number in hand"
+	if e.Left > 0 {
+		hand = fmt.Sprintf("%d numbers in hand, fewer than the %d asked for", e.Left, e.Want)
+	}
+	text := fmt.Sprintf("segment: series %q has %s, and the store has granted none for %s",
+		e.Name, hand, e.Wait.Round(time.Millisecond))
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
@@ -106,7 +113,7 @@ func (r *run) id(i uint64) firn.ID { return firn.ID(r.base + int64(i)*r.stride) 
 
 // A waiter is a call that waits for numbers.
 type waiter struct {
-	n      int  // how many are still wanted
+	n      int  // how many are wanted; 0: it has them
 	whole  bool // in one range
 	asked  set  // lanes whose request under way is for them, too
 	denied set  // lanes that had none for it
@@ -151,36 +158,51 @@ func (s *Series) next(ctx context.Context, r *run, i uint64) (firn.ID, error) {
 	return ranges[0].First, nil
 }
 
-// Append appends n numbers to dst. Errors are those of Next; with one it returns
-// dst with the numbers it got.
+// Append appends n numbers to dst, or none. Errors are those of Next; a call that
+// returns one has used up no number: what was in hand stays there.
 func (s *Series) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, error) {
 	if n <= 0 {
 		return dst, nil
 	}
-	dst = slices.Grow(dst, n)
-	if r := s.first.Load(); r.taken.Load() < r.limit.Load() { // who is refused takes nothing
-		end := r.taken.Add(uint64(n))
+	if r, end := s.first.Load().takeAll(n); end > 0 {
+		// They are taken first and compared after, as in Next.
 		begin := end - uint64(n)
 		if end <= r.limit.Load() {
-			return r.append(dst, begin, end), nil
+			return r.append(slices.Grow(dst, n), begin, end), nil
 		}
 		s.mu.Lock()
-		if end = min(end, r.count); begin < end && !s.closed && r.lane.failed == nil {
+		if !s.closed && r.lane.failed == nil {
 			r.lane.call()
-			dst = r.append(dst, begin, end)
-			if n -= int(end - begin); n == 0 {
-				s.mu.Unlock()
-				return dst, nil
-			}
+			s.mu.Unlock()
+			return r.append(slices.Grow(dst, n), begin, end), nil
 		}
 	} else {
 		s.mu.Lock()
 	}
 	ranges, err := s.take(ctx, n, false)
+	if err != nil {
+		return dst, err
+	}
+	dst = slices.Grow(dst, n)
 	for _, g := range ranges {
 		dst = appendRange(dst, g.First, g.Count, g.Step)
 	}
-	return dst, err
+	return dst, nil
+}
+
+// takeAll takes n numbers of the run, if it has as many. It returns how many are taken
+// then, these being the last of them; 0: none was.
+func (r *run) takeAll(n int) (*run, uint64) {
+	for {
+		taken := r.taken.Load()
+		end := taken + uint64(n)
+		if end > r.count {
+			return r, 0
+		}
+		if r.taken.CompareAndSwap(taken, end) {
+			return r, end
+		}
+	}
 }
 
 // append appends the numbers above begin up to end.
@@ -213,16 +235,17 @@ func (s *Series) Reserve(ctx context.Context, n int) (firn.Range, error) {
 }
 
 // take takes n numbers from what is in hand, or waits for them. It is called
-// with s.mu held, and returns without it. With an error it returns what it got.
+// with s.mu held, and returns without it. With an error it has taken none.
 func (s *Series) take(ctx context.Context, n int, whole bool) ([]firn.Range, error) {
-	if err := s.refusal(); err != nil {
+	if err := s.refusal(n); err != nil {
 		s.mu.Unlock()
 		return nil, err
 	}
 	w := &waiter{n: n, whole: whole, done: make(chan struct{})}
-	// Nobody is passed over: who waits has taken all there was, or wants a range
-	// that there is no room for.
+	// Whoever waits wants more than is in hand. The store is asked for all of it, so
+	// that calls for less, which are served meanwhile, never keep it waiting.
 	s.serveInHand(w)
+	s.rearm()
 	if w.n == 0 {
 		s.mu.Unlock()
 		return w.got, nil
@@ -252,9 +275,9 @@ func (s *Series) take(ctx context.Context, n int, whole bool) ([]firn.Range, err
 	}
 	s.queue = slices.Delete(s.queue, i, i+1)
 	if err == nil {
-		err = &OutageError{Name: s.name, Wait: s.options.Wait, Err: s.trouble()}
+		err = &OutageError{Name: s.name, Want: n, Left: s.left(), Wait: s.options.Wait, Err: s.trouble()}
 	}
-	return w.got, err
+	return nil, err
 }
 
 // trouble is what came of the last request to a store that does not answer.
@@ -267,9 +290,9 @@ func (s *Series) trouble() error {
 	return nil
 }
 
-// refusal is why no call is served now; nil if some may be. It is called with
+// refusal is why no call for n numbers is served now; nil if some may be. It is called with
 // s.mu held.
-func (s *Series) refusal() error {
+func (s *Series) refusal(n int) error {
 	if s.closed {
 		return firn.ErrClosed
 	}
@@ -282,7 +305,7 @@ func (s *Series) refusal() error {
 		case l.away.IsZero() || out < s.options.Wait || l.left() > 0:
 			return nil
 		default:
-			away = &OutageError{Name: s.name, Wait: out, Err: l.state.Err}
+			away = &OutageError{Name: s.name, Want: n, Wait: out, Err: l.state.Err}
 		}
 	}
 	if away != nil {
@@ -291,15 +314,40 @@ func (s *Series) refusal() error {
 	return failed
 }
 
-// serveInHand gives w what it wants of the numbers in hand, beginning at the
-// next store.
+// serveInHand gives w all that it wants of the numbers in hand, beginning at the
+// next store; or nothing, if there are fewer. Rearm is to be called after.
 func (s *Series) serveInHand(w *waiter) {
 	s.turn++
+	var runs []*run
 	for i := range s.lanes {
-		if l := s.lanes[(s.turn+i)%len(s.lanes)]; l.failed == nil && w.n > 0 {
-			l.give(w)
+		if l := s.lanes[(s.turn+i)%len(s.lanes)]; l.failed == nil {
+			runs = append(append(runs, l.now), l.spare...)
 		}
 	}
+	w.takeFrom(runs)
+}
+
+// rearm is called once numbers in hand were taken: runs that are used up are replaced,
+// and the next segments asked for where they are due.
+func (s *Series) rearm() {
+	for _, l := range s.lanes {
+		if l.failed != nil {
+			continue
+		}
+		if l.arm(); l.left() <= l.low {
+			l.wake()
+		}
+	}
+}
+
+// left is how many numbers are in hand, of all stores.
+func (s *Series) left() (n int64) {
+	for _, l := range s.lanes {
+		if l.failed == nil {
+			n += l.left()
+		}
+	}
+	return n
 }
 
 // fail ends every call that waits for lanes of which none is left.

@@ -126,10 +126,16 @@ func TestFirstIncrementMax(t *testing.T) {
 func TestEndOfAllNumbers(t *testing.T) {
 	s := begin(t, memory.New(), segment.Options{First: math.MaxInt64 - 2, Increment: 2})
 	defer closeSeries(t, s)
-	got, err := s.Append(ctx, nil, 5)
 	var end *segment.ExhaustedError
-	if !errors.As(err, &end) || !slices.Equal(got, []firn.ID{math.MaxInt64 - 2, math.MaxInt64}) {
+	if got, err := s.Append(ctx, nil, 5); !errors.As(err, &end) || end.Left != 2 || got != nil {
+		t.Errorf("Append of 5 where 2 are left: %v, %v", got, err)
+	}
+	got, err := s.Append(ctx, nil, 2)
+	if err != nil || !slices.Equal(got, []firn.ID{math.MaxInt64 - 2, math.MaxInt64}) {
 		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := s.Next(ctx); !errors.As(err, &end) || end.Left != 0 {
+		t.Errorf("Next after the last number: %v", err)
 	}
 }
 
@@ -431,8 +437,10 @@ func TestReserveAtTheEnd(t *testing.T) {
 		if r, err := s.Reserve(ctx, 60); !errors.As(err, &end) {
 			t.Errorf("%+v, %v", r, err)
 		}
-		got, err := s.Append(ctx, nil, 60)
-		if len(got) != 50 || !errors.As(err, &end) {
+		if got, err := s.Append(ctx, nil, 60); got != nil || !errors.As(err, &end) {
+			t.Errorf("strict %v: %d numbers, %v", strict, len(got), err)
+		}
+		if got, err := s.Append(ctx, nil, 50); len(got) != 50 || err != nil {
 			t.Errorf("strict %v: %d numbers, %v", strict, len(got), err)
 		}
 		closeSeries(t, s)

@@ -2,7 +2,10 @@ package segment
 
 import (
 	"context"
+	"errors"
+	"strings"
 
+	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/store"
 )
 
@@ -19,4 +22,22 @@ func Show(ctx context.Context, st store.Store, name string) (Info, error) {
 		return Info{}, &NoSeriesError{Name: name}
 	}
 	return info(rec), nil
+}
+
+// withNames adds to a [*NoSeriesError] which series there are, where the store says it.
+func withNames(ctx context.Context, st store.Store, err error) error {
+	var none *NoSeriesError
+	if !errors.As(err, &none) {
+		return err
+	}
+	list, failed := st.List(ctx, KeyPrefix)
+	if failed != nil {
+		return err
+	}
+	full := &NoSeriesError{Name: none.Name, Names: make([]string, len(list))}
+	for i, rec := range list {
+		full.Names[i] = strings.TrimPrefix(rec.Key, KeyPrefix)
+	}
+	full.Nearest = nearest.Name(full.Name, full.Names)
+	return full
 }

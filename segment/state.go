@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"errors"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -24,8 +25,9 @@ type State struct {
 	Issued int64         // numbers used so far, here
 	Wasted int64         // numbers thrown away so far, here: the store may have granted them, or they came too late
 
-	Degraded bool  // the store does not answer
-	Err      error // the last failure; final when it is a store.ForgotError
+	Degraded bool      // the store does not answer
+	Away     time.Time // since then; zero: it answers
+	Err      error     // the last failure; final when it is a store.ForgotError
 }
 
 // State returns where the series stands now; over several stores, with the one
@@ -60,12 +62,12 @@ func (l *lane) stateNow() State {
 		Granted: firn.ID(max(m.Have.Granted, 0)), Max: firn.ID(m.Have.Max),
 		Step: l.pace.Step(), Rate: l.pace.Rate(l.series.clocks().Boot, l.issued()),
 		Left: l.left(), Waits: l.series.waits, Issued: l.issued(), Wasted: m.Doubtful + l.thrown,
-		Degraded: m.Fails > 0, Err: m.Err,
+		Degraded: m.Fails > 0, Away: l.away, Err: m.Err,
 	}
 	if l.failed != nil {
 		st.Left, st.Err = 0, l.failed
-	} else if st.Err == nil {
-		st.Err = l.refused
+	} else if end := (*ExhaustedError)(nil); st.Err == nil && (!errors.As(l.refused, &end) || st.Left == 0 && m.Have.Left() == 0) {
+		st.Err = l.refused // where too many numbers were asked for, a call for fewer is served
 	}
 	if st.Rate > 0 {
 		st.Lasts = time.Duration(min(float64(st.Left)/st.Rate, 1e9) * float64(time.Second))

@@ -73,18 +73,21 @@ type drawer struct {
 	sent  instant // the action under way
 	sight sight
 
-	known  held  // record of the current period, as last read or written
-	top    grant // last one acknowledged to this process
-	low    grant // the top of before the last restoration
-	hand   grant // granted, and not given out yet
-	proof  grant // acknowledged, and not in hand yet
-	doubt  grant // a write whose outcome is unknown
-	proven bool  // the promise was heard since proof was acknowledged, or need not be
+	known   held    // record of the current period, as last read or written
+	top     grant   // last one acknowledged to this process
+	low     grant   // the top of before the last restoration
+	hand    grant   // granted, and not given out yet
+	spare   []grant // the same, which calls that failed have left; they come after hand
+	dropped int     // how often all that was granted before was given up
+	proof   grant   // acknowledged, and not in hand yet
+	doubt   grant   // a write whose outcome is unknown
+	proven  bool    // the promise was heard since proof was acknowledged, or need not be
 
 	// The draw under way.
 	want      int64
-	looked    bool // the clock was read in it, and known is of the period that it gave
-	reread    bool // the definition was read in it
+	least     int64 // fewer are of no use to the call that has waited longest
+	looked    bool  // the clock was read in it, and known is of the period that it gave
+	reread    bool  // the definition was read in it
 	tries     int
 	conflicts int
 	blind     int // writes in a row without reading the counter before
@@ -112,7 +115,8 @@ type held struct {
 type grant struct {
 	period     string
 	next, last int64
-	version    store.Version // of the write
+	version    store.Version // of the write; "" of what cannot be handed back to the store
+	dropped    int           // the drawer's, when it was dealt
 }
 
 func (g grant) left() int64 { return g.last - g.next + 1 }
@@ -154,9 +158,11 @@ func newDrawer(r rules, def definition, p store.Promise, now instant) *drawer {
 	}
 }
 
-// begin starts a draw of so many counts.
-func (d *drawer) begin(now instant, want int64) action {
-	d.want, d.looked, d.reread = want, false, false
+// begin starts a draw of so many counts. Where there is no room for least it grants none.
+func (d *drawer) begin(now instant, want, least int64) action {
+	d.restock()
+	d.want, d.least = want, least
+	d.looked, d.reread = false, false
 	d.tries, d.conflicts, d.err = 0, 0, d.final
 	return d.send(now)
 }
@@ -166,7 +172,7 @@ func (d *drawer) answer(now instant, do action, a answer) action {
 	var forgot *store.ForgotError
 	switch {
 	case errors.As(a.err, &forgot):
-		d.hand, d.proof = none, none
+		d.drop()
 		d.final, d.err = a.err, a.err
 	case do.op == put:
 		d.written(now, do, a)
@@ -199,6 +205,9 @@ func (d *drawer) decide(now instant) action {
 	case d.suspect, d.proof.left() > 0 && !d.proven:
 		return d.askPromise(now)
 	case d.proof.left() > 0:
+		if d.hand.left() > 0 { // a call has left it meanwhile
+			d.keep(d.hand)
+		}
 		d.hand, d.proof = d.proof, none
 		return action{}
 	case now.mono-d.defAt > trustFor:
@@ -245,8 +254,8 @@ func (d *drawer) take() action {
 	if d.low.left() > 0 && d.low.period == d.known.period {
 		c.Count = max(c.Count, d.low.last)
 	}
-	if c.Count >= d.pattern.max {
-		d.fail(&OverflowError{d.name, d.pattern.text, d.known.period, d.pattern.max})
+	if left := max(d.pattern.max-c.Count, 0); left < max(d.least, 1) {
+		d.fail(&OverflowError{Series: d.name, Pattern: d.pattern.text, Period: d.known.period, Max: d.pattern.max, Left: left})
 		return action{}
 	}
 	d.blind++
@@ -369,7 +378,8 @@ func (d *drawer) defined(rec store.Record) {
 		if len(def.Raised) > len(d.def.Raised) {
 			// What was granted before may have been forgotten, and given to others.
 			d.low, d.top = d.top, none
-			d.hand, d.proof, d.doubt = none, none, none
+			d.drop()
+			d.doubt = none
 		}
 		d.def = def
 	}
@@ -384,7 +394,7 @@ func (d *drawer) promised(p store.Promise) {
 		d.distrust(&LossyError{d.name, p.Why})
 		return
 	case p.Instance != d.def.Instance && d.reread:
-		d.hand = none
+		d.drop()
 		d.distrust(&InstanceError{d.name, p.Instance, d.def.Instance})
 		return
 	case p.Instance != d.def.Instance:
@@ -396,7 +406,7 @@ func (d *drawer) promised(p store.Promise) {
 
 // forgot ends it all.
 func (d *drawer) forgot(what string) {
-	d.hand, d.proof = none, none
+	d.drop()
 	d.final = &store.ForgotError{Store: fmt.Sprintf("the store of series %q", d.name), What: what}
 	d.err = d.final
 }
@@ -445,13 +455,55 @@ func (d *drawer) now(now instant) (period string, sure bool) {
 func (d *drawer) deal(n int64) grant {
 	g := d.hand
 	g.last = min(g.last, g.next+n-1)
+	g.dropped = d.dropped
 	d.hand.next += g.left()
 	return g
+}
+
+// undeal takes back what was dealt to a call that has failed: nobody has seen it.
+func (d *drawer) undeal(g grant) {
+	switch {
+	case g.left() <= 0 || g.dropped != d.dropped || d.final != nil:
+	case g.version != "" && g.version == d.hand.version && g.last+1 == d.hand.next:
+		d.hand.next = g.next
+	default:
+		d.keep(g)
+	}
+}
+
+// keep puts counts aside that were granted. Others have counted on since, so they cannot
+// be handed back to the store.
+func (d *drawer) keep(g grant) {
+	g.version = ""
+	d.spare = append(d.spare, g)
+}
+
+// restock takes in hand what was put aside, where there is nothing else.
+func (d *drawer) restock() {
+	if d.hand.left() <= 0 && len(d.spare) > 0 {
+		d.hand, d.spare = d.spare[0], d.spare[1:]
+	}
+}
+
+// drop gives up all that is granted and not given out: others may have been granted it.
+func (d *drawer) drop() {
+	d.hand, d.proof, d.spare = none, none, nil
+	d.dropped++
+}
+
+// reserved is how many counts are in hand.
+func (d *drawer) reserved() int64 {
+	n := max(d.hand.left(), 0)
+	for _, g := range d.spare {
+		n += g.left()
+	}
+	return n
 }
 
 // ready reports whether counts in hand may be given out at this instant without
 // asking the store.
 func (d *drawer) ready(now instant) bool {
+	d.restock()
 	if d.hand.left() <= 0 || d.final != nil || d.suspect {
 		return false
 	}
@@ -462,7 +514,7 @@ func (d *drawer) ready(now instant) bool {
 // handBack is the write that gives back what is in hand, once nothing can be
 // given out any more: it goes through only if nobody was granted anything since.
 func (d *drawer) handBack() action {
-	if d.hand.left() <= 0 || d.final != nil || d.known.version != d.hand.version {
+	if d.hand.left() <= 0 || d.final != nil || d.hand.version == "" || d.known.version != d.hand.version {
 		return action{}
 	}
 	c := d.known.counter

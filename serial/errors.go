@@ -9,26 +9,39 @@ import (
 // ErrClosed: the series was closed.
 var ErrClosed = errors.New("serial: closed")
 
-// A NoSeriesError says that the store has no series of that name.
-type NoSeriesError struct{ Series string }
-
-func (e *NoSeriesError) Error() string {
-	return fmt.Sprintf("serial: the store has no series %q; it has to be created once, by who knows that there was none", e.Series)
+// A NoSeriesError says that the store has no series of that name: the name is mistyped, or
+// there never was one, or the store has lost it.
+type NoSeriesError struct {
+	Series  string
+	Names   []string // those that the store has; nil where nobody has looked
+	Nearest string   // that one of them which was probably meant; "" if none is like it
 }
 
-// An OverflowError says that a period has no number left that fits the pattern.
-// Nothing was used up by asking. With a date the next period goes on by itself;
+func (e *NoSeriesError) Error() string {
+	text := fmt.Sprintf("serial: the store has no series %q", e.Series)
+	if e.Nearest != "" {
+		return text + fmt.Sprintf("; did you mean %q?", e.Nearest)
+	}
+	return text
+}
+
+// An OverflowError says that a period has not as many numbers left that fit the pattern
+// as a call asks for. Nothing was used up by asking. With a date the next period goes on by itself;
 // "firn serials change" gives the counter more digits.
 type OverflowError struct {
 	Series, Pattern string
 	Period          string // "" where there are none
 	Max             int64  // the last count there is room for
+	Left            int64  // how many are left; 0: the period is used up
 }
 
 func (e *OverflowError) Error() string {
 	in := ""
 	if e.Period != "" {
 		in = " of " + e.Period
+	}
+	if e.Left > 0 {
+		return fmt.Sprintf("serial: series %q has only %d numbers left%s, not enough for this call: %s has room for %d", e.Series, e.Left, in, e.Pattern, e.Max)
 	}
 	return fmt.Sprintf("serial: series %q is used up: %s has room for %d numbers%s", e.Series, e.Pattern, e.Max, in)
 }

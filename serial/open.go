@@ -186,7 +186,7 @@ func define(ctx context.Context, st store.Store, r *rules, p store.Promise, begi
 			return def, false, err
 		}
 		if !begin {
-			return def, false, &NoSeriesError{r.name}
+			return def, false, withNames(ctx, st, &NoSeriesError{Series: r.name})
 		}
 		var id [16]byte
 		rand.Read(id[:])
@@ -207,8 +207,8 @@ func define(ctx context.Context, st store.Store, r *rules, p store.Promise, begi
 // handBack gives back the counts in hand.
 func (s *Series) handBack(ctx context.Context) error {
 	s.mu.Lock()
-	do, left := s.drawer.handBack(), s.drawer.hand.left()
-	s.drawer.hand = none
+	do, left := s.drawer.handBack(), s.drawer.reserved()
+	s.drawer.hand, s.drawer.spare = none, nil
 	s.mu.Unlock()
 	if do.op == stop {
 		return nil

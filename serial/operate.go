@@ -124,7 +124,7 @@ func Raise(ctx context.Context, st store.Store, name, text string) (raised bool,
 		return false, err
 	}
 	if rec.Version == "" {
-		return false, &NoSeriesError{name}
+		return false, withNames(ctx, st, &NoSeriesError{Series: name})
 	}
 	def, err := decode[definition](rec)
 	if err != nil {
@@ -170,7 +170,7 @@ func update(ctx context.Context, st store.Store, name string, change func(defini
 			return err
 		}
 		if rec.Version == "" {
-			return &NoSeriesError{name}
+			return withNames(ctx, st, &NoSeriesError{Series: name})
 		}
 		def, err := decode[definition](rec)
 		if err != nil {

@@ -20,6 +20,7 @@ package serial
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -49,6 +50,7 @@ type Series struct {
 
 // A waiter is a call that waits for counts.
 type waiter struct {
+	want   int64 // counts it asked for
 	left   int64 // counts it lacks
 	got    []grant
 	err    error
@@ -81,19 +83,22 @@ func (s *Series) Next(ctx context.Context) (Serial, error) {
 	return got[0], nil
 }
 
-// Append appends n texts to dst. Errors are those of Next; with one it returns
-// dst with the texts it got.
+// Append appends n texts to dst, or none. Errors are those of Next; a call that returns
+// one leaves what it got to the next calls, but for a write whose outcome stays unknown.
 func (s *Series) Append(ctx context.Context, dst []Serial, n int) ([]Serial, error) {
 	if n <= 0 {
 		return dst, nil
 	}
 	got, err := s.counts(ctx, int64(n))
+	if err != nil {
+		return dst, err
+	}
 	for _, g := range got {
 		for c := g.next; c <= g.last; c++ {
 			dst = append(dst, s.pattern.serial(g.period, c))
 		}
 	}
-	return dst, err
+	return dst, nil
 }
 
 // counts takes n counts out of what is in hand, or waits for them.
@@ -103,7 +108,7 @@ func (s *Series) counts(ctx context.Context, n int64) ([]grant, error) {
 		s.mu.Unlock()
 		return nil, ErrClosed
 	}
-	w := &waiter{left: n, ready: make(chan struct{})}
+	w := &waiter{want: n, left: n, ready: make(chan struct{})}
 	if len(s.queue) == 0 && s.drawer.ready(s.clocks()) {
 		s.deal(w)
 	}
@@ -112,8 +117,9 @@ func (s *Series) counts(ctx context.Context, n int64) ([]grant, error) {
 		return w.got, nil
 	}
 	if err := ctx.Err(); err != nil {
+		s.undeal(w)
 		s.mu.Unlock()
-		return w.got, err
+		return nil, err
 	}
 	w.queued = true
 	s.queue = append(s.queue, w)
@@ -133,7 +139,8 @@ func (s *Series) counts(ctx context.Context, n int64) ([]grant, error) {
 	}
 	w.queued = false
 	s.leave()
-	return w.got, ctx.Err()
+	s.undeal(w)
+	return nil, ctx.Err()
 }
 
 // leave takes those out of the queue that wait no longer.
@@ -149,6 +156,14 @@ func (s *Series) deal(w *waiter) {
 		w.left -= g.left()
 		s.last = g
 	}
+}
+
+// undeal takes back what a waiter got that has failed.
+func (s *Series) undeal(w *waiter) {
+	for _, g := range slices.Backward(w.got) {
+		s.drawer.undeal(g)
+	}
+	w.got, w.left = nil, w.want
 }
 
 // clocks reads the process's clocks.
@@ -173,7 +188,7 @@ func (s *Series) draw() {
 		for _, w := range calls {
 			want += min(w.left, maxDraw-want)
 		}
-		do := s.drawer.begin(s.clocks(), want)
+		do := s.drawer.begin(s.clocks(), want, min(calls[0].left, maxDraw))
 		for do.op != stop {
 			s.mu.Unlock()
 			a := perform(s.life, s.store, do)
@@ -182,12 +197,26 @@ func (s *Series) draw() {
 		}
 		s.err = s.drawer.err
 		if s.err != nil {
-			s.refuse(calls, s.err)
+			s.refuse(s.ended(calls), s.err)
 			continue
 		}
 		s.serve(calls)
 	}
 	s.drawing = false
+}
+
+// ended returns the calls that the last draw's error ends. Where there are too few numbers
+// for the first of them, others may want fewer.
+func (s *Series) ended(calls []*waiter) []*waiter {
+	var over *OverflowError
+	if !errors.As(s.err, &over) {
+		return calls
+	}
+	over.Left += s.drawer.reserved() + calls[0].want - calls[0].left
+	if over.Left > 0 {
+		return calls[:1]
+	}
+	return calls
 }
 
 // serve gives out what is in hand to calls, in their order.
@@ -209,6 +238,7 @@ func (s *Series) serve(calls []*waiter) {
 func (s *Series) refuse(calls []*waiter, err error) {
 	for _, w := range calls {
 		if w.queued {
+			s.undeal(w)
 			w.queued, w.err = false, err
 			close(w.ready)
 		}
@@ -251,7 +281,7 @@ func (s *Series) State() State {
 	defer s.mu.Unlock()
 	st := State{
 		Pattern: s.pattern.text, Zone: s.drawer.zoneName(), Class: s.drawer.promise.Class,
-		Reserved: s.drawer.hand.left(), Err: s.err,
+		Reserved: s.drawer.reserved(), Err: s.err,
 	}
 	if s.last.left() > 0 {
 		st.Last = s.pattern.serial(s.last.period, s.last.last)

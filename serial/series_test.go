@@ -95,9 +95,11 @@ func TestNext(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	st, set := at(noon)
 	s := opened(t, st, "{yyyyMMdd}{1}", saigon)
-	got, err := s.Append(t.Context(), nil, 20)
 	var used *serial.OverflowError
-	if len(got) != 9 || got[8].ID != 202611209 || !errors.As(err, &used) || used.Max != 9 || used.Period != "20261120" {
+	if got, err := s.Append(t.Context(), nil, 20); len(got) != 0 || !errors.As(err, &used) || used.Max != 9 || used.Left != 9 || used.Period != "20261120" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := s.Append(t.Context(), nil, 9); err != nil || got[8].ID != 202611209 {
 		t.Errorf("%v, %v", got, err)
 	}
 	rec, _ := st.Get(t.Context(), "serial/invoice/20261120")

@@ -236,7 +236,7 @@ func (p *process) next() {
 		p.open()
 		return
 	}
-	p.perform(p.d.begin(p.clocks(), p.want))
+	p.perform(p.d.begin(p.clocks(), p.want, 1))
 }
 
 // rules are those of every process.
@@ -271,7 +271,7 @@ func (p *process) open() {
 		return
 	}
 	p.d = newDrawer(r, def, w.promise(), p.clocks())
-	p.perform(p.d.begin(p.clocks(), p.want))
+	p.perform(p.d.begin(p.clocks(), p.want, 1))
 }
 
 // perform sends an action over the network.
@@ -464,7 +464,7 @@ func (p *process) use() {
 	}
 	if short := p.want - g.left(); short > 0 {
 		p.want = short
-		p.perform(p.d.begin(p.clocks(), p.want))
+		p.perform(p.d.begin(p.clocks(), p.want, 1))
 		return
 	}
 	p.busy = false

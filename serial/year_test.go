@@ -131,7 +131,7 @@ func TestSuspended(t *testing.T) {
 	w := newWorld(setup{zone: "UTC", pattern: "{yyyyMMdd}-{6}", from: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), step: 10, clock: true}, 1)
 	now := instant{w.start, time.Minute}
 	d := newDrawer(w.rules(), definition{V: format}, w.promise(), now)
-	for do := d.begin(now, 1); do.op != stop; {
+	for do := d.begin(now, 1, 1); do.op != stop; {
 		do = d.answer(now, do, w.answerOf(do, "one"))
 	}
 	if d.err != nil || !d.ready(instant{now.wall.Add(slop), now.mono + slop}) {
@@ -151,7 +151,7 @@ func TestCounterOfBefore(t *testing.T) {
 	w.records[keySeries("s")] = store.Record{Value: encode(def), Version: "def"}
 	d := newDrawer(w.rules(), def, w.promise(), now)
 	draw := func() {
-		for do := d.begin(now, 1); do.op != stop; {
+		for do := d.begin(now, 1, 1); do.op != stop; {
 			do = d.answer(now, do, w.answerOf(do, store.NewVersion()))
 		}
 	}

@@ -71,3 +71,9 @@ func (s *Series) Counts() Counts {
 
 // countOn has a series count on from what another one has counted.
 func (s *Series) countOn(from *Series) { s.counts.Store(from.counts.Load()) }
+
+// follow is countOn of a series that takes the place of another one, in its outages too.
+func (s *Series) follow(old *Series) {
+	s.countOn(old)
+	s.trouble = old.trouble
+}

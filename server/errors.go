@@ -64,8 +64,8 @@ func (e *LimitError) hint() string {
 	return "ask for fewer at a time"
 }
 
-// A SourceError says that the source of a series has failed. Whatever it had granted is
-// used up, and never given to anybody else.
+// A SourceError says that the source of a series has failed. Whatever this request was
+// granted is never given to it later.
 //
 // Its text is for everybody: it says what kind of trouble it is and since when, and
 // nothing of Err, which may have the store's address, its user and what a driver says.
@@ -73,7 +73,7 @@ func (e *LimitError) hint() string {
 type SourceError struct {
 	Series string
 	Err    error     // the cause
-	Since  time.Time // the series has failed since then
+	Since  time.Time // the series has failed since then; zero where only this request has
 	Explanation
 }
 
@@ -81,6 +81,8 @@ type SourceError struct {
 type Explanation struct {
 	// Again: the same request may do better a moment later.
 	Again bool
+	// TooMany: a request for fewer values would be served.
+	TooMany bool
 	// Trouble is what is wrong, in words that everybody may read: they name no store, no
 	// address and no worker, and are not those of a driver.
 	Trouble string
@@ -89,6 +91,9 @@ type Explanation struct {
 }
 
 func (e *SourceError) Error() string {
+	if e.Since.IsZero() {
+		return "series " + e.Series + ": " + e.Trouble
+	}
 	return "series " + e.Series + ": no ids since " + instant(e.Since) + ": " + e.Trouble
 }
 
@@ -99,6 +104,9 @@ func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // hint is what whoever draws can do.
 func (e *SourceError) hint() string {
+	if e.TooMany {
+		return "ask for fewer at a time"
+	}
 	if e.Again {
 		return "retry: ids resume by themselves when that is over"
 	}

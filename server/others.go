@@ -36,7 +36,7 @@ func newOthers(o *Options, before *world, given map[string]*Series) (*others, er
 		return all, err
 	}
 	if before.others.rest != nil {
-		all.rest.countOn(before.others.rest)
+		all.rest.follow(before.others.rest)
 	}
 	for _, old := range before.all() {
 		if given[old.name] != nil {

@@ -153,6 +153,31 @@ func (s *Series) take(ctx context.Context, dst []Value, n int) ([]Value, error) 
 	return s.draw(ctx, dst, n)
 }
 
+// takeEach draws the values of several requests, of which the first ones have got had
+// values already: all at once, or where that fails one request after another, so that
+// the first ones get what there is.
+func (s *Series) takeEach(ctx context.Context, dst []Value, each []int, had int) ([]Value, error) {
+	n := -had
+	for _, one := range each {
+		n += one
+	}
+	all, err := s.take(ctx, dst, n)
+	if err == nil || len(each) == 1 || len(all) > len(dst) {
+		return all, err
+	}
+	for _, one := range each {
+		given := min(had, one)
+		had -= given
+		if one == given {
+			continue
+		}
+		if dst, err = s.take(ctx, dst, one-given); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
 // failed is what becomes of an error of the source, which was asked for a name.
 func (s *Series) failed(name string, err error, o *Options) error {
 	e := &SourceError{Series: name, Err: err, Since: o.Now()}
@@ -161,19 +186,39 @@ func (s *Series) failed(name string, err error, o *Options) error {
 	} else {
 		e.Explanation = explain(err)
 	}
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
 		return e // whoever asked has gone: that is no trouble of the source
+	case e.TooMany:
+		e.Since = time.Time{}
+		return e // others are served
 	}
 	var tell bool
 	if e.Since, tell = s.trouble.begins(e.Since); tell {
-		o.Logger.Warn("a series cannot issue", "series", name, "since", instant(e.Since), "err", err, "hint", e.Hint)
+		o.Logger.Warn("a series cannot issue", withHint(e.Hint, "series", name, "since", instant(e.Since), "err", err)...)
 	}
 	return e
+}
+
+// withHint adds a hint to the attributes of a log line, if there is one.
+func withHint(hint string, attrs ...any) []any {
+	if hint == "" {
+		return attrs
+	}
+	return append(attrs, "hint", hint)
+}
+
+// resumed says that a request for a name was answered.
+func (s *Series) resumed(name string, o *Options) {
+	if began, told := s.trouble.over(); told {
+		o.Logger.Info("the series issues again", "series", name, "since", instant(began), "after", o.Now().Sub(began).Round(time.Millisecond))
+	}
 }
 
 // A trouble is a time in which all requests fail. Series of one source share theirs.
 type trouble struct {
 	since, told atomic.Int64 // in nanoseconds since 1970; 0: there is none, or nobody was told
+	known       atomic.Bool  // the log was told of this one, and is told when it is over
 }
 
 // tellEvery is how often the log is told of the same trouble.
@@ -189,14 +234,21 @@ func (t *trouble) begins(now time.Time) (since time.Time, tell bool) {
 		since = now
 	}
 	told := t.told.Load()
-	return since, (told == 0 || at-told >= int64(tellEvery)) && t.told.CompareAndSwap(told, at)
+	tell = (told == 0 || at-told >= int64(tellEvery)) && t.told.CompareAndSwap(told, at)
+	if tell {
+		t.known.Store(true)
+	}
+	return since, tell
 }
 
-// over says that a request was answered.
-func (t *trouble) over() {
-	if t.since.Load() != 0 {
-		t.since.Store(0)
+// over says that a request was answered. It returns when the trouble began that is over
+// now, and whether the log was told of it.
+func (t *trouble) over() (began time.Time, told bool) {
+	if t.since.Load() == 0 {
+		return time.Time{}, false
 	}
+	at := t.since.Swap(0)
+	return time.Unix(0, at), at != 0 && t.known.Swap(false)
 }
 
 // numbers draws ids.

@@ -223,7 +223,7 @@ func TestErrors(t *testing.T) {
 		if _, hint := x.Explain(err); hint != tt.hint {
 			t.Errorf("%v: hint %q, want %q", tt.err, hint, tt.hint)
 		}
-		if values, err := x.Gather(t.Context(), "photo", had, 10, 3); len(values) != 6 || !errors.Is(err, tt.err) {
+		if values, err := x.Gather(t.Context(), "photo", had, []int{4, 3, 3}); len(values) != 6 || !errors.Is(err, tt.err) {
 			t.Errorf("%v: gathered %d values, %v", tt.err, len(values), err)
 		}
 	}
@@ -234,11 +234,11 @@ func TestCounts(t *testing.T) {
 	s := newServer(t, nil, photo, orders(t, "orders"))
 	x := enter(t, s, "")
 	x.Next(t.Context(), "photo", nil, 10)
-	x.Gather(t.Context(), "photo", nil, 30, 5)
+	x.Gather(t.Context(), "photo", nil, []int{6, 6, 6, 6, 6})
 	x.Reserve(t.Context(), "orders", 100)
 	x.Next(t.Context(), "nosuch", nil, 1)
 	x.Next(t.Context(), "photo", nil, 0)
-	x.Gather(t.Context(), "nosuch", nil, 3, 3)
+	x.Gather(t.Context(), "nosuch", nil, []int{1, 1, 1})
 	c := photo.Counts()
 	if c.Requests != 6 || c.Values != 40 || c.Errors != 0 || c.Took <= 0 {
 		t.Errorf("%+v", c)
@@ -353,7 +353,7 @@ func TestReplacedCounts(t *testing.T) {
 		}
 	}
 	x := enter(t, s, "")
-	if all, err := x.Gather(t.Context(), "orders", nil, 3, 2); err != nil || len(all) != 3 {
+	if all, err := x.Gather(t.Context(), "orders", nil, []int{1, 2}); err != nil || len(all) != 3 {
 		t.Errorf("%v, %v", all, err)
 	}
 	if err := s.Replace(nil, server.Numbers("orders", src, &server.SeriesOptions{Reserve: reserve})); err != nil {

@@ -134,7 +134,7 @@ func (s *Server) Replace(o *Options, series ...*Series) error {
 	if before != nil {
 		for _, old := range before.all() {
 			if one := w.series[old.name]; one != nil {
-				one.countOn(old)
+				one.follow(old)
 			}
 		}
 	}

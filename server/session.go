@@ -94,33 +94,36 @@ func (x *Session) Name() string {
 }
 
 // Next appends n values of a series to dst. On an error it returns dst as it was:
-// what the series gave until then is used up.
+// what a flake gave until then is used up; a series that counts uses up nothing.
 //
 // Errors: *NameError, *NoSeriesError, *LimitError, ErrNoToken, ErrToken, ErrDenied,
 // and [*SourceError]s. [Retry] says which of them to come again with.
 func (x *Session) Next(ctx context.Context, series string, dst []Value, n int) ([]Value, error) {
-	all, err := x.Gather(ctx, series, dst, n, 1)
+	each := [1]int{n}
+	all, err := x.Gather(ctx, series, dst, each[:])
 	if err != nil {
 		return dst, err
 	}
 	return all, nil
 }
 
-// Gather is Next for several requests that came together and are answered together.
-// They count as so many. On an error it returns dst with what the series gave until
-// then, so that some of them can be answered.
-func (x *Session) Gather(ctx context.Context, series string, dst []Value, n, requests int) ([]Value, error) {
-	had := len(dst)
-	err := x.use(ctx, series, requests, func(v *view, s *Series) error {
-		want := n - (len(dst) - had)
+// Gather is Next for several requests that came together and are answered together: the
+// first wants each[0] values, and so on. On an error it returns dst with what the series
+// gave until then, so that the first of them can be answered.
+func (x *Session) Gather(ctx context.Context, series string, dst []Value, each []int) ([]Value, error) {
+	had, n := len(dst), 0
+	for _, one := range each {
+		n += one
+	}
+	err := x.use(ctx, series, len(each), func(v *view, s *Series) error {
 		if n < 1 || n > v.options.MaxBatch {
 			return &LimitError{What: "n", Asked: int64(n), Max: int64(v.options.MaxBatch)}
 		}
 		start := time.Now()
 		before := len(dst)
-		all, err := s.take(ctx, dst, want)
+		all, err := s.takeEach(ctx, dst, each, before-had)
 		dst = all
-		asked, failed := requests, err
+		asked, failed := len(each), err
 		if err != nil && x.replaced(ctx, v) {
 			asked, failed = 0, nil // it will be asked again, and is counted then
 		}
@@ -128,7 +131,7 @@ func (x *Session) Gather(ctx context.Context, series string, dst []Value, n, req
 		if err != nil {
 			return s.failed(series, err, &v.options)
 		}
-		s.trouble.over()
+		s.resumed(series, &v.options)
 		return nil
 	})
 	return dst, err
@@ -157,7 +160,7 @@ func (x *Session) Reserve(ctx context.Context, series string, n int) (r firn.Ran
 			}
 			return s.failed(series, err, &v.options)
 		}
-		s.trouble.over()
+		s.resumed(series, &v.options)
 		s.counts.Load().add(1, n, time.Since(start), nil)
 		return nil
 	})

@@ -1,9 +1,6 @@
 package server
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // A State is what a series says of itself now, for readiness, metrics and people.
 // What does not apply is zero.
@@ -62,25 +59,52 @@ func (e *UnreadyError) Unwrap() error { return e.Err }
 // third of its Budget is left, at least 1 s: whoever sends work is to have gone elsewhere
 // before ids end. One that is Over is ready: it is no reason to go to another server.
 func (s State) Ready(now time.Time) error {
-	since := ""
-	if !s.Away.IsZero() {
-		since = " since " + instant(s.Away)
-	}
-	switch left := s.Until.Sub(now); {
-	case s.Over:
+	switch {
+	case s.Over, !s.Degraded && s.Err == nil:
 		return nil
-	case !s.Degraded && s.Err == nil:
-		return nil
+	case !s.Degraded && s.Away.IsZero():
+		return &UnreadyError{"nothing can be issued", s.Err}
 	case !s.Degraded:
-		return &UnreadyError{"nothing can be issued" + since, s.Err}
-	case s.Until.IsZero() && s.Left > 0:
-		return nil
-	case s.Until.IsZero():
-		return &UnreadyError{"the store does not answer" + since + ", and nothing is left", s.Err}
-	case left <= max(s.Budget/3, leastMargin):
-		return &UnreadyError{fmt.Sprintf("the store does not answer%s, and ids end in %s", since, max(left, 0).Round(time.Second)), s.Err}
+		return &UnreadyError{"nothing can be issued since " + instant(s.Away), s.Err}
+	}
+	if end := s.ending(now); end != "" {
+		return &UnreadyError{s.outage() + end, s.Err}
 	}
 	return nil
+}
+
+// ending says what follows for a series whose store is away; "" where it will do for a
+// while.
+func (s State) ending(now time.Time) string {
+	left := s.Until.Sub(now)
+	counts := s.Left > 0 || s.Last > 0
+	switch {
+	case counts && s.Left == 0, s.Until.IsZero() && s.Left == 0:
+		return ", and no number is left in hand; numbers resume when it answers"
+	case s.Until.IsZero(), left > max(s.Budget/3, leastMargin):
+		return ""
+	case counts:
+		return ", and the numbers in hand end in " + remaining(left)
+	case left <= 0:
+		return ", and ids ended at " + instant(s.Until) + "; they resume when it answers"
+	}
+	return ", and ids end in " + remaining(left)
+}
+
+// remaining is how long something still lasts, in whole seconds.
+func remaining(left time.Duration) string {
+	if left < time.Second {
+		return "less than 1s"
+	}
+	return left.Round(time.Second).String()
+}
+
+// outage says that the store is away, and since when.
+func (s State) outage() string {
+	if s.Away.IsZero() {
+		return "the store does not answer"
+	}
+	return "the store has not answered since " + instant(s.Away)
 }
 
 // Trouble is what is wrong with the series now, in words that everybody may read, whether
@@ -92,10 +116,8 @@ func (s State) Trouble(now time.Time) string {
 		return err.Error()
 	case s.Over:
 		return "it has given all there was"
-	case s.Degraded && s.Away.IsZero():
-		return "the store does not answer"
 	case s.Degraded:
-		return "the store does not answer since " + instant(s.Away)
+		return s.outage()
 	case s.Err != nil:
 		return "the last request failed"
 	}

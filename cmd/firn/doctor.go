@@ -134,7 +134,29 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 	if !ok {
 		return nil
 	}
+	d.counters(ctx, s, set, promise)
 	return d.pools(ctx, s, set, promise)
+}
+
+// counters looks for the counters of firn.yaml that the store does not have. Those of
+// tickets are in other stores.
+func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, promise store.Promise) {
+	if set.file == nil {
+		return
+	}
+	for i := range set.file.series {
+		one := &set.file.series[i]
+		if one.kind.text != kindSegment && one.kind.text != kindSerial {
+			continue
+		}
+		draw, err := set.serveDrawing(one)
+		if err == nil {
+			err = draw.absent(ctx, st, promise)
+		}
+		if err != nil {
+			d.fails("series "+one.name.text, draw.explain(err))
+		}
+	}
 }
 
 // config checks the settings. Without them there is no knowing the store.

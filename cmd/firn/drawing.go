@@ -302,28 +302,34 @@ func (d *drawing) explain(err error) error {
 	if !errors.As(err, &f) {
 		f = classify(err)
 	}
-	var noSegment *segment.NoSeriesError
-	var noSerial *serial.NoSeriesError
+	if m := d.missingOf(err); m != nil && d.leasing == nil {
+		for _, text := range missingHints([]*missing{m}) {
+			f.hint("%s", text)
+		}
+		return f
+	}
+	var forgot *store.ForgotError
+	var ended *segment.ExhaustedError
 	var lossySegment *segment.LossyError
 	var lossySerial *serial.LossyError
 	var other *serial.DefinitionError
 	var used *serial.OverflowError
 	var instance *serial.InstanceError
 	switch {
-	case errors.As(err, &noSegment):
-		return f.hint("if there never was one: firn segments create %s", d.name).
-			hint("if the store lost it: firn segments create %s --first N, with N above every number that it gave out", d.name)
-	case errors.As(err, &noSerial):
-		return f.hint("if there never was one: firn serials create %s", d.name)
+	case errors.As(err, &forgot) && d.leasing == nil, errors.As(err, &instance):
+		return f.hint("if the store was restored, replaced or failed over: stop every process that uses it, then: firn store recover --numbers N, with N above what any counter can have given out since the state that is in the store now")
 	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
 		return f.hint("a store that keeps what it acknowledged, or lossy: accept in firn.yaml, or --lossy accept: numbers repeat if it forgets")
 	case errors.As(err, &other):
 		return f.hint("firn serials change %s --pattern %s%s, if only the counter's width or the zone is another",
 			d.name, shellWord(other.WantPattern), zoneFlag(other.WantZone))
+	case errors.As(err, &ended) && ended.Left > 0:
+		return f.hint("-n %d prints what is left", ended.Left)
+	case errors.As(err, &used) && used.Left > 0:
+		f.hint("-n %d prints what is left", used.Left)
+		fallthrough
 	case errors.As(err, &used):
 		return f.hint("more digits: firn serials change %s --pattern PATTERN", d.name)
-	case errors.As(err, &instance):
-		return f.hint("stop all who use it, then: firn store recover")
 	}
 	return f
 }

@@ -41,6 +41,14 @@ func failed(format string, args ...any) *failure {
 	return &failure{code: exitFailed, err: fmt.Errorf(format, args...)}
 }
 
+// withHint adds a hint to the attributes of a log line, if there is one.
+func withHint(hint string, attrs ...any) []any {
+	if hint == "" {
+		return attrs
+	}
+	return append(attrs, "hint", hint)
+}
+
 // An exit ends the command with a code and without a word.
 type exit int
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -308,6 +309,19 @@ was, or wants --yes. Where no number would be left it is refused.`,
 	return cmd
 }
 
+// whereIs adds to a refused change where the series stands: how far it can be raised.
+func whereIs(ctx context.Context, st store.Store, name string, f *failure) *failure {
+	i, err := segment.Show(ctx, st, name)
+	if err != nil || i.Err != nil {
+		return f.hint("firn segments ls")
+	}
+	last := int64(i.Max) - i.Increment*int64(i.Stores) // a number has to be left
+	if last <= int64(i.Granted) {
+		return f.hint("%s is at %d and ends at %d: there is nothing to raise. what is left is given out first", name, i.Granted, i.Max)
+	}
+	return f.hint("%s is at %d and ends at %d: N is the highest number in use anywhere, %d to %d", name, i.Granted, i.Max, i.Granted+1, last)
+}
+
 // changeSegment changes a series on its store, or on each store of a ticket, and
 // prints what it is then.
 func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (segment.Info, error)) error {
@@ -321,9 +335,9 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 		var none *segment.NoSeriesError
 		switch {
 		case errors.As(err, &option):
-			return bad("%w", err).hint("firn segments ls")
+			return whereIs(cmd.Context(), st, name, bad("%w", err))
 		case errors.As(err, &none):
-			return bad("%w", err).hint("to list all: firn segments ls. If there never was one: firn segments create %s", name)
+			return d.explain(bad("%w", err)).(*failure).hint("to list all: firn segments ls")
 		case err != nil:
 			return err
 		}

@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
 )
 
 // What --from must not do, in each database: %[1]s is a table of one row, and
@@ -183,4 +187,29 @@ func (m *importing) picture(t *testing.T, kind string) string {
 		rows.Close()
 	}
 	return all.String()
+}
+
+// A view may call what a query itself must not: the plan has its calls, too.
+func TestImportThroughViews(t *testing.T) {
+	m := &importing{url: testserver.Shared(t, testserver.Postgres).URL(), table: "viewed_" + string(store.NewVersion()[:8]), store: "sqlite:" + filepath.Join(t.TempDir(), "ids.db")}
+	var err error
+	if m.db, err = open.Database(m.url); err != nil {
+		t.Fatal(err)
+	}
+	defer m.db.Close()
+	m.exec(t, "CREATE SEQUENCE %[1]s_seq")
+	defer m.exec(t, "DROP SEQUENCE %[1]s_seq CASCADE")
+	m.exec(t, "CREATE VIEW %[1]s_next AS SELECT 'a' AS name, nextval('%[1]s_seq') AS n, 1 AS step")
+	m.exec(t, "CREATE VIEW %[1]s_file AS SELECT 'a' AS name, lo_create(0)::bigint AS n, 1 AS step")
+	defer m.exec(t, "DROP VIEW %[1]s_file")
+	m.exec(t, "CREATE VIEW %[1]s_twice AS SELECT * FROM %[1]s_file WHERE n > 0")
+	defer m.exec(t, "DROP VIEW %[1]s_twice")
+	m.exec(t, "CREATE VIEW %[1]s_plain AS SELECT lower('A') AS name, coalesce(7, 8)::bigint AS n, 1 AS step")
+	defer m.exec(t, "DROP VIEW %[1]s_plain")
+	for view, want := range map[string]string{"next": "calls nextval", "file": "calls lo_create", "twice": "calls lo_create", "plain": ""} {
+		_, err := readCounters(t.Context(), m.url, "SELECT name, n, step FROM "+m.table+"_"+view)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("view %s: %v; want %q", view, err, want)
+		}
+	}
 }

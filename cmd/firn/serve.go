@@ -509,5 +509,5 @@ func (o *serveCommand) told(err error) {
 	if errors.As(err, &f) {
 		hint = o.hints.line(f)
 	}
-	o.log.Error("not reloaded; everything is as it was", "err", err, "hint", hint)
+	o.log.Error("not reloaded; everything is as it was", withHint(hint, "err", err)...)
 }

@@ -69,7 +69,7 @@ var guardedRequests = []struct {
 	{what: "by an address with a zone", host: "[fe80::1%25eth0]:6381", own: true},
 	{what: "by name", host: "localhost:PORT", own: true},
 	{what: "by name in capitals with a dot", host: "LOCALHOST.", own: true},
-	{what: "by a name below localhost", host: "firn.localhost:PORT", own: true},
+	{what: "by a name below localhost", host: "evil.localhost:PORT"},
 	{what: "by a configured name", host: "ids.example.com", own: true},
 	{what: "by a configured name otherwise written", host: "IDS.Example.COM.:443", own: true},
 	{what: "by a configured name that has a dot", host: "firn.internal:6381", own: true},

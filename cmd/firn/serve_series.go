@@ -60,8 +60,10 @@ func (p *servePlan) drawings() []*drawing {
 // be opened, each with what can be done about it.
 func beginAll(ctx context.Context, all []*supply, begin func(*supply) error) error {
 	errs := make([]error, len(all))
+	drawings := make([]*drawing, len(all))
 	var done sync.WaitGroup
 	for i, s := range all {
+		drawings[i] = s.drawing
 		done.Go(func() {
 			if err := begin(s); err != nil {
 				errs[i] = s.drawing.named(err)
@@ -72,7 +74,7 @@ func beginAll(ctx context.Context, all []*supply, begin func(*supply) error) err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.Join(errs...)
+	return failedTogether(drawings, errs)
 }
 
 // named is an error of the series, with its name and what can be done about it.

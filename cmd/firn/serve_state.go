@@ -33,7 +33,11 @@ func leaseState(l *lease.Lease, at string) server.State {
 		st.Waits += lane.Waits
 	}
 	if now.Phase != term.Holding {
-		st.Degraded, st.Until = false, time.Time{}
+		st.Degraded, st.Until, st.Away = false, time.Time{}, time.Time{}
+		var ended *lease.OutageError
+		if errors.As(now.Err, &ended) {
+			st.Away = ended.EndedAt
+		}
 		if st.Err == nil {
 			st.Err = errNoWorker
 		}
@@ -63,12 +67,15 @@ func segmentState(s *segment.Series, of segmentFacts) server.State {
 		rate += now.Rate
 		// Of several stores one that answers is enough.
 		st.Degraded = st.Degraded && now.Degraded
+		if st.Away.IsZero() || now.Away.Before(st.Away) {
+			st.Away = now.Away
+		}
 		if now.Err != nil {
 			st.Err = now.Err
 		}
 	}
 	if !st.Degraded {
-		st.Err = s.State().Err // of the store that has most
+		st.Err, st.Away = s.State().Err, time.Time{} // of the store that has most
 	}
 	var end *segment.ExhaustedError
 	st.Over = errors.As(st.Err, &end)

@@ -30,6 +30,7 @@ type supply struct {
 	key     string // all that it was made of
 	drawing *drawing
 	log     *slog.Logger
+	bare    *slog.Logger // for the series, which says its name itself
 	began   time.Time
 
 	now     atomic.Pointer[flowing] // nil: not open yet
@@ -78,9 +79,10 @@ var errOpening = errors.New("its store was not heard yet")
 
 // newSupply returns a supply that is not open.
 func newSupply(d *drawing, log *slog.Logger) *supply {
-	s := &supply{key: d.supplyKey(), drawing: d, log: log.With("kind", d.kind), began: time.Now()}
+	s := &supply{key: d.supplyKey(), drawing: d, bare: log.With("kind", d.kind), began: time.Now()}
+	s.log = s.bare
 	if d.name != "" && d.kind != kindFlake {
-		s.log = s.log.With("series", d.name)
+		s.log = s.bare.With("series", d.name)
 	}
 	s.stop = func() {}
 	s.trouble.Store(&errOpening)
@@ -102,7 +104,7 @@ func (s *supply) begin(ctx context.Context, stores *sharedStores, opened func())
 	if err == nil || !passes(err) || ctx.Err() != nil {
 		return err
 	}
-	s.log.Warn("cannot be opened yet; trying again", "err", err, "hint", s.drawing.hintOf(err))
+	s.log.Warn("cannot be opened yet; trying again", withHint(s.drawing.hintOf(err), "err", err)...)
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.done.Go(func() { s.insist(life, stores, opened) })
@@ -137,7 +139,7 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 
 // try opens the supply.
 func (s *supply) try(ctx context.Context, stores *sharedStores) error {
-	now, err := s.drawing.flow(ctx, stores, s.log)
+	now, err := s.drawing.flow(ctx, stores, s.bare)
 	if err != nil {
 		s.trouble.Store(&err)
 		return err

@@ -17,11 +17,15 @@ import (
 
 // judge says what is to be said of an error of the series.
 func (d *drawing) judge(err error) server.Explanation {
-	return server.Explanation{Again: passes(err), Trouble: troubleOf(err), Hint: d.hintOf(err)}
+	return server.Explanation{Again: passes(err), TooMany: asksForLess(err), Trouble: troubleOf(err), Hint: d.hintOf(err)}
 }
 
 // hintOf is the first hint of an error of the series, or "".
 func (d *drawing) hintOf(err error) string {
+	var early *lease.NotYetError
+	if errors.As(err, &early) {
+		return "" // a server waits by itself
+	}
 	var f *failure
 	if !errors.As(d.explain(err), &f) {
 		return ""
@@ -31,6 +35,15 @@ func (d *drawing) hintOf(err error) string {
 		return ""
 	}
 	return lines[0]
+}
+
+// asksForLess reports whether a call for fewer numbers would be served.
+func asksForLess(err error) bool {
+	var numbers *segment.ExhaustedError
+	var texts *serial.OverflowError
+	var away *segment.OutageError
+	return errors.As(err, &numbers) && numbers.Left > 0 || errors.As(err, &texts) && texts.Left > 0 ||
+		errors.As(err, &away) && away.Left > 0
 }
 
 // troubleOf says what is wrong in words that everybody may read: whoever draws ids is told
@@ -76,6 +89,8 @@ var troubles = []struct {
 	{isA[*serial.ClockError], "the clock of the store is wrong"},
 	{isA[*firn.EndError], "its layout has no room for later ids"},
 	{isA[*firn.EpochError], "its layout begins later"},
+	{func(err error) bool { return asksForLess(err) && passes(err) }, "the store does not answer, and fewer numbers are in hand than were asked for"},
+	{asksForLess, "it has fewer numbers left than were asked for"},
 	{isA[*segment.ExhaustedError], "it has given all its numbers"},
 	{isA[*serial.OverflowError], "its pattern has no room for more numbers"},
 	{isA[*segment.NoSeriesError], "the store has no counter for it"},

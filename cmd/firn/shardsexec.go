@@ -248,7 +248,7 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 	f := failed("%d of %s failed", failures, plural(len(asked), "shard"))
 	switch {
 	case several:
-		return f.hint("give one statement at a time; firn shards apply runs files of several")
+		return f.hint("give one statement at a time; to run files of several: firn shards apply DIR")
 	case refused:
 		return f.hint("--write lets it write")
 	}

@@ -60,8 +60,9 @@ func TestForeignConfigIsNotRead(t *testing.T) {
 			if tt.root && os.Geteuid() != 0 {
 				t.Skip("only root can give files away")
 			}
-			t.Chdir(t.TempDir())
-			write(t, ".", "firn.yaml", "store: sqlite:theirs.db\nseries:\n  photo: { kind: flake }\n")
+			dir := t.TempDir()
+			t.Chdir(dir)
+			write(t, ".", "firn.yaml", "store: sqlite:"+dir+"/theirs.db\nseries:\n  photo: { kind: flake }\n")
 			if tt.alter != nil {
 				if err := tt.alter(); err != nil {
 					t.Fatal(err)

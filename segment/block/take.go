@@ -78,7 +78,7 @@ func (s *State) accepts(r *Rules) bool {
 func (s State) create(r *Rules) (State, Action) {
 	switch {
 	case r.Found == nil:
-		return s.done(Grant{}, &NoSeriesError{r.Name})
+		return s.done(Grant{}, &NoSeriesError{Name: r.Name})
 	case s.Promise.Class == store.Lossy && !r.Accept:
 		return s.done(Grant{}, &LossyError{r.Name, s.Promise.Why})
 	}
@@ -95,7 +95,7 @@ func (s State) put(r *Rules, now Now) (State, Action) {
 	n := min(s.take.Need, left)
 	n += min(s.take.Ahead, left-n)
 	if n == 0 || n < s.take.Least {
-		return s.done(Grant{}, &ExhaustedError{r.Name, s.Have.Max})
+		return s.done(Grant{}, &ExhaustedError{Name: r.Name, Max: s.Have.Max, Left: left})
 	}
 	s.phase, s.want, s.base = taking, s.Have, s.Have.Granted
 	s.want.V = format
@@ -209,22 +209,38 @@ func (s State) handBack(r *Rules) (State, Action) {
 	return s, Action{Op: Put, Key: r.Key, Value: s.want.Encode(), Cond: store.Condition{Version: s.mine}}
 }
 
-// A NoSeriesError says that a store has no series of that name.
-type NoSeriesError struct{ Name string }
+// A NoSeriesError says that a store has no series of that name: the name is mistyped, or
+// there never was one, or the store has lost it.
+type NoSeriesError struct {
+	Name    string
+	Names   []string // those that the store has; nil where nobody has looked
+	Nearest string   // that one of them which was probably meant; "" if none is like it
+}
 
-func (e *NoSeriesError) Error() string { return fmt.Sprintf("segment: there is no series %q", e.Name) }
+func (e *NoSeriesError) Error() string {
+	text := fmt.Sprintf("segment: the store has no series %q", e.Name)
+	if e.Nearest != "" {
+		return text + fmt.Sprintf("; did you mean %q?", e.Nearest)
+	}
+	return text
+}
 
-// An ExhaustedError says that a series has come to its end.
+// An ExhaustedError says that a series has not as many numbers left as a call asks for.
 type ExhaustedError struct {
 	Name string
 	Max  int64
+	Left int64 // how many are left, here and in the store; 0: it has come to its end
 }
 
 func (e *ExhaustedError) Error() string {
+	end := fmt.Sprintf("its max is %d", e.Max)
 	if e.Max == math.MaxInt64 {
-		return fmt.Sprintf("segment: series %q is used up: no larger number fits 63 bits", e.Name)
+		end = "no larger number fits 63 bits"
 	}
-	return fmt.Sprintf("segment: series %q is used up: its max is %d", e.Name, e.Max)
+	if e.Left > 0 {
+		return fmt.Sprintf("segment: series %q has only %d numbers left, not enough for this call: %s", e.Name, e.Left, end)
+	}
+	return fmt.Sprintf("segment: series %q is used up: %s", e.Name, end)
 }
 
 // A LossyError says that a series is not taken from a store that can forget what

@@ -12,6 +12,7 @@ type group struct {
 	series string
 	values int
 	asked  []asked
+	each   []int // how many values each of them wants
 }
 
 // asked is what one command of a group wants.
@@ -98,7 +99,11 @@ func (c *conn) gather(g *group, dst []server.Value) ([]server.Value, error) {
 			return dst, errTexts
 		}
 	}
-	return c.session.Gather(c.ctx, g.series, dst, g.values, len(g.asked))
+	g.each = g.each[:0]
+	for _, a := range g.asked {
+		g.each = append(g.each, a.values)
+	}
+	return c.session.Gather(c.ctx, g.series, dst, g.each)
 }
 
 // given answers one command of a group.

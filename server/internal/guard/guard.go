@@ -6,7 +6,9 @@
 // page a request comes from. The name: a page of evil.example that is told that
 // evil.example is now 127.0.0.1 is of the same origin as this server, and says nothing of
 // the sort; but its Host is evil.example. Where no token is asked for, and on the
-// loopback interface, only names are answered that nobody else can own.
+// loopback interface, only names are answered that nobody else can own. A name below
+// localhost is not one of them: whether it is this host is for each resolver to say, and a
+// program may serve a page of its own under it.
 //
 //	listener          tokens   names that are answered
 //	loopback          any      IP addresses, localhost, Names
@@ -113,7 +115,7 @@ func (g *Guard) knows(host string) bool {
 		return !ip.Unmap().WithZone("").IsUnspecified()
 	}
 	name := plainName(host)
-	return name == "localhost" || strings.HasSuffix(name, ".localhost") || g.names[name]
+	return name == "localhost" || g.names[name]
 }
 
 // withoutPort is a host without its port, if there is one; an IPv6 address in brackets.

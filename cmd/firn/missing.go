@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/store"
+)
+
+// This file says what to do about pools and counters that a store does not have. A counter
+// that is created again begins at its first number and repeats all that was given out, and
+// neither a store nor a clock can tell. So the likelier causes come first: a mistyped
+// name, and a store that was restored.
+
+// A missing is a pool or a counter that a store does not have.
+type missing struct {
+	name    string
+	nearest string // a counter that was probably meant; "" if there is none
+	create  string // the command for one that never existed
+	begins  string // what that would give first
+	again   string // the commands for one that did; "" of a pool
+	where   string // what the values of again are
+}
+
+// missingOf returns what is missing, or nil if that is not what err says.
+func (d *drawing) missingOf(err error) *missing {
+	var noPool *lease.MissingPoolError
+	var noSegment *segment.NoSeriesError
+	var noSerial *serial.NoSeriesError
+	name := shellWord(d.name)
+	switch {
+	case errors.As(err, &noPool) && !noPool.Creating:
+		pool := shellWord(noPool.Pool)
+		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
+	case errors.As(err, &noSegment):
+		first := max(d.options.segment.First, d.options.segment.Min, 1)
+		return &missing{
+			name: d.name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: first.String(),
+			again: "firn segments create " + name + " --first N", where: "N above every number in use",
+		}
+	case errors.As(err, &noSerial):
+		create := "firn serials create " + name
+		if d.options.pattern != "" {
+			create += " --pattern " + shellWord(d.options.pattern) + zoneFlag(d.options.serial.Zone)
+		}
+		return &missing{
+			name: d.name, nearest: noSerial.Nearest, create: create, begins: "1",
+			again: create + "; firn serials raise " + name + " TEXT", where: "TEXT the last one given out",
+		}
+	}
+	return nil
+}
+
+// absent returns an error if a store lacks the counter and nobody is about to begin it.
+// It writes nothing.
+func (d *drawing) absent(ctx context.Context, st store.Store, promise store.Promise) error {
+	var names []string
+	var err error
+	if d.kind == kindSerial {
+		if _, err = serial.Show(ctx, st, d.name); errors.As(err, new(*serial.NoSeriesError)) {
+			all, failed := serial.List(ctx, st)
+			for _, one := range all {
+				names = append(names, one.Name)
+			}
+			err = errors.Join(failed, &serial.NoSeriesError{Series: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
+		}
+	} else if _, err = segment.Show(ctx, st, d.name); errors.As(err, new(*segment.NoSeriesError)) {
+		all, failed := segment.List(ctx, st)
+		for _, one := range all {
+			names = append(names, one.Name)
+		}
+		err = errors.Join(failed, &segment.NoSeriesError{Name: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
+	}
+	if err == nil || !promise.Embedded || nearest.Name(d.name, names) != "" {
+		return err
+	}
+	// A file of this host begins its counters by itself, but not once it was restored.
+	if rec, failed := st.Get(ctx, segment.KeyRestored); failed != nil || rec.Version == "" {
+		return failed
+	}
+	return err
+}
+
+// missingHints are what to do about all that is missing, the safest first.
+func missingHints(all []*missing) []string {
+	var hints, again, where, create, begins []string
+	for _, m := range all {
+		if m.nearest != "" && len(all) == 1 {
+			hints = append(hints, fmt.Sprintf("to use the counter that is there, write its name: %s", m.nearest))
+		} else if m.nearest != "" {
+			hints = append(hints, fmt.Sprintf("to use the counter that is there in place of %s, write its name: %s", m.name, m.nearest))
+		}
+		again, create = append(again, m.again), append(create, m.create)
+		if m.where != "" {
+			where = append(where, m.where)
+		}
+		if m.begins != "" {
+			begins = append(begins, "a new counter "+m.name+" at "+m.begins)
+		}
+	}
+	values, new := "", ""
+	if len(where) > 0 {
+		values = ", with " + strings.Join(unique(where), ", and ")
+	}
+	if len(begins) > 0 {
+		new = " (begins " + strings.Join(begins, ", ") + ")"
+	}
+	it, they := "it", "it never existed"
+	if len(all) > 1 {
+		it, they = "one of them", "none of them ever existed"
+	}
+	return append(hints,
+		fmt.Sprintf("if %s existed, or this store was restored or lost: %s%s, before anything is started", it, strings.Join(again, "; "), values),
+		fmt.Sprintf("only if %s: %s%s", they, strings.Join(create, "; "), new))
+}
+
+// unique returns the texts without those that came before.
+func unique(texts []string) []string {
+	var all []string
+	seen := map[string]bool{}
+	for _, text := range texts {
+		if !seen[text] {
+			all = append(all, text)
+		}
+		seen[text] = true
+	}
+	return all
+}
+
+// failedTogether makes one failure of the errors of several drawings: all that is wrong, and
+// for what is missing all commands at once, in the order of the drawings.
+func failedTogether(all []*drawing, errs []error) error {
+	var lost []*missing
+	var said []string
+	whole := failed("")
+	count := 0
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		count++
+		var f *failure
+		if m := all[i].missingOf(err); m != nil {
+			lost = append(lost, m)
+		} else if errors.As(err, &f) {
+			whole.hints = append(whole.hints, f.hints...)
+		}
+		if errors.As(err, &f) {
+			whole.code = f.code
+		}
+		said = append(said, err.Error())
+	}
+	if count < 2 || len(lost) == 0 {
+		return errors.Join(errs...)
+	}
+	if len(lost) == 1 { // its own hints say more
+		for i, err := range errs {
+			var f *failure
+			if all[i].missingOf(err) != nil && errors.As(err, &f) {
+				whole.hints = append(whole.hints, f.hints...)
+			}
+		}
+	} else {
+		for _, text := range missingHints(lost) {
+			whole.hint("%s", text)
+		}
+	}
+	whole.err = &renamed{strings.Join(said, "\n"), errors.Join(errs...)}
+	return whole
+}
