@@ -31,7 +31,10 @@ type process struct {
 func command(t *testing.T, store string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command("firn", args...)} // TestMain has put it there
-	p.Env = append(os.Environ(), "FIRN_STORE=sqlite:"+store, "XDG_CONFIG_HOME="+os.DevNull)
+	p.Env = append(os.Environ(), "XDG_CONFIG_HOME="+os.DevNull)
+	if store != "" {
+		p.Env = append(p.Env, "FIRN_STORE=sqlite:"+store)
+	}
 	p.Stderr = &p.errs
 	return p
 }
@@ -254,7 +257,7 @@ func TestNextEveryWorkerHeld(t *testing.T) {
 	}
 	code, text := p.code(t), p.errs.String()
 	if code != 1 || !strings.HasPrefix(text, "firn: error: none of the 2 workers of pool ") ||
-		!strings.Contains(text, "is held by") || !strings.Contains(text, "\nfirn: hint: firn workers ls shows who holds them") {
+		!strings.Contains(text, "is held by") || !strings.Contains(text, "\nfirn: hint: to see who holds them: firn workers ls;") {
 		t.Errorf("exit code %d; stderr\n%s", code, text)
 	}
 }

@@ -85,7 +85,7 @@ func serverDown(t *testing.T, down, status string) {
 			if at := drastic.FindString(out + errs); at != "" {
 				t.Errorf("firn shards %s, while %s is down, says %q:\n%s%s", words, down, at, out, errs)
 			}
-			if strings.Contains(errs, "firn: error: server "+down) && !strings.Contains(errs, "firn: hint: start server "+down+", or check its address; firn shards status") {
+			if strings.Contains(errs, "firn: error: server "+down) && !strings.Contains(errs, "firn: hint: start server "+down+", or check its address; to see which servers answer: firn shards status") {
 				t.Errorf("firn shards %s, while %s is down, does not say to start it:\n%s", words, down, errs)
 			}
 		}

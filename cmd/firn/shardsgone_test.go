@@ -61,7 +61,7 @@ To give it up:            firn shards abort 1
 		t.Errorf("told twice it ended after %s: %s", took, p.ProcessState)
 	}
 	away.Thaw(t)
-	if said := refuse(t, 1, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "server b is not gone, it answers") || !strings.Contains(said, "firn shards abort 1, without --gone") {
+	if said := refuse(t, 1, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "server b is not gone, it answers") || !strings.Contains(said, "hint: firn shards abort 1 --server ") || !strings.Contains(said, ", without --gone: ") {
 		t.Error(said)
 	}
 	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
@@ -194,7 +194,7 @@ func TestShardsReopenIncomplete(t *testing.T) {
 	if said := refuse(t, 2, args("--incomplete")...); !strings.Contains(said, "firn shards reopen a --incomplete --shards 17") {
 		t.Error(said)
 	}
-	if said := refuse(t, 1, args("--shards", "0")...); !strings.Contains(said, "a may lack rows of it") || !strings.Contains(said, "hint: start server b, which had it last, its standby or its backup, and reopen it there: firn shards reopen b.") {
+	if said := refuse(t, 1, args("--shards", "0")...); !strings.Contains(said, "a may lack rows of it") || !strings.Contains(said, "hint: start server b, which had it last, its standby or its backup, and reopen it there: firn shards reopen b --server ") {
 		t.Error(said)
 	}
 	if out := succeed(t, args("--shards", "0", "--incomplete")...); out != "1 shard opened on server a\n" {
@@ -254,7 +254,7 @@ func TestShardsNoWayBack(t *testing.T) {
 	succeed(t, with("move 0 --to b")...)
 	onDatabase(t, b, "CREATE TABLE insta0.late (id bigint PRIMARY KEY)")
 	said := refuse(t, 1, with("revert 0")...)
-	if !strings.Contains(said, "there: ") && !strings.Contains(said, "here: ") || !strings.Contains(said, "firn shards finish 0, then firn shards move 0 --to a") || strings.Contains(said, "goes on") {
+	if !strings.Contains(said, "there: ") && !strings.Contains(said, "here: ") || !strings.Contains(said, "hint: firn shards finish 0 --server ") || !strings.Contains(said, ", then firn shards move 0 --to a --server ") || strings.Contains(said, "goes on") {
 		t.Error(said)
 	}
 	succeed(t, with("finish 0 --yes")...)

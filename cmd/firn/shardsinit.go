@@ -217,7 +217,7 @@ func setupFailure(err error) *failure {
 		f.code = exitUsage
 		return f.hint("leave the flag out; to see what the cluster is: firn shards status")
 	case errors.As(err, &stranger):
-		return f.hint("firn shards add-server %s=postgres://...", stranger.Server)
+		return f.hint("firn shards add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
 	case errors.As(err, &schema):
 		return f.hint("if its ids are to be taken over: firn shards adopt --dry-run; else drop or rename it")
 	case errors.Is(err, shard.ErrLocked):

@@ -503,7 +503,7 @@ func moveFailure(err error) *failure {
 	case errors.As(err, &held):
 		return f.hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
-		return f.hint("firn shards add-server makes it one of the cluster")
+		return f.hint("to make it one of the cluster: firn shards add-server NAME=postgres://USER@HOST/DATABASE")
 	case errors.As(err, &backless):
 		return withDetail(err).hint("firn shards finish %d, then firn shards move %[1]d --to %s", backless.Shard, backless.Server)
 	case errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint == "":
