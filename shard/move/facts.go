@@ -125,10 +125,10 @@ func (e *end) open(ctx context.Context) (*pgx.Conn, error) {
 	}
 	// What is left of a mover that was killed, cut off or held up does not hold locks for
 	// long. A transaction has to see what arrives while it lasts.
-	settings := "SET search_path = pg_catalog, pg_temp; SET client_min_messages = error; SET default_transaction_isolation = 'read committed'; " +
+	settings := "SET statement_timeout = 0; SET search_path = pg_catalog, pg_temp; SET client_min_messages = error; SET default_transaction_isolation = 'read committed'; " +
 		fmt.Sprintf("SET idle_in_transaction_session_timeout = %d; ", idleTime.Milliseconds()) +
 		"SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; " +
-		"SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'lock_timeout', 'idle_session_timeout', 'transaction_timeout')"
+		"SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('lock_timeout', 'idle_session_timeout', 'transaction_timeout')"
 	if _, err := c.Exec(ctx, settings); err != nil {
 		c.Close(context.WithoutCancel(ctx))
 		return nil, e.fault(err)
