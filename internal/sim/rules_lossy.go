@@ -49,7 +49,7 @@ var lossyRules = []rule{
 		{name: "a worker is taken from who may be alive", kind: lossy, in: brisk, event: func(_ *holder, e term.Event) term.Event {
 			return reclocked(e, func(r *store.Record) { r.Written = r.Written.Add(-time.Hour) })
 		}},
-		{name: "an operator's release that is forgotten leaves no time", kind: lossy, in: brisk, errand: freed(func(r *term.Record, _ term.Record) { r.TTL = 0 })},
+		{name: "an operator's release that is forgotten leaves no time", kind: lossy, in: releasing, errand: freed(func(r *term.Record, _ term.Record) { r.TTL = 0 })},
 	}},
 	{"no grant goes further than the pool's record says", []mutant{
 		{name: "an outage budget that the pool's record does not have", kind: shifting, in: unequal, event: func(h *holder, e term.Event) term.Event {

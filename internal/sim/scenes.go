@@ -168,6 +168,13 @@ func brisk(s *setup) {
 	s.long, s.lasts = 6*time.Second, 30*time.Second
 }
 
+// releasing schedules have one worker, whose takers often hear late that they have it.
+func releasing(s *setup) {
+	brisk(s)
+	s.founded, s.unequal, s.workers, s.procs = true, false, 1, 3
+	s.faults.takes = 0.6
+}
+
 func unequal(s *setup) {
 	brisk(s)
 	s.rules.Outage = 6 * time.Second

@@ -441,7 +441,7 @@ func TestKubernetes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	r := run(t, append(b.env, "KUBERNETES_SERVICE_HOST=10.0.0.1"), program(t, "firn"), "next")
-	if r.code != 1 || !strings.Contains(r.errs, "KUBERNETES_SERVICE_HOST") || !strings.Contains(r.errs, "firn: hint: --store ") {
+	if r.code != 1 || !strings.Contains(r.errs, "KUBERNETES_SERVICE_HOST") || !strings.Contains(r.errs, "firn: hint: one store for all containers: --store ") {
 		t.Errorf("exit code %d, %s", r.code, r.errs)
 	}
 	b.env = append(b.env, "KUBERNETES_SERVICE_HOST=10.0.0.1")
