@@ -97,7 +97,8 @@ func (w *world) missed(p *pool) {
 // create creates a pool: carefully, unless it is known that there was none.
 func (w *world) create(p *pool) {
 	atOnce := !p.existed && !w.loses() && w.chance(0.6)
-	if w.faults.unpool && len(w.store.list(p.key+"/")) > 0 { // this one does not know, and will be refused
+	// This one does not know, and is refused for what is left, unless that is lost as well.
+	if w.faults.unpool && !w.loses() && len(w.store.list(p.key+"/")) > 0 {
 		atOnce = w.chance(0.5)
 	}
 	var o operator.Options
