@@ -390,6 +390,7 @@ func TestRestoredUnderJournal(t *testing.T) {
 		t.Error("Restored changed the file it refused")
 	}
 	must(t, os.Remove(path+"-wal"))
+	must(t, os.WriteFile(path+"-shm", make([]byte, 32<<10), 0o600)) // nobody's, and no reason to stop
 	must(t, Restored(t.Context(), path, nothing))
 	if got, err := mustOpen(t, path).Get(t.Context(), "k"); err != nil || got.Version != r.Version {
 		t.Errorf("restored: %+v, %v", got, err)

@@ -68,6 +68,9 @@ func (at location) journals() []string {
 	return []string{at.file + "-wal", at.file + "-shm", at.file + "-journal"}
 }
 
+// rows are those of the journals that have rows of the database.
+func (at location) rows() []string { return []string{at.file + "-wal", at.file + "-journal"} }
+
 // temporaryPrefix is how names begin that are given for a moment.
 func (at location) temporaryPrefix() string { return "." + filepath.Base(at.file) + temporaryInfix }
 

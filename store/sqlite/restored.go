@@ -63,7 +63,8 @@ func Restored(ctx context.Context, path string, raise func(*Store) error) error 
 	return at.explain(at.syncDir())
 }
 
-// journalFits refuses a file with a journal if that may be another file's.
+// journalFits refuses a file with a journal if that may be another file's. The -shm file
+// does not count: SQLite makes it anew when nobody has it open.
 func (at location) journalFits() error {
 	side, err := at.readSidecar()
 	if err != nil {
@@ -77,9 +78,9 @@ func (at location) journalFits() error {
 	if err != nil || side.identity.same(now) {
 		return err
 	}
-	for _, j := range at.journals() {
+	for _, j := range at.rows() {
 		if fi, err := os.Stat(j); err == nil && fi.Size() > 0 {
-			return fmt.Errorf("%s is beside the file: if it is left from the file that was there before, remove it and %s-shm; if it was copied with this one, open and close the file with sqlite3 once", j, at.file)
+			return fmt.Errorf("%s is beside the file, and may be another file's: if it is left from the file that was there before, remove it; if it was copied with this one, open and close the file with sqlite3 once; then do the same again", j)
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ var (
 	lostSeries = regexp.MustCompile(`firn segments create \S+ --first N`)
 
 	// removable is a file that an error has removed.
-	removable = regexp.MustCompile(`(/\S+): .*remove it if nobody needs it`)
+	removable = regexp.MustCompile(`(/\S+?):? (?:.*remove it if nobody needs it|is beside the file, and may be another file's: .*remove it)`)
 
 	// claims are flags that state what is not so here.
 	claims = regexp.MustCompile(`--(new|moved|gone|may-repeat)\b`)
