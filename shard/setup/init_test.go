@@ -378,7 +378,7 @@ func TestInitServerDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Init(setup.Wish{Count: 160})
+	p, err := s.Init(setup.Wish{Count: 480})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,12 +396,12 @@ func TestInitServerDies(t *testing.T) {
 	if !errors.As(err, &at) && !errors.As(err, &in) || strings.Contains(err.Error(), "server a") {
 		t.Fatalf("%v", err)
 	}
-	if n := a.one(t, "SELECT count(*)::text FROM firn.shard"); n != "80" {
+	if n := a.one(t, "SELECT count(*)::text FROM firn.shard"); n != "240" {
 		t.Errorf("%s shards on the server that lived", n)
 	}
 	dying.Start(t)
-	mustInit(t, servers, setup.Wish{Count: 160})
-	if n := connect(t, dying.URL()).one(t, "SELECT count(*)::text FROM firn.shard WHERE state = 'open'"); n != "80" {
+	mustInit(t, servers, setup.Wish{Count: 480})
+	if n := connect(t, dying.URL()).one(t, "SELECT count(*)::text FROM firn.shard WHERE state = 'open'"); n != "240" {
 		t.Errorf("%s shards on the one that died", n)
 	}
 }
