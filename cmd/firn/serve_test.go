@@ -159,16 +159,6 @@ func (s *served) stop() {
 	}
 }
 
-// write writes a file and returns its path.
-func write(t *testing.T, dir, name, text string) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // ids are ids that may be there once.
 type ids struct {
 	mu  sync.Mutex
