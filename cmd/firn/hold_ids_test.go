@@ -227,7 +227,7 @@ func lockStore(t *testing.T, store string, h *hold, _ holdEvent) {
 }
 
 func holdMishap(t *testing.T, f *foreign, mishap *mishap) {
-	for tries := 1; !holdMishapOnce(t, f, mishap, tries == 5); tries++ {
+	for tries := 1; !holdMishapOnce(t, f, mishap, tries == 3); tries++ {
 		t.Log("the machine was so busy that firn was late")
 	}
 }

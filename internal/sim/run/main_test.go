@@ -15,8 +15,6 @@ func TestRun(t *testing.T) {
 		{"-n 30 -from 7", 0, "30  schedules in", ""},
 		{"-n 30", 0, "0  repeats", ""},
 		{"-seed 3", 0, "seed 3: store", ""},
-		{"-n 80 -mutant a_Put_ignores_the_version", 1, "1  repeats", `to see it: go run ./internal/sim/run -seed 4 -mutant "a Put ignores the version"`},
-		{"-seed 4 -mutant a_Put_ignores_the_version", 1, "FAILED: repeated", "seed 4: repeated: "},
 		{"-rules", 0, "a version names one write, and is never a count\n    versions are counts", ""},
 		{"-copied", 0, "SET NX PX of a worker id\n", ""},
 		{"-mutant none", 2, "", `there is no mutant "none"`},
@@ -36,5 +34,25 @@ func TestRun(t *testing.T) {
 				t.Errorf("%d: %.300s\n%s", code, out.String(), errs.String())
 			}
 		})
+	}
+}
+
+// A repeat is found, and the command that is printed then shows it again.
+func TestRepeatIsShownAgain(t *testing.T) {
+	const mutant = "a Put ignores the version"
+	var out, errs bytes.Buffer
+	if code := run([]string{"-n", "80", "-mutant", mutant}, &out, &errs); code != 1 || !strings.Contains(out.String(), "1  repeats") {
+		t.Fatalf("%d: %.300s\n%s", code, &out, &errs)
+	}
+	_, told, _ := strings.Cut(errs.String(), "to see it: go run ./internal/sim/run -seed ")
+	seed, of, _ := strings.Cut(strings.TrimSpace(told), " ")
+	if of != `-mutant "`+mutant+`"` {
+		t.Fatalf("it says to run: %q", told)
+	}
+	out.Reset()
+	errs.Reset()
+	code := run([]string{"-seed", seed, "-mutant", mutant}, &out, &errs)
+	if code != 1 || !strings.Contains(out.String(), "FAILED: repeated") || !strings.Contains(errs.String(), "seed "+seed+": repeated: ") {
+		t.Errorf("%d: %.300s\n%s", code, &out, &errs)
 	}
 }

@@ -18,13 +18,13 @@ func TestSiege(t *testing.T) {
 		seed := seed + uint64(i) // they are not all harmed in the same way
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := Run(t.Context(), t, Options{Store: name, For: 20 * time.Second, Workers: 6, Seed: seed})
+			o := Run(t.Context(), t, Options{Store: name, For: 30 * time.Second, Workers: 6, Seed: seed})
 			t.Logf("go run ./internal/torture -stores %s -workers 6 -seed %d: %d ids, %d numbers, %d repeats; %v, well again after %v",
 				name, seed, o.IDs, o.Numbers, o.Repeats, o.Harms, o.Recovery)
 			for _, p := range o.Problems {
 				t.Error(p)
 			}
-			if o.IDs < 10_000 || o.Numbers < 1000 {
+			if o.IDs < 10_000 || o.Numbers < 1000 || len(o.Harms) < 3 {
 				t.Errorf("only %d ids and %d numbers were issued, under %v", o.IDs, o.Numbers, o.Harms)
 			}
 		})
