@@ -477,7 +477,7 @@ func (p *servePlan) fixed(next *servePlan) error {
 	switch {
 	case p.config == "" || next.config == p.config:
 	case next.config == "":
-		return bad("%s is not there any more", p.config).hint("put it back; or start the server again, if it is to go on without it")
+		return bad("%s is not there any more", p.config).hint("put it back: without it the server would use the default file of its user, which is another store")
 	default:
 		return bad("%s would be read, and not %s", next.config, p.config).hint("start the server again, if that is meant")
 	}
