@@ -19,7 +19,6 @@ type (
 	FullError        = term.FullError
 	WorkerError      = term.WorkerError
 	LayoutError      = term.LayoutError
-	OtherStoreError  = term.OtherStoreError
 )
 
 // join finds out what the store promises and which layout the pool has, and checks the

@@ -98,7 +98,7 @@ func (e *OutageError) Unwrap() error { return e.Err }
 // Errors to tell apart, besides the store's: [*MissingPoolError], the store has no such
 // pool; [*NotYetError], its ids start later than Options.Wait; [*FullError], no worker is
 // free; [*WorkerError], the pool does not have the worker that was asked for;
-// [*LayoutError], the pool has another layout; [*OtherStoreError], this store is a copy;
+// [*LayoutError], the pool has another layout; [*store.OtherStoreError], this store is a copy;
 // [*term.ClockError], this clock is ahead of the store's; [*term.AwayError], the store
 // does not answer any more; [*store.ForgotError]; [*GrantFileError]; [*firn.EndError], the
 // layout has ended. A store that does not say what it promises to begin with is not

@@ -44,7 +44,7 @@ func (e *BackfillError) Error() string {
 // that is not later, succeeds. Another job, or a worker that was ever leased, is a
 // [*BackfillError]. So is any worker where the pool may have had a predecessor whose ids
 // are in use: it was created by [Ensure], has workers that another pool had, or its store
-// can lose writes or was recovered. A [*term.OtherStoreError] says that this store is a copy.
+// can lose writes or was recovered. A [*store.OtherStoreError] says that this store is a copy.
 func ReserveBackfill(ctx context.Context, s store.Store, name string, worker int64, job string, last time.Time) error {
 	if err := CheckStore(ctx, s); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 // not call it when it starts; the step that creates the database does, once.
 //
 // Errors: [*ExistsError], the pool is there; [*RemainsError], records of an earlier one
-// are; [*term.OtherStoreError], this store is a copy; [*OverlapError]; [*OptionError];
+// are; [*store.OtherStoreError], this store is a copy; [*OverlapError]; [*OptionError];
 // [ErrBusy].
 func Create(ctx context.Context, s store.Store, name string, opts *Options) (Info, error) {
 	return create(ctx, s, name, opts, false)

@@ -161,7 +161,7 @@ func Show(ctx context.Context, s store.Store, name string) (Info, error) {
 	return p.info(), nil
 }
 
-// CheckStore returns a [*term.OtherStoreError] where a pool of the store says that it was
+// CheckStore returns a [*store.OtherStoreError] where a pool of the store says that it was
 // made in another store, so that this one is a copy, a restored dump, or was moved: ids and
 // numbers that are made from both are equal. It is nil where the store or its pools cannot
 // tell. It reads every record of a pool.
@@ -178,8 +178,11 @@ func CheckStore(ctx context.Context, s store.Store) error {
 		return err
 	}
 	for _, p := range all {
-		if p.Created() && p.Elsewhere(promise.Identity) {
-			return &term.OtherStoreError{Pool: p.name, Have: promise.Identity, Want: p.Store}
+		if !p.Created() {
+			continue
+		}
+		if err := store.CheckOther(fmt.Sprintf("pool %q", p.name), promise.Identity, p.Store); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func TestMoved(t *testing.T) {
 		copied := memory.New()
 		copied.Restore(old.Snapshot())
 		s := remote{copied, "there"}
-		var other *lease.OtherStoreError
+		var other *store.OtherStoreError
 		if _, err := lease.Open(t.Context(), s, nil); !errors.As(err, &other) || other.Want != "here" || other.Have != "there" {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -91,7 +91,7 @@ func (p *record) workerState(rec store.Record, r term.Record) (WorkerState, time
 // Release takes a worker away from its holder, which is known to be gone. Its
 // horizon stays, so nothing repeats even where the holder is alive: that process
 // takes another worker when it finds out. ErrConflict says that somebody wrote
-// the record meanwhile, so the holder may be alive: look again. A [*term.OtherStoreError]
+// the record meanwhile, so the holder may be alive: look again. A [*store.OtherStoreError]
 // says that this store is a copy.
 func Release(ctx context.Context, s store.Store, name string, worker int64) error {
 	if err := CheckStore(ctx, s); err != nil {
@@ -142,7 +142,7 @@ func (e *InUseError) Error() string {
 // and the clock has passed all that they may have issued: an [*InUseError] says that this
 // is not so yet. Then no process takes them any more, and the call is to be repeated.
 //
-// A [*term.OtherStoreError] says that this store is a copy.
+// A [*store.OtherStoreError] says that this store is a copy.
 func SetWorkers(ctx context.Context, s store.Store, name string, first, last int64) (Info, error) {
 	for try := 1; ; try++ {
 		info, err := setWorkersOnce(ctx, s, name, term.Range{First: first, Last: last})

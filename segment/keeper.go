@@ -32,7 +32,7 @@ func (k *keeper) run(ctx context.Context) {
 	if k.state.Have.First == 0 {
 		k.joinLate(ctx)
 	}
-	for ctx.Err() == nil && k.failed == nil {
+	for ctx.Err() == nil && !k.over() {
 		take, due := k.due()
 		if !due {
 			k.rest(ctx)
@@ -51,7 +51,7 @@ func (k *keeper) joinLate(ctx context.Context) {
 	s.mu.Lock()
 	k.away = time.Now()
 	s.mu.Unlock()
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !k.over() {
 		err := k.join(ctx, true, s.id())
 		var outage *OutageError
 		if errors.As(err, &outage) {
@@ -70,12 +70,11 @@ func (k *keeper) joinLate(ctx context.Context) {
 	}
 }
 
-// fail ends the lane for good. It is called with the series' mu held.
-func (k *keeper) fail(err error) {
-	k.failed = err
-	k.shut()
-	k.log.Error("nothing is issued any more", "err", err)
-	k.series.fail(err)
+// over reports whether the lane has ended for good.
+func (k *keeper) over() bool {
+	k.series.mu.Lock()
+	defer k.series.mu.Unlock()
+	return k.failed != nil
 }
 
 // due says what to ask the store for, if anything.
@@ -282,7 +281,7 @@ func (k *keeper) take(do block.Action) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.closed:
+	case s.closed, k.failed != nil:
 	case k.state.Over:
 		k.fail(do.Err)
 	case do.Grant.Count > 0:
@@ -302,9 +301,9 @@ func (k *keeper) take(do block.Action) {
 // close hands back what is left, once nothing of it can be issued any more.
 func (k *keeper) close() {
 	k.series.mu.Lock()
-	used := k.highest()
+	used, over := k.highest(), k.failed != nil || k.state.Over
 	k.series.mu.Unlock()
-	if k.failed != nil || k.state.Over {
+	if over {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), ask-2*grace)

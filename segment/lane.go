@@ -182,6 +182,18 @@ func (l *lane) deny(err error) {
 	l.series.fail(err)
 }
 
+// fail ends the lane for good. It is called with the series' mu held.
+func (l *lane) fail(err error) {
+	if l.failed != nil {
+		return
+	}
+	l.failed = err
+	l.shut()
+	l.series.options.Logger.Error("nothing is issued any more", "series", l.series.name, "err", err)
+	l.series.fail(err)
+	l.wake()
+}
+
 // shut ends the lane's numbers for good. What is taken later sees limit 0.
 func (l *lane) shut() {
 	for _, r := range append(l.spare, l.now) {

@@ -19,7 +19,7 @@ var ErrExists = errors.New("segment: the series is there already")
 // Create writes down a series that there never was. Only somebody who knows that
 // calls it: a store that has forgotten a series looks the same.
 //
-// Errors: [ErrExists], [*MismatchError] where it is there over another number of
+// Errors: [ErrExists], [*store.OtherStoreError], this store is a copy; [*MismatchError] where it is there over another number of
 // stores, [*LossyError], [*OptionError]s, and the store's, after which it may or may
 // not be there; Create again then.
 func Create(ctx context.Context, st store.Store, name string, opts *Options) error {
@@ -47,6 +47,9 @@ func CreateTickets(ctx context.Context, stores []store.Store, name string, opts 
 	offsets := make([]int, k)
 	var taken [MaxStores]bool
 	for i, st := range stores {
+		if err := CheckStore(ctx, st); err != nil {
+			return of(k, i, err)
+		}
 		have, err := read(ctx, st, name)
 		switch {
 		case err != nil:
@@ -126,8 +129,11 @@ func create(ctx context.Context, st store.Store, name string, r block.Record, o 
 		}
 		r.Instance = p.Instance
 	}
-	r.By = o.Name
+	r.By, r.Store = o.Name, p.Identity
 	rec, err := st.Put(ctx, key(name), r.Encode(), store.Condition{})
+	if err == nil && r.Store == "" {
+		return note(ctx, st, name)
+	}
 	if err == nil || !errors.Is(err, store.ErrConflict) && rec.Version == "" {
 		return err
 	}
@@ -168,6 +174,7 @@ type Info struct {
 	Strict    bool
 	Lossy     bool
 	Instance  string    // of the lossy store it goes on under
+	Store     string    // the store that it was made in; empty where nobody has noted it
 	Stores    int       // it is spread over so many
 	Offset    int       // of this store, 0 to Stores-1
 	Rate      float64   // numbers granted in a second, over the last minute
@@ -202,15 +209,18 @@ func info(rec store.Record) Info {
 	return Info{
 		Name: name, First: firn.ID(r.First), Max: firn.ID(r.Max), Increment: max(r.Increment, 1),
 		Granted: firn.ID(max(r.Granted, 0)), Left: r.Left(), Step: r.Step, Strict: r.Strict, Lossy: r.Lossy,
-		Instance: r.Instance, Stores: int(max(r.Stores, 1)), Offset: int(r.Offset), Rate: r.RateAt(now), At: r.At, By: r.By,
+		Instance: r.Instance, Store: r.Store, Stores: int(max(r.Stores, 1)), Offset: int(r.Offset), Rate: r.RateAt(now), At: r.At, By: r.By,
 	}
 }
 
 // Set changes the step of a series. Every process follows at its next
-// reservation.
+// reservation. A [*store.OtherStoreError] says that this store is a copy.
 func Set(ctx context.Context, st store.Store, name string, step int) (Info, error) {
 	if step < 1 || step > MaxStep {
 		return Info{}, &OptionError{"step", fmt.Sprintf("step %d: it is 1 to %d", step, MaxStep)}
+	}
+	if err := CheckStore(ctx, st); err != nil {
+		return Info{}, err
 	}
 	return change(ctx, st, name, func(r block.Record) (block.Record, error) {
 		r.Step = int64(step)
@@ -222,8 +232,12 @@ func Set(ctx context.Context, st store.Store, name string, step int) (Info, erro
 // Raise makes sure that nobody is granted a number up to n any more. Numbers that
 // processes have in hand are still issued. It never lowers anything, so what is
 // skipped by mistake is lost: ask before a long way. An n above which the series has
-// no number is refused with an [*OptionError].
+// no number is refused with an [*OptionError], and a store that is a copy with a
+// [*store.OtherStoreError].
 func Raise(ctx context.Context, st store.Store, name string, n firn.ID) (Info, error) {
+	if err := CheckStore(ctx, st); err != nil {
+		return Info{}, err
+	}
 	return change(ctx, st, name, func(r block.Record) (block.Record, error) {
 		switch {
 		case int64(n) > r.Max:
@@ -268,8 +282,8 @@ func change(ctx context.Context, st store.Store, name string, f func(block.Recor
 }
 
 // Restored makes the series of a store usable again that has forgotten what it
-// acknowledged: it raises what was granted, be it handed back since, by a margin, and accepts the store's
-// instance as it is now. The margin has to be above what can have been granted
+// acknowledged: it raises what was granted, be it handed back since, by a margin, and accepts the store
+// and its instance as they are now. The margin has to be above what can have been granted
 // and forgotten of any series; only who runs the store knows how much that is.
 // Cut every process off the store first, and let them back in when it has
 // returned. It may be repeated, and is to be after an error: it raises again. A
@@ -304,7 +318,7 @@ func Restored(ctx context.Context, st store.Store, margin int64) ([]Info, error)
 				to = r.Granted + margin*r.Stride()
 			}
 			r = r.Raised(to)
-			r.Instance = ""
+			r.Instance, r.Store = "", p.Identity
 			if p.Class == store.Lossy {
 				r.Instance = p.Instance
 			}

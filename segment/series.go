@@ -130,7 +130,7 @@ type set uint64
 //
 // Errors: [*OutageError] when the store is away for longer than Options.Wait,
 // [*ExhaustedError] at the series' max, [*store.ForgotError] once the store has
-// forgotten (final), [*LossyError], [*FormatError], [firn.ErrClosed] after Close,
+// forgotten and [*store.OtherStoreError] once another one has answered (both final), [*LossyError], [*FormatError], [firn.ErrClosed] after Close,
 // and ctx's.
 func (s *Series) Next(ctx context.Context) (firn.ID, error) {
 	// The number is taken first and compared after, on its own value. So what is
@@ -362,6 +362,19 @@ func (s *Series) fail(err error) {
 		close(w.done)
 		return true
 	})
+}
+
+// Abandon stops issuing what a store has granted, and asks that store for nothing more: for
+// a program that knows from elsewhere that the store has forgotten something, or is another
+// one. Err is what calls return when the series has no other store. The place is that of
+// the store in what the series was opened with; of [Open] it is 0. Abandon is final, may be
+// called more than once, and waits for nothing.
+func (s *Series) Abandon(place int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.lanes[place].fail(err)
+	}
 }
 
 // Close stops issuing for good and hands back what is left of the last segment,

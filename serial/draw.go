@@ -24,7 +24,10 @@ import (
 //  4. Equal texts have equal period texts and equal counts; see [Pattern].
 //  5. A definition that is gone, has another id, or a counter that is below what
 //     was acknowledged to this process, is a store that has forgotten: stop.
-//  6. On a store that can forget, the instance is looked at after the write was
+//  6. A definition names the store that it was made in. If the store that answers calls
+//     itself by another name, it is a copy: stop. The two are compared whenever the
+//     definition is read or the promise heard.
+//  7. On a store that can forget, the instance is looked at after the write was
 //     acknowledged and before it is used. Looked at before, an instance that
 //     lacks the last writes could still carry out this one.
 
@@ -172,8 +175,7 @@ func (d *drawer) answer(now instant, do action, a answer) action {
 	var forgot *store.ForgotError
 	switch {
 	case errors.As(a.err, &forgot):
-		d.drop()
-		d.final, d.err = a.err, a.err
+		d.end(a.err)
 	case do.op == put:
 		d.written(now, do, a)
 	case a.err != nil:
@@ -374,6 +376,7 @@ func (d *drawer) defined(rec store.Record) {
 		d.forgot("it was begun anew")
 	case len(def.Raised) < len(d.def.Raised):
 		d.forgot("its definition is an older one")
+	case d.elsewhere(def):
 	default:
 		if len(def.Raised) > len(d.def.Raised) {
 			// What was granted before may have been forgotten, and given to others.
@@ -389,6 +392,8 @@ func (d *drawer) defined(rec store.Record) {
 func (d *drawer) promised(p store.Promise) {
 	d.promise = p
 	switch {
+	case d.elsewhere(d.def):
+		return
 	case p.Class == store.Strict:
 	case !d.lossy:
 		d.distrust(&LossyError{d.name, p.Why})
@@ -406,9 +411,23 @@ func (d *drawer) promised(p store.Promise) {
 
 // forgot ends it all.
 func (d *drawer) forgot(what string) {
+	d.end(&store.ForgotError{Store: fmt.Sprintf("the store of series %q", d.name), What: what})
+}
+
+// elsewhere ends it all if a definition was made in another store than the one that made
+// the last promise. It reports whether it has.
+func (d *drawer) elsewhere(def definition) bool {
+	err := checkOther(d.name, d.promise.Identity, def.Store)
+	if err != nil {
+		d.end(err)
+	}
+	return err != nil
+}
+
+// end gives up all that is in hand, and nothing is given out any more.
+func (d *drawer) end(err error) {
 	d.drop()
-	d.final = &store.ForgotError{Store: fmt.Sprintf("the store of series %q", d.name), What: what}
-	d.err = d.final
+	d.final, d.err = err, err
 }
 
 // distrust ends the draw, and the next begins with reading everything again.

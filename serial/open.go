@@ -105,7 +105,8 @@ func (r *rules) zoneName() string {
 //
 // Errors to tell apart, besides the store's: [*OptionError]; [*NoSeriesError];
 // [*DefinitionError], the series has another pattern or zone; [*LossyError], the
-// store can forget and that is not accepted; [*InstanceError].
+// store can forget and that is not accepted; [*InstanceError]; [*store.OtherStoreError], the
+// store is a copy.
 func Open(ctx context.Context, st store.Store, name, pattern string, opts *Options) (*Series, error) {
 	r, err := opts.rules(name, pattern)
 	if err != nil {
@@ -126,6 +127,9 @@ func Open(ctx context.Context, st store.Store, name, pattern string, opts *Optio
 	}
 	def, _, err := define(ctx, st, &r, p, begin)
 	if err != nil {
+		return nil, err
+	}
+	if err := settle(ctx, st, name, &def, p); err != nil {
 		return nil, err
 	}
 	if p.Class == store.Lossy && p.Instance != def.Instance {
@@ -157,7 +161,16 @@ func Create(ctx context.Context, st store.Store, name, pattern string, opts *Opt
 	if err != nil {
 		return false, err
 	}
-	_, begun, err = define(ctx, st, &r, p, true)
+	if err := CheckStore(ctx, st); err != nil {
+		return false, err
+	}
+	def, begun, err := define(ctx, st, &r, p, true)
+	if err == nil && def.Store == "" { // now that a record is there, the store can say where it is
+		p, err = st.Promise(ctx)
+	}
+	if err == nil {
+		err = settle(ctx, st, name, &def, p)
+	}
 	return begun, err
 }
 
@@ -192,7 +205,7 @@ func define(ctx context.Context, st store.Store, r *rules, p store.Promise, begi
 		rand.Read(id[:])
 		def := definition{
 			V: format, ID: hex.EncodeToString(id[:]), Pattern: r.pattern.text, Zone: r.zoneName(),
-			Instance: p.Instance,
+			Instance: p.Instance, Store: p.Identity,
 		}
 		rec, err = st.Put(ctx, keySeries(r.name), encode(def), store.Condition{})
 		if err == nil {

@@ -20,6 +20,7 @@ type Info struct {
 	Text    string // of that count; "" before the first
 	Periods int    // counters there are
 	Lossy   bool   // it goes on on a store that can forget
+	Store   string // the store that it was made in; empty where nobody has noted it
 }
 
 // List returns the series of a store, by name. It reads every record.
@@ -43,7 +44,7 @@ func infos(list []store.Record) ([]Info, error) {
 				return nil, err
 			}
 			index[name] = len(all)
-			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, Lossy: def.Instance != ""})
+			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, Lossy: def.Instance != "", Store: def.Store})
 			continue
 		}
 		i, ok := index[name]
@@ -89,11 +90,14 @@ func CheckRecord(rec store.Record) (ours bool, err error) {
 
 // Change gives a series another pattern or zone. Only the width of the counter
 // and the zone may differ, or a text could repeat; everything else is a
-// [*ChangeError], and a new series. Processes that have the series open go on as
+// [*ChangeError], and a new series; a store that is a copy is a [*store.OtherStoreError]. Processes that have the series open go on as
 // they are until they open it again, and repeat nothing meanwhile.
 func Change(ctx context.Context, st store.Store, name, pattern, zone string) error {
 	r, err := (&Options{Zone: zone}).rules(name, pattern)
 	if err != nil {
+		return err
+	}
+	if err := CheckStore(ctx, st); err != nil {
 		return err
 	}
 	return update(ctx, st, name, func(def definition) (definition, error) {
@@ -114,9 +118,13 @@ func Change(ctx context.Context, st store.Store, name, pattern, zone string) err
 // has in hand, with Step or after calls that gave up waiting, are given out yet.
 // It reports whether the counter was below. What is skipped by mistake is lost: ask
 // before a long way. The last text of a pattern without a date is refused with an
-// [*OverflowError]: none would be left.
+// [*OverflowError]: none would be left; and a store that is a copy with a
+// [*store.OtherStoreError].
 func Raise(ctx context.Context, st store.Store, name, text string) (raised bool, err error) {
 	if err := checkName(name); err != nil {
+		return false, err
+	}
+	if err := CheckStore(ctx, st); err != nil {
 		return false, err
 	}
 	rec, err := st.Get(ctx, keySeries(name))
@@ -207,7 +215,7 @@ const MaxRaise = 1e18
 // Each counter of a period up to the latest that has begun in any zone goes on by
 // so much higher; it has to be more than any period can have lost, and nobody but the operator knows
 // how much that is: texts that are printed or stored elsewhere tell. 0 is
-// [RaiseBy]. The instance that answers now is accepted. It may be repeated, and
+// [RaiseBy]. The store and the instance that answer now are accepted. It may be repeated, and
 // is to be after an error; every time raises the counters. A series that the store
 // has forgotten altogether does not begin again by itself.
 func Restored(ctx context.Context, st store.Store, by int64) ([]Restoration, error) {
@@ -251,7 +259,7 @@ func Restored(ctx context.Context, st store.Store, by int64) ([]Restoration, err
 			if err != nil {
 				return def, err
 			}
-			def = def.restored(&rules, by, now, p.Instance)
+			def = def.restored(&rules, by, now, p)
 			r.Through = def.Raised[len(def.Raised)-1].Through
 			return def, nil
 		})

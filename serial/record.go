@@ -21,6 +21,10 @@ type definition struct {
 	Zone     string `json:"zone,omitempty"`
 	Instance string `json:"instance,omitempty"` // of the store, under which it goes on where that can forget
 
+	// Store is what the store says of itself, see store.Promise.Identity; empty: nobody has
+	// noted it.
+	Store string `json:"store,omitempty"`
+
 	// Raised are the restorations of the store, in order. A counter says how many
 	// of them it has heeded: so one write raises all counters at once.
 	Raised []raise `json:"raised,omitempty"`
@@ -73,12 +77,12 @@ const skew = 5 * time.Second
 var east = time.FixedZone("", 14*60*60)
 
 // restored is the definition after a restoration: each counter that there may
-// have been goes on by so much higher, under the instance that answers now.
-func (d definition) restored(r *rules, by int64, now time.Time, instance string) definition {
+// have been goes on by so much higher, in the store and under the instance that answer now.
+func (d definition) restored(r *rules, by int64, now time.Time, p store.Promise) definition {
 	through := *r
 	through.zone = east
 	d.Raised = append(slices.Clip(d.Raised), raise{by, through.period(now.Add(skew))})
-	d.Instance = instance
+	d.Instance, d.Store = p.Instance, p.Identity
 	return d
 }
 

@@ -72,7 +72,7 @@ const (
 //
 // Errors: [*OverflowError] where the period has no number left, [*InstanceError]
 // and [*LossyError] where the store could have forgotten, [*store.ForgotError]
-// where it has (final), [ErrClosed] after Close, ctx's, and the store's own.
+// where it has and [*store.OtherStoreError] where another one answers (both final), [ErrClosed] after Close, ctx's, and the store's own.
 // After an error a number may be lost; it is never given out twice.
 func (s *Series) Next(ctx context.Context) (Serial, error) {
 	var one [1]Serial

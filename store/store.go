@@ -140,6 +140,29 @@ func (e *ForgotError) Error() string {
 	return fmt.Sprintf("store: %s has forgotten what it acknowledged: %s", e.Store, e.What)
 }
 
+// An OtherStoreError says that a record was made in another store than the one that has it:
+// this store is a copy, a restored dump, or was moved. Whoever holds anything from it stops;
+// "firn store recover" makes it usable.
+type OtherStoreError struct {
+	What       string // which record says so: `pool "default"`, `series "orders"`
+	Have, Want string // what the store says of itself now; what the record says
+}
+
+func (e *OtherStoreError) Error() string {
+	return fmt.Sprintf("store: %s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved; use the other one, or stop all processes that use this one, and type: firn store recover --store URL",
+		e.What, e.Have, e.Want)
+}
+
+// CheckOther returns an [*OtherStoreError] if a record that was made in the store of the
+// identity want is in the one of the identity have. Where either is empty nothing can be
+// told, and it returns nil. What names the record in the error.
+func CheckOther(what, have, want string) error {
+	if have == "" || want == "" || have == want {
+		return nil
+	}
+	return &OtherStoreError{What: what, Have: have, Want: want}
+}
+
 // CheckValue reports what is wrong with a value, for adapters.
 func CheckValue(value []byte) error {
 	if len(value) > MaxValue {

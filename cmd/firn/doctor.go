@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
@@ -134,8 +136,23 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 	if !ok {
 		return nil
 	}
+	d.places(ctx, s, url)
 	d.counters(ctx, s, set, promise)
 	return d.pools(ctx, s, set, promise)
+}
+
+// places checks whether the store's counters were made in it. Its pools are checked one by
+// one.
+func (d *doctor) places(ctx context.Context, st store.Store, url string) {
+	for _, check := range []func(context.Context, store.Store) error{segment.CheckStore, serial.CheckStore} {
+		err := check(ctx, st)
+		if f := poolFailure(err, poolPlace{url: storeText(url)}); f != nil {
+			err = f
+		}
+		if err != nil {
+			d.fails("counters, store", err)
+		}
+	}
 }
 
 // counters looks for the counters of firn.yaml that the store does not have. Those of
@@ -242,7 +259,7 @@ func (d *doctor) file(path, url string) bool {
 		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", withoutPackage(err.Error()))
 		return false
 	case errors.As(err, &forgot):
-		d.say(wrong, "file", "stop all who use it, put back what there is, then: "+restored, "%s", withoutPackage(err.Error()))
+		d.say(wrong, "file", "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false), "%s", withoutPackage(err.Error()))
 		return false
 	case err != nil:
 		d.fails("file", err)

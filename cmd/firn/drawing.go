@@ -300,6 +300,9 @@ func (d *drawing) explain(err error) error {
 	}
 	var f *failure
 	if !errors.As(err, &f) {
+		f = poolFailure(err, poolPlace{url: d.recoverURL()})
+	}
+	if f == nil {
 		f = classify(err)
 	}
 	if m := d.missingOf(err); m != nil && d.leasing == nil {
@@ -317,7 +320,7 @@ func (d *drawing) explain(err error) error {
 	var instance *serial.InstanceError
 	switch {
 	case errors.As(err, &forgot) && d.leasing == nil, errors.As(err, &instance):
-		return f.hint("if the store was restored, replaced or failed over: stop every process that uses it, then: firn store recover --numbers N, with N above what any counter can have given out since the state that is in the store now")
+		return f.hint("if the store was restored, replaced or failed over: stop every process that uses it, then: %s", recoverCommand(d.recoverURL(), true))
 	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
 		return f.hint("a store that keeps what it acknowledged, or lossy: accept in firn.yaml, or --lossy accept: numbers repeat if it forgets")
 	case errors.As(err, &other):
@@ -332,6 +335,15 @@ func (d *drawing) explain(err error) error {
 		return f.hint("more digits: firn serials change %s --pattern PATTERN", d.name)
 	}
 	return f
+}
+
+// recoverURL is the store that a hint names; "" where the series has several, or the command
+// repeats its own.
+func (d *drawing) recoverURL() string {
+	if len(d.urls) != 1 {
+		return ""
+	}
+	return storeText(d.urls[0])
 }
 
 func zoneFlag(zone string) string {

@@ -444,12 +444,15 @@ func (h *holding) verdict(err error) (*failure, time.Duration) {
 	f.err = fmt.Errorf("%s has to stop: %s", h.args[0], withoutPackage(err.Error()))
 	var lost *term.LostError
 	var forgot *store.ForgotError
+	var other *store.OtherStoreError
 	var step *lease.StepError
 	switch {
 	case errors.As(err, &lost):
 		f = f.hint("to see who has it: firn workers ls")
 	case errors.As(err, &forgot):
-		return f.hint("stop all processes that use the store, then: firn store recover"), 0
+		return f.hint("stop all processes that use the store, then: %s", recoverCommand("", false)), 0
+	case errors.As(err, &other):
+		return f, 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered
 		return f, 0
 	}

@@ -36,7 +36,7 @@ func TestLossySeries(t *testing.T) {
 	server.Kill(t)
 	server.Start(t)
 	firn(1, `series "invoice" has stopped: the store may have forgotten its last numbers`, next...)
-	firn(1, "stop every process that uses it, then: firn store recover --numbers N", next...)
+	firn(1, "--numbers N, with N for its segments, tickets and serials", next...)
 	firn(2, "--numbers is missing", "store", "recover", "--yes", "--outage", "1s")
 	firn(0, "serial invoice: 100 numbers are left out", "store", "recover", "--yes", "--outage", "1s", "--numbers", "100")
 	firn(0, "R105\n", next...)

@@ -109,6 +109,9 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, verb string) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := checkPlace(ctx, s); err != nil {
+		return signalled(ctx, explainPool(err, verb))
+	}
 	there, err := pool.Show(ctx, s, name)
 	was := err == nil
 	var info pool.Info

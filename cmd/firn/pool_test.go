@@ -335,7 +335,7 @@ func TestStoreMoved(t *testing.T) {
 		t.Error(text)
 	}
 	firn(there, 0, "next")
-	if text := firn(there, 0, "store", "recover", "--moved", "--yes"); !strings.Contains(text, "no record of a pool had to be changed") {
+	if text := firn(there, 0, "store", "recover", "--moved", "--yes"); !strings.Contains(text, "no record had to be changed") {
 		t.Error(text)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 )
@@ -51,7 +53,7 @@ func poolFailure(err error, at poolPlace) *failure {
 	var layout *lease.LayoutError
 	var worker *lease.WorkerError
 	var room *roomError
-	var other *lease.OtherStoreError
+	var other *store.OtherStoreError
 	if errors.As(err, &remains) { // of a store in a file, whose first pool would be made with it
 		err = &lostPoolError{&lease.MissingPoolError{Pool: remains.Pool}, remains.Workers}
 	}
@@ -86,11 +88,11 @@ func poolFailure(err error, at poolPlace) *failure {
 	return nil
 }
 
-// otherStore says what to do about a store whose pools were made in another one.
-func otherStore(err error, e *lease.OtherStoreError, at string) *failure {
-	text := fmt.Sprintf("pool %q belongs to another store: this one is %s, and the pool was made in %s, so this is a copy, a restored dump, or was moved", e.Pool, e.Have, e.Want)
+// otherStore says what to do about a store whose records were made in another one.
+func otherStore(err error, e *store.OtherStoreError, at string) *failure {
+	text := fmt.Sprintf("%s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved", e.What, e.Have, e.Want)
 	return failed("%w", &renamed{text, err}).
-		hint("stop all processes that use this store, then: firn store recover%s", storeFlag(at)).
+		hint("stop all processes that use this store, then: %s", recoverCommand(at, !strings.HasPrefix(e.What, "pool "))).
 		hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
 }
 
@@ -194,6 +196,17 @@ func storeFlag(url string) string {
 		return ""
 	}
 	return " --store " + shellWord(url)
+}
+
+// checkPlace returns a [*store.OtherStoreError] where a pool or a counter of the store says
+// that it was made in another one.
+func checkPlace(ctx context.Context, s store.Store) error {
+	for _, check := range []func(context.Context, store.Store) error{pool.CheckStore, segment.CheckStore, serial.CheckStore} {
+		if err := check(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // poolTrouble adds what can be done to an error about a pool that no command has explained.

@@ -173,6 +173,11 @@ on all of its stores, which have to be there.`,
 			if err != nil {
 				return err
 			}
+			for i, st := range stores {
+				if f := poolFailure(checkPlace(cmd.Context(), st), poolPlace{url: storeText(d.urls[i])}); f != nil {
+					return errors.Join(f, closeStores())
+				}
+			}
 			err = segment.CreateTickets(cmd.Context(), stores, d.name, &d.options.segment)
 			if err = errors.Join(err, closeStores()); err != nil {
 				if errors.Is(err, segment.ErrExists) {

@@ -108,7 +108,10 @@ on from another system's: firn serials raise.`,
 			if err != nil {
 				return err
 			}
-			begun, err := serial.Create(cmd.Context(), st, d.name, d.options.pattern, &d.options.serial)
+			begun := false
+			if err = checkPlace(cmd.Context(), st); err == nil {
+				begun, err = serial.Create(cmd.Context(), st, d.name, d.options.pattern, &d.options.serial)
+			}
 			if err = errors.Join(err, st.Close()); err != nil {
 				return d.explain(err)
 			}
@@ -141,7 +144,7 @@ func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error)
 	if one != nil && one.kind.text != kindSerial {
 		return nil, nil, bad("series %s is of kind %s, and not a serial", name, one.kind.text)
 	}
-	d := &drawing{name: name, kind: kindSerial}
+	d := &drawing{name: name, kind: kindSerial, urls: []string{s.storeURL().text}}
 	return s, d, s.countedDrawing(d, one)
 }
 
@@ -194,10 +197,14 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeSeries(kindSerial),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d := &drawing{name: args[0], kind: kindSerial}
-			if !isSeriesName(d.name) {
-				return bad("series %q: %s", d.name, seriesNameRule)
+			if !isSeriesName(args[0]) {
+				return bad("series %q: %s", args[0], seriesNameRule)
 			}
+			s, err := loadSettings(cmd)
+			if err != nil {
+				return err
+			}
+			d := &drawing{name: args[0], kind: kindSerial, urls: []string{s.storeURL().text}}
 			return withStore(cmd, func(st store.Store) error {
 				r, err := serialRaise(cmd.Context(), st, d.name, args[1])
 				if err != nil {

@@ -375,7 +375,7 @@ func passes(err error) bool {
 	var missing *lease.MissingPoolError
 	var layout *lease.LayoutError
 	var worker *lease.WorkerError
-	var elsewhere *lease.OtherStoreError
+	var elsewhere *store.OtherStoreError
 	var option *lease.OptionError
 	var fresh *term.FreshError
 	var record *term.FormatError

@@ -38,7 +38,7 @@ The store does not know any more which ids were made. So firn store recover star
 ids of all its pools above everything that a process may have made, and takes every
 worker from its process: no ids for the longest outage budget, 5m or --outage or what a
 pool was created with, and 10s more. No clock says how far a counter had come, so
-segments, tickets and serials leave out --numbers.
+segments, tickets and serials leave out --numbers, and go on at once.
 
 Stop every process that uses the store before, and start them after: they wait until ids
 start. If the store is a SQLite file, the file at the path is accepted, and an empty one
@@ -47,7 +47,7 @@ is created where there is none. You may run the command again, and must after an
 Grant files may stay where a pool is still there: a process that starts with one finds
 that the ids start later. Where a pool itself is lost, remove its grant files first.
 
-With --moved nothing starts later. It is only for a store that you moved on purpose, when
+With --moved nothing starts later and no number is left out. It is only for a store that you moved on purpose, when
 nothing used the old one since the copy was made, and the old one is gone.`,
 		Example: `  firn store recover --store postgres://app@db/app
   firn store recover --store sqlite:/var/lib/app/ids.db --numbers 100000 --outage 10m --yes
@@ -265,10 +265,15 @@ func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPl
 	case r.path != "": // a server has one address, and a file may have been copied
 		question = "Are all processes stopped, and will no other copy of the file be used?"
 	}
-	if r.numbers > 0 {
-		flags += fmt.Sprintf(" --numbers %d", r.numbers)
+	return mustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbersFlag()))
+}
+
+// numbersFlag is --numbers as it was given.
+func (r *recovery) numbersFlag() string {
+	if r.numbers == 0 {
+		return ""
 	}
-	return mustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s --yes", storeFlag(r.url), flags))
+	return fmt.Sprintf(" --numbers %d", r.numbers)
 }
 
 // explain says what will be done and what that means.
@@ -282,9 +287,9 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 		longest = max(longest, info.OutageLimit)
 	}
 	if r.moved {
-		fmt.Fprintf(&b, "%s is accepted as the place of its pools:\n", open.Redact(r.url))
-		say("pools: %s. Nothing else changes, and ids start at once", listText(names))
-		say("if any process used the old store after the copy was made, ids repeat: then leave out --moved")
+		fmt.Fprintf(&b, "%s is accepted as the place of its pools and counters:\n", open.Redact(r.url))
+		say("pools: %s. Series: %s. Nothing else changes, and ids and numbers start at once", listText(names), listText(p.series))
+		say("if any process used the old store after the copy was made, ids and numbers repeat: then leave out --moved")
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
@@ -295,12 +300,17 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 			return err
 		}
 	}
-	say("pools: %s. Every worker is taken from its process", listText(names))
 	pause := longest + 2*term.Skew
-	say("no ids for about %s, until %s: %s of outage budget and %s of clock error. --outage, if some process had a longer budget",
-		durationText(pause), now.Add(pause).UTC().Format(time.RFC3339), durationText(longest), durationText(2*term.Skew))
+	why := fmt.Sprintf("%s of outage budget and %s of clock error. --outage, if some process had a longer budget", durationText(longest), durationText(2*term.Skew))
+	until := now.Add(pause).UTC().Format(time.RFC3339)
+	if len(p.pools)+len(p.lost) > 0 {
+		say("pools: %s. Every worker is taken from its process", listText(names))
+		say("no ids for about %s, until %s: %s", durationText(pause), until, why)
+	} else {
+		say("pools: none. The ids of a pool that is created now start at %s: %s", until, why)
+	}
 	if len(p.series) > 0 {
-		say("series: %s. Each leaves out %s numbers", listText(p.series), count(r.numbers))
+		say("series: %s. Each leaves out %s numbers, and goes on at once", listText(p.series), count(r.numbers))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -334,6 +344,8 @@ type recoveredLine struct {
 	StartsAt string   `json:"starts_at,omitempty"`
 	Workers  *int     `json:"workers_rewritten,omitempty"`
 	Then     []string `json:"then,omitempty"`
+
+	noPools bool // the store has none
 }
 
 // recover raises every counter, and starts all ids later.
@@ -345,7 +357,7 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 	pools, err := pool.Recover(ctx, s, r.outage)
 	if err != nil {
 		return classify(fmt.Errorf("%w; %s done", err, plural(len(pools), "pool"))).
-			hint("before anything is started, again: firn store recover%s", storeFlag(r.url))
+			hint("before anything is started, again: firn store recover%s%s", storeFlag(r.url), r.numbersFlag())
 	}
 	rec, err := s.Get(ctx, term.KeyStore)
 	if err != nil {
@@ -355,7 +367,7 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 	if err != nil {
 		return err
 	}
-	line := recoveredLine{Store: open.Redact(r.url), Then: p.then(r.hints)}
+	line := recoveredLine{Store: open.Redact(r.url), Then: p.then(r.hints), noPools: len(p.pools)+len(p.lost) == 0}
 	var lines []recoveredLine
 	starts := all.Floor
 	for _, one := range pools {
@@ -388,6 +400,8 @@ func printRecovered(out io.Writer, lines []recoveredLine, asJSON bool) error {
 		switch {
 		case asJSON:
 			err = enc.Encode(l)
+		case l.noPools:
+			_, err = fmt.Fprintf(out, "%s is safe again: it has no pool; the ids of one that is created now start at %s\n", l.Store, l.StartsAt)
 		case l.Store != "":
 			_, err = fmt.Fprintf(out, "%s is safe again: ids start at %s\n", l.Store, l.StartsAt)
 		default:
@@ -417,30 +431,73 @@ func printThen(out io.Writer, then []string, asJSON bool) error {
 	return nil
 }
 
-// accept accepts that the pools are in this store now.
+// An acceptedLine is a counter that belongs to another store now, as --json prints it.
+type acceptedLine struct {
+	Series string `json:"series"`
+	Kind   string `json:"kind"`
+}
+
+// accept accepts that the pools and the counters are in this store now.
 func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, out io.Writer, asJSON bool) error {
-	moved, err := pool.AcceptMove(ctx, s)
+	pools, err := pool.AcceptMove(ctx, s)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		enc := json.NewEncoder(out)
-		for _, info := range moved {
-			if err := enc.Encode(poolLineOf(info)); err != nil {
-				return err
-			}
+	segments, err := segment.AcceptMove(ctx, s)
+	if err != nil {
+		return err
+	}
+	serials, err := serial.AcceptMove(ctx, s)
+	if err != nil {
+		return err
+	}
+	var counters []acceptedLine
+	for _, in := range segments {
+		counters = append(counters, acceptedLine{in.Name, kindSegment})
+	}
+	for _, name := range serials {
+		counters = append(counters, acceptedLine{name, kindSerial})
+	}
+	return printAccepted(out, pools, counters, asJSON)
+}
+
+func printAccepted(out io.Writer, pools []pool.Info, counters []acceptedLine, asJSON bool) error {
+	var errs []error
+	enc := json.NewEncoder(out)
+	say := func(line any, format string, args ...any) {
+		var err error
+		if asJSON {
+			err = enc.Encode(line)
+		} else {
+			_, err = fmt.Fprintf(out, format+"\n", args...)
 		}
-		return nil
+		errs = append(errs, err)
 	}
-	for _, info := range moved {
-		if _, err := fmt.Fprintf(out, "pool %s: belongs to this store now\n", info.Name); err != nil {
-			return err
-		}
+	for _, info := range pools {
+		say(poolLineOf(info), "pool %s: belongs to this store now", info.Name)
 	}
-	if len(moved) == 0 {
-		_, err = fmt.Fprintln(out, "every pool belongs to this store now; no record of a pool had to be changed")
+	for _, c := range counters {
+		say(c, "%s %s: belongs to this store now", c.Kind, c.Series)
 	}
-	return err
+	if len(errs) == 0 && !asJSON {
+		say(nil, "every pool and counter belongs to this store now; no record had to be changed")
+	}
+	return errors.Join(errs...)
+}
+
+// recoverCommand is the command that makes a store safe, with what it needs: counters says
+// that the store has some, which else nobody knows.
+func recoverCommand(url string, counters bool) string {
+	const n = "more than any of them can have given out since the state that is in the store now"
+	if counters {
+		return fmt.Sprintf("firn store recover%s --numbers N, with N for its segments, tickets and serials: %s", storeFlag(url), n)
+	}
+	return fmt.Sprintf("firn store recover%s. If it has segments, tickets or serials, add --numbers N: %s", storeFlag(url), n)
+}
+
+// saysRecover reports whether a hint says already how a store is made safe.
+func (f *failure) saysRecover() bool {
+	return slices.ContainsFunc(f.hints, func(h hint) bool { return strings.Contains(h.text, "firn store recover") })
 }
 
 // forgotten adds to the error of a store that forgot what makes it usable again.
@@ -464,6 +521,9 @@ func forgotten(cmd *cobra.Command, err error) error {
 	if errors.As(err, &file) { // repaired or not, the store will not have that pool again
 		return f.hint("if the store was recovered: rm %s", shellWord(file.Path))
 	}
+	if f.saysRecover() {
+		return f
+	}
 	url := forgot.Store
 	if !strings.HasPrefix(url, "sqlite:") { // it is the name of a pool
 		set, err := loadSettings(cmd)
@@ -474,7 +534,7 @@ func forgotten(cmd *cobra.Command, err error) error {
 			url = "sqlite:" + path
 		}
 	}
-	return f.hint("stop all who use it, put back what there is, then: firn store recover%s", storeFlag(url))
+	return f.hint("stop all processes that use it, put back what there is, then: %s", recoverCommand(url, false))
 }
 
 // copyHints are what to do about a file that may be one of two copies. To recover is
@@ -487,5 +547,5 @@ func copyHints(e *sqlite.CopyError) []string {
 	case e.Alone:
 		hints = append(hints, "if you moved the file from another directory, move it back: its hidden file is still there")
 	}
-	return append(hints, "only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store "+shellWord("sqlite:"+e.Path))
+	return append(hints, "only if the original and every other copy are gone for good: stop all processes that use this one, then: "+recoverCommand("sqlite:"+e.Path, false))
 }

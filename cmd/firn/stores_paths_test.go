@@ -127,7 +127,7 @@ func TestCopiedStores(t *testing.T) {
 	} {
 		for _, want := range []string{
 			"if the original is still there, use that one", "if you moved the file from another directory, move it back: its hidden file is still there",
-			"only if the original and every other copy are gone for good: stop all who use this one, then: firn store recover --store " + url,
+			"only if the original and every other copy are gone for good: stop all processes that use this one, then: firn store recover --store " + url,
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("not %q in\n%s", want, text)

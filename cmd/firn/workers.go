@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
@@ -103,8 +102,8 @@ func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 
 // warnOfCopy warns where a store is a copy of another, and says what to do.
 func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
-	var other *lease.OtherStoreError
-	if err := pool.CheckStore(cmd.Context(), s); !errors.As(err, &other) {
+	var other *store.OtherStoreError
+	if err := checkPlace(cmd.Context(), s); !errors.As(err, &other) {
 		return
 	}
 	f := otherStore(other, other, at)

@@ -49,7 +49,7 @@ func newDrawer(p *process) *drawer { return &drawer{process: p} }
 func (w *world) newCounter(s *memory) block.Record {
 	r := block.Record{
 		ID: "world", First: 1 + w.rng.Int64N(3), Max: math.MaxInt64, Increment: 1 + w.rng.Int64N(2),
-		Step: 1 + w.rng.Int64N(8), Lossy: w.kind.lossy(),
+		Step: 1 + w.rng.Int64N(8), Lossy: w.kind.lossy(), Store: s.identity,
 	}
 	if w.chance(0.25) {
 		r.Stores, r.Offset = 3, w.rng.Int64N(3)
@@ -69,6 +69,11 @@ func (d *drawer) boot() {
 	d.used, d.shut, d.done, d.granted = 0, false, false, d.w.now
 	d.promised = d.store.promise(d.process)
 	d.put = block.Record{}
+	if m := d.w.mutant; m.heard != nil {
+		if heard, ok := m.heard(d, block.Promised{Promise: d.promised}).(block.Promised); ok {
+			d.promised = heard.Promise
+		}
+	}
 	d.s = block.Start(d.w.bits(), d.promised, d.clocks())
 	d.idle()
 }
@@ -321,7 +326,7 @@ func (w *world) repairCounter(s *memory) {
 		to = r.Granted
 	}
 	r = r.Raised(to)
-	r.Instance = ""
+	r.Instance, r.Store = "", s.identity
 	if w.kind.lossy() {
 		r.Instance = s.promise(nil).Instance
 	}

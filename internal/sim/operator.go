@@ -51,11 +51,11 @@ func (w *world) restore(to int, replace bool) {
 		}
 		w.store.rollBack(min(to, len(w.store.log)))
 		w.wentBack = true
-		if w.series {
-			w.repairCounter(w.store)
-		}
 		if w.store.identity != "" && w.chance(0.3) { // it is another server
 			w.store.identity += "'"
+		}
+		if w.series {
+			w.repairCounter(w.store)
 		}
 		w.after(w.upTo(500*time.Millisecond), w.recover)
 	})

@@ -186,6 +186,9 @@ func (w *world) twin() {
 				return // nothing tells a copy of it: a limit
 			}
 		}
+		if r := w.store.records[keyCounter]; r != nil && r.counter.Store == "" {
+			return
+		}
 		w.total.Faults[twinned]++
 		w.logf("the store is copied")
 		w.copy = w.store.copy()

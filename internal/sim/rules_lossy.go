@@ -155,6 +155,15 @@ var counterRules = []rule{
 			return e
 		}},
 	}},
+	{"a counter belongs to one store: a copy of that is refused", []mutant{
+		{name: "a copy of the counter's store is not told from it", in: counterTwinning, heard: func(d *drawer, e block.Event) block.Event {
+			if heard, ok := e.(block.Promised); ok {
+				heard.Promise.Identity = "store"
+				return heard
+			}
+			return e
+		}},
+	}},
 	{"a restored counter is raised above what was granted and forgotten", []mutant{
 		{name: "a restored counter is not raised", in: counterRestored, unraised: true},
 		{name: "a restored counter is raised from where a tail was handed back to", kind: lossy, in: quiet, scene: handBack, unreached: true},

@@ -306,6 +306,14 @@ func unpooling(s *setup) {
 	s.faults.drop, s.faults.unpool, s.faults.kills = false, true, true
 }
 
+// counterTwinning schedules have a counter whose store is copied, and processes that use
+// the copy.
+func counterTwinning(s *setup) {
+	counter(s)
+	s.faults = faults{twins: true, kills: true}
+	s.named = true
+}
+
 func twinning(s *setup) {
 	quick(&s.rules)
 	s.faults = faults{twins: true, pauses: true, kills: true}

@@ -97,7 +97,7 @@ func (s *setup) counting(rng *rand.Rand) {
 	f := &s.faults
 	f.network, f.loss = true, pick(rng, 0.1, 0.2, 0.4)
 	f.kills, f.closes, f.clocks, f.drop, f.files, f.reboots, f.copies, f.release = true, true, false, false, false, false, false, false
-	f.ranges, f.unpool, f.twins = false, false, false
+	f.ranges, f.unpool, f.twins = false, false, s.named && !f.restore && rng.IntN(10) == 0
 	s.pools = 1
 }
 

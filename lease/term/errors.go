@@ -55,18 +55,6 @@ func (e *WorkerError) Error() string {
 	return fmt.Sprintf("lease: worker %d is outside pool %q, which has workers %d-%d: choose one of these, or leave it out to take any free one", e.Worker, e.Pool, e.First, e.Last)
 }
 
-// An OtherStoreError says that a pool's record names another store than the one that has
-// it: this store is a copy, a restored dump, or was moved.
-type OtherStoreError struct {
-	Pool       string
-	Have, Want string // what the store says of itself now; what the record says
-}
-
-func (e *OtherStoreError) Error() string {
-	return fmt.Sprintf("lease: pool %q belongs to another store: this one is %s, and the pool was made in %s, so this is a copy, a restored dump, or was moved; use the other one, or stop all processes that use this one, and type: firn store recover --store URL",
-		e.Pool, e.Have, e.Want)
-}
-
 // A FullError says that no worker of the pool could be taken. Open with a longer
 // Options.Wait to wait for one; "firn workers ls" shows who holds them, and "firn pool set"
 // gives a pool more.

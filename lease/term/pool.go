@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/store"
 )
 
 // This file has the life of a pool's record: how it is created, how its range changes, and
@@ -172,7 +173,7 @@ func (p Pool) Elsewhere(identity string) bool {
 // elsewhere: the pool's record was made in another store. A process that has leased from
 // it stops for good: others may go on in the store that it knew.
 func (s State) elsewhere(r *Rules, p Pool, here string) (State, Action) {
-	err := &OtherStoreError{Pool: r.Pool, Have: here, Want: p.Store}
+	err := &store.OtherStoreError{What: fmt.Sprintf("pool %q", r.Pool), Have: here, Want: p.Store}
 	if s.poolID != "" {
 		return s.end(Forgotten, err)
 	}

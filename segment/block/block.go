@@ -28,6 +28,10 @@
 //  4. A record that is gone, has another id, or says less than was acknowledged
 //     or read before, is a store that has forgotten. Everything stops at once,
 //     numbers in hand as well, since they may be granted again.
+//  5. A record names the store that it was made in. If the store that answers calls
+//     itself by another name, it is a copy, which grants the same numbers as the
+//     original: everything stops, as in 4. The two are compared when the record is
+//     read, and when the store makes its promise again.
 //
 // It rests on the store: it never forgets a write that it acknowledged. No clock
 // says how far a forgotten counter had gone, so on a store that can forget a

@@ -32,6 +32,9 @@ func (s State) found(r *Rules, now Now, rec store.Record) (State, Action) {
 			s.Doubtful += (s.want.Granted - s.base) / s.want.Stride()
 		}
 	}
+	if err := s.elsewhere(r, have); err != nil {
+		return s.end(err)
+	}
 	if what := s.lacks(have, rec.Version); what != "" {
 		return s.end(&store.ForgotError{Store: "series " + r.Name, What: what})
 	}
@@ -69,6 +72,12 @@ func (s *State) lacks(rec Record, v store.Version) string {
 	return ""
 }
 
+// elsewhere returns an error if a record was made in another store than the one that made
+// the last promise.
+func (s *State) elsewhere(r *Rules, rec Record) error {
+	return store.CheckOther(fmt.Sprintf("series %q", r.Name), s.Promise.Identity, rec.Store)
+}
+
 // accepts reports whether numbers may be taken, as what the store promises goes.
 func (s *State) accepts(r *Rules) bool {
 	return s.Promise.Class == store.Strict || r.Accept || s.Have.Lossy
@@ -83,6 +92,7 @@ func (s State) create(r *Rules) (State, Action) {
 		return s.done(Grant{}, &LossyError{r.Name, s.Promise.Why})
 	}
 	s.phase, s.want = founding, r.Found.New()
+	s.want.Store = s.Promise.Identity
 	if s.Promise.Class == store.Lossy {
 		s.want.Lossy, s.want.Instance = true, s.Promise.Instance
 	}
@@ -99,6 +109,9 @@ func (s State) put(r *Rules, now Now) (State, Action) {
 	}
 	s.phase, s.want, s.base = taking, s.Have, s.Have.Granted
 	s.want.V = format
+	if s.want.Store == "" {
+		s.want.Store = s.Promise.Identity
+	}
 	s.want.Granted += n * s.want.Stride()
 	if s.want.Granted >= s.want.Reached {
 		s.want.Reached = 0
@@ -147,6 +160,9 @@ func (s State) grant() (State, Action) {
 // heard: the store made its promise again.
 func (s State) heard(r *Rules, now Now, p store.Promise) (State, Action) {
 	s.Promise, s.promised = p, now.Boot
+	if err := s.elsewhere(r, s.Have); err != nil {
+		return s.end(err)
+	}
 	if what := s.stranger(p); what != "" {
 		return s.end(&store.ForgotError{Store: "series " + r.Name, What: what})
 	}

@@ -1,0 +1,143 @@
+//go:build !windows
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// databases makes empty databases on a server, and returns their URLs.
+func databases(t *testing.T, pg *testserver.Server, names ...string) []string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	var urls []string
+	for _, name := range names {
+		if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
+			t.Fatal(err)
+		}
+		urls = append(urls, strings.Replace(pg.URL(), "/"+conn.Config().Database, "/"+name, 1))
+	}
+	return urls
+}
+
+// firnOn runs firn with a store, and returns all that it printed.
+func firnOn(t *testing.T, url string, want int, args ...string) string {
+	t.Helper()
+	p := command(t, "", args...)
+	p.Env = append(p.Env, "FIRN_STORE="+url)
+	var out bytes.Buffer
+	p.Stdout = &out
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.code(t); code != want {
+		t.Errorf("%v: exit code %d, want %d: %s%s", args, code, want, &out, p.errs.String())
+	}
+	return out.String() + p.errs.String()
+}
+
+// A restored dump with counters and without a pool is refused everywhere, and each refusal
+// says all that it takes. Who follows it repeats no number.
+func TestCountersInACopy(t *testing.T) {
+	t.Parallel()
+	urls := databases(t, testserver.Postgres(t), "home", "dumped", "moved_to")
+	home := urls[0]
+	serial := []string{"--pattern", "INV-{6}"}
+	firnOn(t, home, 0, "segments", "create", "orders")
+	firnOn(t, home, 0, append([]string{"serials", "create", "invoice"}, serial...)...)
+	for _, there := range urls[1:] {
+		copyRecords(t, home, there) // before anything was drawn: the store is noted when a counter begins
+	}
+	hint := "firn: hint: stop all processes that use this store, then: firn store recover --store "
+	numbers := " --numbers N, with N for its segments, tickets and serials: more than any of them can have given out since the state that is in the store now"
+	there := urls[1]
+	for _, args := range [][]string{
+		{"next", "orders"},
+		{"next", "invoice"},
+		append([]string{"next", "-n", "3", "invoice"}, serial...),
+		{"serve", "--http", "off", "--resp", "127.0.0.1:0"},
+		{"pool", "create", "--new"},
+		{"pool", "ensure"},
+		{"segments", "create", "photos"},
+		{"segments", "set", "orders", "--step", "7"},
+		{"segments", "raise", "orders", "700"},
+		append([]string{"serials", "create", "bill"}, serial...),
+		{"serials", "change", "invoice", "--pattern", "INV-{8}"},
+		{"serials", "raise", "invoice", "INV-000700"},
+	} {
+		if args[0] == "serve" {
+			args = append(args, "--config", configOf(t, ordersLine, invoiceLine))
+		}
+		text := firnOn(t, there, exitFailed, args...)
+		text = regexp.MustCompile(` --config [^ ,\n]*`).ReplaceAllString(text, "")
+		if !strings.Contains(text, " belongs to another store: this one is PostgreSQL system ") || !strings.Contains(text, hint+shellWord(there)+numbers) ||
+			!strings.Contains(text, "and the old one is gone: firn store recover --store "+shellWord(there)+" --moved") {
+			t.Errorf("%v: %s", args, text)
+		}
+	}
+	for _, look := range [][]string{{"segments", "ls"}, {"serials", "ls"}, {"pool", "ls"}} {
+		if text := firnOn(t, there, 0, look...); !strings.Contains(text, `firn: warning: series "orders" belongs to another store`) {
+			t.Errorf("%v: %s", look, text)
+		}
+		if text := firnOn(t, home, 0, look...); strings.Contains(text, "warning") {
+			t.Errorf("the original: %v: %s", look, text)
+		}
+	}
+	found := firnOn(t, there, exitFound, "doctor")
+	for _, what := range []string{`series "orders"`, `serial "invoice"`} {
+		if !regexp.MustCompile(`(?m)^bad +counters, store: ` + what + ` belongs to another store.*; stop all processes that use this store, then: firn store recover`).MatchString(found) {
+			t.Error(found)
+		}
+	}
+	if text := firnOn(t, home, 0, "doctor"); strings.Contains(text, "another store") {
+		t.Error(text)
+	}
+
+	last := firnOn(t, home, 0, "next", "orders", "-n", "10")
+	text := firnOn(t, home, 0, "next", "invoice", "-n", "3")
+	if !strings.HasSuffix(last, "\n10\n") || !strings.HasSuffix(text, "INV-000003\n") {
+		t.Error(last, text)
+	}
+	firnOn(t, there, exitUsage, "store", "recover", "--yes")
+	done := firnOn(t, there, 0, "store", "recover", "--yes", "--numbers", "100")
+	if strings.Contains(done, "no ids for") || !strings.Contains(done, "series: orders, invoice. Each leaves out 100 numbers, and goes on at once") ||
+		!strings.Contains(done, "is safe again: it has no pool; the ids of one that is created now start at ") {
+		t.Error(done)
+	}
+	if first := firnOn(t, there, 0, "next", "orders"); first != "101\n" {
+		t.Error(first)
+	}
+	if first := firnOn(t, there, 0, "next", "invoice"); first != "INV-000101\n" {
+		t.Error(first)
+	}
+	moved := firnOn(t, urls[2], 0, "store", "recover", "--moved", "--yes")
+	if !strings.Contains(moved, "segment orders: belongs to this store now\nserial invoice: belongs to this store now\n") {
+		t.Error(moved)
+	}
+	if first := firnOn(t, urls[2], 0, "next", "orders"); first != "1\n" { // nothing was drawn before the copy
+		t.Error(first)
+	}
+	if text := firnOn(t, urls[2], 0, "store", "recover", "--moved", "--yes"); !strings.Contains(text, "no record had to be changed") {
+		t.Error(text)
+	}
+}
+
+// configOf is a firn.yaml with series, whose store is that of FIRN_STORE.
+func configOf(t *testing.T, series ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", "series:\n  "+strings.Join(series, "  "))
+	return dir + "/firn.yaml"
+}
