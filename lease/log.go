@@ -65,7 +65,7 @@ func (k *keeper) tell(was *State, now State, s term.State) {
 	case s.Phase == term.Refused:
 		log.Error("no worker can be had", "err", now.Err)
 	case s.Phase == term.Forgotten:
-		log.Error("issuing stopped for good", "err", now.Err, "hint", "stop all processes that use the store, then: firn store recover")
+		log.Error("issuing stopped for good", "err", now.Err, "hint", "stop all processes that use the store, then: firn store recover, with --numbers N if it has segments, tickets or serials")
 	}
 	k.told = kind
 }

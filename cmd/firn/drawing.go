@@ -17,6 +17,7 @@ import (
 	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
+	"github.com/firn-id/firn/store/sqlite"
 )
 
 // A drawing is what it takes to draw from a series.
@@ -311,6 +312,8 @@ func (d *drawing) explain(err error) error {
 		}
 		return f
 	}
+	var copied *sqlite.CopyError
+	var file *lease.GrantFileError
 	var forgot *store.ForgotError
 	var ended *segment.ExhaustedError
 	var lossySegment *segment.LossyError
@@ -319,8 +322,10 @@ func (d *drawing) explain(err error) error {
 	var used *serial.OverflowError
 	var instance *serial.InstanceError
 	switch {
-	case errors.As(err, &forgot) && d.leasing == nil, errors.As(err, &instance):
-		return f.hint("if the store was restored, replaced or failed over: stop every process that uses it, then: %s", recoverCommand(d.recoverURL(), true))
+	case errors.As(err, &copied), errors.As(err, &file):
+		return f // what to do is said elsewhere
+	case errors.As(err, &forgot), errors.As(err, &instance):
+		return f.hint("if the store was restored, replaced or failed over: stop every process that uses it, then: %s", recoverCommand(d.recoverURL(), forgot == nil))
 	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
 		return f.hint("a store that keeps what it acknowledged, or lossy: accept in firn.yaml, or --lossy accept: numbers repeat if it forgets")
 	case errors.As(err, &other):

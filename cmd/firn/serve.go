@@ -165,7 +165,7 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 		}
 		return nil, err
 	}
-	now, fresh := supplies{}.enough(o.plan, o.log)
+	now, fresh := supplies{}.enough(o.plan, o.log, true)
 	o.supplies = now
 	o.shown.Store(&now)
 	o.sharded.Store(&o.plan.sharded)
@@ -185,6 +185,7 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 		return nil, err
 	}
 	o.server, err = server.New(options, series...)
+	o.stores.started()
 	return bound, err
 }
 
@@ -237,10 +238,10 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 		case <-again:
 			o.notify.reloading()
 			reloading = make(chan error, 1)
-			go func() { reloading <- o.reload(asked) }()
+			go func() { reloading <- o.reload(asked, true) }()
 		case <-relist:
 			reloading = make(chan error, 1)
-			go func() { reloading <- o.reload(asked) }()
+			go func() { reloading <- o.reload(asked, false) }()
 		case <-unlisted:
 			reloading = make(chan error, 1)
 			go func() { reloading <- o.listAgain(asked) }()
@@ -421,12 +422,9 @@ func (o *serveCommand) facts(st server.State) []string {
 
 // reload reads the settings again and serves what they say. On an error nothing has
 // changed.
-func (o *serveCommand) reload(ctx context.Context) error {
+func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	next, err := o.load()
 	if err != nil {
-		return err
-	}
-	if err := o.addCounters(ctx, next); err != nil {
 		return err
 	}
 	if err := o.plan.fixed(next); err != nil {
@@ -439,7 +437,14 @@ func (o *serveCommand) reload(ctx context.Context) error {
 	if err := keys.load(&next.options); err != nil {
 		return err
 	}
-	now, fresh := o.supplies.enough(next, o.log)
+	// After all that needs no store: what is refused leaves no trace.
+	if told {
+		o.stores.renew()
+	}
+	if err := o.addCounters(ctx, next); err != nil {
+		return o.plan.leaves(next.others, err)
+	}
+	now, fresh := o.supplies.enough(next, o.log, told)
 	gone := o.supplies.without(now)
 	for _, s := range fresh {
 		for _, old := range gone {
@@ -448,7 +453,7 @@ func (o *serveCommand) reload(ctx context.Context) error {
 			}
 		}
 	}
-	err = beginAll(ctx, fresh, func(s *supply) error { return s.try(ctx, o.stores) })
+	err = beginAll(ctx, fresh, func(s *supply) error { return o.plan.leaves(s.drawing, s.try(ctx, o.stores)) })
 	var options *server.Options
 	var series []*server.Series
 	if err == nil {

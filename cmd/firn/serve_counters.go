@@ -162,5 +162,5 @@ func (o *serveCommand) listAgain(ctx context.Context) error {
 	if _, err := o.plan.names.list(ctx); err != nil {
 		return errUnlisted
 	}
-	return o.reload(ctx)
+	return o.reload(ctx, false)
 }

@@ -18,15 +18,16 @@ import (
 type supplies map[string]*supply
 
 // enough returns the supplies of a plan: those there are, and new ones that are not
-// open yet.
-func (all supplies) enough(p *servePlan, log *slog.Logger) (now supplies, fresh []*supply) {
+// open yet. With anew, one that has ended for good is replaced: somebody says that its store
+// is mended.
+func (all supplies) enough(p *servePlan, log *slog.Logger, anew bool) (now supplies, fresh []*supply) {
 	now = supplies{}
 	for _, d := range p.drawings() {
 		key := d.supplyKey()
 		if now[key] != nil {
 			continue
 		}
-		if s := all[key]; s != nil && s.final() == nil {
+		if s := all[key]; s != nil && (!anew || s.final() == nil) {
 			now[key] = s
 			continue
 		}

@@ -47,7 +47,15 @@ type flowing struct {
 	reserve func(ctx context.Context, n int) (firn.Range, error)
 	state   func() server.State
 	final   func() error // why nothing comes from it ever again; nil if it may
+	heed    func(error)  // an error that a call got
+	ended   func() error // why its store gives nothing any more; nil if it does, or the series knows itself
 	close   func() error
+
+	// Of numbers, by the place of a store.
+	finalAt func(place int) error
+	abandon func(place int, err error)
+
+	// Of a lease.
 	layout  firn.Layout                                      // of a flake's ids
 	workers func(ctx context.Context) ([]pool.Worker, error) // of the pool; nil: there is none
 }
@@ -173,6 +181,9 @@ func (s *supply) layout() firn.Layout {
 // final is why nothing comes from the supply ever again; nil if it may.
 func (s *supply) final() error {
 	if now := s.now.Load(); now != nil {
+		if err := now.ended(); err != nil {
+			return err
+		}
 		return now.final()
 	}
 	if err := *s.trouble.Load(); !passes(err) {
@@ -184,7 +195,7 @@ func (s *supply) final() error {
 // flow returns what is open, or why it cannot be had.
 func (s *supply) flow() (*flowing, error) {
 	if now := s.now.Load(); now != nil {
-		return now, nil
+		return now, now.ended()
 	}
 	return nil, &notOpenError{*s.trouble.Load(), s.began}
 }
@@ -196,7 +207,10 @@ func (s *supply) state() server.State {
 		return now.state()
 	}
 	d := s.drawing
-	st := server.State{Kind: d.kind, Store: d.storeText(), Err: err, Away: s.began}
+	st := server.State{Kind: d.kind, Store: d.storeText(), Err: err}
+	if now == nil {
+		st.Away = s.began
+	}
 	if d.kind == kindFlake {
 		st.Pool = d.leasing.pool
 	}
@@ -209,7 +223,9 @@ func (s *supply) Next(ctx context.Context) (firn.ID, error) {
 	if err != nil {
 		return 0, err
 	}
-	return now.src.Next(ctx)
+	id, err := now.src.Next(ctx)
+	now.heed(err)
+	return id, err
 }
 
 func (s *supply) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, error) {
@@ -217,7 +233,9 @@ func (s *supply) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, e
 	if err != nil {
 		return dst, err
 	}
-	return now.src.Append(ctx, dst, n)
+	dst, err = now.src.Append(ctx, dst, n)
+	now.heed(err)
+	return dst, err
 }
 
 func (s *supply) reserve(ctx context.Context, n int) (firn.Range, error) {
@@ -225,7 +243,9 @@ func (s *supply) reserve(ctx context.Context, n int) (firn.Range, error) {
 	if err != nil {
 		return firn.Range{}, err
 	}
-	return now.reserve(ctx, n)
+	r, err := now.reserve(ctx, n)
+	now.heed(err)
+	return r, err
 }
 
 // texts is a supply of serials.
@@ -236,7 +256,9 @@ func (s textSupply) Append(ctx context.Context, dst []serial.Serial, n int) ([]s
 	if err != nil {
 		return dst, err
 	}
-	return now.texts.Append(ctx, dst, n)
+	dst, err = now.texts.Append(ctx, dst, n)
+	now.heed(err)
+	return dst, err
 }
 
 // flow opens a series for a server.
@@ -260,7 +282,7 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 		if err != nil {
 			return nil, err
 		}
-		users, stores = append(users, u), append(stores, u.store)
+		users, stores = append(users, u), append(stores, u.watched())
 	}
 	if err := d.checkStores(ctx, stores); err != nil {
 		return nil, err
@@ -278,8 +300,44 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 		return nil, err
 	}
 	closeSeries := now.close
-	now.close = func() error { return errors.Join(closeSeries(), leave()) }
+	part, err := d.joinStores(users, now)
+	if err != nil {
+		part()
+		return nil, errors.Join(err, closeSeries())
+	}
+	now.close = func() error { part(); return errors.Join(closeSeries(), leave()) }
 	return now, nil
+}
+
+// joinStores makes what is open a member of its stores, so that it ends with what others
+// find out about them, and they with what it does.
+func (d *drawing) joinStores(users []*sharedStore, now *flowing) (part func(), err error) {
+	members := make([]*member, len(users))
+	for i, u := range users {
+		members[i] = &member{kind: d.kind, final: now.final}
+		if now.abandon != nil {
+			members[i].final = func() error { return now.finalAt(i) }
+			members[i].abandon = func(err error) { now.abandon(i, err) }
+		}
+		err = errors.Join(err, u.join(members[i]))
+	}
+	now.ended = func() error { return nil }
+	now.heed = func(error) {} // of a ticket nobody knows which store it is about
+	if len(users) == 1 {
+		now.heed = func(err error) {
+			if err != nil {
+				users[0].heed(d.kind, err)
+			}
+		}
+		if now.abandon == nil {
+			now.ended = users[0].ended
+		}
+	}
+	return func() {
+		for i, u := range users {
+			u.part(members[i])
+		}
+	}, err
 }
 
 func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logger) (*flowing, error) {
@@ -317,33 +375,26 @@ func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *sl
 	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, segment.DefaultLasts)}
 	return &flowing{
 		src: s, close: s.Close, reserve: s.Reserve,
-		state: func() server.State { return segmentState(s, at) },
-		final: func() error { return unforgiven(s.State().Err) },
+		state:   func() server.State { return segmentState(s, at) },
+		final:   func() error { return unforgiven(s.State().Err) },
+		finalAt: func(place int) error { return unforgiven(s.States()[place].Err) },
+		abandon: s.Abandon,
 	}, nil
 }
 
 func (d *drawing) flowSerial(ctx context.Context, st *sharedStore, log *slog.Logger) (*flowing, error) {
 	o := d.options.serial
 	o.Logger = log
-	s, err := serial.Open(ctx, st.store, d.name, d.options.pattern, &o)
+	s, err := serial.Open(ctx, st.watched(), d.name, d.options.pattern, &o)
 	if err != nil {
 		return nil, err
 	}
-	at, heard := d.storeText(), st.listen()
+	at, heard := d.storeText(), st.pulse
 	return &flowing{
 		texts: s, close: s.Close,
 		state: func() server.State { return serialState(s, at, heard.last()) },
 		final: func() error { return unforgiven(s.State().Err) },
 	}, nil
-}
-
-// unforgiven is err if a store has forgotten, which is final.
-func unforgiven(err error) error {
-	var forgot *store.ForgotError
-	if errors.As(err, &forgot) {
-		return err
-	}
-	return nil
 }
 
 // storeText is the URL of the stores of a series, without secrets.
