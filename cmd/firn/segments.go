@@ -110,10 +110,7 @@ func printSegments(out io.Writer, all []segment.Info, asJSON bool) error {
 			fmt.Fprintf(w, "%s\t-\t-\t-\t-\t-\t%s\n", i.Name, l.Error)
 			continue
 		}
-		limit, order, last := "-", l.Order, "-"
-		if i.Max != math.MaxInt64 {
-			limit = i.Max.String()
-		}
+		order, last := l.Order, "-"
 		if i.Stores > 1 {
 			order = fmt.Sprintf("%d of %d stores", i.Offset+1, i.Stores)
 		}
@@ -123,7 +120,7 @@ func printSegments(out io.Writer, all []segment.Info, asJSON bool) error {
 		if !i.At.IsZero() {
 			last = i.By + " " + i.At.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s/s\t%s\t%s\t%s\n", i.Name, int64(i.Granted), i.Step, rateText(i.Rate), limit, order, last)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s/s\t%s\t%s\t%s\n", i.Name, int64(i.Granted), i.Step, rateText(i.Rate), i.Max, order, last)
 	}
 	if asJSON {
 		return nil

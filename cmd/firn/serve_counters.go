@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,11 +49,30 @@ func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
 	case err != nil:
 		return p.others.named(err)
 	}
-	for _, d := range found {
+	p.series = found
+	if o.plan != p {
+		p.series = append(found, o.plan.lost(found, p.names.url)...)
+	}
+	for _, d := range p.series {
 		d.hints = p.others.hints
 	}
-	p.series = found
 	return nil
+}
+
+// lost are the counters that the server has served and a store does not list: it has lost
+// them, or is another one. Their names must not give ids of a pool from now on.
+func (p *servePlan) lost(found []*drawing, url string) (all []*drawing) {
+	if p.names == nil {
+		return nil
+	}
+	for _, d := range p.series {
+		if !slices.ContainsFunc(found, func(f *drawing) bool { return f.name == d.name }) {
+			again := *d
+			again.urls = []string{url}
+			all = append(all, &again)
+		}
+	}
+	return all
 }
 
 // storeNames are the names of a store, which tell counters from flakes.

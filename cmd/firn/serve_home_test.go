@@ -180,3 +180,47 @@ func TestServeReloadToAnotherStore(t *testing.T) {
 	s.reload(reloaded)
 	s.stop()
 }
+
+// A name that a server knows for a counter gives no id of the pool once the store has lost
+// the counter, whatever is read again.
+func TestServeLostCounter(t *testing.T) {
+	t.Parallel()
+	urls := databases(t, testserver.Postgres(t), "lost", "other")
+	dir := t.TempDir()
+	for _, url := range urls {
+		firnOn(t, url, 0, "pool", "create", "--new")
+	}
+	firnOn(t, urls[0], 0, "segments", "create", "orders")
+	write(t, dir, "firn.yaml", "store: "+urls[0]+"\n")
+	s := serve(t, dir)
+	s.until("ready", s.ready)
+	c := s.redis("")
+	if id, err := c.Do(t.Context(), "FIRN.NEXT", "orders").Text(); err != nil || id != "1" {
+		t.Fatal(id, err)
+	}
+	write(t, dir, "firn.yaml", "store: "+urls[1]+"\n") // which has a pool, and no counter
+	s.reload(notReloaded)
+	if text := s.log.String(); !strings.Contains(text, "this server has orders in "+urls[0]+": write that store back into the config, then send SIGHUP again") {
+		t.Error(text)
+	}
+	write(t, dir, "firn.yaml", "store: "+urls[0]+"\n")
+	conn, err := pgx.Connect(t.Context(), urls[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "DELETE FROM firn_records WHERE key = 'segment/orders'"); err != nil {
+		t.Fatal(err)
+	}
+	s.reload("reloaded")
+	for _, id := range s.drawnBy("orders") {
+		if len(id) > 6 {
+			t.Fatalf("orders gives %s", id)
+		}
+	}
+	s.reload(notReloaded)
+	if _, text := s.do("POST", "/v1/series/orders/next", ""); strings.Contains(text, "values") {
+		t.Error(text)
+	}
+	s.stop()
+}
