@@ -150,9 +150,6 @@ func (g *generator) Pack(state, shard string) string {
 		state, g.seq.Width, lacks, shifted(state, g.seq.Shift), shard, int64(1)<<g.shard.Shift)
 }
 
-// LastSecond is the first state of the last second of the layout.
-func (g *generator) LastSecond() int64 { return g.Limit() - g.SecondStates() }
-
 func shifted(expression string, by int) string {
 	if by == 0 {
 		return expression

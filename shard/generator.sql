@@ -215,13 +215,12 @@ END $$;
 
 -- The id of a draw: counter n between two readings, a and b, of the offset. It
 -- counts if they are equal, the server is the one the shard was opened on, and the
--- state is at the clock, or ahead of it by no more than a second. So before the last second of
--- the layout no state is past its end.
+-- state is at the clock or ahead of it, and within the layout.
 CREATE OR REPLACE FUNCTION firn.id("offset" regclass, shard integer, a bigint, n bigint, b bigint, now_state bigint, here boolean)
 RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
 	-- One expression: each further statement costs a tenth. NULL goes the slow way.
-	RETURN CASE WHEN a = b AND here AND a + n >= now_state AND a + n <= now_state + {{.SecondStates}} AND now_state < {{.LastSecond}}
+	RETURN CASE WHEN a = b AND here AND a + n >= now_state AND a + n < {{.Limit}}
 		THEN {{.Pack "(a + n)" "shard"}}
 		ELSE firn.pack(firn.advance("offset"), shard) END;
 END $$;
