@@ -3,7 +3,7 @@
 //
 // Start with [Open]:
 //
-//	st, err := sqlite.Open("ids.db")
+//	st, err := sqlite.OpenDefault(ctx) // on one host; on many, open.URL of package store/open
 //	...
 //	ids, err := lease.Open(ctx, st, nil)
 //	...

@@ -54,7 +54,8 @@ CREATE TABLE IF NOT EXISTS firn.shard (
 	moved_to text,                      -- the server, when moved
 	system   bigint,                    -- where it was opened: a copy differs in these,
 	timeline text,                      -- a promoted standby in this
-	database name
+	database name,
+	relation oid                        -- of this table: a restored dump has another
 );
 
 -- The generators of a shard: one, or one for each of some tables. Functions name a
@@ -80,8 +81,8 @@ $$ SELECT {{.Pack "state" "shard"}} $$;
 -- Whether a shard was opened here, and not on what this is a copy of.
 CREATE OR REPLACE FUNCTION firn.is_here(s firn.shard) RETURNS boolean LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS
-$$ SELECT (s.system, s.timeline, s.database) IS NOT DISTINCT FROM
-	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database()) $$;
+$$ SELECT (s.system, s.timeline, s.database, s.relation) IS NOT DISTINCT FROM
+	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass::oid) $$;
 
 -- What to do about a shard that gives no ids here. A server of a cluster asks for what looks
 -- at the other servers: the shard may be there by the time that somebody types this.
@@ -105,7 +106,7 @@ BEGIN
 			HINT = firn.cure(s.shard, false);
 	ELSIF NOT firn.is_here(s) THEN
 		RAISE EXCEPTION 'firn: shard % was opened elsewhere: this database is a copy, or was promoted, restored or renamed', s.shard USING ERRCODE = 'ID003',
-			DETAIL = format('opened on system %s, timeline %s, as database %s', s.system, s.timeline, s.database),
+			DETAIL = format('opened on system %s, timeline %s, as database %s, when firn.shard was the table with oid %s', s.system, s.timeline, s.database, s.relation),
 			HINT = firn.cure(s.shard, true);
 	END IF;
 END $$;
@@ -141,6 +142,7 @@ BEGIN
 	-- One statement where all is well: each further one costs.
 	SELECT x.schema INTO s.schema FROM firn.shard AS x, firn.server AS y
 		WHERE x.shard OPERATOR(pg_catalog.=) enter.shard AND y.cluster OPERATOR(pg_catalog.=) enter.cluster AND x.state OPERATOR(pg_catalog.=) 'open'
+			AND x.relation OPERATOR(pg_catalog.=) x.tableoid
 			AND CASE WHEN pg_catalog.pg_is_in_recovery() THEN false ELSE x.database OPERATOR(pg_catalog.=) pg_catalog.current_database()
 				AND x.timeline OPERATOR(pg_catalog.=) pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8)
 				AND x.system OPERATOR(pg_catalog.=) (pg_catalog.pg_control_system()).system_identifier END;
@@ -174,7 +176,7 @@ DECLARE
 BEGIN
 	-- What a close changes is seen in the offset, under the lock. What is looked at
 	-- here stays as it is while a transaction lasts.
-	SELECT g.counter, s.state = 'open' AND g.identity = g."offset" AND s.database = current_database()
+	SELECT g.counter, s.state = 'open' AND g.identity = g."offset" AND s.database = current_database() AND s.relation = s.tableoid
 			AND s.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
 			AND s.system = (pg_control_system()).system_identifier
 		INTO counter, usable
@@ -377,7 +379,8 @@ BEGIN
 	PERFORM firn.commit_durably();
 	PERFORM firn.check_here(s) FROM firn.shard AS s WHERE s.shard = open_at.shard AND s.state = 'moved' FOR UPDATE;
 	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = term + 1,
-			system = (pg_control_system()).system_identifier, timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database()
+			system = (pg_control_system()).system_identifier, timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(),
+			relation = x.tableoid
 		WHERE x.shard = open_at.shard;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'firn: there is no shard %', shard USING ERRCODE = 'ID005';

@@ -64,6 +64,7 @@ func TestSchemaCopied(t *testing.T) {
 func TestRestoredInPlace(t *testing.T) {
 	db := newDatabase(t)
 	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, "UPDATE firn.server SET cluster = 'the only one', name = 'a'")
 	mustExec(t, db.Conn, "SELECT firn.open(5, firn.now_state() + 3600 * 1024000::bigint)")
 	last := query[int64](t, db.Conn, "SELECT insta5.next_id()")
 	all := dump(t, db.url)
@@ -75,10 +76,14 @@ func TestRestoredInPlace(t *testing.T) {
 	to := openDatabase(t, db.url)
 	mustExec(t, to.Conn, "CREATE TABLE moves_the_oids()")
 	restoreDump(t, to, all)
+	const enter = "SELECT firn.enter(5, 'the only one')"
+	refused(t, to.Conn, "ID003", enter)
 	refused(t, to.Conn, "ID003", "SELECT insta5.next_id()")
 	mustExec(t, to.Conn, script(t, firn.Instagram, insta(5))) // which opens nothing
+	refused(t, to.Conn, "ID003", enter)
 	refused(t, to.Conn, "ID003", "SELECT insta5.next_id()")
 	mustExec(t, to.Conn, "SELECT firn.open(5)")
+	mustExec(t, to.Conn, enter)
 	if id := query[int64](t, to.Conn, "SELECT insta5.next_id()"); id <= last {
 		t.Errorf("%d after %d", id, last)
 	}

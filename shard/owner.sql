@@ -171,7 +171,7 @@ BEGIN
 	END IF;
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = CASE here WHEN source THEN target ELSE source END,
 			term = claim.term, attempt = claim.attempt, system = (pg_control_system()).system_identifier,
-			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database()
+			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(), relation = x.tableoid
 		WHERE x.shard = s.shard;
 	IF NOT keep THEN
 		UPDATE firn.move AS x SET loaded = false WHERE x.shard = s.shard;
@@ -462,7 +462,7 @@ BEGIN
 	END IF;
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = learn.moved_to, term = learn.term, attempt = NULL, system = (pg_control_system()).system_identifier,
-			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database()
+			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(), relation = x.tableoid
 		WHERE x.shard = s.shard;
 	PERFORM firn.halt(s.shard) WHERE EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = s.schema);
 END $$;
@@ -489,8 +489,8 @@ DECLARE
 BEGIN
 	PERFORM firn.commit_durably();
 	-- Where nothing was known, nothing can be of what this is a copy of.
-	INSERT INTO firn.shard (shard, schema, state, term, moved_to, system, timeline, database)
-		VALUES (shard, schema, 'moved', 0, owner, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database())
+	INSERT INTO firn.shard (shard, schema, state, term, moved_to, system, timeline, database, relation)
+		VALUES (shard, schema, 'moved', 0, owner, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass)
 		ON CONFLICT DO NOTHING;
 	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = revoke.shard FOR UPDATE;
 	IF s.state = 'open' AND firn.is_here(s) OR s.term >= term THEN

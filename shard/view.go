@@ -63,7 +63,7 @@ const lookSQL = `
 SELECT v.layout, coalesce(v.cluster, ''), coalesce(v.name, ''), coalesce(v.shards, 0), coalesce(v.keys, ''), coalesce(v.schemas, ''),
 	coalesce(v.servers, '{}'), coalesce(v.code, ''), me.system, coalesce(me.timeline, ''), pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
 	s.shard, s.schema::text, s.state, s.term, coalesce(s.moved_to, ''),
-	(s.system, s.timeline, s.database) IS NOT DISTINCT FROM (me.system, me.timeline, current_database())
+	(s.system, s.timeline, s.database, s.relation) IS NOT DISTINCT FROM (me.system, me.timeline, current_database(), s.tableoid)
 FROM firn.server AS v
 CROSS JOIN (SELECT (pg_control_system()).system_identifier AS system,
 	CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline) AS me
