@@ -486,13 +486,13 @@ func printAccepted(out io.Writer, pools []pool.Info, counters []acceptedLine, as
 }
 
 // recoverCommand is the command that makes a store safe, with what it needs: counters says
-// that the store has some, which else nobody knows.
+// that the store has some. Where nobody knows, the command itself asks for --numbers.
 func recoverCommand(url string, counters bool) string {
 	const n = "more than any of them can have given out since the state that is in the store now"
 	if counters {
 		return fmt.Sprintf("firn store recover%s --numbers N, with N for its segments, tickets and serials: %s", storeFlag(url), n)
 	}
-	return fmt.Sprintf("firn store recover%s. If it has segments, tickets or serials, add --numbers N: %s", storeFlag(url), n)
+	return "firn store recover" + storeFlag(url)
 }
 
 // saysRecover reports whether a hint says already how a store is made safe.
