@@ -139,8 +139,14 @@ func nextText(f move.Flight) string {
 	list := ranges(f.Shards)
 	switch f.Phase {
 	case move.Between:
+		if f.Back {
+			return fmt.Sprintf("firn shards revert %s opens it, and programs wait until then", list)
+		}
 		return fmt.Sprintf("firn shards move %s --to %s opens it, and programs wait until then", list, f.Target)
 	case move.Arrived:
+		if f.Back {
+			return fmt.Sprintf("firn shards revert %s goes on with the revert that was begun; firn shards finish %[1]s drops the copies on %s, and no revert is possible then", list, f.Source)
+		}
 		return fmt.Sprintf("firn shards finish %s drops the old copies; firn shards revert %[1]s goes back", list)
 	case move.HalfLeft:
 		return "firn shards doctor --clean ends it, where nobody is at work on it"

@@ -148,16 +148,19 @@ func TestNextText(t *testing.T) {
 		phase move.Stage
 		moved []int64
 		want  string
+		back  bool
 	}{
-		{move.Begun, nil, "shards 1-2 serve on a: firn shards move 1-2 --to b goes on; firn shards abort 1-2 gives up"},
-		{move.Ready, []int64{2}, "shard 2 serves on b, shard 1 serves on a: firn shards move 1-2 --to b goes on; firn shards abort 1 gives up what has not moved"},
-		{move.Between, nil, "one of the shards 1-2 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then"},
-		{move.Between, []int64{2}, "shard 2 serves on b, shard 1 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then"},
-		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: firn shards finish 1-2 drops the old copies; firn shards revert 1-2 goes back"},
-		{move.HalfLeft, nil, "shard 1-2: firn shards doctor --clean ends it, where nobody is at work on it"},
-		{move.Unknown, nil, "nobody can say which server serves shard 1-2: start the server that does not answer, or check its address: then the move goes on; if it is lost for good: docs/shards.md, \"A server that is lost\""},
+		{move.Begun, nil, "shards 1-2 serve on a: firn shards move 1-2 --to b goes on; firn shards abort 1-2 gives up", false},
+		{move.Ready, []int64{2}, "shard 2 serves on b, shard 1 serves on a: firn shards move 1-2 --to b goes on; firn shards abort 1 gives up what has not moved", false},
+		{move.Between, nil, "one of the shards 1-2 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then", false},
+		{move.Between, []int64{2}, "shard 2 serves on b, shard 1 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then", false},
+		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: firn shards finish 1-2 drops the old copies; firn shards revert 1-2 goes back", false},
+		{move.Between, nil, "one of the shards 1-2 is on no server: firn shards revert 1-2 opens it, and programs wait until then", true},
+		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: firn shards revert 1-2 goes on with the revert that was begun; firn shards finish 1-2 drops the copies on a, and no revert is possible then", true},
+		{move.HalfLeft, nil, "shard 1-2: firn shards doctor --clean ends it, where nobody is at work on it", false},
+		{move.Unknown, nil, "nobody can say which server serves shard 1-2: start the server that does not answer, or check its address: then the move goes on; if it is lost for good: docs/shards.md, \"A server that is lost\"", false},
 	} {
-		f := move.Flight{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: tt.moved, Phase: tt.phase}
+		f := move.Flight{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: tt.moved, Phase: tt.phase, Back: tt.back}
 		if got := standsText(f) + ": " + nextText(f); got != tt.want {
 			t.Errorf("%s\n%s", got, tt.want)
 		}

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -31,6 +32,7 @@ type copyOf struct {
 	term    int64
 	attempt string
 	movedTo string
+	word    string // the server that it was let go to at this term, as far as is known here
 
 	batch  string // of the move that it is in; empty: none
 	loaded bool
@@ -49,7 +51,7 @@ type stream struct {
 }
 
 const shardFacts = `
-SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, ''), coalesce(firn.is_here(s), false), coalesce(s.term, 0), coalesce(s.attempt, ''), coalesce(s.moved_to, ''),
+SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, ''), coalesce(firn.is_here(s), false), coalesce(s.term, 0), coalesce(s.attempt, ''), coalesce(s.moved_to, ''), coalesce(CASE WHEN s.state = 'moved' THEN firn.word(s) END, ''),
 	coalesce(m.batch, ''), coalesce(m.loaded, false)
 FROM unnest($1::integer[]) AS x LEFT JOIN firn.shard AS s ON s.shard = x LEFT JOIN firn.move AS m ON m.shard = x ORDER BY x`
 
@@ -83,6 +85,10 @@ func (m *Mover) look(ctx context.Context, shards []int64) (*facts, error) {
 	return f, nil
 }
 
+// letGoTo is the server that a shard was let go to; "" where nobody knows. Who lets it go
+// knows that first, and the other server when it has received all.
+func (p pairOf) letGoTo() string { return cmp.Or(p.source.word, p.target.word) }
+
 func (e *end) look(ctx context.Context, shards []int64, sends, receives string, st *stream, into func(int) *copyOf) error {
 	if err := e.connect(ctx); err != nil {
 		return err
@@ -95,7 +101,7 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 	for i := 0; rows.Next(); i++ {
 		var n int64
 		c := into(i)
-		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.batch, &c.loaded); err != nil {
+		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.word, &c.batch, &c.loaded); err != nil {
 			return e.fault(err)
 		}
 		if n != shards[i] {

@@ -27,7 +27,7 @@ func (m *Mover) Abort(ctx context.Context, shards []int64) ([]int64, error) {
 			case p.source.serves():
 				some = append(some, p)
 			default:
-				return nil, &StuckError{p.shard, "it was let go already: firn shards move goes on with it, and firn shards revert takes it back"}
+				return nil, &StuckError{p.shard, "no server serves it now, so nothing is dropped: " + m.opens(p)}
 			}
 		}
 		return some, nil
@@ -67,12 +67,20 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 		case from && !to:
 			return nil, &StuckError{p.shard, fmt.Sprintf("it is on %[2]s, so there is no old copy to drop: firn shards move %[1]d --to %[3]s moves it to %[3]s; firn shards abort %[1]d gives the move up", p.shard, source, target)}
 		case !from && !to:
-			return nil, &StuckError{p.shard, fmt.Sprintf("no server serves it now, so nothing is dropped: firn shards move %d --to %s opens it", p.shard, target)}
+			return nil, &StuckError{p.shard, "no server serves it now, so nothing is dropped: " + m.opens(p)}
 		default:
 			return nil, &StuckError{p.shard, fmt.Sprintf("both %s and %s serve it, so nothing is dropped: firn shards doctor", source, target)}
 		}
 	}
 	return some, nil
+}
+
+// opens says which command opens a shard where it was let go to.
+func (m *Mover) opens(p pairOf) string {
+	if p.letGoTo() == m.source.Name {
+		return fmt.Sprintf("firn shards revert %d opens it", p.shard)
+	}
+	return fmt.Sprintf("firn shards move %d --to %s opens it", p.shard, m.target.Name)
 }
 
 // A StandbyError says that a standby of the target has not all that it has: with the

@@ -21,6 +21,7 @@ type Flight struct {
 	Moved                 []int64 // those of them that the target serves
 	Began                 time.Time
 	Phase                 Stage
+	Back                  bool // a revert was begun: what was let go goes back to the source
 
 	Rows, RowsTotal int64 // that the target has, and that there are, as the servers estimate
 	Lag             int64 // bytes of WAL that the other server has not applied; -1: not known
@@ -87,6 +88,7 @@ type account struct {
 	source, target string
 	began          time.Time
 	serves         map[int64]bool // by shard: whether it is open here
+	back           map[int64]bool // those that are being reverted, as far as is known here
 	stream         string         // what it sends
 	slot           string         // of that: "", "lost", "idle" or "used"
 	lag            int64          // of the slot
@@ -95,7 +97,7 @@ type account struct {
 }
 
 const wordSQL = `
-SELECT m.batch, m.source, m.target, m.shard, m.began, s.state = 'open' AND firn.is_here(s), firn.stream(m)::text,
+SELECT m.batch, m.source, m.target, m.shard, m.began, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.word(s) = m.source ELSE s.attempt NOT LIKE '%+' AND m.target = v.name END, false), firn.stream(m)::text,
 	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.stream(m)), ''),
 	coalesce((SELECT greatest(0, pg_current_wal_lsn() - coalesce(r.replay_lsn, x.confirmed_flush_lsn)) FROM pg_replication_slots AS x
 		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.stream(m)), -1)::bigint,
@@ -103,7 +105,7 @@ SELECT m.batch, m.source, m.target, m.shard, m.began, s.state = 'open' AND firn.
 	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.intake(m) AND r.srsubstate = 'r'),
 	coalesce((SELECT sum(greatest(c.reltuples, t.n_live_tup, p.tuples_processed, 0)) FROM firn.relations(s.schema) AS r JOIN pg_class AS c ON c.oid = r.relation
 		LEFT JOIN pg_stat_user_tables AS t ON t.relid = c.oid LEFT JOIN pg_stat_progress_copy AS p ON p.relid = c.oid WHERE r.rows), 0)::bigint
-FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
+FROM firn.server AS v, firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
 
 // listenTo has a server say what it knows, by batch.
 func listenTo(ctx context.Context, s shard.Server) (map[string]*account, error) {
@@ -117,16 +119,17 @@ func listenTo(ctx context.Context, s shard.Server) (map[string]*account, error) 
 	if err == nil {
 		var batch string
 		var n, tuples int64
-		var serves bool
+		var serves, back bool
 		var one account
-		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &serves, &one.stream, &one.slot, &one.lag, &one.known, &one.ready, &tuples}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &serves, &back, &one.stream, &one.slot, &one.lag, &one.known, &one.ready, &tuples}, func() error {
 			w := said[batch]
 			if w == nil {
 				first := one
-				w, first.serves = &first, make(map[int64]bool)
+				w, first.serves, first.back = &first, make(map[int64]bool), make(map[int64]bool)
 				said[batch] = w
 			}
 			w.serves[n] = serves
+			w.back[n] = back
 			w.rows += tuples
 			return nil
 		})
@@ -168,12 +171,14 @@ func flightOf(batch string, said map[string]*account) Flight {
 	}
 	f.RowsTotal, f.Rows, f.Lag = a.rows, min(a.rows, b.rows), a.lag
 	from, to := a, b
-	between := slices.ContainsFunc(f.Shards, func(n int64) bool { return a.let(n) && b.let(n) })
+	between := slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return !a.let(n) || !b.let(n) })
 	switch {
-	case between:
+	case len(between) > 0:
 		f.Phase = Between
+		f.Back = slices.ContainsFunc(between, func(n int64) bool { return a.back[n] || b.back[n] })
 	case len(f.Moved) == len(f.Shards):
 		f.Phase, f.RowsTotal, f.Rows, f.Lag = Arrived, b.rows, b.rows, b.lag
+		f.Back = slices.ContainsFunc(f.Shards, func(n int64) bool { return b.back[n] })
 		from, to = b, a
 	case b.known == 0:
 		f.Phase, f.Rows = Begun, 0

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/shard"
 )
 
 func init() { child["move"] = moveChild }
@@ -121,6 +123,55 @@ func TestKilled(t *testing.T) {
 	w.some(t, 20)
 	through("finish", some(finishSteps, `firn\.end_move`, `firn\.discard`))
 	w.some(t, 20)
+	w.stop(t, b, 1)
+	nothingLeft(t, a, b)
+}
+
+// TestKilledBetween: of a mover that was killed when it had let a shard go, Flights say which
+// way; and whoever comes next opens the shard, wherever he wants it to go.
+func TestKilledBetween(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	w := write(t, 1, a, b)
+	where := ownersOf(a, b)
+	m := mover(t, a, b)
+	mustMove(t, m.Move, 1)
+	if flights, err := Flights(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(flights) != 1 || flights[0].Phase != Arrived || flights[0].Back {
+		t.Fatalf("it has arrived: %+v, %v", flights, err)
+	}
+	if !runChild(t, a, b, "revert", "after", `firn\.seize`) {
+		t.Fatal("revert seized nothing")
+	}
+	settled(t, a, b)
+	if flights, err := Flights(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(flights) != 1 || flights[0].Phase != Arrived || !flights[0].Back {
+		t.Fatalf("revert was killed early: %+v, %v", flights, err)
+	}
+	for _, tt := range []struct {
+		killed string
+		back   bool
+		next   func(context.Context, []int64) ([]Moved, error)
+		moved  int
+		ends   string
+	}{
+		{"revert", true, m.Move, 1, "b"},
+		{"revert", true, m.Revert, 1, "a"},
+		{"move", false, m.Revert, 1, "a"},
+		{"move", false, m.Move, 1, "b"},
+	} {
+		if !runChild(t, a, b, tt.killed, "after", `firn\.let_go`) {
+			t.Fatalf("%s let nothing go", tt.killed)
+		}
+		settled(t, a, b)
+		flights, err := Flights(t.Context(), []shard.Server{a.Server, b.Server})
+		if err != nil || len(flights) != 1 || flights[0].Phase != Between || flights[0].Back != tt.back {
+			t.Fatalf("%s was killed: %+v, %v", tt.killed, flights, err)
+		}
+		if moved := mustMove(t, tt.next, 1); len(moved) != tt.moved || where("1") != tt.ends {
+			t.Fatalf("%s was killed: %v, and %s serves it", tt.killed, moved, where("1"))
+		}
+		w.some(t, 20)
+	}
+	mustEnd(t, m.Finish, 1)
 	w.stop(t, b, 1)
 	nothingLeft(t, a, b)
 }
