@@ -278,6 +278,24 @@ func TestTwoOpen(t *testing.T) {
 	eventually(t, func() error { return c.Shard(0).InTx(t.Context(), nothing) })
 }
 
+// TestMovedAwayFromTheDead: a shard moved, and its old server died before the program heard of
+// it. What that one said last does not keep the program from the new one.
+func TestMovedAwayFromTheDead(t *testing.T) {
+	all := newServers(t, "mod", 1, "a", "b")
+	p := all.pools(t)
+	proxy := testserver.NewProxy(t, testserver.Shared(t, testserver.Postgres).Addr())
+	p["a"] = pool(t, asApp(strings.Replace(all["a"].url, testserver.Shared(t, testserver.Postgres).Addr(), proxy.Addr(), 1)))
+	c := openCluster(t, p, nil)
+	mustInsert(t, c.Shard(0), "")
+	proxy.Refuse(true)
+	proxy.Cut()
+	all.move(t, 0, "a", "b")
+	mustInsert(t, c.Shard(0), "")
+	if got := whereIs(t, c.Shard(0)); got != all["b"].Config().Database {
+		t.Errorf("it is in %s", got)
+	}
+}
+
 // TestNoPool: a shard that went to a server which the program has no pool for, and came
 // back.
 func TestNoPool(t *testing.T) {

@@ -142,20 +142,48 @@ func (l *lookout) note(name string, begun time.Time, view *View, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.looked[name] = begun
+	views, faults := maps.Clone(l.views), maps.Clone(l.faults)
 	if err != nil {
-		l.faults[name] = &ServerError{name, oneLine(err)}
+		faults[name] = &ServerError{name, oneLine(err)}
+	} else {
+		views[name] = view
+		delete(faults, name)
+	}
+	m := l.m
+	if len(views) > 0 {
+		var wrong error
+		if m, wrong = MapOf(withoutOutdated(views, faults)); wrong != nil {
+			l.faults[name] = fmt.Errorf("%w (%w)", wrong, errMismatch)
+			return
+		}
+	}
+	l.views, l.faults, l.m = views, faults, m
+	if err != nil {
 		return
 	}
-	views := maps.Clone(l.views)
-	views[name] = view
-	m, err := MapOf(views)
-	if err != nil {
-		l.faults[name] = fmt.Errorf("%w (%w)", err, errMismatch)
-		return
-	}
-	l.views, l.m = views, m
-	delete(l.faults, name)
 	maps.DeleteFunc(l.followed, func(_ int64, h hop) bool { return h.from == name && h.told.Before(begun) })
+}
+
+// withoutOutdated are views without what servers that do not answer said of shards that
+// another server has opened since, which has a higher term.
+func withoutOutdated(views map[string]*View, faults map[string]error) map[string]*View {
+	opened := make(map[int64]int64) // the highest term, by shard
+	for name, v := range views {
+		for _, row := range v.Shards {
+			if faults[name] == nil && row.State == StateOpen && row.Here {
+				opened[row.Shard] = max(opened[row.Shard], row.Term)
+			}
+		}
+	}
+	believed := maps.Clone(views)
+	for name, v := range views {
+		if faults[name] != nil {
+			last := *v
+			last.Shards = slices.DeleteFunc(slices.Clone(v.Shards), func(row Row) bool { return row.Term < opened[row.Shard] })
+			believed[name] = &last
+		}
+	}
+	return believed
 }
 
 // follow takes down that a server said a shard went to another.
