@@ -114,12 +114,16 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 	return e.fault(e.conn.QueryRow(ctx, streamFacts, sends, receives).Scan(&st.publication, &st.slot, &st.lost, &st.subscription, &st.enabled, &st.published, &st.known, &st.copying))
 }
 
-// connect connects, unless that is done.
-func (e *end) connect(ctx context.Context) (err error) {
+// connect connects, unless that is done. Where it cannot, the connection that was lost stays,
+// so that who uses it meets an error.
+func (e *end) connect(ctx context.Context) error {
 	if e.conn != nil && !e.conn.IsClosed() {
 		return nil
 	}
-	e.conn, err = e.open(ctx)
+	c, err := e.open(ctx)
+	if err == nil {
+		e.conn = c
+	}
 	return err
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,6 +132,40 @@ func TestHeld(t *testing.T) {
 		t.Errorf("it changed over at try %d, while somebody wrote", tries)
 	}
 	b.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
+}
+
+// TestSourceDiesAfterATry: the source dies just after it has let nothing go, because somebody
+// held the shard. The move ends with an error, and goes on when the source is back.
+func TestSourceDiesAfterATry(t *testing.T) {
+	a, b := shops(t, 2)
+	holder := dial(t, a.Server.Config.ConnString())
+	var held, dead atomic.Bool
+	source := hooked(a.Server, hook{
+		before: once(`firn\.let_go`, func() {
+			mustExec(t, holder, "BEGIN; UPDATE insta1.events SET day = day WHERE day = 1")
+			held.Store(true)
+		}),
+		loses: func(message string) bool {
+			return held.Load() && strings.Contains(message, "ROLLBACK") && !dead.Swap(true)
+		},
+	})
+	dial := source.Config.DialFunc
+	source.Config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dead.Load() {
+			return nil, net.ErrClosed
+		}
+		return dial(ctx, network, addr)
+	}
+	o := hasty()
+	o.Patience = 500 * time.Millisecond
+	m := New(source, b.Server, o)
+	defer m.Close()
+	if _, err := m.Move(t.Context(), []int64{1}); !dead.Load() || !errors.As(err, new(*shard.ServerError)) {
+		t.Fatalf("the source died: %v", err)
+	}
+	mustExec(t, holder, "COMMIT")
+	dead.Store(false)
+	mustMove(t, m.Move, 1)
 }
 
 // TestSeized: from the instant on at which a shard is seized nobody writes to it or changes
