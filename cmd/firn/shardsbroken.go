@@ -36,6 +36,19 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Serve
 	fmt.Fprint(cmd.ErrOrStderr(), brokenText(flights, again))
 }
 
+// warnNowhere says which shards no server serves after a move that has failed.
+func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	flights, _ := move.Flights(ctx, servers) // who does not answer is in the error
+	for _, f := range flights {
+		ours := slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
+		if waiting := f.Nowhere(); ours && len(waiting) > 0 && (f.Phase == move.Between || f.Phase == move.Unknown) {
+			printWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", ranges(waiting))
+		}
+	}
+}
+
 // brokenText is what sayBrokenOff prints.
 func brokenText(flights []move.Flight, again string) string {
 	var b strings.Builder
@@ -117,7 +130,12 @@ func standsText(f move.Flight) string {
 	case f.Phase == move.Between:
 		parts = append(parts, nowhereText(left))
 	case f.Phase == move.Unknown:
-		parts = append(parts, "nobody can say which server serves shard "+ranges(left))
+		if len(f.Kept) > 0 {
+			parts = append(parts, serves(f.Kept)+" on "+f.Source)
+		}
+		if left = f.Nowhere(); len(left) > 0 {
+			parts = append(parts, "no server that answers serves shard "+ranges(left))
+		}
 	case f.Phase == move.HalfLeft:
 		parts = append(parts, "shard "+ranges(left))
 	default:
@@ -149,9 +167,17 @@ func nextText(f move.Flight) string {
 		}
 		return fmt.Sprintf("firn shards finish %s drops the old copies; firn shards revert %[1]s goes back", list)
 	case move.HalfLeft:
+		switch {
+		case f.Forgot == f.Target && len(f.Kept) > 0: // it has just begun
+			return fmt.Sprintf("firn shards move %s --to %s goes on; firn shards abort %[1]s gives up", list, f.Target)
+		case f.Forgot == f.Target:
+			return fmt.Sprintf("firn shards finish %s goes on with its end", list)
+		case f.Forgot == f.Source && len(f.Moved) == 0:
+			return fmt.Sprintf("firn shards abort %s goes on with its end", list)
+		}
 		return "firn shards doctor --clean ends it, where nobody is at work on it"
 	case move.Unknown:
-		return "start the server that does not answer, or check its address: then the move goes on; if it is lost for good: " + lostPage
+		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage
 	}
 	if left := stays(f); len(left) < len(f.Shards) {
 		return fmt.Sprintf("firn shards move %s --to %s goes on; firn shards abort %s gives up what has not moved", list, f.Target, ranges(left))

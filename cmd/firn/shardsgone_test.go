@@ -158,10 +158,26 @@ func TestNextText(t *testing.T) {
 		{move.Between, nil, "one of the shards 1-2 is on no server: firn shards revert 1-2 opens it, and programs wait until then", true},
 		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: firn shards revert 1-2 goes on with the revert that was begun; firn shards finish 1-2 drops the copies on a, and no revert is possible then", true},
 		{move.HalfLeft, nil, "shard 1-2: firn shards doctor --clean ends it, where nobody is at work on it", false},
-		{move.Unknown, nil, "nobody can say which server serves shard 1-2: start the server that does not answer, or check its address: then the move goes on; if it is lost for good: docs/shards.md, \"A server that is lost\"", false},
+		{move.Unknown, nil, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\"", false},
 	} {
 		f := move.Flight{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: tt.moved, Phase: tt.phase, Back: tt.back}
 		if got := standsText(f) + ": " + nextText(f); got != tt.want {
+			t.Errorf("%s\n%s", got, tt.want)
+		}
+	}
+	// One of the servers does not answer, or knows nothing of the move.
+	for _, tt := range []struct {
+		f    move.Flight
+		want string
+	}{
+		{move.Flight{Phase: move.Unknown, Kept: []int64{1}}, "shard 1 serves on a, no server that answers serves shard 2: start the server"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "b", Kept: []int64{1, 2}}, "firn shards move 1-2 --to b goes on; firn shards abort 1-2 gives up"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "b"}, "firn shards finish 1-2 goes on with its end"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "a"}, "firn shards abort 1-2 goes on with its end"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: []int64{1}}, "firn shards doctor --clean ends it"},
+	} {
+		tt.f.Source, tt.f.Target, tt.f.Shards = "a", "b", []int64{1, 2}
+		if got := standsText(tt.f) + ": " + nextText(tt.f); !strings.Contains(got, tt.want) {
 			t.Errorf("%s\n%s", got, tt.want)
 		}
 	}

@@ -180,6 +180,8 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 	moved, err := o.each(ctx, cmd, inParts(legs), (*move.Mover).Move)
 	if ctx.Err() != nil {
 		defer sayBrokenOff(ctx, cmd, servers, shards, "firn shards move "+list+" --to "+o.to)
+	} else if err != nil {
+		warnNowhere(ctx, cmd, servers, shards)
 	}
 	return o.report(ctx, cmd, list, moved, err, "firn shards move "+list+" --to "+o.to)
 }
@@ -199,6 +201,8 @@ func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string
 	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Revert)
 	if ctx.Err() != nil {
 		defer sayBrokenOff(ctx, cmd, servers, shards, "firn shards revert "+list)
+	} else if err != nil {
+		warnNowhere(ctx, cmd, servers, shards)
 	}
 	return o.report(ctx, cmd, list, moved, err, "firn shards revert "+list)
 }

@@ -286,7 +286,11 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 		if s.Err == nil {
 			continue
 		}
-		if _, err := fmt.Fprintf(out, "%s: %s\n", check.Bad, serverText(s)); err != nil {
+		text := serverText(s)
+		if awayServer(&shard.ServerError{Server: s.Name, Err: s.Err}) != "" {
+			text += "; start it, or check its address"
+		}
+		if _, err := fmt.Fprintf(out, "%s: %s\n", check.Bad, text); err != nil {
 			return err
 		}
 	}

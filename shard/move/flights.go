@@ -19,6 +19,7 @@ type Flight struct {
 	Batch, Source, Target string
 	Shards                []int64
 	Moved                 []int64 // those of them that the target serves
+	Kept                  []int64 // those of them that the source serves, as far as it answers
 	Began                 time.Time
 	Phase                 Stage
 	Back                  bool // a revert was begun: what was let go goes back to the source
@@ -26,6 +27,12 @@ type Flight struct {
 	Rows, RowsTotal int64 // that the target has, and that there are, as the servers estimate
 	Lag             int64 // bytes of WAL that the other server has not applied; -1: not known
 	Problem         string
+	Forgot          string // of HalfLeft: the server that knows nothing of it
+}
+
+// Nowhere are the shards of it that no server serves, as far as servers answer.
+func (f Flight) Nowhere() []int64 {
+	return slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) || slices.Contains(f.Kept, n) })
 }
 
 // A Stage is how far a flight is.
@@ -63,7 +70,7 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 		f := flightOf(batch, of)
 		for i, s := range servers {
 			if said[i] == nil && (s.Name == f.Source || s.Name == f.Target) {
-				f.Phase, f.Problem = Unknown, s.Name+" does not answer"
+				f.Phase, f.Forgot, f.Problem = Unknown, "", s.Name+" does not answer"
 			}
 		}
 		all = append(all, f)
@@ -155,8 +162,11 @@ func flightOf(batch string, said map[string]*account) Flight {
 	}
 	slices.Sort(f.Shards)
 	a, b := said[f.Source], said[f.Target]
+	if a != nil {
+		f.Kept = served(a)
+	}
 	if a == nil || b == nil {
-		f.Phase, f.Problem = HalfLeft, fmt.Sprintf("only %s knows of it", either(a != nil, f.Source, f.Target))
+		f.Phase, f.Forgot, f.Problem = HalfLeft, either(a == nil, f.Source, f.Target), fmt.Sprintf("only %s knows of it", either(a != nil, f.Source, f.Target))
 		if b != nil {
 			f.Moved = served(b)
 		}
