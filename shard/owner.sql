@@ -502,10 +502,31 @@ BEGIN
 	ELSIF s.state = 'moved' AND firn.word(s) = owner AND s.term > was_term THEN
 		-- What the other one has is of before: this one had the shard since.
 		RAISE EXCEPTION 'firn: shard % was here last, and % does not know what was written since', shard, owner USING ERRCODE = 'ID007',
-			HINT = 'firn shards reopen, of this server';
+			HINT = format('firn shards reopen %s --shards %s', (SELECT v.name FROM firn.server AS v), shard);
 	END IF;
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = revoke.term, attempt = NULL WHERE x.shard = s.shard;
+END $$;
+
+-- Closes a shard that this server serves, and that another server is about to open at a higher
+-- term: one of the two was put back to an earlier state, so both serve it. The rows here stay.
+-- It is refused where this server's term is above was_term, that of the other server. Returns
+-- a state that no generator here ever passed.
+CREATE OR REPLACE FUNCTION firn.overrule(shard integer, term bigint, owner text, was_term bigint) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+BEGIN
+	PERFORM firn.commit_durably();
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = overrule.shard FOR UPDATE;
+	IF NOT FOUND OR s.state <> 'open' OR NOT firn.is_here(s) OR s.term > was_term OR s.term >= term THEN
+		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
+	END IF;
+	PERFORM firn.raise_fence(s.shard, s.schema);
+	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
+	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = overrule.term, attempt = NULL WHERE x.shard = s.shard;
+	-- Last: what ends the generators no rollback takes back.
+	RETURN firn.halt(s.shard);
 END $$;
 
 -- Refuses a shard that must not be opened anew on this server, or whose row was seen on

@@ -41,6 +41,9 @@ type Row struct {
 	Here    bool   // it was opened on this server, and not on what this is a copy of
 }
 
+// Serves says whether the server serves the shard by its own word.
+func (r Row) Serves() bool { return r.State == StateOpen && r.Here }
+
 // State says whether a shard serves on a server.
 type State string
 

@@ -97,9 +97,10 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	}
 	if !wantsJSON(cmd) {
 		plan.print(cmd.ErrOrStderr())
+		plan.printTwice(cmd)
 	}
 	if len(plan.Shards)+len(plan.Told) > 0 && !o.dry {
-		if err := o.ask(ctx, cmd, name); err != nil {
+		if err := o.ask(ctx, cmd, name, plan); err != nil {
 			return err
 		}
 		if err := o.reopen(ctx, cmd, servers, plan); err != nil {
@@ -123,7 +124,7 @@ func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers [
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(again.Shards, plan.Shards) || !slices.Equal(again.Told, plan.Told) {
+	if !slices.Equal(again.Shards, plan.Shards) || !slices.Equal(again.Told, plan.Told) || !slices.Equal(again.Closed, plan.Closed) {
 		return failed("meanwhile somebody else has worked on the shards: nothing was done").hint("run it again")
 	}
 	return reopenAll(ctx, cmd, servers, again)
@@ -143,6 +144,7 @@ type reopening struct {
 	*setup.Reopening
 	above int64    // the state to open above
 	away  []string // servers that did not answer
+	views map[string]*shard.View
 }
 
 func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name string) (*reopening, error) {
@@ -177,7 +179,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	if err != nil {
 		return nil, setupFailure(err)
 	}
-	return &reopening{plan, above, away}, nil
+	return &reopening{plan, above, away, views}, nil
 }
 
 // print says what is to be done.
@@ -196,8 +198,21 @@ func (r *reopening) print(w io.Writer) {
 	for _, text := range whys {
 		fmt.Fprintf(w, "%s to be left, as %s: %s\n", plural(len(why[text]), "shard"), text, shortNumbers(why[text]))
 	}
+	for _, c := range r.Closed {
+		fmt.Fprintf(w, "shard %d to be closed on server %s, which serves it too. Its rows on %[2]s stay in the schema %s there\n", c.Shard, c.Server, c.Schema)
+	}
 	if len(r.Told) > 0 {
 		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, plural(len(r.Told), "shard"))
+	}
+}
+
+// printTwice says what to type for shards that are left, and that two servers serve.
+func (r *reopening) printTwice(cmd *cobra.Command) {
+	left := func(n int64) bool {
+		return slices.ContainsFunc(r.Left, func(l setup.Left) bool { return l.Shard == n })
+	}
+	for _, f := range check.Twice(r.views, left) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s; %s\n", f.Text, hinter{cmd}.compose(f.Do))
 	}
 }
 
@@ -214,15 +229,26 @@ func shortNumbers(rows []shard.Row) string {
 	return n.String()
 }
 
-func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, name string) error {
-	question := "Is what " + name + " is a copy of, as its old primary, gone for good?"
-	if o.incomplete {
-		question = "Rows that are not on " + name + " are lost. Is there no standby and no backup that has them?"
-	}
+func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, name string, plan *reopening) error {
 	if o.yes {
 		return nil
 	}
-	return mustAsk(ctx, cmd, question, "the same command with --yes")
+	return mustAsk(ctx, cmd, o.question(name, plan), "the same command with --yes")
+}
+
+// question is what has to be true before a plan is carried out.
+func (o *shardsReopen) question(name string, plan *reopening) string {
+	var all []string
+	if len(plan.Closed) > 0 {
+		all = append(all, "Is the copy on "+name+" the one to keep? Programs do not see the rows of the other copy any more.")
+	}
+	switch {
+	case o.incomplete:
+		all = append(all, "Rows that are not on "+name+" are lost. Is there no standby and no backup that has them?")
+	case len(plan.Told) > 0 || slices.ContainsFunc(plan.Shards, func(row shard.Row) bool { return !row.Serves() }) || len(all) == 0:
+		all = append(all, "Is what "+name+" is a copy of, as its old primary, gone for good?")
+	}
+	return strings.Join(all, " ")
 }
 
 func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *reopening) error {
@@ -257,6 +283,9 @@ func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, 
 				return failed("%w", err).hint("start server %s, which had it last, its standby or its backup, and reopen it there: firn shards reopen %[1]s", nothing.MovedTo)
 			}
 			var pg *pgconn.PgError
+			if errors.As(err, &pg) && pg.Code == "ID007" && strings.HasPrefix(pg.Hint, "firn ") { // it says which server knows more
+				return failed("%w", err).hint("%s", pg.Hint)
+			}
 			if errors.As(err, &pg) && pg.Code == "42883" {
 				return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
 			}
@@ -278,13 +307,18 @@ func (r *reopening) say(cmd *cobra.Command, dry bool) error {
 			Shard int64  `json:"shard"`
 			Why   string `json:"why"`
 		}
+		type closed struct {
+			Shard  int64  `json:"shard"`
+			Server string `json:"server"`
+		}
 		doc := struct {
-			Server string  `json:"server"`
-			DryRun bool    `json:"dry_run"`
-			Opened []int64 `json:"opened"`
-			Left   []left  `json:"left"`
-			Told   []int64 `json:"told"`
-		}{r.Server, dry, []int64{}, []left{}, []int64{}}
+			Server string   `json:"server"`
+			DryRun bool     `json:"dry_run"`
+			Opened []int64  `json:"opened"`
+			Left   []left   `json:"left"`
+			Told   []int64  `json:"told"`
+			Closed []closed `json:"closed,omitempty"`
+		}{Server: r.Server, DryRun: dry, Opened: []int64{}, Left: []left{}, Told: []int64{}}
 		for _, row := range r.Shards {
 			doc.Opened = append(doc.Opened, row.Shard)
 		}
@@ -293,6 +327,9 @@ func (r *reopening) say(cmd *cobra.Command, dry bool) error {
 		}
 		for _, t := range r.Told {
 			doc.Told = append(doc.Told, t.Shard)
+		}
+		for _, c := range r.Closed {
+			doc.Closed = append(doc.Closed, closed{c.Shard, c.Server})
 		}
 		return json.NewEncoder(out).Encode(doc)
 	}

@@ -97,7 +97,7 @@ func newServerLine(s *check.Server) serverLine {
 		switch {
 		case row.State == shard.StateMoved:
 			l.Moved++
-		case row.State == shard.StateOpen && row.Here:
+		case row.Serves():
 			l.Serves++
 		default:
 			l.Closed++

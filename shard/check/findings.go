@@ -123,7 +123,7 @@ func (f *findings) generators(s *Server) {
 	open, away := make(map[int64]bool), make(map[int64]bool)
 	there := s.Details.there()
 	for _, row := range s.Shards {
-		open[row.Shard] = row.State == shard.StateOpen && row.Here
+		open[row.Shard] = row.Serves()
 		away[row.Shard] = row.State == shard.StateMoved || !there[row.Schema]
 	}
 	var ahead []string
@@ -224,7 +224,7 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 		}
 	}
 	for _, r := range m.Routes {
-		if r.State == shard.StateOpen {
+		if r.State == shard.StateOpen || twice(claimsOf(views, r.Shard)) {
 			continue
 		}
 		if !all && r.Server != "" && views[r.Server] == nil {
@@ -246,6 +246,7 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	for _, text := range slices.Sorted(maps.Keys(why)) {
 		f.say(Bad, "", do, "%s not served, %s: %s", are(why[text]), text, few(why[text]))
 	}
+	f.all = append(f.all, Twice(views, func(int64) bool { return true })...)
 }
 
 // away is what to do first where not all servers answer.

@@ -207,7 +207,7 @@ func readRemains(ctx context.Context, c *pgx.Conn) (r remains, err error) {
 func open(found []remains, n, term int64) bool {
 	return slices.ContainsFunc(found, func(r remains) bool {
 		return slices.ContainsFunc(r.shards, func(row shard.Row) bool {
-			return row.Shard == n && row.State == shard.StateOpen && row.Here && row.Term > term
+			return row.Shard == n && row.Serves() && row.Term > term
 		})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -19,6 +20,7 @@ type Reopening struct {
 	Shards []shard.Row // to be opened
 	Left   []Left      // not to be opened
 	Told   []Told      // of what this is a copy of, and open elsewhere
+	Closed []Closed    // to be closed on other servers, which serve them too
 
 	// Incomplete says that a copy is opened as it is of which nobody knows that it has
 	// all rows: those that it lacks are lost, and ids are not given again all the same.
@@ -42,10 +44,19 @@ type Told struct {
 	Server      string
 }
 
+// Closed is a shard that another server serves too, because one of the two was put back to
+// an earlier state. It is closed there, and the rows that are there stay.
+type Closed struct {
+	Shard          int64
+	Schema, Server string
+}
+
 // PlanReopen says which shards of a server may be opened there, by what all servers
 // say. A server of the cluster that has not answered, or was not asked, has to be named
 // as gone: what it serves would otherwise be served twice. Shards that are asked for by
-// name are opened anew even if they serve; without asking all are meant that do not.
+// name are opened anew even if they serve; without asking all are meant that do not. One that
+// is asked for, and that another server serves too, is closed there, unless that server has
+// opened it later.
 func PlanReopen(server string, views map[string]*shard.View, away, gone []string, asked func(shard int64) bool) (*Reopening, error) {
 	v := views[server]
 	if v == nil {
@@ -70,8 +81,8 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 		}
 	}
 	for _, row := range v.Shards {
-		serves := row.State == shard.StateOpen && row.Here
-		if asked == nil && serves || asked != nil && !asked(row.Shard) {
+		closed := closedFor(row, server, views)
+		if asked == nil && row.Serves() && len(closed) == 0 || asked != nil && !asked(row.Shard) {
 			continue
 		}
 		if why := whyNot(row, server, views, asked != nil); why != "" {
@@ -82,10 +93,30 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 		} else if to := row.MovedTo; row.State == shard.StateMoved && views[to] == nil && !slices.Contains(gone, to) {
 			return nil, &AwayError{server, to} // it may be none of the cluster any more, and have the shard
 		} else {
-			r.Shards = append(r.Shards, row)
+			r.Shards, r.Closed = append(r.Shards, row), append(r.Closed, closed...)
 		}
 	}
 	return r, nil
+}
+
+// closedFor are the servers that serve a shard besides one that is to open it.
+func closedFor(row shard.Row, server string, views map[string]*shard.View) []Closed {
+	var all []Closed
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		for _, other := range views[name].Shards {
+			if name != server && other.Shard == row.Shard && other.Serves() {
+				all = append(all, Closed{row.Shard, other.Schema, name})
+			}
+		}
+	}
+	return all
+}
+
+// overrules says whether the row of a server counts more than that of another server, which
+// serves the shard. Each server that opens a shard does so at a higher term than all before.
+// At equal terms the operator decides between two servers that serve it.
+func overrules(row, other shard.Row) bool {
+	return row.State != shard.StateClosed && row.Term > other.Term || row.Serves() && row.Term == other.Term
 }
 
 // An AwayError says that a server could not be asked whether it serves what is to be
@@ -102,13 +133,15 @@ func whyNot(row shard.Row, server string, views map[string]*shard.View, asked bo
 	if row.State == shard.StateMoved && !asked {
 		return "it has moved to " + row.MovedTo
 	}
-	for name, v := range views {
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		v := views[name]
 		i := slices.IndexFunc(v.Shards, func(other shard.Row) bool { return other.Shard == row.Shard })
 		if name == server || i < 0 {
 			continue
 		}
 		switch other := v.Shards[i]; {
-		case other.State == shard.StateOpen && other.Here:
+		case other.Serves() && asked && overrules(row, other):
+		case other.Serves():
 			return "it is open on " + name
 		case other.State == shard.StateMoved && other.MovedTo == server: // it was to come from here, or was let go
 		case other.Term > row.Term && other.State == shard.StateMoved:
@@ -127,7 +160,7 @@ func toldOf(row shard.Row, views map[string]*shard.View) *Told {
 	}
 	for name, v := range views {
 		for _, other := range v.Shards {
-			if other.Shard == row.Shard && other.State == shard.StateOpen && other.Here && other.Term >= row.Term {
+			if other.Shard == row.Shard && other.Serves() && other.Term >= row.Term {
 				return &Told{other.Shard, other.Term, name}
 			}
 		}
@@ -164,7 +197,13 @@ func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[strin
 		return &IncompleteError{row.Shard, r.Server, row.MovedTo, doubt}
 	}
 	for name, other := range others {
-		if _, err := other.Exec(ctx, "SELECT firn.revoke($1, $2, $3, $4, $5)", row.Shard, row.Schema, term, r.Server, row.Term); err != nil {
+		if r.closes(row.Shard, name) {
+			var state int64
+			if err := other.QueryRow(ctx, "SELECT firn.overrule($1, $2, $3, $4)", row.Shard, term, r.Server, row.Term).Scan(&state); err != nil {
+				return &shard.ServerError{Server: name, Err: err}
+			}
+			above = max(above, state) // what it gave is not given again
+		} else if _, err := other.Exec(ctx, "SELECT firn.revoke($1, $2, $3, $4, $5)", row.Shard, row.Schema, term, r.Server, row.Term); err != nil {
 			return &shard.ServerError{Server: name, Err: err}
 		}
 	}
@@ -172,6 +211,11 @@ func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[strin
 		return r.asItIs(ctx, conn, row, above)
 	}
 	return r.open(ctx, conn, row, row.State, above)
+}
+
+// closes says whether a shard is to be closed on a server.
+func (r *Reopening) closes(n int64, server string) bool {
+	return slices.ContainsFunc(r.Closed, func(c Closed) bool { return c.Shard == n && c.Server == server })
 }
 
 // open is the last step of Reopen, of a row that has a state by now.
@@ -192,6 +236,8 @@ func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[stri
 		return err, nil
 	case err == nil && word == row.MovedTo && others[word] == nil:
 		return fmt.Errorf("it was let go to %s, and what was written there may not have come back", word), nil
+	case err == nil && word == row.MovedTo && r.closes(row.Shard, word):
+		return fmt.Errorf("it was let go to %s, which was put back to an earlier state: what was written there since may not have come back", word), nil
 	}
 	return nil, err
 }

@@ -1,0 +1,99 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// This file finds shards that a server serves which should not: its disk, or the other
+// server's, was put back to an earlier state.
+
+// A claim is what one server says of a shard.
+type claim struct {
+	server string
+	shard.Row
+}
+
+// claimsOf are what servers say of a shard that they serve or gave away, the highest term
+// first, and at one term by name.
+func claimsOf(views map[string]*shard.View, n int64) []claim {
+	var all []claim
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		for _, row := range views[name].Shards {
+			if row.Shard == n && (row.Serves() || row.State == shard.StateMoved) {
+				all = append(all, claim{name, row})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b claim) int { return cmp.Compare(b.Term, a.Term) })
+	return all
+}
+
+// serving are the claims of servers that serve the shard.
+func serving(claims []claim) []claim {
+	return slices.DeleteFunc(slices.Clone(claims), func(c claim) bool { return !c.Serves() })
+}
+
+// twice says whether a server serves the shard although another one serves it too, or gave
+// it away at a higher term.
+func twice(claims []claim) bool {
+	open := serving(claims)
+	return len(open) > 1 || len(open) == 1 && open[0].Term < claims[0].Term
+}
+
+// Twice finds, of the shards that are asked for, those that more than one server serves, and
+// those that a server serves although another one gave them away later. Each finding says what to type.
+func Twice(views map[string]*shard.View, asked func(shard int64) bool) []Finding {
+	numbers := make(map[int64]bool)
+	for _, v := range views {
+		for _, row := range v.Shards {
+			numbers[row.Shard] = true
+		}
+	}
+	does := make(map[[2]string][]string) // by text and what to do
+	for _, n := range slices.Sorted(maps.Keys(numbers)) {
+		if claims := claimsOf(views, n); asked(n) && twice(claims) {
+			text, do := twiceText(claims)
+			does[[2]string{text, do}] = append(does[[2]string{text, do}], strconv.FormatInt(n, 10))
+		}
+	}
+	var f findings
+	for _, key := range slices.SortedFunc(maps.Keys(does), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		// Commands name all the shards: a list that is cut short is none to type.
+		f.say(Bad, "", strings.ReplaceAll(key[1], "LIST", strings.Join(does[key], ",")), "%s: %s: %s", shards(does[key]), key[0], few(does[key]))
+	}
+	return f.all
+}
+
+// twiceText says what is wrong with such a shard, and what to type, with LIST for its number.
+func twiceText(claims []claim) (text, do string) {
+	open := serving(claims)
+	if len(open) == 1 {
+		last := claims[0]
+		return fmt.Sprintf("%s serves it, although %s gave it to %s later, at term %d: %[1]s was put back to an earlier state", open[0].server, last.server, last.MovedTo, last.Term),
+			fmt.Sprintf("keep programs away from %s, then: firn shards reopen %[1]s --shards LIST; where that loses something it refuses, and says what to type", open[0].server)
+	}
+	names := make([]string, len(open))
+	for i, c := range open {
+		names[i] = c.server
+	}
+	slices.Sort(names)
+	text = strings.Join(names, " and ") + " serve it at once, and one of them was put back to an earlier state"
+	const keep = "firn shards reopen %s --shards LIST keeps the copy on %[1]s"
+	if open[0].Term > open[1].Term {
+		return text, open[0].server + " has opened it last: " + fmt.Sprintf(keep, open[0].server) + ", and the rows of the other copy stay in its schema"
+	}
+	var cures []string
+	for _, c := range open {
+		if c.Term == open[0].Term {
+			cures = append(cures, fmt.Sprintf(keep, c.server))
+		}
+	}
+	return text, "nobody can say which copy is newer, so compare their rows. Then type one of these: " + strings.Join(cures, "; ")
+}
