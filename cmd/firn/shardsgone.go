@@ -22,12 +22,12 @@ func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what
 	if err != nil {
 		return err
 	}
-	if err := o.agreeGone(ctx, cmd, servers, list); err != nil {
+	if err := o.agreeGone(ctx, cmd, servers, asked, list); err != nil {
 		return err
 	}
 	ended, kept, err := move.Abandon(ctx, servers, o.gone, asked.has)
 	if err != nil {
-		return goneFailure(err, cmd.Name(), list)
+		return goneFailure(err)
 	}
 	for _, l := range kept {
 		printWarning(cmd.ErrOrStderr(), "server %s: the slot %s keeps WAL, and nobody reads it: if no other subscriber of yours has made it: SELECT pg_drop_replication_slot('%[2]s')", l.Server, l.Name)
@@ -36,29 +36,27 @@ func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what
 	return printEnded(cmd, ended, what)
 }
 
-// agreeGone asks whether the server that --gone names is gone for good, unless it answers.
-func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers []shard.Server, list string) error {
-	if at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == o.gone }); at >= 0 {
-		if err := move.CheckGone(ctx, servers[at]); err != nil {
-			return goneFailure(err, cmd.Name(), list)
-		}
-	}
+// agreeGone asks whether the server that --gone names is gone for good. Nobody is asked about
+// what would be refused.
+func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers []shard.Server, asked shardNumbers, list string) error {
 	if o.yes {
 		return nil
+	}
+	if err := move.CheckAbandon(ctx, servers, o.gone, asked.has); err != nil {
+		return goneFailure(err)
 	}
 	question := "Is server " + o.gone + " gone for good? The moves of shard " + list + " from it or to it end: move and revert cannot continue them, and no copy is kept for it."
 	return mustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 // goneFailure is an error of [move.Abandon] with what to do about it.
-func goneFailure(err error, command, list string) *failure {
+func goneFailure(err error) *failure {
 	f := failed("%w", err)
-	var there *move.AnswersError
 	var elsewhere *move.ElsewhereError
 	var pg *pgconn.PgError
 	switch {
-	case errors.As(err, &there):
-		return f.hint("firn shards %s %s, without --gone: it drops what is on %s too", command, list, there.Server)
+	case errors.As(err, new(*move.AnswersError)):
+		return f.hint("to see which server serves each shard, and what to type: firn shards status")
 	case errors.As(err, &elsewhere) && elsewhere.LetGo:
 		return f.hint("start server %s, or its standby or backup in its place: %s", elsewhere.Gone, lostPage)
 	case errors.As(err, &elsewhere):

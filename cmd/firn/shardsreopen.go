@@ -99,6 +99,10 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 		plan.print(cmd.ErrOrStderr())
 		plan.printTwice(cmd)
 	}
+	// A dry run says what the command would say, and nobody is asked about what would be refused.
+	if err := o.check(ctx, servers, plan); err != nil {
+		return err
+	}
 	if len(plan.Shards)+len(plan.Told) > 0 && !o.dry {
 		if err := o.ask(ctx, cmd, name, plan); err != nil {
 			return err
@@ -108,6 +112,26 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 		}
 	}
 	return plan.say(cmd, o.dry)
+}
+
+// check returns the error with which what is planned would be refused, or nil.
+func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *reopening) error {
+	if len(o.shards.ranges) > 0 && len(plan.Shards)+len(plan.Left) == 0 {
+		f := failed("server %s has no copy of shard %s", plan.Server, &o.shards)
+		if len(o.gone) != 1 {
+			return f.hint("to see which server serves each shard: firn shards status")
+		}
+		return f.hint("%s", backHint(o.gone[0])).hint("if it has neither, the rows are lost")
+	}
+	if len(plan.Shards) == 0 {
+		return nil
+	}
+	c, others, err := plan.connect(ctx, servers)
+	defer hangUp(ctx, c, others)
+	if err == nil {
+		err = plan.Check(ctx, c, others)
+	}
+	return o.failure(err, plan)
 }
 
 // reopen does what is planned, if the servers still say what they said then: the
@@ -127,7 +151,7 @@ func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers [
 	if !slices.Equal(again.Shards, plan.Shards) || !slices.Equal(again.Told, plan.Told) || !slices.Equal(again.Closed, plan.Closed) {
 		return failed("meanwhile somebody else has worked on the shards: nothing was done").hint("run it again")
 	}
-	return reopenAll(ctx, cmd, servers, again)
+	return o.reopenAll(ctx, cmd, servers, again)
 }
 
 // unknownServer is the error of a name that no server has.
@@ -251,21 +275,81 @@ func (o *shardsReopen) question(name string, plan *reopening) string {
 	return strings.Join(all, " ")
 }
 
-func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *reopening) error {
-	others := make(map[string]*pgx.Conn)
+// connect connects to the server of the plan, and to the others that answer.
+func (r *reopening) connect(ctx context.Context, servers []shard.Server) (c *pgx.Conn, others map[string]*pgx.Conn, err error) {
+	others = make(map[string]*pgx.Conn)
 	for _, server := range servers {
-		if slices.Contains(plan.away, server.Name) {
+		if slices.Contains(r.away, server.Name) {
 			continue
 		}
-		c, err := server.Connect(ctx)
-		if err != nil {
-			return err
+		conn, err := server.Connect(ctx)
+		switch {
+		case err != nil:
+			return c, others, err
+		case server.Name == r.Server:
+			c = conn
+		default:
+			others[server.Name] = conn
 		}
-		defer c.Close(context.WithoutCancel(ctx))
-		others[server.Name] = c
 	}
-	c := others[plan.Server]
-	delete(others, plan.Server)
+	return c, others, nil
+}
+
+// hangUp closes what connect has opened.
+func hangUp(ctx context.Context, c *pgx.Conn, others map[string]*pgx.Conn) {
+	ctx = context.WithoutCancel(ctx)
+	if c != nil {
+		c.Close(ctx)
+	}
+	for _, other := range others {
+		other.Close(ctx)
+	}
+}
+
+// backHint says how rows come back that only one server has.
+func backHint(server string) string {
+	return fmt.Sprintf("start server %s, or put its standby or backup in its place, then: firn shards reopen %[1]s", server)
+}
+
+// failure is the error of a shard that is not opened, with what to do about it, or nil.
+func (o *shardsReopen) failure(err error, plan *reopening) error {
+	if err == nil {
+		return nil
+	}
+	var incomplete *setup.IncompleteError
+	if errors.As(err, &incomplete) {
+		again := fmt.Sprintf("firn shards reopen %s --shards %d --incomplete", plan.Server, incomplete.Shard)
+		for _, name := range o.gone {
+			again += " --gone " + shellWord(name)
+		}
+		return failed("%w", err).hint("%s", backHint(incomplete.MovedTo)).
+			hint("if it has neither, rows that are not on %s are lost; to open the rows that %[1]s has: %s", plan.Server, again)
+	}
+	var nothing *setup.NothingError
+	if errors.As(err, &nothing) {
+		return failed("%w", err).hint("%s", backHint(nothing.MovedTo)).hint("if it has neither, the rows are lost")
+	}
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return err
+	}
+	switch {
+	case pg.Code == "ID007" && strings.HasPrefix(pg.Hint, "firn "): // it says which server knows more
+		return failed("%w", err).hint("%s", pg.Hint)
+	case pg.Code == "42883":
+		return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
+	case pg.Code == "ID004" || pg.Code == "ID009": // the clock
+		return failed("server %s: %w", plan.Server, err).hint("on server %s: %s", plan.Server, pg.Hint).hint("then run the same command again")
+	}
+	return err
+}
+
+func (o *shardsReopen) reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *reopening) error {
+	c, others, err := plan.connect(ctx, servers)
+	defer hangUp(ctx, c, others)
+	if err != nil {
+		return err
+	}
 	if err := plan.Tell(ctx, c); err != nil {
 		return failed("server %s: %w", plan.Server, err).hint("run it again")
 	}
@@ -274,23 +358,9 @@ func reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, 
 	defer p.stop()
 	for _, row := range plan.Shards {
 		if err := plan.Reopen(ctx, c, others, row, plan.above); err != nil {
-			var incomplete *setup.IncompleteError
-			if errors.As(err, &incomplete) {
-				return failed("%w", err).hint("start server %s, which had it last, its standby or its backup, and reopen it there: firn shards reopen %[1]s. If there is none: %s", incomplete.MovedTo, lostPage)
-			}
-			var nothing *setup.NothingError
-			if errors.As(err, &nothing) {
-				return failed("%w", err).hint("start server %s, which had it last, its standby or its backup, and reopen it there: firn shards reopen %[1]s", nothing.MovedTo)
-			}
-			var pg *pgconn.PgError
-			if errors.As(err, &pg) && pg.Code == "ID007" && strings.HasPrefix(pg.Hint, "firn ") { // it says which server knows more
-				return failed("%w", err).hint("%s", pg.Hint)
-			}
-			if errors.As(err, &pg) && pg.Code == "42883" {
-				return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
-			}
-			if errors.As(err, &pg) && (pg.Code == "ID004" || pg.Code == "ID009") { // the clock
-				return failed("server %s: %w", plan.Server, err).hint("on server %s: %s", plan.Server, pg.Hint).hint("then run the same command again")
+			err = o.failure(err, plan)
+			if errors.As(err, new(*failure)) {
+				return err
 			}
 			return failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).hint("run it again: it goes on with those that are left")
 		}

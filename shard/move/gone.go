@@ -40,7 +40,7 @@ type ElsewhereError struct {
 
 func (e *ElsewhereError) Error() string {
 	if e.LetGo {
-		return fmt.Sprintf("shard %d was let go to %s: what was written there is not on %s, but for what had come back", e.Shard, e.Gone, e.Left)
+		return fmt.Sprintf("shard %d was given to %s: rows that were written there since may be missing on %s", e.Shard, e.Gone, e.Left)
 	}
 	return fmt.Sprintf("shard %d is on %s, and the copy on %s is not complete", e.Shard, e.Gone, e.Left)
 }
@@ -51,31 +51,14 @@ func (e *ElsewhereError) Error() string {
 // is an [*ElsewhereError]. It returns those whose moves it has ended, and the slots of
 // which nobody can say whether they are left of this: they are not dropped.
 func Abandon(ctx context.Context, servers []shard.Server, gone string, asked func(shard int64) bool) ([]int64, []Leftover, error) {
-	var rest []*end
-	for _, s := range servers {
-		if s.Name != gone {
-			e := newEnd(s)
-			defer e.close()
-			rest = append(rest, e)
-		} else if err := CheckGone(ctx, s); err != nil {
-			return nil, nil, err
-		}
+	rest, err := restOf(ctx, servers, gone)
+	defer closeAll(rest)
+	if err != nil {
+		return nil, nil, err
 	}
-	var all []orphan
-	for _, e := range rest {
-		some, err := e.orphans(ctx, gone, asked)
-		if err != nil {
-			return nil, nil, err
-		}
-		all = append(all, some...)
-	}
-	for _, o := range all { // before anything is done
-		switch {
-		case o.state == shard.StateMoved && asked(o.shard):
-			return nil, nil, &ElsewhereError{o.shard, gone, o.at.Name, o.source == o.at.Name}
-		case o.state != shard.StateMoved && !o.serves():
-			return nil, nil, o.at.fault(fmt.Errorf("shard %d is closed there: firn shards reopen %s comes first", o.shard, o.at.Name))
-		}
+	all, err := abandonable(ctx, rest, gone, asked) // before anything is done
+	if err != nil {
+		return nil, nil, err
 	}
 	var ended []int64
 	for _, o := range all {
@@ -93,6 +76,56 @@ func Abandon(ctx context.Context, servers []shard.Server, gone string, asked fun
 	}
 	kept, err := dropSyncs(ctx, rest, gone)
 	return ended, kept, err
+}
+
+// CheckAbandon returns the error with which [Abandon] would refuse, or nil. It changes nothing.
+func CheckAbandon(ctx context.Context, servers []shard.Server, gone string, asked func(shard int64) bool) error {
+	rest, err := restOf(ctx, servers, gone)
+	defer closeAll(rest)
+	if err == nil {
+		_, err = abandonable(ctx, rest, gone, asked)
+	}
+	return err
+}
+
+// restOf are the servers besides one that is gone. It fails where that one answers.
+func restOf(ctx context.Context, servers []shard.Server, gone string) ([]*end, error) {
+	var rest []*end
+	for _, s := range servers {
+		if s.Name != gone {
+			rest = append(rest, newEnd(s))
+		} else if err := CheckGone(ctx, s); err != nil {
+			return rest, err
+		}
+	}
+	return rest, nil
+}
+
+// abandonable are the orphans whose moves may end without the server that is gone.
+func abandonable(ctx context.Context, rest []*end, gone string, asked func(int64) bool) ([]orphan, error) {
+	var all []orphan
+	for _, e := range rest {
+		some, err := e.orphans(ctx, gone, asked)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	for _, o := range all {
+		switch {
+		case o.state == shard.StateMoved && asked(o.shard):
+			return nil, &ElsewhereError{o.shard, gone, o.at.Name, o.source == o.at.Name}
+		case o.state != shard.StateMoved && !o.serves():
+			return nil, o.at.fault(fmt.Errorf("shard %d is closed there: firn shards reopen %s comes first", o.shard, o.at.Name))
+		}
+	}
+	return all, nil
+}
+
+func closeAll(rest []*end) {
+	for _, e := range rest {
+		e.close()
+	}
 }
 
 func (e *end) close() {

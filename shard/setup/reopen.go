@@ -186,15 +186,9 @@ func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[strin
 	if _, err := conn.Exec(ctx, "SELECT firn.floor_above($1)", above); err != nil {
 		return err // of the clock, before anything is taken from the others
 	}
-	doubt, err := r.doubtOf(ctx, conn, others, row)
-	if err == nil && doubt != nil {
-		err = r.something(ctx, conn, row)
-	}
-	switch {
-	case err != nil:
+	doubt, err := r.checkRow(ctx, conn, others, row)
+	if err != nil {
 		return err
-	case doubt != nil && !r.Incomplete:
-		return &IncompleteError{row.Shard, r.Server, row.MovedTo, doubt}
 	}
 	for name, other := range others {
 		if r.closes(row.Shard, name) {
@@ -211,6 +205,30 @@ func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[strin
 		return r.asItIs(ctx, conn, row, above)
 	}
 	return r.open(ctx, conn, row, row.State, above)
+}
+
+// Check returns the error with which Reopen would refuse the first shard that it would refuse,
+// or nil. It changes nothing.
+func (r *Reopening) Check(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn) error {
+	for _, row := range r.Shards {
+		if _, err := r.checkRow(ctx, conn, others, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRow says why rows of a shard may be missing, where the operator has agreed to that, or
+// nothing.
+func (r *Reopening) checkRow(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row) (doubt, err error) {
+	doubt, err = r.doubtOf(ctx, conn, others, row)
+	if err == nil && doubt != nil {
+		err = r.something(ctx, conn, row)
+	}
+	if err == nil && doubt != nil && !r.Incomplete {
+		err = &IncompleteError{row.Shard, r.Server, row.MovedTo, doubt}
+	}
+	return doubt, err
 }
 
 // closes says whether a shard is to be closed on a server.
