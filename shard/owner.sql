@@ -481,8 +481,9 @@ END $$;
 
 -- Keeps a shard from coming here, which is about to be opened on another server, whatever
 -- was said before and arrives yet. It is refused where the shard is open, or was let go
--- to this server: then it is to be opened here.
-CREATE OR REPLACE FUNCTION firn.revoke(shard integer, schema name, term bigint, owner text, was_term bigint) RETURNS void LANGUAGE plpgsql
+-- to this server: then it is to be opened here. Returns a state that no generator here ever
+-- passed; NULL where there is none.
+CREATE OR REPLACE FUNCTION firn.revoke(shard integer, schema name, term bigint, owner text, was_term bigint) RETURNS bigint LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
@@ -506,6 +507,7 @@ BEGIN
 	END IF;
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = revoke.term, attempt = NULL WHERE x.shard = s.shard;
+	RETURN (SELECT firn.halt(s.shard) WHERE EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = s.schema));
 END $$;
 
 -- Closes a shard that this server serves, and that another server is about to open at a higher
@@ -548,7 +550,7 @@ BEGIN
 	ELSIF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) AND NOT firn.is_here(s) THEN
 		-- The word may have come to what this is a copy of after rows that are not here.
 		RAISE EXCEPTION 'firn: shard % was let go to what this is a copy of: rows may be missing here', shard USING ERRCODE = 'ID003',
-			HINT = 'firn shards reopen, of the server that let it go: it has them all';
+			HINT = format('%s has them all: firn shards reopen %1$s --shards %s', s.moved_to, shard);
 	END IF;
 	RETURN s;
 END $$;

@@ -158,31 +158,31 @@ func nextText(f move.Flight) string {
 	switch f.Phase {
 	case move.Between:
 		if f.Back {
-			return fmt.Sprintf("firn shards revert %s opens it, and programs wait until then", list)
+			return fmt.Sprintf("programs wait until it is opened: firn shards revert %s", list)
 		}
-		return fmt.Sprintf("firn shards move %s --to %s opens it, and programs wait until then", list, f.Target)
+		return fmt.Sprintf("programs wait until it is opened: firn shards move %s --to %s", list, f.Target)
 	case move.Arrived:
 		if f.Back {
-			return fmt.Sprintf("firn shards revert %s goes on with the revert that was begun; firn shards finish %[1]s drops the copies on %s, and no revert is possible then", list, f.Source)
+			return fmt.Sprintf("to go on with the revert that was begun: firn shards revert %s; to stay on %s, and drop the copies on %s: firn shards finish %[1]s", list, f.Target, f.Source)
 		}
-		return fmt.Sprintf("firn shards finish %s drops the old copies; firn shards revert %[1]s goes back", list)
+		return fmt.Sprintf("to drop the old copies: firn shards finish %s; to go back: firn shards revert %[1]s", list)
 	case move.HalfLeft:
 		switch {
 		case f.Forgot == f.Target && len(f.Kept) > 0: // it has just begun
-			return fmt.Sprintf("firn shards move %s --to %s goes on; firn shards abort %[1]s gives up", list, f.Target)
+			return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", list, f.Target)
 		case f.Forgot == f.Target:
-			return fmt.Sprintf("firn shards finish %s goes on with its end", list)
+			return fmt.Sprintf("to end it: firn shards finish %s", list)
 		case f.Forgot == f.Source && len(f.Moved) == 0:
-			return fmt.Sprintf("firn shards abort %s goes on with its end", list)
+			return fmt.Sprintf("to end it: firn shards abort %s", list)
 		}
-		return "firn shards doctor --clean ends it, where nobody is at work on it"
+		return "to end it, where nobody is at work on it: firn shards doctor --clean"
 	case move.Unknown:
 		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage
 	}
 	if left := stays(f); len(left) < len(f.Shards) {
-		return fmt.Sprintf("firn shards move %s --to %s goes on; firn shards abort %s gives up what has not moved", list, f.Target, ranges(left))
+		return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up what has not moved: firn shards abort %s", list, f.Target, ranges(left))
 	}
-	return fmt.Sprintf("firn shards move %s --to %s goes on; firn shards abort %[1]s gives up", list, f.Target)
+	return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", list, f.Target)
 }
 
 func serves(shards []int64) string {

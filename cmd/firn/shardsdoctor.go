@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +58,7 @@ shards that another server serves.`,
 			if err != nil && !slices.ContainsFunc(seen, func(s *check.Server) bool { return s.Err != nil }) {
 				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + withoutPackage(err.Error())})
 			}
-			return printFindings(cmd.OutOrStdout(), slices.Concat(found, moves), len(servers), wantsJSON(cmd))
+			return printFindings(cmd, slices.Concat(found, moves), len(servers))
 		},
 	}
 	addServers(cmd)
@@ -132,7 +131,7 @@ func ofMoves(ctx context.Context, servers []shard.Server) ([]check.Finding, erro
 		}
 		found = append(found, check.Finding{
 			Level: level, Server: l.Server, Text: fmt.Sprintf("left of a move: %s %s: %s", l.Kind, l.Name, l.Harm),
-			Do: "firn shards doctor --clean removes it",
+			Do: "to remove it: firn shards doctor --clean",
 		})
 	}
 	return found, nil
@@ -158,8 +157,8 @@ func ranges(numbers []int64) string {
 	return b.String()
 }
 
-func printFindings(out io.Writer, found []check.Finding, servers int, asJSON bool) error {
-	d := &doctor{out: out, json: asJSON}
+func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error {
+	d := &doctor{out: cmd.OutOrStdout(), json: wantsJSON(cmd), hints: hinter{cmd}}
 	states := map[check.Level]string{check.Bad: wrong, check.Warn: warning}
 	for _, f := range found {
 		where := "cluster"

@@ -150,14 +150,14 @@ func TestNextText(t *testing.T) {
 		want  string
 		back  bool
 	}{
-		{move.Begun, nil, "shards 1-2 serve on a: firn shards move 1-2 --to b goes on; firn shards abort 1-2 gives up", false},
-		{move.Ready, []int64{2}, "shard 2 serves on b, shard 1 serves on a: firn shards move 1-2 --to b goes on; firn shards abort 1 gives up what has not moved", false},
-		{move.Between, nil, "one of the shards 1-2 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then", false},
-		{move.Between, []int64{2}, "shard 2 serves on b, shard 1 is on no server: firn shards move 1-2 --to b opens it, and programs wait until then", false},
-		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: firn shards finish 1-2 drops the old copies; firn shards revert 1-2 goes back", false},
-		{move.Between, nil, "one of the shards 1-2 is on no server: firn shards revert 1-2 opens it, and programs wait until then", true},
-		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: firn shards revert 1-2 goes on with the revert that was begun; firn shards finish 1-2 drops the copies on a, and no revert is possible then", true},
-		{move.HalfLeft, nil, "shard 1-2: firn shards doctor --clean ends it, where nobody is at work on it", false},
+		{move.Begun, nil, "shards 1-2 serve on a: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2", false},
+		{move.Ready, []int64{2}, "shard 2 serves on b, shard 1 serves on a: to go on: firn shards move 1-2 --to b; to give up what has not moved: firn shards abort 1", false},
+		{move.Between, nil, "one of the shards 1-2 is on no server: programs wait until it is opened: firn shards move 1-2 --to b", false},
+		{move.Between, []int64{2}, "shard 2 serves on b, shard 1 is on no server: programs wait until it is opened: firn shards move 1-2 --to b", false},
+		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: to drop the old copies: firn shards finish 1-2; to go back: firn shards revert 1-2", false},
+		{move.Between, nil, "one of the shards 1-2 is on no server: programs wait until it is opened: firn shards revert 1-2", true},
+		{move.Arrived, []int64{1, 2}, "shards 1-2 serve on b: to go on with the revert that was begun: firn shards revert 1-2; to stay on b, and drop the copies on a: firn shards finish 1-2", true},
+		{move.HalfLeft, nil, "shard 1-2: to end it, where nobody is at work on it: firn shards doctor --clean", false},
 		{move.Unknown, nil, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\"", false},
 	} {
 		f := move.Flight{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: tt.moved, Phase: tt.phase, Back: tt.back}
@@ -171,10 +171,10 @@ func TestNextText(t *testing.T) {
 		want string
 	}{
 		{move.Flight{Phase: move.Unknown, Kept: []int64{1}}, "shard 1 serves on a, no server that answers serves shard 2: start the server"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "b", Kept: []int64{1, 2}}, "firn shards move 1-2 --to b goes on; firn shards abort 1-2 gives up"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "b"}, "firn shards finish 1-2 goes on with its end"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "a"}, "firn shards abort 1-2 goes on with its end"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: []int64{1}}, "firn shards doctor --clean ends it"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "b", Kept: []int64{1, 2}}, "to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "b"}, "to end it: firn shards finish 1-2"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "a"}, "to end it: firn shards abort 1-2"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: []int64{1}}, "to end it, where nobody is at work on it: firn shards doctor --clean"},
 	} {
 		tt.f.Source, tt.f.Target, tt.f.Shards = "a", "b", []int64{1, 2}
 		if got := standsText(tt.f) + ": " + nextText(tt.f); !strings.Contains(got, tt.want) {

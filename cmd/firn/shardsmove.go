@@ -374,7 +374,7 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, list string
 		if ctx.Err() != nil {
 			return signalled(ctx, f)
 		}
-		if f.code == exitFailed && !errors.As(err, new(*move.NoWayBackError)) {
+		if f.code == exitFailed && !errors.As(err, new(*move.NoWayBackError)) && !errors.As(err, new(*move.StuckError)) {
 			f = f.hint("to go on: %s; to give up what has not changed over: firn shards abort %s", again, list)
 		}
 		return f
@@ -383,9 +383,9 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, list string
 	case len(moved) == 0:
 		_, err = fmt.Fprintln(out, "there is nothing to do: they are there")
 	case o.to == "":
-		_, err = fmt.Fprintf(out, "\nThen: firn shards abort %s drops the other copy; firn shards move %[1]s --to %s goes there again\n", list, moved[0].From)
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the other copy: firn shards abort %s; to go there again: firn shards move %[1]s --to %s", list, moved[0].From)))
 	default:
-		_, err = fmt.Fprintf(out, "\nThen: firn shards finish %s drops the old copy; firn shards revert %[1]s goes back to it\n", list)
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the old copy: firn shards finish %s; to go back to it: firn shards revert %[1]s", list)))
 	}
 	return err
 }
@@ -417,7 +417,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		m.Close()
 		all = append(all, ended...)
 		if ctx.Err() != nil {
-			printWarning(cmd.ErrOrStderr(), "it was broken off: the shards serve where they are, and firn shards %s %s goes on", cmd.Name(), list)
+			printWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shards %s %s", cmd.Name(), list)))
 		}
 		if errors.As(err, new(*move.StuckError)) { // it says what to do instead
 			return moveFailure(err)
@@ -487,11 +487,14 @@ func moveFailure(err error) *failure {
 	var behind *move.StandbyError
 	var unreached *move.UnreachedError
 	var backless *move.NoWayBackError
+	var stuck *move.StuckError
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, new(*move.RefusedError)):
 		f.code = exitFound
 		return f
+	case errors.As(err, &stuck) && stuck.Do != "":
+		return f.hint("%s", stuck.Do)
 	case errors.As(err, &unreached):
 		return f.hint("--reach %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
 	case errors.As(err, &behind):

@@ -53,9 +53,9 @@ firn shards doctor looks closer, and ends with 3 if something is wrong.`,
 				return err
 			}
 			if watch {
-				return watchStatus(ctx, cmd.OutOrStdout(), servers, wantsJSON(cmd))
+				return watchStatus(ctx, cmd.OutOrStdout(), servers, wantsJSON(cmd), hinter{cmd})
 			}
-			st := lookStatus(ctx, servers, nil)
+			st := lookStatus(ctx, servers, nil, hinter{cmd})
 			if err := signalled(ctx, ctx.Err()); err != nil {
 				return err
 			}
@@ -123,10 +123,10 @@ type flightLine struct {
 	Time      string    `json:"time,omitempty"` // of the look, with --watch
 }
 
-func newFlightLine(f move.Flight) flightLine {
+func newFlightLine(f move.Flight, h hinter) flightLine {
 	l := flightLine{
 		Move: f.Batch, From: f.Source, To: f.Target, Phase: string(f.Phase), Shards: f.Shards, Moved: append([]int64{}, f.Moved...),
-		Rows: f.Rows, RowsTotal: f.RowsTotal, Since: f.Began.UTC(), Problem: f.Problem, Do: nextText(f),
+		Rows: f.Rows, RowsTotal: f.RowsTotal, Since: f.Began.UTC(), Problem: f.Problem, Do: h.compose(nextText(f)),
 	}
 	if f.Lag >= 0 {
 		l.Lag = &f.Lag
@@ -135,7 +135,7 @@ func newFlightLine(f move.Flight) flightLine {
 }
 
 // printMoves prints what is under way.
-func printMoves(out io.Writer, flights []move.Flight) error {
+func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
 	if len(flights) == 0 {
 		return nil
 	}
@@ -156,7 +156,7 @@ func printMoves(out io.Writer, flights []move.Flight) error {
 		return err
 	}
 	for _, f := range flights {
-		if _, err := fmt.Fprintf(out, "%s\n  %s\n", standsText(f), nextText(f)); err != nil {
+		if _, err := fmt.Fprintf(out, "%s\n  %s\n", standsText(f), h.compose(nextText(f))); err != nil {
 			return err
 		}
 	}
@@ -168,6 +168,7 @@ type status struct {
 	time    string // of the look; empty: there is only one
 	seen    []*check.Server
 	flights []move.Flight
+	hints   hinter
 	rates   map[string]float64 // rows written a second, by server; nil: there is only one look
 }
 
@@ -181,8 +182,8 @@ func serverText(s *check.Server) string {
 }
 
 // lookStatus looks at servers. With an earlier look it says what was written since.
-func lookStatus(ctx context.Context, servers []shard.Server, before *status) *status {
-	st := &status{}
+func lookStatus(ctx context.Context, servers []shard.Server, before *status, hints hinter) *status {
+	st := &status{hints: hints}
 	moves := make(chan []move.Flight, 1)
 	go func() {
 		// Who does not answer is in the table, and the others' moves are shown.
@@ -208,14 +209,14 @@ const watchEvery = 2 * time.Second
 
 // watchStatus prints what it sees again and again, until somebody ends it, which is no
 // failure.
-func watchStatus(ctx context.Context, out io.Writer, servers []shard.Server, asJSON bool) error {
+func watchStatus(ctx context.Context, out io.Writer, servers []shard.Server, asJSON bool, hints hinter) error {
 	next := time.NewTicker(watchEvery)
 	defer next.Stop()
 	terminal := isTerminal(out) && !asJSON
 	var before *status
 	for {
 		looking, cancel := context.WithTimeout(ctx, 5*watchEvery) // others go on where one hangs
-		st := lookStatus(looking, servers, before)
+		st := lookStatus(looking, servers, before, hints)
 		cancel()
 		if ctx.Err() != nil {
 			return nil
@@ -294,7 +295,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 			return err
 		}
 	}
-	if err := printMoves(out, st.flights); err != nil {
+	if err := printMoves(out, st.flights, st.hints); err != nil {
 		return err
 	}
 	for _, f := range check.Together(views, len(views) == len(st.seen)) {
@@ -318,7 +319,7 @@ func (st *status) printJSON(out io.Writer) error {
 		}
 	}
 	for _, f := range st.flights {
-		l := newFlightLine(f)
+		l := newFlightLine(f, st.hints)
 		l.Time = st.time
 		if err := enc.Encode(l); err != nil {
 			return err

@@ -77,6 +77,30 @@ func TestShardsOpenTwice(t *testing.T) {
 	}
 }
 
+// TestShardsOpenTwiceBrokenOff: who is killed when he has closed one copy, and not opened the
+// other one anew, leaves what the hint mends: ids go on above those of both copies.
+func TestShardsOpenTwiceBrokenOff(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	a, b := addresses[0], addresses[1]
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	onDatabase(t, b, "SELECT firn.create_shard(0, 'insta0'); SELECT firn.close(0); SELECT firn.open(0, firn.now_state() + 60000 * 512)")
+	given := one[int64](t, b, "SELECT insta0.next_id()")
+	onDatabase(t, a, "UPDATE firn.shard SET term = 9 WHERE shard = 0")
+	onDatabase(t, b, "SELECT firn.overrule(0, 10, 'a', 9)")
+	out, _, _ := called(t, with("doctor")...)
+	if hints := reopenCommand.FindAllString(out, -1); !slices.Equal(hints, []string{"firn shards reopen a --shards 0"}) {
+		t.Fatalf("%q\n%s", hints, out)
+	}
+	succeed(t, with("reopen a --shards 0 --yes")...)
+	if id := one[int64](t, a, "SELECT insta0.next_id()"); id <= given {
+		t.Errorf("a gives %d, and b has given %d", id, given)
+	}
+	if out, errs, code := called(t, with("doctor")...); code != 0 {
+		t.Errorf("doctor: exit code %d\n%s%s", code, out, errs)
+	}
+}
+
 // TestShardsForgotten: a server that was put back to before it gave a shard away, and got it
 // back, serves what it has forgotten. The hints lead to who knows more, and no further: what
 // was written meanwhile may be nowhere.

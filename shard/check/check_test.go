@@ -114,7 +114,7 @@ func TestFindings(t *testing.T) {
 		},
 		{
 			"two owners", "SELECT firn.create_shard(7, 'insta7')", "DELETE FROM firn.generator WHERE shard = 7; DELETE FROM firn.shard WHERE shard = 7; DROP SCHEMA insta7 CASCADE",
-			[]string{"bad : 1 shard is not served, it is open on a and b: 7"},
+			[]string{"bad : 1 shard: a and b serve it at once, and one of them was put back to an earlier state: 7"},
 		},
 		{
 			"foreign schema", "CREATE SCHEMA insta99; CREATE SCHEMA insta_99; CREATE SCHEMA insta99b", "DROP SCHEMA insta99",

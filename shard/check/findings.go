@@ -216,7 +216,7 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	if all && len(m.Missing) > 0 {
 		f.say(Bad, "", "name them with --server or in firn.yaml", "servers of the cluster were not asked: %s", few(m.Missing))
 	}
-	why := make(map[string][]string)
+	why, reopens := make(map[string][]string), make(map[string]string)
 	var nowhere []string
 	for n := range m.Keys.Shards() {
 		if _, ok := m.Route(n); !ok && m.Keys.Scheme() != shard.None {
@@ -232,21 +232,31 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 			continue
 		}
 		why[r.Why] = append(why[r.Why], strconv.FormatInt(r.Shard, 10))
+		reopens[r.Why] = opens(r, views[r.Server])
 	}
-	do := "firn shards reopen, where they are open nowhere else"
 	switch {
 	case len(nowhere) > 0 && all:
 		f.say(Bad, "", "is a server missing in the configuration? else firn shards init again", "no server knows %s: %s", shards(nowhere), few(nowhere))
 	case len(nowhere) > 0:
 		f.say(Bad, "", away, "no server that answers serves %s: %s", shards(nowhere), few(byNumber(nowhere)))
 	}
-	if !all {
-		do = away
-	}
 	for _, text := range slices.Sorted(maps.Keys(why)) {
+		do := reopens[text]
+		if !all {
+			do = away
+		}
 		f.say(Bad, "", do, "%s not served, %s: %s", are(why[text]), text, few(why[text]))
 	}
 	f.all = append(f.all, Twice(views, func(int64) bool { return true })...)
+}
+
+// opens says what opens a shard that no server serves, by what the server says that it is on.
+func opens(r shard.Route, v *shard.View) string {
+	closed := v != nil && slices.ContainsFunc(v.Shards, func(row shard.Row) bool { return row.Shard == r.Shard && row.State != shard.StateMoved })
+	if closed {
+		return "to open what no other server serves: firn shards reopen " + r.Server
+	}
+	return "to see whether a move of it is under way: firn shards status; if none is: firn shards reopen " + r.Server
 }
 
 // away is what to do first where not all servers answer.

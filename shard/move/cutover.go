@@ -31,7 +31,7 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 		return to.fault(err)
 	}
 	if there == nil {
-		return &StuckError{p.shard, "its copy is not there any more"}
+		return &StuckError{p.shard, "its copy is not there any more", giveUp([]pairOf{p})}
 	}
 	// Both again when nobody writes, by sessions that then know their way.
 	if err := from.call(ctx, "SELECT firn.compare(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there); err != nil {

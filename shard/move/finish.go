@@ -27,7 +27,7 @@ func (m *Mover) Abort(ctx context.Context, shards []int64) ([]int64, error) {
 			case p.source.serves():
 				some = append(some, p)
 			default:
-				return nil, &StuckError{p.shard, "no server serves it now, so nothing is dropped: " + m.opens(p)}
+				return nil, &StuckError{p.shard, "no server serves it now, so nothing is dropped", m.opens(p)}
 			}
 		}
 		return some, nil
@@ -65,11 +65,12 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 		case to && !from:
 			some = append(some, p)
 		case from && !to:
-			return nil, &StuckError{p.shard, fmt.Sprintf("it is on %[2]s, so there is no old copy to drop: firn shards move %[1]d --to %[3]s moves it to %[3]s; firn shards abort %[1]d gives the move up", p.shard, source, target)}
+			return nil, &StuckError{p.shard, fmt.Sprintf("it is on %s, so there is no old copy to drop", source),
+				fmt.Sprintf("to move it to %[2]s: firn shards move %[1]d --to %[2]s; to give the move up: firn shards abort %[1]d", p.shard, target)}
 		case !from && !to:
-			return nil, &StuckError{p.shard, "no server serves it now, so nothing is dropped: " + m.opens(p)}
+			return nil, &StuckError{p.shard, "no server serves it now, so nothing is dropped", m.opens(p)}
 		default:
-			return nil, &StuckError{p.shard, fmt.Sprintf("both %s and %s serve it, so nothing is dropped: firn shards doctor", source, target)}
+			return nil, &StuckError{p.shard, fmt.Sprintf("both %s and %s serve it, so nothing is dropped", source, target), seeDoctor}
 		}
 	}
 	return some, nil
@@ -78,9 +79,9 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 // opens says which command opens a shard where it was let go to.
 func (m *Mover) opens(p pairOf) string {
 	if p.letGoTo() == m.source.Name {
-		return fmt.Sprintf("firn shards revert %d opens it", p.shard)
+		return fmt.Sprintf("to open it: firn shards revert %d", p.shard)
 	}
-	return fmt.Sprintf("firn shards move %d --to %s opens it", p.shard, m.target.Name)
+	return fmt.Sprintf("to open it: firn shards move %d --to %s", p.shard, m.target.Name)
 }
 
 // A StandbyError says that a standby of the target has not all that it has: with the

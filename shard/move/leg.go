@@ -132,7 +132,7 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 		case under:
 			return nil, &UnderwayError{n, l.Source.Name, l.Target.Name}
 		case route.State != shard.StateOpen:
-			return nil, &StuckError{n, cmp.Or(route.Why, "nobody serves it")}
+			return nil, &StuckError{n, cmp.Or(route.Why, "no server serves it"), seeDoctor}
 		case route.Server != to:
 			legs, err = add(legs, servers, route.Server, to, n, true)
 		}

@@ -3,6 +3,8 @@ package move
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/firn-id/firn/shard"
 )
@@ -55,9 +57,30 @@ func (p pairOf) sides(g goal) (from, to copyOf) {
 type StuckError struct {
 	Shard int64
 	Why   string
+	Do    string // what to type; empty: nobody can say
 }
 
 func (e *StuckError) Error() string { return fmt.Sprintf("shard %d: %s", e.Shard, e.Why) }
+
+// What to type about a shard that is stuck.
+const seeDoctor = "to see what to do: firn shards doctor"
+
+func giveUp(some []pairOf) string {
+	return fmt.Sprintf("to give the move up, before it is moved again: firn shards abort %s", list(some))
+}
+
+func noWayBack(some []pairOf) string {
+	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shards finish %s", list(some))
+}
+
+// list are the numbers of shards, as commands take them.
+func list(some []pairOf) string {
+	all := make([]string, len(some))
+	for i, p := range some {
+		all[i] = strconv.FormatInt(p.shard, 10)
+	}
+	return strings.Join(all, ",")
+}
 
 // next says what comes next. It is a function of the facts alone: whoever reads the same
 // ones does the same.
@@ -85,14 +108,15 @@ func next(g goal, f *facts) (step, error) {
 	}
 	moved := slices.ContainsFunc(by[toEnd], func(p pairOf) bool { return p.target.batch != "" })
 	if !f.target.slot && moved && !g.back {
-		return step{}, &StuckError{todo[0].shard, "the stream back of its move was lost: finish those that have moved, and abort the others"}
+		return step{}, &StuckError{todo[0].shard, "the stream back of its move was lost",
+			fmt.Sprintf("to give it up: firn shards abort %s; to drop the old copies of those that have moved: firn shards finish %s", list(todo), list(by[toEnd]))}
 	}
 	if do := f.streams(); do != toCut {
 		if g.back && do != toWait {
-			return step{}, &StuckError{todo[0].shard, "the stream back to the source is not there any more: it cannot be moved back by that"}
+			return step{}, &StuckError{todo[0].shard, "what is written to it does not go back to the source any more", noWayBack(todo)}
 		}
 		if do == toEnd {
-			return step{}, &StuckError{todo[0].shard, "a stream of its move was lost: firn shards abort, and move it again"}
+			return step{}, &StuckError{todo[0].shard, "a stream of its move was lost", giveUp(todo)}
 		}
 		return step{do, todo}, nil
 	}
@@ -106,19 +130,19 @@ func nextOf(g goal, p pairOf) (action, error) {
 	same := to.term == from.term && to.attempt == from.attempt
 	switch {
 	case from.serves() && to.serves():
-		return "", &StuckError{p.shard, "it is open on both servers: one of them has been put back to what it was"}
+		return "", &StuckError{p.shard, "both servers serve it: one of them was put back to an earlier state", seeDoctor}
 	case to.serves() && from.state == shard.StateOpen && from.batch != "":
 		return toNote, nil
 	case to.serves():
 		return toEnd, nil
 	case from.serves() && from.attempt != g.attempt && from.batch == "" && (to.batch != "" || g.back):
-		return "", &StuckError{p.shard, "an earlier move was given up half way: firn shards abort"}
+		return "", &StuckError{p.shard, "an earlier move was given up half way", giveUp([]pairOf{p})}
 	case from.serves() && from.attempt != g.attempt:
 		return toBegin, nil
 	case from.serves() && !same:
 		return toClaim, nil
 	case from.serves() && !to.loaded && g.back:
-		return "", &StuckError{p.shard, "its copy is not kept up to date any more"}
+		return "", &StuckError{p.shard, "its copy is not kept up to date any more", noWayBack([]pairOf{p})}
 	case from.serves() && !to.loaded:
 		return toLoad, nil
 	case from.serves():
@@ -128,7 +152,7 @@ func nextOf(g goal, p pairOf) (action, error) {
 	case from.there && !from.here && from.state == shard.StateOpen && to.state == shard.StateMoved && to.loaded:
 		return toTake, nil // it may have let the shard go before it was promoted
 	}
-	return "", &StuckError{p.shard, fmt.Sprintf("nobody serves it: firn shards doctor (%s at term %d, %s at term %d)", from.state, from.term, to.state, to.term)}
+	return "", &StuckError{p.shard, fmt.Sprintf("no server serves it (%s at term %d, %s at term %d)", from.state, from.term, to.state, to.term), seeDoctor}
 }
 
 // streams says what is missing of the streams, and else toCut: forth first, with the copy;

@@ -216,7 +216,7 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 	}
 	for _, p := range []*post{l.source.post, l.target.post} {
 		if batch := p.moves[n]; batch != "" {
-			refuse(p.server, fmt.Sprintf("firn shards move %d goes on with it, or firn shards abort %[1]d", n), "another move of it is under way, %s", batch)
+			refuse(p.server, "to see what to do: firn shards status", "another move of it is under way, %s", batch)
 		}
 	}
 	j := slices.IndexFunc(l.target.Shards, func(r shard.Row) bool { return r.Shard == n })

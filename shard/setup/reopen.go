@@ -114,9 +114,10 @@ func closedFor(row shard.Row, server string, views map[string]*shard.View) []Clo
 
 // overrules says whether the row of a server counts more than that of another server, which
 // serves the shard. Each server that opens a shard does so at a higher term than all before.
-// At equal terms the operator decides between two servers that serve it.
+// At equal terms the operator decides between two servers that serve it. A copy never counts
+// more than who serves.
 func overrules(row, other shard.Row) bool {
-	return row.State != shard.StateClosed && row.Term > other.Term || row.Serves() && row.Term == other.Term
+	return row.Here && (row.State != shard.StateClosed && row.Term > other.Term || row.Serves() && row.Term == other.Term)
 }
 
 // An AwayError says that a server could not be asked whether it serves what is to be
@@ -191,15 +192,16 @@ func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[strin
 		return err
 	}
 	for name, other := range others {
+		var state int64 // what it gave up to there is not given again
 		if r.closes(row.Shard, name) {
-			var state int64
-			if err := other.QueryRow(ctx, "SELECT firn.overrule($1, $2, $3, $4)", row.Shard, term, r.Server, row.Term).Scan(&state); err != nil {
-				return &shard.ServerError{Server: name, Err: err}
-			}
-			above = max(above, state) // what it gave is not given again
-		} else if _, err := other.Exec(ctx, "SELECT firn.revoke($1, $2, $3, $4, $5)", row.Shard, row.Schema, term, r.Server, row.Term); err != nil {
+			err = other.QueryRow(ctx, "SELECT firn.overrule($1, $2, $3, $4)", row.Shard, term, r.Server, row.Term).Scan(&state)
+		} else {
+			err = other.QueryRow(ctx, "SELECT coalesce(firn.revoke($1, $2, $3, $4, $5), 0)", row.Shard, row.Schema, term, r.Server, row.Term).Scan(&state)
+		}
+		if err != nil {
 			return &shard.ServerError{Server: name, Err: err}
 		}
+		above = max(above, state)
 	}
 	if doubt != nil {
 		return r.asItIs(ctx, conn, row, above)
