@@ -14,9 +14,11 @@ import (
 func newShardsAddServer() *cobra.Command {
 	roles := []string{setup.DefaultRole}
 	cmd := &cobra.Command{
-		Use:   "add-server NAME=URL...",
+		Use:   "add-server NAME[=URL]...",
 		Short: "Add a server to a cluster, without shards",
 		Long: `Add a PostgreSQL server to a cluster. It has no shards until some are moved there.
+A server of --server or of firn.yaml is named without its URL.
+
 The cluster's other servers, those of --server or of firn.yaml, are looked at first, and
 all have to be there: each knows the names of all.
 
@@ -38,15 +40,18 @@ type additionLine struct {
 }
 
 func addShardServers(cmd *cobra.Command, args, roles []string) error {
-	var added serverFlag
-	for _, arg := range args {
-		if err := added.Set(arg); err != nil {
-			return bad("%s", err).hint("%s c=postgres://USER@HOST/DATABASE", cmd.CommandPath())
-		}
-	}
 	servers, err := shardServers(cmd)
 	if err != nil {
 		return err
+	}
+	var added serverFlag
+	for _, arg := range args {
+		named := func(s shard.Server) bool { return s.Name == arg }
+		if at := slices.IndexFunc(servers, named); at >= 0 && !slices.ContainsFunc(added.servers, named) {
+			added.servers = append(added.servers, servers[at])
+		} else if err := added.Set(arg); err != nil {
+			return bad("%s", err).hint("%s c=postgres://USER@HOST/DATABASE", cmd.CommandPath())
+		}
 	}
 	servers, names := withServers(servers, added.servers)
 	ctx, stop := untilSignal(cmd.Context())

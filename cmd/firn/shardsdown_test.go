@@ -88,6 +88,9 @@ func serverDown(t *testing.T, down, status string) {
 			if strings.Contains(errs, "firn: error: server "+down) && !strings.Contains(errs, "firn: hint: start server "+down+", or check its address; to see which servers answer: firn shards status") {
 				t.Errorf("firn shards %s, while %s is down, does not say to start it:\n%s", words, down, errs)
 			}
+			if strings.Contains(errs, "failed to connect") && !strings.Contains(errs, ", or check its address") {
+				t.Errorf("firn shards %s, while %s is down, does not say what to do:\n%s", words, down, errs)
+			}
 		}
 	}
 	// What a server that does not answer has is unknown, and not closed.
@@ -108,7 +111,7 @@ func serverDown(t *testing.T, down, status string) {
 	if !strings.Contains(out, status) {
 		t.Errorf("no %q in\n%s", status, out)
 	}
-	if !regexp.MustCompile(`(?m)^bad: server ` + down + `: .*; start it, or check its address$`).MatchString(out) || strings.Contains(out, "nobody can say") {
+	if !regexp.MustCompile(`(?m)^bad: server `+down+`: .*; start it, or check its address$`).MatchString(out) || strings.Contains(out, "nobody can say") {
 		t.Errorf("status does not say to start %s, or does not know what a server serves that answers:\n%s", down, out)
 	}
 }

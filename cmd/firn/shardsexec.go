@@ -216,7 +216,7 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		return ctx.Err()
 	}
 	p := newRowPrinter(cmd, o.csv)
-	failures, refused, several := 0, false, false
+	failures, refused, several, away := 0, false, false, false
 	for _, g := range all {
 		if errors.Is(g.Err, errEnough) {
 			g.Err = nil
@@ -231,6 +231,7 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		}
 		if g.Err != nil {
 			failures++
+			away = away || errors.As(g.Err, new(*pgconn.ConnectError))
 			var pg *pgconn.PgError
 			if errors.As(g.Err, &pg) {
 				refused = refused || !o.write && pg.Code == "25006"
@@ -251,6 +252,8 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		return f.hint("give one statement at a time; to run files of several: firn shards apply DIR")
 	case refused:
 		return f.hint("--write lets it write")
+	case away:
+		return f.hint("start the server that does not answer, or check its address; to see which servers answer: firn shards status. Then run the same command again")
 	}
 	return f
 }

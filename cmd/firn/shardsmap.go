@@ -62,7 +62,11 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 	for _, a := range shard.Ask(ctx, servers) {
 		asked[a.Server.Name] = true
 		if a.Err != nil {
-			printWarning(cmd.ErrOrStderr(), "%s", withoutPackage(a.Err.Error()))
+			text := withoutPackage(a.Err.Error())
+			if awayServer(a.Err) != "" {
+				text += "; start it, or check its address"
+			}
+			printWarning(cmd.ErrOrStderr(), "%s", text)
 			continue
 		}
 		views[a.Server.Name] = a.View

@@ -167,7 +167,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	mustExec(t, b, "ALTER SCHEMA firn RENAME TO was")
-	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server that answers serves 5 shards: 3, 4, 5, 6, 7", "bad b: it is in no cluster"}) {
+	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server that answers serves 5 shards: 3, 4, 5, 6, 7", "bad b: the other servers have it in their cluster, and its database knows nothing of that"}) {
 		t.Errorf("%q", got)
 	}
 	gone := b.Config()

@@ -44,12 +44,16 @@ func Findings(servers []*Server, now time.Time) []Finding {
 	views := make(map[string]*shard.View)
 	for _, s := range servers {
 		if s.Err != nil {
-			f.away(s)
 			continue
 		}
 		views[s.Name] = s.View
 		for _, examine := range []func(*Server){f.server, f.clock, f.settings, f.generators, f.schemas, f.setters} {
 			examine(s)
+		}
+	}
+	for _, s := range servers {
+		if s.Err != nil {
+			f.away(s, views)
 		}
 	}
 	f.cluster(views, len(views) == len(servers))
@@ -68,9 +72,25 @@ func (f *findings) say(l Level, server, do, format string, args ...any) {
 	f.all = append(f.all, Finding{l, server, fmt.Sprintf(format, args...), do})
 }
 
-func (f *findings) away(s *Server) {
+// stranger is about a server whose database knows of no cluster.
+func (f *findings) stranger(name string, views map[string]*shard.View) {
+	for _, v := range views {
+		if slices.Contains(v.Servers, name) {
+			f.say(Bad, name, `check its address; if what it had is lost: docs/shards.md, "A server that is lost"`,
+				"the other servers have it in their cluster, and its database knows nothing of that")
+			return
+		}
+	}
+	do := "to take it into the cluster: firn shards add-server " + name
+	if len(views) == 0 {
+		do = "to make a cluster: firn shards init --count N"
+	}
+	f.say(Bad, name, do, "it is in no cluster")
+}
+
+func (f *findings) away(s *Server, views map[string]*shard.View) {
 	if errors.Is(s.Err, shard.ErrNoShards) {
-		f.say(Bad, s.Name, "firn shards add-server", "it is in no cluster")
+		f.stranger(s.Name, views)
 		return
 	}
 	err := s.Err

@@ -1,0 +1,41 @@
+//go:build !windows
+
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// TestShardsStranger: what doctor hints about a server whose database knows of no cluster can be
+// typed, and does not take an empty database for the server that was lost.
+func TestShardsStranger(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	c := database(t, testserver.Shared(t, movesServer), "c")
+	flags = append(flags, "--server", "c="+c)
+	doctor := func() string {
+		out, _, _ := called(t, append([]string{"shards", "doctor"}, flags...)...)
+		return out
+	}
+	out := doctor()
+	hint := regexp.MustCompile(`server c: it is in no cluster; to take it into the cluster: firn (shards add-server c)\b`).FindStringSubmatch(out)
+	if hint == nil {
+		t.Fatal(out)
+	}
+	succeed(t, append(strings.Fields(hint[1]), flags...)...)
+	if out := doctor(); strings.Contains(out, "server c: it is in no cluster") {
+		t.Error(out)
+	}
+	if said := refuse(t, 2, append([]string{"shards", "add-server", "d"}, flags...)...); !strings.Contains(said, `"d" has no name`) {
+		t.Error(said)
+	}
+	onDatabase(t, addresses[1], "DROP SCHEMA firn CASCADE")
+	out = doctor()
+	if !strings.Contains(out, "server b: the other servers have it in their cluster, and its database knows nothing of that; check its address") || strings.Contains(out, "add-server b") {
+		t.Error(out)
+	}
+}
