@@ -36,7 +36,11 @@ Each shard has a transaction of its own, which reads only, unless --write is giv
 function that is called may still do what is no change of a table: write a file, end a
 session. Use a role that may not.
 There is none over all shards: each is as of a moment of its own, and where one fails
-the others go on.`,
+the others go on.
+
+Of each shard the first 1000 rows are printed, or as many as --limit says. Where a shard
+has more, and no --limit was given, the exit code is 1: the rows are incomplete. With
+--write all is written, and the rest is not printed.`,
 		Example: `  firn shards exec "SELECT count(*) FROM photos"
   firn shards exec "SELECT id, name FROM users WHERE name LIKE 'a%'" --shards 0-9,12 --limit 20
   firn shards exec "UPDATE users SET name = trim(name)" --write --json`,
@@ -216,13 +220,14 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		return ctx.Err()
 	}
 	p := newRowPrinter(cmd, o.csv)
+	var cut []int64 // shards that have more rows
 	failures, refused, several, away := 0, false, false, false
 	for _, g := range all {
 		if errors.Is(g.Err, errEnough) {
 			g.Err = nil
 		}
 		if g.Value.cut && g.Err == nil {
-			printWarning(cmd.ErrOrStderr(), "shard %d has more rows than --limit %d", g.Shard.Number(), o.limit)
+			cut = append(cut, g.Shard.Number())
 		}
 		if g.Err == nil {
 			g.Err = p.print(g.Shard.Number(), g.Value)
@@ -244,8 +249,9 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		return err
 	}
 	if failures == 0 {
-		return nil
+		return o.sayCut(cmd, cut)
 	}
+	o.warnCut(cmd, cut)
 	f := failed("%d of %s failed", failures, plural(len(asked), "shard"))
 	switch {
 	case several:
@@ -256,6 +262,31 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		return f.hint("start the server that does not answer, or check its address; to see which servers answer: firn shards status. Then run the same command again")
 	}
 	return f
+}
+
+// sayCut says of which shards not all rows were printed. It is an error where nobody has asked
+// for fewer: who reads the rows would take them for all.
+func (o *shardsExec) sayCut(cmd *cobra.Command, cut []int64) error {
+	if len(cut) == 0 || o.write || cmd.Flags().Changed("limit") {
+		o.warnCut(cmd, cut)
+		return nil
+	}
+	return failed("the rows are incomplete: only the first %d of each shard were printed, and %s %s more: %s", o.limit, plural(len(cut), "shard"), hasOrHave(len(cut)), ranges(cut)).
+		hint("for more rows of each shard: the same command with --limit N")
+}
+
+// warnCut is sayCut where that is no error.
+func (o *shardsExec) warnCut(cmd *cobra.Command, cut []int64) {
+	if len(cut) > 0 {
+		printWarning(cmd.ErrOrStderr(), "%s %s more rows than --limit %d, which were not printed: %s", plural(len(cut), "shard"), hasOrHave(len(cut)), o.limit, ranges(cut))
+	}
+}
+
+func hasOrHave(n int) string {
+	if n == 1 {
+		return "has"
+	}
+	return "have"
 }
 
 // shardRows is what a statement gave on one shard.
