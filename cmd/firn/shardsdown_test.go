@@ -108,7 +108,7 @@ func serverDown(t *testing.T, down, status string) {
 	if !strings.Contains(out, status) {
 		t.Errorf("no %q in\n%s", status, out)
 	}
-	if !regexp.MustCompile(`(?m)^bad: server ` + down + `: .*; start it, or check its address$`).MatchString(out) || strings.Contains(out, "nobody can say") {
+	if !regexp.MustCompile(`(?m)^bad: server `+down+`: .*; start it, or check its address$`).MatchString(out) || strings.Contains(out, "nobody can say") {
 		t.Errorf("status does not say to start %s, or does not know what a server serves that answers:\n%s", down, out)
 	}
 }
