@@ -164,7 +164,10 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 			if f.Name == "config" && strings.Contains(args, shellWord(value)) {
 				continue // the config to check
 			}
-			shown := withoutPassword(value)
+			shown := value
+			if f.Name != "layout" { // which is no URL, though it has the letters of one
+				shown = withoutPassword(value)
+			}
 			masked = masked || shown != value
 			flags += " --" + f.Name + " " + shellWord(shown)
 		}

@@ -87,6 +87,7 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		{store, "next", 2},
 		{config, "next", 2},
 		{store, "next --pool mail --layout leaf", 2},
+		{store, "next --pool mail --layout time:41@1ms,worker:10,seq:12;epoch=2020-01-01T00:00:00Z", 2},
 		{store, "next --outage 10m", 2},
 		{store, "workers ls --pool mail", 2},
 		{store, "workers hold -- echo", 2},

@@ -39,8 +39,7 @@ func placeStore(cmd *cobra.Command) error {
 		return nil
 	}
 	if from := origin(f); from != "--store" {
-		return bad("%s: %q is a relative path, which is another file in each working directory, and each file gives the same ids", from, f.Value).
-			hint("%s", oneStore(from))
+		return badStore(from, checkStore(f.Value.String()))
 	}
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -56,14 +55,6 @@ const (
 	serverStore = "postgres://USER:PASSWORD@HOST/DATABASE"
 	nameStore   = "for all processes of this host: --store " + hostStore + "; for several hosts: --store " + serverStore + ", or another server"
 )
-
-// oneStore is what a flag or a variable that names a store can be.
-func oneStore(from string) string {
-	if from == "--store" {
-		return nameStore
-	}
-	return fmt.Sprintf("for all processes of this host: %s=%s; for several hosts: %[1]s=%[3]s, or another server", from, hostStore, serverStore)
-}
 
 var errNoStore = errors.New("there is no store")
 
@@ -143,7 +134,7 @@ func madeInContainer(path string) string {
 // badStore says what is wrong with the URL of a store, and whether a flag or a variable
 // says it.
 func badStore(from string, err error) error {
-	return bad("%s: %s", from, withoutPackage(err.Error())).hint("%s: docs/stores.md", oneStore(from))
+	return bad("%s: %s", from, withoutPackage(err.Error())).hint("how a store is written: docs/stores.md; every process has to name the same one")
 }
 
 // implicitStore returns the path of the store that is used where none is named:

@@ -52,7 +52,7 @@ func TestRelativeStores(t *testing.T) {
 	// A hint that is followed in two directories leads to one store.
 	t.Setenv("FIRN_STORE", "sqlite:of-variable.db")
 	_, errs, code := called(t, "next")
-	if code != exitUsage || !strings.Contains(errs, "firn: hint: for all processes of this host: FIRN_STORE=sqlite:/var/lib/firn/ids.db; ") || strings.Contains(errs, dir) {
+	if code != exitUsage || !strings.Contains(errs, "write the absolute path of the one file that all processes of this host use") || strings.Contains(errs, dir) {
 		t.Errorf("FIRN_STORE: exit code %d, %s", code, errs)
 	}
 	t.Chdir(filepath.Join(dir, "a"))
@@ -75,9 +75,6 @@ func TestHintsNameOneStore(t *testing.T) {
 		{"a container, a look", "KUBERNETES_SERVICE_HOST=10.0.0.1", "pool ls"},
 		{"a container, doctor", "KUBERNETES_SERVICE_HOST=10.0.0.1", "doctor"},
 		{"no home", "HOME=", "next"},
-		{"a relative variable", "FIRN_STORE=sqlite:ids.db", "next"},
-		{"no URL", "", "next --store ids.db"},
-		{"memory", "", "next --store memory:"},
 		{"a server for other hosts", "", "serve --resp 0.0.0.0:0 --insecure-no-auth"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -88,6 +85,28 @@ func TestHintsNameOneStore(t *testing.T) {
 			text := out + errs
 			if code == 0 || !strings.Contains(text, "postgres://") || strings.Contains(text, dir) || strings.Contains(text, "PATH") {
 				t.Errorf("exit code %d: %s", code, text)
+			}
+		})
+	}
+}
+
+// Who writes a store wrongly means one that firn does not know: no other one is named.
+func TestHintsNameNoStore(t *testing.T) {
+	dir := emptyHome(t)
+	for _, tt := range []struct{ env, args string }{
+		{"sqlite:ids.db", "next"},
+		{"ids.db", "next"},
+		{"", "next --store ids.db"},
+		{"", "next --store memory:"},
+		{"", "next --store postgre://db/app"},
+	} {
+		t.Run(tt.env+tt.args, func(t *testing.T) {
+			if tt.env != "" {
+				t.Setenv("FIRN_STORE", tt.env)
+			}
+			_, errs, code := called(t, strings.Fields(tt.args)...)
+			if code != exitUsage || strings.Contains(errs, "sqlite:/") || strings.Contains(errs, "postgres://") || strings.Contains(errs, dir) || !strings.Contains(errs, "docs/stores.md") {
+				t.Errorf("exit code %d: %s", code, errs)
 			}
 		})
 	}

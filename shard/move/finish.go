@@ -65,8 +65,10 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 		case to && !from:
 			some = append(some, p)
 		case from && !to:
-			return nil, &StuckError{p.shard, fmt.Sprintf("it is on %s, so there is no old copy to drop", source),
-				fmt.Sprintf("to move it to %[2]s: firn shards move %[1]d --to %[2]s; to give the move up: firn shards abort %[1]d", p.shard, target)}
+			return nil, &StuckError{
+				p.shard, fmt.Sprintf("it is on %s, so there is no old copy to drop", source),
+				fmt.Sprintf("to move it to %[2]s: firn shards move %[1]d --to %[2]s; to give the move up: firn shards abort %[1]d", p.shard, target),
+			}
 		case !from && !to:
 			return nil, &StuckError{p.shard, "no server serves it now, so nothing is dropped", m.opens(p)}
 		default:

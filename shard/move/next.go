@@ -108,8 +108,10 @@ func next(g goal, f *facts) (step, error) {
 	}
 	moved := slices.ContainsFunc(by[toEnd], func(p pairOf) bool { return p.target.batch != "" })
 	if !f.target.slot && moved && !g.back {
-		return step{}, &StuckError{todo[0].shard, "the stream back of its move was lost",
-			fmt.Sprintf("to give it up: firn shards abort %s; to drop the old copies of those that have moved: firn shards finish %s", list(todo), list(by[toEnd]))}
+		return step{}, &StuckError{
+			todo[0].shard, "the stream back of its move was lost",
+			fmt.Sprintf("to give it up: firn shards abort %s; to drop the old copies of those that have moved: firn shards finish %s", list(todo), list(by[toEnd])),
+		}
 	}
 	if do := f.streams(); do != toCut {
 		if g.back && do != toWait {

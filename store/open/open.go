@@ -132,7 +132,10 @@ func parse(url string) (func(context.Context) (*Store, error), error) {
 		return &URLError{Redact(url), fmt.Sprintf(format, args...)}
 	}
 	scheme, rest, ok := strings.Cut(url, ":")
-	if !ok {
+	switch {
+	case url == "":
+		return nil, bad("no store is named; where the URL is read from a variable, as FIRN_STORE, set that")
+	case !ok:
 		return nil, bad("not a URL of a store; there are %s", strings.Join(schemes(), ", "))
 	}
 	switch scheme {
@@ -214,8 +217,8 @@ func sqlitePath(rest string) (string, error) {
 	case strings.Contains(path, "?"):
 		return "", fmt.Errorf("there are no options, and a path with a ? is not supported")
 	case !filepath.IsAbs(path):
-		return "", errors.New("a relative path is another file in each working directory, and each file gives the same ids; " +
-			"write one absolute path for all processes of this host, such as sqlite:/var/lib/firn/ids.db")
+		_, err := sqlite.Inspect(path) // says which file is meant
+		return "", errors.New(strings.TrimPrefix(err.Error(), "store/sqlite: "))
 	}
 	return path, nil
 }

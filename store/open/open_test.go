@@ -44,7 +44,7 @@ func TestURL(t *testing.T) {
 func TestURLErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for url, want := range map[string]string{
-		"":                    "not a URL of a store; there are ",
+		"":                    "no store is named; where the URL is read from a variable, as FIRN_STORE, set that",
 		"ids.db":              "not a URL of a store; there are ",
 		"sqlite":              "not a URL of a store",
 		"sqlite:":             "no path",

@@ -57,16 +57,16 @@ func TestRelativePath(t *testing.T) {
 	}
 	t.Chdir(dir)
 	for _, url := range []string{"sqlite:x.db", "sqlite:./x.db", "sqlite://x.db"} {
-		const want = "such as sqlite:/var/lib/firn/ids.db"
+		const want = "write the absolute path of the one file that all processes of this host use"
 		s, err := open.URL(t.Context(), url)
 		if err == nil {
 			s.Close()
 			t.Errorf("%s was opened", url)
 		} else if !errors.As(err, new(*open.URLError)) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), dir) {
-			t.Errorf("%s: %v; want a URLError that names %s", url, err, want)
+			t.Errorf("%s: %v; want a URLError that says: %s", url, err, want)
 		}
 		if err := open.Check(url); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), dir) {
-			t.Errorf("Check %s: %v; want an error that names %s", url, err, want)
+			t.Errorf("Check %s: %v; want an error that says: %s", url, err, want)
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {

@@ -86,10 +86,15 @@ func TestRelative(t *testing.T) {
 		"Open": openError("ids.db"), "Restored": Restored(t.Context(), "ids.db", nothing), "Inspect": inspected,
 	} {
 		if err == nil || !strings.Contains(err.Error(), `"ids.db" is a relative path`) || strings.Contains(err.Error(), dir) {
-			t.Errorf("%s: %v; want an error that leads all directories to one file", what, err)
+			t.Errorf("%s: %v; want an error that leads to no other file", what, err)
 		}
 	}
 	expectFiles(t, dir)
+	// One that is there is named.
+	must(t, mustOpen(t, filepath.Join(dir, "ids.db")).Close())
+	if err := openError("./ids.db"); !strings.Contains(err.Error(), fmt.Sprintf("the one in this directory is %q", filepath.Join(dir, "ids.db"))) {
+		t.Error(err)
+	}
 }
 
 // TestOpenEnded: a ctx that has ended creates nothing.

@@ -97,7 +97,7 @@ type NoDefaultError struct {
 func (e *NoDefaultError) Error() string {
 	if e.Container == "" {
 		return "store/sqlite: there is no default file, because this user has no home directory; " +
-			"Open one absolute path for all processes of this host, such as \"/var/lib/firn/ids.db\", or use a store that is a server"
+			"Open one absolute path for all processes of this host, or use a store that is a server"
 	}
 	return fmt.Sprintf("store/sqlite: there is no default file in a container (%s): each container would have its own, and make the same ids; "+
 		"use a store that is a server, by open.URL, or, only if all processes that make these ids are on this host, Open a file in a directory of the host that all of them mount", e.Container)

@@ -32,9 +32,7 @@ func locate(path string) (location, error) {
 		return location{}, errors.New("store/sqlite: no path given")
 	}
 	if !filepath.IsAbs(path) {
-		// Two programs that agree on it would have two files, and the same ids.
-		return location{}, fmt.Errorf("store/sqlite: %q is a relative path, which is another file in each working directory, and each file gives the same ids; "+
-			"write one absolute path for all processes of this host, such as \"/var/lib/firn/ids.db\"", path)
+		return location{}, relative(path)
 	}
 	at := location{given: filepath.Clean(path)}
 	file := at.given
@@ -55,6 +53,20 @@ func locate(path string) (location, error) {
 		file = target
 	}
 	return location{}, at.explain(fmt.Errorf("more than %d symbolic links", maxLinks))
+}
+
+// relative is the error of a relative path: two programs that agree on it would have two
+// files, and the same ids. It names a file only if that is there: whoever follows the error
+// in two directories must not make two.
+func relative(path string) error {
+	found := ""
+	if whole, err := filepath.Abs(path); err == nil {
+		if _, err := os.Stat(whole); err == nil {
+			found = fmt.Sprintf("; the one in this directory is %q", whole)
+		}
+	}
+	return fmt.Errorf("store/sqlite: %q is a relative path, which is another file in each working directory, and each file gives the same ids; "+
+		"write the absolute path of the one file that all processes of this host use%s", path, found)
 }
 
 // sidecar is the path of the hidden file. It begins with a dot so that neither
