@@ -29,9 +29,10 @@ shards meanwhile, and what to type. Then what is wrong with the cluster as a who
 anything is.
 
 A move is begun; copying; following, when the copy is complete and kept up to date;
-cutover, while a shard is on no server; arrived, when all are on the target and the old
+cutover, while no server serves a shard; arrived, when all are on the target and the old
 copies follow; ending, when one of the servers knows nothing of it any more; or unknown,
-where a server does not answer.
+where a server does not answer. ROWS are PostgreSQL's estimates, as of the last ANALYZE or
+VACUUM of each table or the last writes that it has counted: they may be old.
 
 With --json there is an object for each server, which has a "server", and one for each
 move, which has a "move".
@@ -140,16 +141,19 @@ func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nMOVING\tFROM\tTO\tPHASE\tROWS\tBEHIND\tFOR\t")
+	fmt.Fprintln(w, "\nMOVING\tFROM\tTO\tPHASE\tROWS (ABOUT)\tBEHIND\tFOR\t")
 	for _, f := range flights {
-		phase, behind := string(f.Phase), "?"
+		phase, rows, behind := string(f.Phase), "?", "?"
+		if f.Phase != move.Unknown && f.Phase != move.HalfLeft { // else one of the two has not said how many it has
+			rows = fmt.Sprintf("%d of %d", f.Rows, f.RowsTotal)
+		}
 		if len(f.Moved) > 0 && len(f.Moved) < len(f.Shards) {
 			phase += fmt.Sprintf(", %d of %d moved", len(f.Moved), len(f.Shards))
 		}
 		if f.Lag >= 0 {
 			behind = byteText(f.Lag)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\n", ranges(f.Shards), f.Source, f.Target, phase, f.Rows, f.RowsTotal, behind,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", ranges(f.Shards), f.Source, f.Target, phase, rows, behind,
 			time.Since(f.Began).Round(time.Second), f.Problem)
 	}
 	if err := w.Flush(); err != nil {
