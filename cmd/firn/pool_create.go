@@ -120,6 +120,10 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, verb string) (err 
 	} else {
 		info, err = pool.Ensure(ctx, s, name, opts)
 	}
+	var differs *pool.OptionError
+	if errors.As(err, &differs) && was {
+		return signalled(ctx, asItIs(differs, there))
+	}
 	if err != nil {
 		return signalled(ctx, explainPool(err, verb))
 	}
@@ -128,7 +132,21 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, verb string) (err 
 	if err := line.standing(ctx, s, info); err != nil {
 		return err
 	}
-	return line.created(cmd.OutOrStdout(), set.storeName(), wantsJSON(cmd))
+	out := cmd.OutOrStdout()
+	if verb == "ensure" && !wantsJSON(cmd) {
+		out = cmd.ErrOrStderr() // it stands before a program, whose standard output is its own
+	}
+	return line.created(out, set.storeName(), wantsJSON(cmd))
+}
+
+// asItIs says what to ensure instead of something that a pool does not have.
+func asItIs(e *pool.OptionError, there pool.Info) error {
+	f, name := classify(e), shellWord(there.Name)
+	if e.Option == "workers" {
+		return f.hint("to leave the pool as it is: firn pool ensure %s --workers %d-%d", name, there.First, there.Last).
+			hint("to change its workers: firn pool set %s --workers A-B", name)
+	}
+	return f.hint("to leave the pool as it is: firn pool ensure %s --outage %s; and let no process of it have a longer one", name, durationText(there.OutageLimit))
 }
 
 // askNew has a person state that the pool never existed.

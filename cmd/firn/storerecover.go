@@ -262,6 +262,8 @@ func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPl
 	switch {
 	case r.moved:
 		question, flags = "Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?", " --moved"
+	case r.path != "" && !isFile(r.path):
+		question = "Are all processes stopped, and is the file gone for good, and not moved, with all its copies?"
 	case r.path != "": // a server has one address, and a file may have been copied
 		question = "Are all processes stopped, and will no other copy of the file be used?"
 	}
@@ -324,6 +326,7 @@ func (r *recovery) explainFile(say func(string, ...any)) error {
 		say("if a copy of this file is in use elsewhere, now or later, both make the same ids: keep one, and remove the others")
 	case errors.Is(err, os.ErrNotExist):
 		say("there is no file: an empty one is made")
+		say("if the file was moved, have every process use it where it is now, and make no other: both make the same ids")
 	default:
 		return err
 	}
@@ -534,7 +537,21 @@ func forgotten(cmd *cobra.Command, err error) error {
 			url = "sqlite:" + path
 		}
 	}
-	return f.hint("stop all processes that use it, put back what there is, then: %s", recoverCommand(url, false))
+	return f.hintMoved(url).hint("stop all processes that use it, put back what there is, then: %s", recoverCommand(url, false))
+}
+
+// hintMoved adds what to do first where a file is not there: it may have been moved.
+func (f *failure) hintMoved(url string) *failure {
+	if path, ok := sqliteFile(url); !ok || isFile(path) {
+		return f
+	}
+	return f.hint("if the file was moved, have every process use it where it is now: another one would make the same ids")
+}
+
+// isFile reports whether something is at a path, as far as that can be seen.
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 // copyHints are what to do about a file that may be one of two copies. To recover is

@@ -129,6 +129,12 @@ func TestRestoredWithoutFile(t *testing.T) {
 	if _, errs, code := called(t, "next"); code != exitFailed || !strings.Contains(errs, "firn store recover --store sqlite:"+path) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
+	if _, errs, _ := called(t, "next"); !strings.Contains(errs, "hint: if the file was moved, have every process use it where it is now") {
+		t.Errorf("%s", errs)
+	}
+	if _, errs, code := called(t, "store", "recover"); code != exitUsage || !strings.Contains(errs, "is the file gone for good, and not moved, with all its copies?") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
 	out, errs, code := called(t, "store", "recover", "--yes", "--json")
 	if code != 0 || !strings.Contains(errs, "there is no file: an empty one is made") ||
 		!strings.HasPrefix(out, `{"store":"sqlite:`+path+`","starts_at":"`) || strings.Count(out, "\n") != 1 {

@@ -364,7 +364,7 @@ func (s *Store) check() error {
 		case i > 0:
 			return s.forgetJournal(w.path)
 		case err != nil:
-			return s.forget("the file was removed")
+			return s.forget("the file was removed or moved away")
 		default:
 			return s.forget("the file was replaced while it was open")
 		}
