@@ -343,5 +343,19 @@ func (d *doctor) promise(ctx context.Context, s store.Store) (store.Promise, boo
 	default:
 		d.say(fine, "clock", "", "this host's and the store's agree within %s", term.Skew)
 	}
-	return p, true
+	return p, d.mayWrite(ctx, s, p)
+}
+
+// mayWrite checks whether this user may change records of a store with a server. It asks for
+// a change of a version that no record has: a server checks rights first, and changes nothing.
+func (d *doctor) mayWrite(ctx context.Context, s store.Store, p store.Promise) bool {
+	if p.Embedded {
+		return true // what keeps this user from writing a file is said when it is opened
+	}
+	_, err := s.Put(ctx, term.KeyStore, []byte(`{"v":1}`), store.Condition{Version: store.NewVersion()})
+	if err == nil || errors.Is(err, store.ErrConflict) {
+		return true
+	}
+	d.fails("rights", err)
+	return false
 }

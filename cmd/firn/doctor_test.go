@@ -130,6 +130,42 @@ func newServer(class store.Class, ahead time.Duration) *remote {
 	}
 }
 
+// A reader is a store whose user may read only.
+type reader struct{ store.Store }
+
+func (reader) Put(context.Context, string, []byte, store.Condition) (store.Record, error) {
+	return store.Record{}, errors.New("permission denied for table firn_records")
+}
+
+// A user who may not write makes no id, and is told so. Asking changes nothing.
+func TestDoctorRights(t *testing.T) {
+	for _, class := range []store.Class{store.Strict, store.Lossy} {
+		s := newServer(class, 0)
+		if _, err := pool.Create(t.Context(), s, pool.Default, nil); err != nil {
+			t.Fatal(err)
+		}
+		before, err := s.List(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, bads := examined(t, s, time.Now)
+		if f, ok := found["rights"]; ok || bads != 0 {
+			t.Errorf("one who may write: %+v, %d bad", f, bads)
+		}
+		after, err := s.List(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(before) == 0 || !slices.EqualFunc(before, after, func(a, b store.Record) bool { return a.Key == b.Key && a.Version == b.Version }) {
+			t.Errorf("%+v\nbecame %+v", before, after)
+		}
+		found, bads = examined(t, reader{s}, time.Now)
+		if f := found["rights"]; f.State != wrong || !strings.Contains(f.Text, "permission denied") || bads == 0 {
+			t.Errorf("one who may only read: %+v, %d bad", f, bads)
+		}
+	}
+}
+
 func wantFinding(t *testing.T, found map[string]finding, check, state, text string) {
 	t.Helper()
 	if f := found[check]; f.State != state || !strings.Contains(f.Text, text) {

@@ -100,7 +100,11 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, verb string) (err 
 		opts.MayRepeat = mayRepeat
 	}
 	if f := cmd.Flags().Lookup("new"); f != nil && !saidBy(f) {
-		if err := askNew(ctx, cmd, name, set.storeName()); err != nil {
+		err := alreadyThere(ctx, set, name)
+		if err == nil {
+			err = askNew(ctx, cmd, name, set.storeName())
+		}
+		if err != nil {
 			return signalled(ctx, err)
 		}
 	}
@@ -147,6 +151,21 @@ func asItIs(e *pool.OptionError, there pool.Info) error {
 			hint("to change its workers: firn pool set %s --workers A-B", name)
 	}
 	return f.hint("to leave the pool as it is: firn pool ensure %s --outage %s; and let no process of it have a longer one", name, durationText(there.OutageLimit))
+}
+
+// alreadyThere returns the error of creating a pool that is there, before anybody is asked
+// whether it ever existed. It makes no file, and leaves every other error to what follows.
+func alreadyThere(ctx context.Context, set *settings, name string) error {
+	s, err := openURL(ctx, set.storeURL().text, nil)
+	if err != nil {
+		return nil
+	}
+	defer s.Close()
+	info, err := pool.Show(ctx, s, name)
+	if err != nil || checkPlace(ctx, s) != nil {
+		return nil
+	}
+	return explainPool(&pool.ExistsError{Info: info}, "create")
 }
 
 // askNew has a person state that the pool never existed.

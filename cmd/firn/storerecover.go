@@ -67,6 +67,7 @@ nothing used the old one since the copy was made, and the old one is gone.`,
 		durationText(term.OutageStrict)+", or what firn.yaml says if that is more)")
 	addNumbers(cmd)
 	cmd.Flags().BoolVar(&r.moved, "moved", false, "the store was moved on purpose, nothing used the old one since the copy, and the old one is gone")
+	cmd.Flags().BoolVar(&r.lost, "lost", false, "the SQLite file is gone for good, with all its copies, and was not moved: create an empty one")
 	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask: all processes are stopped, and no other copy of the store will be used")
 	return cmd
 }
@@ -79,6 +80,7 @@ type recovery struct {
 	outage   time.Duration
 	numbers  int64 // that counters leave out; 0: nobody said
 	moved    bool
+	lost     bool
 	yes      bool
 	hints    hinter
 }
@@ -105,6 +107,10 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	}
 	f := cmd.Flags().Lookup("outage")
 	switch {
+	case r.lost && r.moved:
+		return bad("--moved and --lost: a store was either moved or lost")
+	case r.lost && r.path == "":
+		return bad("--lost is for a SQLite file that is gone, and this store is a server").hint("leave out --lost: firn store recover")
 	case r.moved && (saidBy(f) || saidBy(cmd.Flags().Lookup("numbers"))):
 		return bad("--moved changes no time and no counter: it is without --outage and --numbers").hint("if the old store is in use or lost writes: leave out --moved")
 	case f.Changed && r.outage < time.Second:
@@ -237,6 +243,8 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 	switch _, err := os.Stat(r.path); {
 	case errors.Is(err, os.ErrNotExist) && r.moved:
 		return failed("there is no file %s, so none was moved there", r.path)
+	case errors.Is(err, os.ErrNotExist) && !r.lost:
+		return r.noFile()
 	case errors.Is(err, os.ErrNotExist): // ask before one is created
 		if err := r.confirm(ctx, cmd, recoveryPlan{}); err != nil {
 			return err
@@ -244,6 +252,8 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 		asked = true
 	case err != nil:
 		return err
+	case r.lost:
+		return bad("--lost: the file %s is there", r.path).hint("to make it safe: firn store recover%s", storeFlag(r.url))
 	}
 	if r.implicit {
 		if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
@@ -251,6 +261,15 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 		}
 	}
 	return sqlite.Restored(ctx, r.path, func(s *sqlite.Store) error { return do(s) })
+}
+
+// noFile is the error of a path where there is no file. A moved file looks the same as a lost
+// one, and a second file would make the ids of the moved one: so none is made unasked.
+func (r *recovery) noFile() error {
+	return failed("there is no file %s, so nothing was done: a second file would make the ids of the first again", r.path).
+		hint("if the file was moved, have every process use it where it is now: FIRN_STORE=sqlite:PATH with its absolute path").
+		hint("if there is a backup, put it back, and run this command again").
+		hint("only if the file is gone for good, with all its copies, and was not moved: firn store recover%s --lost", storeFlag(r.url))
 }
 
 // confirm says what will be done and what that means, and asks.
@@ -262,7 +281,8 @@ func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPl
 	switch {
 	case r.moved:
 		question, flags = "Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?", " --moved"
-	case r.path != "" && !isFile(r.path):
+	case r.lost:
+		flags = " --lost"
 		question = "Are all processes stopped, and is the file gone for good, and not moved, with all its copies?"
 	case r.path != "": // a server has one address, and a file may have been copied
 		question = "Are all processes stopped, and will no other copy of the file be used?"

@@ -115,7 +115,8 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// Where the file is gone an empty one is made, which starts above all.
+// Where the file is gone an empty one is made, which starts above all. Somebody has to say
+// that it is gone: it may have been moved.
 func TestRestoredWithoutFile(t *testing.T) {
 	dir := emptyHome(t)
 	path := filepath.Join(dir, "ids.db")
@@ -132,16 +133,53 @@ func TestRestoredWithoutFile(t *testing.T) {
 	if _, errs, _ := called(t, "next"); !strings.Contains(errs, "hint: if the file was moved, have every process use it where it is now") {
 		t.Errorf("%s", errs)
 	}
-	if _, errs, code := called(t, "store", "recover"); code != exitUsage || !strings.Contains(errs, "is the file gone for good, and not moved, with all its copies?") {
+	if _, errs, code := called(t, "store", "recover", "--yes"); code != exitFailed || isFile(path) ||
+		!strings.Contains(errs, "hint: if the file was moved, have every process use it where it is now: ") ||
+		!strings.Contains(errs, "and was not moved: firn store recover --store sqlite:"+path+" --lost\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	out, errs, code := called(t, "store", "recover", "--yes", "--json")
+	if _, errs, code := called(t, "store", "recover", "--lost"); code != exitUsage || isFile(path) ||
+		!strings.Contains(errs, "is the file gone for good, and not moved, with all its copies?") || !strings.Contains(errs, " --lost --yes\n") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	out, errs, code := called(t, "store", "recover", "--lost", "--yes", "--json")
 	if code != 0 || !strings.Contains(errs, "there is no file: an empty one is made") ||
 		!strings.HasPrefix(out, `{"store":"sqlite:`+path+`","starts_at":"`) || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	if _, errs, code := called(t, "next", "--wait", "0"); code != exitFailed || !strings.Contains(errs, `the ids of pool "default" start at `) {
 		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if _, errs, code := called(t, "store", "recover", "--lost", "--yes"); code != exitUsage || !strings.Contains(errs, "--lost: the file "+path+" is there") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if _, errs, code := called(t, "store", "recover", "--lost", "--yes", "--store", "postgres://127.0.0.1:1/app"); code != exitUsage || !strings.Contains(errs, "--lost is for a SQLite file") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+// The store that was moved stays the only one, whatever is typed at its old place.
+func TestRecoverMovedFile(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "")
+	os.Unsetenv("FIRN_STORE")
+	if _, errs, code := called(t, "next"); code != 0 {
+		t.Skip("there is no default file here: ", errs)
+	}
+	old, err := implicitStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ids.db", ".ids.db.id"} {
+		if err := os.Rename(filepath.Join(filepath.Dir(old), name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, errs, code := called(t, "store", "recover", "--yes"); code != exitFailed || isFile(old) || !strings.Contains(errs, "there is no file "+old) {
+		t.Errorf("exit code %d, a file: %t: %s", code, isFile(old), errs)
+	}
+	if _, errs, code := called(t, "next", "--store", "sqlite:"+filepath.Join(dir, "ids.db")); code != 0 {
+		t.Error(errs)
 	}
 }
 

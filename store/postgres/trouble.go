@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/firn-id/firn/store/internal/table"
 )
@@ -65,7 +66,7 @@ var advices = map[string]string{
 	"3F000": "no schema of the search_path exists; create one, or set another search_path",
 	"40001": "refused because of what others wrote at the same time; try again",
 	"40P01": "refused to end a deadlock; try again",
-	"42501": `this role lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store setup", or what "firn store setup --print" prints`,
+	"42501": `this role lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store setup", or what "firn store setup --print" prints, and then GRANT SELECT, INSERT, UPDATE ON firn_records TO the role`,
 	"42703": foreign,
 	"42804": foreign,
 	"42809": foreign,
@@ -89,6 +90,10 @@ const (
 )
 
 func advice(err error) string {
+	// In every language the refusal names the table, which is then there.
+	if state(err) == "42501" && strings.Contains(err.Error(), "firn_records") {
+		return "this role lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records, which is there; its owner types GRANT SELECT, INSERT, UPDATE ON firn_records TO the role"
+	}
 	if text, ok := advices[state(err)]; ok {
 		return text
 	}

@@ -68,8 +68,11 @@ func (at location) explain(err error) error {
 
 // explainDir is explain for an error about the directory the file is to be in.
 func (at location) explainDir(dir string, err error) error {
-	if missing(err) {
+	switch {
+	case missing(err):
 		return &explained{at.given, fmt.Sprintf("the directory %s does not exist; create it first", dir), err}
+	case errors.Is(err, os.ErrPermission):
+		return &explained{at.given, fmt.Sprintf("this user may not enter the directory %s, or one above it; let it: another file makes the same ids", dir), err}
 	}
 	return at.explain(err)
 }

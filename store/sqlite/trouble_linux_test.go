@@ -235,6 +235,8 @@ func TestPermissions(t *testing.T) {
 	says(t, openError(beside(path, "new.db")), "new.db", dir+" is read-only for this user")
 	chmod(dir, 0)
 	says(t, openError(path), path, "permission denied")
+	below := filepath.Join(dir, "below")
+	says(t, openError(filepath.Join(below, "ids.db")), "this user may not enter the directory "+below+", or one above it")
 	chmod(dir, 0o700)
 	s := mustOpen(t, path)
 	works(t, s)
