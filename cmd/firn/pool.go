@@ -64,7 +64,8 @@ func newPoolLs() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the pools of a store",
-		Long: `List the pools of a store, with the workers of each. UNUSABLE are workers that nobody
+		Long: `List the pools of a store, with the workers of each. A pool whose range firn pool set has
+not changed to the end yet reserves more workers than processes may take. UNUSABLE are workers that nobody
 holds, and whose ids lie ahead of the clock: they can be taken again a little later. STATE
 is "other store" where the pool was made in another store: this one is a copy, a restored
 dump, or was moved, and no process takes ids from the pool here.
@@ -251,6 +252,10 @@ func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) e
 			}
 			continue
 		}
+		workers := line.Workers
+		if line.GivingUp != "" {
+			workers += " (reserves " + line.GivingUp + ")"
+		}
 		held, starts, repeats := strconv.FormatInt(*line.Held, 10), "now", "-"
 		if line.Unknown != nil {
 			held = fmt.Sprintf("up to %d", *line.Unknown)
@@ -261,7 +266,7 @@ func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) e
 		if len(line.MayRepeat) > 0 {
 			repeats = strings.Join(line.MayRepeat, ", ")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", line.Pool, line.Layout, line.Workers, held, *line.Free, *line.Unusable, starts, repeats, line.State)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", line.Pool, line.Layout, workers, held, *line.Free, *line.Unusable, starts, repeats, line.State)
 	}
 	if asJSON {
 		return nil

@@ -236,6 +236,9 @@ func overlapping(e *pool.OverlapError, verb string) error {
 		return failed("%w", e).hint("take workers that no other pool has; to see which those have: firn pool ls")
 	}
 	other, name := shellWord(e.Other.Name), shellWord(e.Pool)
+	if f := notGivenUp(e); f != nil {
+		return f
+	}
 	repeat := fmt.Sprintf("Only if their ids never meet in one table, queue or cache: --may-repeat %s", other)
 	if e.Same != "" && e.Other.Workers() < 2 {
 		return failed("%w", e).hint("to never repeat an id of %s: use --pool %s, or give %s workers that no pool has: --workers A-B. To see which are taken: firn pool ls. %s", other, other, name, repeat)
@@ -250,6 +253,23 @@ func overlapping(e *pool.OverlapError, verb string) error {
 	}
 	return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both use workers %s", e.Pool, e.Other.Name, e.Same), e}).
 		hint("to never repeat an id of %s: use --pool %s, or give each its own workers (%s). %s", other, other, apart, repeat)
+}
+
+// notGivenUp says how a pool gets workers that another one does not lease any more, and has
+// not given up; nil if the other one leases them. To take them now is refused, so no hint
+// says that.
+func notGivenUp(e *pool.OverlapError) error {
+	same, err := term.ParseRange(e.Same, e.Other.Layout)
+	if _, leased := same.Common(term.Range{First: e.Other.First, Last: e.Other.Last}); err != nil || leased {
+		return nil
+	}
+	other := shellWord(e.Other.Name)
+	if e.Other.GivingUp != "" {
+		return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q, which has not given up workers %s yet", e.Pool, e.Other.Name, e.Same), e}).
+			hint("run this command again when %s has given them up; this ends that, or says what it waits for: firn pool set %s --workers %d-%d", other, other, e.Other.First, e.Other.Last)
+	}
+	return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q, which had workers %s with another layout", e.Pool, e.Other.Name, e.Same), e}).
+		hint("take workers that no pool ever had, or the layout of %s, which is: --layout %s", other, shellWord(layoutName(e.Other.Layout)))
 }
 
 // knobNamed is the setting of a pool of that name.

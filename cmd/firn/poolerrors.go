@@ -67,14 +67,8 @@ func poolFailure(err error, at poolPlace) *failure {
 		left := max(time.Until(early.StartsAt), 0).Truncate(10*time.Second) + 10*time.Second
 		return failed("%w", err).hintFlag("wait", "to wait until then: --wait %s", durationText(left))
 	case errors.As(err, &layout):
-		want := layoutText(layout.Want)
-		own := want // the name of a pool of that layout
-		if pool.CheckName(own) != nil || strings.ContainsAny(own, ":;,") || own == layout.Pool {
-			own = "other"
-		}
-		return bad("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), want).
-			hint("leave out %s to use the pool's, which never changes. Ids of another layout need a pool of their own, of a name that never existed: firn pool create %s --layout %s; then: --pool %s",
-				at.setting("layout"), own, shellWord(want), own)
+		return bad("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), layoutText(layout.Want)).
+			hint("leave out %s to use the pool's, which never changes. Only if ids of another layout never meet those of this pool in one table, queue or cache, they have a pool of their own (docs/stores.md, The first use). To see the pools that are there: firn pool ls", at.setting("layout"))
 	case errors.As(err, &worker):
 		how := fmt.Sprintf("widen the pool, which is refused where another pool has one of the workers: firn pool set %s --workers %d-%d",
 			shellWord(worker.Pool), min(worker.First, worker.Worker), max(worker.Last, worker.Worker))
