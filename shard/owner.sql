@@ -546,7 +546,7 @@ BEGIN
 		RAISE EXCEPTION 'firn: shard % was seen on what this is a copy of, or before this was promoted or restored', shard USING ERRCODE = 'ID007',
 			HINT = format('firn shards reopen %s, which looks at all servers again', (SELECT v.name FROM firn.server AS v));
 	ELSIF s.state = 'moved' AND firn.word(s) IS NULL THEN
-		RAISE EXCEPTION 'firn: shard % is not known to have come here, nor to have been here last', shard USING ERRCODE = 'ID003';
+		RAISE EXCEPTION 'firn: nothing on this server says that its copy of shard % is complete', shard USING ERRCODE = 'ID003';
 	ELSIF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) AND NOT firn.is_here(s) THEN
 		-- The word may have come to what this is a copy of after rows that are not here.
 		RAISE EXCEPTION 'firn: shard % was let go to what this is a copy of: rows may be missing here', shard USING ERRCODE = 'ID003',

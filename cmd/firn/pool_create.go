@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 func newPoolCreate() *cobra.Command {
 	var mayRepeat []string
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "create [POOL]",
 		Short: "Create a pool that never existed; ids start at once",
@@ -35,16 +37,17 @@ What no flag says comes from the pool's entry in firn.yaml: layout, workers, out
   firn pool create mail --layout twitter --workers 512-1023`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return createPool(cmd, args, mayRepeat, "create")
+			return createPool(cmd, args, mayRepeat, yes, "create")
 		},
 	}
-	addPoolOptions(cmd, &mayRepeat)
+	addPoolOptions(cmd, &mayRepeat, &yes)
 	cmd.Flags().Bool("new", false, "the pool never existed, here or in a database that this one was restored from")
 	return cmd
 }
 
 func newPoolEnsure() *cobra.Command {
 	var mayRepeat []string
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "ensure [POOL]",
 		Short: "Create a pool if it is missing; ids then start about five minutes later",
@@ -56,15 +59,15 @@ is there stays as it is, and the exit code is 0.`,
   firn pool ensure shop --workers 0-255 --outage 10m`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return createPool(cmd, args, mayRepeat, "ensure")
+			return createPool(cmd, args, mayRepeat, yes, "ensure")
 		},
 	}
-	addPoolOptions(cmd, &mayRepeat)
+	addPoolOptions(cmd, &mayRepeat, &yes)
 	return cmd
 }
 
 // addPoolOptions adds the flags of a pool that is created.
-func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string) {
+func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string, yes *bool) {
 	addStore(cmd)
 	addPoolArgument(cmd)
 	for _, f := range []struct{ name, usage string }{
@@ -78,10 +81,11 @@ func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string) {
 		panic(err) // the flag is not there
 	}
 	cmd.Flags().StringArrayVar(mayRepeat, "may-repeat", nil, "a pool of this store whose ids may equal this one's, because they never meet in one table, queue or cache; may be given several times")
+	cmd.Flags().BoolVar(yes, "yes", false, "do not ask whether a layout is meant that ends in less than 10 years")
 }
 
 // createPool is pool create and pool ensure.
-func createPool(cmd *cobra.Command, args, mayRepeat []string, verb string) (err error) {
+func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb string) (err error) {
 	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
 	set, err := loadSettings(cmd)
@@ -118,6 +122,11 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, verb string) (err 
 	}
 	there, err := pool.Show(ctx, s, name)
 	was := err == nil
+	if !was {
+		if err := askOfLayout(ctx, cmd, cmp.Or(opts.Layout, firn.Default), yes, ""); err != nil {
+			return signalled(ctx, err)
+		}
+	}
 	var info pool.Info
 	if verb == "create" {
 		info, err = pool.Create(ctx, s, name, opts)

@@ -206,10 +206,67 @@ func TestImportThroughViews(t *testing.T) {
 	defer m.exec(t, "DROP VIEW %[1]s_twice")
 	m.exec(t, "CREATE VIEW %[1]s_plain AS SELECT lower('A') AS name, coalesce(7, 8)::bigint AS n, 1 AS step")
 	defer m.exec(t, "DROP VIEW %[1]s_plain")
-	for view, want := range map[string]string{"next": "calls nextval", "file": "calls lo_create", "twice": "calls lo_create", "plain": ""} {
+	for view, want := range map[string]string{"next": "runs the function nextval", "file": "runs the function lo_create", "twice": "runs the function lo_create", "plain": ""} {
 		_, err := readCounters(t.Context(), m.url, "SELECT name, n, step FROM "+m.table+"_"+view)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("view %s: %v; want %q", view, err, want)
 		}
 	}
+}
+
+// PostgreSQL runs functions that no query names: behind operators, aggregates, casts, and for
+// the values of domains.
+func TestImportRunsNothingBehind(t *testing.T) {
+	url := database(t, testserver.Shared(t, testserver.Postgres), "behind")
+	db, err := open.Database(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), sql); err != nil {
+			t.Fatalf("%v\n%s", err, sql)
+		}
+	}
+	exec(`CREATE FUNCTION harm(integer) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''it was run''; END';
+		CREATE FUNCTION harm(integer, integer) RETURNS integer LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''it was run''; END';
+		CREATE FUNCTION fine(integer) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT $1 > 0';
+		CREATE DOMAIN good AS integer CHECK (fine(VALUE));
+		CREATE DOMAIN d AS integer CHECK (harm(VALUE));
+		CREATE DOMAIN "Below it" AS d;
+		CREATE TYPE pair AS (a d, b integer);
+		CREATE OPERATOR %%% (FUNCTION = harm, LEFTARG = integer, RIGHTARG = integer);
+		CREATE DOMAIN e AS integer CHECK (VALUE %%% 1 > 0);
+		CREATE AGGREGATE worst (integer) (SFUNC = harm, STYPE = integer, INITCOND = '0');
+		CREATE FUNCTION takes(d) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 1';
+		CREATE TABLE c (name text, n integer, step integer); INSERT INTO c VALUES ('a', 5, 1);
+		CREATE VIEW v AS SELECT name, n::d, step FROM c`)
+	check := func(query, want string) {
+		t.Helper()
+		_, err := readCounters(t.Context(), url, query)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "--from runs the "+want)) {
+			t.Errorf("%s: %v; want %q", query, err, want)
+		}
+	}
+	for query, want := range map[string]string{
+		"SELECT name, n::good, step + 1 FROM c WHERE n > 0":     "",
+		"SELECT name, max(n), min(step) FROM c GROUP BY name":   "",
+		"SELECT name, n::d, step FROM c":                        "CHECK of the type d",
+		"SELECT name, CAST (9 AS D), step FROM c":               "CHECK of the type d",
+		`SELECT name, n::"Below it", step FROM c`:               "CHECK of the type",
+		"SELECT name, ((n, step)::pair).b, step FROM c":         "CHECK of the type pair",
+		"SELECT name, n::e, step FROM c":                        "CHECK of the type e",
+		"SELECT * FROM v":                                       "CHECK of the type d",
+		"SELECT name, n %%% 2, step FROM c":                     "operator %%%",
+		"SELECT name, n OPERATOR(public.%%%) 2, step FROM c":    "operator %%%",
+		"SELECT name, worst(n), 1 FROM c GROUP BY name":         "aggregate worst",
+		"SELECT name, takes(n), step FROM c":                    "CHECK of an argument of takes",
+		"SELECT name, n, step FROM c ORDER BY worst(n) OVER ()": "aggregate worst",
+	} {
+		check(query, want)
+	}
+	exec(`CREATE TYPE colour AS ENUM ('red'); CREATE FUNCTION colourful(integer) RETURNS colour LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''it was run''; END';
+		CREATE CAST (integer AS colour) WITH FUNCTION colourful(integer) AS IMPLICIT`)
+	check("SELECT name, n, step FROM c", "cast to colour")
 }

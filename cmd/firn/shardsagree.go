@@ -19,8 +19,7 @@ func addYes(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVar(yes, "yes", false, "do not ask: what never changes is as it should be")
 }
 
-// agree asks whether a cluster that is not there yet is to be what is planned. Without a
-// person at a terminal it has been said, unless the layout ends soon.
+// agree asks whether a cluster that is not there yet is to be what is planned.
 func (o *shardsInit) agree(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error {
 	if p.Cluster != "" || o.dryRun {
 		return nil
@@ -29,12 +28,12 @@ func (o *shardsInit) agree(ctx context.Context, cmd *cobra.Command, p *setup.Pla
 	return askOfLayout(ctx, cmd, p.Layout, o.yes, question)
 }
 
-// askOfLayout asks a question about a layout that is chosen for good. Nobody has to
-// answer where there is no terminal, unless the layout ends soon.
+// askOfLayout asks a question about what is chosen for good; without one, only whether a
+// layout is meant that ends soon.
 func askOfLayout(ctx context.Context, cmd *cobra.Command, l firn.Layout, yes bool, question string) error {
 	years := yearsBetween(time.Now(), l.End())
 	switch {
-	case yes, years >= fewYears && (personAt(cmd) == nil || question == ""):
+	case yes, years >= fewYears && question == "":
 		return nil
 	case years < fewYears:
 		question = fmt.Sprintf("The layout ends on %s, in %.1f years, and never changes; from then on there are no ids. Is that long enough?", l.End().Format(time.DateOnly), years)

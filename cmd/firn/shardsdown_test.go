@@ -29,7 +29,7 @@ var downCommands = map[string][]string{
 	"doctor":        {"doctor", "doctor --clean", "doctor --json"},
 	"exec":          {"exec SELECT+1"},
 	"finish":        {"finish 2", "finish 2 --yes"},
-	"init":          {"init", "init --count 8"},
+	"init":          {"init", "init --count 8 --yes"},
 	"ls":            {"ls"},
 	"map":           {"map", "map --json"},
 	"move":          {"move 0 --to b", "move 1 --to b", "move 2 --to a", "move 0 --to b --dry-run"},
@@ -62,7 +62,7 @@ func serverDown(t *testing.T, down, status string) {
 	a, b, c := database(t, servers["a"], "a"), database(t, servers["b"], "b"), database(t, testserver.Shared(t, movesServer), "c")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
 	onAll := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
-	succeed(t, onAll("init --count 8")...)
+	succeed(t, onAll("init --count 8 --yes")...)
 	succeed(t, onAll("move 2 --to b")...)
 	leaves(t, a, onAll("move 1 --to b"))
 	dir := t.TempDir()

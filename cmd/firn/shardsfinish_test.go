@@ -17,7 +17,7 @@ func TestShardsFinishAsks(t *testing.T) {
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
-	succeed(t, append([]string{"shards", "init", "--count", "4"}, flags[:2]...)...)
+	succeed(t, append([]string{"shards", "init", "--count", "4", "--yes"}, flags[:2]...)...)
 	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
 	// says is what finish says without --yes, and that it asks nothing else.
 	says := func(state, list string, code int, want string) {

@@ -29,7 +29,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 	with := func(flags []string, args ...string) []string {
 		return append(append([]string{"shards"}, args...), flags...)
 	}
-	succeed(t, with(flags[:2], "init", "--count", "2")...)
+	succeed(t, with(flags[:2], "init", "--count", "2", "--yes")...)
 	succeed(t, with(flags[:2], "add-server", "b="+b)...)
 	onDatabase(t, a, "CREATE TABLE insta1.users (id bigint PRIMARY KEY DEFAULT insta1.next_id(), name text)")
 
@@ -267,7 +267,7 @@ func TestShardsNoWayBack(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "1"}, flags[:2]...)...)
+	succeed(t, append([]string{"shards", "init", "--count", "1", "--yes"}, flags[:2]...)...)
 	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
 	succeed(t, with("move 0 --to b")...)
@@ -287,7 +287,7 @@ func TestShardsRebalanceBrokenOff(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "2"}, flags[:2]...)...)
+	succeed(t, append([]string{"shards", "init", "--count", "2", "--yes"}, flags[:2]...)...)
 	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
 	holder, err := pgx.Connect(t.Context(), a)
 	if err != nil {
@@ -322,7 +322,7 @@ func TestShardsRebalanceBegun(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "2"}, flags[:2]...)...)
+	succeed(t, append([]string{"shards", "init", "--count", "2", "--yes"}, flags[:2]...)...)
 	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
 	onDatabase(t, a, "SELECT firn.begin_move(shard, term + 1, 'somebody', '0123456789ab', 'b', true) FROM firn.shard WHERE shard = 0")
 	if out := succeed(t, append([]string{"shards", "rebalance"}, flags...)...); !strings.Contains(out, "\n1 shard moved") {

@@ -29,7 +29,7 @@ func TestShardsLost(t *testing.T) {
 			t.Errorf("firn shards %s is refused with --yes too, and offers it:\n%s", words, said)
 		}
 	}
-	succeed(t, with("init --count 8")...) // 0 to 3 on a
+	succeed(t, with("init --count 8 --yes")...) // 0 to 3 on a
 	succeed(t, with("move 2 --to b")...)
 	leaves(t, a, with("move 1 --to b"))
 	// Both answer: no command that fits one of them only is hinted.

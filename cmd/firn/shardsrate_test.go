@@ -22,7 +22,7 @@ func TestShardsRebalanceByRate(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "6"}, flags...)...)
+	succeed(t, append([]string{"shards", "init", "--count", "6", "--yes"}, flags...)...)
 	for n := range 6 {
 		url, rows := a, 100
 		if n > 2 {

@@ -57,7 +57,7 @@ func TestShardsRebalance(t *testing.T) {
 		urls[name] = database(t, postgres, name)
 		flags = append(flags, "--server", name+"="+urls[name])
 	}
-	succeed(t, append([]string{"shards", "init", "--count", "8"}, flags[:4]...)...)
+	succeed(t, append([]string{"shards", "init", "--count", "8", "--yes"}, flags[:4]...)...)
 	dir := writeFiles(t, map[string]string{"1.sql": "CREATE TABLE photo (id bigint PRIMARY KEY DEFAULT next_id(), n bigint, x text); INSERT INTO photo (n, x) SELECT -1, repeat('x', 200) FROM generate_series(1, 1000)"})
 	succeed(t, append([]string{"shards", "apply", dir}, flags[:4]...)...)
 	if said := refuse(t, 2, append([]string{"shards", "rebalance", "--by", "charm"}, flags...)...); !strings.Contains(said, "size or rate") {

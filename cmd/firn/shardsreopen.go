@@ -220,7 +220,7 @@ func (r *reopening) print(w io.Writer) {
 		why[l.Why] = append(why[l.Why], shard.Row{Shard: l.Shard})
 	}
 	for _, text := range whys {
-		fmt.Fprintf(w, "%s to be left, as %s: %s\n", plural(len(why[text]), "shard"), text, shortNumbers(why[text]))
+		fmt.Fprintf(w, "%s will not be opened (%s): %s\n", plural(len(why[text]), "shard"), text, shortNumbers(why[text]))
 	}
 	for _, c := range r.Closed {
 		fmt.Fprintf(w, "shard %d to be closed on server %s, which serves it too. Its rows on %[2]s stay in the schema %s there\n", c.Shard, c.Server, c.Schema)

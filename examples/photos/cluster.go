@@ -20,7 +20,7 @@ import (
 	"github.com/firn-id/firn/shard/setup"
 )
 
-// This file does what an operator does once: "firn shards init --count 16 ..." and
+// This file does what an operator does once: "firn shards init --count 16 --yes ..." and
 // "firn shards apply migrations".
 
 //go:embed migrations/*.sql

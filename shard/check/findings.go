@@ -148,7 +148,7 @@ func (f *findings) generators(s *Server) {
 	}
 	var ahead []string
 	for _, g := range s.Details.Generators {
-		const rerun = "firn shards init, run again, makes what is missing, and starts it a second above the clock"
+		const rerun = "to make what is missing, and start it a second above the clock: firn shards init"
 		switch {
 		case away[g.Shard]: // what is left of it is of no use
 		case !g.Sequences:
@@ -203,10 +203,10 @@ func (f *findings) schemas(s *Server) {
 		}
 	}
 	if len(missing) > 0 {
-		f.say(Bad, s.Name, "restore them from a backup, then firn shards init", "the schemas of %s are gone: %s", shards(missing), few(missing))
+		f.say(Bad, s.Name, "restore them from a backup, then: firn shards init", "the schemas of %s are gone: %s", shards(missing), few(missing))
 	}
 	if len(foreign) > 0 {
-		f.say(Warn, s.Name, "firn shards adopt, or drop them", "%d schemas look like shards and are none: %s", len(foreign), few(foreign))
+		f.say(Warn, s.Name, "drop them; or, to see what it takes to make shards of them: firn shards adopt --dry-run", "%d schemas look like shards and are none: %s", len(foreign), few(foreign))
 	}
 }
 
@@ -256,7 +256,7 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	}
 	switch {
 	case len(nowhere) > 0 && all:
-		f.say(Bad, "", "is a server missing in the configuration? else firn shards init again", "no server knows %s: %s", shards(nowhere), few(nowhere))
+		f.say(Bad, "", "if a server is not named in firn.yaml or with --server, name it; if the shards were never made: firn shards init", "no server knows %s: %s", shards(nowhere), few(nowhere))
 	case len(nowhere) > 0:
 		f.say(Bad, "", away, "no server that answers serves %s: %s", shards(nowhere), few(byNumber(nowhere)))
 	}

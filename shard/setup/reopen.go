@@ -132,7 +132,7 @@ func (e *AwayError) Error() string {
 // may have to be, where nobody has it: only if it is asked for.
 func whyNot(row shard.Row, server string, views map[string]*shard.View, asked bool) string {
 	if row.State == shard.StateMoved && !asked {
-		return "it has moved to " + row.MovedTo
+		return "it was moved to " + row.MovedTo
 	}
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		v := views[name]
@@ -255,9 +255,9 @@ func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[stri
 	case isCopy(err):
 		return err, nil
 	case err == nil && word == row.MovedTo && others[word] == nil:
-		return fmt.Errorf("it was let go to %s, and what was written there may not have come back", word), nil
+		return fmt.Errorf("it was given to %s, and rows that were written there since may be missing here", word), nil
 	case err == nil && word == row.MovedTo && r.closes(row.Shard, word):
-		return fmt.Errorf("it was let go to %s, which was put back to an earlier state: what was written there since may not have come back", word), nil
+		return fmt.Errorf("it was given to %s, which was put back to an earlier state: rows that were written there before may be missing here", word), nil
 	}
 	return nil, err
 }

@@ -199,7 +199,7 @@ func TestPlanReopen(t *testing.T) {
 		t.Errorf("opens %d, not %d", opened, want)
 	}
 	want := []setup.Left{
-		{3, "it has moved to b"},
+		{3, "it was moved to b"},
 		{4, "it is open on b"},
 		{5, "b has had it since: the term there is 4, and 3 here"},
 		{6, "it is moving from b to c"},
