@@ -132,7 +132,7 @@ var ErrConflict = errors.New("store: conflict")
 // removed, replaced, or has gone back to an earlier state. Whoever holds
 // anything from it stops; "firn store recover" makes it usable again.
 type ForgotError struct {
-	Store string // which, without secrets: "sqlite:/var/lib/firn/ids.db"
+	Store string // which, without secrets: "sqlite:/data/ids.db"
 	What  string // what was seen
 }
 

@@ -218,6 +218,10 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	if err := d.checkStores(ctx, stores); err != nil {
 		return nil, errors.Join(d.explain(err), closeStores())
 	}
+	begins, err := d.begins(ctx, stores)
+	if err != nil {
+		return nil, errors.Join(d.explain(err), closeStores())
+	}
 	out := &stream{source: ids, rate: plenty}
 	var series interface{ Close() error }
 	switch d.kind {
@@ -247,6 +251,9 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	}
 	if err != nil {
 		return nil, errors.Join(d.explain(err), closeStores())
+	}
+	if begins {
+		fmt.Fprintf(errs, "created the %s %s in %s: a new counter; %s shows those that were there\n", d.kind, d.name, open.Redact(storeText(d.urls[0])), d.hints.compose("firn "+d.kind+"s ls"))
 	}
 	out.close = func() error { return errors.Join(series.Close(), closeStores()) }
 	return out, nil
@@ -292,6 +299,24 @@ func (d *drawing) checkStores(ctx context.Context, stores []store.Store) error {
 		}
 	}
 	return nil
+}
+
+// begins reports whether to open the series is to begin it, as in a file of this host: a name
+// that was mistyped is a counter of its own.
+func (d *drawing) begins(ctx context.Context, stores []store.Store) (bool, error) {
+	if d.kind != kindSegment && d.kind != kindSerial {
+		return false, nil
+	}
+	promise, err := stores[0].Promise(ctx)
+	if err != nil || !promise.Embedded {
+		return false, err
+	}
+	if d.kind == kindSerial {
+		_, err = serial.Show(ctx, stores[0], d.name)
+		return errors.As(err, new(*serial.NoSeriesError)), nil
+	}
+	_, err = segment.Show(ctx, stores[0], d.name)
+	return errors.As(err, new(*segment.NoSeriesError)), nil
 }
 
 // explain adds to an error of a series what can be done about it.

@@ -65,7 +65,9 @@ func poolFailure(err error, at poolPlace) *failure {
 		return missingPool(missing, at.url)
 	case errors.As(err, &early):
 		left := max(time.Until(early.StartsAt), 0).Truncate(10*time.Second) + 10*time.Second
-		return failed("%w", err).hintFlag("wait", "to wait until then: --wait %s", durationText(left))
+		text := fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; wait until then",
+			early.Pool, early.StartsAt.UTC().Format(time.RFC3339))
+		return failed("%w", &renamed{text, err}).hintFlag("wait", "to wait until then: --wait %s", durationText(left))
 	case errors.As(err, &layout):
 		return bad("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), layoutText(layout.Want)).
 			hint("leave out %s to use the pool's, which never changes. Only if ids of another layout never meet those of this pool in one table, queue or cache, they have a pool of their own (docs/stores.md, The first use). To see the pools that are there: firn pool ls", at.setting("layout"))

@@ -178,7 +178,8 @@ on all of its stores, which have to be there.`,
 			err = segment.CreateTickets(cmd.Context(), stores, d.name, &d.options.segment)
 			if err = errors.Join(err, closeStores()); err != nil {
 				if errors.Is(err, segment.ErrExists) {
-					return failed("the series %s is there already", d.name).hint("firn segments ls")
+					return failed("the series %s is there already", d.name).hint("to see it: firn segments ls").
+						hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out")
 				}
 				return d.explain(err)
 			}

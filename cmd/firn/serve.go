@@ -21,6 +21,7 @@ import (
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
 )
 
 func newServe() *cobra.Command {
@@ -469,6 +470,7 @@ func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	if c := keys.now.Load(); c != nil {
 		o.keys.now.Store(c)
 	}
+	o.toldStore(o.plan.storeAt.text, next.storeAt.text)
 	o.plan, o.supplies = next, now
 	o.shown.Store(&now)
 	o.sharded.Store(&next.sharded)
@@ -501,6 +503,18 @@ func (p *servePlan) fixed(next *servePlan) error {
 		}
 	}
 	return nil
+}
+
+// toldStore logs that a reload goes to another store, or to the same one by another URL.
+func (o *serveCommand) toldStore(was, is string) {
+	switch before, after := open.Redact(storeText(was)), open.Redact(storeText(is)); {
+	case was == is:
+	case before == after:
+		o.log.Info("the password of the store is another one now", "store", after)
+	default:
+		o.log.Warn("the store is another one now; if it is not the old one under another URL, ids and numbers of both may be equal",
+			"before", before, "store", after)
+	}
 }
 
 // told logs what came of a reload.

@@ -491,3 +491,28 @@ func TestServeNotifies(t *testing.T) {
 	}
 	s.code(t)
 }
+
+// A reload that goes to another store names both: their ids may be equal.
+func TestServeReloadNamesTheStores(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config := func(name string) {
+		write(t, dir, "firn.yaml", "store: sqlite:"+name+"\nseries: { photo: { kind: flake } }\n")
+	}
+	a, b := filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db")
+	if out, err := command(t, "", "pool", "create", "--new", "--store", "sqlite:"+b).everything(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	config("a.db")
+	s := serve(t, dir)
+	s.until("ready", s.ready)
+	s.reload(reloaded)
+	if text := s.log.String(); strings.Contains(text, "another one now") {
+		t.Errorf("the same store: %s", text)
+	}
+	config("b.db")
+	s.reload(reloaded)
+	if text := s.log.String(); !strings.Contains(text, `"before":"sqlite:`+a+`","store":"sqlite:`+b+`"`) {
+		t.Errorf("%s", text)
+	}
+}

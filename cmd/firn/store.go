@@ -48,10 +48,10 @@ func placeStore(cmd *cobra.Command) error {
 	return f.Value.Set("sqlite:" + whole)
 }
 
-// Stores that hints name: the same words wherever a hint is read, so that all who follow it
-// have one store.
+// Stores that hints name: the same words wherever a hint is read. Nobody can type them as they
+// are: a store of an example would be another one than the store that is meant.
 const (
-	hostStore   = "sqlite:/var/lib/firn/ids.db"
+	hostStore   = "sqlite:/DIRECTORY/ids.db"
 	serverStore = "postgres://USER:PASSWORD@HOST/DATABASE"
 	nameStore   = "for all processes of this host: --store " + hostStore + "; for several hosts: --store " + serverStore + ", or another server"
 )

@@ -35,13 +35,15 @@ func (e *MissingPoolError) Error() string {
 
 // A NotYetError says that the ids of a pool start later than the caller waits: the pool
 // was created by Ensure, or its store was recovered, not long ago. Ids start by themselves.
+// A program that should wait for them, and not end and be started again, sets Options.Wait
+// to more than the longest outage budget of the pool and 10 s, such as 10 minutes.
 type NotYetError struct {
 	Pool     string
 	StartsAt time.Time
 }
 
 func (e *NotYetError) Error() string {
-	return fmt.Sprintf("lease: the ids of pool %q start at %s, because an earlier process may have issued ids up to then; wait until then",
+	return fmt.Sprintf("lease: the ids of pool %q start at %s, because an earlier process may have issued ids up to then; they start by themselves, and a longer Options.Wait, such as 10 minutes, waits for them",
 		e.Pool, e.StartsAt.UTC().Format(time.RFC3339))
 }
 

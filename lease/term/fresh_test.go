@@ -88,7 +88,7 @@ func TestFreshBelowFloor(t *testing.T) {
 	x := newScript(t)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Minute)).Encode())
 	x.fresh("a").until(term.Refused).fails(term.Refused,
-		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then; wait until then`)
+		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then; they start by themselves, and a longer Options.Wait, such as 10 minutes, waits for them`)
 	if r := x.worker(0); r.Term != 0 {
 		t.Errorf("%+v", r)
 	}

@@ -163,7 +163,7 @@ func TestConfirming(t *testing.T) {
 	// So far ahead that it is no use to wait.
 	a = x.actor("b").until(term.Confirming)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Hour)).Encode())
-	a.answer().answer().fails(term.Refused, `lease: the ids of pool "pool" start at 2026-03-01T13:00:00Z, because an earlier process may have issued ids up to then; wait until then`)
+	a.answer().answer().fails(term.Refused, `lease: the ids of pool "pool" start at 2026-03-01T13:00:00Z, because an earlier process may have issued ids up to then; they start by themselves, and a longer Options.Wait, such as 10 minutes, waits for them`)
 
 	x.write(term.KeyPool("pool"), pool("one", firn.Twitter, 0).Encode())
 	x.pass(time.Minute)

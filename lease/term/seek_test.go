@@ -109,7 +109,7 @@ func TestFullError(t *testing.T) {
 	x = newScript(t)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Minute)).Encode())
 	x.actor("a").until(term.Refused).fails(term.Refused,
-		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then; wait until then`)
+		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then; they start by themselves, and a longer Options.Wait, such as 10 minutes, waits for them`)
 
 	x = newScript(t)
 	x.rules.Layout = firn.Sonyflake

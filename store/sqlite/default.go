@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 
 	"github.com/firn-id/firn/internal/configfile"
@@ -59,9 +60,20 @@ func noneNamed() error {
 			path = whole
 		}
 		return fmt.Errorf("store/sqlite: %s names a store, which the command firn takes here, and this program asks for the default file, so both would make the same ids: "+
-			"open that store by open.URL; \"firn config print\" shows it", path)
+			"open that store by open.URL%s", path, namedFile(path, data))
 	}
 	return nil
+}
+
+var relativeFile = regexp.MustCompile(`(?m)^store: *["']?sqlite:([^/"'#\s][^"'#\s]*)["']? *$`)
+
+// namedFile says how the store of a config is written in a program, where a path is absolute:
+// that of a config counts from the folder of the config.
+func namedFile(config string, data []byte) string {
+	if m := relativeFile.FindSubmatch(data); m != nil && filepath.IsAbs(config) && !filepath.IsAbs(string(m[1])) {
+		return fmt.Sprintf("(ctx, %q)", "sqlite:"+filepath.Join(filepath.Dir(config), string(m[1])))
+	}
+	return "; \"firn config print\" shows it"
 }
 
 // DefaultPath returns the path of the file that [OpenDefault] opens:

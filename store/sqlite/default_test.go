@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,6 +127,11 @@ func TestOpenDefaultBesideConfig(t *testing.T) {
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.refused) {
 				t.Errorf("%v, %v", s, err)
+			}
+			// The very file, as a program writes it: a relative path would be another one.
+			config := filepath.Join(dir, tt.refused)
+			if want := fmt.Sprintf("open.URL(ctx, %q)", "sqlite:"+filepath.Join(filepath.Dir(config), "other.db")); tt.files[tt.refused] == named && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%v; want %s", err, want)
 			}
 			if _, err := os.Stat(filepath.Join(dir, ".local")); err == nil {
 				t.Error("the default file was made")
