@@ -176,6 +176,13 @@ func (r *reader) done(p *run) string {
 	return p.stderr.String()
 }
 
+// printed waits for a process that has to succeed, and returns what it printed.
+func (r *reader) printed(p *run) string {
+	r.Helper()
+	r.done(p)
+	return p.stdout.String()
+}
+
 // refused waits for a process that has to be refused with these words.
 func (r *reader) refused(p *run, words ...string) {
 	r.Helper()
@@ -330,6 +337,62 @@ func TestOneDefaultFile(t *testing.T) {
 	r.distinct(4*draws, a, b, c, d)
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
 		t.Errorf("another file was made: %v, %v", left, err)
+	}
+}
+
+// The server, a held worker, a pool that is ensured at each start, and a recovery, beside the
+// command and the program on the default file.
+func TestBesideTheDefaultFile(t *testing.T) {
+	r := newReader(t)
+	r.onAHost()
+	before := r.next()
+	r.done(before)
+	for range 2 {
+		if said := r.done(r.firn("pool", "ensure")); !strings.Contains(said, `pool "default" was there already`) {
+			t.Errorf("pool ensure: %s", said)
+		}
+	}
+	serve := r.serve()
+	held := r.firn("workers", "hold", "--", "sh", "-c", "echo $FIRN_WORKER; sleep 3")
+	all := []*run{before, r.next(), r.start(r.oneHost), serve()}
+	for _, p := range all[1:3] {
+		r.done(p)
+	}
+	r.distinct(len(all)*draws, all...)
+	r.done(held)
+	worker := strings.TrimSpace(held.stdout.String())
+	for _, p := range all[1:] {
+		id := strings.TrimSpace(strings.SplitN(p.stdout.String(), "\n", 2)[0])
+		if by := r.firn("decode", "--layout", "firn", id); !strings.Contains(r.printed(by), "worker ") || regexp.MustCompile(`(?m)^ *worker +`+worker+`$`).MatchString(by.stdout.String()) {
+			t.Errorf("%q made %s with the worker that was held, %s:\n%s", p.args, id, worker, by.stdout.String())
+		}
+	}
+	r.refused(r.firn("store", "recover"), "--yes")
+	r.done(r.firn("store", "recover", "--yes"))
+	r.refused(r.next("--wait", "0"), `the ids of pool "default" start at`)
+}
+
+// Every command that the README shows is run: here, or by the tests of the command.
+func TestEveryCommand(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{ // all are run here, but those whose tests are named
+		"next": true, "pool create": true, "pool ensure": true, "store recover": true, "serve": true, "workers hold": true, "decode": true,
+		"plan": true, "verify": true, "segments create": true, "encode": true, "layouts": true, "config check": true, "doctor": true, "shards": true, // cmd/firn/testdata
+		"shards init": true, "shards apply": true, "shards where": true, "shards move": true, "shards adopt": true, "shards revert": true, "shards rebalance": true, // cmd/firn/testdata/shards, moves
+	}
+	shown := regexp.MustCompile("(?m)(?:^\\$ |`)firn ((?:pool|store|workers|shards|segments|serials|config|serve token|public|layouts)? ?[a-z]+)")
+	seen := 0
+	for _, m := range shown.FindAllStringSubmatch(string(text), -1) {
+		seen++
+		if name := strings.TrimSpace(m[1]); !known[name] {
+			t.Errorf("firn %s is in the README, and no test runs it", name)
+		}
+	}
+	if seen < 15 {
+		t.Errorf("%d commands were found", seen)
 	}
 }
 
