@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -194,24 +195,36 @@ func TestRace(t *testing.T) {
 		}
 	}
 
-	// And of one name: one pool.
-	for at := 1; ; at++ {
-		s := memory.New()
-		var other pool.Info
-		var otherErr error
-		calls := 0
-		a := &scripted{Store: s, before: func(n int, _, _ string) error {
-			if calls = n; n == at {
-				other, otherErr = pool.Ensure(t.Context(), s, "a", nil)
+	// And of one name: one pool, whichever way each of the two makes it.
+	type making func(context.Context, store.Store, string, *pool.Options) (pool.Info, error)
+	for name, both := range map[string][2]making{
+		"ensure, ensure": {pool.Ensure, pool.Ensure}, "create, ensure": {pool.Create, pool.Ensure}, "ensure, create": {pool.Ensure, pool.Create}, "create, create": {pool.Create, pool.Create},
+	} {
+		for at := 1; ; at++ {
+			s := memory.New()
+			var other pool.Info
+			var otherErr error
+			calls := 0
+			a := &scripted{Store: s, before: func(n int, _, _ string) error {
+				if calls = n; n == at {
+					other, otherErr = both[1](t.Context(), s, "a", nil)
+				}
+				return nil
+			}}
+			info, err := both[0](t.Context(), a, "a", nil)
+			if calls < at {
+				break
 			}
-			return nil
-		}}
-		info, err := pool.Ensure(t.Context(), a, "a", nil)
-		if calls < at {
-			break
-		}
-		if err != nil || otherErr != nil || info.ID != other.ID {
-			t.Errorf("at %d: %+v, %v; %+v, %v", at, info, err, other, otherErr)
+			there, showErr := pool.Show(t.Context(), s, "a")
+			fits := func(one pool.Info, err error) bool {
+				if err != nil { // only who creates is refused, and only because the pool is there
+					return errors.As(err, new(*pool.ExistsError))
+				}
+				return one.ID == there.ID
+			}
+			if showErr != nil || err != nil && otherErr != nil || !fits(info, err) || !fits(other, otherErr) {
+				t.Errorf("%s, at %d: %+v, %v; %+v, %v; %v", name, at, info, err, other, otherErr, showErr)
+			}
 		}
 	}
 }

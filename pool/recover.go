@@ -55,7 +55,7 @@ func Recover(ctx context.Context, s store.Store, outage time.Duration) ([]Recove
 		}
 	}
 	if _, err := s.Put(ctx, rec.Key, term.StoreFloor(floor), store.Condition{Version: rec.Version}); err != nil {
-		return nil, fmt.Errorf("pool: raising the store's floor: %w", err)
+		return nil, fmt.Errorf("pool: writing down when ids of the store may start: %w", err)
 	}
 	pools, err := list(ctx, s)
 	if err != nil {

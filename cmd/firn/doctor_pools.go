@@ -102,7 +102,7 @@ func (d *doctor) repeats(found map[string]*poolRecords) {
 				d.say(fine, check, "", "their ids may be equal, as --may-repeat says: they must never meet in one table, queue or cache")
 				continue
 			}
-			d.say(warning, check, "use one of them, or give each its own workers: firn pool set", "their ids may be equal")
+			d.say(warning, check, "use one of them, or give each its own workers, by firn pool set; to see those that they have: firn pool ls", "their ids may be equal")
 		}
 	}
 }

@@ -354,3 +354,35 @@ func TestDoctorHeld(t *testing.T) {
 		}
 	}
 }
+
+// Two pools whose ids may be equal are a warning, however they came into the store.
+func TestDoctorEqualIDs(t *testing.T) {
+	dir := emptyHome(t)
+	one, two := "sqlite:"+filepath.Join(dir, "one.db"), "sqlite:"+filepath.Join(dir, "two.db")
+	for url, args := range map[string][]string{one: {"pool", "create", "shop", "--new"}, two: {"pool", "create", "mail", "--new", "--workers", "0-7"}} {
+		if _, errs, code := called(t, append(args, "--store", url)...); code != 0 {
+			t.Fatal(errs)
+		}
+	}
+	from, err := sqlite.Open(t.Context(), filepath.Join(dir, "two.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := sqlite.Open(t.Context(), filepath.Join(dir, "one.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	rec, err := from.Get(t.Context(), term.KeyPool("mail"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := to.Put(t.Context(), rec.Key, rec.Value, store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	out, _, _ := called(t, "doctor", "--store", one)
+	if !strings.Contains(out, "warn  pools mail and shop: their ids may be equal; use one of them, or give each its own workers") {
+		t.Error(out)
+	}
+}

@@ -256,6 +256,16 @@ func TestTwoUsers(t *testing.T) {
 	r.done(a)
 	r.done(b)
 	r.distinct(2*draws, a, b)
+
+	// Without a name each has a file, and is told whose.
+	mine, theirs := r.next(), r.user().next()
+	r.done(mine)
+	r.done(theirs)
+	for _, p := range []*run{mine, theirs} {
+		if said := p.stderr.String(); !strings.Contains(said, "the file of user ") || !strings.Contains(said, "ids are unique among your programs on this host that name no other store") {
+			t.Errorf("the first use does not say whose the file is: %s", said)
+		}
+	}
 }
 
 // A program with a relative path is refused, whichever way it gets the path. Where no file is

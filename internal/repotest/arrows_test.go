@@ -36,7 +36,7 @@ var arrows = []rule{
 	{pkg: "lease", ours: []string{".", "store", "lease/term", "pool"}},
 	{pkg: "segment/block", ours: []string{"store"}},
 	{pkg: "segment", ours: []string{".", "store", "segment/block", "internal/nearest"}},
-	{pkg: "serial", ours: []string{"store", "segment/block", "internal/nearest"}},
+	{pkg: "serial", ours: []string{"store", "internal/nearest"}},
 	{pkg: "public", ours: []string{"."}},
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},

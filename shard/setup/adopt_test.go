@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -395,4 +396,19 @@ func TestAdoptRights(t *testing.T) {
 		t.Fatalf("%+v, %v", again, err)
 	}
 	owner.must(t, "INSERT INTO insta1.photo (x) VALUES (12)")
+}
+
+// A cluster whose ids have ended, or begin in the future, is not taken over.
+func TestAdoptWithoutLife(t *testing.T) {
+	for epoch, want := range map[string]string{"315532800000": "ended on 2014-11-03", "7258118400000": "begins at 2200-01-01"} {
+		a := newDatabase(t)
+		a.must(t, strings.ReplaceAll(published(0), "1314220021721", epoch))
+		ms, err := strconv.ParseInt(epoch, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wish := adoptWish()
+		wish.Layout = firn.MustLayout("instagram;epoch=" + time.UnixMilli(ms).UTC().Format(time.RFC3339))
+		refuses(t, want, func() error { _, err := tryAdopt(t.Context(), serversOf(a), wish, time.Minute); return err }, a)
+	}
 }

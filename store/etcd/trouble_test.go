@@ -360,3 +360,23 @@ func forgot(t *testing.T, s *Store, what string) {
 		}
 	}
 }
+
+// TestIdentity: a store says of which cluster it is, so that a pool that was made in another
+// one is noticed.
+func TestIdentity(t *testing.T) {
+	identity := func(server *testserver.Server, o *Options) string {
+		t.Helper()
+		p, err := New(client(t, server.Addr()), o).Promise(t.Context())
+		if err != nil || p.Identity == "" || p.Identity != p.Instance {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		return p.Identity
+	}
+	one, other := testserver.Etcd(t), testserver.Etcd(t)
+	if a, b := identity(one, nil), identity(one, newPrefix()); a != b {
+		t.Errorf("one cluster is %s and %s", a, b)
+	}
+	if a, b := identity(one, nil), identity(other, nil); a == b {
+		t.Errorf("two clusters are %s", a)
+	}
+}
