@@ -35,7 +35,7 @@ func twoServers(t *testing.T, shards int) (addresses, flags []string) {
 		addresses = append(addresses, address)
 		flags = append(flags, "--server", name+"="+address)
 	}
-	init := command(t, "none", append([]string{"shards", "init", "--count", fmt.Sprint(shards)}, flags...)...)
+	init := command(t, "none", append([]string{"shards", "init", "--yes", "--count", fmt.Sprint(shards)}, flags...)...)
 	if err := init.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &init.errs)
 	}

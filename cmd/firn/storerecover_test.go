@@ -212,7 +212,9 @@ func TestConfirmBrokenOff(t *testing.T) {
 
 // Where the error only names a pool, the hint has the store of the command.
 func TestForgottenPool(t *testing.T) {
-	url := "sqlite:" + filepath.Join(emptyHome(t), "a b.db")
+	dir := emptyHome(t)
+	write(t, dir, "a b.db", "")
+	url := "sqlite:" + filepath.Join(dir, "a b.db")
 	cmd := &cobra.Command{}
 	addStore(cmd)
 	if err := cmd.ParseFlags([]string{"--store", url}); err != nil {
