@@ -498,7 +498,7 @@ BEGIN
 		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
 	ELSIF s.state = 'moved' AND firn.is_here(s) AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
 		RAISE EXCEPTION 'firn: shard % was let go to this server, which is about to open it', shard USING ERRCODE = 'ID007',
-			HINT = (SELECT CASE WHEN m.source = v.name THEN format('firn shards revert %s', shard) ELSE format('firn shards move %s --to %s', shard, v.name) END
+			HINT = (SELECT CASE WHEN m.source = v.name THEN format('firn shards revert %s', s.shard) ELSE format('firn shards move %s --to %s', s.shard, v.name) END
 				FROM firn.server AS v LEFT JOIN firn.move AS m ON m.shard = s.shard);
 	ELSIF s.state = 'moved' AND firn.word(s) = owner AND s.term > was_term THEN
 		-- What the other one has is of before: this one had the shard since.
