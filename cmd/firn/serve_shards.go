@@ -86,7 +86,7 @@ func shardMoves(ctx context.Context, servers []shard.Server) *console.Shards {
 	all := &console.Shards{Err: err}
 	for _, f := range flights {
 		all.Moves = append(all.Moves, console.ShardMove{
-			From: f.Source, To: f.Target, Shards: f.Shards, List: ranges(f.Shards), Moved: len(f.Moved), Phase: string(f.Phase),
+			From: f.Source, To: f.Target, Shards: f.Shards, List: move.List(f.Shards), Moved: len(f.Moved), Phase: string(f.Phase),
 			Rows: f.Rows, Total: f.RowsTotal, Lag: f.Lag, Since: f.Began, Problem: f.Problem,
 		})
 	}

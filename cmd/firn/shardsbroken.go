@@ -20,6 +20,9 @@ import (
 // process before.
 const lastLook = 5 * time.Second
 
+// answerTime is how long is waited for it after a move that has failed.
+const answerTime = 20 * time.Second
+
 // sayBrokenOff says how the moves of shards stand, or all moves, what is safe, and what to
 // type next.
 func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64, again string) {
@@ -36,17 +39,20 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Serve
 	fmt.Fprint(cmd.ErrOrStderr(), brokenText(flights, again))
 }
 
-// warnNowhere says which shards no server serves after a move that has failed.
-func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+// warnNowhere says which shards no server serves after a move that has failed, and returns the
+// moves that let them go. The error says that a server could not be asked.
+func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64) (waiting []move.Flight, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	flights, _ := move.Flights(ctx, servers) // who does not answer is in the error
+	flights, err := move.Flights(ctx, servers)
 	for _, f := range flights {
 		ours := slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
-		if waiting := f.Nowhere(); ours && len(waiting) > 0 && (f.Phase == move.Between || f.Phase == move.Unknown) {
-			printWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", ranges(waiting))
+		if nowhere := f.Nowhere(); ours && len(nowhere) > 0 && (f.Phase == move.Between || f.Phase == move.Unknown) {
+			printWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", move.List(nowhere))
+			waiting = append(waiting, f)
 		}
 	}
+	return waiting, err
 }
 
 // brokenText is what sayBrokenOff prints.
@@ -67,8 +73,13 @@ func brokenText(flights []move.Flight, again string) string {
 		case move.Unknown:
 			unknown = true // to go on is right once the server answers
 		case move.Arrived:
-			finish = append(finish, f.Shards...)
+			if len(f.Back) == 0 {
+				finish = append(finish, f.Shards...)
+			}
 		default:
+			if len(f.Back) > 0 {
+				continue // it is on its way back: to go on is right
+			}
 			abort = append(abort, left...)
 			finish = append(finish, f.Moved...)
 		}
@@ -82,11 +93,11 @@ func brokenText(flights []move.Flight, again string) string {
 	}
 	if len(abort) > 0 {
 		slices.Sort(abort)
-		fmt.Fprintf(&b, "To give it up:            firn shards abort %s\n", ranges(abort))
+		fmt.Fprintf(&b, "To give it up:            firn shards abort %s\n", move.List(abort))
 	}
 	if len(finish) > 0 && len(nowhere)+len(abort) == 0 {
 		slices.Sort(finish)
-		fmt.Fprintf(&b, "To drop the old copies:   firn shards finish %s\n", ranges(finish))
+		fmt.Fprintf(&b, "To drop the old copies:   firn shards finish %s\n", move.List(finish))
 	}
 	return b.String()
 }
@@ -105,13 +116,13 @@ func standing(f move.Flight, left []int64) string {
 	const next = "\n            "
 	switch f.Phase {
 	case move.Between:
-		return moved + nowhereText(left) + "," + next + "and programs wait for it. Go on at once."
+		return standsText(f) + "," + next + "and programs wait for it. Go on at once."
 	case move.Arrived:
 		return fmt.Sprintf("%s on %s."+next+"The old copies on %s are kept up to date.", serves(f.Shards), f.Target, f.Source)
 	case move.HalfLeft:
-		return fmt.Sprintf("of the move of shard %s %s: it has just begun, or is being ended."+next+"The shards serve.", ranges(f.Shards), f.Problem)
+		return fmt.Sprintf("of the move of shard %s %s: it has just begun, or is being ended."+next+"The shards serve.", move.List(f.Shards), f.Problem)
 	case move.Unknown:
-		return fmt.Sprintf("how far shard %s is from %s to %s nobody can say: %s.", ranges(f.Shards), f.Source, f.Target, f.Problem)
+		return fmt.Sprintf("how far shard %s is from %s to %s nobody can say: %s.", move.List(f.Shards), f.Source, f.Target, f.Problem)
 	case move.Begun:
 		return fmt.Sprintf("%s%s on %s."+next+"Nothing is copied to %s yet.", moved, serves(left), f.Source, f.Target)
 	}
@@ -128,66 +139,72 @@ func standsText(f move.Flight) string {
 	switch {
 	case len(left) == 0:
 	case f.Phase == move.Between:
-		parts = append(parts, nowhereText(left))
+		if len(f.Kept) > 0 {
+			parts = append(parts, serves(f.Kept)+" on "+f.Source)
+		}
+		parts = append(parts, "no server serves shard "+move.List(f.Waiting))
 	case f.Phase == move.Unknown:
 		if len(f.Kept) > 0 {
 			parts = append(parts, serves(f.Kept)+" on "+f.Source)
 		}
 		if left = f.Nowhere(); len(left) > 0 {
-			parts = append(parts, "no server that answers serves shard "+ranges(left))
+			parts = append(parts, "no server that answers serves shard "+move.List(left))
 		}
 	case f.Phase == move.HalfLeft:
-		parts = append(parts, "shard "+ranges(left))
+		parts = append(parts, "shard "+move.List(left))
 	default:
 		parts = append(parts, serves(left)+" on "+f.Source)
 	}
 	return strings.Join(parts, ", ")
 }
 
-// nowhereText says of shards that have not moved that one was let go and not opened yet.
-func nowhereText(left []int64) string {
-	if len(left) == 1 {
-		return fmt.Sprintf("shard %d is on no server", left[0])
-	}
-	return "one of the shards " + ranges(left) + " is on no server"
-}
-
 // nextText says what to type next of a move.
 func nextText(f move.Flight) string {
-	list := ranges(f.Shards)
+	all, left := move.List(f.Shards), stays(f)
 	switch f.Phase {
 	case move.Between:
-		if f.Back {
-			return fmt.Sprintf("programs wait until it is opened: firn shards revert %s", list)
-		}
-		return fmt.Sprintf("programs wait until it is opened: firn shards move %s --to %s", list, f.Target)
-	case move.Arrived:
-		if f.Back {
-			return fmt.Sprintf("to go on with the revert that was begun: firn shards revert %s; to stay on %s, and drop the copies on %s: firn shards finish %[1]s", list, f.Target, f.Source)
-		}
-		return fmt.Sprintf("to drop the old copies: firn shards finish %s; to go back: firn shards revert %[1]s", list)
+		return "programs wait until it is opened: " + strings.Join(f.Openings(), "; and: ")
 	case move.HalfLeft:
-		switch {
-		case f.Forgot == f.Target && len(f.Kept) > 0: // it has just begun
-			return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", list, f.Target)
-		case f.Forgot == f.Target:
-			return fmt.Sprintf("to end it: firn shards finish %s", list)
-		case f.Forgot == f.Source && len(f.Moved) == 0:
-			return fmt.Sprintf("to end it: firn shards abort %s", list)
-		}
-		return "to end it, where nobody is at work on it: firn shards doctor --clean"
+		return halfText(f)
 	case move.Unknown:
 		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage
 	}
-	if left := stays(f); len(left) < len(f.Shards) {
-		return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up what has not moved: firn shards abort %s", list, f.Target, ranges(left))
+	// Those of which a revert was begun, and those that came back by one.
+	begun := slices.DeleteFunc(slices.Clone(f.Back), func(n int64) bool { return slices.Contains(left, n) })
+	returned := len(left) > 0 && !slices.ContainsFunc(left, func(n int64) bool { return !slices.Contains(f.Back, n) })
+	switch {
+	case len(begun) > 0 && len(left) == 0:
+		return fmt.Sprintf("to go on with the revert that was begun: firn shards revert %s; to stay on %s, and drop the copies on %s: firn shards finish %s", move.List(begun), f.Target, f.Source, all)
+	case len(begun) > 0:
+		return fmt.Sprintf("to go on with the revert that was begun: firn shards revert %s; to move all to %s: firn shards move %s --to %[2]s", move.List(begun), f.Target, all)
+	case len(left) == 0:
+		return fmt.Sprintf("to drop the old copies: firn shards finish %s; to go back: firn shards revert %[1]s", all)
+	case returned:
+		return fmt.Sprintf("to drop the other copies, after the revert: firn shards abort %s; to move there again: firn shards move %[1]s --to %s", move.List(left), f.Target)
+	case len(left) < len(f.Shards):
+		return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up what has not moved: firn shards abort %s", all, f.Target, move.List(left))
 	}
-	return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", list, f.Target)
+	return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", all, f.Target)
+}
+
+// halfText says what to type of a move that one server only knows of: somebody has begun to end
+// it, or it has just begun.
+func halfText(f move.Flight) string {
+	all, left := move.List(f.Shards), stays(f)
+	switch {
+	case f.Forgot == f.Target && len(f.Kept) > 0: // it has just begun
+		return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", all, f.Target)
+	case f.Forgot == f.Target || len(left) == 0:
+		return "to end it: firn shards finish " + all
+	case len(f.Moved) == 0:
+		return "to end it: firn shards abort " + all
+	}
+	return fmt.Sprintf("to end it: firn shards abort %s; and: firn shards finish %s", move.List(left), move.List(f.Moved))
 }
 
 func serves(shards []int64) string {
 	if len(shards) == 1 {
 		return fmt.Sprintf("shard %d serves", shards[0])
 	}
-	return fmt.Sprintf("shards %s serve", ranges(shards))
+	return fmt.Sprintf("shards %s serve", move.List(shards))
 }

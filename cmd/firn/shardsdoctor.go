@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,7 +64,7 @@ shards that another server serves.`,
 	return cmd
 }
 
-// cleanShards removes what is left of moves, a line for each.
+// cleanShards removes what is left of moves, a line for each, and says which moves it leaves.
 func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
 	left, err := move.Leftovers(ctx, servers)
 	if err != nil {
@@ -77,6 +75,16 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 	})
 	if err != nil {
 		return moveFailure(err)
+	}
+	flights, err := move.Flights(ctx, servers)
+	if err != nil {
+		return err
+	}
+	for _, f := range flights {
+		if f.Fresh() {
+			printWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s began less than a minute ago: it is left, because somebody may be at work on it; %s",
+				move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
+		}
 	}
 	return nil
 }
@@ -113,9 +121,12 @@ func ofMoves(ctx context.Context, servers []shard.Server) ([]check.Finding, erro
 	}
 	var found []check.Finding
 	for _, f := range flights {
-		if f.Problem != "" {
+		switch {
+		case f.Phase == move.Between:
+			found = append(found, check.Finding{Level: check.Bad, Text: "a move was broken off: " + standsText(f), Do: nextText(f)})
+		case f.Problem != "":
 			found = append(found, check.Finding{
-				Level: check.Warn, Text: fmt.Sprintf("the move of shards %s from %s to %s: %s", ranges(f.Shards), f.Source, f.Target, f.Problem),
+				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s: %s", move.List(f.Shards), f.Source, f.Target, f.Problem),
 				Do: nextText(f),
 			})
 		}
@@ -135,26 +146,6 @@ func ofMoves(ctx context.Context, servers []shard.Server) ([]check.Finding, erro
 		})
 	}
 	return found, nil
-}
-
-// ranges are numbers in order, those that follow each other as in 17-40.
-func ranges(numbers []int64) string {
-	var b strings.Builder
-	for i := 0; i < len(numbers); {
-		j := i
-		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
-			j++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.FormatInt(numbers[i], 10))
-		if j > i {
-			b.WriteString("-" + strconv.FormatInt(numbers[j], 10))
-		}
-		i = j + 1
-	}
-	return b.String()
 }
 
 func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error {

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/move"
 )
 
 func newShardsExec() *cobra.Command {
@@ -271,14 +272,14 @@ func (o *shardsExec) sayCut(cmd *cobra.Command, cut []int64) error {
 		o.warnCut(cmd, cut)
 		return nil
 	}
-	return failed("the rows are incomplete: only the first %d of each shard were printed, and %s %s more: %s", o.limit, plural(len(cut), "shard"), hasOrHave(len(cut)), ranges(cut)).
+	return failed("the rows are incomplete: only the first %d of each shard were printed, and %s %s more: %s", o.limit, plural(len(cut), "shard"), hasOrHave(len(cut)), move.List(cut)).
 		hint("for more rows of each shard: the same command with --limit N")
 }
 
 // warnCut is sayCut where that is no error.
 func (o *shardsExec) warnCut(cmd *cobra.Command, cut []int64) {
 	if len(cut) > 0 {
-		printWarning(cmd.ErrOrStderr(), "%s %s more rows than --limit %d, which were not printed: %s", plural(len(cut), "shard"), hasOrHave(len(cut)), o.limit, ranges(cut))
+		printWarning(cmd.ErrOrStderr(), "%s %s more rows than --limit %d, which were not printed: %s", plural(len(cut), "shard"), hasOrHave(len(cut)), o.limit, move.List(cut))
 	}
 }
 

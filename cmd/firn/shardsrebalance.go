@@ -144,25 +144,44 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 		return moveFailure(err)
 	}
 	for _, f := range flights {
-		switch {
-		case f.Phase == move.Arrived:
-			printWarning(cmd.ErrOrStderr(), "the old copy of shard %s is on %s still: firn shards finish %[1]s drops it", ranges(f.Shards), f.Source)
-			continue
-		case o.dry:
-			printWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first", ranges(f.Shards), f.Source, f.Target)
-			continue
-		}
-		legs, err := move.Under(ctx, servers, f.Shards)
-		if err != nil {
-			return moveFailure(err)
-		}
-		way := o.leg
-		if f.Phase == move.HalfLeft {
-			way = o.endHalf
-		}
-		if err := o.legs(ctx, cmd, legs, way); err != nil {
+		if err := o.goOnWith(ctx, cmd, servers, f); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// goOnWith brings one move to its end. Where somebody wants the shards back, they come back, and
+// no copy is dropped.
+func (o *shardsRebalance) goOnWith(ctx context.Context, cmd *cobra.Command, servers []shard.Server, f move.Flight) error {
+	shards, way := f.Shards, o.leg
+	returns := f.Phase == move.Between && len(f.Back) > 0
+	switch {
+	case returns:
+		shards, way = f.Waiting, o.openWaiting(f.Back)
+	case f.Phase == move.HalfLeft:
+		way = o.endHalf
+	case f.Phase == move.Arrived || len(f.Back) > 0:
+		printWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd}.compose(nextText(f)))
+		return nil
+	}
+	if o.dry {
+		printWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
+		return nil
+	}
+	legs, err := move.Under(ctx, servers, shards)
+	if err != nil {
+		return moveFailure(err)
+	}
+	if err := o.legs(ctx, cmd, legs, way); err != nil || !returns {
+		return err
+	}
+	flights, err := move.Flights(ctx, servers) // to say where the shards are now
+	if err != nil {
+		return moveFailure(err)
+	}
+	if at := slices.IndexFunc(flights, func(one move.Flight) bool { return one.Batch == f.Batch }); at >= 0 {
+		return o.goOnWith(ctx, cmd, servers, flights[at])
 	}
 	return nil
 }
@@ -249,6 +268,25 @@ func (o *shardsRebalance) leg(ctx context.Context, l move.Leg, progress func(mov
 		_, err = m.Finish(ctx, l.Shards)
 	}
 	return moved, err
+}
+
+// openWaiting opens shards that were let go, on the server that they were let go to: some go
+// back.
+func (o *shardsRebalance) openWaiting(back []int64) legFunc {
+	return func(ctx context.Context, l move.Leg, _ func(move.Progress)) ([]move.Moved, error) {
+		m := move.New(l.Source, l.Target, &o.options)
+		defer m.Close()
+		returns := func(n int64) bool { return slices.Contains(back, n) }
+		if some := slices.DeleteFunc(slices.Clone(l.Shards), func(n int64) bool { return !returns(n) }); len(some) > 0 {
+			if _, err := m.Revert(ctx, some); err != nil {
+				return nil, err
+			}
+		}
+		if some := slices.DeleteFunc(slices.Clone(l.Shards), returns); len(some) > 0 {
+			return m.Move(ctx, some)
+		}
+		return nil, nil
+	}
 }
 
 // endHalf ends what only one of two servers knows of. Somebody has begun to drop old copies, or

@@ -41,10 +41,11 @@ func (o *shardsRebalance) planned(ctx context.Context, cmd *cobra.Command, serve
 		return nil, moveFailure(err)
 	}
 	for i, one := range p.shards {
-		moving := slices.ContainsFunc(flights, func(f move.Flight) bool { return slices.Contains(f.Shards, one.Number) })
+		at := slices.IndexFunc(flights, func(f move.Flight) bool { return slices.Contains(f.Shards, one.Number) })
+		moving := at >= 0
 		switch {
 		case one.Server == o.drain && moving:
-			return nil, failed("shard %d on %s is in a move that is not finished", one.Number, o.drain).hint("firn shards finish %d", one.Number)
+			return nil, failed("shard %d on %s is in a move that is not finished", one.Number, o.drain).hint("%s", nextText(flights[at]))
 		case one.Server == o.drain && one.Fixed:
 			return nil, failed("shard %d on %s is closed, and only an open one moves", one.Number, o.drain).hint("firn shards doctor")
 		}

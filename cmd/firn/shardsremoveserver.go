@@ -98,7 +98,7 @@ func inNoMove(ctx context.Context, servers []shard.Server, name string, gone boo
 		if gone {
 			do = lostPage + " says how it ends"
 		}
-		return failed("the move of shard %s from %s to %s is not finished", ranges(f.Shards), f.Source, f.Target).hint("%s", do)
+		return failed("the move of shard %s from %s to %s is not finished", move.List(f.Shards), f.Source, f.Target).hint("%s", do)
 	}
 	return nil
 }

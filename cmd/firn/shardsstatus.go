@@ -153,7 +153,7 @@ func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
 		if f.Lag >= 0 {
 			behind = byteText(f.Lag)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", ranges(f.Shards), f.Source, f.Target, phase, rows, behind,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", move.List(f.Shards), f.Source, f.Target, phase, rows, behind,
 			time.Since(f.Began).Round(time.Second), f.Problem)
 	}
 	if err := w.Flush(); err != nil {

@@ -80,10 +80,7 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 
 // opens says which command opens a shard where it was let go to.
 func (m *Mover) opens(p pairOf) string {
-	if p.letGoTo() == m.source.Name {
-		return fmt.Sprintf("to open it: firn shards revert %d", p.shard)
-	}
-	return fmt.Sprintf("to open it: firn shards move %d --to %s", p.shard, m.target.Name)
+	return "to open it: " + opening(p.letGoTo() == m.source.Name, []int64{p.shard}, m.target.Name)
 }
 
 // A StandbyError says that a standby of the target has not all that it has: with the

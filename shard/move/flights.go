@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,9 +22,10 @@ type Flight struct {
 	Shards                []int64
 	Moved                 []int64 // those of them that the target serves
 	Kept                  []int64 // those of them that the source serves, as far as it answers
+	Waiting               []int64 // those that were let go and not taken yet: no server serves them
+	Back                  []int64 // those whose last mover was a revert, whether it came to its end or not
 	Began                 time.Time
 	Phase                 Stage
-	Back                  bool // a revert was begun: what was let go goes back to the source
 
 	Rows, RowsTotal int64 // that the target has, and that there are, as the servers estimate
 	Lag             int64 // bytes of WAL that the other server has not applied; -1: not known
@@ -33,6 +36,53 @@ type Flight struct {
 // Nowhere are the shards of it that no server serves, as far as servers answer.
 func (f Flight) Nowhere() []int64 {
 	return slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) || slices.Contains(f.Kept, n) })
+}
+
+// Fresh says that only one server knows of it, and that somebody may be about to tell the other.
+func (f Flight) Fresh() bool { return f.Phase == HalfLeft && time.Since(f.Began) < halfAge }
+
+// Openings are the commands that open what was let go and not taken yet: whatever else is typed,
+// the server that a shard was let go to opens it first.
+func (f Flight) Openings() (commands []string) {
+	back := slices.DeleteFunc(slices.Clone(f.Waiting), func(n int64) bool { return !slices.Contains(f.Back, n) })
+	if len(back) > 0 {
+		commands = append(commands, opening(true, back, f.Target))
+	}
+	if len(back) < len(f.Waiting) {
+		forth := slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Back, n) })
+		commands = append(commands, opening(false, forth, f.Target))
+	}
+	return commands
+}
+
+// opening is the command that opens shards of a move which were let go to its source, or to its
+// target.
+func opening(back bool, shards []int64, target string) string {
+	if back {
+		return "firn shards revert " + List(shards)
+	}
+	return "firn shards move " + List(shards) + " --to " + target
+}
+
+// List writes the numbers of shards as commands take them, those that follow each other as in
+// 17-40. They have to be in order.
+func List(shards []int64) string {
+	var b strings.Builder
+	for i := 0; i < len(shards); {
+		j := i
+		for j+1 < len(shards) && shards[j+1] == shards[j]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(shards[i], 10))
+		if j > i {
+			b.WriteString("-" + strconv.FormatInt(shards[j], 10))
+		}
+		i = j + 1
+	}
+	return b.String()
 }
 
 // A Stage is how far a flight is.
@@ -95,7 +145,7 @@ type account struct {
 	source, target string
 	began          time.Time
 	serves         map[int64]bool // by shard: whether it is open here
-	back           map[int64]bool // those that are being reverted, as far as is known here
+	back           map[int64]bool // those whose last mover was a revert, as far as is known here
 	stream         string         // what it sends
 	slot           string         // of that: "", "lost", "idle" or "used"
 	lag            int64          // of the slot
@@ -104,7 +154,7 @@ type account struct {
 }
 
 const wordSQL = `
-SELECT m.batch, m.source, m.target, m.shard, m.began, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.word(s) = m.source ELSE s.attempt NOT LIKE '%+' AND m.target = v.name END, false), firn.stream(m)::text,
+SELECT m.batch, m.source, m.target, m.shard, m.began, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.word(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = v.name) END, false), firn.stream(m)::text,
 	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.stream(m)), ''),
 	coalesce((SELECT greatest(0, pg_current_wal_lsn() - coalesce(r.replay_lsn, x.confirmed_flush_lsn)) FROM pg_replication_slots AS x
 		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.stream(m)), -1)::bigint,
@@ -178,17 +228,27 @@ func flightOf(batch string, said map[string]*account) Flight {
 		if b.serves[n] || a.let(n) && !b.knows(n) {
 			f.Moved = append(f.Moved, n)
 		}
+		// Who serves a shard knows best which mover was the last.
+		back := a.back[n] || b.back[n]
+		switch {
+		case a.serves[n]:
+			back = a.back[n]
+		case b.serves[n]:
+			back = b.back[n]
+		case a.let(n) && b.let(n):
+			f.Waiting = append(f.Waiting, n)
+		}
+		if back {
+			f.Back = append(f.Back, n)
+		}
 	}
 	f.RowsTotal, f.Rows, f.Lag = a.rows, min(a.rows, b.rows), a.lag
 	from, to := a, b
-	between := slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return !a.let(n) || !b.let(n) })
 	switch {
-	case len(between) > 0:
+	case len(f.Waiting) > 0:
 		f.Phase = Between
-		f.Back = slices.ContainsFunc(between, func(n int64) bool { return a.back[n] || b.back[n] })
 	case len(f.Moved) == len(f.Shards):
 		f.Phase, f.RowsTotal, f.Rows, f.Lag = Arrived, b.rows, b.rows, b.lag
-		f.Back = slices.ContainsFunc(f.Shards, func(n int64) bool { return b.back[n] })
 		from, to = b, a
 	case b.known == 0:
 		f.Phase, f.Rows = Begun, 0

@@ -116,7 +116,7 @@ func halves(servers []shard.Server, found []remains, flights []Flight) []Leftove
 	var all []Leftover
 	for _, f := range flights {
 		target := named(f.Target)
-		if f.Phase != HalfLeft || named(f.Source) < 0 || target < 0 || time.Since(f.Began) < halfAge {
+		if f.Phase != HalfLeft || f.Fresh() || named(f.Source) < 0 || target < 0 {
 			continue
 		}
 		for _, n := range f.Shards {

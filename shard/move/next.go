@@ -3,8 +3,6 @@ package move
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/firn-id/firn/shard"
 )
@@ -66,20 +64,11 @@ func (e *StuckError) Error() string { return fmt.Sprintf("shard %d: %s", e.Shard
 const seeDoctor = "to see what to do: firn shards doctor"
 
 func giveUp(some []pairOf) string {
-	return fmt.Sprintf("to give the move up, before it is moved again: firn shards abort %s", list(some))
+	return fmt.Sprintf("to give the move up, before it is moved again: firn shards abort %s", List(numbers(some)))
 }
 
 func noWayBack(some []pairOf) string {
-	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shards finish %s", list(some))
-}
-
-// list are the numbers of shards, as commands take them.
-func list(some []pairOf) string {
-	all := make([]string, len(some))
-	for i, p := range some {
-		all[i] = strconv.FormatInt(p.shard, 10)
-	}
-	return strings.Join(all, ",")
+	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shards finish %s", List(numbers(some)))
 }
 
 // next says what comes next. It is a function of the facts alone: whoever reads the same
@@ -110,7 +99,7 @@ func next(g goal, f *facts) (step, error) {
 	if !f.target.slot && moved && !g.back {
 		return step{}, &StuckError{
 			todo[0].shard, "the stream back of its move was lost",
-			fmt.Sprintf("to give it up: firn shards abort %s; to drop the old copies of those that have moved: firn shards finish %s", list(todo), list(by[toEnd])),
+			fmt.Sprintf("to give it up: firn shards abort %s; to drop the old copies of those that have moved: firn shards finish %s", List(numbers(todo)), List(numbers(by[toEnd]))),
 		}
 	}
 	if do := f.streams(); do != toCut {

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/move"
+)
+
+func newShardsAbort() *cobra.Command {
+	var o shardsMove
+	return o.ending(&cobra.Command{
+		Use:   "abort LIST",
+		Short: "Give up moves of shards that have not changed over",
+		Long: `Give up moves of shards that have not changed over: what was copied is dropped, on both
+servers nothing is left of the move, and the shards stay where they are, and serve
+meanwhile. Shards that were moved together are given up together; those of them that have
+changed over stay where they are now: firn shards revert takes them back.
+
+Where the server that they were to come to is gone for good, --gone says so: the one that
+has them does without it, and should it come back after all, it opens nothing. Nothing is
+done while it answers.`,
+		Example: `  firn shards abort 17
+  firn shards abort 17 --gone b`,
+	}, "given up", "the server that --gone names is gone for good", (*move.Mover).Abort)
+}
+
+func newShardsFinish() *cobra.Command {
+	var o shardsMove
+	return o.ending(&cobra.Command{
+		Use:   "finish LIST",
+		Short: "Drop the old copies of shards that have moved",
+		Long: `Drop the copies that shards have left on the server that they moved from, which are kept
+up to date until then. It says how large they are and asks, or wants --yes: afterwards the
+shards cannot be taken back. A program that still reads the old copy gets an error.
+
+Where that server is gone for good, --gone says so: nothing is kept for it any more.`,
+		Example: `  firn shards finish 17
+  firn shards finish 17-40 --yes
+  firn shards finish 17 --gone a`,
+	}, "finished", "the old copies are to be dropped", (*move.Mover).Finish)
+}
+
+// ending makes a command of one that ends moves.
+func (o *shardsMove) ending(cmd *cobra.Command, what, yes string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) *cobra.Command {
+	cmd.Args = arguments(1, 1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, stop := untilSignal(cmd.Context())
+		defer stop()
+		if o.gone != "" {
+			return signalled(ctx, o.abandon(ctx, cmd, args[0], what))
+		}
+		return signalled(ctx, o.end(ctx, cmd, args[0], what, end))
+	}
+	addServers(cmd)
+	cmd.Flags().StringVar(&o.gone, "gone", "", "the other server of the moves, which does not answer and is gone for good")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask: "+yes)
+	return cmd
+}
+
+// end ends moves.
+func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) error {
+	servers, shards, err := o.find(ctx, cmd, list)
+	if err != nil {
+		return err
+	}
+	legs, err := move.Under(ctx, servers, shards)
+	if err != nil {
+		return moveFailure(err)
+	}
+	if cmd.Name() == "finish" {
+		if err := o.askToDrop(ctx, cmd, legs); err != nil {
+			return err
+		}
+	}
+	if len(legs) == 0 {
+		if err := move.Sweep(ctx, servers); err != nil {
+			return moveFailure(err)
+		}
+	}
+	var all []int64
+	for _, l := range legs {
+		m := move.New(l.Source, l.Target, &o.options)
+		ended, err := end(m, ctx, l.Shards)
+		m.Close()
+		all = append(all, ended...)
+		if ctx.Err() != nil {
+			printWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shards %s %s", cmd.Name(), list)))
+		}
+		if errors.As(err, new(*move.StuckError)) { // it says what to do instead
+			return moveFailure(err)
+		} else if err != nil {
+			return moveFailure(err).hint("to go on: firn shards %s %s", cmd.Name(), list)
+		}
+	}
+	return printEnded(cmd, all, what)
+}
+
+// askToDrop says which copies are dropped, and asks. Where one of the shards has no old copy
+// that may be dropped, it refuses before anything is done.
+func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
+	var drops []string
+	for _, l := range legs {
+		m := move.New(l.Source, l.Target, &o.options)
+		old, err := m.OldCopies(ctx, l.Shards)
+		m.Close()
+		if err != nil {
+			return moveFailure(err)
+		}
+		if len(old) == 0 {
+			continue
+		}
+		bytes, err := check.CopyBytes(ctx, l.Source, old)
+		if err != nil {
+			return err
+		}
+		copies := "copy of shard "
+		if len(old) > 1 {
+			copies = "copies of shards "
+		}
+		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, move.List(old), l.Source.Name, byteText(bytes)))
+	}
+	if len(drops) == 0 || o.yes {
+		return nil
+	}
+	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shards revert cannot take them back. Drop them?"
+	return mustAsk(ctx, cmd, question, "the same command with --yes")
+}
+
+// printEnded prints the shards whose moves have ended.
+func printEnded(cmd *cobra.Command, all []int64, what string) error {
+	out := cmd.OutOrStdout()
+	if wantsJSON(cmd) {
+		enc := json.NewEncoder(out)
+		for _, n := range all {
+			if err := enc.Encode(struct {
+				Shard int64 `json:"shard"`
+			}{n}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	_, err := fmt.Fprintf(out, "%s %s\n", plural(len(all), "move"), what)
+	return err
+}

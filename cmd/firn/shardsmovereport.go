@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/move"
+)
+
+// A movedLine is a shard that has moved, as --json prints it.
+type movedLine struct {
+	Shard int64   `json:"shard"`
+	From  string  `json:"from"`
+	To    string  `json:"to"`
+	Rows  int64   `json:"rows"`
+	Pause float64 `json:"pause_ms"` // 0: another run let it go
+}
+
+func newMovedLine(m move.Moved, from, to string) movedLine {
+	l := movedLine{Shard: m.Shard, From: from, To: to, Pause: float64(m.Pause.Microseconds()) / 1000}
+	for _, n := range m.Rows {
+		l.Rows += n
+	}
+	return l
+}
+
+// A carried is what became of shards that were to move.
+type carried struct {
+	servers []shard.Server
+	shards  []int64
+	list    string // the shards, as they were named
+	again   string // the command
+	moved   []movedLine
+	err     error
+}
+
+// report prints what has moved, and what to type next.
+func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, c carried) error {
+	if ctx.Err() != nil {
+		defer sayBrokenOff(ctx, cmd, c.servers, c.shards, c.again)
+	}
+	out := cmd.OutOrStdout()
+	err := printMoved(out, c.moved, wantsJSON(cmd))
+	switch {
+	case err != nil:
+		return err
+	case c.err != nil && ctx.Err() != nil:
+		return signalled(ctx, moveFailure(c.err))
+	case c.err != nil:
+		return c.failure(ctx, cmd)
+	case wantsJSON(cmd):
+		return nil
+	case len(c.moved) == 0:
+		_, err = fmt.Fprintln(out, "there is nothing to do: they are there")
+	case o.to == "":
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the other copy: firn shards abort %s; to go there again: firn shards move %[1]s --to %s", c.list, c.moved[0].From)))
+	default:
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the old copy: firn shards finish %s; to go back to it: firn shards revert %[1]s", c.list)))
+	}
+	return err
+}
+
+func printMoved(out io.Writer, moved []movedLine, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(out)
+		for _, l := range moved {
+			if err := enc.Encode(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SHARD\tFROM\tTO\tROWS\tPAUSE")
+	for _, l := range moved {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.0f ms\n", l.Shard, l.From, l.To, l.Rows, l.Pause)
+	}
+	return w.Flush()
+}
+
+// failure is the error with what to type. Where a shard was let go, nothing but its opening helps:
+// nobody can give the move up.
+func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
+	f := moveFailure(c.err)
+	waiting, unknown := warnNowhere(ctx, cmd, c.servers, c.shards)
+	switch {
+	case f.code != exitFailed || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)): // it says what to do
+	case len(waiting) > 0:
+		for _, one := range waiting {
+			f = f.hint("%s", nextText(one))
+		}
+	case unknown != nil:
+		f = f.hint("to go on: %s; to see which server serves the shards: firn shards status", c.again)
+	default:
+		f = f.hint("to go on: %s; to give up what has not changed over: firn shards abort %s", c.again, c.list)
+	}
+	return f
+}
+
+// moveFailure is an error of package move with what to do about it.
+func moveFailure(err error) *failure {
+	f := failed("%w", err)
+	var wrong *move.WrongError
+	var different *move.DifferentError
+	var under *move.UnderwayError
+	var held *move.HoldersError
+	var behind *move.StandbyError
+	var unreached *move.UnreachedError
+	var backless *move.NoWayBackError
+	var stuck *move.StuckError
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, new(*move.RefusedError)):
+		f.code = exitFound
+		return f
+	case errors.As(err, &stuck) && stuck.Do != "":
+		return f.hint("%s", stuck.Do)
+	case errors.As(err, &unreached):
+		return f.hint("--reach %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
+	case errors.As(err, &behind):
+		return f.hint("wait for it; or, if that standby is not needed, end it")
+	case errors.As(err, &wrong):
+		f.code = exitFound
+		return f.hint("to take it back to the copy that it came from: firn shards revert %d", wrong.Shard)
+	case errors.As(err, &different):
+		f.code = exitFound
+		return f.hint("something has written to the copy: firn shards abort LIST, and move it again")
+	case errors.As(err, &under):
+		return f.hint("firn shards finish %d, or firn shards revert %[1]d, or firn shards abort %[1]d", under.Shard)
+	case errors.As(err, &held):
+		return f.hint("end them, or give them more time: --lock-wait 10m")
+	case errors.Is(err, move.ErrNoMember):
+		return f.hint("to make it one of the cluster: firn shards add-server NAME=postgres://USER@HOST/DATABASE")
+	case errors.As(err, &backless):
+		return withDetail(err).hint("firn shards finish %d, then firn shards move %[1]d --to %s", backless.Shard, backless.Server)
+	case errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint == "":
+		return f.hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
+	case errors.As(err, &pg) && pg.Code == "ID008":
+		return withDetail(err).hint("%s", pg.Hint)
+	case errors.As(err, &pg) && pg.Code == "2BP01":
+		return f.hint("%s", pg.Hint)
+	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
+		return f.hint("by the role that began the move: --server SERVER=postgres://ROLE@HOST/DATABASE")
+	case errors.Is(err, move.ErrNoDump):
+		return f.hint("apt-get install postgresql-client, in that version")
+	}
+	return f
+}
+
+// withDetail is a server's error with its detail: which lines of two schemas differ.
+func withDetail(err error) *failure {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.Detail == "" {
+		return failed("%w", err)
+	}
+	return failed("%w\n%s", err, pg.Detail)
+}
+
+// moveLine says how far a move is, in less than 80 characters.
+func moveLine(p move.Progress) string {
+	return fmt.Sprintf("%d of %s moved; %s", p.Done, plural(p.Shards, "shard"), phaseLine(p))
+}
+
+// phaseLine says how far the phase of a move is, what matters most first.
+func phaseLine(p move.Progress) string {
+	var b strings.Builder
+	b.WriteString(string(p.Phase))
+	if p.BytesTotal > 0 { // both are estimates
+		fmt.Fprintf(&b, " %d %% of %s", min(100, 100*p.Bytes/p.BytesTotal), byteText(p.BytesTotal))
+	}
+	if p.Left > 0 {
+		fmt.Fprintf(&b, ", %s left", p.Left.Round(time.Second))
+	}
+	if p.Lag > 0 {
+		fmt.Fprintf(&b, ", %s behind", byteText(p.Lag))
+	}
+	switch {
+	case p.Rows > 0 && p.Phase == move.Verifying:
+		fmt.Fprintf(&b, ", %s rows compared", count(p.Rows))
+	case p.Rows > 0:
+		fmt.Fprintf(&b, ", %s rows", count(p.Rows))
+	}
+	return b.String()
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/shard/move"
+)
+
+func newShardsRevert() *cobra.Command {
+	var o shardsMove
+	cmd := &cobra.Command{
+		Use:   "revert LIST",
+		Short: "Take shards back to the server that they were moved from",
+		Long: `Take shards back to the server that they were moved from, with all that was written
+since: its copy has been kept up to date. That takes a moment, and copies nothing. It
+can be done until firn shards finish has dropped the copy, and moved again afterwards.
+
+Broken off at any instant, it goes on when it is run again.`,
+		Example: `  firn shards revert 17`,
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			return o.revert(ctx, cmd, args[0])
+		},
+	}
+	addServers(cmd)
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string) error {
+	servers, shards, err := o.find(ctx, cmd, list)
+	if err != nil {
+		return signalled(ctx, err)
+	}
+	legs, err := move.Under(ctx, servers, shards)
+	if err != nil {
+		return signalled(ctx, moveFailure(err))
+	}
+	if len(legs) == 0 {
+		return failed("no move of shard %s is there to be taken back", list).hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
+	}
+	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Revert)
+	return o.report(ctx, cmd, carried{servers, shards, list, "firn shards revert " + list, moved, err})
+}
