@@ -479,9 +479,32 @@ BEGIN
 	RETURN word;
 END $$;
 
+-- Refuses that a shard is opened on another server: where it is open here, where it was let go
+-- to this server, so that it is to be opened here, and where this server knows more of it than
+-- the other one. It changes nothing.
+CREATE OR REPLACE FUNCTION firn.may_revoke(shard integer, term bigint, owner text, was_term bigint) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+BEGIN
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = may_revoke.shard FOR UPDATE;
+	IF NOT FOUND THEN
+		RETURN;
+	ELSIF s.state = 'open' AND firn.is_here(s) OR s.term >= term THEN
+		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
+	ELSIF s.state = 'moved' AND firn.is_here(s) AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
+		RAISE EXCEPTION 'firn: shard % was let go to this server, which is about to open it', shard USING ERRCODE = 'ID007',
+			HINT = (SELECT CASE WHEN m.source = v.name THEN format('firn shards revert %s', s.shard) ELSE format('firn shards move %s --to %s', s.shard, v.name) END
+				FROM firn.server AS v LEFT JOIN firn.move AS m ON m.shard = s.shard);
+	ELSIF s.state = 'moved' AND firn.word(s) = owner AND s.term > was_term THEN
+		-- What the other one has is of before: this one had the shard since.
+		RAISE EXCEPTION 'firn: shard % was here last, and % does not know what was written since', shard, owner USING ERRCODE = 'ID007',
+			HINT = format('firn shards reopen %s --shards %s', (SELECT v.name FROM firn.server AS v), shard);
+	END IF;
+END $$;
+
 -- Keeps a shard from coming here, which is about to be opened on another server, whatever
--- was said before and arrives yet. It is refused where the shard is open, or was let go
--- to this server: then it is to be opened here. Returns a state that no generator here ever
+-- was said before and arrives yet, unless firn.may_revoke refuses that. Returns a state that no generator here ever
 -- passed; NULL where there is none.
 CREATE OR REPLACE FUNCTION firn.revoke(shard integer, schema name, term bigint, owner text, was_term bigint) RETURNS bigint LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -494,17 +517,7 @@ BEGIN
 		VALUES (shard, schema, 'moved', 0, owner, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass)
 		ON CONFLICT DO NOTHING;
 	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = revoke.shard FOR UPDATE;
-	IF s.state = 'open' AND firn.is_here(s) OR s.term >= term THEN
-		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
-	ELSIF s.state = 'moved' AND firn.is_here(s) AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
-		RAISE EXCEPTION 'firn: shard % was let go to this server, which is about to open it', shard USING ERRCODE = 'ID007',
-			HINT = (SELECT CASE WHEN m.source = v.name THEN format('firn shards revert %s', s.shard) ELSE format('firn shards move %s --to %s', s.shard, v.name) END
-				FROM firn.server AS v LEFT JOIN firn.move AS m ON m.shard = s.shard);
-	ELSIF s.state = 'moved' AND firn.word(s) = owner AND s.term > was_term THEN
-		-- What the other one has is of before: this one had the shard since.
-		RAISE EXCEPTION 'firn: shard % was here last, and % does not know what was written since', shard, owner USING ERRCODE = 'ID007',
-			HINT = format('firn shards reopen %s --shards %s', (SELECT v.name FROM firn.server AS v), shard);
-	END IF;
+	PERFORM firn.may_revoke(shard, term, owner, was_term);
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = revoke.term, attempt = NULL WHERE x.shard = s.shard;
 	RETURN (SELECT firn.halt(s.shard) WHERE EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = s.schema));

@@ -165,7 +165,7 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 				continue // the config to check
 			}
 			shown := value
-			if f.Name != "layout" { // which is no URL, though it has the letters of one
+			if isAddress(f) {
 				shown = withoutPassword(value)
 			}
 			masked = masked || shown != value
@@ -198,6 +198,16 @@ func (h hinter) repeats(f *pflag.Flag, to *cobra.Command) bool {
 	_, ofPool := f.Value.(*knobFlag)
 	_, ofSeries := f.Value.(*seriesFlag)
 	return there.Value.Type() == f.Value.Type() && (ofPool || ofSeries || slices.Contains(repeatable, f.Name))
+}
+
+// isAddress reports whether a flag may have a URL. Layouts, patterns and paths have none, though
+// one with a colon and an @ looks like a URL with a password.
+func isAddress(f *pflag.Flag) bool {
+	switch f.Value.(type) {
+	case *knobFlag, *seriesFlag:
+		return false
+	}
+	return f.Name != "config"
 }
 
 // values are those that a flag was given.

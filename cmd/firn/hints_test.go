@@ -77,6 +77,7 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 
 	write(t, dir, "range.yaml", "store: 'sqlite:the store.db'\npools: { shop: { worker: 900 } }\nseries: { photo: { kind: flake } }\n")
 	write(t, dir, "layout.yaml", "store: 'sqlite:the store.db'\npools: { shop: { layout: twitter } }\nseries: { photo: { kind: flake } }\n")
+	write(t, dir, "a:b@c.yaml", "store: 'sqlite:the store.db'\npools: { mail: {} }\n") // which is no URL with a password
 	in := func(name string) []string { return []string{"--config", filepath.Join(dir, name)} }
 	store, config := []string{"--store", url}, in("shop.yaml")
 	for _, tt := range []struct {
@@ -98,6 +99,7 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		{in("range.yaml"), "serve --resp 127.0.0.1:0 --http off", 0},
 		{in("layout.yaml"), "serve --resp 127.0.0.1:0 --http off", 1},
 		{in("layout.yaml"), "next photo", 1},
+		{in("a:b@c.yaml"), "next", 2},
 		{store, "doctor --pool mail", 2},
 		{store, "next --pool one --wait 1ms", 1},
 		{store, "next --pool shop --layout twitter", 1},

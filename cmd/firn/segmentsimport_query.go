@@ -16,6 +16,7 @@ import (
 var (
 	literal  = regexp.MustCompile("'[^'\\\\]*'|\"[^\"\\\\]*\"|`[^`\\\\]*`")
 	unclear  = regexp.MustCompile("--|/\\*|\\*/|#|\\\\|;|\\[|'|\"|`|\\$[\\pL_]*[0-9]*\\$")
+	escaped  = regexp.MustCompile(`(?i)\bu&["']`) // a name may be written in numbers, so that nobody sees it
 	bareWord = regexp.MustCompile(`[\pL_][\pL\pN_$]*`)
 	locks    = regexp.MustCompile(`(?i)\bfor\s+(no\s+key\s+|key\s+)?(update|share)\b|\block\s+in\b|\bvalue\s+for\b`)
 )
@@ -41,6 +42,8 @@ func checkQuery(text string) error {
 		return bad("--from has several statements, and only one query is run").hint(form)
 	case mark != "":
 		return bad("--from has %s, which databases read in different ways: leave comments, backslashes and brackets out", mark).hint(form)
+	case escaped.MatchString(text):
+		return bad("--from has U&, which hides a name: write the name as it is").hint(form)
 	case len(words) == 0 || !slices.Contains(queries, words[0]) || !strings.HasPrefix(strings.ToLower(strings.TrimLeft(rest, "( \t\r\n")), words[0]):
 		return bad("--from is no query: it begins with SELECT, WITH, VALUES or TABLE").hint(form)
 	case locks.MatchString(rest):

@@ -48,6 +48,7 @@ var harmful = map[string][]string{
 		"SELECT 'a', setval('%[1]s_seq', 99), 1",
 		"SELECT 'a', lo_create(0), 1",
 		`SELECT 'a', "lo_create" (0), 1`,
+		`SELECT 'a', U&"lo!005fcreate" UESCAPE '!' (0), 1`, `SELECT 'a', '5'::u&"d!0065" UESCAPE '!', 1`,
 		"SELECT 'a', pg_terminate_backend(1)::int, 1",
 		"COPY %[1]s TO '%[2]s'",
 		"COPY %[1]s TO PROGRAM 'touch %[2]s'",
@@ -241,7 +242,18 @@ func TestImportRunsNothingBehind(t *testing.T) {
 		CREATE AGGREGATE worst (integer) (SFUNC = harm, STYPE = integer, INITCOND = '0');
 		CREATE FUNCTION takes(d) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 1';
 		CREATE TABLE c (name text, n integer, step integer); INSERT INTO c VALUES ('a', 5, 1);
-		CREATE VIEW v AS SELECT name, n::d, step FROM c`)
+		CREATE VIEW v AS SELECT name, n::d, step FROM c;
+		CREATE TYPE span AS RANGE (subtype = d);
+		CREATE DOMAIN w AS integer CHECK (lo_create(0) > 0);
+		CREATE FUNCTION named(c) RETURNS integer LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''it was run''; END';
+		CREATE FUNCTION "a""b"(integer) RETURNS integer LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''it was run''; END';
+		CREATE VIEW rows AS SELECT * FROM (VALUES ('a', harm(1, 1), 1), ('b', 2, 2)) AS x (name, n, step);
+		CREATE VIEW most AS SELECT * FROM c LIMIT harm(1, 1);
+		CREATE VIEW later AS SELECT * FROM c OFFSET harm(1, 1);
+		CREATE VIEW lines AS SELECT E'x\ny' || name AS name, harm(n, 1) AS n, length('x' || name) AS step FROM c;
+		CREATE VIEW frames AS SELECT name, (sum(n) OVER (ORDER BY n ROWS harm(1, 1) PRECEDING))::integer AS n, step FROM c;
+		CREATE VIEW over_rows AS SELECT * FROM rows;
+		CREATE VIEW calm AS SELECT * FROM (VALUES ('a', 4, 1), ('b', 2, 2)) AS x (name, n, step) LIMIT 2`)
 	check := func(query, want string) {
 		t.Helper()
 		_, err := readCounters(t.Context(), url, query)
@@ -254,15 +266,35 @@ func TestImportRunsNothingBehind(t *testing.T) {
 		"SELECT name, max(n), min(step) FROM c GROUP BY name":   "",
 		"SELECT name, n::d, step FROM c":                        "CHECK of the type d",
 		"SELECT name, CAST (9 AS D), step FROM c":               "CHECK of the type d",
-		`SELECT name, n::"Below it", step FROM c`:               "CHECK of the type",
-		"SELECT name, ((n, step)::pair).b, step FROM c":         "CHECK of the type pair",
-		"SELECT name, n::e, step FROM c":                        "CHECK of the type e",
+		`SELECT name, n::"Below it", step FROM c`:               "CHECK of the type d",
+		"SELECT name, ((n, step)::pair).b, step FROM c":         "CHECK of the type d",
+		"SELECT name, n::e, step FROM c":                        "operator %%%",
 		"SELECT * FROM v":                                       "CHECK of the type d",
 		"SELECT name, n %%% 2, step FROM c":                     "operator %%%",
 		"SELECT name, n OPERATOR(public.%%%) 2, step FROM c":    "operator %%%",
 		"SELECT name, worst(n), 1 FROM c GROUP BY name":         "aggregate worst",
-		"SELECT name, takes(n), step FROM c":                    "CHECK of an argument of takes",
+		"SELECT name, takes(n), step FROM c":                    "CHECK of the type d",
 		"SELECT name, n, step FROM c ORDER BY worst(n) OVER ()": "aggregate worst",
+		// Planning reads these literals.
+		"SELECT name, ('(9,1)'::pair).b, step FROM c":                         "CHECK of the type d",
+		"SELECT name, array_length('{9}'::_d, 1), step FROM c":                "CHECK of the type d",
+		"SELECT name, lower('(9,11)'::span), step FROM c":                     "CHECK of the type d",
+		"SELECT name, 1, step FROM c WHERE '{9}' = ARRAY(SELECT n::d FROM c)": "CHECK of the type d",
+		// A plan does not show these.
+		"SELECT * FROM rows":             "function harm",
+		"SELECT * FROM over_rows":        "function harm",
+		"SELECT * FROM most":             "function harm",
+		"SELECT * FROM later":            "function harm",
+		"SELECT * FROM lines":            "function harm",
+		"SELECT * FROM frames":           "function harm",
+		"SELECT * FROM calm":             "",
+		"SELECT name, n::w, step FROM c": "CHECK of the type w",
+		// Only a plan shows this.
+		"SELECT name, c.named, step FROM c":                                                                             "function named",
+		"SELECT 'x\ny' || name, c.named, length('x' || name) FROM c":                                                    "function named",
+		`SELECT s."it's", s.n, length('x' || s."it's") FROM (SELECT name AS "it's", c.named AS n FROM c OFFSET 0) AS s`: "function named",
+		`SELECT name, "a""b"(n), step FROM c`:                                                                           `function a"b`,
+		"SELECT table_to_xml('rows'::regclass, true, true, '')::text, 1, 1":                                             "function table_to_xml",
 	} {
 		check(query, want)
 	}

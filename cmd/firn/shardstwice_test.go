@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // reopenCommand finds the commands that doctor hints for shards that two servers serve.
@@ -133,6 +135,31 @@ func TestShardsForgotten(t *testing.T) {
 		t.Errorf("b: %q", code)
 	}
 	one[int64](t, a, "SELECT insta0.next_id()")
+}
+
+// TestShardsForgottenOfThree: of three servers one refuses that another opens a shard. Nothing
+// was taken from the third one by then, also with --dry-run, and the hint of the refusal works.
+func TestShardsForgottenOfThree(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	a, b := addresses[0], addresses[1]
+	c := database(t, testserver.Shared(t, testserver.Postgres), "c")
+	flags = append(flags, "--server", "c="+c)
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("add-server c")...)
+	onDatabase(t, b, "SELECT firn.create_shard(0, 'insta0'); UPDATE firn.shard SET term = 1 WHERE shard = 0")
+	onDatabase(t, a, `SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'b', term = 4, attempt = 'x' WHERE shard = 0;
+		SELECT firn.make_mark('insta0'); INSERT INTO insta0.firn_mark VALUES (4, 'x', 'b', 0, '{}')`)
+	onDatabase(t, c, "INSERT INTO firn.shard (shard, schema, state, term, moved_to) VALUES (0, 'insta0', 'moved', 0, 'a')")
+	for _, words := range []string{"reopen b --shards 0 --dry-run", "reopen b --shards 0 --yes", "reopen b --shards 0 --yes"} {
+		if said := refuse(t, 1, with(words)...); !strings.Contains(said, "hint: firn shards reopen a --shards 0 --server ") {
+			t.Errorf("%s: %s", words, said)
+		}
+		if got := one[int64](t, c, "SELECT term FROM firn.shard WHERE shard = 0"); got != 0 {
+			t.Fatalf("%s was refused, and c knows term %d", words, got)
+		}
+	}
+	succeed(t, with("reopen a --shards 0 --incomplete --yes")...)
 }
 
 // one is the one value that a statement gives.

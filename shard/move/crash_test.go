@@ -286,3 +286,34 @@ func TestStandbyBehind(t *testing.T) {
 	mustEnd(t, m.Finish, 1)
 	nothingLeft(t, a, b)
 }
+
+// TestOwnerPutBack: the server that has a shard is put back to a state before it gave the
+// shard away and got it back. The copy on the other server is the only one that has what was
+// written there: neither abort, nor finish, nor a clean-up drops it.
+func TestOwnerPutBack(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	before := a.one(t, "SELECT term::text FROM firn.shard WHERE shard = 1")
+	m := mover(t, a, b)
+	mustMove(t, m.Move, 1)
+	b.must(t, "INSERT INTO insta1.users (name) VALUES ('on b alone')")
+	mustMove(t, m.Revert, 1)
+	a.must(t, "UPDATE firn.shard SET term = "+before+", attempt = NULL WHERE shard = 1; DELETE FROM firn.move WHERE shard = 1")
+	b.must(t, "UPDATE firn.move SET began = began - interval '1 hour'")
+	servers := []shard.Server{a.Server, b.Server}
+	clean := func(ctx context.Context, _ []int64) ([]int64, error) {
+		left, err := Leftovers(ctx, servers)
+		if err != nil {
+			return nil, err
+		}
+		return nil, Clean(ctx, servers, left, func(Leftover) {})
+	}
+	for name, end := range map[string]func(context.Context, []int64) ([]int64, error){"abort": m.Abort, "finish": m.Finish, "clean": clean} {
+		if _, err := end(t.Context(), []int64{1}); !errors.As(err, new(*StuckError)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := b.one(t, "SELECT count(*)::text FROM insta1.users WHERE name = 'on b alone'"); got != "1" {
+			t.Fatalf("%s dropped what only b has", name)
+		}
+	}
+}

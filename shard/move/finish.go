@@ -141,6 +141,9 @@ func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func
 				return err
 			}
 			some, err := choose(f)
+			if err == nil {
+				err = m.newest(some)
+			}
 			if err != nil {
 				return err
 			}
@@ -158,6 +161,22 @@ func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func
 		}
 	}
 	return ended, m.patiently(ctx, func() error { return m.sweep(ctx) })
+}
+
+// newest refuses shards of which the server that serves them knows less than the other one,
+// whose copy would be dropped: it was put back to an earlier state, and what was written since
+// is in that copy alone.
+func (m *Mover) newest(some []pairOf) error {
+	for _, p := range some {
+		owner, other, copied := m.source, m.target, p.target.term > p.source.term
+		if !p.source.serves() {
+			owner, other, copied = m.target, m.source, p.source.term > p.target.term
+		}
+		if copied {
+			return &StuckError{p.shard, fmt.Sprintf("%s serves it, and was put back to an earlier state: %s knows more of it, so nothing is dropped", owner.Name, other.Name), seeDoctor}
+		}
+	}
+	return nil
 }
 
 // endBatch ends the moves of shards of one batch, each of which one server has.

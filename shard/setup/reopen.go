@@ -227,10 +227,27 @@ func (r *Reopening) checkRow(ctx context.Context, conn *pgx.Conn, others map[str
 	if err == nil && doubt != nil {
 		err = r.something(ctx, conn, row)
 	}
+	if err == nil {
+		err = r.mayRevoke(ctx, others, row)
+	}
 	if err == nil && doubt != nil && !r.Incomplete {
 		err = &IncompleteError{row.Shard, r.Server, row.MovedTo, doubt}
 	}
 	return doubt, err
+}
+
+// mayRevoke asks all others whether one of them refuses, before anything is taken from any:
+// what was taken would stand in the way of the one that has the shard.
+func (r *Reopening) mayRevoke(ctx context.Context, others map[string]*pgx.Conn, row shard.Row) error {
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		if r.closes(row.Shard, name) {
+			continue
+		}
+		if _, err := others[name].Exec(ctx, "SELECT firn.may_revoke($1, $2, $3, $4)", row.Shard, r.terms[row.Shard], r.Server, row.Term); err != nil {
+			return &shard.ServerError{Server: name, Err: err}
+		}
+	}
+	return nil
 }
 
 // closes says whether a shard is to be closed on a server.

@@ -335,7 +335,7 @@ func TestDiskFull(t *testing.T) {
 	pg := testserver.Postgres(t)
 	admin := connect(t, pg.URL())
 	small := filepath.Join(pg.Home(), "small")
-	do(t, admin, `COPY (SELECT 1) TO PROGRAM 'mkdir "`+small+`"'`)
+	do(t, admin, `COPY (SELECT 1) TO PROGRAM 'cat >/dev/null; mkdir "`+small+`"'`)
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m,mode=777", "tmpfs", small).CombinedOutput(); err != nil {
 		t.Skipf("not checked: no small disk can be mounted: %s", out)
 	}
@@ -344,7 +344,7 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("umount: %s", out)
 		}
 	})
-	do(t, admin, `COPY (SELECT 1) TO PROGRAM 'mkdir "`+small+`/t"'`, `CREATE TABLESPACE small LOCATION '`+small+`/t'`, `ALTER DATABASE postgres SET default_tablespace = small`)
+	do(t, admin, `COPY (SELECT 1) TO PROGRAM 'cat >/dev/null; mkdir "`+small+`/t"'`, `CREATE TABLESPACE small LOCATION '`+small+`/t'`, `ALTER DATABASE postgres SET default_tablespace = small`)
 	db := connect(t, pg.URL())
 	s := New(db)
 	r := mustPut(t, s, "k", `1`, store.Condition{})
