@@ -33,7 +33,8 @@ which it counts for --sample. Within 5 percent of the mean a server is left as i
 cluster.
 
 Broken off at any instant, it goes on when it is run again: with the moves that are under
-way first, and then by a new plan. firn shards move says what a move needs.`,
+way first, and then by a new plan. It does not move a shard again that somebody took back
+with firn shards revert. firn shards move says what a move needs.`,
 		Example: `  firn shards add-server c=postgres://firn@db3/app
   firn shards rebalance --dry-run
   firn shards rebalance --parallel 2
