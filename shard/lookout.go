@@ -162,6 +162,25 @@ func (l *lookout) note(name string, begun time.Time, view *View, err error) {
 		return
 	}
 	maps.DeleteFunc(l.followed, func(_ int64, h hop) bool { return h.from == name && h.told.Before(begun) })
+	for _, row := range view.Shards {
+		if h, ok := l.followed[row.Shard]; ok && h.told.Before(begun) && row.Serves() && row.Term > l.termBeside(name, row.Shard) {
+			l.followed[row.Shard] = hop{h.from, name, h.told}
+		}
+	}
+}
+
+// termBeside is the highest term of a shard that any server but one has told. One that
+// serves at a higher term opened the shard after all of them: so it is there, though who
+// sent us elsewhere before never answers again.
+func (l *lookout) termBeside(without string, shard int64) (highest int64) {
+	for name, v := range l.views {
+		for _, row := range v.Shards {
+			if name != without && row.Shard == shard {
+				highest = max(highest, row.Term)
+			}
+		}
+	}
+	return highest
 }
 
 // withoutOutdated are views without what servers that do not answer said of shards that
