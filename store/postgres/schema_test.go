@@ -133,7 +133,7 @@ func TestPrivileges(t *testing.T) {
 		t.Error(err)
 	}
 	r, err := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
-	says(t, "Put without a table", err, `one that may create tables runs "firn store setup"`)
+	says(t, "Put without a table", err, `a role that may runs "firn store setup"`)
 	if r.Version != "" {
 		t.Error("nothing was sent, and there is a Version")
 	}
@@ -147,7 +147,7 @@ func TestPrivileges(t *testing.T) {
 	_, list := s.List(t.Context(), "")
 	_, put := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
 	for what, err := range map[string]error{"Get": get, "List": list, "Put": put} {
-		says(t, what+" without rights", err, "types GRANT SELECT, INSERT, UPDATE ON firn_records TO the role")
+		says(t, what+" without rights", err, "types GRANT USAGE ON SCHEMA "+schema+" TO "+role+"; GRANT SELECT, INSERT, UPDATE ON "+schema+".firn_records TO "+role)
 		if strings.Contains(err.Error(), "store setup") {
 			t.Errorf("%s: the table is there: %v", what, err)
 		}
@@ -168,7 +168,7 @@ func TestPrivileges(t *testing.T) {
 	}
 	do(t, db, `REVOKE UPDATE ON firn_records FROM `+role)
 	_, err = s.Put(t.Context(), "k", []byte(`3`), store.Condition{Version: r.Version})
-	says(t, "Put without UPDATE", err, "it needs SELECT, INSERT and UPDATE")
+	says(t, "Put without UPDATE", err, "GRANT SELECT, INSERT, UPDATE ON "+schema+".firn_records TO "+role)
 }
 
 // TestInit makes table and views twice, by both ways, and reads the views.
