@@ -251,7 +251,6 @@ const (
 // without making anything.
 func (d *doctor) file(path, url string) bool {
 	f, err := sqlite.Inspect(path)
-	restored := "firn store recover --store " + shellWord(url)
 	var forgot *store.ForgotError
 	var copied *sqlite.CopyError
 	switch {
@@ -259,7 +258,7 @@ func (d *doctor) file(path, url string) bool {
 		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", withoutPackage(err.Error()))
 		return false
 	case errors.As(err, &forgot):
-		d.say(wrong, "file", "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false), "%s", withoutPackage(err.Error()))
+		d.fails("file", classify(err).hintRecover(url, "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false)))
 		return false
 	case err != nil:
 		d.fails("file", err)
@@ -271,7 +270,8 @@ func (d *doctor) file(path, url string) bool {
 	}
 	switch {
 	case f.Database == nil:
-		d.say(warning, "file", "the first id makes it, but if there was one: "+restored, "there is no %s", f.Path)
+		do := append([]string{"if there never was one: the first id makes it"}, noFileHints(url, withBackup(url))...)
+		d.say(warning, "file", strings.Join(do, "; "), "there is no file %s", f.Path)
 		return false
 	case f.Sidecar == nil:
 		d.say(warning, "file", "the first id writes it, or says what is wrong with the file",

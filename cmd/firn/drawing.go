@@ -350,7 +350,7 @@ func (d *drawing) explain(err error) error {
 	case errors.As(err, &copied), errors.As(err, &file):
 		return f // what to do is said elsewhere
 	case errors.As(err, &forgot), errors.As(err, &instance):
-		return f.hintMoved(d.recoverURL()).hint("if the store was restored, replaced or failed over: stop every process that uses it, then: %s", recoverCommand(d.recoverURL(), forgot == nil))
+		return f.hintRecover(d.recoverURL(), "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(d.recoverURL(), forgot == nil))
 	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
 		return f.hint("a store that keeps what it acknowledged, or lossy: accept in firn.yaml, or --lossy accept: numbers repeat if it forgets")
 	case errors.As(err, &other):
