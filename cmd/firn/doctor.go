@@ -228,7 +228,9 @@ func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *ope
 	}
 	begun := d.now()
 	if _, err := s.Get(ctx, term.KeyStore); err != nil {
-		d.fails("store", forgotten(cmd, err))
+		if d.privileges(ctx, s) {
+			d.fails("store", forgotten(cmd, err))
+		}
 		s.Close()
 		return nil
 	}
@@ -346,11 +348,38 @@ func (d *doctor) promise(ctx context.Context, s store.Store) (store.Promise, boo
 	return p, d.mayWrite(ctx, s, p)
 }
 
+// privileges checks whether a database grants this user all that firn needs of the table. A
+// database that does not say which privileges are there counts as one that grants all.
+func (d *doctor) privileges(ctx context.Context, s store.Store) bool {
+	type granter interface {
+		MissingPrivileges(ctx context.Context) (missing, grant string, err error)
+	}
+	for s != nil {
+		if g, ok := s.(granter); ok {
+			missing, grant, err := g.MissingPrivileges(ctx)
+			if err != nil || missing == "" {
+				return true
+			}
+			d.say(wrong, "rights", "have the owner of the table run: "+grant, "this user may not %s on the table firn_records", strings.ReplaceAll(missing, ", ", " or "))
+			return false
+		}
+		u, ok := s.(interface{ Unwrap() store.Store })
+		if !ok {
+			return true
+		}
+		s = u.Unwrap()
+	}
+	return true
+}
+
 // mayWrite checks whether this user may change records of a store with a server. It asks for
 // a change of a version that no record has: a server checks rights first, and changes nothing.
 func (d *doctor) mayWrite(ctx context.Context, s store.Store, p store.Promise) bool {
 	if p.Embedded {
 		return true // what keeps this user from writing a file is said when it is opened
+	}
+	if !d.privileges(ctx, s) {
+		return false
 	}
 	_, err := s.Put(ctx, term.KeyStore, []byte(`{"v":1}`), store.Condition{Version: store.NewVersion()})
 	if err == nil || errors.Is(err, store.ErrConflict) {

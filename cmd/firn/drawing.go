@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
@@ -317,6 +318,11 @@ func (d *drawing) begins(ctx context.Context, stores []store.Store) (bool, error
 	}
 	_, err = segment.Show(ctx, stores[0], d.name)
 	return errors.As(err, new(*segment.NoSeriesError)), nil
+}
+
+// firstNumber is what a counter gives first that begins now.
+func (d *drawing) firstNumber() firn.ID {
+	return max(d.options.segment.First, d.options.segment.Min, 1)
 }
 
 // explain adds to an error of a series what can be done about it.
