@@ -151,7 +151,7 @@ func TestReadmeCommands(t *testing.T) {
 		t.Errorf("%d commands were found", len(shown))
 	}
 	for _, m := range shown {
-		if to, _ := commandAt(newRoot(), m[1]); to == nil {
+		if to, _, err := newRoot().Find(strings.Fields(m[1])[1:]); err != nil || !to.HasParent() {
 			t.Errorf("the README shows %s, which is no command", m[1])
 		}
 	}

@@ -95,7 +95,11 @@ series:
   orders: { kind: segment, first: 700 }
   invoice: { kind: serial, pattern: "INV-{6}" }
 `)
-	said := []string{`msg="created the first pool" kind=flake pool=default`, `msg="created a new counter" kind=segment series=orders first=700 store=sqlite:`, `msg="created a new counter" kind=serial series=invoice first=1 store=sqlite:`}
+	said := []string{
+		`"level":"INFO","msg":"created the first pool","kind":"flake","pool":"default","layout":"firn","store":"sqlite:`,
+		`"level":"INFO","msg":"created a new counter","kind":"segment","series":"orders","first":"700","store":"sqlite:`,
+		`"level":"INFO","msg":"created a new counter","kind":"serial","series":"invoice","first":"1","store":"sqlite:`,
+	}
 	for _, times := range []int{1, 0} {
 		s := serve(t, dir)
 		s.stop()

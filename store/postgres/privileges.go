@@ -6,7 +6,7 @@ import "context"
 // grants them. Privileges on all columns do as well as those on the table.
 const sqlMissing = `
 SELECT coalesce(string_agg(p, ', ' ORDER BY n), ''),
-	coalesce(format('GRANT %s ON %s TO %I', string_agg(p, ', ' ORDER BY n), to_regclass('firn_records')::text, current_user), '')
+	coalesce('GRANT ' || string_agg(p, ', ' ORDER BY n) || format(' ON %s TO %I', to_regclass('firn_records')::text, current_user), '')
 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) WITH ORDINALITY AS need (p, n)
 WHERE to_regclass('firn_records') IS NOT NULL AND EXISTS (
 	SELECT FROM unnest(ARRAY['key', 'value', 'version', 'written']) AS c
