@@ -245,6 +245,14 @@ func (x *Session) find(v *view, name string, r Right) (*Series, error) {
 	// to be found here: what follows takes every name for one that somebody made up.
 	if v.options.Others != nil {
 		s, err := v.others.series(name)
+		var none *NoSeriesError
+		if errors.As(err, &none) {
+			near := none.Nearest
+			if x.can(v, near, r) != nil { // it is none of this client's
+				near = ""
+			}
+			return nil, &NoSeriesError{Name: name, Nearest: near}
+		}
 		if err != nil {
 			return nil, v.others.rest.failed(name, err, &v.options)
 		}

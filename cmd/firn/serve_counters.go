@@ -15,7 +15,7 @@ import (
 )
 
 // A server of any name serves the counters that its store has by their names, and
-// flakes by all others. It lists the counters when it starts and when it reloads.
+// flakes by all others, but not by names that are nearly those of counters. It lists the counters when it starts and when it reloads.
 // Until it has a list no name gives an id, because it may be that of a counter. A
 // counter that is created meanwhile is found when its name is asked for first; a
 // name that has given ids by then goes on giving them until the next reload.
@@ -132,7 +132,8 @@ func (n *storeNames) seen() map[string]bool {
 	return maps.Clone(n.flakes)
 }
 
-// flake returns nil if the store has no counter of that name.
+// flake returns nil if the store has no counter of that name, nor of nearly that name: a
+// name that was mistyped must not give an id in place of a number.
 func (n *storeNames) flake(name string) error {
 	n.mu.Lock()
 	known := n.flakes[name]
@@ -156,6 +157,12 @@ func (n *storeNames) flake(name string) error {
 		default: // it is asked for already
 		}
 		return &newCounterError{name, c.kind}
+	}
+	switch near, err := misspelled(ctx, u.store, name); {
+	case err != nil:
+		return err
+	case near != "":
+		return &server.NoSeriesError{Name: name, Nearest: near}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -287,6 +287,10 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 	if err := d.checkStores(ctx, stores); err != nil {
 		return nil, err
 	}
+	begins, err := d.begins(ctx, stores)
+	if err != nil {
+		return nil, err
+	}
 	var now *flowing
 	switch d.kind {
 	case kindFlake:
@@ -298,6 +302,9 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 	}
 	if err != nil {
 		return nil, err
+	}
+	if begins {
+		log.Info("created a new counter", "series", d.name, "first", d.firstNumber(), "store", d.storeText())
 	}
 	closeSeries := now.close
 	part, err := d.joinStores(users, now)
@@ -341,9 +348,13 @@ func (d *drawing) joinStores(users []*sharedStore, now *flowing) (part func(), e
 }
 
 func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logger) (*flowing, error) {
+	creates := d.leasing.creates(ctx, st)
 	l, err := d.leasing.open(ctx, st, log)
 	if err != nil {
 		return nil, err
+	}
+	if creates {
+		log.Info("created the first pool", "pool", d.leasing.pool, "layout", layoutName(l.State().Layout), "store", d.storeText())
 	}
 	at := d.storeText()
 	return &flowing{

@@ -153,7 +153,23 @@ func TestPrivileges(t *testing.T) {
 		}
 	}
 
-	do(t, db, `GRANT SELECT, INSERT, UPDATE ON firn_records TO `+role)
+	lacks := func(want string) {
+		t.Helper()
+		missing, grant, err := s.MissingPrivileges(t.Context())
+		if err != nil || missing != want || want == "" && grant != "" {
+			t.Errorf("missing privileges: %q, %q, %v; want %q", missing, grant, err, want)
+		}
+		if grant != "" { // it can be typed
+			do(t, db, grant)
+		}
+	}
+	lacks("SELECT, INSERT, UPDATE")
+	lacks("")
+	do(t, db, `REVOKE INSERT ON firn_records FROM `+role)
+	lacks("INSERT")
+	do(t, db, `REVOKE SELECT ON firn_records FROM `+role, `GRANT SELECT (key, value, version) ON firn_records TO `+role)
+	lacks("SELECT")
+	lacks("")
 	r = mustPut(t, s, "k", `1`, store.Condition{})
 	r = mustPut(t, s, "k", `2`, store.Condition{Version: r.Version})
 	if got, err := s.Get(t.Context(), "k"); err != nil || got.Version != r.Version {
