@@ -140,7 +140,8 @@ type recoveryPlan struct {
 	pools  []pool.Info
 	lost   []string // pools without a record, of which there are records of workers
 	series []string
-	shards bool // the same database has shards
+	shards bool                   // the same database has shards
+	other  *store.OtherStoreError // the store is a copy of another one, or was moved
 }
 
 // plan reads what the store has.
@@ -166,6 +167,9 @@ func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err
 		p.series = append(p.series, one.Name)
 	}
 	p.shards = holdsShards(ctx, r.url)
+	if err := checkPlace(ctx, s); err != nil && !errors.As(err, &p.other) {
+		return p, err
+	}
 	return p, nil
 }
 
@@ -297,6 +301,8 @@ func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPl
 		question = "Are all processes stopped, and is the file gone for good, and not moved, with all its copies?"
 	case r.path != "": // a server has one address, and a file may have been copied
 		question = "Are all processes stopped, and will no other copy of the file be used?"
+	case p.other != nil:
+		question = "Are all processes stopped, and is the store that this one is a copy of gone for good?"
 	}
 	return mustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbersFlag()))
 }
@@ -332,6 +338,8 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 		if err := r.explainFile(say); err != nil {
 			return err
 		}
+	} else if p.other != nil {
+		say("%s was made in another store, %s: if that one is in use, now or later, both make the same ids: then use that one, and do nothing here", p.other.What, p.other.Want)
 	}
 	pause := longest + 2*term.Skew
 	why := fmt.Sprintf("%s of outage budget and %s of clock error. --outage, if some process had a longer budget", durationText(longest), durationText(2*term.Skew))

@@ -17,5 +17,5 @@ WHERE to_regclass('firn_records') IS NOT NULL AND EXISTS (
 // all, and where there is no table. It changes nothing.
 func (s *Store) MissingPrivileges(ctx context.Context) (missing, grant string, err error) {
 	err = s.db.QueryRowContext(ctx, sqlMissing).Scan(&missing, &grant)
-	return missing, grant, explain(err)
+	return missing, grant, explain(ctx, s.db, err)
 }
