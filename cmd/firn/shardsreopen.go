@@ -230,12 +230,12 @@ func (r *reopening) print(w io.Writer) {
 	}
 }
 
-// printTwice says what to type for shards that are left, and that two servers serve.
+// printTwice says what to type for shards that are left, and that two servers serve, or none does.
 func (r *reopening) printTwice(cmd *cobra.Command) {
 	left := func(n int64) bool {
 		return slices.ContainsFunc(r.Left, func(l setup.Left) bool { return l.Shard == n })
 	}
-	for _, f := range check.Twice(r.views, left) {
+	for _, f := range append(check.Twice(r.views, left), check.Nowhere(r.views, left)...) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s; %s\n", f.Text, hinter{cmd}.compose(f.Do))
 	}
 }
@@ -266,13 +266,28 @@ func (o *shardsReopen) question(name string, plan *reopening) string {
 	if len(plan.Closed) > 0 {
 		all = append(all, "Is the copy on "+name+" the one to keep? Programs do not see the rows of the other copy any more.")
 	}
+	back := plan.putBack()
+	if back != "" {
+		all = append(all, "Rows that only "+back+" had before it was put back are lost. Is there no newer backup and no standby of "+back+"?")
+	}
 	switch {
 	case o.incomplete:
 		all = append(all, "Rows that are not on "+name+" are lost. Is there no standby and no backup that has them?")
-	case len(plan.Told) > 0 || slices.ContainsFunc(plan.Shards, func(row shard.Row) bool { return !row.Serves() }) || len(all) == 0:
+	case len(plan.Told) > 0 || slices.ContainsFunc(plan.Shards, func(row shard.Row) bool { return !row.Serves() && (back == "" || !row.Here) }) || len(all) == 0:
 		all = append(all, "Is what "+name+" is a copy of, as its old primary, gone for good?")
 	}
 	return strings.Join(all, " ")
+}
+
+// putBack is a server that was put back to an earlier state, and that a shard of the plan had been
+// given to or came from; empty: there is none.
+func (r *reopening) putBack() string {
+	for _, row := range r.Shards {
+		if o, lost := check.OpeningOf(r.views, row.Shard); lost && o.Server == r.Server && o.Back != "" {
+			return o.Back
+		}
+	}
+	return ""
 }
 
 // connect connects to the server of the plan, and to the others that answer.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/firn-id/firn/shard"
 )
 
@@ -38,9 +40,10 @@ const (
 )
 
 // Findings says what is wrong with the servers of a cluster, of which each was
-// examined at about the instant now.
-func Findings(servers []*Server, now time.Time) []Finding {
-	f := &findings{now: now}
+// examined at about the instant now. Of a shard that waits for its move it does not say that
+// no server serves it: who knows of the move says so.
+func Findings(servers []*Server, now time.Time, waits func(shard int64) bool) []Finding {
+	f := &findings{now: now, waits: waits}
 	views := make(map[string]*shard.View)
 	for _, s := range servers {
 		if s.Err != nil {
@@ -64,8 +67,9 @@ func Findings(servers []*Server, now time.Time) []Finding {
 }
 
 type findings struct {
-	now time.Time
-	all []Finding
+	now   time.Time
+	waits func(shard int64) bool // nil: none does
+	all   []Finding
 }
 
 func (f *findings) say(l Level, server, do, format string, args ...any) {
@@ -98,7 +102,18 @@ func (f *findings) away(s *Server, views map[string]*shard.View) {
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	f.say(Bad, s.Name, "start it, or check its address", "it cannot be examined: %v", err)
+	do := "start it, or check its address"
+	if isOtherVersion(err) {
+		do = "to bring its functions to the version of this firn: firn shards init"
+	}
+	f.say(Bad, s.Name, do, "it cannot be examined: %v", err)
+}
+
+// isOtherVersion says whether a server answers, and has not what this version of firn asks for: a
+// column, a function or a table.
+func isOtherVersion(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "42703" || pg.Code == "42883" || pg.Code == "42P01")
 }
 
 func (f *findings) server(s *Server) {
@@ -244,8 +259,11 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 		}
 	}
 	for _, r := range m.Routes {
-		if r.State == shard.StateOpen || twice(claimsOf(views, r.Shard)) {
+		if r.State == shard.StateOpen || twice(claimsOf(views, r.Shard)) || f.waits != nil && f.waits(r.Shard) {
 			continue
+		}
+		if _, ok := OpeningOf(views, r.Shard); ok && all {
+			continue // it is said below
 		}
 		if !all && r.Server != "" && views[r.Server] == nil {
 			nowhere = append(nowhere, strconv.FormatInt(r.Shard, 10))
@@ -267,7 +285,11 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 		}
 		f.say(Bad, "", do, "%s not served, %s: %s", are(why[text]), text, few(why[text]))
 	}
-	f.all = append(f.all, Twice(views, func(int64) bool { return true })...)
+	every := func(int64) bool { return true }
+	if all {
+		f.all = append(f.all, Nowhere(views, every)...)
+	}
+	f.all = append(f.all, Twice(views, every)...)
 }
 
 // opens says what opens a shard that no server serves, by what the server says that it is on.
