@@ -332,7 +332,18 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 		return nil
 	}
 	var incomplete *setup.IncompleteError
-	if errors.As(err, &incomplete) {
+	var nothing *setup.NothingError
+	switch {
+	case errors.As(err, &incomplete):
+		if o, lost := check.OpeningOf(plan.views, incomplete.Shard); lost && o.Server != plan.Server {
+			return failed("%w", err).hint("%s", o.Text())
+		}
+	case errors.As(err, &nothing):
+		if o, lost := check.OpeningOf(plan.views, nothing.Shard); lost && o.Server != plan.Server {
+			return failed("%w", err).hint("%s", o.Text())
+		}
+	}
+	if incomplete != nil {
 		again := fmt.Sprintf("firn shards reopen %s --shards %d --incomplete", plan.Server, incomplete.Shard)
 		for _, name := range o.gone {
 			again += " --gone " + shellWord(name)
@@ -340,8 +351,7 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 		return failed("%w", err).hint("%s", backHint(incomplete.MovedTo)).
 			hint("if it has neither, rows that are not on %s are lost; to open the rows that %[1]s has: %s", plan.Server, again)
 	}
-	var nothing *setup.NothingError
-	if errors.As(err, &nothing) {
+	if nothing != nil {
 		return failed("%w", err).hint("%s", backHint(nothing.MovedTo)).hint("if it has neither, the rows are lost")
 	}
 	var pg *pgconn.PgError

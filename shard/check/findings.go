@@ -102,18 +102,22 @@ func (f *findings) away(s *Server, views map[string]*shard.View) {
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	do := "start it, or check its address"
-	if isOtherVersion(err) {
-		do = "to bring its functions to the version of this firn: firn shards init"
-	}
-	f.say(Bad, s.Name, do, "it cannot be examined: %v", err)
+	f.say(Bad, s.Name, awayDo(err), "it cannot be examined: %v", err)
 }
 
-// isOtherVersion says whether a server answers, and has not what this version of firn asks for: a
-// column, a function or a table.
-func isOtherVersion(err error) bool {
+// awayDo says what to do about a server that cannot be examined. It may answer, and have not what
+// this version of firn asks for.
+func awayDo(err error) string {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "42703" || pg.Code == "42883" || pg.Code == "42P01")
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "42883":
+			return "its functions are of another version of firn. To bring them up to date: firn shards init"
+		case "42703", "42P01":
+			return "its tables are of another version of firn, and no command changes them: use the version that made them"
+		}
+	}
+	return "start it, or check its address"
 }
 
 func (f *findings) server(s *Server) {

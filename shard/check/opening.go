@@ -64,7 +64,7 @@ func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 // toldText says what a server was told of a shard by firn shards reopen, which may have come to
 // its end all the same, if what it did on the other server is gone.
 func toldText(c claim) string {
-	return fmt.Sprintf("%s was told at term %d that %s opens it: firn shards reopen was broken off, or %[3]s was put back to an earlier state since", c.server, c.Term, c.MovedTo)
+	return fmt.Sprintf("%s was told at term %d that %s opens it: a reopen was broken off, or %[3]s was put back to an earlier state since", c.server, c.Term, c.MovedTo)
 }
 
 // saying are what servers say of a shard, the highest term first, and at one term by name.

@@ -26,7 +26,7 @@ func oldCopyText(ctx context.Context, c *pgx.Conn, schema string) (string, error
 	if err := c.QueryRow(ctx, oldCopyRows, schema).Scan(&rows); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("the schema %s is an old copy that serves nothing, with about %d rows: firn shards reopen took the shard away from it, and nobody has compared the rows", schema, rows), nil
+	return fmt.Sprintf("the schema %s is an old copy that serves nothing, with about %d rows: a reopen on another server took the shard away from it", schema, rows), nil
 }
 
 // A schema that is in the way, of which kind it is.
