@@ -125,6 +125,9 @@ func moveFailure(err error) *failure {
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &way):
+		if way.Copy {
+			return f.hint("compare its rows with those of the server that serves the shard, and keep what only this copy has. Then, to end the move and drop that copy: firn shards abort %d", way.Shard)
+		}
 		return f.hint("to end the move, which leaves that schema as it is: firn shards abort %d", way.Shard).hint("then, before the shard is moved again: %s", way.Do)
 	case errors.As(err, new(*move.RefusedError)):
 		f.code = exitFound

@@ -92,7 +92,7 @@ func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) 
 	for i, r := range found {
 		name := servers[i].Name
 		for _, l := range r.list {
-			if l.Kind == Copy && !open(found, l.Shard, termOf(r, l.Shard)) || l.Kind == Old && !open(found, l.Shard, 0) {
+			if l.Kind == Copy && !open(found, l.Shard, termOf(r, l.Shard)) || l.Kind == Old && !open(found, l.Shard, termOf(r, l.Shard)-1) {
 				continue // the last one there is, or younger than what is open
 			}
 			l.Server = name
