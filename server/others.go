@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,6 +44,9 @@ func newOthers(o *Options, before *world, given map[string]*Series) (*others, er
 			continue
 		}
 		one, err := all.series(old.name)
+		if errors.As(err, new(*NoSeriesError)) { // of what is served now the name is none
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -48,7 +48,8 @@ type Options struct {
 	// *NoSeriesError. New and Replace ask it for OtherNames, so that its State is known
 	// before there is any other. It is called when a name is first asked for, by many
 	// goroutines at once. Only who asks for such a name waits for it. What it fails with
-	// is told as an error of the series OtherNames, and the next to ask calls it again.
+	// is told as an error of the series OtherNames, and the next to ask calls it again. A
+	// *NoSeriesError is told as it is, without a Nearest that the session may not use.
 	Others func(name string) (*Series, error)
 	// MaxNames is how many of those names have a series of their own, and counts; 200.
 	// All names that come after are served by the series OtherNames.

@@ -259,6 +259,14 @@ func (x *Session) find(v *view, name string, r Right) (*Series, error) {
 		if err != nil && x.server.now.Load() != v.world {
 			return nil, errReplaced
 		}
+		var none *NoSeriesError
+		if errors.As(err, &none) {
+			near := none.Nearest
+			if x.can(v, near, r) != nil { // it is none of this client's
+				near = ""
+			}
+			return nil, &NoSeriesError{Name: name, Nearest: near}
+		}
 		if err != nil {
 			return nil, v.others.rest.failed(name, err, &v.options)
 		}

@@ -39,6 +39,10 @@ type Row struct {
 	Term    int64
 	MovedTo string // the server, of one that moved
 	Here    bool   // it was opened on this server, and not on what this is a copy of
+
+	// Told says of one that moved that no move took it away: firn shards reopen closed it
+	// here, or told this server who has it.
+	Told bool
 }
 
 // Serves says whether the server serves the shard by its own word.
@@ -66,7 +70,8 @@ const lookSQL = `
 SELECT v.layout, coalesce(v.cluster, ''), coalesce(v.name, ''), coalesce(v.shards, 0), coalesce(v.keys, ''), coalesce(v.schemas, ''),
 	coalesce(v.servers, '{}'), coalesce(v.code, ''), me.system, coalesce(me.timeline, ''), pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
 	s.shard, s.schema::text, s.state, s.term, coalesce(s.moved_to, ''),
-	(s.system, s.timeline, s.database, s.relation) IS NOT DISTINCT FROM (me.system, me.timeline, current_database(), s.tableoid)
+	(s.system, s.timeline, s.database, s.relation) IS NOT DISTINCT FROM (me.system, me.timeline, current_database(), s.tableoid),
+	s.state = 'moved' AND s.attempt IS NULL AND s.term > 0
 FROM firn.server AS v
 CROSS JOIN (SELECT (pg_control_system()).system_identifier AS system,
 	CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline) AS me
@@ -91,10 +96,11 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 			schema, state *string
 			movedTo       string
 			here          bool
+			told          *bool
 		}
 		if err := rows.Scan(&layout, &one.Cluster, &one.Server, &shards, &keys, &one.Schemas,
 			&one.Servers, &one.Code, &one.System, &one.Timeline, &one.Standby, &one.Version, &one.Clock,
-			&row.shard, &row.schema, &row.state, &row.term, &row.movedTo, &row.here); err != nil {
+			&row.shard, &row.schema, &row.state, &row.term, &row.movedTo, &row.here, &row.told); err != nil {
 			return nil, err
 		}
 		if v == nil {
@@ -109,7 +115,7 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 			}
 		}
 		if row.shard != nil {
-			v.Shards = append(v.Shards, Row{*row.shard, *row.schema, State(*row.state), *row.term, row.movedTo, row.here})
+			v.Shards = append(v.Shards, Row{*row.shard, *row.schema, State(*row.state), *row.term, row.movedTo, row.here, *row.told})
 		}
 	}
 	if err := rows.Err(); err != nil {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
 )
 
 // A counterSeries is a series of numbers or texts that a store has. Nothing in a
@@ -62,10 +64,51 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 		return err
 	}
 	defer st.Close()
-	if s.counter, err = counterIn(ctx, st, name); err == nil || !s.resumes(name, one) {
+	s.counter, err = counterIn(ctx, st, name)
+	switch {
+	case err != nil && s.resumes(name, one):
+		return nil
+	case err != nil || s.counter != nil || one != nil || s.kindSaid():
 		return err
 	}
-	return nil
+	near, err := misspelled(ctx, st, name)
+	if err != nil || near == "" {
+		return err
+	}
+	return bad("%s has no counter %q, and one of nearly that name: %s", open.Redact(storeText(s.storeURL().text)), name, near).
+		hint("to draw from the counter: firn next %s", near).
+		hint("to draw ids with a time all the same: firn next %s --kind flake", name)
+}
+
+// kindSaid reports whether somebody says of which kind the series is.
+func (s *settings) kindSaid() bool {
+	return s.value("kind", entry{}, "").text != "" || s.value("pattern", entry{}, "").text != ""
+}
+
+// misspelled returns the counter of the store that a name is probably a misspelling of; "" if
+// there is none.
+func misspelled(ctx context.Context, st store.Store, name string) (string, error) {
+	names, err := counterNames(ctx, st)
+	return nearest.Misspelled(name, names), err
+}
+
+// counterNames returns the names of all counters of a store.
+func counterNames(ctx context.Context, st store.Store) (names []string, err error) {
+	numbers, err := segment.List(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := serial.List(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range numbers {
+		names = append(names, one.Name)
+	}
+	for _, one := range texts {
+		names = append(names, one.Name)
+	}
+	return names, nil
 }
 
 // resumes reports whether a series is a flake by somebody's word, and may go on from

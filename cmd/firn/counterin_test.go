@@ -44,6 +44,13 @@ func TestNamesAreLookedUp(t *testing.T) {
 		t.Errorf("photo: exit code %d, %q, %s; want an id", code, out, errs)
 	}
 
+	refused(`has no counter "ordrs", and one of nearly that name: orders`, "ordrs")
+	refused("firn: hint: to draw from the counter: firn next orders", "ordres")
+	refused("has no counter \"invoise\", and one of nearly that name: invoice", "invoise")
+	if out, errs, code := called(t, "next", "ordrs", "--kind", "flake"); code != 0 || len(out) < 17 {
+		t.Errorf("ordrs, said to be a flake: exit code %d, %q, %s; want an id", code, out, errs)
+	}
+
 	// A firn.yaml without series says nothing of names; one with series says all.
 	write(t, dir, "firn.yaml", "pools: { default: { outage: 5m } }\n")
 	next("5\n", "orders")

@@ -92,3 +92,67 @@ func checkCommands(t *testing.T, where, text string) {
 		}
 	}
 }
+
+// The one rule stands in the help of firn pool.
+func TestTheRuleInHelp(t *testing.T) {
+	out, errs, code := called(t, "pool", "--help")
+	if code != 0 || !strings.Contains(out, "Ids that must never be equal come from one pool of one store.") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+}
+
+// Every command is run by some test: the name of each is in a script, or in a test in Go as
+// arguments.
+func TestEveryCommand(t *testing.T) {
+	var tests strings.Builder
+	for _, pattern := range []string{"*_test.go", "testdata/*.txt", "testdata/*/*.txt", "../../internal/readme/*_test.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(paths), err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests.Write(text)
+		}
+	}
+	seen := 0
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+		if cmd.HasSubCommands() {
+			return
+		}
+		seen++
+		words := strings.Fields(cmd.CommandPath())[1:]
+		run := regexp.MustCompile("(?m)(firn |[\"`])" + strings.Join(words, "(?: |\", \")") + "(?:[ \"`]|$)")
+		if !run.MatchString(tests.String()) {
+			t.Errorf("no test runs %s", cmd.CommandPath())
+		}
+	}
+	walk(newRoot())
+	if seen < 40 {
+		t.Errorf("%d commands were found", seen)
+	}
+}
+
+// Every command that the README shows is there, so TestEveryCommand has found a test of it.
+func TestReadmeCommands(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?m)(?:^\\$ |`)(firn [a-z][a-z ]*)").FindAllStringSubmatch(string(text), -1)
+	if len(shown) < 15 {
+		t.Errorf("%d commands were found", len(shown))
+	}
+	for _, m := range shown {
+		if to, _, err := newRoot().Find(strings.Fields(m[1])[1:]); err != nil || !to.HasParent() {
+			t.Errorf("the README shows %s, which is no command", m[1])
+		}
+	}
+}

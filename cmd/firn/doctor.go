@@ -228,7 +228,9 @@ func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *ope
 	}
 	begun := d.now()
 	if _, err := s.Get(ctx, term.KeyStore); err != nil {
-		d.fails("store", forgotten(cmd, err))
+		if d.privileges(ctx, s) {
+			d.fails("store", forgotten(cmd, err))
+		}
 		s.Close()
 		return nil
 	}
@@ -251,7 +253,6 @@ const (
 // without making anything.
 func (d *doctor) file(path, url string) bool {
 	f, err := sqlite.Inspect(path)
-	restored := "firn store recover --store " + shellWord(url)
 	var forgot *store.ForgotError
 	var copied *sqlite.CopyError
 	switch {
@@ -259,7 +260,7 @@ func (d *doctor) file(path, url string) bool {
 		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", withoutPackage(err.Error()))
 		return false
 	case errors.As(err, &forgot):
-		d.say(wrong, "file", "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false), "%s", withoutPackage(err.Error()))
+		d.fails("file", classify(err).hintRecover(url, "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false)))
 		return false
 	case err != nil:
 		d.fails("file", err)
@@ -271,7 +272,8 @@ func (d *doctor) file(path, url string) bool {
 	}
 	switch {
 	case f.Database == nil:
-		d.say(warning, "file", "the first id makes it, but if there was one: "+restored, "there is no %s", f.Path)
+		do := append([]string{"if there never was one: the first id makes it"}, noFileHints(url, withBackup(url))...)
+		d.say(warning, "file", strings.Join(do, "; "), "there is no file %s", f.Path)
 		return false
 	case f.Sidecar == nil:
 		d.say(warning, "file", "the first id writes it, or says what is wrong with the file",
@@ -346,11 +348,38 @@ func (d *doctor) promise(ctx context.Context, s store.Store) (store.Promise, boo
 	return p, d.mayWrite(ctx, s, p)
 }
 
+// privileges checks whether a database grants this user all that firn needs of the table. A
+// database that does not say which privileges are there counts as one that grants all.
+func (d *doctor) privileges(ctx context.Context, s store.Store) bool {
+	type granter interface {
+		MissingPrivileges(ctx context.Context) (missing, grant string, err error)
+	}
+	for s != nil {
+		if g, ok := s.(granter); ok {
+			missing, grant, err := g.MissingPrivileges(ctx)
+			if err != nil || missing == "" {
+				return true
+			}
+			d.say(wrong, "rights", "have the owner of the table run: "+grant, "this user may not %s on the table firn_records", strings.ReplaceAll(missing, ", ", " or "))
+			return false
+		}
+		u, ok := s.(interface{ Unwrap() store.Store })
+		if !ok {
+			return true
+		}
+		s = u.Unwrap()
+	}
+	return true
+}
+
 // mayWrite checks whether this user may change records of a store with a server. It asks for
 // a change of a version that no record has: a server checks rights first, and changes nothing.
 func (d *doctor) mayWrite(ctx context.Context, s store.Store, p store.Promise) bool {
 	if p.Embedded {
 		return true // what keeps this user from writing a file is said when it is opened
+	}
+	if !d.privileges(ctx, s) {
+		return false
 	}
 	_, err := s.Put(ctx, term.KeyStore, []byte(`{"v":1}`), store.Condition{Version: store.NewVersion()})
 	if err == nil || errors.Is(err, store.ErrConflict) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,9 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/pool"
@@ -163,6 +166,57 @@ func TestDoctorRights(t *testing.T) {
 		if f := found["rights"]; f.State != wrong || !strings.Contains(f.Text, "permission denied") || bads == 0 {
 			t.Errorf("one who may only read: %+v, %d bad", f, bads)
 		}
+	}
+}
+
+// A role that may update records, and may not create any, is told the exact GRANT.
+func TestDoctorGrant(t *testing.T) {
+	emptyHome(t)
+	at := testserver.Shared(t, testserver.Postgres).URL()
+	conn, err := pgx.Connect(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	do := func(statement string) {
+		t.Helper()
+		if _, err := conn.Exec(context.Background(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	do(`CREATE SCHEMA granted; CREATE ROLE "app-1" LOGIN; GRANT USAGE ON SCHEMA granted TO "app-1"; SET search_path = granted`)
+	defer do(`DROP OWNED BY "app-1"; DROP ROLE "app-1"; DROP SCHEMA granted CASCADE`)
+	with := func(key, value string) string {
+		u, err := url.Parse(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := u.Query()
+		q.Set("search_path", "granted")
+		if u.RawQuery = q.Encode(); key == "user" {
+			u.User = url.User(value)
+		}
+		return u.String()
+	}
+	if _, errs, code := called(t, "pool", "create", "--new", "--store", with("", "")); code != 0 {
+		t.Fatal(errs)
+	}
+	do(`GRANT SELECT, UPDATE ON granted.firn_records TO "app-1"`)
+	doctor := func() (string, int) {
+		out, _, code := called(t, "doctor", "--store", with("user", "app-1"))
+		return out, code
+	}
+	const grant = `GRANT INSERT ON firn_records TO "app-1"`
+	if out, code := doctor(); code != exitFound || !strings.Contains(out, "bad   rights: this user may not INSERT on the table firn_records; have the owner of the table run: "+grant+"\n") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	do(grant)
+	if out, code := doctor(); code != 0 {
+		t.Errorf("with the GRANT: exit code %d: %s", code, out)
+	}
+	do(`REVOKE SELECT ON firn_records FROM "app-1"`)
+	if out, code := doctor(); code != exitFound || !strings.Contains(out, `GRANT SELECT ON firn_records TO "app-1"`) || strings.Contains(out, "store: ") {
+		t.Errorf("exit code %d: %s", code, out)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
@@ -319,6 +320,11 @@ func (d *drawing) begins(ctx context.Context, stores []store.Store) (bool, error
 	return errors.As(err, new(*segment.NoSeriesError)), nil
 }
 
+// firstNumber is what a counter gives first that begins now.
+func (d *drawing) firstNumber() firn.ID {
+	return max(d.options.segment.First, d.options.segment.Min, 1)
+}
+
 // explain adds to an error of a series what can be done about it.
 func (d *drawing) explain(err error) error {
 	if d.leasing != nil {
@@ -350,7 +356,7 @@ func (d *drawing) explain(err error) error {
 	case errors.As(err, &copied), errors.As(err, &file):
 		return f // what to do is said elsewhere
 	case errors.As(err, &forgot), errors.As(err, &instance):
-		return f.hintMoved(d.recoverURL()).hint("if the store was restored, replaced or failed over: stop every process that uses it, then: %s", recoverCommand(d.recoverURL(), forgot == nil))
+		return f.hintRecover(d.recoverURL(), "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(d.recoverURL(), forgot == nil))
 	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
 		return f.hint("a store that keeps what it acknowledged, or lossy: accept in firn.yaml, or --lossy accept: numbers repeat if it forgets")
 	case errors.As(err, &other):

@@ -450,7 +450,7 @@ func (h *holding) verdict(err error) (*failure, time.Duration) {
 	case errors.As(err, &lost):
 		f = f.hint("to see who has it: firn workers ls")
 	case errors.As(err, &forgot):
-		return f.hint("stop all processes that use the store, then: %s", recoverCommand("", false)), 0
+		return f.hintRecover(forgot.Store, "stop all processes that use the store, then: "+recoverCommand("", false)), 0
 	case errors.As(err, &other):
 		return f, 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered

@@ -60,7 +60,7 @@ func TestCountersInACopy(t *testing.T) {
 	for _, there := range urls[1:] {
 		copyRecords(t, home, there) // before anything was drawn: the store is noted when a counter begins
 	}
-	hint := "firn: hint: stop all processes that use this store, then: firn store recover --store "
+	hint := "firn: hint: only if the other store is gone for good: stop all processes that use this one, then: firn store recover --store "
 	numbers := " --numbers N, with N for its segments, tickets and serials: more than any of them can have given out since the state that is in the store now"
 	there := urls[1]
 	for _, args := range [][]string{
@@ -97,7 +97,7 @@ func TestCountersInACopy(t *testing.T) {
 	}
 	found := firnOn(t, there, exitFound, "doctor")
 	for _, what := range []string{`series "orders"`, `serial "invoice"`} {
-		if !regexp.MustCompile(`(?m)^bad +counters, store: ` + what + ` belongs to another store.*; stop all processes that use this store, then: firn store recover`).MatchString(found) {
+		if !regexp.MustCompile(`(?m)^bad +counters, store: ` + what + ` belongs to another store.*use that one.*stop all processes that use this one, then: firn store recover`).MatchString(found) {
 			t.Error(found)
 		}
 	}

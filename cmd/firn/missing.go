@@ -39,9 +39,8 @@ func (d *drawing) missingOf(err error) *missing {
 		pool := shellWord(noPool.Pool)
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
 	case errors.As(err, &noSegment):
-		first := max(d.options.segment.First, d.options.segment.Min, 1)
 		return &missing{
-			name: d.name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: first.String(),
+			name: d.name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: d.firstNumber().String(),
 			again: "firn segments create " + name + " --first N", where: "N above every number in use",
 		}
 	case errors.As(err, &noSerial):

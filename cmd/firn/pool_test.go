@@ -298,9 +298,10 @@ func TestStoreMoved(t *testing.T) {
 			want = 0
 		}
 		text := firn(there, want, args...)
-		recover := strings.Index(text, "hint: stop all processes that use this store, then: firn store recover --store ")
+		recover := strings.Index(text, "hint: only if the other store is gone for good: stop all processes that use this one, then: firn store recover --store ")
 		moved := strings.Index(text, "hint: only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover --store ")
-		if !strings.Contains(text, `pool "default" belongs to another store`) || recover < 0 || moved < recover {
+		use := strings.Index(text, "hint: if the other store is still there, use that one")
+		if !strings.Contains(text, `pool "default" belongs to another store`) || use < 0 || recover < use || moved < recover {
 			t.Errorf("%v: %s", args, text)
 		}
 	}
@@ -321,13 +322,17 @@ func TestStoreMoved(t *testing.T) {
 		}
 	}
 	found := firn(there, exitFound, "doctor")
-	if !regexp.MustCompile(`(?m)^bad +pool default, store: pool "default" belongs to another store.*; stop all processes that use this store, then: firn store recover`).MatchString(found) {
+	if !regexp.MustCompile(`(?m)^bad +pool default, store: pool "default" belongs to another store.*use that one.*stop all processes that use this one, then: firn store recover`).MatchString(found) {
 		t.Error(found)
 	}
 	if text := firn(here, 0, "doctor"); strings.Contains(text, "another store") {
 		t.Error(text)
 	}
 	if text := firn(there, exitUsage, "store", "recover", "--moved"); !strings.Contains(text, "nobody can confirm: Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?") {
+		t.Error(text)
+	}
+	if text := firn(there, exitUsage, "store", "recover", "--numbers", "100"); !strings.Contains(text, "if that one is in use, now or later, both make the same ids") ||
+		!strings.Contains(text, "nobody can confirm: Are all processes stopped, and is the store that this one is a copy of gone for good?") {
 		t.Error(text)
 	}
 	firn(there, exitUsage, "store", "recover", "--moved", "--yes", "--outage", "10m")

@@ -145,7 +145,8 @@ func leftTo(ctx context.Context, s store.Store, name string, l firn.Layout) stri
 func otherStore(err error, e *store.OtherStoreError, at string) *failure {
 	text := fmt.Sprintf("%s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved", e.What, e.Have, e.Want)
 	return failed("%w", &renamed{text, err}).
-		hint("stop all processes that use this store, then: %s", recoverCommand(at, strings.HasPrefix(e.What, "seri"))).
+		hint("if the other store is still there, use that one: two stores with the same records make the same ids").
+		hint("only if the other store is gone for good: stop all processes that use this one, then: %s", recoverCommand(at, strings.HasPrefix(e.What, "seri"))).
 		hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
 }
 

@@ -141,6 +141,18 @@ func (l *leasing) show(ctx context.Context, s store.Store) (pool.Info, error) {
 	return info, err
 }
 
+// creates reports whether to open the lease is to create the pool, as the first pool of a
+// file of this host. Where the store does not answer, opening the lease says why.
+func (l *leasing) creates(ctx context.Context, s store.Store) bool {
+	promise, err := s.Promise(ctx)
+	if err != nil || !promise.Embedded {
+		return false
+	}
+	_, err = pool.Show(ctx, s, l.pool)
+	var missing *lease.MissingPoolError
+	return errors.As(err, &missing) && len(missing.Pools) == 0
+}
+
 // creating are the options of a pool that is created by these settings.
 func (o *poolOptions) creating() *pool.Options {
 	c := &pool.Options{Layout: o.Layout}

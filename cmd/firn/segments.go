@@ -149,6 +149,13 @@ that there never was one does that: a store that has forgotten it looks the same
 would give out its numbers again. A file of this host notices that by itself, and
 begins a series with its first number.
 
+Run it once, in the step that creates the database. Never run it in the step that starts
+a program, in an init container or an entrypoint: after the store was lost it would begin
+the numbers again. The step that starts a program needs no command: where the counter is
+missing, the program fails and says so. To check before that: firn doctor, whose exit code
+is 3 where the store does not have a counter of firn.yaml. If the series is there already,
+nothing changes, and the exit code is 1.
+
 The options are those of firn.yaml, or of the flags, by the names SEQUENCE has for
 them: --first is START, --max MAXVALUE, --step CACHE. A ticket of firn.yaml is begun
 on all of its stores, which have to be there.`,
@@ -179,7 +186,7 @@ on all of its stores, which have to be there.`,
 			if err = errors.Join(err, closeStores()); err != nil {
 				if errors.Is(err, segment.ErrExists) {
 					return failed("the series %s is there already", d.name).hint("to see it: firn segments ls").
-						hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out")
+						hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
 				}
 				return d.explain(err)
 			}

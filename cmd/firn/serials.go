@@ -93,6 +93,13 @@ was one does that: a store that has forgotten it looks the same, and would give 
 its texts again. A file of this host notices that by itself, and begins a serial with
 its first text.
 
+Run it once, in the step that creates the database. Never run it in the step that starts
+a program, in an init container or an entrypoint: after the store was lost it would begin
+the texts again. The step that starts a program needs no command: where the serial is
+missing, the program fails and says so. To check before that: firn doctor, whose exit code
+is 3 where the store does not have a serial of firn.yaml. If the serial is there already,
+nothing changes, and the exit code is 0.
+
 The pattern and the zone are those of firn.yaml, or of the flags. A series that goes
 on from another system's: firn serials raise.`,
 		Example: `  firn serials create invoice

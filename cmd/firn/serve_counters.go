@@ -15,7 +15,7 @@ import (
 )
 
 // A server of any name serves the counters that its store has by their names, and
-// flakes by all others. It lists the counters when it starts and when it reloads.
+// flakes by all others, but not by names that are nearly those of counters. It lists the counters when it starts and when it reloads.
 // Until it has a list no name gives an id, because it may be that of a counter. A
 // counter that is created meanwhile is found when its name is asked for first; a
 // name that has given ids by then goes on giving them until the next reload.
@@ -137,7 +137,8 @@ func (n *storeNames) seen() map[string]bool {
 	return maps.Clone(n.flakes)
 }
 
-// flake returns nil if the store has no counter of that name.
+// flake returns nil if the store has no counter of that name, nor of nearly that name: a
+// name that was mistyped must not give an id in place of a number.
 func (n *storeNames) flake(name string) error {
 	n.mu.Lock()
 	known := n.flakes[name]
@@ -145,12 +146,14 @@ func (n *storeNames) flake(name string) error {
 	if known || name == server.OtherNames {
 		return nil
 	}
-	switch c, err := n.lookUp(name); {
+	switch c, near, err := n.lookUp(name); {
 	case err != nil:
 		return err
 	case c != nil:
 		n.awaitNewer()
 		return &newCounterError{name, c.kind}
+	case near != "":
+		return &server.NoSeriesError{Name: name, Nearest: near}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -163,16 +166,20 @@ func (n *storeNames) flake(name string) error {
 	return nil
 }
 
-// lookUp returns the counter of that name that the store has, or nil.
-func (n *storeNames) lookUp(name string) (*counterSeries, error) {
+// lookUp returns the counter of that name that the store has, or else the name of a counter
+// that it is probably a misspelling of; "" if there is none.
+func (n *storeNames) lookUp(name string) (c *counterSeries, near string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
 	defer cancel()
 	u, err := n.stores.enter(ctx, n.url)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer n.stores.leave(u)
-	return counterIn(ctx, u.store, name)
+	if c, err = counterIn(ctx, u.store, name); err == nil && c == nil {
+		near, err = misspelled(ctx, u.store, name)
+	}
+	return c, near, err
 }
 
 // awaitNewer asks for a newer list, and waits until the server goes by one. Who asked for the

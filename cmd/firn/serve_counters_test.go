@@ -35,6 +35,19 @@ func TestServeAnyNameCounters(t *testing.T) {
 	if n, err := c.Incr(t.Context(), "photo").Result(); err != nil || n < 1e16 {
 		t.Errorf("INCR photo: %d, %v; want an id", n, err)
 	}
+	for name, near := range map[string]string{"ordrs": "orders", "invoise": "invoice"} {
+		if n, err := c.Incr(t.Context(), name).Result(); err == nil || !strings.Contains(err.Error(), "is it "+near+"?") {
+			t.Errorf("INCR %s: %d, %v; want an error that names %s", name, n, err, near)
+		}
+		if code, text := s.do("POST", "/v1/series/"+name+"/next", ""); code != 404 || !strings.Contains(text, near) {
+			t.Errorf("POST %s: %d %s; want an error that names %s", name, code, text, near)
+		}
+	}
+
+	create("segments", "create", "photos")
+	if n, err := c.Incr(t.Context(), "photo").Result(); err != nil || n < 1e16 {
+		t.Errorf("INCR photo, which gave ids before there was a counter photos: %d, %v; want an id", n, err)
+	}
 
 	// The first call waits until the server has read which counters there are.
 	create("segments", "create", "late")
@@ -129,5 +142,31 @@ series:
 	again := serve(t, dir)
 	if n, err := again.redis("").Incr(t.Context(), "orders").Result(); err != nil || n != 1 {
 		t.Errorf("INCR orders: %d, %v", n, err)
+	}
+}
+
+// TestServeSaysWhatItCreates: the first server on a file creates its pool and its counters,
+// and says so once, as a counter that is created again repeats its numbers.
+func TestServeSaysWhatItCreates(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", `store: sqlite:ids.db
+series:
+  photo: { kind: flake }
+  orders: { kind: segment, first: 700 }
+  invoice: { kind: serial, pattern: "INV-{6}" }
+`)
+	said := []string{
+		`"level":"INFO","msg":"created the first pool","kind":"flake","pool":"default","layout":"firn","store":"sqlite:`,
+		`"level":"INFO","msg":"created a new counter","kind":"segment","series":"orders","first":"700","store":"sqlite:`,
+		`"level":"INFO","msg":"created a new counter","kind":"serial","series":"invoice","first":"1","store":"sqlite:`,
+	}
+	for _, times := range []int{1, 0} {
+		s := serve(t, dir)
+		s.stop()
+		for _, line := range said {
+			if strings.Count(s.log.String(), line) != times {
+				t.Errorf("%q is to be there %d times\n%s", line, times, s.log)
+			}
+		}
 	}
 }

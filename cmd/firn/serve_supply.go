@@ -148,6 +148,11 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 // try opens the supply.
 func (s *supply) try(ctx context.Context, stores *sharedStores) error {
 	now, err := s.drawing.flow(ctx, stores, s.bare)
+	var early *lease.NotYetError
+	if errors.As(err, &early) {
+		err = &renamed{fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; the server waits for that",
+			early.Pool, early.StartsAt.UTC().Format(time.RFC3339)), err}
+	}
 	if err != nil {
 		s.trouble.Store(&err)
 		return err
@@ -287,6 +292,10 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 	if err := d.checkStores(ctx, stores); err != nil {
 		return nil, err
 	}
+	begins, err := d.begins(ctx, stores)
+	if err != nil {
+		return nil, err
+	}
 	var now *flowing
 	switch d.kind {
 	case kindFlake:
@@ -298,6 +307,9 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 	}
 	if err != nil {
 		return nil, err
+	}
+	if begins {
+		log.Info("created a new counter", "series", d.name, "first", d.firstNumber(), "store", d.storeText())
 	}
 	closeSeries := now.close
 	part, err := d.joinStores(users, now)
@@ -341,9 +353,13 @@ func (d *drawing) joinStores(users []*sharedStore, now *flowing) (part func(), e
 }
 
 func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logger) (*flowing, error) {
+	creates := d.leasing.creates(ctx, st)
 	l, err := d.leasing.open(ctx, st, log)
 	if err != nil {
 		return nil, err
+	}
+	if creates {
+		log.Info("created the first pool", "pool", d.leasing.pool, "layout", layoutName(l.State().Layout), "store", d.storeText())
 	}
 	at := d.storeText()
 	return &flowing{

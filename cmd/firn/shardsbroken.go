@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -132,7 +133,13 @@ func standing(f move.Flight, left []int64) string {
 // standsText says which servers serve the shards of a move.
 func standsText(f move.Flight) string {
 	left := stays(f)
-	var parts []string
+	var parts, lost []string
+	for _, o := range f.Lost {
+		lost = append(lost, strconv.FormatInt(o.Shard, 10))
+	}
+	if len(lost) > 0 && f.Phase != move.Between {
+		return "no server serves shard " + strings.Join(lost, ",")
+	}
 	if len(f.Moved) > 0 {
 		parts = append(parts, serves(f.Moved)+" on "+f.Target)
 	}
@@ -161,6 +168,9 @@ func standsText(f move.Flight) string {
 // nextText says what to type next of a move.
 func nextText(f move.Flight) string {
 	all, left := move.List(f.Shards), stays(f)
+	if len(f.Lost) > 0 {
+		return "no command but this opens it: " + strings.Join(f.Openings(), "; and: ")
+	}
 	switch f.Phase {
 	case move.Between:
 		return "programs wait until it is opened: " + strings.Join(f.Openings(), "; and: ")

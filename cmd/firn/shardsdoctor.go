@@ -47,8 +47,8 @@ shards that another server serves.`,
 				}
 			}
 			seen := check.Examine(ctx, servers)
-			found := append(check.Findings(seen, time.Now()), otherGenerators(ctx, servers, seen)...)
-			moves, err := ofMoves(ctx, servers)
+			moves, waiting, err := ofMoves(ctx, servers)
+			found := append(check.Findings(seen, time.Now(), func(n int64) bool { return slices.Contains(waiting, n) }), otherGenerators(ctx, servers, seen)...)
 			if ctx.Err() != nil {
 				return signalled(ctx, ctx.Err())
 			}
@@ -112,17 +112,18 @@ func otherGenerators(ctx context.Context, servers []shard.Server, seen []*check.
 	return found
 }
 
-// ofMoves is what is wrong with moves. Where one of the servers cannot be asked, nobody can
-// say what is left of them.
-func ofMoves(ctx context.Context, servers []shard.Server) ([]check.Finding, error) {
+// ofMoves is what is wrong with moves, and which shards wait for theirs. Where one of the servers
+// cannot be asked, nobody can say what is left of moves.
+func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding, waiting []int64, err error) {
 	flights, err := move.Flights(ctx, servers)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var found []check.Finding
 	for _, f := range flights {
 		switch {
+		case len(f.Lost) > 0: // a finding already, and no move ends before
 		case f.Phase == move.Between:
+			waiting = append(waiting, f.Waiting...)
 			found = append(found, check.Finding{Level: check.Bad, Text: "a move was broken off: " + standsText(f), Do: nextText(f)})
 		case f.Problem != "":
 			found = append(found, check.Finding{
@@ -133,10 +134,14 @@ func ofMoves(ctx context.Context, servers []shard.Server) ([]check.Finding, erro
 	}
 	left, err := move.Leftovers(ctx, servers)
 	if err != nil {
-		return found, err
+		return found, waiting, err
 	}
 	for _, l := range left {
 		level := check.Warn
+		if l.Kind == move.Old {
+			found = append(found, check.Finding{Level: level, Server: l.Server, Text: fmt.Sprintf("shard %d: %s", l.Shard, l.Harm), Do: move.OldCopyHint(l.Server, l.Name)})
+			continue
+		}
 		if l.Blocks {
 			level = check.Bad
 		}
@@ -145,7 +150,7 @@ func ofMoves(ctx context.Context, servers []shard.Server) ([]check.Finding, erro
 			Do: "to remove it: firn shards doctor --clean",
 		})
 	}
-	return found, nil
+	return found, waiting, nil
 }
 
 func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error {

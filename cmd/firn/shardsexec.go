@@ -39,8 +39,8 @@ session. Use a role that may not.
 There is none over all shards: each is as of a moment of its own, and where one fails
 the others go on.
 
-Of each shard the first 1000 rows are printed, or as many as --limit says. Where a shard
-has more, and no --limit was given, the exit code is 1: the rows are incomplete. With
+Of each shard the first 1000 rows are printed, or as many as --limit says (0: all). Where a
+shard has more, and no --limit was given, the exit code is 1: the rows are incomplete. With
 --write all is written, and the rest is not printed.`,
 		Example: `  firn shards exec "SELECT count(*) FROM photos"
   firn shards exec "SELECT id, name FROM users WHERE name LIKE 'a%'" --shards 0-9,12 --limit 20
@@ -55,7 +55,7 @@ has more, and no --limit was given, the exit code is 1: the rows are incomplete.
 	addServers(cmd)
 	cmd.Flags().Var(&o.shards, "shards", "only these shards, such as 0-9,12 (all)")
 	cmd.Flags().BoolVar(&o.write, "write", false, "let it write")
-	cmd.Flags().IntVar(&o.limit, "limit", 1000, "how many rows of each shard to take")
+	cmd.Flags().IntVar(&o.limit, "limit", 1000, "how many rows of each shard to take; 0 takes all")
 	cmd.Flags().IntVar(&o.perServer, "per-server", 4, "how many shards of a server at once")
 	cmd.Flags().BoolVar(&o.csv, "csv", false, "print CSV")
 	return cmd
@@ -142,8 +142,8 @@ func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) er
 	case !o.write && !isRead.MatchString(words):
 		return bad("without --write a statement begins with SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN").
 			hint("if it may change something: the same command with --write")
-	case o.limit < 1:
-		return bad("--limit %d: it is 1 at least", o.limit)
+	case o.limit < 0:
+		return bad("--limit %d: it is 0 for all rows, or how many of each shard to take", o.limit)
 	case o.perServer < 1:
 		return bad("--per-server %d: it is 1 at least", o.perServer)
 	case o.csv && wantsJSON(cmd):
@@ -273,7 +273,7 @@ func (o *shardsExec) sayCut(cmd *cobra.Command, cut []int64) error {
 		return nil
 	}
 	return failed("the rows are incomplete: only the first %d of each shard were printed, and %s %s more: %s", o.limit, plural(len(cut), "shard"), hasOrHave(len(cut)), move.List(cut)).
-		hint("for more rows of each shard: the same command with --limit N")
+		hint("for more rows of each shard: the same command with --limit N, or with --limit 0 for all")
 }
 
 // warnCut is sayCut where that is no error.
@@ -308,7 +308,7 @@ func (o *shardsExec) query(ctx context.Context, c *pgconn.PgConn, sql string) (s
 	r := c.ExecParams(ctx, sql, nil, nil, nil, nil)
 	all := shardRows{fields: slices.Clone(r.FieldDescriptions())}
 	for r.NextRow() {
-		if len(all.rows) < o.limit {
+		if o.limit == 0 || len(all.rows) < o.limit {
 			all.rows = append(all.rows, cloneRow(r.Values()))
 			continue
 		}

@@ -97,7 +97,7 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 	f := moveFailure(c.err)
 	waiting, unknown := warnNowhere(ctx, cmd, c.servers, c.shards)
 	switch {
-	case f.code != exitFailed || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)): // it says what to do
+	case f.code != exitFailed || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
 	case len(waiting) > 0:
 		for _, one := range waiting {
 			f = f.hint("%s", nextText(one))
@@ -121,8 +121,14 @@ func moveFailure(err error) *failure {
 	var unreached *move.UnreachedError
 	var backless *move.NoWayBackError
 	var stuck *move.StuckError
+	var way *move.InWayError
 	var pg *pgconn.PgError
 	switch {
+	case errors.As(err, &way):
+		if way.Copy {
+			return f.hint("compare its rows with those of the server that serves the shard, and keep what only this copy has. Then, to end the move and drop that copy: firn shards abort %d", way.Shard)
+		}
+		return f.hint("to end the move, which leaves that schema as it is: firn shards abort %d", way.Shard).hint("then, before the shard is moved again: %s", way.Do)
 	case errors.As(err, new(*move.RefusedError)):
 		f.code = exitFound
 		return f

@@ -230,12 +230,12 @@ func (r *reopening) print(w io.Writer) {
 	}
 }
 
-// printTwice says what to type for shards that are left, and that two servers serve.
+// printTwice says what to type for shards that are left, and that two servers serve, or none does.
 func (r *reopening) printTwice(cmd *cobra.Command) {
 	left := func(n int64) bool {
 		return slices.ContainsFunc(r.Left, func(l setup.Left) bool { return l.Shard == n })
 	}
-	for _, f := range check.Twice(r.views, left) {
+	for _, f := range append(check.Twice(r.views, left), check.Nowhere(r.views, left)...) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s; %s\n", f.Text, hinter{cmd}.compose(f.Do))
 	}
 }
@@ -266,13 +266,28 @@ func (o *shardsReopen) question(name string, plan *reopening) string {
 	if len(plan.Closed) > 0 {
 		all = append(all, "Is the copy on "+name+" the one to keep? Programs do not see the rows of the other copy any more.")
 	}
+	back := plan.putBack()
+	if back != "" {
+		all = append(all, "Rows that only "+back+" had before it was put back are lost. Is there no newer backup and no standby of "+back+"?")
+	}
 	switch {
 	case o.incomplete:
 		all = append(all, "Rows that are not on "+name+" are lost. Is there no standby and no backup that has them?")
-	case len(plan.Told) > 0 || slices.ContainsFunc(plan.Shards, func(row shard.Row) bool { return !row.Serves() }) || len(all) == 0:
+	case len(plan.Told) > 0 || slices.ContainsFunc(plan.Shards, func(row shard.Row) bool { return !row.Serves() && (back == "" || !row.Here) }) || len(all) == 0:
 		all = append(all, "Is what "+name+" is a copy of, as its old primary, gone for good?")
 	}
 	return strings.Join(all, " ")
+}
+
+// putBack is a server that was put back to an earlier state, and that a shard of the plan had been
+// given to or came from; empty: there is none.
+func (r *reopening) putBack() string {
+	for _, row := range r.Shards {
+		if o, lost := check.OpeningOf(r.views, row.Shard); lost && o.Server == r.Server && o.Back != "" {
+			return o.Back
+		}
+	}
+	return ""
 }
 
 // connect connects to the server of the plan, and to the others that answer.
@@ -317,7 +332,18 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 		return nil
 	}
 	var incomplete *setup.IncompleteError
-	if errors.As(err, &incomplete) {
+	var nothing *setup.NothingError
+	switch {
+	case errors.As(err, &incomplete):
+		if o, lost := check.OpeningOf(plan.views, incomplete.Shard); lost && o.Server != plan.Server {
+			return failed("%w", err).hint("%s", o.Text())
+		}
+	case errors.As(err, &nothing):
+		if o, lost := check.OpeningOf(plan.views, nothing.Shard); lost && o.Server != plan.Server {
+			return failed("%w", err).hint("%s", o.Text())
+		}
+	}
+	if incomplete != nil {
 		again := fmt.Sprintf("firn shards reopen %s --shards %d --incomplete", plan.Server, incomplete.Shard)
 		for _, name := range o.gone {
 			again += " --gone " + shellWord(name)
@@ -325,8 +351,7 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 		return failed("%w", err).hint("%s", backHint(incomplete.MovedTo)).
 			hint("if it has neither, rows that are not on %s are lost; to open the rows that %[1]s has: %s", plan.Server, again)
 	}
-	var nothing *setup.NothingError
-	if errors.As(err, &nothing) {
+	if nothing != nil {
 		return failed("%w", err).hint("%s", backHint(nothing.MovedTo)).hint("if it has neither, the rows are lost")
 	}
 	var pg *pgconn.PgError

@@ -115,8 +115,8 @@ type flightLine struct {
 	Phase     string    `json:"phase"`
 	Shards    []int64   `json:"shards"`
 	Moved     []int64   `json:"moved"`
-	Rows      int64     `json:"rows"`
-	RowsTotal int64     `json:"rows_total"`
+	Rows      *int64    `json:"rows,omitempty"` // nil: nobody has said how many
+	RowsTotal *int64    `json:"rows_total,omitempty"`
 	Lag       *int64    `json:"lag_bytes,omitempty"`
 	Since     time.Time `json:"since"`
 	Problem   string    `json:"problem,omitempty"`
@@ -127,13 +127,19 @@ type flightLine struct {
 func newFlightLine(f move.Flight, h hinter) flightLine {
 	l := flightLine{
 		Move: f.Batch, From: f.Source, To: f.Target, Phase: string(f.Phase), Shards: f.Shards, Moved: append([]int64{}, f.Moved...),
-		Rows: f.Rows, RowsTotal: f.RowsTotal, Since: f.Began.UTC(), Problem: f.Problem, Do: h.compose(nextText(f)),
+		Since: f.Began.UTC(), Problem: f.Problem, Do: h.compose(nextText(f)),
+	}
+	if rowsKnown(f) {
+		l.Rows, l.RowsTotal = &f.Rows, &f.RowsTotal
 	}
 	if f.Lag >= 0 {
 		l.Lag = &f.Lag
 	}
 	return l
 }
+
+// rowsKnown says whether both servers have said how many rows they have.
+func rowsKnown(f move.Flight) bool { return f.Phase != move.Unknown && f.Phase != move.HalfLeft }
 
 // printMoves prints what is under way.
 func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
@@ -144,7 +150,7 @@ func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
 	fmt.Fprintln(w, "\nMOVING\tFROM\tTO\tPHASE\tROWS (ABOUT)\tBEHIND\tFOR\t")
 	for _, f := range flights {
 		phase, rows, behind := string(f.Phase), "?", "?"
-		if f.Phase != move.Unknown && f.Phase != move.HalfLeft { // else one of the two has not said how many it has
+		if rowsKnown(f) {
 			rows = fmt.Sprintf("%d of %d", f.Rows, f.RowsTotal)
 		}
 		if len(f.Moved) > 0 && len(f.Moved) < len(f.Shards) {
@@ -303,7 +309,11 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 		return err
 	}
 	for _, f := range check.Together(views, len(views) == len(st.seen)) {
-		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Level, f.Text); err != nil {
+		do := ""
+		if strings.Contains(f.Do, "firn shards reopen ") {
+			do = "; " + st.hints.compose(f.Do)
+		}
+		if _, err := fmt.Fprintf(out, "%s: %s%s\n", f.Level, f.Text, do); err != nil {
 			return err
 		}
 	}

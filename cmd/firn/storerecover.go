@@ -141,7 +141,8 @@ type recoveryPlan struct {
 	pools  []pool.Info
 	lost   []string // pools without a record, of which there are records of workers
 	series []string
-	shards bool // the same database has shards
+	shards bool                   // the same database has shards
+	other  *store.OtherStoreError // the store is a copy of another one, or was moved
 }
 
 // plan reads what the store has.
@@ -167,6 +168,9 @@ func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err
 		p.series = append(p.series, one.Name)
 	}
 	p.shards = holdsShards(ctx, r.url)
+	if err := checkPlace(ctx, s); err != nil && !errors.As(err, &p.other) {
+		return p, err
+	}
 	return p, nil
 }
 
@@ -220,7 +224,7 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 	if r.moved {
 		act = r.accept
 	}
-	asked := false
+	asked, accept := false, sqlite.Restored
 	do := func(s store.Store) error {
 		p, err := r.plan(ctx, s)
 		if err == nil && !r.moved {
@@ -250,7 +254,7 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 		if err := r.confirm(ctx, cmd, recoveryPlan{}); err != nil {
 			return err
 		}
-		asked = true
+		asked, accept = true, sqlite.CreateLost
 	case err != nil:
 		return err
 	case r.lost:
@@ -261,16 +265,27 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 			return err
 		}
 	}
-	return sqlite.Restored(ctx, r.path, func(s *sqlite.Store) error { return do(s) })
+	return accept(ctx, r.path, func(s *sqlite.Store) error { return do(s) })
 }
 
 // noFile is the error of a path where there is no file. A moved file looks the same as a lost
 // one, and a second file would make the ids of the moved one: so none is made unasked.
 func (r *recovery) noFile() error {
-	return failed("there is no file %s, so nothing was done: a second file would make the ids of the first again", r.path).
-		hint("if the file was moved, have every process use it where it is now: FIRN_STORE=sqlite:PATH with its absolute path").
-		hint("if there is a backup, put it back, and run this command again").
-		hint("only if the file is gone for good, with all its copies, and was not moved: firn store recover%s --lost", storeFlag(r.url))
+	f := failed("there is no file %s, so nothing was done: a second file would make the ids of the first again", r.path)
+	for _, text := range noFileHints(r.url, "if there is a backup, put it back, and run this command again") {
+		f.hint("%s", text)
+	}
+	return f
+}
+
+// noFileHints are what to do where the file of a store is not there. To recover makes no
+// file, so without a backup that alone would lead nowhere.
+func noFileHints(url, backup string) []string {
+	return []string{
+		"if the file was moved, have every process use it where it is now: FIRN_STORE=sqlite:PATH with its absolute path",
+		backup,
+		"only if the file is gone for good, with all its copies, and was not moved: " + recoverCommand(url, false) + " --lost",
+	}
 }
 
 // confirm says what will be done and what that means, and asks.
@@ -287,6 +302,8 @@ func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPl
 		question = "Are all processes stopped, and is the file gone for good, and not moved, with all its copies?"
 	case r.path != "": // a server has one address, and a file may have been copied
 		question = "Are all processes stopped, and will no other copy of the file be used?"
+	case p.other != nil:
+		question = "Are all processes stopped, and is the store that this one is a copy of gone for good?"
 	}
 	return mustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbersFlag()))
 }
@@ -322,6 +339,8 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 		if err := r.explainFile(say); err != nil {
 			return err
 		}
+	} else if p.other != nil {
+		say("%s was made in another store, %s: if that one is in use, now or later, both make the same ids: then use that one, and do nothing here", p.other.What, p.other.Want)
 	}
 	pause := longest + 2*term.Skew
 	why := fmt.Sprintf("%s of outage budget and %s of clock error. --outage, if some process had a longer budget", durationText(longest), durationText(2*term.Skew))
@@ -558,15 +577,25 @@ func forgotten(cmd *cobra.Command, err error) error {
 			url = "sqlite:" + path
 		}
 	}
-	return f.hintMoved(url).hint("stop all processes that use it, put back what there is, then: %s", recoverCommand(url, false))
+	return f.hintRecover(url, "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false))
 }
 
-// hintMoved adds what to do first where a file is not there: it may have been moved.
-func (f *failure) hintMoved(url string) *failure {
-	if path, ok := sqliteFile(url); !ok || isFile(path) {
-		return f
+// withBackup is what to do about a missing file of which there is a backup.
+func withBackup(url string) string {
+	return "if there is a backup: stop all processes that use the store, put the backup back, then: " + recoverCommand(url, false)
+}
+
+// hintRecover adds what makes a store safe. Where its file is not there, that is not what
+// makes others safe.
+func (f *failure) hintRecover(url, text string) *failure {
+	texts := []string{text}
+	if path, ok := sqliteFile(url); ok && !isFile(path) {
+		texts = noFileHints(url, withBackup(url))
 	}
-	return f.hint("if the file was moved, have every process use it where it is now: another one would make the same ids")
+	for _, text := range texts {
+		f.hint("%s", text)
+	}
+	return f
 }
 
 // isFile reports whether something is at a path, as far as that can be seen.

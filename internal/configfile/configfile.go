@@ -4,13 +4,13 @@
 package configfile
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -61,11 +61,40 @@ func Find() (path string, err error) {
 var (
 	comments = regexp.MustCompile(`(?m)^[ \t]*#.*$`)
 	storeKey = regexp.MustCompile(`\bstore["']?\s*:`)
+	rootKey  = regexp.MustCompile(`^[a-z_]+ *:( |$)`) // one that is written without quotes, tags and anchors
+	closing  = regexp.MustCompile(`^[]}, ]+$`)        // of a list or a map in brackets
 )
 
-// NamesStore reports whether a config may name a store. It is no parser of YAML: it also
-// says yes where the key store is in a place where it names none.
+// lineBreaks are all that YAML ends a line with. A file in UTF-16 has a zero beside each letter.
+var lineBreaks = strings.NewReplacer("\x00", "", "\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// NamesStore reports whether a config may name a store. It is no parser of YAML: where a file
+// is written in a way that it does not know, it says yes if the key store is anywhere.
 func NamesStore(data []byte) bool {
-	data = bytes.ReplaceAll(data, []byte{0}, nil) // a file in UTF-16 has one beside each letter
-	return storeKey.Match(comments.ReplaceAll(data, nil))
+	text := comments.ReplaceAllString(lineBreaks.Replace(string(data)), "")
+	return storeKey.MatchString(text) && !storeIsBelow(text)
+}
+
+// storeIsBelow reports whether the root of a config is a map with a key on each line, and none
+// of the keys is store: then the key store is in another map, such as that of the series.
+func storeIsBelow(text string) bool {
+	root := -1
+	for _, line := range strings.Split(strings.TrimPrefix(text, "---\n"), "\n") {
+		content := strings.TrimLeft(line, " ")
+		indent := len(line) - len(content)
+		switch {
+		case strings.TrimSpace(content) == "":
+			continue
+		case content[0] == '\t':
+			return false
+		case root < 0 && rootKey.MatchString(content):
+			root = indent
+		case root >= 0 && (indent > root || closing.MatchString(content)):
+			continue
+		}
+		if indent != root || !rootKey.MatchString(content) || strings.HasPrefix(content, "store") {
+			return false
+		}
+	}
+	return root >= 0
 }

@@ -15,7 +15,23 @@ func TestNamesStore(t *testing.T) {
 		"  # the store is the default file\n":  false,
 		"series:\n  t: { kind: ticket, stores: [sqlite:/a.db, sqlite:/b.db] }\n": false,
 		"pools: { a: { outage: 5m } } # while the store is away\n":               false,
-		"series: { store: { kind: flake } }":                                     true, // refused without need
+		"series: { store: { kind: flake } }":                                     false,
+		"series:\n  store: { kind: flake }\n":                                    false,
+		"# all\n\n---\nseries: { store: {} }\n":                                  true, // refused without need
+		"---\n# names\nseries:\n  store:\n    kind: flake\n":                     false,
+		"pools:\n  store: {}\n\nseries: {\n  store: { kind: flake },\n}\n":       false,
+		"series:\n  store: { kind: flake }\nstore: sqlite:ids.db\n":              true,
+		"series:\n  store: {}\n'store': sqlite:ids.db\n":                         true,
+		"series:\n  store: {}\n? store\n: sqlite:ids.db\n":                       true,
+		"series:\n  store: {}\n!!str store: sqlite:ids.db\n":                     true,
+		"series:\n  store: {}\n---\n  store: sqlite:ids.db\n":                    true,
+		"  series: {}\n  store: sqlite:ids.db\n":                                 true, // the root is indented
+		"{\n  series: {},\n  store: sqlite:ids.db\n}\n":                          true,
+		"series: {}\rstore: sqlite:ids.db\n":                                     true,
+		"series: {} # a\u2028store: sqlite:ids.db\n":                             true,
+		"# a\rstore: sqlite:ids.db\n":                                            true,
+		"x: &a { store: sqlite:ids.db }\n<<: *a\n":                               true,
+		"series:\n\tstore: {}\n":                                                 true, // a tab is no indentation
 		"pools: { 'a #b': {} } \nstore : sqlite:ids.db\n":                        true,
 		"{ file: 'a #b', store: sqlite:ids.db }":                                 true,
 		"store: sqlite:ids.db\n":                                                 true,

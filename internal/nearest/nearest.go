@@ -1,6 +1,8 @@
 // Package nearest finds the name that somebody meant who has mistyped it.
 package nearest
 
+import "strings"
+
 // slips is how many letters may be wrong, missing or too many.
 const slips = 2
 
@@ -14,6 +16,28 @@ func Name(word string, names []string) string {
 		}
 	}
 	return best
+}
+
+// Misspelled returns the name that word is probably a misspelling of, or "". Unlike [Name] it
+// is for words that may be meant as they are: there is at most one slip for three letters, and
+// names that differ only in digits, such as user:1 and user:2, are all meant.
+func Misspelled(word string, names []string) string {
+	var near []string
+	for _, name := range names {
+		if distance(word, name)*3 <= len(name) && withoutDigits(word) != withoutDigits(name) {
+			near = append(near, name)
+		}
+	}
+	return Name(word, near)
+}
+
+func withoutDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // distance counts the letters to insert, remove or replace.

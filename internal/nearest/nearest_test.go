@@ -16,6 +16,18 @@ func TestName(t *testing.T) {
 	}
 }
 
+func TestMisspelled(t *testing.T) {
+	names := []string{"orders", "user:1", "cat", "ab", "invoice-2026"}
+	for word, want := range map[string]string{
+		"ordrs": "orders", "ordres": "orders", "order": "orders", "Orders": "orders", "photo": "", "user:2": "", "orders2": "", "uzer:1": "user:1",
+		"cat": "", "car": "cat", "ac": "", "border": "orders", "invoice-2027": "", "invoices-2026": "invoice-2026",
+	} {
+		if got := Misspelled(word, names); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
+
 func TestDistance(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string

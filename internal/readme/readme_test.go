@@ -361,30 +361,6 @@ func TestBesideTheDefaultFile(t *testing.T) {
 	r.refused(r.next("--wait", "0"), `the ids of pool "default" start at`)
 }
 
-// Every command that the README shows is run: here, or by the tests of the command.
-func TestEveryCommand(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{ // all are run here, but those whose tests are named
-		"next": true, "pool create": true, "pool ensure": true, "store recover": true, "serve": true, "workers hold": true, "decode": true,
-		"plan": true, "verify": true, "segments create": true, "encode": true, "layouts": true, "config check": true, "doctor": true, "shards": true, // cmd/firn/testdata
-		"shards init": true, "shards apply": true, "shards where": true, "shards move": true, "shards adopt": true, "shards revert": true, "shards rebalance": true, // cmd/firn/testdata/shards, moves
-	}
-	shown := regexp.MustCompile("(?m)(?:^\\$ |`)firn ((?:pool|store|workers|shards|segments|serials|config|serve token|public|layouts)? ?[a-z]+)")
-	seen := 0
-	for _, m := range shown.FindAllStringSubmatch(string(text), -1) {
-		seen++
-		if name := strings.TrimSpace(m[1]); !known[name] {
-			t.Errorf("firn %s is in the README, and no test runs it", name)
-		}
-	}
-	if seen < 15 {
-		t.Errorf("%d commands were found", seen)
-	}
-}
-
 // Many hosts: the pool has to be created, once, and then programs, commands and servers
 // share it.
 func TestManyHosts(t *testing.T) {

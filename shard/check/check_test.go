@@ -67,7 +67,7 @@ func findings(t *testing.T, a, b *pgx.Conn) []string {
 	var texts []string
 	for _, f := range check.Findings(check.Examine(t.Context(), []shard.Server{
 		{Name: "a", Config: a.Config()}, {Name: "b", Config: b.Config()},
-	}), time.Now()) {
+	}), time.Now(), nil) {
 		if f.Level == check.Warn && strings.HasPrefix(f.Text, "shards cannot move") {
 			continue // the shared server is not set up for that
 		}
@@ -172,7 +172,7 @@ func TestMissing(t *testing.T) {
 	}
 	gone := b.Config()
 	gone.Port = 1
-	got := check.Findings(check.Examine(t.Context(), []shard.Server{{Name: "a", Config: a.Config()}, {Name: "b", Config: gone}}), time.Now())
+	got := check.Findings(check.Examine(t.Context(), []shard.Server{{Name: "a", Config: a.Config()}, {Name: "b", Config: gone}}), time.Now(), nil)
 	if len(got) < 2 || got[0].Text != "no server that answers serves 5 shards: 3, 4, 5, 6, 7" || got[1].Server != "b" ||
 		!strings.HasPrefix(got[1].Text, "it cannot be examined: ") || got[1].Do != "start it, or check its address" {
 		t.Errorf("%+v", got)
@@ -190,7 +190,7 @@ func TestSettings(t *testing.T) {
 		Details: &check.Details{Settings: map[string]string{"fsync": "off", "wal_level": "replica", "max_wal_senders": "0"}},
 	}
 	var got []string
-	for _, f := range check.Findings([]*check.Server{server}, firn.Instagram.End().Add(-time.Hour)) {
+	for _, f := range check.Findings([]*check.Server{server}, firn.Instagram.End().Add(-time.Hour), nil) {
 		got = append(got, string(f.Level)+" "+f.Text)
 	}
 	want := []string{

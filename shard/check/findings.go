@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/firn-id/firn/shard"
 )
 
@@ -38,9 +40,10 @@ const (
 )
 
 // Findings says what is wrong with the servers of a cluster, of which each was
-// examined at about the instant now.
-func Findings(servers []*Server, now time.Time) []Finding {
-	f := &findings{now: now}
+// examined at about the instant now. Of a shard that waits for its move it does not say that
+// no server serves it: who knows of the move says so.
+func Findings(servers []*Server, now time.Time, waits func(shard int64) bool) []Finding {
+	f := &findings{now: now, waits: waits}
 	views := make(map[string]*shard.View)
 	for _, s := range servers {
 		if s.Err != nil {
@@ -64,8 +67,9 @@ func Findings(servers []*Server, now time.Time) []Finding {
 }
 
 type findings struct {
-	now time.Time
-	all []Finding
+	now   time.Time
+	waits func(shard int64) bool // nil: none does
+	all   []Finding
 }
 
 func (f *findings) say(l Level, server, do, format string, args ...any) {
@@ -98,7 +102,22 @@ func (f *findings) away(s *Server, views map[string]*shard.View) {
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	f.say(Bad, s.Name, "start it, or check its address", "it cannot be examined: %v", err)
+	f.say(Bad, s.Name, awayDo(err), "it cannot be examined: %v", err)
+}
+
+// awayDo says what to do about a server that cannot be examined. It may answer, and have not what
+// this version of firn asks for.
+func awayDo(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "42883":
+			return "its functions are of another version of firn. To bring them up to date: firn shards init"
+		case "42703", "42P01":
+			return "its tables are of another version of firn, and no command changes them: use the version that made them"
+		}
+	}
+	return "start it, or check its address"
 }
 
 func (f *findings) server(s *Server) {
@@ -244,8 +263,11 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 		}
 	}
 	for _, r := range m.Routes {
-		if r.State == shard.StateOpen || twice(claimsOf(views, r.Shard)) {
+		if r.State == shard.StateOpen || twice(claimsOf(views, r.Shard)) || f.waits != nil && f.waits(r.Shard) {
 			continue
+		}
+		if _, ok := OpeningOf(views, r.Shard); ok && all {
+			continue // it is said below
 		}
 		if !all && r.Server != "" && views[r.Server] == nil {
 			nowhere = append(nowhere, strconv.FormatInt(r.Shard, 10))
@@ -267,7 +289,11 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 		}
 		f.say(Bad, "", do, "%s not served, %s: %s", are(why[text]), text, few(why[text]))
 	}
-	f.all = append(f.all, Twice(views, func(int64) bool { return true })...)
+	every := func(int64) bool { return true }
+	if all {
+		f.all = append(f.all, Nowhere(views, every)...)
+	}
+	f.all = append(f.all, Twice(views, every)...)
 }
 
 // opens says what opens a shard that no server serves, by what the server says that it is on.

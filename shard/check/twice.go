@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,16 +22,7 @@ type claim struct {
 // claimsOf are what servers say of a shard that they serve or gave away, the highest term
 // first, and at one term by name.
 func claimsOf(views map[string]*shard.View, n int64) []claim {
-	var all []claim
-	for _, name := range slices.Sorted(maps.Keys(views)) {
-		for _, row := range views[name].Shards {
-			if row.Shard == n && (row.Serves() || row.State == shard.StateMoved) {
-				all = append(all, claim{name, row})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b claim) int { return cmp.Compare(b.Term, a.Term) })
-	return all
+	return slices.DeleteFunc(saying(views, n), func(c claim) bool { return !c.Serves() && c.State != shard.StateMoved })
 }
 
 // serving are the claims of servers that serve the shard.
@@ -50,23 +40,40 @@ func twice(claims []claim) bool {
 // Twice finds, of the shards that are asked for, those that more than one server serves, and
 // those that a server serves although another one gave them away later. Each finding says what to type.
 func Twice(views map[string]*shard.View, asked func(shard int64) bool) []Finding {
-	numbers := make(map[int64]bool)
-	for _, v := range views {
-		for _, row := range v.Shards {
-			numbers[row.Shard] = true
-		}
-	}
-	does := make(map[[2]string][]string) // by text and what to do
-	for _, n := range slices.Sorted(maps.Keys(numbers)) {
+	found := make(groups)
+	for _, n := range numbers(views) {
 		if claims := claimsOf(views, n); asked(n) && twice(claims) {
 			text, do := twiceText(claims)
-			does[[2]string{text, do}] = append(does[[2]string{text, do}], strconv.FormatInt(n, 10))
+			found.add(n, text, do)
 		}
 	}
+	return found.findings()
+}
+
+// numbers are those of the shards that servers know, in order.
+func numbers(views map[string]*shard.View) []int64 {
+	all := make(map[int64]bool)
+	for _, v := range views {
+		for _, row := range v.Shards {
+			all[row.Shard] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// groups are the shards of which the same is to be said, by text and what to do, with LIST for
+// their numbers.
+type groups map[[2]string][]string
+
+func (g groups) add(n int64, text, do string) {
+	key := [2]string{text, do}
+	g[key] = append(g[key], strconv.FormatInt(n, 10))
+}
+
+func (g groups) findings() []Finding {
 	var f findings
-	for _, key := range slices.SortedFunc(maps.Keys(does), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		// Commands name all the shards: a list that is cut short is none to type.
-		f.say(Bad, "", strings.ReplaceAll(key[1], "LIST", strings.Join(does[key], ",")), "%s: %s: %s", shards(does[key]), key[0], few(does[key]))
+	for _, key := range slices.SortedFunc(maps.Keys(g), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		f.say(Bad, "", withList(key[1], strings.Join(g[key], ",")), "%s: %s: %s", shards(g[key]), key[0], few(g[key]))
 	}
 	return f.all
 }
@@ -74,8 +81,12 @@ func Twice(views map[string]*shard.View, asked func(shard int64) bool) []Finding
 // twiceText says what is wrong with such a shard, and what to type, with LIST for its number.
 func twiceText(claims []claim) (text, do string) {
 	open := serving(claims)
+	last := claims[0]
+	if to := last.MovedTo; last.Told && last.Term > open[0].Term && slices.ContainsFunc(open, func(c claim) bool { return c.server == to }) {
+		return fmt.Sprintf("%s serves it, and %s", to, toldText(last)),
+			fmt.Sprintf("keep programs away from %s, which may give ids that %s has given, then: firn shards reopen %[1]s --shards LIST", to, last.server)
+	}
 	if len(open) == 1 {
-		last := claims[0]
 		return fmt.Sprintf("%s serves it, although %s gave it to %s later, at term %d: %[1]s was put back to an earlier state", open[0].server, last.server, last.MovedTo, last.Term),
 			fmt.Sprintf("keep programs away from %s, then: firn shards reopen %[1]s --shards LIST; where that loses something it refuses, and says what to type", open[0].server)
 	}

@@ -70,7 +70,7 @@ func (m *Mover) load(ctx context.Context, some []pairOf) error {
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	for _, p := range some {
-		if err := m.loadOne(ctx, program, c, p); err != nil {
+		if err := m.inWay(ctx, c, p, m.loadOne(ctx, program, c, p)); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// Clean removes what is left of moves, and tells of each. What somebody needs again
+// Clean removes what is left of moves but old copies, and tells of each. What somebody needs again
 // meanwhile stays: each is looked at once more, under the lock of its shard.
 func Clean(ctx context.Context, servers []shard.Server, left []Leftover, done func(Leftover)) error {
 	conns := make(map[string]*pgx.Conn)
@@ -24,6 +24,9 @@ func Clean(ctx context.Context, servers []shard.Server, left []Leftover, done fu
 	ordered := slices.Clone(left)
 	slices.SortStableFunc(ordered, func(a, b Leftover) int { return boolean(b.Kind == Half) - boolean(a.Kind == Half) })
 	for _, l := range ordered {
+		if l.Kind == Old {
+			continue
+		}
 		at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == l.Server })
 		if at < 0 {
 			return fmt.Errorf("shard: server %s is not named", l.Server)

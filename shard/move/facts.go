@@ -38,6 +38,16 @@ type copyOf struct {
 	loaded bool
 }
 
+// view is what the server says of the shard, as far as that is read here.
+func (c copyOf) view(n int64) *shard.View {
+	v := new(shard.View)
+	if c.there {
+		told := c.state == shard.StateMoved && c.attempt == "" && c.term > 0
+		v.Shards = []shard.Row{{Shard: n, Schema: c.schema, State: c.state, Term: c.term, MovedTo: c.movedTo, Here: c.here, Told: told}}
+	}
+	return v
+}
+
 // serves says whether the shard is owned here.
 func (c copyOf) serves() bool { return c.state == shard.StateOpen && c.here }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // This file ends moves: the server that has a shard forgets of the move, the other one
@@ -78,9 +79,19 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 	return some, nil
 }
 
-// opens says which command opens a shard where it was let go to.
+// opens says which command opens a shard that no server serves: where it was let go to, or where
+// most is known of it.
 func (m *Mover) opens(p pairOf) string {
+	if o, lost := m.lost(p); lost {
+		return o.Text()
+	}
 	return "to open it: " + opening(p.letGoTo() == m.source.Name, []int64{p.shard}, m.target.Name)
+}
+
+// lost says which server opens a shard that no server serves and no move opens.
+func (m *Mover) lost(p pairOf) (check.Opening, bool) {
+	views := map[string]*shard.View{m.source.Name: p.source.view(p.shard), m.target.Name: p.target.view(p.shard)}
+	return check.OpeningOf(views, p.shard)
 }
 
 // A StandbyError says that a standby of the target has not all that it has: with the

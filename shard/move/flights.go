@@ -3,6 +3,7 @@ package move
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // A Flight is a batch of shards that is under way, or has arrived and was not finished,
@@ -31,6 +33,8 @@ type Flight struct {
 	Lag             int64 // bytes of WAL that the other server has not applied; -1: not known
 	Problem         string
 	Forgot          string // of HalfLeft: the server that knows nothing of it
+
+	Lost []check.Opening // those that no server serves and no move opens, if all servers answer
 }
 
 // Nowhere are the shards of it that no server serves, as far as servers answer.
@@ -51,6 +55,12 @@ func (f Flight) Openings() (commands []string) {
 	if len(back) < len(f.Waiting) {
 		forth := slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Back, n) })
 		commands = append(commands, opening(false, forth, f.Target))
+	}
+	if len(f.Lost) > 0 { // the first, because nothing else can end the move
+		commands = commands[:0]
+		for _, o := range f.Lost {
+			commands = append(commands, o.Text())
+		}
 	}
 	return commands
 }
@@ -102,10 +112,17 @@ const (
 // that did not answer; the others are asked all the same.
 func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 	said := make([]map[string]*account, len(servers))
+	seen := make([]*shard.View, len(servers))
 	err := each(servers, func(i int, s shard.Server) (err error) {
-		said[i], err = listenTo(ctx, s)
+		said[i], seen[i], err = listenTo(ctx, s)
 		return err
 	})
+	views := make(map[string]*shard.View)
+	for i, v := range seen {
+		if v != nil {
+			views[servers[i].Name] = v
+		}
+	}
 	words := make(map[string]map[string]*account) // by batch and server
 	for i, of := range said {
 		for batch, w := range of {
@@ -121,6 +138,11 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 		for i, s := range servers {
 			if said[i] == nil && (s.Name == f.Source || s.Name == f.Target) {
 				f.Phase, f.Forgot, f.Problem = Unknown, "", s.Name+" does not answer"
+			}
+		}
+		for _, n := range f.Shards {
+			if o, lost := check.OpeningOf(views, n); lost && len(views) == len(servers) {
+				f.Lost = append(f.Lost, o)
 			}
 		}
 		all = append(all, f)
@@ -164,11 +186,12 @@ SELECT m.batch, m.source, m.target, m.shard, m.began, s.state = 'open' AND firn.
 		LEFT JOIN pg_stat_user_tables AS t ON t.relid = c.oid LEFT JOIN pg_stat_progress_copy AS p ON p.relid = c.oid WHERE r.rows), 0)::bigint
 FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
 
-// listenTo has a server say what it knows, by batch.
-func listenTo(ctx context.Context, s shard.Server) (map[string]*account, error) {
+// listenTo has a server say what it knows, by batch, and of its shards. The view is nil where
+// the server is in no cluster.
+func listenTo(ctx context.Context, s shard.Server) (map[string]*account, *shard.View, error) {
 	c, err := s.Connect(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	said := make(map[string]*account)
@@ -192,9 +215,13 @@ func listenTo(ctx context.Context, s shard.Server) (map[string]*account, error) 
 		})
 	}
 	if err != nil && !isMissing(err) {
-		return nil, &shard.ServerError{Server: s.Name, Err: err}
+		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
 	}
-	return said, nil
+	view, err := shard.Look(ctx, c)
+	if err != nil && !errors.Is(err, shard.ErrNoShards) {
+		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
+	}
+	return said, view, nil
 }
 
 // flightOf puts together what servers say of a batch. One that did not answer says nothing.

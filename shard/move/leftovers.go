@@ -31,10 +31,11 @@ const (
 	Subscription Kind = "subscription"
 	Publication  Kind = "publication"
 	Slot         Kind = "slot"
-	Fence        Kind = "fence" // on a table of a shard that is open there
-	Mark         Kind = "mark"  // the table in a shard that no move is of
-	Copy         Kind = "copy"  // of a shard that is open elsewhere
-	Half         Kind = "move"  // one server only knows of it
+	Fence        Kind = "fence"    // on a table of a shard that is open there
+	Mark         Kind = "mark"     // the table in a shard that no move is of
+	Copy         Kind = "copy"     // of a shard that is open elsewhere
+	Old          Kind = "old copy" // the same, of which firn shards reopen has left the rows: only a person can say whether they are needed
+	Half         Kind = "move"     // one server only knows of it
 )
 
 // harm is what comes of it, for people.
@@ -49,7 +50,8 @@ var harm = map[Kind]string{
 }
 
 // leftoverSQL: what replicates and belongs to no move here; and what a shard that is in
-// no move has. A fence may be in use, a copy may be the only one: that is said with them.
+// no move has. A fence may be in use, a copy may be the only one, or firn shards reopen may have
+// left it: that is said with them.
 const leftoverSQL = `
 SELECT r.kind, r.name::text, -1, false FROM firn.remains() AS r
 UNION ALL
@@ -61,7 +63,7 @@ SELECT 'mark', n.nspname || '.' || c.relname, s.shard, false
 FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.oid = firn.mark(s.schema)
 WHERE s.state = 'open' AND firn.is_here(s) AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
 UNION ALL
-SELECT 'copy', s.schema::text, s.shard, false FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema
+SELECT 'copy', s.schema::text, s.shard, s.attempt IS NULL FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema
 WHERE s.state = 'moved' AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
 	AND EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset" WHERE g.shard = s.shard AND c.relnamespace = n.oid)
 ORDER BY 1, 2`
@@ -90,7 +92,7 @@ func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) 
 	for i, r := range found {
 		name := servers[i].Name
 		for _, l := range r.list {
-			if l.Kind == Copy && !open(found, l.Shard, termOf(r, l.Shard)) {
+			if l.Kind == Copy && !open(found, l.Shard, termOf(r, l.Shard)) || l.Kind == Old && !open(found, l.Shard, termOf(r, l.Shard)-1) {
 				continue // the last one there is, or younger than what is open
 			}
 			l.Server = name
@@ -178,6 +180,9 @@ func readRemains(ctx context.Context, c *pgx.Conn) (r remains, err error) {
 		var l Leftover
 		var used bool
 		_, err = pgx.ForEachRow(rows, []any{&l.Kind, &l.Name, &l.Shard, &used}, func() error {
+			if l.Kind == Copy && used {
+				l.Kind, used = Old, false
+			}
 			l.Harm, l.Blocks = harm[l.Kind], used
 			if used {
 				l.Harm = "it refuses all writes to the table"
@@ -191,6 +196,13 @@ func readRemains(ctx context.Context, c *pgx.Conn) (r remains, err error) {
 			err = nil
 		}
 		return r, err
+	}
+	for i, l := range r.list {
+		if l.Kind == Old {
+			if r.list[i].Harm, err = oldCopyText(ctx, c, l.Name); err != nil {
+				return r, err
+			}
+		}
 	}
 	rows, err = c.Query(ctx, syncSQL)
 	if err != nil {

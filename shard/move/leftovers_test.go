@@ -42,8 +42,8 @@ func TestLeftovers(t *testing.T) {
 	b.must(t, fmt.Sprintf("CREATE SUBSCRIPTION firn_move_%s CONNECTION '%s' PUBLICATION firn_move_%[1]s WITH (connect = false, slot_name = NONE)", batch, a.reached()))
 	// Shard 2 is on a, and its copy on b was forgotten. That of shard 1 is younger than
 	// what is open on a, and that of shard 7 is the only one.
-	b.must(t, `SELECT firn.create_shard(2, 'insta2'); SELECT firn.close(2); UPDATE firn.shard SET state = 'moved', moved_to = 'a', term = 1 WHERE shard = 2; CREATE TABLE insta2.old (id bigint PRIMARY KEY);
-		SELECT firn.create_shard(1, 'insta1'); SELECT firn.close(1); UPDATE firn.shard SET state = 'moved', moved_to = 'a' WHERE shard = 1;
+	b.must(t, `SELECT firn.create_shard(2, 'insta2'); SELECT firn.close(2); UPDATE firn.shard SET state = 'moved', moved_to = 'a', term = 1, attempt = 'x' WHERE shard = 2; CREATE TABLE insta2.old (id bigint PRIMARY KEY);
+		SELECT firn.create_shard(1, 'insta1'); SELECT firn.close(1); UPDATE firn.shard SET state = 'moved', moved_to = 'a', attempt = 'x' WHERE shard = 1;
 		SELECT firn.create_shard(7, 'insta7'); SELECT firn.close(7); UPDATE firn.shard SET state = 'moved', moved_to = 'a' WHERE shard = 7; CREATE SCHEMA insta8`)
 	want := []string{
 		"a: fence insta0.users, it refuses all writes to the table",

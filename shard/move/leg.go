@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // A Leg is shards that are in moves, or are to move, from one server to another.
@@ -129,10 +130,12 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 			return nil, fmt.Errorf("shard: %w: %d", shard.ErrNoShard, n)
 		case under && l.Target.Name == to:
 			legs, err = add(legs, servers, l.Source.Name, to, n, false)
+		case under && lostDo(views, n) != "":
+			return nil, &StuckError{n, "no server serves it", lostDo(views, n)}
 		case under:
 			return nil, &UnderwayError{n, l.Source.Name, l.Target.Name}
 		case route.State != shard.StateOpen:
-			return nil, &StuckError{n, cmp.Or(route.Why, "no server serves it"), seeDoctor}
+			return nil, &StuckError{n, cmp.Or(route.Why, "no server serves it"), cmp.Or(lostDo(views, n), seeDoctor)}
 		case route.Server != to:
 			legs, err = add(legs, servers, route.Server, to, n, true)
 		}
@@ -141,6 +144,14 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 		}
 	}
 	return legs, nil
+}
+
+// lostDo says what opens a shard that no server serves and no move opens, or "".
+func lostDo(views map[string]*shard.View, n int64) string {
+	if o, lost := check.OpeningOf(views, n); lost {
+		return o.Text()
+	}
+	return ""
 }
 
 // An UnderwayError says that a shard is in another move, which has to end first.

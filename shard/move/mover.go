@@ -249,7 +249,7 @@ func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
 				if err == nil {
 					m.dropFences(ctx, g, f.shards)
 				}
-				return err
+				return m.cure(f, err)
 			}
 			return m.do(ctx, g, f, s)
 		})
@@ -257,6 +257,20 @@ func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
 			return err
 		}
 	}
+}
+
+// cure is the error of a shard that is stuck, with the command that opens it if no move can.
+func (m *Mover) cure(f *facts, err error) error {
+	var stuck *StuckError
+	if !errors.As(err, &stuck) {
+		return err
+	}
+	for _, p := range f.shards {
+		if o, lost := m.lost(p); lost && p.shard == stuck.Shard {
+			return &StuckError{stuck.Shard, stuck.Why, o.Text()}
+		}
+	}
+	return err
 }
 
 // do does one step.

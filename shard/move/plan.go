@@ -223,7 +223,11 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 	if j >= 0 && l.target.Shards[j].State != shard.StateMoved {
 		refuse(l.Target, "firn shards doctor", "it is %s there too", l.target.Shards[j].State)
 	} else if slices.Contains(l.target.schemas, s.Schema) {
-		refuse(l.Target, "firn shards doctor says whether it is left of a move", "there is a schema %s already", s.Schema)
+		text, do, _, err := inWay(ctx, l.target.conn, l.Target, n, s.Schema)
+		if err != nil {
+			return &shard.ServerError{Server: l.Target, Err: err}
+		}
+		refuse(l.Target, do, "%s", text)
 	}
 	return nil
 }

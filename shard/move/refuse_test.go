@@ -79,7 +79,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	b.must(t, "CREATE SCHEMA insta0")
-	if got := speaks(t, a.Server, b.Server); len(got) != 1 || got[0] != "shard 0 on b: there is a schema insta0 already" {
+	if got := speaks(t, a.Server, b.Server); len(got) != 1 || got[0] != "shard 0 on b: there is a schema insta0 already, and it is no copy of the shard" {
 		t.Errorf("%q", got)
 	}
 	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{0}, true, nil); err != nil || p.Err() != nil {

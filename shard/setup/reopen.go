@@ -115,9 +115,10 @@ func closedFor(row shard.Row, server string, views map[string]*shard.View) []Clo
 // overrules says whether the row of a server counts more than that of another server, which
 // serves the shard. Each server that opens a shard does so at a higher term than all before.
 // At equal terms the operator decides between two servers that serve it. A copy never counts
-// more than who serves.
+// more than who serves, and neither does a server that was told of a later term, which knows
+// nothing of what came with it.
 func overrules(row, other shard.Row) bool {
-	return row.Here && (row.State != shard.StateClosed && row.Term > other.Term || row.Serves() && row.Term == other.Term)
+	return row.Here && !row.Told && (row.State != shard.StateClosed && row.Term > other.Term || row.Serves() && row.Term == other.Term)
 }
 
 // An AwayError says that a server could not be asked whether it serves what is to be

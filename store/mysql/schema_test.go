@@ -143,7 +143,23 @@ func TestPrivileges(t *testing.T) {
 	}
 
 	mustPut(t, New(db), "there", `1`, store.Condition{})
-	do(t, db, "GRANT SELECT ON firn_records TO "+user)
+	lacks := func(want string) {
+		t.Helper()
+		missing, grant, err := s.MissingPrivileges(t.Context())
+		if err != nil || missing != want || want == "" && grant != "" {
+			t.Errorf("missing privileges: %q, %q, %v; want %q", missing, grant, err, want)
+		}
+		if grant != "" { // it can be typed
+			do(t, db, grant)
+		}
+	}
+	do(t, db, "GRANT SELECT, UPDATE ON firn_records TO "+user)
+	lacks("INSERT")
+	lacks("")
+	do(t, db, "REVOKE INSERT, UPDATE, SELECT ON firn_records FROM "+user)
+	lacks("SELECT, INSERT, UPDATE")
+	lacks("")
+	do(t, db, "REVOKE INSERT, UPDATE ON firn_records FROM "+user)
 	_, err = s.Get(t.Context(), "there")
 	says(t, "Get of one who may not write", err, "it needs SELECT, INSERT and UPDATE on the table firn_records")
 	do(t, db, "GRANT INSERT, UPDATE ON firn_records TO "+user)

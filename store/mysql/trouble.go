@@ -55,7 +55,7 @@ func explain(err error) error { return table.Explain("mysql", err, advice) }
 
 const (
 	crowded  = "the server has too many connections; close some, or raise max_connections or the user's limit"
-	denied   = `this user lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store setup", or what "firn store setup --print" prints, and then GRANT SELECT, INSERT, UPDATE ON firn_records TO the user`
+	denied   = `this user lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store setup --store URL" with the URL of its own account, or what "firn store setup --print" prints, and then GRANT SELECT, INSERT, UPDATE ON firn_records TO the user`
 	foreign  = `the table firn_records is not as firn makes it; compare it with "firn store setup --print", or use another database`
 	full     = "the server's disk is full, or a limit of the table's file is reached; free some space"
 	readOnly = "the server is read-only, as a replica is; connect to the primary"

@@ -10,7 +10,9 @@
 // The table firn_records is made by the first Put, or beforehand by [Store.Init],
 // which also makes views for people; [SQL] is the text of both. All are found by
 // the search_path of the connection: two stores in one database are two schemas. A
-// role that uses a table somebody else made needs SELECT, INSERT and UPDATE on it.
+// role that uses a table somebody else made needs USAGE on its schema, and SELECT, INSERT and
+// UPDATE on it. A schema of the search_path that has such a table and that the role may not
+// use is an error, because the server would pass over it to another store.
 //
 // # Connections
 //
@@ -156,13 +158,17 @@ func (s *Store) read(ctx context.Context, query string, args ...any) ([]store.Re
 		s.seen.Store(true)
 		return list, read, nil
 	case !missing(err):
-		return nil, time.Time{}, explain(err)
-	case seen:
+		return nil, time.Time{}, explain(ctx, s.db, err)
+	}
+	if err := hidden(ctx, s.db); err != nil {
+		return nil, time.Time{}, explain(ctx, s.db, err)
+	}
+	if seen {
 		return nil, time.Time{}, forgotten()
 	}
 	// Nobody has made the table yet: nothing was ever written.
 	list, read, err = records(ctx, s.db, sqlNone)
-	return list, read, explain(err)
+	return list, read, explain(ctx, s.db, err)
 }
 
 // readCommitted is a read at the isolation level where none fails because of what
@@ -258,7 +264,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Co
 	// bad. A connection of one's own does not.
 	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
-		return store.Record{}, explain(err)
+		return store.Record{}, explain(ctx, s.db, err)
 	}
 	defer conn.Close()
 	next := store.Record{Key: key, Value: slices.Clone(value), Version: store.NewVersion()}
@@ -267,15 +273,20 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Co
 	case err == nil:
 		return next, nil
 	case certain(err):
-		return store.Record{}, explain(err)
+		return store.Record{}, explain(ctx, conn, err)
 	}
-	return store.Record{Key: key, Version: next.Version}, explain(err)
+	return store.Record{Key: key, Version: next.Version}, explain(ctx, conn, err)
 }
 
 // put sends one Put. If there is no table yet it makes that, and sends the Put again.
 func (s *Store) put(ctx context.Context, conn *sql.Conn, next *store.Record, cond store.Condition) error {
 	seen := s.seen.Load() // before the server looks: others may make the table after that
 	err := attempt(ctx, conn, next, cond)
+	if missing(err) {
+		if err := hidden(ctx, conn); err != nil {
+			return &table.UnsentError{Err: err}
+		}
+	}
 	if missing(err) && !seen {
 		if cond.Version != "" {
 			return store.ErrConflict // no table, no record of that Version

@@ -16,7 +16,7 @@ const (
 	// log with a slot that ends with them, and logical subscribers; and slots that
 	// are kept for one that is not. What a standby's state is only some may see.
 	sqlPromise = `
-WITH standby AS (
+WITH ` + sqlPlaces + `, standby AS (
 	SELECT r.sync_state FROM pg_stat_replication AS r
 	WHERE r.pid NOT IN (SELECT pid FROM pg_stat_progress_basebackup)
 		AND NOT EXISTS (
@@ -36,7 +36,7 @@ SELECT pg_is_in_recovery(), current_setting('server_version'),
 	CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
 	(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
 	(SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
-	coalesce(to_regclass('firn_records')::oid::bigint, 0)`
+	coalesce(to_regclass('firn_records')::oid::bigint, 0), ` + sqlHidden
 
 	sqlSystem = `SELECT system_identifier::text FROM pg_control_system()`
 )
@@ -54,6 +54,7 @@ type look struct {
 	started                     int64
 	database, records           int64 // oids; of firn_records 0 where it is missing
 	system                      string
+	hides                       string // the schema that hides a table from this role
 }
 
 // Promise implements [store.Store]. The class is Strict if
@@ -76,9 +77,11 @@ func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 	l, err := s.look(ctx)
 	switch {
 	case err != nil:
-		return store.Promise{}, explain(err)
+		return store.Promise{}, explain(ctx, s.db, err)
 	case l.standby:
-		return store.Promise{}, explain(errStandby)
+		return store.Promise{}, explain(ctx, s.db, errStandby)
+	case l.hides != "":
+		return store.Promise{}, explain(ctx, s.db, &hiddenError{l.hides})
 	case !l.table && s.seen.Load():
 		return store.Promise{}, forgotten()
 	}
@@ -87,7 +90,7 @@ func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 
 func (s *Store) look(ctx context.Context) (l look, err error) {
 	err = s.db.QueryRowContext(ctx, sqlPromise).Scan(&l.standby, &l.version, &l.fsync, &l.pages, &l.commit, &l.synchronous,
-		&l.table, &l.logged, &l.standbys, &l.confirmed, &l.unseen, &l.slots, &l.timeline, &l.started, &l.database, &l.records)
+		&l.table, &l.logged, &l.standbys, &l.confirmed, &l.unseen, &l.slots, &l.timeline, &l.started, &l.database, &l.records, &l.hides)
 	if err != nil {
 		return l, err
 	}

@@ -28,15 +28,15 @@ func statements() []string { return strings.Split(strings.TrimSpace(schema), ";\
 func (s *Store) Init(ctx context.Context) (made bool, err error) {
 	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
-		return false, explain(err)
+		return false, explain(ctx, s.db, err)
 	}
 	defer conn.Close()
 	if err := conn.QueryRowContext(ctx, `SELECT to_regclass('firn_records') IS NULL`).Scan(&made); err != nil {
-		return false, explain(err)
+		return false, explain(ctx, conn, err)
 	}
 	for _, q := range statements() {
 		if err := define(ctx, conn, q); err != nil {
-			return false, explain(err)
+			return false, explain(ctx, conn, err)
 		}
 	}
 	s.seen.Store(true)

@@ -133,7 +133,7 @@ func TestPrivileges(t *testing.T) {
 		t.Error(err)
 	}
 	r, err := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
-	says(t, "Put without a table", err, `one that may create tables runs "firn store setup"`)
+	says(t, "Put without a table", err, `a role that may runs "firn store setup"`)
 	if r.Version != "" {
 		t.Error("nothing was sent, and there is a Version")
 	}
@@ -147,13 +147,29 @@ func TestPrivileges(t *testing.T) {
 	_, list := s.List(t.Context(), "")
 	_, put := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
 	for what, err := range map[string]error{"Get": get, "List": list, "Put": put} {
-		says(t, what+" without rights", err, "types GRANT SELECT, INSERT, UPDATE ON firn_records TO the role")
+		says(t, what+" without rights", err, "types GRANT USAGE ON SCHEMA "+schema+" TO "+role+"; GRANT SELECT, INSERT, UPDATE ON "+schema+".firn_records TO "+role)
 		if strings.Contains(err.Error(), "store setup") {
 			t.Errorf("%s: the table is there: %v", what, err)
 		}
 	}
 
-	do(t, db, `GRANT SELECT, INSERT, UPDATE ON firn_records TO `+role)
+	lacks := func(want string) {
+		t.Helper()
+		missing, grant, err := s.MissingPrivileges(t.Context())
+		if err != nil || missing != want || want == "" && grant != "" {
+			t.Errorf("missing privileges: %q, %q, %v; want %q", missing, grant, err, want)
+		}
+		if grant != "" { // it can be typed
+			do(t, db, grant)
+		}
+	}
+	lacks("SELECT, INSERT, UPDATE")
+	lacks("")
+	do(t, db, `REVOKE INSERT ON firn_records FROM `+role)
+	lacks("INSERT")
+	do(t, db, `REVOKE SELECT ON firn_records FROM `+role, `GRANT SELECT (key, value, version) ON firn_records TO `+role)
+	lacks("SELECT")
+	lacks("")
 	r = mustPut(t, s, "k", `1`, store.Condition{})
 	r = mustPut(t, s, "k", `2`, store.Condition{Version: r.Version})
 	if got, err := s.Get(t.Context(), "k"); err != nil || got.Version != r.Version {
@@ -168,7 +184,7 @@ func TestPrivileges(t *testing.T) {
 	}
 	do(t, db, `REVOKE UPDATE ON firn_records FROM `+role)
 	_, err = s.Put(t.Context(), "k", []byte(`3`), store.Condition{Version: r.Version})
-	says(t, "Put without UPDATE", err, "it needs SELECT, INSERT and UPDATE")
+	says(t, "Put without UPDATE", err, "GRANT SELECT, INSERT, UPDATE ON "+schema+".firn_records TO "+role)
 }
 
 // TestInit makes table and views twice, by both ways, and reads the views.

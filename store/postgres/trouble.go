@@ -1,8 +1,8 @@
 package postgres
 
 import (
+	"context"
 	"errors"
-	"strings"
 
 	"github.com/firn-id/firn/store/internal/table"
 )
@@ -50,8 +50,17 @@ func certain(err error) bool {
 	return false
 }
 
-// explain says what to do where it can be told.
-func explain(err error) error { return table.Explain("postgres", err, advice) }
+// explain says what to do where it can be told. The server is asked over q who the role is.
+func explain(ctx context.Context, q querier, err error) error {
+	return table.Explain("postgres", err, func(err error) string {
+		if state(err) == "42501" {
+			if text := rights(ctx, q); text != "" {
+				return text
+			}
+		}
+		return advice(err)
+	})
+}
 
 // advices are by SQLSTATE.
 var advices = map[string]string{
@@ -63,10 +72,10 @@ var advices = map[string]string{
 	"28000": "the server refuses this user; check the user, its password and pg_hba.conf",
 	"28P01": "the server refuses the password; check user and password",
 	"3D000": "the database does not exist; create it, or name another",
-	"3F000": "no schema of the search_path exists; create one, or set another search_path",
+	"3F000": "no schema of the search_path exists, or this role may use none of them; create one, or GRANT USAGE on it",
 	"40001": "refused because of what others wrote at the same time; try again",
 	"40P01": "refused to end a deadlock; try again",
-	"42501": `this role lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store setup", or what "firn store setup --print" prints, and then GRANT SELECT, INSERT, UPDATE ON firn_records TO the role`,
+	"42501": "this role lacks a privilege: it needs USAGE on the schema of the table firn_records, and SELECT, INSERT and UPDATE on that table",
 	"42703": foreign,
 	"42804": foreign,
 	"42809": foreign,
@@ -90,10 +99,6 @@ const (
 )
 
 func advice(err error) string {
-	// In every language the refusal names the table, which is then there.
-	if state(err) == "42501" && strings.Contains(err.Error(), "firn_records") {
-		return "this role lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records, which is there; its owner types GRANT SELECT, INSERT, UPDATE ON firn_records TO the role"
-	}
 	if text, ok := advices[state(err)]; ok {
 		return text
 	}

@@ -41,16 +41,16 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 		return err
 	})
 	if err != nil {
-		return store.Record{}, explain(err)
+		return store.Record{}, explain(ctx, s.db, err)
 	}
 	defer tx.Rollback()
 	held, err := s.hold(ctx, tx, key)
 	if err != nil {
-		return store.Record{}, explain(err)
+		return store.Record{}, explain(ctx, tx, err)
 	}
 	if held.Version == "" {
 		if err := tx.Rollback(); err != nil {
-			return store.Record{}, explain(err)
+			return store.Record{}, explain(ctx, s.db, err)
 		}
 		return store.Record{}, s.refuse(ctx, key, f)
 	}
@@ -60,21 +60,20 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 	}
 	next := store.Record{Key: key, Value: slices.Clone(value), Version: store.NewVersion()}
 	if err := release(ctx, tx, &next, held.Version); err != nil { // COMMIT was not sent
-		return store.Record{}, explain(err)
+		return store.Record{}, explain(ctx, tx, err)
 	}
 	switch err := acknowledged(ctx, tx.Commit()); {
 	case err == nil:
 		return next, nil
 	case certain(err):
-		return store.Record{}, explain(err)
+		return store.Record{}, explain(ctx, tx, err)
 	default:
-		return store.Record{Key: key, Version: next.Version}, explain(err)
+		return store.Record{Key: key, Version: next.Version}, explain(ctx, tx, err)
 	}
 }
 
 // hold locks a record's row and reads it. One never written has none.
 func (s *Store) hold(ctx context.Context, tx *sql.Tx, key string) (rec store.Record, err error) {
-	seen := s.seen.Load() // before the server looks: others may make the table after that
 	err = rows(ctx, tx, sqlHold, []any{key}, func(r *sql.Rows) error {
 		var value, version, timeout string
 		var written, now int64
@@ -90,9 +89,7 @@ func (s *Store) hold(ctx context.Context, tx *sql.Tx, key string) (rec store.Rec
 	switch {
 	case err == nil:
 		s.seen.Store(true)
-	case missing(err) && seen:
-		return rec, forgotten()
-	case missing(err):
+	case missing(err): // whoever reads the record next finds out why
 		return rec, nil
 	}
 	return rec, err

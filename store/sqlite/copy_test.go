@@ -167,6 +167,24 @@ func TestCopyRecovered(t *testing.T) {
 	refused(t, "a copy of the recovered copy", copied(t, one, idFile(one)))
 }
 
+// TestRestoredMakesNoFile: where no file is, it may have been moved, and another one would
+// make its ids again.
+func TestRestoredMakesNoFile(t *testing.T) {
+	path := used(t, t.TempDir())
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{path, filepath.Join(t.TempDir(), "never.db")} {
+		err := sqlite.Restored(t.Context(), gone, func(*sqlite.Store) error { return errors.New("a store was made") })
+		if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "there is no file at "+gone) {
+			t.Errorf("%v", err)
+		}
+		if _, err := os.Lstat(gone); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is there: %v", gone, err)
+		}
+	}
+}
+
 // TestNewIsNoCopy: many that open a new file at once, some of which find it before
 // its hidden file is there, and by then others may have written records.
 func TestNewIsNoCopy(t *testing.T) {

@@ -3,42 +3,71 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 // Restored accepts the database that is at path now as the store that was
-// there, or creates an empty one if none is. Whoever calls it must first have
-// stopped all who use the store. The path must be absolute. A file that another
-// process has locked is waited for until ctx ends, at most 5 seconds.
+// there. It returns an error if no file is at path, and creates none: the file may have
+// been moved, and a second one would make its ids again. [CreateLost] is for a file that
+// is gone for good. Whoever calls Restored must first have stopped all who use the store.
+// The path must be absolute. A file that another process has locked is waited for until
+// ctx ends, at most 5 seconds.
 //
 // It opens the database and calls raise, which is to raise what the protocols
 // above took from records that may be older than the last ones acknowledged. Only
 // if that returns no error is the database accepted: so after an error or a crash
 // it is refused as before.
 func Restored(ctx context.Context, path string, raise func(*Store) error) error {
-	at, err := locate(path)
-	if err != nil {
+	at, there, err := find(path)
+	switch {
+	case err != nil:
 		return err
+	case !there:
+		return at.explain(fmt.Errorf("there is no file at %s: if it was moved, use it where it is now; CreateLost makes an empty one in place of a file that is gone for good: %w", at.file, fs.ErrNotExist))
 	}
-	if _, err := fileSystem(filepath.Dir(at.file)); err != nil {
-		return at.explain(err)
+	return at.accept(ctx, raise)
+}
+
+// CreateLost creates an empty database at path, in place of one that is gone for good with
+// all its copies, calls raise as [Restored] does, and accepts the database. It returns an
+// error if a file is at path. After any other error call Restored if a file is there by
+// then, else CreateLost again.
+func CreateLost(ctx context.Context, path string, raise func(*Store) error) error {
+	at, there, err := find(path)
+	switch {
+	case err != nil:
+		return err
+	case there:
+		return at.explain(fmt.Errorf("a file is at %s: Restored accepts it: %w", at.file, fs.ErrExist))
 	}
-	there, _, err := at.there()
-	if err != nil {
-		return at.explain(err)
-	}
-	if !there {
-		// Not needed by anything any more, and deadly to a new file.
-		for _, j := range at.journals() {
-			if err := os.Rename(j, j+asideSuffix); err != nil && !missing(err) {
-				return at.explain(err)
-			}
-		}
-		if err := at.create(); err != nil {
+	// Not needed by anything any more, and deadly to a new file.
+	for _, j := range at.journals() {
+		if err := os.Rename(j, j+asideSuffix); err != nil && !missing(err) {
 			return at.explain(err)
 		}
 	}
+	if err := at.create(); err != nil {
+		return at.explain(err)
+	}
+	return at.accept(ctx, raise)
+}
+
+// find returns the location of a path, and whether a file is there.
+func find(path string) (at location, there bool, err error) {
+	if at, err = locate(path); err != nil {
+		return at, false, err
+	}
+	if _, err := fileSystem(filepath.Dir(at.file)); err != nil {
+		return at, false, at.explain(err)
+	}
+	there, _, err = at.there()
+	return at, there, at.explain(err)
+}
+
+// accept opens the database, calls raise, and makes the database the store.
+func (at location) accept(ctx context.Context, raise func(*Store) error) error {
 	if err := at.journalFits(); err != nil {
 		return at.explain(err)
 	}

@@ -1,0 +1,94 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// This file finds out which server opens a shard that no server serves and that no move or
+// revert can open: one of the servers was put back to an earlier state, or firn shards reopen
+// was broken off.
+
+// An Opening says which server opens such a shard, and why it is that server.
+type Opening struct {
+	Shard  int64
+	Server string // that opens it
+	Back   string // the server that was put back to an earlier state; empty: none was
+	Why    string
+}
+
+// do says what to type, with LIST for the number of the shard.
+func (o Opening) do() string {
+	do := fmt.Sprintf("firn shards reopen %s --shards LIST", o.Server)
+	if o.Back == "" {
+		return "to go on with it: " + do
+	}
+	return fmt.Sprintf("if there is a newer backup or a standby of %s, put it in its place first. If there is none, %s has the newest rows: %s", o.Back, o.Server, do)
+}
+
+// Do says what to type.
+func (o Opening) Do() string { return withList(o.do(), fmt.Sprint(o.Shard)) }
+
+// Text says why, and what to type.
+func (o Opening) Text() string { return o.Why + "; " + o.Do() }
+
+// withList puts the numbers of shards into what to type. A list that is cut short is none to type.
+func withList(do, list string) string { return strings.ReplaceAll(do, "LIST", list) }
+
+// OpeningOf finds that server, by what all servers of the cluster say, and false where a
+// server serves the shard or a move opens it. The highest term knows most of a shard: who
+// lets it go has its word from who is to take it, so a lower term there has been forgotten.
+func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
+	all := saying(views, n)
+	if len(all) == 0 || len(serving(all)) > 0 || all[0].State != shard.StateMoved {
+		return Opening{}, false
+	}
+	last := all[0]
+	to := slices.IndexFunc(all, func(c claim) bool { return c.server == last.MovedTo })
+	switch {
+	case views[last.MovedTo] == nil:
+		return Opening{}, false
+	case last.Told && to >= 0:
+		return Opening{n, last.MovedTo, "", toldText(last)}, true
+	case to >= 0 && all[to].Term == last.Term:
+		return Opening{}, false
+	}
+	return Opening{n, last.server, last.MovedTo, fmt.Sprintf("%s knows more of it than %s, which was put back to an earlier state", last.server, last.MovedTo)}, true
+}
+
+// toldText says what a server was told of a shard by firn shards reopen, which may have come to
+// its end all the same, if what it did on the other server is gone.
+func toldText(c claim) string {
+	return fmt.Sprintf("%s was told at term %d that %s opens it: a reopen was broken off, or %[3]s was put back to an earlier state since", c.server, c.Term, c.MovedTo)
+}
+
+// saying are what servers say of a shard, the highest term first, and at one term by name.
+func saying(views map[string]*shard.View, n int64) []claim {
+	var all []claim
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		for _, row := range views[name].Shards {
+			if row.Shard == n {
+				all = append(all, claim{name, row})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b claim) int { return cmp.Compare(b.Term, a.Term) })
+	return all
+}
+
+// Nowhere finds, of the shards that are asked for, those that no server serves and that no move
+// opens, by what all servers say. Each finding says what to type.
+func Nowhere(views map[string]*shard.View, asked func(shard int64) bool) []Finding {
+	found := make(groups)
+	for _, n := range numbers(views) {
+		if o, ok := OpeningOf(views, n); ok && asked(n) {
+			found.add(n, "no server serves it: "+o.Why, o.do())
+		}
+	}
+	return found.findings()
+}
