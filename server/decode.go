@@ -153,7 +153,7 @@ func (d *decoding) as(one *decodable) {
 	id, err := one.form.Parse(d.text)
 	if err != nil {
 		var syntax *firn.SyntaxError
-		begins := errors.As(err, &syntax) && syntax.Kind == "token" && syntax.Offset > 0
+		begins := errors.As(err, &syntax) && syntax.Kind == "token" && strings.Contains(syntax.Text[:syntax.Offset], "_")
 		if begins || !d.begun {
 			d.form, d.begun = err, begins
 		}

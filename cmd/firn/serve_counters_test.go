@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,6 +168,22 @@ series:
 			if strings.Count(s.log.String(), line) != times {
 				t.Errorf("%q is to be there %d times\n%s", line, times, s.log)
 			}
+		}
+	}
+}
+
+// A client of a server whose ids start later is told of no option of a Go program.
+func TestServeSaysWhenIdsStart(t *testing.T) {
+	dir := emptyHome(t)
+	url := "sqlite:" + filepath.Join(dir, "ids.db")
+	mustAll(t, "pool create other --new --workers 8-15 --store "+url, "pool ensure --workers 0-7 --store "+url)
+	s := serve(t, dir, "--store", url)
+	err := s.redis("").Incr(t.Context(), "photo").Err()
+	_, posted := s.do("POST", "/v1/series/photo/next", "")
+	_, ready := s.get("/readyz")
+	for what, text := range map[string]string{"RESP": fmt.Sprint(err), "HTTP": posted, "/readyz": ready, "the log": s.log.String()} {
+		if !strings.Contains(text, "start at 20") || !strings.Contains(text, "the server waits for that") || strings.Contains(text, "Options.Wait") {
+			t.Errorf("%s: %s", what, text)
 		}
 	}
 }
