@@ -161,11 +161,11 @@ func (l *leasing) explainCreating(ctx context.Context, s store.Store, err error,
 	var layout *lease.LayoutError
 	switch {
 	case errors.As(err, &option):
-		f := bad("%w", &renamed{l.blamed(option), err})
+		text := &renamed{l.blamed(option), err}
 		if there.Name == "" {
-			return f
+			return bad("%w", text)
 		}
-		return l.asItIs(f, option, there)
+		return l.asItIs(failed("%w", text), option, there)
 	case errors.As(err, &layout):
 		return poolFailure(err, poolPlace{from: l.from})
 	case errors.As(err, &exists):

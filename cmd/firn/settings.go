@@ -170,11 +170,12 @@ func (s *settings) pool(series string) (name string, said *poolConfig, err error
 // store may have it.
 func (s *settings) unlisted(name string) error {
 	names := s.file.poolNames()
-	f := bad("%s: %s does not list pool %q; it lists: %s", origin(s.flags.Lookup("pool")), s.file.path, name, strings.Join(names, ", "))
+	lists := "it lists: " + strings.Join(names, ", ")
 	if best := nearest.Name(name, names); best != "" {
-		f.hint("to use the pool that it lists: --pool %s", shellWord(best))
+		lists = "is it " + best + "?"
 	}
-	return f.hint("to use pool %s of the store, %s", name, s.file.listing(name))
+	return bad("%s: %s does not list pool %q; %s", origin(s.flags.Lookup("pool")), s.file.path, name, lists).
+		hint("to use pool %s of the store, %s", name, s.file.listing(name))
 }
 
 // listing says how a pool is added to those of the file.

@@ -81,7 +81,7 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 			f := failed("%w %s", errNoStore, url).
 				hint("if your programs use another one, name that: two stores make the same ids").
 				hint("if it was lost: firn store recover --store %s", shellWord(url))
-			if file, err := sqlite.Inspect(path); err == nil && file.Sidecar == nil { // that would say that there was one
+			if file, err := sqlite.Inspect(path); err != nil || file.Sidecar == nil { // that would say that there was one
 				f.hint("only if there never was one, the first id makes it: firn next --store %s", shellWord(url))
 			}
 			return nil, f
