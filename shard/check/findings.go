@@ -54,6 +54,7 @@ func Findings(servers []*Server, now time.Time) []Finding {
 	for _, s := range servers {
 		if s.Err != nil {
 			f.away(s, views)
+			f.refused = f.refused || refuses(s)
 		}
 	}
 	f.cluster(views, len(views) == len(servers))
@@ -64,8 +65,9 @@ func Findings(servers []*Server, now time.Time) []Finding {
 }
 
 type findings struct {
-	now time.Time
-	all []Finding
+	now     time.Time
+	refused bool // one of the servers is there, and does not let itself be looked at
+	all     []Finding
 }
 
 func (f *findings) say(l Level, server, do, format string, args ...any) {
@@ -98,7 +100,16 @@ func (f *findings) away(s *Server, views map[string]*shard.View) {
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	f.say(Bad, s.Name, "start it, or check its address", "it cannot be examined: %v", err)
+	do := "start it, or check its address"
+	if refuses(s) {
+		do = "it runs, and refuses: correct its address, the password, or the rights of the role"
+	}
+	f.say(Bad, s.Name, do, "it cannot be examined: %v", err)
+}
+
+// refuses says that a server is there, and does not let itself be looked at.
+func refuses(s *Server) bool {
+	return s.Err != nil && !errors.Is(s.Err, shard.ErrNoShards) && !(&shard.ServerError{Server: s.Name, Err: s.Err}).Away()
 }
 
 func (f *findings) server(s *Server) {
@@ -258,12 +269,12 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	case len(nowhere) > 0 && all:
 		f.say(Bad, "", "if a server is not named in firn.yaml or with --server, name it; if the shards were never made: firn shards init", "no server knows %s: %s", shards(nowhere), few(nowhere))
 	case len(nowhere) > 0:
-		f.say(Bad, "", away, "no server that answers serves %s: %s", shards(nowhere), few(byNumber(nowhere)))
+		f.say(Bad, "", f.reachAll(), "no server that answers serves %s: %s", shards(nowhere), few(byNumber(nowhere)))
 	}
 	for _, text := range slices.Sorted(maps.Keys(why)) {
 		do := reopens[text]
 		if !all {
-			do = away
+			do = f.reachAll()
 		}
 		f.say(Bad, "", do, "%s not served, %s: %s", are(why[text]), text, few(why[text]))
 	}
@@ -279,8 +290,13 @@ func opens(r shard.Route, v *shard.View) string {
 	return "to see whether a move of it is under way: firn shards status; if none is: firn shards reopen " + r.Server
 }
 
-// away is what to do first where not all servers answer.
-const away = "start the servers that do not answer, or check their addresses"
+// reachAll is what to do first where not all servers have said what they have.
+func (f *findings) reachAll() string {
+	if f.refused {
+		return "first do what is said of the servers that could not be examined"
+	}
+	return "start the servers that do not answer, or check their addresses"
+}
 
 // shards is how many there are.
 func shards(list []string) string {

@@ -130,7 +130,11 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 		case under && l.Target.Name == to:
 			legs, err = add(legs, servers, l.Source.Name, to, n, false)
 		case under:
-			return nil, &UnderwayError{n, l.Source.Name, l.Target.Name}
+			serves := ""
+			if route.State == shard.StateOpen {
+				serves = route.Server
+			}
+			return nil, &UnderwayError{n, l.Source.Name, l.Target.Name, serves}
 		case route.State != shard.StateOpen:
 			return nil, &StuckError{n, cmp.Or(route.Why, "no server serves it"), seeDoctor}
 		case route.Server != to:
@@ -147,6 +151,7 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 type UnderwayError struct {
 	Shard          int64
 	Source, Target string
+	Serves         string // the server that serves it now, or ""
 }
 
 func (e *UnderwayError) Error() string {
