@@ -116,6 +116,9 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 	if err := o.checkShards(state); err != nil {
 		return err
 	}
+	if err := warnOfMoves(ctx, cmd, servers, state.Map, plan); err != nil {
+		return err
+	}
 	if o.dry {
 		return printApplyPlan(cmd, plan, files)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/setup"
 )
 
 // This file says what to do about a server that answers, and refuses. It runs, and is not lost: what
@@ -47,7 +48,7 @@ func (h hinter) addresses(text string) string {
 }
 
 // notOfRole are settings of an address that are about the role, or that nobody else may see.
-var notOfRole = []string{"user", "password", "passfile", "sslpassword"}
+var notOfRole = []string{"user", "role", "password", "passfile", "sslpassword"}
 
 // addressAs is the address of a server with the name of another role, and without a password.
 func addressAs(s shard.Server, role string) string {
@@ -58,6 +59,9 @@ func addressAs(s shard.Server, role string) string {
 	if q := u.Query(); u.RawQuery != "" {
 		for _, name := range notOfRole {
 			q.Del(name)
+		}
+		if strings.Contains(q.Get("options"), "role") {
+			q.Del("options")
 		}
 		u.RawQuery = q.Encode()
 	}
@@ -82,7 +86,7 @@ const lookAgain = otherRole + ": firn shards status " + asSuperuser
 func refusalHint(err error) string {
 	var of *shard.ServerError
 	var pg *pgconn.PgError
-	if errors.Is(err, shard.ErrNoShards) {
+	if errors.Is(err, shard.ErrNoShards) || errors.Is(err, setup.ErrNoCluster) {
 		return "if no server is in a cluster yet: firn shards init --count N; else, to see which server is in none, and why: firn shards doctor"
 	}
 	if !errors.As(err, &of) || !errors.As(of.Err, &pg) {

@@ -33,7 +33,7 @@ func ownedServers(t *testing.T, role string) (flags, super []string) {
 }
 
 // lostWords are about a server that is away.
-var lostWords = regexp.MustCompile(`does not answer|do not answer|lost for good|--gone|start (it|server|the server)`)
+var lostWords = regexp.MustCompile(`does not answer|do not answer|lost for good|--gone|\bstart (it|server|the server)`)
 
 // asSuper finds a command that names a superuser.
 var asSuper = regexp.MustCompile(`firn (shards [a-z]+( [0-9,-]+)?( --server '?[a-z]=postgres://SUPERUSER@[^' ,;]+'?)+)`)
@@ -199,5 +199,79 @@ func TestShardsMoveInterrupted(t *testing.T) {
 	exec("COMMIT")
 	if out := succeed(t, with("abort 1")...); out != "1 move given up\n" {
 		t.Error(out)
+	}
+}
+
+// TestShardsNoCluster: what is said of servers that are in no cluster yet names the command that makes
+// one, and of a server that is in the cluster, and was not named, what lacks.
+func TestShardsNoCluster(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b, c := database(t, postgres, "a"), database(t, postgres, "b"), database(t, postgres, "c")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE t (n integer)")
+	for _, words := range []string{"status", "apply " + dir, "apply " + dir + " --dry-run", "move 1 --to b", "revert 1", "abort 1", "finish 1", "rebalance", "doctor", "ls", "map", "where --shard 1", "remove-server a", "add-server c=" + c} {
+		out, errs, _ := called(t, with(words)...)
+		if !strings.Contains(out+errs, "firn shards init --count N --server a=postgres://t@") && !strings.Contains(out+errs, "firn shards init --count N --server 'a=postgres://t@") {
+			t.Errorf("firn shards %s, before there is a cluster, names no way to make one:\n%s%s", words, out, errs)
+		}
+	}
+	succeed(t, with("init --count 4 --yes")...)
+	if said := refuse(t, 2, with("add-server c")...); !strings.Contains(said, `"c" has no address: it is NAME=postgres://USER@HOST/DATABASE`) {
+		t.Error(said)
+	}
+	succeed(t, with("add-server c="+c)...)
+	if said := refuse(t, 2, with("move 1 --to c")...); !strings.Contains(said, "server c is in the cluster, and its address is not known here") || !strings.Contains(said, "--server c=postgres://USER@HOST/DATABASE") {
+		t.Error(said)
+	}
+	if out := succeed(t, with("status")...); !strings.Contains(out, "servers of the cluster were not asked: c; ") || !strings.Contains(out, "--server NAME=postgres://USER@HOST/DATABASE") {
+		t.Error(out)
+	}
+}
+
+// TestShardsApplyInMove: apply says which moves a file that changes tables gets into the way of.
+func TestShardsApplyInMove(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b := database(t, postgres, "a"), database(t, postgres, "b")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("init --count 4 --yes")...)
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE t (id bigint PRIMARY KEY)")
+	if _, errs, _ := called(t, with("apply "+dir)...); strings.Contains(errs, "warning") {
+		t.Error(errs)
+	}
+	succeed(t, with("move 0-1 --to b")...)
+	if _, errs, _ := called(t, with("apply "+dir)...); strings.Contains(errs, "warning") {
+		t.Errorf("there is nothing to apply:\n%s", errs)
+	}
+	writeFile(t, filepath.Join(dir, "002_n.sql"), "ALTER TABLE t ADD n integer")
+	for _, words := range []string{"apply " + dir + " --dry-run", "apply " + dir} {
+		_, errs, code := called(t, with(words)...)
+		if code != 0 || !strings.Contains(errs, "firn: warning: the move of shard 0-1 from a to b is not finished: ") || !slices.Equal(toldMoves(errs), []string{"revert 0-1", "finish 0-1"}) {
+			t.Errorf("firn shards %s: exit code %d\n%s", words, code, errs)
+		}
+	}
+	if said := refuse(t, 1, with("revert 0")...); !strings.Contains(said, "ID008") {
+		t.Error(said)
+	}
+}
+
+// TestShardsReopenRefused: a server that refuses is not gone, whatever --gone says, and what it
+// serves is not opened elsewhere.
+func TestShardsReopenRefused(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b := database(t, postgres, "a"), database(t, postgres, "b")
+	succeed(t, "shards", "init", "--count", "4", "--yes", "--server", "a="+a, "--server", "b="+b)
+	stranger := "b=" + strings.Replace(b, "postgres://t@", "postgres://nobody@", 1)
+	for _, more := range [][]string{nil, {"--gone", "b"}, {"--gone", "b", "--shards", "2", "--incomplete"}} {
+		out, errs, code := called(t, append([]string{"shards", "reopen", "a", "--yes", "--server", "a=" + a, "--server", stranger}, more...)...)
+		if code == 0 || !strings.Contains(errs, "the server refuses this user") {
+			t.Errorf("%q: exit code %d\n%s%s", more, code, out, errs)
+		}
 	}
 }

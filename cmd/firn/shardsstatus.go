@@ -310,7 +310,11 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 		}
 	}
 	for _, f := range check.Together(views, len(views) == len(st.seen)) {
-		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Level, f.Text); err != nil {
+		text := f.Text
+		if f.Do == check.NameThem {
+			text += "; " + f.Do
+		}
+		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Level, text); err != nil {
 			return err
 		}
 	}

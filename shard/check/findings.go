@@ -227,6 +227,9 @@ func (f *findings) setters(s *Server) {
 	}
 }
 
+// NameThem is what to do about servers of the cluster that were not asked.
+const NameThem = "name them besides the others, with --server NAME=postgres://USER@HOST/DATABASE or in firn.yaml"
+
 // Together says what is wrong with what servers say together, by name; all says that
 // no server is missing there.
 func Together(views map[string]*shard.View, all bool) []Finding {
@@ -245,7 +248,7 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 		return
 	}
 	if all && len(m.Missing) > 0 {
-		f.say(Bad, "", "name them with --server or in firn.yaml", "servers of the cluster were not asked: %s", few(m.Missing))
+		f.say(Bad, "", NameThem, "servers of the cluster were not asked: %s", few(m.Missing))
 	}
 	why, reopens := make(map[string][]string), make(map[string]string)
 	var nowhere []string
