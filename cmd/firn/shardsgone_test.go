@@ -296,11 +296,9 @@ func TestShardsRebalanceBrokenOff(t *testing.T) {
 	args := append([]string{"shards", "rebalance"}, flags...)
 	p := waitingMove(t, a, args)
 	p.Process.Signal(syscall.SIGINT)
-	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), `Broken off: shard 0 serves on a.
-            Nothing is copied to b yet.
-To go on, from any host:  firn shards rebalance, with the same flags
-To give it up:            firn shards abort 0
-`) {
+	at := " --server 'a=" + a + "' --server 'b=" + b + "'"
+	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), "Broken off: shard 0 serves on a.\n            Nothing is copied to b yet.\n"+
+		"To go on, from any host:  firn shards rebalance"+at+", with the same flags\nTo give it up:            firn shards abort 0"+at+"\n") {
 		t.Errorf("exit code %d\n%s", code, &p.errs)
 	}
 	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
