@@ -43,11 +43,9 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 	}
 	p := waitingMove(t, a, with(flags, "move", "1", "--to", "b"))
 	p.Process.Signal(syscall.SIGINT)
-	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), `Broken off: shard 1 serves on a.
-            Nothing is copied to b yet.
-To go on, from any host:  firn shards move 1 --to b
-To give it up:            firn shards abort 1
-`) {
+	at := " --server 'a=" + a + "' --server 'b=" + b + "'"
+	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), "Broken off: shard 1 serves on a.\n            Nothing is copied to b yet.\n"+
+		"To go on, from any host:  firn shards move 1 --to b"+at+"\nTo give it up:            firn shards abort 1"+at+"\n") {
 		t.Errorf("exit code %d\n%s", code, &p.errs)
 	}
 	p = waitingMove(t, a, with(flags, "move", "1", "--to", "b"))
