@@ -52,7 +52,7 @@ func (e *ServerError) Away() bool {
 	var said *pgconn.PgError
 	var network net.Error
 	switch {
-	case errors.Is(e.Err, context.Canceled):
+	case errors.Is(e.Err, context.Canceled), trouble.Distrusted(e.Err):
 		return false
 	case errors.As(e.Err, &said):
 		return strings.HasPrefix(said.Code, "57P0")

@@ -102,7 +102,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 	var owner *migrate.OwnerError
 	switch {
 	case errors.As(err, &owner):
-		return failed("%w", err).hint("give the addresses with the name of that role: the same command with %s", asRole(owner.Owner))
+		return failed("%w", err).hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
 	case err != nil:
 		return failed("%w", err).hint("files are applied everywhere or nowhere: all servers have to be there (firn shards status)")
 	}

@@ -246,7 +246,7 @@ func TestInParts(t *testing.T) {
 
 // TestMoveFailure: what belongs to the role that began a move, only that role ends.
 func TestMoveFailure(t *testing.T) {
-	for code, want := range map[string]string{"42501": "give the addresses with the name of the role that began the move, or of a superuser: the same command with --server SERVER=postgres://SUPERUSER@HOST/DATABASE", "2BP01": "drop it there"} {
+	for code, want := range map[string]string{"42501": "in the same command give these addresses instead, with the role that began the move, or a superuser: --server SERVER=postgres://SUPERUSER@HOST/DATABASE", "2BP01": "drop it there"} {
 		f := moveFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code, Hint: "drop it there"}})
 		if len(f.hints) != 1 || f.hints[0].text != want {
 			t.Errorf("%s: %q", code, f.hints)

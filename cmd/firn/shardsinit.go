@@ -197,7 +197,7 @@ func setupFailure(err error) *failure {
 	case errors.As(err, new(*setup.ClockError)):
 		return f.hint("set the clock that is wrong, then run the same command again")
 	case errors.As(err, &owner):
-		return f.hint("give the addresses with the name of that role: the same command with %s", asRole(owner.Owner))
+		return f.hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
 	case errors.As(err, &forgot):
 		return f.hint("is its address right? If what it had is lost: %s", lostPage)
 	case errors.As(err, &copied):

@@ -160,7 +160,7 @@ func moveFailure(err error) *failure {
 	case errors.As(err, &pg) && pg.Code == "2BP01":
 		return f.hint("%s", pg.Hint)
 	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
-		return f.hint(otherRole + ": the same command with " + asSuperuser)
+		return f.hint(sameCommand)
 	case errors.Is(err, move.ErrNoDump):
 		return f.hint("apt-get install postgresql-client, in that version")
 	}

@@ -78,6 +78,9 @@ func lacksRight(err error) bool {
 // otherRole is what to do where a move is another role's, as it is where a superuser began it.
 const otherRole = "give the addresses with the name of the role that began the move, or of a superuser"
 
+// sameCommand is what to do where a move is another role's: the same command with other addresses.
+const sameCommand = "in the same command give these addresses instead, with the role that began the move, or a superuser: " + asSuperuser
+
 // lookAgain is how a move is seen which the role may not see.
 const lookAgain = otherRole + ": firn shards status " + asSuperuser
 

@@ -143,8 +143,9 @@ func CheckGone(ctx context.Context, s shard.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	c, err := s.Connect(ctx)
-	switch code := sqlstate(err); {
-	case code == "" && err != nil, code == "3D000": // there is no such database
+	var of *shard.ServerError
+	switch {
+	case errors.As(err, &of) && of.Away(), sqlstate(err) == "3D000": // there is no such database
 		return nil
 	case err != nil:
 		return &AnswersError{s.Name, errors.Unwrap(err)}
