@@ -55,6 +55,8 @@ func goneFailure(err error) *failure {
 	var elsewhere *move.ElsewhereError
 	var pg *pgconn.PgError
 	switch {
+	case lacksRight(err):
+		return moveFailure(err)
 	case errors.As(err, new(*move.AnswersError)):
 		return f.hint("to see which server serves each shard, and what to type: firn shards status")
 	case errors.As(err, &elsewhere) && elsewhere.LetGo:

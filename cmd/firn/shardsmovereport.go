@@ -98,6 +98,7 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 	waiting, unknown := warnNowhere(ctx, cmd, c.servers, c.shards)
 	switch {
 	case f.code != exitFailed || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
+	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:
 		for _, one := range waiting {
 			f = f.hint("%s", nextText(one))
@@ -145,7 +146,7 @@ func moveFailure(err error) *failure {
 		f.code = exitFound
 		return f.hint("something has written to the copy: firn shards abort LIST, and move it again")
 	case errors.As(err, &under):
-		return f.hint("firn shards finish %d, or firn shards revert %[1]d, or firn shards abort %[1]d", under.Shard)
+		return f.hint("to see what ends it: firn shards status")
 	case errors.As(err, &held):
 		return f.hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
@@ -159,7 +160,7 @@ func moveFailure(err error) *failure {
 	case errors.As(err, &pg) && pg.Code == "2BP01":
 		return f.hint("%s", pg.Hint)
 	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
-		return f.hint("by the role that began the move: --server SERVER=postgres://ROLE@HOST/DATABASE")
+		return f.hint(otherRole + ": the same command with " + asSuperuser)
 	case errors.Is(err, move.ErrNoDump):
 		return f.hint("apt-get install postgresql-client, in that version")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/migrate"
+	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -175,10 +176,13 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	views := make(map[string]*shard.View)
 	var away []string
 	ahead := make(map[string]time.Duration)
-	for _, s := range check.Look(ctx, servers) {
+	for i, s := range check.Look(ctx, servers) {
 		if s.Err != nil {
 			if s.Name == name {
 				return nil, s.Err
+			}
+			if err := o.answers(ctx, servers[i], s.Err); err != nil {
+				return nil, err
 			}
 			away = append(away, s.Name)
 			continue
@@ -204,6 +208,21 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 		return nil, setupFailure(err)
 	}
 	return &reopening{plan, above, away, views}, nil
+}
+
+// answers returns the error of a server that is there, and does not say what it has: it may serve
+// what is to be opened, and --gone is not true of it.
+func (o *shardsReopen) answers(ctx context.Context, s shard.Server, err error) error {
+	if slices.Contains(o.gone, s.Name) {
+		if err := move.CheckGone(ctx, s); err != nil {
+			return goneFailure(err)
+		}
+		return nil
+	}
+	if of := (&shard.ServerError{Server: s.Name, Err: err}); !of.Away() && !errors.Is(err, shard.ErrNoShards) {
+		return of
+	}
+	return nil
 }
 
 // print says what is to be done.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/firn-id/firn/internal/trouble"
 	"github.com/firn-id/firn/store/internal/table"
 )
 
@@ -93,10 +94,10 @@ func advice(err error) string {
 		return "nothing would be written; leave out autocommit in the address, and set it to 1 on the server"
 	case errors.Is(err, errInTx):
 		return "nothing would be written; a connection must not come back to the pool before its transaction has ended"
-	case table.Distrusted(err):
+	case trouble.Distrusted(err):
 		return "the server's certificate cannot be trusted; check the certificate authority, the TLS settings and the host's name"
 	case errors.Is(err, mysql.ErrNoTLS):
 		return "the server offers no TLS; switch it on there, or leave it out here"
 	}
-	return table.Unreachable(err, errors.Is(err, mysql.ErrInvalidConn))
+	return trouble.Unreachable(err, errors.Is(err, mysql.ErrInvalidConn))
 }
