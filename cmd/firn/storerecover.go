@@ -42,8 +42,8 @@ segments, tickets and serials leave out --numbers, and go on at once.
 
 Stop every process that uses the store before, and start them after: they wait until ids
 start. If the store is a SQLite file, the file at the path is accepted. Where there is no
-file, the command fails and creates none, but with --lost an empty one. You may run the
-command again, and must after an error.
+file, the command fails and creates none; with --lost it creates an empty one. You may run
+the command again, and must after an error.
 
 Grant files may stay where a pool is still there: a process that starts with one finds
 that the ids start later. Where a pool itself is lost, remove its grant files first.
