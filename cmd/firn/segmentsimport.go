@@ -91,7 +91,7 @@ func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
 	}
 	rows, err := readCounters(ctx, o.db, o.from)
 	if err != nil {
-		return err
+		return o.withFlags(err)
 	}
 	made := sayMade(cmd.ErrOrStderr())
 	if o.dry {
@@ -105,6 +105,27 @@ func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	return errors.Join(o.all(ctx, cmd, s, rows, st), st.Close())
+}
+
+// withFlags adds to the hint writtenOut the flags that were given. Those that other commands
+// have too, such as --db, are added where hints are printed.
+func (o *segmentsImport) withFlags(err error) error {
+	flags := ""
+	if o.next {
+		flags += " --next"
+	}
+	if o.above != 1 {
+		flags += fmt.Sprintf(" --above %d", o.above)
+	}
+	if o.dry {
+		flags += " --dry-run"
+	}
+	if f := (*failure)(nil); errors.As(err, &f) {
+		for i := range f.hints {
+			f.hints[i].text = strings.ReplaceAll(f.hints[i].text, writtenOut, writtenOut+flags)
+		}
+	}
+	return err
 }
 
 // all imports the rows, or shows how. Without a store none is there yet.
