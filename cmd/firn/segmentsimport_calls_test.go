@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"database/sql"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -275,4 +277,43 @@ func TestImportFromSQLiteCallsNothing(t *testing.T) {
 			t.Fatalf("%s made a file", query)
 		}
 	}
+}
+
+// Every refusal has a hint that imports with the flags that were given, once NAME and the
+// numbers are filled in.
+func TestImportRefusalsCanBeCured(t *testing.T) {
+	t.Chdir(t.TempDir())
+	cure := regexp.MustCompile(`(?m)^firn: hint: write the counters out, joined by UNION ALL: firn (.*)$`)
+	onForeign(t, func(t *testing.T, m *importing) {
+		refused := []string{
+			"DROP TABLE c", "SELECT 1; SELECT 2", "SELECT 'a', 1, 1 -- c", "SELECT name, n, step INTO x FROM c",
+			"SELECT name, n, step FROM c FOR UPDATE", `SELECT U&"a", 1, 1`,
+		}
+		switch strings.TrimPrefix(t.Name(), "TestImportRefusalsCanBeCured/") {
+		case "postgres":
+			refused = append(refused, "SELECT 'a', lo_create(0), 1")
+		case "mysql":
+			refused = append(refused, "SELECT 'a', sleep(0), 1")
+		}
+		for _, from := range refused {
+			got := m.importsFrom(t, 2, from, "--dry-run", "--next", "--above", "7", "--lossy", "accept")
+			hint := cure.FindStringSubmatch(got)
+			if hint == nil {
+				t.Errorf("%s: %s", from, got)
+				continue
+			}
+			typed := strings.NewReplacer("'NAME'", "'orders'", "NUMBER", "101", "STEP", "10 UNION ALL SELECT 'users', 5, 1").Replace(hint[1])
+			for _, flag := range []string{" --dry-run", " --next", " --above 7", " --lossy accept"} {
+				if strings.Count(typed, flag) != 1 {
+					t.Errorf("%s: the hint has %q not once: %s", from, flag, typed)
+				}
+			}
+			var out, errs bytes.Buffer
+			code := run(shellWords(typed), strings.NewReader(""), &out, &errs)
+			want := "SERIES  GIVEN  STEP  FIRST HERE  DOES\norders  100    10    171         begin\nusers   4      1     12          begin\n"
+			if code != 0 || out.String() != want {
+				t.Errorf("%s: code %d\n%s%s", typed, code, out.String(), errs.String())
+			}
+		}
+	})
 }
