@@ -26,10 +26,10 @@ SEQ_NAME table, or any other. --from is a SELECT of three columns: a name, the h
 number that was given out or reserved, and the step, which is how many numbers a
 process reserves at a time. It is run in --db, and has to be one query, without
 comments, that only reads. --db has to be the primary: a replica may be behind.
-It is run in a transaction for reading, and on PostgreSQL not at all where it or one of
-its views calls a VOLATILE function. What a function does that its owner declared STABLE,
-or that MySQL or MariaDB carries out within a query, nobody checks: write the SELECT over
-tables.
+It is run in a transaction for reading. It is not run where it, or a view that it reads,
+runs something VOLATILE of PostgreSQL, or calls a function of MySQL or MariaDB that is not
+known to only read, such as every stored function. What a function of PostgreSQL does that
+its owner declared STABLE, nobody checks: write the SELECT over tables.
 
 Each series begins one step above that number. The step between is for a process of
 the old system that reserves once more while this looks: stop them all first, or take

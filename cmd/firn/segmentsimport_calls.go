@@ -68,6 +68,8 @@ UNION SELECT '', pg_catalog.quote_ident(p.typname) FROM pg_catalog.pg_type AS t,
 	WHERE t.typname = ANY ($2) AND t.oid >= 16384 AND p.oid >= 16384
 UNION SELECT '', pg_catalog.quote_ident(t.typname) FROM pg_catalog.pg_proc AS p, LATERAL unnest(p.proargtypes::oid[] || p.prorettype) AS part (id)
 	JOIN pg_catalog.pg_type AS t ON t.oid = part.id WHERE proname = ANY ($1) AND p.oid >= 16384 AND t.oid >= 16384
+UNION SELECT 'function ' || proname, pg_catalog.pg_get_function_arguments(oid) FROM pg_catalog.pg_proc
+	WHERE proname = ANY ($1) AND oid >= 16384 AND pronargdefaults > 0
 UNION SELECT 'operator ' || oprname, pg_catalog.quote_ident(proname) || '()' FROM pg_catalog.pg_operator AS o JOIN pg_catalog.pg_proc AS p ON p.oid = o.oprcode
 	WHERE oprname = ANY ($3) AND o.oid >= 16384
 UNION SELECT 'aggregate ' || f.proname, pg_catalog.quote_ident(p.proname) || '()' FROM pg_catalog.pg_aggregate AS a JOIN pg_catalog.pg_proc AS f ON f.oid = a.aggfnoid

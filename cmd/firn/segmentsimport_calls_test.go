@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"database/sql"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -308,8 +309,12 @@ func TestImportRefusalsCanBeCured(t *testing.T) {
 					t.Errorf("%s: the hint has %q not once: %s", from, flag, typed)
 				}
 			}
+			words, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '%s\\n' "+typed).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
 			var out, errs bytes.Buffer
-			code := run(shellWords(typed), strings.NewReader(""), &out, &errs)
+			code := run(strings.Split(strings.TrimSuffix(string(words), "\n"), "\n"), strings.NewReader(""), &out, &errs)
 			want := "SERIES  GIVEN  STEP  FIRST HERE  DOES\norders  100    10    171         begin\nusers   4      1     12          begin\n"
 			if code != 0 || out.String() != want {
 				t.Errorf("%s: code %d\n%s%s", typed, code, out.String(), errs.String())
