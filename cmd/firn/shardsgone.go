@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -53,9 +54,12 @@ func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers 
 func goneFailure(err error) *failure {
 	f := failed("%w", err)
 	var elsewhere *move.ElsewhereError
+	var answers *move.AnswersError
 	var pg *pgconn.PgError
 	switch {
-	case errors.As(err, new(*move.AnswersError)):
+	case errors.As(err, &answers) && answers.Err != nil:
+		return f.hint("%s", addressHint(answers.Server, answers.Err))
+	case answers != nil:
 		return f.hint("to see which server serves each shard, and what to type: firn shards status")
 	case errors.As(err, &elsewhere) && elsewhere.LetGo:
 		return f.hint("start server %s, or its standby or backup in its place: %s", elsewhere.Gone, lostPage)
@@ -65,4 +69,13 @@ func goneFailure(err error) *failure {
 		return f.hint("a mover was at work on it meanwhile: run it again")
 	}
 	return f
+}
+
+// addressHint is what to do about a server that answers, and does not say what it serves: it runs,
+// or something else runs at its address.
+func addressHint(server string, err error) string {
+	if (&shard.ServerError{Server: server, Err: err}).Answered() && awayServer(&shard.ServerError{Server: server, Err: err}) == "" {
+		return fmt.Sprintf("correct the address of server %s, or its password: --server %[1]s=postgres://USER@HOST/DATABASE, or in firn.yaml. Then run the same command again", server)
+	}
+	return fmt.Sprintf("wait until server %s serves, or correct its address: --server %[1]s=postgres://USER@HOST/DATABASE, or in firn.yaml. Then run the same command again", server)
 }
