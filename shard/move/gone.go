@@ -117,7 +117,7 @@ func abandonable(ctx context.Context, rest []*end, gone string, asked func(int64
 		case o.state == shard.StateMoved && asked(o.shard):
 			return nil, &ElsewhereError{o.shard, gone, o.at.Name, o.source == o.at.Name}
 		case o.state != shard.StateMoved && !o.serves():
-			return nil, o.at.fault(fmt.Errorf("shard %d is closed there: firn shards reopen %s comes first", o.shard, o.at.Name))
+			return nil, o.at.fault(fmt.Errorf("shard %d is closed there; to open it first: firn shards reopen %s", o.shard, o.at.Name))
 		}
 	}
 	return all, nil
