@@ -117,3 +117,38 @@ func TestShardsReopenBackupAnswers(t *testing.T) {
 		t.Error("the backup has the shard")
 	}
 }
+
+// TestShardsStandbyAddress: an address leads to a standby, and the primary serves. Every command says
+// so, and how to give the address of the primary; none says to promote the standby, to reopen the
+// server, or to type the same again.
+func TestShardsStandbyAddress(t *testing.T) {
+	t.Parallel()
+	server := movesServer(t)
+	a, b := database(t, server, "a"), database(t, testserver.Shared(t, movesServer), "b")
+	with := func(words, a string) []string {
+		return append(strings.Fields("shards "+words), "--server", "a="+a, "--server", "b="+b)
+	}
+	succeed(t, with("init --count 6 --yes", a)...) // 0 to 2 are a's
+	succeed(t, with("move 0 --to b", a)...)
+	standby := testserver.PostgresStandby(t, server, "max_connections=200", "max_worker_processes=50", "max_wal_senders=40", "max_replication_slots=40", "wal_level=logical")
+	copied := strings.Replace(a, server.Addr(), standby.Addr(), 1)
+	for _, words := range []string{
+		"doctor", "status", "reopen a", "reopen a --yes", "reopen b --shards 0 --dry-run", "reopen b --shards 1 --yes --incomplete",
+		"revert 0", "abort 0", "finish 0 --yes", "move 1 --to b", "rebalance --dry-run", "doctor --clean", "reopen b --shards 0 --yes --gone a",
+	} {
+		out, errs, _ := called(t, with(words, copied)...)
+		said := out + errs
+		if !strings.Contains(said, "server a: its address leads to a standby") || !strings.Contains(said, "give the address of its primary: --server a=postgres://USER@HOST/DATABASE") {
+			t.Errorf("firn shards %s does not say that it is a standby, or what to do:\n%s", words, said)
+		}
+		if bad := regexp.MustCompile(`promote|firn shards (reopen|revert|abort|finish|move|rebalance)|25006|in progress|--gone|is a copy`).FindString(said); bad != "" {
+			t.Errorf("firn shards %s says %q:\n%s", words, bad, said)
+		}
+		if first, _, _ := strings.Cut(out, "\n"); words == "doctor" && !strings.Contains(first, "standby") {
+			t.Errorf("doctor begins with %q", first)
+		}
+	}
+	if sqlCode(t, a, "SELECT insta1.next_id()")+sqlCode(t, b, "SELECT insta0.next_id()") != "" {
+		t.Error("the shards are not served any more")
+	}
+}

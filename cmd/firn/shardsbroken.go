@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -177,6 +178,9 @@ func nextText(f move.Flight) string {
 	case move.HalfLeft:
 		return halfText(f)
 	case move.Unknown:
+		if f.Standby != "" {
+			return check.ToPrimary(f.Standby)
+		}
 		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage
 	}
 	// Those of which a revert was begun, and those that came back by one.

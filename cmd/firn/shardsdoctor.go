@@ -52,8 +52,8 @@ shards that another server serves.`,
 			if ctx.Err() != nil {
 				return signalled(ctx, ctx.Err())
 			}
-			// A server that does not answer is a finding already.
-			if err != nil && !slices.ContainsFunc(seen, func(s *check.Server) bool { return s.Err != nil }) {
+			// A server that does not answer, or is a standby, is a finding already.
+			if err != nil && !slices.ContainsFunc(seen, func(s *check.Server) bool { return s.Err != nil || s.Standby }) {
 				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + withoutPackage(err.Error())})
 			}
 			return printFindings(cmd, slices.Concat(found, moves), len(servers))
@@ -66,6 +66,9 @@ shards that another server serves.`,
 
 // cleanShards removes what is left of moves, a line for each, and says which moves it leaves.
 func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+	if _, err := mapOf(ctx, servers); err != nil {
+		return err
+	}
 	left, err := move.Leftovers(ctx, servers)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -55,6 +56,7 @@ func goneFailure(err error) *failure {
 	f := failed("%w", err)
 	var elsewhere *move.ElsewhereError
 	var answers *move.AnswersError
+	var of *shard.ServerError
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &answers) && answers.Err != nil:
@@ -65,6 +67,8 @@ func goneFailure(err error) *failure {
 		return f.hint("start server %s, or its standby or backup in its place: %s", elsewhere.Gone, lostPage)
 	case errors.As(err, &elsewhere):
 		return f.hint("start server %s, or its standby or backup in its place, then: firn shards abort %d", elsewhere.Gone, elsewhere.Shard)
+	case errors.As(err, &pg) && pg.Code == "25006" && errors.As(err, &of):
+		return f.hint("%s", check.ToPrimary(of.Server))
 	case errors.As(err, &pg) && (pg.Code == "ID002" || pg.Code == "ID007"):
 		return f.hint("a mover was at work on it meanwhile: run it again")
 	}

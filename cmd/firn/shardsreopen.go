@@ -177,7 +177,13 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	views := make(map[string]*shard.View)
 	var away []string
 	ahead := make(map[string]time.Duration)
-	for i, s := range check.Look(ctx, servers) {
+	seen := check.Look(ctx, servers)
+	for _, s := range seen {
+		if s.Err == nil && s.Standby {
+			return nil, standbyFailure(&shard.StandbyError{Server: s.Name})
+		}
+	}
+	for i, s := range seen {
 		if err := o.answers(ctx, servers[i], s.Err); s.Name != name && err != nil {
 			return nil, err
 		}
@@ -201,7 +207,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 		return nil, failed("%s", withoutPackage(err.Error())).hint("%s", startHint(missing.Away)).hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
 	}
 	if err != nil {
-		return nil, err
+		return nil, standbyFailure(err)
 	}
 	plan.Incomplete = o.incomplete
 	above, err := setup.Above(views[name].Layout, time.Now(), ahead, o.margin)

@@ -310,7 +310,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 	}
 	for _, f := range check.Together(views, len(views) == len(st.seen)) {
 		do := ""
-		if strings.Contains(f.Do, "firn shards reopen ") {
+		if strings.Contains(f.Do, "shards reopen ") || strings.HasPrefix(f.Do, "give the address") {
 			do = "; " + st.hints.compose(f.Do)
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s%s\n", f.Level, f.Text, do); err != nil {

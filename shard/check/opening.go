@@ -45,6 +45,9 @@ func withList(do, list string) string { return strings.ReplaceAll(do, "LIST", li
 // lets it go has its word from who is to take it, so a lower term there has been forgotten.
 func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 	all := saying(views, n)
+	if shard.CheckPrimaries(views) != nil {
+		return Opening{}, false // the primary may know more
+	}
 	if len(all) == 0 || len(serving(all)) > 0 || all[0].State != shard.StateMoved {
 		return Opening{}, false
 	}

@@ -34,6 +34,8 @@ type Flight struct {
 	Problem         string
 	Forgot          string // of HalfLeft: the server that knows nothing of it
 
+	Standby string // of Unknown: the server whose address leads to a standby
+
 	Lost []check.Opening // those that no server serves and no move opens, if all servers answer
 }
 
@@ -139,6 +141,9 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 			if said[i] == nil && (s.Name == f.Source || s.Name == f.Target) {
 				f.Phase, f.Forgot, f.Problem = Unknown, "", s.Name+" does not answer"
 			}
+			if v := views[s.Name]; v != nil && v.Standby && (s.Name == f.Source || s.Name == f.Target) {
+				f.Phase, f.Forgot, f.Problem, f.Standby = Unknown, "", "the address of "+s.Name+" leads to a standby", s.Name
+			}
 		}
 		for _, n := range f.Shards {
 			if o, lost := check.OpeningOf(views, n); lost && len(views) == len(servers) {
@@ -214,7 +219,7 @@ func listenTo(ctx context.Context, s shard.Server) (map[string]*account, *shard.
 			return nil
 		})
 	}
-	if err != nil && !isMissing(err) {
+	if err != nil && !isMissing(err) && !inRecovery(err) {
 		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
 	}
 	view, err := shard.Look(ctx, c)
