@@ -172,6 +172,9 @@ func nextText(f move.Flight) string {
 	if len(f.Lost) > 0 {
 		return "no command but this opens it: " + strings.Join(f.Openings(), "; and: ")
 	}
+	if f.Copy != "" {
+		return check.ReopenCopy(f.Copy)
+	}
 	switch f.Phase {
 	case move.Between:
 		return "programs wait until it is opened: " + strings.Join(f.Openings(), "; and: ")

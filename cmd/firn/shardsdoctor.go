@@ -128,6 +128,11 @@ func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding
 		case f.Phase == move.Between:
 			waiting = append(waiting, f.Waiting...)
 			found = append(found, check.Finding{Level: check.Bad, Text: "a move was broken off: " + standsText(f), Do: nextText(f)})
+		case f.Copy != "":
+			found = append(found, check.Finding{
+				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s neither goes on nor ends", move.List(f.Shards), f.Source, f.Target),
+				Do: nextText(f),
+			})
 		case f.Problem != "":
 			found = append(found, check.Finding{
 				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s: %s", move.List(f.Shards), f.Source, f.Target, f.Problem),

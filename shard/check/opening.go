@@ -64,6 +64,23 @@ func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 	return Opening{n, last.server, last.MovedTo, fmt.Sprintf("%s knows more of it than %s, which was put back to an earlier state", last.server, last.MovedTo)}, true
 }
 
+// CopyOf is a server that knows of a shard only what the server knew that it is a copy of, or "". No
+// move of the shard goes on, or ends, before that server was reopened. Where two are copies, it is
+// the one that opens the shard.
+func CopyOf(views map[string]*shard.View, n int64) string {
+	copies := slices.DeleteFunc(saying(views, n), func(c claim) bool { return c.Here })
+	if len(copies) == 0 || shard.CheckPrimaries(views) != nil {
+		return ""
+	}
+	opens := slices.IndexFunc(copies, func(c claim) bool { return c.State == shard.StateOpen })
+	return copies[max(opens, 0)].server
+}
+
+// ReopenCopy is what to do about such a server.
+func ReopenCopy(server string) string {
+	return fmt.Sprintf("%s is a copy, or was promoted or restored. If what it is a copy of is gone for good: firn shards reopen %[1]s", server)
+}
+
 // toldText says what a server was told of a shard by firn shards reopen, which may have come to
 // its end all the same, if what it did on the other server is gone.
 func toldText(c claim) string {

@@ -34,6 +34,7 @@ type Flight struct {
 	Problem         string
 	Forgot          string // of HalfLeft: the server that knows nothing of it
 
+	Copy    string // a server of it that is a copy, which has to be reopened before the move goes on or ends
 	Standby string // of Unknown: the server whose address leads to a standby
 
 	Lost []check.Opening // those that no server serves and no move opens, if all servers answer
@@ -145,7 +146,11 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 				f.Phase, f.Forgot, f.Problem, f.Standby = Unknown, "", "the address of "+s.Name+" leads to a standby", s.Name
 			}
 		}
+		both := map[string]*shard.View{f.Source: views[f.Source], f.Target: views[f.Target]}
 		for _, n := range f.Shards {
+			if both[f.Source] != nil && both[f.Target] != nil {
+				f.Copy = cmp.Or(f.Copy, check.CopyOf(both, n))
+			}
 			if o, lost := check.OpeningOf(views, n); lost && len(views) == len(servers) {
 				f.Lost = append(f.Lost, o)
 			}
