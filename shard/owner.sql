@@ -159,7 +159,7 @@ BEGIN
 	ELSIF NOT EXISTS (SELECT FROM firn.server AS v WHERE v.name = ANY (v.servers)) THEN
 		-- Read after the row was written, which waits for who takes the server out.
 		RAISE EXCEPTION 'firn: server % was taken out of the cluster', here USING ERRCODE = 'ID006',
-			HINT = 'firn shards add-server takes it in again';
+			HINT = format('to take it in again: firn shards add-server %s', here);
 	ELSIF NOT made THEN
 		PERFORM firn.check_kept(s);
 	END IF;

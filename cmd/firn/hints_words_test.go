@@ -47,6 +47,56 @@ func TestHintCommands(t *testing.T) {
 	}
 }
 
+// A command of firn shards that any text names as what to type next can be typed as it stands, with the
+// flags that are added behind it: no words follow it.
+func TestShardCommands(t *testing.T) {
+	var seen int
+	check := func(at, text string) {
+		for _, typed := range toType.FindAllStringIndex(text, -1) {
+			seen += checkFirst(t, at, text[typed[1]-len("firn shards"):])
+		}
+	}
+	for _, dir := range []string{".", "../../shard/check", "../../shard/move", "../../shard/setup"} {
+		inSource(t, dir, func(at string, n ast.Node) bool {
+			if pair, ok := n.(*ast.KeyValueExpr); ok && slices.Contains([]string{"Short", "Long", "Example"}, nameOf(pair.Key)) {
+				return false // prose
+			}
+			text, ok := constantText(n)
+			check(at, text)
+			return !ok
+		})
+	}
+	paths, err := filepath.Glob("../../shard/*.sql")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, literal := range sqlText.FindAllStringSubmatch(string(source), -1) {
+			check(path, formatted(literal[1]))
+		}
+	}
+	if seen < 70 {
+		t.Errorf("only %d commands were found", seen)
+	}
+}
+
+// toType finds a command that a text says to type: it begins the text, or stands where a sentence or
+// a choice begins.
+var toType = regexp.MustCompile(`(?:^|[:;,] (?:or |and |then )?)firn shards\b`)
+
+var sqlText = regexp.MustCompile(`'([^'\n]*firn shards[^'\n]*)'`)
+
+func nameOf(n ast.Expr) string {
+	if id, ok := n.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
+
 // A command of firn's that any text of the source or the prose of a page names has the
 // flags that it is named with.
 func TestNamedCommands(t *testing.T) {
@@ -131,37 +181,43 @@ func formatted(text string) string {
 
 var (
 	attachedVerb = regexp.MustCompile(`([a-zA-Z])(%s)+`)
-	verb         = regexp.MustCompile(`%[-+#0-9.*\[\]]*[a-z]`)
+	verb         = regexp.MustCompile(`%[-+#0-9.*$\[\]]*[a-z]`)
 )
 
 // checkHint checks the commands of a hint, and returns how many there are.
 func checkHint(t *testing.T, at, text string) (seen int) {
 	t.Helper()
 	for _, found := range mention.FindAllStringIndex(text, -1) {
-		cmd, length := commandAt(newRoot(), text[found[0]:])
-		if cmd == nil && strings.HasPrefix(text[found[0]:], "firn shards 1") {
-			continue // one of several
-		}
-		if cmd == nil {
-			t.Errorf("%s: no command: %s", at, text[found[0]:])
-			continue
-		}
-		seen++
-		args := text[found[0]+length:]
-		args = args[:commandEnd(args)]
-		cmd.InitDefaultHelpFlag()
-		err := cmd.ParseFlags(shellWords(args))
-		if errors.As(err, new(*pflag.InvalidValueError)) || slices.Contains(shellWords(args), "--help") {
-			continue // a placeholder
-		}
-		if err == nil {
-			err = cmd.ValidateArgs(cmd.Flags().Args())
-		}
-		if err != nil {
-			t.Errorf("%s: firn%s%s: %v", at, text[found[0]+4:found[0]+length], args, err)
-		}
+		seen += checkFirst(t, at, text[found[0]:])
 	}
 	return seen
+}
+
+// checkFirst checks the command that a text begins with, and returns how many there are.
+func checkFirst(t *testing.T, at, text string) (seen int) {
+	t.Helper()
+	cmd, length := commandAt(newRoot(), text)
+	if cmd == nil && regexp.MustCompile(`^firn shards( 1| x| ?$)`).MatchString(text) {
+		return 0 // one of several
+	}
+	if cmd == nil {
+		t.Errorf("%s: no command: %s", at, text)
+		return 0
+	}
+	args := text[length:]
+	args = strings.ReplaceAll(args[:commandEnd(args)], "LIST", "1")
+	cmd.InitDefaultHelpFlag()
+	err := cmd.ParseFlags(shellWords(args))
+	if errors.As(err, new(*pflag.InvalidValueError)) || slices.Contains(shellWords(args), "--help") {
+		return 1 // a placeholder
+	}
+	if err == nil {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	if err != nil {
+		t.Errorf("%s: firn%s%s: %v", at, text[4:length], args, err)
+	}
+	return 1
 }
 
 // checkFlags checks the flags of the commands of a text.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // This file says what to do about a server that does not answer. It may be back in a
@@ -15,6 +16,15 @@ const lostPage = `docs/shards.md, "A server that is lost"`
 // startHint is the hint of an error that is only that a server does not answer.
 func startHint(server string) string {
 	return "start server " + server + ", or check its address; to see which servers answer: firn shards status. Then run the same command again. If it is lost for good: " + lostPage
+}
+
+// standbyFailure is the error of a server whose address leads to a standby, with what to do about it.
+func standbyFailure(err error) error {
+	var standby *shard.StandbyError
+	if !errors.As(err, &standby) {
+		return err
+	}
+	return failed("%w", err).hint("%s", check.ToPrimary(standby.Server))
 }
 
 // awayServer is the server of an error that is only that it does not answer, or "".

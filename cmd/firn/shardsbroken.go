@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -184,13 +185,19 @@ func nextText(f move.Flight) string {
 	if len(f.Lost) > 0 {
 		return "no command but this opens it: " + strings.Join(f.Openings(), "; and: ")
 	}
+	if f.Copy != "" {
+		return check.ReopenCopy(f.Copy)
+	}
 	switch f.Phase {
 	case move.Between:
 		return "programs wait until it is opened: " + strings.Join(f.Openings(), "; and: ")
 	case move.HalfLeft:
 		return halfText(f)
 	case move.Unknown:
-		if f.Refused() {
+		switch {
+		case f.Standby != "":
+			return check.ToPrimary(f.Standby)
+		case f.Refused():
 			return lookAgain
 		}
 		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage

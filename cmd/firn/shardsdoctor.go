@@ -52,8 +52,8 @@ shards that another server serves.`,
 			if ctx.Err() != nil {
 				return signalled(ctx, ctx.Err())
 			}
-			// A server that does not answer is a finding already.
-			if err != nil && !slices.ContainsFunc(seen, func(s *check.Server) bool { return s.Err != nil }) {
+			// A server that does not answer, or is a standby, is a finding already.
+			if err != nil && !slices.ContainsFunc(seen, func(s *check.Server) bool { return s.Err != nil || s.Standby }) {
 				do := ""
 				if lacksRight(err) {
 					do = otherRole + ": firn shards doctor " + asSuperuser
@@ -70,6 +70,9 @@ shards that another server serves.`,
 
 // cleanShards removes what is left of moves, a line for each, and says which moves it leaves.
 func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+	if _, err := mapOf(ctx, servers); err != nil {
+		return err
+	}
 	left, err := move.Leftovers(ctx, servers)
 	if err != nil {
 		return moveFailure(err)
@@ -129,6 +132,11 @@ func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding
 		case f.Phase == move.Between:
 			waiting = append(waiting, f.Waiting...)
 			found = append(found, check.Finding{Level: check.Bad, Text: "a move was broken off: " + standsText(f), Do: nextText(f)})
+		case f.Copy != "":
+			found = append(found, check.Finding{
+				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s neither goes on nor ends", move.List(f.Shards), f.Source, f.Target),
+				Do: nextText(f),
+			})
 		case f.Problem != "":
 			found = append(found, check.Finding{
 				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s: %s", move.List(f.Shards), f.Source, f.Target, f.Problem),

@@ -95,7 +95,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		if ctx.Err() != nil {
 			printWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shards %s %s", cmd.Name(), list)))
 		}
-		if errors.As(err, new(*move.StuckError)) || lacksRight(err) { // it says what to do instead
+		if errors.As(err, new(*move.StuckError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
 			return moveFailure(err)
 		} else if err != nil {
 			return moveFailure(err).hint("to go on: firn shards %s %s", cmd.Name(), list)

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -53,18 +55,33 @@ func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers 
 func goneFailure(err error) *failure {
 	f := failed("%w", err)
 	var elsewhere *move.ElsewhereError
+	var answers *move.AnswersError
+	var of *shard.ServerError
 	var pg *pgconn.PgError
 	switch {
 	case lacksRight(err):
 		return moveFailure(err)
-	case errors.As(err, new(*move.AnswersError)):
+	case errors.As(err, &answers) && answers.Err != nil:
+		return f.hint("%s", addressHint(answers.Server, answers.Err))
+	case answers != nil:
 		return f.hint("to see which server serves each shard, and what to type: firn shards status")
 	case errors.As(err, &elsewhere) && elsewhere.LetGo:
 		return f.hint("start server %s, or its standby or backup in its place: %s", elsewhere.Gone, lostPage)
 	case errors.As(err, &elsewhere):
 		return f.hint("start server %s, or its standby or backup in its place, then: firn shards abort %d", elsewhere.Gone, elsewhere.Shard)
+	case errors.As(err, &pg) && pg.Code == "25006" && errors.As(err, &of):
+		return f.hint("%s", check.ToPrimary(of.Server))
 	case errors.As(err, &pg) && (pg.Code == "ID002" || pg.Code == "ID007"):
 		return f.hint("a mover was at work on it meanwhile: run it again")
 	}
 	return f
+}
+
+// addressHint is what to do about a server that answers, and does not say what it serves: it runs,
+// or something else runs at its address.
+func addressHint(server string, err error) string {
+	if (&shard.ServerError{Server: server, Err: err}).Answered() && awayServer(&shard.ServerError{Server: server, Err: err}) == "" {
+		return fmt.Sprintf("correct the address of server %s, or its password: --server %[1]s=postgres://USER@HOST/DATABASE, or in firn.yaml. Then run the same command again", server)
+	}
+	return fmt.Sprintf("wait until server %s serves, or correct its address: --server %[1]s=postgres://USER@HOST/DATABASE, or in firn.yaml. Then run the same command again", server)
 }

@@ -137,7 +137,7 @@ func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []sha
 		return setupFailure(err)
 	}
 	if p.Missing > 0 {
-		printWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere: firn shards init --count %d makes them",
+		printWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere; to make them: firn shards init --count %d",
 			count(p.Missing), count(p.Keys.Shards()), p.Keys.Shards())
 	}
 	if p.Cluster == "" && !wantsJSON(cmd) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -97,7 +98,7 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 	f := moveFailure(c.err)
 	waiting, unknown := warnNowhere(ctx, cmd, c.servers, c.shards)
 	switch {
-	case f.code != exitFailed || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
+	case f.code != exitFailed || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
 	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:
 		for _, one := range waiting {
@@ -153,6 +154,10 @@ func moveFailure(err error) *failure {
 		return f.hint("to make it one of the cluster: firn shards add-server NAME=postgres://USER@HOST/DATABASE")
 	case errors.As(err, &backless):
 		return withDetail(err).hint("firn shards finish %d, then firn shards move %[1]d --to %s", backless.Shard, backless.Server)
+	case ofCopy(err):
+		var of *shard.ServerError
+		errors.As(err, &of)
+		return f.hint("%s. Then, to see what comes next: firn shards status", check.ReopenCopy(of.Server))
 	case errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint == "":
 		return f.hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
 	case errors.As(err, &pg) && pg.Code == "ID008":
@@ -165,6 +170,14 @@ func moveFailure(err error) *failure {
 		return f.hint("apt-get install postgresql-client, in that version")
 	}
 	return f
+}
+
+// ofCopy reports whether a server has refused because it is a copy: to go on, or to give up, helps
+// only when it was reopened.
+func ofCopy(err error) bool {
+	var of *shard.ServerError
+	var pg *pgconn.PgError
+	return errors.As(err, &of) && errors.As(of.Err, &pg) && pg.Code == "ID003"
 }
 
 // withDetail is a server's error with its detail: which lines of two schemas differ.

@@ -127,7 +127,7 @@ func members(ctx context.Context, cmd *cobra.Command) ([]shard.Server, error) {
 		if slices.Contains(m.Servers, s.Name) {
 			return false
 		}
-		printWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards: firn shards add-server makes it one of it", s.Name)
+		printWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards; to take it in: %s", s.Name, hinter{cmd}.compose("firn shards add-server "+s.Name))
 		return true
 	}), nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -54,6 +55,9 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 	switch {
 	case at >= 0 && gone:
 		if err := move.CheckGone(ctx, servers[at]); err != nil {
+			if answers := new(move.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
+				return signalled(ctx, goneFailure(err))
+			}
 			return signalled(ctx, failed("%w", err).hint("firn shards remove-server %s, without --gone: it has to know too", name))
 		}
 		servers = slices.Delete(slices.Clone(servers), at, at+1)

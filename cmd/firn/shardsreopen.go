@@ -33,8 +33,9 @@ is a copy of may live.
 
 All servers are asked first. A shard is opened only if no other server serves it or
 has had it since; and where a server does not answer, only if you say with --gone
-that it is gone for good. That the old primary is gone nobody can ask: you say so. The
-server is told of shards that others serve who does, so that they can be moved to it.
+that it is gone for good. A server that answers with an error is not gone: correct its
+address. That the old primary is gone nobody can ask: you say so. The server is told who
+serves the shards that are open elsewhere.
 
 A copy of which nobody knows that it has all rows of a shard is not opened: a standby or a
 backup of the server that had it last has more. If there is none any more, --incomplete
@@ -176,7 +177,16 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	views := make(map[string]*shard.View)
 	var away []string
 	ahead := make(map[string]time.Duration)
-	for i, s := range check.Look(ctx, servers) {
+	seen := check.Look(ctx, servers)
+	for _, s := range seen {
+		if s.Err == nil && s.Standby {
+			return nil, standbyFailure(&shard.StandbyError{Server: s.Name})
+		}
+	}
+	for i, s := range seen {
+		if err := o.answers(ctx, servers[i], s.Err); s.Name != name && err != nil {
+			return nil, err
+		}
 		if s.Err != nil {
 			if s.Name == name {
 				return nil, s.Err
@@ -200,7 +210,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 		return nil, failed("%s", withoutPackage(err.Error())).hint("%s", startHint(missing.Away)).hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
 	}
 	if err != nil {
-		return nil, err
+		return nil, standbyFailure(err)
 	}
 	plan.Incomplete = o.incomplete
 	above, err := setup.Above(views[name].Layout, time.Now(), ahead, o.margin)
@@ -210,17 +220,25 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	return &reopening{plan, above, away, views}, nil
 }
 
-// answers returns the error of a server that is there, and does not say what it has: it may serve
-// what is to be opened, and --gone is not true of it.
+// answers returns the error of a server that answers although --gone says that it is gone, or that
+// does not say what it serves, which may be what is to be opened. Err is what it has answered.
 func (o *shardsReopen) answers(ctx context.Context, s shard.Server, err error) error {
 	if slices.Contains(o.gone, s.Name) {
-		if err := move.CheckGone(ctx, s); err != nil {
+		err := move.CheckGone(ctx, s)
+		var answers *move.AnswersError
+		if errors.As(err, &answers) && answers.Err == nil {
+			return failed("%w", err).hint("the same command without --gone %s", s.Name)
+		} else if err != nil {
 			return goneFailure(err)
 		}
 		return nil
 	}
-	if of := (&shard.ServerError{Server: s.Name, Err: err}); !of.Away() && !errors.Is(err, shard.ErrNoShards) {
-		return of
+	if err != nil && (&shard.ServerError{Server: s.Name, Err: err}).Answered() {
+		var of *shard.ServerError
+		if errors.As(err, &of) {
+			err = of.Err
+		}
+		return failed("server %s does not say what it serves: %s", s.Name, withoutPackage(err.Error())).hint("%s", addressHint(s.Name, err))
 	}
 	return nil
 }
@@ -282,6 +300,9 @@ func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, name string,
 // question is what has to be true before a plan is carried out.
 func (o *shardsReopen) question(name string, plan *reopening) string {
 	var all []string
+	for _, gone := range o.gone {
+		all = append(all, "Is server "+gone+" gone for good? What it serves would be served twice.")
+	}
 	if len(plan.Closed) > 0 {
 		all = append(all, "Is the copy on "+name+" the one to keep? Programs do not see the rows of the other copy any more.")
 	}

@@ -38,6 +38,7 @@ func TestShardsOpenTwice(t *testing.T) {
 	onDatabase(t, a, "UPDATE firn.shard SET term = 1 WHERE shard = 1")
 
 	out, errs, _ := called(t, with("doctor")...)
+	doctor := out
 	hints := reopenCommand.FindAllString(out, -1)
 	slices.Sort(hints)
 	want := []string{"firn shards reopen a --shards 0", "firn shards reopen a --shards 1", "firn shards reopen b --shards 1"}
@@ -57,8 +58,9 @@ func TestShardsOpenTwice(t *testing.T) {
 	if got := one[string](t, b, "SELECT state FROM firn.shard WHERE shard = 0"); got != "open" {
 		t.Errorf("nobody agreed, and it is %s on b", got)
 	}
-	for _, hint := range []string{"reopen a --shards 0", "reopen b --shards 1"} {
-		succeed(t, with(hint+" --yes")...)
+	for _, hint := range []string{"firn shards reopen a --shards 0", "firn shards reopen b --shards 1"} {
+		at := strings.Index(doctor, hint)
+		succeed(t, append(shellWords(doctor[at : at+commandEnd(doctor[at:])])[1:], "--yes")...)
 	}
 	if out := succeed(t, with("map")...); !regexp.MustCompile(`(?m)^a +1 +0$`).MatchString(out) || !regexp.MustCompile(`(?m)^b +3 +1-3$`).MatchString(out) {
 		t.Error(out)

@@ -194,8 +194,8 @@ func TestSettings(t *testing.T) {
 		got = append(got, string(f.Level)+" "+f.Text)
 	}
 	want := []string{
+		"bad server a: its address leads to a standby, which gives no ids and takes no writes",
 		"bad its version is 13.1",
-		"bad it is a standby, which gives no ids",
 		"bad fsync is off: a crash can take back what it acknowledged",
 		"warn its layout ends on 2046-06-27",
 		"warn its clock is 3s off from here",

@@ -49,7 +49,11 @@ func Findings(servers []*Server, now time.Time, waits func(shard int64) bool) []
 		if s.Err != nil {
 			continue
 		}
-		views[s.Name] = s.View
+		if s.Standby {
+			f.standby(s.Name)
+		} else {
+			views[s.Name] = s.View
+		}
 		for _, examine := range []func(*Server){f.server, f.clock, f.settings, f.generators, f.schemas, f.setters} {
 			examine(s)
 		}
@@ -130,12 +134,20 @@ func refuses(s *Server) bool {
 	return s.Err != nil && !errors.Is(s.Err, shard.ErrNoShards) && !(&shard.ServerError{Server: s.Name, Err: s.Err}).Away()
 }
 
+// standby is about an address that leads to a standby. It is about the cluster, so that it comes
+// first: what else is found follows from it.
+func (f *findings) standby(name string) {
+	f.say(Bad, "", ToPrimary(name), "%s", strings.TrimPrefix((&shard.StandbyError{Server: name}).Error(), "shard: "))
+}
+
+// ToPrimary is what to do about a server whose address leads to a standby.
+func ToPrimary(server string) string {
+	return fmt.Sprintf("give the address of its primary: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml. If the primary is gone for good: docs/shards.md, \"Promotion\"", server)
+}
+
 func (f *findings) server(s *Server) {
 	if s.Version < oldest {
 		f.say(Bad, s.Name, "PostgreSQL 14 or newer", "its version is %d.%d", s.Version/10000, s.Version%10000)
-	}
-	if s.Standby {
-		f.say(Bad, s.Name, "give the address of the primary", "it is a standby, which gives no ids")
 	}
 	if left := s.Layout.End().Sub(f.now); left < 0 {
 		f.say(Bad, s.Name, "a cluster with another layout", "its layout ended on %s", s.Layout.End().Format(time.DateOnly))
@@ -252,7 +264,15 @@ const NameThem = "name them besides the others, with --server NAME=postgres://US
 // no server is missing there.
 func Together(views map[string]*shard.View, all bool) []Finding {
 	var f findings
-	f.cluster(views, all)
+	primaries := make(map[string]*shard.View)
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		if views[name].Standby {
+			f.standby(name)
+		} else {
+			primaries[name] = views[name]
+		}
+	}
+	f.cluster(primaries, all && len(primaries) == len(views))
 	return f.all
 }
 

@@ -45,6 +45,9 @@ func withList(do, list string) string { return strings.ReplaceAll(do, "LIST", li
 // lets it go has its word from who is to take it, so a lower term there has been forgotten.
 func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 	all := saying(views, n)
+	if shard.CheckPrimaries(views) != nil {
+		return Opening{}, false // the primary may know more
+	}
 	if len(all) == 0 || len(serving(all)) > 0 || all[0].State != shard.StateMoved {
 		return Opening{}, false
 	}
@@ -59,6 +62,23 @@ func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 		return Opening{}, false
 	}
 	return Opening{n, last.server, last.MovedTo, fmt.Sprintf("%s knows more of it than %s, which was put back to an earlier state", last.server, last.MovedTo)}, true
+}
+
+// CopyOf is a server that knows of a shard only what the server knew that it is a copy of, or "". No
+// move of the shard goes on, or ends, before that server was reopened. Where two are copies, it is
+// the one that opens the shard.
+func CopyOf(views map[string]*shard.View, n int64) string {
+	copies := slices.DeleteFunc(saying(views, n), func(c claim) bool { return c.Here })
+	if len(copies) == 0 || shard.CheckPrimaries(views) != nil {
+		return ""
+	}
+	opens := slices.IndexFunc(copies, func(c claim) bool { return c.State == shard.StateOpen })
+	return copies[max(opens, 0)].server
+}
+
+// ReopenCopy is what to do about such a server.
+func ReopenCopy(server string) string {
+	return fmt.Sprintf("%s is a copy, or was promoted or restored. If what it is a copy of is gone for good: firn shards reopen %[1]s", server)
 }
 
 // toldText says what a server was told of a shard by firn shards reopen, which may have come to

@@ -96,9 +96,9 @@ func twiceText(claims []claim) (text, do string) {
 	}
 	slices.Sort(names)
 	text = strings.Join(names, " and ") + " serve it at once, and one of them was put back to an earlier state"
-	const keep = "firn shards reopen %s --shards LIST keeps the copy on %[1]s"
+	const keep = "to keep the copy on %[1]s: firn shards reopen %[1]s --shards LIST"
 	if open[0].Term > open[1].Term {
-		return text, open[0].server + " has opened it last: " + fmt.Sprintf(keep, open[0].server) + ", and the rows of the other copy stay in its schema"
+		return text, open[0].server + " has opened it last, and the rows of the other copy stay in its schema; " + fmt.Sprintf(keep, open[0].server)
 	}
 	var cures []string
 	for _, c := range open {

@@ -30,7 +30,7 @@ func TestBroken(t *testing.T) {
 	for slot := range m.slotless {
 		m.slotless[slot] = time.Now().Add(-2 * brokenTime)
 	}
-	if err := m.broken(t.Context()); err == nil || !strings.Contains(err.Error(), "firn shards abort, and move it again") {
+	if err := m.broken(t.Context()); err == nil || !strings.Contains(err.Error(), "Give the move up with firn shards abort") {
 		t.Errorf("%v", err)
 	}
 	a.must(t, "SELECT pg_create_logical_replication_slot('"+b.one(t, "SELECT format('pg_%s_sync_%s_%s', s.oid, 'insta0.users'::regclass::oid, (pg_control_system()).system_identifier) FROM pg_subscription AS s WHERE subname LIKE 'firn_move_%' AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())")+"', 'pgoutput')")

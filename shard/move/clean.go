@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,9 +21,9 @@ func Clean(ctx context.Context, servers []shard.Server, left []Leftover, done fu
 			c.Close(context.WithoutCancel(ctx))
 		}
 	}()
-	// The last row of a batch takes away what keeps its objects.
+	// The last row of a batch takes away what keeps its objects, and a subscription keeps its slot in use.
 	ordered := slices.Clone(left)
-	slices.SortStableFunc(ordered, func(a, b Leftover) int { return boolean(b.Kind == Half) - boolean(a.Kind == Half) })
+	slices.SortStableFunc(ordered, func(a, b Leftover) int { return cmp.Compare(a.cleanOrder(), b.cleanOrder()) })
 	for _, l := range ordered {
 		if l.Kind == Old {
 			continue
@@ -47,11 +48,14 @@ func Clean(ctx context.Context, servers []shard.Server, left []Leftover, done fu
 	return nil
 }
 
-func boolean(b bool) int {
-	if b {
+func (l Leftover) cleanOrder() int {
+	switch l.Kind {
+	case Half:
+		return 0
+	case Subscription:
 		return 1
 	}
-	return 0
+	return 2
 }
 
 // clean removes one thing.

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 		case from && !to:
 			return nil, &StuckError{
 				p.shard, fmt.Sprintf("it is on %s, so there is no old copy to drop", source),
-				fmt.Sprintf("to move it to %[2]s: firn shards move %[1]d --to %[2]s; to give the move up: firn shards abort %[1]d", p.shard, target),
+				cmp.Or(m.copyDo(p), fmt.Sprintf("to move it to %[2]s: firn shards move %[1]d --to %[2]s; to give the move up: firn shards abort %[1]d", p.shard, target)),
 			}
 		case !from && !to:
 			return nil, &StuckError{p.shard, "no server serves it now, so nothing is dropped", m.opens(p)}
@@ -85,13 +86,23 @@ func (m *Mover) opens(p pairOf) string {
 	if o, lost := m.lost(p); lost {
 		return o.Text()
 	}
+	if do := m.copyDo(p); do != "" {
+		return do
+	}
 	return "to open it: " + opening(p.letGoTo() == m.source.Name, []int64{p.shard}, m.target.Name)
 }
 
 // lost says which server opens a shard that no server serves and no move opens.
 func (m *Mover) lost(p pairOf) (check.Opening, bool) {
-	views := map[string]*shard.View{m.source.Name: p.source.view(p.shard), m.target.Name: p.target.view(p.shard)}
-	return check.OpeningOf(views, p.shard)
+	return check.OpeningOf(m.views(p), p.shard)
+}
+
+// copyDo says what to do where one of the servers is a copy, or "".
+func (m *Mover) copyDo(p pairOf) string { return copyDo(m.views(p), p.shard) }
+
+// views is what the servers say of one shard.
+func (m *Mover) views(p pairOf) map[string]*shard.View {
+	return map[string]*shard.View{m.source.Name: p.source.view(p.shard), m.target.Name: p.target.view(p.shard)}
 }
 
 // A StandbyError says that a standby of the target has not all that it has: with the

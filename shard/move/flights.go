@@ -36,6 +36,9 @@ type Flight struct {
 	Forgot          string // of HalfLeft: the server that knows nothing of it
 	Err             error  // of Unknown: the [*shard.ServerError] of the server that did not say
 
+	Copy    string // a server of it that is a copy, which has to be reopened before the move goes on or ends
+	Standby string // of Unknown: the server whose address leads to a standby
+
 	Lost []check.Opening // those that no server serves and no move opens, if all servers answer
 }
 
@@ -141,8 +144,15 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 			if said[i] == nil && (s.Name == f.Source || s.Name == f.Target) {
 				f.silent(s.Name, errs[i])
 			}
+			if v := views[s.Name]; v != nil && v.Standby && (s.Name == f.Source || s.Name == f.Target) {
+				f.Phase, f.Forgot, f.Problem, f.Standby = Unknown, "", "the address of "+s.Name+" leads to a standby", s.Name
+			}
 		}
+		both := map[string]*shard.View{f.Source: views[f.Source], f.Target: views[f.Target]}
 		for _, n := range f.Shards {
+			if both[f.Source] != nil && both[f.Target] != nil {
+				f.Copy = cmp.Or(f.Copy, check.CopyOf(both, n))
+			}
 			if o, lost := check.OpeningOf(views, n); lost && len(views) == len(servers) {
 				f.Lost = append(f.Lost, o)
 			}
@@ -248,7 +258,7 @@ func listenTo(ctx context.Context, s shard.Server) (map[string]*account, *shard.
 			return nil
 		})
 	}
-	if err != nil && !isMissing(err) {
+	if err != nil && !isMissing(err) && !inRecovery(err) {
 		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
 	}
 	view, err := shard.Look(ctx, c)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,12 +22,12 @@ import (
 // An AnswersError says that a server is there which was said to be gone.
 type AnswersError struct {
 	Server string
-	Err    error // with which it refuses; nil: it does not
+	Err    error // with which it refuses to say what it serves; nil: it does not
 }
 
 func (e *AnswersError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("server %s is not gone, it answers: %s", e.Server, e.Err)
+		return fmt.Sprintf("server %s is not gone, it answers: %s", e.Server, strings.TrimPrefix(e.Err.Error(), "shard: "))
 	}
 	return fmt.Sprintf("server %s is not gone, it answers", e.Server)
 }
@@ -116,7 +117,7 @@ func abandonable(ctx context.Context, rest []*end, gone string, asked func(int64
 		case o.state == shard.StateMoved && asked(o.shard):
 			return nil, &ElsewhereError{o.shard, gone, o.at.Name, o.source == o.at.Name}
 		case o.state != shard.StateMoved && !o.serves():
-			return nil, o.at.fault(fmt.Errorf("shard %d is closed there: firn shards reopen %s comes first", o.shard, o.at.Name))
+			return nil, o.at.fault(fmt.Errorf("shard %d is closed there; to open it first: firn shards reopen %s", o.shard, o.at.Name))
 		}
 	}
 	return all, nil
@@ -137,24 +138,25 @@ func (e *end) close() {
 // answerPatience is how long a server is waited for that is said to be gone.
 const answerPatience = 10 * time.Second
 
-// CheckGone returns an [*AnswersError] where a server of a cluster is there, or one that
-// does not say what it is. An empty database at its address is not that server.
+// CheckGone returns an [*AnswersError] where anything answers at the address of a server, though it
+// be a refusal or another database: nobody can say then that the server is gone.
 func CheckGone(ctx context.Context, s shard.Server) error {
-	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	patient, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
-	c, err := s.Connect(ctx)
+	c, err := s.Connect(patient)
 	var of *shard.ServerError
 	switch {
-	case errors.As(err, &of) && of.Away(), sqlstate(err) == "3D000": // there is no such database
+	case err == nil:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &of) && of.Answered():
+		return &AnswersError{s.Name, of.Err}
+	default:
 		return nil
-	case err != nil:
-		return &AnswersError{s.Name, errors.Unwrap(err)}
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	if _, err := shard.Look(ctx, c); errors.Is(err, shard.ErrNoShards) {
-		return nil
-	}
-	return &AnswersError{Server: s.Name}
+	_, err = shard.Look(patient, c)
+	return &AnswersError{s.Name, err}
 }
 
 // An orphan is what a server knows of a shard whose other server is gone.

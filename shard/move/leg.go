@@ -139,7 +139,7 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 			}
 			return nil, &UnderwayError{n, l.Source.Name, l.Target.Name, serves}
 		case route.State != shard.StateOpen:
-			return nil, &StuckError{n, cmp.Or(route.Why, "no server serves it"), cmp.Or(lostDo(views, n), seeDoctor)}
+			return nil, &StuckError{n, cmp.Or(route.Why, "no server serves it"), cmp.Or(lostDo(views, n), copyDo(views, n), seeDoctor)}
 		case route.Server != to:
 			legs, err = add(legs, servers, route.Server, to, n, true)
 		}
@@ -154,6 +154,14 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 func lostDo(views map[string]*shard.View, n int64) string {
 	if o, lost := check.OpeningOf(views, n); lost {
 		return o.Text()
+	}
+	return ""
+}
+
+// copyDo says what to do about a shard that no server serves because a server is a copy, or "".
+func copyDo(views map[string]*shard.View, n int64) string {
+	if server := check.CopyOf(views, n); server != "" {
+		return check.ReopenCopy(server)
 	}
 	return ""
 }

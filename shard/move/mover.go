@@ -269,6 +269,9 @@ func (m *Mover) cure(f *facts, err error) error {
 		if o, lost := m.lost(p); lost && p.shard == stuck.Shard {
 			return &StuckError{stuck.Shard, stuck.Why, o.Text()}
 		}
+		if do := m.copyDo(p); do != "" && p.shard == stuck.Shard {
+			return &StuckError{stuck.Shard, stuck.Why, do}
+		}
 	}
 	return err
 }

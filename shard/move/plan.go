@@ -326,6 +326,9 @@ func isMissing(err error) bool {
 	return code == "42P01" || code == "42883"
 }
 
+// inRecovery says that a server is a standby, which does not say how far its WAL is.
+func inRecovery(err error) bool { return sqlstate(err) == "55000" }
+
 // diskOf is how much of the server's disk is free, as df says there; -1 where that
 // cannot be known, as on a hosted server.
 func diskOf(ctx context.Context, c *pgx.Conn) int64 {

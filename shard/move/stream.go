@@ -171,7 +171,7 @@ func (m *Mover) broken(ctx context.Context) error {
 		case !seen:
 			m.slotless[slot] = time.Now()
 		case time.Since(since) > brokenTime:
-			return m.target.fault(fmt.Errorf("the copy of %s was broken by a crash: firn shards abort, and move it again", table))
+			return m.target.fault(fmt.Errorf("the copy of %s was broken by a crash. Give the move up with firn shards abort, and begin it again", table))
 		}
 	}
 	return nil

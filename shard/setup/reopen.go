@@ -66,13 +66,13 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 	if err != nil {
 		return nil, err
 	}
+	if err := shard.CheckPrimaries(views); err != nil {
+		return nil, err
+	}
 	for _, name := range slices.Concat(away, m.Missing) {
 		if !slices.Contains(gone, name) {
 			return nil, &AwayError{server, name}
 		}
-	}
-	if v.Standby {
-		return nil, fmt.Errorf("shard: server %s is a standby: promote it first", server)
 	}
 	r := &Reopening{Server: server, terms: make(map[int64]int64), system: v.System, timeline: v.Timeline}
 	for _, other := range views {

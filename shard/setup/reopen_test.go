@@ -38,7 +38,7 @@ func TestReopen(t *testing.T) {
 	run(t, was, "SELECT firn.close(2)")
 	last := number(t, was, "SELECT insta1.next_id()")
 	caughtUp(t, dial(t, standby.URL()), "SELECT state = 'closed' FROM firn.shard WHERE shard = 2")
-	if _, err := setup.PlanReopen("a", look(t, dial(t, standby.URL())), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "is a standby") {
+	if _, err := setup.PlanReopen("a", look(t, dial(t, standby.URL())), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "leads to a standby") {
 		t.Errorf("a standby: %v", err)
 	}
 	before, err := setup.PlanReopen("a", look(t, was), nil, nil, func(n int64) bool { return n == 1 })
