@@ -92,13 +92,16 @@ func checkConfig(place configPlace, out io.Writer, asJSON bool) error {
 	return &failure{code: exitFound, err: fmt.Errorf("%s: %s", path, plural(len(wrong.faults), "fault"))}
 }
 
-// checkKeys reads the key files of public forms. Keys in a variable are those of whoever
-// serves, and not of whoever checks.
+// checkKeys reads the key files of public forms. Keys that a flag or a variable names are
+// those of whoever serves, and not of whoever checks.
 func (c *config) checkKeys(path string) error {
 	wrong := &configError{path: path}
 	for i := range c.series {
 		one := &c.series[i]
-		if one.public == nil || strings.HasPrefix(one.public.values["keys"], keysFromVariable) {
+		if one.public == nil {
+			continue
+		}
+		if keys := one.public.values["keys"]; keys == "" || strings.HasPrefix(keys, keysFromVariable) {
 			continue
 		}
 		if _, err := one.public.open(io.Discard); err != nil {

@@ -152,7 +152,14 @@ func (d *doctor) forms(set *settings) {
 		if one.public == nil {
 			continue
 		}
-		if _, err := one.public.open(io.Discard); err != nil {
+		form, err := set.withKeys(one.public)
+		if err == nil && form.values["keys"] == "" && one.answers.text != "public" {
+			continue // only who asks for the form needs the keys
+		}
+		if err == nil {
+			_, err = form.open(io.Discard)
+		}
+		if err != nil {
 			d.fails("series "+one.name.text+", public", err)
 		}
 	}
