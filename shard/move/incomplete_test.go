@@ -87,7 +87,7 @@ func TestIncompleteTarget(t *testing.T) {
 	t.Parallel()
 	a, b := shops(t, 2)
 	a.must(t, "SELECT setval('insta1.users_number_seq', 5000)")
-	letGo(t, New(hooked(a.Server, hook{after: once(`firn\.let_go`, runtime.Goexit)}), b.Server, hasty()).Move)
+	letGo(t, New(hooked(a.Server, hook{after: diesWhenLetGo(a)}), b.Server, hasty()).Move)
 	b.eventually(t, "SELECT count(*)::text FROM insta1.firn_mark WHERE floor IS NOT NULL", "1")
 	b.must(t, forgotten)
 	asItIs(t, b, "a")
