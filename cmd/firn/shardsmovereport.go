@@ -170,6 +170,8 @@ func moveFailure(err error) *failure {
 		return withDetail(err).hint("%s", pg.Hint)
 	case errors.As(err, &pg) && pg.Code == "2BP01":
 		return f.hint("%s", pg.Hint)
+	case errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "XX000"): // what it was at work on is gone
+		return f.hint("another command may have ended the move meanwhile; to see how it stands: firn shards status")
 	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
 		return f.hint("by the role that began the move: --server SERVER=postgres://ROLE@HOST/DATABASE")
 	case errors.Is(err, move.ErrNoDump):
