@@ -9,7 +9,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 # Where a program that makes ids can be built, besides PLATFORMS, and what it needs.
 LIBRARY_PLATFORMS := freebsd/amd64 openbsd/amd64 netbsd/amd64 dragonfly/amd64 solaris/amd64 illumos/amd64 aix/ppc64 \
   android/arm64 plan9/amd64 js/wasm wasip1/wasm
-LIBRARY := . ./lease ./segment ./serial ./public ./store/memory
+LIBRARY := . ./lease ./pool ./segment ./serial ./public ./store/memory
 
 # How long each fuzz target runs.
 FUZZTIME ?= 10s

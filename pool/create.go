@@ -102,7 +102,9 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	if err := p.begin(ctx, s, careful, inherited); err != nil {
 		return Info{}, err
 	}
-	return p.info(), nil
+	info := p.info()
+	info.Created = true
+	return info, nil
 }
 
 // meet answers for a pool that is there.

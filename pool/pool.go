@@ -66,6 +66,10 @@ type Info struct {
 	Lossy       string        `json:"lossy,omitzero"`      // which process saw, and when, that the store can lose acknowledged writes
 	Store       string        `json:"store,omitzero"`      // the store that the pool was made in; empty where it cannot tell
 	MayRepeat   []string      `json:"may_repeat,omitzero"` // pools whose ids may equal this one's
+
+	// Created reports that the call of Create or Ensure that returned the Info created the
+	// pool. The store does not keep it.
+	Created bool `json:"-"`
 }
 
 // Workers is how many workers can be leased.

@@ -270,6 +270,7 @@ type State struct {
 	Pattern  string
 	Zone     string
 	Class    store.Class // of the store: on a lossy one numbers are unique at best effort
+	Why      string      // what was seen of the store
 	Last     Serial      // last one that this process was given; zero before
 	Reserved int64       // counts in hand, which nobody else can have
 	Err      error       // of the last draw
@@ -280,7 +281,7 @@ func (s *Series) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := State{
-		Pattern: s.pattern.text, Zone: s.drawer.zoneName(), Class: s.drawer.promise.Class,
+		Pattern: s.pattern.text, Zone: s.drawer.zoneName(), Class: s.drawer.promise.Class, Why: s.drawer.promise.Why,
 		Reserved: s.drawer.reserved(), Err: s.err,
 	}
 	if s.last.left() > 0 {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strconv"
@@ -58,7 +59,7 @@ func (x *Session) Decode(text string) ([]Decoded, error) {
 		return d.found, nil
 	}
 	if d.plain != nil {
-		if d.form != nil && allowed == 1 {
+		if d.form != nil && (allowed == 1 || d.begun) {
 			return nil, d.form
 		}
 		return nil, d.plain
@@ -137,6 +138,7 @@ type decoding struct {
 	id    firn.ID
 	plain error // why the text itself is no id; nil: it is id
 	form  error // why it is none in a form
+	begun bool  // it begins as that form says, such as with the prefix of a token
 	found []Decoded
 }
 
@@ -150,7 +152,11 @@ func (d *decoding) as(one *decodable) {
 	}
 	id, err := one.form.Parse(d.text)
 	if err != nil {
-		d.form = err
+		var syntax *firn.SyntaxError
+		begins := errors.As(err, &syntax) && syntax.Kind == "token" && strings.Contains(syntax.Text[:syntax.Offset], "_")
+		if begins || !d.begun {
+			d.form, d.begun = err, begins
+		}
 		return
 	}
 	if !d.in(id, one.layout, true) && one.texts {

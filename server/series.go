@@ -208,6 +208,16 @@ func withHint(hint string, attrs ...any) []any {
 	return append(attrs, "hint", hint)
 }
 
+// ready is Ready of the series' state, with what can be done about it.
+func (s *Series) ready(now time.Time) error {
+	err := s.State().Ready(now)
+	var e *UnreadyError
+	if errors.As(err, &e) && e.Err != nil && s.options.Explain != nil {
+		e.Hint = s.options.Explain(e.Err).Hint
+	}
+	return err
+}
+
 // resumed says that a request for a name was answered.
 func (s *Series) resumed(name string, o *Options) {
 	if began, told := s.trouble.over(); told {

@@ -218,10 +218,10 @@ func (s *Server) Ready() error {
 	now := w.options.Now()
 	var all unready
 	if w.others.rest != nil { // all other names draw from the same
-		all.add("any name", w.others.rest.State().Ready(now))
+		all.add("any name", w.others.rest.ready(now))
 	}
 	for _, name := range w.names {
-		all.add("series "+name, w.series[name].State().Ready(now))
+		all.add("series "+name, w.series[name].ready(now))
 	}
 	return all.join()
 }
@@ -269,6 +269,23 @@ type unreadySeries struct {
 func (e *unreadySeries) Error() string { return e.names + ": " + e.err.Error() }
 
 func (e *unreadySeries) Unwrap() error { return e.err }
+
+// Cures returns what can be done about an error of Ready, for those who run the server; "" if
+// nothing is to be said.
+func Cures(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return ""
+	}
+	var all []string
+	for _, one := range joined.Unwrap() {
+		var e *UnreadyError
+		if errors.As(one, &e) && e.Hint != "" && !slices.Contains(all, e.Hint) {
+			all = append(all, e.Hint)
+		}
+	}
+	return strings.Join(all, "; ")
+}
 
 // Troubles returns what an error of Ready says, without the names of the series and without
 // causes: for those who may know no more.

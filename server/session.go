@@ -170,12 +170,16 @@ func (x *Session) Reserve(ctx context.Context, series string, n int) (r firn.Ran
 // Series returns a series that the session has a right to, for so many requests,
 // which count where they are refused. Errors are those of Next.
 func (x *Session) Series(ctx context.Context, name string, r Right, requests int) (*Series, error) {
-	v := x.look()
-	s, err := x.lookup(v, name, r)
-	if err != nil {
-		x.server.refused.Add(uint64(requests))
+	for {
+		s, err := x.lookup(x.look(), name, r)
+		if errors.Is(err, errReplaced) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			x.server.refused.Add(uint64(requests))
+		}
+		return s, err
 	}
-	return s, err
 }
 
 // All returns the series that the session has a right to, as [Server.All] does.
@@ -196,6 +200,9 @@ func (x *Session) use(ctx context.Context, name string, requests int, do func(*v
 	for {
 		v := x.look()
 		s, err := x.lookup(v, name, Issue)
+		if errors.Is(err, errReplaced) && ctx.Err() == nil {
+			continue
+		}
 		if err == nil {
 			err = do(v, s)
 			var source *SourceError
@@ -218,6 +225,10 @@ func (x *Session) use(ctx context.Context, name string, requests int, do func(*v
 func (x *Session) replaced(ctx context.Context, v *view) bool {
 	return x.server.now.Load() != v.world && ctx.Err() == nil
 }
+
+// errReplaced says that a name was not found in a view whose series Replace has taken away
+// meanwhile: look again.
+var errReplaced = errors.New("server: the series were replaced at this moment")
 
 // lookup finds a series. Most are the one of the request before.
 func (x *Session) lookup(v *view, name string, r Right) (*Series, error) {
@@ -245,6 +256,9 @@ func (x *Session) find(v *view, name string, r Right) (*Series, error) {
 	// to be found here: what follows takes every name for one that somebody made up.
 	if v.options.Others != nil {
 		s, err := v.others.series(name)
+		if err != nil && x.server.now.Load() != v.world {
+			return nil, errReplaced
+		}
 		var none *NoSeriesError
 		if errors.As(err, &none) {
 			near := none.Nearest

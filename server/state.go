@@ -47,7 +47,8 @@ const leastMargin = time.Second
 // cause, which may have the address of a store in it: see [Details].
 type UnreadyError struct {
 	Trouble string
-	Err     error // nil: not known
+	Err     error  // nil: not known
+	Hint    string // what whoever runs the server can do; "" if nothing is to be said
 }
 
 func (e *UnreadyError) Error() string { return e.Trouble }
@@ -63,12 +64,12 @@ func (s State) Ready(now time.Time) error {
 	case s.Over, !s.Degraded && s.Err == nil:
 		return nil
 	case !s.Degraded && s.Away.IsZero():
-		return &UnreadyError{"nothing can be issued", s.Err}
+		return &UnreadyError{Trouble: "nothing can be issued", Err: s.Err}
 	case !s.Degraded:
-		return &UnreadyError{"nothing can be issued since " + instant(s.Away), s.Err}
+		return &UnreadyError{Trouble: "nothing can be issued since " + instant(s.Away), Err: s.Err}
 	}
 	if end := s.ending(now); end != "" {
-		return &UnreadyError{s.outage() + end, s.Err}
+		return &UnreadyError{Trouble: s.outage() + end, Err: s.Err}
 	}
 	return nil
 }

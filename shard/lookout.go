@@ -144,7 +144,7 @@ func (l *lookout) note(name string, begun time.Time, view *View, err error) {
 	l.looked[name] = begun
 	views, faults := maps.Clone(l.views), maps.Clone(l.faults)
 	if err != nil {
-		faults[name] = &ServerError{name, oneLine(err)}
+		faults[name] = &ServerError{name, explained(err)}
 	} else {
 		views[name] = view
 		delete(faults, name)

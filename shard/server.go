@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +13,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn/internal/trouble"
 )
 
 // A Server is a database that has shards of a cluster, or is to have some, as it is
@@ -41,14 +46,43 @@ func (e *ServerError) Error() string {
 }
 func (e *ServerError) Unwrap() error { return e.Err }
 
+// Away reports whether the server is only not there: it does not answer, shuts down or starts. A
+// server that refuses in words is there.
+func (e *ServerError) Away() bool {
+	var said *pgconn.PgError
+	var network net.Error
+	switch {
+	case errors.Is(e.Err, context.Canceled), trouble.Distrusted(e.Err):
+		return false
+	case errors.As(e.Err, &said):
+		return strings.HasPrefix(said.Code, "57P0")
+	}
+	return errors.As(e.Err, new(*pgconn.ConnectError)) || errors.As(e.Err, &network) ||
+		errors.Is(e.Err, io.EOF) || errors.Is(e.Err, io.ErrUnexpectedEOF) || errors.Is(e.Err, context.DeadlineExceeded)
+}
+
 // Connect makes a connection. Its errors, of type [*ServerError], name the server and
 // show no password.
 func (s Server) Connect(ctx context.Context) (*pgx.Conn, error) {
 	c, err := pgx.ConnectConfig(ctx, s.Config)
 	if err != nil {
-		return nil, &ServerError{s.Name, oneLine(err)}
+		return nil, &ServerError{s.Name, explained(err)}
 	}
 	return c, nil
+}
+
+// explained is an error of the driver on one line, after what to do about it. Where the server says
+// why, that is all that counts, and not how TLS was tried before.
+func explained(err error) error {
+	text := oneLine(err).Error()
+	var said *pgconn.PgError
+	if errors.As(err, &said) {
+		text = said.Error()
+	}
+	if advice := trouble.PostgreSQL(err); advice != "" {
+		text = fmt.Sprintf("%s (%s)", advice, text)
+	}
+	return &folded{text, err}
 }
 
 // oneLine is an error that the driver wrote over several lines, on one.

@@ -102,7 +102,7 @@ func (r *run) try(ctx context.Context) (err error) {
 	r.stage = connecting
 	conn, err := r.cluster.servers[r.server].Acquire(ctx)
 	if err != nil {
-		return oneLine(err)
+		return explained(err)
 	}
 	defer conn.Release() // one in a transaction, as after a panic of f, is thrown away
 	r.stage = entering

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,8 @@ func newConfigCheck() *cobra.Command {
 		Long: `Report everything that is wrong with a config, a line for each fault with its line
 and column. Without FILE that is the one that would be used: --config, FIRN_CONFIG,
 ./firn.yaml, $XDG_CONFIG_HOME/firn/firn.yaml (~/.config), /etc/firn/firn.yaml, the
-first that is there. Nothing is opened that the file names.
+first that is there. The key files of public forms are read; nothing else is opened that
+the file names.
 
 The exit code is 3 if there is a fault.`,
 		Example: `  firn config check
@@ -65,6 +67,9 @@ type faultLine struct {
 func checkConfig(place configPlace, out io.Writer, asJSON bool) error {
 	c, err := place.read()
 	path := place.path
+	if err == nil {
+		err = c.checkKeys(path)
+	}
 	var wrong *configError
 	switch {
 	case errors.As(err, &wrong) && asJSON:
@@ -85,6 +90,25 @@ func checkConfig(place configPlace, out io.Writer, asJSON bool) error {
 		return err
 	}
 	return &failure{code: exitFound, err: fmt.Errorf("%s: %s", path, plural(len(wrong.faults), "fault"))}
+}
+
+// checkKeys reads the key files of public forms. Keys in a variable are those of whoever
+// serves, and not of whoever checks.
+func (c *config) checkKeys(path string) error {
+	wrong := &configError{path: path}
+	for i := range c.series {
+		one := &c.series[i]
+		if one.public == nil || strings.HasPrefix(one.public.values["keys"], keysFromVariable) {
+			continue
+		}
+		if _, err := one.public.open(io.Discard); err != nil {
+			wrong.faults = append(wrong.faults, fault{one.publicAt, fmt.Sprintf("series %s: public: %s", one.name.text, oneLine(err))})
+		}
+	}
+	if len(wrong.faults) == 0 {
+		return nil
+	}
+	return wrong
 }
 
 func newConfigPrint() *cobra.Command {

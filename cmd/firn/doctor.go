@@ -126,6 +126,7 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 	if set == nil {
 		return nil
 	}
+	d.forms(set)
 	url := set.storeURL().text
 	s := d.store(ctx, cmd, url)
 	if s == nil {
@@ -139,6 +140,22 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 	d.places(ctx, s, url)
 	d.counters(ctx, s, set, promise)
 	return d.pools(ctx, s, set, promise)
+}
+
+// forms checks whether the public forms of firn.yaml have their keys.
+func (d *doctor) forms(set *settings) {
+	if set.file == nil {
+		return
+	}
+	for i := range set.file.series {
+		one := &set.file.series[i]
+		if one.public == nil {
+			continue
+		}
+		if _, err := one.public.open(io.Discard); err != nil {
+			d.fails("series "+one.name.text+", public", err)
+		}
+	}
 }
 
 // places checks whether the store's counters were made in it. Its pools are checked one by

@@ -176,7 +176,7 @@ func (c *poolCheck) run(promise store.Promise) {
 	} else if !c.compare() {
 		return
 	} else if c.records.pool.Elsewhere(promise.Identity) {
-		c.fails("pool "+c.name+", store", poolFailure(&store.OtherStoreError{What: fmt.Sprintf("pool %q", c.name), Have: promise.Identity, Want: c.records.pool.Store}, poolPlace{storeText(c.leasing.url), c.leasing.from}))
+		c.fails("pool "+c.name+", store", poolFailure(&store.OtherStoreError{What: fmt.Sprintf("pool %q", c.name), Have: promise.Identity, Want: c.records.pool.Store}, poolPlace{storeText(c.leasing.url), c.leasing.from, c.leasing.file}))
 	}
 	c.rules = term.Default(c.name, c.layout, promise)
 	var pool term.Pool

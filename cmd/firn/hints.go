@@ -80,7 +80,7 @@ func (h hinter) compose(text string) string {
 	}
 	var b strings.Builder
 	masked := false
-	for rest := text; ; {
+	for rest := h.addresses(text); ; {
 		at := mention.FindStringIndex(rest)
 		if at == nil {
 			b.WriteString(h.settings(rest))

@@ -81,7 +81,7 @@ func TestVerdict(t *testing.T) {
 		{"lost late", &term.LostError{Worker: 7}, time.Second, 750 * time.Millisecond, "worker 7 was taken away"},
 		{"at the horizon", &lease.OutageError{}, 100 * time.Millisecond, 0, "the store does not answer"},
 		{"beyond it", &lease.OutageError{}, -time.Minute, 0, "the store does not answer"},
-		{"forgotten", &store.ForgotError{Store: "sqlite:ids.db"}, time.Minute, 0, "\nfirn: hint: stop all processes that use the store, then: firn store recover"},
+		{"forgotten", &store.ForgotError{Store: "sqlite:ids.db"}, time.Minute, 0, "\nfirn: hint: if there is a backup: stop all processes that use the store, put the backup back, then: firn store recover"},
 		{"clock", &lease.StepError{Offset: time.Hour}, time.Minute, 0, "the system's clock has stepped by 1h0m0s"},
 	} {
 		synctest.Test(t, func(t *testing.T) { // in which no time passes

@@ -333,20 +333,12 @@ func (s *settings) storeName() string { return open.Redact(storeText(s.storeURL(
 // that has failed.
 func explainPool(err error, verb string) error {
 	var f *failure
-	var exists *pool.ExistsError
-	var remains *pool.RemainsError
 	var overlap *pool.OverlapError
 	var inUse *pool.InUseError
 	var option *pool.OptionError
 	switch {
 	case err == nil || errors.As(err, &f):
 		return err
-	case errors.As(err, &exists):
-		return failed("%w", err).
-			hint("to see it: firn pool show %s", shellWord(exists.Info.Name)).
-			hint("a pool is created in the step that creates the database. In a step that starts a program, creating it makes the same ids again after the store was lost: there use nothing, or: firn pool ensure %s", shellWord(exists.Info.Name))
-	case errors.As(err, &remains):
-		return failed("%w", err).hint("firn pool ensure %s (ids start about 5 min later)", shellWord(remains.Pool))
 	case errors.As(err, &overlap):
 		return overlapping(overlap, verb)
 	case errors.As(err, &inUse):

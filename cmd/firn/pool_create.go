@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/store"
 )
 
 func newPoolCreate() *cobra.Command {
@@ -96,7 +99,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	if err != nil {
 		return err
 	}
-	opts, err := set.creating(name)
+	l, opts, err := set.creating(name)
 	if err != nil {
 		return err
 	}
@@ -104,7 +107,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		opts.MayRepeat = mayRepeat
 	}
 	if f := cmd.Flags().Lookup("new"); f != nil && !saidBy(f) {
-		err := alreadyThere(ctx, set, name)
+		err := l.alreadyThere(ctx, set, opts)
 		if err == nil {
 			err = askNew(ctx, cmd, name, set.storeName())
 		}
@@ -133,15 +136,11 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	} else {
 		info, err = pool.Ensure(ctx, s, name, opts)
 	}
-	var differs *pool.OptionError
-	if errors.As(err, &differs) && was {
-		return signalled(ctx, asItIs(differs, there))
-	}
 	if err != nil {
-		return signalled(ctx, explainPool(err, verb))
+		return signalled(ctx, l.explainCreating(ctx, s, err, verb, opts, there))
 	}
-	line, created := poolLineOf(info), !was || there.ID != info.ID
-	line.Created = &created
+	line := poolLineOf(info)
+	line.Created = &info.Created
 	if err := line.standing(ctx, s, info); err != nil {
 		return err
 	}
@@ -152,29 +151,101 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	return line.created(out, set.storeName(), wantsJSON(cmd))
 }
 
+// explainCreating says what can be done about an error of creating a pool with options. There
+// is the pool of that name that the store had, if any.
+func (l *leasing) explainCreating(ctx context.Context, s store.Store, err error, verb string, opts *pool.Options, there pool.Info) error {
+	var option *pool.OptionError
+	var exists *pool.ExistsError
+	var overlap *pool.OverlapError
+	var remains *pool.RemainsError
+	var layout *lease.LayoutError
+	switch {
+	case errors.As(err, &option):
+		text := &renamed{l.blamed(option), err}
+		if there.Name == "" {
+			return bad("%w", text)
+		}
+		return l.asItIs(failed("%w", text), option, there)
+	case errors.As(err, &layout):
+		return poolFailure(err, poolPlace{from: l.from})
+	case errors.As(err, &exists):
+		return l.exists(exists, opts)
+	case errors.As(err, &remains):
+		return failed("%w", err).hint("%s", ensureLost(l.pool, leftTo(ctx, s, l.pool, opts.Layout)))
+	case errors.As(err, &overlap) && verb == "ensure":
+		if left := leftTo(ctx, s, l.pool, opts.Layout); left != "" && left != wanted(opts) {
+			return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both would use workers %s", l.pool, overlap.Other.Name, overlap.Same), err}).
+				hint("pool %s was lost: the store has records of its workers. Create it with the workers that it had, which the other pools leave to it: firn pool ensure %s --workers %s", l.pool, shellWord(l.pool), left)
+		}
+	}
+	return explainPool(err, verb)
+}
+
+// blamed is the text of an option that cannot be, with where it is from.
+func (l *leasing) blamed(e *pool.OptionError) string {
+	text := withoutPackage(e.Error())
+	if from := l.from[e.Option]; strings.HasPrefix(from, "--") && !strings.HasPrefix(text, e.Option) {
+		return text
+	}
+	return l.blame(e.Option, text)
+}
+
 // asItIs says what to ensure instead of something that a pool does not have.
-func asItIs(e *pool.OptionError, there pool.Info) error {
-	f, name := classify(e), shellWord(there.Name)
+func (l *leasing) asItIs(f *failure, e *pool.OptionError, there pool.Info) error {
+	name := shellWord(there.Name)
 	if e.Option == "workers" {
 		return f.hint("to leave the pool as it is: firn pool ensure %s --workers %d-%d", name, there.First, there.Last).
 			hint("to change its workers: firn pool set %s --workers A-B", name)
 	}
-	return f.hint("to leave the pool as it is: firn pool ensure %s --outage %s; and let no process of it have a longer one", name, durationText(there.OutageLimit))
+	if there.OutageLimit >= term.OutageStrict { // less is no option of ensure
+		f.hint("to leave the pool as it is: firn pool ensure %s --outage %s", name, durationText(there.OutageLimit))
+	}
+	return f.hint("%s", l.shorterOutage(there.OutageLimit))
+}
+
+// exists says what can be done where a pool is there that was to be created. The pool that is
+// ensured is the one that is there, whatever was asked for.
+func (l *leasing) exists(e *pool.ExistsError, opts *pool.Options) error {
+	name, f := shellWord(l.pool), failed("%w", e).hint("to see it: firn pool show %s", shellWord(l.pool))
+	same := ""
+	if opts.Layout.IsValid() && opts.Layout != e.Info.Layout {
+		same += " --layout " + shellWord(layoutName(e.Info.Layout))
+	}
+	if have := (term.Range{First: e.Info.First, Last: e.Info.Last}).String(); opts.Workers > 0 && wanted(opts) != have {
+		same += " --workers " + have
+	}
+	const rule = "a pool is created in the step that creates the database. In a step that starts a program, creating it makes the same ids again after the store was lost: there use nothing"
+	switch limit := e.Info.OutageLimit; {
+	case opts.Outage <= limit:
+	case limit < term.OutageStrict: // less is no option of ensure
+		return f.hint("%s", rule)
+	default:
+		same += " --outage " + durationText(limit)
+	}
+	return f.hint("%s, or: firn pool ensure %s%s", rule, name, same)
+}
+
+// wanted is the range of workers that options ask for; "" where they ask for none.
+func wanted(o *pool.Options) string {
+	if o.Workers == 0 {
+		return ""
+	}
+	return term.Range{First: o.First, Last: o.First + o.Workers - 1}.String()
 }
 
 // alreadyThere returns the error of creating a pool that is there, before anybody is asked
 // whether it ever existed. It makes no file, and leaves every other error to what follows.
-func alreadyThere(ctx context.Context, set *settings, name string) error {
+func (l *leasing) alreadyThere(ctx context.Context, set *settings, opts *pool.Options) error {
 	s, err := openURL(ctx, set.storeURL().text, nil)
 	if err != nil {
 		return nil
 	}
 	defer s.Close()
-	info, err := pool.Show(ctx, s, name)
+	info, err := pool.Show(ctx, s, l.pool)
 	if err != nil || checkPlace(ctx, s) != nil {
 		return nil
 	}
-	return explainPool(&pool.ExistsError{Info: info}, "create")
+	return l.exists(&pool.ExistsError{Info: info}, opts)
 }
 
 // askNew has a person state that the pool never existed.
@@ -189,7 +260,7 @@ func askNew(ctx context.Context, cmd *cobra.Command, name, at string) error {
 }
 
 // creating are the options of a pool that is created by flags, or else as the file says.
-func (s *settings) creating(name string) (*pool.Options, error) {
+func (s *settings) creating(name string) (*leasing, *pool.Options, error) {
 	var o poolOptions
 	said := s.poolSaid(name)
 	l := &leasing{pool: name, from: map[string]string{}}
@@ -202,19 +273,19 @@ func (s *settings) creating(name string) (*pool.Options, error) {
 			continue
 		}
 		if err := k.set(&o, v.text); err != nil {
-			return nil, valueError(v.from, err)
+			return nil, nil, valueError(v.from, err)
 		}
 		exact = exact || knob == "outage" && saidBy(s.flags.Lookup(knob))
 	}
 	o.Pool = name
 	if f := l.faults(o.check()); f != nil {
-		return nil, f
+		return nil, nil, f
 	}
 	c := o.creating()
 	if exact {
 		c.Outage = o.Outage
 	}
-	return c, nil
+	return l, c, nil
 }
 
 // created says what there is now.

@@ -20,8 +20,8 @@ func TestWorkerOutsideHint(t *testing.T) {
 		"20":  "or widen the pool: firn pool set shop --workers 20-63\n",
 		"70":  "or widen the pool: firn pool set shop --workers 32-127\n",
 		"130": "or take one that it has: worker 130 is of pool mail, which has workers 128-255\n",
-		"300": "or take one that it has: pool mail lies between, with workers 128-255\n",
-		"3":   "or take one that it has: pool low lies between, with workers 8-15\n",
+		"300": "or take one that it has: workers 128-255, which lie between worker 300 and those that it has, are of pool mail\n",
+		"3":   "or take one that it has: workers 8-15, which lie between worker 3 and those that it has, are of pool low\n",
 	} {
 		_, errs, code := called(t, "next", "--pool", "shop", "--worker", worker)
 		if code != exitUsage || !strings.Contains(errs, "hint: leave out --worker to take any free one, "+want) {

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/serial"
@@ -26,6 +28,7 @@ import (
 type poolPlace struct {
 	url  string            // of the store
 	from map[string]string // where each setting of the pool is from
+	file *config           // that lists the pools there may be; nil: there is none
 }
 
 // setting is what a person leaves out who wants another value of a setting.
@@ -55,14 +58,14 @@ func poolFailure(err error, at poolPlace) *failure {
 	var room *roomError
 	var other *store.OtherStoreError
 	if errors.As(err, &remains) { // of a store in a file, whose first pool would be made with it
-		err = &lostPoolError{&lease.MissingPoolError{Pool: remains.Pool}, remains.Workers}
+		err = &lostPoolError{&lease.MissingPoolError{Pool: remains.Pool}, remains.Workers, ""}
 	}
 	switch {
 	case errors.As(err, &lost):
 		return failed("%w", &renamed{fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, plural(lost.workers, "record")), lost}).
-			hint("restore a backup, then: firn store recover%s; or, if there is none: firn pool ensure %s (ids start about 5 min later)", storeFlag(at.url), shellWord(lost.Pool))
+			hint("restore a backup, then: firn store recover%s; or, if there is none, %s", storeFlag(at.url), ensureLost(lost.Pool, lost.left))
 	case errors.As(err, &missing):
-		return missingPool(missing, at.url)
+		return missingPool(missing, at)
 	case errors.As(err, &early):
 		left := max(time.Until(early.StartsAt), 0).Truncate(10*time.Second) + 10*time.Second
 		text := fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; wait until then",
@@ -84,6 +87,60 @@ func poolFailure(err error, at poolPlace) *failure {
 	return nil
 }
 
+// ensureLost says how a pool is created that was lost, with the workers that are left to it.
+func ensureLost(name, left string) string {
+	flag := ""
+	if left != "" {
+		flag = " --workers " + left
+	}
+	return fmt.Sprintf("with the layout and the workers that the pool had: firn pool ensure %s%s (ids start about 5 min later)", shellWord(name), flag)
+}
+
+// leftTo returns the workers that the other pools leave to a pool that was lost: the range
+// without theirs that has all its worker records. It returns "" where there are no such
+// records, where another pool has one of these workers, and where the other pools leave all.
+func leftTo(ctx context.Context, s store.Store, name string, l firn.Layout) string {
+	if !l.IsValid() {
+		l = firn.Default
+	}
+	recs, failed := s.List(ctx, term.KeyWorkers(name))
+	others, unlisted := pool.List(ctx, s)
+	if failed != nil || unlisted != nil || len(recs) == 0 {
+		return ""
+	}
+	all := term.Range{First: 0, Last: l.Workers() - 1}
+	had := term.Range{First: all.Last, Last: 0}
+	for _, rec := range recs {
+		n, ok := term.WorkerOf(name, rec.Key)
+		if !ok || n > all.Last {
+			return ""
+		}
+		had = term.Range{First: min(had.First, n), Last: max(had.Last, n)}
+	}
+	left := all
+	for _, other := range others {
+		if other.Name == name || !term.SameWorkerBits(l, other.Layout) {
+			continue
+		}
+		theirs := term.Range{First: other.First, Last: other.Last}
+		if r, err := term.ParseRange(other.GivingUp, other.Layout); err == nil {
+			theirs = term.Range{First: min(theirs.First, r.First), Last: max(theirs.Last, r.Last)}
+		}
+		switch {
+		case theirs.Last < had.First:
+			left.First = max(left.First, theirs.Last+1)
+		case theirs.First > had.Last:
+			left.Last = min(left.Last, theirs.First-1)
+		default:
+			return ""
+		}
+	}
+	if left == all {
+		return ""
+	}
+	return left.String()
+}
+
 // otherStore says what to do about a store whose records were made in another one.
 func otherStore(err error, e *store.OtherStoreError, at string) *failure {
 	text := fmt.Sprintf("%s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved", e.What, e.Have, e.Want)
@@ -95,8 +152,8 @@ func otherStore(err error, e *store.OtherStoreError, at string) *failure {
 
 // missingPool says which pools there are, and how one is created. Where anything says that
 // a pool was lost, it does not offer the way that is for one that never existed.
-func missingPool(e *lease.MissingPoolError, at string) *failure {
-	name, where := shellWord(e.Pool), storeAt(at)
+func missingPool(e *lease.MissingPoolError, at poolPlace) *failure {
+	name, where := shellWord(e.Pool), storeAt(at.url)
 	if e.Creating {
 		return failed("%w", &renamed{fmt.Sprintf("pool %q of %s is not created yet: that has begun, and has not ended", e.Pool, where), e}).
 			hint("if nobody is creating it at this moment: firn pool ensure %s (ids start about 5 min later)", name)
@@ -105,9 +162,13 @@ func missingPool(e *lease.MissingPoolError, at string) *failure {
 	use := ""
 	if len(e.Pools) > 0 {
 		text += "; it has: " + strings.Join(e.Pools, ", ")
-		use = fmt.Sprintf("to use one of these: --pool %s. ", shellWord(e.Pools[0]))
+		which := "one of these"
 		if len(e.Pools) == 1 {
-			use = fmt.Sprintf("to use this one: --pool %s. ", shellWord(e.Pools[0]))
+			which = "this one"
+		}
+		use = fmt.Sprintf("to use %s: --pool %s. ", which, shellWord(e.Pools[0]))
+		if at.file != nil && at.file.pool(e.Pools[0]) == nil {
+			use = fmt.Sprintf("to use %s, %s, then name it: --pool %s. ", which, at.file.listing(e.Pools[0]), shellWord(e.Pools[0]))
 		}
 	}
 	return failed("%w", &renamed{text, e}).hintAsking(
@@ -158,7 +219,7 @@ func roomFor(ctx context.Context, s store.Store, err error) error {
 		case other.First <= e.Worker && e.Worker <= other.Last:
 			return &roomError{err, fmt.Sprintf("take one that it has: worker %d is of pool %s, which has workers %d-%d", e.Worker, other.Name, other.First, other.Last)}
 		case other.First > own.Last && other.Last < e.Worker, other.Last < own.First && other.First > e.Worker:
-			return &roomError{err, fmt.Sprintf("take one that it has: pool %s lies between, with workers %d-%d", other.Name, other.First, other.Last)}
+			return &roomError{err, fmt.Sprintf("take one that it has: workers %d-%d, which lie between worker %d and those that it has, are of pool %s", other.First, other.Last, e.Worker, other.Name)}
 		case other.First > max(e.Worker, own.Last):
 			high = min(high, other.First-1)
 		}
@@ -214,6 +275,7 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 	var at poolPlace
 	if set, err := loadSettings(cmd); err == nil {
 		at.url = storeText(set.storeURL().text)
+		at.from = set.origins(err)
 	}
 	if f := poolFailure(err, at); f != nil {
 		return f
@@ -223,6 +285,26 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 		return bad("%w", err)
 	}
 	return err
+}
+
+// origins returns where each setting is from of the pool that an error is about.
+func (s *settings) origins(err error) map[string]string {
+	var layout *lease.LayoutError
+	var worker *lease.WorkerError
+	name := ""
+	switch {
+	case errors.As(err, &layout):
+		name = layout.Pool
+	case errors.As(err, &worker):
+		name = worker.Pool
+	default:
+		return nil
+	}
+	from := map[string]string{}
+	for _, k := range knobs {
+		from[k.name] = s.knob(k, s.poolSaid(name)).from
+	}
+	return from
 }
 
 // saidBy reports whether a flag was given on the command line.

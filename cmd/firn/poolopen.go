@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/lease/term"
@@ -51,7 +52,16 @@ func (l *leasing) open(ctx context.Context, s store.Store, log *slog.Logger) (*l
 type lostPoolError struct {
 	*lease.MissingPoolError
 	workers int
+	left    string // the workers that the other pools leave to it; "" where that is not known
 }
+
+// An outageError says that a pool has no outage budget as long as the one that is asked for.
+type outageError struct {
+	error
+	limit time.Duration
+}
+
+func (e *outageError) Unwrap() error { return e.error }
 
 func (e *lostPoolError) Unwrap() error { return e.MissingPoolError }
 
@@ -59,14 +69,27 @@ func (e *lostPoolError) Unwrap() error { return e.MissingPoolError }
 // which workers a pool can have.
 func (l *leasing) learn(ctx context.Context, s store.Store, err error) error {
 	var missing *lease.MissingPoolError
-	if !errors.As(err, &missing) {
+	var option *lease.OptionError
+	switch {
+	case errors.As(err, &option) && option.Option == "outage":
+		info, failed := pool.Show(ctx, s, l.pool)
+		if failed == nil && l.options.Outage > info.OutageLimit {
+			return &outageError{err, info.OutageLimit}
+		}
+		return err
+	case !errors.As(err, &missing):
 		return roomFor(ctx, s, err)
 	}
 	remains, lost := s.List(ctx, term.KeyPool(l.pool)+"/")
 	if lost != nil || len(remains) == 0 {
 		return err
 	}
-	return &lostPoolError{missing, len(remains)}
+	return &lostPoolError{missing, len(remains), leftTo(ctx, s, l.pool, l.options.Layout)}
+}
+
+// shorterOutage says what to do about an outage budget that is longer than the pool's limit.
+func (l *leasing) shorterOutage(limit time.Duration) string {
+	return fmt.Sprintf("set %s to %s or less: a pool never gets a longer outage than it was created with", poolPlace{from: l.from}.setting("outage"), durationText(limit))
 }
 
 // ready returns the options of the lease, once it has compared the pool's record with the
@@ -186,13 +209,16 @@ func (e *hostError) Unwrap() error { return &e.WorkerError }
 func (l *leasing) explain(err error) error {
 	var f *failure
 	var option *lease.OptionError
+	var outage *outageError
 	switch {
 	case err == nil || errors.As(err, &f):
 		return err
+	case errors.As(err, &outage):
+		return l.faults(outage.error).hint("%s", l.shorterOutage(outage.limit))
 	case errors.As(err, &option):
 		return l.faults(err)
 	}
-	if f := poolFailure(err, poolPlace{storeText(l.url), l.from}); f != nil {
+	if f := poolFailure(err, poolPlace{storeText(l.url), l.from, l.file}); f != nil {
 		return f
 	}
 	return err

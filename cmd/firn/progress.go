@@ -141,7 +141,11 @@ func (h *warningHandler) Handle(_ context.Context, r slog.Record) error {
 		if a.Value.Kind() == slog.KindTime {
 			text = instant(a.Value.Time())
 		}
-		fmt.Fprintf(&b, ", %s %s", a.Key, withoutPackage(text))
+		key := a.Key
+		if key == "why" {
+			key = "because"
+		}
+		fmt.Fprintf(&b, ", %s %s", key, withoutPackage(text))
 		return true
 	}
 	for _, a := range h.attrs {

@@ -26,10 +26,10 @@ SEQ_NAME table, or any other. --from is a SELECT of three columns: a name, the h
 number that was given out or reserved, and the step, which is how many numbers a
 process reserves at a time. It is run in --db, and has to be one query, without
 comments, that only reads. --db has to be the primary: a replica may be behind.
-It is run in a transaction for reading, and on PostgreSQL not at all where it or one of
-its views calls a VOLATILE function. What a function does that its owner declared STABLE,
-or that MySQL or MariaDB carries out within a query, nobody checks: write the SELECT over
-tables.
+It is run in a transaction for reading. It is not run where it, or a view that it reads,
+runs something VOLATILE of PostgreSQL, or calls a function of MySQL or MariaDB that is not
+known to only read, such as every stored function. What a function of PostgreSQL does that
+its owner declared STABLE, nobody checks: write the SELECT over tables.
 
 Each series begins one step above that number. The step between is for a process of
 the old system that reserves once more while this looks: stop them all first, or take
@@ -91,7 +91,7 @@ func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
 	}
 	rows, err := readCounters(ctx, o.db, o.from)
 	if err != nil {
-		return err
+		return o.withFlags(err)
 	}
 	made := sayMade(cmd.ErrOrStderr())
 	if o.dry {
@@ -105,6 +105,27 @@ func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	return errors.Join(o.all(ctx, cmd, s, rows, st), st.Close())
+}
+
+// withFlags adds to the hint writtenOut the flags that were given. Those that other commands
+// have too, such as --db, are added where hints are printed.
+func (o *segmentsImport) withFlags(err error) error {
+	flags := ""
+	if o.next {
+		flags += " --next"
+	}
+	if o.above != 1 {
+		flags += fmt.Sprintf(" --above %d", o.above)
+	}
+	if o.dry {
+		flags += " --dry-run"
+	}
+	if f := (*failure)(nil); errors.As(err, &f) {
+		for i := range f.hints {
+			f.hints[i].text = strings.ReplaceAll(f.hints[i].text, writtenOut, writtenOut+flags)
+		}
+	}
+	return err
 }
 
 // all imports the rows, or shows how. Without a store none is there yet.

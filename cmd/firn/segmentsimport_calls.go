@@ -23,7 +23,7 @@ import (
 
 var (
 	planQuoted   = regexp.MustCompile(`"[^"]*"|'[^']*'`) // a literal may have line breaks, and a name quotes
-	calledName   = regexp.MustCompile(quotedOrBare + `\s*\(`)
+	calledName   = regexp.MustCompile(quotedOrBare + `[\s\v]*\(`)
 	namedThing   = regexp.MustCompile(quotedOrBare)
 	operatorSign = regexp.MustCompile("[-+*/<>=~!@#%^&|`?]+")
 )
@@ -36,13 +36,20 @@ var wordSigns = []string{"=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!
 
 // changersSQL finds what may change something, by the names that are called ($1). The view
 // pg_sequences calls pg_sequence_last_value, which only reads; the last ones are STABLE, and
-// read a view or a value whose name is a text. A cast may leave no trace in a text: one that
-// may change something is found wherever it is in the database.
+// read a view or a value whose name is a text. A cast may leave no trace in a text, nor may
+// what sorts, groups or hashes: one that may change something is found wherever it is in the
+// database. Functions of operator classes that take an internal argument are written in C, and
+// PostGIS does not say that they only read.
 const changersSQL = `
 SELECT what FROM (
 	SELECT 'function ' || proname FROM pg_catalog.pg_proc WHERE proname = ANY ($1)
-		AND (provolatile = 'v' AND proname <> 'pg_sequence_last_value' OR proname ~ '^(table|schema|database)_to_xml|^pg_input_')
+		AND (provolatile = 'v' AND NOT (proname = 'pg_sequence_last_value' AND pronamespace = 'pg_catalog'::pg_catalog.regnamespace) OR proname ~ '^(table|schema|database)_to_xml|^pg_input_')
 	UNION ALL SELECT 'cast to ' || format_type(casttarget, NULL) FROM pg_catalog.pg_cast AS c JOIN pg_catalog.pg_proc AS p ON p.oid = c.castfunc WHERE provolatile = 'v'
+	UNION ALL SELECT 'operator class ' || opfname FROM pg_catalog.pg_opfamily AS f JOIN (
+		SELECT amprocfamily, amproc::oid FROM pg_catalog.pg_amproc
+		UNION ALL SELECT amopfamily, oprcode FROM pg_catalog.pg_amop JOIN pg_catalog.pg_operator AS o ON o.oid = amopopr
+	) AS part (family, function) ON family = f.oid JOIN pg_catalog.pg_proc AS p ON p.oid = function
+	WHERE provolatile = 'v' AND p.oid >= 16384 AND 'internal'::pg_catalog.regtype <> ALL (proargtypes::oid[])
 ) AS all_of_them (what) LIMIT 1`
 
 // definitionsSQL returns the definitions of what is called ($1), of what has a name ($2) and
@@ -61,6 +68,8 @@ UNION SELECT '', pg_catalog.quote_ident(p.typname) FROM pg_catalog.pg_type AS t,
 	WHERE t.typname = ANY ($2) AND t.oid >= 16384 AND p.oid >= 16384
 UNION SELECT '', pg_catalog.quote_ident(t.typname) FROM pg_catalog.pg_proc AS p, LATERAL unnest(p.proargtypes::oid[] || p.prorettype) AS part (id)
 	JOIN pg_catalog.pg_type AS t ON t.oid = part.id WHERE proname = ANY ($1) AND p.oid >= 16384 AND t.oid >= 16384
+UNION SELECT 'function ' || proname, pg_catalog.pg_get_function_arguments(oid) FROM pg_catalog.pg_proc
+	WHERE proname = ANY ($1) AND oid >= 16384 AND pronargdefaults > 0
 UNION SELECT 'operator ' || oprname, pg_catalog.quote_ident(proname) || '()' FROM pg_catalog.pg_operator AS o JOIN pg_catalog.pg_proc AS p ON p.oid = o.oprcode
 	WHERE oprname = ANY ($3) AND o.oid >= 16384
 UNION SELECT 'aggregate ' || f.proname, pg_catalog.quote_ident(p.proname) || '()' FROM pg_catalog.pg_aggregate AS a JOIN pg_catalog.pg_proc AS f ON f.oid = a.aggfnoid
@@ -97,7 +106,8 @@ func (c callCheck) check(ctx context.Context, d definition) error {
 		return nil
 	}
 	c.done[d] = true
-	called, named := namesIn(calledName, d.text), namesIn(namedThing, d.text)
+	text := withoutQuotes(d.text)
+	called, named := namesIn(calledName, text), namesIn(namedThing, text)
 	var what string
 	err := c.tx.QueryRowContext(ctx, changersSQL, called).Scan(&what)
 	if err == nil {
@@ -105,12 +115,12 @@ func (c callCheck) check(ctx context.Context, d definition) error {
 			what = d.what
 		}
 		return bad("--from runs the %s, by itself or in a view, which may change something (VOLATILE), and it may only read", what).
-			hint("write the SELECT over tables, without that")
+			hint(writtenOut)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	all, err := c.definitions(ctx, called, named, append(operatorSign.FindAllString(d.text, -1), wordSigns...))
+	all, err := c.definitions(ctx, called, named, append(operatorSign.FindAllString(text, -1), wordSigns...))
 	if err != nil {
 		return err
 	}
@@ -137,6 +147,17 @@ func (c callCheck) definitions(ctx context.Context, called, named, signs []strin
 		all = append(all, d)
 	}
 	return all, rows.Err()
+}
+
+// withoutQuotes is a text whose literals have no double quotes: between those of two literals
+// there would be a name.
+func withoutQuotes(text string) string {
+	return planQuoted.ReplaceAllStringFunc(text, func(quoted string) string {
+		if quoted[0] == '"' {
+			return quoted
+		}
+		return strings.ReplaceAll(quoted, `"`, " ")
+	})
 }
 
 // namesIn are the names that an expression finds in a text, as catalogs have them. Whether

@@ -27,8 +27,20 @@ var (
 	writers = []string{"insert", "update", "delete", "merge", "into", "nextval", "setval", "procedure"}
 )
 
+// writtenOut is the hint that helps against every refusal: a query over no table. All
+// databases read it alike.
+const writtenOut = `write the counters out, joined by UNION ALL: firn segments import --from "SELECT 'NAME', NUMBER, STEP"`
+
 // checkQuery returns an error if a text is anything but one query.
 func checkQuery(text string) error {
+	if fault := queryFault(text); fault != nil {
+		return fault.hint(writtenOut)
+	}
+	return nil
+}
+
+// queryFault says what is wrong with a text that is not one query; nil: nothing.
+func queryFault(text string) *failure {
 	rest := strings.TrimSpace(text)
 	rest = strings.TrimSpace(strings.TrimSuffix(rest, ";"))
 	rest = literal.ReplaceAllString(rest, " ? ")

@@ -253,6 +253,7 @@ func TestImportRunsNothingBehind(t *testing.T) {
 		CREATE VIEW lines AS SELECT E'x\ny' || name AS name, harm(n, 1) AS n, length('x' || name) AS step FROM c;
 		CREATE VIEW frames AS SELECT name, (sum(n) OVER (ORDER BY n ROWS harm(1, 1) PRECEDING))::integer AS n, step FROM c;
 		CREATE VIEW over_rows AS SELECT * FROM rows;
+		CREATE FUNCTION preset(integer, integer DEFAULT harm(1, 1)) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT $1';
 		CREATE VIEW calm AS SELECT * FROM (VALUES ('a', 4, 1), ('b', 2, 2)) AS x (name, n, step) LIMIT 2`)
 	check := func(query, want string) {
 		t.Helper()
@@ -281,14 +282,16 @@ func TestImportRunsNothingBehind(t *testing.T) {
 		"SELECT name, lower('(9,11)'::span), step FROM c":                     "CHECK of the type d",
 		"SELECT name, 1, step FROM c WHERE '{9}' = ARRAY(SELECT n::d FROM c)": "CHECK of the type d",
 		// A plan does not show these.
-		"SELECT * FROM rows":             "function harm",
-		"SELECT * FROM over_rows":        "function harm",
-		"SELECT * FROM most":             "function harm",
-		"SELECT * FROM later":            "function harm",
-		"SELECT * FROM lines":            "function harm",
-		"SELECT * FROM frames":           "function harm",
-		"SELECT * FROM calm":             "",
-		"SELECT name, n::w, step FROM c": "CHECK of the type w",
+		"SELECT * FROM rows":                      "function harm",
+		"SELECT * FROM over_rows":                 "function harm",
+		"SELECT * FROM most":                      "function harm",
+		"SELECT * FROM later":                     "function harm",
+		"SELECT * FROM lines":                     "function harm",
+		"SELECT * FROM frames":                    "function harm",
+		"SELECT * FROM calm":                      "",
+		"VALUES ('a', preset(1), 1), ('b', 2, 2)": "function preset",
+		"VALUES ('a', 1, 1), ('b', preset(1), 2)": "function preset",
+		"SELECT name, n::w, step FROM c":          "CHECK of the type w",
 		// Only a plan shows this.
 		"SELECT name, c.named, step FROM c":                                                                             "function named",
 		"SELECT 'x\ny' || name, c.named, length('x' || name) FROM c":                                                    "function named",

@@ -52,10 +52,14 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 		return nil, failed("--db %s: %w", open.Redact(url), err)
 	}
 	defer tx.Rollback()
-	if strings.HasPrefix(url, "postgres") {
-		if err := checkCalls(ctx, tx, query); err != nil {
-			return nil, wrong(err)
-		}
+	switch {
+	case strings.HasPrefix(url, "postgres"):
+		err = checkCalls(ctx, tx, query)
+	case strings.HasPrefix(url, "mysql"):
+		err = checkMySQLCalls(ctx, tx, query)
+	}
+	if err != nil {
+		return nil, wrong(err)
 	}
 	rows, err := tx.QueryContext(ctx, query)
 	if err != nil {

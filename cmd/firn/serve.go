@@ -156,6 +156,9 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 	if err := o.keys.load(&o.plan.options); err != nil {
 		return nil, err
 	}
+	if err := o.plan.openForms(); err != nil {
+		return nil, err
+	}
 	if bound, err = bind(&o.plan.options); err != nil {
 		return nil, err
 	}
@@ -438,6 +441,9 @@ func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	if err := keys.load(&next.options); err != nil {
 		return err
 	}
+	if err := next.openForms(); err != nil {
+		return err
+	}
 	// After all that needs no store: what is refused leaves no trace.
 	if told {
 		o.stores.renew()
@@ -469,6 +475,9 @@ func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	}
 	if c := keys.now.Load(); c != nil {
 		o.keys.now.Store(c)
+	}
+	if before := o.plan.names; before != nil {
+		close(before.outdated)
 	}
 	o.toldStore(o.plan.storeAt.text, next.storeAt.text)
 	o.plan, o.supplies = next, now

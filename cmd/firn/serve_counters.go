@@ -23,6 +23,9 @@ import (
 // lookPatience bounds how long a name that is asked for first waits for the store.
 const lookPatience = 2 * time.Second
 
+// openPatience bounds how long the name of a new counter waits until the server has opened it.
+const openPatience = 2 * time.Second
+
 // addCounters adds the counters of the store to what a plan serves. A store that
 // does not answer is no error: what is in force stays, or the plan says that it has
 // no list.
@@ -30,7 +33,7 @@ func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
 	if p.others == nil {
 		return nil
 	}
-	p.names = &storeNames{stores: o.stores, url: p.others.urls[0], most: max(p.options.names, 200), again: o.relist}
+	p.names = &storeNames{stores: o.stores, url: p.others.urls[0], most: max(p.options.names, 200), again: o.relist, outdated: make(chan struct{})}
 	before := o.plan
 	if before == p || before.names == nil || before.names.url != p.names.url {
 		before = nil
@@ -81,6 +84,8 @@ type storeNames struct {
 	url    string
 	most   int
 	again  chan<- struct{} // asks for a new list
+
+	outdated chan struct{} // closed when the server goes by a newer list
 
 	mu     sync.Mutex
 	flakes map[string]bool // no counter has the name, as far as was looked
@@ -141,26 +146,12 @@ func (n *storeNames) flake(name string) error {
 	if known || name == server.OtherNames {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
-	defer cancel()
-	u, err := n.stores.enter(ctx, n.url)
-	if err != nil {
-		return err
-	}
-	defer n.stores.leave(u)
-	switch c, err := counterIn(ctx, u.store, name); {
+	switch c, near, err := n.lookUp(name); {
 	case err != nil:
 		return err
 	case c != nil:
-		select {
-		case n.again <- struct{}{}:
-		default: // it is asked for already
-		}
+		n.awaitNewer()
 		return &newCounterError{name, c.kind}
-	}
-	switch near, err := misspelled(ctx, u.store, name); {
-	case err != nil:
-		return err
 	case near != "":
 		return &server.NoSeriesError{Name: name, Nearest: near}
 	}
@@ -175,11 +166,40 @@ func (n *storeNames) flake(name string) error {
 	return nil
 }
 
+// lookUp returns the counter of that name that the store has, or else the name of a counter
+// that it is probably a misspelling of; "" if there is none.
+func (n *storeNames) lookUp(name string) (c *counterSeries, near string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
+	defer cancel()
+	u, err := n.stores.enter(ctx, n.url)
+	if err != nil {
+		return nil, "", err
+	}
+	defer n.stores.leave(u)
+	if c, err = counterIn(ctx, u.store, name); err == nil && c == nil {
+		near, err = misspelled(ctx, u.store, name)
+	}
+	return c, near, err
+}
+
+// awaitNewer asks for a newer list, and waits until the server goes by one. Who asked for the
+// name then looks again.
+func (n *storeNames) awaitNewer() {
+	select {
+	case n.again <- struct{}{}:
+	default: // it is asked for already
+	}
+	select {
+	case <-n.outdated:
+	case <-time.After(openPatience):
+	}
+}
+
 // A newCounterError says that a counter was created since the server listed them.
 type newCounterError struct{ name, kind string }
 
 func (e *newCounterError) Error() string {
-	return fmt.Sprintf("the store has a %s %s since a moment ago; the server is about to open it", e.kind, e.name)
+	return fmt.Sprintf("the %s %s was created after the server last listed the counters of its store", e.kind, e.name)
 }
 
 var errUnlisted = errors.New("the store does not answer yet")

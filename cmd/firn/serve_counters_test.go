@@ -3,11 +3,11 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestServeAnyNameCounters: where any name is served, the name of a counter gives its
@@ -49,20 +49,26 @@ func TestServeAnyNameCounters(t *testing.T) {
 	if n, err := c.Incr(t.Context(), "photo").Result(); err != nil || n < 1e16 {
 		t.Errorf("INCR photo, which gave ids before there was a counter photos: %d, %v; want an id", n, err)
 	}
+
+	// The first call waits until the server has read which counters there are.
 	create("segments", "create", "late")
-	deadline := time.Now().Add(long)
-	for {
-		n, err := c.Incr(t.Context(), "late").Result()
-		if err == nil && n != 1 {
-			t.Fatalf("INCR late: %s; want 1", strconv.FormatInt(n, 10))
-		}
-		if err == nil {
-			break
-		}
-		if !strings.Contains(err.Error(), "has a counter of that name") || time.Now().After(deadline) {
-			t.Fatalf("INCR late: %v\n%s", err, s.log)
-		}
-		time.Sleep(50 * time.Millisecond)
+	if n, err := c.Incr(t.Context(), "late").Result(); err != nil || n != 1 {
+		t.Errorf("INCR late: %d, %v; want 1\n%s", n, err, s.log)
+	}
+	create("segments", "create", "later")
+	if code, text := s.do("POST", "/v1/series/later/next", ""); code != 200 || !strings.Contains(text, `"values":["1"]`) {
+		t.Errorf("POST later: %d %s", code, text)
+	}
+	create("segments", "create", "range")
+	if code, text := s.do("POST", "/v1/series/range/range?n=10", ""); code != 200 || !strings.Contains(text, `"first":"1"`) {
+		t.Errorf("POST range: %d %s", code, text)
+	}
+	create("serials", "create", "bill", "--pattern", "B-{6}")
+	if text, err := c.Do(t.Context(), "FIRN.NEXT", "bill").Text(); err != nil || text != "B-000001" {
+		t.Errorf("FIRN.NEXT bill: %q, %v", text, err)
+	}
+	if strings.Contains(s.log.String(), "cannot issue") {
+		t.Errorf("the log tells of a trouble that nobody had:\n%s", s.log)
 	}
 	if n, err := c.Incr(t.Context(), "orders").Result(); err != nil || n != 4 {
 		t.Errorf("INCR orders after that: %d, %v", n, err)
@@ -83,6 +89,61 @@ func TestServeAnyNameAway(t *testing.T) {
 		}
 	}
 	s.stop()
+}
+
+// Where the store's file was removed, whoever may know is told what to type: over RESP, over
+// HTTP and by readyz.
+func TestServeSaysWhatToTypeOfALostFile(t *testing.T) {
+	dir := emptyHome(t)
+	path := filepath.Join(dir, "ids.db")
+	s := serve(t, dir, "--store", "sqlite:"+path)
+	c := s.redis("")
+	if err := c.Incr(t.Context(), "photo").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		os.Remove(name)
+	}
+	var err error
+	s.until("the server gives no ids", func() bool {
+		err = c.Incr(t.Context(), "photo").Err()
+		return err != nil && strings.Contains(err.Error(), "forgotten")
+	})
+	_, posted := s.do("POST", "/v1/series/photo/next", "")
+	_, ready := s.get("/readyz")
+	for what, text := range map[string]string{"RESP": err.Error(), "HTTP": posted, "/readyz": ready} {
+		if !strings.Contains(text, "firn store recover --store sqlite:"+path) {
+			t.Errorf("%s does not say what to type: %s", what, text)
+		}
+	}
+}
+
+// A server that cannot start for want of a key makes no store, so that what docs/server.md
+// says to type before the first start succeeds.
+func TestServeMakesNoStoreWithoutItsKeys(t *testing.T) {
+	dir := emptyHome(t)
+	path := filepath.Join(dir, "ids.db")
+	write(t, dir, "firn.yaml", "store: sqlite:"+path+`
+series:
+  photo:   { kind: flake, public: { form: token, prefix: photo, keys: firn.keys }, answers: public }
+  orders:  { kind: segment }
+  invoice: { kind: serial, pattern: "INV-{6}" }
+`)
+	s := serving(t, dir)
+	if err := s.Run(); err == nil || !strings.Contains(s.log.String(), "there is no key file") {
+		t.Fatalf("%v\n%s", err, s.log)
+	}
+	if files, err := filepath.Glob(dir + "/*ids.db*"); err != nil || len(files) > 0 {
+		t.Errorf("%v are there, %v", files, err)
+	}
+	if files, err := filepath.Glob(dir + "/.ids.db*"); err != nil || len(files) > 0 {
+		t.Errorf("%v are there, %v", files, err)
+	}
+	mustAll(t, "public keygen --out firn.keys", "pool create --new", "segments create orders", "serials create invoice")
+	again := serve(t, dir)
+	if n, err := again.redis("").Incr(t.Context(), "orders").Result(); err != nil || n != 1 {
+		t.Errorf("INCR orders: %d, %v", n, err)
+	}
 }
 
 // TestServeSaysWhatItCreates: the first server on a file creates its pool and its counters,
@@ -107,6 +168,22 @@ series:
 			if strings.Count(s.log.String(), line) != times {
 				t.Errorf("%q is to be there %d times\n%s", line, times, s.log)
 			}
+		}
+	}
+}
+
+// A client of a server whose ids start later is told of no option of a Go program.
+func TestServeSaysWhenIdsStart(t *testing.T) {
+	dir := emptyHome(t)
+	url := "sqlite:" + filepath.Join(dir, "ids.db")
+	mustAll(t, "pool create other --new --workers 8-15 --store "+url, "pool ensure --workers 0-7 --store "+url)
+	s := serve(t, dir, "--store", url)
+	err := s.redis("").Incr(t.Context(), "photo").Err()
+	_, posted := s.do("POST", "/v1/series/photo/next", "")
+	_, ready := s.get("/readyz")
+	for what, text := range map[string]string{"RESP": fmt.Sprint(err), "HTTP": posted, "/readyz": ready, "the log": s.log.String()} {
+		if !strings.Contains(text, "start at 20") || !strings.Contains(text, "the server waits for that") || strings.Contains(text, "Options.Wait") {
+			t.Errorf("%s: %s", what, text)
 		}
 	}
 }

@@ -150,6 +150,19 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 	return o, series, nil
 }
 
+// openForms reads the keys of the public forms, before any store is made or asked.
+func (p *servePlan) openForms() error {
+	for _, d := range p.series {
+		if d.form == nil {
+			continue
+		}
+		if _, err := d.form.open(io.Discard); err != nil { // it warns when it is served
+			return err
+		}
+	}
+	return nil
+}
+
 // serve returns the series of a name that draws from a supply.
 func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series, error) {
 	o := &server.SeriesOptions{State: s.state, Explain: d.judge}

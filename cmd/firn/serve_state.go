@@ -96,9 +96,12 @@ func seconds(s float64) time.Duration {
 // of anybody's. A failure of the last call counts where it will not pass.
 func serialState(s *serial.Series, at string, heard error) server.State {
 	now := s.State()
-	st := server.State{Kind: kindSerial, Store: at, Class: now.Class.String(), Left: now.Reserved, Err: heard}
+	st := server.State{
+		Kind: kindSerial, Store: at, Class: now.Class.String(), Why: now.Why, Left: now.Reserved,
+		Degraded: heard != nil, Err: heard,
+	}
 	if now.Err != nil && !passes(now.Err) {
-		st.Err = now.Err
+		st.Degraded, st.Err = false, now.Err
 		var full *serial.OverflowError
 		st.Over = errors.As(now.Err, &full)
 	}

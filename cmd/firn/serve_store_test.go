@@ -122,6 +122,35 @@ func TestServeStoreKilled(t *testing.T) {
 	s.stop()
 }
 
+// A serial has nothing to go on with while its store is away: metrics, API and /readyz say so,
+// and by themselves that it is over.
+func TestServeSerialDegraded(t *testing.T) {
+	t.Parallel()
+	pg := testserver.Postgres(t)
+	dir := t.TempDir()
+	onPostgres(t, pg.URL(), dir, invoiceLine)
+	s := serve(t, dir)
+	s.until("ready", s.ready)
+	degraded := func() string {
+		_, text := s.get("/metrics")
+		return regexp.MustCompile(`(?m)^firn_series_degraded\{[^}]*\} (\S+)$`).FindString(text)
+	}
+	if got := degraded(); !strings.HasSuffix(got, "} 0") {
+		t.Errorf("with its store: %q", got)
+	}
+	pg.Kill(t)
+	s.until("degraded", func() bool { return strings.HasSuffix(degraded(), "} 1") })
+	if code, text := s.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "the store does not answer, and no number is left in hand") {
+		t.Errorf("%d %s", code, text)
+	}
+	if _, text := s.get("/v1/series/invoice"); !strings.Contains(text, `"degraded":true`) {
+		t.Error(text)
+	}
+	pg.Start(t)
+	s.until("over", func() bool { return strings.HasSuffix(degraded(), "} 0") && s.ready() })
+	s.stop()
+}
+
 // The store is away when the server starts: it comes up, is not ready, says why, and
 // begins by itself.
 func TestServeStartsWithoutStore(t *testing.T) {

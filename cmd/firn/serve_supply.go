@@ -148,6 +148,11 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 // try opens the supply.
 func (s *supply) try(ctx context.Context, stores *sharedStores) error {
 	now, err := s.drawing.flow(ctx, stores, s.bare)
+	var early *lease.NotYetError
+	if errors.As(err, &early) {
+		err = &renamed{fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; the server waits for that",
+			early.Pool, early.StartsAt.UTC().Format(time.RFC3339)), err}
+	}
 	if err != nil {
 		s.trouble.Store(&err)
 		return err

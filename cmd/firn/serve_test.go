@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -264,8 +265,12 @@ func TestServeSays(t *testing.T) {
 		}
 		t.Cleanup(func() { s.Process.Kill() })
 		text = ""
-		for lines := bufio.NewScanner(out); !strings.HasPrefix(lines.Text(), "store ") && !strings.HasPrefix(lines.Text(), "not ready") && lines.Scan(); {
+		lines := bufio.NewScanner(out)
+		for !strings.HasPrefix(lines.Text(), "store ") && !strings.HasPrefix(lines.Text(), "not ready") && lines.Scan() {
 			text += lines.Text() + "\n"
+		}
+		if said := lines.Text(); strings.HasPrefix(said, "store ") && !regexp.MustCompile(`^store \S+ \((strict|lossy): \S.*\)`).MatchString(said) {
+			t.Errorf("%s: nothing is said of the store: %s", tt.try, said)
 		}
 		if !strings.Contains(text, tt.try+"\n") || !strings.Contains(text, tt.fact) {
 			t.Errorf("%q and %q are missing in\n%s%s", tt.try, tt.fact, text, s.log)

@@ -13,6 +13,7 @@ import (
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
+	"github.com/firn-id/firn/store/sqlite"
 )
 
 // judge says what is to be said of an error of the series.
@@ -20,7 +21,7 @@ func (d *drawing) judge(err error) server.Explanation {
 	return server.Explanation{Again: passes(err), TooMany: asksForLess(err), Trouble: troubleOf(err), Hint: d.hintOf(err)}
 }
 
-// hintOf is the first hint of an error of the series, or "".
+// hintOf is what can be done about an error of the series, in one line, or "".
 func (d *drawing) hintOf(err error) string {
 	var early *lease.NotYetError
 	if errors.As(err, &early) {
@@ -30,11 +31,13 @@ func (d *drawing) hintOf(err error) string {
 	if !errors.As(d.explain(err), &f) {
 		return ""
 	}
-	lines := d.hints.lines(f)
-	if len(lines) == 0 {
-		return ""
+	var copied *sqlite.CopyError
+	if errors.As(err, &copied) {
+		for _, text := range copyHints(copied) {
+			f.hint("%s", text)
+		}
 	}
-	return lines[0]
+	return d.hints.line(f)
 }
 
 // asksForLess reports whether a call for fewer numbers would be served.
@@ -99,7 +102,7 @@ var troubles = []struct {
 	{isA[*serial.LossyError], "the store can lose what it acknowledged"},
 	{isA[*segment.MismatchError], "the store has it with other settings"},
 	{isA[*serial.DefinitionError], "the store has it with other settings"},
-	{isA[*newCounterError], "the store has a counter of that name since a moment ago"},
+	{isA[*newCounterError], "a counter of that name is new, and the server has not opened it yet"},
 	{isA[*open.URLError], "the server's settings name no store"},
 	{isA[*lease.FullError], "all workers of its pool are held"},
 	{isA[*lease.MissingPoolError], "its pool does not exist"},

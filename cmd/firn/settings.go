@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -136,8 +137,8 @@ func (s *settings) pool(series string) (name string, said *poolConfig, err error
 	case s.file == nil:
 		return cmp.Or(name, pool.Default), nil, nil
 	case name != "" && len(s.file.pools) > 0:
-		if said, err = s.file.knownPool(name); err != nil {
-			return "", nil, bad("--pool: %s", err).hint("%s", s.file.path)
+		if said = s.file.pool(name); said == nil {
+			return "", nil, s.unlisted(name)
 		}
 		return name, said, nil
 	case name != "":
@@ -163,6 +164,27 @@ func (s *settings) pool(series string) (name string, said *poolConfig, err error
 		return pool.Default, nil, nil
 	}
 	return said.name.text, said, nil
+}
+
+// unlisted is the error for a pool that is asked for and that the file does not list. The
+// store may have it.
+func (s *settings) unlisted(name string) error {
+	names := s.file.poolNames()
+	lists := "it lists: " + strings.Join(names, ", ")
+	if best := nearest.Name(name, names); best != "" {
+		lists = "is it " + best + "?"
+	}
+	return bad("%s: %s does not list pool %q; %s", origin(s.flags.Lookup("pool")), s.file.path, name, lists).
+		hint("to use pool %s of the store, %s", name, s.file.listing(name))
+}
+
+// listing says how a pool is added to those of the file.
+func (c *config) listing(name string) string {
+	key := name
+	if !isSeriesName(name) || strings.Contains(name, ":") {
+		key = strconv.Quote(name)
+	}
+	return fmt.Sprintf("add it under pools of %s: pools: { %s: {} }", c.path, key)
 }
 
 // seriesNamed returns the series of that name. Without a file, and where it lists
@@ -195,7 +217,8 @@ func (c *config) seriesNamed(name string) (*seriesConfig, error) {
 
 // A leasing is what it takes to lease a worker.
 type leasing struct {
-	url     string // "" is the implicit store
+	url     string  // "" is the implicit store
+	file    *config // that lists pools; nil: there is none
 	pool    string
 	options poolOptions
 	from    map[string]string // where each knob is from
@@ -232,6 +255,9 @@ func (s *settings) poolSaid(name string) *poolConfig {
 func (s *settings) leasingFrom(name string, said *poolConfig, shard entry) (*leasing, error) {
 	var o poolOptions
 	l := &leasing{url: s.storeURL().text, pool: name, from: map[string]string{}}
+	if s.file != nil && len(s.file.pools) > 0 {
+		l.file = s.file
+	}
 	for _, k := range knobs {
 		v := s.knob(k, said)
 		l.from[k.name] = v.from

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"sync/atomic"
 	"text/tabwriter"
@@ -103,7 +102,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 	var owner *migrate.OwnerError
 	switch {
 	case errors.As(err, &owner):
-		return failed("%w", err).hint("give the addresses with the name of that role: --server NAME=postgres://%s@HOST/DATABASE", url.PathEscape(owner.Owner))
+		return failed("%w", err).hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
 	case err != nil:
 		return failed("%w", err).hint("files are applied everywhere or nowhere: all servers have to be there (firn shards status)")
 	}
@@ -115,6 +114,9 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		return conflictFailure(err)
 	}
 	if err := o.checkShards(state); err != nil {
+		return err
+	}
+	if err := warnOfMoves(ctx, cmd, servers, state.Map, plan); err != nil {
 		return err
 	}
 	if o.dry {

@@ -1,13 +1,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"io"
-	"net"
-	"strings"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
@@ -36,20 +30,7 @@ func standbyFailure(err error) error {
 // awayServer is the server of an error that is only that it does not answer, or "".
 func awayServer(err error) string {
 	var of *shard.ServerError
-	if !errors.As(err, &of) || errors.Is(of.Err, context.Canceled) {
-		return ""
-	}
-	var said *pgconn.PgError
-	var network net.Error
-	switch {
-	case errors.As(of.Err, &said):
-		// It shuts down or starts.
-		if !strings.HasPrefix(said.Code, "57P0") {
-			return ""
-		}
-	case errors.As(of.Err, new(*pgconn.ConnectError)), errors.As(of.Err, &network),
-		errors.Is(of.Err, io.EOF), errors.Is(of.Err, io.ErrUnexpectedEOF), errors.Is(of.Err, context.DeadlineExceeded):
-	default:
+	if !errors.As(err, &of) || !of.Away() {
 		return ""
 	}
 	return of.Server

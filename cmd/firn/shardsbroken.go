@@ -38,7 +38,17 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Serve
 	flights = slices.DeleteFunc(flights, func(f move.Flight) bool {
 		return shards != nil && !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
 	})
-	fmt.Fprint(cmd.ErrOrStderr(), brokenText(flights, again))
+	fmt.Fprint(cmd.ErrOrStderr(), hinter{cmd}.compose(brokenText(flights, again)))
+}
+
+// notBegun is the error of a command that has only looked so far. Where a signal ended it, it says
+// so, and how things stand.
+func notBegun(ctx context.Context, cmd *cobra.Command, err error) error {
+	if err != nil && ctx.Err() != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Broken off before anything was begun: nothing has changed.\n%s\n",
+			hinter{cmd}.compose("To see the moves that are under way: firn shards status"))
+	}
+	return signalled(ctx, err)
 }
 
 // warnNowhere says which shards no server serves after a move that has failed, and returns the
@@ -49,7 +59,7 @@ func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 	flights, err := move.Flights(ctx, servers)
 	for _, f := range flights {
 		ours := slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
-		if nowhere := f.Nowhere(); ours && len(nowhere) > 0 && (f.Phase == move.Between || f.Phase == move.Unknown) {
+		if nowhere := f.Nowhere(); ours && !f.Refused() && len(nowhere) > 0 && (f.Phase == move.Between || f.Phase == move.Unknown) {
 			printWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", move.List(nowhere))
 			waiting = append(waiting, f)
 		}
@@ -64,7 +74,7 @@ func brokenText(flights []move.Flight, again string) string {
 		fmt.Fprintln(&b, "Broken off: no move is under way, the shards serve where they are.")
 	}
 	var nowhere, abort, finish []int64
-	unknown := false
+	unknown, refused := false, false
 	for _, f := range flights {
 		left := stays(f)
 		fmt.Fprintf(&b, "Broken off: %s\n", standing(f, left))
@@ -73,7 +83,7 @@ func brokenText(flights []move.Flight, again string) string {
 			nowhere = append(nowhere, left...)
 		case move.HalfLeft: // it has just begun, or is being ended: to go on is right
 		case move.Unknown:
-			unknown = true // to go on is right once the server answers
+			unknown, refused = true, refused || f.Refused() // to go on is right once the server answers
 		case move.Arrived:
 			if len(f.Back) == 0 {
 				finish = append(finish, f.Shards...)
@@ -86,7 +96,10 @@ func brokenText(flights []move.Flight, again string) string {
 			finish = append(finish, f.Moved...)
 		}
 	}
-	if unknown {
+	switch {
+	case refused:
+		fmt.Fprintf(&b, "To see it, %s\n", lookAgain)
+	case unknown:
 		fmt.Fprintln(&b, "Start the server that does not answer, or check its address.")
 	}
 	fmt.Fprintf(&b, "To go on, from any host:  %s\n", again)
@@ -156,7 +169,7 @@ func standsText(f move.Flight) string {
 			parts = append(parts, serves(f.Kept)+" on "+f.Source)
 		}
 		if left = f.Nowhere(); len(left) > 0 {
-			parts = append(parts, "no server that answers serves shard "+move.List(left))
+			parts = append(parts, either(f.Refused(), "this role cannot see which server serves shard ", "no server that answers serves shard ")+move.List(left))
 		}
 	case f.Phase == move.HalfLeft:
 		parts = append(parts, "shard "+move.List(left))
@@ -181,8 +194,11 @@ func nextText(f move.Flight) string {
 	case move.HalfLeft:
 		return halfText(f)
 	case move.Unknown:
-		if f.Standby != "" {
+		switch {
+		case f.Standby != "":
 			return check.ToPrimary(f.Standby)
+		case f.Refused():
+			return lookAgain
 		}
 		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage
 	}
@@ -217,6 +233,13 @@ func halfText(f move.Flight) string {
 		return "to end it: firn shards abort " + all
 	}
 	return fmt.Sprintf("to end it: firn shards abort %s; and: firn shards finish %s", move.List(left), move.List(f.Moved))
+}
+
+func either(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
 }
 
 func serves(shards []int64) string {

@@ -54,7 +54,11 @@ shards that another server serves.`,
 			}
 			// A server that does not answer, or is a standby, is a finding already.
 			if err != nil && !slices.ContainsFunc(seen, func(s *check.Server) bool { return s.Err != nil || s.Standby }) {
-				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + withoutPackage(err.Error())})
+				do := ""
+				if lacksRight(err) {
+					do = otherRole + ": firn shards doctor " + asSuperuser
+				}
+				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + withoutPackage(err.Error()), Do: do})
 			}
 			return printFindings(cmd, slices.Concat(found, moves), len(servers))
 		},
@@ -71,7 +75,7 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 	}
 	left, err := move.Leftovers(ctx, servers)
 	if err != nil {
-		return err
+		return moveFailure(err)
 	}
 	err = move.Clean(ctx, servers, left, func(l move.Leftover) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "removed from server %s: %s %s\n", l.Server, l.Kind, l.Name)
@@ -145,6 +149,9 @@ func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding
 		return found, waiting, err
 	}
 	for _, l := range left {
+		if l.Kind == move.Fence && !l.Blocks {
+			continue // a move leaves it where programs keep using the table: the next one takes it into use
+		}
 		level := check.Warn
 		if l.Kind == move.Old {
 			found = append(found, check.Finding{Level: level, Server: l.Server, Text: fmt.Sprintf("shard %d: %s", l.Shard, l.Harm), Do: move.OldCopyHint(l.Server, l.Name)})

@@ -96,7 +96,7 @@ func serverDown(t *testing.T, down, status string) {
 	// What a server that does not answer has is unknown, and not closed.
 	if down == "b" {
 		for words, want := range map[string]string{
-			"where --shard 2":        "shard 2, schema insta2, server b, unknown (server b does not answer)\n",
+			"where --shard 2":        "shard 2, schema insta2, server b, unknown (server b does not say)\n",
 			"where --shard 2 --json": `"state":"unknown"`,
 			"ls":                     "unknown  ",
 			"ls --json":              `"state":"unknown"`,

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
@@ -68,11 +70,11 @@ func (o *shardsMove) ending(cmd *cobra.Command, what, yes string, end func(*move
 func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) error {
 	servers, shards, err := o.find(ctx, cmd, list)
 	if err != nil {
-		return err
+		return notBegun(ctx, cmd, err)
 	}
 	legs, err := move.Under(ctx, servers, shards)
 	if err != nil {
-		return moveFailure(err)
+		return notBegun(ctx, cmd, moveFailure(err))
 	}
 	if cmd.Name() == "finish" {
 		if err := o.askToDrop(ctx, cmd, legs); err != nil {
@@ -93,13 +95,53 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		if ctx.Err() != nil {
 			printWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shards %s %s", cmd.Name(), list)))
 		}
-		if errors.As(err, new(*move.StuckError)) || ofCopy(err) { // it says what to do instead
+		if errors.As(err, new(*move.StuckError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
 			return moveFailure(err)
 		} else if err != nil {
 			return moveFailure(err).hint("to go on: firn shards %s %s", cmd.Name(), list)
 		}
 	}
+	if cmd.Name() == "abort" {
+		if err := o.arrived(ctx, cmd, servers, legs, all); err != nil {
+			return err
+		}
+	}
 	return printEnded(cmd, all, what)
+}
+
+// arrived says which shards abort has left in their moves, because they have changed over. Where
+// there is no other, nothing was given up, which is an error.
+func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []shard.Server, legs []move.Leg, ended []int64) error {
+	m, err := mapOf(ctx, servers)
+	if err != nil {
+		return err
+	}
+	var notes []*failure
+	for _, l := range legs {
+		var there []int64
+		for _, n := range l.Shards {
+			r, _ := m.Route(n)
+			if r.State == shard.StateOpen && r.Server == l.Target.Name && !slices.Contains(ended, n) {
+				there = append(there, n)
+			}
+		}
+		if len(there) > 0 {
+			list := move.List(there)
+			notes = append(notes, failed("shard %s has moved to %s: there is nothing to give up", list, l.Target.Name).
+				hint("to take it back to %s: firn shards revert %s", l.Source.Name, list).
+				hint("to stay on %s, and drop the old copy on %s: firn shards finish %s", l.Target.Name, l.Source.Name, list))
+		}
+	}
+	if len(ended) == 0 && len(notes) == 1 {
+		return notes[0]
+	}
+	for _, f := range notes {
+		printWarning(cmd.ErrOrStderr(), "%s; %s", f, hinter{cmd}.line(f))
+	}
+	if len(ended) == 0 && len(notes) > 0 {
+		return failed("no move was given up")
+	}
+	return nil
 }
 
 // askToDrop says which copies are dropped, and asks. Where one of the shards has no old copy

@@ -34,6 +34,9 @@ func (f *serverFlag) Set(text string) error {
 	}
 	for _, word := range words {
 		name, url, ok := strings.Cut(word, "=")
+		if !ok && shard.CheckServerName(word) == nil {
+			return fmt.Errorf("%q has no address: %s", word, serverForm)
+		}
 		if !ok || strings.Contains(name, ":") {
 			return fmt.Errorf("%q has no name: %s", open.Redact(word), serverForm)
 		}

@@ -237,7 +237,7 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		}
 		if g.Err != nil {
 			failures++
-			away = away || errors.As(g.Err, new(*pgconn.ConnectError))
+			away = away || (&shard.ServerError{Err: g.Err}).Away()
 			var pg *pgconn.PgError
 			if errors.As(g.Err, &pg) {
 				refused = refused || !o.write && pg.Code == "25006"

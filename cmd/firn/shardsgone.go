@@ -59,6 +59,8 @@ func goneFailure(err error) *failure {
 	var of *shard.ServerError
 	var pg *pgconn.PgError
 	switch {
+	case lacksRight(err):
+		return moveFailure(err)
 	case errors.As(err, &answers) && answers.Err != nil:
 		return f.hint("%s", addressHint(answers.Server, answers.Err))
 	case answers != nil:

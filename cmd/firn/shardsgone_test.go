@@ -43,11 +43,9 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 	}
 	p := waitingMove(t, a, with(flags, "move", "1", "--to", "b"))
 	p.Process.Signal(syscall.SIGINT)
-	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), `Broken off: shard 1 serves on a.
-            Nothing is copied to b yet.
-To go on, from any host:  firn shards move 1 --to b
-To give it up:            firn shards abort 1
-`) {
+	at := " --server 'a=" + a + "' --server 'b=" + b + "'"
+	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), "Broken off: shard 1 serves on a.\n            Nothing is copied to b yet.\n"+
+		"To go on, from any host:  firn shards move 1 --to b"+at+"\nTo give it up:            firn shards abort 1"+at+"\n") {
 		t.Errorf("exit code %d\n%s", code, &p.errs)
 	}
 	p = waitingMove(t, a, with(flags, "move", "1", "--to", "b"))
@@ -248,7 +246,7 @@ func TestInParts(t *testing.T) {
 
 // TestMoveFailure: what belongs to the role that began a move, only that role ends.
 func TestMoveFailure(t *testing.T) {
-	for code, want := range map[string]string{"42501": "by the role that began the move: --server SERVER=postgres://ROLE@HOST/DATABASE", "2BP01": "drop it there"} {
+	for code, want := range map[string]string{"42501": "in the same command give these addresses instead, with the role that began the move, or a superuser: --server SERVER=postgres://SUPERUSER@HOST/DATABASE", "2BP01": "drop it there"} {
 		f := moveFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code, Hint: "drop it there"}})
 		if len(f.hints) != 1 || f.hints[0].text != want {
 			t.Errorf("%s: %q", code, f.hints)
@@ -296,11 +294,9 @@ func TestShardsRebalanceBrokenOff(t *testing.T) {
 	args := append([]string{"shards", "rebalance"}, flags...)
 	p := waitingMove(t, a, args)
 	p.Process.Signal(syscall.SIGINT)
-	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), `Broken off: shard 0 serves on a.
-            Nothing is copied to b yet.
-To go on, from any host:  firn shards rebalance, with the same flags
-To give it up:            firn shards abort 0
-`) {
+	at := " --server 'a=" + a + "' --server 'b=" + b + "'"
+	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), "Broken off: shard 0 serves on a.\n            Nothing is copied to b yet.\n"+
+		"To go on, from any host:  firn shards rebalance"+at+", with the same flags\nTo give it up:            firn shards abort 0"+at+"\n") {
 		t.Errorf("exit code %d\n%s", code, &p.errs)
 	}
 	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {

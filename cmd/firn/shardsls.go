@@ -65,10 +65,11 @@ type shardLine struct {
 // newShardLine says of a shard that is on a server which has not answered that nobody knows.
 func newShardLine(m *shard.Map, r shard.Route) shardLine {
 	if r.State != shard.StateOpen && slices.Contains(m.Missing, r.Server) {
-		r.State, r.Why = unknownState, "server "+r.Server+" does not answer"
+		r.State, r.Why = unknownState, "server "+r.Server+" does not say"
 	}
 	return shardLine(r)
 }
 
-// unknownState is the state of a shard that only a server knows which does not answer.
+// unknownState is the state of a shard that only a server knows which has not been asked, does not
+// answer, or refuses to.
 const unknownState shard.State = "unknown"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -63,8 +64,11 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 		asked[a.Server.Name] = true
 		if a.Err != nil {
 			text := withoutPackage(a.Err.Error())
-			if awayServer(a.Err) != "" {
-				text += "; start it, or check its address"
+			var of *shard.ServerError
+			if errors.As(a.Err, &of) && !errors.Is(a.Err, shard.ErrNoShards) { // what follows says what to do about that
+				if do := serverCure(of); do != "" {
+					text += "; " + hinter{cmd}.compose(do)
+				}
 			}
 			printWarning(cmd.ErrOrStderr(), "%s", text)
 			continue

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -62,6 +64,7 @@ type shardsMove struct {
 	dry     bool
 	yes     bool
 	options move.Options
+	members []string // of the cluster, as the servers say
 }
 
 func (o *shardsMove) addFlags(cmd *cobra.Command) {
@@ -80,20 +83,20 @@ func (o *shardsMove) addReach(cmd *cobra.Command) {
 func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) error {
 	servers, shards, err := o.find(ctx, cmd, list)
 	if err != nil {
-		return signalled(ctx, err)
+		return notBegun(ctx, cmd, err)
 	}
 	if o.to == "" {
 		return bad("--to is missing").hint("firn shards move %s --to SERVER", list)
 	}
 	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.to }) {
-		return unknownServer(o.to, servers)
+		return o.unnamed(o.to, servers)
 	}
 	legs, err := move.Legs(ctx, servers, shards, o.to)
 	if err != nil {
-		return signalled(ctx, moveFailure(err))
+		return notBegun(ctx, cmd, o.legsFailure(err))
 	}
 	if err := o.plan(ctx, cmd, legs); err != nil || o.dry {
-		return signalled(ctx, err)
+		return notBegun(ctx, cmd, err)
 	}
 	moved, err := o.each(ctx, cmd, inParts(legs), (*move.Mover).Move)
 	return o.report(ctx, cmd, carried{servers, shards, list, "firn shards move " + list + " --to " + o.to, moved, err})
@@ -118,6 +121,7 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 	if err != nil {
 		return nil, nil, err
 	}
+	o.members = m.Servers
 	var shards []int64
 	for _, r := range m.Routes {
 		if asked.has(r.Shard) {
@@ -128,6 +132,38 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 		return nil, nil, bad("there is no shard %s", &asked).hint("firn shards ls")
 	}
 	return servers, shards, nil
+}
+
+// unnamed is the error of a server that the command does not know. It may be in the cluster.
+func (o *shardsMove) unnamed(name string, servers []shard.Server) error {
+	if !slices.Contains(o.members, name) {
+		return unknownServer(name, servers)
+	}
+	return bad("server %s is in the cluster, and its address is not known here", name).
+		hint("the same command, also with: --server %s=postgres://USER@HOST/DATABASE; or put its address into firn.yaml, and leave out --server", name)
+}
+
+// legsFailure is an error of [move.Legs]. Where the shard is in another move, it names the commands
+// that end that one, by where the shard is now.
+func (o *shardsMove) legsFailure(err error) *failure {
+	var under *move.UnderwayError
+	if !errors.As(err, &under) {
+		return moveFailure(err)
+	}
+	f := failed("%w", err)
+	then := ""
+	if o.to != under.Source {
+		then = fmt.Sprintf("; then: firn shards move %d --to %s", under.Shard, o.to)
+	}
+	switch under.Serves {
+	case under.Target:
+		return f.hint("it has arrived on %s; to take it back to %s: firn shards revert %d", under.Target, under.Source, under.Shard).
+			hint("to stay on %s, and drop the copy on %s: firn shards finish %d%s", under.Target, under.Source, under.Shard, then)
+	case under.Source:
+		return f.hint("it is still on %s; to stay there: firn shards abort %d%s", under.Source, under.Shard, then).
+			hint("to go on to %s: firn shards move %d --to %s", under.Target, under.Shard, under.Target)
+	}
+	return f.hint("no server serves it now; what opens it says: firn shards status")
 }
 
 // mapOf is what all servers say of their shards.

@@ -102,6 +102,7 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 	case errors.As(c.err, &ended):
 		f = f.hint("to see which server serves it: firn shards status").hint("to move it all the same: %s", c.again)
 	case f.code != exitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
+	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:
 		for _, one := range waiting {
 			f = f.hint("%s", nextText(one))
@@ -153,7 +154,7 @@ func moveFailure(err error) *failure {
 		return f.hint("to see how far it is: firn shards status").
 			hint("to go on with it, if nobody does: firn shards move %d --to %s; to give it up instead: firn shards abort %[1]d", other.Shard, other.Target)
 	case errors.As(err, &under):
-		return f.hint("firn shards finish %d, or firn shards revert %[1]d, or firn shards abort %[1]d", under.Shard)
+		return f.hint("to see what ends it: firn shards status")
 	case errors.As(err, &held):
 		return f.hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
@@ -173,7 +174,7 @@ func moveFailure(err error) *failure {
 	case errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "XX000"): // what it was at work on is gone
 		return f.hint("another command may have ended the move meanwhile; to see how it stands: firn shards status")
 	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
-		return f.hint("by the role that began the move: --server SERVER=postgres://ROLE@HOST/DATABASE")
+		return f.hint(sameCommand)
 	case errors.Is(err, move.ErrNoDump):
 		return f.hint("apt-get install postgresql-client, in that version")
 	}

@@ -78,7 +78,7 @@ func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 	}
 	servers, err := members(ctx, cmd)
 	if err != nil {
-		return err
+		return notBegun(ctx, cmd, err)
 	}
 	if o.drain != "" && !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.drain }) {
 		return unknownServer(o.drain, servers)
@@ -369,6 +369,9 @@ func (r *rebalanced) report(ctx context.Context, cmd *cobra.Command) error {
 		}
 	}
 	if err := cmp.Or(r.err, ctx.Err()); err != nil {
+		if lacksRight(err) {
+			return moveFailure(err)
+		}
 		return moveFailure(err).hint("the same command again goes on where it was; to see moves that are under way: firn shards status")
 	}
 	return nil

@@ -91,6 +91,9 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 // inNoMove refuses a server that a move is not finished of.
 func inNoMove(ctx context.Context, servers []shard.Server, name string, gone bool) error {
 	flights, err := move.Flights(ctx, servers)
+	if lacksRight(err) {
+		return failed("%w", err).hint("to see whether a move is not finished, %s", lookAgain)
+	}
 	if err != nil {
 		return setupFailure(err)
 	}

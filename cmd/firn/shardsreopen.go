@@ -191,6 +191,9 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 			if s.Name == name {
 				return nil, s.Err
 			}
+			if err := o.answers(ctx, servers[i], s.Err); err != nil {
+				return nil, err
+			}
 			away = append(away, s.Name)
 			continue
 		}

@@ -34,11 +34,11 @@ Broken off at any instant, it goes on when it is run again.`,
 func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string) error {
 	servers, shards, err := o.find(ctx, cmd, list)
 	if err != nil {
-		return signalled(ctx, err)
+		return notBegun(ctx, cmd, err)
 	}
 	legs, err := move.Under(ctx, servers, shards)
 	if err != nil {
-		return signalled(ctx, moveFailure(err))
+		return notBegun(ctx, cmd, moveFailure(err))
 	}
 	if len(legs) == 0 {
 		return failed("no move of shard %s is there to be taken back", list).hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)

@@ -179,6 +179,7 @@ type status struct {
 	seen    []*check.Server
 	flights []move.Flight
 	hints   hinter
+	unseen  string             // which moves nobody can name, and what to do; empty: none
 	rates   map[string]float64 // rows written a second, by server; nil: there is only one look
 }
 
@@ -197,7 +198,8 @@ func lookStatus(ctx context.Context, servers []shard.Server, before *status, hin
 	moves := make(chan []move.Flight, 1)
 	go func() {
 		// Who does not answer is in the table, and the others' moves are shown.
-		flights, _ := move.Flights(ctx, servers)
+		flights, err := move.Flights(ctx, servers)
+		st.unseen = unseen(flights, err)
 		moves <- flights
 	}()
 	st.seen, st.flights = check.Look(ctx, servers), <-moves
@@ -298,8 +300,8 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 			continue
 		}
 		text := serverText(s)
-		if awayServer(&shard.ServerError{Server: s.Name, Err: s.Err}) != "" {
-			text += "; start it, or check its address"
+		if do := serverCure(&shard.ServerError{Server: s.Name, Err: s.Err}); do != "" {
+			text += "; " + st.hints.compose(do)
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", check.Bad, text); err != nil {
 			return err
@@ -308,12 +310,20 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 	if err := printMoves(out, st.flights, st.hints); err != nil {
 		return err
 	}
-	for _, f := range check.Together(views, len(views) == len(st.seen)) {
-		do := ""
-		if strings.Contains(f.Do, "shards reopen ") || strings.HasPrefix(f.Do, "give the address") {
-			do = "; " + st.hints.compose(f.Do)
+	if st.unseen != "" {
+		if _, err := fmt.Fprintf(out, "%s: moves may be under way that this role cannot see: %s\n", check.Warn, st.hints.compose(st.unseen)); err != nil {
+			return err
 		}
-		if _, err := fmt.Fprintf(out, "%s: %s%s\n", f.Level, f.Text, do); err != nil {
+	}
+	for _, f := range check.Together(views, len(views) == len(st.seen)) {
+		text := f.Text
+		switch {
+		case f.Do == check.NameThem:
+			text += "; " + f.Do
+		case strings.Contains(f.Do, "shards reopen "), strings.HasPrefix(f.Do, "give the address"):
+			text += "; " + st.hints.compose(f.Do)
+		}
+		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Level, text); err != nil {
 			return err
 		}
 	}

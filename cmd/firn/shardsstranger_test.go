@@ -30,7 +30,7 @@ func TestShardsStranger(t *testing.T) {
 	if out := doctor(); strings.Contains(out, "server c: it is in no cluster") {
 		t.Error(out)
 	}
-	if said := refuse(t, 2, append([]string{"shards", "add-server", "d"}, flags...)...); !strings.Contains(said, `"d" has no name`) {
+	if said := refuse(t, 2, append([]string{"shards", "add-server", "d"}, flags...)...); !strings.Contains(said, `"d" has no address`) {
 		t.Error(said)
 	}
 	onDatabase(t, addresses[1], "DROP SCHEMA firn CASCADE")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
 )
@@ -78,10 +79,13 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 	path, embedded := sqliteFile(url)
 	if embedded && made == nil {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, failed("%w %s", errNoStore, url).
+			f := failed("%w %s", errNoStore, url).
 				hint("if your programs use another one, name that: two stores make the same ids").
-				hint("if it was lost: firn store recover --store %s", shellWord(url)).
-				hint("only if there never was one, the first id makes it: firn next --store %s", shellWord(url))
+				hint("if it was lost: firn store recover --store %s", shellWord(url))
+			if file, err := sqlite.Inspect(path); !errors.As(err, new(*store.ForgotError)) && file.Sidecar == nil { // the hidden file says that there was one
+				f.hint("only if there never was one, the first id makes it: firn next --store %s", shellWord(url))
+			}
+			return nil, f
 		}
 	}
 	if implicit && made != nil {

@@ -41,8 +41,9 @@ pool was created with, and 10s more. No clock says how far a counter had come, s
 segments, tickets and serials leave out --numbers, and go on at once.
 
 Stop every process that uses the store before, and start them after: they wait until ids
-start. If the store is a SQLite file, the file at the path is accepted, and an empty one
-is created where there is none. You may run the command again, and must after an error.
+start. If the store is a SQLite file, the file at the path is accepted. Where there is no
+file, the command fails and creates none; with --lost it creates an empty one. You may run
+the command again, and must after an error.
 
 Grant files may stay where a pool is still there: a process that starts with one finds
 that the ids start later. Where a pool itself is lost, remove its grant files first.

@@ -35,7 +35,7 @@ bit of memory for each id of a generator at its ceiling, 5 bytes where it makes 
 millisecond or less, and 12 to 20 where it makes a few an hour. --minutes takes 300 more
 for each minute in which a generator made one.
 
-The exit code is 3 if an id repeats, or something is no id of the layout. Ids that do
+The exit code is 3 if an id repeats, if something is no id of the layout, or if there is no id. Ids that do
 not increase are counted, and no error: programs with several threads write them down
 in another order than they drew them.`,
 		Example: `  firn next -n 1000000 | firn verify
@@ -86,6 +86,9 @@ func (o *verification) run(cmd *cobra.Command, names []string) error {
 		return &failure{code: exitFound, err: fmt.Errorf("%s", isAre(t.repeats, "id repeats", "ids repeat"))}
 	case t.faults > 0:
 		return &failure{code: exitFound, err: fmt.Errorf("%s no id of the layout", isAre(t.faults, "line is", "lines are"))}
+	}
+	if t.ids == 0 {
+		return (&failure{code: exitFound, err: fmt.Errorf("there was no id to verify")}).hint("did what was to write the ids fail?")
 	}
 	return nil
 }
@@ -164,10 +167,11 @@ func (o *verification) find(cmd *cobra.Command, names []string, repeated []sight
 func (t *tally) print(out io.Writer, makers []*maker, places map[firn.ID][]string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s of %s, layout %s\n", isAre(t.ids, "id", "ids"), plural(len(makers), "maker"), layoutName(t.layout))
-	if t.repeats == 0 {
-		fmt.Fprintln(w, "none repeats")
-	} else {
+	switch {
+	case t.repeats > 0:
 		fmt.Fprintln(w, isAre(t.repeats, "repeats", "repeat"))
+	case t.ids > 0:
+		fmt.Fprintln(w, "none repeats")
 	}
 	for _, id := range t.named() {
 		for _, at := range places[id] {

@@ -24,8 +24,8 @@ var arrows = []rule{
 	{pkg: "store/storetest", ours: []string{"store"}, third: []string{"github.com/anishathalye/porcupine"}},
 	{pkg: "store/sqlite", ours: []string{"store", "internal/configfile"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
 	{pkg: "store/internal/table", ours: []string{"store"}},
-	{pkg: "store/postgres", ours: []string{"store", "store/internal/table"}},
-	{pkg: "store/mysql", ours: []string{"store", "store/internal/table"}, third: []string{"github.com/go-sql-driver/mysql"}},
+	{pkg: "store/postgres", ours: []string{"store", "store/internal/table", "internal/trouble"}},
+	{pkg: "store/mysql", ours: []string{"store", "store/internal/table", "internal/trouble"}, third: []string{"github.com/go-sql-driver/mysql"}},
 	{pkg: "store/redis", ours: []string{"store"}, third: []string{"github.com/redis/go-redis/v9"}},
 	{pkg: "store/etcd", ours: []string{"store"}, third: []string{"go.etcd.io/etcd/", "google.golang.org/grpc"}},
 	{pkg: "store/zookeeper", ours: []string{"store"}, third: []string{"github.com/go-zookeeper/zk"}},
@@ -40,8 +40,9 @@ var arrows = []rule{
 	{pkg: "public", ours: []string{"."}},
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
-	{pkg: "shard", ours: []string{"."}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard", ours: []string{".", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 	{pkg: "shard/balance"},
+	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
 	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 
 	{pkg: "server", ours: []string{".", "public", "serial", "internal/nearest"}},
@@ -57,6 +58,7 @@ var arrows = []rule{
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/configfile"},
+	{pkg: "internal/trouble"},
 	{pkg: "internal/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 	{pkg: "internal/*/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 }

@@ -51,7 +51,7 @@ func TestBlindLosesTheStore(t *testing.T) {
 		x.pass(time.Second)
 		a.step(term.Unknown{Err: errAway})
 	}
-	a.fails(term.Refused, "lease: the store did not answer for 5s: away")
+	a.fails(term.Refused, "lease: every request to the store failed for 5s: away")
 	if x.time-lost > 10*time.Second {
 		t.Errorf("gave up %s after the store was lost", x.time-lost)
 	}

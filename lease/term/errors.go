@@ -125,7 +125,7 @@ type AwayError struct {
 }
 
 func (e *AwayError) Error() string {
-	return fmt.Sprintf("lease: the store did not answer for %s: %v", e.Wait, e.Err)
+	return fmt.Sprintf("lease: every request to the store failed for %s: %v", e.Wait, e.Err)
 }
 
 func (e *AwayError) Unwrap() error { return e.Err }

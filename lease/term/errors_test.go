@@ -19,7 +19,7 @@ func TestErrorTexts(t *testing.T) {
 			Pool: "p", Workers: 1, Holders: []term.Holder{{Worker: 0, Name: "a", Free: 250400 * time.Microsecond}},
 		},
 		`lease: this host's clock is 1h0m1s ahead of the store's; at most 5s is safe`: &term.ClockError{Ahead: time.Hour + 1400*time.Millisecond, Skew: 5 * time.Second},
-		`lease: the store did not answer for 5s: away`:                                &term.AwayError{Wait: 5 * time.Second, Err: errAway},
+		`lease: every request to the store failed for 5s: away`:                       &term.AwayError{Wait: 5 * time.Second, Err: errAway},
 		`lease: worker 7 was not extended in time`:                                    &term.LostError{Worker: 7, Late: true},
 		`lease: worker 7 was taken away`:                                              &term.LostError{Worker: 7},
 		`lease: worker 7 was taken by b`:                                              &term.LostError{Worker: 7, Name: "b"},

@@ -299,7 +299,7 @@ func TestStoreAwayAtStart(t *testing.T) {
 		x.pass(time.Second)
 		a.step(term.Unknown{Err: errAway})
 	}
-	a.fails(term.Refused, "lease: the store did not answer for 5s: away")
+	a.fails(term.Refused, "lease: every request to the store failed for 5s: away")
 	var away *term.AwayError
 	if !errors.As(a.s.Err, &away) || !errors.Is(a.s.Err, errAway) || x.time > 7*time.Second {
 		t.Errorf("%#v after %s", a.s.Err, x.time)

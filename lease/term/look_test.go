@@ -231,5 +231,5 @@ func TestPromiseFails(t *testing.T) {
 		}
 		b.answer()
 	}
-	b.fails(term.Refused, "lease: the store did not answer for 5s: away")
+	b.fails(term.Refused, "lease: every request to the store failed for 5s: away")
 }

@@ -25,5 +25,5 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) *problem {
 	if a.admin(r) != nil {
 		return notReady.problem("%s", detail(server.Troubles(err))).hint("ask again with a token that has the right admin: it is told which series, and why")
 	}
-	return notReady.problem("%s", detail(server.Details(err)))
+	return notReady.problem("%s", detail(server.Details(err))).hint("%s", server.Cures(err))
 }

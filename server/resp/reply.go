@@ -113,7 +113,7 @@ func rounds(text string) bool {
 }
 
 // maxError is how long an error may be, in bytes.
-const maxError = 512
+const maxError = 2048
 
 // fail is an error; the text begins with its code. What would end the line is made
 // a space.

@@ -61,6 +61,7 @@ func Findings(servers []*Server, now time.Time, waits func(shard int64) bool) []
 	for _, s := range servers {
 		if s.Err != nil {
 			f.away(s, views)
+			f.refused = f.refused || refuses(s)
 		}
 	}
 	f.cluster(views, len(views) == len(servers))
@@ -71,9 +72,10 @@ func Findings(servers []*Server, now time.Time, waits func(shard int64) bool) []
 }
 
 type findings struct {
-	now   time.Time
-	waits func(shard int64) bool // nil: none does
-	all   []Finding
+	now     time.Time
+	waits   func(shard int64) bool // nil: none does
+	refused bool                   // one of the servers is there, and does not let itself be looked at
+	all     []Finding
 }
 
 func (f *findings) say(l Level, server, do, format string, args ...any) {
@@ -106,12 +108,12 @@ func (f *findings) away(s *Server, views map[string]*shard.View) {
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	f.say(Bad, s.Name, awayDo(err), "it cannot be examined: %v", err)
+	f.say(Bad, s.Name, awayDo(s, err), "it cannot be examined: %v", err)
 }
 
-// awayDo says what to do about a server that cannot be examined. It may answer, and have not what
-// this version of firn asks for.
-func awayDo(err error) string {
+// awayDo says what to do about a server that cannot be examined. It may answer, and refuse, or
+// have not what this version of firn asks for.
+func awayDo(s *Server, err error) string {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		switch pg.Code {
@@ -121,7 +123,15 @@ func awayDo(err error) string {
 			return "its tables are of another version of firn, and no command changes them: use the version that made them"
 		}
 	}
+	if refuses(s) {
+		return "it runs, and refuses: correct its address, the password, or the rights of the role"
+	}
 	return "start it, or check its address"
+}
+
+// refuses says that a server is there, and does not let itself be looked at.
+func refuses(s *Server) bool {
+	return s.Err != nil && !errors.Is(s.Err, shard.ErrNoShards) && !(&shard.ServerError{Server: s.Name, Err: s.Err}).Away()
 }
 
 // standby is about an address that leads to a standby. It is about the cluster, so that it comes
@@ -247,6 +257,9 @@ func (f *findings) setters(s *Server) {
 	}
 }
 
+// NameThem is what to do about servers of the cluster that were not asked.
+const NameThem = "name them besides the others, with --server NAME=postgres://USER@HOST/DATABASE or in firn.yaml"
+
 // Together says what is wrong with what servers say together, by name; all says that
 // no server is missing there.
 func Together(views map[string]*shard.View, all bool) []Finding {
@@ -273,7 +286,7 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 		return
 	}
 	if all && len(m.Missing) > 0 {
-		f.say(Bad, "", "name them with --server or in firn.yaml", "servers of the cluster were not asked: %s", few(m.Missing))
+		f.say(Bad, "", NameThem, "servers of the cluster were not asked: %s", few(m.Missing))
 	}
 	why, reopens := make(map[string][]string), make(map[string]string)
 	var nowhere []string
@@ -300,12 +313,12 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	case len(nowhere) > 0 && all:
 		f.say(Bad, "", "if a server is not named in firn.yaml or with --server, name it; if the shards were never made: firn shards init", "no server knows %s: %s", shards(nowhere), few(nowhere))
 	case len(nowhere) > 0:
-		f.say(Bad, "", away, "no server that answers serves %s: %s", shards(nowhere), few(byNumber(nowhere)))
+		f.say(Bad, "", f.reachAll(), "no server that answers serves %s: %s", shards(nowhere), few(byNumber(nowhere)))
 	}
 	for _, text := range slices.Sorted(maps.Keys(why)) {
 		do := reopens[text]
 		if !all {
-			do = away
+			do = f.reachAll()
 		}
 		f.say(Bad, "", do, "%s not served, %s: %s", are(why[text]), text, few(why[text]))
 	}
@@ -325,8 +338,13 @@ func opens(r shard.Route, v *shard.View) string {
 	return "to see whether a move of it is under way: firn shards status; if none is: firn shards reopen " + r.Server
 }
 
-// away is what to do first where not all servers answer.
-const away = "start the servers that do not answer, or check their addresses"
+// reachAll is what to do first where not all servers have said what they have.
+func (f *findings) reachAll() string {
+	if f.refused {
+		return "first do what is said of the servers that could not be examined"
+	}
+	return "start the servers that do not answer, or check their addresses"
+}
 
 // shards is how many there are.
 func shards(list []string) string {

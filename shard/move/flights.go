@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
@@ -33,6 +34,7 @@ type Flight struct {
 	Lag             int64 // bytes of WAL that the other server has not applied; -1: not known
 	Problem         string
 	Forgot          string // of HalfLeft: the server that knows nothing of it
+	Err             error  // of Unknown: the [*shard.ServerError] of the server that did not say
 
 	Copy    string // a server of it that is a copy, which has to be reopened before the move goes on or ends
 	Standby string // of Unknown: the server whose address leads to a standby
@@ -108,17 +110,17 @@ const (
 	Between  Stage = "cutover"   // a shard was let go, and not taken yet
 	Arrived  Stage = "arrived"   // all are on the target; their old copies follow
 	HalfLeft Stage = "ending"    // one of the servers knows nothing of it any more
-	Unknown  Stage = "unknown"   // one of the servers does not answer
+	Unknown  Stage = "unknown"   // one of the servers does not answer, or refuses to
 )
 
 // Flights are the moves that servers know of, the oldest first. The error is of those
 // that did not answer; the others are asked all the same.
 func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 	said := make([]map[string]*account, len(servers))
-	seen := make([]*shard.View, len(servers))
-	err := each(servers, func(i int, s shard.Server) (err error) {
-		said[i], seen[i], err = listenTo(ctx, s)
-		return err
+	seen, errs := make([]*shard.View, len(servers)), make([]error, len(servers))
+	err := each(servers, func(i int, s shard.Server) error {
+		said[i], seen[i], errs[i] = listenTo(ctx, s)
+		return errs[i]
 	})
 	views := make(map[string]*shard.View)
 	for i, v := range seen {
@@ -140,7 +142,7 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 		f := flightOf(batch, of)
 		for i, s := range servers {
 			if said[i] == nil && (s.Name == f.Source || s.Name == f.Target) {
-				f.Phase, f.Forgot, f.Problem = Unknown, "", s.Name+" does not answer"
+				f.silent(s.Name, errs[i])
 			}
 			if v := views[s.Name]; v != nil && v.Standby && (s.Name == f.Source || s.Name == f.Target) {
 				f.Phase, f.Forgot, f.Problem, f.Standby = Unknown, "", "the address of "+s.Name+" leads to a standby", s.Name
@@ -159,6 +161,38 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 	}
 	slices.SortFunc(all, func(a, b Flight) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Batch, b.Batch)) })
 	return all, err
+}
+
+// silent notes that a server has not said what it knows. Where one refuses and the other one is
+// away, that one comes first.
+func (f *Flight) silent(server string, err error) {
+	if f.Err != nil && !f.Refused() {
+		return
+	}
+	f.Phase, f.Forgot, f.Err, f.Problem = Unknown, "", err, server+" does not answer"
+	if f.Refused() {
+		f.Problem = server + " refuses to say: " + reason(err)
+	}
+}
+
+// Refused reports whether how far the move is is unknown although both servers answer: one of them
+// refuses to say.
+func (f Flight) Refused() bool {
+	var of *shard.ServerError
+	return errors.As(f.Err, &of) && !of.Away()
+}
+
+// reason is what a server says, without its name.
+func reason(err error) string {
+	var pg *pgconn.PgError
+	var of *shard.ServerError
+	switch {
+	case errors.As(err, &pg):
+		return pg.Message
+	case errors.As(err, &of):
+		return of.Err.Error()
+	}
+	return err.Error()
 }
 
 // each does something at all servers at once. The error is the first of all of them.

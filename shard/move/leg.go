@@ -133,7 +133,11 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 		case under && lostDo(views, n) != "":
 			return nil, &StuckError{n, "no server serves it", lostDo(views, n)}
 		case under:
-			return nil, &UnderwayError{n, l.Source.Name, l.Target.Name}
+			serves := ""
+			if route.State == shard.StateOpen {
+				serves = route.Server
+			}
+			return nil, &UnderwayError{n, l.Source.Name, l.Target.Name, serves}
 		case route.State != shard.StateOpen:
 			return nil, &StuckError{n, cmp.Or(route.Why, "no server serves it"), cmp.Or(lostDo(views, n), copyDo(views, n), seeDoctor)}
 		case route.Server != to:
@@ -166,6 +170,7 @@ func copyDo(views map[string]*shard.View, n int64) string {
 type UnderwayError struct {
 	Shard          int64
 	Source, Target string
+	Serves         string // the server that serves it now, or ""
 }
 
 func (e *UnderwayError) Error() string {

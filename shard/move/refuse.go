@@ -224,7 +224,7 @@ func (p *post) onServer(n needs, code string) []Refusal {
 		say(s.left() < s.needed, fmt.Sprintf("%s = %d or more, and restart it", s.setting, s.used+s.needed),
 			"%d more %s are needed, and %s = %d leaves %d", s.needed, s.what, s.setting, s.most, max(0, s.left()))
 	}
-	say(p.Version < 160000 && !p.superuser, "give the address with a superuser's name, for moves only",
+	say(p.Version < 160000 && !p.superuser, "give all addresses with a superuser's name, for moves only: --server NAME=postgres://SUPERUSER@HOST/DATABASE",
 		"before PostgreSQL 16 only a superuser may subscribe, and %s is none", p.user)
 	say(p.Version >= 160000 && !p.superuser && !(p.subscribes && p.createsInDatabase),
 		fmt.Sprintf("GRANT pg_create_subscription TO %s; GRANT CREATE ON DATABASE %s TO %[1]s", identifier(p.user), identifier(p.database)), "%s may not subscribe", p.user)

@@ -2,10 +2,14 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 )
+
+// ErrNoCluster: none of the servers that were looked at is in a cluster.
+var ErrNoCluster = errors.New("shard: there is no cluster on these servers yet")
 
 // An Addition is what is to be done to add servers to a cluster.
 type Addition struct {
@@ -23,7 +27,7 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 		return nil, err
 	}
 	if m == nil {
-		return nil, fmt.Errorf("shard: there is no cluster on these servers yet")
+		return nil, ErrNoCluster
 	}
 	if err := checkClocks(s.sites); err != nil {
 		return nil, err

@@ -478,6 +478,9 @@ func TestAdd(t *testing.T) {
 // TestTooMany: the layout that is offered for more shards has them, as few bits of them as
 // that takes, and the life of the usual one.
 func TestTooMany(t *testing.T) {
+	if life := firn.Sharded.End().Sub(firn.Sharded.Epoch()); life < 60*365*24*time.Hour {
+		t.Errorf("the layout of new clusters lasts %s, less than 60 years", life)
+	}
 	for count, want := range map[int64]string{8193: "14/8", 16384: "14/8", 16385: "15/7", 1 << 21: "21/1"} {
 		l := (&setup.TooManyError{Count: count, Layout: firn.Sharded}).Wider()
 		shards, _ := l.Field("shard")

@@ -111,11 +111,19 @@ func (t *site) usable() error {
 	case t.readOnly:
 		return t.fault("its transactions are read only")
 	case t.owner != "" && !t.owns:
-		return t.fault("the schema firn belongs to the role %s, and this is %s", t.owner, t.user)
+		return &shard.ServerError{Server: t.server.Name, Err: &OwnerError{t.owner, t.user}}
 	case !t.mayCreate:
 		return t.fault("the role %s may not create schemas in the database %s: GRANT CREATE ON DATABASE %s TO %s", t.user, t.database, identifier(t.database), identifier(t.user))
 	}
 	return nil
+}
+
+// An OwnerError says that the schema firn of a server belongs to another role than the one that
+// connects. It is in a [*shard.ServerError].
+type OwnerError struct{ Owner, User string }
+
+func (e *OwnerError) Error() string {
+	return fmt.Sprintf("the schema firn belongs to the role %s, and this is %s", e.Owner, e.User)
 }
 
 func (t *site) fault(format string, args ...any) error {

@@ -128,7 +128,7 @@ func TestPrivileges(t *testing.T) {
 	t.Cleanup(func() { do(t, db, "DROP USER "+user) })
 	s := New(connect(t, with(c, func(c *mysql.Config) { c.User, c.Passwd = c.DBName, "right" })))
 	_, err := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
-	says(t, "Put without a table", err, `one that may create tables runs "firn store setup"`)
+	says(t, "Put without a table", err, `one that may create tables runs "firn store setup --store URL" with the URL of its own account`)
 	if _, err := s.Init(t.Context()); err == nil {
 		t.Error("Init by one who may not")
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/firn-id/firn/internal/trouble"
 	"github.com/firn-id/firn/store/internal/table"
 )
 
@@ -55,7 +56,7 @@ func explain(err error) error { return table.Explain("mysql", err, advice) }
 
 const (
 	crowded  = "the server has too many connections; close some, or raise max_connections or the user's limit"
-	denied   = `this user lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store setup", or what "firn store setup --print" prints, and then GRANT SELECT, INSERT, UPDATE ON firn_records TO the user`
+	denied   = `this user lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store setup --store URL" with the URL of its own account, or what "firn store setup --print" prints, and then GRANT SELECT, INSERT, UPDATE ON firn_records TO the user`
 	foreign  = `the table firn_records is not as firn makes it; compare it with "firn store setup --print", or use another database`
 	full     = "the server's disk is full, or a limit of the table's file is reached; free some space"
 	readOnly = "the server is read-only, as a replica is; connect to the primary"
@@ -93,10 +94,10 @@ func advice(err error) string {
 		return "nothing would be written; leave out autocommit in the address, and set it to 1 on the server"
 	case errors.Is(err, errInTx):
 		return "nothing would be written; a connection must not come back to the pool before its transaction has ended"
-	case table.Distrusted(err):
+	case trouble.Distrusted(err):
 		return "the server's certificate cannot be trusted; check the certificate authority, the TLS settings and the host's name"
 	case errors.Is(err, mysql.ErrNoTLS):
 		return "the server offers no TLS; switch it on there, or leave it out here"
 	}
-	return table.Unreachable(err, errors.Is(err, mysql.ErrInvalidConn))
+	return trouble.Unreachable(err, errors.Is(err, mysql.ErrInvalidConn))
 }

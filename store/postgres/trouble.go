@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/firn-id/firn/internal/trouble"
 	"github.com/firn-id/firn/store/internal/table"
 )
 
@@ -12,14 +13,8 @@ var errStandby = errors.New("the server is a standby")
 
 func forgotten() error { return table.Forgotten("postgres") }
 
-// state is the server's SQLSTATE, or "". The errors of pgx and of lib/pq have it.
-func state(err error) string {
-	var s interface{ SQLState() string }
-	if errors.As(err, &s) {
-		return s.SQLState()
-	}
-	return ""
-}
+// state is the server's SQLSTATE, or "".
+func state(err error) string { return trouble.State(err) }
 
 // missing says that the table was not found.
 func missing(err error) bool { return state(err) == "42P01" }
@@ -62,16 +57,12 @@ func explain(ctx context.Context, q querier, err error) error {
 	})
 }
 
-// advices are by SQLSTATE.
+// advices are by SQLSTATE, besides those of [trouble.PostgreSQL].
 var advices = map[string]string{
 	"22021": "the database cannot hold the text; it must have the encoding UTF8",
 	"22P05": "the database cannot hold the text; it must have the encoding UTF8",
 	"25P03": "the process stood still while it held the record, so that the server gave that to others; try again",
-	"25006": "the connection is read-only: a standby, or default_transaction_read_only is on; connect to the primary, for example with target_session_attrs=read-write",
 	"26000": pooled,
-	"28000": "the server refuses this user; check the user, its password and pg_hba.conf",
-	"28P01": "the server refuses the password; check user and password",
-	"3D000": "the database does not exist; create it, or name another",
 	"3F000": "no schema of the search_path exists, or this role may use none of them; create one, or GRANT USAGE on it",
 	"40001": "refused because of what others wrote at the same time; try again",
 	"40P01": "refused to end a deadlock; try again",
@@ -82,14 +73,7 @@ var advices = map[string]string{
 	"42883": foreign,
 	"42P05": pooled,
 	"42P10": foreign,
-	"53100": "the server's disk is full; free some space",
-	"53200": "the server is out of memory",
-	"53300": "the server has too many connections; close some, raise max_connections, or put PgBouncer in front",
 	"55P03": "another transaction holds a lock on the record or the table for longer than lock_timeout; it must end first",
-	"57014": "the server cancelled the statement, for example after statement_timeout",
-	"57P01": "the server is shutting down, or an administrator ended the connection",
-	"57P02": "the server ended the connection because of a crash and starts again",
-	"57P03": "the server is starting up or shutting down",
 }
 
 const (
@@ -102,11 +86,8 @@ func advice(err error) string {
 	if text, ok := advices[state(err)]; ok {
 		return text
 	}
-	switch {
-	case errors.Is(err, errStandby):
+	if errors.Is(err, errStandby) {
 		return "what is read there may be old; connect to the primary, for example with target_session_attrs=read-write"
-	case table.Distrusted(err):
-		return "the server's certificate cannot be trusted; check sslrootcert, sslmode and the host's name"
 	}
-	return table.Unreachable(err, err.Error() == "conn closed") // pgx says that in a transaction
+	return trouble.PostgreSQL(err)
 }

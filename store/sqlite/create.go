@@ -44,6 +44,9 @@ import (
 //     SQLite itself leaves the journals alone on closing a file that has moved.
 //     The journals are watched in the same way, since those who open F after one
 //     was removed write another; whoever notices says so in S.
+//   - F is overwritten in place with an older copy of itself, as cp does: F counts its
+//     writes, and S says how many were acknowledged, or fewer, since that is written
+//     without a sync. An F that has made fewer was put back.
 //   - Both are removed: the next Open makes a new store, and nobody can tell.
 //     The processes that had it open still can, and stop.
 //
@@ -57,7 +60,7 @@ const (
 	schemaVersion = 1
 
 	schema = `
-CREATE TABLE store (id TEXT NOT NULL) STRICT;
+CREATE TABLE store (id TEXT NOT NULL, writes INTEGER NOT NULL) STRICT;
 CREATE TABLE record (
 	key     TEXT NOT NULL PRIMARY KEY,
 	value   TEXT NOT NULL,
@@ -210,7 +213,7 @@ func build(name string) error {
 		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
 		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
 		schema,
-		fmt.Sprintf("INSERT INTO store (id) VALUES ('%s')", hex.EncodeToString(id[:])),
+		fmt.Sprintf("INSERT INTO store (id, writes) VALUES ('%s', 0)", hex.EncodeToString(id[:])),
 		"COMMIT",
 	} {
 		if _, err := conn.ExecContext(context.Background(), q); err != nil {

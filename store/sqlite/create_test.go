@@ -246,7 +246,7 @@ func TestCreateSidecars(t *testing.T) {
 	slow, err := at.attach(t.Context())
 	must(t, err)
 	defer slow.Close()
-	side, err := slow.describe()
+	side, err := slow.describe(t.Context())
 	must(t, err)
 	losses["rm ids.db*"](t, path)
 	other := mustOpen(t, path)

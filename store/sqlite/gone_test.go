@@ -289,6 +289,14 @@ func TestChangedId(t *testing.T) {
 // nothing is what a protocol without records has to raise.
 func nothing(*Store) error { return nil }
 
+// recovered accepts what is at path, or makes an empty database if nothing is.
+func recovered(t *testing.T, path string, raise func(*Store) error) error {
+	if _, err := os.Stat(path); missing(err) {
+		return CreateLost(t.Context(), path, raise)
+	}
+	return Restored(t.Context(), path, raise)
+}
+
 // TestRestoredHalfway: a file is not accepted before everything was raised.
 func TestRestoredHalfway(t *testing.T) {
 	dir := t.TempDir()
@@ -297,7 +305,7 @@ func TestRestoredHalfway(t *testing.T) {
 	must(t, os.Rename(path, filepath.Join(dir, "old.db")))
 	var forgot *store.ForgotError
 	failed := errors.New("no power")
-	err := Restored(t.Context(), path, func(s *Store) error {
+	err := recovered(t, path, func(s *Store) error {
 		_, err := s.Put(t.Context(), "k", []byte("{}"), store.Condition{})
 		must(t, err)
 		if err := openError(path); !errors.As(err, &forgot) {
@@ -320,7 +328,7 @@ func TestRestored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, r := store1(t)
 			lose(t, path)
-			err := Restored(t.Context(), path, nothing)
+			err := recovered(t, path, nothing)
 			if strings.HasPrefix(name, "not a") || strings.HasPrefix(name, "an empty") {
 				if err == nil {
 					t.Error("Restored accepts what is not a store")
@@ -351,7 +359,7 @@ func TestRestoredOldHandle(t *testing.T) {
 	_, err := old.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version})
 	must(t, err)
 	remove(t, path)
-	must(t, Restored(t.Context(), path, nothing))
+	must(t, recovered(t, path, nothing))
 
 	s := mustOpen(t, path)
 	first, err := s.Put(t.Context(), "k", []byte(`3`), store.Condition{})
@@ -391,7 +399,7 @@ func TestRestoredUnderJournal(t *testing.T) {
 	}
 	must(t, os.Remove(path+"-wal"))
 	must(t, os.WriteFile(path+"-shm", make([]byte, 32<<10), 0o600)) // nobody's, and no reason to stop
-	must(t, Restored(t.Context(), path, nothing))
+	must(t, recovered(t, path, nothing))
 	if got, err := mustOpen(t, path).Get(t.Context(), "k"); err != nil || got.Version != r.Version {
 		t.Errorf("restored: %+v, %v", got, err)
 	}
@@ -411,7 +419,7 @@ func TestLeftJournal(t *testing.T) {
 
 	_, err = Open(context.Background(), path)
 	isForgotten(t, path, "Open", err)
-	must(t, Restored(t.Context(), path, nothing))
+	must(t, recovered(t, path, nothing))
 	s = mustOpen(t, path)
 	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 0 {
 		t.Errorf("a new store has %v, %v", l, err)
@@ -440,7 +448,7 @@ func TestJournalGone(t *testing.T) {
 			err = openError(path)
 			isForgotten(t, path, "Open", err)
 			says(t, err, path+suffix, "was removed while it was open")
-			must(t, Restored(t.Context(), path, nothing))
+			must(t, recovered(t, path, nothing))
 			works(t, mustOpen(t, path))
 		}
 	}

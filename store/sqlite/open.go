@@ -112,6 +112,9 @@ func (s *Store) settle(ctx context.Context) error {
 	if err := at.compare(side, s.id); err != nil {
 		return err
 	}
+	if err := s.compareWrites(ctx, side.writes); err != nil {
+		return err
+	}
 	// Also where this process made neither name: the one that did may not have
 	// come to this before its power is cut, and ours is cut with it.
 	if err := at.syncDir(); err != nil {
@@ -140,7 +143,7 @@ func (s *Store) finish(ctx context.Context) error {
 	if err := s.at.syncDir(); err != nil {
 		return err
 	}
-	side, err := s.describe()
+	side, err := s.describe(ctx)
 	if err != nil {
 		return err
 	}
@@ -151,13 +154,17 @@ func (s *Store) finish(ctx context.Context) error {
 }
 
 // describe returns the sidecar of the file that is open.
-func (s *Store) describe() (sidecar, error) {
+func (s *Store) describe(ctx context.Context) (sidecar, error) {
 	now, err := identify(s.at.file)
 	if err != nil {
 		return sidecar{}, err
 	}
+	writes, err := s.countWrites(ctx)
+	if err != nil {
+		return sidecar{}, err
+	}
 	// It may have been another file that was there.
-	return sidecar{V: sidecarFormat, Store: s.id, identity: now}, s.check()
+	return sidecar{V: sidecarFormat, Store: s.id, identity: now, writes: writes}, s.check()
 }
 
 // compare returns a ForgotError if the file at the path, with the id found

@@ -76,10 +76,13 @@ func (at location) accept(ctx context.Context, raise func(*Store) error) error {
 		return err
 	}
 	defer s.Close()
+	if err := s.refuseMeanwhile(ctx); err != nil {
+		return at.explain(err)
+	}
 	if err := raise(s); err != nil {
 		return err
 	}
-	side, err := s.describe()
+	side, err := s.describe(ctx)
 	if err != nil {
 		return at.explain(err)
 	}
@@ -90,6 +93,24 @@ func (at location) accept(ctx context.Context, raise func(*Store) error) error {
 		return err
 	}
 	return at.explain(at.syncDir())
+}
+
+// refuseMeanwhile has a database that was put back to an earlier state refused until it is
+// accepted, though what raise writes makes up for the writes that it lacks.
+func (s *Store) refuseMeanwhile(ctx context.Context) error {
+	side, err := s.at.readSidecar()
+	if err != nil {
+		return nil // what is missing or damaged is refused as it is
+	}
+	writes, err := s.countWrites(ctx)
+	if err != nil || writes >= side.writes || side.Lost != "" {
+		return err
+	}
+	side.Lost = putBack(writes, side.writes)
+	if err := s.at.replaceSidecar(side); err != nil {
+		return err
+	}
+	return s.at.syncDir()
 }
 
 // journalFits refuses a file with a journal if that may be another file's. The -shm file

@@ -27,14 +27,17 @@ const (
 )
 
 // The id comes with every answer: a file that was overwritten in place with
-// another store's is told from this one by nothing else.
+// another store's is told from this one by nothing else. So does the number of writes:
+// by that a file is known that was overwritten with an older state of this store.
 const (
-	sqlGet = `SELECT s.id, r.key, r.value, r.version, r.written
+	sqlGet = `SELECT s.id, s.writes, r.key, r.value, r.version, r.written
 		FROM store s LEFT JOIN record r ON r.key = ?1`
-	sqlList = `SELECT s.id, r.key, r.value, r.version, r.written
+	sqlList = `SELECT s.id, s.writes, r.key, r.value, r.version, r.written
 		FROM store s LEFT JOIN record r ON r.key >= ?1 AND r.key < ?2 ORDER BY r.key`
 	sqlWrite = `INSERT INTO record (key, value, version, written) VALUES (?1, ?2, ?3, ?4)
 		ON CONFLICT (key) DO UPDATE SET value = ?2, version = ?3, written = ?4`
+	sqlCount    = `UPDATE store SET writes = writes + 1 RETURNING writes`
+	sqlWrites   = `SELECT writes FROM store`
 	sqlUsed     = `SELECT EXISTS (SELECT 1 FROM record)`
 	sqlBegin    = `BEGIN IMMEDIATE`
 	sqlCommit   = `COMMIT`
@@ -120,6 +123,16 @@ func (c *session) query(query string, args ...any) (*sql.Rows, error) {
 
 func (c *session) row(query string, dest ...any) error {
 	return c.conn.QueryRowContext(context.Background(), query).Scan(dest...)
+}
+
+// count counts one more write of the transaction that is open.
+func (c *session) count() (writes int64, err error) {
+	st, err := c.stmt(sqlCount)
+	if err != nil {
+		return 0, err
+	}
+	err = st.QueryRow().Scan(&writes)
+	return writes, err
 }
 
 func (c *session) close() error {

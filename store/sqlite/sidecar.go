@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,6 +19,8 @@ type sidecar struct {
 	identity
 	Lost string `json:"lost,omitempty"` // what was lost while the file stayed
 	Note string `json:"note,omitempty"` // for who finds the file
+
+	writes int64 // that were acknowledged, at the least; see mark.go
 }
 
 const sidecarNote = "firn keeps this beside its database, to notice when that is removed or replaced; see: firn store recover"
@@ -46,12 +49,14 @@ func (at location) readSidecar() (sidecar, error) {
 		return sidecar{}, err
 	}
 	var s sidecar
-	if err := json.Unmarshal(b, &s); err != nil || s.V < 1 || s.Store == "" {
+	said, mark, _ := bytes.Cut(b, []byte("\n"))
+	if err := json.Unmarshal(said, &s); err != nil || s.V < 1 || s.Store == "" {
 		return sidecar{}, fmt.Errorf(`%s is damaged; if the database is the right one, "firn store recover" writes it anew`, at.sidecar())
 	}
 	if s.V > sidecarFormat {
 		return sidecar{}, fmt.Errorf("%s was written by a newer firn (format %d, this one knows %d); use that firn", at.sidecar(), s.V, sidecarFormat)
 	}
+	s.writes = parseMark(mark)
 	return s, nil
 }
 
@@ -106,7 +111,7 @@ func (at location) writeSidecar(s sidecar, place func(old, new string) error) er
 	if err := f.Chmod(0o644); err != nil {
 		return err
 	}
-	if _, err := f.Write(append(b, '\n')); err != nil {
+	if _, err := f.Write(fmt.Appendf(b, "\n%s", formatMark(s.writes))); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {

@@ -16,7 +16,7 @@
 // store recover" does both). It begins with stopping every process that has the
 // file open, and with removing "ids.db-wal" and "ids.db-shm": until then these
 // are a part of the database, and would be a part of the next one. What is
-// copied over the file in place while it is open is not noticed.
+// copied over the file in place with the hidden file is not noticed.
 package sqlite
 
 import (
@@ -63,6 +63,7 @@ type Store struct {
 	read   chan *session
 
 	forgot atomic.Pointer[store.ForgotError]
+	writes atomic.Int64 // that the file was seen to have made
 
 	mu      sync.Mutex // guards closed, and calls.Add against calls.Wait
 	closed  bool
@@ -204,20 +205,28 @@ func (s *Store) compareAndSet(c *session, next *store.Record, cond store.Conditi
 		return false, store.ErrConflict
 	}
 	next.Written, next.Read = now, now
+	writes, err := c.count()
+	if err != nil {
+		return true, err
+	}
 	if err := c.exec(sqlWrite, next.Key, string(next.Value), string(next.Version), now.UnixNano()); err != nil {
 		return true, err
 	}
-	return true, c.exec(sqlCommit)
+	if err := c.exec(sqlCommit); err != nil {
+		return true, err
+	}
+	s.acknowledged(writes)
+	return true, nil
 }
 
 // get reads one record, in whatever transaction c is in.
 func (s *Store) get(c *session, key string) (store.Record, error) {
-	before := s.clock()
+	before, writes := s.clock(), s.writes.Load()
 	rows, err := c.query(sqlGet, key)
 	if err != nil {
 		return store.Record{}, err
 	}
-	list, err := s.scan(rows, before)
+	list, err := s.scan(rows, before, writes)
 	if err != nil {
 		return store.Record{}, err
 	}
@@ -228,34 +237,39 @@ func (s *Store) get(c *session, key string) (store.Record, error) {
 }
 
 func (s *Store) list(c *session, prefix string) ([]store.Record, error) {
-	before := s.clock()
+	before, writes := s.clock(), s.writes.Load()
 	// Every byte of a key is below 0x7f, so this range is exactly the prefix.
 	rows, err := c.query(sqlList, prefix, prefix+"\x7f")
 	if err != nil {
 		return nil, err
 	}
-	return s.scan(rows, before)
+	return s.scan(rows, before, writes)
 }
 
-// scan reads rows of the store's id and a record, which is NULL if there is none.
+// scan reads rows of the store's id, its number of writes and a record, which is NULL if
+// there is none. At the least so many writes must have been made.
 //
 // Read is the clock before the query: taken after, a pause in between would make
 // records look older than they are. Only where another process wrote in that
 // moment it is as late as that write, so that Written is never after Read but
 // for a clock that was set back.
-func (s *Store) scan(rows *sql.Rows, before time.Time) ([]store.Record, error) {
+func (s *Store) scan(rows *sql.Rows, before time.Time, atLeast int64) ([]store.Record, error) {
 	defer rows.Close()
 	var list []store.Record
 	known := false
 	for rows.Next() {
 		var id string
+		var writes int64
 		var key, value, version sql.Null[string]
 		var written sql.Null[int64]
-		if err := rows.Scan(&id, &key, &value, &version, &written); err != nil {
+		if err := rows.Scan(&id, &writes, &key, &value, &version, &written); err != nil {
 			return nil, err
 		}
 		if id != s.id {
 			return nil, s.forget("the file holds another store now: id %s, not %s", id, s.id)
+		}
+		if err := s.madeWrites(writes, atLeast); err != nil {
+			return nil, err
 		}
 		known = true
 		if key.Valid {

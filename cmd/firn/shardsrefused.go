@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+// This file says what to do about a server that answers, and refuses. It runs, and is not lost: what
+// helps is another role, another password or another address.
+
+// asSuperuser stands in a hint for the addresses of all servers of the command, with the name of a
+// superuser instead of the role.
+const asSuperuser = "--server SERVER=postgres://SUPERUSER@HOST/DATABASE"
+
+// asRole is [asSuperuser] with the name of a role.
+func asRole(role string) string {
+	return "--server SERVER=postgres://" + url.PathEscape(role) + "@HOST/DATABASE"
+}
+
+var roleFlag = regexp.MustCompile(`--server SERVER=postgres://([^\s@]+)@HOST/DATABASE`)
+
+// addresses puts in the servers of the command where a hint has [asSuperuser] or [asRole]. All are
+// named, because --server replaces those of firn.yaml.
+func (h hinter) addresses(text string) string {
+	if !roleFlag.MatchString(text) || h.cmd.Flag("server") == nil {
+		return text
+	}
+	servers, err := shardServers(h.cmd)
+	if err != nil {
+		return text
+	}
+	return roleFlag.ReplaceAllStringFunc(text, func(found string) string {
+		var flags []string
+		for _, s := range servers {
+			flags = append(flags, "--server "+shellWord(s.Name+"="+addressAs(s, roleFlag.FindStringSubmatch(found)[1])))
+		}
+		return strings.Join(flags, " ")
+	})
+}
+
+// notOfRole are settings of an address that are about the role, or that nobody else may see.
+var notOfRole = []string{"user", "role", "password", "passfile", "sslpassword"}
+
+// addressAs is the address of a server with the name of another role, and without a password.
+func addressAs(s shard.Server, role string) string {
+	u, err := url.Parse(s.Config.ConnString())
+	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") { // it was written in another form
+		u = &url.URL{Scheme: "postgres", Path: "/" + s.Config.Database, RawQuery: url.Values{"host": {s.Config.Host}, "port": {strconv.Itoa(int(s.Config.Port))}}.Encode()}
+	}
+	if q := u.Query(); u.RawQuery != "" {
+		for _, name := range notOfRole {
+			q.Del(name)
+		}
+		if strings.Contains(q.Get("options"), "role") {
+			q.Del("options")
+		}
+		u.RawQuery = q.Encode()
+	}
+	u.User = nil
+	return "postgres://" + role + "@" + strings.TrimPrefix(u.String(), u.Scheme+"://")
+}
+
+// lacksRight reports whether a server has refused something to a role.
+func lacksRight(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "42501"
+}
+
+// otherRole is what to do where a move is another role's, as it is where a superuser began it.
+const otherRole = "give the addresses with the name of the role that began the move, or of a superuser"
+
+// sameCommand is what to do where a move is another role's: the same command with other addresses.
+const sameCommand = "in the same command give these addresses instead, with the role that began the move, or a superuser: " + asSuperuser
+
+// lookAgain is how a move is seen which the role may not see.
+const lookAgain = otherRole + ": firn shards status " + asSuperuser
+
+// refusalHint is the only thing to do about an error with which a server refuses the connection, or
+// says that it knows nothing of shards; else empty.
+func refusalHint(err error) string {
+	var of *shard.ServerError
+	var pg *pgconn.PgError
+	if errors.Is(err, shard.ErrNoShards) || errors.Is(err, setup.ErrNoCluster) {
+		return "if no server is in a cluster yet: firn shards init --count N; else, to see which server is in none, and why: firn shards doctor"
+	}
+	if !errors.As(err, &of) || !errors.As(of.Err, &pg) {
+		return ""
+	}
+	switch pg.Code {
+	case "28P01":
+		return "set the password of server " + of.Server + " in ~/.pgpass or PGPASSWORD, or correct the user in its address; then run the same command again"
+	case "28000", "3D000":
+		return "correct the address of server " + of.Server + ", then run the same command again"
+	}
+	return ""
+}
+
+// serverCure is what to do about the error of one server among others, or empty.
+func serverCure(err *shard.ServerError) string {
+	if err.Away() {
+		return "start it, or check its address"
+	}
+	return refusalHint(err)
+}
+
+// unseen says which moves nobody can name, because a server refuses to say, or is empty. Where a
+// server is away, or one of the moves says so, that is told already.
+func unseen(flights []move.Flight, err error) string {
+	var of *shard.ServerError
+	if !errors.As(err, &of) || of.Away() || !lacksRight(err) {
+		return ""
+	}
+	for _, f := range flights {
+		if f.Refused() {
+			return ""
+		}
+	}
+	return withoutPackage(err.Error()) + "; " + lookAgain
+}

@@ -1,0 +1,277 @@
+//go:build !windows
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// ownedServers are two servers whose shards belong to a role that is no superuser, as
+// docs/shards.md makes it; flags are of that role, and super of a superuser.
+func ownedServers(t *testing.T, role string) (flags, super []string) {
+	t.Helper()
+	server := testserver.Shared(t, movesServer)
+	onDatabase(t, server.URL(), "CREATE ROLE "+role+" LOGIN CREATEROLE")
+	for _, name := range []string{"a", "b"} {
+		address := database(t, server, name)
+		onDatabase(t, address, "DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO "+role+"', current_database()); END $$")
+		super = append(super, "--server", name+"="+address)
+		flags = append(flags, "--server", name+"="+strings.Replace(address, "postgres://t@", "postgres://"+role+"@", 1))
+	}
+	succeed(t, append([]string{"shards", "init", "--count", "4", "--yes"}, flags...)...)
+	return flags, super
+}
+
+// lostWords are about a server that is away.
+var lostWords = regexp.MustCompile(`does not answer|do not answer|lost for good|--gone|\bstart (it|server|the server)`)
+
+// asSuper finds a command that names a superuser.
+var asSuper = regexp.MustCompile(`firn (shards [a-z]+( [0-9,-]+)?( --server '?[a-z]=postgres://SUPERUSER@[^' ,;]+'?)+)`)
+
+// TestShardsOtherRole: a move was begun by a superuser, as it has to be before PostgreSQL 16, and
+// the owner of the shards looks at it. A right that is missing is not taken for a server that is
+// away, and what to type names all servers.
+func TestShardsOtherRole(t *testing.T) {
+	t.Parallel()
+	flags, super := ownedServers(t, "otherrole")
+	with := func(words string, flags []string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("move 0 --to b", super)...)
+	for _, words := range []string{"status", "status --json", "doctor", "doctor --clean", "rebalance --dry-run", "move 0 --to b", "revert 0", "abort 0", "finish 0 --yes"} {
+		out, errs, _ := called(t, with(words, flags)...)
+		said := out + errs
+		if at := lostWords.FindString(said); at != "" {
+			t.Errorf("firn shards %s says %q:\n%s", words, at, said)
+		}
+		if !strings.Contains(said, "a=postgres://SUPERUSER@127.0.0.1:") || !strings.Contains(said, "b=postgres://SUPERUSER@127.0.0.1:") {
+			t.Errorf("firn shards %s does not say which role may:\n%s", words, said)
+		}
+		if failed := "firn shards " + words + " --server a=postgres://otherrole"; strings.Contains(errs, failed) {
+			t.Errorf("firn shards %s says to type it again:\n%s", words, said)
+		}
+		if strings.HasPrefix(words, "status") || words == "doctor" {
+			told := asSuper.FindStringSubmatch(said)
+			if told == nil {
+				t.Errorf("firn shards %s names no command:\n%s", words, said)
+				continue
+			}
+			typed := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(told[1], "'", ""), "SUPERUSER", "t"))
+			out, errs, _ := called(t, typed...)
+			if strings.Contains(out+errs, "SUPERUSER") || typed[1] == "status" && !strings.Contains(out, "firn shards finish 0 --server ") {
+				t.Errorf("%s:\n%s%s", told[0], out, errs)
+			}
+		}
+	}
+	if said := refuse(t, 1, with("abort 0", super)...); !strings.Contains(said, "firn: error: shard 0 has moved to b") || !slices.Equal(toldMoves(said), []string{"revert 0", "finish 0"}) {
+		t.Errorf("firn shards abort 0 of what has arrived:\n%s", said)
+	}
+	if said := refuse(t, 1, with("move 0 --to a", super)...); !slices.Equal(toldMoves(said), []string{"revert 0", "finish 0"}) {
+		t.Errorf("firn shards move 0 --to a of what has arrived:\n%s", said)
+	}
+	succeed(t, with("finish 0 --yes", super)...)
+
+	// The owner's commands, with the name of the superuser.
+	c := database(t, testserver.Shared(t, movesServer), "c")
+	for _, words := range []string{"add-server c=" + c, "remove-server a", "init", "apply " + t.TempDir()} {
+		if strings.HasPrefix(words, "apply ") {
+			writeFile(t, filepath.Join(strings.Fields(words)[1], "001_t.sql"), "CREATE TABLE t (n integer)")
+		}
+		out, errs, _ := called(t, with(words, super)...)
+		if !strings.Contains(errs, "belong") || !strings.Contains(errs, "a=postgres://otherrole@127.0.0.1:") || !strings.Contains(errs, "b=postgres://otherrole@127.0.0.1:") {
+			t.Errorf("firn shards %s as a superuser does not name the owner:\n%s%s", words, out, errs)
+		}
+	}
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// passwordServer starts one that wants passwords of all but t.
+func passwordServer(t *testing.T) *testserver.Server {
+	t.Helper()
+	server := testserver.Postgres(t, "fsync=off")
+	path := one[string](t, server.URL(), "SHOW hba_file")
+	onDatabase(t, server.URL(), "COPY (VALUES ('host all t 127.0.0.1/32 trust'), ('host all all 127.0.0.1/32 scram-sha-256')) TO '"+path+"'")
+	onDatabase(t, server.URL(), "SELECT pg_reload_conf()")
+	return server
+}
+
+// TestShardsRefusedLogin: a server refuses the connection, which means that it answers. No command
+// takes it for one that is away, and each says what the server refuses.
+func TestShardsRefusedLogin(t *testing.T) {
+	t.Parallel()
+	server := passwordServer(t)
+	onDatabase(t, server.URL(), "CREATE ROLE hasword LOGIN PASSWORD 'right'")
+	a, b := database(t, server, "a"), database(t, server, "b")
+	succeed(t, "shards", "init", "--count", "4", "--yes", "--server", "a="+a, "--server", "b="+b)
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE t (n integer)")
+	for _, tt := range []struct{ address, want string }{
+		{strings.Replace(b, "postgres://t@", "postgres://hasword:wrong@", 1), "server b: the server refuses the password; check user and password ("},
+		{strings.Replace(strings.Replace(b, "postgres://t@", "postgres://hasword:wrong@", 1), "sslmode=disable", "sslmode=prefer", 1), "server b: the server refuses the password; check user and password ("},
+		{strings.Replace(b, "loginb?", "nowhere?", 1), "server b: the database does not exist; create it, or name another ("},
+	} {
+		for name, all := range downCommands {
+			for _, words := range all {
+				if name == "add-server" {
+					continue // it is about another server
+				}
+				args := strings.Fields("shards " + strings.NewReplacer("{dir}", dir, "--gone", "").Replace(words))
+				for i := range args {
+					args[i] = strings.ReplaceAll(args[i], "SELECT+1", "SELECT 1")
+				}
+				out, errs, _ := called(t, append(args, "--server", "a="+a, "--server", "b="+tt.address)...)
+				said := out + errs
+				if at := lostWords.FindString(said); at != "" {
+					t.Errorf("firn shards %s says %q:\n%s", words, at, said)
+				}
+				asks := name != "sql" && !strings.HasPrefix(words, "where") && name != "adopt"
+				if asks && !strings.Contains(said, strings.TrimPrefix(tt.want, "server b: ")) || strings.Contains(said, "tls error") {
+					t.Errorf("firn shards %s does not say why:\n%s", words, said)
+				}
+			}
+		}
+	}
+}
+
+// TestShardsMoveInterrupted: what a signal leaves is told with commands that can be typed: they have the
+// servers of the command. One that comes early is told too.
+func TestShardsMoveInterrupted(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b := database(t, postgres, "a"), database(t, postgres, "b")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("init --count 4 --yes")...)
+
+	c, err := pgx.Connect(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := c.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("BEGIN; LOCK TABLE firn.server IN ACCESS EXCLUSIVE MODE")
+	for _, words := range []string{"move 1 --to b", "revert 1", "abort 1", "finish 1", "rebalance"} {
+		p := command(t, "none", with(words)...)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Process.Kill() }) // if it has not ended
+		await(t, "it waits", func() bool {
+			return one[bool](t, b, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = '"+strings.ToLower(t.Name())+"a' AND wait_event_type = 'Lock')")
+		})
+		p.Process.Signal(syscall.SIGINT)
+		if code := p.code(t); code != 130 || !strings.Contains(p.errs.String(), "Broken off before anything was begun: nothing has changed.\n") || !strings.Contains(p.errs.String(), "firn shards status --server ") {
+			t.Errorf("firn shards %s, interrupted early: exit code %d:\n%s", words, code, &p.errs)
+		}
+		onDatabase(t, b, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '"+strings.ToLower(t.Name())+"a' AND wait_event_type = 'Lock'")
+	}
+	exec("ROLLBACK")
+
+	exec("CREATE TABLE insta1.t (id bigint PRIMARY KEY); BEGIN; INSERT INTO insta1.t VALUES (1)")
+	p := waitingMove(t, a, with("move 1 --to b"))
+	p.Process.Signal(syscall.SIGINT)
+	p.code(t)
+	said := p.errs.String()
+	for _, want := range []string{"firn shards move 1 --to b --server ", "firn shards abort 1 --server "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
+	}
+	exec("COMMIT")
+	if out := succeed(t, with("abort 1")...); out != "1 move given up\n" {
+		t.Error(out)
+	}
+}
+
+// TestShardsNoCluster: what is said of servers that are in no cluster yet names the command that makes
+// one, and of a server that is in the cluster, and was not named, what lacks.
+func TestShardsNoCluster(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b, c := database(t, postgres, "a"), database(t, postgres, "b"), database(t, postgres, "c")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE t (n integer)")
+	for _, words := range []string{"status", "apply " + dir, "apply " + dir + " --dry-run", "move 1 --to b", "revert 1", "abort 1", "finish 1", "rebalance", "doctor", "ls", "map", "where --shard 1", "remove-server a", "add-server c=" + c} {
+		out, errs, _ := called(t, with(words)...)
+		if !strings.Contains(out+errs, "firn shards init --count N --server a=postgres://t@") && !strings.Contains(out+errs, "firn shards init --count N --server 'a=postgres://t@") {
+			t.Errorf("firn shards %s, before there is a cluster, names no way to make one:\n%s%s", words, out, errs)
+		}
+	}
+	succeed(t, with("init --count 4 --yes")...)
+	if said := refuse(t, 2, with("add-server c")...); !strings.Contains(said, `"c" has no address: it is NAME=postgres://USER@HOST/DATABASE`) {
+		t.Error(said)
+	}
+	succeed(t, with("add-server c="+c)...)
+	if said := refuse(t, 2, with("move 1 --to c")...); !strings.Contains(said, "server c is in the cluster, and its address is not known here") || !strings.Contains(said, "--server c=postgres://USER@HOST/DATABASE") {
+		t.Error(said)
+	}
+	if out := succeed(t, with("status")...); !strings.Contains(out, "servers of the cluster were not asked: c; ") || !strings.Contains(out, "--server NAME=postgres://USER@HOST/DATABASE") {
+		t.Error(out)
+	}
+}
+
+// TestShardsApplyInMove: apply says which moves a file that changes tables gets into the way of.
+func TestShardsApplyInMove(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b := database(t, postgres, "a"), database(t, postgres, "b")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("init --count 4 --yes")...)
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE t (id bigint PRIMARY KEY)")
+	if _, errs, _ := called(t, with("apply "+dir)...); strings.Contains(errs, "warning") {
+		t.Error(errs)
+	}
+	succeed(t, with("move 0-1 --to b")...)
+	if _, errs, _ := called(t, with("apply "+dir)...); strings.Contains(errs, "warning") {
+		t.Errorf("there is nothing to apply:\n%s", errs)
+	}
+	writeFile(t, filepath.Join(dir, "002_n.sql"), "ALTER TABLE t ADD n integer")
+	for _, words := range []string{"apply " + dir + " --dry-run", "apply " + dir} {
+		_, errs, code := called(t, with(words)...)
+		if code != 0 || !strings.Contains(errs, "firn: warning: the move of shard 0-1 from a to b is not finished: ") || !slices.Equal(toldMoves(errs), []string{"revert 0-1", "finish 0-1"}) {
+			t.Errorf("firn shards %s: exit code %d\n%s", words, code, errs)
+		}
+	}
+	if said := refuse(t, 1, with("revert 0")...); !strings.Contains(said, "ID008") {
+		t.Error(said)
+	}
+}
+
+// TestShardsReopenRefused: a server that refuses is not gone, whatever --gone says, and what it
+// serves is not opened elsewhere.
+func TestShardsReopenRefused(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b := database(t, postgres, "a"), database(t, postgres, "b")
+	succeed(t, "shards", "init", "--count", "4", "--yes", "--server", "a="+a, "--server", "b="+b)
+	stranger := "b=" + strings.Replace(b, "postgres://t@", "postgres://nobody@", 1)
+	for _, more := range [][]string{nil, {"--gone", "b"}, {"--gone", "b", "--shards", "2", "--incomplete"}} {
+		out, errs, code := called(t, append([]string{"shards", "reopen", "a", "--yes", "--server", "a=" + a, "--server", stranger}, more...)...)
+		if code == 0 || !strings.Contains(errs, "the server refuses this user") {
+			t.Errorf("%q: exit code %d\n%s%s", more, code, out, errs)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package trouble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"testing"
+)
+
+type refusal string
+
+func (r refusal) Error() string    { return "refused" }
+func (r refusal) SQLState() string { return string(r) }
+
+// TestPostgreSQL: what the server says comes before what the network says, and what nobody knows has
+// no advice.
+func TestPostgreSQL(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{refusal("28P01"), "the server refuses the password; check user and password"},
+		{fmt.Errorf("%w, %w", syscall.ECONNREFUSED, refusal("3D000")), "the database does not exist; create it, or name another"},
+		{refusal("42501"), ""},
+		{fmt.Errorf("dial: %w", syscall.ECONNREFUSED), "nothing listens at the address; is the server running?"},
+		{&net.DNSError{}, "the host's name cannot be resolved"},
+		{context.DeadlineExceeded, "the server has not answered in time"},
+		{errors.New("conn closed"), "the connection was lost"},
+		{errors.New("something else"), ""},
+	} {
+		if got := PostgreSQL(tt.err); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
+		}
+	}
+}

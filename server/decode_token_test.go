@@ -1,0 +1,49 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/public"
+	"github.com/firn-id/firn/server"
+)
+
+// A token with a letter too many is no number with a wrong digit, also where there are series
+// without tokens.
+func TestDecodeMistypedToken(t *testing.T) {
+	key, err := public.NewKey(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	photo, err := public.NewToken("photo", []public.Key{key}, &public.TokenOptions{Prefix: "photo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	video, err := public.NewToken("video", []public.Key{key}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := &few{next: 1, last: 5}
+	x := enter(t, newServer(t, nil,
+		server.Numbers("orders", src, nil),
+		server.Numbers("photo", src, &server.SeriesOptions{Form: photo}),
+		server.Numbers("video", src, &server.SeriesOptions{Form: video})), "")
+	text, err := public.Text(photo, 250040881120281849)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string]string{
+		text + "x":  "behind photo_ it has 23 letters, not 24",
+		"photo_12":  "behind photo_ it has 23 letters, not 2",
+		"12x":       `"x" is not a digit`,
+		"photos_12": `"p" is not a digit`,
+	} {
+		if _, err := x.Decode(typed); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", typed, err, want)
+		}
+	}
+	if all, err := x.Decode(text); err != nil || all[0].ID != firn.ID(250040881120281849) {
+		t.Errorf("%s: %v, %v", text, all, err)
+	}
+}
