@@ -411,7 +411,7 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 	case pg.Code == "42883":
 		return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
 	case pg.Code == "42501":
-		return failed("%w", err).hint("let the role that owns the schema firn there own this too, as a superuser. Then run the same command again")
+		return failed("%w", err).hint("as a superuser, let the role that owns the other shards there own this too. Then run the same command again")
 	case pg.Code == "ID004" || pg.Code == "ID009": // the clock
 		return failed("server %s: %w", plan.Server, pg).hint("on server %s: %s", plan.Server, pg.Hint).hint("then run the same command again")
 	}
