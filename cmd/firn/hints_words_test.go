@@ -212,7 +212,11 @@ func checkFirst(t *testing.T, at, text string) (seen int) {
 		return 1 // a placeholder
 	}
 	if err == nil {
-		err = cmd.ValidateArgs(cmd.Flags().Args())
+		given := cmd.Flags().Args()
+		err = cmd.ValidateArgs(given)
+		if last := len(given) - 1; err != nil && last >= 0 && given[last] == "x" { // of a value, which may be flags
+			err = cmd.ValidateArgs(given[:last])
+		}
 	}
 	if err != nil {
 		t.Errorf("%s: firn%s%s: %v", at, text[4:length], args, err)

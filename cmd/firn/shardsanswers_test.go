@@ -152,3 +152,46 @@ func TestShardsStandbyAddress(t *testing.T) {
 		t.Error("the shards are not served any more")
 	}
 }
+
+// TestShardsReopenRights: a role without the rights that reopen needs is told so before anything is
+// taken from a server, with the name of the server and what to do, which works.
+func TestShardsReopenRights(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	onDatabase(t, postgres.URL(), "DO $$ BEGIN CREATE ROLE reopener LOGIN CREATEROLE; CREATE ROLE reader LOGIN; GRANT pg_read_all_data TO reader; EXCEPTION WHEN duplicate_object THEN END $$")
+	super := []string{database(t, postgres, "a"), database(t, postgres, "b")}
+	with := func(words, roleA, roleB string) []string {
+		as := func(address, role string) string { return strings.Replace(address, "//t@", "//"+role+"@", 1) }
+		return append(strings.Fields("shards "+words), "--server", "a="+as(super[0], roleA), "--server", "b="+as(super[1], roleB))
+	}
+	for _, address := range super {
+		onDatabase(t, address, "DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO reopener', current_database()); END $$")
+	}
+	succeed(t, with("init --count 4 --yes", "reopener", "reopener")...)
+	onDatabase(t, super[0], promoted)
+	terms := func() string {
+		return one[string](t, super[1], "SELECT coalesce(string_agg(shard || ':' || term, ' ' ORDER BY shard), '') FROM firn.shard")
+	}
+	before := terms()
+	for _, tt := range []struct{ roleA, roleB, says, do string }{
+		{"reader", "reader", "server a: the schema firn belongs to the role reopener, and this is reader", "--server a=postgres://reopener@HOST/DATABASE"},
+		{"reopener", "reader", "server b: the schema firn belongs to the role reopener, and this is reader", "--server b=postgres://reopener@HOST/DATABASE"},
+		{"reopener", "reopener", "server a: the role reopener may not use the schema insta1, which belongs to the role t", `ALTER SCHEMA "insta1" OWNER TO "reopener"`},
+	} {
+		if tt.roleB == "reopener" {
+			onDatabase(t, super[0], "ALTER SCHEMA insta1 OWNER TO t")
+		}
+		for _, words := range []string{"reopen a --yes", "reopen a --dry-run"} {
+			said := refuse(t, 1, with(words, tt.roleA, tt.roleB)...)
+			if !strings.Contains(said, tt.says) || !strings.Contains(said, tt.do) || strings.Contains(said, "run it again") || strings.Contains(said, "42501") {
+				t.Errorf("firn shards %s: no %q, or no %q in\n%s", words, tt.says, tt.do, said)
+			}
+		}
+	}
+	if now := terms(); now != before {
+		t.Errorf("it was refused, and b had %q and has %q", before, now)
+	}
+	onDatabase(t, super[0], `ALTER SCHEMA "insta1" OWNER TO "reopener"`)
+	succeed(t, with("reopen a --yes", "reopener", "reopener")...)
+	one[int64](t, super[0], "SELECT insta1.next_id()")
+}

@@ -97,8 +97,11 @@ func printMoved(out io.Writer, moved []movedLine, asJSON bool) error {
 func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 	f := moveFailure(c.err)
 	waiting, unknown := warnNowhere(ctx, cmd, c.servers, c.shards)
+	var ended *move.EndedError
 	switch {
-	case f.code != exitFailed || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
+	case errors.As(c.err, &ended):
+		f = f.hint("to see which server serves it: firn shards status").hint("to move it all the same: %s", c.again)
+	case f.code != exitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
 	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:
 		for _, one := range waiting {
@@ -118,6 +121,7 @@ func moveFailure(err error) *failure {
 	var wrong *move.WrongError
 	var different *move.DifferentError
 	var under *move.UnderwayError
+	var other *move.OtherMoveError
 	var held *move.HoldersError
 	var behind *move.StandbyError
 	var unreached *move.UnreachedError
@@ -146,6 +150,9 @@ func moveFailure(err error) *failure {
 	case errors.As(err, &different):
 		f.code = exitFound
 		return f.hint("something has written to the copy: firn shards abort LIST, and move it again")
+	case errors.As(err, &other):
+		return f.hint("to see how far it is: firn shards status").
+			hint("to go on with it, if nobody does: firn shards move %d --to %s; to give it up instead: firn shards abort %[1]d", other.Shard, other.Target)
 	case errors.As(err, &under):
 		return f.hint("to see what ends it: firn shards status")
 	case errors.As(err, &held):
@@ -164,6 +171,8 @@ func moveFailure(err error) *failure {
 		return withDetail(err).hint("%s", pg.Hint)
 	case errors.As(err, &pg) && pg.Code == "2BP01":
 		return f.hint("%s", pg.Hint)
+	case errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "XX000"): // what it was at work on is gone
+		return f.hint("another command may have ended the move meanwhile; to see how it stands: firn shards status")
 	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
 		return f.hint(sameCommand)
 	case errors.Is(err, move.ErrNoDump):

@@ -394,6 +394,13 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 	if nothing != nil {
 		return failed("%w", err).hint("%s", backHint(nothing.MovedTo)).hint("if it has neither, the rows are lost")
 	}
+	if !errors.As(err, new(*shard.ServerError)) {
+		err = &shard.ServerError{Server: plan.Server, Err: err}
+	}
+	var rights *setup.RightsError
+	if errors.As(err, &rights) {
+		return failed("%w", err).hint("%s", rights.Do)
+	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return err
@@ -403,8 +410,10 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 		return failed("%w", err).hint("%s", pg.Hint)
 	case pg.Code == "42883":
 		return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
+	case pg.Code == "42501":
+		return failed("%w", err).hint("as a superuser, let the role that owns the other shards there own this too. Then run the same command again")
 	case pg.Code == "ID004" || pg.Code == "ID009": // the clock
-		return failed("server %s: %w", plan.Server, err).hint("on server %s: %s", plan.Server, pg.Hint).hint("then run the same command again")
+		return failed("server %s: %w", plan.Server, pg).hint("on server %s: %s", plan.Server, pg.Hint).hint("then run the same command again")
 	}
 	return err
 }

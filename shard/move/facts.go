@@ -35,6 +35,7 @@ type copyOf struct {
 	word    string // the server that it was let go to at this term, as far as is known here
 
 	batch  string // of the move that it is in; empty: none
+	toward string // the target of that move
 	loaded bool
 }
 
@@ -62,7 +63,7 @@ type stream struct {
 
 const shardFacts = `
 SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, ''), coalesce(firn.is_here(s), false), coalesce(s.term, 0), coalesce(s.attempt, ''), coalesce(s.moved_to, ''), coalesce(CASE WHEN s.state = 'moved' THEN firn.word(s) END, ''),
-	coalesce(m.batch, ''), coalesce(m.loaded, false)
+	coalesce(m.batch, ''), coalesce(m.target, ''), coalesce(m.loaded, false)
 FROM unnest($1::integer[]) AS x LEFT JOIN firn.shard AS s ON s.shard = x LEFT JOIN firn.move AS m ON m.shard = x ORDER BY x`
 
 // A slot that is still being made keeps nothing yet.
@@ -111,7 +112,7 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 	for i := 0; rows.Next(); i++ {
 		var n int64
 		c := into(i)
-		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.word, &c.batch, &c.loaded); err != nil {
+		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.word, &c.batch, &c.toward, &c.loaded); err != nil {
 			return e.fault(err)
 		}
 		if n != shards[i] {

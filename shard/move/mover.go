@@ -180,6 +180,9 @@ func (m *Mover) try(ctx context.Context, g goal, shards []int64) error {
 		return err
 	}
 	for _, b := range batches {
+		if b.toward != "" && b.toward != m.target.Name {
+			return &OtherMoveError{b.shards[0], m.source.Name, b.toward}
+		}
 		m.batch = cmp.Or(b.name, newWord())
 		if err := m.carryBatch(ctx, g, b.shards); err != nil {
 			return err
@@ -191,6 +194,7 @@ func (m *Mover) try(ctx context.Context, g goal, shards []int64) error {
 // A batch is shards of one move.
 type batch struct {
 	name   string // empty: they are in none yet
+	toward string // the target of that move
 	shards []int64
 }
 
@@ -206,7 +210,7 @@ func (m *Mover) batches(ctx context.Context, shards []int64) ([]batch, error) {
 		name := cmp.Or(p.source.batch, p.target.batch)
 		i := slices.IndexFunc(all, func(b batch) bool { return b.name == name })
 		if i < 0 {
-			i, all = len(all), append(all, batch{name: name})
+			i, all = len(all), append(all, batch{name: name, toward: cmp.Or(p.source.toward, p.target.toward)})
 		}
 		all[i].shards = append(all[i].shards, p.shard)
 	}
@@ -245,18 +249,60 @@ func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
 			if err != nil {
 				return err
 			}
+			if err := m.endedOf(g, f); err != nil {
+				return err
+			}
 			if s, err = next(g, f); err != nil || s.do == toEnd {
 				if err == nil {
 					m.dropFences(ctx, g, f.shards)
 				}
 				return m.cure(f, err)
 			}
-			return m.do(ctx, g, f, s)
+			return m.whyNot(ctx, g, shards, m.do(ctx, g, f, s))
 		})
 		if err != nil || s.do == toEnd {
 			return err
 		}
 	}
+}
+
+// An OtherMoveError says that a shard is in a move to another server, which began first.
+type OtherMoveError struct {
+	Shard          int64
+	Source, Target string // of that move
+}
+
+func (e *OtherMoveError) Error() string {
+	return fmt.Sprintf("shard %d is in another move, from %s to %s, which began first", e.Shard, e.Source, e.Target)
+}
+
+// An EndedError says that a move which this mover began was ended by somebody else. The mover does
+// not begin it again: whoever gave it up was told so.
+type EndedError struct{ Shard int64 }
+
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("the move of shard %d was ended by another command meanwhile", e.Shard)
+}
+
+// endedOf is the error of a shard whose move has ended since this mover began it, or nil.
+func (m *Mover) endedOf(g goal, f *facts) error {
+	for _, p := range f.shards {
+		if from, to := p.sides(g); m.begun[p.shard] && from.batch != m.batch && !to.serves() {
+			return &EndedError{p.shard}
+		}
+	}
+	return nil
+}
+
+// whyNot is the error of a step, or that the move has ended meanwhile, which may be why.
+func (m *Mover) whyNot(ctx context.Context, g goal, shards []int64, err error) error {
+	if err == nil || away(err) || ctx.Err() != nil {
+		return err
+	}
+	if f, asked := m.look(ctx, shards); asked == nil {
+		return cmp.Or(m.endedOf(g, f), err)
+	}
+	return err
 }
 
 // cure is the error of a shard that is stuck, with the command that opens it if no move can.

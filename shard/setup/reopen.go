@@ -213,6 +213,9 @@ func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[strin
 // Check returns the error with which Reopen would refuse the first shard that it would refuse,
 // or nil. It changes nothing.
 func (r *Reopening) Check(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn) error {
+	if err := r.mayWork(ctx, conn, others); err != nil {
+		return err
+	}
 	for _, row := range r.Shards {
 		if _, err := r.checkRow(ctx, conn, others, row); err != nil {
 			return err

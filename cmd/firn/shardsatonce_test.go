@@ -1,0 +1,90 @@
+//go:build !windows
+
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// This file starts commands about one shard at once.
+
+// TestShardsMoveTwiceAtOnce: two moves of one shard to two servers begin at once. One of them gets
+// there, and the other one names its target.
+func TestShardsMoveTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b, c := database(t, postgres, "a"), database(t, postgres, "b"), database(t, postgres, "c")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b, "--server", "c=" + c}
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("init --count 6 --yes")...)
+	onDatabase(t, a, "CREATE TABLE insta0.t (id bigint PRIMARY KEY DEFAULT insta0.next_id(), x text); INSERT INTO insta0.t (x) SELECT repeat('x', 100) FROM generate_series(1, 20000)")
+	for range 2 {
+		var movers []*process
+		for _, to := range []string{"b", "c"} {
+			p := command(t, "none", with("move 0 --to "+to)...)
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			movers = append(movers, p)
+		}
+		codes := []int{movers[0].code(t), movers[1].code(t)}
+		won := 0
+		if codes[0] != 0 {
+			won = 1
+		}
+		winner := []string{"b", "c"}[won]
+		if codes[won] != 0 || codes[1-won] == 0 || !strings.Contains(movers[1-won].errs.String(), "from a to "+winner) {
+			t.Fatalf("exit codes %d\nto b: %s\nto c: %s", codes, &movers[0].errs, &movers[1].errs)
+		}
+		if n := one[int64](t, []string{b, c}[won], "SELECT count(*) FROM insta0.t"); n != 20000 {
+			t.Errorf("%s has %d rows", winner, n)
+		}
+		succeed(t, with("revert 0")...)
+		succeed(t, with("abort 0")...)
+	}
+	if term := one[int64](t, a, "SELECT term FROM firn.shard WHERE shard = 0"); term > 20 {
+		t.Errorf("the term is %d: they undid each other", term)
+	}
+}
+
+// TestShardsAbortBesideMove: a move is given up while its mover is at work. The mover does not begin
+// it again.
+func TestShardsAbortBesideMove(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b := database(t, postgres, "a"), database(t, postgres, "b")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("init --count 4 --yes")...)
+	holder, err := pgx.Connect(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close(context.Background())
+	if _, err := holder.Exec(t.Context(), "CREATE TABLE insta1.t (id bigint PRIMARY KEY); BEGIN; INSERT INTO insta1.t VALUES (1)", pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	p := waitingMove(t, a, with("move 1 --to b"))
+	if out := succeed(t, with("abort 1")...); out != "1 move given up\n" {
+		t.Error(out)
+	}
+	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.code(t); code != 1 || !strings.Contains(p.errs.String(), "the move of shard 1 was ended by another command") {
+		t.Errorf("exit code %d\n%s", code, &p.errs)
+	}
+	if got := one[string](t, a, "SELECT state FROM firn.shard WHERE shard = 1"); got != "open" {
+		t.Errorf("it was given up, and is %s on a", got)
+	}
+	succeed(t, with("abort 1")...) // of what the mover made before it saw that
+	if n := one[int64](t, b, "SELECT count(*) FROM pg_namespace WHERE nspname = 'insta1'"); n != 0 {
+		t.Error("b has the copy still")
+	}
+}
