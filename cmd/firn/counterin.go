@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/segment"
@@ -41,6 +42,17 @@ func counterIn(ctx context.Context, st store.Store, name string) (*counterSeries
 		return nil, err
 	}
 	return nil, nil
+}
+
+// otherKind returns an error if the store has a counter of that name of another kind. Two would
+// hide each other: a name stands for one counter.
+func otherKind(ctx context.Context, st store.Store, name string, kinds ...string) error {
+	there, err := counterIn(ctx, st, name)
+	if err != nil || there == nil || slices.Contains(kinds, there.kind) {
+		return err
+	}
+	return failed("the store has a %s of the name %s already, and a name stands for one counter", there.kind, name).
+		hint("take another name; to draw from the %s: firn next %s", there.kind, name)
 }
 
 // lookUp finds out whether the store has a counter of the name that a command draws

@@ -305,8 +305,8 @@ func (d *doctor) file(path, url string) bool {
 		return false
 	}
 	state, do := fine, ""
-	if runtime.GOOS != "windows" && f.Database.Mode().Perm()&0o022 != 0 {
-		state, do = warning, "others can write it: chmod 600 "+shellWord(f.Path)
+	if runtime.GOOS != "windows" && f.Database.Mode().Perm()&0o002 != 0 {
+		state, do = warning, "every user of this host can write it: chmod o-w "+shellWord(f.Path)
 	}
 	log := "no write-ahead log"
 	if f.Log != nil {

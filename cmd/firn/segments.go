@@ -181,6 +181,9 @@ on all of its stores, which have to be there.`,
 				if f := poolFailure(checkPlace(cmd.Context(), st), poolPlace{url: storeText(d.urls[i])}); f != nil {
 					return errors.Join(f, closeStores())
 				}
+				if err := otherKind(cmd.Context(), st, d.name, kindSegment, kindTicket); err != nil {
+					return errors.Join(err, closeStores())
+				}
 			}
 			err = segment.CreateTickets(cmd.Context(), stores, d.name, &d.options.segment)
 			if err = errors.Join(err, closeStores()); err != nil {

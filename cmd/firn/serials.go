@@ -117,6 +117,9 @@ on from another system's: firn serials raise.`,
 			}
 			begun := false
 			if err = checkPlace(cmd.Context(), st); err == nil {
+				err = otherKind(cmd.Context(), st, d.name, kindSerial)
+			}
+			if err == nil {
 				begun, err = serial.Create(cmd.Context(), st, d.name, d.options.pattern, &d.options.serial)
 			}
 			if err = errors.Join(err, st.Close()); err != nil {

@@ -54,7 +54,7 @@ clock that is wrong first.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			return signalled(ctx, o.run(ctx, cmd, args[0]))
+			return signalled(ctx, ofRole(o.run(ctx, cmd, args[0])))
 		},
 	}
 	addServers(cmd)
@@ -77,6 +77,14 @@ type shardsReopen struct {
 	dry, yes bool
 
 	incomplete bool
+}
+
+// ofRole adds to an error of a right that is missing whose role it takes.
+func ofRole(err error) error {
+	if !lacksRight(err) || errors.As(err, new(*failure)) {
+		return err
+	}
+	return failed("%w", err).hint("%s", sameCommand)
 }
 
 func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string) error {
@@ -410,8 +418,8 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 		return failed("%w", err).hint("%s", pg.Hint)
 	case pg.Code == "42883":
 		return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
-	case pg.Code == "42501":
-		return failed("%w", err).hint("as a superuser, let the role that owns the other shards there own this too. Then run the same command again")
+	case pg.Code == "42501": // such as of the table of a move that a superuser began
+		return failed("%w", err).hint("%s", sameCommand)
 	case pg.Code == "ID004" || pg.Code == "ID009": // the clock
 		return failed("server %s: %w", plan.Server, pg).hint("on server %s: %s", plan.Server, pg.Hint).hint("then run the same command again")
 	}

@@ -275,3 +275,21 @@ func TestShardsReopenRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestShardsReopenOtherRole: a server is promoted while a move that a superuser began is not
+// finished, and the owner reopens it: it is told whose role that takes, and with it all serve.
+func TestShardsReopenOtherRole(t *testing.T) {
+	t.Parallel()
+	flags, super := ownedServers(t, "reopenother")
+	with := func(words string, flags []string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("move 0 --to b", super)...)
+	onDatabase(t, strings.TrimPrefix(super[3], "b="), "UPDATE firn.shard SET timeline = 'FFFFFFFF'")
+	out, errs, code := called(t, with("reopen b --yes", flags)...)
+	if code == 0 || !strings.Contains(errs, "server b: ") || !strings.Contains(errs, "b=postgres://SUPERUSER@127.0.0.1:") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	succeed(t, with("reopen b --yes", super)...)
+	if out, errs, _ := called(t, with("status", super)...); strings.Contains(out+errs, "reopen") {
+		t.Errorf("%s%s", out, errs)
+	}
+}

@@ -9,12 +9,11 @@
 //	redis://USER:PASSWORD@HOST:PORT/DATABASE            rediss:// with TLS
 //	etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX     etcds:// with TLS
 //	zk://USER:PASSWORD@HOST:PORT,HOST:PORT/ROOT         zks:// with TLS
-//	memory:                                             ends with the Store
 //
 // USER, PASSWORD, PORT and what is behind the hosts may be left out. In a user or
 // a password whatever is not a letter, a digit or one of -._~ is written as %XX.
 // Options follow as ?NAME=VALUE&NAME=VALUE. Each store has those that users of its
-// client know, docs/stores.md lists them, and each but sqlite: and memory: has
+// client know, docs/stores.md lists them, and each but sqlite: has
 //
 //	promise=strict    the operator vouches that the store never forgets a write
 //	                  that it acknowledged, whatever can be seen of it
@@ -36,7 +35,6 @@ import (
 
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/memory"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
@@ -118,7 +116,7 @@ var kinds = map[string]kind{
 
 // schemes are the names of all stores, for errors.
 func schemes() []string {
-	names := []string{"memory", "sqlite"}
+	names := []string{"sqlite"}
 	for name := range kinds {
 		names = append(names, name)
 	}
@@ -146,12 +144,7 @@ func parse(url string) (func(context.Context) (*Store, error), error) {
 		}
 		return openSQLite(path), nil
 	case "memory":
-		if rest != "" {
-			return nil, bad(`it is "memory:" and nothing else`)
-		}
-		return func(context.Context) (*Store, error) {
-			return &Store{Store: memory.New(), close: func() error { return nil }}, nil
-		}, nil
+		return nil, bad("a store in memory is one for each process, and two processes would make the same ids; a test uses memory.New")
 	}
 	k, ok := kinds[scheme]
 	if !ok {

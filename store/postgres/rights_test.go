@@ -66,6 +66,29 @@ func TestHiddenTable(t *testing.T) {
 	says(t, "without INSERT", err, "GRANT SELECT, INSERT, UPDATE ON "+ids+".firn_records TO "+role)
 }
 
+// TestInitBeside: a schema that comes to be before that of the table on the search_path, such as
+// one of the role's name, gets no table of its own.
+func TestInitBeside(t *testing.T) {
+	t.Parallel()
+	address := shared(t).URL()
+	first, second := newSchema(t, address), newSchema(t, address)
+	if made, err := New(connect(t, at(t, address, "search_path="+second))).Init(t.Context()); err != nil || !made {
+		t.Fatal(made, err)
+	}
+	db := connect(t, at(t, address, "search_path="+first+","+second))
+	do(t, db, `DROP VIEW firn_workers`)
+	if made, err := New(db).Init(t.Context()); err != nil || made {
+		t.Errorf("made %t, %v", made, err)
+	}
+	for schema, want := range map[string]bool{first: false, second: true} {
+		for _, name := range []string{"firn_records", "firn_pools", "firn_workers"} {
+			if got := exists(t, connect(t, at(t, address, "search_path="+schema)), name); got != want {
+				t.Errorf("%s in the schema of the table is %t, in the other one the opposite: %t", name, want, got)
+			}
+		}
+	}
+}
+
 // asRole returns address with another user.
 func asRole(tb testing.TB, address, role string) string {
 	tb.Helper()

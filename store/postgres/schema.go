@@ -23,24 +23,63 @@ func SQL() string { return schema }
 func statements() []string { return strings.Split(strings.TrimSpace(schema), ";\n\n") }
 
 // Init makes the table and the views if they are not there. It returns whether it
-// made the table. The role needs CREATE on the schema; where the views are there
-// already, they must be its own.
+// made the table. A table that the search_path finds is the store's, in whichever of its
+// schemas it is: the views are made beside it. The role needs CREATE on that schema; where
+// the views are there already, they must be its own.
 func (s *Store) Init(ctx context.Context) (made bool, err error) {
 	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
 		return false, explain(ctx, s.db, err)
 	}
 	defer conn.Close()
-	if err := conn.QueryRowContext(ctx, `SELECT to_regclass('firn_records') IS NULL`).Scan(&made); err != nil {
+	if err := hidden(ctx, conn); err != nil {
+		return false, explain(ctx, conn, err)
+	}
+	var schema string
+	if err := conn.QueryRowContext(ctx, sqlSchema).Scan(&schema); err != nil {
 		return false, explain(ctx, conn, err)
 	}
 	for _, q := range statements() {
-		if err := define(ctx, conn, q); err != nil {
+		if err := define(ctx, beside{conn, schema}, q); err != nil {
 			return false, explain(ctx, conn, err)
 		}
 	}
 	s.seen.Store(true)
-	return made, nil
+	return schema == "", nil
+}
+
+// sqlSchema is the schema that has the table, or ” where there is none.
+const sqlSchema = `SELECT coalesce((SELECT n.nspname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('firn_records')), '')`
+
+// An executor runs a statement.
+type executor interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// A beside runs statements so that what they make is in one schema, which need not be the
+// first of the search_path. Without a schema it is as the connection is.
+type beside struct {
+	conn   *sql.Conn
+	schema string
+}
+
+func (b beside) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if b.schema == "" {
+		return b.conn.ExecContext(ctx, query, args...)
+	}
+	tx, err := b.conn.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, `SELECT set_config('search_path', quote_ident($1), true)`, b.schema); err != nil {
+		return nil, err
+	}
+	result, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return result, tx.Commit()
 }
 
 // makeTable is for the first Put. It makes none where there was one.
@@ -57,7 +96,7 @@ func (s *Store) makeTable(ctx context.Context, conn *sql.Conn) error {
 
 // define runs a statement that makes something unless it is there. Where others do
 // so at the same time, PostgreSQL may refuse all but one; then it is tried again.
-func define(ctx context.Context, conn *sql.Conn, statement string) error {
+func define(ctx context.Context, conn executor, statement string) error {
 	for try := 1; ; try++ {
 		_, err := conn.ExecContext(ctx, statement)
 		switch state(err) {

@@ -59,6 +59,9 @@ func noneNamed() error {
 		if whole, err := filepath.Abs(path); err == nil {
 			path = whole
 		}
+		if fi, err := os.Lstat(path); err == nil && fi.Mode()&os.ModeSymlink != 0 && relativeFile.Match(data) {
+			return fmt.Errorf("store/sqlite: %s is a symbolic link, and names a store by a relative path: each link would have a store of its own, which makes the same ids; write an absolute path there", path)
+		}
 		return fmt.Errorf("store/sqlite: %s names a store, which the command firn takes here, and this program asks for the default file, so both would make the same ids: "+
 			"open that store by open.URL%s", path, namedFile(path, data))
 	}

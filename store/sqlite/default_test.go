@@ -139,3 +139,25 @@ func TestOpenDefaultBesideConfig(t *testing.T) {
 		})
 	}
 }
+
+// TestDefaultBesideLink: the command refuses a relative store in a symbolic link, and no error
+// of a program names a file for it: each link would have another one.
+func TestDefaultBesideLink(t *testing.T) {
+	dir := t.TempDir()
+	config, link := filepath.Join(dir, "a", "firn.yaml"), filepath.Join(dir, "b", "firn.yaml")
+	for _, name := range []string{config, link} {
+		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+	}
+	must(t, os.WriteFile(config, []byte("store: sqlite:ids.db\n"), 0o600))
+	if err := os.Symlink(config, link); err != nil {
+		t.Skip("NOT TESTED: ", err)
+	}
+	t.Setenv("FIRN_CONFIG", link)
+	if err := noneNamed(); err == nil || !strings.Contains(err.Error(), "is a symbolic link") || strings.Contains(err.Error(), "open.URL") {
+		t.Error(err)
+	}
+	t.Setenv("FIRN_CONFIG", config)
+	if err := noneNamed(); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "a", "ids.db")) {
+		t.Error(err)
+	}
+}

@@ -142,7 +142,7 @@ func (at location) refusal() string {
 		case errors.Is(err, syscall.EROFS):
 			return "the file system is read-only; make it writable"
 		case errors.Is(err, os.ErrPermission):
-			return fmt.Sprintf("%s is read-only for this user; make it writable: another file makes the same ids", name)
+			return fmt.Sprintf("%s is read-only for this user; make it writable: another file makes the same ids. Users share a file by a group that may write its directory, the file and %s", name, at.sidecar())
 		}
 	}
 	return ""
