@@ -139,6 +139,20 @@ func rateText(r float64) string {
 	return strconv.FormatFloat(math.Round(r), 'f', 0, 64)
 }
 
+// mayBegin returns an error where one of the stores is a copy, or has a counter of the name that
+// is of another kind.
+func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
+	for i, st := range stores {
+		if f := poolFailure(checkPlace(ctx, st), poolPlace{url: storeText(d.urls[i])}); f != nil {
+			return f
+		}
+		if err := otherKind(ctx, st, d.name, kindSegment, kindTicket); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func newSegmentsCreate() *cobra.Command {
 	cycle := false
 	cmd := &cobra.Command{
@@ -177,15 +191,9 @@ on all of its stores, which have to be there.`,
 			if err != nil {
 				return err
 			}
-			for i, st := range stores {
-				if f := poolFailure(checkPlace(cmd.Context(), st), poolPlace{url: storeText(d.urls[i])}); f != nil {
-					return errors.Join(f, closeStores())
-				}
-				if err := otherKind(cmd.Context(), st, d.name, kindSegment, kindTicket); err != nil {
-					return errors.Join(err, closeStores())
-				}
+			if err = d.mayBegin(cmd.Context(), stores); err == nil {
+				err = segment.CreateTickets(cmd.Context(), stores, d.name, &d.options.segment)
 			}
-			err = segment.CreateTickets(cmd.Context(), stores, d.name, &d.options.segment)
 			if err = errors.Join(err, closeStores()); err != nil {
 				if errors.Is(err, segment.ErrExists) {
 					return failed("the series %s is there already", d.name).hint("to see it: firn segments ls").
