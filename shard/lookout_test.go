@@ -14,8 +14,10 @@ import (
 // opens the shard after them is found, and who forgot that it lost it is not.
 func TestHopsOutlived(t *testing.T) {
 	view := func(server string, term int64, state State) *View {
-		return &View{Cluster: "x", Server: server, Layout: firn.Default, Servers: []string{"a", "b", "c"},
-			Shards: []Row{{Shard: 1, Schema: "insta1", State: state, Term: term, Here: true}}}
+		return &View{
+			Cluster: "x", Server: server, Layout: firn.Default, Servers: []string{"a", "b", "c"},
+			Shards: []Row{{Shard: 1, Schema: "insta1", State: state, Term: term, Here: true}},
+		}
 	}
 	for _, c := range []struct {
 		name string
