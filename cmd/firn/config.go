@@ -93,7 +93,7 @@ func checkConfig(place configPlace, out io.Writer, asJSON bool) error {
 }
 
 // checkKeys reads the key files of public forms. Keys that a flag or a variable names are
-// those of whoever serves, and not of whoever checks.
+// left out: the process that serves may have another variable than this one.
 func (c *config) checkKeys(path string) error {
 	wrong := &configError{path: path}
 	for i := range c.series {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -149,9 +150,10 @@ func TestDefaultBesideLink(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
 	}
 	must(t, os.WriteFile(config, []byte("store: sqlite:ids.db\n"), 0o600))
-	if err := os.Symlink(config, link); err != nil {
-		t.Skip("NOT TESTED: ", err)
+	if runtime.GOOS == "windows" {
+		t.Skip("NOT TESTED: a symbolic link takes a privilege there")
 	}
+	must(t, os.Symlink(config, link))
 	t.Setenv("FIRN_CONFIG", link)
 	if err := noneNamed(); err == nil || !strings.Contains(err.Error(), "is a symbolic link") || strings.Contains(err.Error(), "open.URL") {
 		t.Error(err)
