@@ -115,6 +115,7 @@ func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 	for {
 		var do term.Action
 		s, do = s.Step(k.rules, k.now(), e)
+		s = k.denied(s, e)
 		s.Err = k.disowned(s, e)
 		k.note(s, e)
 		var err error
@@ -165,6 +166,16 @@ func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
 		ctx, cancel = context.WithTimeoutCause(context.WithoutCancel(ctx), ask, errors.New("the store did not answer in time"))
 		defer cancel()
 	}
+}
+
+// denied ends a term before the first worker was taken where an event says that this user
+// lacks a right: nobody waits at a start for somebody to grant one. A process that has held a
+// worker goes on asking, since rights may come back.
+func (k *keeper) denied(s term.State, e term.Event) term.State {
+	if unknown, ok := e.(term.Unknown); ok && !k.begun() && !s.Closed && errors.Is(unknown.Err, store.ErrDenied) {
+		s.Phase, s.Err = term.Refused, unknown.Err
+	}
+	return s
 }
 
 // start returns the state that a term begins with.

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/firn-id/firn/lease/term"
@@ -65,7 +67,18 @@ func (k *keeper) tell(was *State, now State, s term.State) {
 	case s.Phase == term.Refused:
 		log.Error("no worker can be had", "err", now.Err)
 	case s.Phase == term.Forgotten:
-		log.Error("issuing stopped for good", "err", now.Err, "hint", "stop all processes that use the store, then: firn store recover, with --numbers N if it has segments, tickets or serials")
+		log.Error("issuing stopped for good", "err", now.Err, "hint", recovery(now.Err))
 	}
 	k.told = kind
+}
+
+// recovery says how the store is made safe. Only a file tells its URL: a command without one would
+// be about the default file.
+func recovery(err error) string {
+	url, which := "URL", ", with the URL of the store"
+	var forgot *store.ForgotError
+	if errors.As(err, &forgot) && strings.HasPrefix(forgot.Store, "sqlite:") {
+		url, which = "'"+strings.ReplaceAll(forgot.Store, "'", `'\''`)+"'", ""
+	}
+	return "stop all processes that use the store, then: firn store recover --store " + url + which + " (add --numbers N if it has segments, tickets or serials)"
 }

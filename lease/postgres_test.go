@@ -2,6 +2,7 @@ package lease
 
 import (
 	"database/sql"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -210,5 +211,49 @@ func TestPostgresRoles(t *testing.T) {
 	if st := early.State(); st.Class == store.Strict && st.Term != 1 {
 		t.Errorf("%+v", st)
 	}
+	t.Logf("%d ids", s.close())
+}
+
+// A right is taken from the role of a program and given back. A program that runs goes on by
+// itself when the right is back; one that starts meanwhile is told at once.
+func TestPostgresRightsRevoked(t *testing.T) {
+	t.Parallel()
+	primary := testserver.Postgres(t)
+	s := newShop(t, primary.URL())
+	db, err := sql.Open("pgx", primary.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	do := func(statement string) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(`CREATE ROLE app LOGIN`)
+	do(`GRANT SELECT, INSERT, UPDATE ON firn_records TO app`)
+	app := strings.Replace(primary.URL(), "//t@", "//app@", 1)
+	first, second := s.lease("first", app), s.lease("second", app)
+	for round, right := range []string{"SELECT", "SELECT, INSERT, UPDATE"} {
+		s.goesOn(first, time.Minute)
+		s.goesOn(second, time.Minute)
+		do(`REVOKE ` + right + ` ON firn_records FROM app`)
+		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			if _, err := first.Next(t.Context()); errors.Is(err, store.ErrDenied) {
+				break
+			} else if time.Now().After(end) {
+				t.Fatalf("round %d: it does not end, or for another reason: %v", round, err)
+			}
+		}
+		began := time.Now()
+		l, err := Open(t.Context(), s.connect(app), &Options{Wait: time.Minute})
+		if !errors.Is(err, store.ErrDenied) || time.Since(began) > 20*time.Second {
+			t.Errorf("round %d: a program that starts gets %v, %v after %s", round, l, err, time.Since(began))
+		}
+		do(`GRANT ` + right + ` ON firn_records TO app`)
+	}
+	s.goesOn(first, time.Minute)
+	s.goesOn(second, time.Minute)
 	t.Logf("%d ids", s.close())
 }

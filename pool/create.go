@@ -178,7 +178,7 @@ func (p *record) alone(ctx context.Context, s store.Store) (got inheritance, err
 		if !overlaps {
 			continue
 		}
-		e := &OverlapError{Pool: p.name, Other: other.info()}
+		e := &OverlapError{Pool: p.name, Layout: p.layout, Other: other.info()}
 		if term.SameWorkerBits(p.layout, other.layout) {
 			same, _ := mine.Common(theirs)
 			e.Same = same.String()

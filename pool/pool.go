@@ -96,9 +96,10 @@ func (e *RemainsError) Error() string {
 
 // An OverlapError says that a pool could make ids that another pool of the store makes.
 type OverlapError struct {
-	Pool  string
-	Other Info
-	Same  string // workers that both would have, such as "0-511"; empty: the layouts have the worker in different bits
+	Pool   string
+	Layout firn.Layout // of Pool
+	Other  Info
+	Same   string // workers that both would have, such as "0-511"; empty: the layouts have the worker in different bits
 }
 
 func (e *OverlapError) Error() string {

@@ -1,9 +1,11 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firn-id/firn/lease/term"
@@ -66,6 +68,7 @@ func (p *record) list(ctx context.Context, s store.Store) ([]Worker, error) {
 		w.State, w.Free = p.workerState(rec, r)
 		workers = append(workers, w)
 	}
+	slices.SortFunc(workers, func(a, b Worker) int { return cmp.Compare(a.Worker, b.Worker) })
 	return workers, nil
 }
 

@@ -226,7 +226,7 @@ func TestLossy(t *testing.T) {
 		t.Error(err)
 	}
 	s.Close()
-	infos, err := segment.Restored(ctx, st, 1000)
+	infos, err := segment.Restored(ctx, st, 1000, nil)
 	if err != nil || len(infos) != 1 || infos[0].Granted < 1000 || infos[0].Instance != "b" {
 		t.Fatal(infos, err)
 	}
@@ -249,7 +249,7 @@ func TestForgottenAltogether(t *testing.T) {
 	closeSeries(t, s)
 	st.Restore(empty)
 	for range 2 {
-		if done, err := segment.Restored(ctx, st, 1); err != nil || len(done) != 0 {
+		if done, err := segment.Restored(ctx, st, 1, nil); err != nil || len(done) != 0 {
 			t.Error(done, err)
 		}
 	}
@@ -290,7 +290,7 @@ func TestRestoredAfterHandBack(t *testing.T) {
 	if g := info(t, st).Granted; g != 1 {
 		t.Fatalf("granted %d", g)
 	}
-	if _, err := segment.Restored(ctx, st, int64(last-10)); err != nil {
+	if _, err := segment.Restored(ctx, st, int64(last-10), nil); err != nil {
 		t.Fatal(err)
 	}
 	s := begin(t, st, segment.Options{})

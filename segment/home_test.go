@@ -51,7 +51,7 @@ func TestCopy(t *testing.T) {
 		accept func(store.Store) ([]segment.Info, error)
 		first  firn.ID
 	}{
-		{"recovered", func(st store.Store) ([]segment.Info, error) { return segment.Restored(ctx, st, 1000) }, 1001},
+		{"recovered", func(st store.Store) ([]segment.Info, error) { return segment.Restored(ctx, st, 1000, nil) }, 1001},
 		{"moved", func(st store.Store) ([]segment.Info, error) { return segment.AcceptMove(ctx, st) }, 11},
 	} {
 		there := copyOf(here, "there")

@@ -273,6 +273,9 @@ func (k *keeper) publish(s block.State) {
 		k.log.Info("the store answers again", "after", time.Since(k.away).Round(time.Millisecond))
 		k.away = time.Time{}
 	}
+	if s.Fails > 0 && errors.Is(s.Err, store.ErrDenied) {
+		k.series.refuse()
+	}
 }
 
 // take does with the answer to a Take what is to be done.

@@ -140,6 +140,10 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 	if do.Err == nil { // whether it goes on under the instance that answers
 		s, do = s.Step(k.rules, k.series.clocks(), block.Promised{Promise: p})
 	}
+	var none *NoSeriesError
+	if errors.As(do.Err, &none) && p.Class == store.Lossy && !k.rules.Accept {
+		return &LossyError{Name: k.series.name, Why: p.Why} // to create it would be refused for that
+	}
 	if do.Err != nil {
 		return withNames(ctx, k.store, do.Err)
 	}
@@ -180,7 +184,7 @@ func (k *keeper) agrees() error {
 	}
 	if p.Class == store.Lossy {
 		if !have.Lossy && !k.rules.Accept {
-			return &LossyError{Name: name, Why: p.Why}
+			return &LossyError{Name: name, Why: p.Why, Since: have.Instance == ""}
 		}
 		k.log.Warn("best effort: the store can forget a write it acknowledged, and then numbers repeat", "why", p.Why)
 	}

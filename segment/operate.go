@@ -178,6 +178,7 @@ type Info struct {
 	Stores    int       // it is spread over so many
 	Offset    int       // of this store, 0 to Stores-1
 	Rate      float64   // numbers granted in a second, over the last minute
+	LastRate  float64   // numbers granted in a second, over the minute before At
 	At        time.Time // of the last grant, by the clock of who was granted it; zero: none yet
 	By        string    // name of that process
 	Err       error     // the record cannot be read: a *FormatError; the rest is unset then
@@ -209,7 +210,7 @@ func info(rec store.Record) Info {
 	return Info{
 		Name: name, First: firn.ID(r.First), Max: firn.ID(r.Max), Increment: max(r.Increment, 1),
 		Granted: firn.ID(max(r.Granted, 0)), Left: r.Left(), Step: r.Step, Strict: r.Strict, Lossy: r.Lossy,
-		Instance: r.Instance, Store: r.Store, Stores: int(max(r.Stores, 1)), Offset: int(r.Offset), Rate: r.RateAt(now), At: r.At, By: r.By,
+		Instance: r.Instance, Store: r.Store, Stores: int(max(r.Stores, 1)), Offset: int(r.Offset), Rate: r.RateAt(now), LastRate: r.Rate, At: r.At, By: r.By,
 	}
 }
 
@@ -282,15 +283,16 @@ func change(ctx context.Context, st store.Store, name string, f func(block.Recor
 }
 
 // Restored makes the series of a store usable again that has forgotten what it
-// acknowledged: it raises what was granted, be it handed back since, by a margin, and accepts the store
-// and its instance as they are now. The margin has to be above what can have been granted
+// acknowledged: it raises what was granted, be it handed back since, by a margin, or by what
+// each says of a series, and accepts the store and its instance as they are now. The margin has to be above what can have been granted
 // and forgotten of any series; only who runs the store knows how much that is.
+// More than a series has left leaves it none, for ever: [PlanRestored] tells before.
 // Cut every process off the store first, and let them back in when it has
 // returned. It may be repeated, and is to be after an error: it raises again. A
 // series that the store has forgotten altogether does not begin again by itself.
-func Restored(ctx context.Context, st store.Store, margin int64) ([]Info, error) {
-	if margin < 1 {
-		return nil, &OptionError{"margin", fmt.Sprintf("margin %d: it is at least 1", margin)}
+func Restored(ctx context.Context, st store.Store, margin int64, each map[string]int64) ([]Info, error) {
+	if err := checkMargins(margin, each); err != nil {
+		return nil, err
 	}
 	p, err := st.Promise(ctx)
 	if err != nil {
@@ -309,15 +311,9 @@ func Restored(ctx context.Context, st store.Store, margin int64) ([]Info, error)
 	}
 	var done []Info
 	for _, rec := range list {
-		in, err := change(ctx, st, strings.TrimPrefix(rec.Key, KeyPrefix), func(r block.Record) (block.Record, error) {
-			// What was handed back since the store went back is not part of the margin.
-			r = r.Raised(r.Reached)
-			r.Reached = 0
-			to := r.Max
-			if margin < r.Left() && r.Granted+margin*r.Stride() > 0 {
-				to = r.Granted + margin*r.Stride()
-			}
-			r = r.Raised(to)
+		name := strings.TrimPrefix(rec.Key, KeyPrefix)
+		in, err := change(ctx, st, name, func(r block.Record) (block.Record, error) {
+			r = restored(r, marginOf(name, margin, each))
 			r.Instance, r.Store = "", p.Identity
 			if p.Class == store.Lossy {
 				r.Instance = p.Instance
@@ -330,4 +326,54 @@ func Restored(ctx context.Context, st store.Store, margin int64) ([]Info, error)
 		done = append(done, in)
 	}
 	return done, nil
+}
+
+// PlanRestored returns the series as [Restored] would leave them. It writes nothing.
+func PlanRestored(ctx context.Context, st store.Store, margin int64, each map[string]int64) ([]Info, error) {
+	if err := checkMargins(margin, each); err != nil {
+		return nil, err
+	}
+	list, err := st.List(ctx, KeyPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var plan []Info
+	for _, rec := range list {
+		r, err := block.Read(rec)
+		if err != nil {
+			return nil, err
+		}
+		rec.Value = restored(r, marginOf(strings.TrimPrefix(rec.Key, KeyPrefix), margin, each)).Encode()
+		plan = append(plan, info(rec))
+	}
+	return plan, nil
+}
+
+func checkMargins(margin int64, each map[string]int64) error {
+	for _, own := range each {
+		margin = min(margin, own)
+	}
+	if margin < 1 {
+		return &OptionError{"margin", fmt.Sprintf("margin %d: it is at least 1", margin)}
+	}
+	return nil
+}
+
+func marginOf(name string, margin int64, each map[string]int64) int64 {
+	if own, ok := each[name]; ok {
+		return own
+	}
+	return margin
+}
+
+// restored is a record raised by a margin.
+func restored(r block.Record, margin int64) block.Record {
+	// What was handed back since the store went back is not part of the margin.
+	r = r.Raised(r.Reached)
+	r.Reached = 0
+	to := r.Max
+	if margin < r.Left() && r.Granted+margin*r.Stride() > 0 {
+		to = r.Granted + margin*r.Stride()
+	}
+	return r.Raised(to)
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/segment/block"
+	"github.com/firn-id/firn/store"
 )
 
 // Errors that package block returns.
@@ -56,8 +57,10 @@ func (e *OutageError) Error() string {
 	if e.Left > 0 {
 		hand = fmt.Sprintf("%d numbers in hand, fewer than the %d asked for", e.Left, e.Want)
 	}
-	text := fmt.Sprintf("segment: series %q has %s, and the store has granted none for %s",
-		e.Name, hand, e.Wait.Round(time.Millisecond))
+	text := fmt.Sprintf("segment: series %q has %s", e.Name, hand)
+	if !errors.Is(e.Err, store.ErrDenied) {
+		text += fmt.Sprintf(", and the store has granted none for %s", e.Wait.Round(time.Millisecond))
+	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
@@ -302,7 +305,7 @@ func (s *Series) refusal(n int) error {
 		switch {
 		case l.failed != nil:
 			failed = l.failed
-		case l.away.IsZero() || out < s.options.Wait || l.left() > 0:
+		case l.away.IsZero() || out < s.options.Wait && !errors.Is(l.state.Err, store.ErrDenied) || l.left() > 0:
 			return nil
 		default:
 			away = &OutageError{Name: s.name, Want: n, Wait: out, Err: l.state.Err}
@@ -348,6 +351,18 @@ func (s *Series) left() (n int64) {
 		}
 	}
 	return n
+}
+
+// refuse ends the calls that wait for what no store grants until somebody gives this user a
+// right. The lanes go on asking, so numbers come again once somebody does.
+func (s *Series) refuse() {
+	s.queue = slices.DeleteFunc(s.queue, func(w *waiter) bool {
+		if w.err = s.refusal(w.n); w.err == nil {
+			return false
+		}
+		close(w.done)
+		return true
+	})
 }
 
 // fail ends every call that waits for lanes of which none is left.

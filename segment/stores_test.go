@@ -218,7 +218,7 @@ func overStore(t *testing.T, b backend) {
 		server.Start(t)
 		if b.lossy { // another run of the server
 			wait(t, func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.forgot >= 9 })
-			if _, err := segment.Restored(ctx, connect(t, url), 10_000); err != nil {
+			if _, err := segment.Restored(ctx, connect(t, url), 10_000, nil); err != nil {
 				t.Fatal(err)
 			}
 			start()

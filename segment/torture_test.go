@@ -181,7 +181,7 @@ func operate(t *testing.T, end context.Context, stores []*storetest.Faulty) {
 				}
 			}
 			if i%50 == 0 {
-				if _, err := segment.Restored(ctx, st, 10); err != nil {
+				if _, err := segment.Restored(ctx, st, 10, nil); err != nil {
 					t.Error(err)
 				}
 			}

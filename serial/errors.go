@@ -66,6 +66,17 @@ func (e *DefinitionError) Error() string {
 	return fmt.Sprintf("serial: series %q has %s", e.Series, strings.Join(differ, " and "))
 }
 
+// OnlyWidth reports whether the patterns differ in nothing but the width of the counter, or
+// not at all, so that one can be changed to the other; and whether the store has the wider one.
+func (e *DefinitionError) OnlyWidth() (only, wider bool) {
+	have, err := ParsePattern(e.HavePattern)
+	want, err2 := ParsePattern(e.WantPattern)
+	if err != nil || err2 != nil {
+		return false, false
+	}
+	return have.differs(want) == "", have.max > want.max
+}
+
 // A ChangeError says that a series cannot be changed so: a text could come up
 // again.
 type ChangeError struct {

@@ -36,7 +36,7 @@ func TestCopy(t *testing.T) {
 		accept func(store.Store) error
 		next   string
 	}{
-		"recovered": {func(s store.Store) error { _, err := serial.Restored(t.Context(), s, 1000); return err }, "1003"},
+		"recovered": {func(s store.Store) error { _, err := serial.Restored(t.Context(), s, 1000, nil); return err }, "1003"},
 		"moved":     {func(s store.Store) error { _, err := serial.AcceptMove(t.Context(), s); return err }, "3"},
 	} {
 		copied := memory.New()

@@ -194,11 +194,14 @@ func update(ctx context.Context, st store.Store, name string, change func(defini
 	}
 }
 
-// A Restoration is what [Restored] did to one series.
+// A Restoration is what [Restored] did to one series, or would do.
 type Restoration struct {
 	Series  string
 	By      int64  // each counter that it may have set back goes on so much higher
 	Through string // last period of which that is true; "" where there are none
+	Full    string // last period that then has no number left, of today's and later ones; "" where all have some
+	IsFull  bool   // there is such a period; it has no name in a series without a date
+	Max     int64  // how many numbers the pattern has room for in a period
 }
 
 // RaiseBy is what [Restored] raises counters by where nobody says.
@@ -213,17 +216,14 @@ const MaxRaise = 1e18
 // give out meanwhile may repeat.
 //
 // Each counter of a period up to the latest that has begun in any zone goes on by
-// so much higher; it has to be more than any period can have lost, and nobody but the operator knows
+// so much higher, or by what each says of its series; it has to be more than any period can have lost, and nobody but the operator knows
 // how much that is: texts that are printed or stored elsewhere tell. 0 is
-// [RaiseBy]. The store and the instance that answer now are accepted. It may be repeated, and
+// [RaiseBy]. More than a pattern has room for leaves a period no number: [PlanRestored] tells before. The store and the instance that answer now are accepted. It may be repeated, and
 // is to be after an error; every time raises the counters. A series that the store
 // has forgotten altogether does not begin again by itself.
-func Restored(ctx context.Context, st store.Store, by int64) ([]Restoration, error) {
-	if by < 0 || by >= MaxRaise {
-		return nil, fmt.Errorf("serial: counters cannot be raised by %d", by)
-	}
-	if by == 0 {
-		by = RaiseBy
+func Restored(ctx context.Context, st store.Store, by int64, each map[string]int64) ([]Restoration, error) {
+	if err := checkRaise(by); err != nil {
+		return nil, err
 	}
 	p, err := st.Promise(ctx)
 	if err != nil {
@@ -239,34 +239,93 @@ func Restored(ctx context.Context, st store.Store, by int64) ([]Restoration, err
 			return nil, err
 		}
 	}
+	plan, err := PlanRestored(ctx, st, by, each)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range plan {
+		err := update(ctx, st, r.Series, func(def definition) (definition, error) {
+			return def.restored(r, p), nil
+		})
+		if err != nil {
+			return plan[:i], fmt.Errorf("serial: series %q: %w", r.Series, err)
+		}
+	}
+	return plan, nil
+}
+
+// PlanRestored returns what [Restored] would do. It writes nothing.
+func PlanRestored(ctx context.Context, st store.Store, by int64, each map[string]int64) ([]Restoration, error) {
 	list, err := st.List(ctx, keyAll)
 	if err != nil {
 		return nil, err
 	}
-	var done []Restoration
+	counters := map[string]store.Record{}
+	for _, rec := range list {
+		counters[rec.Key] = rec
+	}
+	var plan []Restoration
 	for _, rec := range list {
 		name := strings.TrimPrefix(rec.Key, keyAll)
 		if strings.Contains(name, "/") {
 			continue
 		}
-		now := rec.Read
-		if now.IsZero() {
-			now = time.Now()
-		}
 		r := Restoration{Series: name, By: by}
-		err := update(ctx, st, name, func(def definition) (definition, error) {
-			rules, err := (&Options{Zone: def.Zone}).rules(name, def.Pattern)
-			if err != nil {
-				return def, err
-			}
-			def = def.restored(&rules, by, now, p)
-			r.Through = def.Raised[len(def.Raised)-1].Through
-			return def, nil
-		})
-		if err != nil {
-			return done, fmt.Errorf("serial: series %q: %w", name, err)
+		if own, ok := each[name]; ok {
+			r.By = own
 		}
-		done = append(done, r)
+		if err := checkRaise(r.By); err != nil {
+			return nil, err
+		}
+		if r.By == 0 {
+			r.By = RaiseBy
+		}
+		if err := r.plan(rec, counters); err != nil {
+			return nil, fmt.Errorf("serial: series %q: %w", name, err)
+		}
+		plan = append(plan, r)
 	}
-	return done, nil
+	return plan, nil
+}
+
+func checkRaise(by int64) error {
+	if by < 0 || by >= MaxRaise {
+		return fmt.Errorf("serial: counters cannot be raised by %d", by)
+	}
+	return nil
+}
+
+// plan fills in what becomes of a series, by its record and its counters.
+func (r *Restoration) plan(rec store.Record, counters map[string]store.Record) error {
+	def, err := decode[definition](rec)
+	if err != nil {
+		return err
+	}
+	rules, err := (&Options{Zone: def.Zone}).rules(r.Series, def.Pattern)
+	if err != nil {
+		return err
+	}
+	now := rec.Read
+	if now.IsZero() {
+		now = time.Now()
+	}
+	r.Through, r.Max = rules.through(now), rules.pattern.max
+	def = def.restored(*r, store.Promise{})
+	// Half a day is less than any period, so none is passed over, and no zone is further behind
+	// the first than 26 hours.
+	for ahead := time.Duration(0); ahead <= 36*time.Hour; ahead += 12 * time.Hour {
+		period := rules.period(now.Add(ahead))
+		if period > r.Through {
+			break
+		}
+		rec := counters[keyCounter(r.Series, period)]
+		c, err := readCounter(rec)
+		if err != nil {
+			return err
+		}
+		if def.raisedTo(c, rec.Version != "", period).Count >= r.Max {
+			r.Full, r.IsFull = period, true
+		}
+	}
+	return nil
 }

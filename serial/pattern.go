@@ -263,6 +263,22 @@ func (p *Pattern) differs(q *Pattern) string {
 	return fmt.Sprintf("%s and %s", a, b)
 }
 
+// Wider returns the pattern with a counter of two more digits, which "firn serials change"
+// accepts; "" where there is none.
+func (p *Pattern) Wider() string {
+	for _, q := range p.parts {
+		if q.width == 0 {
+			continue
+		}
+		have, want := fmt.Sprintf("{%d", q.width), fmt.Sprintf("{%d", q.width+2)
+		wider, err := ParsePattern(strings.Replace(p.text, have, want, 1))
+		if err == nil && p.differs(wider) == "" && wider.max > p.max {
+			return wider.text
+		}
+	}
+	return ""
+}
+
 // stripped is the pattern with {n} for any counter.
 func (p *Pattern) stripped() string {
 	var b strings.Builder

@@ -76,12 +76,16 @@ const skew = 5 * time.Second
 // that the series had another zone, and what was counted there.
 var east = time.FixedZone("", 14*60*60)
 
+// through is the latest period that has begun in any zone.
+func (r rules) through(now time.Time) string {
+	r.zone = east
+	return r.period(now.Add(skew))
+}
+
 // restored is the definition after a restoration: each counter that there may
 // have been goes on by so much higher, in the store and under the instance that answer now.
-func (d definition) restored(r *rules, by int64, now time.Time, p store.Promise) definition {
-	through := *r
-	through.zone = east
-	d.Raised = append(slices.Clip(d.Raised), raise{by, through.period(now.Add(skew))})
+func (d definition) restored(r Restoration, p store.Promise) definition {
+	d.Raised = append(slices.Clip(d.Raised), raise{r.By, r.Through})
 	d.Instance, d.Store = p.Instance, p.Identity
 	return d
 }

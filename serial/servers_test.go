@@ -152,7 +152,7 @@ func TestServers(t *testing.T) {
 					return
 				}
 				await(t, d, "nobody stops", func() bool { return d.stops > 0 })
-				if _, err := serial.Restored(t.Context(), operator, 1000); err != nil {
+				if _, err := serial.Restored(t.Context(), operator, 1000, nil); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(time.Second) // calls that failed before return

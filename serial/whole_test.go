@@ -102,7 +102,7 @@ func TestLeftOverARestoration(t *testing.T) {
 		f := storetest.NewFaulty(st)
 		s := opened(t, f, "{4}", serial.Options{Step: 10})
 		wantNext(t, s, "0001")
-		if _, err := serial.Restored(t.Context(), st, 100); err != nil {
+		if _, err := serial.Restored(t.Context(), st, 100, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute) // the definition is read again

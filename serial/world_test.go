@@ -426,7 +426,7 @@ func (w *world) restore() {
 	if !w.clock {
 		now = w.start.Add(w.now)
 	}
-	def = def.restored(&r, w.raise, now, w.promise())
+	def = def.restored(Restoration{By: w.raise, Through: r.through(now)}, w.promise())
 	if _, err := w.put(keySeries("s"), encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
 		panic(err)
 	}

@@ -159,8 +159,8 @@ func (d *decoding) as(one *decodable) {
 		}
 		return
 	}
-	if !d.in(id, one.layout, true) && one.texts {
-		d.add(Decoded{ID: id, Known: true}) // the number that the text hides
+	if !d.in(id, one.layout, true) && (one.texts || !one.layout.IsValid()) {
+		d.add(Decoded{ID: id, Known: true}) // the number that the text hides; that of a counter has no layout
 	}
 }
 

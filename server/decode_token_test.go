@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -45,5 +46,30 @@ func TestDecodeMistypedToken(t *testing.T) {
 	}
 	if all, err := x.Decode(text); err != nil || all[0].ID != firn.ID(250040881120281849) {
 		t.Errorf("%s: %v, %v", text, all, err)
+	}
+}
+
+// The number of a counter is read in the form that its series answers in, also where the form's
+// texts are numbers.
+func TestDecodeCountedCipher(t *testing.T) {
+	key, err := public.NewKey(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, encoding := range []public.Encoding{public.Decimal, public.Base58} {
+		form, err := public.NewCipher("orders", key, &public.CipherOptions{Encoding: encoding})
+		if err != nil {
+			t.Fatal(err)
+		}
+		src := &few{next: 1, last: 5}
+		reserve := func(context.Context, int) (firn.Range, error) { return firn.Range{}, nil }
+		x := enter(t, newServer(t, nil, server.Numbers("orders", src, &server.SeriesOptions{Form: form, Reserve: reserve})), "")
+		text, err := public.Text(form, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := x.Decode(text); err != nil || len(all) != 1 || all[0].ID != 7 || !all[0].Known {
+			t.Errorf("%s: %+v, %v; want the number 7, known", text, all, err)
+		}
 	}
 }

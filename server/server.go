@@ -288,7 +288,7 @@ func Cures(err error) string {
 }
 
 // Troubles returns what an error of Ready says, without the names of the series and without
-// causes: for those who may know no more.
+// causes: for those who may know no more. It is of some of the series, and others may be ready.
 func Troubles(err error) string {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -301,7 +301,7 @@ func Troubles(err error) string {
 			all = append(all, e.Trouble)
 		}
 	}
-	return strings.Join(all, "; ")
+	return "at least one series is not ready: " + strings.Join(all, "; ")
 }
 
 // maxName is how long the name of a series may be.

@@ -230,7 +230,7 @@ func TestReadyNames(t *testing.T) {
 		return server.Numbers(name, nil, &server.SeriesOptions{State: get}), nil
 	}}
 	s := newServer(t, o)
-	if err := s.Ready(); err == nil || server.Details(err) != "any name: nothing can be issued: gone" {
+	if err := s.Ready(); err == nil || server.Details(err) != "any name: it can issue nothing: gone" {
 		t.Errorf("without any series: %v", err)
 	}
 	var all []*server.Series
@@ -238,7 +238,7 @@ func TestReadyNames(t *testing.T) {
 		all = append(all, server.Numbers(fmt.Sprintf("s%02d", i), nil, &server.SeriesOptions{State: get}))
 	}
 	s = newServer(t, nil, append(all, server.Numbers("well", nil, nil))...)
-	if err := s.Ready(); err == nil || !strings.HasPrefix(err.Error(), "series s00, series s01, ") || !strings.HasSuffix(server.Details(err), "series s09 and 2 more: nothing can be issued: gone") {
+	if err := s.Ready(); err == nil || !strings.HasPrefix(err.Error(), "series s00, series s01, ") || !strings.HasSuffix(server.Details(err), "series s09 and 2 more: it can issue nothing: gone") {
 		t.Errorf("many: %v", err)
 	}
 	state = server.State{}

@@ -64,9 +64,9 @@ func (s State) Ready(now time.Time) error {
 	case s.Over, !s.Degraded && s.Err == nil:
 		return nil
 	case !s.Degraded && s.Away.IsZero():
-		return &UnreadyError{Trouble: "nothing can be issued", Err: s.Err}
+		return &UnreadyError{Trouble: "it can issue nothing", Err: s.Err}
 	case !s.Degraded:
-		return &UnreadyError{Trouble: "nothing can be issued since " + instant(s.Away), Err: s.Err}
+		return &UnreadyError{Trouble: "it can issue nothing since " + instant(s.Away), Err: s.Err}
 	}
 	if end := s.ending(now); end != "" {
 		return &UnreadyError{Trouble: s.outage() + end, Err: s.Err}

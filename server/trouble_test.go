@@ -56,7 +56,7 @@ func TestCauseIsForAdmins(t *testing.T) {
 	ready := s.Ready()
 	for _, tt := range []struct{ what, got, want string }{
 		{"Ready", ready.Error(), "series photo: the store has not answered since 2026-11-23T22:04:13Z, and ids end in 1s"},
-		{"Troubles", server.Troubles(ready), "the store has not answered since 2026-11-23T22:04:13Z, and ids end in 1s"},
+		{"Troubles", server.Troubles(ready), "at least one series is not ready: the store has not answered since 2026-11-23T22:04:13Z, and ids end in 1s"},
 		{"Details", server.Details(ready), "series photo: the store has not answered since 2026-11-23T22:04:13Z, and ids end in 1s: " + cause},
 		{"of a state", series.State().Trouble(now), "the store has not answered since 2026-11-23T22:04:13Z, and ids end in 1s"},
 	} {

@@ -84,7 +84,7 @@ func (v *View) isServer(name string) error {
 	case v.Cluster == "":
 		return fmt.Errorf("shard: server %s is in no cluster", name)
 	case v.Server != name:
-		return fmt.Errorf("shard: server %s calls itself %s: the addresses may be exchanged", name, v.Server)
+		return &ServerError{name, v.stray(name)}
 	}
 	return nil
 }

@@ -119,10 +119,11 @@ BEGIN
 	END LOOP;
 END $$;
 
--- Starts the generators of an open shard again that a step has ended and rolled back.
+-- Starts the generators of an open shard again that a step has ended and rolled back. The planner
+-- may test conditions in any order, and a sequence of another shard may be gone: CASE has one order.
 CREATE OR REPLACE FUNCTION firn.resume(shard integer) RETURNS void LANGUAGE sql
 SET search_path = pg_catalog, pg_temp AS
-$$ SELECT firn.start(g, 0) FROM firn.generator AS g WHERE g.shard = resume.shard AND pg_sequence_last_value(g."offset") IS NULL $$;
+$$ SELECT firn.start(g, 0) FROM firn.generator AS g WHERE CASE WHEN g.shard = resume.shard THEN pg_sequence_last_value(g."offset") IS NULL ELSE false END $$;
 
 -- The same, of a mover that was refused at the last moment.
 CREATE OR REPLACE FUNCTION firn.go_on(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
@@ -464,6 +465,7 @@ BEGIN
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = learn.moved_to, term = learn.term, attempt = NULL, system = (pg_control_system()).system_identifier,
 			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(), relation = x.tableoid
 		WHERE x.shard = s.shard;
+	PERFORM firn.forget_dropped();
 	PERFORM firn.halt(s.shard) WHERE EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = s.schema);
 END $$;
 
@@ -619,5 +621,5 @@ BEGIN
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
 	PERFORM firn.lower_fence(s.schema);
 	UPDATE firn.shard AS x SET state = 'closed', moved_to = NULL, term = reopen.term - 1, attempt = NULL WHERE x.shard = s.shard;
-	PERFORM firn.check_order(), firn.open_at(shard, firn.floor_above(above));
+	PERFORM firn.check_order(), firn.open_at(shard, firn.floor_above(above)), firn.forget_dropped();
 END $$;

@@ -107,7 +107,7 @@ func (f *folded) Unwrap() error { return f.err }
 type Answer struct {
 	Server Server
 	View   *View // nil with an error
-	Err    error // of type *ServerError; it is ErrNoShards where there are none
+	Err    error // of type *ServerError; it is ErrNoShards where there are none, and a StrayError where the address is wrong
 }
 
 // askPatience is how long a server is waited for.
@@ -126,6 +126,15 @@ func Ask(ctx context.Context, servers []Server) []Answer {
 		})
 	}
 	all.Wait()
+	views := make([]*View, len(servers))
+	for i, a := range answers {
+		views[i] = a.View
+	}
+	for i, s := range servers {
+		if err := s.Outside(answers[i].View, answers[i].Err, views); err != nil {
+			answers[i].View, answers[i].Err = nil, err
+		}
+	}
 	return answers
 }
 
@@ -135,11 +144,7 @@ func (s Server) look(ctx context.Context) (*View, error) {
 		return nil, err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	view, err := Look(ctx, c)
-	if err != nil {
-		return nil, &ServerError{s.Name, err}
-	}
-	return view, nil
+	return s.LookAt(ctx, c)
 }
 
 // A Lock is held by whoever changes what firn has on a server, so that two do not

@@ -173,6 +173,36 @@ BEGIN
 	END IF;
 END $$;
 
+-- Drops the copy of a shard that another server serves, with all that firn knows of the copy.
+-- Who calls this knows that its rows are not needed.
+CREATE OR REPLACE FUNCTION firn.drop_copy(shard integer) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard;
+BEGIN
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = drop_copy.shard FOR UPDATE;
+	IF s.state <> 'moved' IS NOT FALSE THEN
+		RAISE EXCEPTION 'firn: the schema of shard % is no old copy: nothing here says that another server serves the shard', shard USING ERRCODE = 'ID007';
+	ELSIF EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard) THEN
+		RAISE EXCEPTION 'firn: a move needs the copy of shard %', shard USING ERRCODE = 'ID007', HINT = 'firn shards status';
+	END IF;
+	PERFORM firn.check_droppable(s.schema);
+	EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', s.schema);
+	DELETE FROM firn.generator AS g WHERE g.shard = s.shard;
+END $$;
+
+-- Generators of shards that are elsewhere whose sequences somebody has dropped here.
+CREATE OR REPLACE FUNCTION firn.dropped() RETURNS SETOF firn.generator LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+	SELECT g.* FROM firn.generator AS g JOIN firn.shard AS s ON s.shard = g.shard
+	WHERE s.state = 'moved' AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
+		AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid IN (g.counter, g."offset"))
+$$;
+CREATE OR REPLACE FUNCTION firn.forget_dropped() RETURNS void LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS
+$$ DELETE FROM firn.generator AS g USING firn.dropped() AS d WHERE g.shard = d.shard AND g.name = d.name $$;
+SELECT firn.forget_dropped();
+
 -- Drops the objects of batches that are no more. A slot that is in use stays, and is
 -- counted.
 CREATE OR REPLACE FUNCTION firn.sweep() RETURNS integer LANGUAGE plpgsql
@@ -226,7 +256,7 @@ BEGIN
 	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('stream', 'intake', 'replicated', 'hold', 'moving',
 			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'telltales', 'be_discreet', 'seize', 'follows', 'sequences',
 			'read_sequences', 'write_sequences', 'let_go', 'compare', 'published', 'publish', 'unpublish', 'take', 'learn', 'check_kept', 'word', 'revoke', 'overrule', 'may_reopen', 'make_do', 'reopen', 'batch', 'speak', 'mute', 'listen', 'hear',
-			'end_move', 'deafen', 'drop_subscription', 'discard', 'sweep', 'remains', 'drop_fences') LOOP
+			'end_move', 'deafen', 'drop_subscription', 'discard', 'drop_copy', 'dropped', 'forget_dropped', 'sweep', 'remains', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 	END LOOP;
 END $do$;

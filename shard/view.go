@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,6 +26,8 @@ type View struct {
 	System   int64    // the identifier of the PostgreSQL system
 	Timeline string   // of what it writes; empty on a standby
 	Standby  bool     // it follows another server
+	Database string   // its name
+	Original string   // the database beside it that its shards were opened in, and that is there still; empty: none, or one shard was opened here
 	Version  int      // of PostgreSQL: 150018 is 15.18
 	Clock    time.Time
 	Shards   []Row // by number
@@ -68,12 +71,14 @@ var ErrNoShards = errors.New("shard: this database has no firn.server: it is in 
 // lookSQL reads everything in one statement, so that it is of one instant.
 const lookSQL = `
 SELECT v.layout, coalesce(v.cluster, ''), coalesce(v.name, ''), coalesce(v.shards, 0), coalesce(v.keys, ''), coalesce(v.schemas, ''),
-	coalesce(v.servers, '{}'), coalesce(v.code, ''), me.system, coalesce(me.timeline, ''), pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
+	coalesce(v.servers, '{}'), coalesce(v.code, ''), current_database()::text, me.original, me.system, coalesce(me.timeline, ''), pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
 	s.shard, s.schema::text, s.state, s.term, coalesce(s.moved_to, ''),
 	(s.system, s.timeline, s.database, s.relation) IS NOT DISTINCT FROM (me.system, me.timeline, current_database(), s.tableoid),
 	s.state = 'moved' AND s.attempt IS NULL AND s.term > 0
 FROM firn.server AS v
 CROSS JOIN (SELECT (pg_control_system()).system_identifier AS system,
+	coalesce((SELECT min(x.database::text) FROM firn.shard AS x JOIN pg_database AS d ON d.datname = x.database
+		WHERE x.system = (pg_control_system()).system_identifier AND x.database <> current_database()), '') AS original,
 	CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline) AS me
 LEFT JOIN firn.shard AS s ON true
 ORDER BY s.shard`
@@ -99,7 +104,7 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 			told          *bool
 		}
 		if err := rows.Scan(&layout, &one.Cluster, &one.Server, &shards, &keys, &one.Schemas,
-			&one.Servers, &one.Code, &one.System, &one.Timeline, &one.Standby, &one.Version, &one.Clock,
+			&one.Servers, &one.Code, &one.Database, &one.Original, &one.System, &one.Timeline, &one.Standby, &one.Version, &one.Clock,
 			&row.shard, &row.schema, &row.state, &row.term, &row.movedTo, &row.here, &row.told); err != nil {
 			return nil, err
 		}
@@ -123,6 +128,9 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 	}
 	if v == nil {
 		return nil, ErrNoShards
+	}
+	if slices.ContainsFunc(v.Shards, func(row Row) bool { return row.Here }) {
+		v.Original = ""
 	}
 	return v, nil
 }

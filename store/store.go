@@ -128,6 +128,11 @@ func (c Class) String() string {
 // and nothing will be.
 var ErrConflict = errors.New("store: conflict")
 
+// ErrDenied: the server refuses what was asked, because this user lacks a right. Nothing was
+// written. It helps nobody to ask again before somebody has granted the right. The stores in
+// PostgreSQL and MySQL say so.
+var ErrDenied = errors.New("store: this user lacks a right")
+
 // A ForgotError says that a store no longer has what it acknowledged: it was
 // removed, replaced, or has gone back to an earlier state. Whoever holds
 // anything from it stops; "firn store recover" makes it usable again.
@@ -149,7 +154,7 @@ type OtherStoreError struct {
 }
 
 func (e *OtherStoreError) Error() string {
-	return fmt.Sprintf("store: %s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved; use the other one, or, only if that is gone for good, stop all processes that use this one, and type: firn store recover --store URL",
+	return fmt.Sprintf("store: %s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved; use the other one, or, only if that is gone for good, stop all processes that use this one, and type: firn store recover --store URL (add --numbers N if it has segments, tickets or serials)",
 		e.What, e.Have, e.Want)
 }
 

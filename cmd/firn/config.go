@@ -101,6 +101,10 @@ func (c *config) checkKeys(path string) error {
 		if one.public == nil {
 			continue
 		}
+		if f := c.keysMissing(one); f != nil {
+			wrong.faults = append(wrong.faults, fault{one.publicAt, oneLine(f)})
+			continue
+		}
 		if keys := one.public.values["keys"]; keys == "" || strings.HasPrefix(keys, keysFromVariable) {
 			continue
 		}

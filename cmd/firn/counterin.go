@@ -84,12 +84,28 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 		return err
 	}
 	near, err := misspelled(ctx, st, name)
-	if err != nil || near == "" {
+	switch {
+	case err != nil:
 		return err
+	case near == "":
+		return s.notLost(ctx, st, name)
 	}
 	return bad("%s has no counter %q, and one of nearly that name: %s", open.Redact(storeText(s.storeURL().text)), name, near).
 		hint("to draw from the counter: firn next %s", near).
 		hint("to draw ids with a time all the same: firn next %s --kind flake", name)
+}
+
+// notLost returns an error if a recovery of the store may have lost a counter of that name: an id
+// in place of its next number would be found too late.
+func (s *settings) notLost(ctx context.Context, st store.Store, name string) error {
+	rec, err := st.Get(ctx, segment.KeyRestored)
+	if err != nil || rec.Version == "" {
+		return err
+	}
+	return bad("%s was recovered, and has no counter %q: it may have had one, which was lost", open.Redact(storeText(s.storeURL().text)), name).
+		hint("if it was a segment: firn segments create %s --first N, with N above every number in use", shellWord(name)).
+		hint("if it was a serial: firn serials create %s --pattern PATTERN; firn serials raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", shellWord(name), shellWord(name)).
+		hint("if %s has ids with a time: firn next %s --kind flake", name, shellWord(name))
 }
 
 // kindSaid reports whether somebody says of which kind the series is.

@@ -6,6 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,25 +22,192 @@ import (
 // This file is what "store recover" does about series that count. How far a
 // counter had gone that a store has forgotten no clock can tell, only a person.
 
+// A numbersFlag is the values of --numbers as they were given.
+type numbersFlag []string
+
+func (f *numbersFlag) String() string     { return strings.Join(*f, ",") }
+func (f *numbersFlag) Type() string       { return "N or SERIES=N" }
+func (f *numbersFlag) Set(s string) error { *f = append(*f, s); return nil }
+
 // addNumbers adds --numbers.
 func addNumbers(cmd *cobra.Command) {
-	cmd.Flags().Int64("numbers", 0, "by how much to raise the counters of segments, tickets and serials: more than any of them can have lost")
+	cmd.Flags().Var(&numbersFlag{}, "numbers", "by how much to raise the counters of segments, tickets and serials: more than any of them can have lost; SERIES=N, once for each: of this one")
 }
 
-// numbersOf is the --numbers of a command, 0 if it is not given.
-func numbersOf(cmd *cobra.Command) (int64, error) {
-	f := cmd.Flags().Lookup("numbers")
-	if !f.Changed {
-		return 0, nil
+// A skipped is how many numbers counters leave out.
+type skipped struct {
+	all  int64            // 0: nobody said
+	each map[string]int64 // of the series that were named
+	said []string         // the values of --numbers
+}
+
+// numbersOf is the --numbers of a command.
+func numbersOf(cmd *cobra.Command) (skipped, error) {
+	n := skipped{each: map[string]int64{}}
+	before := map[string]string{}
+	for _, said := range *cmd.Flags().Lookup("numbers").Value.(*numbersFlag) {
+		name, text := "", said
+		if i := strings.LastIndexByte(said, '='); i >= 0 {
+			name, text = said[:i], said[i+1:]
+		}
+		one, err := strconv.ParseInt(text, 10, 64)
+		switch earlier, twice := before[name]; {
+		case err != nil:
+			return n, bad("--numbers %s: %q is no number", said, text)
+		case one < 1:
+			return n, bad("--numbers %s: it is at least 1", said)
+		case one >= serial.MaxRaise:
+			return n, bad("--numbers %s: it is below %d, which no counter could hold", said, int64(serial.MaxRaise))
+		case twice:
+			return n, bad("--numbers %s: --numbers %s says already how many", said, earlier)
+		case name == "":
+			n.all = one
+		default:
+			n.each[name] = one
+		}
+		before[name], n.said = said, append(n.said, said)
 	}
-	n, err := cmd.Flags().GetInt64("numbers")
+	return n, nil
+}
+
+// flags are the flags that say so again.
+func (n skipped) flags() string {
+	var b strings.Builder
+	for _, said := range n.said {
+		b.WriteString(" --numbers " + shellWord(said))
+	}
+	return b.String()
+}
+
+// text is how many numbers each of these series leaves out.
+func (n skipped) text(series []string) string {
+	var own []string
+	for _, name := range series {
+		if by, ok := n.each[name]; ok && by != n.all {
+			own = append(own, name+" "+count(by))
+		}
+	}
 	switch {
-	case err == nil && n < 1:
-		err = bad("--numbers %d: it is at least 1", n)
-	case err == nil && n >= serial.MaxRaise:
-		err = bad("--numbers %d: it is below %d, which no counter could hold", n, int64(serial.MaxRaise))
+	case len(own) == 0:
+		return count(n.all) + " numbers"
+	case n.all == 0:
+		return "numbers: " + strings.Join(own, ", ")
 	}
-	return n, err
+	return fmt.Sprintf("%s numbers (%s)", count(n.all), strings.Join(own, ", "))
+}
+
+// check returns an error where nobody has said how far one of these series had come, or
+// somebody has said it of another one. Since is what is known of that.
+func (n skipped) check(series, since []string) error {
+	for name := range n.each {
+		if !slices.Contains(series, name) {
+			return bad("--numbers %s=%d: the store has no series %q that counts; it has %s", name, n.each[name], name, listText(series))
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(series), func(name string) bool { return n.each[name] > 0 })
+	if len(left) == 0 || n.all > 0 {
+		return nil
+	}
+	which := fmt.Sprintf("%d series that count", len(series))
+	if len(n.each) > 0 {
+		which = "series that count, " + andText(left)
+	}
+	f := bad("the store has %s, and nobody but you can know how far: --numbers is missing", which).hint("%s", numbersHint)
+	for _, text := range since {
+		f.hint("%s", text)
+	}
+	return f
+}
+
+const numbersHint = "--numbers N, more than any of them can have given out since what is in the store now"
+
+// givenSince says about how many numbers a segment may have given since the last grant that the
+// store knows; "" where that cannot be told.
+func givenSince(i segment.Info, now time.Time) string {
+	since := now.Sub(i.At)
+	about := math.Ceil(i.LastRate * since.Seconds())
+	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= serial.MaxRaise {
+		return ""
+	}
+	return fmt.Sprintf("segment %s was last granted numbers at %s, at %s/s: about %s more may have been given since, if that rate went on",
+		i.Name, i.At.UTC().Format(time.RFC3339), rateText(max(i.LastRate, 0.01)), count(int64(about)))
+}
+
+// A usedUp is a series that a recovery leaves no number.
+type usedUp struct {
+	series string
+	until  string // when there are some again
+	room   string // for how many there is room
+}
+
+// usedUp returns the series that these numbers leave none.
+func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err error) {
+	segments, err := segment.PlanRestored(ctx, s, max(n.all, 1), n.each)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range segments {
+		if i.Left == 0 {
+			all = append(all, usedUp{i.Name, "for ever", fmt.Sprintf("its last number is %d", i.Max)})
+		}
+	}
+	serials, err := serial.PlanRestored(ctx, s, n.all, n.each)
+	if err != nil {
+		return nil, err
+	}
+	patterns, err := serial.List(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range serials {
+		if !r.IsFull {
+			continue
+		}
+		until := "for ever"
+		if r.Full != "" {
+			until = "until " + r.Full + " is over"
+		}
+		pattern := ""
+		for _, one := range patterns {
+			if one.Name == r.Series {
+				pattern = one.Pattern
+			}
+		}
+		all = append(all, usedUp{r.Series, until, fmt.Sprintf("%s has room for %s", pattern, count(r.Max))})
+	}
+	return all, nil
+}
+
+// refuse returns an error where a number that was meant for all series uses one up. Who
+// names the series means that one.
+func (n skipped) refuse(all []usedUp, url, flags string) error {
+	unnamed := slices.DeleteFunc(slices.Clone(all), func(u usedUp) bool { return n.each[u.series] > 0 })
+	if len(unnamed) == 0 {
+		return nil
+	}
+	var whom []string
+	fewer, same := n.flags(), n.flags()
+	for _, u := range unnamed {
+		whom = append(whom, u.series+", "+u.until)
+		fewer += " --numbers " + shellWord(u.series+"=N")
+		same += " --numbers " + shellWord(fmt.Sprintf("%s=%d", u.series, n.all))
+	}
+	they, each := "it", "it"
+	if len(unnamed) > 1 {
+		they, each = "they", "each"
+	}
+	command := "firn store recover" + storeFlag(url) + flags
+	return failed("--numbers %d would leave no number to series %s; nothing was done", n.all, strings.Join(whom, ", and ")).
+		hint("to leave out fewer numbers of %s: %s%s, with N more than the series can have given out since the state that is in the store now", each, command, fewer).
+		hint("only if %s may give no number until then: %s%s", they, command, same)
+}
+
+// andText joins names for a sentence.
+func andText(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
 // A restoredCounter is a series that counts, as --json prints it.
@@ -48,29 +220,22 @@ type restoredCounter struct {
 }
 
 // raiseCounters raises every counter of a store by so many numbers.
-func raiseCounters(ctx context.Context, s store.Store, numbers int64) ([]restoredCounter, error) {
-	segments, err := segment.List(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	serials, err := serial.List(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	if err := needNumbers(len(segments)+len(serials), numbers); err != nil {
-		return nil, err
-	}
+func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCounter, error) {
 	var all []restoredCounter
 	// Where there is nothing to raise, too: what is not there may be forgotten, and
 	// does not begin again by itself.
-	dense, err := segment.Restored(ctx, s, max(numbers, 1))
+	dense, err := segment.Restored(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, again(err)
 	}
 	for _, i := range dense {
-		all = append(all, restoredCounter{Series: i.Name, Kind: kindSegment, By: numbers, Granted: int64(i.Granted)})
+		by := n.all
+		if own, ok := n.each[i.Name]; ok {
+			by = own
+		}
+		all = append(all, restoredCounter{Series: i.Name, Kind: kindSegment, By: by, Granted: int64(i.Granted)})
 	}
-	raised, err := serial.Restored(ctx, s, numbers)
+	raised, err := serial.Restored(ctx, s, n.all, n.each)
 	if err != nil {
 		return nil, again(err)
 	}
@@ -78,15 +243,6 @@ func raiseCounters(ctx context.Context, s store.Store, numbers int64) ([]restore
 		all = append(all, restoredCounter{Series: r.Series, Kind: kindSerial, By: r.By, Through: r.Through})
 	}
 	return all, nil
-}
-
-// needNumbers reports that there are series, and nobody has said how far they had come.
-func needNumbers(series int, numbers int64) error {
-	if series == 0 || numbers > 0 {
-		return nil
-	}
-	return bad("the store has %d series that count, and nobody but you can know how far: --numbers is missing", series).
-		hint("--numbers N, more than any of them can have given out since what is in the store now")
 }
 
 func again(err error) error {

@@ -127,6 +127,7 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 		return nil
 	}
 	d.forms(set)
+	d.tickets(ctx, set)
 	url := set.storeURL().text
 	s := d.store(ctx, cmd, url)
 	if s == nil {
@@ -156,6 +157,9 @@ func (d *doctor) forms(set *settings) {
 		if err == nil && form.values["keys"] == "" && one.answers.text != "public" {
 			continue // only who asks for the form needs the keys
 		}
+		if f := set.file.keysMissing(one); f != nil {
+			err = f
+		}
 		if err == nil {
 			_, err = form.open(io.Discard)
 		}
@@ -179,6 +183,51 @@ func (d *doctor) places(ctx context.Context, st store.Store, url string) {
 	}
 }
 
+// tickets checks each store of each ticket of firn.yaml. They are not the store of --store.
+func (d *doctor) tickets(ctx context.Context, set *settings) {
+	if set.file == nil {
+		return
+	}
+	for i := range set.file.series {
+		one := &set.file.series[i]
+		if one.kind.text != kindTicket {
+			continue
+		}
+		draw, err := set.serveDrawing(one)
+		if err != nil {
+			d.fails("series "+one.name.text, err)
+			continue
+		}
+		for _, url := range draw.urls {
+			check := fmt.Sprintf("series %s, %s", one.name.text, open.Redact(storeText(url)))
+			if err := d.ticketStore(ctx, draw, url); err != nil {
+				d.fails(check, err)
+			} else {
+				d.say(fine, check, "", "the store has this part of the ticket")
+			}
+		}
+	}
+}
+
+// ticketStore returns what is wrong with one store of a ticket. It makes no file.
+func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) error {
+	if path, ok := sqliteFile(url); ok && !isFile(path) {
+		if f, err := sqlite.Inspect(path); err == nil && f.Sidecar == nil {
+			return draw.explain(&segment.NoSeriesError{Name: draw.name})
+		}
+	}
+	s, err := openURL(ctx, url, nil)
+	if err != nil {
+		return draw.explain(draw.at(url, err))
+	}
+	defer s.Close()
+	err = draw.at(url, errors.Join(segment.CheckStore(ctx, s), draw.absent(ctx, s, store.Promise{})))
+	if err != nil {
+		return draw.explain(err)
+	}
+	return nil
+}
+
 // counters looks for the counters of firn.yaml that the store does not have. Those of
 // tickets are in other stores.
 func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, promise store.Promise) {
@@ -192,10 +241,12 @@ func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, pr
 		}
 		draw, err := set.serveDrawing(one)
 		if err == nil {
-			err = draw.absent(ctx, st, promise)
+			if err = draw.absent(ctx, st, promise); err != nil {
+				err = draw.explain(err)
+			}
 		}
 		if err != nil {
-			d.fails("series "+one.name.text, draw.explain(err))
+			d.fails("series "+one.name.text, err)
 		}
 	}
 }
@@ -261,6 +312,10 @@ func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *ope
 	state, do, took := fine, "", d.now().Sub(begun)
 	if took > slowStore {
 		state, do = warning, "what keeps it?"
+	}
+	var other *elsewhereError
+	if errors.As(elsewhere(ctx, s, errNoTable), &other) {
+		state, do = warning, other.hint()
 	}
 	d.say(state, "store", do, "%s answers in %s%s", open.Redact(url), took.Round(10*time.Microsecond), implicit)
 	return s

@@ -92,7 +92,7 @@ func (d *doctor) records(list []store.Record) map[string]*poolRecords {
 	for _, rec := range list {
 		if err := readRecord(rec, of); err != nil {
 			unread++
-			d.say(wrong, "records", "restore a backup, then: firn store recover", "%s", withoutPackage(err.Error()))
+			d.say(wrong, "records", "restore a backup, then: "+recoverCommand("", false), "%s", withoutPackage(err.Error()))
 		}
 		if rec.Written.After(d.now().Add(term.Skew)) {
 			d.say(warning, "clock", "set this host's clock", "record %s was written at %s, which is still to come", rec.Key, instant(rec.Written))
@@ -176,7 +176,7 @@ func (c *poolCheck) run(promise store.Promise) {
 	} else if !c.compare() {
 		return
 	} else if c.records.pool.Elsewhere(promise.Identity) {
-		c.fails("pool "+c.name+", store", poolFailure(&store.OtherStoreError{What: fmt.Sprintf("pool %q", c.name), Have: promise.Identity, Want: c.records.pool.Store}, poolPlace{storeText(c.leasing.url), c.leasing.from, c.leasing.file}))
+		c.fails("pool "+c.name+", store", poolFailure(&store.OtherStoreError{What: fmt.Sprintf("pool %q", c.name), Have: promise.Identity, Want: c.records.pool.Store}, poolPlace{url: storeText(c.leasing.url), from: c.leasing.from, file: c.leasing.file}))
 	}
 	c.rules = term.Default(c.name, c.layout, promise)
 	var pool term.Pool
@@ -185,7 +185,7 @@ func (c *poolCheck) run(promise store.Promise) {
 	}
 	c.lossy = promise.Class != store.Strict || pool.Lossy != ""
 	if pool.Lossy != "" && promise.Class == store.Strict {
-		c.say(warning, "mark", "when it is sure to stay strict: stop all processes, firn store recover",
+		c.say(warning, "mark", "when it is sure to stay strict: stop all processes, then: "+recoverCommand("", false),
 			"by the rules for a store that can forget, whatever it promises now: %s", pool.Lossy)
 	}
 	c.rules.Outage = o.Outage

@@ -18,10 +18,10 @@ import (
 
 // missing says that there is no such pool. It returns whether the next process creates it.
 func (c *poolCheck) missing(promise store.Promise) bool {
-	ensure := "firn pool ensure " + shellWord(c.name)
+	ensure := "firn pool ensure " + shellWord(c.name) + poolPlace{from: c.leasing.from}.ensureNote()
 	switch {
 	case c.records != nil && len(c.records.workers) > 0:
-		c.say(wrong, "record", "restore a backup, then: firn store recover; or, if there is none: "+ensure, "the record of the pool is missing or unreadable, and it has %s",
+		c.say(wrong, "record", "restore a backup, then: "+recoverCommand("", false)+"; or, if there is none: "+ensure, "the record of the pool is missing or unreadable, and it has %s",
 			plural(len(c.records.workers), "worker"))
 	case c.records != nil && c.records.begun:
 		c.say(wrong, "record", "if nobody is creating it at this moment: "+ensure, "the pool is not created yet: that has begun, and has not ended")

@@ -206,7 +206,22 @@ func TestDoctorGrant(t *testing.T) {
 		out, _, code := called(t, "doctor", "--store", with("user", "app-1"))
 		return out, code
 	}
-	const grant = `GRANT INSERT ON firn_records TO "app-1"`
+	if _, errs, code := called(t, "segments", "create", "orders", "--store", with("", "")); code != 0 {
+		t.Fatal(errs)
+	}
+	if _, errs, code := called(t, "serials", "create", "bill", "--pattern", "B{4}", "--store", with("", "")); code != 0 {
+		t.Fatal(errs)
+	}
+	do(`REVOKE UPDATE ON granted.firn_records FROM "app-1"`)
+	for _, args := range []string{"next", "next orders --kind segment", "next bill --pattern B{4}"} { // nobody grants a right meanwhile
+		begun := time.Now()
+		_, errs, code := called(t, append(strings.Fields(args), "--store", with("user", "app-1"))...)
+		if took := time.Since(begun); code == 0 || took > 3*time.Second || !strings.Contains(errs, "permission denied") {
+			t.Errorf("firn %s: exit code %d after %s: %s", args, code, took, errs)
+		}
+	}
+	do(`GRANT UPDATE ON granted.firn_records TO "app-1"`)
+	const grant = `GRANT INSERT ON granted.firn_records TO "app-1"`
 	if out, code := doctor(); code != exitFound || !strings.Contains(out, "bad   rights: this user may not INSERT on the table firn_records; have the owner of the table run: "+grant+"\n") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
@@ -215,7 +230,7 @@ func TestDoctorGrant(t *testing.T) {
 		t.Errorf("with the GRANT: exit code %d: %s", code, out)
 	}
 	do(`REVOKE SELECT ON firn_records FROM "app-1"`)
-	if out, code := doctor(); code != exitFound || !strings.Contains(out, `GRANT SELECT ON firn_records TO "app-1"`) || strings.Contains(out, "store: ") {
+	if out, code := doctor(); code != exitFound || !strings.Contains(out, `GRANT SELECT ON granted.firn_records TO "app-1"`) || strings.Contains(out, "store: ") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }

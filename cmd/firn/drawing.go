@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,8 +28,10 @@ type drawing struct {
 	urls       []string // of its stores, one but for a ticket; "" is the implicit one
 	leasing    *leasing // of a flake
 	options    seriesOptions
-	hints      hinter    // of the command that draws
-	form       *formSpec // in which ids are printed; nil: as they are
+	hints      hinter            // of the command that draws
+	listed     bool              // it is in firn.yaml
+	form       *formSpec         // in which ids are printed; nil: as they are
+	from       map[string]string // where each setting of a counter is from
 }
 
 // addKind adds --kind and the flags of series of every kind.
@@ -50,6 +53,7 @@ func (s *settings) drawing(name string) (*drawing, error) {
 		if one, err = s.seriesNamed(name); err != nil {
 			return nil, err
 		}
+		d.listed = one != nil
 	}
 	if d.kind, err = s.kind(name, one); err != nil {
 		return nil, err
@@ -148,6 +152,7 @@ func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
 		}
 	}
 	from := map[string]string{}
+	d.from = from
 	for _, k := range seriesKeys {
 		if !k.of(d.kind) {
 			continue
@@ -168,7 +173,8 @@ func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
 		d.options.pattern, d.options.serial.Zone = c.pattern, c.zone
 	}
 	if d.kind == kindSerial && d.options.pattern == "" {
-		return bad("a serial has a pattern").hint("--pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh")
+		return bad("a serial has a pattern, and neither a flag nor firn.yaml says which").
+			hint("with the pattern of this serial: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", s.cmd.CommandPath(), shellWord(d.name))
 	}
 	return d.check(from)
 }
@@ -277,7 +283,7 @@ func (d *drawing) openStores(ctx context.Context, errs io.Writer) ([]store.Store
 	for _, url := range d.urls {
 		s, err := openURL(ctx, url, sayMade(errs))
 		if err != nil {
-			return nil, nil, errors.Join(err, closeAll())
+			return nil, nil, errors.Join(d.at(url, err), closeAll())
 		}
 		all, opened = append(all, s), append(opened, s)
 	}
@@ -285,7 +291,8 @@ func (d *drawing) openStores(ctx context.Context, errs io.Writer) ([]store.Store
 }
 
 // checkStores refuses to count in a copy of another store, where its pools tell: both would
-// give the same numbers. A lease finds out by itself.
+// give the same numbers. A lease finds out by itself. And it refuses a name that is that of a
+// counter of another kind, which a second counter would hide.
 func (d *drawing) checkStores(ctx context.Context, stores []store.Store) error {
 	if d.kind == kindFlake {
 		return nil
@@ -295,8 +302,11 @@ func (d *drawing) checkStores(ctx context.Context, stores []store.Store) error {
 		if f := poolFailure(err, poolPlace{url: storeText(d.urls[i])}); f != nil {
 			return f
 		}
+		if err == nil {
+			err = d.sameKind(ctx, s)
+		}
 		if err != nil {
-			return err
+			return d.at(d.urls[i], err)
 		}
 	}
 	return nil
@@ -330,9 +340,12 @@ func (d *drawing) explain(err error) error {
 	if d.leasing != nil {
 		err = d.leasing.explain(err)
 	}
+	url, note := d.recoverURL(err)
 	var f *failure
 	if !errors.As(err, &f) {
-		f = poolFailure(err, poolPlace{url: d.recoverURL()})
+		if f = poolFailure(err, poolPlace{url: url}); f != nil && f.saysRecover() && note != "" {
+			f.hint("%s", note)
+		}
 	}
 	if f == nil {
 		f = classify(err)
@@ -341,12 +354,13 @@ func (d *drawing) explain(err error) error {
 		for _, text := range missingHints([]*missing{m}) {
 			f.hint("%s", text)
 		}
-		return f
+		return elsewhereFirst(err, f)
 	}
 	var copied *sqlite.CopyError
 	var file *lease.GrantFileError
 	var forgot *store.ForgotError
 	var ended *segment.ExhaustedError
+	var mismatch *segment.MismatchError
 	var lossySegment *segment.LossyError
 	var lossySerial *serial.LossyError
 	var other *serial.DefinitionError
@@ -356,30 +370,81 @@ func (d *drawing) explain(err error) error {
 	case errors.As(err, &copied), errors.As(err, &file):
 		return f // what to do is said elsewhere
 	case errors.As(err, &forgot), errors.As(err, &instance):
-		return f.hintRecover(d.recoverURL(), "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(d.recoverURL(), forgot == nil))
+		f.hintRecover(url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, forgot == nil))
+		if note != "" {
+			f.hint("%s", note)
+		}
+		return f
+	case errors.As(err, &lossySegment) && lossySegment.Since:
+		return f.hint("to see why the store may lose writes: firn doctor").
+			hintRecover(url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, true))
 	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
-		return f.hint("a store that keeps what it acknowledged, or lossy: accept in firn.yaml, or --lossy accept: numbers repeat if it forgets")
+		return f.hint("use a store that keeps what it acknowledged").
+			hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, lossy: accept } }", d.name, d.kind).
+			hintFlag("lossy", "the same for a series that firn.yaml does not list: --lossy accept")
 	case errors.As(err, &other):
-		return f.hint("firn serials change %s --pattern %s%s, if only the counter's width or the zone is another",
-			d.name, shellWord(other.WantPattern), zoneFlag(other.WantZone))
+		return d.hintDefinition(f, other)
+	case errors.As(err, &mismatch):
+		return hintMismatch(f, mismatch)
 	case errors.As(err, &ended) && ended.Left > 0:
 		return f.hint("-n %d prints what is left", ended.Left)
 	case errors.As(err, &used) && used.Left > 0:
 		f.hint("-n %d prints what is left", used.Left)
 		fallthrough
 	case errors.As(err, &used):
-		return f.hint("more digits: firn serials change %s --pattern PATTERN", d.name)
+		return d.hintDigits(f, used.Pattern)
 	}
 	return f
 }
 
-// recoverURL is the store that a hint names; "" where the series has several, or the command
-// repeats its own.
-func (d *drawing) recoverURL() string {
-	if len(d.urls) != 1 {
-		return ""
+// hintMismatch says what to do where a counter was created with another option.
+func hintMismatch(f *failure, e *segment.MismatchError) *failure {
+	f.hint("a counter keeps the %s that it was created with: leave out %s, or write %s", e.Option, e.Option, e.Have)
+	first, err := strconv.ParseInt(e.Want, 10, 64)
+	if e.Option == "first" && err == nil && first > 1 {
+		f.hint("to have the next numbers from %d on, where the counter is below: firn segments raise %s %d", first, shellWord(e.Name), first-1)
 	}
-	return storeText(d.urls[0])
+	return f.hint("for numbers of their own, give the series another name")
+}
+
+// A placedError is the error of one of the stores of a series that has several.
+type placedError struct {
+	url string
+	err error
+}
+
+func (e *placedError) Error() string { return e.err.Error() }
+func (e *placedError) Unwrap() error { return e.err }
+
+// at says of which store an error is, where the series has several.
+func (d *drawing) at(url string, err error) error {
+	if err == nil || len(d.urls) == 1 {
+		return err
+	}
+	return &placedError{url, err}
+}
+
+// recoverURL is the store that a hint about an error names, and a note that says what the
+// placeholder URL stands for, where the hint has it. A ticket's stores are not the store that a
+// command without --store means: that one may be healthy, and to recover it stops its programs.
+func (d *drawing) recoverURL(err error) (url, note string) {
+	if len(d.urls) == 1 {
+		return storeText(d.urls[0]), ""
+	}
+	var placed *placedError
+	var forgot *store.ForgotError
+	if errors.As(err, &placed) {
+		url = storeText(placed.url)
+	} else if errors.As(err, &forgot) && slices.ContainsFunc(d.urls, func(u string) bool { return storeText(u) == forgot.Store }) {
+		url = forgot.Store
+	}
+	switch {
+	case url == "":
+		return "URL", fmt.Sprintf("URL is the one of the stores of %s that has the problem: %s. To see which one: firn doctor", d.name, d.storeText())
+	case withoutPassword(url) != url:
+		return "URL", fmt.Sprintf("URL is the store %s of %s, with its password, which is not shown", open.Redact(url), d.name)
+	}
+	return url, ""
 }
 
 func zoneFlag(zone string) string {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -124,7 +125,15 @@ func classify(err error) *failure {
 	var ahead *term.ClockError
 	switch {
 	case errors.As(err, &full):
-		return f.hint("to see who holds them: firn workers ls; to wait until one falls free: --wait 1m")
+		wait := time.Minute
+		if len(full.Holders) > 0 { // by when they fall free
+			wait = max(wait, full.Holders[0].Free.Truncate(10*time.Second)+10*time.Second)
+		}
+		f.hint("to see who holds them: firn workers ls; to wait until one falls free: --wait %s", durationText(wait))
+		if full.Reserved != "" {
+			f.hint("to see what the change of the pool's workers waits for: firn pool show %s", shellWord(full.Pool))
+		}
+		return f
 	case errors.As(err, &ended):
 		f.code = exitUsage
 		return f.hint("to see when each layout ends: firn layouts")

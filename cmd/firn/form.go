@@ -246,13 +246,14 @@ func checkNoKey(text string) error {
 // loadKeys reads keys from where --keys, FIRN_KEYS or firn.yaml say.
 func loadKeys(source string, errs io.Writer) ([]public.Key, error) {
 	if source == "" {
-		return nil, bad("there is no key").
-			hint("to make one: firn public keygen --out firn.keys").hint("--keys FILE, or --keys env:NAME, says where it is")
+		return nil, bad("there is no key").hint("name the file or the variable that has it: --keys FILE, or --keys env:NAME").
+			hint("%s", firstKey("firn.keys"))
 	}
 	if name, ok := strings.CutPrefix(source, keysFromVariable); ok {
 		text := os.Getenv(name)
 		if text == "" {
-			return nil, failed("there are no keys in the variable %s", name).hint("to make one: firn public keygen")
+			return nil, failed("there are no keys in the variable %s", name).hint("%s", keysBack).
+				hint("only if there never were any: firn public keygen")
 		}
 		keys, err := public.ParseKeys(text)
 		if err != nil {
@@ -263,7 +264,7 @@ func loadKeys(source string, errs io.Writer) ([]public.Key, error) {
 	keys, err := public.LoadKeys(source)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, failed("there is no key file %s", source).hint("firn public keygen --out %s", shellWord(source))
+		return nil, noKeyFile(source)
 	case err != nil:
 		return nil, failed("%s", withoutPackage(err.Error()))
 	}
@@ -272,6 +273,31 @@ func loadKeys(source string, errs io.Writer) ([]public.Key, error) {
 		printWarning(errs, "every user of this host can read the keys in %s: chmod 600 %s", source, shellWord(source))
 	}
 	return keys, nil
+}
+
+// keysBack comes before any hint to make a key: what a lost key has written cannot be read
+// with a new one, and nothing tells that the new one is another.
+const keysBack = "if there was a key before, put it back, from a backup or from another host: without it nothing that it has written can be read"
+
+// firstKey says how a first key is made.
+func firstKey(path string) string {
+	return "only if there never was a key: firn public keygen --out " + shellWord(path)
+}
+
+// noKeyFile is the error for a key file that is not there.
+func noKeyFile(path string) *failure {
+	return failed("there is no key file %s", path).hint("%s", keysBack).hint("%s", firstKey(path))
+}
+
+// keysMissing returns an error where a server gives a form of a series that needs keys, and
+// firn.yaml does not say where they are. A server takes no keys from anywhere else.
+func (c *config) keysMissing(one *seriesConfig) *failure {
+	if one.answers.text != "public" || one.public == nil || !one.public.kind.keyed || one.public.values["keys"] != "" {
+		return nil
+	}
+	return bad("series %s: answers is public, and its form %s says nowhere where its keys are", one.name.text, one.public.kind.name).
+		hint("write the file that has the keys, or env:NAME, into %s: public: { form: %s, keys: firn.keys }", c.path, one.public.kind.name).
+		hint("%s", firstKey("firn.keys"))
 }
 
 // addForm adds --as and --keys to a command that writes or reads public forms.

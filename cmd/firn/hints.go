@@ -104,10 +104,11 @@ func (h hinter) compose(text string) string {
 		b.WriteString(rest[begin:end] + args + flags + behind)
 		rest = rest[end+len(args)+len(behind):]
 	}
-	if masked {
-		b.WriteString(maskedNote)
+	if !masked {
+		return b.String()
 	}
-	return b.String()
+	line := strings.TrimRight(b.String(), "\n") // a text of whole lines stays one
+	return line + maskedNote + b.String()[len(line):]
 }
 
 // commandAt returns the command whose path a text begins with, and how long that is; nil

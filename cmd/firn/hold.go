@@ -179,7 +179,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if err != nil {
 		return signalled(asked, noWorker(o.leasing.explain(err)))
 	}
-	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, grace: min(o.grace, mostGrace(held.State().Budget))}
+	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: storeText(o.leasing.url), grace: min(o.grace, mostGrace(held.State().Budget))}
 	status := 0
 	if err = signalled(asked, h.await(asked, cmp.Or(o.leasing.options.Wait, term.Wait))); err == nil {
 		stop() // from now on signals are COMMAND's
@@ -321,6 +321,7 @@ type holding struct {
 	grace   time.Duration
 	errs    io.Writer
 	json    bool
+	store   string // its URL, as hints name it
 
 	horizon time.Time // highest seen
 	killAt  time.Time // zero: it is to run
@@ -450,7 +451,8 @@ func (h *holding) verdict(err error) (*failure, time.Duration) {
 	case errors.As(err, &lost):
 		f = f.hint("to see who has it: firn workers ls")
 	case errors.As(err, &forgot):
-		return f.hintRecover(forgot.Store, "stop all processes that use the store, then: "+recoverCommand("", false)), 0
+		url := cmp.Or(h.store, forgot.Store)
+		return f.hintRecover(url, "stop all processes that use the store, then: "+recoverCommand(url, false)), 0
 	case errors.As(err, &other):
 		return f, 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered

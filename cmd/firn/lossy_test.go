@@ -25,7 +25,7 @@ func TestLossySeries(t *testing.T) {
 	serial := []string{"invoice", "--pattern", "R{3}"}
 	next := append([]string{"next"}, serial...)
 	create := append([]string{"serials", "create"}, serial...)
-	firn(1, `hint: a store that keeps what it acknowledged, or lossy: accept in firn.yaml, or --lossy accept`, next...)
+	firn(1, `hint: the same for a series that firn.yaml does not list: --lossy accept`, next...)
 	firn(1, `series "invoice" is refused: the store can forget what it acknowledged (redis `, create...)
 	next, create = append(next, "--lossy", "accept"), append(create, "--lossy", "accept")
 	firn(1, "hint: only if it never existed: firn serials create invoice", next...)

@@ -44,13 +44,17 @@ func (d *drawing) missingOf(err error) *missing {
 			again: "firn segments create " + name + " --first N", where: "N above every number in use",
 		}
 	case errors.As(err, &noSerial):
-		create := "firn serials create " + name
-		if d.options.pattern != "" {
+		create, where := "firn serials create "+name, "TEXT the last one given out"
+		switch {
+		case d.options.pattern != "":
 			create += " --pattern " + shellWord(d.options.pattern) + zoneFlag(d.options.serial.Zone)
+		case !d.listed: // in firn.yaml, which says the pattern
+			create += " --pattern PATTERN"
+			where = "PATTERN that of its programs, such as 'INV-{yyyyMMdd}-{6}' with --zone Asia/Ho_Chi_Minh, and " + where
 		}
 		return &missing{
 			name: d.name, nearest: noSerial.Nearest, create: create, begins: "1",
-			again: create + "; firn serials raise " + name + " TEXT", where: "TEXT the last one given out",
+			again: create + "; firn serials raise " + name + " TEXT", where: where,
 		}
 	}
 	return nil
@@ -77,6 +81,9 @@ func (d *drawing) absent(ctx context.Context, st store.Store, promise store.Prom
 		err = errors.Join(failed, &segment.NoSeriesError{Name: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
 	}
 	if err == nil || !promise.Embedded || nearest.Name(d.name, names) != "" {
+		if d.missingOf(err) != nil {
+			err = elsewhere(ctx, st, err)
+		}
 		return err
 	}
 	// A file of this host begins its counters by itself, but not once it was restored.

@@ -79,6 +79,13 @@ func TestConfigurationPageIsTyped(t *testing.T) {
 	if len(drawn) != len(want) {
 		t.Errorf("drawn: %q", drawn)
 	}
+	for _, args := range commands { // a reader who drew before finds it there
+		if len(args) > 1 && args[1] == "create" {
+			if _, errs, code := called(t, args...); code != exitFailed || !strings.Contains(errs, "already") {
+				t.Errorf("firn %q again: exit code %d, %s", args, code, errs)
+			}
+		}
+	}
 }
 
 // docs/server.md: the same on PostgreSQL, with the server that its last command starts.

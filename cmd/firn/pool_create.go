@@ -109,7 +109,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	if f := cmd.Flags().Lookup("new"); f != nil && !saidBy(f) {
 		err := l.alreadyThere(ctx, set, opts)
 		if err == nil {
-			err = askNew(ctx, cmd, name, set.storeName())
+			err = askNew(ctx, cmd, name, set.storeName(), poolPlace{from: l.from})
 		}
 		if err != nil {
 			return signalled(ctx, err)
@@ -137,6 +137,9 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		info, err = pool.Ensure(ctx, s, name, opts)
 	}
 	if err != nil {
+		if info.Name != "" { // as the error has it
+			there = info
+		}
 		return signalled(ctx, l.explainCreating(ctx, s, err, verb, opts, there))
 	}
 	line := poolLineOf(info)
@@ -165,13 +168,13 @@ func (l *leasing) explainCreating(ctx context.Context, s store.Store, err error,
 		if there.Name == "" {
 			return bad("%w", text)
 		}
-		return l.asItIs(failed("%w", text), option, there)
+		return l.asItIs(failed("%w", text), option, there, opts)
 	case errors.As(err, &layout):
 		return poolFailure(err, poolPlace{from: l.from})
 	case errors.As(err, &exists):
 		return l.exists(exists, opts)
 	case errors.As(err, &remains):
-		return failed("%w", err).hint("%s", ensureLost(l.pool, leftTo(ctx, s, l.pool, opts.Layout)))
+		return failed("%w", err).hint("%s", ensureLost(l.pool, leftTo(ctx, s, l.pool, opts.Layout), poolPlace{from: l.from}))
 	case errors.As(err, &overlap) && verb == "ensure":
 		if left := leftTo(ctx, s, l.pool, opts.Layout); left != "" && left != wanted(opts) {
 			return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both would use workers %s", l.pool, overlap.Other.Name, overlap.Same), err}).
@@ -191,11 +194,14 @@ func (l *leasing) blamed(e *pool.OptionError) string {
 }
 
 // asItIs says what to ensure instead of something that a pool does not have.
-func (l *leasing) asItIs(f *failure, e *pool.OptionError, there pool.Info) error {
+func (l *leasing) asItIs(f *failure, e *pool.OptionError, there pool.Info, opts *pool.Options) error {
 	name := shellWord(there.Name)
 	if e.Option == "workers" {
-		return f.hint("to leave the pool as it is: firn pool ensure %s --workers %d-%d", name, there.First, there.Last).
-			hint("to change its workers: firn pool set %s --workers A-B", name)
+		f.hint("to leave the pool as it is: firn pool ensure %s --workers %d-%d", name, there.First, there.Last)
+		if opts.First+opts.Workers <= there.Layout.Workers() {
+			f.hint("to change its workers: firn pool set %s --workers %s", name, wanted(opts))
+		}
+		return f
 	}
 	if there.OutageLimit >= term.OutageStrict { // less is no option of ensure
 		f.hint("to leave the pool as it is: firn pool ensure %s --outage %s", name, durationText(there.OutageLimit))
@@ -249,11 +255,11 @@ func (l *leasing) alreadyThere(ctx context.Context, set *settings, opts *pool.Op
 }
 
 // askNew has a person state that the pool never existed.
-func askNew(ctx context.Context, cmd *cobra.Command, name, at string) error {
+func askNew(ctx context.Context, cmd *cobra.Command, name, at string, place poolPlace) error {
 	p := personAt(cmd)
 	if p == nil {
 		return bad("standard input is not a terminal, so nobody can say whether pool %q ever existed in %s", name, at).
-			hint("if it may have existed: firn pool ensure %s (ids start about 5 min later)", shellWord(name)).
+			hint("if it may have existed: firn pool ensure %s%s", shellWord(name), place.ensureNote()).
 			hint("only if it never existed there, nor in a database this one was restored from: firn pool create %s --new", shellWord(name))
 	}
 	return p.agree(ctx, fmt.Sprintf("Create pool %q in %s? Only if it never existed there, nor in a database this one was restored from", name, at))
@@ -321,6 +327,11 @@ func overlapping(e *pool.OverlapError, verb string) error {
 	if middle := e.Other.First + e.Other.Workers()/2; e.Other.Last == e.Other.Layout.Workers()-1 {
 		apart = fmt.Sprintf("firn pool set %s --workers %d-%d; firn pool %s %s --workers %d-%d",
 			other, e.Other.First, middle-1, verb, name, middle, e.Other.Last)
+		if e.Layout != e.Other.Layout {
+			// By another layout the same bits are of another time, so the workers that the other
+			// pool gives up stay its own.
+			apart += fmt.Sprintf(" --layout %s, because pool %s had every worker, and a pool of another layout cannot have one of them", shellWord(layoutName(e.Other.Layout)), other)
+		}
 	}
 	return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both use workers %s", e.Pool, e.Other.Name, e.Same), e}).
 		hint("to never repeat an id of %s: use --pool %s, or give each its own workers (%s). %s", other, other, apart, repeat)

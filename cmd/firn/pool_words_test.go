@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store/sqlite"
 )
 
 // follows types a command, wants an error with a text, and types each command of the hints
@@ -108,6 +109,9 @@ func TestLostPoolGetsItsWorkersBack(t *testing.T) {
 		if n, err := db.Exec("DELETE FROM record WHERE key = ?", term.KeyPool("default")); err != nil {
 			t.Fatal(n, err)
 		}
+		if err := sqlite.Restored(t.Context(), path, func(*sqlite.Store) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
 	}
 	lose()
 	const with = "if there is none, with the layout and the workers that the pool had: firn pool ensure default --workers 0-15"
@@ -175,5 +179,38 @@ func TestRecoverHelpIsTrue(t *testing.T) {
 	out, _, _ := called(t, "store", "recover", "--help")
 	if strings.Contains(out, "created where there is none") || !strings.Contains(out, "--lost") {
 		t.Error(out)
+	}
+}
+
+// A pool that was lost with its range gets the workers that firn.yaml or the command names.
+// Where nobody names them, the hint says that the pool then has all.
+func TestEnsureSaysWhichWorkers(t *testing.T) {
+	const all = "with all workers of the layout: if the pool had fewer, name them in that command)"
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	mustAll(t, "pool create other --new --workers 1023-1023")
+	for _, typed := range []string{"next", "pool create"} {
+		follows(t, typed, all, "")
+	}
+	if out, _, _ := called(t, "doctor", "--pool", "default"); !strings.Contains(out, all) {
+		t.Errorf("doctor says %s", out)
+	}
+	write(t, dir, "firn.yaml", "pools: { default: { workers: 0-31 } }\n")
+	if errs := follows(t, "next", "firn pool ensure default (ids start about 5 min later)", "pool ensure"); strings.Contains(errs, all) {
+		t.Error(errs)
+	}
+	if out, _, _ := called(t, "pool", "show"); !strings.Contains(out, "0-31") {
+		t.Errorf("the pool has other workers: %s", out)
+	}
+}
+
+// A pool of another layout than one that had every worker gets none of them: the hint leads to
+// a pool that is created.
+func TestPoolOfAnotherLayoutBesideAFullOne(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	mustAll(t, "pool create --new")
+	follows(t, "pool create shop --layout classic --workers 0-31 --new", "--layout firn --new, because pool default had every worker", "pool")
+	if out, errs, code := called(t, "pool", "show", "shop"); code != 0 || !strings.Contains(out, "512-1023") {
+		t.Errorf("%s%s", out, errs)
 	}
 }

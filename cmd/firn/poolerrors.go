@@ -29,6 +29,8 @@ type poolPlace struct {
 	url  string            // of the store
 	from map[string]string // where each setting of the pool is from
 	file *config           // that lists the pools there may be; nil: there is none
+
+	serves bool // a server, which takes the pool of a series of the file from there
 }
 
 // setting is what a person leaves out who wants another value of a setting.
@@ -63,9 +65,9 @@ func poolFailure(err error, at poolPlace) *failure {
 	switch {
 	case errors.As(err, &lost):
 		return failed("%w", &renamed{fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, plural(lost.workers, "record")), lost}).
-			hint("restore a backup, then: firn store recover%s; or, if there is none, %s", storeFlag(at.url), ensureLost(lost.Pool, lost.left))
+			hint("restore a backup, then: %s; or, if there is none, %s", recoverCommand(at.url, false), ensureLost(lost.Pool, lost.left, at))
 	case errors.As(err, &missing):
-		return missingPool(missing, at)
+		return elsewhereFirst(err, missingPool(missing, at))
 	case errors.As(err, &early):
 		left := max(time.Until(early.StartsAt), 0).Truncate(10*time.Second) + 10*time.Second
 		text := fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; wait until then",
@@ -88,12 +90,23 @@ func poolFailure(err error, at poolPlace) *failure {
 }
 
 // ensureLost says how a pool is created that was lost, with the workers that are left to it.
-func ensureLost(name, left string) string {
+func ensureLost(name, left string, at poolPlace) string {
 	flag := ""
 	if left != "" {
 		flag = " --workers " + left
+		at.from = map[string]string{"workers": "--workers"}
 	}
-	return fmt.Sprintf("with the layout and the workers that the pool had: firn pool ensure %s%s (ids start about 5 min later)", shellWord(name), flag)
+	return fmt.Sprintf("with the layout and the workers that the pool had: firn pool ensure %s%s%s", shellWord(name), flag, at.ensureNote())
+}
+
+// ensureNote says what follows where a pool is ensured. Nobody but a person knows which
+// workers a lost pool had that neither firn.yaml nor a flag names: with more than those it
+// could repeat the ids of a pool in another store.
+func (p poolPlace) ensureNote() string {
+	if from := p.from["workers"]; from != "" && from != byDefault {
+		return " (ids start about 5 min later)"
+	}
+	return " (ids start about 5 min later, and with all workers of the layout: if the pool had fewer, name them in that command)"
 }
 
 // leftTo returns the workers that the other pools leave to a pool that was lost: the range
@@ -156,7 +169,7 @@ func missingPool(e *lease.MissingPoolError, at poolPlace) *failure {
 	name, where := shellWord(e.Pool), storeAt(at.url)
 	if e.Creating {
 		return failed("%w", &renamed{fmt.Sprintf("pool %q of %s is not created yet: that has begun, and has not ended", e.Pool, where), e}).
-			hint("if nobody is creating it at this moment: firn pool ensure %s (ids start about 5 min later)", name)
+			hint("if nobody is creating it at this moment: firn pool ensure %s%s", name, at.ensureNote())
 	}
 	text := fmt.Sprintf("%s has no pool %q", where, e.Pool)
 	use := ""
@@ -166,15 +179,19 @@ func missingPool(e *lease.MissingPoolError, at poolPlace) *failure {
 		if len(e.Pools) == 1 {
 			which = "this one"
 		}
-		use = fmt.Sprintf("to use %s: --pool %s. ", which, shellWord(e.Pools[0]))
+		how := "--pool " + shellWord(e.Pools[0])
+		if at.serves && at.file != nil {
+			how = fmt.Sprintf("pool: %s for the series in firn.yaml", e.Pools[0])
+		}
+		use = fmt.Sprintf("to use %s: %s. ", which, how)
 		if at.file != nil && at.file.pool(e.Pools[0]) == nil {
-			use = fmt.Sprintf("to use %s, %s, then name it: --pool %s. ", which, at.file.listing(e.Pools[0]), shellWord(e.Pools[0]))
+			use = fmt.Sprintf("to use %s, %s, then name it: %s. ", which, at.file.listing(e.Pools[0]), how)
 		}
 	}
 	return failed("%w", &renamed{text, e}).hintAsking(
-		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s (ids start about 5 min later)", use, e.Pool, name, name),
-		fmt.Sprintf("%sIf this database was restored, or you are not sure: firn pool ensure %s (ids start about 5 min later). Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --new",
-			use, name, e.Pool, name))
+		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s%s", use, e.Pool, name, name, at.ensureNote()),
+		fmt.Sprintf("%sIf this database was restored, or you are not sure: firn pool ensure %s%s. Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --new",
+			use, name, at.ensureNote(), e.Pool, name))
 }
 
 // outside says that a pool does not have a worker.

@@ -82,7 +82,7 @@ func (l *leasing) learn(ctx context.Context, s store.Store, err error) error {
 	}
 	remains, lost := s.List(ctx, term.KeyPool(l.pool)+"/")
 	if lost != nil || len(remains) == 0 {
-		return err
+		return elsewhere(ctx, s, err)
 	}
 	return &lostPoolError{missing, len(remains), leftTo(ctx, s, l.pool, l.options.Layout)}
 }
@@ -218,7 +218,7 @@ func (l *leasing) explain(err error) error {
 	case errors.As(err, &option):
 		return l.faults(err)
 	}
-	if f := poolFailure(err, poolPlace{storeText(l.url), l.from, l.file}); f != nil {
+	if f := poolFailure(err, poolPlace{url: storeText(l.url), from: l.from, file: l.file, serves: l.serves}); f != nil {
 		return f
 	}
 	return err

@@ -87,7 +87,7 @@ func (o *keygenOptions) run(out io.Writer) error {
 func (o *keygenOptions) add(out io.Writer) error {
 	text, err := os.ReadFile(o.out)
 	if errors.Is(err, fs.ErrNotExist) {
-		return failed("there is no key file %s", o.out).hint("firn public keygen --out %s", shellWord(o.out))
+		return noKeyFile(o.out)
 	}
 	if err != nil {
 		return failed("%w", err)

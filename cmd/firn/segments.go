@@ -35,7 +35,10 @@ func newSegmentsLs() *cobra.Command {
 		Short: "List the segment series of a store, and how far each is",
 		Long: `List the segment series of a store: the highest number that was granted to anybody
 (which need not have been used), the step, and the rate, which is of numbers granted
-over the last minute; then who was granted numbers last, and when.`,
+over the last minute; then who was granted numbers last, and when.
+
+A ticket of firn.yaml has stores of its own: name one of them with --store to list
+its part of the ticket. firn doctor checks all of them.`,
 		Example: `  firn segments ls
   firn segments ls --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
@@ -196,8 +199,7 @@ on all of its stores, which have to be there.`,
 			}
 			if err = errors.Join(err, closeStores()); err != nil {
 				if errors.Is(err, segment.ErrExists) {
-					return failed("the series %s is there already", d.name).hint("to see it: firn segments ls").
-						hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
+					return counterExists("series", d.name, "firn segments ls")
 				}
 				return d.explain(err)
 			}

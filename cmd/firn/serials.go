@@ -98,7 +98,7 @@ a program, in an init container or an entrypoint: after the store was lost it wo
 the texts again. The step that starts a program needs no command: where the serial is
 missing, the program fails and says so. To check before that: firn doctor, whose exit code
 is 3 where the store does not have a serial of firn.yaml. If the serial is there already,
-nothing changes, and the exit code is 0.
+nothing changes, and the exit code is 1.
 
 The pattern and the zone are those of firn.yaml, or of the flags. A series that goes
 on from another system's: firn serials raise.`,
@@ -125,17 +125,23 @@ on from another system's: firn serials raise.`,
 			if err = errors.Join(err, st.Close()); err != nil {
 				return d.explain(err)
 			}
-			what := "was there already"
-			if begun {
-				what = "has begun"
+			if !begun {
+				return counterExists("serial", d.name, "firn serials ls")
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s %s: %s\n", d.name, what, d.options.pattern)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s has begun: %s\n", d.name, d.options.pattern)
 			return err
 		},
 	}
 	addStore(cmd)
 	addSeries(cmd, kindSerial)
 	return cmd
+}
+
+// counterExists is the error of creating a counter that is there, be it as it is to be: a
+// create that may be repeated ends up in the step that starts a program.
+func counterExists(what, name, ls string) error {
+	return failed("the %s %s is there already", what, name).hint("to see it: %s", ls).
+		hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
 }
 
 // serialDrawing is the serial that a command is about.
@@ -214,7 +220,11 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 			if err != nil {
 				return err
 			}
-			d := &drawing{name: args[0], kind: kindSerial, urls: []string{s.storeURL().text}}
+			one, err := s.seriesNamed(args[0])
+			if err != nil {
+				return err
+			}
+			d := &drawing{name: args[0], kind: kindSerial, urls: []string{s.storeURL().text}, listed: one != nil && one.kind.text == kindSerial}
 			return withStore(cmd, func(st store.Store) error {
 				r, err := serialRaise(cmd.Context(), st, d.name, args[1])
 				if err != nil {

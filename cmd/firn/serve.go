@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"slices"
@@ -110,6 +111,9 @@ type serveCommand struct {
 	late    chan struct{}                  // a supply was opened after the start
 	server  *server.Server
 	relist  chan struct{} // of one: a counter was created since they were listed
+
+	refused  []string      // counters of the store that could not be opened; of listAgain
+	listTook time.Duration // the last list, whether it was had or not
 }
 
 func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
@@ -117,6 +121,9 @@ func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
 	o.stores, o.relist = newSharedStores(o.log), make(chan struct{}, 1)
 	for _, v := range o.stray {
 		o.log.Warn(v.text(), "do", v.do)
+	}
+	if os.Getenv(variableName("keys")) != "" {
+		o.log.Warn("firn serve does not read the variable FIRN_KEYS; it takes the keys of a public form from firn.yaml", "do", "public: { form: FORM, keys: FILE }, or keys: env:NAME")
 	}
 	o.notify, o.late = newNotifier(o.log), make(chan struct{}, 1)
 	asked, stop := untilStopped(ctx)
@@ -181,6 +188,9 @@ func (o *serveCommand) begin(ctx context.Context) (bound []boundListener, err er
 			closeAll(fresh, o.log)
 		}
 	}()
+	if err := o.plan.flakesAgree(ctx, o.stores); err != nil {
+		return nil, err
+	}
 	if err := beginAll(ctx, fresh, func(s *supply) error { return s.begin(ctx, o.stores, o.openedLate) }); err != nil {
 		return nil, err
 	}
@@ -202,7 +212,10 @@ func (o *serveCommand) openedLate() {
 }
 
 // learn gives the server the layouts of the pools that are open by now.
-func (o *serveCommand) learn() {
+func (o *serveCommand) learn(ctx context.Context) {
+	if err := o.plan.flakesAgree(ctx, o.stores); err != nil {
+		o.log.Error("a series of firn.yaml gives ids in place of the numbers of a counter", withHint(o.plan.series[0].hintOf(err), "err", err)...)
+	}
 	options, series, err := o.plan.serverOptions(o.supplies, o.log, io.Discard)
 	if err == nil {
 		err = o.server.Replace(options, series...)
@@ -215,7 +228,7 @@ func (o *serveCommand) learn() {
 // serve does what signals ask for, until one asks to stop or a listener fails.
 func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, failed <-chan error) error {
 	beats := o.notify.beats()
-	listing := time.NewTicker(mostPause)
+	listing := time.NewTimer(mostPause)
 	defer listing.Stop()
 	var reloading chan error // nil: no reload is under way
 	defer func() {
@@ -227,7 +240,7 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 		again, late, relist, unlisted := hangUp, o.late, o.relist, listing.C
 		if reloading != nil {
 			again, late, relist, unlisted = nil, nil, nil, nil // one at a time
-		} else if o.plan.unlisted == nil {
+		} else if o.plan.names == nil {
 			unlisted = nil
 		}
 		select {
@@ -238,7 +251,7 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 		case <-beats:
 			o.notify.alive()
 		case <-late:
-			o.learn()
+			o.learn(asked)
 		case <-again:
 			o.notify.reloading()
 			reloading = make(chan error, 1)
@@ -251,6 +264,7 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 			go func() { reloading <- o.listAgain(asked) }()
 		case err := <-reloading:
 			reloading = nil
+			listing.Reset(o.listPause())
 			if errors.Is(err, errUnlisted) {
 				continue
 			}
@@ -258,6 +272,14 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 			o.notify.ready(o.status())
 		}
 	}
+}
+
+// listPause is how long to wait before the store is asked for its counters again.
+func (o *serveCommand) listPause() time.Duration {
+	if o.plan.unlisted != nil {
+		return mostPause
+	}
+	return max(listEvery/2+rand.N(listEvery/2), 20*o.listTook) // of many counters, or on a slow store, seldom
 }
 
 // status is what the server does, in a few words.
@@ -402,9 +424,9 @@ func (o *serveCommand) facts(st server.State) []string {
 	case o.plan.others == nil:
 		lines = append(lines, fmt.Sprintf("%s: %d series", o.plan.config, len(o.plan.series)))
 	case o.plan.config != "":
-		lines = append(lines, fmt.Sprintf("%s names no series: every name is one; no two of them ever give the same id", o.plan.config))
+		lines = append(lines, fmt.Sprintf("%s names no series: every name gives ids, except the name of a counter of the store; no two names ever give the same id", o.plan.config))
 	default:
-		lines = append(lines, "every name is a series; no two of them ever give the same id")
+		lines = append(lines, "every name gives ids, except the name of a counter of the store; no two names ever give the same id")
 	}
 	switch {
 	case st.Class == "":
@@ -451,16 +473,20 @@ func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	if err := o.addCounters(ctx, next); err != nil {
 		return o.plan.leaves(next.others, err)
 	}
+	if err := next.flakesAgree(ctx, o.stores); err != nil {
+		return err
+	}
 	now, fresh := o.supplies.enough(next, o.log, told)
 	gone := o.supplies.without(now)
 	for _, s := range fresh {
 		for _, old := range gone {
 			if s.drawing.clashes(old.drawing) {
-				return bad("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.leasing.pool)
+				return bad("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.leasing.pool).
+					hint("start the server again, or write the old settings of the pool back")
 			}
 		}
 	}
-	err = beginAll(ctx, fresh, func(s *supply) error { return o.plan.leaves(s.drawing, s.try(ctx, o.stores)) })
+	err = beginAll(ctx, fresh, func(s *supply) error { return o.plan.leaves(s.drawing, o.again(ctx, s)) })
 	var options *server.Options
 	var series []*server.Series
 	if err == nil {
@@ -487,6 +513,15 @@ func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	return nil
 }
 
+// again opens a supply for a reload. One of settings that the server has already replaces one
+// that has ended, so nothing is lost while the new one waits for the time when ids start.
+func (o *serveCommand) again(ctx context.Context, s *supply) error {
+	if o.supplies[s.key] != nil {
+		return s.renew(ctx, o.stores, o.openedLate)
+	}
+	return s.try(ctx, o.stores)
+}
+
 // fixed reports what cannot be changed while the server runs. A file that is not there
 // at the moment would leave the server without its tokens, and with another store.
 func (p *servePlan) fixed(next *servePlan) error {
@@ -508,7 +543,7 @@ func (p *servePlan) fixed(next *servePlan) error {
 		{"limits.idle", a.idle == b.idle},
 	} {
 		if !f.same {
-			return bad("%s was changed, and is read at the start only", f.what).hint("start the server again")
+			return bad("%s was changed, and is read at the start only", f.what).hint("to have it, start the server again; to reload the rest of the file now, write the old value back")
 		}
 	}
 	return nil

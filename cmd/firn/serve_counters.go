@@ -4,21 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/segment"
 	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/server"
 )
 
 // A server of any name serves the counters that its store has by their names, and
-// flakes by all others, but not by names that are nearly those of counters. It lists the counters when it starts and when it reloads.
-// Until it has a list no name gives an id, because it may be that of a counter. A
-// counter that is created meanwhile is found when its name is asked for first; a
-// name that has given ids by then goes on giving them until the next reload.
+// flakes by all others, but not by names that are nearly those of counters. It lists the
+// counters when it starts, when it reloads, and every few seconds. Until it has a list no
+// name gives an id, because it may be that of a counter. A counter that is created meanwhile
+// is found when its name is asked for first. A name that has given ids by then goes on giving
+// them until the next list, which it is held against as a new name is: a server that starts
+// after that answers the same.
 
 // lookPatience bounds how long a name that is asked for first waits for the store.
 const lookPatience = 2 * time.Second
@@ -52,6 +56,7 @@ func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
 	case err != nil:
 		return p.others.named(err)
 	}
+	p.names.forget(found, o.log)
 	p.series = found
 	if o.plan != p {
 		p.series = append(found, o.plan.lost(found, p.names.url)...)
@@ -166,6 +171,28 @@ func (n *storeNames) flake(name string) error {
 	return nil
 }
 
+// forget has the names looked up again that are counters by now, or nearly so.
+func (n *storeNames) forget(found []*drawing, log *slog.Logger) {
+	var counters []string
+	for _, d := range found {
+		counters = append(counters, d.name)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for name := range n.flakes {
+		near := nearest.Misspelled(name, counters)
+		if near == "" && !slices.Contains(counters, name) {
+			continue
+		}
+		delete(n.flakes, name)
+		if near == "" {
+			log.Warn("a name that gave ids gives the numbers of a new counter from now on", "series", name)
+		} else {
+			log.Warn("a name that gave ids gives none from now on: it is nearly that of a new counter; if it is meant, list the series of the server in firn.yaml", "series", name, "counter", near)
+		}
+	}
+}
+
 // lookUp returns the counter of that name that the store has, or else the name of a counter
 // that it is probably a misspelling of; "" if there is none.
 func (n *storeNames) lookUp(name string) (c *counterSeries, near string, err error) {
@@ -202,12 +229,41 @@ func (e *newCounterError) Error() string {
 	return fmt.Sprintf("the %s %s was created after the server last listed the counters of its store", e.kind, e.name)
 }
 
-var errUnlisted = errors.New("the store does not answer yet")
+// listEvery is how often a server of any name looks for counters that were created since,
+// listPatience how long it waits for the list.
+const (
+	listEvery    = 5 * time.Second
+	listPatience = 10 * time.Second
+)
 
-// listAgain reloads if the store can say by now which names are counters.
+// errUnlisted says that there is nothing to reload for.
+var errUnlisted = errors.New("the store does not answer yet, or has no new counter")
+
+// listAgain reloads if the store can say by now which names are counters, or has one that is
+// not served. What could not be opened is tried again when there is another one.
 func (o *serveCommand) listAgain(ctx context.Context) error {
-	if _, err := o.plan.names.list(ctx); err != nil {
+	asked, cancel := context.WithTimeout(ctx, listPatience)
+	began := time.Now()
+	found, err := o.plan.names.list(asked)
+	cancel()
+	o.listTook = time.Since(began)
+	if err != nil {
 		return errUnlisted
 	}
-	return o.reload(ctx, false)
+	var fresh []string
+	for _, d := range found {
+		if !slices.ContainsFunc(o.plan.series, func(s *drawing) bool { return s.name == d.name }) {
+			fresh = append(fresh, d.name)
+		}
+	}
+	slices.Sort(fresh)
+	if o.plan.unlisted == nil && (len(fresh) == 0 || slices.Equal(fresh, o.refused)) {
+		return errUnlisted
+	}
+	o.refused = nil
+	err = o.reload(ctx, false)
+	if err != nil && !passes(err) {
+		o.refused = fresh
+	}
+	return err
 }

@@ -45,11 +45,6 @@ func TestServeAnyNameCounters(t *testing.T) {
 		}
 	}
 
-	create("segments", "create", "photos")
-	if n, err := c.Incr(t.Context(), "photo").Result(); err != nil || n < 1e16 {
-		t.Errorf("INCR photo, which gave ids before there was a counter photos: %d, %v; want an id", n, err)
-	}
-
 	// The first call waits until the server has read which counters there are.
 	create("segments", "create", "late")
 	if n, err := c.Incr(t.Context(), "late").Result(); err != nil || n != 1 {
@@ -77,6 +72,57 @@ func TestServeAnyNameCounters(t *testing.T) {
 	if out, errs, code := called(t, "next", "orders", "--store", url); code != 0 || out != "5\n" {
 		t.Errorf("next orders after that: %d, %q, %s", code, out, errs)
 	}
+}
+
+// TestServeAnyNameFollowsTheStore: a name that has given ids is held against the counters that
+// are there now, as a server that starts now holds it: where a counter of that name was
+// created since, it gives its numbers, and where it is nearly that of a counter, nothing.
+func TestServeAnyNameFollowsTheStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	url := "sqlite:" + filepath.Join(dir, "ids.db")
+	s := serve(t, dir, "--store", url, "--config", write(t, dir, "firn.yaml", "limits: { names: 3 }\n"))
+	c := s.redis("")
+	for _, name := range []string{"ordrs", "video", "user:2", "late"} { // the last one has no series of its own
+		if n, err := c.Incr(t.Context(), name).Result(); err != nil || n < 1e16 {
+			t.Errorf("INCR %s: %d, %v; want an id", name, n, err)
+		}
+	}
+	for _, name := range []string{"orders", "video", "user:1", "late"} {
+		firnOn(t, url, 0, "segments", "create", name)
+	}
+	s.until("the server has listed the counters", func() bool {
+		n, err := c.Incr(t.Context(), "late").Result()
+		return err == nil && n < 1000
+	})
+	if n, err := c.Incr(t.Context(), "ordrs").Result(); err == nil || !strings.Contains(err.Error(), "is it orders?") {
+		t.Errorf("INCR ordrs: %d, %v; want an error that names orders", n, err)
+	}
+	if n, err := c.Incr(t.Context(), "video").Result(); err != nil || n != 1 {
+		t.Errorf("INCR video: %d, %v; want 1", n, err)
+	}
+	if n, err := c.Incr(t.Context(), "user:2").Result(); err != nil || n < 1e16 {
+		t.Errorf("INCR user:2: %d, %v; want an id", n, err)
+	}
+	text := s.log.String()
+	for _, want := range []string{`"series":"ordrs","counter":"orders"`, `numbers of a new counter from now on","series":"video"`} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%q is to be in the log once:\n%s", want, text)
+		}
+	}
+	// What cannot be opened is tried once, and takes nothing from the others.
+	write(t, dir, "tickets.yaml", "store: "+url+"\nseries: { ticket: { kind: ticket, stores: ["+url+", \"sqlite:"+dir+"/b.db\"] } }\n")
+	firnOn(t, "sqlite:"+dir+"/b.db", 0, "segments", "create", "any")
+	firnOn(t, url, 0, "segments", "create", "ticket", "--config", dir+"/tickets.yaml")
+	s.until("the ticket is refused", func() bool { return strings.Contains(s.log.String(), "the store has a ticket of that name") })
+	firnOn(t, url, 0, "segments", "ls")
+	if n, err := c.Incr(t.Context(), "video").Result(); err != nil || n != 2 {
+		t.Errorf("INCR video: %d, %v; want 2", n, err)
+	}
+	if n, err := c.Incr(t.Context(), "ticket").Result(); err == nil {
+		t.Errorf("INCR ticket: %d; want an error", n)
+	}
+	s.stop()
 }
 
 // TestServeAnyNameAway: while the store does not answer nobody knows what a name is.

@@ -42,11 +42,14 @@ func (p *servePlan) leaves(next *drawing, err error) error {
 	if m == nil || m.again == "" {
 		return f
 	}
-	where := ""
+	where, flag := "", ""
 	if m.where != "" {
 		where = ", with " + m.where
 	}
-	return f.hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, next.storeText(), m.again, storeFlag(next.recoverURL()), where)
+	if next.kind != kindTicket { // whose stores are those of the config
+		flag = storeFlag(storeText(next.urls[0]))
+	}
+	return f.hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, next.storeText(), m.again, flag, where)
 }
 
 // source is the pool or the counter that a drawing is of, whatever store it is in.

@@ -65,8 +65,12 @@ func (s *settings) onePool() error {
 
 // serveDrawing returns what to draw from for a series of the file.
 func (s *settings) serveDrawing(one *seriesConfig) (*drawing, error) {
-	d := &drawing{name: one.name.text, kind: one.kind.text, urls: []string{s.storeURL().text}, hints: hinter{s.cmd}}
+	d := &drawing{name: one.name.text, kind: one.kind.text, urls: []string{s.storeURL().text}, hints: hinter{s.cmd}, listed: true}
 	if one.answers.text == "public" {
+		if f := s.file.keysMissing(one); f != nil {
+			f.err = fmt.Errorf("%s:%d: %w", s.file.path, one.publicAt.line, f.err)
+			return nil, f
+		}
 		d.form = one.public
 	}
 	if d.kind != kindFlake {
@@ -76,8 +80,11 @@ func (s *settings) serveDrawing(one *seriesConfig) (*drawing, error) {
 	if err != nil {
 		return nil, err // the file was checked
 	}
-	d.leasing, err = s.leasingFrom(name, pool, one.shard)
-	return d, err
+	if d.leasing, err = s.leasingFrom(name, pool, one.shard); err != nil {
+		return nil, err
+	}
+	d.leasing.serves = true
+	return d, nil
 }
 
 // check refuses what cannot be served together.

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,7 +91,10 @@ func (d *drawing) named(err error) error {
 	} else {
 		what, name = "series", d.name
 	}
-	text := fmt.Sprintf("%s %s: %s", what, name, withoutPackage(f.err.Error()))
+	text := withoutPackage(f.err.Error())
+	if subject := what + " " + name; !strings.HasPrefix(text, subject+" ") {
+		text = subject + ": " + text
+	}
 	return &failure{code: f.code, err: &renamed{text, f.err}, hints: f.hints}
 }
 
@@ -137,12 +140,12 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 		if p.unlisted != nil {
 			s = newSupply(d, s.log) // that nobody opens
 			s.trouble.Store(&p.unlisted)
+			o.Others = func(name string) (*server.Series, error) { return d.serveUnknown(name, s), nil }
+			return o, series, nil
 		}
 		o.Others = func(name string) (*server.Series, error) {
-			if p.unlisted == nil {
-				if err := p.names.flake(name); err != nil {
-					return nil, err
-				}
+			if err := p.names.flake(name); err != nil {
+				return nil, err
 			}
 			return d.serve(name, s, errs)
 		}
@@ -182,6 +185,13 @@ func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series,
 		}
 	}
 	return server.Numbers(name, s, o), nil
+}
+
+// serveUnknown returns the series of a name that may be that of a counter, while the store has
+// not said so: it takes requests of every kind, and all of them fail as those of a supply that
+// is not open.
+func (d *drawing) serveUnknown(name string, s *supply) *server.Series {
+	return server.Numbers(name, s, &server.SeriesOptions{Layout: s.layout(), Reserve: s.reserve, State: s.state, Explain: d.judge})
 }
 
 // guessLayouts are the presets that an id may be of.

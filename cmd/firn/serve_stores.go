@@ -138,7 +138,7 @@ func (s *sharedStore) end(err error) {
 	if !s.err.CompareAndSwap(nil, &err) {
 		return
 	}
-	s.log.Error("nothing is given any more of what this store granted; SIGHUP tries again when that is mended", "store", open.Redact(storeText(s.url)), "err", err)
+	s.log.Error("nothing is given any more of what this store granted; SIGHUP tries again when that is mended", "store", open.Redact(storeText(s.url)), "err", err, "hint", lostStoreHint(err, storeText(s.url)))
 	for _, m := range s.joined() {
 		if m.abandon != nil {
 			m.abandon(err)

@@ -102,6 +102,7 @@ const (
 	leastPause = 250 * time.Millisecond
 	mostPause  = 2 * time.Second
 	latePause  = 10 * time.Second // where the pool says when its ids start
+	lookPause  = 6 * time.Second  // where the store lacks the pool or the counter
 )
 
 // begin tries to open the supply. Where that fails and may pass, it returns nil and
@@ -112,25 +113,49 @@ func (s *supply) begin(ctx context.Context, stores *sharedStores, opened func())
 	if err == nil || !passes(err) || ctx.Err() != nil {
 		return err
 	}
+	s.wait(ctx, stores, opened, err)
+	return nil
+}
+
+// renew tries to open a supply in place of one of the same settings that has ended. Where the
+// store was recovered and its ids start later, it returns nil and waits for that.
+func (s *supply) renew(ctx context.Context, stores *sharedStores, opened func()) error {
+	err := s.try(ctx, stores)
+	if !errors.As(err, new(*lease.NotYetError)) || ctx.Err() != nil {
+		return err
+	}
+	s.wait(ctx, stores, opened, err)
+	return nil
+}
+
+// wait tries to open the supply until close.
+func (s *supply) wait(ctx context.Context, stores *sharedStores, opened func(), err error) {
 	s.log.Warn("cannot be opened yet; trying again", withHint(s.drawing.hintOf(err), "err", err)...)
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.done.Go(func() { s.insist(life, stores, opened) })
-	return nil
 }
 
-// insist opens the supply as soon as that can be done.
+// insist opens the supply as soon as that can be done. What somebody has to mend outside of the
+// server, as a pool that is missing, is looked at again and again.
 func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()) {
+	told := "" // the error that somebody has to mend, as it was logged
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		wait := pause/2 + rand.N(pause/2)
 		var early *lease.NotYetError
 		if errors.As(*s.trouble.Load(), &early) { // the time is known
 			wait += min(max(time.Until(early.StartsAt), 0), latePause)
 		}
+		if told != "" {
+			wait = lookPause/2 + rand.N(lookPause/2)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
+		}
+		if told != "" && s.notYet(ctx, stores) {
+			continue
 		}
 		err := s.try(ctx, stores)
 		switch {
@@ -138,11 +163,85 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 			s.log.Info("open")
 			opened()
 			return
-		case !passes(err):
-			s.log.Error("cannot be opened; SIGHUP tries again when that is mended", "err", err)
+		case passes(err):
+			told = ""
+		case needsSIGHUP(err):
+			s.log.Error("cannot be opened; SIGHUP tries again when that is mended", withHint(s.drawing.hintOf(err), "err", err)...)
 			return
+		case err.Error() != told:
+			told = err.Error()
+			what := "cannot be opened until that is mended; the server looks again every few seconds"
+			if s.drawing.missingOf(err) != nil { // not where somebody creates it
+				what = "the store lacks it; the server looks again every few seconds, and creates nothing"
+			}
+			s.log.Error(what, withHint(s.drawing.hintOf(err), "err", err)...)
 		}
 	}
+}
+
+// needsSIGHUP reports whether an error of opening ends the looking: the server opens the supply
+// only when somebody says by SIGHUP, or by a restart, that the cause is mended.
+//
+//   - A store that lost writes, was replaced, or has lost a pool: a backup that is put back
+//     looks sound, and ids from it repeat until firn store recover has run.
+//   - A record that this program cannot read: the cure is a backup, or a newer program.
+//   - Settings of the server, and a layout that differs from the pool's, which never changes:
+//     the server reads its settings at SIGHUP.
+//   - A layout whose time is over.
+func needsSIGHUP(err error) bool {
+	return isA[*store.ForgotError](err) || isA[*store.OtherStoreError](err) || isA[*serial.InstanceError](err) || isA[*lostPoolError](err) ||
+		isA[*term.FormatError](err) || isA[*segment.FormatError](err) || isA[*serial.FormatError](err) ||
+		isA[*lease.OptionError](err) || isA[*lease.LayoutError](err) || isA[*open.URLError](err) ||
+		isA[*firn.EndError](err)
+}
+
+// notYet reports that the store still lacks what the supply draws from, or that somebody may be
+// about to raise it: the supply is not to be opened.
+func (s *supply) notYet(ctx context.Context, stores *sharedStores) bool {
+	err := s.drawing.look(ctx, stores)
+	if err != nil && !passes(err) && (*s.trouble.Load()).Error() != err.Error() {
+		s.trouble.Store(&err)
+		s.log.Warn("not opened yet", withHint(s.drawing.hintOf(err), "err", err)...)
+	}
+	return err != nil
+}
+
+// look returns an error if a store lacks what the drawing draws from. It creates nothing, also
+// in a file of this host, where to open a series may begin it.
+//
+// A serial that has given nothing is a *failure: whoever has lost one creates it again and
+// then raises it, and what it gave in between would be given twice. A segment is created at
+// the number that it begins with, and a pool with the time.
+func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
+	for _, url := range d.urls {
+		u, err := shared.enter(ctx, url)
+		if err != nil {
+			return d.at(url, err)
+		}
+		if d.kind == kindFlake {
+			_, err = pool.Show(ctx, u.watched(), d.leasing.pool)
+		} else {
+			err = d.absent(ctx, u.watched(), store.Promise{})
+		}
+		if err == nil && d.kind == kindSerial {
+			err = d.given(ctx, u.watched())
+		}
+		if err = errors.Join(err, shared.leave(u)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// given returns an error if a serial has given nothing yet.
+func (d *drawing) given(ctx context.Context, st store.Store) error {
+	info, err := serial.Show(ctx, st, d.name)
+	if err != nil || info.Count > 0 {
+		return err
+	}
+	return failed("the serial %s is there now, and has given nothing yet", d.name).
+		hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", shellWord(d.name)).
+		hint("only if it is new: SIGHUP to this server begins it")
 }
 
 // try opens the supply.
@@ -285,7 +384,7 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 	for _, url := range d.urls {
 		u, err := shared.enter(ctx, url)
 		if err != nil {
-			return nil, err
+			return nil, d.at(url, err)
 		}
 		users, stores = append(users, u), append(stores, u.watched())
 	}

@@ -38,7 +38,11 @@ Authorization: Bearer TOKEN.
 				return err
 			}
 			o.json = wantsJSON(cmd)
-			_, err := cmd.OutOrStdout().Write(o.answer(newToken()))
+			token := newToken()
+			_, err := cmd.OutOrStdout().Write(o.answer(token))
+			if err == nil && !o.json {
+				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "if firn.yaml has tokens already, add only this entry to them: %s\n", o.entry(token))
+			}
 			return err
 		},
 	}
@@ -79,15 +83,24 @@ func newToken() string {
 	return "firn_" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// answer is what the command prints of a token.
-func (o *tokenOptions) answer(token string) []byte {
+// tokenHashText is a token's hash as firn.yaml has it.
+func tokenHashText(token string) string {
 	hash := server.HashToken(token)
-	text := hashPrefix + hex.EncodeToString(hash[:])
+	return hashPrefix + hex.EncodeToString(hash[:])
+}
+
+// entry is what firn.yaml says of the token, below tokens.
+func (o *tokenOptions) entry(token string) string {
 	series := o.series
 	if series == "*" {
 		series = `"*"`
 	}
-	config := fmt.Sprintf("tokens: { %s: { hash: %q, rights: { %s: [%s] } } }", o.name, text, series, strings.Join(o.rights, ", "))
+	return fmt.Sprintf("%s: { hash: %q, rights: { %s: [%s] } }", o.name, tokenHashText(token), series, strings.Join(o.rights, ", "))
+}
+
+// answer is what the command prints of a token.
+func (o *tokenOptions) answer(token string) []byte {
+	config := "tokens: { " + o.entry(token) + " }"
 	if !o.json {
 		return fmt.Appendf(nil, "%s\n%s\n", token, config)
 	}
@@ -96,7 +109,7 @@ func (o *tokenOptions) answer(token string) []byte {
 		Token  string `json:"token"`
 		Hash   string `json:"hash"`
 		Config string `json:"config"`
-	}{o.name, token, text, config})
+	}{o.name, token, tokenHashText(token), config})
 	if err != nil {
 		panic(err) // they are texts
 	}

@@ -37,6 +37,9 @@ func (d *drawing) hintOf(err error) string {
 			f.hint("%s", text)
 		}
 	}
+	if unforgiven(err) != nil || isA[*serial.InstanceError](err) {
+		f.hint("if the store was recovered since: send SIGHUP to this server, or restart it; it then issues as soon as ids start")
+	}
 	return d.hints.line(f)
 }
 
@@ -102,6 +105,7 @@ var troubles = []struct {
 	{isA[*serial.LossyError], "the store can lose what it acknowledged"},
 	{isA[*segment.MismatchError], "the store has it with other settings"},
 	{isA[*serial.DefinitionError], "the store has it with other settings"},
+	{isA[*kindError], "the store has a counter of another kind by its name"},
 	{isA[*newCounterError], "a counter of that name is new, and the server has not opened it yet"},
 	{isA[*open.URLError], "the server's settings name no store"},
 	{isA[*lease.FullError], "all workers of its pool are held"},

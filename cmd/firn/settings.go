@@ -222,6 +222,7 @@ type leasing struct {
 	pool    string
 	options poolOptions
 	from    map[string]string // where each knob is from
+	serves  bool              // it is that of a series of firn.yaml, for a server
 }
 
 // leasing returns what to lease for a series, or for none.

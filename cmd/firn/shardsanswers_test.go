@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"regexp"
 	"strings"
@@ -41,7 +42,7 @@ func refusing(t *testing.T, server *testserver.Server, address string) map[strin
 	return map[string]string{
 		"password authentication failed":    strings.Replace(address, "//t@", "//secret:WRONG@", 1),
 		"no such database|does not exist":   database.ReplaceAllString(address, "/nosuch?"),
-		"it is in no cluster":               database.ReplaceAllString(address, "/other?"),
+		"is in no cluster":                  database.ReplaceAllString(address, "/other?"),
 		"pg_hba.conf rejects connection":    strings.Replace(address, "//t@", "//barred@", 1),
 		"role \"nobody\" does not exist":    strings.Replace(address, "//t@", "//nobody@", 1),
 		"server refused TLS connection":     strings.Replace(address, "sslmode=disable", "sslmode=require", 1),
@@ -100,11 +101,20 @@ func TestShardsReopenBackupAnswers(t *testing.T) {
 	}
 	succeed(t, with("init --count 4 --yes", a, b)...)
 	own := strings.ToLower(t.Name()) + "a"
+	admin, err := pgx.Connect(t.Context(), postgres.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(context.Background())
 	onDatabase(t, postgres.URL(), "DROP DATABASE IF EXISTS "+own+"bak")
 	onDatabase(t, postgres.URL(), "CREATE DATABASE "+own+"bak TEMPLATE "+own)
 	backup := strings.Replace(a, "/"+own+"?", "/"+own+"bak?", 1)
 	succeed(t, with("move 0 --to b", a, b)...)
 	succeed(t, with("finish 0 --yes", a, b)...)
+	await(t, "the original is renamed", func() bool { // beside which no copy is opened
+		_, err := admin.Exec(t.Context(), "ALTER DATABASE "+own+" RENAME TO "+own+"old")
+		return err == nil
+	})
 	for answer, address := range refusing(t, server, b) {
 		for _, words := range []string{"reopen a --yes", "reopen a --yes --gone b", "reopen a --gone b --dry-run"} {
 			said := refuse(t, 1, with(words, backup, address)...)

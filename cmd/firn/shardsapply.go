@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
@@ -16,6 +18,8 @@ import (
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/migrate"
+	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/setup"
 )
 
 func newShardsApply() *cobra.Command {
@@ -81,6 +85,11 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		return err
 	}
 	files, err := migrate.ReadDir(os.DirFS(dir))
+	if errors.As(err, new(*fs.PathError)) { // it has no more of the name than "."
+		if _, of := os.ReadDir(dir); of != nil {
+			err = of
+		}
+	}
 	if err != nil {
 		return &failure{code: exitUsage, err: err}
 	}
@@ -98,13 +107,24 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		}
 		defer release()
 	}
-	state, err := migrate.Look(ctx, servers)
+	var asked func(int64) bool // nil: all
+	if len(o.shards.ranges) > 0 {
+		asked = o.shards.has
+	}
+	state, err := migrate.LookFor(ctx, servers, asked)
 	var owner *migrate.OwnerError
 	switch {
 	case errors.As(err, &owner):
+		owners := setup.Owners(ctx, servers)
+		if odd, _ := setup.Odd(owners); len(odd) > 0 {
+			return ownersHints(failed("%w", &setup.OwnersError{Owners: owners}), owners)
+		}
 		return failed("%w", err).hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
 	case err != nil:
 		return failed("%w", err).hint("files are applied everywhere or nowhere: all servers have to be there (firn shards status)")
+	}
+	if len(state.Unseen) > 0 {
+		printWarning(cmd.ErrOrStderr(), "servers of the cluster are not named (%s): nobody looked at shard %s, which gets no file now", strings.Join(state.Map.Missing, ", "), move.List(state.Unseen))
 	}
 	if o.status {
 		return printApplied(cmd, state, files, o.shards.has)

@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -87,4 +89,64 @@ func TestShardsAbortBesideMove(t *testing.T) {
 	if n := one[int64](t, b, "SELECT count(*) FROM pg_namespace WHERE nspname = 'insta1'"); n != 0 {
 		t.Error("b has the copy still")
 	}
+}
+
+// TestShardsRevertBesideFinish: a shard that has moved is taken back and finished at once. One of the
+// commands gets there, the other one says why it does not, and the server that serves the shard has
+// all rows.
+func TestShardsRevertBesideFinish(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	addresses := map[string]string{"a": database(t, postgres, "a"), "b": database(t, postgres, "b")}
+	flags := []string{"--server", "a=" + addresses["a"], "--server", "b=" + addresses["b"]}
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("init --count 4 --yes")...)
+	onDatabase(t, addresses["a"], "CREATE TABLE insta0.t (id bigint PRIMARY KEY DEFAULT insta0.next_id(), x text); INSERT INTO insta0.t (x) SELECT repeat('x', 100) FROM generate_series(1, 2000)")
+	rows, won := int64(2000), map[string]int{}
+	at, other := "a", "b"
+	for round := range 10 {
+		succeed(t, with("move 0 --to "+other)...)
+		onDatabase(t, addresses[other], "INSERT INTO insta0.t (x) VALUES ('y')")
+		rows++
+		var both []*process
+		commands := []string{"revert 0", "finish 0 --yes"}
+		if round%3 == 2 {
+			slices.Reverse(commands)
+		}
+		for i, words := range commands {
+			if i > 0 && round%3 != 2 { // revert takes longer
+				time.Sleep(time.Duration(round) * 10 * time.Millisecond)
+			}
+			p := command(t, "none", with(words)...)
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			both = append(both, p)
+		}
+		codes := []int{both[0].code(t), both[1].code(t)}
+		first := slices.Index(codes, 0)
+		if first < 0 || codes[1-first] == 0 {
+			t.Fatalf("round %d: exit codes %d\n%s: %s\n%s: %s", round, codes, commands[0], &both[0].errs, commands[1], &both[1].errs)
+		}
+		said := both[1-first].errs.String()
+		if !strings.Contains(said, "firn: error: ") || !strings.Contains(said, "firn: hint: ") {
+			t.Errorf("round %d: %s does not say why, and what to do: %s", round, commands[1-first], said)
+		}
+		t.Logf("round %d: %s wins; %s", round, commands[first], said)
+		won[commands[first]]++
+		if commands[first] == "revert 0" {
+			succeed(t, with("abort 0")...)
+		} else {
+			at, other = other, at
+		}
+		if n := one[int64](t, addresses[at], "SELECT count(*) FROM insta0.t"); n != rows {
+			t.Fatalf("round %d: %s has %d rows of %d", round, at, n, rows)
+		}
+		onDatabase(t, addresses[at], "INSERT INTO insta0.t (x) VALUES ('z')")
+		rows++
+		if out, _, code := called(t, with("status")...); code != 0 || strings.Contains(out, "MOVING") {
+			t.Fatalf("round %d: status says %s", round, out)
+		}
+	}
+	t.Log(won)
 }

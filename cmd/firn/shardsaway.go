@@ -18,13 +18,14 @@ func startHint(server string) string {
 	return "start server " + server + ", or check its address; to see which servers answer: firn shards status. Then run the same command again. If it is lost for good: " + lostPage
 }
 
-// standbyFailure is the error of a server whose address leads to a standby, with what to do about it.
-func standbyFailure(err error) error {
-	var standby *shard.StandbyError
-	if !errors.As(err, &standby) {
+// addressFailure is an error of an address that leads to another database than the server, or to a
+// standby, with what to do about it. Other errors are returned as they are.
+func addressFailure(err error) error {
+	do := check.AddressDo(err)
+	if do == "" {
 		return err
 	}
-	return failed("%w", err).hint("%s", check.ToPrimary(standby.Server))
+	return failed("%w", err).hint("%s", do)
 }
 
 // awayServer is the server of an error that is only that it does not answer, or "".

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Serve
 	flights = slices.DeleteFunc(flights, func(f move.Flight) bool {
 		return shards != nil && !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
 	})
-	fmt.Fprint(cmd.ErrOrStderr(), hinter{cmd}.compose(brokenText(flights, again)))
+	fmt.Fprint(cmd.ErrOrStderr(), hinter{cmd}.compose(brokenText(flights, shards, again)))
 }
 
 // notBegun is the error of a command that has only looked so far. Where a signal ended it, it says
@@ -68,13 +69,18 @@ func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 }
 
 // brokenText is what sayBrokenOff prints.
-func brokenText(flights []move.Flight, again string) string {
+func brokenText(flights []move.Flight, shards []int64, again string) string {
 	var b strings.Builder
+	if words := strings.Fields(again); len(words) > 2 && words[2] == "revert" {
+		if done := arrivedText(flights, shards, true); done != "" {
+			return "Broken off when the revert was done.\n" + done
+		}
+	}
 	if len(flights) == 0 {
 		fmt.Fprintln(&b, "Broken off: no move is under way, the shards serve where they are.")
 	}
 	var nowhere, abort, finish []int64
-	unknown, refused := false, false
+	unknown, first := false, ""
 	for _, f := range flights {
 		left := stays(f)
 		fmt.Fprintf(&b, "Broken off: %s\n", standing(f, left))
@@ -83,7 +89,7 @@ func brokenText(flights []move.Flight, again string) string {
 			nowhere = append(nowhere, left...)
 		case move.HalfLeft: // it has just begun, or is being ended: to go on is right
 		case move.Unknown:
-			unknown, refused = true, refused || f.Refused() // to go on is right once the server answers
+			unknown, first = true, cmp.Or(first, refusedDo(f)) // to go on is right once the server answers
 		case move.Arrived:
 			if len(f.Back) == 0 {
 				finish = append(finish, f.Shards...)
@@ -97,8 +103,8 @@ func brokenText(flights []move.Flight, again string) string {
 		}
 	}
 	switch {
-	case refused:
-		fmt.Fprintf(&b, "To see it, %s\n", lookAgain)
+	case first != "":
+		fmt.Fprintf(&b, "First, %s\n", first)
 	case unknown:
 		fmt.Fprintln(&b, "Start the server that does not answer, or check its address.")
 	}
@@ -116,6 +122,34 @@ func brokenText(flights []move.Flight, again string) string {
 	}
 	return b.String()
 }
+
+// arrivedText says, a line for each move, what moves have left whose shards are where they were to be:
+// on the target, or back on the source. It is empty where nothing is left, or one of the shards is not there.
+func arrivedText(flights []move.Flight, shards []int64, back bool) string {
+	var b strings.Builder
+	for _, f := range flights {
+		there := f.Moved
+		if back {
+			there = f.Kept
+		}
+		for _, n := range f.Shards {
+			if slices.Contains(shards, n) && !slices.Contains(there, n) {
+				return ""
+			}
+		}
+		if f.Phase == move.Between || f.Phase == move.Unknown {
+			return ""
+		}
+		on, other := f.Target, f.Source
+		if back {
+			on, other = other, on
+		}
+		fmt.Fprintf(&b, "%s on %s. Server %s still has a copy, and both servers keep what copies to it; %s\n", capital(serves(there)), on, other, nextText(f))
+	}
+	return b.String()
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // stays are the shards of a move that have not moved.
 func stays(f move.Flight) []int64 {
@@ -169,7 +203,14 @@ func standsText(f move.Flight) string {
 			parts = append(parts, serves(f.Kept)+" on "+f.Source)
 		}
 		if left = f.Nowhere(); len(left) > 0 {
-			parts = append(parts, either(f.Refused(), "this role cannot see which server serves shard ", "no server that answers serves shard ")+move.List(left))
+			who := "no server that answers serves shard "
+			switch {
+			case lacksRight(f.Err):
+				who = "this role cannot see which server serves shard "
+			case f.Refused():
+				who = "no server that could be asked serves shard "
+			}
+			parts = append(parts, who+move.List(left))
 		}
 	case f.Phase == move.HalfLeft:
 		parts = append(parts, "shard "+move.List(left))
@@ -194,11 +235,8 @@ func nextText(f move.Flight) string {
 	case move.HalfLeft:
 		return halfText(f)
 	case move.Unknown:
-		switch {
-		case f.Standby != "":
-			return check.ToPrimary(f.Standby)
-		case f.Refused():
-			return lookAgain
+		if do := refusedDo(f); do != "" {
+			return do
 		}
 		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage
 	}
@@ -220,6 +258,20 @@ func nextText(f move.Flight) string {
 	return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", all, f.Target)
 }
 
+// refusedDo says what to do about a move of which a server that runs does not say how far it is: the
+// address is of another database, or the server refuses; else it is empty.
+func refusedDo(f move.Flight) string {
+	switch {
+	case f.Standby != "":
+		return check.ToPrimary(f.Standby)
+	case lacksRight(f.Err):
+		return lookAgain
+	case f.Refused():
+		return cmp.Or(refusalHint(f.Err), "correct the address of the server that refuses; then run the same command again")
+	}
+	return ""
+}
+
 // halfText says what to type of a move that one server only knows of: somebody has begun to end
 // it, or it has just begun.
 func halfText(f move.Flight) string {
@@ -233,13 +285,6 @@ func halfText(f move.Flight) string {
 		return "to end it: firn shards abort " + all
 	}
 	return fmt.Sprintf("to end it: firn shards abort %s; and: firn shards finish %s", move.List(left), move.List(f.Moved))
-}
-
-func either(first bool, a, b string) string {
-	if first {
-		return a
-	}
-	return b
 }
 
 func serves(shards []int64) string {

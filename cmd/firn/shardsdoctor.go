@@ -49,6 +49,7 @@ shards that another server serves.`,
 			seen := check.Examine(ctx, servers)
 			moves, waiting, err := ofMoves(ctx, servers)
 			found := append(check.Findings(seen, time.Now(), func(n int64) bool { return slices.Contains(waiting, n) }), otherGenerators(ctx, servers, seen)...)
+			found = append(found, otherOwners(ctx, servers)...)
 			if ctx.Err() != nil {
 				return signalled(ctx, ctx.Err())
 			}
@@ -60,12 +61,39 @@ shards that another server serves.`,
 				}
 				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + withoutPackage(err.Error()), Do: do})
 			}
+			if servedTwice(seen) {
+				cleanLater(moves)
+			}
 			return printFindings(cmd, slices.Concat(found, moves), len(servers))
 		},
 	}
 	addServers(cmd)
 	cmd.Flags().BoolVar(&clean, "clean", false, "first remove what is left of moves")
 	return cmd
+}
+
+// cleanDo is what to do about what is left of moves.
+const cleanDo = "to remove it: firn shards doctor --clean"
+
+// servedTwice says whether two servers serve one shard, or one serves what it has given away.
+func servedTwice(seen []*check.Server) bool {
+	views := make(map[string]*shard.View)
+	for _, s := range seen {
+		if s.Err == nil {
+			views[s.Name] = s.View
+		}
+	}
+	return len(check.Twice(views, func(int64) bool { return true })) > 0
+}
+
+// cleanLater has the findings offer to remove nothing yet: while two servers serve one shard nobody
+// knows which of its copies is left of a move.
+func cleanLater(found []check.Finding) {
+	for i, f := range found {
+		if f.Do == cleanDo {
+			found[i].Do = "first do what is said of the shards that more than one server serves, then: firn shards doctor"
+		}
+	}
 }
 
 // cleanShards removes what is left of moves, a line for each, and says which moves it leaves.
@@ -154,7 +182,7 @@ func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding
 		}
 		level := check.Warn
 		if l.Kind == move.Old {
-			found = append(found, check.Finding{Level: level, Server: l.Server, Text: fmt.Sprintf("shard %d: %s", l.Shard, l.Harm), Do: move.OldCopyHint(l.Server, l.Name)})
+			found = append(found, check.Finding{Level: level, Server: l.Server, Text: fmt.Sprintf("shard %d: %s", l.Shard, l.Harm), Do: move.OldCopyHint(l.Server, l.Shard)})
 			continue
 		}
 		if l.Blocks {
@@ -162,7 +190,7 @@ func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding
 		}
 		found = append(found, check.Finding{
 			Level: level, Server: l.Server, Text: fmt.Sprintf("left of a move: %s %s: %s", l.Kind, l.Name, l.Harm),
-			Do: "to remove it: firn shards doctor --clean",
+			Do: cleanDo,
 		})
 	}
 	return found, waiting, nil

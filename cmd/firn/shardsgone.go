@@ -61,6 +61,8 @@ func goneFailure(err error) *failure {
 	switch {
 	case lacksRight(err):
 		return moveFailure(err)
+	case errors.As(err, &answers) && errors.Is(answers.Err, shard.ErrNoShards):
+		return f.hint("%s", addressHint(answers.Server, answers.Err)).hint("if server %s is lost, and this database was made in its place: run the same command without the address of server %[1]s in --server and in firn.yaml", answers.Server)
 	case errors.As(err, &answers) && answers.Err != nil:
 		return f.hint("%s", addressHint(answers.Server, answers.Err))
 	case answers != nil:
@@ -68,7 +70,7 @@ func goneFailure(err error) *failure {
 	case errors.As(err, &elsewhere) && elsewhere.LetGo:
 		return f.hint("start server %s, or its standby or backup in its place: %s", elsewhere.Gone, lostPage)
 	case errors.As(err, &elsewhere):
-		return f.hint("start server %s, or its standby or backup in its place, then: firn shards abort %d", elsewhere.Gone, elsewhere.Shard)
+		return f.hint("start server %s, or its standby or backup in its place, then: firn shards abort %s", elsewhere.Gone, move.List(elsewhere.Shards))
 	case errors.As(err, &pg) && pg.Code == "25006" && errors.As(err, &of):
 		return f.hint("%s", check.ToPrimary(of.Server))
 	case errors.As(err, &pg) && (pg.Code == "ID002" || pg.Code == "ID007"):

@@ -135,7 +135,7 @@ func TestBrokenText(t *testing.T) {
 		{[]move.Flight{flight(move.Unknown), flight(move.Ready)}, "nobody can say", "abort"},
 		{[]move.Flight{flight(move.HalfLeft)}, "it has just begun, or is being ended.\n            The shards serve.", "abort"},
 	} {
-		text := brokenText(tt.flights, "firn shards move 1-2 --to b")
+		text := brokenText(tt.flights, []int64{1, 2}, "firn shards move 1-2 --to b")
 		if !strings.Contains(text, tt.says) || strings.Contains(text, "firn shards "+tt.never) || !strings.Contains(text, "To go on, from any host:  firn shards move 1-2 --to b\n") {
 			t.Errorf("%+v\n%s", tt.flights, text)
 		}
@@ -198,7 +198,7 @@ func TestPhaseLine(t *testing.T) {
 // of it is opened only by who says that rows may be missing.
 func TestShardsReopenIncomplete(t *testing.T) {
 	t.Parallel()
-	a, flags := twoServers(t, 2)
+	a, flags := twoServers(t, 4)
 	onDatabase(t, a[0], "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'b', term = term + 1 WHERE shard = 0")
 	flags = []string{flags[0], flags[1], "--server", "b=postgres://127.0.0.1:1/x"}
 	args := func(more ...string) []string {
@@ -214,6 +214,15 @@ func TestShardsReopenIncomplete(t *testing.T) {
 		t.Error(out)
 	}
 	onDatabase(t, a[0], "SELECT insta0.next_id()")
+
+	// A hint names all shards that it is about.
+	onDatabase(t, a[0], "SELECT firn.close(shard), firn.close(shard + 1) FROM firn.shard WHERE shard = 0; UPDATE firn.shard SET state = 'moved', moved_to = 'b', attempt = NULL, term = term + 1 WHERE shard < 2")
+	if said := refuse(t, 1, args("--shards", "0-1")...); !strings.Contains(said, "shard 0 and 1 more: a may lack rows of them") || !strings.Contains(said, "firn shards reopen a --shards 0-1 --incomplete --gone b --server ") {
+		t.Error(said)
+	}
+	if out := succeed(t, args("--shards", "0-1", "--incomplete")...); out != "2 shards opened on server a\n" {
+		t.Error(out)
+	}
 }
 
 // TestGoneFailure: what was overtaken by a mover is run again.

@@ -190,6 +190,8 @@ func setupFailure(err error) *failure {
 	var copied *setup.CopyError
 	var forgot *setup.ForgotError
 	var owner *setup.OwnerError
+	var owners *setup.OwnersError
+	var joiner *setup.JoinerError
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &pg) && (pg.Code == "ID004" || pg.Code == "ID009"): // the clock of a server
@@ -198,6 +200,10 @@ func setupFailure(err error) *failure {
 		return f.hint("set the clock that is wrong, then run the same command again")
 	case errors.As(err, &owner):
 		return f.hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
+	case errors.As(err, &owners):
+		return ownersHints(f, owners.Owners)
+	case errors.As(err, &joiner):
+		return joinerHint(f, joiner)
 	case errors.As(err, &forgot):
 		return f.hint("is its address right? If what it had is lost: %s", lostPage)
 	case errors.As(err, &copied):

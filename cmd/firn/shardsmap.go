@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 func newShardsMap() *cobra.Command {
@@ -60,6 +61,7 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 	}
 	views := make(map[string]*shard.View)
 	asked := make(map[string]bool)
+	var stray error // of an address that leads to another database
 	for _, a := range shard.Ask(ctx, servers) {
 		asked[a.Server.Name] = true
 		if a.Err != nil {
@@ -70,12 +72,18 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 					text += "; " + hinter{cmd}.compose(do)
 				}
 			}
+			if check.AddressDo(a.Err) != "" {
+				stray = cmp.Or(stray, a.Err)
+			}
 			printWarning(cmd.ErrOrStderr(), "%s", text)
 			continue
 		}
 		views[a.Server.Name] = a.View
 	}
-	if len(views) == 0 {
+	switch {
+	case len(views) == 0 && stray != nil:
+		return nil, stray
+	case len(views) == 0:
 		return nil, failed("no server answers as one of a cluster").hint("to see each server: firn shards status; if there never was a cluster: firn shards init --count N")
 	}
 	m, err := shard.MapOf(views)

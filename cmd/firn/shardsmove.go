@@ -176,7 +176,7 @@ func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
 		views[a.Server.Name] = a.View
 	}
 	if err := shard.CheckPrimaries(views); err != nil {
-		return nil, standbyFailure(err)
+		return nil, addressFailure(err)
 	}
 	return shard.MapOf(views)
 }

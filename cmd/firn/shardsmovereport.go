@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -62,13 +63,24 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, c carried) 
 	case wantsJSON(cmd):
 		return nil
 	case len(c.moved) == 0:
-		_, err = fmt.Fprintln(out, "there is nothing to do: they are there")
+		_, err = fmt.Fprint(out, "there is nothing to do: they are there\n", hinter{cmd}.compose(c.left(ctx, o.to == "")))
 	case o.to == "":
 		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the other copy: firn shards abort %s; to go there again: firn shards move %[1]s --to %s", c.list, c.moved[0].From)))
 	default:
 		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the old copy: firn shards finish %s; to go back to it: firn shards revert %[1]s", c.list)))
 	}
 	return err
+}
+
+// left says what the moves of shards have left that are where they were to be.
+func (c carried) left(ctx context.Context, back bool) string {
+	flights, err := move.Flights(ctx, c.servers)
+	if err != nil {
+		return ""
+	}
+	return arrivedText(slices.DeleteFunc(flights, func(f move.Flight) bool {
+		return !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(c.shards, n) })
+	}), c.shards, back)
 }
 
 func printMoved(out io.Writer, moved []movedLine, asJSON bool) error {
@@ -100,7 +112,11 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 	var ended *move.EndedError
 	switch {
 	case errors.As(c.err, &ended):
-		f = f.hint("to see which server serves it: firn shards status").hint("to move it all the same: %s", c.again)
+		again := c.again
+		if strings.Contains(again, " revert ") { // whoever ended the move may have dropped the old copy
+			again = "firn shards move " + c.list + " --to SERVER"
+		}
+		f = f.hint("to see which server serves it: firn shards status").hint("to move it all the same: %s", again)
 	case f.code != exitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
 	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"net"
 	"net/url"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -89,6 +92,9 @@ const lookAgain = otherRole + ": firn shards status " + asSuperuser
 func refusalHint(err error) string {
 	var of *shard.ServerError
 	var pg *pgconn.PgError
+	if do := check.AddressDo(err); do != "" {
+		return do + "; then run the same command again"
+	}
 	if errors.Is(err, shard.ErrNoShards) || errors.Is(err, setup.ErrNoCluster) {
 		return "if no server is in a cluster yet: firn shards init --count N; else, to see which server is in none, and why: firn shards doctor"
 	}
@@ -97,11 +103,31 @@ func refusalHint(err error) string {
 	}
 	switch pg.Code {
 	case "28P01":
-		return "set the password of server " + of.Server + " in ~/.pgpass or PGPASSWORD, or correct the user in its address; then run the same command again"
+		return passwordHint(of) + "; then run the same command again"
 	case "28000", "3D000":
 		return "correct the address of server " + of.Server + ", then run the same command again"
 	}
 	return ""
+}
+
+// passwordHint says where the password comes from that a server has refused: one in the address
+// counts more than PGPASSWORD, and that more than ~/.pgpass.
+func passwordHint(err *shard.ServerError) string {
+	var connect *pgconn.ConnectError
+	if !errors.As(err, &connect) || connect.Config == nil || connect.Config.Password == "" {
+		return "set the password of server " + err.Server + " in ~/.pgpass or PGPASSWORD, or correct the user in its address"
+	}
+	used, env := connect.Config.Password, os.Getenv("PGPASSWORD")
+	where := "in its address"
+	if env != "" && env == used {
+		where = "in PGPASSWORD, which counts more than ~/.pgpass"
+	} else if env == "" {
+		u := url.URL{Scheme: "postgres", User: url.User(connect.Config.User), Host: net.JoinHostPort(connect.Config.Host, strconv.Itoa(int(connect.Config.Port))), Path: "/" + connect.Config.Database}
+		if plain, err := pgconn.ParseConfig(u.String()); err == nil && plain.Password == used {
+			where = "in ~/.pgpass"
+		}
+	}
+	return "correct the password of server " + err.Server + " " + where + ", or the user in its address"
 }
 
 // serverCure is what to do about the error of one server among others, or empty.

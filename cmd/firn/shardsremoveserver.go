@@ -92,6 +92,10 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 func inNoMove(ctx context.Context, servers []shard.Server, name string, gone bool) error {
 	flights, err := move.Flights(ctx, servers)
 	if lacksRight(err) {
+		owners := setup.Owners(ctx, servers)
+		if odd, _ := setup.Odd(owners); len(odd) > 0 {
+			return ownersHints(failed("%w", &setup.OwnersError{Owners: owners}), owners)
+		}
 		return failed("%w", err).hint("to see whether a move is not finished, %s", lookAgain)
 	}
 	if err != nil {

@@ -188,7 +188,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	seen := check.Look(ctx, servers)
 	for _, s := range seen {
 		if s.Err == nil && s.Standby {
-			return nil, standbyFailure(&shard.StandbyError{Server: s.Name})
+			return nil, addressFailure(&shard.StandbyError{Server: s.Name})
 		}
 	}
 	for i, s := range seen {
@@ -196,6 +196,11 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 			return nil, err
 		}
 		if s.Err != nil {
+			var stray *shard.StrayError
+			if s.Name == name && errors.As(s.Err, &stray) && stray.Original != "" {
+				return nil, failed("%s", withoutPackage(s.Err.Error())).hint("%s", check.AddressDo(s.Err)). // not wrapped: there is more to do than for others
+																hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
+			}
 			if s.Name == name {
 				return nil, s.Err
 			}
@@ -218,7 +223,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 		return nil, failed("%s", withoutPackage(err.Error())).hint("%s", startHint(missing.Away)).hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
 	}
 	if err != nil {
-		return nil, standbyFailure(err)
+		return nil, addressFailure(err)
 	}
 	plan.Incomplete = o.incomplete
 	above, err := setup.Above(views[name].Layout, time.Now(), ahead, o.margin)
@@ -242,6 +247,9 @@ func (o *shardsReopen) answers(ctx context.Context, s shard.Server, err error) e
 		return nil
 	}
 	if err != nil && (&shard.ServerError{Server: s.Name, Err: err}).Answered() {
+		if check.AddressDo(err) != "" {
+			return err
+		}
 		var of *shard.ServerError
 		if errors.As(err, &of) {
 			err = of.Err
@@ -265,7 +273,13 @@ func (r *reopening) print(w io.Writer) {
 		why[l.Why] = append(why[l.Why], shard.Row{Shard: l.Shard})
 	}
 	for _, text := range whys {
-		fmt.Fprintf(w, "%s will not be opened (%s): %s\n", plural(len(why[text]), "shard"), text, shortNumbers(why[text]))
+		reason := text
+		if len(why[text]) > 1 { // the reason is of one shard
+			if rest, ok := strings.CutPrefix(text, "it "); ok {
+				reason = "each " + rest
+			}
+		}
+		fmt.Fprintf(w, "%s will not be opened (%s): %s\n", plural(len(why[text]), "shard"), reason, shortNumbers(why[text]))
 	}
 	for _, c := range r.Closed {
 		fmt.Fprintf(w, "shard %d to be closed on server %s, which serves it too. Its rows on %[2]s stay in the schema %s there\n", c.Shard, c.Server, c.Schema)
@@ -392,7 +406,7 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 		}
 	}
 	if incomplete != nil {
-		again := fmt.Sprintf("firn shards reopen %s --shards %d --incomplete", plan.Server, incomplete.Shard)
+		again := fmt.Sprintf("firn shards reopen %s --shards %s --incomplete", plan.Server, move.List(append([]int64{incomplete.Shard}, incomplete.More...)))
 		for _, name := range o.gone {
 			again += " --gone " + shellWord(name)
 		}

@@ -122,7 +122,7 @@ func TestShardsRefusedLogin(t *testing.T) {
 	for _, tt := range []struct{ address, want string }{
 		{strings.Replace(b, "postgres://t@", "postgres://hasword:wrong@", 1), "server b: the server refuses the password; check user and password ("},
 		{strings.Replace(strings.Replace(b, "postgres://t@", "postgres://hasword:wrong@", 1), "sslmode=disable", "sslmode=prefer", 1), "server b: the server refuses the password; check user and password ("},
-		{strings.Replace(b, "loginb?", "nowhere?", 1), "server b: the database does not exist; create it, or name another ("},
+		{strings.Replace(b, "loginb?", "nowhere?", 1), "server b: the database does not exist; create it with CREATE DATABASE, or name another ("},
 	} {
 		for name, all := range downCommands {
 			for _, words := range all {
@@ -143,6 +143,34 @@ func TestShardsRefusedLogin(t *testing.T) {
 					t.Errorf("firn shards %s does not say why:\n%s", words, said)
 				}
 			}
+		}
+	}
+}
+
+// TestShardsRefusedLoginInMove: one server of a move refuses the password. Nobody is told that the role
+// lacks rights: the server and the user are named, and what helps.
+func TestShardsRefusedLoginInMove(t *testing.T) {
+	t.Parallel()
+	server := passwordServer(t)
+	onDatabase(t, server.URL(), "CREATE ROLE hasword LOGIN PASSWORD 'right'")
+	a, b := database(t, server, "a"), database(t, server, "b")
+	succeed(t, "shards", "init", "--count", "4", "--yes", "--server", "a="+a, "--server", "b="+b)
+	onDatabase(t, a, "SELECT firn.begin_move(shard, term + 1, 'somebody', '0123456789ab', 'b', true) FROM firn.shard WHERE shard = 0")
+	onDatabase(t, a, "UPDATE firn.shard SET state = 'moved', moved_to = 'b' WHERE shard = 0")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + strings.Replace(b, "postgres://t@", "postgres://hasword:wrong@", 1)}
+	for _, words := range []string{"status", "doctor", "move 0 --to b", "status --json"} {
+		out, errs, _ := called(t, append(strings.Fields("shards "+words), flags...)...)
+		said := out + errs
+		for _, never := range []string{"this role", "with the name of the role", "start the server", "SUPERUSER"} {
+			if strings.Contains(said, never) {
+				t.Errorf("firn shards %s says %q:\n%s", words, never, said)
+			}
+		}
+		if !strings.Contains(said, "password authentication failed for user") || !strings.Contains(said, "hasword") {
+			t.Errorf("firn shards %s does not say what the server refuses:\n%s", words, said)
+		}
+		if strings.HasPrefix(words, "status") && (!strings.Contains(said, "b refuses the login") || !strings.Contains(said, "correct the password of server b in its address")) {
+			t.Errorf("firn shards %s:\n%s", words, said)
 		}
 	}
 }
@@ -196,6 +224,14 @@ func TestShardsMoveInterrupted(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, said)
 		}
 	}
+	// The last line has an end also where it says that a password is not shown.
+	flags = []string{"--server", "a=" + strings.Replace(a, "://t@", "://t:secret@", 1), "--server", "b=" + b}
+	p = waitingMove(t, a, with("move 1 --to b"))
+	p.Process.Signal(syscall.SIGINT)
+	p.code(t)
+	if said := p.errs.String(); !strings.HasSuffix(said, maskedNote+"\n") || strings.Contains(said, "\n"+maskedNote) || strings.Contains(said, "secret") {
+		t.Errorf("with a password it ends with %q", said[max(0, len(said)-200):])
+	}
 	exec("COMMIT")
 	if out := succeed(t, with("abort 1")...); out != "1 move given up\n" {
 		t.Error(out)
@@ -226,7 +262,7 @@ func TestShardsNoCluster(t *testing.T) {
 	if said := refuse(t, 2, with("move 1 --to c")...); !strings.Contains(said, "server c is in the cluster, and its address is not known here") || !strings.Contains(said, "--server c=postgres://USER@HOST/DATABASE") {
 		t.Error(said)
 	}
-	if out := succeed(t, with("status")...); !strings.Contains(out, "servers of the cluster were not asked: c; ") || !strings.Contains(out, "--server NAME=postgres://USER@HOST/DATABASE") {
+	if out, _, code := called(t, with("status")...); code != 3 || !strings.Contains(out, "servers of the cluster were not asked: c; ") || !strings.Contains(out, "--server NAME=postgres://USER@HOST/DATABASE") {
 		t.Error(out)
 	}
 }
@@ -257,6 +293,40 @@ func TestShardsApplyInMove(t *testing.T) {
 	}
 	if said := refuse(t, 1, with("revert 0")...); !strings.Contains(said, "ID008") {
 		t.Error(said)
+	}
+	succeed(t, with("finish 0-1 --yes")...)
+	succeed(t, with("move 0 --to a")...)
+	if n := one[int64](t, a, "SELECT count(n) FROM insta0.t"); n != 0 {
+		t.Errorf("%d rows", n)
+	}
+
+	// Of a move that has not changed over the target lacks what is applied. It says what to do, and no
+	// column is lost.
+	onDatabase(t, b, "INSERT INTO insta3.t VALUES (1, 2)")
+	holder, err := pgx.Connect(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.Exec(t.Context(), "BEGIN; INSERT INTO insta3.t VALUES (2, 2)", pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	p := waitingMove(t, b, with("move 3 --to a"))
+	p.Process.Kill()
+	p.Wait()
+	holder.Close(t.Context())
+	writeFile(t, filepath.Join(dir, "003_m.sql"), "ALTER TABLE t ADD m integer DEFAULT 7")
+	if _, errs, code := called(t, with("apply "+dir)...); code != 0 || !slices.Contains(toldMoves(errs), "abort 3") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	out, errs, code := called(t, with("move 3 --to a --stall 5s")...)
+	t.Logf("%d %s%s", code, out, errs)
+	if code == 0 || !slices.Contains(toldMoves(errs), "abort 3") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	succeed(t, with("abort 3")...)
+	succeed(t, with("move 3 --to a")...)
+	if n := one[int64](t, a, "SELECT m FROM insta3.t"); n != 7 {
+		t.Errorf("m is %d", n)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -41,7 +42,9 @@ With --watch it looks every 2 seconds until Ctrl-C, and says how many rows are w
 to each server's database a second. A terminal is drawn over; elsewhere each look follows
 the one before, after a line with the time, or in JSON with a "time" in each object.
 
-firn shards doctor looks closer, and ends with 3 if something is wrong.`,
+The exit code is 3 if a line says bad: a server cannot be asked, or no server or more than
+one serves a shard. A move that is under way is not bad, nor is the moment in which a shard
+of it changes over. With --watch the exit code is 0. firn shards doctor looks closer.`,
 		Example: `  firn shards status
   firn shards status --watch
   firn shards status --server a=postgres://firn@db1/app --json`,
@@ -56,11 +59,17 @@ firn shards doctor looks closer, and ends with 3 if something is wrong.`,
 			if watch {
 				return watchStatus(ctx, cmd.OutOrStdout(), servers, wantsJSON(cmd), hinter{cmd})
 			}
-			st := lookStatus(ctx, servers, nil, hinter{cmd})
+			st := lookPatiently(ctx, servers, hinter{cmd})
 			if err := signalled(ctx, ctx.Err()); err != nil {
 				return err
 			}
-			return st.print(cmd.OutOrStdout(), wantsJSON(cmd))
+			if err := st.print(cmd.OutOrStdout(), wantsJSON(cmd)); err != nil {
+				return err
+			}
+			if n := st.bads(); n > 0 {
+				return &failure{code: exitFound, err: fmt.Errorf("%s bad", plural(n, "finding"))}
+			}
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "look again every 2 seconds, until Ctrl-C")
@@ -216,6 +225,54 @@ func lookStatus(ctx context.Context, servers []shard.Server, before *status, hin
 	return st
 }
 
+// While a shard changes over no server serves it. That is bad only if it lasts.
+const (
+	changeLooks = 4
+	changePause = 500 * time.Millisecond
+)
+
+// lookPatiently looks again where nothing may be wrong but that a shard changes over just now.
+func lookPatiently(ctx context.Context, servers []shard.Server, hints hinter) *status {
+	for looks := 1; ; looks++ {
+		st := lookStatus(ctx, servers, nil, hints)
+		changing := slices.ContainsFunc(st.flights, func(f move.Flight) bool { return f.Phase == move.Between })
+		if !changing || st.bads() == 0 || looks == changeLooks {
+			return st
+		}
+		select {
+		case <-time.After(changePause):
+		case <-ctx.Done():
+			return st
+		}
+	}
+}
+
+// together is what is wrong with the cluster as a whole.
+func (st *status) together() []check.Finding {
+	views := make(map[string]*shard.View)
+	for _, s := range st.seen {
+		if s.Err == nil {
+			views[s.Name] = s.View
+		}
+	}
+	return check.Together(views, len(views) == len(st.seen))
+}
+
+// bads is how many lines say bad.
+func (st *status) bads() (n int) {
+	for _, s := range st.seen {
+		if s.Err != nil {
+			n++
+		}
+	}
+	for _, f := range st.together() {
+		if f.Level == check.Bad {
+			n++
+		}
+	}
+	return n
+}
+
 // watchEvery is how often servers are looked at with --watch.
 const watchEvery = 2 * time.Second
 
@@ -276,14 +333,12 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 		head += "\tWRITES"
 	}
 	fmt.Fprintln(w, head)
-	views := make(map[string]*shard.View)
 	for _, s := range st.seen {
 		l := newServerLine(s)
 		if s.Err != nil {
 			fmt.Fprintf(w, "%s\t-\t-\t-\t-\t-\t-\n", l.Server)
 			continue
 		}
-		views[s.Name] = s.View
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%+.3fs", l.Server, l.Version, l.Serves, l.Closed, l.Moved, byteText(l.Bytes), l.ClockOffset)
 		if rate, ok := st.rates[s.Name]; ok {
 			fmt.Fprintf(w, "\t%.1f rows/s", rate)
@@ -315,7 +370,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 			return err
 		}
 	}
-	for _, f := range check.Together(views, len(views) == len(st.seen)) {
+	for _, f := range st.together() {
 		text := f.Text
 		switch {
 		case f.Do == check.NameThem:

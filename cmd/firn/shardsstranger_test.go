@@ -35,7 +35,7 @@ func TestShardsStranger(t *testing.T) {
 	}
 	onDatabase(t, addresses[1], "DROP SCHEMA firn CASCADE")
 	out = doctor()
-	if !strings.Contains(out, "server b: the other servers have it in their cluster, and its database knows nothing of that; check its address") || strings.Contains(out, "add-server b") {
+	if !strings.Contains(out, ", which is in no cluster, and the other servers have a server b in theirs; give the address of the database that is server b: --server b=") || strings.Contains(out, "add-server b") {
 		t.Error(out)
 	}
 }

@@ -81,6 +81,26 @@ func TestShardsOpenTwice(t *testing.T) {
 	}
 }
 
+// TestShardsCleanAfterTwice: while two servers serve a shard, doctor does not offer to remove what is
+// left of moves: one of the copies may be that. When one server serves it, doctor does.
+func TestShardsCleanAfterTwice(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	a, b := addresses[0], addresses[1]
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	onDatabase(t, a, "CREATE PUBLICATION firn_move_abcdefghijkl; UPDATE firn.shard SET term = 9 WHERE shard = 0")
+	onDatabase(t, b, "SELECT firn.create_shard(0, 'insta0')")
+	const left = "left of a move: publication firn_move_abcdefghijkl: it does nothing; "
+	out, _, _ := called(t, with("doctor")...)
+	if strings.Contains(out, "--clean") || !strings.Contains(out, left+"first do what is said of the shards that more than one server serves, then: firn shards doctor --server ") {
+		t.Error(out)
+	}
+	succeed(t, with("reopen a --shards 0 --yes")...)
+	if out, _, _ := called(t, with("doctor")...); !strings.Contains(out, left+"to remove it: firn shards doctor --clean --server ") {
+		t.Error(out)
+	}
+}
+
 // TestShardsOpenTwiceBrokenOff: who is killed when he has closed one copy, and not opened the
 // other one anew, leaves what the hint mends: ids go on above those of both copies.
 func TestShardsOpenTwiceBrokenOff(t *testing.T) {

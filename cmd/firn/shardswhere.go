@@ -21,11 +21,13 @@ func newShardsWhere() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "where [ID]",
 		Short: "Say which server an id, a key or a shard is on",
-		Long: `Say which shard an id was made on, or a key belongs to, and which server has it.
+		Long: `Say which shard an id was made on, or a key belongs to, and which server has it. A number
+without a flag is an id; the number of a shard is given with --shard.
 
 With --map it asks no server, but reads a map that firn shards map --json has written.`,
 		Example: `  firn shards where 7134519829134520325
   firn shards where --key alice
+  firn shards where --shard 5
   firn shards where --shard 5 --map map.json --json`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,7 +66,11 @@ func (o *shardsWhere) run(ctx context.Context, cmd *cobra.Command, args []string
 		}
 	}
 	if given != 1 {
-		return bad("one of an id, --key and --shard says what to look for").hint("firn shards where --key alice")
+		f := bad("one of an id, --key and --shard says what to look for, and only one")
+		if cmd.Flags().Changed("key") {
+			return f.hint("to look for the key: firn shards where --key %s", shellWord(o.key))
+		}
+		return f.hint("firn shards where --shard 3")
 	}
 	if len(args) > 0 {
 		var err error
@@ -123,6 +129,9 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error)
 		number, line.ID, line.Time = parts.Shard, o.id.String(), instant(parts.Time)
 		if ahead := time.Until(parts.Time); ahead > time.Hour {
 			printWarning(cmd.ErrOrStderr(), "the time of %d is to come, %s: it may be of another layout", o.id, line.Time)
+		}
+		if parts.Time.Sub(m.Layout.Epoch()) < time.Second { // no generator was there yet
+			printWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shards where --shard %[1]d", o.id)))
 		}
 	case cmd.Flags().Changed("key"):
 		var err error

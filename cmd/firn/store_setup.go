@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/mysql"
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/postgres"
@@ -36,8 +37,8 @@ func newStoreSetup() *cobra.Command {
 processes may not create them: otherwise the first write does it. What is there already
 stays as it is, so the command may be repeated. It creates no pool: firn pool create.
 
-With --print the command changes nothing and prints the SQL that it would run, and the
-views that a person can read. The kind of database is that of --store, or the argument.`,
+With --print the command changes nothing and prints the SQL that it would run, with the
+views that a person can read and, as a comment, what the role of your programs is granted. The kind of database is that of --store, or the argument.`,
 		Example: `  firn store setup --store postgres://admin@db/app
   firn store setup --store mysql://admin:secret@db/app --json
   firn store setup --print postgres | psql`,
@@ -53,8 +54,7 @@ views that a person can read. The kind of database is that of --store, or the ar
 			case printing && len(args) > 0:
 				return printSQL(cmd.OutOrStdout(), args[0], wantsJSON(cmd))
 			case printing:
-				kind, _, _ := strings.Cut(url, ":")
-				return printSQL(cmd.OutOrStdout(), kind, wantsJSON(cmd))
+				return printSQL(cmd.OutOrStdout(), url, wantsJSON(cmd))
 			case len(args) > 0:
 				return bad("%q is for --print; the tables are created in the store of --store", args[0]).hint("firn store setup --print %s", shellWord(args[0]))
 			}
@@ -93,7 +93,45 @@ func setUpStore(ctx context.Context, url string, out, errs io.Writer, asJSON boo
 	default:
 		_, err = fmt.Fprintf(out, "%s: everything was there already\n", line.Store)
 	}
+	if grant := grantOf(ctx, s); grant != "" {
+		_, failed := fmt.Fprintf(errs, "where your programs use another role, it needs: %s\n", grant)
+		err = errors.Join(err, failed)
+	}
 	return err
+}
+
+// grantOf is what another user of the store's tables is granted, or "" where the store has
+// no tables, or does not say where they are.
+func grantOf(ctx context.Context, s store.Store) string {
+	for s != nil {
+		if g, ok := s.(interface {
+			Grant(ctx context.Context) (string, error)
+		}); ok {
+			text, _ := g.Grant(ctx)
+			return text
+		}
+		u, ok := s.(interface{ Unwrap() store.Store })
+		if !ok {
+			return ""
+		}
+		s = u.Unwrap()
+	}
+	return ""
+}
+
+// grants are the same for printed SQL, which is for no database in particular.
+var grants = map[string]string{
+	"mysql":    "GRANT SELECT, INSERT, UPDATE ON DATABASE.firn_records TO 'USER'@'HOST';",
+	"postgres": "GRANT USAGE ON SCHEMA SCHEMA TO ROLE; GRANT SELECT, INSERT, UPDATE ON SCHEMA.firn_records TO ROLE; -- SCHEMA: that of the table, public if search_path names none",
+}
+
+// databaseKind is the kind of database of a URL or an argument.
+func databaseKind(text string) string {
+	kind, _, _ := strings.Cut(text, ":")
+	if kind == "postgresql" {
+		return "postgres"
+	}
+	return kind
 }
 
 // sqlTexts are the tables and views of the stores that have SQL.
@@ -103,9 +141,7 @@ var sqlTexts = map[string]func() string{
 }
 
 func printSQL(out io.Writer, kind string, asJSON bool) error {
-	if kind == "postgresql" {
-		kind = "postgres"
-	}
+	kind = databaseKind(kind)
 	text, ok := sqlTexts[kind]
 	if !ok {
 		var names []string
@@ -118,9 +154,10 @@ func printSQL(out io.Writer, kind string, asJSON bool) error {
 		}
 		return bad("%q has no SQL to print; %s have", kind, strings.Join(names, " and ")).hint("to create what a store needs: firn store setup")
 	}
+	sql := text() + "\n-- Where your programs use another role than the one that runs this, it needs no more than:\n-- " + grants[kind] + "\n"
 	if asJSON {
-		return json.NewEncoder(out).Encode(map[string]string{"database": kind, "sql": text()})
+		return json.NewEncoder(out).Encode(map[string]string{"database": kind, "sql": sql})
 	}
-	_, err := fmt.Fprint(out, text())
+	_, err := fmt.Fprint(out, sql)
 	return err
 }

@@ -78,7 +78,8 @@ type recovery struct {
 	path     string // of the file; empty: it has none
 	implicit bool   // nobody named it
 	outage   time.Duration
-	numbers  int64 // that counters leave out; 0: nobody said
+	said     bool    // the outage is from the command line
+	numbers  skipped // that counters leave out
 	moved    bool
 	lost     bool
 	yes      bool
@@ -118,7 +119,7 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	}
 	// Too little would let ids repeat. So only who says so here has less than the
 	// default: a variable is about one process, and others had what they had.
-	if !saidBy(f) {
+	if r.said = saidBy(f); !r.said {
 		r.outage = max(r.outage, term.OutageStrict)
 		if set.file != nil {
 			for i := range set.file.pools {
@@ -141,6 +142,8 @@ type recoveryPlan struct {
 	lost   []string // pools without a record, of which there are records of workers
 	series []string
 	shards bool                   // the same database has shards
+	since  []string               // about how many numbers each segment may have given since its last grant
+	usedUp []usedUp               // series that have no number left after it
 	other  *store.OtherStoreError // the store is a copy of another one, or was moved
 }
 
@@ -162,6 +165,9 @@ func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err
 	}
 	for _, one := range segments {
 		p.series = append(p.series, one.Name)
+		if text := givenSince(one, time.Now()); text != "" {
+			p.since = append(p.since, text)
+		}
 	}
 	for _, one := range serials {
 		p.series = append(p.series, one.Name)
@@ -227,7 +233,7 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 	do := func(s store.Store) error {
 		p, err := r.plan(ctx, s)
 		if err == nil && !r.moved {
-			err = needNumbers(len(p.series), r.numbers)
+			p.usedUp, err = r.check(ctx, s, p)
 		}
 		if err == nil && !asked {
 			err = r.confirm(ctx, cmd, p)
@@ -294,15 +300,24 @@ func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPl
 	case p.other != nil:
 		question = "Are all processes stopped, and is the store that this one is a copy of gone for good?"
 	}
-	return mustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbersFlag()))
+	return mustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbers.flags()))
 }
 
-// numbersFlag is --numbers as it was given.
-func (r *recovery) numbersFlag() string {
-	if r.numbers == 0 {
-		return ""
+// check returns the series that have no number left after the recovery, or an error where
+// the numbers to leave out cannot be meant.
+func (r *recovery) check(ctx context.Context, s store.Store, p recoveryPlan) ([]usedUp, error) {
+	if err := r.numbers.check(p.series, p.since); err != nil || len(p.series) == 0 {
+		return nil, err
 	}
-	return fmt.Sprintf(" --numbers %d", r.numbers)
+	all, err := r.numbers.usedUp(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	outage := ""
+	if r.said {
+		outage = " --outage " + durationText(r.outage)
+	}
+	return all, r.numbers.refuse(all, r.url, outage)
 }
 
 // explain says what will be done and what that means.
@@ -341,7 +356,13 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 		say("pools: none. The ids of a pool that is created now start at %s: %s", until, why)
 	}
 	if len(p.series) > 0 {
-		say("series: %s. Each leaves out %s numbers, and goes on at once", listText(p.series), count(r.numbers))
+		say("series: %s. Each leaves out %s, and goes on at once", listText(p.series), r.numbers.text(p.series))
+	}
+	for _, text := range p.since {
+		say("%s: is --numbers more than that?", text)
+	}
+	for _, u := range p.usedUp {
+		say("series %s has no number left %s: %s", u.series, u.until, u.room)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -389,7 +410,7 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 	pools, err := pool.Recover(ctx, s, r.outage)
 	if err != nil {
 		return classify(fmt.Errorf("%w; %s done", err, plural(len(pools), "pool"))).
-			hint("before anything is started, again: firn store recover%s%s", storeFlag(r.url), r.numbersFlag())
+			hint("before anything is started, again: firn store recover%s%s", storeFlag(r.url), r.numbers.flags())
 	}
 	rec, err := s.Get(ctx, term.KeyStore)
 	if err != nil {
@@ -452,7 +473,7 @@ func printThen(out io.Writer, then []string, asJSON bool) error {
 		return nil
 	}
 	for _, command := range then {
-		why := "the store has records of its workers, and not its own"
+		why := "the store has records of its workers, and not its own; it gets all workers of the layout, unless firn.yaml or the command names those that it had"
 		if strings.HasPrefix(command, "firn shards") {
 			why = "this database has shards, which were restored with it"
 		}

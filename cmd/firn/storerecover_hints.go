@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -17,13 +16,17 @@ import (
 // This file says, below the errors of other commands, how a store is made safe again.
 
 // recoverCommand is the command that makes a store safe, with what it needs: counters says
-// that the store has some. Where nobody knows, the command itself asks for --numbers.
+// that the store has some. Otherwise it may have some, and says when the command needs more.
 func recoverCommand(url string, counters bool) string {
 	const n = "more than any of them can have given out since the state that is in the store now"
-	if counters {
-		return fmt.Sprintf("firn store recover%s --numbers N, with N for its segments, tickets and serials: %s", storeFlag(url), n)
+	command, note := "firn store recover"+storeFlag(url), ""
+	if withoutPassword(url) != url { // without --store the command would be about the default file
+		command, note = "firn store recover --store URL", maskedNote
 	}
-	return "firn store recover" + storeFlag(url)
+	if counters {
+		return command + " --numbers N, with N for its segments, tickets and serials: " + n + note
+	}
+	return command + " (if the store has segments, tickets or serials, add --numbers N, with N " + n + ")" + note
 }
 
 // saysRecover reports whether a hint says already how a store is made safe.
@@ -79,6 +82,8 @@ func (f *failure) hintRecover(url, text string) *failure {
 	texts := []string{text}
 	if path, ok := sqliteFile(url); ok && !isFile(path) {
 		texts = noFileHints(url, withBackup(url))
+	} else if ok && f.lostWhileOpen() && inOrder(path) {
+		texts = []string{inOrderHint, "only if they stop again: " + text}
 	}
 	for _, text := range texts {
 		f.hint("%s", text)
@@ -92,6 +97,24 @@ func isFile(path string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
+// inOrderHint is for a program that has lost a file which is there again, such as one that was
+// moved away and back. To open it again compares it with its hidden file, and costs nothing.
+const inOrderHint = "the file is the one that its hidden file names: restart the programs that stopped (firn serve: send SIGHUP)"
+
+// lostWhileOpen reports whether the error is about a file that was removed or moved away while a
+// program had it open.
+func (f *failure) lostWhileOpen() bool {
+	var forgot *store.ForgotError
+	return errors.As(f.err, &forgot) && forgot.What == sqlite.Away
+}
+
+// inOrder reports whether the file of a store is there with its hidden file, and is the one that
+// the hidden file names, as far as that shows without opening it.
+func inOrder(path string) bool {
+	f, err := sqlite.Inspect(path)
+	return err == nil && f.Database != nil && f.Sidecar != nil
+}
+
 // copyHints are what to do about a file that may be one of two copies. To recover is
 // the last of them: it accepts the file, and knows nothing of the others.
 func copyHints(e *sqlite.CopyError) []string {
@@ -99,8 +122,8 @@ func copyHints(e *sqlite.CopyError) []string {
 	switch {
 	case e.Left != "":
 		hints = []string{"the file was renamed, and its hidden file was not: mv " + shellWord(e.Left) + " " + shellWord(e.Sidecar)}
-	case e.Alone:
-		hints = append(hints, "if you moved the file from another directory, move it back: its hidden file is still there")
+	default:
+		hints = append(hints, "only if you moved the file here yourself, it is no copy and no backup, and nothing used the original since: stop all processes that use this one, then: firn store recover"+storeFlag("sqlite:"+e.Path)+" --moved")
 	}
 	return append(hints, "only if the original and every other copy are gone for good: stop all processes that use this one, then: "+recoverCommand("sqlite:"+e.Path, false))
 }
@@ -109,8 +132,27 @@ func copyHints(e *sqlite.CopyError) []string {
 // file, so without a backup that alone would lead nowhere.
 func noFileHints(url, backup string) []string {
 	return []string{
-		"if the file was moved, have every process use it where it is now: FIRN_STORE=sqlite:PATH with its absolute path",
+		"if the file was moved, move it back and restart the programs that stopped (firn serve: send SIGHUP). Or have every process use it where it is now: FIRN_STORE=sqlite:PATH with its absolute path",
 		backup,
-		"only if the file is gone for good, with all its copies, and was not moved: " + recoverCommand(url, false) + " --lost",
+		"only if the file is gone for good, with all its copies, and was not moved: " + "firn store recover" + storeFlag(url) + " --lost",
 	}
+}
+
+// lostStoreHint is what to do about a store that lost writes or is another one, for a log: it names
+// the store, as people read a log in another shell.
+func lostStoreHint(err error, url string) string {
+	f := failed("%w", err)
+	var copied *sqlite.CopyError
+	var other *store.OtherStoreError
+	switch {
+	case errors.As(err, &copied):
+		for _, text := range copyHints(copied) {
+			f.hint("%s", text)
+		}
+	case errors.As(err, &other):
+		f = otherStore(err, other, url)
+	default:
+		f.hintRecover(url, "stop all processes that use it, then: "+recoverCommand(url, false))
+	}
+	return hinter{}.line(f)
 }

@@ -88,7 +88,7 @@ func TestRestored(t *testing.T) {
 	if err := os.Rename(path+".backup", path); err != nil {
 		t.Fatal(err)
 	}
-	refused("has forgotten what it acknowledged", "firn: hint: only if the original and every other copy are gone for good: stop all processes that use this one, then: firn store recover --store 'sqlite:"+path+"'")
+	refused("has forgotten what it acknowledged", " (if the store has segments, tickets or serials, add --numbers N, with N more than any of them can have given out since the state that is in the store now)", "firn: hint: only if the original and every other copy are gone for good: stop all processes that use this one, then: firn store recover --store 'sqlite:"+path+"'")
 
 	if _, errs, code := called(t, "store", "recover"); code != exitUsage || !strings.Contains(errs, "firn store recover --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)
@@ -130,11 +130,11 @@ func TestRestoredWithoutFile(t *testing.T) {
 	if _, errs, code := called(t, "next"); code != exitFailed || !strings.Contains(errs, "firn store recover --store sqlite:"+path) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, _ := called(t, "next"); !strings.Contains(errs, "hint: if the file was moved, have every process use it where it is now") {
+	if _, errs, _ := called(t, "next"); !strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (firn serve: send SIGHUP). Or have every process use it where it is now") {
 		t.Errorf("%s", errs)
 	}
 	if _, errs, code := called(t, "store", "recover", "--yes"); code != exitFailed || isFile(path) ||
-		!strings.Contains(errs, "hint: if the file was moved, have every process use it where it is now: ") ||
+		!strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (firn serve: send SIGHUP). Or have every process use it where it is now: ") ||
 		!strings.Contains(errs, "and was not moved: firn store recover --store sqlite:"+path+" --lost\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}

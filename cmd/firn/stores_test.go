@@ -53,7 +53,9 @@ func TestStoreScripts(t *testing.T) {
 					e.Setenv("BEGIN", begin)
 					return nil
 				},
-				Condition: func(cond string) (bool, error) { return cond == "clock" && store.clock, nil },
+				Condition: func(cond string) (bool, error) {
+					return cond == "clock" && store.clock || cond == "sql" && (name == "postgres" || name == "mysql"), nil
+				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"exits": exits,
 					"server": func(_ *testscript.TestScript, _ bool, args []string) {

@@ -64,6 +64,10 @@ type FullError struct {
 	Pool    string
 	Workers int64
 	Holders []Holder // by when they fall free; empty in pools too large to list
+
+	// Reserved is the range that the pool had or is to have, "0-63", while its workers are being
+	// changed: until that ends, only workers of both ranges are leased. Empty: they are not.
+	Reserved string
 }
 
 // A Holder is a worker that is not free.
@@ -88,11 +92,14 @@ func (e *FullError) Error() string {
 			fmt.Fprintf(&b, "; worker %d is held by %s and falls free in %s", h.Worker, h.Name, round(h.Free))
 		}
 	}
+	if e.Reserved != "" {
+		fmt.Fprintf(&b, "; \"firn pool set\" is changing the workers of the pool: until that ends, it leases only these %d of workers %s", e.Workers, e.Reserved)
+	}
 	return b.String()
 }
 
 func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
-	e := &FullError{Pool: r.Pool, Workers: s.count}
+	e := &FullError{Pool: r.Pool, Workers: s.count, Reserved: s.Pool.Reserved}
 	if s.count > listed {
 		return e
 	}

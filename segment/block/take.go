@@ -50,7 +50,7 @@ func (s State) found(r *Rules, now Now, rec store.Record) (State, Action) {
 	case s.take.Need+s.take.Ahead == 0:
 		return s.done(Grant{}, nil)
 	case !s.accepts(r):
-		return s.done(Grant{}, &LossyError{r.Name, s.Promise.Why})
+		return s.done(Grant{}, &LossyError{r.Name, s.Promise.Why, false})
 	}
 	return s.put(r, now)
 }
@@ -89,7 +89,7 @@ func (s State) create(r *Rules) (State, Action) {
 	case r.Found == nil:
 		return s.done(Grant{}, &NoSeriesError{Name: r.Name})
 	case s.Promise.Class == store.Lossy && !r.Accept:
-		return s.done(Grant{}, &LossyError{r.Name, s.Promise.Why})
+		return s.done(Grant{}, &LossyError{r.Name, s.Promise.Why, false})
 	}
 	s.phase, s.want = founding, r.Found.New()
 	s.want.Store = s.Promise.Identity
@@ -163,14 +163,16 @@ func (s State) heard(r *Rules, now Now, p store.Promise) (State, Action) {
 	if err := s.elsewhere(r, s.Have); err != nil {
 		return s.end(err)
 	}
-	if what := s.stranger(p); what != "" {
-		return s.end(&store.ForgotError{Store: "series " + r.Name, What: what})
-	}
+	what := s.stranger(p)
 	switch {
+	case what != "" && s.Have.Instance == "" && !r.Accept:
+		return s.end(&LossyError{r.Name, p.Why, true}) // nothing says that anything was lost
+	case what != "":
+		return s.end(&store.ForgotError{Store: "series " + r.Name, What: what})
 	case s.phase == idle:
 		return s, Action{}
 	case !s.accepts(r):
-		return s.done(Grant{}, &LossyError{r.Name, p.Why})
+		return s.done(Grant{}, &LossyError{r.Name, p.Why, false})
 	case s.phase == checking:
 		return s.grant()
 	}
@@ -188,7 +190,7 @@ func (s *State) stranger(p store.Promise) string {
 	case was != "":
 		return fmt.Sprintf("it was granted by %q, and %q answers now, which may lack the last grants", was, p.Instance)
 	case p.Class == store.Lossy:
-		return fmt.Sprintf("it was begun while the store could not forget, and %q may lack the last grants", p.Instance)
+		return fmt.Sprintf("it was created while the store could not lose writes; the store can now, so that %q may lack the last grants", p.Instance)
 	}
 	return ""
 }
@@ -262,11 +264,16 @@ func (e *ExhaustedError) Error() string {
 // A LossyError says that a series is not taken from a store that can forget what
 // it acknowledged, because nobody has said that it may.
 type LossyError struct {
-	Name string
-	Why  string // what was seen of the store
+	Name  string
+	Why   string // what was seen of the store
+	Since bool   // the store could not forget when the series was created
 }
 
 func (e *LossyError) Error() string {
+	if e.Since {
+		return fmt.Sprintf("segment: series %q: the store may lose a write that it acknowledged (%s), and could not when the series was created. "+
+			"If it loses one, numbers repeat: no clock can tell how far a counter had gone", e.Name, e.Why)
+	}
 	return fmt.Sprintf("segment: series %q: the store can forget a write it acknowledged (%s), and then numbers repeat: "+
 		"no clock can tell how far a counter had gone", e.Name, e.Why)
 }

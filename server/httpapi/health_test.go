@@ -78,7 +78,7 @@ func TestStoreAway(t *testing.T) {
 
 // Why a server is not ready is for those who have the right admin.
 func TestReadySaysWhy(t *testing.T) {
-	s := newServer(t, &server.Options{Tokens: tokens}, ended(t, "ended"))
+	s := newServer(t, &server.Options{Tokens: tokens}, ended(t, "ended"), flake(t, memory.New(), "photo", nil))
 	h := handler(t, s, nil)
 	a, err := httpapi.Admin(s, nil)
 	if err != nil {
@@ -98,6 +98,9 @@ func TestReadySaysWhy(t *testing.T) {
 		got := call(tt.h, "GET", "/readyz", tt.headers...)
 		if got.status != 503 || strings.Contains(string(got.body), "ended") != tt.says {
 			t.Errorf("with %v: %s", tt.headers, got)
+		}
+		if got := string(got.body); strings.Contains(got, "at least one series is not ready") == tt.says || strings.Contains(got, "photo") {
+			t.Errorf("with %v, of a server with a series that is ready: %s", tt.headers, got)
 		}
 	}
 	if got := call(h, "GET", "/healthz"); got.status != 200 {

@@ -29,6 +29,9 @@ func (a *api) enterWith(token string) (*server.Session, *problem) {
 		return a.anybody, nil
 	}
 	session, err := a.server.Enter(token)
+	if err != nil && !a.server.Guarded() {
+		return nil, explain(err).hint("this server has no tokens: leave out the token")
+	}
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -130,7 +130,7 @@ func TestFindings(t *testing.T) {
 		},
 		{
 			"exchanged names", "UPDATE firn.server SET name = 'b'", "UPDATE firn.server SET name = 'a'",
-			[]string{"bad : server a calls itself b: the addresses may be exchanged"},
+			[]string{"bad : no server that answers serves 4 shards: 0, 1, 2, 3", "bad a: its address leads to the database " + a.Config().Database + ", which calls itself b: the addresses may be exchanged"},
 		},
 		{
 			"schema gone", "DROP SCHEMA insta2 CASCADE", "SELECT",
@@ -167,7 +167,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	mustExec(t, b, "ALTER SCHEMA firn RENAME TO was")
-	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server that answers serves 5 shards: 3, 4, 5, 6, 7", "bad b: the other servers have it in their cluster, and its database knows nothing of that"}) {
+	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server that answers serves 5 shards: 3, 4, 5, 6, 7", "bad b: its address leads to the database " + b.Config().Database + ", which is in no cluster, and the other servers have a server b in theirs"}) {
 		t.Errorf("%q", got)
 	}
 	gone := b.Config()

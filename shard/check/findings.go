@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,15 +83,27 @@ func (f *findings) say(l Level, server, do, format string, args ...any) {
 	f.all = append(f.all, Finding{l, server, fmt.Sprintf(format, args...), do})
 }
 
-// stranger is about a server whose database knows of no cluster.
-func (f *findings) stranger(name string, views map[string]*shard.View) {
-	for _, v := range views {
-		if slices.Contains(v.Servers, name) {
-			f.say(Bad, name, `check its address; if what it had is lost: docs/shards.md, "A server that is lost"`,
-				"the other servers have it in their cluster, and its database knows nothing of that")
-			return
-		}
+// AddressDo is what to do about an error of an address that leads to another database than the
+// server, or to a standby of it; else it is empty.
+func AddressDo(err error) string {
+	var of *shard.ServerError
+	var stray *shard.StrayError
+	var standby *shard.StandbyError
+	switch {
+	case errors.As(err, &standby):
+		return ToPrimary(standby.Server)
+	case !errors.As(err, &stray) || !errors.As(err, &of):
+		return ""
 	}
+	database := "DATABASE"
+	if stray.Original != "" {
+		database = url.PathEscape(stray.Original)
+	}
+	return fmt.Sprintf("give the address of the database that is server %s: --server %[1]s=postgres://USER@HOST/%s, or in firn.yaml", of.Server, database)
+}
+
+// stranger is about a server whose database knows of no cluster, and that the others do not know.
+func (f *findings) stranger(name string, views map[string]*shard.View) {
 	do := "to take it into the cluster: firn shards add-server " + name
 	if len(views) == 0 {
 		do = "to make a cluster: firn shards init --count N"
@@ -107,6 +120,15 @@ func (f *findings) away(s *Server, views map[string]*shard.View) {
 	var named *shard.ServerError
 	if errors.As(err, &named) {
 		err = named.Err
+	}
+	var stray *shard.StrayError
+	if errors.As(err, &stray) {
+		do := AddressDo(&shard.ServerError{Server: s.Name, Err: stray})
+		if stray.Original == "" {
+			do += `. If what it had is lost: docs/shards.md, "A server that is lost"`
+		}
+		f.say(Bad, s.Name, do, "%v", stray)
+		return
 	}
 	f.say(Bad, s.Name, awayDo(s, err), "it cannot be examined: %v", err)
 }
@@ -282,7 +304,7 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	}
 	m, err := shard.MapOf(views)
 	if err != nil {
-		f.say(Bad, "", "", "%s", strings.TrimPrefix(err.Error(), "shard: "))
+		f.say(Bad, "", cmp.Or(AddressDo(err), "correct the address that leads to the wrong one"), "%s", strings.TrimPrefix(err.Error(), "shard: "))
 		return
 	}
 	if all && len(m.Missing) > 0 {

@@ -53,8 +53,8 @@ func Look(ctx context.Context, servers []shard.Server) []*Server { return all(ct
 
 // Examine sees how servers are, all at once.
 func Examine(ctx context.Context, servers []shard.Server) []*Server {
-	return all(ctx, servers, func(ctx context.Context, c *pgx.Conn, s *Server) error {
-		err := look(ctx, c, s)
+	return all(ctx, servers, func(ctx context.Context, c *pgx.Conn, server shard.Server, s *Server) error {
+		err := look(ctx, c, server, s)
 		if err == nil {
 			s.Details, err = details(ctx, c, s.Layout)
 		}
@@ -65,7 +65,7 @@ func Examine(ctx context.Context, servers []shard.Server) []*Server {
 // patience is how long a server is waited for.
 const patience = time.Minute
 
-func all(ctx context.Context, servers []shard.Server, see func(context.Context, *pgx.Conn, *Server) error) []*Server {
+func all(ctx context.Context, servers []shard.Server, see func(context.Context, *pgx.Conn, shard.Server, *Server) error) []*Server {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	seen := make([]*Server, len(servers))
@@ -76,19 +76,28 @@ func all(ctx context.Context, servers []shard.Server, see func(context.Context, 
 		each.Go(func() {
 			c, err := server.Connect(ctx)
 			if err == nil {
-				err = see(ctx, c, s)
+				err = see(ctx, c, server, s)
 				c.Close(context.WithoutCancel(ctx))
 			}
 			s.Err = err
 		})
 	}
 	each.Wait()
+	views := make([]*shard.View, len(seen))
+	for i, s := range seen {
+		views[i] = s.View
+	}
+	for i, s := range seen {
+		if err := servers[i].Outside(s.View, s.Err, views); err != nil {
+			*s = Server{Name: s.Name, Err: err}
+		}
+	}
 	return seen
 }
 
-func look(ctx context.Context, c *pgx.Conn, s *Server) error {
+func look(ctx context.Context, c *pgx.Conn, server shard.Server, s *Server) error {
 	start := time.Now()
-	v, err := shard.Look(ctx, c)
+	v, err := server.LookAt(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type Record struct {
 type State struct {
 	Map     *shard.Map
 	Records map[int64][]Record // by shard, in the order of their numbers
+	Unseen  []int64            // shards that no server serves of those that were asked; of [LookFor]
 
 	missing map[int64]bool // shards that have no table of records yet
 }
@@ -100,6 +101,12 @@ func Lock(ctx context.Context, servers []shard.Server) (release func(), err erro
 // Look asks all servers what they have. It fails where one of them does not answer, or
 // is left out: files are applied everywhere or nowhere.
 func Look(ctx context.Context, servers []shard.Server) (*State, error) {
+	return LookFor(ctx, servers, nil)
+}
+
+// LookFor is [Look] for files that only some shards are to get. A server of the cluster may be left
+// out if the others serve all of these shards; [State.Unseen] are those of which nobody says what they have.
+func LookFor(ctx context.Context, servers []shard.Server, asked func(shard int64) bool) (*State, error) {
 	views := make(map[string]*shard.View, len(servers))
 	var failed []error
 	for _, a := range shard.Ask(ctx, servers) {
@@ -114,18 +121,25 @@ func Look(ctx context.Context, servers []shard.Server) (*State, error) {
 	if len(failed) > 0 {
 		return nil, errors.Join(failed...)
 	}
-	for _, v := range views {
-		for _, name := range v.Servers {
-			if views[name] == nil {
-				return nil, fmt.Errorf("server %s of the cluster is not named", name)
-			}
-		}
-	}
 	m, err := shard.MapOf(views)
 	if err != nil {
 		return nil, err
 	}
 	s := &State{Map: m, Records: map[int64][]Record{}, missing: map[int64]bool{}}
+	if len(m.Missing) > 0 {
+		if asked == nil {
+			return nil, fmt.Errorf("server %s of the cluster is not named", m.Missing[0])
+		}
+		for n := range m.Keys.Shards() {
+			if r, ok := m.Route(n); ok && r.State == shard.StateOpen {
+				continue
+			}
+			if asked(n) {
+				return nil, fmt.Errorf("server %s of the cluster is not named, and no server that is named serves shard %d", m.Missing[0], n)
+			}
+			s.Unseen = append(s.Unseen, n)
+		}
+	}
 	return s, s.read(ctx, servers)
 }
 

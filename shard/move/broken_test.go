@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -20,21 +21,21 @@ func TestBroken(t *testing.T) {
 	if _, err := m.Move(t.Context(), []int64{0}); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.broken(t.Context()); err != nil {
+	if err := m.broken(t.Context(), []pairOf{{}}); err != nil {
 		t.Fatal(err)
 	}
 	b.must(t, "SET allow_system_table_mods = on; UPDATE pg_subscription_rel SET srsubstate = 'f' WHERE srrelid = 'insta0.users'::regclass")
-	if err := m.broken(t.Context()); err != nil {
+	if err := m.broken(t.Context(), []pairOf{{}}); err != nil {
 		t.Errorf("at first sight: %v", err) // the slot goes a moment before the word that it may
 	}
 	for slot := range m.slotless {
 		m.slotless[slot] = time.Now().Add(-2 * brokenTime)
 	}
-	if err := m.broken(t.Context()); err == nil || !strings.Contains(err.Error(), "Give the move up with firn shards abort") {
+	if err := m.broken(t.Context(), []pairOf{{}}); !errors.As(err, new(*StuckError)) || !strings.Contains(err.Error(), "a crash of server b broke the copy of insta0.users") {
 		t.Errorf("%v", err)
 	}
 	a.must(t, "SELECT pg_create_logical_replication_slot('"+b.one(t, "SELECT format('pg_%s_sync_%s_%s', s.oid, 'insta0.users'::regclass::oid, (pg_control_system()).system_identifier) FROM pg_subscription AS s WHERE subname LIKE 'firn_move_%' AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())")+"', 'pgoutput')")
-	if err := m.broken(t.Context()); err != nil {
+	if err := m.broken(t.Context(), []pairOf{{}}); err != nil {
 		t.Errorf("with the slot: %v", err)
 	}
 }

@@ -68,7 +68,9 @@ func (l Leftover) clean(ctx context.Context, servers []shard.Server, c *pgx.Conn
 	case Mark:
 		return l.locked(ctx, c, "open", fmt.Sprintf("DO $do$ BEGIN EXECUTE coalesce((SELECT format('DROP TABLE %%s', firn.mark(schema)) FROM firn.shard WHERE shard = %d AND firn.mark(schema) IS NOT NULL), ''); END $do$", l.Shard))
 	case Copy:
-		return l.locked(ctx, c, "moved", fmt.Sprintf(dropCopy, l.Shard))
+		return l.locked(ctx, c, "moved", fmt.Sprintf("SELECT firn.drop_copy(%d)", l.Shard))
+	case Record:
+		return l.locked(ctx, c, "moved", "SELECT firn.forget_dropped()")
 	case Slot:
 		return l.dropSlot(ctx, c)
 	case Subscription:
@@ -78,16 +80,6 @@ func (l Leftover) clean(ctx context.Context, servers []shard.Server, c *pgx.Conn
 	}
 	return fmt.Errorf("nobody knows how to remove it")
 }
-
-// dropCopy drops a schema, unless what others have would go with it.
-const dropCopy = `DO $do$
-DECLARE
-	s name := (SELECT schema FROM firn.shard WHERE shard = %[1]d);
-BEGIN
-	PERFORM firn.check_droppable(s);
-	EXECUTE format('DROP SCHEMA IF EXISTS %%I CASCADE', s);
-	DELETE FROM firn.generator WHERE shard = %[1]d;
-END $do$`
 
 func ifThere(ctx context.Context, c *pgx.Conn, sql, name string) error {
 	_, err := c.Exec(ctx, sql, name)

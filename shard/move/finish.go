@@ -59,22 +59,26 @@ func (m *Mover) OldCopies(ctx context.Context, shards []int64) ([]int64, error) 
 
 // finishable are the shards whose moves have arrived.
 func (m *Mover) finishable(f *facts) ([]pairOf, error) {
-	var some []pairOf
+	var some, stayed []pairOf
+	source, target := m.source.Name, m.target.Name
 	for _, p := range f.shards {
-		source, target := m.source.Name, m.target.Name
 		switch from, to := p.source.serves(), p.target.serves(); {
 		case p.source.batch == "" && p.target.batch == "":
 		case to && !from:
 			some = append(some, p)
 		case from && !to:
-			return nil, &StuckError{
-				p.shard, fmt.Sprintf("it is on %s, so there is no old copy to drop", source),
-				cmp.Or(m.copyDo(p), fmt.Sprintf("to move it to %[2]s: firn shards move %[1]d --to %[2]s; to give the move up: firn shards abort %[1]d", p.shard, target)),
-			}
+			stayed = append(stayed, p)
 		case !from && !to:
 			return nil, &StuckError{p.shard, "no server serves it now, so nothing is dropped", m.opens(p)}
 		default:
 			return nil, &StuckError{p.shard, fmt.Sprintf("both %s and %s serve it, so nothing is dropped", source, target), seeDoctor}
+		}
+	}
+	if len(stayed) > 0 {
+		p, list := stayed[0], List(numbers(stayed))
+		return nil, &StuckError{
+			p.shard, fmt.Sprintf("it is on %s, so there is no old copy to drop", source),
+			cmp.Or(m.copyDo(p), fmt.Sprintf("to move it to %[2]s: firn shards move %[1]s --to %[2]s; to give the move up: firn shards abort %[1]s", list, target)),
 		}
 	}
 	return some, nil
@@ -154,7 +158,7 @@ func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func
 			continue
 		}
 		m.batch, m.begun = b.name, make(map[int64]bool)
-		err := m.patiently(ctx, func() error {
+		err := m.afresh(ctx, func() error {
 			f, err := m.look(ctx, b.shards)
 			if err == nil && whole {
 				f, err = m.whole(ctx, f)
@@ -183,6 +187,23 @@ func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func
 		}
 	}
 	return ended, m.patiently(ctx, func() error { return m.sweep(ctx) })
+}
+
+// staleTries is how often the end of a batch begins anew when somebody has worked on its shards.
+const staleTries = 5
+
+// afresh does something patiently, and again where it was refused because a mover has worked on a
+// shard since the servers were looked at: who looks again ends the move, or sees why it has not ended.
+func (m *Mover) afresh(ctx context.Context, f func() error) error {
+	for tries := 1; ; tries++ {
+		err := m.patiently(ctx, f)
+		if code := sqlstate(err); code != "ID007" && code != "ID002" || tries == staleTries {
+			return err
+		}
+		if err := pause(ctx, retryPause); err != nil {
+			return err
+		}
+	}
 }
 
 // newest refuses shards of which the server that serves them knows less than the other one,

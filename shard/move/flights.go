@@ -124,6 +124,9 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 	})
 	views := make(map[string]*shard.View)
 	for i, v := range seen {
+		if stray := servers[i].Outside(v, errs[i], seen); stray != nil {
+			said[i], v, errs[i], err = nil, nil, stray, cmp.Or(err, stray)
+		}
 		if v != nil {
 			views[servers[i].Name] = v
 		}
@@ -141,10 +144,16 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 	for batch, of := range words {
 		f := flightOf(batch, of)
 		for i, s := range servers {
-			if said[i] == nil && (s.Name == f.Source || s.Name == f.Target) {
+			if s.Name != f.Source && s.Name != f.Target {
+				continue
+			}
+			if said[i] == nil {
 				f.silent(s.Name, errs[i])
 			}
-			if v := views[s.Name]; v != nil && v.Standby && (s.Name == f.Source || s.Name == f.Target) {
+			if v, other := views[s.Name], views[either(s.Name == f.Source, f.Target, f.Source)]; of[s.Name] == nil && v != nil && other != nil && v.Cluster != other.Cluster {
+				f.silent(s.Name, &shard.ServerError{Server: s.Name, Err: &shard.StrayError{Database: v.Database, Why: "is in another cluster"}})
+			}
+			if v := views[s.Name]; v != nil && v.Standby {
 				f.Phase, f.Forgot, f.Problem, f.Standby = Unknown, "", "the address of "+s.Name+" leads to a standby", s.Name
 			}
 		}
@@ -170,7 +179,14 @@ func (f *Flight) silent(server string, err error) {
 		return
 	}
 	f.Phase, f.Forgot, f.Err, f.Problem = Unknown, "", err, server+" does not answer"
-	if f.Refused() {
+	var stray *shard.StrayError
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &stray):
+		f.Problem = "server " + server + ": " + stray.Error()
+	case errors.As(err, &pg) && strings.HasPrefix(pg.Code, "28"):
+		f.Problem = server + " refuses the login: " + pg.Message
+	case f.Refused():
 		f.Problem = server + " refuses to say: " + reason(err)
 	}
 }
@@ -261,9 +277,9 @@ func listenTo(ctx context.Context, s shard.Server) (map[string]*account, *shard.
 	if err != nil && !isMissing(err) && !inRecovery(err) {
 		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
 	}
-	view, err := shard.Look(ctx, c)
+	view, err := s.LookAt(ctx, c)
 	if err != nil && !errors.Is(err, shard.ErrNoShards) {
-		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
+		return nil, nil, err
 	}
 	return said, view, nil
 }

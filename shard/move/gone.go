@@ -32,24 +32,24 @@ func (e *AnswersError) Error() string {
 	return fmt.Sprintf("server %s is not gone, it answers", e.Server)
 }
 
-// An ElsewhereError says that a shard is not on the servers that are left.
+// An ElsewhereError says that shards are not on the servers that are left.
 type ElsewhereError struct {
-	Shard      int64
-	Gone, Left string // the server that had it, and the one that has a copy
-	LetGo      bool   // by Left
+	Shards     []int64 // in order
+	Gone, Left string  // the server that had it, and the one that has a copy
+	LetGo      bool    // by Left
 }
 
 func (e *ElsewhereError) Error() string {
 	if e.LetGo {
-		return fmt.Sprintf("shard %d was given to %s: rows that were written there since may be missing on %s", e.Shard, e.Gone, e.Left)
+		return fmt.Sprintf("shard %s was given to %s: rows that were written there since may be missing on %s", List(e.Shards), e.Gone, e.Left)
 	}
-	return fmt.Sprintf("shard %d is on %s, and the copy on %s is not complete", e.Shard, e.Gone, e.Left)
+	return fmt.Sprintf("shard %s is on %s, and the copy on %s is not complete", List(e.Shards), e.Gone, e.Left)
 }
 
 // Abandon ends the moves between a server that is gone for good and the others, which
 // have to answer, of the shards that are asked for and of those that moved together with
 // them. Shards that the others serve stay there; one that is asked for and is not served
-// is an [*ElsewhereError]. It returns those whose moves it has ended, and the slots of
+// is in an [*ElsewhereError]. It returns those whose moves it has ended, and the slots of
 // which nobody can say whether they are left of this: they are not dropped.
 func Abandon(ctx context.Context, servers []shard.Server, gone string, asked func(shard int64) bool) ([]int64, []Leftover, error) {
 	rest, err := restOf(ctx, servers, gone)
@@ -112,13 +112,22 @@ func abandonable(ctx context.Context, rest []*end, gone string, asked func(int64
 		}
 		all = append(all, some...)
 	}
+	var elsewhere *ElsewhereError
 	for _, o := range all {
-		switch {
+		switch letGo := o.source == o.at.Name; {
+		case o.state == shard.StateMoved && asked(o.shard) && elsewhere == nil:
+			elsewhere = &ElsewhereError{[]int64{o.shard}, gone, o.at.Name, letGo}
 		case o.state == shard.StateMoved && asked(o.shard):
-			return nil, &ElsewhereError{o.shard, gone, o.at.Name, o.source == o.at.Name}
+			if elsewhere.Left == o.at.Name && elsewhere.LetGo == letGo {
+				elsewhere.Shards = append(elsewhere.Shards, o.shard)
+			}
 		case o.state != shard.StateMoved && !o.serves():
 			return nil, o.at.fault(fmt.Errorf("shard %d is closed there; to open it first: firn shards reopen %s", o.shard, o.at.Name))
 		}
+	}
+	if elsewhere != nil {
+		slices.Sort(elsewhere.Shards)
+		return nil, elsewhere
 	}
 	return all, nil
 }

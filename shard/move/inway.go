@@ -10,23 +10,37 @@ import (
 
 // This file says what a schema is that is in the way of a shard which is to come to a server.
 
-// OldCopyHint says what to do about a schema with the copy of a shard that firn shards reopen
+// OldCopyHint says what to do about the schema with the copy of a shard that firn shards reopen
 // has closed on a server.
-func OldCopyHint(server, schema string) string {
-	return fmt.Sprintf("compare its rows with those of the server that serves the shard, and keep what only this copy has. Then on %s: %s", server, dropSchema(schema))
+func OldCopyHint(server string, n int64) string {
+	return fmt.Sprintf("compare its rows with those of the server that serves the shard, and keep what only this copy has. Then drop it, in psql on server %s: SELECT firn.drop_copy(%d)", server, n)
 }
 
 func dropSchema(schema string) string { return "DROP SCHEMA " + identifier(schema) + " CASCADE" }
 
-const oldCopyRows = `SELECT coalesce(sum(greatest(c.reltuples, pg_stat_get_live_tuples(c.oid), 0)), 0)::bigint FROM firn.relations($1) AS r JOIN pg_class AS c ON c.oid = r.relation WHERE r.rows`
+// oldCopyRows is how many rows the server thinks a schema has, and whether it has no idea of one of
+// the tables: a crash takes the statistics, and reltuples may be of a time when the table was smaller.
+const oldCopyRows = `SELECT
+	coalesce(sum(CASE WHEN live > 0 OR pages <= 0 OR size = 0 THEN greatest(live, CASE WHEN size > 0 THEN tuples END, 0) ELSE greatest(tuples, 0) * (size / current_setting('block_size')::float8) / pages END), 0)::bigint,
+	coalesce(bool_or(size > 0 AND live = 0 AND (tuples < 0 OR pages <= 0)), false)
+FROM (SELECT c.reltuples AS tuples, c.relpages AS pages, pg_stat_get_live_tuples(c.oid) AS live, pg_relation_size(c.oid) AS size
+	FROM firn.relations($1) AS r JOIN pg_class AS c ON c.oid = r.relation WHERE r.rows AND c.relkind <> 'p') AS t`
 
 // oldCopyText says what such a schema is, and about how many rows it has, by the server's estimate.
 func oldCopyText(ctx context.Context, c *pgx.Conn, schema string) (string, error) {
 	var rows int64
-	if err := c.QueryRow(ctx, oldCopyRows, schema).Scan(&rows); err != nil {
+	var unknown bool
+	if err := c.QueryRow(ctx, oldCopyRows, schema).Scan(&rows, &unknown); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("the schema %s is an old copy that serves nothing, with about %d rows: a reopen on another server took the shard away from it", schema, rows), nil
+	has := fmt.Sprintf("with about %d rows", rows)
+	switch {
+	case unknown:
+		has = "and the number of its rows is not known"
+	case rows == 1:
+		has = "with about 1 row"
+	}
+	return fmt.Sprintf("the schema %s is an old copy that serves nothing, %s: a reopen on another server took the shard away from it", schema, has), nil
 }
 
 // A schema that is in the way, of which kind it is.
@@ -44,7 +58,7 @@ func inWay(ctx context.Context, c *pgx.Conn, server string, n int64, schema stri
 	switch {
 	case copied && told:
 		old, err := oldCopyText(ctx, c, schema)
-		return text + "and no move has left it: " + old, OldCopyHint(server, schema), true, err
+		return text + "and no move has left it: " + old, OldCopyHint(server, n), true, err
 	case copied:
 		return text + "a copy that a move has left", "to drop it: firn shards doctor --clean", true, nil
 	}

@@ -35,6 +35,7 @@ const (
 	Mark         Kind = "mark"     // the table in a shard that no move is of
 	Copy         Kind = "copy"     // of a shard that is open elsewhere
 	Old          Kind = "old copy" // the same, of which firn shards reopen has left the rows: only a person can say whether they are needed
+	Record       Kind = "record"   // of generators of a copy that somebody has dropped by hand
 	Half         Kind = "move"     // one server only knows of it
 )
 
@@ -46,6 +47,7 @@ var harm = map[Kind]string{
 	Fence:        "it does nothing, being out of use",
 	Mark:         "it does nothing",
 	Copy:         "it takes room",
+	Record:       "the schema was dropped, and firn still lists the sequences that it had",
 	Half:         "it was broken off when it was ended",
 }
 
@@ -66,6 +68,8 @@ UNION ALL
 SELECT 'copy', s.schema::text, s.shard, s.attempt IS NULL FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema
 WHERE s.state = 'moved' AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
 	AND EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset" WHERE g.shard = s.shard AND c.relnamespace = n.oid)
+UNION ALL
+SELECT DISTINCT 'record', s.schema::text, s.shard, false FROM firn.dropped() AS d JOIN firn.shard AS s ON s.shard = d.shard
 ORDER BY 1, 2`
 
 // syncSQL are slots of the first copies of tables, which PostgreSQL makes and names: the

@@ -71,7 +71,7 @@ SELECT string_agg(x, E'\n' ORDER BY x) FROM (
 SELECT format('schema %s %s', nspname, nspacl) AS x FROM pg_namespace WHERE nspname !~ '^pg_'
 UNION ALL SELECT format('relation %s %s %s', oid::regclass, relkind, relacl) FROM pg_class WHERE relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_|^information')
 UNION ALL SELECT format('function %s %s', oid::regprocedure, proacl) FROM pg_proc WHERE pronamespace IN (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_|^information')
-UNION ALL SELECT format('trigger %s', tgname) FROM pg_trigger WHERE NOT tgisinternal
+UNION ALL SELECT format('trigger %s', tgname) FROM pg_trigger WHERE NOT tgisinternal AND NOT (tgname = 'firn_fence' AND tgenabled = 'D')
 UNION ALL SELECT format('move %s', shard) FROM firn.move
 UNION ALL SELECT format('generator %s %s', shard, name) FROM firn.generator
 UNION ALL SELECT format('publication %s', pubname) FROM pg_publication

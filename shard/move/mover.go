@@ -350,7 +350,7 @@ func (m *Mover) do(ctx context.Context, g goal, f *facts, s step) error {
 	case toHearBack:
 		return m.hear(ctx, m.source)
 	case toWait:
-		return m.wait(ctx)
+		return m.wait(ctx, s.shards)
 	case toCut:
 		return m.verifyAndCut(ctx, g, s.shards[0])
 	case toTake:

@@ -126,7 +126,9 @@ func nextOf(g goal, p pairOf) (action, error) {
 		return toNote, nil
 	case to.serves():
 		return toEnd, nil
-	case from.serves() && from.attempt != g.attempt && from.batch == "" && (to.batch != "" || g.back):
+	case from.serves() && from.attempt != g.attempt && from.batch == "" && g.back:
+		return "", &StuckError{p.shard, "another command has begun to finish its move, so its old copy is not kept up to date any more", noWayBack([]pairOf{p})}
+	case from.serves() && from.attempt != g.attempt && from.batch == "" && to.batch != "":
 		return "", &StuckError{p.shard, "an earlier move was given up half way", giveUp([]pairOf{p})}
 	case from.serves() && from.attempt != g.attempt:
 		return toBegin, nil

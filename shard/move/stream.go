@@ -125,12 +125,12 @@ func (m *Mover) hear(ctx context.Context, e *end) error {
 // copyPause is between two looks at a copy that grows.
 const copyPause = 200 * time.Millisecond
 
-// wait waits for the copy a while, and says how far it is.
-func (m *Mover) wait(ctx context.Context) error {
+// wait waits for the copy of these shards a while, and says how far it is.
+func (m *Mover) wait(ctx context.Context, todo []pairOf) error {
 	if err := m.copied(ctx); err != nil {
 		return err
 	}
-	if err := m.broken(ctx); err != nil {
+	if err := m.broken(ctx, todo); err != nil {
 		return err
 	}
 	if err := m.stalled(ctx); err != nil {
@@ -148,8 +148,8 @@ FROM pg_subscription AS s JOIN pg_subscription_rel AS r ON r.srsubid = s.oid AND
 const brokenTime = 5 * time.Second
 
 // broken says whether the copy of a table can come to no end: a crash of the target has
-// taken back that it had, and its slot is gone.
-func (m *Mover) broken(ctx context.Context) error {
+// taken back that it had, and its slot is gone. To go on with the move would only wait again.
+func (m *Mover) broken(ctx context.Context, todo []pairOf) error {
 	copying, err := m.copying(ctx)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (m *Mover) broken(ctx context.Context) error {
 		case !seen:
 			m.slotless[slot] = time.Now()
 		case time.Since(since) > brokenTime:
-			return m.target.fault(fmt.Errorf("the copy of %s was broken by a crash. Give the move up with firn shards abort, and begin it again", table))
+			return &StuckError{todo[0].shard, fmt.Sprintf("a crash of server %s broke the copy of %s", m.target.Name, table), giveUp(todo)}
 		}
 	}
 	return nil

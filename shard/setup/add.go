@@ -51,6 +51,9 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 			return nil, err
 		}
 	}
+	if err := sameOwner(s.sites, m.Servers); err != nil {
+		return nil, err
+	}
 	p, err := begin(m, Wish{})
 	if err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func TestInitRefuses(t *testing.T) {
 	attempt("layout time:41@1ms", setup.Wish{Layout: firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")}, a, b)
 	attempt("has a server b too", setup.Wish{}, a)
 	attempt("server c is not in the cluster", setup.Wish{}, a, b, c)
-	attempt("server a calls itself b", setup.Wish{}, b, a)
+	attempt("which calls itself b", setup.Wish{}, b, a)
 	mustInit(t, serversOf(c), setup.Wish{Count: 1})
 	attempt("calls itself a", setup.Wish{}, a, c)
 }

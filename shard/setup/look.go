@@ -44,11 +44,11 @@ SELECT (pg_control_system()).system_identifier, current_database()::text, curren
 	pg_is_in_recovery(), current_setting('transaction_read_only')::boolean,
 	current_user::text, has_database_privilege(current_database(), 'CREATE'),
 	(SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user),
-	coalesce((SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'firn'), ''),
+	coalesce((SELECT pg_get_userbyid(nspowner)::text FROM pg_namespace WHERE nspname = 'firn'), ''),
 	coalesce((SELECT r.rolname = current_user FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner WHERE n.nspname = 'firn'), false),
 	ARRAY(SELECT rolname::text FROM pg_roles), ARRAY(SELECT nspname::text FROM pg_namespace), clock_timestamp()`
 
-// look finds out about a server.
+// look finds out about a server. With an error of its owner it returns what it found.
 func look(ctx context.Context, s shard.Server) (*site, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
@@ -70,7 +70,7 @@ func look(ctx context.Context, s shard.Server) (*site, error) {
 		t.schemas[schema] = true
 	}
 	if err := t.usable(); err != nil {
-		return nil, err
+		return t, err
 	}
 	t.view, err = shard.Look(ctx, c)
 	if errors.Is(err, shard.ErrNoShards) {
@@ -185,7 +185,7 @@ func (s *Servers) look(ctx context.Context, servers []shard.Server) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return differentOwners(s.sites, err)
 	}
 	return distinct(s.sites)
 }

@@ -96,6 +96,9 @@ func (s *Servers) Init(w Wish) (*Plan, error) {
 	if err := forgot(s.sites, m); err != nil {
 		return nil, err
 	}
+	if err := sameOwner(s.sites, p.names); err != nil {
+		return nil, err
+	}
 	if p.Roles, err = rolesFor(w.Roles, s.sites); err != nil {
 		return nil, err
 	}

@@ -216,10 +216,23 @@ func (r *Reopening) Check(ctx context.Context, conn *pgx.Conn, others map[string
 	if err := r.mayWork(ctx, conn, others); err != nil {
 		return err
 	}
+	var lacking *IncompleteError
 	for _, row := range r.Shards {
-		if _, err := r.checkRow(ctx, conn, others, row); err != nil {
-			return err
+		var one *IncompleteError
+		switch _, err := r.checkRow(ctx, conn, others, row); {
+		case err == nil:
+		case !errors.As(err, &one):
+			if lacking == nil {
+				return err
+			}
+		case lacking == nil:
+			lacking = one
+		case one.MovedTo == lacking.MovedTo:
+			lacking.More = append(lacking.More, row.Shard)
 		}
+	}
+	if lacking != nil {
+		return lacking
 	}
 	return nil
 }
@@ -235,7 +248,7 @@ func (r *Reopening) checkRow(ctx context.Context, conn *pgx.Conn, others map[str
 		err = r.mayRevoke(ctx, others, row)
 	}
 	if err == nil && doubt != nil && !r.Incomplete {
-		err = &IncompleteError{row.Shard, r.Server, row.MovedTo, doubt}
+		err = &IncompleteError{row.Shard, nil, r.Server, row.MovedTo, doubt}
 	}
 	return doubt, err
 }
@@ -313,11 +326,15 @@ func isCopy(err error) bool {
 // An IncompleteError says that nobody knows whether a server has all rows of a shard.
 type IncompleteError struct {
 	Shard           int64
-	Server, MovedTo string // where it is to be opened, and where it went by what that one says
+	More            []int64 // other shards of the plan of which that is true, in order
+	Server, MovedTo string  // where it is to be opened, and where it went by what that one says
 	Err             error
 }
 
 func (e *IncompleteError) Error() string {
+	if len(e.More) > 0 {
+		return fmt.Sprintf("shard %d and %d more: %s may lack rows of them: of shard %[1]d, %[4]s", e.Shard, len(e.More), e.Server, e.Err)
+	}
 	return fmt.Sprintf("shard %d: %s may lack rows of it: %s", e.Shard, e.Server, e.Err)
 }
 func (e *IncompleteError) Unwrap() error { return e.Err }

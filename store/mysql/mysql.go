@@ -164,7 +164,7 @@ func (s *Store) read(ctx context.Context, query string) (a answer, err error) {
 		return err
 	})
 	if err != nil {
-		return answer{}, explain(err)
+		return answer{}, explainTo(ctx, s.db, err)
 	}
 	return a, nil
 }
@@ -274,7 +274,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Co
 	case err == nil:
 		return next, nil
 	case certain(err):
-		return store.Record{}, explain(err)
+		return store.Record{}, explainTo(ctx, conn, err)
 	}
 	return store.Record{Key: key, Version: next.Version}, explain(err)
 }

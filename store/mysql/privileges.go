@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 
@@ -35,13 +36,53 @@ func (s *Store) MissingPrivileges(ctx context.Context) (missing, grant string, e
 	if lacks == nil {
 		return "", "", nil
 	}
-	var database, user string
-	if err := conn.QueryRowContext(ctx, "SELECT DATABASE(), CURRENT_USER()").Scan(&database, &user); err != nil {
+	missing = strings.Join(lacks, ", ")
+	database, user, err := who(ctx, conn)
+	if err != nil {
 		return "", "", explain(err)
 	}
-	at := strings.LastIndexByte(user, '@')
-	missing = strings.Join(lacks, ", ")
-	return missing, fmt.Sprintf("GRANT %s ON %s.firn_records TO %s@%s", missing, quoted("`", database), quoted("'", user[:at]), quoted("'", user[at+1:])), nil
+	return missing, granting(missing, database, user), nil
+}
+
+// A rower runs a statement that has one row: a *sql.DB or a *sql.Conn.
+type rower interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// who is the database and the account, as a GRANT writes them.
+func who(ctx context.Context, q rower) (database, user string, err error) {
+	err = q.QueryRowContext(ctx, "SELECT COALESCE(DATABASE(), ''), CURRENT_USER()").Scan(&database, &user)
+	at := max(strings.LastIndexByte(user, '@'), 0)
+	return quoted("`", database), quoted("'", user[:at]) + "@" + quoted("'", strings.TrimPrefix(user[at:], "@")), err
+}
+
+func granting(privileges, database, user string) string {
+	return fmt.Sprintf("GRANT %s ON %s.firn_records TO %s", privileges, database, user)
+}
+
+const all = "SELECT, INSERT, UPDATE"
+
+// Grant is what the owner of the table types for another user that is to use it: USER and
+// HOST stand for that one.
+func (s *Store) Grant(ctx context.Context) (string, error) {
+	database, _, err := who(ctx, s.db)
+	if err != nil {
+		return "", explain(err)
+	}
+	return granting(all, database, "'USER'@'HOST'") + ";", nil
+}
+
+// explainTo is explain for a user that may lack a privilege: it writes the GRANT out.
+func explainTo(ctx context.Context, q rower, err error) error {
+	return table.Explain("mysql", err, func(err error) string {
+		text := advice(err)
+		if text == denied {
+			if database, user, failed := who(ctx, q); failed == nil {
+				text = strings.Replace(text, grantUnnamed, granting(all, database, user), 1)
+			}
+		}
+		return text
+	}, lacksRight)
 }
 
 // quoted is a name between marks.

@@ -139,7 +139,7 @@ func TestPrivileges(t *testing.T) {
 	_, list := s.List(t.Context(), "")
 	_, put := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
 	for what, err := range map[string]error{"Get": get, "List": list, "Put": put} {
-		says(t, what+" without rights", err, "GRANT SELECT, INSERT, UPDATE ON firn_records TO the user")
+		says(t, what+" without rights", err, "GRANT SELECT, INSERT, UPDATE ON `"+c.DBName+"`.firn_records TO '"+c.DBName+"'@'127.0.0.1'")
 	}
 
 	mustPut(t, New(db), "there", `1`, store.Condition{})

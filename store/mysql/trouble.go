@@ -52,17 +52,29 @@ func certain(err error) bool {
 }
 
 // explain says what to do where it can be told.
-func explain(err error) error { return table.Explain("mysql", err, advice) }
+func explain(err error) error { return table.Explain("mysql", err, advice, lacksRight) }
+
+func lacksRight(err error) bool {
+	switch number(err) {
+	case 1044, 1142, 1143, 1227:
+		return true
+	}
+	return false
+}
 
 const (
-	crowded  = "the server has too many connections; close some, or raise max_connections or the user's limit"
-	denied   = `this user lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store setup --store URL" with the URL of its own account, or what "firn store setup --print" prints, and then GRANT SELECT, INSERT, UPDATE ON firn_records TO the user`
-	foreign  = `the table firn_records is not as firn makes it; compare it with "firn store setup --print", or use another database`
-	full     = "the server's disk is full, or a limit of the table's file is reached; free some space"
-	readOnly = "the server is read-only, as a replica is; connect to the primary"
-	stopping = "the server is shutting down, or an administrator ended the connection or the statement"
-	timeout  = "the server cancelled the statement, for example after max_statement_time"
-	unknown  = "the server refuses this user or the password; check both, and the host that the user may come from"
+	crowded = "the server has too many connections; close some, or raise max_connections or the user's limit"
+	denied  = `this user lacks a privilege: it needs SELECT, INSERT and UPDATE on the table firn_records; one that may create tables runs "firn store setup --store URL" with the URL of its own account, or what "firn store setup --print" prints, and then ` + grantUnnamed
+
+	grantUnnamed = "GRANT SELECT, INSERT, UPDATE ON firn_records TO the user"
+	// The server says the same of a database that is not there and of one that is another's.
+	noDatabase = "the database does not exist, or this user has no right in it: check the name; an administrator types CREATE DATABASE, and then grants this user what the end of \"firn store setup --print mysql\" says"
+	foreign    = `the table firn_records is not as firn makes it; compare it with "firn store setup --print", or use another database`
+	full       = "the server's disk is full, or a limit of the table's file is reached; free some space"
+	readOnly   = "the server is read-only, as a replica is; connect to the primary"
+	stopping   = "the server is shutting down, or an administrator ended the connection or the statement"
+	timeout    = "the server cancelled the statement, for example after max_statement_time"
+	unknown    = "the server refuses this user or the password; check both, and the host that the user may come from"
 )
 
 // advices are by the server's error number.
@@ -70,9 +82,10 @@ var advices = map[int]string{
 	1021: full, 1114: full, 1030: "the server's storage reports an error; its log says more", 1026: full,
 	changed: "refused because of what others wrote at the same time; try again",
 	1040:    crowded, 1203: crowded, 1226: crowded,
-	1044: denied, 1142: denied, 1143: denied, 1227: denied,
+	1044: noDatabase,
+	1142: denied, 1143: denied, 1227: denied,
 	1045: unknown, 1130: unknown, 1698: unknown,
-	1046: "no database is selected; name one in the address", 1049: "the database does not exist; create it, or name another",
+	1046: "no database is selected; name one in the address", 1049: "the database does not exist; create it with CREATE DATABASE, or name another",
 	1053: stopping, 1317: stopping, 1927: stopping,
 	1054: foreign, 1364: foreign, 1366: foreign, 1406: foreign,
 	1153:    "the server's max_allowed_packet is too small; firn needs 256K",

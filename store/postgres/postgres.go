@@ -47,6 +47,8 @@ import (
 type Store struct {
 	db   *sql.DB
 	seen atomic.Bool // the table was there: it is never made again
+
+	standbys atomic.Pointer[[]other] // those of the last look that were no passing backup
 }
 
 var _ store.Store = (*Store)(nil)

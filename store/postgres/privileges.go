@@ -6,7 +6,8 @@ import "context"
 // grants them. Privileges on all columns do as well as those on the table.
 const sqlMissing = `
 SELECT coalesce(string_agg(p, ', ' ORDER BY n), ''),
-	coalesce('GRANT ' || string_agg(p, ', ' ORDER BY n) || format(' ON %s TO %I', to_regclass('firn_records')::text, current_user), '')
+	coalesce('GRANT ' || string_agg(p, ', ' ORDER BY n) || format(' ON %s.firn_records TO %I',
+		(SELECT relnamespace::regnamespace FROM pg_class WHERE oid = to_regclass('firn_records')), current_user), '')
 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) WITH ORDINALITY AS need (p, n)
 WHERE to_regclass('firn_records') IS NOT NULL AND EXISTS (
 	SELECT FROM unnest(ARRAY['key', 'value', 'version', 'written']) AS c
@@ -18,4 +19,17 @@ WHERE to_regclass('firn_records') IS NOT NULL AND EXISTS (
 func (s *Store) MissingPrivileges(ctx context.Context) (missing, grant string, err error) {
 	err = s.db.QueryRowContext(ctx, sqlMissing).Scan(&missing, &grant)
 	return missing, grant, explain(ctx, s.db, err)
+}
+
+// Grant is what the owner of the table types for another role that is to use it: ROLE stands
+// for that one. It names the schema where the search_path finds the table, or ” if there is
+// no table.
+func (s *Store) Grant(ctx context.Context) (string, error) {
+	var schema string
+	err := s.db.QueryRowContext(ctx, `SELECT coalesce((SELECT quote_ident(n.nspname) FROM pg_class AS c
+		JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('firn_records')), '')`).Scan(&schema)
+	if err != nil || schema == "" {
+		return "", explain(ctx, s.db, err)
+	}
+	return "GRANT USAGE ON SCHEMA " + schema + " TO ROLE; GRANT SELECT, INSERT, UPDATE ON " + schema + ".firn_records TO ROLE;", nil
 }

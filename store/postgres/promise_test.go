@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,11 @@ import (
 func TestPromise(t *testing.T) {
 	base := look{
 		version: "15.1", fsync: "on", pages: "on", commit: "on", table: true, logged: true,
-		timeline: "00000001", started: 1, system: "7",
+		timeline: "00000001", started: 1, system: "7", role: "app",
+	}
+	standby := func(sync, name string) other { return other{name, true, sync, name} }
+	set := func(names, commit string, others ...other) func(*look) {
+		return func(l *look) { l.names, l.commit, l.others = names, commit, others }
 	}
 	for name, c := range map[string]struct {
 		change func(*look)
@@ -27,18 +32,25 @@ func TestPromise(t *testing.T) {
 		"no pages":           {func(l *look) { l.pages = "off" }, store.Lossy, "a crash of its host"},
 		"no commit":          {func(l *look) { l.commit = "off" }, store.Lossy, "SET synchronous_commit = on"},
 		"unlogged":           {func(l *look) { l.logged = false }, store.Lossy, "SET LOGGED"},
-		"asynchronous":       {func(l *look) { l.standbys = 1 }, store.Lossy, "may be promoted"},
-		"unseen, no names":   {func(l *look) { l.standbys, l.unseen = 1, 1 }, store.Lossy, "may be promoted"},
-		"local, one away":    {func(l *look) { l.synchronous, l.commit = true, "local" }, store.Lossy, "may be promoted"},
-		"waits for one away": {func(l *look) { l.synchronous = true }, store.Strict, "no standby"},
-		"away":               {func(l *look) { l.slots = 1 }, store.Lossy, "1 slots for standbys that are away"},
-		"synchronous":        {func(l *look) { l.synchronous, l.standbys, l.confirmed = true, 2, 2 }, store.Strict, "of which 2 are synchronous"},
-		"one asynchronous":   {func(l *look) { l.synchronous, l.standbys, l.confirmed = true, 2, 1 }, store.Lossy, "may be promoted"},
-		"apply":              {func(l *look) { l.synchronous, l.standbys, l.confirmed, l.commit = true, 1, 1, "remote_apply" }, store.Strict, "apply"},
-		"only written":       {func(l *look) { l.synchronous, l.standbys, l.confirmed, l.commit = true, 1, 1, "remote_write" }, store.Lossy, "may be promoted"},
-		"only local":         {func(l *look) { l.synchronous, l.standbys, l.confirmed, l.commit = true, 1, 1, "local" }, store.Lossy, "may be promoted"},
-		"unseen":             {func(l *look) { l.synchronous, l.standbys, l.unseen = true, 1, 1 }, store.Strict, "GRANT pg_monitor"},
-		"one away of quorum": {func(l *look) { l.synchronous, l.standbys, l.confirmed, l.slots = true, 1, 1, 1 }, store.Strict, "away"},
+		"asynchronous":       {set("", "on", standby("async", "a")), store.Lossy, "may be promoted"},
+		"unseen, no names":   {set("", "on", standby("", "a")), store.Lossy, "may be promoted"},
+		"local, one away":    {set("a", "local"), store.Lossy, "may be promoted"},
+		"waits for one away": {set("a", "on"), store.Strict, "no standby, a commit waits for 1"},
+		"away":               {set("", "on", other{id: "s"}), store.Lossy, "1 slot of a standby that is away"},
+		"synchronous":        {set("2 (a, b)", "on", standby("sync", "a"), standby("sync", "b")), store.Strict, "2 of them synchronous"},
+		"one asynchronous":   {set("a", "on", standby("sync", "a"), standby("async", "b")), store.Lossy, "may be promoted"},
+		"one behind":         {set("a", "on", standby("potential", "a")), store.Lossy, "may be promoted"},
+		"apply":              {set("a", "remote_apply", standby("sync", "a")), store.Strict, "apply"},
+		"only written":       {set("a", "remote_write", standby("sync", "a")), store.Lossy, "may be promoted"},
+		"only local":         {set("a", "local", standby("sync", "a")), store.Lossy, "may be promoted"},
+		"unseen":             {set("a", "on", standby("", "a")), store.Strict, "GRANT pg_monitor TO app"},
+		"unseen, not listed": {set("a", "on", standby("", "b")), store.Lossy, "in case of doubt: GRANT pg_monitor TO app"},
+		"unseen, too many":   {set("a", "on", standby("", "a"), standby("", "b")), store.Lossy, "may be promoted"},
+		"unseen, all":        {set("ANY 2 (*)", "on", standby("", "a"), standby("", "b")), store.Strict, "a commit waits for 2"},
+		"quorum of all":      {set("ANY 2 (a, b)", "on", standby("quorum", "a"), standby("quorum", "b")), store.Strict, "a commit waits for 2"},
+		"quorum of half":     {set("ANY 1 (a, b)", "on", standby("quorum", "a"), standby("quorum", "b")), store.Lossy, "may be promoted"},
+		"one away of quorum": {set("ANY 1 (a, b)", "on", standby("quorum", "a"), other{id: "s"}), store.Lossy, "away"},
+		"one away of all":    {set("2 (a, b)", "on", standby("sync", "a"), other{id: "s"}), store.Strict, "away"},
 	} {
 		l := base
 		c.change(&l)
@@ -76,7 +88,7 @@ func TestPromiseSettings(t *testing.T) {
 		{`ALTER SYSTEM SET fsync = off`, `ALTER SYSTEM RESET fsync`, "fsync=off"},
 		{`ALTER SYSTEM SET full_page_writes = off`, `ALTER SYSTEM RESET full_page_writes`, "full_page_writes=off"},
 		{`ALTER SYSTEM SET synchronous_commit = off`, `ALTER SYSTEM RESET synchronous_commit`, "synchronous_commit=off"},
-		{`SELECT pg_create_physical_replication_slot('away')`, `SELECT pg_drop_replication_slot('away')`, "1 slots"},
+		{`SELECT pg_create_physical_replication_slot('away')`, `SELECT pg_drop_replication_slot('away')`, "1 slot of"},
 	} {
 		do(t, db, c.change, `SELECT pg_reload_conf()`)
 		becomes(t, s, store.Lossy, c.want)
@@ -115,11 +127,11 @@ func TestPromiseStandbys(t *testing.T) {
 	mustPut(t, app, "k", `1`, store.Condition{})
 	standby := testserver.PostgresStandby(t, primary, "cluster_name=sibling")
 	for _, s := range []*Store{all, app} {
-		becomes(t, s, store.Lossy, "1 connected standbys")
+		becomes(t, s, store.Lossy, "1 connected standby")
 	}
 	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = 'sibling'`, `SELECT pg_reload_conf()`)
-	becomes(t, all, store.Strict, "of which 1 are synchronous")
-	becomes(t, app, store.Strict, "cannot be seen")
+	becomes(t, all, store.Strict, "1 of them synchronous")
+	becomes(t, app, store.Strict, "GRANT pg_monitor TO app")
 	readOnly := New(connect(t, at(t, primary.URL(), "user=app", "default_transaction_read_only=on")))
 	for _, s := range []*Store{all, app, readOnly} { // a read waits for the standby, which anybody may
 		if r, err := s.Get(t.Context(), "k"); err != nil || r.Version == "" {
@@ -129,7 +141,7 @@ func TestPromiseStandbys(t *testing.T) {
 	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = 'another'`, `ALTER SYSTEM SET synchronous_commit = local`, `SELECT pg_reload_conf()`)
 	becomes(t, all, store.Lossy, "may be promoted")
 	standby.Stop(t)
-	becomes(t, all, store.Lossy, "no standby") // one that is away may be promoted as well
+	becomes(t, all, store.Lossy, "no standby, a commit waits for 1") // one that is away may be promoted as well
 	do(t, db, `ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
 	for _, s := range []*Store{all, app} {
 		becomes(t, s, store.Strict, "no standby")
@@ -143,5 +155,21 @@ func TestPromiseTable(t *testing.T) {
 	do(t, db, `ALTER TABLE firn_records RENAME TO hidden`, `ALTER TABLE hidden SET UNLOGGED`, `CREATE VIEW firn_records AS TABLE hidden`)
 	if p := promise(t, s); p.Class != store.Lossy || !strings.Contains(p.Why, "no plain table") {
 		t.Errorf("a view: %+v", p)
+	}
+}
+
+// TestNamesOfStandbys reads synchronous_standby_names as the server does.
+func TestNamesOfStandbys(t *testing.T) {
+	for text, want := range map[string]string{
+		`a`: `1 [a]`, ` a , B`: `1 [a B]`, `*`: `1 [*]`, `FIRST 2 (a, b, c)`: `2 [a b c]`, `any 3(a,b)`: `3 [a b]`, `2 (a)`: `2 [a]`,
+		`"any 2 (x)"`: `1 [any 2 (x)]`, `"a,b", "say ""c"""`: `1 [a,b say "c"]`, "ANY\n1\t( \"a\" )": `1 [a]`,
+	} {
+		n, names := parseNames(text)
+		if got := fmt.Sprint(n, " ", names); got != want {
+			t.Errorf("%q: %s, not %s", text, got, want)
+		}
+	}
+	if !listed([]string{"S2"}, "s2") || listed([]string{"s2"}, "s3") || !listed([]string{"x", "*"}, "s3") {
+		t.Error("the server compares names without regard to case, and * is any")
 	}
 }

@@ -42,11 +42,19 @@ func (e *hiddenError) Error() string { return fmt.Sprintf("permission denied for
 // SQLState is the server's code for a refusal like this one.
 func (e *hiddenError) SQLState() string { return "42501" }
 
-// hidden returns a [*hiddenError] if a schema hides a table from the role.
+// hidden returns a [*hiddenError] if a schema hides a table from the role, and a [*pathError]
+// if the search_path names no schema that exists: a mistyped one looks like an empty store.
 func hidden(ctx context.Context, q querier) error {
 	schema, _, _, err := roleOf(ctx, q)
-	if err == nil && schema != "" {
-		err = &hiddenError{schema}
+	switch {
+	case err != nil:
+		return err
+	case schema != "":
+		return &hiddenError{schema}
+	}
+	p, err := pathOf(ctx, q)
+	if err == nil && !p.any {
+		err = &pathError{p}
 	}
 	return err
 }

@@ -53,8 +53,12 @@ func explain(ctx context.Context, q querier, err error) error {
 				return text
 			}
 		}
+		var p *pathError
+		if errors.As(err, &p) {
+			return p.advice()
+		}
 		return advice(err)
-	})
+	}, func(err error) bool { return state(err) == "42501" })
 }
 
 // advices are by SQLSTATE, besides those of [trouble.PostgreSQL].

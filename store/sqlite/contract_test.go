@@ -63,10 +63,11 @@ func (u unopened) Promise(context.Context) (store.Promise, error) { return store
 // the shell's .restore does.
 func checkpoint(tb testing.TB, path string) (restore func()) {
 	db := rawDB(tb, path)
-	do(tb, db, `DROP TABLE IF EXISTS aside`, `CREATE TABLE aside AS SELECT * FROM record`)
+	do(tb, db, `DROP TABLE IF EXISTS aside`, `CREATE TABLE aside AS SELECT * FROM record`,
+		`DROP TABLE IF EXISTS asidesums`, `CREATE TABLE asidesums AS SELECT sums FROM store`)
 	return func() {
-		do(tb, db, `BEGIN IMMEDIATE`, `DELETE FROM record`,
-			`INSERT INTO record SELECT key, value, version, written FROM aside`, `COMMIT`)
+		do(tb, db, `BEGIN IMMEDIATE`, `DELETE FROM record`, `INSERT INTO record SELECT * FROM aside`,
+			`UPDATE store SET sums = (SELECT sums FROM asidesums)`, `COMMIT`)
 	}
 }
 

@@ -46,7 +46,9 @@ import (
 //     was removed write another; whoever notices says so in S.
 //   - F is overwritten in place with an older copy of itself, as cp does: F counts its
 //     writes, and S says how many were acknowledged, or fewer, since that is written
-//     without a sync. An F that has made fewer was put back.
+//     without a sync. An F that has made fewer was put back. Where SQLite's log, or the
+//     memory of a process, still has newer pages of F, the count may be the newest and the
+//     records older: the sums in F tell, at each read (sums.go).
 //   - Both are removed: the next Open makes a new store, and nobody can tell.
 //     The processes that had it open still can, and stop.
 //
@@ -57,16 +59,18 @@ import (
 const (
 	// applicationID ("firn") and schemaVersion are in the header of the file.
 	applicationID = 0x6669726e
-	schemaVersion = 1
+	schemaVersion = 2
 
 	schema = `
-CREATE TABLE store (id TEXT NOT NULL, writes INTEGER NOT NULL) STRICT;
+CREATE TABLE store (id TEXT NOT NULL, writes INTEGER NOT NULL, sums BLOB NOT NULL) STRICT;
 CREATE TABLE record (
 	key     TEXT NOT NULL PRIMARY KEY,
 	value   TEXT NOT NULL,
 	version TEXT NOT NULL,
-	written INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;`
+	written INTEGER NOT NULL,
+	bucket  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX record_bucket ON record (bucket);`
 )
 
 // there says whether the file is there, and if not, what is left of it: the name
@@ -213,7 +217,7 @@ func build(name string) error {
 		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
 		fmt.Sprintf("PRAGMA user_version = %d", schemaVersion),
 		schema,
-		fmt.Sprintf("INSERT INTO store (id, writes) VALUES ('%s', 0)", hex.EncodeToString(id[:])),
+		fmt.Sprintf("INSERT INTO store (id, writes, sums) VALUES ('%s', 0, zeroblob(%d))", hex.EncodeToString(id[:]), sumsSize),
 		"COMMIT",
 	} {
 		if _, err := conn.ExecContext(context.Background(), q); err != nil {

@@ -34,7 +34,7 @@ func TestCreate(t *testing.T) {
 	}
 	db := rawDB(t, path)
 	for pragma, want := range map[string]string{
-		"application_id": fmt.Sprint(0x6669726e), "user_version": "1", "journal_mode": "wal", "encoding": "UTF-8",
+		"application_id": fmt.Sprint(0x6669726e), "user_version": "2", "journal_mode": "wal", "encoding": "UTF-8",
 	} {
 		var got string
 		if err := db.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
@@ -331,7 +331,7 @@ func TestForeign(t *testing.T) {
 		{"another program's", foreign("CREATE TABLE t (x)"), "SQLite database of another program (application_id 0x0, not 0x6669726e)"},
 		{"another program's, empty", foreign("PRAGMA user_version = 1"), "of another program"},
 		{"another program's in WAL mode", foreign("PRAGMA journal_mode = WAL", "CREATE TABLE t (x)"), "of another program"},
-		{"a newer one", changed("PRAGMA user_version = 2"), "written by a newer firn (user_version 2, this one knows 1)"},
+		{"a newer one", changed("PRAGMA user_version = 3"), "written by a newer firn (user_version 3, this one knows 2)"},
 		{"no version", changed("PRAGMA user_version = 0"), "user_version is 0"},
 		{"another id", changed("PRAGMA application_id = 1"), "of another program"},
 		{"one of two names", func(tb testing.TB, path string) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/firn-id/firn/store"
@@ -69,6 +71,8 @@ func (at location) explain(err error) error {
 // explainDir is explain for an error about the directory the file is to be in.
 func (at location) explainDir(dir string, err error) error {
 	switch {
+	case missing(err) && slices.ContainsFunc(strings.Split(filepath.ToSlash(dir), "/"), func(s string) bool { return strings.HasPrefix(s, "~") }):
+		return &explained{at.given, fmt.Sprintf("the directory %s does not exist: nothing replaces ~ by your home directory here; write the whole path, in a shell as sqlite:$HOME/...", dir), err}
 	case missing(err):
 		return &explained{at.given, fmt.Sprintf("the directory %s does not exist; create it first", dir), err}
 	case errors.Is(err, os.ErrPermission):
@@ -136,12 +140,15 @@ func (at location) advice(err error) string {
 // refusal says which of the files that SQLite writes this user may not write,
 // or "". It opens none of them: closing one would drop SQLite's locks on it.
 func (at location) refusal() string {
-	for _, name := range append([]string{filepath.Dir(at.file), at.file}, at.journals()...) {
+	for _, name := range append([]string{filepath.Dir(at.file), at.file, at.sidecar()}, at.journals()...) {
 		err := writable(name)
 		switch {
 		case errors.Is(err, syscall.EROFS):
 			return "the file system is read-only; make it writable"
 		case errors.Is(err, os.ErrPermission):
+			if name == at.sidecar() {
+				return fmt.Sprintf("%s is read-only for this user, and tells whether the file was put back to an earlier state: give it the owner and group of %s, and as many rights", name, at.file)
+			}
 			return fmt.Sprintf("%s is read-only for this user; make it writable: another file makes the same ids. Users share a file by a group that may write its directory, the file and %s", name, at.sidecar())
 		}
 	}

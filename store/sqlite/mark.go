@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -13,7 +14,7 @@ import (
 //
 // It is written after each commit, without a sync: so it may say less than is true, after a
 // loss of power or where two processes write at once, and never more. It is not a secret and
-// needs no lock. A user who may not write the sidecar leaves it as it is.
+// needs no lock. A user who may not write the sidecar makes no more writes.
 
 // markSize is the length of the line.
 const markSize = len("writes 0123456789abcdef 01234567\n")
@@ -57,7 +58,21 @@ func (at location) raiseMark(writes int64) error {
 // acknowledged notes that the database has made so many writes.
 func (s *Store) acknowledged(writes int64) {
 	s.sawWrites(writes)
-	s.at.raiseMark(writes) // as well as it goes: a lower mark only notices less
+	err := s.at.raiseMark(writes) // else as well as it goes: a lower mark only notices less
+	s.unnoted.Store(errors.Is(err, os.ErrPermission))
+}
+
+// noteAgain returns an error if the last write could not be noted because this user may not
+// write the sidecar, and still may not.
+func (s *Store) noteAgain() error {
+	if !s.unnoted.Load() {
+		return nil
+	}
+	if err := s.at.raiseMark(s.writes.Load()); errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	s.unnoted.Store(false)
+	return nil
 }
 
 func (s *Store) sawWrites(writes int64) {
@@ -87,11 +102,17 @@ func (s *Store) countWrites(ctx context.Context) (writes int64, err error) {
 }
 
 // compareWrites returns a ForgotError if the database has made fewer writes than the mark said
-// before.
+// before, or if its records are not of one state.
 func (s *Store) compareWrites(ctx context.Context, mark int64) error {
 	writes, err := s.countWrites(ctx)
 	if err != nil {
 		return err
 	}
-	return s.madeWrites(writes, mark)
+	if err := s.madeWrites(writes, mark); err != nil {
+		return err
+	}
+	return s.reading(ctx, func(c *session) error {
+		_, err := s.list(c, "\x7f") // no key begins so: they are summed, and none is returned
+		return err
+	})
 }

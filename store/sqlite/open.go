@@ -303,7 +303,7 @@ func knows(version int64) error {
 	case version > schemaVersion:
 		return fmt.Errorf("written by a newer firn (user_version %d, this one knows %d); use that firn", version, schemaVersion)
 	case version < schemaVersion:
-		return fmt.Errorf("user_version is %d, which no firn wrote", version)
+		return fmt.Errorf("user_version is %d: no released firn wrote it", version)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Restored accepts the database that is at path now as the store that was
@@ -95,22 +96,63 @@ func (at location) accept(ctx context.Context, raise func(*Store) error) error {
 	return at.explain(at.syncDir())
 }
 
-// refuseMeanwhile has a database that was put back to an earlier state refused until it is
-// accepted, though what raise writes makes up for the writes that it lacks.
+// refuseMeanwhile has a database that was put back to an earlier state, in whole or in part,
+// refused until it is accepted, though what raise writes makes up for the writes that it
+// lacks. Its records count as they are from then on.
 func (s *Store) refuseMeanwhile(ctx context.Context) error {
 	side, err := s.at.readSidecar()
-	if err != nil {
-		return nil // what is missing or damaged is refused as it is
-	}
+	known := err == nil // what is missing or damaged is refused as it is
 	writes, err := s.countWrites(ctx)
-	if err != nil || writes >= side.writes || side.Lost != "" {
+	if err != nil {
 		return err
 	}
-	side.Lost = putBack(writes, side.writes)
-	if err := s.at.replaceSidecar(side); err != nil {
+	refuse := func(what string) error {
+		if !known || side.Lost != "" {
+			return nil
+		}
+		side.Lost = what
+		if err := s.at.replaceSidecar(side); err != nil {
+			return err
+		}
+		return s.at.syncDir()
+	}
+	if known && writes < side.writes {
+		if err := refuse(putBack(writes, side.writes)); err != nil {
+			return err
+		}
+	}
+	return s.sumAnew(ctx, func() error { return refuse(mixed) })
+}
+
+// sumAnew makes the sums those of the records that there are. Before it changes them it calls
+// refuse.
+func (s *Store) sumAnew(ctx context.Context, refuse func() error) error {
+	deadline := time.Now().Add(s.patience)
+	c, err := s.acquire(ctx, s.write)
+	if err != nil {
 		return err
 	}
-	return s.at.syncDir()
+	defer func() { s.write <- c }()
+	if err := s.patiently(ctx, deadline, func() error { return s.begin(&c) }); err != nil {
+		return err
+	}
+	said, is, err := c.sums()
+	if err == nil && said != is {
+		if err = refuse(); err == nil {
+			err = c.exec(`REINDEX record_bucket`)
+		}
+		if err == nil {
+			_, err = c.count(&is)
+		}
+		if err == nil {
+			err = c.exec(sqlCommit)
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	c = c.abandon(err != nil)
+	return err
 }
 
 // journalFits refuses a file with a journal if that may be another file's. The -shm file

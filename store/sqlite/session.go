@@ -13,6 +13,8 @@ import (
 
 	modernc "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
+
+	"github.com/firn-id/firn/store"
 )
 
 const (
@@ -27,16 +29,18 @@ const (
 )
 
 // The id comes with every answer: a file that was overwritten in place with
-// another store's is told from this one by nothing else. So does the number of writes:
-// by that a file is known that was overwritten with an older state of this store.
+// another store's is told from this one by nothing else. So do the number of writes and the
+// sums: by these a file is known that was overwritten with an older state of this store, in
+// whole or in part. All records of the key's bucket come with it, to be summed.
 const (
-	sqlGet = `SELECT s.id, s.writes, r.key, r.value, r.version, r.written
-		FROM store s LEFT JOIN record r ON r.key = ?1`
-	sqlList = `SELECT s.id, s.writes, r.key, r.value, r.version, r.written
-		FROM store s LEFT JOIN record r ON r.key >= ?1 AND r.key < ?2 ORDER BY r.key`
-	sqlWrite = `INSERT INTO record (key, value, version, written) VALUES (?1, ?2, ?3, ?4)
+	sqlGet = `SELECT s.id, s.writes, s.sums, r.key, CASE WHEN r.key = ?2 THEN r.value END, r.version, r.written
+		FROM store s LEFT JOIN record r ON r.bucket = ?1`
+	sqlList = `SELECT s.id, s.writes, CASE WHEN r.key IS NULL OR r.key = (SELECT min(key) FROM record) THEN s.sums END,
+		r.key, CASE WHEN r.key >= ?1 AND r.key < ?2 THEN r.value END, r.version, r.written
+		FROM store s LEFT JOIN record r ON true ORDER BY r.key`
+	sqlWrite = `INSERT INTO record (key, value, version, written, bucket) VALUES (?1, ?2, ?3, ?4, ?5)
 		ON CONFLICT (key) DO UPDATE SET value = ?2, version = ?3, written = ?4`
-	sqlCount    = `UPDATE store SET writes = writes + 1 RETURNING writes`
+	sqlCount    = `UPDATE store SET writes = writes + 1, sums = ?1 RETURNING writes`
 	sqlWrites   = `SELECT writes FROM store`
 	sqlUsed     = `SELECT EXISTS (SELECT 1 FROM record)`
 	sqlBegin    = `BEGIN IMMEDIATE`
@@ -125,14 +129,38 @@ func (c *session) row(query string, dest ...any) error {
 	return c.conn.QueryRowContext(context.Background(), query).Scan(dest...)
 }
 
-// count counts one more write of the transaction that is open.
-func (c *session) count() (writes int64, err error) {
+// count counts one more write of the transaction that is open, after which the sums are these.
+func (c *session) count(now *sums) (writes int64, err error) {
 	st, err := c.stmt(sqlCount)
 	if err != nil {
 		return 0, err
 	}
-	err = st.QueryRow().Scan(&writes)
+	err = st.QueryRow(now.bytes()).Scan(&writes)
 	return writes, err
+}
+
+// sums returns what the database says of its records, and what they are.
+func (c *session) sums() (said, is sums, err error) {
+	var b []byte
+	if err := c.row(`SELECT sums FROM store`, &b); err != nil {
+		return said, is, err
+	}
+	if err := said.set(b); err != nil {
+		return said, is, err
+	}
+	rows, err := c.conn.QueryContext(context.Background(), `SELECT key, version FROM record`)
+	if err != nil {
+		return said, is, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key, version string
+		if err := rows.Scan(&key, &version); err != nil {
+			return said, is, err
+		}
+		is.add(key, store.Version(version))
+	}
+	return said, is, rows.Err()
 }
 
 func (c *session) close() error {
@@ -174,6 +202,10 @@ func (s *Store) connect() (*session, error) {
 	if err := writable(s.at.file); err != nil && !missing(err) {
 		return nil, err
 	}
+	// Nobody would notice that the file was put back to what it was before our writes.
+	if err := writable(s.at.sidecar()); err != nil && !missing(err) {
+		return nil, err
+	}
 	c, err := newSession(s.db)
 	if err != nil {
 		return nil, err
@@ -196,6 +228,9 @@ func (s *Store) begin(c **session) error {
 			return err
 		}
 		*c = fresh
+	}
+	if err := s.noteAgain(); err != nil {
+		return err
 	}
 	err := (*c).exec(sqlBegin)
 	if err != nil && !busy(err) {

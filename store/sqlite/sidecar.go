@@ -106,9 +106,9 @@ func (at location) writeSidecar(s sidecar, place func(old, new string) error) er
 	}
 	defer os.Remove(name) // already gone after a rename
 	defer f.Close()
-	// Not a secret, and needed by everybody who may open the database: by a
-	// service, even if root was the last who wrote it.
-	if err := f.Chmod(0o644); err != nil {
+	// Not a secret, and everybody who may write the database has to write it too: a service,
+	// even if root was the last who wrote it.
+	if err := at.share(name); err != nil {
 		return err
 	}
 	if _, err := f.Write(fmt.Appendf(b, "\n%s", formatMark(s.writes))); err != nil {

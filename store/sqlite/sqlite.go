@@ -65,6 +65,8 @@ type Store struct {
 	forgot atomic.Pointer[store.ForgotError]
 	writes atomic.Int64 // that the file was seen to have made
 
+	unnoted atomic.Bool // the last write could not be noted in the sidecar
+
 	mu      sync.Mutex // guards closed, and calls.Add against calls.Wait
 	closed  bool
 	closing chan struct{}
@@ -194,7 +196,7 @@ func (s *Store) put(ctx context.Context, next store.Record, cond store.Condition
 func (s *Store) compareAndSet(c *session, next *store.Record, cond store.Condition) (sent bool, err error) {
 	// The lock is held: no other writer's clock is read between this and COMMIT.
 	now := s.clock()
-	old, err := s.get(c, next.Key)
+	old, state, err := s.getWith(c, next.Key)
 	if err != nil {
 		return false, err
 	}
@@ -205,11 +207,12 @@ func (s *Store) compareAndSet(c *session, next *store.Record, cond store.Conditi
 		return false, store.ErrConflict
 	}
 	next.Written, next.Read = now, now
-	writes, err := c.count()
+	state.replace(next.Key, old.Version, next.Version)
+	writes, err := c.count(state)
 	if err != nil {
 		return true, err
 	}
-	if err := c.exec(sqlWrite, next.Key, string(next.Value), string(next.Version), now.UnixNano()); err != nil {
+	if err := c.exec(sqlWrite, next.Key, string(next.Value), string(next.Version), now.UnixNano(), bucketOf(next.Key)); err != nil {
 		return true, err
 	}
 	if err := c.exec(sqlCommit); err != nil {
@@ -221,19 +224,25 @@ func (s *Store) compareAndSet(c *session, next *store.Record, cond store.Conditi
 
 // get reads one record, in whatever transaction c is in.
 func (s *Store) get(c *session, key string) (store.Record, error) {
+	r, _, err := s.getWith(c, key)
+	return r, err
+}
+
+// getWith is get, with the sums of the database.
+func (s *Store) getWith(c *session, key string) (store.Record, *sums, error) {
 	before, writes := s.clock(), s.writes.Load()
-	rows, err := c.query(sqlGet, key)
+	rows, err := c.query(sqlGet, bucketOf(key), key)
 	if err != nil {
-		return store.Record{}, err
+		return store.Record{}, nil, err
 	}
-	list, err := s.scan(rows, before, writes)
+	list, state, err := s.scan(rows, before, writes, bucketOf(key))
 	if err != nil {
-		return store.Record{}, err
+		return store.Record{}, nil, err
 	}
 	if len(list) == 0 {
-		return store.Record{Key: key, Read: before}, nil
+		return store.Record{Key: key, Read: before}, state, nil
 	}
-	return list[0], nil
+	return list[0], state, nil
 }
 
 func (s *Store) list(c *session, prefix string) ([]store.Record, error) {
@@ -243,50 +252,65 @@ func (s *Store) list(c *session, prefix string) ([]store.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.scan(rows, before, writes)
+	list, _, err := s.scan(rows, before, writes, allBuckets)
+	return list, err
 }
 
-// scan reads rows of the store's id, its number of writes and a record, which is NULL if
-// there is none. At the least so many writes must have been made.
+// allBuckets is in the place of a bucket where rows have all records.
+const allBuckets = -1
+
+// scan reads rows of the store's id, its number of writes, its sums and a record, which is
+// NULL if there is none, for all records of a bucket. Records without a value are not
+// returned. At the least so many writes must have been made.
 //
 // Read is the clock before the query: taken after, a pause in between would make
 // records look older than they are. Only where another process wrote in that
 // moment it is as late as that write, so that Written is never after Read but
 // for a clock that was set back.
-func (s *Store) scan(rows *sql.Rows, before time.Time, atLeast int64) ([]store.Record, error) {
+func (s *Store) scan(rows *sql.Rows, before time.Time, atLeast int64, bucket int) ([]store.Record, *sums, error) {
 	defer rows.Close()
 	var list []store.Record
-	known := false
+	var said *sums
+	var sum sums
 	for rows.Next() {
-		var id string
-		var writes int64
-		var key, value, version sql.Null[string]
-		var written sql.Null[int64]
-		if err := rows.Scan(&id, &writes, &key, &value, &version, &written); err != nil {
-			return nil, err
+		var row found
+		if err := row.read(rows); err != nil {
+			return nil, nil, err
 		}
-		if id != s.id {
-			return nil, s.forget("the file holds another store now: id %s, not %s", id, s.id)
+		if row.id != s.id {
+			return nil, nil, s.forget("the file holds another store now: id %s, not %s", row.id, s.id)
 		}
-		if err := s.madeWrites(writes, atLeast); err != nil {
-			return nil, err
+		if err := s.madeWrites(row.writes, atLeast); err != nil {
+			return nil, nil, err
 		}
-		known = true
-		if key.Valid {
-			list = append(list, store.Record{
-				Key:     key.V,
-				Value:   []byte(value.V),
-				Version: store.Version(version.V),
-				Written: time.Unix(0, written.V).UTC(),
-			})
+		if row.sums != nil {
+			said = new(sums)
+			if err := said.set(row.sums); err != nil {
+				return nil, nil, err
+			}
+		}
+		if row.key.Valid {
+			sum.add(row.key.V, store.Version(row.version.V))
+		}
+		if row.value.Valid {
+			list = append(list, row.record())
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if !known {
-		return nil, s.forget("the file has lost its id %s", s.id)
+	switch {
+	case said == nil:
+		return nil, nil, s.forget("the file has lost its id %s", s.id)
+	case bucket == allBuckets && sum != *said, bucket != allBuckets && sum[bucket] != said[bucket]:
+		return nil, nil, s.forgetFor(mixed)
 	}
+	s.stamp(list, before)
+	return list, said, rows.Close()
+}
+
+// stamp sets when records were read.
+func (s *Store) stamp(list []store.Record, before time.Time) {
 	read, after := before, s.clock()
 	for _, r := range list {
 		if r.Written.After(read) && !r.Written.After(after) {
@@ -296,7 +320,25 @@ func (s *Store) scan(rows *sql.Rows, before time.Time, atLeast int64) ([]store.R
 	for i := range list {
 		list[i].Read = read
 	}
-	return list, rows.Close()
+}
+
+// A found is one row of what scan reads.
+type found struct {
+	id                  string
+	writes              int64
+	sums                []byte
+	key, value, version sql.Null[string]
+	written             sql.Null[int64]
+}
+
+func (a *found) read(rows *sql.Rows) error {
+	return rows.Scan(&a.id, &a.writes, &a.sums, &a.key, &a.value, &a.version, &a.written)
+}
+
+func (a *found) record() store.Record {
+	return store.Record{
+		Key: a.key.V, Value: []byte(a.value.V), Version: store.Version(a.version.V), Written: time.Unix(0, a.written.V).UTC(),
+	}
 }
 
 // Promise implements [store.Store]. The class is Strict unless the file does
@@ -363,6 +405,10 @@ func (s *Store) watch(path string) error {
 	return nil
 }
 
+// Away is the What of the [store.ForgotError] about a file that was removed or moved away while
+// it was open. Moved back, the same file can be opened again.
+const Away = "the file was removed or moved away"
+
 // check returns an error unless each path still leads to the file that is open.
 func (s *Store) check() error {
 	if f := s.forgot.Load(); f != nil {
@@ -378,7 +424,7 @@ func (s *Store) check() error {
 		case i > 0:
 			return s.forgetJournal(w.path)
 		case err != nil:
-			return s.forget("the file was removed or moved away")
+			return s.forget(Away)
 		default:
 			return s.forget("the file was replaced while it was open")
 		}
@@ -392,13 +438,18 @@ func (s *Store) forget(format string, args ...any) error {
 	return s.forgot.Load()
 }
 
-// forgetJournal also writes it down for those who come later: they find a
-// database that lacks the last writes, and nothing about it tells them.
+// forgetJournal is forgetFor of a journal that is gone.
 func (s *Store) forgetJournal(path string) error {
-	first := s.at.forgot("its journal %s was removed while it was open, with the last writes in it", path)
+	return s.forgetFor(fmt.Sprintf("its journal %s was removed while it was open, with the last writes in it", path))
+}
+
+// forgetFor returns the error of a store that forgot, from now on, and writes it down for
+// those who come later: they may find a database that tells them nothing.
+func (s *Store) forgetFor(what string) error {
+	first := s.at.forgot("%s", what)
 	if s.forgot.CompareAndSwap(nil, first) {
-		if side, err := s.at.readSidecar(); err == nil && side.Store == s.id {
-			side.Lost = first.What
+		if side, err := s.at.readSidecar(); err == nil && side.Store == s.id && side.Lost == "" {
+			side.Lost = what
 			s.at.replaceSidecar(side) // as well as it goes: this Store stops in any case
 		}
 	}

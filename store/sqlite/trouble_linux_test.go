@@ -227,7 +227,9 @@ func TestPermissions(t *testing.T) {
 	}
 	chmod(path, 0o600)
 	chmod(at.sidecar(), 0)
-	says(t, openError(path), path, at.sidecar(), "no permission")
+	says(t, openError(path), path, at.sidecar()+" is read-only for this user")
+	chmod(at.sidecar(), 0o444)
+	says(t, openError(path), path, at.sidecar()+" is read-only for this user", "give it the owner and group of "+path)
 	chmod(at.sidecar(), 0o600)
 
 	chmod(dir, 0o500)
@@ -257,4 +259,30 @@ func TestPipe(t *testing.T) {
 	must(t, syscall.Mkfifo(path, 0o600))
 	says(t, openError(path), path, "is a pipe")
 	says(t, Restored(t.Context(), path, nothing), path, "is a pipe")
+}
+
+// TestSidecarIsOfTheDatabasesOwner: whoever writes the sidecar anew, such as root, leaves it to
+// those who write the database: else nobody would note their writes.
+func TestSidecarIsOfTheDatabasesOwner(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("NOT TESTED: only root gives files away")
+	}
+	path, _ := store1(t)
+	at, err := locate(path)
+	must(t, err)
+	for _, tt := range []struct {
+		uid, gid int
+		mode     os.FileMode
+		want     os.FileMode
+	}{{65534, 65534, 0o600, 0o644}, {0, 65534, 0o660, 0o664}} {
+		must(t, os.Chown(path, tt.uid, tt.gid))
+		must(t, os.Chmod(path, tt.mode))
+		must(t, Restored(t.Context(), path, func(*Store) error { return nil }))
+		fi, err := os.Stat(at.sidecar())
+		must(t, err)
+		st := fi.Sys().(*syscall.Stat_t)
+		if int(st.Uid) != tt.uid || int(st.Gid) != tt.gid || fi.Mode().Perm() != tt.want {
+			t.Errorf("%+v: owner %d, group %d, mode %o", tt, st.Uid, st.Gid, fi.Mode().Perm())
+		}
+	}
 }

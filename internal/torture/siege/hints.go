@@ -87,6 +87,9 @@ var (
 	// removable is a file that an error has removed.
 	removable = regexp.MustCompile(`(/\S+?):? (?:.*remove it if nobody needs it|is beside the file, and may be another file's: .*remove it)`)
 
+	// numbersIn is where a command leaves to a person how many numbers to leave out.
+	numbersIn = regexp.MustCompile(`--numbers (\S+=)?N\b`)
+
 	// claims are flags that state what is not so here.
 	claims = regexp.MustCompile(`--(new|moved|gone|may-repeat)\b`)
 )
@@ -106,6 +109,9 @@ func (o *operator) hinted(line, errs string) (all []string) {
 			return []string{fmt.Sprintf("%s --numbers %d", line, o.numbers())}
 		}
 		for _, command := range commands.FindAllString(hint, -1) {
+			if numbersIn.MatchString(command) {
+				command = numbersIn.ReplaceAllString(command, fmt.Sprintf("--numbers ${1}%d", o.numbers()))
+			}
 			if !claims.MatchString(command) {
 				all = append(all, stops(hint)+strings.TrimSpace(command))
 			}

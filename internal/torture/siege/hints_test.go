@@ -42,6 +42,15 @@ var mishaps = []mishap{
 		remove(t, w.path+"-wal", w.path+"-shm")
 		rename(t, w.dir+"/early", w.path)
 	}},
+	{"an earlier copy is copied over the file", func(t *testing.T, w *world) {
+		early, err := os.ReadFile(w.dir + "/early")
+		if err == nil {
+			err = os.WriteFile(w.path, early, 0o600) // as cp does: the same file, beside its log
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}},
 	{"the pool's record is removed", func(t *testing.T, w *world) { removeAll(t, w, "WHERE key = 'pool/default'") }},
 	{"the pool's record and half of the others are removed", func(t *testing.T, w *world) {
 		removeAll(t, w, "WHERE key <> 'pool/default/worker/0'")

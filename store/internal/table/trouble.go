@@ -26,8 +26,9 @@ func Forgotten(server string) error {
 }
 
 // Explain has an error of a server say what to do, where advice knows. What is already
-// an error of the contract comes back as it is.
-func Explain(server string, err error, advice func(error) string) error {
+// an error of the contract comes back as it is. Where denied says that the user lacks a right,
+// the error is [store.ErrDenied].
+func Explain(server string, err error, advice func(error) string, denied func(error) bool) error {
 	var unsent *UnsentError
 	if errors.As(err, &unsent) {
 		err = unsent.Err
@@ -36,7 +37,7 @@ func Explain(server string, err error, advice func(error) string) error {
 	if err == nil || errors.Is(err, store.ErrConflict) || errors.As(err, &forgot) {
 		return err
 	}
-	return &explained{server, advice(err), err}
+	return &explained{server, advice(err), err, denied(err)}
 }
 
 // An explained error prints where, what to do, and the cause.
@@ -44,6 +45,7 @@ type explained struct {
 	server string
 	advice string // may be empty
 	cause  error
+	denied bool
 }
 
 func (e *explained) Error() string {
@@ -54,3 +56,5 @@ func (e *explained) Error() string {
 }
 
 func (e *explained) Unwrap() error { return e.cause }
+
+func (e *explained) Is(target error) bool { return e.denied && target == store.ErrDenied }

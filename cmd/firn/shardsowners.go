@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/setup"
+)
+
+// This file says what to do about servers whose schema firn belongs to different roles: programs are
+// denied what a move or firn shards apply makes on one of them.
+
+// ownersHints adds to an error of such servers which addresses work, and how the roles become one.
+func ownersHints(f *failure, owners map[string]string) *failure {
+	var flags []string
+	for _, name := range slices.Sorted(maps.Keys(owners)) {
+		flags = append(flags, "--server "+ownerAddress(name, owners[name]))
+	}
+	return f.hint("in the same command give each address the role of that server: %s", strings.Join(flags, " ")).
+		hint("to see how all servers come to belong to one role: firn shards doctor")
+}
+
+// joinerHint says with which address a server comes into a cluster.
+func joinerHint(f *failure, e *setup.JoinerError) *failure {
+	do := fmt.Sprintf("in the same command give this address instead: %s", ownerAddress(e.Server, e.Owner))
+	if e.Has { // it was in the cluster once: a server that has shards is refused before
+		do = fmt.Sprintf("on server %s, as the role %s: DROP SCHEMA firn CASCADE. Then, %s", e.Server, e.User, do)
+	}
+	return f.hint("%s", do)
+}
+
+func ownerAddress(server, role string) string {
+	return server + "=postgres://" + url.PathEscape(role) + "@HOST/DATABASE"
+}
+
+// otherOwners warns of servers whose schema firn belongs to another role than that of most servers.
+func otherOwners(ctx context.Context, servers []shard.Server) (found []check.Finding) {
+	owners := setup.Owners(ctx, servers)
+	odd, most := setup.Odd(owners)
+	for _, name := range odd {
+		found = append(found, check.Finding{
+			Level: check.Warn, Server: name,
+			Text: fmt.Sprintf("the schema firn belongs to the role %s here, and to %s on the other servers: programs may be denied what moves and firn shards apply make here", owners[name], most),
+			Do: fmt.Sprintf("to move its shards away, until it has none: firn shards rebalance --drain %s. Then: firn shards remove-server %[1]s. Then on server %[1]s, as the role %[2]s: DROP SCHEMA firn CASCADE. Then: firn shards add-server %[3]s",
+				name, owners[name], ownerAddress(name, most)),
+		})
+	}
+	return found
+}

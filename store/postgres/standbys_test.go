@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/store"
+)
+
+// TestStandbyBesideASynchronous: a standby that commits do not wait for makes the store
+// lossy for every role, also for one that does not see which standby is synchronous.
+func TestStandbyBesideASynchronous(t *testing.T) {
+	primary := testserver.Postgres(t)
+	db := connect(t, primary.URL())
+	do(t, db, `CREATE ROLE app LOGIN`, `GRANT ALL ON SCHEMA public TO app`, `CREATE ROLE monitor LOGIN IN ROLE pg_monitor`)
+	app := New(connect(t, at(t, primary.URL(), "user=app")))
+	mustPut(t, app, "k", `1`, store.Condition{})
+	do(t, db, `GRANT SELECT, INSERT, UPDATE ON firn_records TO monitor`)
+	both := []*Store{app, New(connect(t, at(t, primary.URL(), "user=monitor")))}
+	testserver.PostgresStandby(t, primary, "cluster_name=s2")
+	third := testserver.PostgresStandby(t, primary, "cluster_name=s3")
+	for _, c := range []struct {
+		names string
+		class store.Class
+	}{
+		{"s2", store.Lossy},
+		{"FIRST 1 (s2, s3)", store.Lossy},
+		{"ANY 1 (s2, s3)", store.Lossy}, // the one that a commit did not wait for may be promoted
+		{"ANY 2 (s2, s3)", store.Strict},
+		{"2 (S2, *)", store.Strict},
+		{"s3, s2", store.Lossy},
+	} {
+		do(t, db, fmt.Sprintf(`ALTER SYSTEM SET synchronous_standby_names = '%s'`, c.names), `SELECT pg_reload_conf()`)
+		for _, s := range both {
+			becomes(t, s, c.class, "2 connected standbys")
+		}
+	}
+	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = 's2'`, `SELECT pg_reload_conf()`)
+	third.Stop(t)
+	becomes(t, both[0], store.Strict, "GRANT pg_monitor TO app")
+	becomes(t, both[1], store.Strict, "1 connected standby, 1 of them synchronous")
+}
+
+// TestBackupIsNoStandby: pg_basebackup connects as a standby does. No store may become
+// lossy by that, even for a moment, because a pool notes it for good.
+func TestBackupIsNoStandby(t *testing.T) {
+	pg := testserver.Postgres(t)
+	db := connect(t, pg.URL())
+	do(t, db, `CREATE ROLE app LOGIN`, `GRANT ALL ON SCHEMA public TO app`)
+	app := New(connect(t, at(t, pg.URL(), "user=app")))
+	mustPut(t, app, "k", `1`, store.Condition{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var looks sync.WaitGroup
+	for who, s := range map[string]*Store{"with pg_monitor": New(db), "without": app} {
+		looks.Go(func() {
+			for ctx.Err() == nil {
+				p, err := s.Promise(ctx)
+				if ctx.Err() != nil {
+					return
+				}
+				if err != nil || p.Class != store.Strict {
+					t.Errorf("%s, beside a backup: %+v, %v", who, p, err)
+					time.Sleep(100 * time.Millisecond)
+				}
+			}
+		})
+	}
+	u, err := url.Parse(pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
+	if err != nil || len(programs) == 0 {
+		programs = []string{"pg_basebackup"}
+	}
+	for i := range 6 {
+		method := []string{"stream", "stream", "fetch"}[i%3]
+		out, err := exec.CommandContext(ctx, programs[0], "-D", filepath.Join(t.TempDir(), "backup"), "-X", method, "-c", "fast", "--no-sync",
+			"-d", fmt.Sprintf("host=%s port=%s user=t sslmode=disable", u.Hostname(), u.Port())).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	cancel()
+	looks.Wait()
+}
