@@ -140,7 +140,7 @@ func TestShardsStandbyAddress(t *testing.T) {
 	}
 	succeed(t, with("init --count 6 --yes", a)...) // 0 to 2 are a's
 	succeed(t, with("move 0 --to b", a)...)
-	standby := testserver.PostgresStandby(t, server, "max_connections=200", "max_worker_processes=50", "max_wal_senders=40", "max_replication_slots=40", "wal_level=logical")
+	standby := testserver.PostgresStandby(t, server, "max_connections=300", "max_worker_processes=120", "max_wal_senders=100", "max_replication_slots=200", "wal_level=logical")
 	copied := strings.Replace(a, server.Addr(), standby.Addr(), 1)
 	for _, words := range []string{
 		"doctor", "status", "reopen a", "reopen a --yes", "reopen b --shards 0 --dry-run", "reopen b --shards 1 --yes --incomplete",

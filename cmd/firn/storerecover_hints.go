@@ -99,7 +99,7 @@ func isFile(path string) bool {
 
 // inOrderHint is for a program that has lost a file which is there again, such as one that was
 // moved away and back. To open it again compares it with its hidden file, and costs nothing.
-const inOrderHint = "the file is the one that its hidden file names: restart the programs that stopped (a running server: send it SIGHUP)"
+const inOrderHint = "the file is the one that its hidden file names: restart the programs that stopped (a running server: send SIGHUP)"
 
 // lostWhileOpen reports whether the error is about a file that was removed or moved away while a
 // program had it open.
@@ -132,7 +132,7 @@ func copyHints(e *sqlite.CopyError) []string {
 // file, so without a backup that alone would lead nowhere.
 func noFileHints(url, backup string) []string {
 	return []string{
-		"if the file was moved, move it back and restart the programs that stopped (a running server: send it SIGHUP). Or have every process use it where it is now: FIRN_STORE=sqlite:PATH with its absolute path",
+		"if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: FIRN_STORE=sqlite:PATH with its absolute path",
 		backup,
 		"only if the file is gone for good, with all its copies, and was not moved: " + "firn store recover" + storeFlag(url) + " --lost",
 	}

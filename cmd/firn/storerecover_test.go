@@ -130,11 +130,11 @@ func TestRestoredWithoutFile(t *testing.T) {
 	if _, errs, code := called(t, "next"); code != exitFailed || !strings.Contains(errs, "firn store recover --store sqlite:"+path) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, _ := called(t, "next"); !strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send it SIGHUP). Or have every process use it where it is now") {
+	if _, errs, _ := called(t, "next"); !strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now") {
 		t.Errorf("%s", errs)
 	}
 	if _, errs, code := called(t, "store", "recover", "--yes"); code != exitFailed || isFile(path) ||
-		!strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send it SIGHUP). Or have every process use it where it is now: ") ||
+		!strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: ") ||
 		!strings.Contains(errs, "and was not moved: firn store recover --store sqlite:"+path+" --lost\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
