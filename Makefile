@@ -9,7 +9,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 # Where a program that makes ids can be built, besides PLATFORMS, and what it needs.
 LIBRARY_PLATFORMS := freebsd/amd64 openbsd/amd64 netbsd/amd64 dragonfly/amd64 solaris/amd64 illumos/amd64 aix/ppc64 \
   android/arm64 plan9/amd64 js/wasm wasip1/wasm
-LIBRARY := . ./lease ./pool ./segment ./serial ./public ./store/memory
+LIBRARY := . ./lease ./pool ./sequence ./document ./public ./store/memory
 
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
@@ -35,7 +35,7 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes,
 # of servers that are killed, and of the repository. The first are packages, the others tests.
-RACELESS       := lease/term|segment/block|internal/sim|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
+RACELESS       := internal/term|internal/block|internal/sim|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
 RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled)$$
 
 # What looks after the servers that tests talk to.

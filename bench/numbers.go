@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store/memory"
 )
 
@@ -15,7 +15,7 @@ const dense = "dense numbers"
 // would make them with. The step is large, so that what is compared is the cost
 // of a number and not of the store.
 func numbers() (all []contender, done func() error, err error) {
-	s, err := segment.Open(ctx, memory.New(), "bench", &segment.Options{
+	s, err := sequence.Open(ctx, memory.New(), "bench", &sequence.Options{
 		Step: 1 << 24, Waste: 1 << 26, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

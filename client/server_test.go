@@ -17,7 +17,7 @@ import (
 	"github.com/firn-id/firn/client"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/public"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/resp"
 	"github.com/firn-id/firn/store"
@@ -59,12 +59,12 @@ func flakes(t *testing.T, st store.Store) *server.Series {
 }
 
 // numbers is a series of a segment, which has ranges.
-func numbers(t *testing.T, st store.Store, o *segment.Options) *server.Series {
+func numbers(t *testing.T, st store.Store, o *sequence.Options) *server.Series {
 	t.Helper()
-	if err := segment.Create(t.Context(), st, "orders", o); err != nil && !errors.Is(err, store.ErrConflict) {
+	if err := sequence.Create(t.Context(), st, "orders", o); err != nil && !errors.Is(err, store.ErrConflict) {
 		t.Fatal(err)
 	}
-	s, err := segment.Open(t.Context(), st, "orders", o)
+	s, err := sequence.Open(t.Context(), st, "orders", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestNumbers(t *testing.T) {
 	if n := len(slices.Compact(slices.Clone(all))); n != len(all) {
 		t.Errorf("%d numbers were given twice", len(all)-n)
 	}
-	if first, last := all[0], all[len(all)-1]; first < 1 || int(last) > len(all)+clients*2*500+2*segment.DefaultWaste {
+	if first, last := all[0], all[len(all)-1]; first < 1 || int(last) > len(all)+clients*2*500+2*sequence.DefaultWaste {
 		t.Errorf("%d numbers are %d to %d", len(all), first, last)
 	}
 }

@@ -3,7 +3,7 @@ package lease
 import (
 	"time"
 
-	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/internal/term"
 )
 
 // started is what boot counts from where the system's boot clock is not at hand.

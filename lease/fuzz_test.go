@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/internal/term"
 )
 
 // Whatever is in a grant file, it is gone on with only where it says that it is of

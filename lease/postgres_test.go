@@ -12,8 +12,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	storeopen "github.com/firn-id/firn/store/open"

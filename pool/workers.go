@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
 

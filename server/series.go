@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/public"
-	"github.com/firn-id/firn/serial"
 )
 
 // A Value is one answer of a series.
@@ -32,7 +32,7 @@ func (v Value) Append(dst []byte) []byte {
 // A TextSource gives serials. A *serial.Series is one.
 type TextSource interface {
 	// Append appends n serials to dst. On an error it returns dst with those it got.
-	Append(ctx context.Context, dst []serial.Serial, n int) ([]serial.Serial, error)
+	Append(ctx context.Context, dst []document.Serial, n int) ([]document.Serial, error)
 }
 
 // SeriesOptions: nil, or any zero field, means that the series has no such thing.

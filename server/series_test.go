@@ -13,19 +13,19 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/public"
-	"github.com/firn-id/firn/serial"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/store/memory"
 )
 
 func TestTexts(t *testing.T) {
 	st := memory.New()
-	if _, err := serial.Create(t.Context(), st, "invoice", "INV-{4}", nil); err != nil {
+	if _, err := document.Create(t.Context(), st, "invoice", "INV-{4}", nil); err != nil {
 		t.Fatal(err)
 	}
-	s, err := serial.Open(t.Context(), st, "invoice", "INV-{4}", nil)
+	s, err := document.Open(t.Context(), st, "invoice", "INV-{4}", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

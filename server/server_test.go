@@ -9,7 +9,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/store/memory"
 )
@@ -29,10 +29,10 @@ func flake(t testing.TB, name string) *server.Series {
 func orders(t testing.TB, name string) *server.Series {
 	t.Helper()
 	st := memory.New()
-	if err := segment.Create(t.Context(), st, name, nil); err != nil {
+	if err := sequence.Create(t.Context(), st, name, nil); err != nil {
 		t.Fatal(err)
 	}
-	s, err := segment.Open(t.Context(), st, name, nil)
+	s, err := sequence.Open(t.Context(), st, name, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/firn-id/firn/bench/figures"
 	firnclient "github.com/firn-id/firn/client"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/resp"
 	"github.com/firn-id/firn/store/memory"
@@ -114,10 +114,10 @@ func serveClient() error {
 		return err
 	}
 	defer l.Close()
-	if err := segment.Create(ctx, st, "orders", nil); err != nil {
+	if err := sequence.Create(ctx, st, "orders", nil); err != nil {
 		return err
 	}
-	orders, err := segment.Open(ctx, st, "orders", &segment.Options{Waste: 10_000_000})
+	orders, err := sequence.Open(ctx, st, "orders", &sequence.Options{Waste: 10_000_000})
 	if err != nil {
 		return err
 	}

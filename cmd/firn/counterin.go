@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/nearest"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 )
@@ -23,8 +23,8 @@ type counterSeries struct {
 // counterIn returns the counter of that name, or nil if the store has none. A store
 // that does not answer is an error: an id is no substitute for a number.
 func counterIn(ctx context.Context, st store.Store, name string) (*counterSeries, error) {
-	numbers, err := segment.Show(ctx, st, name)
-	var noNumbers *segment.NoSeriesError
+	numbers, err := sequence.Show(ctx, st, name)
+	var noNumbers *sequence.NoSeriesError
 	switch {
 	case err == nil && numbers.Stores > 1:
 		return &counterSeries{kind: kindTicket}, nil
@@ -33,8 +33,8 @@ func counterIn(ctx context.Context, st store.Store, name string) (*counterSeries
 	case !errors.As(err, &noNumbers):
 		return nil, err
 	}
-	texts, err := serial.Show(ctx, st, name)
-	var noTexts *serial.NoSeriesError
+	texts, err := document.Show(ctx, st, name)
+	var noTexts *document.NoSeriesError
 	switch {
 	case err == nil:
 		return &counterSeries{kindSerial, texts.Pattern, texts.Zone}, nil
@@ -98,7 +98,7 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 // notLost returns an error if a recovery of the store may have lost a counter of that name: an id
 // in place of its next number would be found too late.
 func (s *settings) notLost(ctx context.Context, st store.Store, name string) error {
-	rec, err := st.Get(ctx, segment.KeyRestored)
+	rec, err := st.Get(ctx, sequence.KeyRestored)
 	if err != nil || rec.Version == "" {
 		return err
 	}
@@ -122,11 +122,11 @@ func misspelled(ctx context.Context, st store.Store, name string) (string, error
 
 // counterNames returns the names of all counters of a store.
 func counterNames(ctx context.Context, st store.Store) (names []string, err error) {
-	numbers, err := segment.List(ctx, st)
+	numbers, err := sequence.List(ctx, st)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := serial.List(ctx, st)
+	texts, err := document.List(ctx, st)
 	if err != nil {
 		return nil, err
 	}

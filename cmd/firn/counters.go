@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
@@ -56,8 +56,8 @@ func numbersOf(cmd *cobra.Command) (skipped, error) {
 			return n, bad("--numbers %s: %q is no number", said, text)
 		case one < 1:
 			return n, bad("--numbers %s: it is at least 1", said)
-		case one >= serial.MaxRaise:
-			return n, bad("--numbers %s: it is below %d, which no counter could hold", said, int64(serial.MaxRaise))
+		case one >= document.MaxRaise:
+			return n, bad("--numbers %s: it is below %d, which no counter could hold", said, int64(document.MaxRaise))
 		case twice:
 			return n, bad("--numbers %s: --numbers %s says already how many", said, earlier)
 		case name == "":
@@ -123,10 +123,10 @@ const numbersHint = "--numbers N, more than any of them can have given out since
 
 // givenSince says about how many numbers a segment may have given since the last grant that the
 // store knows; "" where that cannot be told.
-func givenSince(i segment.Info, now time.Time) string {
+func givenSince(i sequence.Info, now time.Time) string {
 	since := now.Sub(i.At)
 	about := math.Ceil(i.LastRate * since.Seconds())
-	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= serial.MaxRaise {
+	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= document.MaxRaise {
 		return ""
 	}
 	return fmt.Sprintf("segment %s was last granted numbers at %s, at %s/s: about %s more may have been given since, if that rate went on",
@@ -142,7 +142,7 @@ type usedUp struct {
 
 // usedUp returns the series that these numbers leave none.
 func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err error) {
-	segments, err := segment.PlanRestored(ctx, s, max(n.all, 1), n.each)
+	segments, err := sequence.PlanRestored(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +151,11 @@ func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err e
 			all = append(all, usedUp{i.Name, "for ever", fmt.Sprintf("its last number is %d", i.Max)})
 		}
 	}
-	serials, err := serial.PlanRestored(ctx, s, n.all, n.each)
+	serials, err := document.PlanRestored(ctx, s, n.all, n.each)
 	if err != nil {
 		return nil, err
 	}
-	patterns, err := serial.List(ctx, s)
+	patterns, err := document.List(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 	var all []restoredCounter
 	// Where there is nothing to raise, too: what is not there may be forgotten, and
 	// does not begin again by itself.
-	dense, err := segment.Restored(ctx, s, max(n.all, 1), n.each)
+	dense, err := sequence.Restored(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, again(err)
 	}
@@ -235,7 +235,7 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 		}
 		all = append(all, restoredCounter{Series: i.Name, Kind: kindSegment, By: by, Granted: int64(i.Granted)})
 	}
-	raised, err := serial.Restored(ctx, s, n.all, n.each)
+	raised, err := document.Restored(ctx, s, n.all, n.each)
 	if err != nil {
 		return nil, again(err)
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/lease/term"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
@@ -172,7 +172,7 @@ func (d *doctor) forms(set *settings) {
 // places checks whether the store's counters were made in it. Its pools are checked one by
 // one.
 func (d *doctor) places(ctx context.Context, st store.Store, url string) {
-	for _, check := range []func(context.Context, store.Store) error{segment.CheckStore, serial.CheckStore} {
+	for _, check := range []func(context.Context, store.Store) error{sequence.CheckStore, document.CheckStore} {
 		err := check(ctx, st)
 		if f := poolFailure(err, poolPlace{url: storeText(url)}); f != nil {
 			err = f
@@ -213,7 +213,7 @@ func (d *doctor) tickets(ctx context.Context, set *settings) {
 func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) error {
 	if path, ok := sqliteFile(url); ok && !isFile(path) {
 		if f, err := sqlite.Inspect(path); err == nil && f.Sidecar == nil {
-			return draw.explain(&segment.NoSeriesError{Name: draw.name})
+			return draw.explain(&sequence.NoSeriesError{Name: draw.name})
 		}
 	}
 	s, err := openURL(ctx, url, nil)
@@ -221,7 +221,7 @@ func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) err
 		return draw.explain(draw.at(url, err))
 	}
 	defer s.Close()
-	err = draw.at(url, errors.Join(segment.CheckStore(ctx, s), draw.absent(ctx, s, store.Promise{})))
+	err = draw.at(url, errors.Join(sequence.CheckStore(ctx, s), draw.absent(ctx, s, store.Promise{})))
 	if err != nil {
 		return draw.explain(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease/term"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/segment/block"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
@@ -110,14 +110,14 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 		_, err := term.ReadStore(rec)
 		return err
 	}
-	if rec.Key == segment.KeyRestored {
+	if rec.Key == sequence.KeyRestored {
 		return nil
 	}
-	if strings.HasPrefix(rec.Key, segment.KeyPrefix) {
+	if strings.HasPrefix(rec.Key, sequence.KeyPrefix) {
 		_, err := block.Read(rec)
 		return err
 	}
-	if ours, err := serial.CheckRecord(rec); ours {
+	if ours, err := document.CheckRecord(rec); ours {
 		return err
 	}
 	rest, ok := strings.CutPrefix(rec.Key, term.KeyPools)

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )

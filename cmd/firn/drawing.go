@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
@@ -239,20 +239,20 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		}
 	case kindSerial:
 		d.options.serial.Logger = warnings(errs)
-		var t *serial.Series
-		t, err = serial.Open(ctx, stores[0], d.name, d.options.pattern, &d.options.serial)
+		var t *document.Series
+		t, err = document.Open(ctx, stores[0], d.name, d.options.pattern, &d.options.serial)
 		out.source, series = &textSource{src: t, json: asJSON}, t
 	default:
 		o := &d.options.segment
 		o.Logger = warnings(errs)
 		if o.Waste == 0 { // a short run has no more in hand than it prints
-			o.Waste = int(max(min(n, segment.DefaultWaste), int64(o.Step)))
+			o.Waste = int(max(min(n, sequence.DefaultWaste), int64(o.Step)))
 		}
-		var t *segment.Series
+		var t *sequence.Series
 		if d.kind == kindTicket {
-			t, err = segment.OpenTickets(ctx, stores, d.name, o)
+			t, err = sequence.OpenTickets(ctx, stores, d.name, o)
 		} else {
-			t, err = segment.Open(ctx, stores[0], d.name, o)
+			t, err = sequence.Open(ctx, stores[0], d.name, o)
 		}
 		ids.src, series = t, t
 	}
@@ -323,11 +323,11 @@ func (d *drawing) begins(ctx context.Context, stores []store.Store) (bool, error
 		return false, err
 	}
 	if d.kind == kindSerial {
-		_, err = serial.Show(ctx, stores[0], d.name)
-		return errors.As(err, new(*serial.NoSeriesError)), nil
+		_, err = document.Show(ctx, stores[0], d.name)
+		return errors.As(err, new(*document.NoSeriesError)), nil
 	}
-	_, err = segment.Show(ctx, stores[0], d.name)
-	return errors.As(err, new(*segment.NoSeriesError)), nil
+	_, err = sequence.Show(ctx, stores[0], d.name)
+	return errors.As(err, new(*sequence.NoSeriesError)), nil
 }
 
 // firstNumber is what a counter gives first that begins now.
@@ -359,13 +359,13 @@ func (d *drawing) explain(err error) error {
 	var copied *sqlite.CopyError
 	var file *lease.GrantFileError
 	var forgot *store.ForgotError
-	var ended *segment.ExhaustedError
-	var mismatch *segment.MismatchError
-	var lossySegment *segment.LossyError
-	var lossySerial *serial.LossyError
-	var other *serial.DefinitionError
-	var used *serial.OverflowError
-	var instance *serial.InstanceError
+	var ended *sequence.ExhaustedError
+	var mismatch *sequence.MismatchError
+	var lossySegment *sequence.LossyError
+	var lossySerial *document.LossyError
+	var other *document.DefinitionError
+	var used *document.OverflowError
+	var instance *document.InstanceError
 	switch {
 	case errors.As(err, &copied), errors.As(err, &file):
 		return f // what to do is said elsewhere
@@ -398,7 +398,7 @@ func (d *drawing) explain(err error) error {
 }
 
 // hintMismatch says what to do where a counter was created with another option.
-func hintMismatch(f *failure, e *segment.MismatchError) *failure {
+func hintMismatch(f *failure, e *sequence.MismatchError) *failure {
 	f.hint("a counter keeps the %s that it was created with: leave out %s, or write %s", e.Option, e.Option, e.Have)
 	first, err := strconv.ParseInt(e.Want, 10, 64)
 	if e.Option == "first" && err == nil && first > 1 {
@@ -455,7 +455,7 @@ func zoneFlag(zone string) string {
 }
 
 // serialSyntax shows where a pattern or a text is wrong.
-func serialSyntax(from string, e *serial.SyntaxError) *failure {
+func serialSyntax(from string, e *document.SyntaxError) *failure {
 	if from == "" || from == byDefault {
 		from = e.Kind
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/document"
 )
 
 // This file says what to do where the pattern of a serial has no room, or is another in the
@@ -41,7 +41,7 @@ func (d *drawing) changeTo(pattern, zone string) string {
 
 // hintDigits says how a series whose pattern has no room gets more digits.
 func (d *drawing) hintDigits(f *failure, pattern string) *failure {
-	p, err := serial.ParsePattern(pattern)
+	p, err := document.ParsePattern(pattern)
 	if err != nil || p.Wider() == "" {
 		return f
 	}
@@ -52,7 +52,7 @@ func (d *drawing) hintDigits(f *failure, pattern string) *failure {
 }
 
 // hintDefinition says what to do about a pattern or a zone that is another in the store.
-func (d *drawing) hintDefinition(f *failure, e *serial.DefinitionError) *failure {
+func (d *drawing) hintDefinition(f *failure, e *document.DefinitionError) *failure {
 	only, wider := e.OnlyWidth()
 	switch {
 	case !only:

@@ -100,7 +100,7 @@ func nameOf(n ast.Expr) string {
 // A command of firn's that any text of the source or the prose of a page names has the
 // flags that it is named with.
 func TestNamedCommands(t *testing.T) {
-	for _, dir := range []string{".", "../../lease", "../../lease/term", "../../pool", "../../segment", "../../serial", "../../shard", "../../store", "../../store/sqlite", "../../store/open", "../../server"} {
+	for _, dir := range []string{".", "../../lease", "../../internal/term", "../../pool", "../../sequence", "../../document", "../../shard", "../../store", "../../store/sqlite", "../../store/open", "../../server"} {
 		inSource(t, dir, func(at string, n ast.Node) bool {
 			text, ok := constantText(n)
 			checkFlags(t, at, text)

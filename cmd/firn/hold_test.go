@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/store"
 )
 

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/nearest"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 )
 
 // The kinds of series.
@@ -28,8 +28,8 @@ var kinds = []string{kindFlake, kindSegment, kindTicket, kindSerial}
 
 // seriesOptions are the options of a series that is no flake.
 type seriesOptions struct {
-	segment segment.Options // of a ticket, too
-	serial  serial.Options
+	segment sequence.Options // of a ticket, too
+	serial  document.Options
 	pattern string
 }
 
@@ -89,12 +89,12 @@ var seriesKeys = []seriesKey{
 			if kind == kindSerial {
 				return "1"
 			}
-			return strconv.Itoa(segment.DefaultStep)
+			return strconv.Itoa(sequence.DefaultStep)
 		},
 	},
 	{name: "order", kinds: []string{kindSegment}, standard: always("free"), set: setOrder},
 	{
-		name: "lasts", kinds: counted, standard: always(durationText(segment.DefaultLasts)),
+		name: "lasts", kinds: counted, standard: always(durationText(sequence.DefaultLasts)),
 		set: func(o *seriesOptions, text string) (err error) {
 			if o.segment.Lasts, err = parseDuration(text); err == nil && o.segment.Lasts < time.Millisecond {
 				return fmt.Errorf("%q: it is 1ms at least", text)
@@ -103,7 +103,7 @@ var seriesKeys = []seriesKey{
 		},
 	},
 	{
-		name: "waste", kinds: counted, standard: always(strconv.Itoa(segment.DefaultWaste)),
+		name: "waste", kinds: counted, standard: always(strconv.Itoa(sequence.DefaultWaste)),
 		set: func(o *seriesOptions, text string) error {
 			n, err := parseStep(text)
 			o.segment.Waste = n
@@ -228,8 +228,8 @@ func (o *seriesOptions) check(name, kind string) []optionFault {
 	var all []optionFault
 	for _, err := range parts(err) {
 		f := optionFault{text: withoutPackage(err.Error())}
-		var ofSegment *segment.OptionError
-		var ofSerial *serial.OptionError
+		var ofSegment *sequence.OptionError
+		var ofSerial *document.OptionError
 		switch {
 		case errors.As(err, &ofSegment):
 			f.option = ofSegment.Option
@@ -248,7 +248,7 @@ func (o *seriesOptions) check(name, kind string) []optionFault {
 type optionFault struct {
 	option string // its key; empty: none
 	text   string
-	syntax *serial.SyntaxError // of a pattern; else nil
+	syntax *document.SyntaxError // of a pattern; else nil
 }
 
 func setOrder(o *seriesOptions, text string) error {
@@ -269,8 +269,8 @@ func setStep(o *seriesOptions, text string) error {
 // parseStep reads how many numbers are taken at a time.
 func parseStep(text string) (int, error) {
 	n, err := parsePositive(text)
-	if err == nil && n > segment.MaxStep {
-		return 0, fmt.Errorf("%q: it is at most %d", text, segment.MaxStep)
+	if err == nil && n > sequence.MaxStep {
+		return 0, fmt.Errorf("%q: it is at most %d", text, sequence.MaxStep)
 	}
 	return int(n), err
 }

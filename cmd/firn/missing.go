@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
@@ -31,8 +31,8 @@ type missing struct {
 // missingOf returns what is missing, or nil if that is not what err says.
 func (d *drawing) missingOf(err error) *missing {
 	var noPool *lease.MissingPoolError
-	var noSegment *segment.NoSeriesError
-	var noSerial *serial.NoSeriesError
+	var noSegment *sequence.NoSeriesError
+	var noSerial *document.NoSeriesError
 	name := shellWord(d.name)
 	switch {
 	case errors.As(err, &noPool) && !noPool.Creating:
@@ -66,19 +66,19 @@ func (d *drawing) absent(ctx context.Context, st store.Store, promise store.Prom
 	var names []string
 	var err error
 	if d.kind == kindSerial {
-		if _, err = serial.Show(ctx, st, d.name); errors.As(err, new(*serial.NoSeriesError)) {
-			all, failed := serial.List(ctx, st)
+		if _, err = document.Show(ctx, st, d.name); errors.As(err, new(*document.NoSeriesError)) {
+			all, failed := document.List(ctx, st)
 			for _, one := range all {
 				names = append(names, one.Name)
 			}
-			err = errors.Join(failed, &serial.NoSeriesError{Series: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
+			err = errors.Join(failed, &document.NoSeriesError{Series: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
 		}
-	} else if _, err = segment.Show(ctx, st, d.name); errors.As(err, new(*segment.NoSeriesError)) {
-		all, failed := segment.List(ctx, st)
+	} else if _, err = sequence.Show(ctx, st, d.name); errors.As(err, new(*sequence.NoSeriesError)) {
+		all, failed := sequence.List(ctx, st)
 		for _, one := range all {
 			names = append(names, one.Name)
 		}
-		err = errors.Join(failed, &segment.NoSeriesError{Name: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
+		err = errors.Join(failed, &sequence.NoSeriesError{Name: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
 	}
 	if err == nil || !promise.Embedded || nearest.Name(d.name, names) != "" {
 		if d.missingOf(err) != nil {
@@ -87,7 +87,7 @@ func (d *drawing) absent(ctx context.Context, st store.Store, promise store.Prom
 		return err
 	}
 	// A file of this host begins its counters by itself, but not once it was restored.
-	if rec, failed := st.Get(ctx, segment.KeyRestored); failed != nil || rec.Version == "" {
+	if rec, failed := st.Get(ctx, sequence.KeyRestored); failed != nil || rec.Version == "" {
 		return failed
 	}
 	return err

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/store/memory"
 )
 
@@ -54,7 +54,7 @@ func (w *writes) Write(b []byte) (int, error) {
 
 // A write is what a pipe takes whole, however long the lines are.
 func TestPrinterOfLongLines(t *testing.T) {
-	s, err := serial.Open(t.Context(), memory.New(), "s", strings.Repeat("<", 120)+"{6}", nil)
+	s, err := document.Open(t.Context(), memory.New(), "s", strings.Repeat("<", 120)+"{6}", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store/sqlite"
 )
 

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 )
@@ -276,7 +276,7 @@ func storeFlag(url string) string {
 // checkPlace returns a [*store.OtherStoreError] where a pool or a counter of the store says
 // that it was made in another one.
 func checkPlace(ctx context.Context, s store.Store) error {
-	for _, check := range []func(context.Context, store.Store) error{pool.CheckStore, segment.CheckStore, serial.CheckStore} {
+	for _, check := range []func(context.Context, store.Store) error{pool.CheckStore, sequence.CheckStore, document.CheckStore} {
 		if err := check(ctx, s); err != nil {
 			return err
 		}

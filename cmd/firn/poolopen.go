@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/public"
-	"github.com/firn-id/firn/serial"
 )
 
 // A source gives what is printed, some at a time.
@@ -87,9 +87,9 @@ func (s *idSource) appendLine(dst []byte, i int) (_ []byte, err error) {
 
 // A textSource gives the texts of a serial.
 type textSource struct {
-	src  *serial.Series
+	src  *document.Series
 	json bool
-	got  []serial.Serial
+	got  []document.Serial
 }
 
 func (s *textSource) drawn() int { return len(s.got) }

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
@@ -51,7 +51,7 @@ func addRaiseYes(cmd *cobra.Command, yes *bool) {
 // segmentRaise is a raise of a segment series. What the store does not have is left for it
 // to say.
 func segmentRaise(ctx context.Context, st store.Store, name string, to firn.ID) (raise, error) {
-	all, err := segment.List(ctx, st)
+	all, err := sequence.List(ctx, st)
 	if err != nil {
 		return raise{}, err
 	}
@@ -66,12 +66,12 @@ func segmentRaise(ctx context.Context, st store.Store, name string, to firn.ID) 
 // serialRaise is a raise of a serial, whose text is of a date and a number. Of other
 // dates than the last the number is not known, and taken for 0.
 func serialRaise(ctx context.Context, st store.Store, name, text string) (raise, error) {
-	all, err := serial.List(ctx, st)
+	all, err := document.List(ctx, st)
 	if err != nil {
 		return raise{}, err
 	}
 	for _, i := range all {
-		p, err := serial.ParsePattern(i.Pattern)
+		p, err := document.ParsePattern(i.Pattern)
 		if i.Name != name || err != nil {
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
@@ -44,7 +44,7 @@ its part of the ticket. firn doctor checks all of them.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(st store.Store) error {
-				all, err := segment.List(cmd.Context(), st)
+				all, err := sequence.List(cmd.Context(), st)
 				if err != nil {
 					return err
 				}
@@ -75,7 +75,7 @@ type segmentLine struct {
 	Error     string  `json:"error,omitempty"`
 }
 
-func lineOf(i segment.Info) segmentLine {
+func lineOf(i sequence.Info) segmentLine {
 	l := segmentLine{
 		Series: i.Name, Granted: int64(i.Granted), Step: i.Step, Rate: math.Round(i.Rate*1000) / 1000,
 		First: int64(i.First), Max: int64(i.Max), Increment: i.Increment, Left: i.Left, Order: "free",
@@ -96,7 +96,7 @@ func lineOf(i segment.Info) segmentLine {
 	return l
 }
 
-func printSegments(out io.Writer, all []segment.Info, asJSON bool) error {
+func printSegments(out io.Writer, all []sequence.Info, asJSON bool) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -195,10 +195,10 @@ on all of its stores, which have to be there.`,
 				return err
 			}
 			if err = d.mayBegin(cmd.Context(), stores); err == nil {
-				err = segment.CreateTickets(cmd.Context(), stores, d.name, &d.options.segment)
+				err = sequence.CreateTickets(cmd.Context(), stores, d.name, &d.options.segment)
 			}
 			if err = errors.Join(err, closeStores()); err != nil {
-				if errors.Is(err, segment.ErrExists) {
+				if errors.Is(err, sequence.ErrExists) {
 					return counterExists("series", d.name, "firn segments ls")
 				}
 				return d.explain(err)
@@ -284,11 +284,11 @@ least. Every process that has the series open follows at its next reservation.`,
 			if !cmd.Flags().Changed("step") {
 				return bad("what is to be set? --step is missing").hint("firn segments set %s --step 1000", shellWord(args[0]))
 			}
-			if step < 1 || step > segment.MaxStep {
-				return bad("--step %d: it is 1 to %d", step, int64(segment.MaxStep))
+			if step < 1 || step > sequence.MaxStep {
+				return bad("--step %d: it is 1 to %d", step, int64(sequence.MaxStep))
 			}
-			return changeSegment(cmd, args[0], func(st store.Store) (segment.Info, error) {
-				return segment.Set(cmd.Context(), st, args[0], int(step))
+			return changeSegment(cmd, args[0], func(st store.Store) (sequence.Info, error) {
+				return sequence.Set(cmd.Context(), st, args[0], int(step))
 			})
 		},
 	}
@@ -315,15 +315,15 @@ was, or wants --yes. Where no number would be left it is refused.`,
 			if err != nil {
 				return bad("%w", err)
 			}
-			return changeSegment(cmd, args[0], func(st store.Store) (segment.Info, error) {
+			return changeSegment(cmd, args[0], func(st store.Store) (sequence.Info, error) {
 				r, err := segmentRaise(cmd.Context(), st, args[0], firn.ID(n))
 				if err != nil {
-					return segment.Info{}, err
+					return sequence.Info{}, err
 				}
 				if err := r.agree(cmd.Context(), cmd, yes); err != nil {
-					return segment.Info{}, err
+					return sequence.Info{}, err
 				}
-				return segment.Raise(cmd.Context(), st, args[0], firn.ID(n))
+				return sequence.Raise(cmd.Context(), st, args[0], firn.ID(n))
 			})
 		},
 	}
@@ -334,7 +334,7 @@ was, or wants --yes. Where no number would be left it is refused.`,
 
 // whereIs adds to a refused change where the series stands: how far it can be raised.
 func whereIs(ctx context.Context, st store.Store, name string, f *failure) *failure {
-	i, err := segment.Show(ctx, st, name)
+	i, err := sequence.Show(ctx, st, name)
 	if err != nil || i.Err != nil {
 		return f.hint("firn segments ls")
 	}
@@ -347,15 +347,15 @@ func whereIs(ctx context.Context, st store.Store, name string, f *failure) *fail
 
 // changeSegment changes a series on its store, or on each store of a ticket, and
 // prints what it is then.
-func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (segment.Info, error)) error {
+func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (sequence.Info, error)) error {
 	d, err := segmentDrawing(cmd, name)
 	if err != nil {
 		return err
 	}
 	one := func(st store.Store) error {
 		i, err := change(st)
-		var option *segment.OptionError
-		var none *segment.NoSeriesError
+		var option *sequence.OptionError
+		var none *sequence.NoSeriesError
 		switch {
 		case errors.As(err, &option):
 			return whereIs(cmd.Context(), st, name, bad("%w", err))
@@ -365,7 +365,7 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 			return err
 		}
 		if wantsJSON(cmd) {
-			return printSegments(cmd.OutOrStdout(), []segment.Info{i}, true)
+			return printSegments(cmd.OutOrStdout(), []sequence.Info{i}, true)
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "series %s goes on above %d, %d at a time\n", i.Name, int64(i.Granted), i.Step)
 		return err

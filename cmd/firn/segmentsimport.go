@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
@@ -130,9 +130,9 @@ func (o *segmentsImport) withFlags(err error) error {
 
 // all imports the rows, or shows how. Without a store none is there yet.
 func (o *segmentsImport) all(ctx context.Context, cmd *cobra.Command, s *settings, rows []counterRow, st store.Store) error {
-	plan := importPlan{next: o.next, above: o.above, settings: s, there: map[string]segment.Info{}}
+	plan := importPlan{next: o.next, above: o.above, settings: s, there: map[string]sequence.Info{}}
 	if st != nil {
-		infos, err := segment.List(ctx, st)
+		infos, err := sequence.List(ctx, st)
 		if err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func mayKeep(ctx context.Context, st store.Store, all []imported) error {
 	}
 	for _, m := range all {
 		if m.does == doesBegin && !m.options.Lossy {
-			return (&drawing{name: m.name}).explain(&segment.LossyError{Name: m.name, Why: p.Why})
+			return (&drawing{name: m.name}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
 		}
 	}
 	return nil
@@ -181,9 +181,9 @@ func carryOut(ctx context.Context, cmd *cobra.Command, st store.Store, all []imp
 		var err error
 		switch m.does {
 		case doesBegin:
-			err = segment.Create(ctx, st, m.name, &m.options)
+			err = sequence.Create(ctx, st, m.name, &m.options)
 		case doesRaise:
-			_, err = segment.Raise(ctx, st, m.name, firn.ID(m.first-1))
+			_, err = sequence.Raise(ctx, st, m.name, firn.ID(m.first-1))
 		}
 		if err != nil {
 			return failed("row %d, %s: %w\n%d of %d series were seen to", m.row, m.name, err, done.Load(), len(all)).

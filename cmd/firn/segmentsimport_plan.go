@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 )
 
 // An importPlan judges the rows of another system's table. It only looks.
@@ -16,7 +16,7 @@ type importPlan struct {
 	next     bool
 	above    int64 // steps
 	settings *settings
-	there    map[string]segment.Info // the series of the store
+	there    map[string]sequence.Info // the series of the store
 }
 
 // What an import does with a series.
@@ -36,8 +36,8 @@ type imported struct {
 	step    int64
 	first   int64 // the next number here
 	does    does
-	options segment.Options // of a series that begins
-	unnamed bool            // firn.yaml has series, and not this one
+	options sequence.Options // of a series that begins
+	unnamed bool             // firn.yaml has series, and not this one
 }
 
 // judge returns what to do with each row, or an error with all that are faulty.
@@ -84,7 +84,7 @@ func (p *importPlan) row(number int, r counterRow) (imported, error) {
 	if m.given, err = wholeNumber("number", r[columnNumber], 0, math.MaxInt64); err != nil {
 		return m, err
 	}
-	if m.step, err = wholeNumber("step", r[columnStep], 1, segment.MaxStep); err != nil {
+	if m.step, err = wholeNumber("step", r[columnStep], 1, sequence.MaxStep); err != nil {
 		return m, err
 	}
 	if p.next {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/store"
 )
 
@@ -35,7 +35,7 @@ last text that was granted, which need not have been used.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(st store.Store) error {
-				all, err := serial.List(cmd.Context(), st)
+				all, err := document.List(cmd.Context(), st)
 				if err != nil {
 					return err
 				}
@@ -58,7 +58,7 @@ type serialLine struct {
 	Periods int    `json:"periods"`
 }
 
-func printSerials(out io.Writer, all []serial.Info, asJSON bool) error {
+func printSerials(out io.Writer, all []document.Info, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(out)
 		enc.SetEscapeHTML(false)
@@ -120,7 +120,7 @@ on from another system's: firn serials raise.`,
 				err = otherKind(cmd.Context(), st, d.name, kindSerial)
 			}
 			if err == nil {
-				begun, err = serial.Create(cmd.Context(), st, d.name, d.options.pattern, &d.options.serial)
+				begun, err = document.Create(cmd.Context(), st, d.name, d.options.pattern, &d.options.serial)
 			}
 			if err = errors.Join(err, st.Close()); err != nil {
 				return d.explain(err)
@@ -185,7 +185,7 @@ have to have the new pattern.`,
 				return err
 			}
 			return withStore(cmd, func(st store.Store) error {
-				if err := serial.Change(cmd.Context(), st, d.name, d.options.pattern, d.options.serial.Zone); err != nil {
+				if err := document.Change(cmd.Context(), st, d.name, d.options.pattern, d.options.serial.Zone); err != nil {
 					return d.explain(err)
 				}
 				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.name, d.options.pattern)
@@ -233,8 +233,8 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 				if err := r.agree(cmd.Context(), cmd, yes); err != nil {
 					return err
 				}
-				raised, err := serial.Raise(cmd.Context(), st, d.name, args[1])
-				var wrong *serial.SyntaxError
+				raised, err := document.Raise(cmd.Context(), st, d.name, args[1])
+				var wrong *document.SyntaxError
 				switch {
 				case errors.As(err, &wrong):
 					return serialSyntax("the text", wrong)

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/nearest"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 )
 
@@ -103,11 +103,11 @@ func (n *storeNames) list(ctx context.Context) (found []*drawing, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, n.stores.leave(u)) }()
-	numbers, err := segment.List(ctx, u.store)
+	numbers, err := sequence.List(ctx, u.store)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := serial.List(ctx, u.store)
+	texts, err := document.List(ctx, u.store)
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,10 @@ import (
 	"math"
 	"time"
 
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/lease/term"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/store"
 )
@@ -52,7 +52,7 @@ type segmentFacts struct {
 	lasts       time.Duration
 }
 
-func segmentState(s *segment.Series, of segmentFacts) server.State {
+func segmentState(s *sequence.Series, of segmentFacts) server.State {
 	st := server.State{Kind: of.kind, Store: of.store, Class: store.Strict.String(), Budget: of.lasts, Increment: of.increment, Degraded: true}
 	var rate float64
 	for _, now := range s.States() {
@@ -77,7 +77,7 @@ func segmentState(s *segment.Series, of segmentFacts) server.State {
 	if !st.Degraded {
 		st.Err, st.Away = s.State().Err, time.Time{} // of the store that has most
 	}
-	var end *segment.ExhaustedError
+	var end *sequence.ExhaustedError
 	st.Over = errors.As(st.Err, &end)
 	if rate > 0 {
 		left := float64(st.Left) + float64(st.Last-min(st.Next, st.Last))/float64(of.increment)
@@ -94,7 +94,7 @@ func seconds(s float64) time.Duration {
 
 // serialState: heard is why its store does not answer, as was found without a call
 // of anybody's. A failure of the last call counts where it will not pass.
-func serialState(s *serial.Series, at string, heard error) server.State {
+func serialState(s *document.Series, at string, heard error) server.State {
 	now := s.State()
 	st := server.State{
 		Kind: kindSerial, Store: at, Class: now.Class.String(), Why: now.Why, Left: now.Reserved,
@@ -102,7 +102,7 @@ func serialState(s *serial.Series, at string, heard error) server.State {
 	}
 	if now.Err != nil && !passes(now.Err) {
 		st.Degraded, st.Err = false, now.Err
-		var full *serial.OverflowError
+		var full *document.OverflowError
 		st.Over = errors.As(now.Err, &full)
 	}
 	if now.Last.Count > 0 && now.Last.Count < math.MaxInt64 {

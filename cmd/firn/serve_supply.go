@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -189,8 +189,8 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 //     the server reads its settings at SIGHUP.
 //   - A layout whose time is over.
 func needsSIGHUP(err error) bool {
-	return isA[*store.ForgotError](err) || isA[*store.OtherStoreError](err) || isA[*serial.InstanceError](err) || isA[*lostPoolError](err) ||
-		isA[*term.FormatError](err) || isA[*segment.FormatError](err) || isA[*serial.FormatError](err) ||
+	return isA[*store.ForgotError](err) || isA[*store.OtherStoreError](err) || isA[*document.InstanceError](err) || isA[*lostPoolError](err) ||
+		isA[*term.FormatError](err) || isA[*sequence.FormatError](err) || isA[*document.FormatError](err) ||
 		isA[*lease.OptionError](err) || isA[*lease.LayoutError](err) || isA[*open.URLError](err) ||
 		isA[*firn.EndError](err)
 }
@@ -235,7 +235,7 @@ func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
 
 // given returns an error if a serial has given nothing yet.
 func (d *drawing) given(ctx context.Context, st store.Store) error {
-	info, err := serial.Show(ctx, st, d.name)
+	info, err := document.Show(ctx, st, d.name)
 	if err != nil || info.Count > 0 {
 		return err
 	}
@@ -355,7 +355,7 @@ func (s *supply) reserve(ctx context.Context, n int) (firn.Range, error) {
 // texts is a supply of serials.
 type textSupply struct{ *supply }
 
-func (s textSupply) Append(ctx context.Context, dst []serial.Serial, n int) ([]serial.Serial, error) {
+func (s textSupply) Append(ctx context.Context, dst []document.Serial, n int) ([]document.Serial, error) {
 	now, err := s.flow()
 	if err != nil {
 		return dst, err
@@ -477,17 +477,17 @@ func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logge
 func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *slog.Logger) (*flowing, error) {
 	o := d.options.segment
 	o.Logger = log
-	var s *segment.Series
+	var s *sequence.Series
 	var err error
 	if d.kind == kindTicket {
-		s, err = segment.OpenTickets(ctx, stores, d.name, &o)
+		s, err = sequence.OpenTickets(ctx, stores, d.name, &o)
 	} else {
-		s, err = segment.Open(ctx, stores[0], d.name, &o)
+		s, err = sequence.Open(ctx, stores[0], d.name, &o)
 	}
 	if err != nil {
 		return nil, err
 	}
-	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, segment.DefaultLasts)}
+	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, sequence.DefaultLasts)}
 	return &flowing{
 		src: s, close: s.Close, reserve: s.Reserve,
 		state:   func() server.State { return segmentState(s, at) },
@@ -500,7 +500,7 @@ func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *sl
 func (d *drawing) flowSerial(ctx context.Context, st *sharedStore, log *slog.Logger) (*flowing, error) {
 	o := d.options.serial
 	o.Logger = log
-	s, err := serial.Open(ctx, st.watched(), d.name, d.options.pattern, &o)
+	s, err := document.Open(ctx, st.watched(), d.name, d.options.pattern, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -547,17 +547,17 @@ func passes(err error) bool {
 	var record *term.FormatError
 	var end *firn.EndError
 	var epoch *firn.EpochError
-	var noSegment *segment.NoSeriesError
-	var noSerial *serial.NoSeriesError
-	var lossySegment *segment.LossyError
-	var lossySerial *serial.LossyError
-	var other *serial.DefinitionError
-	var mismatch *segment.MismatchError
-	var format *segment.FormatError
-	var exhausted *segment.ExhaustedError
-	var overflow *serial.OverflowError
-	var instance *serial.InstanceError
-	var serialRecord *serial.FormatError
+	var noSegment *sequence.NoSeriesError
+	var noSerial *document.NoSeriesError
+	var lossySegment *sequence.LossyError
+	var lossySerial *document.LossyError
+	var other *document.DefinitionError
+	var mismatch *sequence.MismatchError
+	var format *sequence.FormatError
+	var exhausted *sequence.ExhaustedError
+	var overflow *document.OverflowError
+	var instance *document.InstanceError
+	var serialRecord *document.FormatError
 	var url *open.URLError
 	switch {
 	case errors.As(err, &f), errors.As(err, &url),

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/lease/term"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -37,7 +37,7 @@ func (d *drawing) hintOf(err error) string {
 			f.hint("%s", text)
 		}
 	}
-	if unforgiven(err) != nil || isA[*serial.InstanceError](err) {
+	if unforgiven(err) != nil || isA[*document.InstanceError](err) {
 		f.hint("if the store was recovered since: send SIGHUP to this server, or restart it; it then issues as soon as ids start")
 	}
 	return d.hints.line(f)
@@ -45,9 +45,9 @@ func (d *drawing) hintOf(err error) string {
 
 // asksForLess reports whether a call for fewer numbers would be served.
 func asksForLess(err error) bool {
-	var numbers *segment.ExhaustedError
-	var texts *serial.OverflowError
-	var away *segment.OutageError
+	var numbers *sequence.ExhaustedError
+	var texts *document.OverflowError
+	var away *sequence.OutageError
 	return errors.As(err, &numbers) && numbers.Left > 0 || errors.As(err, &texts) && texts.Left > 0 ||
 		errors.As(err, &away) && away.Left > 0
 }
@@ -85,26 +85,26 @@ var troubles = []struct {
 	text string
 }{
 	{isA[*store.ForgotError], "the store has forgotten what it acknowledged"},
-	{isA[*serial.InstanceError], "the store may have forgotten its last numbers"},
+	{isA[*document.InstanceError], "the store may have forgotten its last numbers"},
 	{isA[*lease.MissingPoolError], "its pool does not exist"},
 	{isA[*store.OtherStoreError], "its store is a copy of another one"},
 	{isA[*lease.LayoutError], "its pool has another layout"},
 	{isA[*lease.WorkerError], "its pool does not have its worker"},
 	{isA[*term.FreshError], "no worker of its pool is fresh"},
 	{isA[*term.ClockError], "the clock of the server is wrong"},
-	{isA[*serial.ClockError], "the clock of the store is wrong"},
+	{isA[*document.ClockError], "the clock of the store is wrong"},
 	{isA[*firn.EndError], "its layout has no room for later ids"},
 	{isA[*firn.EpochError], "its layout begins later"},
 	{func(err error) bool { return asksForLess(err) && passes(err) }, "the store does not answer, and fewer numbers are in hand than were asked for"},
 	{asksForLess, "it has fewer numbers left than were asked for"},
-	{isA[*segment.ExhaustedError], "it has given all its numbers"},
-	{isA[*serial.OverflowError], "its pattern has no room for more numbers"},
-	{isA[*segment.NoSeriesError], "the store has no counter for it"},
-	{isA[*serial.NoSeriesError], "the store has no counter for it"},
-	{isA[*segment.LossyError], "the store can lose what it acknowledged"},
-	{isA[*serial.LossyError], "the store can lose what it acknowledged"},
-	{isA[*segment.MismatchError], "the store has it with other settings"},
-	{isA[*serial.DefinitionError], "the store has it with other settings"},
+	{isA[*sequence.ExhaustedError], "it has given all its numbers"},
+	{isA[*document.OverflowError], "its pattern has no room for more numbers"},
+	{isA[*sequence.NoSeriesError], "the store has no counter for it"},
+	{isA[*document.NoSeriesError], "the store has no counter for it"},
+	{isA[*sequence.LossyError], "the store can lose what it acknowledged"},
+	{isA[*document.LossyError], "the store can lose what it acknowledged"},
+	{isA[*sequence.MismatchError], "the store has it with other settings"},
+	{isA[*document.DefinitionError], "the store has it with other settings"},
 	{isA[*kindError], "the store has a counter of another kind by its name"},
 	{isA[*newCounterError], "a counter of that name is new, and the server has not opened it yet"},
 	{isA[*open.URLError], "the server's settings name no store"},
@@ -112,7 +112,7 @@ var troubles = []struct {
 	{isA[*lease.MissingPoolError], "its pool does not exist"},
 	{isA[*lease.WorkerError], "its pool does not have the worker that is configured"},
 	{isA[*store.OtherStoreError], "the store is not the one that its pool was made in"},
-	{isA[*segment.OutageError], "the store does not answer, and no numbers are in hand"},
+	{isA[*sequence.OutageError], "the store does not answer, and no numbers are in hand"},
 	{func(err error) bool { return errors.Is(err, firn.ErrClosed) }, "the server closes it"},
 	{func(err error) bool { return errors.Is(err, errNoWorker) }, "no worker is held just now"},
 	{func(err error) bool { return errors.Is(err, context.Canceled) }, "the request was given up"},

@@ -15,10 +15,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
@@ -155,11 +155,11 @@ func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err
 	if p.lost, err = lostPools(ctx, s); err != nil {
 		return p, err
 	}
-	segments, err := segment.List(ctx, s)
+	segments, err := sequence.List(ctx, s)
 	if err != nil {
 		return p, err
 	}
-	serials, err := serial.List(ctx, s)
+	serials, err := document.List(ctx, s)
 	if err != nil {
 		return p, err
 	}
@@ -496,11 +496,11 @@ func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, ou
 	if err != nil {
 		return err
 	}
-	segments, err := segment.AcceptMove(ctx, s)
+	segments, err := sequence.AcceptMove(ctx, s)
 	if err != nil {
 		return err
 	}
-	serials, err := serial.AcceptMove(ctx, s)
+	serials, err := document.AcceptMove(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-/* One worker's lease, as lease/term has it: who may issue which ticks.
+/* One worker's lease, as internal/term has it: who may issue which ticks.
  *
  * The store has one record of the worker and the pool's floor. PROCESSES processes want
  * the worker, all alive at once, each for one term. Clocks do not count: a process may

@@ -1,4 +1,4 @@
-/* A worker's lease on a store that can forget what it acknowledged: lease/term, Rules.Quarantine.
+/* A worker's lease on a store that can forget what it acknowledged: internal/term, Rules.Quarantine.
  *
  * As in lease.pml, and time passes: every process reads its own clock, and the store, which
  * may be on another host by then, its own. Each is off by up to SKEW at each reading. The

@@ -1,4 +1,4 @@
-/* Segments of one series, as segment/block has it: who may use which numbers.
+/* Segments of one series, as internal/block has it: who may use which numbers.
  *
  * The store has one record: up to where numbers were granted. Takers grant themselves STEP
  * more by compare-and-set, use them one by one, and hand back what they did not use when

@@ -20,7 +20,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/resp"
 	"github.com/firn-id/firn/store/memory"
@@ -87,10 +87,10 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := segment.Create(t.Context(), st, "orders", nil); err != nil {
+	if err := sequence.Create(t.Context(), st, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
-	orders, err := segment.Open(t.Context(), st, "orders", nil)
+	orders, err := sequence.Open(t.Context(), st, "orders", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

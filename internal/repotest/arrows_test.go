@@ -31,12 +31,10 @@ var arrows = []rule{
 	{pkg: "store/zookeeper", ours: []string{"store"}, third: []string{"github.com/go-zookeeper/zk"}},
 	{pkg: "store/open", ours: []string{"store", "store/*", "internal/nearest"}, third: []string{""}},
 
-	{pkg: "lease/term", ours: []string{".", "store"}},
-	{pkg: "pool", ours: []string{".", "store", "lease/term"}},
-	{pkg: "lease", ours: []string{".", "store", "lease/term", "pool"}},
-	{pkg: "segment/block", ours: []string{"store"}},
-	{pkg: "segment", ours: []string{".", "store", "segment/block", "internal/nearest"}},
-	{pkg: "serial", ours: []string{"store", "internal/nearest"}},
+	{pkg: "pool", ours: []string{".", "store", "internal/term"}},
+	{pkg: "lease", ours: []string{".", "store", "internal/term", "pool"}},
+	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/nearest"}},
+	{pkg: "document", ours: []string{"store", "internal/nearest"}},
 	{pkg: "public", ours: []string{"."}},
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
@@ -45,9 +43,9 @@ var arrows = []rule{
 	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
 	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 
-	{pkg: "server", ours: []string{".", "public", "serial", "internal/nearest"}},
-	{pkg: "server/httpapi", ours: []string{".", "public", "serial", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
-	{pkg: "server/*", ours: []string{".", "public", "serial", "server", "server/internal/guard"}},
+	{pkg: "server", ours: []string{".", "public", "document", "internal/nearest"}},
+	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
+	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
 	{pkg: "server/internal/guard", ours: []string{"server"}},
 	{pkg: "client", ours: []string{"."}},
 
@@ -59,6 +57,8 @@ var arrows = []rule{
 	{pkg: "internal/nearest"},
 	{pkg: "internal/configfile"},
 	{pkg: "internal/trouble"},
+	{pkg: "internal/term", ours: []string{".", "store"}},
+	{pkg: "internal/block", ours: []string{"store"}},
 	{pkg: "internal/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 	{pkg: "internal/*/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 }
@@ -101,7 +101,7 @@ func TestArrowsCatch(t *testing.T) {
 		{"store", module, false},
 		{"lease", module + "/store", true},
 		{"lease", module + "/store/memory", false},
-		{"lease/term", module + "/lease", false},
+		{"internal/term", module + "/lease", false},
 		{"store/sqlite", "modernc.org/sqlite", true},
 		{"store/sqlite", "github.com/jackc/pgx/v5", false},
 		{"store/sqlite", module + "/lease", false},

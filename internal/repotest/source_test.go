@@ -115,7 +115,7 @@ func words(name string) []string {
 // The decisions of a lease are pure: given the same state, time and event they
 // are the same, so that they can be simulated and proven.
 func TestTermIsPure(t *testing.T) {
-	const dir = root + "/lease/term"
+	const dir = root + "/internal/term"
 	impure := []string{"context", "crypto/rand", "io", "log", "log/slog", "net", "os", "runtime", "sync", "syscall"}
 	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 	paths, err := filepath.Glob(dir + "/*.go")

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/firn-id/firn/segment/block"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/store"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
 

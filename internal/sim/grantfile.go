@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/internal/term"
 )
 
 // A grantFile is what a process leaves for the one that is started in its place,

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease/term"
-	"github.com/firn-id/firn/segment/block"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/internal/term"
 	operator "github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
 

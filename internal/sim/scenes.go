@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/internal/term"
 )
 
 // What schedules of mutants have in common.

@@ -1,5 +1,5 @@
 // Package sim is a deterministic simulation that looks for repeated ids and
-// numbers. The real code of lease/term, segment/block and the generator runs
+// numbers. The real code of internal/term, internal/block and the generator runs
 // under clocks that step, drift and stand still, on a store that delays, loses,
 // forgets, is restored and is made anew, in processes that are paused, killed,
 // started again and go on with a grant file. One goroutine runs a schedule; a

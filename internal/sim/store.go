@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/firn-id/firn/lease/term"
-	"github.com/firn-id/firn/segment/block"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
 

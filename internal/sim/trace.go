@@ -3,8 +3,8 @@ package sim
 import (
 	"fmt"
 
-	"github.com/firn-id/firn/lease/term"
-	"github.com/firn-id/firn/segment/block"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
 

@@ -40,7 +40,7 @@ func reason(err error) string {
 		return ""
 	}
 	text := server.Details(err)
-	for _, pkg := range []string{"server: ", "firn: ", "public: ", "lease: ", "segment: ", "serial: ", "shard: "} {
+	for _, pkg := range []string{"server: ", "firn: ", "public: ", "lease: ", "sequence: ", "document: ", "shard: "} {
 		text = strings.TrimPrefix(text, pkg)
 	}
 	return text

@@ -170,8 +170,8 @@ func TestOpenAPI(t *testing.T) {
 	d.checkSeen(t)
 }
 
-// A document is the OpenAPI document, and what of it was seen.
-type document struct {
+// An apiDocument is the OpenAPI document, and what of it was seen.
+type apiDocument struct {
 	raw     map[string]any
 	mux     *http.ServeMux // of its paths
 	schemas *jsonschema.Compiler
@@ -180,13 +180,13 @@ type document struct {
 
 const documentURL = "firn:///openapi.json"
 
-func readDocument(t *testing.T, text []byte) *document {
+func readDocument(t *testing.T, text []byte) *apiDocument {
 	t.Helper()
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &document{raw: parsed.(map[string]any), mux: http.NewServeMux(), schemas: jsonschema.NewCompiler(), seen: map[string]bool{}}
+	d := &apiDocument{raw: parsed.(map[string]any), mux: http.NewServeMux(), schemas: jsonschema.NewCompiler(), seen: map[string]bool{}}
 	d.schemas.AssertFormat()
 	if err := d.schemas.AddResource(documentURL, parsed); err != nil {
 		t.Fatal(err)
@@ -198,11 +198,11 @@ func readDocument(t *testing.T, text []byte) *document {
 }
 
 // at is the object at some keys, one below the other; references are followed.
-func (d *document) at(keys ...string) map[string]any {
+func (d *apiDocument) at(keys ...string) map[string]any {
 	return d.below(d.raw, keys...)
 }
 
-func (d *document) below(from map[string]any, keys ...string) map[string]any {
+func (d *apiDocument) below(from map[string]any, keys ...string) map[string]any {
 	for _, k := range keys {
 		from, _ = from[k].(map[string]any)
 		if ref, ok := from["$ref"].(string); ok {
@@ -213,7 +213,7 @@ func (d *document) below(from map[string]any, keys ...string) map[string]any {
 }
 
 // check holds one answer against the document.
-func (d *document) check(t *testing.T, r request, got answer) {
+func (d *apiDocument) check(t *testing.T, r request, got answer) {
 	t.Helper()
 	where := r.method + " " + r.path
 	media, _, err := mime.ParseMediaType(got.header.Get("Content-Type"))
@@ -244,7 +244,7 @@ func (d *document) check(t *testing.T, r request, got answer) {
 	d.validateBody(t, where, media, d.below(content, "schema"), got)
 }
 
-func (d *document) validateBody(t *testing.T, where, media string, schema map[string]any, got answer) {
+func (d *apiDocument) validateBody(t *testing.T, where, media string, schema map[string]any, got answer) {
 	t.Helper()
 	var body any = string(got.body)
 	if strings.HasSuffix(media, "json") {
@@ -267,7 +267,7 @@ func (d *document) validateBody(t *testing.T, where, media string, schema map[st
 }
 
 // validate holds a value against a schema, which may refer to the document.
-func (d *document) validate(t *testing.T, where string, schema map[string]any, value any) {
+func (d *apiDocument) validate(t *testing.T, where string, schema map[string]any, value any) {
 	t.Helper()
 	text, err := json.Marshal(schema)
 	if err != nil {
@@ -296,7 +296,7 @@ func (d *document) validate(t *testing.T, where string, schema map[string]any, v
 func key(parts ...string) string { return strings.Join(parts, " ") }
 
 // checkSeen reports what is in the document and was not seen.
-func (d *document) checkSeen(t *testing.T) {
+func (d *apiDocument) checkSeen(t *testing.T) {
 	t.Helper()
 	for path := range d.at("paths") {
 		for method := range d.at("paths", path) {

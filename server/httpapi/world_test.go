@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/public"
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/httpapi"
 	"github.com/firn-id/firn/store"
@@ -61,13 +61,13 @@ func unknown(t testing.TB) func(string) (*server.Series, error) {
 }
 
 // orders is a series of real segments, with its state.
-func orders(t testing.TB, name string, o *segment.Options) *server.Series {
+func orders(t testing.TB, name string, o *sequence.Options) *server.Series {
 	t.Helper()
 	st := memory.New()
-	if err := segment.Create(t.Context(), st, name, o); err != nil {
+	if err := sequence.Create(t.Context(), st, name, o); err != nil {
 		t.Fatal(err)
 	}
-	s, err := segment.Open(t.Context(), st, name, o)
+	s, err := sequence.Open(t.Context(), st, name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func orders(t testing.TB, name string, o *segment.Options) *server.Series {
 	return ordersOf(s, name)
 }
 
-func ordersOf(s *segment.Series, name string) *server.Series {
+func ordersOf(s *sequence.Series, name string) *server.Series {
 	return server.Numbers(name, s, &server.SeriesOptions{Reserve: s.Reserve, State: func() server.State {
 		st := s.State()
 		return server.State{
@@ -90,10 +90,10 @@ func invoices(t testing.TB, name string) *server.Series {
 	t.Helper()
 	st := memory.New()
 	const pattern = "INV-{6}"
-	if _, err := serial.Create(t.Context(), st, name, pattern, nil); err != nil {
+	if _, err := document.Create(t.Context(), st, name, pattern, nil); err != nil {
 		t.Fatal(err)
 	}
-	s, err := serial.Open(t.Context(), st, name, pattern, nil)
+	s, err := document.Open(t.Context(), st, name, pattern, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func hidden(t testing.TB, name string) *server.Series {
 // ended is a series whose numbers are used up.
 func ended(t testing.TB, name string) *server.Series {
 	t.Helper()
-	s := orders(t, name, &segment.Options{Max: 3})
+	s := orders(t, name, &sequence.Options{Max: 3})
 	if _, err := enter(t, newServer(t, nil, s), "").Next(t.Context(), name, nil, 3); err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +134,10 @@ func ended(t testing.TB, name string) *server.Series {
 func closed(t testing.TB, name string) *server.Series {
 	t.Helper()
 	st := memory.New()
-	if err := segment.Create(t.Context(), st, name, nil); err != nil {
+	if err := sequence.Create(t.Context(), st, name, nil); err != nil {
 		t.Fatal(err)
 	}
-	s, err := segment.Open(t.Context(), st, name, nil)
+	s, err := sequence.Open(t.Context(), st, name, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,14 +10,14 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/public"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/resp"
 )
 
 // TestCommands goes through one connection from top to bottom.
 func TestCommands(t *testing.T) {
-	w := serve(t, nil, &resp.Options{Version: "1.2.3"}, numbers(t, "third", &segment.Options{Increment: 3}))
+	w := serve(t, nil, &resp.Options{Version: "1.2.3"}, numbers(t, "third", &sequence.Options{Increment: 3}))
 	p := dial(t, w)
 	for _, tt := range []struct{ command, want string }{ // want is a pattern
 		{"INCR orders", ":1"},
@@ -196,7 +196,7 @@ func TestJavaScript(t *testing.T) {
 		{name: "the listener after RESET", before: []string{"RESET"}, strict: true, safe: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := serve(t, nil, &resp.Options{Strings: tt.strict}, numbers(t, "big", &segment.Options{First: last - 2}))
+			w := serve(t, nil, &resp.Options{Strings: tt.strict}, numbers(t, "big", &sequence.Options{First: last - 2}))
 			p := dial(t, w)
 			for _, line := range tt.before {
 				if got := p.do(strings.Fields(line)...); strings.HasPrefix(got, "-") {

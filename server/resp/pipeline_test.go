@@ -16,7 +16,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/public"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/resp"
 )
@@ -173,7 +173,7 @@ func (f appending) Append(_ context.Context, dst []firn.ID, n int) ([]firn.ID, e
 }
 
 func TestExhausted(t *testing.T) {
-	p := dial(t, serve(t, nil, nil, numbers(t, "five", &segment.Options{Max: 5})))
+	p := dial(t, serve(t, nil, nil, numbers(t, "five", &sequence.Options{Max: 5})))
 	p.send(strings.Repeat("INCR five\r\n", 8))
 	for i := range 8 {
 		got := p.answer()

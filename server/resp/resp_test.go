@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/resp"
 	"github.com/firn-id/firn/store/memory"
@@ -88,13 +88,13 @@ func flake(tb testing.TB, name string) *server.Series {
 	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout})
 }
 
-func numbers(tb testing.TB, name string, o *segment.Options) *server.Series {
+func numbers(tb testing.TB, name string, o *sequence.Options) *server.Series {
 	tb.Helper()
 	st := memory.New()
-	if err := segment.Create(tb.Context(), st, name, o); err != nil {
+	if err := sequence.Create(tb.Context(), st, name, o); err != nil {
 		tb.Fatal(err)
 	}
-	s, err := segment.Open(tb.Context(), st, name, o)
+	s, err := sequence.Open(tb.Context(), st, name, o)
 	if err != nil {
 		tb.Fatal(err)
 	}

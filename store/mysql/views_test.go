@@ -3,8 +3,8 @@ package mysql
 import (
 	"testing"
 
-	"github.com/firn-id/firn/segment"
-	"github.com/firn-id/firn/serial"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/sequence"
 )
 
 // TestViews reads series that were drawn from.
@@ -13,16 +13,16 @@ func TestViews(t *testing.T) {
 	if _, err := s.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for name, o := range map[string]*segment.Options{
+	for name, o := range map[string]*sequence.Options{
 		"even": {First: 2, Increment: 2, Max: 1000, Step: 50}, "strict": {Strict: true}, "none": {},
 	} {
-		if err := segment.Create(t.Context(), s, name, o); err != nil {
+		if err := sequence.Create(t.Context(), s, name, o); err != nil {
 			t.Fatal(err)
 		}
 		if name == "none" {
 			continue
 		}
-		series, err := segment.Open(t.Context(), s, name, nil)
+		series, err := sequence.Open(t.Context(), s, name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,10 +39,10 @@ func TestViews(t *testing.T) {
 	if want := "even 100 1000 2 50 0 0.833 1 1;none 0 9223372036854775807 1 100 0 1;strict 1 9223372036854775807 1 100 1 0.017 1 1"; rows != want {
 		t.Errorf("%s, not %s", rows, want)
 	}
-	if _, err := serial.Create(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &serial.Options{Zone: "UTC"}); err != nil {
+	if _, err := document.Create(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &document.Options{Zone: "UTC"}); err != nil {
 		t.Fatal(err)
 	}
-	invoices, err := serial.Open(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &serial.Options{Zone: "UTC"})
+	invoices, err := document.Open(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &document.Options{Zone: "UTC"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ import (
 	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 	"github.com/firn-id/firn/store/open"
@@ -176,9 +176,9 @@ func openLease(ctx context.Context, set *settings) (*witness, *lease.Lease, erro
 }
 
 // openSeries opens the series that was asked for, if one was.
-func openSeries(ctx context.Context, set *settings, s store.Store) (*segment.Series, error) {
+func openSeries(ctx context.Context, set *settings, s store.Store) (*sequence.Series, error) {
 	for set.series != "" {
-		numbers, err := segment.Open(ctx, s, set.series, &segment.Options{Name: set.options.Name, Logger: set.options.Logger})
+		numbers, err := sequence.Open(ctx, s, set.series, &sequence.Options{Name: set.options.Name, Logger: set.options.Logger})
 		if err == nil || !set.insist || ctx.Err() != nil {
 			return numbers, err
 		}

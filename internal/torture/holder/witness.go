@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/lease/term"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
@@ -176,7 +176,7 @@ func say(e ledger.Event) {
 // kind sorts errors.
 func kind(err error) string {
 	var outage *lease.OutageError
-	var dry *segment.OutageError
+	var dry *sequence.OutageError
 	var forgot *store.ForgotError
 	var full *term.FullError
 	var early *term.NotYetError

@@ -11,7 +11,7 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/segment"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -183,7 +183,7 @@ func (s *siege) found(url string) {
 	if s.target.lossy {
 		return
 	}
-	if err := segment.Create(ctx, st, series, nil); err != nil {
+	if err := sequence.Create(ctx, st, series, nil); err != nil {
 		s.tb.Fatal(err)
 	}
 }

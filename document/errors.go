@@ -1,0 +1,133 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrClosed: the series was closed.
+var ErrClosed = errors.New("document: closed")
+
+// A NoSeriesError says that the store has no series of that name: the name is mistyped, or
+// there never was one, or the store has lost it.
+type NoSeriesError struct {
+	Series  string
+	Names   []string // those that the store has; nil where nobody has looked
+	Nearest string   // that one of them which was probably meant; "" if none is like it
+}
+
+func (e *NoSeriesError) Error() string {
+	text := fmt.Sprintf("document: the store has no series %q", e.Series)
+	if e.Nearest != "" {
+		return text + fmt.Sprintf("; did you mean %q?", e.Nearest)
+	}
+	return text
+}
+
+// An OverflowError says that a period has not as many numbers left that fit the pattern
+// as a call asks for. Nothing was used up by asking. With a date the next period goes on by itself;
+// "firn serials change" gives the counter more digits.
+type OverflowError struct {
+	Series, Pattern string
+	Period          string // "" where there are none
+	Max             int64  // the last count there is room for
+	Left            int64  // how many are left; 0: the period is used up
+}
+
+func (e *OverflowError) Error() string {
+	in := ""
+	if e.Period != "" {
+		in = " of " + e.Period
+	}
+	if e.Left > 0 {
+		return fmt.Sprintf("document: series %q has only %d numbers left%s, not enough for this call: %s has room for %d", e.Series, e.Left, in, e.Pattern, e.Max)
+	}
+	return fmt.Sprintf("document: series %q is used up: %s has room for %d numbers%s", e.Series, e.Pattern, e.Max, in)
+}
+
+// A DefinitionError says that the series has another pattern or zone in the
+// store. Other texts under the same counters could repeat, and two zones give
+// one instant two dates.
+type DefinitionError struct {
+	Series                string
+	HavePattern, HaveZone string // in the store
+	WantPattern, WantZone string // here
+}
+
+func (e *DefinitionError) Error() string {
+	var differ []string
+	if e.HavePattern != e.WantPattern {
+		differ = append(differ, fmt.Sprintf("pattern %s, not %s", e.HavePattern, e.WantPattern))
+	}
+	if e.HaveZone != e.WantZone {
+		differ = append(differ, fmt.Sprintf("zone %s, not %s", zoneName(e.HaveZone), zoneName(e.WantZone)))
+	}
+	return fmt.Sprintf("document: series %q has %s", e.Series, strings.Join(differ, " and "))
+}
+
+// OnlyWidth reports whether the patterns differ in nothing but the width of the counter, or
+// not at all, so that one can be changed to the other; and whether the store has the wider one.
+func (e *DefinitionError) OnlyWidth() (only, wider bool) {
+	have, err := ParsePattern(e.HavePattern)
+	want, err2 := ParsePattern(e.WantPattern)
+	if err != nil || err2 != nil {
+		return false, false
+	}
+	return have.differs(want) == "", have.max > want.max
+}
+
+// A ChangeError says that a series cannot be changed so: a text could come up
+// again.
+type ChangeError struct {
+	Series, Have, Want string // patterns
+	Differ             string // what they differ in besides the counter's width
+}
+
+func (e *ChangeError) Error() string {
+	return fmt.Sprintf("document: series %q cannot go from %s to %s: only the width of the counter and the zone may change, "+
+		"or a text could repeat; they differ in %s", e.Series, e.Have, e.Want, e.Differ)
+}
+
+func zoneName(zone string) string {
+	if zone == "" {
+		return "none"
+	}
+	return zone
+}
+
+// A LossyError says that the store may forget a write it acknowledged, so that
+// numbers could repeat, and nobody accepted that.
+type LossyError struct {
+	Series string
+	Why    string // what was seen of the store
+}
+
+func (e *LossyError) Error() string {
+	return fmt.Sprintf("document: series %q is refused: the store can forget what it acknowledged (%s), "+
+		"and a counter that was set back gives out its numbers again", e.Series, e.Why)
+}
+
+// An InstanceError says that a store which can forget is not the one that the
+// series was begun with, or may have gone back: another server was promoted, or
+// it was started again. Nothing is given out until "firn store recover" has
+// raised the counters.
+type InstanceError struct {
+	Series     string
+	Have, Want string
+}
+
+func (e *InstanceError) Error() string {
+	return fmt.Sprintf("document: series %q has stopped: the store may have forgotten its last numbers (it is %q now, and was %q)",
+		e.Series, e.Have, e.Want)
+}
+
+// A ClockError says that the clock which gives the date is at a year that texts
+// cannot have.
+type ClockError struct {
+	Series, Period string
+}
+
+func (e *ClockError) Error() string {
+	return fmt.Sprintf("document: series %q: the store's clock gives the date %q", e.Series, e.Period)
+}

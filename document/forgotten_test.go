@@ -1,0 +1,348 @@
+package document_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/memory"
+)
+
+func TestForgotten(t *testing.T) {
+	inner := memory.New()
+	empty := inner.Snapshot()
+	s := opened(t, inner, "{1+}", document.Options{Step: 3})
+	begun := inner.Snapshot()
+	wantNext(t, s, "1", "2", "3", "4")
+	var forgot *store.ForgotError
+	inner.Restore(begun)
+	wantNext(t, s, "5", "6") // in hand
+	for range 2 {
+		if _, err := s.Next(t.Context()); !errors.As(err, &forgot) || !strings.Contains(err.Error(), "was counted to 6, and now it is 0") {
+			t.Error(err)
+		}
+	}
+	// Its operator knows better.
+	if done, err := document.Restored(t.Context(), inner, 100, nil); err != nil || len(done) != 1 || done[0] != (document.Restoration{Series: "invoice", By: 100, Max: 1e18 - 1}) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if _, err := s.Next(t.Context()); !errors.As(err, &forgot) {
+		t.Errorf("it is not final: %v", err)
+	}
+	again := opened(t, inner, "{1+}", document.Options{})
+	wantNext(t, again, "101")
+	restored := inner.Snapshot()
+	inner.Restore(empty)
+	if _, err := again.Next(t.Context()); !errors.As(err, &forgot) || !strings.Contains(err.Error(), "it is gone") {
+		t.Error(err)
+	}
+	// What is not there after a restoration may be what was forgotten.
+	inner.Restore(restored)
+	if _, err := document.Open(t.Context(), inner, "other", "{1+}", nil); !isNone(err) {
+		t.Error(err)
+	}
+	if begun, err := document.Create(t.Context(), inner, "other", "{1+}", nil); err != nil || !begun {
+		t.Error(err)
+	}
+}
+
+// A definition that was replaced by another one of the same words is told.
+func TestBegunAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memory.New()
+		empty := inner.Snapshot()
+		s, err := document.Open(t.Context(), inner, "s", "{1+}", &document.Options{Step: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		inner.Restore(empty)
+		other, err := document.Open(t.Context(), inner, "s", "{1+}", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		wantNext(t, other, "1")
+		time.Sleep(31 * time.Second)
+		var forgot *store.ForgotError
+		if _, err := s.Next(t.Context()); !errors.As(err, &forgot) || !strings.Contains(err.Error(), "begun anew") {
+			t.Error(err)
+		}
+	})
+}
+
+// Whoever goes on after a restoration never repeats a number of its own, be it
+// that too little was raised by; and follows when another one has.
+func TestRestoredWhileOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &promising{Store: memory.New(), p: store.Promise{Class: store.Lossy, Instance: "a"}}
+		inner := st.Store.(*memory.Store)
+		accept := &document.Options{Lossy: true}
+		if _, err := document.Create(t.Context(), st, "s", "{1+}", accept); err != nil {
+			t.Fatal(err)
+		}
+		var all []*document.Series
+		for range 2 {
+			s, err := document.Open(t.Context(), st, "s", "{1+}", accept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			all = append(all, s)
+		}
+		begun := inner.Snapshot()
+		wantNext(t, all[0], "1", "2", "3", "4", "5")
+		inner.Restore(begun)
+		st.set(store.Promise{Class: store.Lossy, Instance: "b"})
+		if _, err := document.Restored(t.Context(), st, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantNext(t, all[0], "6", "7")
+		wantNext(t, all[1], "8")
+		wantNext(t, all[0], "9")
+	})
+}
+
+// A process that opened before a restoration follows at once, on a strict store
+// too, and a definition that went back is noticed.
+func TestFollowsRestoration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		var all []*document.Series
+		for range 2 {
+			s, err := document.Open(t.Context(), st, "s", "{1+}", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			all = append(all, s)
+		}
+		wantNext(t, all[0], "1")
+		before := st.Snapshot()
+		if _, err := document.Restored(t.Context(), st, 100, nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(31 * time.Second)
+		wantNext(t, all[0], "102")
+		young, err := document.Open(t.Context(), st, "s", "{1+}", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer young.Close()
+		wantNext(t, young, "103")
+		wantNext(t, all[1], "104") // its definition is older than 30 s
+		if _, err := document.Restored(t.Context(), st, 100, nil); err != nil {
+			t.Fatal(err)
+		}
+		other, err := document.Open(t.Context(), st, "s", "{1+}", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		wantNext(t, other, "205")
+		wantNext(t, young, "206") // its own is not, and the counter tells
+		wantNext(t, other, "207")
+
+		st.Restore(before)
+		time.Sleep(31 * time.Second)
+		var forgot *store.ForgotError
+		if _, err := other.Next(t.Context()); !errors.As(err, &forgot) || !strings.Contains(err.Error(), "its definition is an older one") {
+			t.Error(err)
+		}
+	})
+}
+
+// promising is a store with a promise of its own.
+type promising struct {
+	store.Store
+	mu sync.Mutex
+	p  store.Promise
+}
+
+func (p *promising) Promise(context.Context) (store.Promise, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.p, nil
+}
+
+func (p *promising) set(v store.Promise) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.p = v
+}
+
+func TestLossy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lossyStore(t)
+	})
+}
+
+func lossyStore(t *testing.T) {
+	inner := memory.New()
+	a := store.Promise{Class: store.Lossy, Why: "appendonly no", Instance: "run a"}
+	b := store.Promise{Class: store.Lossy, Why: "appendonly no", Instance: "run b"}
+	st := &promising{Store: inner, p: a}
+	var none *document.NoSeriesError
+	if _, err := document.Open(t.Context(), st, "s", "{1+}", &document.Options{Lossy: true}); !errors.As(err, &none) {
+		t.Error(err)
+	}
+	var refused *document.LossyError
+	if _, err := document.Open(t.Context(), st, "s", "{1+}", nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "(appendonly no)") {
+		t.Error(err)
+	}
+	accept := &document.Options{Lossy: true}
+	if _, err := document.Create(t.Context(), st, "s", "{1+}", nil); !errors.As(err, &refused) {
+		t.Error(err)
+	}
+	if _, err := document.Create(t.Context(), st, "s", "{1+}", accept); err != nil {
+		t.Fatal(err)
+	}
+	s, err := document.Open(t.Context(), st, "s", "{1+}", accept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	wantNext(t, s, "1", "2")
+	before := inner.Snapshot()
+	wantNext(t, s, "3")
+	if got := s.State().Class; got != store.Lossy {
+		t.Error(got)
+	}
+
+	// Another server, which lacks the last write.
+	inner.Restore(before)
+	st.set(b)
+	var instance *document.InstanceError
+	for range 3 {
+		if _, err := s.Next(t.Context()); !errors.As(err, &instance) || instance.Have != "run b" || instance.Want != "run a" {
+			t.Error(err)
+		}
+	}
+	if _, err := document.Open(t.Context(), st, "s", "{1+}", accept); !errors.As(err, &instance) {
+		t.Error(err)
+	}
+	if _, err := document.Restored(t.Context(), st, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	// One burned number less or more: 1,000 above what there is.
+	if got, err := s.Next(t.Context()); err != nil || got.Count < 1003 || got.Count > 1004 {
+		t.Errorf("%+v, %v", got, err)
+	}
+
+	// A series that began on a store which was strict then.
+	st.set(store.Promise{Class: store.Strict, Instance: "timeline 1"})
+	if _, err := document.Create(t.Context(), st, "t", "{1+}", nil); err != nil {
+		t.Fatal(err)
+	}
+	strict, err := document.Open(t.Context(), st, "t", "{1+}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer strict.Close()
+	wantNext(t, strict, "1")
+	st.set(store.Promise{Class: store.Strict, Instance: "timeline 2"})
+	wantNext(t, strict, "2")
+	st.set(store.Promise{Class: store.Lossy, Why: "synchronous_commit=off", Instance: "timeline 2"})
+	time.Sleep(31 * time.Second)
+	if _, err := strict.Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(err.Error(), "synchronous_commit=off") {
+		t.Error(err)
+	}
+	st.set(store.Promise{Class: store.Strict, Instance: "timeline 2"})
+	wantNext(t, strict, "3")
+}
+
+// Periods up to the latest that has begun anywhere go on higher after a restoration,
+// those that were forgotten too, and later ones begin as ever.
+func TestRestoredPeriods(t *testing.T) {
+	st, set := at(noon)
+	s := opened(t, st, invoice, saigon)
+	wantNext(t, s, "INV-20261120-000001")
+	if done, err := document.Restored(t.Context(), st, 50, nil); err != nil || done[0].Through != "20261121" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if done, err := document.Restored(t.Context(), st, 7, nil); err != nil || done[0].Through != "20261121" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	s = opened(t, st, invoice, saigon)
+	wantNext(t, s, "INV-20261120-000059", "INV-20261120-000060")
+	set(noon.Add(-24 * time.Hour))
+	wantNext(t, opened(t, st, invoice, saigon), "INV-20261119-000058")
+	set(noon.Add(24 * time.Hour))
+	wantNext(t, opened(t, st, invoice, saigon), "INV-20261121-000058")
+	set(noon.Add(48 * time.Hour))
+	wantNext(t, opened(t, st, invoice, saigon), "INV-20261122-000001")
+	if _, err := document.Restored(t.Context(), st, -1, nil); err == nil {
+		t.Error("counters were lowered")
+	}
+}
+
+// That a series had a zone further east may be forgotten with what was counted there.
+func TestRestoredForgetsZone(t *testing.T) {
+	st, _ := at(noon)
+	const auckland = "Pacific/Auckland"
+	opened(t, st, invoice, saigon)
+	before := st.Snapshot()
+	if err := document.Change(t.Context(), st, "invoice", invoice, auckland); err != nil {
+		t.Fatal(err)
+	}
+	wantNext(t, opened(t, st, invoice, document.Options{Zone: auckland}), "INV-20261121-000001")
+	st.Restore(before)
+	if _, err := document.Restored(t.Context(), st, 50, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := document.Change(t.Context(), st, "invoice", invoice, auckland); err != nil {
+		t.Fatal(err)
+	}
+	wantNext(t, opened(t, st, invoice, document.Options{Zone: auckland}), "INV-20261121-000051")
+}
+
+// Raised as far as can be, time and again, a counter is used up, and not set back.
+func TestRestoredToTheEnd(t *testing.T) {
+	st := memory.New()
+	opened(t, st, "{1+}", document.Options{})
+	for range 12 {
+		if _, err := document.Restored(t.Context(), st, document.MaxRaise-1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var used *document.OverflowError
+	if got, err := opened(t, st, "{1+}", document.Options{}).Next(t.Context()); !errors.As(err, &used) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := document.Restored(t.Context(), st, document.MaxRaise, nil); err == nil {
+		t.Error("raised above every pattern")
+	}
+}
+
+// What a process hands back to a store that went back is not part of what it lost.
+func TestHandedBackToAnOlderStore(t *testing.T) {
+	st := memory.New()
+	a := opened(t, st, "{1+}", document.Options{Step: 10})
+	wantNext(t, a, "1")
+	kept := st.Snapshot()
+	b := opened(t, st, "{1+}", document.Options{Step: 10})
+	wantNext(t, b, "11", "12", "13", "14", "15", "16", "17", "18", "19", "20")
+	st.Restore(kept) // it has lost 10 counts
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	c := opened(t, st, "{1+}", document.Options{Step: 3})
+	wantNext(t, c, "2")
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := document.Restored(t.Context(), st, 11, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantNext(t, opened(t, st, "{1+}", document.Options{}), "22", "23")
+	if _, err := document.Restored(t.Context(), st, 11, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantNext(t, opened(t, st, "{1+}", document.Options{}), "35") // nothing is counted twice
+}

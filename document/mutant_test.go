@@ -1,0 +1,139 @@
+package document
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/store"
+)
+
+// mutants are the rules that keep texts from being repeated and dates right, each
+// broken around the drawer. A simulated year has to notice.
+var mutants = []setup{
+	{lost: 60, mutant: mutant{
+		name: "a write whose outcome is unknown counts as done",
+		answer: func(_ *world, _ *process, do action, a answer) answer {
+			if do.op == put && a.err != nil && a.rec.Version != "" {
+				a.err = nil
+			}
+			return a
+		},
+	}},
+	{lost: 60, mutant: mutant{
+		name: "a conflict counts as done",
+		answer: func(_ *world, _ *process, do action, a answer) answer {
+			if do.op == put && a.err == store.ErrConflict {
+				a.err = nil
+			}
+			return a
+		},
+	}},
+	{lost: 60, mutant: mutant{
+		name: "what was granted to another is taken for the own write, since it says the same",
+		answer: func(_ *world, p *process, do action, a answer) answer {
+			var c counter
+			if do.op == get && json.Unmarshal(a.rec.Value, &c) == nil && p.d.doubt.left() > 0 && c.Count == p.d.doubt.last &&
+				do.key == keyCounter("s", p.d.doubt.period) {
+				a.rec.Version = p.d.doubt.version
+			}
+			return a
+		},
+	}},
+	{mutant: mutant{
+		name: "counters are written without being compared",
+		action: func(w *world, _ *process, do action) action {
+			if do.op == put {
+				do.cond.Version = w.records[do.key].Version
+			}
+			return do
+		},
+	}},
+	{stepped: true, mutant: mutant{
+		name: "a counter is removed when another period begins",
+		stored: func(w *world, key string) {
+			for other := range w.records {
+				if strings.Contains(other, "/2") && other != key && key != keySeries("s") {
+					delete(w.records, other)
+				}
+			}
+		},
+	}},
+	{stepped: true, mutant: mutant{
+		name: "the store's clock is not looked at after a write",
+		answer: func(_ *world, _ *process, do action, a answer) answer {
+			if do.op == put {
+				a.rec.Written = time.Time{}
+			}
+			return a
+		},
+	}},
+	{lossy: true, lost: 30, raise: 40, mutant: mutant{
+		name: "the instance is the one that was",
+		answer: func(_ *world, p *process, do action, a answer) answer {
+			if do.op == ask {
+				a.promise.Instance = p.d.def.Instance
+			}
+			return a
+		},
+	}},
+	{lossy: true, lost: 30, raise: 40, mutant: mutant{
+		name: "the instance is looked at before the write, and not after",
+		answer: func(w *world, p *process, do action, a answer) answer {
+			if do.op == ask && p.d.proof.left() > 0 {
+				a.promise.Instance = p.before
+			}
+			return a
+		},
+		action: func(w *world, p *process, do action) action {
+			if do.op == put {
+				p.before = w.promise().Instance
+			}
+			return do
+		},
+	}},
+	{lossy: true, lost: 30, raise: 0, mutant: mutant{name: "a restoration raises nothing"}},
+	{lossy: true, lost: 30, raise: 40, mutant: mutant{
+		name: "a counter that was forgotten is not raised",
+		stored: func(w *world, key string) {
+			if rec := w.records[key]; key == keySeries("s") {
+				def, err := decode[definition](rec)
+				if err != nil {
+					panic(err)
+				}
+				for i := range def.Raised {
+					def.Raised[i].Through = ""
+				}
+				rec.Value = encode(def)
+				w.records[key] = rec
+			}
+		},
+	}},
+}
+
+func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.mutant.name, func(t *testing.T) {
+			t.Parallel()
+			if !slices.ContainsFunc(years, func(y setup) bool { return caught(m, y) }) {
+				t.Error("nothing was noticed")
+			}
+		})
+	}
+}
+
+func caught(m, year setup) bool {
+	for seed := range uint64(3) {
+		s := m
+		s.zone, s.from = year.zone, year.from
+		s.pattern, s.days, s.calls, s.procs, s.step, s.clock = "INV-{yyyyMMdd}-{6}", 365, 12, 3, 1, true
+		w := newWorld(s, seed)
+		w.play()
+		if len(w.faults) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,57 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A dateForm is a way to write a date. Its name is as long as what it writes.
+type dateForm struct {
+	name   string
+	format string // for package time
+}
+
+var dateForms = []dateForm{
+	{"yyyyMMdd", "20060102"},
+	{"yyyyMM", "200601"},
+	{"yyyy", "2006"},
+	{"yyDDD", "06002"},
+}
+
+// exists reports whether text is a date in this form.
+func (f *dateForm) exists(text string) bool {
+	format := f.format
+	if f.name == "yyDDD" {
+		// Package time takes 69 to 99 for the last century.
+		text, format = "20"+text, "2006002"
+	}
+	t, err := time.Parse(format, text)
+	return err == nil && t.Year() >= 1000 && t.Format(format) == text
+}
+
+// loadZone finds a time zone by its name.
+func loadZone(name string) (*time.Location, error) {
+	if name == "Local" {
+		return nil, fmt.Errorf("zone Local differs from host to host; it is a name such as Asia/Ho_Chi_Minh, or UTC")
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("zone %q: %s; it is an IANA name such as Asia/Ho_Chi_Minh, or UTC", name, strings.TrimPrefix(err.Error(), "time: "))
+	}
+	return zone, nil
+}
+
+// period is the date of an instant as the texts have it; "" without a date.
+func (r *rules) period(t time.Time) string {
+	if r.pattern.date == nil {
+		return ""
+	}
+	return t.In(r.zone).Format(r.pattern.date.format)
+}
+
+// isPeriod reports whether a text is a period that texts can have: a clock may
+// say that it is the year 10000.
+func (r *rules) isPeriod(s string) bool {
+	return r.pattern.date == nil && s == "" || r.pattern.date != nil && r.pattern.date.exists(s)
+}

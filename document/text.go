@@ -1,0 +1,140 @@
+package document
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A Serial is one text of a series, and what it was made of.
+type Serial struct {
+	Text   string
+	Period string // the date in it; "" where the pattern has none
+	Count  int64  // in its period, or in the series where there are none
+	ID     int64  // the text as a number, where the pattern is digits only; else 0
+}
+
+// A SyntaxError says what is wrong with a pattern or a text, and where.
+type SyntaxError struct {
+	Kind   string // "pattern" or "serial"
+	Text   string
+	Offset int // of the fault, in bytes
+	Reason string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("document: %s %q: byte %d: %s", e.Kind, e.Text, e.Offset, e.Reason)
+}
+
+// AppendText appends the text of a count in a period. Both must be such as the
+// pattern has them.
+func (p *Pattern) AppendText(dst []byte, period string, count int64) []byte {
+	start := len(dst)
+	for i := range p.parts {
+		q := &p.parts[i]
+		switch {
+		case q.width > 0:
+			dst = appendPadded(dst, count, q.width)
+		case q.date != nil:
+			dst = append(dst, period...)
+		case q.check != nil:
+			dst = appendPadded(dst, int64(q.check.of(dst[start:])), q.check.width)
+		default:
+			dst = append(dst, q.literal...)
+		}
+	}
+	return dst
+}
+
+// appendPadded appends n with zeros in front, so that it has width digits.
+func appendPadded(dst []byte, n int64, width int) []byte {
+	var b [20]byte
+	digits := strconv.AppendInt(b[:0], n, 10)
+	for range width - len(digits) {
+		dst = append(dst, '0')
+	}
+	return append(dst, digits...)
+}
+
+// serial makes the text of a count in a period.
+func (p *Pattern) serial(period string, count int64) Serial {
+	s := Serial{Text: string(p.AppendText(nil, period, count)), Period: period, Count: count}
+	if p.ints {
+		s.ID, _ = strconv.ParseInt(s.Text, 10, 64) // the pattern was refused otherwise
+	}
+	return s
+}
+
+// Parse reads a text of the pattern: its length, its date, its count and its
+// check digits must be right. The error is a [*SyntaxError].
+func (p *Pattern) Parse(text string) (Serial, error) {
+	s := Serial{Text: text}
+	bad := func(at int, format string, args ...any) (Serial, error) {
+		return Serial{}, &SyntaxError{"serial", text, min(at, len(text)), fmt.Sprintf(format, args...)}
+	}
+	least, extra := 0, 0
+	for i := range p.parts {
+		least += p.parts[i].length()
+	}
+	if extra = len(text) - least; extra < 0 {
+		return bad(len(text), "it is too short for %s", p)
+	}
+	at := 0
+	for i := range p.parts {
+		q := &p.parts[i]
+		n := q.length()
+		if q.grows {
+			n, extra = n+extra, 0
+		}
+		if at+n > len(text) {
+			return bad(len(text), "it is too short for %s", p)
+		}
+		piece := text[at : at+n]
+		switch {
+		case q.width > 0:
+			count, reason := p.count(q, piece)
+			if reason != "" {
+				return bad(at, "%s", reason)
+			}
+			s.Count = count
+		case q.date != nil:
+			if !q.date.exists(piece) {
+				return bad(at, "%q is no date {%s}", piece, q.date.name)
+			}
+			s.Period = piece
+		case q.check != nil:
+			if want := appendPadded(nil, int64(q.check.of([]byte(text[:at]))), q.check.width); !bytes.Equal(want, []byte(piece)) {
+				return bad(at, "the check {%s} is wrong: something was mistyped", q.check.name)
+			}
+		case piece != q.literal:
+			return bad(at, "there should be %q", q.literal)
+		}
+		at += n
+	}
+	if extra > 0 {
+		return bad(at, "it is too long for %s", p)
+	}
+	if p.ints {
+		s.ID, _ = strconv.ParseInt(text, 10, 64)
+	}
+	return s, nil
+}
+
+// count reads the digits of a counter.
+func (p *Pattern) count(q *part, digits string) (n int64, reason string) {
+	switch {
+	case strings.Trim(digits, "0123456789") != "":
+		return 0, fmt.Sprintf("the counter has digits only, not %q", digits)
+	case len(digits) > q.width && digits[0] == '0':
+		return 0, fmt.Sprintf("a counter of more than %d digits begins with none that is 0", q.width)
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n > p.max {
+		return 0, fmt.Sprintf("a count is at most %d", p.max)
+	}
+	if n == 0 {
+		return 0, "a count is at least 1"
+	}
+	return n, ""
+}

@@ -1,0 +1,79 @@
+package term_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/store"
+)
+
+func TestErrorTexts(t *testing.T) {
+	for want, err := range map[string]error{
+		`lease: pool "p" has layout a, not b: leave the layout out of the options to use the pool's, or name a pool of that layout`: &term.LayoutError{Pool: "p", Have: "a", Want: "b"},
+		`lease: the store has no pool "p"; it has: a, b; if it never existed, type once: firn pool create p --store URL; if you are not sure: firn pool ensure p --store URL`: &term.MissingPoolError{
+			Pool: "p", Pools: []string{"a", "b"},
+		},
+		`lease: none of the 4 workers of pool "p" is free`: &term.FullError{Pool: "p", Workers: 4},
+		`lease: none of the 1 workers of pool "p" is free; worker 0 is held by a and falls free in 250ms`: &term.FullError{
+			Pool: "p", Workers: 1, Holders: []term.Holder{{Worker: 0, Name: "a", Free: 250400 * time.Microsecond}},
+		},
+		`lease: this host's clock is 1h0m1s ahead of the store's; at most 5s is safe`: &term.ClockError{Ahead: time.Hour + 1400*time.Millisecond, Skew: 5 * time.Second},
+		`lease: every request to the store failed for 5s: away`:                       &term.AwayError{Wait: 5 * time.Second, Err: errAway},
+		`lease: worker 7 was not extended in time`:                                    &term.LostError{Worker: 7, Late: true},
+		`lease: worker 7 was taken away`:                                              &term.LostError{Worker: 7},
+		`lease: worker 7 was taken by b`:                                              &term.LostError{Worker: 7, Name: "b"},
+		`lease: worker 7 is lost: away`:                                               &term.LostError{Worker: 7, Err: errAway},
+		`lease: each of the 4 workers of pool "p" was held before; none is fresh`:     &term.FreshError{Pool: "p", Workers: 4},
+		`lease: record k: has a negative number`:                                      &term.FormatError{Key: "k", Reason: "has a negative number"},
+	} {
+		if err.Error() != want {
+			t.Errorf("%q\nwant %q", err, want)
+		}
+	}
+	if got, want := (&term.AwayError{Err: errAway}).Unwrap(), errAway; got != want {
+		t.Errorf("%v", got)
+	}
+	if got, want := (&term.LostError{Err: errAway}).Unwrap(), errAway; got != want {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestReadPool(t *testing.T) {
+	for outage, ok := range map[string]bool{"0": true, "300000": true, "-1": false, "300001": false} {
+		rec := store.Record{Key: "k", Value: []byte(`{"v":1,"outage_ms":` + outage + `,"limit_ms":300000}`), Version: "v"}
+		want := "lease: record k: has an outage budget of " + outage + " ms, and a limit of 300000 ms"
+		if _, err := term.ReadPool(rec); ok && err != nil || !ok && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v", outage, err)
+		}
+	}
+	for _, limit := range []string{"-1", "9223372036854775807"} {
+		rec := store.Record{Key: "k", Value: []byte(`{"v":1,"limit_ms":` + limit + `}`), Version: "v"}
+		if _, err := term.ReadPool(rec); err == nil || err.Error() != "lease: record k: has a limit of "+limit+" ms for outage budgets" {
+			t.Errorf("%s: %v", limit, err)
+		}
+	}
+}
+
+func TestReadRecord(t *testing.T) {
+	read := func(text string) error {
+		_, err := term.ReadRecord(store.Record{Key: "k", Value: []byte(text), Version: "v"})
+		return err
+	}
+	for text, want := range map[string]string{
+		`{"v":1,"term":1,"horizon":-1}`:              "lease: record k: has a negative number",
+		`{"v":1,"term":1,"horizon":1,"ttl_ms":-1}`:   "lease: record k: has a negative number",
+		`{"v":2,"term":"x"}`:                         "lease: record k: has format 2, written by a later firn; this one knows 1",
+		`{"v":0}`:                                    "lease: record k: has no format number",
+		`{"v":1,"term":1.5,"horizon":1}`:             "lease: record k: json: cannot unmarshal number 1.5 into Go struct field Record.term of type uint64",
+		`{"v":1`:                                     "lease: record k: unexpected end of JSON input",
+		`{"v":1,"term":1,"horizon":1,"later":"new"}`: "",
+	} {
+		if err := read(text); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if r, err := term.ReadRecord(store.Record{Key: "k"}); err != nil || r != (term.Record{}) {
+		t.Errorf("never written: %+v, %v", r, err)
+	}
+}

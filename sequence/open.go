@@ -1,0 +1,242 @@
+package sequence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/store"
+)
+
+// Open opens a series and begins to reserve numbers of it. A series that is not
+// there is created on an embedded store only, and if that was never restored;
+// elsewhere it could be one that the store has forgotten, and [Create] says that
+// there was none. The series outlives ctx; Close hands back what it can.
+//
+// Errors to tell apart, besides the store's: [*OptionError]s, [*NoSeriesError],
+// [*MismatchError], [*LossyError], [*FormatError], [*store.ForgotError], and
+// [*store.OtherStoreError], the store is a copy.
+func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Series, error) {
+	return open(ctx, []store.Store{st}, name, opts)
+}
+
+// OpenTickets opens a series over several stores, each of which has every kth
+// number and serves alone while the others are away. Calls draw from all in
+// turn, and from those that answer; the numbers of each store increase, those of
+// all do only roughly. The series is created by [CreateTickets]; at least one
+// store has to answer. The order of stores does not matter.
+//
+// Errors are those of [Open]; a store that has another series, another number of
+// stores or another's place in it, is refused with [*store.ForgotError] or
+// [*MismatchError].
+func OpenTickets(ctx context.Context, stores []store.Store, name string, opts *Options) (*Series, error) {
+	if len(stores) < 2 || len(stores) > MaxStores {
+		return nil, &OptionError{"stores", fmt.Sprintf("stores: a series is spread over 2 to %d, not %d", MaxStores, len(stores))}
+	}
+	return open(ctx, stores, name, opts)
+}
+
+// MaxStores is how many stores a series can be spread over.
+const MaxStores = block.MaxStores
+
+func open(ctx context.Context, stores []store.Store, name string, opts *Options) (*Series, error) {
+	o := opts.withDefaults()
+	if err := o.validate(name, len(stores)); err != nil {
+		return nil, err
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Series{name: name, options: o, epoch: time.Now().Add(-time.Second), stop: stop}
+	keepers := make([]*keeper, len(stores))
+	for i, st := range stores {
+		l := &lane{series: s, store: st, place: 1 << i, nudge: make(chan struct{}, 1)}
+		l.now = &run{lane: l}
+		l.limits = block.Limits{Waste: int64(o.Waste), Lasts: o.Lasts}
+		s.lanes = append(s.lanes, l)
+		keepers[i] = &keeper{
+			lane: l, log: o.Logger.With("series", name), updater: store.AsUpdater(st),
+			rules: &block.Rules{Name: name, Key: key(name), Accept: o.Lossy, By: o.Name},
+		}
+	}
+	s.first.Store(&run{})
+	if len(s.lanes) == 1 {
+		s.first.Store(s.lanes[0].now)
+	}
+	if err := s.join(ctx, keepers); err != nil {
+		stop()
+		return nil, err
+	}
+	for _, k := range keepers {
+		s.done.Go(func() { k.run(life) })
+	}
+	return s, nil
+}
+
+// join reads the record of each store, and returns an error where one of them
+// is not the series', or none answers.
+func (s *Series) join(ctx context.Context, keepers []*keeper) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Wait)
+	defer cancel()
+	answers := make(chan error, len(keepers))
+	for _, k := range keepers {
+		go func() { answers <- k.join(ctx, len(keepers) > 1, "") }()
+	}
+	var outage *OutageError
+	var away, wrong []error
+	for range keepers {
+		switch err := <-answers; {
+		case errors.As(err, &outage):
+			away = append(away, err)
+		case err != nil:
+			wrong = append(wrong, err)
+		}
+	}
+	if len(wrong) > 0 {
+		return wrong[0]
+	}
+	if len(away) == len(keepers) {
+		return away[0]
+	}
+	for _, k := range keepers {
+		if err := s.fits(k.lane); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join hears the store's promise and reads the series' record. With once it
+// gives up at the first request that fails; else when ctx is done. The id is the
+// series', if it is known.
+func (k *keeper) join(ctx context.Context, once bool, id string) error {
+	began := time.Now()
+	outage := func(err error) error {
+		return &OutageError{Name: k.series.name, Wait: time.Since(began), Err: err}
+	}
+	e, err := k.insist(ctx, once, block.Action{Op: block.Ask})
+	if err != nil {
+		return err
+	}
+	p := e.(block.Promised).Promise
+	if p.Embedded && len(k.series.lanes) == 1 {
+		e, err := k.insist(ctx, once, block.Action{Op: block.Get, Key: KeyRestored})
+		if err != nil {
+			return err
+		}
+		if e.(block.Found).Record.Version == "" {
+			r := k.series.options.record()
+			r.ID = newID()
+			k.rules.Found = &r
+		}
+	}
+	s, do := block.Start(seed(), p, k.series.clocks()).Known(block.Record{ID: id}, "").Step(k.rules, k.series.clocks(), block.Take{})
+	for do.Op != block.None {
+		if s.Fails > 0 && once || ctx.Err() != nil {
+			return outage(s.Err)
+		}
+		s, do = s.Step(k.rules, k.series.clocks(), k.request(ctx, do))
+	}
+	if do.Err == nil { // whether it goes on under the instance that answers
+		s, do = s.Step(k.rules, k.series.clocks(), block.Promised{Promise: p})
+	}
+	var none *NoSeriesError
+	if errors.As(do.Err, &none) && p.Class == store.Lossy && !k.rules.Accept {
+		return &LossyError{Name: k.series.name, Why: p.Why} // to create it would be refused for that
+	}
+	if do.Err != nil {
+		return withNames(ctx, k.store, do.Err)
+	}
+	k.publish(s)
+	return k.agrees()
+}
+
+// insist asks the store until it answers. With once it asks once; else until ctx
+// is done.
+func (k *keeper) insist(ctx context.Context, once bool, do block.Action) (block.Event, error) {
+	began := time.Now()
+	for {
+		switch e := k.request(ctx, do).(type) {
+		case block.Forgot:
+			return nil, e.Err
+		case block.Unknown:
+			if once || ctx.Err() != nil {
+				return nil, &OutageError{Name: k.series.name, Wait: time.Since(began), Err: e.Err}
+			}
+			k.request(ctx, block.Action{Op: block.Sleep, For: look})
+		default:
+			return e, nil
+		}
+	}
+}
+
+// agrees returns an error where the record is not as the options say.
+func (k *keeper) agrees() error {
+	name, have, p := k.series.name, k.state.Have, k.state.Promise
+	if err := k.series.options.agrees(name, have); err != nil {
+		return err
+	}
+	if have.Pending {
+		return fmt.Errorf("sequence: series %q was not created on all of its stores; create it again to complete it", name)
+	}
+	if n := int64(len(k.series.lanes)); max(have.Stores, 1) != n {
+		return &MismatchError{name, "stores", fmt.Sprint(max(have.Stores, 1)), fmt.Sprint(n)}
+	}
+	if p.Class == store.Lossy {
+		if !have.Lossy && !k.rules.Accept {
+			return &LossyError{Name: name, Why: p.Why, Since: have.Instance == ""}
+		}
+		k.log.Warn("best effort: the store can forget a write it acknowledged, and then numbers repeat", "why", p.Why)
+	}
+	return nil
+}
+
+// fits returns an error where a lane that has joined is not another part of the
+// same series than the other lanes that have.
+func (s *Series) fits(l *lane) error {
+	have := l.state.Have
+	for _, other := range s.lanes {
+		o := other.state.Have
+		switch {
+		case other == l || o.First == 0 || have.First == 0:
+		case o.ID != have.ID:
+			return &store.ForgotError{Store: "series " + s.name, What: "two of its stores have records of different series"}
+		case o.Offset == have.Offset:
+			return sameOffset(s.name, o.Offset)
+		}
+	}
+	return nil
+}
+
+func sameOffset(name string, offset int64) error {
+	return &MismatchError{name, "offsets", fmt.Sprintf("%d on two stores", offset), "different ones; was one store given twice?"}
+}
+
+// id is the series' id, once a lane has read it.
+func (s *Series) id() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lanes {
+		if id := l.state.Have.ID; id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// clocks reads the process's clocks.
+func (s *Series) clocks() block.Now {
+	return block.Now{Wall: time.Now(), Boot: time.Since(s.epoch)}
+}
+
+func newID() string { return string(store.NewVersion()) }
+
+// key is that of a series' record.
+func key(name string) string { return KeyPrefix + name }
+
+// KeyPrefix is what the keys of all records of this package begin with.
+const KeyPrefix = "segment/"
+
+// KeyRestored is the record of a store that was restored once: whatever it has not
+// may have been forgotten, so that no series begins by itself any more.
+const KeyRestored = "segments"

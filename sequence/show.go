@@ -1,0 +1,43 @@
+package sequence
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/store"
+)
+
+// Show returns the series of that name, or a [*NoSeriesError] if the store has none.
+func Show(ctx context.Context, st store.Store, name string) (Info, error) {
+	if reason := checkName(name); reason != "" {
+		return Info{}, &OptionError{"name", reason}
+	}
+	rec, err := st.Get(ctx, key(name))
+	if err != nil {
+		return Info{}, err
+	}
+	if rec.Version == "" {
+		return Info{}, &NoSeriesError{Name: name}
+	}
+	return info(rec), nil
+}
+
+// withNames adds to a [*NoSeriesError] which series there are, where the store says it.
+func withNames(ctx context.Context, st store.Store, err error) error {
+	var none *NoSeriesError
+	if !errors.As(err, &none) {
+		return err
+	}
+	list, failed := st.List(ctx, KeyPrefix)
+	if failed != nil {
+		return err
+	}
+	full := &NoSeriesError{Name: none.Name, Names: make([]string, len(list))}
+	for i, rec := range list {
+		full.Names[i] = strings.TrimPrefix(rec.Key, KeyPrefix)
+	}
+	full.Nearest = nearest.Name(full.Name, full.Names)
+	return full
+}

@@ -1,0 +1,76 @@
+package sequence
+
+import (
+	"errors"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/store"
+)
+
+// A State is where a series stands in one process, with one of its stores.
+type State struct {
+	Name    string
+	Promise store.Promise // as last heard
+	Strict  bool          // order: strict
+	Lossy   bool          // the store can forget and that was accepted: best effort
+	Granted firn.ID       // as Info.Granted, as last seen here
+	Max     firn.ID
+
+	Step   int64         // how many numbers the last segment was to have
+	Rate   float64       // numbers used in a second, here
+	Left   int64         // numbers in hand: what a crash would lose
+	Lasts  time.Duration // how long those last at this rate; 0 where there is no rate
+	Waits  int64         // calls that waited for the store so far, with any store of the series
+	Issued int64         // numbers used so far, here
+	Wasted int64         // numbers thrown away so far, here: the store may have granted them, or they came too late
+
+	Degraded bool      // the store does not answer
+	Away     time.Time // since then; zero: it answers
+	Err      error     // the last failure; final when it is a store.ForgotError
+}
+
+// State returns where the series stands now; over several stores, with the one
+// that has most numbers in hand.
+func (s *Series) State() State {
+	states := s.States()
+	best := states[0]
+	for _, st := range states[1:] {
+		if st.Left > best.Left {
+			best = st
+		}
+	}
+	return best
+}
+
+// States returns where the series stands with each of its stores.
+func (s *Series) States() []State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]State, len(s.lanes))
+	for i, l := range s.lanes {
+		all[i] = l.stateNow()
+	}
+	return all
+}
+
+func (l *lane) stateNow() State {
+	m := &l.state
+	st := State{
+		Name: l.series.name, Promise: m.Promise, Strict: m.Have.Strict,
+		Lossy:   m.Promise.Class == store.Lossy,
+		Granted: firn.ID(max(m.Have.Granted, 0)), Max: firn.ID(m.Have.Max),
+		Step: l.pace.Step(), Rate: l.pace.Rate(l.series.clocks().Boot, l.issued()),
+		Left: l.left(), Waits: l.series.waits, Issued: l.issued(), Wasted: m.Doubtful + l.thrown,
+		Degraded: m.Fails > 0, Away: l.away, Err: m.Err,
+	}
+	if l.failed != nil {
+		st.Left, st.Err = 0, l.failed
+	} else if end := (*ExhaustedError)(nil); st.Err == nil && (!errors.As(l.refused, &end) || m.Have.Left() == 0) {
+		st.Err = l.refused // where too many numbers were asked for, a call for fewer is served
+	}
+	if st.Rate > 0 {
+		st.Lasts = time.Duration(min(float64(st.Left)/st.Rate, 1e9) * float64(time.Second))
+	}
+	return st
+}
