@@ -1,4 +1,4 @@
-// Package serial gives texts that people read: a prefix, a date, a counter, such
+// Package document gives texts that people read: a prefix, a date, a counter, such
 // as INV-20261120-000042. They never repeat, and the counters have no gaps but
 // where the outcome of a write stayed unknown.
 //

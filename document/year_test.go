@@ -108,7 +108,7 @@ func TestYearOfFailovers(t *testing.T) {
 				s.lossy, s.lost, s.step = true, 30, step
 				s.raise = 4 * max(3*int64(s.procs), step) // four writes are forgotten at most
 			}, func(t *testing.T, w *world) {
-				if w.run < 20 || w.errs["*serial.InstanceError"] == 0 || len(w.issued) < 3000 {
+				if w.run < 20 || w.errs["*document.InstanceError"] == 0 || len(w.issued) < 3000 {
 					t.Errorf("%d instances, %d issued, errors %v", w.run, len(w.issued), w.errs)
 				}
 			})

@@ -19,6 +19,11 @@ type (
 	FullError        = term.FullError
 	WorkerError      = term.WorkerError
 	LayoutError      = term.LayoutError
+	FreshError       = term.FreshError
+	LostError        = term.LostError
+	AwayError        = term.AwayError
+	ClockError       = term.ClockError
+	FormatError      = term.FormatError
 )
 
 // join finds out what the store promises and which layout the pool has, and checks the

@@ -1,4 +1,4 @@
-// Package segment gives dense numbers, 1, 2, 3 and so on, that many processes
+// Package sequence gives dense numbers, 1, 2, 3 and so on, that many processes
 // draw from one named series without a write to the store for each: a process
 // reserves a stretch of them, a segment, and the next one before that is used up.
 //

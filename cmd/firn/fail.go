@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/lease"
 )
 
 // Exit codes besides those of signals.
@@ -119,10 +119,10 @@ func classify(err error) *failure {
 		return f
 	}
 	f := failed("%w", err)
-	var full *term.FullError
+	var full *lease.FullError
 	var ended *firn.EndError
 	var early *firn.EpochError
-	var ahead *term.ClockError
+	var ahead *lease.ClockError
 	switch {
 	case errors.As(err, &full):
 		wait := time.Minute

@@ -278,11 +278,11 @@ func cannotRun(name string, err error) error {
 func noWorker(err error) error {
 	var missing *lease.MissingPoolError
 	var early *lease.NotYetError
-	var full *term.FullError
-	var away *term.AwayError
+	var full *lease.FullError
+	var away *lease.AwayError
 	var outage *lease.OutageError
 	var late *lease.LateError
-	var lost *term.LostError
+	var lost *lease.LostError
 	if errors.As(err, &missing) || errors.As(err, &early) || errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
 		var f *failure
 		if !errors.As(err, &f) {
@@ -443,7 +443,7 @@ func (h *holding) stop(err error) {
 func (h *holding) verdict(err error) (*failure, time.Duration) {
 	f := classify(err)
 	f.err = fmt.Errorf("%s has to stop: %s", h.args[0], withoutPackage(err.Error()))
-	var lost *term.LostError
+	var lost *lease.LostError
 	var forgot *store.ForgotError
 	var other *store.OtherStoreError
 	var step *lease.StepError

@@ -77,8 +77,8 @@ func TestVerdict(t *testing.T) {
 		text  string
 	}{
 		{"outage", &lease.OutageError{Err: errors.New("no route")}, time.Minute, 2 * time.Second, "no route"},
-		{"lost", &term.LostError{Worker: 7, Name: "b:1"}, time.Minute, 2 * time.Second, "app has to stop: worker 7 was taken by b:1\nfirn: hint: to see who has it: firn workers ls"},
-		{"lost late", &term.LostError{Worker: 7}, time.Second, 750 * time.Millisecond, "worker 7 was taken away"},
+		{"lost", &lease.LostError{Worker: 7, Name: "b:1"}, time.Minute, 2 * time.Second, "app has to stop: worker 7 was taken by b:1\nfirn: hint: to see who has it: firn workers ls"},
+		{"lost late", &lease.LostError{Worker: 7}, time.Second, 750 * time.Millisecond, "worker 7 was taken away"},
 		{"at the horizon", &lease.OutageError{}, 100 * time.Millisecond, 0, "the store does not answer"},
 		{"beyond it", &lease.OutageError{}, -time.Minute, 0, "the store does not answer"},
 		{"forgotten", &store.ForgotError{Store: "sqlite:ids.db"}, time.Minute, 0, "\nfirn: hint: if there is a backup: stop all processes that use the store, put the backup back, then: firn store recover"},

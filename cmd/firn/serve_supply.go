@@ -190,7 +190,7 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 //   - A layout whose time is over.
 func needsSIGHUP(err error) bool {
 	return isA[*store.ForgotError](err) || isA[*store.OtherStoreError](err) || isA[*document.InstanceError](err) || isA[*lostPoolError](err) ||
-		isA[*term.FormatError](err) || isA[*sequence.FormatError](err) || isA[*document.FormatError](err) ||
+		isA[*lease.FormatError](err) || isA[*sequence.FormatError](err) || isA[*document.FormatError](err) ||
 		isA[*lease.OptionError](err) || isA[*lease.LayoutError](err) || isA[*open.URLError](err) ||
 		isA[*firn.EndError](err)
 }
@@ -543,8 +543,8 @@ func passes(err error) bool {
 	var worker *lease.WorkerError
 	var elsewhere *store.OtherStoreError
 	var option *lease.OptionError
-	var fresh *term.FreshError
-	var record *term.FormatError
+	var fresh *lease.FreshError
+	var record *lease.FormatError
 	var end *firn.EndError
 	var epoch *firn.EpochError
 	var noSegment *sequence.NoSeriesError

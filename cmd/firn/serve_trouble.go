@@ -7,7 +7,6 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
@@ -90,8 +89,8 @@ var troubles = []struct {
 	{isA[*store.OtherStoreError], "its store is a copy of another one"},
 	{isA[*lease.LayoutError], "its pool has another layout"},
 	{isA[*lease.WorkerError], "its pool does not have its worker"},
-	{isA[*term.FreshError], "no worker of its pool is fresh"},
-	{isA[*term.ClockError], "the clock of the server is wrong"},
+	{isA[*lease.FreshError], "no worker of its pool is fresh"},
+	{isA[*lease.ClockError], "the clock of the server is wrong"},
 	{isA[*document.ClockError], "the clock of the store is wrong"},
 	{isA[*firn.EndError], "its layout has no room for later ids"},
 	{isA[*firn.EpochError], "its layout begins later"},
