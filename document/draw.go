@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -265,7 +266,7 @@ func (d *drawer) take() action {
 	g.last = c.Count + min(max(d.want, d.step), d.pattern.max-c.Count)
 	c = c.counted(g.last)
 	return action{
-		op: put, key: keyCounter(d.name, g.period), value: encode(c),
+		op: put, key: keyCounter(d.name, g.period), value: record.Encode(c),
 		cond: store.Condition{Version: d.known.version}, grant: g,
 	}
 }
@@ -368,7 +369,7 @@ func (d *drawer) defined(rec store.Record) {
 		d.forgot("it is gone")
 		return
 	}
-	def, err := decode[definition](rec)
+	def, err := record.Read[definition](rec)
 	switch {
 	case err != nil:
 		d.fail(err)
@@ -539,7 +540,7 @@ func (d *drawer) handBack() action {
 	c := d.known.counter
 	c.Reached, c.Count = max(c.Reached, c.Count), d.hand.next-1
 	return action{
-		op: put, key: keyCounter(d.name, d.hand.period), value: encode(c),
+		op: put, key: keyCounter(d.name, d.hand.period), value: record.Encode(c),
 		cond: store.Condition{Version: d.hand.version}, grant: none,
 	}
 }

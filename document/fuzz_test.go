@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -12,14 +13,14 @@ import (
 // which are written as they were read, and the restorations of the one never lower
 // the other; or an error that names the key.
 func FuzzRecords(f *testing.F) {
-	d := encode(definition{V: format, ID: "a", Pattern: "INV-{6}", Zone: "UTC", Raised: []raise{{100, "2026-11-22"}, {5, ""}}})
-	for _, c := range []counter{{V: format, Count: 42}, {V: format, Count: 9, Reached: 70, Raised: 1}, {V: format, Count: 1<<63 - 1}} {
-		f.Add(d, encode(c), "2026-11-21")
+	d := record.Encode(definition{V: record.Format, ID: "a", Pattern: "INV-{6}", Zone: "UTC", Raised: []raise{{100, "2026-11-22"}, {5, ""}}})
+	for _, c := range []counter{{V: record.Format, Count: 42}, {V: record.Format, Count: 9, Reached: 70, Raised: 1}, {V: record.Format, Count: 1<<63 - 1}} {
+		f.Add(d, record.Encode(c), "2026-11-21")
 	}
 	f.Add([]byte(`{"v":1,"raised":[{"by":"9223372036854775807"}]}`), []byte(`{"v":1,"count":"5"}`), "")
 	f.Add([]byte(`{"v":2}`), []byte(`{"v":1,"count":5}`), "")
 	f.Fuzz(func(t *testing.T, def, count []byte, period string) {
-		d, err := decode[definition](store.Record{Key: "serial/a", Value: def, Version: "v"})
+		d, err := record.Read[definition](store.Record{Key: "serial/a", Value: def, Version: "v"})
 		if !wellSaid(t, err) || !unchanged(t, d) {
 			return
 		}
@@ -41,17 +42,17 @@ func FuzzRecords(f *testing.F) {
 // wellSaid reports whether there is no error, and that one names the key.
 func wellSaid(t *testing.T, err error) bool {
 	t.Helper()
-	var wrong *FormatError
+	var wrong *store.FormatError
 	if err != nil && (!errors.As(err, &wrong) || wrong.Key == "" || wrong.Reason == "") {
 		t.Fatal(err)
 	}
 	return err == nil
 }
 
-func unchanged[T kept](t *testing.T, v T) bool {
+func unchanged[T record.Value](t *testing.T, v T) bool {
 	t.Helper()
-	again, err := decode[T](store.Record{Key: "k", Value: encode(v), Version: "v"})
-	if err != nil || !reflect.DeepEqual(again, v) && len(encode(v)) != len(encode(again)) {
+	again, err := record.Read[T](store.Record{Key: "k", Value: record.Encode(v), Version: "v"})
+	if err != nil || !reflect.DeepEqual(again, v) && len(record.Encode(v)) != len(record.Encode(again)) {
 		t.Fatalf("%+v is written and read as %+v, %v", v, again, err)
 	}
 	return true

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -99,14 +100,14 @@ var mutants = []setup{
 		name: "a counter that was forgotten is not raised",
 		stored: func(w *world, key string) {
 			if rec := w.records[key]; key == keySeries("s") {
-				def, err := decode[definition](rec)
+				def, err := record.Read[definition](rec)
 				if err != nil {
 					panic(err)
 				}
 				for i := range def.Raised {
 					def.Raised[i].Through = ""
 				}
-				rec.Value = encode(def)
+				rec.Value = record.Encode(def)
 				w.records[key] = rec
 			}
 		},

@@ -10,6 +10,7 @@ import (
 	randv2 "math/rand/v2"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -192,7 +193,7 @@ func define(ctx context.Context, st store.Store, r *rules, p store.Promise, begi
 			return def, false, err
 		}
 		if rec.Version != "" {
-			def, err := decode[definition](rec)
+			def, err := record.Read[definition](rec)
 			if err == nil && (def.Pattern != r.pattern.text || def.Zone != r.zoneName()) {
 				err = &DefinitionError{r.name, def.Pattern, def.Zone, r.pattern.text, r.zoneName()}
 			}
@@ -204,10 +205,10 @@ func define(ctx context.Context, st store.Store, r *rules, p store.Promise, begi
 		var id [16]byte
 		rand.Read(id[:])
 		def := definition{
-			V: format, ID: hex.EncodeToString(id[:]), Pattern: r.pattern.text, Zone: r.zoneName(),
+			V: record.Format, ID: hex.EncodeToString(id[:]), Pattern: r.pattern.text, Zone: r.zoneName(),
 			Instance: p.Instance, Store: p.Identity,
 		}
-		rec, err = st.Put(ctx, keySeries(r.name), encode(def), store.Condition{})
+		rec, err = st.Put(ctx, keySeries(r.name), record.Encode(def), store.Condition{})
 		if err == nil {
 			return def, true, nil
 		}

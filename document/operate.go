@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -39,7 +40,7 @@ func infos(list []store.Record) ([]Info, error) {
 	for _, rec := range list {
 		name, period, isCounter := strings.Cut(strings.TrimPrefix(rec.Key, keyAll), "/")
 		if !isCounter {
-			def, err := decode[definition](rec)
+			def, err := record.Read[definition](rec)
 			if err != nil {
 				return nil, err
 			}
@@ -81,7 +82,7 @@ func CheckRecord(rec store.Record) (ours bool, err error) {
 		_, err = readCounter(rec)
 		return true, err
 	}
-	def, err := decode[definition](rec)
+	def, err := record.Read[definition](rec)
 	if err == nil {
 		_, err = ParsePattern(def.Pattern)
 	}
@@ -134,7 +135,7 @@ func Raise(ctx context.Context, st store.Store, name, text string) (raised bool,
 	if rec.Version == "" {
 		return false, withNames(ctx, st, &NoSeriesError{Series: name})
 	}
-	def, err := decode[definition](rec)
+	def, err := record.Read[definition](rec)
 	if err != nil {
 		return false, err
 	}
@@ -163,7 +164,7 @@ func Raise(ctx context.Context, st store.Store, name, text string) (raised bool,
 			return false, nil
 		}
 		c = c.counted(to.Count)
-		_, err = st.Put(ctx, rec.Key, encode(c), store.Condition{Version: rec.Version})
+		_, err = st.Put(ctx, rec.Key, record.Encode(c), store.Condition{Version: rec.Version})
 		if !errors.Is(err, store.ErrConflict) {
 			return err == nil, err
 		}
@@ -180,14 +181,14 @@ func update(ctx context.Context, st store.Store, name string, change func(defini
 		if rec.Version == "" {
 			return withNames(ctx, st, &NoSeriesError{Series: name})
 		}
-		def, err := decode[definition](rec)
+		def, err := record.Read[definition](rec)
 		if err != nil {
 			return err
 		}
 		if def, err = change(def); err != nil {
 			return err
 		}
-		_, err = st.Put(ctx, rec.Key, encode(def), store.Condition{Version: rec.Version})
+		_, err = st.Put(ctx, rec.Key, record.Encode(def), store.Condition{Version: rec.Version})
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
@@ -297,7 +298,7 @@ func checkRaise(by int64) error {
 
 // plan fills in what becomes of a series, by its record and its counters.
 func (r *Restoration) plan(rec store.Record, counters map[string]store.Record) error {
-	def, err := decode[definition](rec)
+	def, err := record.Read[definition](rec)
 	if err != nil {
 		return err
 	}

@@ -1,17 +1,14 @@
 package document
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
-
-// format is the version of the records' JSON. A reader refuses a later one.
-const format = 1
 
 // A definition is the record of a series, written once when it begins.
 type definition struct {
@@ -65,7 +62,7 @@ func (d *definition) raisedTo(c counter, there bool, period string) counter {
 			c = c.counted(min(max(c.Count, c.Reached)+r.By, pow10(maxDigits)))
 		}
 	}
-	c.V, c.Raised = format, len(d.Raised)
+	c.V, c.Raised = record.Format, len(d.Raised)
 	return c
 }
 
@@ -90,22 +87,11 @@ func (d definition) restored(r Restoration, p store.Promise) definition {
 	return d
 }
 
-// A FormatError says that a record cannot be read by this version of firn.
-type FormatError struct {
-	Key    string
-	Reason string
-}
+func (d definition) Version() int { return d.V }
+func (c counter) Version() int    { return c.V }
 
-func (e *FormatError) Error() string { return fmt.Sprintf("document: record %s: %s", e.Key, e.Reason) }
-
-// A kept is one of the types above.
-type kept interface {
-	definition | counter
-	fault() string
-}
-
-// fault says what of a record cannot be, and might lower a counter; "" if nothing.
-func (d definition) fault() string {
+// Fault says what of the record cannot be, and might lower a counter; "" if nothing.
+func (d definition) Fault() string {
 	for _, r := range d.Raised {
 		if r.By < 0 || r.By >= MaxRaise {
 			return fmt.Sprintf("was raised by %d", r.By)
@@ -114,7 +100,8 @@ func (d definition) fault() string {
 	return ""
 }
 
-func (c counter) fault() string {
+// Fault says what of the record cannot be; "" if nothing.
+func (c counter) Fault() string {
 	switch most := pow10(maxDigits); {
 	case min(c.Count, c.Reached, int64(c.Raised)) < 0:
 		return "has a negative number"
@@ -124,41 +111,12 @@ func (c counter) fault() string {
 	return ""
 }
 
-// decode reads a record's JSON.
-func decode[T kept](rec store.Record) (v T, err error) {
-	var head struct{ V int }
-	switch err := json.Unmarshal(rec.Value, &head); {
-	case err != nil:
-		return v, &FormatError{rec.Key, err.Error()}
-	case head.V > format:
-		return v, &FormatError{rec.Key, fmt.Sprintf("has format %d, written by a later firn; this one knows %d", head.V, format)}
-	case head.V < 1:
-		return v, &FormatError{rec.Key, "has no format number"}
-	}
-	if err := json.Unmarshal(rec.Value, &v); err != nil {
-		return v, &FormatError{rec.Key, err.Error()}
-	}
-	if reason := v.fault(); reason != "" {
-		return v, &FormatError{rec.Key, reason}
-	}
-	return v, nil
-}
-
 // readCounter reads a counter. One never written is the zero counter.
 func readCounter(rec store.Record) (counter, error) {
 	if rec.Version == "" {
 		return counter{}, nil
 	}
-	return decode[counter](rec)
-}
-
-// encode is the reverse of decode. The types above always marshal.
-func encode[T kept](v T) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
+	return record.Read[counter](rec)
 }
 
 const (
@@ -183,13 +141,8 @@ func keyCounter(name, period string) string {
 const maxName = store.MaxKey - len(keyAll) - len("/-123456789-12-31")
 
 func checkName(name string) error {
-	switch {
-	case name == "" || len(name) > maxName:
-		return fmt.Errorf("document: series %.50q: a name has 1 to %d bytes, not %d", name, maxName, len(name))
-	case strings.Contains(name, "/"):
-		return fmt.Errorf("document: series %q: a name has no slash", name)
-	case store.CheckKey(name) != nil:
-		return fmt.Errorf("document: series %q: a name is printable ASCII without spaces", name)
+	if wrong := record.CheckName("series", name, maxName); wrong != "" {
+		return errors.New("document: " + wrong)
 	}
 	return nil
 }

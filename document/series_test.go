@@ -547,7 +547,7 @@ func TestFormats(t *testing.T) {
 		if _, err := st.Put(t.Context(), "serial/invoice/all", []byte(value), store.Condition{}); err != nil {
 			t.Fatal(err)
 		}
-		var wrong *document.FormatError
+		var wrong *store.FormatError
 		if _, err := s.Next(t.Context()); !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", value, err)
 		}

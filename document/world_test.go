@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -258,11 +259,11 @@ func (p *process) open() {
 	r := w.rules()
 	rec := w.get(keySeries("s"))
 	if rec.Version == "" {
-		def := definition{V: format, ID: "one", Pattern: w.pattern, Zone: w.zone, Instance: w.promise().Instance}
-		rec, _ = w.put(keySeries("s"), encode(def), store.Condition{}, store.NewVersion())
+		def := definition{V: record.Format, ID: "one", Pattern: w.pattern, Zone: w.zone, Instance: w.promise().Instance}
+		rec, _ = w.put(keySeries("s"), record.Encode(def), store.Condition{}, store.NewVersion())
 		w.history = nil // nobody forgets that the series began
 	}
-	def, err := decode[definition](rec)
+	def, err := record.Read[definition](rec)
 	if err != nil {
 		panic(err)
 	}
@@ -414,7 +415,7 @@ func (w *world) restore() {
 	if rec.Version == "" {
 		return
 	}
-	def, err := decode[definition](rec)
+	def, err := record.Read[definition](rec)
 	if err != nil {
 		panic(err)
 	}
@@ -427,7 +428,7 @@ func (w *world) restore() {
 		now = w.start.Add(w.now)
 	}
 	def = def.restored(Restoration{By: w.raise, Through: r.through(now)}, w.promise())
-	if _, err := w.put(keySeries("s"), encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
+	if _, err := w.put(keySeries("s"), record.Encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
 		panic(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -130,7 +131,7 @@ func TestYearWithoutDate(t *testing.T) {
 func TestSuspended(t *testing.T) {
 	w := newWorld(setup{zone: "UTC", pattern: "{yyyyMMdd}-{6}", from: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), step: 10, clock: true}, 1)
 	now := instant{w.start, time.Minute}
-	d := newDrawer(w.rules(), definition{V: format}, w.promise(), now)
+	d := newDrawer(w.rules(), definition{V: record.Format}, w.promise(), now)
 	for do := d.begin(now, 1, 1); do.op != stop; {
 		do = d.answer(now, do, w.answerOf(do, "one"))
 	}
@@ -147,8 +148,8 @@ func TestSuspended(t *testing.T) {
 func TestCounterOfBefore(t *testing.T) {
 	w := newWorld(setup{pattern: "{1+}", step: 1, from: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, 1)
 	now := instant{w.start, time.Minute}
-	def := definition{V: format, ID: "one", Raised: []raise{{By: 10}}}
-	w.records[keySeries("s")] = store.Record{Value: encode(def), Version: "def"}
+	def := definition{V: record.Format, ID: "one", Raised: []raise{{By: 10}}}
+	w.records[keySeries("s")] = store.Record{Value: record.Encode(def), Version: "def"}
 	d := newDrawer(w.rules(), def, w.promise(), now)
 	draw := func() {
 		for do := d.begin(now, 1, 1); do.op != stop; {
@@ -159,7 +160,7 @@ func TestCounterOfBefore(t *testing.T) {
 		t.Fatalf("%+v, %v", d.hand, d.err)
 	}
 	d.deal(1)
-	w.records[keyCounter("s", "")] = store.Record{Value: encode(counter{V: format, Count: 500}), Version: "other"}
+	w.records[keyCounter("s", "")] = store.Record{Value: record.Encode(counter{V: record.Format, Count: 500}), Version: "other"}
 	var forgot *store.ForgotError
 	if draw(); !errors.As(d.err, &forgot) {
 		t.Errorf("%+v, %v", d.hand, d.err)

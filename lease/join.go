@@ -23,7 +23,6 @@ type (
 	LostError        = term.LostError
 	AwayError        = term.AwayError
 	ClockError       = term.ClockError
-	FormatError      = term.FormatError
 )
 
 // join finds out what the store promises and which layout the pool has, and checks the

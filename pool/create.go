@@ -108,7 +108,7 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 }
 
 // meet answers for a pool that is there.
-func (o *Options) meet(p record, careful bool) (Info, error) {
+func (o *Options) meet(p stored, careful bool) (Info, error) {
 	info := p.info()
 	switch {
 	case !careful:
@@ -129,7 +129,7 @@ func remainsOf(ctx context.Context, s store.Store, name string) ([]store.Record,
 }
 
 // plan makes it the record of a pool that is being created, with the workers that it wants.
-func (p *record) plan(o *Options) {
+func (p *stored) plan(o *Options) {
 	p.layout = o.layout()
 	p.Pool = term.NewPool(newID(), p.layout, o.workers(), o.Outage)
 	p.MayRepeat = sorted(o.MayRepeat)
@@ -138,7 +138,7 @@ func (p *record) plan(o *Options) {
 // alone returns an [*OverlapError] where another pool claims workers that this one
 // reserves, or ever had them with another layout. What is only reserved by a pool that is
 // being created is made void. It returns what the pool inherits from others.
-func (p *record) alone(ctx context.Context, s store.Store) (got inheritance, err error) {
+func (p *stored) alone(ctx context.Context, s store.Store) (got inheritance, err error) {
 	all, err := list(ctx, s)
 	if err != nil {
 		return got, err
@@ -204,7 +204,7 @@ func (i inheritance) floor(l firn.Layout, rec store.Record) firn.Tick {
 
 // withdraw gives up what a pool that is not created has reserved. If that fails, whoever
 // creates a pool with these workers does it.
-func (p *record) withdraw(ctx context.Context, s store.Store) error {
+func (p *stored) withdraw(ctx context.Context, s store.Store) error {
 	p.Pool = p.Void()
 	if err := p.write(ctx, s); err != nil && !errors.Is(err, ErrBusy) {
 		return fmt.Errorf("pool: giving up what was reserved for %q: %w", p.name, err)
@@ -214,7 +214,7 @@ func (p *record) withdraw(ctx context.Context, s store.Store) error {
 
 // begin makes the pool usable. Its ids start above the store's floor and, where an earlier
 // pool may have issued some, above all of those.
-func (p *record) begin(ctx context.Context, s store.Store, careful bool, inherited inheritance) error {
+func (p *stored) begin(ctx context.Context, s store.Store, careful bool, inherited inheritance) error {
 	// Now that a record is there, the store can say where it is.
 	promise, err := s.Promise(ctx)
 	if err != nil {
@@ -250,7 +250,7 @@ func (p *record) begin(ctx context.Context, s store.Store, careful bool, inherit
 
 // freeRemains takes the workers of an earlier pool of this name away from their holders,
 // which may be alive, and returns the highest tick that they may have issued.
-func (p *record) freeRemains(ctx context.Context, s store.Store) (last firn.Tick, err error) {
+func (p *stored) freeRemains(ctx context.Context, s store.Store) (last firn.Tick, err error) {
 	recs, err := s.List(ctx, term.KeyWorkers(p.name))
 	if err != nil {
 		return 0, err
@@ -274,7 +274,7 @@ func (p *record) freeRemains(ctx context.Context, s store.Store) (last firn.Tick
 }
 
 // use writes down that members lease from a range.
-func (p *record) use(ctx context.Context, s store.Store, workers term.Range) (err error) {
+func (p *stored) use(ctx context.Context, s store.Store, workers term.Range) (err error) {
 	if p.Pool, err = p.Use(workers, p.layout); err != nil {
 		return err
 	}

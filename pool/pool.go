@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -131,13 +132,8 @@ const maxName = store.MaxKey - len("pool/") - len("/worker/") - len("92233720368
 
 // CheckName reports what is wrong with a pool's name: nil, or a [*NameError].
 func CheckName(name string) error {
-	switch {
-	case name == "" || len(name) > maxName:
-		return &NameError{fmt.Sprintf("pool %.50q: a name has 1 to %d bytes, not %d", name, maxName, len(name))}
-	case strings.Contains(name, "/"):
-		return &NameError{fmt.Sprintf("pool %q: a name has no slash", name)}
-	case store.CheckKey(name) != nil:
-		return &NameError{fmt.Sprintf("pool %q: a name is printable ASCII without spaces", name)}
+	if wrong := record.CheckName("pool", name, maxName); wrong != "" {
+		return &NameError{wrong}
 	}
 	return nil
 }
@@ -193,8 +189,8 @@ func CheckStore(ctx context.Context, s store.Store) error {
 	return nil
 }
 
-// A record is a pool's record with what it says.
-type record struct {
+// A stored is a pool as its record has it.
+type stored struct {
 	term.Pool
 	name    string
 	layout  firn.Layout
@@ -203,19 +199,19 @@ type record struct {
 }
 
 // get reads a pool's record, which may be missing.
-func get(ctx context.Context, s store.Store, name string) (record, error) {
+func get(ctx context.Context, s store.Store, name string) (stored, error) {
 	if err := CheckName(name); err != nil {
-		return record{}, err
+		return stored{}, err
 	}
 	rec, err := s.Get(ctx, term.KeyPool(name))
 	if err != nil {
-		return record{}, err
+		return stored{}, err
 	}
 	return read(name, rec)
 }
 
 // existing reads the record of a pool that is there.
-func existing(ctx context.Context, s store.Store, name string) (record, error) {
+func existing(ctx context.Context, s store.Store, name string) (stored, error) {
 	for {
 		p, err := get(ctx, s, name)
 		if err != nil || p.Created() {
@@ -230,8 +226,8 @@ func existing(ctx context.Context, s store.Store, name string) (record, error) {
 	}
 }
 
-func read(name string, rec store.Record) (p record, err error) {
-	p = record{name: name, version: rec.Version, read: rec.Read}
+func read(name string, rec store.Record) (p stored, err error) {
+	p = stored{name: name, version: rec.Version, read: rec.Read}
 	if rec.Version == "" {
 		return p, nil
 	}
@@ -251,12 +247,12 @@ func read(name string, rec store.Record) (p record, err error) {
 }
 
 // list reads the records of all pools, those that are being created too.
-func list(ctx context.Context, s store.Store) ([]record, error) {
+func list(ctx context.Context, s store.Store) ([]stored, error) {
 	recs, err := s.List(ctx, term.KeyPools)
 	if err != nil {
 		return nil, err
 	}
-	var all []record
+	var all []stored
 	for _, rec := range recs {
 		name := strings.TrimPrefix(rec.Key, term.KeyPools)
 		if strings.Contains(name, "/") {
@@ -272,7 +268,7 @@ func list(ctx context.Context, s store.Store) ([]record, error) {
 }
 
 // missing is the error for a pool that is not there.
-func missing(ctx context.Context, s store.Store, p record) error {
+func missing(ctx context.Context, s store.Store, p stored) error {
 	all, err := list(ctx, s)
 	if err != nil {
 		return err
@@ -287,12 +283,12 @@ func missing(ctx context.Context, s store.Store, p record) error {
 }
 
 // workers is the range of a pool that is there, which was checked when it was read.
-func (p record) workers() term.Range {
+func (p stored) workers() term.Range {
 	r, _ := p.Range(p.layout)
 	return r
 }
 
-func (p record) info() Info {
+func (p stored) info() Info {
 	workers := p.workers()
 	i := Info{
 		Name: p.name, ID: p.ID, Layout: p.layout, First: workers.First, Last: workers.Last, GivingUp: p.Reserved,
@@ -307,7 +303,7 @@ func (p record) info() Info {
 
 // write replaces a pool's record by p, and finds out what became of a write whose answer
 // was lost. [ErrBusy] says that the record is not the one that was read any more.
-func (p *record) write(ctx context.Context, s store.Store) error {
+func (p *stored) write(ctx context.Context, s store.Store) error {
 	rec, err := s.Put(ctx, term.KeyPool(p.name), p.Encode(), store.Condition{Version: p.version})
 	if err != nil && !errors.Is(err, store.ErrConflict) && rec.Version != "" {
 		// The outcome is unknown. A record under the version that was tried is ours.

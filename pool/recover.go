@@ -76,7 +76,7 @@ func Recover(ctx context.Context, s store.Store, outage time.Duration) ([]Recove
 
 // recover raises the pool's floor first and the workers' records after, so
 // that whoever acquires a worker meanwhile either reads the new floor or is found.
-func (p *record) recover(ctx context.Context, s store.Store, now, floor time.Time, identity string) (Recovery, error) {
+func (p *stored) recover(ctx context.Context, s store.Store, now, floor time.Time, identity string) (Recovery, error) {
 	if err := p.raise(ctx, s, now, floor, identity); err != nil {
 		return Recovery{}, err
 	}
@@ -92,7 +92,7 @@ func (p *record) recover(ctx context.Context, s store.Store, now, floor time.Tim
 
 // raise raises the pool's floor above every horizon that its workers have,
 // and above all that its members may have been granted.
-func (p *record) raise(ctx context.Context, s store.Store, now, floor time.Time, identity string) error {
+func (p *stored) raise(ctx context.Context, s store.Store, now, floor time.Time, identity string) error {
 	recs, err := s.List(ctx, term.KeyWorkers(p.name))
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (p *record) raise(ctx context.Context, s store.Store, now, floor time.Time,
 // free raises the workers' records that are below the floor, and takes
 // those workers away from their holders; with held, all that are held. It
 // returns how many records it rewrote, or has to look at again.
-func (p *record) free(ctx context.Context, s store.Store, held bool) (n int, err error) {
+func (p *stored) free(ctx context.Context, s store.Store, held bool) (n int, err error) {
 	recs, err := s.List(ctx, term.KeyWorkers(p.name))
 	if err != nil {
 		return 0, err

@@ -128,7 +128,7 @@ func TestFormat(t *testing.T) {
 	if _, err := s.Put(t.Context(), term.KeyPool("web"), []byte(`{"v":9}`), condition); err != nil {
 		t.Fatal(err)
 	}
-	var format *term.FormatError
+	var format *store.FormatError
 	if _, err := pool.Show(t.Context(), s, "web"); !errors.As(err, &format) {
 		t.Error(err)
 	}

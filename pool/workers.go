@@ -46,7 +46,7 @@ func Workers(ctx context.Context, s store.Store, name string) ([]Worker, error) 
 	return p.list(ctx, s)
 }
 
-func (p *record) list(ctx context.Context, s store.Store) ([]Worker, error) {
+func (p *stored) list(ctx context.Context, s store.Store) ([]Worker, error) {
 	recs, err := s.List(ctx, term.KeyWorkers(p.name))
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (p *record) list(ctx context.Context, s store.Store) ([]Worker, error) {
 }
 
 // workerState says whether a worker is held, and when it falls free.
-func (p *record) workerState(rec store.Record, r term.Record) (WorkerState, time.Duration) {
+func (p *stored) workerState(rec store.Record, r term.Record) (WorkerState, time.Duration) {
 	if r.Owner == "" {
 		return WorkerFree, 0
 	}
@@ -202,7 +202,7 @@ func setWorkersOnce(ctx context.Context, s store.Store, name string, want term.R
 // unused returns an [*InUseError] where a worker outside of a range is held, or may have
 // issued ids that lie ahead. A process that took one before the range was reserved has
 // written its record by now; one that takes it later reads the range afterwards.
-func (p *record) unused(ctx context.Context, s store.Store, within term.Range) error {
+func (p *stored) unused(ctx context.Context, s store.Store, within term.Range) error {
 	recs, err := s.List(ctx, term.KeyWorkers(p.name))
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // there was none. The series outlives ctx; Close hands back what it can.
 //
 // Errors to tell apart, besides the store's: [*OptionError]s, [*NoSeriesError],
-// [*MismatchError], [*LossyError], [*FormatError], [*store.ForgotError], and
+// [*MismatchError], [*LossyError], [*store.FormatError], [*store.ForgotError], and
 // [*store.OtherStoreError], the store is a copy.
 func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Series, error) {
 	return open(ctx, []store.Store{st}, name, opts)

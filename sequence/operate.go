@@ -181,7 +181,7 @@ type Info struct {
 	LastRate  float64   // numbers granted in a second, over the minute before At
 	At        time.Time // of the last grant, by the clock of who was granted it; zero: none yet
 	By        string    // name of that process
-	Err       error     // the record cannot be read: a *FormatError; the rest is unset then
+	Err       error     // the record cannot be read: a *store.FormatError; the rest is unset then
 }
 
 // List returns the series of a store, by name.

@@ -6,12 +6,11 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/block"
-	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/internal/record"
 )
 
 // Options of a series. Nil, or any zero field, takes the default, which the
@@ -105,7 +104,7 @@ func (o *Options) validate(name string, stores int) error {
 	bad := func(option, format string, args ...any) {
 		errs = append(errs, &OptionError{option, option + " " + fmt.Sprintf(format, args...)})
 	}
-	if reason := checkName(name); reason != "" {
+	if reason := record.CheckName("series", name, maxSeries); reason != "" {
 		errs = append(errs, &OptionError{"series", reason})
 	}
 	r := o.record()
@@ -156,18 +155,6 @@ func (o *Options) validate(name string, stores int) error {
 
 // maxSeries is the length of a series' name at most.
 const maxSeries = 200
-
-func checkName(name string) string {
-	switch {
-	case name == "" || len(name) > maxSeries:
-		return fmt.Sprintf("series %.50q: a name has 1 to %d bytes, not %d", name, maxSeries, len(name))
-	case strings.Contains(name, "/"):
-		return fmt.Sprintf("series %q: a name has no slash", name)
-	case store.CheckKey(name) != nil:
-		return fmt.Sprintf("series %q: a name is printable ASCII without spaces", name)
-	}
-	return ""
-}
 
 // record is a new series' record, but for its id.
 func (o *Options) record() block.Record {

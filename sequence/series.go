@@ -37,8 +37,6 @@ type (
 	ExhaustedError = block.ExhaustedError
 	// A LossyError says that a store can forget, and that nobody accepted it.
 	LossyError = block.LossyError
-	// A FormatError says that a record cannot be read by this version of firn.
-	FormatError = block.FormatError
 )
 
 // An OutageError says that fewer numbers are in hand than a call asks for, and the
@@ -133,7 +131,7 @@ type set uint64
 //
 // Errors: [*OutageError] when the store is away for longer than Options.Wait,
 // [*ExhaustedError] at the series' max, [*store.ForgotError] once the store has
-// forgotten and [*store.OtherStoreError] once another one has answered (both final), [*LossyError], [*FormatError], [firn.ErrClosed] after Close,
+// forgotten and [*store.OtherStoreError] once another one has answered (both final), [*LossyError], [*store.FormatError], [firn.ErrClosed] after Close,
 // and ctx's.
 func (s *Series) Next(ctx context.Context) (firn.ID, error) {
 	// The number is taken first and compared after, on its own value. So what is

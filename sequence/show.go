@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
 // Show returns the series of that name, or a [*NoSeriesError] if the store has none.
 func Show(ctx context.Context, st store.Store, name string) (Info, error) {
-	if reason := checkName(name); reason != "" {
+	if reason := record.CheckName("series", name, maxSeries); reason != "" {
 		return Info{}, &OptionError{"name", reason}
 	}
 	rec, err := st.Get(ctx, key(name))

@@ -176,6 +176,15 @@ func CheckValue(value []byte) error {
 	return nil
 }
 
+// A FormatError says that a record cannot be read by this version of firn: a later version
+// wrote it, or it is damaged. Reason tells which.
+type FormatError struct {
+	Key    string
+	Reason string
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("store: record %s: %s", e.Key, e.Reason) }
+
 // CheckKey reports what is wrong with a key, for adapters.
 func CheckKey(key string) error {
 	if len(key) < 1 || len(key) > MaxKey {

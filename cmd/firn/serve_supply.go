@@ -190,7 +190,7 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 //   - A layout whose time is over.
 func needsSIGHUP(err error) bool {
 	return isA[*store.ForgotError](err) || isA[*store.OtherStoreError](err) || isA[*document.InstanceError](err) || isA[*lostPoolError](err) ||
-		isA[*lease.FormatError](err) || isA[*sequence.FormatError](err) || isA[*document.FormatError](err) ||
+		isA[*store.FormatError](err) ||
 		isA[*lease.OptionError](err) || isA[*lease.LayoutError](err) || isA[*open.URLError](err) ||
 		isA[*firn.EndError](err)
 }
@@ -544,7 +544,7 @@ func passes(err error) bool {
 	var elsewhere *store.OtherStoreError
 	var option *lease.OptionError
 	var fresh *lease.FreshError
-	var record *lease.FormatError
+	var record *store.FormatError
 	var end *firn.EndError
 	var epoch *firn.EpochError
 	var noSegment *sequence.NoSeriesError
@@ -553,17 +553,15 @@ func passes(err error) bool {
 	var lossySerial *document.LossyError
 	var other *document.DefinitionError
 	var mismatch *sequence.MismatchError
-	var format *sequence.FormatError
 	var exhausted *sequence.ExhaustedError
 	var overflow *document.OverflowError
 	var instance *document.InstanceError
-	var serialRecord *document.FormatError
 	var url *open.URLError
 	switch {
 	case errors.As(err, &f), errors.As(err, &url),
 		errors.As(err, &forgot), errors.As(err, &missing), errors.As(err, &layout), errors.As(err, &worker), errors.As(err, &elsewhere), errors.As(err, &option), errors.As(err, &fresh), errors.As(err, &record), errors.As(err, &end), errors.As(err, &epoch),
-		errors.As(err, &noSegment), errors.As(err, &lossySegment), errors.As(err, &mismatch), errors.As(err, &format), errors.As(err, &exhausted),
-		errors.As(err, &noSerial), errors.As(err, &lossySerial), errors.As(err, &other), errors.As(err, &overflow), errors.As(err, &instance), errors.As(err, &serialRecord):
+		errors.As(err, &noSegment), errors.As(err, &lossySegment), errors.As(err, &mismatch), errors.As(err, &exhausted),
+		errors.As(err, &noSerial), errors.As(err, &lossySerial), errors.As(err, &other), errors.As(err, &overflow), errors.As(err, &instance):
 		return false
 	}
 	return true

@@ -23,7 +23,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte, n int64) {
 		r, err := Read(store.Record{Key: "the/key", Value: value, Version: "v"})
 		if err != nil {
-			var wrong *FormatError
+			var wrong *store.FormatError
 			if !errors.As(err, &wrong) || wrong.Key != "the/key" || wrong.Reason == "" {
 				t.Fatalf("%s: %v", value, err)
 			}

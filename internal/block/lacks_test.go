@@ -67,7 +67,7 @@ func TestReadRefuses(t *testing.T) {
 		`{"v":1,"id":"a","granted":"0","first":"1","max":"9","increment":9999999999,"writes":1}`,
 		`{"v":1,"id":"a","granted":0,"first":"1","max":"9","writes":1}`,
 	} {
-		var bad *block.FormatError
+		var bad *store.FormatError
 		if r, err := block.Read(store.Record{Key: "segment/a", Version: "v", Value: []byte(value)}); !errors.As(err, &bad) {
 			t.Errorf("%s: %+v, %v", value, r, err)
 		}

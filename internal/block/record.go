@@ -1,16 +1,13 @@
 package block
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
-
-// format is the version of the record's JSON. A reader refuses a later one.
-const format = 1
 
 // A Record is what the store keeps of a counter. It is never deleted. Numbers
 // are texts in JSON, since many readers round those above 2^53.
@@ -44,60 +41,38 @@ const (
 	MaxStores    = 64
 )
 
-// A FormatError says that a record cannot be read by this version of firn.
-type FormatError struct {
-	Key    string
-	Reason string
-}
+func (r Record) Version() int { return r.V }
 
-func (e *FormatError) Error() string { return fmt.Sprintf("sequence: record %s: %s", e.Key, e.Reason) }
-
-// Read reads a counter's record. One never written is the zero Record.
-func Read(rec store.Record) (r Record, err error) {
-	if rec.Version == "" {
-		return Record{}, nil
-	}
-	bad := func(format string, args ...any) (Record, error) {
-		return Record{}, &FormatError{rec.Key, fmt.Sprintf(format, args...)}
-	}
-	if err := json.Unmarshal(rec.Value, &r); err != nil || r.V != format {
-		var head struct{ V int } // that a later firn wrote it says more than why it cannot be read
-		switch e := json.Unmarshal(rec.Value, &head); {
-		case e != nil:
-			return bad("%v", e)
-		case head.V > format:
-			return bad("has format %d, written by a later firn; this one knows %d", head.V, format)
-		case head.V < 1:
-			return bad("has no format number")
-		}
-		return bad("%v", err)
-	}
+// Fault says what of the record cannot be; "" if nothing.
+func (r Record) Fault() string {
 	switch {
 	case r.ID == "":
-		return bad("has no id")
+		return "has no id"
 	case r.First < 1 || r.Max < r.First || r.Step < 0 || r.Writes < 1,
 		r.Increment < 0 || r.Increment > MaxIncrement || r.Stores < 0 || r.Stores > MaxStores,
 		r.Reached < 0 || r.Reached > r.Max,
 		r.Offset < 0 || r.Offset >= max(r.Stores, 1):
-		return bad("has a number that cannot be")
+		return "has a number that cannot be"
 	case r.Granted < r.before() || r.Granted > r.Max || (uint64(r.Granted)-uint64(r.before()))%uint64(r.Stride()) != 0:
-		return bad("says that %d was granted, which is no number of it", r.Granted)
+		return fmt.Sprintf("says that %d was granted, which is no number of it", r.Granted)
 	}
-	return r, nil
+	return ""
+}
+
+// Read reads a counter's record. One never written is the zero Record.
+func Read(rec store.Record) (Record, error) {
+	if rec.Version == "" {
+		return Record{}, nil
+	}
+	return record.Read[Record](rec)
 }
 
 // Encode is the reverse of Read.
-func (r Record) Encode() []byte {
-	b, err := json.Marshal(r)
-	if err != nil {
-		panic(err) // it always marshals, but for a rate that is no number
-	}
-	return b
-}
+func (r Record) Encode() []byte { return record.Encode(r) }
 
 // New returns the record of a counter that has granted nothing.
 func (r Record) New() Record {
-	r.V, r.Writes = format, 1
+	r.V, r.Writes = record.Format, 1
 	r.Granted = r.before()
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -108,7 +109,7 @@ func (s State) put(r *Rules, now Now) (State, Action) {
 		return s.done(Grant{}, &ExhaustedError{Name: r.Name, Max: s.Have.Max, Left: left})
 	}
 	s.phase, s.want, s.base = taking, s.Have, s.Have.Granted
-	s.want.V = format
+	s.want.V = record.Format
 	if s.want.Store == "" {
 		s.want.Store = s.Promise.Identity
 	}

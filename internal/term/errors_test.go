@@ -25,7 +25,7 @@ func TestErrorTexts(t *testing.T) {
 		`lease: worker 7 was taken by b`:                                              &term.LostError{Worker: 7, Name: "b"},
 		`lease: worker 7 is lost: away`:                                               &term.LostError{Worker: 7, Err: errAway},
 		`lease: each of the 4 workers of pool "p" was held before; none is fresh`:     &term.FreshError{Pool: "p", Workers: 4},
-		`lease: record k: has a negative number`:                                      &term.FormatError{Key: "k", Reason: "has a negative number"},
+		`store: record k: has a negative number`:                                      &store.FormatError{Key: "k", Reason: "has a negative number"},
 	} {
 		if err.Error() != want {
 			t.Errorf("%q\nwant %q", err, want)
@@ -42,14 +42,14 @@ func TestErrorTexts(t *testing.T) {
 func TestReadPool(t *testing.T) {
 	for outage, ok := range map[string]bool{"0": true, "300000": true, "-1": false, "300001": false} {
 		rec := store.Record{Key: "k", Value: []byte(`{"v":1,"outage_ms":` + outage + `,"limit_ms":300000}`), Version: "v"}
-		want := "lease: record k: has an outage budget of " + outage + " ms, and a limit of 300000 ms"
+		want := "store: record k: has an outage budget of " + outage + " ms, and a limit of 300000 ms"
 		if _, err := term.ReadPool(rec); ok && err != nil || !ok && (err == nil || err.Error() != want) {
 			t.Errorf("%s: %v", outage, err)
 		}
 	}
 	for _, limit := range []string{"-1", "9223372036854775807"} {
 		rec := store.Record{Key: "k", Value: []byte(`{"v":1,"limit_ms":` + limit + `}`), Version: "v"}
-		if _, err := term.ReadPool(rec); err == nil || err.Error() != "lease: record k: has a limit of "+limit+" ms for outage budgets" {
+		if _, err := term.ReadPool(rec); err == nil || err.Error() != "store: record k: has a limit of "+limit+" ms for outage budgets" {
 			t.Errorf("%s: %v", limit, err)
 		}
 	}
@@ -61,12 +61,12 @@ func TestReadRecord(t *testing.T) {
 		return err
 	}
 	for text, want := range map[string]string{
-		`{"v":1,"term":1,"horizon":-1}`:              "lease: record k: has a negative number",
-		`{"v":1,"term":1,"horizon":1,"ttl_ms":-1}`:   "lease: record k: has a negative number",
-		`{"v":2,"term":"x"}`:                         "lease: record k: has format 2, written by a later firn; this one knows 1",
-		`{"v":0}`:                                    "lease: record k: has no format number",
-		`{"v":1,"term":1.5,"horizon":1}`:             "lease: record k: json: cannot unmarshal number 1.5 into Go struct field Record.term of type uint64",
-		`{"v":1`:                                     "lease: record k: unexpected end of JSON input",
+		`{"v":1,"term":1,"horizon":-1}`:              "store: record k: has a negative number",
+		`{"v":1,"term":1,"horizon":1,"ttl_ms":-1}`:   "store: record k: has a negative number",
+		`{"v":2,"term":"x"}`:                         "store: record k: has format 2, written by a later firn; this one knows 1",
+		`{"v":0}`:                                    "store: record k: has no format number",
+		`{"v":1,"term":1.5,"horizon":1}`:             "store: record k: json: cannot unmarshal number 1.5 into Go struct field Record.term of type uint64",
+		`{"v":1`:                                     "store: record k: unexpected end of JSON input",
 		`{"v":1,"term":1,"horizon":1,"later":"new"}`: "",
 	} {
 		if err := read(text); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {

@@ -1,13 +1,16 @@
 package term
 
-import "github.com/firn-id/firn/store"
+import (
+	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/store"
+)
 
 // hinted: the record of fresh workers was read. The worker is granted by the
 // Put that creates its own record; the hint only says where to begin.
 func (s State) hinted(r *Rules, now Now, rec store.Record) (State, Action) {
 	next := s.first
 	if rec.Version != "" {
-		h, err := decode[Hint](rec)
+		h, err := record.Read[Hint](rec)
 		if err != nil {
 			return s.end(Refused, err)
 		}

@@ -80,7 +80,7 @@ func TestHint(t *testing.T) {
 	x.write("pool/pool/fresh", []byte(`{"v":1,"next":-7}`))
 	x.fresh("d").until(term.Holding)
 	x.write("pool/pool/fresh", []byte(`{"v":2}`))
-	x.fresh("e").until(term.Refused).fails(term.Refused, "lease: record pool/pool/fresh: has format 2, written by a later firn; this one knows 1")
+	x.fresh("e").until(term.Refused).fails(term.Refused, "store: record pool/pool/fresh: has format 2, written by a later firn; this one knows 1")
 }
 
 // While the pool's floor lies too far ahead no worker is used up in vain.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -15,9 +16,9 @@ import (
 // it was read, or an error that names the key.
 func FuzzRecords(f *testing.F) {
 	for _, v := range [][]byte{
-		encode(Pool{V: format, ID: "a", Layout: firn.Default.String(), Workers: "0-1023", Floor: 7, Outage: 300_000, Limit: 300_000, Lossy: "x"}),
-		encode(Record{V: format, Term: 3, Owner: "o", Name: "n", Horizon: 9, TTL: 30_000}),
-		encode(Hint{V: format, Next: 7}),
+		record.Encode(Pool{V: record.Format, ID: "a", Layout: firn.Default.String(), Workers: "0-1023", Floor: 7, Outage: 300_000, Limit: 300_000, Lossy: "x"}),
+		record.Encode(Record{V: record.Format, Term: 3, Owner: "o", Name: "n", Horizon: 9, TTL: 30_000}),
+		record.Encode(Hint{V: record.Format, Next: 7}),
 		StoreFloor(time.Unix(1, 5)),
 		[]byte(`{"v":2}`), []byte(`{"v":1,"floor":"9999-12-31T23:59:59-01:00"}`), []byte(`{"v":1,"horizon":-1}`), []byte(`{"v":1,"outage_ms":9223372036854775807}`), []byte(`{"v":1,"limit_ms":9223372036854775807}`),
 	} {
@@ -28,7 +29,7 @@ func FuzzRecords(f *testing.F) {
 		same(t, rec, ReadPool)
 		same(t, rec, ReadRecord)
 		same(t, rec, ReadStore)
-		same(t, rec, decode[Hint])
+		same(t, rec, record.Read[Hint])
 		if p, err := ReadPool(rec); err == nil && (p.LongestOutage() <= 0 || p.LongestOutage() > p.OutageLimit()) {
 			t.Errorf("%s: an outage budget of %s", value, p.LongestOutage())
 		}
@@ -38,20 +39,20 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-func same[T kept](t *testing.T, rec store.Record, read func(store.Record) (T, error)) {
+func same[T record.Value](t *testing.T, rec store.Record, read func(store.Record) (T, error)) {
 	t.Helper()
 	v, err := read(rec)
 	if err != nil {
-		var wrong *FormatError
+		var wrong *store.FormatError
 		if !errors.As(err, &wrong) || wrong.Key != rec.Key || wrong.Reason == "" {
 			t.Fatalf("%s: %v", rec.Value, err)
 		}
 		return
 	}
-	if v.format() != format {
-		t.Fatalf("%s was read as format %d", rec.Value, v.format())
+	if v.Version() != record.Format {
+		t.Fatalf("%s was read as format %d", rec.Value, v.Version())
 	}
-	rec.Value = encode(v)
+	rec.Value = record.Encode(v)
 	again, err := read(rec)
 	if err != nil || !reflect.DeepEqual(utc(v), utc(again)) {
 		t.Fatalf("%+v is written %s, and read as %+v, %v", v, rec.Value, again, err)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -32,7 +33,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	}
 	workers, err := p.Range(r.Layout)
 	if err != nil {
-		return s.end(Refused, &FormatError{rec.Key, err.Error()})
+		return s.end(Refused, &store.FormatError{Key: rec.Key, Reason: err.Error()})
 	}
 	s.Pool, s.poolID, s.at = p, p.ID, rec.Version
 	judged := s.Lossy
@@ -84,7 +85,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 func (s State) confirmed(r *Rules, now Now, rec store.Record) (State, Action) {
 	s.Base = max(s.Base, s.Pool.Floor)
 	if rec.Version != "" {
-		all, err := decode[Store](rec)
+		all, err := record.Read[Store](rec)
 		if err != nil {
 			return s.end(Refused, err)
 		}

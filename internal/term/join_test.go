@@ -230,12 +230,12 @@ func TestClockAhead(t *testing.T) {
 func TestRecordsOfALaterFirn(t *testing.T) {
 	x := newScript(t)
 	x.write(term.KeyPool("pool"), []byte(`{"v":2,"id":["new"]}`))
-	x.actor("a").until(term.Refused).fails(term.Refused, "lease: record pool/pool: has format 2, written by a later firn; this one knows 1")
+	x.actor("a").until(term.Refused).fails(term.Refused, "store: record pool/pool: has format 2, written by a later firn; this one knows 1")
 	x.write(term.KeyPool("pool"), []byte(`{"id":"one"}`))
-	x.actor("a").until(term.Refused).fails(term.Refused, "lease: record pool/pool: has no format number")
+	x.actor("a").until(term.Refused).fails(term.Refused, "store: record pool/pool: has no format number")
 	x = newScript(t)
 	x.write(term.KeyStore, []byte(`{"v":3}`))
-	x.actor("a").until(term.Refused).fails(term.Refused, "lease: record store: has format 3, written by a later firn; this one knows 1")
+	x.actor("a").until(term.Refused).fails(term.Refused, "store: record store: has format 3, written by a later firn; this one knows 1")
 
 	// A worker's record that cannot be read is left alone, and never held.
 	x = newScript(t)
@@ -255,7 +255,7 @@ func TestRecordsOfALaterFirn(t *testing.T) {
 	a.rules.Choice, a.rules.Worker = term.Insist, 5
 	a.until(term.Holding)
 	x.write(term.KeyWorker("pool", 5), []byte(`{"v":2}`))
-	a.until(term.Lost).fails(term.Lost, "lease: worker 5 is lost: lease: record pool/pool/worker/5: has format 2, written by a later firn; this one knows 1")
+	a.until(term.Lost).fails(term.Lost, "lease: worker 5 is lost: store: record pool/pool/worker/5: has format 2, written by a later firn; this one knows 1")
 }
 
 func TestPoolsWorkers(t *testing.T) {
@@ -274,7 +274,7 @@ func TestPoolsWorkers(t *testing.T) {
 		p := pool("one", firn.Default, 0)
 		p.Workers = text
 		x.write(term.KeyPool("pool"), p.Encode())
-		x.actor("a").until(term.Refused).fails(term.Refused, "lease: record pool/pool: "+reason)
+		x.actor("a").until(term.Refused).fails(term.Refused, "store: record pool/pool: "+reason)
 	}
 
 	x := newScript(t)

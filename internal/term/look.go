@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -93,7 +94,7 @@ func (s State) reread(r *Rules, now Now) (State, Action) {
 
 // amend writes the pool's record. Whatever comes of it, the record is read again.
 func (s State) amend(r *Rules, p Pool) Action {
-	return Action{Op: Put, Key: keyPool(r.Pool), Value: encode(p), Cond: store.Condition{Version: s.at}}
+	return Action{Op: Put, Key: keyPool(r.Pool), Value: record.Encode(p), Cond: store.Condition{Version: s.at}}
 }
 
 // Why says why the rules for a store that can forget hold, if they do; else what

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -15,13 +16,13 @@ import (
 // horizon stays, and is raised to floor. Its time to live stays, too: a store
 // that forgets may bring the holder's record back.
 func (r Record) Freed(floor firn.Tick) Record {
-	return Record{V: format, Term: r.Term + 1, Name: r.Name, Horizon: max(r.Horizon, floor), TTL: r.TTL}
+	return Record{V: record.Format, Term: r.Term + 1, Name: r.Name, Horizon: max(r.Horizon, floor), TTL: r.TTL}
 }
 
 // Past is the record of a worker that had none: it gives the ticks up to last to
 // whoever name is, and who leases the worker next starts above them.
 func Past(name string, last firn.Tick) Record {
-	return Record{V: format, Term: 1, Name: name, Horizon: last}
+	return Record{V: record.Format, Term: 1, Name: name, Horizon: last}
 }
 
 // NeverHeld reports whether it is certain that a worker without a record was never
@@ -63,13 +64,13 @@ func KeyWorker(pool string, n int64) string { return keyWorker(pool, n) }
 func WorkerOf(pool, key string) (n int64, ok bool) { return workerOf(pool, key) }
 
 // ReadStore reads the store's record.
-func ReadStore(rec store.Record) (Store, error) { return decode[Store](rec) }
+func ReadStore(rec store.Record) (Store, error) { return record.Read[Store](rec) }
 
 // Encode is a record's JSON.
-func (r Record) Encode() []byte { return encode(r) }
+func (r Record) Encode() []byte { return record.Encode(r) }
 
 // Encode is the record's JSON.
-func (p Pool) Encode() []byte { return encode(p) }
+func (p Pool) Encode() []byte { return record.Encode(p) }
 
 // StoreFloor is the JSON of a store's record with this floor.
-func StoreFloor(t time.Time) []byte { return encode(Store{V: format, Floor: t.UTC()}) }
+func StoreFloor(t time.Time) []byte { return record.Encode(Store{V: record.Format, Floor: t.UTC()}) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -60,7 +61,7 @@ func ParseRange(s string, l firn.Layout) (r Range, err error) {
 // NewPool is the first record of a pool: its range is reserved, and nothing can be leased.
 // limit is the longest outage budget of any member, 0 if nobody said one.
 func NewPool(id string, l firn.Layout, workers Range, limit time.Duration) Pool {
-	return Pool{V: format, ID: id, Layout: l.String(), Reserved: workers.String(), Limit: limit.Milliseconds()}
+	return Pool{V: record.Format, ID: id, Layout: l.String(), Reserved: workers.String(), Limit: limit.Milliseconds()}
 }
 
 // Created reports whether the pool is there, not only about to be.

@@ -1,7 +1,6 @@
 package term
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -9,11 +8,9 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
-
-// format is the version of the records' JSON. A reader refuses a later one.
-const format = 1
 
 // A Pool is the record of a pool. Its id, layout and limit never change; its floor only
 // rises. Workers is the range that members may lease from, and Reserved, where it is set,
@@ -84,77 +81,46 @@ type Store struct {
 	Floor time.Time `json:"floor"` // a pool founded later starts above it
 }
 
-// A FormatError says that a record cannot be read by this version of firn.
-type FormatError struct {
-	Key    string
-	Reason string
-}
+func (p Pool) Version() int   { return p.V }
+func (r Record) Version() int { return r.V }
+func (h Hint) Version() int   { return h.V }
+func (s Store) Version() int  { return s.V }
 
-func (e *FormatError) Error() string { return fmt.Sprintf("lease: record %s: %s", e.Key, e.Reason) }
-
-// A kept is one of the types above.
-type kept interface {
-	Pool | Record | Hint | Store
-	format() int
-}
-
-func (p Pool) format() int   { return p.V }
-func (r Record) format() int { return r.V }
-func (h Hint) format() int   { return h.V }
-func (s Store) format() int  { return s.V }
-
-// decode reads a record's JSON into one of the types above.
-func decode[T kept](rec store.Record) (v T, err error) {
-	err = json.Unmarshal(rec.Value, &v)
-	if err == nil && v.format() == format {
-		return v, nil
-	}
-	var head struct{ V int } // that a later firn wrote it says more than why it cannot be read
-	if err := json.Unmarshal(rec.Value, &head); err != nil {
-		return *new(T), &FormatError{rec.Key, err.Error()}
-	}
+// Fault says what of the record cannot be; "" if nothing.
+func (p Pool) Fault() string {
 	switch {
-	case head.V > format:
-		return *new(T), &FormatError{rec.Key, fmt.Sprintf("has format %d, written by a later firn; this one knows %d", head.V, format)}
-	case head.V < 1:
-		return *new(T), &FormatError{rec.Key, "has no format number"}
+	case p.Limit < 0 || p.Limit > math.MaxInt64/int64(time.Millisecond):
+		return fmt.Sprintf("has a limit of %d ms for outage budgets", p.Limit)
+	case p.Outage < 0 || p.Outage > p.OutageLimit().Milliseconds():
+		return fmt.Sprintf("has an outage budget of %d ms, and a limit of %d ms", p.Outage, p.OutageLimit().Milliseconds())
 	}
-	return *new(T), &FormatError{rec.Key, err.Error()}
+	return ""
 }
+
+// Fault says what of the record cannot be; "" if nothing.
+func (r Record) Fault() string {
+	if r.Horizon < 0 || r.TTL < 0 {
+		return "has a negative number"
+	}
+	return ""
+}
+
+// Fault is "": a hint may be wrong.
+func (Hint) Fault() string { return "" }
+
+// Fault is "": every time is one.
+func (Store) Fault() string { return "" }
 
 // ReadRecord reads a worker's record. One never written is the zero Record.
 func ReadRecord(rec store.Record) (Record, error) {
 	if rec.Version == "" {
 		return Record{}, nil
 	}
-	r, err := decode[Record](rec)
-	if err == nil && (r.Horizon < 0 || r.TTL < 0) {
-		err = &FormatError{rec.Key, "has a negative number"}
-	}
-	return r, err
+	return record.Read[Record](rec)
 }
 
 // ReadPool reads a pool's record.
-func ReadPool(rec store.Record) (Pool, error) {
-	p, err := decode[Pool](rec)
-	switch {
-	case err != nil:
-	case p.Limit < 0 || p.Limit > math.MaxInt64/int64(time.Millisecond):
-		err = &FormatError{rec.Key, fmt.Sprintf("has a limit of %d ms for outage budgets", p.Limit)}
-	case p.Outage < 0 || p.Outage > p.OutageLimit().Milliseconds():
-		err = &FormatError{rec.Key, fmt.Sprintf("has an outage budget of %d ms, and a limit of %d ms", p.Outage, p.OutageLimit().Milliseconds())}
-	}
-	return p, err
-}
-
-// encode is the reverse of decode. The types above always marshal.
-func encode[T kept](v T) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
+func ReadPool(rec store.Record) (Pool, error) { return record.Read[Pool](rec) }
 
 // workerOf is the number in a worker's key.
 func workerOf(pool, key string) (int64, bool) {

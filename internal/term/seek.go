@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -215,7 +216,7 @@ func (s State) take(r *Rules, now Now, c candidate) (State, Action) {
 	reach := min(r.Reach, s.budget(r))
 	s.Phase, s.Worker, s.Base = Taking, c.worker, c.base
 	want := Record{
-		V: format, Term: c.rec.Term + 1, Owner: s.token(), Name: s.name,
+		V: record.Format, Term: c.rec.Term + 1, Owner: s.token(), Name: s.name,
 		Horizon: max(c.base, r.tick(s.wall(r, now, s.drift(now)).Add(reach))), TTL: r.ttl(reach).Milliseconds(),
 	}
 	return s.put(r, now, write{want: want, version: c.version, reach: reach})
@@ -236,5 +237,5 @@ func (s State) again(r *Rules) (State, Action) {
 		// A store that forgets must not let us revive on a record that fell back.
 		cond.Within = time.Duration(s.Have.TTL) * time.Millisecond
 	}
-	return s, Action{Op: Put, Key: keyWorker(r.Pool, s.Worker), Value: encode(s.write.want), Cond: cond}
+	return s, Action{Op: Put, Key: keyWorker(r.Pool, s.Worker), Value: record.Encode(s.write.want), Cond: cond}
 }

@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -292,7 +293,7 @@ func (s State) next(r *Rules, now Now) (State, Action) {
 	}
 	switch s.Phase {
 	case Noting:
-		return s, Action{Op: Put, Key: keyFresh(r.Pool), Value: encode(Hint{V: format, Next: s.Worker + 1}), Cond: store.Condition{Version: s.hint}}
+		return s, Action{Op: Put, Key: keyFresh(r.Pool), Value: record.Encode(Hint{V: record.Format, Next: s.Worker + 1}), Cond: store.Condition{Version: s.hint}}
 	case Joining, Amending, Confirming:
 		return s, Action{Op: Get, Key: keyPool(r.Pool)}
 	case Seeking, Taking:
