@@ -258,7 +258,7 @@ func (d *drawer) take() action {
 		c.Count = max(c.Count, d.low.last)
 	}
 	if left := max(d.pattern.max-c.Count, 0); left < max(d.least, 1) {
-		d.fail(&OverflowError{Series: d.name, Pattern: d.pattern.text, Period: d.known.period, Max: d.pattern.max, Left: left})
+		d.fail(&EndError{Series: d.name, Pattern: d.pattern.text, Period: d.known.period, Max: d.pattern.max, Left: left})
 		return action{}
 	}
 	d.blind++

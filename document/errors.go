@@ -9,15 +9,15 @@ import (
 // ErrClosed: the series was closed.
 var ErrClosed = errors.New("document: closed")
 
-// A NoSeriesError says that the store has no series of that name: the name is mistyped, or
+// A MissingError says that the store has no series of that name: the name is mistyped, or
 // there never was one, or the store has lost it.
-type NoSeriesError struct {
+type MissingError struct {
 	Series  string
 	Names   []string // those that the store has; nil where nobody has looked
 	Nearest string   // that one of them which was probably meant; "" if none is like it
 }
 
-func (e *NoSeriesError) Error() string {
+func (e *MissingError) Error() string {
 	text := fmt.Sprintf("document: the store has no series %q", e.Series)
 	if e.Nearest != "" {
 		return text + fmt.Sprintf("; did you mean %q?", e.Nearest)
@@ -25,17 +25,17 @@ func (e *NoSeriesError) Error() string {
 	return text
 }
 
-// An OverflowError says that a period has not as many numbers left that fit the pattern
+// An EndError says that a period has not as many numbers left that fit the pattern
 // as a call asks for. Nothing was used up by asking. With a date the next period goes on by itself;
 // "firn serials change" gives the counter more digits.
-type OverflowError struct {
+type EndError struct {
 	Series, Pattern string
 	Period          string // "" where there are none
 	Max             int64  // the last count there is room for
 	Left            int64  // how many are left; 0: the period is used up
 }
 
-func (e *OverflowError) Error() string {
+func (e *EndError) Error() string {
 	in := ""
 	if e.Period != "" {
 		in = " of " + e.Period

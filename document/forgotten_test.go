@@ -29,7 +29,7 @@ func TestForgotten(t *testing.T) {
 		}
 	}
 	// Its operator knows better.
-	if done, err := document.Restored(t.Context(), inner, 100, nil); err != nil || len(done) != 1 || done[0] != (document.Restoration{Series: "invoice", By: 100, Max: 1e18 - 1}) {
+	if done, err := document.Recover(t.Context(), inner, 100, nil); err != nil || len(done) != 1 || done[0] != (document.Recovery{Series: "invoice", By: 100, Max: 1e18 - 1}) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if _, err := s.Next(t.Context()); !errors.As(err, &forgot) {
@@ -100,7 +100,7 @@ func TestRestoredWhileOpen(t *testing.T) {
 		wantNext(t, all[0], "1", "2", "3", "4", "5")
 		inner.Restore(begun)
 		st.set(store.Promise{Class: store.Lossy, Instance: "b"})
-		if _, err := document.Restored(t.Context(), st, 1, nil); err != nil {
+		if _, err := document.Recover(t.Context(), st, 1, nil); err != nil {
 			t.Fatal(err)
 		}
 		wantNext(t, all[0], "6", "7")
@@ -125,7 +125,7 @@ func TestFollowsRestoration(t *testing.T) {
 		}
 		wantNext(t, all[0], "1")
 		before := st.Snapshot()
-		if _, err := document.Restored(t.Context(), st, 100, nil); err != nil {
+		if _, err := document.Recover(t.Context(), st, 100, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(31 * time.Second)
@@ -137,7 +137,7 @@ func TestFollowsRestoration(t *testing.T) {
 		defer young.Close()
 		wantNext(t, young, "103")
 		wantNext(t, all[1], "104") // its definition is older than 30 s
-		if _, err := document.Restored(t.Context(), st, 100, nil); err != nil {
+		if _, err := document.Recover(t.Context(), st, 100, nil); err != nil {
 			t.Fatal(err)
 		}
 		other, err := document.Open(t.Context(), st, "s", "{1+}", nil)
@@ -188,7 +188,7 @@ func lossyStore(t *testing.T) {
 	a := store.Promise{Class: store.Lossy, Why: "appendonly no", Instance: "run a"}
 	b := store.Promise{Class: store.Lossy, Why: "appendonly no", Instance: "run b"}
 	st := &promising{Store: inner, p: a}
-	var none *document.NoSeriesError
+	var none *document.MissingError
 	if _, err := document.Open(t.Context(), st, "s", "{1+}", &document.Options{Lossy: true}); !errors.As(err, &none) {
 		t.Error(err)
 	}
@@ -227,7 +227,7 @@ func lossyStore(t *testing.T) {
 	if _, err := document.Open(t.Context(), st, "s", "{1+}", accept); !errors.As(err, &instance) {
 		t.Error(err)
 	}
-	if _, err := document.Restored(t.Context(), st, 0, nil); err != nil {
+	if _, err := document.Recover(t.Context(), st, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	// One burned number less or more: 1,000 above what there is.
@@ -263,10 +263,10 @@ func TestRestoredPeriods(t *testing.T) {
 	st, set := at(noon)
 	s := opened(t, st, invoice, saigon)
 	wantNext(t, s, "INV-20261120-000001")
-	if done, err := document.Restored(t.Context(), st, 50, nil); err != nil || done[0].Through != "20261121" {
+	if done, err := document.Recover(t.Context(), st, 50, nil); err != nil || done[0].Through != "20261121" {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if done, err := document.Restored(t.Context(), st, 7, nil); err != nil || done[0].Through != "20261121" {
+	if done, err := document.Recover(t.Context(), st, 7, nil); err != nil || done[0].Through != "20261121" {
 		t.Errorf("%+v, %v", done, err)
 	}
 	s = opened(t, st, invoice, saigon)
@@ -277,7 +277,7 @@ func TestRestoredPeriods(t *testing.T) {
 	wantNext(t, opened(t, st, invoice, saigon), "INV-20261121-000058")
 	set(noon.Add(48 * time.Hour))
 	wantNext(t, opened(t, st, invoice, saigon), "INV-20261122-000001")
-	if _, err := document.Restored(t.Context(), st, -1, nil); err == nil {
+	if _, err := document.Recover(t.Context(), st, -1, nil); err == nil {
 		t.Error("counters were lowered")
 	}
 }
@@ -288,15 +288,15 @@ func TestRestoredForgetsZone(t *testing.T) {
 	const auckland = "Pacific/Auckland"
 	opened(t, st, invoice, saigon)
 	before := st.Snapshot()
-	if err := document.Change(t.Context(), st, "invoice", invoice, auckland); err != nil {
+	if err := document.Widen(t.Context(), st, "invoice", invoice, auckland); err != nil {
 		t.Fatal(err)
 	}
 	wantNext(t, opened(t, st, invoice, document.Options{Zone: auckland}), "INV-20261121-000001")
 	st.Restore(before)
-	if _, err := document.Restored(t.Context(), st, 50, nil); err != nil {
+	if _, err := document.Recover(t.Context(), st, 50, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := document.Change(t.Context(), st, "invoice", invoice, auckland); err != nil {
+	if err := document.Widen(t.Context(), st, "invoice", invoice, auckland); err != nil {
 		t.Fatal(err)
 	}
 	wantNext(t, opened(t, st, invoice, document.Options{Zone: auckland}), "INV-20261121-000051")
@@ -307,15 +307,15 @@ func TestRestoredToTheEnd(t *testing.T) {
 	st := memory.New()
 	opened(t, st, "{1+}", document.Options{})
 	for range 12 {
-		if _, err := document.Restored(t.Context(), st, document.MaxRaise-1, nil); err != nil {
+		if _, err := document.Recover(t.Context(), st, document.MaxRaise-1, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var used *document.OverflowError
+	var used *document.EndError
 	if got, err := opened(t, st, "{1+}", document.Options{}).Next(t.Context()); !errors.As(err, &used) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := document.Restored(t.Context(), st, document.MaxRaise, nil); err == nil {
+	if _, err := document.Recover(t.Context(), st, document.MaxRaise, nil); err == nil {
 		t.Error("raised above every pattern")
 	}
 }
@@ -337,11 +337,11 @@ func TestHandedBackToAnOlderStore(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := document.Restored(t.Context(), st, 11, nil); err != nil {
+	if _, err := document.Recover(t.Context(), st, 11, nil); err != nil {
 		t.Fatal(err)
 	}
 	wantNext(t, opened(t, st, "{1+}", document.Options{}), "22", "23")
-	if _, err := document.Restored(t.Context(), st, 11, nil); err != nil {
+	if _, err := document.Recover(t.Context(), st, 11, nil); err != nil {
 		t.Fatal(err)
 	}
 	wantNext(t, opened(t, st, "{1+}", document.Options{}), "35") // nothing is counted twice

@@ -35,9 +35,9 @@ func checkOther(name, have, want string) error {
 
 // AcceptMove accepts that the series are in this store now, and changes nothing else. The
 // caller states that the store was moved on purpose, that no process has used the old one
-// since the copy was made, and that it is gone. Otherwise [Restored] is right: texts that
+// since the copy was made, and that it is gone. Otherwise [Recover] is right: texts that
 // were given out since the copy would be given out again. A series on a store that can
-// forget still wants [Restored] where another instance answers. It returns the names of the
+// forget still wants [Recover] where another instance answers. It returns the names of the
 // series that it changed; after an error it may be repeated.
 func AcceptMove(ctx context.Context, st store.Store) (moved []string, err error) {
 	p, err := st.Promise(ctx)

@@ -36,7 +36,7 @@ func TestCopy(t *testing.T) {
 		accept func(store.Store) error
 		next   string
 	}{
-		"recovered": {func(s store.Store) error { _, err := document.Restored(t.Context(), s, 1000, nil); return err }, "1003"},
+		"recovered": {func(s store.Store) error { _, err := document.Recover(t.Context(), s, 1000, nil); return err }, "1003"},
 		"moved":     {func(s store.Store) error { _, err := document.AcceptMove(t.Context(), s); return err }, "3"},
 	} {
 		copied := memory.New()
@@ -46,7 +46,7 @@ func TestCopy(t *testing.T) {
 			"Open":            func() error { _, err := document.Open(t.Context(), there, "invoice", "{1+}", nil); return err },
 			"Create":          func() error { _, err := document.Create(t.Context(), there, "invoice", "{1+}", nil); return err },
 			"Create, another": func() error { _, err := document.Create(t.Context(), there, "t", "{1+}", nil); return err },
-			"Change":          func() error { return document.Change(t.Context(), there, "invoice", "{2+}", "") },
+			"Change":          func() error { return document.Widen(t.Context(), there, "invoice", "{2+}", "") },
 			"Raise":           func() error { _, err := document.Raise(t.Context(), there, "invoice", "77"); return err },
 			"CheckStore":      func() error { return document.CheckStore(t.Context(), there) },
 		} {

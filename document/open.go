@@ -104,7 +104,7 @@ func (r *rules) zoneName() string {
 // forgotten, and [Create] says that there was none. The series outlives ctx;
 // Close hands back what is left.
 //
-// Errors to tell apart, besides the store's: [*OptionError]; [*NoSeriesError];
+// Errors to tell apart, besides the store's: [*OptionError]; [*MissingError];
 // [*DefinitionError], the series has another pattern or zone; [*LossyError], the
 // store can forget and that is not accepted; [*InstanceError]; [*store.OtherStoreError], the
 // store is a copy.
@@ -200,7 +200,7 @@ func define(ctx context.Context, st store.Store, r *rules, p store.Promise, begi
 			return def, false, err
 		}
 		if !begin {
-			return def, false, withNames(ctx, st, &NoSeriesError{Series: r.name})
+			return def, false, withNames(ctx, st, &MissingError{Series: r.name})
 		}
 		var id [16]byte
 		rand.Read(id[:])

@@ -89,11 +89,11 @@ func CheckRecord(rec store.Record) (ours bool, err error) {
 	return true, err
 }
 
-// Change gives a series another pattern or zone. Only the width of the counter
+// Widen gives a series another pattern or zone. Only the width of the counter
 // and the zone may differ, or a text could repeat; everything else is a
 // [*ChangeError], and a new series; a store that is a copy is a [*store.OtherStoreError]. Processes that have the series open go on as
 // they are until they open it again, and repeat nothing meanwhile.
-func Change(ctx context.Context, st store.Store, name, pattern, zone string) error {
+func Widen(ctx context.Context, st store.Store, name, pattern, zone string) error {
 	r, err := (&Options{Zone: zone}).rules(name, pattern)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func Change(ctx context.Context, st store.Store, name, pattern, zone string) err
 // has in hand, with Step or after calls that gave up waiting, are given out yet.
 // It reports whether the counter was below. What is skipped by mistake is lost: ask
 // before a long way. The last text of a pattern without a date is refused with an
-// [*OverflowError]: none would be left; and a store that is a copy with a
+// [*EndError]: none would be left; and a store that is a copy with a
 // [*store.OtherStoreError].
 func Raise(ctx context.Context, st store.Store, name, text string) (raised bool, err error) {
 	if err := checkName(name); err != nil {
@@ -133,7 +133,7 @@ func Raise(ctx context.Context, st store.Store, name, text string) (raised bool,
 		return false, err
 	}
 	if rec.Version == "" {
-		return false, withNames(ctx, st, &NoSeriesError{Series: name})
+		return false, withNames(ctx, st, &MissingError{Series: name})
 	}
 	def, err := record.Read[definition](rec)
 	if err != nil {
@@ -148,7 +148,7 @@ func Raise(ctx context.Context, st store.Store, name, text string) (raised bool,
 		return false, err
 	}
 	if !p.HasDate() && to.Count >= p.Max() {
-		return false, &OverflowError{Series: name, Pattern: def.Pattern, Max: p.Max()}
+		return false, &EndError{Series: name, Pattern: def.Pattern, Max: p.Max()}
 	}
 	for {
 		rec, err := st.Get(ctx, keyCounter(name, to.Period))
@@ -179,7 +179,7 @@ func update(ctx context.Context, st store.Store, name string, change func(defini
 			return err
 		}
 		if rec.Version == "" {
-			return withNames(ctx, st, &NoSeriesError{Series: name})
+			return withNames(ctx, st, &MissingError{Series: name})
 		}
 		def, err := record.Read[definition](rec)
 		if err != nil {
@@ -195,8 +195,8 @@ func update(ctx context.Context, st store.Store, name string, change func(defini
 	}
 }
 
-// A Restoration is what [Restored] did to one series, or would do.
-type Restoration struct {
+// A Recovery is what [Recover] did to one series, or would do.
+type Recovery struct {
 	Series  string
 	By      int64  // each counter that it may have set back goes on so much higher
 	Through string // last period of which that is true; "" where there are none
@@ -205,13 +205,13 @@ type Restoration struct {
 	Max     int64  // how many numbers the pattern has room for in a period
 }
 
-// RaiseBy is what [Restored] raises counters by where nobody says.
+// RaiseBy is what [Recover] raises counters by where nobody says.
 const RaiseBy = 1000
 
 // MaxRaise is above what counters can be raised by: no pattern has room for it.
 const MaxRaise = 1e18
 
-// Restored makes the series of a store usable again that has forgotten: after a
+// Recover makes the series of a store usable again that has forgotten: after a
 // backup was restored, a replica that lagged was promoted, or a server that can
 // forget was started again. Stop every process that uses them first: what they
 // give out meanwhile may repeat.
@@ -219,10 +219,10 @@ const MaxRaise = 1e18
 // Each counter of a period up to the latest that has begun in any zone goes on by
 // so much higher, or by what each says of its series; it has to be more than any period can have lost, and nobody but the operator knows
 // how much that is: texts that are printed or stored elsewhere tell. 0 is
-// [RaiseBy]. More than a pattern has room for leaves a period no number: [PlanRestored] tells before. The store and the instance that answer now are accepted. It may be repeated, and
+// [RaiseBy]. More than a pattern has room for leaves a period no number: [PlanRecovery] tells before. The store and the instance that answer now are accepted. It may be repeated, and
 // is to be after an error; every time raises the counters. A series that the store
 // has forgotten altogether does not begin again by itself.
-func Restored(ctx context.Context, st store.Store, by int64, each map[string]int64) ([]Restoration, error) {
+func Recover(ctx context.Context, st store.Store, by int64, each map[string]int64) ([]Recovery, error) {
 	if err := checkRaise(by); err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func Restored(ctx context.Context, st store.Store, by int64, each map[string]int
 			return nil, err
 		}
 	}
-	plan, err := PlanRestored(ctx, st, by, each)
+	plan, err := PlanRecovery(ctx, st, by, each)
 	if err != nil {
 		return nil, err
 	}
@@ -255,8 +255,8 @@ func Restored(ctx context.Context, st store.Store, by int64, each map[string]int
 	return plan, nil
 }
 
-// PlanRestored returns what [Restored] would do. It writes nothing.
-func PlanRestored(ctx context.Context, st store.Store, by int64, each map[string]int64) ([]Restoration, error) {
+// PlanRecovery returns what [Recover] would do. It writes nothing.
+func PlanRecovery(ctx context.Context, st store.Store, by int64, each map[string]int64) ([]Recovery, error) {
 	list, err := st.List(ctx, keyAll)
 	if err != nil {
 		return nil, err
@@ -265,13 +265,13 @@ func PlanRestored(ctx context.Context, st store.Store, by int64, each map[string
 	for _, rec := range list {
 		counters[rec.Key] = rec
 	}
-	var plan []Restoration
+	var plan []Recovery
 	for _, rec := range list {
 		name := strings.TrimPrefix(rec.Key, keyAll)
 		if strings.Contains(name, "/") {
 			continue
 		}
-		r := Restoration{Series: name, By: by}
+		r := Recovery{Series: name, By: by}
 		if own, ok := each[name]; ok {
 			r.By = own
 		}
@@ -297,7 +297,7 @@ func checkRaise(by int64) error {
 }
 
 // plan fills in what becomes of a series, by its record and its counters.
-func (r *Restoration) plan(rec store.Record, counters map[string]store.Record) error {
+func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) error {
 	def, err := record.Read[definition](rec)
 	if err != nil {
 		return err

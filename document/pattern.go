@@ -37,7 +37,7 @@ const (
 // ParsePattern reads a pattern: text, with these in braces in any order, each
 // once at most.
 //
-//	{6}        the counter, with 6 digits, 1 to 18; what has no room in them is an [*OverflowError]
+//	{6}        the counter, with 6 digits, 1 to 18; what has no room in them is an [*EndError]
 //	{6+}       the counter, with 6 digits or as many more as it takes; {1+} is without zeros in front
 //	{yyyyMMdd} {yyyyMM} {yyyy} {yyDDD}
 //	           the date; DDD is the day of the year, 001 to 366

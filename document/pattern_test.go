@@ -205,8 +205,8 @@ func TestTextsDiffer(t *testing.T) {
 // count, which was granted once.
 func TestChangesThatAreSafe(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	texts := func(p *Pattern) map[string]Serial {
-		m := map[string]Serial{}
+	texts := func(p *Pattern) map[string]Number {
+		m := map[string]Number{}
 		for _, period := range []string{"2026", "2021"} {
 			if p.date == nil {
 				period = ""

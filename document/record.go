@@ -81,7 +81,7 @@ func (r rules) through(now time.Time) string {
 
 // restored is the definition after a restoration: each counter that there may
 // have been goes on by so much higher, in the store and under the instance that answer now.
-func (d definition) restored(r Restoration, p store.Promise) definition {
+func (d definition) restored(r Recovery, p store.Promise) definition {
 	d.Raised = append(slices.Clip(d.Raised), raise{r.By, r.Through})
 	d.Instance, d.Store = p.Instance, p.Identity
 	return d

@@ -70,22 +70,22 @@ const (
 // call; with Step, or after calls that gave up waiting, as it was read up to a
 // second before.
 //
-// Errors: [*OverflowError] where the period has no number left, [*InstanceError]
+// Errors: [*EndError] where the period has no number left, [*InstanceError]
 // and [*LossyError] where the store could have forgotten, [*store.ForgotError]
 // where it has and [*store.OtherStoreError] where another one answers (both final), [ErrClosed] after Close, ctx's, and the store's own.
 // After an error a number may be lost; it is never given out twice.
-func (s *Series) Next(ctx context.Context) (Serial, error) {
-	var one [1]Serial
+func (s *Series) Next(ctx context.Context) (Number, error) {
+	var one [1]Number
 	got, err := s.Append(ctx, one[:0], 1)
 	if err != nil {
-		return Serial{}, err
+		return Number{}, err
 	}
 	return got[0], nil
 }
 
 // Append appends n texts to dst, or none. Errors are those of Next; a call that returns
 // one leaves what it got to the next calls, but for a write whose outcome stays unknown.
-func (s *Series) Append(ctx context.Context, dst []Serial, n int) ([]Serial, error) {
+func (s *Series) Append(ctx context.Context, dst []Number, n int) ([]Number, error) {
 	if n <= 0 {
 		return dst, nil
 	}
@@ -208,7 +208,7 @@ func (s *Series) draw() {
 // ended returns the calls that the last draw's error ends. Where there are too few numbers
 // for the first of them, others may want fewer.
 func (s *Series) ended(calls []*waiter) []*waiter {
-	var over *OverflowError
+	var over *EndError
 	if !errors.As(s.err, &over) {
 		return calls
 	}
@@ -271,7 +271,7 @@ type State struct {
 	Zone     string
 	Class    store.Class // of the store: on a lossy one numbers are unique at best effort
 	Why      string      // what was seen of the store
-	Last     Serial      // last one that this process was given; zero before
+	Last     Number      // last one that this process was given; zero before
 	Reserved int64       // counts in hand, which nobody else can have
 	Err      error       // of the last draw
 }

@@ -72,7 +72,7 @@ func TestNext(t *testing.T) {
 	s := opened(t, st, invoice, saigon)
 	wantNext(t, s, "INV-20261120-000001", "INV-20261120-000002")
 	got, err := s.Append(t.Context(), nil, 3)
-	if err != nil || len(got) != 3 || got[2] != (document.Serial{Text: "INV-20261120-000005", Period: "20261120", Count: 5}) {
+	if err != nil || len(got) != 3 || got[2] != (document.Number{Text: "INV-20261120-000005", Period: "20261120", Count: 5}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	other := opened(t, st, invoice, saigon)
@@ -95,7 +95,7 @@ func TestNext(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	st, set := at(noon)
 	s := opened(t, st, "{yyyyMMdd}{1}", saigon)
-	var used *document.OverflowError
+	var used *document.EndError
 	if got, err := s.Append(t.Context(), nil, 20); len(got) != 0 || !errors.As(err, &used) || used.Max != 9 || used.Left != 9 || used.Period != "20261120" {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -116,7 +116,7 @@ func TestOverflow(t *testing.T) {
 	}
 
 	// More digits for the rest of the day; whoever has it open goes on as it was.
-	if err := document.Change(t.Context(), st, "invoice", "{yyyyMMdd}{3}", saigon.Zone); err != nil {
+	if err := document.Widen(t.Context(), st, "invoice", "{yyyyMMdd}{3}", saigon.Zone); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := opened(t, st, "{yyyyMMdd}{3}", saigon).Next(t.Context()); err != nil || got.Text != "20261120010" {
@@ -147,23 +147,23 @@ func TestDefinitionStays(t *testing.T) {
 		{"INV-{yyyyMMdd}-{6}{luhn}", "UTC", "they differ in"},
 		{"INV-{6}-{yyyyMMdd}", "UTC", "they differ in"},
 	} {
-		err := document.Change(t.Context(), st, "invoice", tt.pattern, tt.zone)
+		err := document.Widen(t.Context(), st, "invoice", tt.pattern, tt.zone)
 		var no *document.ChangeError
 		if !errors.As(err, &no) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
 	}
-	if err := document.Change(t.Context(), st, "invoice", "INV-{yyyyMMdd}-{1+}", "UTC"); err != nil {
+	if err := document.Widen(t.Context(), st, "invoice", "INV-{yyyyMMdd}-{1+}", "UTC"); err != nil {
 		t.Error(err)
 	}
 	opened(t, st, "INV-{yyyyMMdd}-{1+}", document.Options{Zone: "UTC"})
-	if err := document.Change(t.Context(), st, "other", invoice, "UTC"); !isNone(err) {
+	if err := document.Widen(t.Context(), st, "other", invoice, "UTC"); !isNone(err) {
 		t.Error(err)
 	}
 }
 
 func isNone(err error) bool {
-	var none *document.NoSeriesError
+	var none *document.MissingError
 	return errors.As(err, &none)
 }
 
@@ -216,7 +216,7 @@ func TestRaise(t *testing.T) {
 	if _, err := document.Create(t.Context(), st, "few", "F{3}", nil); err != nil {
 		t.Fatal(err)
 	}
-	var over *document.OverflowError
+	var over *document.EndError
 	if _, err := document.Raise(t.Context(), st, "few", "F999"); !errors.As(err, &over) {
 		t.Error(err)
 	}

@@ -58,7 +58,7 @@ func newDrawn() *drawn {
 	return &drawn{times: map[string]int{}, count: map[string][]int64{}, errs: map[string]int{}}
 }
 
-func (d *drawn) add(all []document.Serial, err error) {
+func (d *drawn) add(all []document.Number, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, s := range all {
@@ -152,7 +152,7 @@ func TestServers(t *testing.T) {
 					return
 				}
 				await(t, d, "nobody stops", func() bool { return d.stops > 0 })
-				if _, err := document.Restored(t.Context(), operator, 1000, nil); err != nil {
+				if _, err := document.Recover(t.Context(), operator, 1000, nil); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(time.Second) // calls that failed before return

@@ -8,7 +8,7 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// Show returns the series of that name, or a [*NoSeriesError] if the store has none.
+// Show returns the series of that name, or a [*MissingError] if the store has none.
 func Show(ctx context.Context, st store.Store, name string) (Info, error) {
 	if err := checkName(name); err != nil {
 		return Info{}, err
@@ -18,7 +18,7 @@ func Show(ctx context.Context, st store.Store, name string) (Info, error) {
 		return Info{}, err
 	}
 	if rec.Version == "" {
-		return Info{}, &NoSeriesError{Series: name}
+		return Info{}, &MissingError{Series: name}
 	}
 	counters, err := st.List(ctx, keySeries(name)+"/")
 	if err != nil {
@@ -31,9 +31,9 @@ func Show(ctx context.Context, st store.Store, name string) (Info, error) {
 	return all[0], nil
 }
 
-// withNames adds to a [*NoSeriesError] which series there are, where the store says it.
+// withNames adds to a [*MissingError] which series there are, where the store says it.
 func withNames(ctx context.Context, st store.Store, err error) error {
-	var none *NoSeriesError
+	var none *MissingError
 	if !errors.As(err, &none) {
 		return err
 	}
@@ -41,7 +41,7 @@ func withNames(ctx context.Context, st store.Store, err error) error {
 	if failed != nil {
 		return err
 	}
-	full := &NoSeriesError{Series: none.Series, Names: make([]string, len(list))}
+	full := &MissingError{Series: none.Series, Names: make([]string, len(list))}
 	for i, one := range list {
 		full.Names[i] = one.Name
 	}

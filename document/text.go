@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Serial is one text of a series, and what it was made of.
-type Serial struct {
+// A Number is one text of a series, and what it was made of.
+type Number struct {
 	Text   string
 	Period string // the date in it; "" where the pattern has none
 	Count  int64  // in its period, or in the series where there are none
@@ -58,8 +58,8 @@ func appendPadded(dst []byte, n int64, width int) []byte {
 }
 
 // serial makes the text of a count in a period.
-func (p *Pattern) serial(period string, count int64) Serial {
-	s := Serial{Text: string(p.AppendText(nil, period, count)), Period: period, Count: count}
+func (p *Pattern) serial(period string, count int64) Number {
+	s := Number{Text: string(p.AppendText(nil, period, count)), Period: period, Count: count}
 	if p.ints {
 		s.ID, _ = strconv.ParseInt(s.Text, 10, 64) // the pattern was refused otherwise
 	}
@@ -68,10 +68,10 @@ func (p *Pattern) serial(period string, count int64) Serial {
 
 // Parse reads a text of the pattern: its length, its date, its count and its
 // check digits must be right. The error is a [*SyntaxError].
-func (p *Pattern) Parse(text string) (Serial, error) {
-	s := Serial{Text: text}
-	bad := func(at int, format string, args ...any) (Serial, error) {
-		return Serial{}, &SyntaxError{"serial", text, min(at, len(text)), fmt.Sprintf(format, args...)}
+func (p *Pattern) Parse(text string) (Number, error) {
+	s := Number{Text: text}
+	bad := func(at int, format string, args ...any) (Number, error) {
+		return Number{}, &SyntaxError{"serial", text, min(at, len(text)), fmt.Sprintf(format, args...)}
 	}
 	least, extra := 0, 0
 	for i := range p.parts {

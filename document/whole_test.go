@@ -39,7 +39,7 @@ func TestAppendThatFailsUsesNothing(t *testing.T) {
 			if err == nil || len(got) > 0 {
 				t.Errorf("%d texts came with the error %v", len(got), err)
 			}
-			if over := (*document.OverflowError)(nil); errors.As(err, &over) && over.Left != 97 {
+			if over := (*document.EndError)(nil); errors.As(err, &over) && over.Left != 97 {
 				t.Errorf("%v: it says that %d are left, and 97 are", err, over.Left)
 			}
 			f.Away(nil)
@@ -102,7 +102,7 @@ func TestLeftOverARestoration(t *testing.T) {
 		f := storetest.NewFaulty(st)
 		s := opened(t, f, "{4}", document.Options{Step: 10})
 		wantNext(t, s, "0001")
-		if _, err := document.Restored(t.Context(), st, 100, nil); err != nil {
+		if _, err := document.Recover(t.Context(), st, 100, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute) // the definition is read again

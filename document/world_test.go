@@ -31,7 +31,7 @@ type world struct {
 	run     int            // of the store, its instance
 
 	procs  []*process
-	issued map[string]Serial
+	issued map[string]Number
 	counts map[string][]int64 // by period
 	burned int                // counts lost because the store's clock was set meanwhile
 	errs   map[string]int
@@ -109,7 +109,7 @@ func (e *events) Pop() any {
 func newWorld(s setup, seed uint64) *world {
 	w := &world{
 		setup: s, rng: rand.New(rand.NewPCG(seed, 7)), start: s.from,
-		records: map[string]store.Record{}, issued: map[string]Serial{}, counts: map[string][]int64{}, errs: map[string]int{},
+		records: map[string]store.Record{}, issued: map[string]Number{}, counts: map[string][]int64{}, errs: map[string]int{},
 	}
 	for i := range s.procs {
 		w.procs = append(w.procs, &process{w: w, id: i})
@@ -427,7 +427,7 @@ func (w *world) restore() {
 	if !w.clock {
 		now = w.start.Add(w.now)
 	}
-	def = def.restored(Restoration{By: w.raise, Through: r.through(now)}, w.promise())
+	def = def.restored(Recovery{By: w.raise, Through: r.through(now)}, w.promise())
 	if _, err := w.put(keySeries("s"), record.Encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
 		panic(err)
 	}

@@ -11,7 +11,7 @@ import (
 // lockFile fails: without a lock that ends with the process, two processes could resume
 // one grant.
 func lockFile(path string) (*os.File, error) {
-	return nil, fmt.Errorf("%s has no lock that ends with its process: leave Options.File empty", runtime.GOOS)
+	return nil, fmt.Errorf("%s has no lock that ends with its process: leave Options.GrantFile empty", runtime.GOOS)
 }
 
 // inode is never called: there is no file.

@@ -214,18 +214,18 @@ func (k *keeper) marked(s term.State, grant firn.Grant) firn.Tick {
 	return k.file.mark
 }
 
-// grantFiles are those of a lease's lanes; none where Options.File is empty.
+// grantFiles are those of a lease's lanes; none where Options.GrantFile is empty.
 type grantFiles []*grantFile
 
 func (o *Options) openFiles() (grantFiles, error) {
-	if o.File == "" {
+	if o.GrantFile == "" {
 		return nil, nil
 	}
 	var all grantFiles
 	for i := range o.Lanes {
-		path := o.File
+		path := o.GrantFile
 		if i > 0 {
-			path = fmt.Sprintf("%s.%d", o.File, i)
+			path = fmt.Sprintf("%s.%d", o.GrantFile, i)
 		}
 		g, err := openGrantFile(path)
 		if err != nil {

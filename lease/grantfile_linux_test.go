@@ -23,15 +23,15 @@ func TestGrantFileThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &away{Store: memory.New()}
 		o, _ := options()
-		o.File = "/dev/full"
+		o.GrantFile = "/dev/full"
 		var file *GrantFileError
-		if l, err := Open(t.Context(), s, o); !errors.As(err, &file) || file.Path != o.File {
+		if l, err := Open(t.Context(), s, o); !errors.As(err, &file) || file.Path != o.GrantFile {
 			t.Fatalf("opened: %v, %v", l, err)
 		}
-		o.File = filepath.Join(t.TempDir(), "grant")
+		o.GrantFile = filepath.Join(t.TempDir(), "grant")
 		l := open(t, s, o)
 		defer l.Close()
-		fill(t, o.File)
+		fill(t, o.GrantFile)
 		time.Sleep(2 * time.Second)
 		wantFile := func() {
 			t.Helper()
@@ -80,7 +80,7 @@ func TestCloseWithAGrantFileThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &away{Store: memory.New()}
 		o, _ := options()
-		o.File = filepath.Join(t.TempDir(), "grant")
+		o.GrantFile = filepath.Join(t.TempDir(), "grant")
 		l := open(t, s, o)
 		time.Sleep(time.Minute)
 		if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
@@ -95,10 +95,10 @@ func TestCloseWithAGrantFileThatCannotBeWritten(t *testing.T) {
 			_, err := l.Next(context.Background())
 			next <- err
 		}()
-		fill(t, o.File)
+		fill(t, o.GrantFile)
 		time.Sleep(time.Second)
 		var file *GrantFileError
-		if err := l.Close(); !errors.As(err, &file) || file.Path != o.File {
+		if err := l.Close(); !errors.As(err, &file) || file.Path != o.GrantFile {
 			t.Errorf("Close returned %v", err)
 		}
 		select {

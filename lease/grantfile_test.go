@@ -46,7 +46,7 @@ func hold(dir string) error {
 		s = a
 	}
 	l, err := Open(context.Background(), s, &Options{
-		File: filepath.Join(dir, "grant"), Logger: slog.New(slog.DiscardHandler),
+		GrantFile: filepath.Join(dir, "grant"), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func TestGrantFileOfAnotherPool(t *testing.T) {
 	first := open(t, s, &Options{Logger: quiet})
 	defer closed(t, first)
 	for range 2 {
-		l, err := Open(t.Context(), s, &Options{File: path, Logger: quiet})
+		l, err := Open(t.Context(), s, &Options{GrantFile: path, Logger: quiet})
 		for err == nil {
 			_, err = l.Next(t.Context())
 		}
@@ -164,7 +164,7 @@ func TestGrantFileOfAnotherPool(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	l := open(t, s, &Options{File: path, Logger: quiet})
+	l := open(t, s, &Options{GrantFile: path, Logger: quiet})
 	defer closed(t, l)
 	if _, err := l.Next(t.Context()); err != nil {
 		t.Error(err)
@@ -272,7 +272,7 @@ func TestGrantFileStartedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	o := &Options{File: filepath.Join(dir, "grant"), Logger: slog.New(slog.DiscardHandler)}
+	o := &Options{GrantFile: filepath.Join(dir, "grant"), Logger: slog.New(slog.DiscardHandler)}
 	l := open(t, s, o)
 	var used *GrantFileError
 	if _, err := Open(t.Context(), s, o); !errors.As(err, &used) || !errors.Is(err, errLocked) {
@@ -280,7 +280,7 @@ func TestGrantFileStartedTwice(t *testing.T) {
 	}
 	// Nor under another name, as a container has it where one file is mounted.
 	linked := filepath.Join(t.TempDir(), "grant")
-	if err := os.Link(o.File, linked); err != nil {
+	if err := os.Link(o.GrantFile, linked); err != nil {
 		t.Fatal(err)
 	}
 	if reason := why(t, linked); !strings.Contains(reason, errLocked.Error()) {
@@ -297,7 +297,7 @@ func TestGrantFileStartedTwice(t *testing.T) {
 		}
 	}
 	closed(t, l)
-	if reason := why(t, o.File); reason != "its worker was given back" {
+	if reason := why(t, o.GrantFile); reason != "its worker was given back" {
 		t.Fatal(reason)
 	}
 	l = open(t, s, o)

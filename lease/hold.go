@@ -10,13 +10,13 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// A Held is a worker that is held for a program with a generator of its own.
+// A Worker is a worker that is held for a program with a generator of its own.
 //
 // It is a fence of another kind than a [Lease]: what that program issues is not
 // tested against the grant, so it has to be stopped in time. That is good while
 // the clocks of all holders and of the store agree within 5 s, and it does not
 // survive a pause of the program between its clock reading and its use.
-type Held struct {
+type Worker struct {
 	lease  *Lease
 	clocks func() term.Now // the system's
 	last   term.Now        // as last looked at
@@ -25,27 +25,27 @@ type Held struct {
 // Hold takes a worker and returns when this system's clock is above everything
 // that its holders before may have issued. It does not replace a worker that it
 // lost. Options.Lanes and File are not for it.
-func Hold(ctx context.Context, s store.Store, opts *Options) (*Held, error) {
+func Hold(ctx context.Context, s store.Store, opts *Options) (*Worker, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	if o.Lanes > 1 || o.File != "" {
+	if o.Lanes > 1 || o.GrantFile != "" {
 		return nil, errors.New("lease: a held worker has neither lanes nor a grant file")
 	}
 	// A foreign generator begins at the clock, and borrows what it likes.
-	o.foreign, o.Borrow = true, -1
+	o.foreign, o.MaxAhead = true, -1
 	l, err := Open(ctx, s, &o)
 	if err != nil {
 		return nil, err
 	}
-	h := &Held{lease: l, clocks: o.withDefaults().clocks}
+	h := &Worker{lease: l, clocks: o.withDefaults().clocks}
 	h.last = h.clocks()
 	return h, nil
 }
 
 // State returns where the lease stands now.
-func (h *Held) State() State { return h.lease.State() }
+func (h *Worker) State() State { return h.lease.State() }
 
 // A StepError says that the system's clock has stepped since the worker was
 // taken, so that what is issued by it is not covered. Stop the program at once, and Hold
@@ -67,7 +67,7 @@ func (e *LateError) Error() string {
 		", and it was not extended in time: this process or its host was paused, or the store is slow"
 }
 
-// MostGrace returns the longest grace for [Held.Watch] with an outage budget: half of the
+// MostGrace returns the longest grace for [Worker.Watch] with an outage budget: half of the
 // first and shortest grant, so 5 s for a budget of 10 s or more. The other half is for
 // extending the grant, again and again, while nothing is wrong.
 func MostGrace(outage time.Duration) time.Duration { return min(outage, term.Reach) / 2 }
@@ -80,7 +80,7 @@ func MostGrace(outage time.Duration) time.Duration { return min(outage, term.Rea
 // Errors: [*OutageError], the store does not answer; [*LateError], the grant was not
 // extended for another reason; [*StepError]; [*term.LostError] and the other errors with
 // which a worker is lost. A grace above [MostGrace] of [State.Budget] is an [*OptionError].
-func (h *Held) Watch(ctx context.Context, grace time.Duration) error {
+func (h *Worker) Watch(ctx context.Context, grace time.Duration) error {
 	budget := h.State().Budget
 	if most := MostGrace(budget); grace > most {
 		return &OptionError{"grace", fmt.Sprintf("grace %s: with an outage budget of %s it is at most %s", grace, budget, most)}
@@ -120,4 +120,4 @@ func (h *Held) Watch(ctx context.Context, grace time.Duration) error {
 
 // Close gives the worker back, from 5 s after now on, when the program has
 // ended. It errs as [Lease.Close] does.
-func (h *Held) Close() error { return h.lease.Close() }
+func (h *Worker) Close() error { return h.lease.Close() }

@@ -12,7 +12,7 @@ import (
 	"github.com/firn-id/firn/store/memory"
 )
 
-func held(t *testing.T, s *away) (*Held, *clocksFake) {
+func held(t *testing.T, s *away) (*Worker, *clocksFake) {
 	t.Helper()
 	o, f := options()
 	h, err := Hold(t.Context(), s, o)
@@ -26,22 +26,22 @@ func TestHeldWorkerIsWatched(t *testing.T) {
 	const grace = 2 * time.Second
 	for _, c := range []struct {
 		name   string
-		fault  func(*away, *clocksFake, *Held)
+		fault  func(*away, *clocksFake, *Worker)
 		within time.Duration
 		want   func(error) bool
 	}{
 		{
-			"store away", func(s *away, _ *clocksFake, _ *Held) { s.refuse.Store(true) }, 6 * time.Minute,
+			"store away", func(s *away, _ *clocksFake, _ *Worker) { s.refuse.Store(true) }, 6 * time.Minute,
 			func(err error) bool { var e *OutageError; return errors.As(err, &e) && errors.Is(err, errAway) },
 		},
 		{
-			"taken away", func(s *away, _ *clocksFake, h *Held) {
+			"taken away", func(s *away, _ *clocksFake, h *Worker) {
 				pool.Release(context.Background(), s, pool.Default, h.State().Worker)
 			}, 11 * time.Second,
 			func(err error) bool { var e *term.LostError; return errors.As(err, &e) },
 		},
 		{
-			"clock stepped", func(_ *away, f *clocksFake, _ *Held) { f.step.Store(int64(time.Hour)) }, time.Second,
+			"clock stepped", func(_ *away, f *clocksFake, _ *Worker) { f.step.Store(int64(time.Hour)) }, time.Second,
 			func(err error) bool { var e *StepError; return errors.As(err, &e) },
 		},
 	} {

@@ -221,7 +221,7 @@ func (k *keeper) allow(s term.State, gen *firn.Generator) (*firn.Generator, erro
 	}
 	now := k.now().Wall
 	gen, err := firn.NewGenerator(k.options.Layout, grant, &firn.GeneratorOptions{
-		Shard: k.options.Shard, Borrow: k.options.Borrow, Start: now,
+		Shard: k.options.Shard, Borrow: k.options.MaxAhead, Start: now,
 	})
 	if err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ func (e *OutageError) Unwrap() error { return e.Err }
 // [*term.ClockError], this clock is ahead of the store's; [*term.AwayError], the store
 // does not answer any more; [*store.ForgotError]; [*GrantFileError]; [*firn.EndError], the
 // layout has ended. A store that does not say what it promises to begin with is not
-// waited for: its own error is returned at once, but where [Options.File] has a grant
+// waited for: its own error is returned at once, but where [Options.GrantFile] has a grant
 // to go on with.
 func Open(ctx context.Context, s store.Store, opts *Options) (*Lease, error) {
 	o := opts.withDefaults()

@@ -384,7 +384,7 @@ func TestRecover(t *testing.T) {
 
 func TestOptionsSayAllThatIsWrong(t *testing.T) {
 	_, err := Open(t.Context(), memory.New(), &Options{
-		Pool: "a/b", Layout: layout, Shard: 1, Choice: Insist, Worker: 1024, Outage: time.Millisecond, TTL: time.Second, Borrow: time.Minute, Wait: -1,
+		Pool: "a/b", Layout: layout, Shard: 1, Choice: Insist, Worker: 1024, Outage: time.Millisecond, TTL: time.Second, MaxAhead: time.Minute, Wait: -1,
 	})
 	for _, want := range []string{"slash", "outage", "ttl", "borrow", "wait"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

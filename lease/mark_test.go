@@ -18,7 +18,7 @@ func TestMarkIsRaisedWhileTheStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &away{Store: memory.New()}
 		o, _ := options()
-		o.File, o.Outage = filepath.Join(t.TempDir(), "grant"), time.Minute
+		o.GrantFile, o.Outage = filepath.Join(t.TempDir(), "grant"), time.Minute
 		l := open(t, s, o)
 		defer closed(t, l)
 		time.Sleep(5 * time.Minute) // the ramp is over

@@ -37,7 +37,7 @@ type Options struct {
 	// grant, whether the store is there or not; on Linux, and elsewhere anew. On a
 	// system without file locks (aix, solaris, plan9, js, wasip1) a file is refused.
 	// Further lanes have files of their own, PATH.1 and so on.
-	File string
+	GrantFile string
 
 	Lanes int // 1, at most 64; how many workers to hold and draw from: for more ids than one worker's ceiling
 
@@ -49,7 +49,7 @@ type Options struct {
 
 	Renew  time.Duration // 10 s: between two extensions, at most
 	TTL    time.Duration // 30 s: a worker whose holder has not written for so long may be taken; at least 2 Renew
-	Borrow time.Duration // 10 ms: how far ids may run ahead of the clock, at most 1 s; negative: not at all
+	MaxAhead time.Duration // 10 ms: how far ids may run ahead of the clock, at most 1 s; negative: not at all
 	Wait   time.Duration // 5 s: for a worker to fall free, or for its past to pass
 
 	Name   string       // host:pid; for people. A process that comes back under a name prefers the worker it had
@@ -89,8 +89,8 @@ func (o *Options) withDefaults() Options {
 	if c.TTL == 0 {
 		c.TTL = term.TTL
 	}
-	if c.Borrow == 0 {
-		c.Borrow = firn.DefaultBorrow
+	if c.MaxAhead == 0 {
+		c.MaxAhead = firn.DefaultBorrow
 	}
 	if c.Wait == 0 {
 		c.Wait = term.Wait
@@ -178,8 +178,8 @@ func (o *Options) faults() (errs []error) {
 	if o.Renew < 0 || o.TTL < 2*o.Renew {
 		bad("ttl", "%s is under twice renew, %s", o.TTL, o.Renew)
 	}
-	if o.Borrow > firn.MaxBorrow {
-		bad("borrow", "%s is above %s", o.Borrow, firn.MaxBorrow)
+	if o.MaxAhead > firn.MaxBorrow {
+		bad("borrow", "%s is above %s", o.MaxAhead, firn.MaxBorrow)
 	}
 	if len(o.Name) > maxName {
 		bad("name", "has %d bytes, and %d at most", len(o.Name), maxName)
@@ -194,7 +194,7 @@ func (o *Options) faults() (errs []error) {
 func (o *Options) rules(p store.Promise) *term.Rules {
 	r := term.Default(o.Pool, o.Layout, p)
 	r.Choice, r.Worker = o.Choice, o.Worker
-	r.Renew, r.TTL, r.Wait, r.Borrow = o.Renew, o.TTL, o.Wait, max(o.Borrow, 0)
+	r.Renew, r.TTL, r.Wait, r.Borrow = o.Renew, o.TTL, o.Wait, max(o.MaxAhead, 0)
 	r.Outage, r.Look = o.Outage, o.look
 	return &r
 }

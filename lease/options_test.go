@@ -20,7 +20,7 @@ func TestCheck(t *testing.T) {
 	}
 	bad := lease.Options{
 		Pool: "a/b", Layout: firn.JS53, Shard: 1, Choice: lease.Insist, Worker: 64, Lanes: 65,
-		Outage: 1, TTL: 1, Borrow: time.Minute, Wait: -1, Name: string(make([]byte, 256)),
+		Outage: 1, TTL: 1, MaxAhead: time.Minute, Wait: -1, Name: string(make([]byte, 256)),
 	}
 	err := bad.Check()
 	joined, ok := err.(interface{ Unwrap() []error })

@@ -213,7 +213,7 @@ func (h *herd) restored(margin int64) {
 		h.t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := sequence.Restored(ctx, st, margin, nil); err != nil {
+	if _, err := sequence.Recover(ctx, st, margin, nil); err != nil {
 		h.t.Fatal(err)
 	}
 }

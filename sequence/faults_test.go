@@ -182,7 +182,7 @@ func (r *remote) become(instance string) {
 // Elsewhere than on an embedded store, a series has to be created.
 func TestNotThere(t *testing.T) {
 	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Strict}}
-	var none *sequence.NoSeriesError
+	var none *sequence.MissingError
 	if _, err := sequence.Open(ctx, st, "orders", nil); !errors.As(err, &none) {
 		t.Error(err)
 	}
@@ -226,7 +226,7 @@ func TestLossy(t *testing.T) {
 		t.Error(err)
 	}
 	s.Close()
-	infos, err := sequence.Restored(ctx, st, 1000, nil)
+	infos, err := sequence.Recover(ctx, st, 1000, nil)
 	if err != nil || len(infos) != 1 || infos[0].Granted < 1000 || infos[0].Instance != "b" {
 		t.Fatal(infos, err)
 	}
@@ -249,11 +249,11 @@ func TestForgottenAltogether(t *testing.T) {
 	closeSeries(t, s)
 	st.Restore(empty)
 	for range 2 {
-		if done, err := sequence.Restored(ctx, st, 1, nil); err != nil || len(done) != 0 {
+		if done, err := sequence.Recover(ctx, st, 1, nil); err != nil || len(done) != 0 {
 			t.Error(done, err)
 		}
 	}
-	var none *sequence.NoSeriesError
+	var none *sequence.MissingError
 	if _, err := sequence.Open(ctx, st, "orders", &sequence.Options{Logger: quiet}); !errors.As(err, &none) {
 		t.Errorf("it has begun again: %v", err)
 	}
@@ -290,7 +290,7 @@ func TestRestoredAfterHandBack(t *testing.T) {
 	if g := info(t, st).Granted; g != 1 {
 		t.Fatalf("granted %d", g)
 	}
-	if _, err := sequence.Restored(ctx, st, int64(last-10), nil); err != nil {
+	if _, err := sequence.Recover(ctx, st, int64(last-10), nil); err != nil {
 		t.Fatal(err)
 	}
 	s := begin(t, st, sequence.Options{})

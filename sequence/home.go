@@ -31,9 +31,9 @@ func CheckStore(ctx context.Context, st store.Store) error {
 
 // AcceptMove accepts that the series are in this store now, and changes nothing else. The
 // caller states that the store was moved on purpose, that no process has used the old one
-// since the copy was made, and that it is gone. Otherwise [Restored] is right: numbers that
+// since the copy was made, and that it is gone. Otherwise [Recover] is right: numbers that
 // were granted since the copy would be granted again. A series on a store that can forget
-// still wants [Restored] where another instance answers. It returns the series that it
+// still wants [Recover] where another instance answers. It returns the series that it
 // changed; after an error it may be repeated.
 func AcceptMove(ctx context.Context, st store.Store) ([]Info, error) {
 	p, err := st.Promise(ctx)

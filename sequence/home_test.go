@@ -51,7 +51,7 @@ func TestCopy(t *testing.T) {
 		accept func(store.Store) ([]sequence.Info, error)
 		first  firn.ID
 	}{
-		{"recovered", func(st store.Store) ([]sequence.Info, error) { return sequence.Restored(ctx, st, 1000, nil) }, 1001},
+		{"recovered", func(st store.Store) ([]sequence.Info, error) { return sequence.Recover(ctx, st, 1000, nil) }, 1001},
 		{"moved", func(st store.Store) ([]sequence.Info, error) { return sequence.AcceptMove(ctx, st) }, 11},
 	} {
 		there := copyOf(here, "there")
@@ -59,7 +59,7 @@ func TestCopy(t *testing.T) {
 		for what, refused := range map[string]func() error{
 			"Open":            func() error { _, err := sequence.Open(ctx, there, "orders", nil); return err },
 			"Create, another": func() error { return sequence.Create(ctx, there, "photos", nil) },
-			"Set":             func() error { _, err := sequence.Set(ctx, there, "orders", 7); return err },
+			"Set":             func() error { _, err := sequence.SetStep(ctx, there, "orders", 7); return err },
 			"Raise":           func() error { _, err := sequence.Raise(ctx, there, "orders", 5000); return err },
 			"CheckStore":      func() error { return sequence.CheckStore(ctx, there) },
 		} {
@@ -155,13 +155,13 @@ func (l *lateName) Put(ctx context.Context, key string, value []byte, cond store
 // Each store of a ticket is at a place of its own; a copy of one is refused.
 func TestTicketPlaces(t *testing.T) {
 	a, b := placed(memory.New(), "a"), placed(memory.New(), "here")
-	if err := sequence.CreateTickets(ctx, []store.Store{a, b}, "photos", nil); err != nil {
+	if err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", nil); err != nil {
 		t.Fatal(err)
 	}
 	s := openTickets(t, []store.Store{a, b}, sequence.Options{})
 	next(t, s)
 	closeSeries(t, s)
-	if _, err := sequence.OpenTickets(ctx, []store.Store{a, copyOf(b, "there")}, "photos", nil); !isElsewhere(err) {
+	if _, err := sequence.OpenAcross(ctx, []store.Store{a, copyOf(b, "there")}, "photos", nil); !isElsewhere(err) {
 		t.Error(err)
 	}
 }
@@ -169,7 +169,7 @@ func TestTicketPlaces(t *testing.T) {
 // What a program abandons is not issued, and not handed back.
 func TestAbandon(t *testing.T) {
 	a, b := placed(memory.New(), "a"), placed(memory.New(), "b")
-	if err := sequence.CreateTickets(ctx, []store.Store{a, b}, "photos", &sequence.Options{Step: 10}); err != nil {
+	if err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", &sequence.Options{Step: 10}); err != nil {
 		t.Fatal(err)
 	}
 	s := openTickets(t, []store.Store{a, b}, sequence.Options{})

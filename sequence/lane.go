@@ -162,7 +162,7 @@ func (l *lane) deliver(g block.Grant, strict bool) {
 // for those that another lane may have some for. Where the series has too few numbers for
 // the first of them, others may want fewer.
 func (l *lane) deny(err error) {
-	var end *ExhaustedError
+	var end *EndError
 	exhausted := errors.As(err, &end)
 	for _, w := range l.series.queue {
 		if w.asked&l.place == 0 {
@@ -177,7 +177,7 @@ func (l *lane) deny(err error) {
 		w.asked &^= l.place
 	}
 	if exhausted {
-		err = &ExhaustedError{Name: end.Name, Max: end.Max, Left: end.Left + l.series.left()}
+		err = &EndError{Name: end.Name, Max: end.Max, Left: end.Left + l.series.left()}
 	}
 	l.series.fail(err)
 }

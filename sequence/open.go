@@ -15,23 +15,23 @@ import (
 // elsewhere it could be one that the store has forgotten, and [Create] says that
 // there was none. The series outlives ctx; Close hands back what it can.
 //
-// Errors to tell apart, besides the store's: [*OptionError]s, [*NoSeriesError],
+// Errors to tell apart, besides the store's: [*OptionError]s, [*MissingError],
 // [*MismatchError], [*LossyError], [*store.FormatError], [*store.ForgotError], and
 // [*store.OtherStoreError], the store is a copy.
 func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Series, error) {
 	return open(ctx, []store.Store{st}, name, opts)
 }
 
-// OpenTickets opens a series over several stores, each of which has every kth
+// OpenAcross opens a series over several stores, each of which has every kth
 // number and serves alone while the others are away. Calls draw from all in
 // turn, and from those that answer; the numbers of each store increase, those of
-// all do only roughly. The series is created by [CreateTickets]; at least one
+// all do only roughly. The series is created by [CreateAcross]; at least one
 // store has to answer. The order of stores does not matter.
 //
 // Errors are those of [Open]; a store that has another series, another number of
 // stores or another's place in it, is refused with [*store.ForgotError] or
 // [*MismatchError].
-func OpenTickets(ctx context.Context, stores []store.Store, name string, opts *Options) (*Series, error) {
+func OpenAcross(ctx context.Context, stores []store.Store, name string, opts *Options) (*Series, error) {
 	if len(stores) < 2 || len(stores) > MaxStores {
 		return nil, &OptionError{"stores", fmt.Sprintf("stores: a series is spread over 2 to %d, not %d", MaxStores, len(stores))}
 	}
@@ -140,7 +140,7 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 	if do.Err == nil { // whether it goes on under the instance that answers
 		s, do = s.Step(k.rules, k.series.clocks(), block.Promised{Promise: p})
 	}
-	var none *NoSeriesError
+	var none *MissingError
 	if errors.As(do.Err, &none) && p.Class == store.Lossy && !k.rules.Accept {
 		return &LossyError{Name: k.series.name, Why: p.Why} // to create it would be refused for that
 	}

@@ -23,13 +23,13 @@ var ErrExists = errors.New("sequence: the series is there already")
 // stores, [*LossyError], [*OptionError]s, and the store's, after which it may or may
 // not be there; Create again then.
 func Create(ctx context.Context, st store.Store, name string, opts *Options) error {
-	return CreateTickets(ctx, []store.Store{st}, name, opts)
+	return CreateAcross(ctx, []store.Store{st}, name, opts)
 }
 
-// CreateTickets writes down a series over several stores, all of which have to
+// CreateAcross writes down a series over several stores, all of which have to
 // answer. One that an earlier call has begun, and nobody has drawn from, is
 // completed, in whatever order they are named. Errors are those of [Create].
-func CreateTickets(ctx context.Context, stores []store.Store, name string, opts *Options) error {
+func CreateAcross(ctx context.Context, stores []store.Store, name string, opts *Options) error {
 	o := opts.withDefaults()
 	if len(stores) < 1 || len(stores) > MaxStores {
 		return &OptionError{"stores", fmt.Sprintf("stores: a series is spread over 1 to %d, not %d", MaxStores, len(stores))}
@@ -214,9 +214,9 @@ func info(rec store.Record) Info {
 	}
 }
 
-// Set changes the step of a series. Every process follows at its next
+// SetStep changes the step of a series. Every process follows at its next
 // reservation. A [*store.OtherStoreError] says that this store is a copy.
-func Set(ctx context.Context, st store.Store, name string, step int) (Info, error) {
+func SetStep(ctx context.Context, st store.Store, name string, step int) (Info, error) {
 	if step < 1 || step > MaxStep {
 		return Info{}, &OptionError{"step", fmt.Sprintf("step %d: it is 1 to %d", step, MaxStep)}
 	}
@@ -262,7 +262,7 @@ func change(ctx context.Context, st store.Store, name string, f func(block.Recor
 			return Info{}, err
 		}
 		if rec.Version == "" {
-			return Info{}, withNames(ctx, st, &NoSeriesError{Name: name})
+			return Info{}, withNames(ctx, st, &MissingError{Name: name})
 		}
 		r, err := block.Read(rec)
 		if err != nil {
@@ -282,15 +282,15 @@ func change(ctx context.Context, st store.Store, name string, f func(block.Recor
 	}
 }
 
-// Restored makes the series of a store usable again that has forgotten what it
+// Recover makes the series of a store usable again that has forgotten what it
 // acknowledged: it raises what was granted, be it handed back since, by a margin, or by what
 // each says of a series, and accepts the store and its instance as they are now. The margin has to be above what can have been granted
 // and forgotten of any series; only who runs the store knows how much that is.
-// More than a series has left leaves it none, for ever: [PlanRestored] tells before.
+// More than a series has left leaves it none, for ever: [PlanRecovery] tells before.
 // Cut every process off the store first, and let them back in when it has
 // returned. It may be repeated, and is to be after an error: it raises again. A
 // series that the store has forgotten altogether does not begin again by itself.
-func Restored(ctx context.Context, st store.Store, margin int64, each map[string]int64) ([]Info, error) {
+func Recover(ctx context.Context, st store.Store, margin int64, each map[string]int64) ([]Info, error) {
 	if err := checkMargins(margin, each); err != nil {
 		return nil, err
 	}
@@ -328,8 +328,8 @@ func Restored(ctx context.Context, st store.Store, margin int64, each map[string
 	return done, nil
 }
 
-// PlanRestored returns the series as [Restored] would leave them. It writes nothing.
-func PlanRestored(ctx context.Context, st store.Store, margin int64, each map[string]int64) ([]Info, error) {
+// PlanRecovery returns the series as [Recover] would leave them. It writes nothing.
+func PlanRecovery(ctx context.Context, st store.Store, margin int64, each map[string]int64) ([]Info, error) {
 	if err := checkMargins(margin, each); err != nil {
 		return nil, err
 	}

@@ -31,10 +31,10 @@ import (
 
 // Errors that package block returns.
 type (
-	// A NoSeriesError says that a store has no series of that name.
-	NoSeriesError = block.NoSeriesError
-	// An ExhaustedError says that a series has come to its max.
-	ExhaustedError = block.ExhaustedError
+	// A MissingError says that a store has no series of that name.
+	MissingError = block.MissingError
+	// An EndError says that a series has come to its max.
+	EndError = block.EndError
 	// A LossyError says that a store can forget, and that nobody accepted it.
 	LossyError = block.LossyError
 )
@@ -130,7 +130,7 @@ type set uint64
 // store, or for ctx.
 //
 // Errors: [*OutageError] when the store is away for longer than Options.Wait,
-// [*ExhaustedError] at the series' max, [*store.ForgotError] once the store has
+// [*EndError] at the series' max, [*store.ForgotError] once the store has
 // forgotten and [*store.OtherStoreError] once another one has answered (both final), [*LossyError], [*store.FormatError], [firn.ErrClosed] after Close,
 // and ctx's.
 func (s *Series) Next(ctx context.Context) (firn.ID, error) {
@@ -222,7 +222,7 @@ func appendRange(dst []firn.ID, first firn.ID, n int, step int64) []firn.ID {
 // Reserve returns one range of n numbers, which may be more than a segment has.
 // They are used up, whatever becomes of them. One that what is in hand has no
 // room for is granted above it: later calls of Next may return smaller numbers.
-// Errors are those of Next; where max leaves no room it is [*ExhaustedError].
+// Errors are those of Next; where max leaves no room it is [*EndError].
 func (s *Series) Reserve(ctx context.Context, n int) (firn.Range, error) {
 	if n < 1 || n > MaxStep {
 		return firn.Range{}, &OptionError{"n", fmt.Sprintf("n %d: a range has 1 to %d numbers", n, MaxStep)}

@@ -99,7 +99,7 @@ func TestFirstIncrementMax(t *testing.T) {
 	for {
 		id, err := s.Next(ctx)
 		if err != nil {
-			var end *sequence.ExhaustedError
+			var end *sequence.EndError
 			if !errors.As(err, &end) || end.Max != 1033 {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func TestFirstIncrementMax(t *testing.T) {
 func TestEndOfAllNumbers(t *testing.T) {
 	s := begin(t, memory.New(), sequence.Options{First: math.MaxInt64 - 2, Increment: 2})
 	defer closeSeries(t, s)
-	var end *sequence.ExhaustedError
+	var end *sequence.EndError
 	if got, err := s.Append(ctx, nil, 5); !errors.As(err, &end) || end.Left != 2 || got != nil {
 		t.Errorf("Append of 5 where 2 are left: %v, %v", got, err)
 	}
@@ -387,7 +387,7 @@ func TestSetStep(t *testing.T) {
 	s := begin(t, st, sequence.Options{Step: 10, Waste: 1000})
 	defer closeSeries(t, s)
 	next(t, s)
-	in, err := sequence.Set(ctx, st, "orders", 500)
+	in, err := sequence.SetStep(ctx, st, "orders", 500)
 	if err != nil || in.Step != 500 {
 		t.Fatal(in, err)
 	}
@@ -433,7 +433,7 @@ func TestReserve(t *testing.T) {
 func TestReserveAtTheEnd(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		s := begin(t, memory.New(), sequence.Options{Step: 10, Max: 50, Strict: strict})
-		var end *sequence.ExhaustedError
+		var end *sequence.EndError
 		if r, err := s.Reserve(ctx, 60); !errors.As(err, &end) {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -481,7 +481,7 @@ func TestRaise(t *testing.T) {
 	if after := info(t, st); after.Granted != before.Granted {
 		t.Errorf("it goes on above %d, not %d", after.Granted, before.Granted)
 	}
-	var none *sequence.NoSeriesError
+	var none *sequence.MissingError
 	if _, err := sequence.Raise(ctx, st, "other", 5); !errors.As(err, &none) {
 		t.Error(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// Show returns the series of that name, or a [*NoSeriesError] if the store has none.
+// Show returns the series of that name, or a [*MissingError] if the store has none.
 func Show(ctx context.Context, st store.Store, name string) (Info, error) {
 	if reason := record.CheckName("series", name, maxSeries); reason != "" {
 		return Info{}, &OptionError{"name", reason}
@@ -20,14 +20,14 @@ func Show(ctx context.Context, st store.Store, name string) (Info, error) {
 		return Info{}, err
 	}
 	if rec.Version == "" {
-		return Info{}, &NoSeriesError{Name: name}
+		return Info{}, &MissingError{Name: name}
 	}
 	return info(rec), nil
 }
 
-// withNames adds to a [*NoSeriesError] which series there are, where the store says it.
+// withNames adds to a [*MissingError] which series there are, where the store says it.
 func withNames(ctx context.Context, st store.Store, err error) error {
-	var none *NoSeriesError
+	var none *MissingError
 	if !errors.As(err, &none) {
 		return err
 	}
@@ -35,7 +35,7 @@ func withNames(ctx context.Context, st store.Store, err error) error {
 	if failed != nil {
 		return err
 	}
-	full := &NoSeriesError{Name: none.Name, Names: make([]string, len(list))}
+	full := &MissingError{Name: none.Name, Names: make([]string, len(list))}
 	for i, rec := range list {
 		full.Names[i] = strings.TrimPrefix(rec.Key, KeyPrefix)
 	}

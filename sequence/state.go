@@ -66,7 +66,7 @@ func (l *lane) stateNow() State {
 	}
 	if l.failed != nil {
 		st.Left, st.Err = 0, l.failed
-	} else if end := (*ExhaustedError)(nil); st.Err == nil && (!errors.As(l.refused, &end) || m.Have.Left() == 0) {
+	} else if end := (*EndError)(nil); st.Err == nil && (!errors.As(l.refused, &end) || m.Have.Left() == 0) {
 		st.Err = l.refused // where too many numbers were asked for, a call for fewer is served
 	}
 	if st.Rate > 0 {

@@ -218,7 +218,7 @@ func overStore(t *testing.T, b backend) {
 		server.Start(t)
 		if b.lossy { // another run of the server
 			wait(t, func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.forgot >= 9 })
-			if _, err := sequence.Restored(ctx, connect(t, url), 10_000, nil); err != nil {
+			if _, err := sequence.Recover(ctx, connect(t, url), 10_000, nil); err != nil {
 				t.Fatal(err)
 			}
 			start()
@@ -252,7 +252,7 @@ func TestTicketsOverStores(t *testing.T) {
 		}
 		return stores
 	}
-	if err := sequence.CreateTickets(ctx, connected(), "photos", &sequence.Options{Step: 20}); err != nil {
+	if err := sequence.CreateAcross(ctx, connected(), "photos", &sequence.Options{Step: 20}); err != nil {
 		t.Fatal(err)
 	}
 	n := newNumbers()
@@ -300,10 +300,10 @@ func TestTicketsOverLossyStores(t *testing.T) {
 	t.Parallel()
 	servers := []*testserver.Server{testserver.Redis(t), testserver.Redis(t)}
 	stores := []store.Store{connect(t, servers[0].URL()), connect(t, servers[1].URL())}
-	if err := sequence.CreateTickets(ctx, stores, "photos", nil); !errors.As(err, new(*sequence.LossyError)) {
+	if err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.As(err, new(*sequence.LossyError)) {
 		t.Fatalf("created on stores that can forget: %v", err)
 	}
-	if err := sequence.CreateTickets(ctx, stores, "photos", &sequence.Options{Lossy: true, Step: 20}); err != nil {
+	if err := sequence.CreateAcross(ctx, stores, "photos", &sequence.Options{Lossy: true, Step: 20}); err != nil {
 		t.Fatal(err)
 	}
 	n := newNumbers()

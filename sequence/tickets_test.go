@@ -22,7 +22,7 @@ func places(t *testing.T, k int) (stores []store.Store, faulty []*storetest.Faul
 		faulty = append(faulty, f)
 		stores = append(stores, f)
 	}
-	if err := sequence.CreateTickets(ctx, stores, "photos", nil); err != nil {
+	if err := sequence.CreateAcross(ctx, stores, "photos", nil); err != nil {
 		t.Fatal(err)
 	}
 	return stores, faulty
@@ -31,7 +31,7 @@ func places(t *testing.T, k int) (stores []store.Store, faulty []*storetest.Faul
 func openTickets(t testing.TB, stores []store.Store, o sequence.Options) *sequence.Series {
 	t.Helper()
 	o.Logger = quiet
-	s, err := sequence.OpenTickets(ctx, stores, "photos", &o)
+	s, err := sequence.OpenAcross(ctx, stores, "photos", &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestTicketsStartWithOneAway(t *testing.T) {
 			f.Away(errors.New("away"))
 		}
 		var outage *sequence.OutageError
-		if _, err := sequence.OpenTickets(ctx, stores, "photos", &sequence.Options{Logger: quiet}); !errors.As(err, &outage) {
+		if _, err := sequence.OpenAcross(ctx, stores, "photos", &sequence.Options{Logger: quiet}); !errors.As(err, &outage) {
 			t.Error(err)
 		}
 		faulty[1].Away(nil)
@@ -142,32 +142,32 @@ func TestTicketsAreCreatedWhole(t *testing.T) {
 		stores, faulty = append(stores, f), append(faulty, f)
 	}
 	faulty[2].Away(errors.New("away"))
-	if err := sequence.CreateTickets(ctx, stores, "photos", nil); err == nil {
+	if err := sequence.CreateAcross(ctx, stores, "photos", nil); err == nil {
 		t.Fatal("created without all")
 	}
 	faulty[2].Away(nil)
 	faulty[1].Next(storetest.LoseReply())
 	faulty[2].Next(storetest.LoseRequest())
-	if err := sequence.CreateTickets(ctx, stores, "photos", nil); err == nil {
+	if err := sequence.CreateAcross(ctx, stores, "photos", nil); err == nil {
 		t.Fatal("created without a write")
 	}
-	if _, err := sequence.OpenTickets(ctx, stores[:2], "photos", &sequence.Options{Logger: quiet}); err == nil {
+	if _, err := sequence.OpenAcross(ctx, stores[:2], "photos", &sequence.Options{Logger: quiet}); err == nil {
 		t.Fatal("opened half created")
 	}
 	faulty[1].Next(nil, storetest.LoseRequest()) // of those that say that all have it
 	faulty[2].Next(nil)
 	for tries := 0; ; tries++ {
-		if err := sequence.CreateTickets(ctx, stores, "photos", nil); err == nil {
+		if err := sequence.CreateAcross(ctx, stores, "photos", nil); err == nil {
 			break
 		} else if tries == 5 {
 			t.Fatal(err)
 		}
-		if s, err := sequence.OpenTickets(ctx, stores, "photos", &sequence.Options{Logger: quiet}); err == nil {
+		if s, err := sequence.OpenAcross(ctx, stores, "photos", &sequence.Options{Logger: quiet}); err == nil {
 			s.Close()
 			t.Errorf("opened half created, after %d tries", tries)
 		}
 	}
-	if err := sequence.CreateTickets(ctx, stores, "photos", nil); !errors.Is(err, sequence.ErrExists) {
+	if err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.Is(err, sequence.ErrExists) {
 		t.Error(err)
 	}
 	closeSeries(t, openTickets(t, []store.Store{stores[2], stores[0], stores[1]}, sequence.Options{}))
@@ -178,15 +178,15 @@ func TestTicketsAreCreatedWhole(t *testing.T) {
 func TestTicketsAreCompletedInAnyOrder(t *testing.T) {
 	a, b := memory.New(), storetest.NewFaulty(memory.New())
 	var mismatch *sequence.MismatchError
-	if err := sequence.CreateTickets(ctx, []store.Store{a, a}, "photos", nil); !errors.As(err, &mismatch) {
+	if err := sequence.CreateAcross(ctx, []store.Store{a, a}, "photos", nil); !errors.As(err, &mismatch) {
 		t.Errorf("one store, named twice: %v", err)
 	}
 	b.Next(storetest.LoseRequest())
-	if err := sequence.CreateTickets(ctx, []store.Store{a, b}, "photos", nil); err == nil {
+	if err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", nil); err == nil {
 		t.Fatal("created without a write")
 	}
 	stores := []store.Store{b, a}
-	if err := sequence.CreateTickets(ctx, stores, "photos", nil); err != nil {
+	if err := sequence.CreateAcross(ctx, stores, "photos", nil); err != nil {
 		t.Fatal(err)
 	}
 	closeSeries(t, openTickets(t, stores, sequence.Options{}))
@@ -202,7 +202,7 @@ func TestTicketsBesideAnotherSeries(t *testing.T) {
 	three, _ := places(t, 3)
 	var mismatch *sequence.MismatchError
 	for _, stores := range [][]store.Store{{a, memory.New()}, {memory.New(), a}, three[:2], {three[0]}, {three[0], memory.New()}} {
-		if err := sequence.CreateTickets(ctx, stores, "photos", nil); !errors.As(err, &mismatch) || mismatch.Option != "stores" {
+		if err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.As(err, &mismatch) || mismatch.Option != "stores" {
 			t.Errorf("%d stores: %v", len(stores), err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestTicketsBesideAnotherSeries(t *testing.T) {
 func TestTicketsAreNotCompletedLate(t *testing.T) {
 	stores, _ := places(t, 2)
 	var forgot *store.ForgotError
-	if err := sequence.CreateTickets(ctx, []store.Store{stores[0], memory.New()}, "photos", nil); !errors.As(err, &forgot) {
+	if err := sequence.CreateAcross(ctx, []store.Store{stores[0], memory.New()}, "photos", nil); !errors.As(err, &forgot) {
 		t.Error(err)
 	}
 }
@@ -224,7 +224,7 @@ func TestTicketsRefused(t *testing.T) {
 	three, _ := places(t, 3)
 	var mismatch *sequence.MismatchError
 	var forgot *store.ForgotError
-	var none *sequence.NoSeriesError
+	var none *sequence.MissingError
 	var bad *sequence.OptionError
 	for name, tt := range map[string]struct {
 		stores []store.Store
@@ -238,14 +238,14 @@ func TestTicketsRefused(t *testing.T) {
 		"only one":               {stores[:1], &bad},
 		"the same place of both": {[]store.Store{stores[0], others[0]}, &forgot},
 	} {
-		if _, err := sequence.OpenTickets(ctx, tt.stores, "photos", &sequence.Options{Logger: quiet}); !errors.As(err, tt.want) {
+		if _, err := sequence.OpenAcross(ctx, tt.stores, "photos", &sequence.Options{Logger: quiet}); !errors.As(err, tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := sequence.Open(ctx, stores[0], "photos", nil); !errors.As(err, &mismatch) {
 		t.Errorf("as a series of one store: %v", err)
 	}
-	if err := sequence.CreateTickets(ctx, stores, "strict", &sequence.Options{Strict: true}); !errors.As(err, &bad) {
+	if err := sequence.CreateAcross(ctx, stores, "strict", &sequence.Options{Strict: true}); !errors.As(err, &bad) {
 		t.Error(err)
 	}
 }

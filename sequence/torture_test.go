@@ -86,7 +86,7 @@ func torture(t *testing.T, kind string) {
 		f := storetest.NewFaulty(memory.New())
 		faulty, plain = append(faulty, f), append(plain, f)
 	}
-	if err := sequence.CreateTickets(ctx, plain, "orders", &create); err != nil {
+	if err := sequence.CreateAcross(ctx, plain, "orders", &create); err != nil {
 		t.Fatal(err)
 	}
 	n := newNumbers()
@@ -123,7 +123,7 @@ func torture(t *testing.T, kind string) {
 
 // oneLife opens a series, has it called from all sides, and closes it meanwhile.
 func oneLife(t *testing.T, n *numbers, stores []store.Store, o sequence.Options, rng *rand.Rand) {
-	open := sequence.OpenTickets
+	open := sequence.OpenAcross
 	if len(stores) == 1 {
 		open = func(ctx context.Context, s []store.Store, name string, o *sequence.Options) (*sequence.Series, error) {
 			return sequence.Open(ctx, s[0], name, o)
@@ -171,7 +171,7 @@ func oneLife(t *testing.T, n *numbers, stores []store.Store, o sequence.Options,
 func operate(t *testing.T, end context.Context, stores []*storetest.Faulty) {
 	for i := 1; end.Err() == nil; i++ {
 		for _, st := range stores {
-			if _, err := sequence.Set(ctx, st, "orders", 1+i%7); err != nil {
+			if _, err := sequence.SetStep(ctx, st, "orders", 1+i%7); err != nil {
 				t.Error(err)
 			}
 			if i%5 == 0 {
@@ -181,7 +181,7 @@ func operate(t *testing.T, end context.Context, stores []*storetest.Faulty) {
 				}
 			}
 			if i%50 == 0 {
-				if _, err := sequence.Restored(ctx, st, 10, nil); err != nil {
+				if _, err := sequence.Recover(ctx, st, 10, nil); err != nil {
 					t.Error(err)
 				}
 			}

@@ -102,11 +102,11 @@ func (c *counted) Get(ctx context.Context, key string) (store.Record, error) {
 func TestTicketsOneUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores, faulty := places(t, 2)
-		if err := sequence.CreateTickets(ctx, stores, "few", &sequence.Options{Max: 20, Step: 1}); err != nil {
+		if err := sequence.CreateAcross(ctx, stores, "few", &sequence.Options{Max: 20, Step: 1}); err != nil {
 			t.Fatal(err)
 		}
 		one := &counted{Store: stores[0]}
-		s, err := sequence.OpenTickets(ctx, []store.Store{one, stores[1]}, "few", &sequence.Options{Logger: quiet, Wait: 3 * time.Second})
+		s, err := sequence.OpenAcross(ctx, []store.Store{one, stores[1]}, "few", &sequence.Options{Logger: quiet, Wait: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,11 +136,11 @@ func TestTicketsOneUsedUp(t *testing.T) {
 func TestTicketsAfterTooLargeARange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores, faulty := places(t, 2)
-		if err := sequence.CreateTickets(ctx, stores, "few", &sequence.Options{Max: 20, Step: 1}); err != nil {
+		if err := sequence.CreateAcross(ctx, stores, "few", &sequence.Options{Max: 20, Step: 1}); err != nil {
 			t.Fatal(err)
 		}
 		open := func() *sequence.Series {
-			s, err := sequence.OpenTickets(ctx, stores, "few", &sequence.Options{Logger: quiet, Waste: 1})
+			s, err := sequence.OpenAcross(ctx, stores, "few", &sequence.Options{Logger: quiet, Waste: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestTicketsAfterTooLargeARange(t *testing.T) {
 		faulty[0].Away(nil)
 		s = open()
 		defer s.Close()
-		var end *sequence.ExhaustedError
+		var end *sequence.EndError
 		if _, err := s.Reserve(ctx, 15); !errors.As(err, &end) {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestNextBehindTooLargeARange(t *testing.T) {
 		}
 		wg.Wait()
 		for i := range calls {
-			var end *sequence.ExhaustedError
+			var end *sequence.EndError
 			if !errors.As(ranges[i], &end) {
 				t.Errorf("Reserve of 30 of 20 numbers returned %v", ranges[i])
 			}

@@ -23,7 +23,7 @@ func TestAppendThatFailsUsesNothing(t *testing.T) {
 	}{
 		{"more than is left", func(t *testing.T, _ *storetest.Faulty, s *sequence.Series) error {
 			ids, err := s.Append(ctx, nil, 200)
-			if end := (*sequence.ExhaustedError)(nil); !errors.As(err, &end) || end.Left != 149 {
+			if end := (*sequence.EndError)(nil); !errors.As(err, &end) || end.Left != 149 {
 				t.Errorf("Append of 200 where 149 are left returned %v", err)
 			}
 			if st := s.State(); st.Err != nil {

@@ -32,7 +32,7 @@ func (v Value) Append(dst []byte) []byte {
 // A TextSource gives serials. A *serial.Series is one.
 type TextSource interface {
 	// Append appends n serials to dst. On an error it returns dst with those it got.
-	Append(ctx context.Context, dst []document.Serial, n int) ([]document.Serial, error)
+	Append(ctx context.Context, dst []document.Number, n int) ([]document.Number, error)
 }
 
 // SeriesOptions: nil, or any zero field, means that the series has no such thing.

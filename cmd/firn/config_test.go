@@ -31,11 +31,11 @@ func TestKnobValues(t *testing.T) {
 		{"renew", "1m", lease.Options{Renew: time.Minute}},
 		{"ttl", "1m30s", lease.Options{TTL: 90 * time.Second}},
 		{"outage", "1h", lease.Options{Outage: time.Hour}},
-		{"borrow", "1s", lease.Options{Borrow: time.Second}},
-		{"borrow", "0", lease.Options{Borrow: -1}},
+		{"borrow", "1s", lease.Options{MaxAhead: time.Second}},
+		{"borrow", "0", lease.Options{MaxAhead: -1}},
 		{"wait", "0s", lease.Options{Wait: 1}},
 		{"wait", "1m", lease.Options{Wait: time.Minute}},
-		{"file", "/run/grant", lease.Options{File: "/run/grant"}},
+		{"file", "/run/grant", lease.Options{GrantFile: "/run/grant"}},
 	} {
 		var o poolOptions
 		err := knobNamed(tt.knob).set(&o, tt.text)
@@ -203,7 +203,7 @@ func TestConfigPathsOfItsOwn(t *testing.T) {
 	if got := strings.ReplaceAll(c.pools[0].knobs["file"].text, `\`, "/"); got != "/etc/firn/grant" {
 		t.Error(got)
 	}
-	if got := c.pool("b").options().File; got != "/run/grant" {
+	if got := c.pool("b").options().GrantFile; got != "/run/grant" {
 		t.Error(got)
 	}
 }

@@ -24,7 +24,7 @@ type counterSeries struct {
 // that does not answer is an error: an id is no substitute for a number.
 func counterIn(ctx context.Context, st store.Store, name string) (*counterSeries, error) {
 	numbers, err := sequence.Show(ctx, st, name)
-	var noNumbers *sequence.NoSeriesError
+	var noNumbers *sequence.MissingError
 	switch {
 	case err == nil && numbers.Stores > 1:
 		return &counterSeries{kind: kindTicket}, nil
@@ -34,7 +34,7 @@ func counterIn(ctx context.Context, st store.Store, name string) (*counterSeries
 		return nil, err
 	}
 	texts, err := document.Show(ctx, st, name)
-	var noTexts *document.NoSeriesError
+	var noTexts *document.MissingError
 	switch {
 	case err == nil:
 		return &counterSeries{kindSerial, texts.Pattern, texts.Zone}, nil
@@ -147,7 +147,7 @@ func (s *settings) resumes(name string, one *seriesConfig) bool {
 		return false
 	}
 	l, err := s.leasing(name)
-	return err == nil && l.options.File != ""
+	return err == nil && l.options.GrantFile != ""
 }
 
 // agrees returns an error if the store has a counter of that name and another kind.

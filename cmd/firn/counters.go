@@ -142,7 +142,7 @@ type usedUp struct {
 
 // usedUp returns the series that these numbers leave none.
 func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err error) {
-	segments, err := sequence.PlanRestored(ctx, s, max(n.all, 1), n.each)
+	segments, err := sequence.PlanRecovery(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err e
 			all = append(all, usedUp{i.Name, "for ever", fmt.Sprintf("its last number is %d", i.Max)})
 		}
 	}
-	serials, err := document.PlanRestored(ctx, s, n.all, n.each)
+	serials, err := document.PlanRecovery(ctx, s, n.all, n.each)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 	var all []restoredCounter
 	// Where there is nothing to raise, too: what is not there may be forgotten, and
 	// does not begin again by itself.
-	dense, err := sequence.Restored(ctx, s, max(n.all, 1), n.each)
+	dense, err := sequence.Recover(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, again(err)
 	}
@@ -235,7 +235,7 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 		}
 		all = append(all, restoredCounter{Series: i.Name, Kind: kindSegment, By: by, Granted: int64(i.Granted)})
 	}
-	raised, err := document.Restored(ctx, s, n.all, n.each)
+	raised, err := document.Recover(ctx, s, n.all, n.each)
 	if err != nil {
 		return nil, again(err)
 	}

@@ -213,7 +213,7 @@ func (d *doctor) tickets(ctx context.Context, set *settings) {
 func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) error {
 	if path, ok := sqliteFile(url); ok && !isFile(path) {
 		if f, err := sqlite.Inspect(path); err == nil && f.Sidecar == nil {
-			return draw.explain(&sequence.NoSeriesError{Name: draw.name})
+			return draw.explain(&sequence.MissingError{Name: draw.name})
 		}
 	}
 	s, err := openURL(ctx, url, nil)

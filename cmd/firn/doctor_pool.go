@@ -326,7 +326,7 @@ func (c *poolCheck) crash() {
 	if longest > 0 {
 		text += fmt.Sprintf("; now that would be %s for worker %d, %s", longest.Round(time.Second), worker, c.records.workers[worker].Name)
 	}
-	if c.leasing.options.File != "" {
+	if c.leasing.options.GrantFile != "" {
 		text += "; one that starts again on its host goes on at once, from its grant file"
 	}
 	c.say(fine, "crash", "", "%s", text)

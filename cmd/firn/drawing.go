@@ -250,7 +250,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		}
 		var t *sequence.Series
 		if d.kind == kindTicket {
-			t, err = sequence.OpenTickets(ctx, stores, d.name, o)
+			t, err = sequence.OpenAcross(ctx, stores, d.name, o)
 		} else {
 			t, err = sequence.Open(ctx, stores[0], d.name, o)
 		}
@@ -324,10 +324,10 @@ func (d *drawing) begins(ctx context.Context, stores []store.Store) (bool, error
 	}
 	if d.kind == kindSerial {
 		_, err = document.Show(ctx, stores[0], d.name)
-		return errors.As(err, new(*document.NoSeriesError)), nil
+		return errors.As(err, new(*document.MissingError)), nil
 	}
 	_, err = sequence.Show(ctx, stores[0], d.name)
-	return errors.As(err, new(*sequence.NoSeriesError)), nil
+	return errors.As(err, new(*sequence.MissingError)), nil
 }
 
 // firstNumber is what a counter gives first that begins now.
@@ -359,12 +359,12 @@ func (d *drawing) explain(err error) error {
 	var copied *sqlite.CopyError
 	var file *lease.GrantFileError
 	var forgot *store.ForgotError
-	var ended *sequence.ExhaustedError
+	var ended *sequence.EndError
 	var mismatch *sequence.MismatchError
 	var lossySegment *sequence.LossyError
 	var lossySerial *document.LossyError
 	var other *document.DefinitionError
-	var used *document.OverflowError
+	var used *document.EndError
 	var instance *document.InstanceError
 	switch {
 	case errors.As(err, &copied), errors.As(err, &file):

@@ -144,7 +144,7 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	}
 	o.json = wantsJSON(cmd)
 	opts := &o.leasing.options
-	opts.Lanes, opts.File = 1, ""                    // of a pool that firn's own generators share
+	opts.Lanes, opts.GrantFile = 1, ""                    // of a pool that firn's own generators share
 	outage := cmp.Or(opts.Outage, term.OutageStrict) // or less, as the pool will say
 	if most := mostGrace(outage); o.grace < 0 || o.grace > most && cmd.Flags().Changed("grace") {
 		return bad("--grace %s: with an outage budget of %s it is 0 to %s", o.grace, durationText(outage), most)
@@ -199,7 +199,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 
 // hold takes a worker. It waits for a pool whose ids start later, unless somebody says how
 // long to wait: whoever started this command would only start it again.
-func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (*lease.Held, error) {
+func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (*lease.Worker, error) {
 	opts, err := o.leasing.ready(ctx, s)
 	if err != nil {
 		return nil, o.leasing.learn(ctx, s, err)
@@ -315,7 +315,7 @@ func workerVariables(l firn.Layout, worker int64) map[string]string {
 // A holding is COMMAND with the worker that is held for it.
 type holding struct {
 	cmd     *cobra.Command
-	held    *lease.Held
+	held    *lease.Worker
 	program *program
 	args    []string
 	grace   time.Duration

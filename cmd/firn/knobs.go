@@ -179,9 +179,9 @@ func setLanes(o *poolOptions, text string) error {
 }
 
 func setBorrow(o *poolOptions, text string) (err error) {
-	o.Borrow, err = parseDuration(text)
-	if o.Borrow == 0 {
-		o.Borrow = -1 // none; zero would be the default
+	o.MaxAhead, err = parseDuration(text)
+	if o.MaxAhead == 0 {
+		o.MaxAhead = -1 // none; zero would be the default
 	}
 	return err
 }
@@ -196,7 +196,7 @@ func setFile(o *poolOptions, text string) error {
 	if text == "" {
 		return errors.New("it is empty: leave it out, or name a file")
 	}
-	o.File = text
+	o.GrantFile = text
 	return nil
 }
 

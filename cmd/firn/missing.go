@@ -31,8 +31,8 @@ type missing struct {
 // missingOf returns what is missing, or nil if that is not what err says.
 func (d *drawing) missingOf(err error) *missing {
 	var noPool *lease.MissingPoolError
-	var noSegment *sequence.NoSeriesError
-	var noSerial *document.NoSeriesError
+	var noSegment *sequence.MissingError
+	var noSerial *document.MissingError
 	name := shellWord(d.name)
 	switch {
 	case errors.As(err, &noPool) && !noPool.Creating:
@@ -66,19 +66,19 @@ func (d *drawing) absent(ctx context.Context, st store.Store, promise store.Prom
 	var names []string
 	var err error
 	if d.kind == kindSerial {
-		if _, err = document.Show(ctx, st, d.name); errors.As(err, new(*document.NoSeriesError)) {
+		if _, err = document.Show(ctx, st, d.name); errors.As(err, new(*document.MissingError)) {
 			all, failed := document.List(ctx, st)
 			for _, one := range all {
 				names = append(names, one.Name)
 			}
-			err = errors.Join(failed, &document.NoSeriesError{Series: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
+			err = errors.Join(failed, &document.MissingError{Series: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
 		}
-	} else if _, err = sequence.Show(ctx, st, d.name); errors.As(err, new(*sequence.NoSeriesError)) {
+	} else if _, err = sequence.Show(ctx, st, d.name); errors.As(err, new(*sequence.MissingError)) {
 		all, failed := sequence.List(ctx, st)
 		for _, one := range all {
 			names = append(names, one.Name)
 		}
-		err = errors.Join(failed, &sequence.NoSeriesError{Name: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
+		err = errors.Join(failed, &sequence.MissingError{Name: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
 	}
 	if err == nil || !promise.Embedded || nearest.Name(d.name, names) != "" {
 		if d.missingOf(err) != nil {

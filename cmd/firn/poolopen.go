@@ -102,7 +102,7 @@ func (l *leasing) ready(ctx context.Context, s store.Store) (lease.Options, erro
 	info, err := l.show(ctx, s)
 	var missing *lease.MissingPoolError
 	switch {
-	case err != nil && o.File != "" && !errors.As(err, &missing):
+	case err != nil && o.GrantFile != "" && !errors.As(err, &missing):
 		// A process with a grant file needs no store to start. It takes any other worker
 		// if it loses the one of its grant.
 		if l.options.hostname {

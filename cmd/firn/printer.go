@@ -89,7 +89,7 @@ func (s *idSource) appendLine(dst []byte, i int) (_ []byte, err error) {
 type textSource struct {
 	src  *document.Series
 	json bool
-	got  []document.Serial
+	got  []document.Number
 }
 
 func (s *textSource) drawn() int { return len(s.got) }

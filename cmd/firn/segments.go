@@ -195,7 +195,7 @@ on all of its stores, which have to be there.`,
 				return err
 			}
 			if err = d.mayBegin(cmd.Context(), stores); err == nil {
-				err = sequence.CreateTickets(cmd.Context(), stores, d.name, &d.options.segment)
+				err = sequence.CreateAcross(cmd.Context(), stores, d.name, &d.options.segment)
 			}
 			if err = errors.Join(err, closeStores()); err != nil {
 				if errors.Is(err, sequence.ErrExists) {
@@ -288,7 +288,7 @@ least. Every process that has the series open follows at its next reservation.`,
 				return bad("--step %d: it is 1 to %d", step, int64(sequence.MaxStep))
 			}
 			return changeSegment(cmd, args[0], func(st store.Store) (sequence.Info, error) {
-				return sequence.Set(cmd.Context(), st, args[0], int(step))
+				return sequence.SetStep(cmd.Context(), st, args[0], int(step))
 			})
 		},
 	}
@@ -355,7 +355,7 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 	one := func(st store.Store) error {
 		i, err := change(st)
 		var option *sequence.OptionError
-		var none *sequence.NoSeriesError
+		var none *sequence.MissingError
 		switch {
 		case errors.As(err, &option):
 			return whereIs(cmd.Context(), st, name, bad("%w", err))

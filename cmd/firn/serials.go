@@ -185,7 +185,7 @@ have to have the new pattern.`,
 				return err
 			}
 			return withStore(cmd, func(st store.Store) error {
-				if err := document.Change(cmd.Context(), st, d.name, d.options.pattern, d.options.serial.Zone); err != nil {
+				if err := document.Widen(cmd.Context(), st, d.name, d.options.pattern, d.options.serial.Zone); err != nil {
 					return d.explain(err)
 				}
 				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.name, d.options.pattern)

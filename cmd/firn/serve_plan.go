@@ -91,15 +91,15 @@ func (s *settings) serveDrawing(one *seriesConfig) (*drawing, error) {
 func (p *servePlan) check() error {
 	files := map[string]string{} // grant file to the pool and shard it is of
 	for _, d := range p.series {
-		if d.kind != kindFlake || d.leasing.options.File == "" {
+		if d.kind != kindFlake || d.leasing.options.GrantFile == "" {
 			continue
 		}
 		o := d.leasing.options
 		held := fmt.Sprintf("pool %s, shard %d", d.leasing.pool, o.Shard)
-		if other := files[o.File]; other != "" && other != held {
-			return bad("the grant file %s is for one lease, and here it would be for two: %s, and %s", o.File, other, held)
+		if other := files[o.GrantFile]; other != "" && other != held {
+			return bad("the grant file %s is for one lease, and here it would be for two: %s, and %s", o.GrantFile, other, held)
 		}
-		files[o.File] = held
+		files[o.GrantFile] = held
 	}
 	return nil
 }

@@ -210,7 +210,7 @@ func (d *drawing) clashes(other *drawing) bool {
 		return false
 	}
 	a, b := d.leasing.options, other.leasing.options
-	if a.File != "" && a.File == b.File {
+	if a.GrantFile != "" && a.GrantFile == b.GrantFile {
 		return true
 	}
 	insist := a.Choice == lease.Insist && b.Choice == lease.Insist && a.Worker == b.Worker

@@ -77,7 +77,7 @@ func segmentState(s *sequence.Series, of segmentFacts) server.State {
 	if !st.Degraded {
 		st.Err, st.Away = s.State().Err, time.Time{} // of the store that has most
 	}
-	var end *sequence.ExhaustedError
+	var end *sequence.EndError
 	st.Over = errors.As(st.Err, &end)
 	if rate > 0 {
 		left := float64(st.Left) + float64(st.Last-min(st.Next, st.Last))/float64(of.increment)
@@ -102,7 +102,7 @@ func serialState(s *document.Series, at string, heard error) server.State {
 	}
 	if now.Err != nil && !passes(now.Err) {
 		st.Degraded, st.Err = false, now.Err
-		var full *document.OverflowError
+		var full *document.EndError
 		st.Over = errors.As(now.Err, &full)
 	}
 	if now.Last.Count > 0 && now.Last.Count < math.MaxInt64 {

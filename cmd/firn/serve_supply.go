@@ -355,7 +355,7 @@ func (s *supply) reserve(ctx context.Context, n int) (firn.Range, error) {
 // texts is a supply of serials.
 type textSupply struct{ *supply }
 
-func (s textSupply) Append(ctx context.Context, dst []document.Serial, n int) ([]document.Serial, error) {
+func (s textSupply) Append(ctx context.Context, dst []document.Number, n int) ([]document.Number, error) {
 	now, err := s.flow()
 	if err != nil {
 		return dst, err
@@ -480,7 +480,7 @@ func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *sl
 	var s *sequence.Series
 	var err error
 	if d.kind == kindTicket {
-		s, err = sequence.OpenTickets(ctx, stores, d.name, &o)
+		s, err = sequence.OpenAcross(ctx, stores, d.name, &o)
 	} else {
 		s, err = sequence.Open(ctx, stores[0], d.name, &o)
 	}
@@ -547,14 +547,14 @@ func passes(err error) bool {
 	var record *store.FormatError
 	var end *firn.EndError
 	var epoch *firn.EpochError
-	var noSegment *sequence.NoSeriesError
-	var noSerial *document.NoSeriesError
+	var noSegment *sequence.MissingError
+	var noSerial *document.MissingError
 	var lossySegment *sequence.LossyError
 	var lossySerial *document.LossyError
 	var other *document.DefinitionError
 	var mismatch *sequence.MismatchError
-	var exhausted *sequence.ExhaustedError
-	var overflow *document.OverflowError
+	var exhausted *sequence.EndError
+	var overflow *document.EndError
 	var instance *document.InstanceError
 	var url *open.URLError
 	switch {

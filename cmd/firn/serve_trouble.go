@@ -44,8 +44,8 @@ func (d *drawing) hintOf(err error) string {
 
 // asksForLess reports whether a call for fewer numbers would be served.
 func asksForLess(err error) bool {
-	var numbers *sequence.ExhaustedError
-	var texts *document.OverflowError
+	var numbers *sequence.EndError
+	var texts *document.EndError
 	var away *sequence.OutageError
 	return errors.As(err, &numbers) && numbers.Left > 0 || errors.As(err, &texts) && texts.Left > 0 ||
 		errors.As(err, &away) && away.Left > 0
@@ -96,10 +96,10 @@ var troubles = []struct {
 	{isA[*firn.EpochError], "its layout begins later"},
 	{func(err error) bool { return asksForLess(err) && passes(err) }, "the store does not answer, and fewer numbers are in hand than were asked for"},
 	{asksForLess, "it has fewer numbers left than were asked for"},
-	{isA[*sequence.ExhaustedError], "it has given all its numbers"},
-	{isA[*document.OverflowError], "its pattern has no room for more numbers"},
-	{isA[*sequence.NoSeriesError], "the store has no counter for it"},
-	{isA[*document.NoSeriesError], "the store has no counter for it"},
+	{isA[*sequence.EndError], "it has given all its numbers"},
+	{isA[*document.EndError], "its pattern has no room for more numbers"},
+	{isA[*sequence.MissingError], "the store has no counter for it"},
+	{isA[*document.MissingError], "the store has no counter for it"},
 	{isA[*sequence.LossyError], "the store can lose what it acknowledged"},
 	{isA[*document.LossyError], "the store can lose what it acknowledged"},
 	{isA[*sequence.MismatchError], "the store has it with other settings"},

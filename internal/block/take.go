@@ -88,7 +88,7 @@ func (s *State) accepts(r *Rules) bool {
 func (s State) create(r *Rules) (State, Action) {
 	switch {
 	case r.Found == nil:
-		return s.done(Grant{}, &NoSeriesError{Name: r.Name})
+		return s.done(Grant{}, &MissingError{Name: r.Name})
 	case s.Promise.Class == store.Lossy && !r.Accept:
 		return s.done(Grant{}, &LossyError{r.Name, s.Promise.Why, false})
 	}
@@ -106,7 +106,7 @@ func (s State) put(r *Rules, now Now) (State, Action) {
 	n := min(s.take.Need, left)
 	n += min(s.take.Ahead, left-n)
 	if n == 0 || n < s.take.Least {
-		return s.done(Grant{}, &ExhaustedError{Name: r.Name, Max: s.Have.Max, Left: left})
+		return s.done(Grant{}, &EndError{Name: r.Name, Max: s.Have.Max, Left: left})
 	}
 	s.phase, s.want, s.base = taking, s.Have, s.Have.Granted
 	s.want.V = record.Format
@@ -228,15 +228,15 @@ func (s State) handBack(r *Rules) (State, Action) {
 	return s, Action{Op: Put, Key: r.Key, Value: s.want.Encode(), Cond: store.Condition{Version: s.mine}}
 }
 
-// A NoSeriesError says that a store has no series of that name: the name is mistyped, or
+// A MissingError says that a store has no series of that name: the name is mistyped, or
 // there never was one, or the store has lost it.
-type NoSeriesError struct {
+type MissingError struct {
 	Name    string
 	Names   []string // those that the store has; nil where nobody has looked
 	Nearest string   // that one of them which was probably meant; "" if none is like it
 }
 
-func (e *NoSeriesError) Error() string {
+func (e *MissingError) Error() string {
 	text := fmt.Sprintf("sequence: the store has no series %q", e.Name)
 	if e.Nearest != "" {
 		return text + fmt.Sprintf("; did you mean %q?", e.Nearest)
@@ -244,14 +244,14 @@ func (e *NoSeriesError) Error() string {
 	return text
 }
 
-// An ExhaustedError says that a series has not as many numbers left as a call asks for.
-type ExhaustedError struct {
+// An EndError says that a series has not as many numbers left as a call asks for.
+type EndError struct {
 	Name string
 	Max  int64
 	Left int64 // how many are left, here and in the store; 0: it has come to its end
 }
 
-func (e *ExhaustedError) Error() string {
+func (e *EndError) Error() string {
 	end := fmt.Sprintf("its max is %d", e.Max)
 	if e.Max == math.MaxInt64 {
 		end = "no larger number fits 63 bits"

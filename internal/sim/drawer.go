@@ -182,7 +182,7 @@ func (d *drawer) step(e block.Event) {
 		if do.Grant.Count > 0 {
 			d.receive(do.Grant)
 		}
-		var end *block.ExhaustedError
+		var end *block.EndError
 		if errors.As(do.Err, &end) {
 			d.granted = w.now // nobody is to blame
 		}

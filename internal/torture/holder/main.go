@@ -71,13 +71,13 @@ func main() {
 	o := &set.options
 	flag.StringVar(&o.Pool, "pool", pool.Default, "")
 	flag.StringVar(&o.Name, "name", "", "")
-	flag.StringVar(&o.File, "file", "", "")
+	flag.StringVar(&o.GrantFile, "file", "", "")
 	flag.IntVar(&o.Lanes, "lanes", 0, "")
 	flag.DurationVar(&o.Outage, "outage", 0, "")
 	flag.DurationVar(&o.Renew, "renew", 0, "")
 	flag.DurationVar(&o.TTL, "ttl", 0, "")
 	flag.DurationVar(&o.Wait, "wait", 0, "")
-	flag.DurationVar(&o.Borrow, "borrow", 0, "")
+	flag.DurationVar(&o.MaxAhead, "borrow", 0, "")
 	flag.Parse()
 	o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 
