@@ -47,10 +47,10 @@ type Options struct {
 	// more is no error, and State.Budget says what it is.
 	Outage time.Duration
 
-	Renew  time.Duration // 10 s: between two extensions, at most
-	TTL    time.Duration // 30 s: a worker whose holder has not written for so long may be taken; at least 2 Renew
+	Renew    time.Duration // 10 s: between two extensions, at most
+	TTL      time.Duration // 30 s: a worker whose holder has not written for so long may be taken; at least 2 Renew
 	MaxAhead time.Duration // 10 ms: how far ids may run ahead of the clock, at most 1 s; negative: not at all
-	Wait   time.Duration // 5 s: for a worker to fall free, or for its past to pass
+	Wait     time.Duration // 5 s: for a worker to fall free, or for its past to pass
 
 	Name   string       // host:pid; for people. A process that comes back under a name prefers the worker it had
 	Logger *slog.Logger // slog.Default()
