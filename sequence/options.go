@@ -20,12 +20,10 @@ import (
 // for everybody from then on: whoever opens it may leave these fields out, or
 // must agree with what was written. Their names are those of SEQUENCE.
 type Options struct {
-	First     firn.ID // Min; the first number (START)
-	Min       firn.ID // 1; no number is below it (MINVALUE)
+	First     firn.ID // 1; the first number, and no number is below it (START)
 	Max       firn.ID // the largest of 63 bits; no number is above it (MAXVALUE)
 	Increment int64   // 1; from one number to the next, positive
-	Cycle     bool    // false; true is refused: to begin again would repeat every number
-	Step      int     // 100; how many numbers a process takes at a time, at least (CACHE). Set changes it
+	Step      int     // 100; how many numbers a process takes at a time, at least (CACHE). SetStep changes it
 	Strict    bool    // order: strict. Numbers increase over all processes: every call waits for a write to the store
 
 	// Lossy: accept. The series goes on on a store that can forget what it
@@ -109,12 +107,8 @@ func (o *Options) validate(name string, stores int) error {
 	}
 	r := o.record()
 	switch {
-	case o.Min < 0:
-		bad("min", "%d: numbers are positive", o.Min)
 	case o.First < 0:
 		bad("first", "%d: numbers are positive", o.First)
-	case o.First > 0 && o.First < o.Min:
-		bad("first", "%d is below min, %d", o.First, o.Min)
 	case o.Max < 0:
 		bad("max", "%d: numbers are positive", o.Max)
 	case r.Max < r.First:
@@ -125,9 +119,6 @@ func (o *Options) validate(name string, stores int) error {
 		bad("increment", "%d: numbers increase, since they begin at 1 and are never negative", o.Increment)
 	case o.Increment > block.MaxIncrement:
 		bad("increment", "%d is above %d", o.Increment, block.MaxIncrement)
-	}
-	if o.Cycle {
-		bad("cycle", "would begin again at min and repeat every number; a series ends at max")
 	}
 	if o.Step < 0 || o.Step > MaxStep {
 		bad("step", "%d: it is 1 to %d", o.Step, MaxStep)
@@ -163,7 +154,7 @@ func (o *Options) record() block.Record {
 		Strict: o.Strict, Lossy: o.Lossy,
 	}
 	if r.First == 0 {
-		r.First = max(int64(o.Min), 1)
+		r.First = 1
 	}
 	if r.Max == 0 {
 		r.Max = math.MaxInt64
@@ -203,10 +194,7 @@ func (o *Options) agrees(name string, r block.Record) error {
 			return &MismatchError{name, v.option, fmt.Sprint(v.have), fmt.Sprint(v.want)}
 		}
 	}
-	switch {
-	case o.First == 0 && int64(o.Min) > r.First:
-		return &MismatchError{name, "first", fmt.Sprint(r.First), fmt.Sprint(o.Min)}
-	case o.Strict && !r.Strict:
+	if o.Strict && !r.Strict {
 		return &MismatchError{name, "order", "free", "strict"}
 	}
 	return nil

@@ -332,7 +332,7 @@ func (d *drawing) begins(ctx context.Context, stores []store.Store) (bool, error
 
 // firstNumber is what a counter gives first that begins now.
 func (d *drawing) firstNumber() firn.ID {
-	return max(d.options.segment.First, d.options.segment.Min, 1)
+	return max(d.options.segment.First, 1)
 }
 
 // explain adds to an error of a series what can be done about it.

@@ -64,12 +64,8 @@ var seriesKeys = []seriesKey{
 		set:   func(o *seriesOptions, text string) error { o.serial.Zone = text; return nil },
 	},
 	{
-		name: "first", kinds: counted, standard: always("min"),
+		name: "first", kinds: counted, standard: always("1"),
 		set: positiveID(func(o *seriesOptions) *firn.ID { return &o.segment.First }),
-	},
-	{
-		name: "min", kinds: counted, standard: always("1"),
-		set: positiveID(func(o *seriesOptions) *firn.ID { return &o.segment.Min }),
 	},
 	{
 		name: "max", kinds: counted, standard: always("9223372036854775807"),
@@ -125,7 +121,7 @@ var seriesKeys = []seriesKey{
 
 // Other names of keys: what people know them as.
 var seriesSynonyms = map[string]string{
-	"start": "it is first", "minvalue": "it is min", "maxvalue": "it is max", "cache": "it is step", "block": "it is step",
+	"start": "it is first", "min": "it is first", "minvalue": "it is first", "maxvalue": "it is max", "cache": "it is step", "block": "it is step",
 	"timezone": "it is zone", "prefix": "it stands in pattern, or in public", "type": "it is kind", "layout": "it is the pool's",
 	"cycle": "to begin again would repeat every number; a series ends at max", "store": "it is the config's; a ticket has stores",
 }

@@ -157,7 +157,6 @@ func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 }
 
 func newSegmentsCreate() *cobra.Command {
-	cycle := false
 	cmd := &cobra.Command{
 		Use:   "create SERIES",
 		Short: "Begin a segment series that there never was",
@@ -186,7 +185,6 @@ on all of its stores, which have to be there.`,
 			if err != nil {
 				return err
 			}
-			d.options.segment.Cycle = cycle
 			if err := d.check(map[string]string{}); err != nil {
 				return err
 			}
@@ -214,17 +212,12 @@ on all of its stores, which have to be there.`,
 		k.flag, k.usage = f.value, f.usage
 		cmd.Flags().Var(&seriesFlag{seriesKey: &k}, k.name, k.usage)
 	}
-	cmd.Flags().BoolVar(&cycle, "cycle", false, "refused: numbers would repeat")
-	if err := cmd.Flags().MarkHidden("cycle"); err != nil {
-		panic(err) // the flag is not there
-	}
 	return cmd
 }
 
 // createFlags are the keys of a series that are flags where one is created only.
 var createFlags = []struct{ name, value, usage string }{
-	{"first", "N", "the first number (1)"},
-	{"min", "N", "no number is below it (1)"},
+	{"first", "N", "the first number, below which there is none (1)"},
 	{"max", "N", "no number is above it (9223372036854775807)"},
 	{"increment", "N", "from one number to the next (1)"},
 	{"order", "strict", "strict: numbers increase over all processes, and each call waits for the store (free)"},

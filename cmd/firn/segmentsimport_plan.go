@@ -137,8 +137,8 @@ func (p *importPlan) configured(m *imported) error {
 	}
 	o := &d.options.segment
 	switch {
-	case o.First != 0 && int64(o.First) != m.first, int64(o.Min) > m.first:
-		return fmt.Errorf("%s has another first or min than %d, where it begins", p.settings.file.path, m.first)
+	case o.First != 0 && int64(o.First) != m.first:
+		return fmt.Errorf("%s has another first than %d, where it begins", p.settings.file.path, m.first)
 	case o.Max != 0 && int64(o.Max) < m.first:
 		return fmt.Errorf("%d, where it begins, is above the max of %d in %s", m.first, int64(o.Max), p.settings.file.path)
 	case o.Increment > 1:
