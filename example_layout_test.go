@@ -60,16 +60,6 @@ func ExampleLayout_Check() {
 	// firn: layout uidgenerator ended on 2024-11-20: no id can carry a time from 2024-11-20T13:24:16Z on
 }
 
-func ExampleLayout_Picture() {
-	fmt.Println(firn.Default.Picture())
-	// Output:
-	//   63      62                                      22   21    12   11       0
-	// ┌───────┬────────────────────────────────────────────┬──────────┬────────────┐
-	// │ 0     │ time                                       │ worker   │ seq        │
-	// │ 1 bit │ 41 bits of 1ms                             │ 10 bits  │ 12 bits    │
-	// └───────┴────────────────────────────────────────────┴──────────┴────────────┘
-}
-
 func ExampleParseLayout() {
 	for _, text := range []string{
 		"sonyflake",

@@ -1,9 +1,6 @@
 package firn
 
-import (
-	"context"
-	"iter"
-)
+import "context"
 
 // A Source gives ids: a generator, a lease, a series, a client of a server.
 // Code written against Source can move from one to another.
@@ -16,16 +13,4 @@ type Source interface {
 
 	// Append appends n ids to dst. On an error it returns dst with those it got.
 	Append(ctx context.Context, dst []ID, n int) ([]ID, error)
-}
-
-// All ranges over the ids of src until an error, which it yields last.
-func All(ctx context.Context, src Source) iter.Seq2[ID, error] {
-	return func(yield func(ID, error) bool) {
-		for {
-			id, err := src.Next(ctx)
-			if !yield(id, err) || err != nil {
-				return
-			}
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/picture"
 )
 
 func newLayouts() *cobra.Command {
@@ -139,7 +140,7 @@ func showLayout(out io.Writer, l firn.Layout, asJSON bool, now time.Time) error 
 	if !f.Ordered {
 		ordered = "no"
 	}
-	fmt.Fprintf(out, "%s\n\n%s\n\n", f.Layout, strings.TrimRight(l.Picture(), "\n"))
+	fmt.Fprintf(out, "%s\n\n%s\n\n", f.Layout, strings.TrimRight(picture.Of(l), "\n"))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))

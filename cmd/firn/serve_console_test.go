@@ -22,9 +22,9 @@ import (
 	"github.com/firn-id/firn/server"
 )
 
-// picture writes what a page looks like into the directory of FIRN_SCREENSHOTS, for
+// screenshot writes what a page looks like into the directory of FIRN_SCREENSHOTS, for
 // people.
-func picture(t *testing.T, p *browser.Page, name string) {
+func screenshot(t *testing.T, p *browser.Page, name string) {
 	t.Helper()
 	if dir := os.Getenv("FIRN_SCREENSHOTS"); dir != "" {
 		if err := os.WriteFile(filepath.Join(dir, name+".png"), p.Picture(), 0o644); err != nil {
@@ -78,7 +78,7 @@ series: { photo: { kind: flake }, orders: { kind: segment } }
 	p := chromium.Open(t, "http://"+s.listen["http"]+"/")
 	p.Until(canIssue)
 	p.Until("document.querySelector('.chosen[data-key*=\" 0\"]')?.innerText.includes('this server')")
-	picture(t, p, "idle")
+	screenshot(t, p, "idle")
 
 	ctx, stop := context.WithCancel(t.Context())
 	var load sync.WaitGroup
@@ -104,22 +104,22 @@ series: { photo: { kind: flake }, orders: { kind: segment } }
 	enough()
 	pg.Kill(t)
 	p.Until("document.querySelector('#status[data-level=warn]') && document.querySelector('#source-cards [data-level=warn]').innerText.includes('pool main')")
-	picture(t, p, "degraded")
+	screenshot(t, p, "degraded")
 	p.Until("document.querySelector('#status').dataset.level === 'bad'")
 	p.Until("document.querySelector('#reasons').innerText.includes('photo')")
 	p.Until("document.querySelector('#store-cards').innerText.includes('does not answer')")
-	picture(t, p, "stopped")
+	screenshot(t, p, "stopped")
 	pg.Start(t)
 	p.Until(canIssue)
 	p.Until(draws)
-	picture(t, p, "recovered")
+	screenshot(t, p, "recovered")
 
 	stop()
 	load.Wait()
 	at := s.listen["http"]
 	s.stop()
 	p.Until("document.querySelector('#status').dataset.level === 'gone'")
-	picture(t, p, "gone")
+	screenshot(t, p, "gone")
 	serve(t, dir, "--http", at)
 	p.Until(canIssue)
 	isTrue(t, p, "performance.getEntriesByType('resource').every((e) => e.name.startsWith(location.origin))")
@@ -199,7 +199,7 @@ func consoleFits(t *testing.T, p *browser.Page) {
 		if len(faint) > 0 {
 			t.Errorf("%s: too little contrast: %q", look.name, faint)
 		}
-		picture(t, p, look.name)
+		screenshot(t, p, look.name)
 	}
 }
 
@@ -317,7 +317,7 @@ func TestServeUsedUp(t *testing.T) {
 	isTrue(t, p, "document.querySelector('#source-cards').innerText.includes('100 %')")
 	isTrue(t, p, "document.querySelector('#store-cards .tone').innerText === 'answers'")
 	isTrue(t, p, "document.querySelector('#store-cards').innerText.includes('journal_mode')")
-	picture(t, p, "used-up")
+	screenshot(t, p, "used-up")
 }
 
 // Where there are tokens, the console shows nothing until it is given one that has
@@ -337,7 +337,7 @@ tokens:
 	s.until("ready", s.ready)
 	p := chromium.Open(t, "http://"+s.listen["http"]+"/")
 	p.Until("!document.querySelector('#enter').hidden")
-	picture(t, p, "token")
+	screenshot(t, p, "token")
 	isTrue(t, p, "document.querySelector('#live').hidden && document.activeElement.id === 'token'")
 	for _, wrong := range []string{"no token", "the token of shop"} {
 		p.Type(wrong)

@@ -161,7 +161,7 @@ func shardsByKeyboard(t *testing.T, p *browser.Page) {
 		}
 	}
 	isTrue(t, p, "document.querySelector('#shard-a-3').getAttribute('aria-label').startsWith('shard 3, ')")
-	picture(t, p, "shards-focus")
+	screenshot(t, p, "shards-focus")
 	p.Press("End")
 	isTrue(t, p, "document.querySelector('#shard-name').innerText === 'shard 31'")
 	p.Press("Escape")
@@ -181,7 +181,7 @@ func shardsByRate(t *testing.T, p *browser.Page, a string) {
 	onDatabase(t, a, "INSERT INTO insta9.t SELECT generate_series(1, 5000)")
 	p.Until("document.querySelector('#shard-a-9').dataset.shade === '5' && document.querySelector('#shard-a-3').dataset.shade === '0'")
 	isTrue(t, p, "document.querySelector('#shade-most').innerText.includes('rows/s')")
-	picture(t, p, "shards-rate")
+	screenshot(t, p, "shards-rate")
 	p.Eval("document.querySelector('[name=shade][value=size]').click()", nil)
 	p.Until("document.querySelector('#shard-a-3').dataset.shade === '5'")
 }
@@ -203,7 +203,7 @@ func shardsFit(t *testing.T, p *browser.Page, name string) {
 		if p.Eval(faintTexts, &faint); len(faint) > 0 {
 			t.Errorf("%s: too little contrast: %q", look.name, faint)
 		}
-		picture(t, p, name+"-"+look.name)
+		screenshot(t, p, name+"-"+look.name)
 	}
 }
 

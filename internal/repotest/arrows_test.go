@@ -55,6 +55,7 @@ var arrows = []rule{
 
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
+	{pkg: "internal/picture", ours: []string{"."}},
 	{pkg: "internal/configfile"},
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},

@@ -1,13 +1,16 @@
-package firn
+// Package picture draws layouts of ids.
+package picture
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/firn-id/firn"
 )
 
-// pictureColumns is how wide a picture may be.
-const pictureColumns = 78
+// columns is how wide a picture may be.
+const columns = 78
 
 // A cell is one field in a picture, or the bits above all fields, which are 0.
 type cell struct {
@@ -38,36 +41,42 @@ func (c cell) least() int {
 	return max(len(c.name), len(c.text), numbers)
 }
 
-// Picture draws the bits of an id in this layout, high bits first, in lines of
+// Of draws the bits of an id in a layout, high bits first, in lines of
 // at most 78 columns, for a font of one width: each field with its name, its
 // width, the tick, and the numbers of its highest and lowest bit. The bits
 // above the fields, which are 0, are drawn as such. Fields lie side by side and
 // are as wide as their bits as far as there is room; where there is none, they
 // stand one below the other. There is no newline after the last line.
-func (l Layout) Picture() string {
+func Of(l firn.Layout) string {
 	if !l.IsValid() {
 		return l.String()
 	}
-	cells := l.cells()
+	cells := cellsOf(l)
 	if widths, ok := spread(cells); ok {
 		return row(cells, widths)
 	}
 	return column(cells)
 }
 
-func (l Layout) cells() []cell {
+func cellsOf(l firn.Layout) []cell {
 	var cells []cell
 	if n := l.Bits(); n < 64 {
 		cells = append(cells, cell{"0", countBits(64 - n), 63, n})
 	}
-	for _, f := range l.fields[:l.count] {
+	for f := range l.Fields() {
 		c := cell{f.Name, countBits(f.Width), f.Shift + f.Width - 1, f.Shift}
 		if f.Name == "time" {
-			c.text += " of " + formatUnit(l.unit)
+			c.text += " of " + tick(l)
 		}
 		cells = append(cells, c)
 	}
 	return cells
+}
+
+// tick is the unit of the time as the layout's text has it: 1ms.
+func tick(l firn.Layout) string {
+	_, after, _ := strings.Cut(l.String(), "@")
+	return after[:strings.IndexAny(after, ",;")]
 }
 
 func countBits(n int) string {
@@ -81,7 +90,7 @@ func countBits(n int) string {
 // has fewest for its bits.
 func spread(cells []cell) (widths []int, ok bool) {
 	const edges = len("  |") // a space on both sides, and a line to the right
-	room := pictureColumns - len("|")
+	room := columns - len("|")
 	for _, c := range cells {
 		widths = append(widths, c.least())
 		room -= c.least() + edges
