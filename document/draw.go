@@ -315,7 +315,7 @@ func (d *drawer) written(now instant, do action, a answer) {
 // granted takes a grant that was acknowledged.
 func (d *drawer) granted(g grant) {
 	d.top, d.proof = g, g
-	d.proven = d.promise.Class == store.Strict
+	d.proven = d.promise.Class == store.Durable
 }
 
 // found takes a counter that was read.
@@ -395,7 +395,7 @@ func (d *drawer) promised(p store.Promise) {
 	switch {
 	case d.elsewhere(d.def):
 		return
-	case p.Class == store.Strict:
+	case p.Class == store.Durable:
 	case !d.lossy:
 		d.distrust(&LossyError{d.name, p.Why})
 		return

@@ -109,7 +109,7 @@ func TestRestoredWhileOpen(t *testing.T) {
 	})
 }
 
-// A process that opened before a restoration follows at once, on a strict store
+// A process that opened before a restoration follows at once, on a durable store
 // too, and a definition that went back is noticed.
 func TestFollowsRestoration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -235,26 +235,26 @@ func lossyStore(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 
-	// A series that began on a store which was strict then.
-	st.set(store.Promise{Class: store.Strict, Instance: "timeline 1"})
+	// A series that began on a store which was durable then.
+	st.set(store.Promise{Class: store.Durable, Instance: "timeline 1"})
 	if _, err := document.Create(t.Context(), st, "t", "{1+}", nil); err != nil {
 		t.Fatal(err)
 	}
-	strict, err := document.Open(t.Context(), st, "t", "{1+}", nil)
+	durable, err := document.Open(t.Context(), st, "t", "{1+}", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer strict.Close()
-	wantNext(t, strict, "1")
-	st.set(store.Promise{Class: store.Strict, Instance: "timeline 2"})
-	wantNext(t, strict, "2")
+	defer durable.Close()
+	wantNext(t, durable, "1")
+	st.set(store.Promise{Class: store.Durable, Instance: "timeline 2"})
+	wantNext(t, durable, "2")
 	st.set(store.Promise{Class: store.Lossy, Why: "synchronous_commit=off", Instance: "timeline 2"})
 	time.Sleep(31 * time.Second)
-	if _, err := strict.Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(err.Error(), "synchronous_commit=off") {
+	if _, err := durable.Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(err.Error(), "synchronous_commit=off") {
 		t.Error(err)
 	}
-	st.set(store.Promise{Class: store.Strict, Instance: "timeline 2"})
-	wantNext(t, strict, "3")
+	st.set(store.Promise{Class: store.Durable, Instance: "timeline 2"})
+	wantNext(t, durable, "3")
 }
 
 // Periods up to the latest that has begun anywhere go on higher after a restoration,

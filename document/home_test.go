@@ -12,12 +12,12 @@ import (
 	"github.com/firn-id/firn/store/memory"
 )
 
-// placed is a strict store that says of itself that it is at a place.
+// placed is a durable store that says of itself that it is at a place.
 func placed(st *memory.Store, place string) *promising {
-	return &promising{Store: st, p: store.Promise{Class: store.Strict, Identity: place}}
+	return &promising{Store: st, p: store.Promise{Class: store.Durable, Identity: place}}
 }
 
-func (p *promising) move(place string) { p.set(store.Promise{Class: store.Strict, Identity: place}) }
+func (p *promising) move(place string) { p.set(store.Promise{Class: store.Durable, Identity: place}) }
 
 func isElsewhere(err error) bool {
 	var other *store.OtherStoreError

@@ -385,7 +385,7 @@ func (w *world) promise() store.Promise {
 	if w.lossy {
 		return store.Promise{Class: store.Lossy, Instance: fmt.Sprint("run ", w.run)}
 	}
-	return store.Promise{Class: store.Strict}
+	return store.Promise{Class: store.Durable}
 }
 
 // failOver lets another instance answer, which lacks the last writes. It keeps

@@ -162,7 +162,7 @@ func (k *keeper) adopt() {
 	s, err := k.file.read(&k.options)
 	if err == nil {
 		switch wait := k.rules.Delay(s.Mark, k.now().Wall); {
-		case s.Grant.Lossy, k.seen.Promise.Class != store.Strict:
+		case s.Grant.Lossy, k.seen.Promise.Class != store.Durable:
 			err = errors.New("the store can forget")
 		case s.Grant.Since > k.now().Boot:
 			err = errors.New("the boot clock has gone back")

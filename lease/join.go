@@ -98,7 +98,7 @@ func (o *Options) create(ctx context.Context, s store.Store) (pool.Info, error) 
 // limit is the longest outage budget that a pool is created with together with its store:
 // the default, unless this process wants more. Others may want more than this one.
 func (o *Options) limit() time.Duration {
-	if o.Outage <= term.OutageStrict {
+	if o.Outage <= term.OutageDurable {
 		return 0
 	}
 	return o.Outage

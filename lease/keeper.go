@@ -474,11 +474,11 @@ func (k *keeper) publish(s term.State) {
 	sys := k.options.clocks()
 	now := State{
 		Pool: k.rules.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Promise: k.seen.Promise,
-		Class: store.Strict, Why: s.Why(), Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
+		Class: store.Durable, Why: s.Why(), Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
 		Budget:   k.rules.Budget(s.Pool, s.Lossy),
 		Degraded: s.Degraded(), Err: s.Err, Offset: sys.Wall.Sub(k.clock.At(sys.Boot)),
 	}
-	if s.Lossy || !s.View.Known && now.Promise.Class != store.Strict {
+	if s.Lossy || !s.View.Known && now.Promise.Class != store.Durable {
 		now.Class = store.Lossy
 	}
 	if since, away := s.Mute(); away {

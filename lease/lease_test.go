@@ -406,7 +406,7 @@ type remote struct{ store.Store }
 
 func (r remote) Promise(ctx context.Context) (store.Promise, error) {
 	p, err := r.Store.Promise(ctx)
-	p.Embedded, p.Class = false, store.Strict
+	p.Embedded, p.Class = false, store.Durable
 	return p, err
 }
 

@@ -14,7 +14,7 @@ const lastMinute = time.Minute
 
 // tell logs a change of state that an operator wants to know, once.
 func (k *keeper) tell(was *State, now State, s term.State) {
-	if was != nil && was.Class == store.Strict && now.Class != store.Strict {
+	if was != nil && was.Class == store.Durable && now.Class != store.Durable {
 		k.log.Warn("the store can forget what it acknowledged; ids are unique as long as clocks are right",
 			"within", k.rules.Skew, "why", now.Why, "wait at each start", k.rules.Quarantine(s.Pool))
 	}

@@ -129,7 +129,7 @@ func (s *shop) goesOn(l *Lease, within time.Duration) {
 
 // A standby that lags is connected while leases are held: within a look they go by
 // the lossy rules. It is promoted without the last extensions, and stands alone:
-// who comes then, and sees a strict store, repeats nothing.
+// who comes then, and sees a durable store, repeats nothing.
 func TestPostgresGetsAStandby(t *testing.T) {
 	t.Parallel()
 	primary := testserver.Postgres(t)
@@ -139,7 +139,7 @@ func TestPostgresGetsAStandby(t *testing.T) {
 	var leases []*Lease
 	for _, name := range []string{"a", "b", "c", "d"} {
 		l := s.lease(name, url)
-		s.becomes(l, store.Strict, 20*time.Second)
+		s.becomes(l, store.Durable, 20*time.Second)
 		leases = append(leases, l)
 	}
 	began := time.Now()
@@ -168,7 +168,7 @@ func TestPostgresGetsAStandby(t *testing.T) {
 	for _, l := range append(leases, next) {
 		s.becomes(l, store.Lossy, time.Minute)
 	}
-	if st := next.State(); st.Promise.Class != store.Strict {
+	if st := next.State(); st.Promise.Class != store.Durable {
 		t.Errorf("what was promoted stands alone, and is seen as %+v", st)
 	}
 	t.Logf("%d ids", s.close())
@@ -192,12 +192,12 @@ func TestPostgresRoles(t *testing.T) {
 	hasty := strings.Replace(primary.URL(), "//t@", "//hasty@", 1)
 	s := newShop(t, primary.URL())
 	early := s.lease("early", primary.URL())
-	s.becomes(early, store.Strict, 20*time.Second)
+	s.becomes(early, store.Durable, 20*time.Second)
 	quick := s.lease("hasty", hasty)
 	s.becomes(quick, store.Lossy, time.Minute)
 	late := s.lease("late", primary.URL())
 	s.becomes(late, store.Lossy, time.Minute)
-	if st := late.State(); st.Promise.Class != store.Strict || !strings.HasPrefix(st.Why, "seen by another process: ") {
+	if st := late.State(); st.Promise.Class != store.Durable || !strings.HasPrefix(st.Why, "seen by another process: ") {
 		t.Errorf("%+v", st)
 	}
 	for range 3 {
@@ -207,8 +207,8 @@ func TestPostgresRoles(t *testing.T) {
 			s.goesOn(l, time.Minute)
 		}
 	}
-	// Until it sees the mark it is on a strict store, where nobody is refused an extension.
-	if st := early.State(); st.Class == store.Strict && st.Term != 1 {
+	// Until it sees the mark it is on a durable store, where nobody is refused an extension.
+	if st := early.State(); st.Class == store.Durable && st.Term != 1 {
 		t.Errorf("%+v", st)
 	}
 	t.Logf("%d ids", s.close())

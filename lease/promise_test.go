@@ -30,10 +30,10 @@ type shifting struct {
 
 var errStandby = errors.New("this is a standby")
 
-// newShifting is on the network as far as a lease can tell, and promises strict.
+// newShifting is on the network as far as a lease can tell, and promises durable.
 func newShifting(s store.Store) *shifting {
 	x := &shifting{Store: s}
-	x.class.Store(uint32(store.Strict))
+	x.class.Store(uint32(store.Durable))
 	return x
 }
 
@@ -114,7 +114,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 		defer closed(t, l)
 		var last firn.ID
 		increasing(t, l, &last, 10)
-		if st := l.State(); st.Class != store.Strict || st.Why != "as the test has it" {
+		if st := l.State(); st.Class != store.Durable || st.Why != "as the test has it" {
 			t.Fatalf("%+v", st)
 		}
 		s.class.Store(uint32(store.Lossy))
@@ -148,7 +148,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 		if d := time.Since(began); d < 29*time.Second || d > 31*time.Second {
 			t.Fatalf("waited for %s, not 30s", d)
 		}
-		if st := m.State(); st.Budget != 20*time.Second || st.Class != store.Lossy || st.Promise.Class != store.Strict || !strings.HasPrefix(st.Why, "seen by another process: ") {
+		if st := m.State(); st.Budget != 20*time.Second || st.Class != store.Lossy || st.Promise.Class != store.Durable || !strings.HasPrefix(st.Why, "seen by another process: ") {
 			t.Fatalf("%+v", st)
 		}
 		time.Sleep(time.Hour)
@@ -193,7 +193,7 @@ func TestPromiseFails(t *testing.T) {
 // An extension is one round trip, and a look at the promise comes once a minute.
 // A free worker is taken in six.
 func TestRoundTrips(t *testing.T) {
-	for _, class := range []store.Class{store.Strict, store.Lossy} {
+	for _, class := range []store.Class{store.Durable, store.Lossy} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newShifting(memory.New())
 			found(t, s, term.Pool{Outage: 20_000})
@@ -208,7 +208,7 @@ func TestRoundTrips(t *testing.T) {
 			var l *Lease
 			defer func() { closed(t, l) }()
 			// On a store that can forget Open lasts, and the worker is extended meanwhile.
-			if calls, asked := count(func() { l = open(t, s, o) }); class == store.Strict && (calls > 6 || asked != 1) {
+			if calls, asked := count(func() { l = open(t, s, o) }); class == store.Durable && (calls > 6 || asked != 1) {
 				t.Errorf("taking a worker: %d calls, asked %d times", calls, asked)
 			}
 			time.Sleep(10 * time.Minute) // the ramp is over
@@ -240,7 +240,7 @@ func TestRecoverClearsThePool(t *testing.T) {
 		began := time.Now()
 		l := open(t, s, o)
 		defer closed(t, l)
-		if st := l.State(); st.Class != store.Strict || time.Since(began) > time.Second {
+		if st := l.State(); st.Class != store.Durable || time.Since(began) > time.Second {
 			t.Fatalf("%+v after %s", st, time.Since(began))
 		}
 	})

@@ -99,5 +99,5 @@ func mayForget(ctx context.Context, s store.Store) (bool, error) {
 		return false, err
 	}
 	restored, err := s.Get(ctx, term.KeyStore)
-	return promise.Class != store.Strict || restored.Version != "", err
+	return promise.Class != store.Durable || restored.Version != "", err
 }

@@ -237,7 +237,7 @@ func (p *stored) begin(ctx context.Context, s store.Store, careful bool, inherit
 		if err != nil {
 			return err
 		}
-		floor = max(floor, left, clamp(p.layout, latest(rec).Add(max(p.OutageLimit(), term.OutageStrict))))
+		floor = max(floor, left, clamp(p.layout, latest(rec).Add(max(p.OutageLimit(), term.OutageDurable))))
 	}
 	floor = max(floor, inherited.floor(p.layout, rec))
 	workers, _, err := p.Claim(p.layout)
@@ -337,8 +337,8 @@ func (o *Options) check(name string, careful bool) error {
 		return &OptionError{"workers", fmt.Sprintf("workers %s: layout %s has 0-%d", o.workers(), layoutName(l), l.Workers()-1)}
 	case o.Outage != 0 && o.Outage < time.Second:
 		return &OptionError{"outage", fmt.Sprintf("outage %s is under 1s", o.Outage)}
-	case careful && o.Outage != 0 && o.Outage < term.OutageStrict:
-		return &OptionError{"outage", fmt.Sprintf("outage %s: processes of an earlier pool may have had %s; only a longer one can be said", o.Outage, term.OutageStrict)}
+	case careful && o.Outage != 0 && o.Outage < term.OutageDurable:
+		return &OptionError{"outage", fmt.Sprintf("outage %s: processes of an earlier pool may have had %s; only a longer one can be said", o.Outage, term.OutageDurable)}
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type Recovery struct {
 // this: [Ensure] creates it.
 func Recover(ctx context.Context, s store.Store, outage time.Duration) ([]Recovery, error) {
 	if outage <= 0 {
-		outage = term.OutageStrict
+		outage = term.OutageDurable
 	}
 	promise, err := s.Promise(ctx)
 	if err != nil {

@@ -53,7 +53,7 @@ type remote struct {
 
 func (r remote) Promise(ctx context.Context) (store.Promise, error) {
 	p, err := r.Store.Promise(ctx)
-	p.Embedded, p.Class, p.Identity = false, store.Strict, r.identity
+	p.Embedded, p.Class, p.Identity = false, store.Durable, r.identity
 	return p, err
 }
 

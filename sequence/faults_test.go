@@ -181,7 +181,7 @@ func (r *remote) become(instance string) {
 
 // Elsewhere than on an embedded store, a series has to be created.
 func TestNotThere(t *testing.T) {
-	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Strict}}
+	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Durable}}
 	var none *sequence.MissingError
 	if _, err := sequence.Open(ctx, st, "orders", nil); !errors.As(err, &none) {
 		t.Error(err)
@@ -302,7 +302,7 @@ func TestRestoredAfterHandBack(t *testing.T) {
 
 // A series of a store that never forgot is refused when the store can.
 func TestBecomesLossy(t *testing.T) {
-	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Strict}}
+	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Durable}}
 	if err := sequence.Create(ctx, st, "orders", nil); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 func places(t *testing.T, k int) (stores []store.Store, faulty []*storetest.Faulty) {
 	t.Helper()
 	for range k {
-		f := storetest.NewFaulty(&remote{Store: memory.New(), promise: store.Promise{Class: store.Strict}})
+		f := storetest.NewFaulty(&remote{Store: memory.New(), promise: store.Promise{Class: store.Durable}})
 		faulty = append(faulty, f)
 		stores = append(stores, f)
 	}

@@ -7,7 +7,7 @@ import "time"
 type State struct {
 	Kind  string // flake, segment, ticket, serial
 	Store string // the URL, without secrets
-	Class string // strict or lossy
+	Class string // durable or lossy
 	Why   string // what was seen of the store
 
 	Degraded bool      // the store does not answer

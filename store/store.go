@@ -113,13 +113,13 @@ type Promise struct {
 type Class uint8
 
 const (
-	Lossy  Class = iota // may forget a write it acknowledged
-	Strict              // never forgets one
+	Lossy   Class = iota // may forget a write it acknowledged
+	Durable              // never forgets one
 )
 
 func (c Class) String() string {
-	if c == Strict {
-		return "strict"
+	if c == Durable {
+		return "durable"
 	}
 	return "lossy"
 }

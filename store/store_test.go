@@ -58,7 +58,7 @@ func TestClass(t *testing.T) {
 	if zero.Class != store.Lossy || zero.Embedded {
 		t.Error("the zero Promise promises something")
 	}
-	if fmt.Sprint(store.Lossy, store.Strict) != "lossy strict" {
-		t.Error(store.Lossy, store.Strict)
+	if fmt.Sprint(store.Lossy, store.Durable) != "lossy durable" {
+		t.Error(store.Lossy, store.Durable)
 	}
 }

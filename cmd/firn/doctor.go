@@ -400,8 +400,8 @@ func (d *doctor) promise(ctx context.Context, s store.Store) (store.Promise, boo
 		d.fails("promise", err)
 		return p, false
 	}
-	if p.Class == store.Strict {
-		d.say(fine, "promise", "", "strict: it does not forget what it acknowledged (%s)", p.Why)
+	if p.Class == store.Durable {
+		d.say(fine, "promise", "", "durable: it does not forget what it acknowledged (%s)", p.Why)
 	} else {
 		d.say(warning, "promise", "firn's guarantee has this condition: docs/guarantees.md",
 			"lossy: it can forget what it acknowledged (%s), and ids are unique as long as clocks are right within %s", p.Why, term.Skew)

@@ -183,9 +183,9 @@ func (c *poolCheck) run(promise store.Promise) {
 	if c.records != nil {
 		pool = c.records.pool
 	}
-	c.lossy = promise.Class != store.Strict || pool.Lossy != ""
-	if pool.Lossy != "" && promise.Class == store.Strict {
-		c.say(warning, "mark", "when it is sure to stay strict: stop all processes, then: "+recoverCommand("", false),
+	c.lossy = promise.Class != store.Durable || pool.Lossy != ""
+	if pool.Lossy != "" && promise.Class == store.Durable {
+		c.say(warning, "mark", "when it is sure to stay durable: stop all processes, then: "+recoverCommand("", false),
 			"by the rules for a store that can forget, whatever it promises now: %s", pool.Lossy)
 	}
 	c.rules.Outage = o.Outage
@@ -334,7 +334,7 @@ func (c *poolCheck) crash() {
 
 // failover says what it costs if the store forgets.
 func (c *poolCheck) failover() {
-	pause := durationText(max(c.rules.Outage, term.OutageStrict) + 2*c.rules.Skew) // as store recover has it
+	pause := durationText(max(c.rules.Outage, term.OutageDurable) + 2*c.rules.Skew) // as store recover has it
 	if c.lossy {
 		c.say(fine, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", durationText(c.wait))
 		return

@@ -142,7 +142,7 @@ func (reader) Put(context.Context, string, []byte, store.Condition) (store.Recor
 
 // A user who may not write makes no id, and is told so. Asking changes nothing.
 func TestDoctorRights(t *testing.T) {
-	for _, class := range []store.Class{store.Strict, store.Lossy} {
+	for _, class := range []store.Class{store.Durable, store.Lossy} {
 		s := newServer(class, 0)
 		if _, err := pool.Create(t.Context(), s, pool.Default, nil); err != nil {
 			t.Fatal(err)
@@ -256,12 +256,12 @@ func TestDoctorClock(t *testing.T) {
 		{-time.Minute, wrong, "this host's is 1m"},
 		{time.Minute, warning, "behind the store's"},
 	} {
-		found, _ := examined(t, newServer(store.Strict, tt.ahead), time.Now)
+		found, _ := examined(t, newServer(store.Durable, tt.ahead), time.Now)
 		wantFinding(t, found, "clock", tt.state, tt.text)
 	}
 	found, _ := examined(t, memory.New(), time.Now)
 	wantFinding(t, found, "clock", fine, "no second opinion")
-	away := newServer(store.Strict, 0)
+	away := newServer(store.Durable, 0)
 	away.err = errors.New("store: connection refused")
 	found, bads := examined(t, away, time.Now)
 	if f := found["promise"]; f.State != wrong || f.Text != "connection refused" || bads != 1 || len(found) != 1 {
@@ -271,8 +271,8 @@ func TestDoctorClock(t *testing.T) {
 
 // What follows from the class of the store and the knobs.
 func TestDoctorCosts(t *testing.T) {
-	found, _ := examined(t, newServer(store.Strict, 0), time.Now)
-	wantFinding(t, found, "promise", fine, "strict: ")
+	found, _ := examined(t, newServer(store.Durable, 0), time.Now)
+	wantFinding(t, found, "promise", fine, "durable: ")
 	wantFinding(t, found, "pool default, record", warning, "the store has no pool \"default\"")
 	found, _ = examined(t, memory.New(), time.Now)
 	wantFinding(t, found, "pool default, record", fine, "not created yet; the first process creates it with layout firn")
@@ -308,7 +308,7 @@ func TestDoctorMark(t *testing.T) {
 	if f, ok := found["pool default, mark"]; ok {
 		t.Errorf("the promise says it already: %+v", f)
 	}
-	s.promise.Class = store.Strict
+	s.promise.Class = store.Durable
 	found, _ = examined(t, s, time.Now)
 	wantFinding(t, found, "pool default, mark", warning, "web-1: for a test")
 }
@@ -415,7 +415,7 @@ func TestDoctorHeld(t *testing.T) {
 	}
 	for _, want := range []string{
 		"ok    config: there is no firn.yaml: ", "MB free\n", ", mode 0600, with its hidden file and a write-ahead log of ",
-		"ok    store: sqlite:" + filepath.Join(dir, "ids.db") + " answers in ", "ok    promise: strict: ",
+		"ok    store: sqlite:" + filepath.Join(dir, "ids.db") + " answers in ", "ok    promise: durable: ",
 		"ok    pool web, workers: 0 to 1023: 1 held, 0 falling free, 1023 free\n", "; now that would be ",
 	} {
 		if !strings.Contains(out, want) {

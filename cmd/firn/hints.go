@@ -194,7 +194,7 @@ func (h hinter) repeats(f *pflag.Flag, to *cobra.Command) bool {
 		// To a command that makes a pool safe, a short budget would say that no process
 		// had a longer one.
 		budget, err := time.ParseDuration(f.Value.String())
-		return err == nil && budget > term.OutageStrict
+		return err == nil && budget > term.OutageDurable
 	}
 	_, ofPool := f.Value.(*knobFlag)
 	_, ofSeries := f.Value.(*seriesFlag)

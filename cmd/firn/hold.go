@@ -144,8 +144,8 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	}
 	o.json = wantsJSON(cmd)
 	opts := &o.leasing.options
-	opts.Lanes, opts.GrantFile = 1, ""               // of a pool that firn's own generators share
-	outage := cmp.Or(opts.Outage, term.OutageStrict) // or less, as the pool will say
+	opts.Lanes, opts.GrantFile = 1, ""                // of a pool that firn's own generators share
+	outage := cmp.Or(opts.Outage, term.OutageDurable) // or less, as the pool will say
 	if most := mostGrace(outage); o.grace < 0 || o.grace > most && cmd.Flags().Changed("grace") {
 		return bad("--grace %s: with an outage budget of %s it is 0 to %s", o.grace, durationText(outage), most)
 	}

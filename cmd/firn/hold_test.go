@@ -55,10 +55,10 @@ func TestWorkerVariablesAreFields(t *testing.T) {
 
 func TestMostGrace(t *testing.T) {
 	for outage, want := range map[time.Duration]time.Duration{
-		term.OutageStrict: 4500 * time.Millisecond,
-		term.OutageLossy:  time.Second,
-		2 * time.Second:   500 * time.Millisecond,
-		time.Second:       0,
+		term.OutageDurable: 4500 * time.Millisecond,
+		term.OutageLossy:   time.Second,
+		2 * time.Second:    500 * time.Millisecond,
+		time.Second:        0,
 	} {
 		if got := mostGrace(outage); got != want {
 			t.Errorf("%s: %s, want %s", outage, got, want)

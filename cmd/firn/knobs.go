@@ -64,7 +64,7 @@ var knobs = []knob{
 	},
 	{
 		name: "outage", value: "DURATION",
-		standard: durationText(term.OutageStrict) + ", on a store that can forget " + durationText(term.OutageLossy),
+		standard: durationText(term.OutageDurable) + ", on a store that can forget " + durationText(term.OutageLossy),
 		set:      positive(func(o *poolOptions) *time.Duration { return &o.Outage }),
 		usage:    "how long ids go on while the store is away",
 	},

@@ -33,6 +33,6 @@ func TestBecameLossy(t *testing.T) {
 	}
 	onDatabase(t, server.URL(), `SELECT pg_drop_replication_slot('standby')`)
 	if errs, code := firn("next", "orders"); code != 0 {
-		t.Errorf("strict again: exit code %d: %s", code, errs)
+		t.Errorf("durable again: exit code %d: %s", code, errs)
 	}
 }

@@ -225,7 +225,7 @@ func (l *poolLine) standing(ctx context.Context, s store.Store, info pool.Info) 
 		l.State, l.Here = poolElsewhere, promise.Identity
 	}
 	rules := term.Default(info.Name, info.Layout, promise)
-	lossy := promise.Class != store.Strict || info.Lossy != ""
+	lossy := promise.Class != store.Durable || info.Lossy != ""
 	l.Outage = rules.Budget(record, lossy).Seconds()
 	if lossy {
 		l.StartDelay = startDelay(&rules, record).Seconds()

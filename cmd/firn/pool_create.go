@@ -76,7 +76,7 @@ func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string, yes *bool) {
 	for _, f := range []struct{ name, usage string }{
 		{"layout", "the layout of the pool's ids, which never changes: a preset or a spec (" + layoutName(firn.Default) + ")"},
 		{"workers", "the pool's workers, such as 0-255 (all that the layout has)"},
-		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + durationText(term.OutageStrict) + ")"},
+		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + durationText(term.OutageDurable) + ")"},
 	} {
 		cmd.Flags().Var(&knobFlag{knob: knobNamed(f.name)}, f.name, f.usage)
 	}
@@ -203,7 +203,7 @@ func (l *leasing) asItIs(f *failure, e *pool.OptionError, there pool.Info, opts 
 		}
 		return f
 	}
-	if there.OutageLimit >= term.OutageStrict { // less is no option of ensure
+	if there.OutageLimit >= term.OutageDurable { // less is no option of ensure
 		f.hint("to leave the pool as it is: firn pool ensure %s --outage %s", name, durationText(there.OutageLimit))
 	}
 	return f.hint("%s", l.shorterOutage(there.OutageLimit))
@@ -223,7 +223,7 @@ func (l *leasing) exists(e *pool.ExistsError, opts *pool.Options) error {
 	const rule = "a pool is created in the step that creates the database. In a step that starts a program, creating it makes the same ids again after the store was lost: there use nothing"
 	switch limit := e.Info.OutageLimit; {
 	case opts.Outage <= limit:
-	case limit < term.OutageStrict: // less is no option of ensure
+	case limit < term.OutageDurable: // less is no option of ensure
 		return f.hint("%s", rule)
 	default:
 		same += " --outage " + durationText(limit)

@@ -156,7 +156,7 @@ func (l *leasing) creates(ctx context.Context, s store.Store) bool {
 // creating are the options of a pool that is created by these settings.
 func (o *poolOptions) creating() *pool.Options {
 	c := &pool.Options{Layout: o.Layout}
-	if o.Outage > term.OutageStrict { // less is what a process asks for, and others may ask for more
+	if o.Outage > term.OutageDurable { // less is what a process asks for, and others may ask for more
 		c.Outage = o.Outage
 	}
 	if o.ranged {

@@ -53,7 +53,7 @@ type segmentFacts struct {
 }
 
 func segmentState(s *sequence.Series, of segmentFacts) server.State {
-	st := server.State{Kind: of.kind, Store: of.store, Class: store.Strict.String(), Budget: of.lasts, Increment: of.increment, Degraded: true}
+	st := server.State{Kind: of.kind, Store: of.store, Class: store.Durable.String(), Budget: of.lasts, Increment: of.increment, Degraded: true}
 	var rate float64
 	for _, now := range s.States() {
 		if st.Why == "" || now.Promise.Class == store.Lossy {

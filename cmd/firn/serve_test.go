@@ -269,7 +269,7 @@ func TestServeSays(t *testing.T) {
 		for !strings.HasPrefix(lines.Text(), "store ") && !strings.HasPrefix(lines.Text(), "not ready") && lines.Scan() {
 			text += lines.Text() + "\n"
 		}
-		if said := lines.Text(); strings.HasPrefix(said, "store ") && !regexp.MustCompile(`^store \S+ \((strict|lossy): \S.*\)`).MatchString(said) {
+		if said := lines.Text(); strings.HasPrefix(said, "store ") && !regexp.MustCompile(`^store \S+ \((durable|lossy): \S.*\)`).MatchString(said) {
 			t.Errorf("%s: nothing is said of the store: %s", tt.try, said)
 		}
 		if !strings.Contains(text, tt.try+"\n") || !strings.Contains(text, tt.fact) {

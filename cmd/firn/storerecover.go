@@ -64,7 +64,7 @@ nothing used the old one since the copy was made, and the old one is gone.`,
 	}
 	addStore(cmd)
 	cmd.Flags().DurationVar(&r.outage, "outage", 0, "the longest outage budget of any process that used the store ("+
-		durationText(term.OutageStrict)+", or what firn.yaml says if that is more)")
+		durationText(term.OutageDurable)+", or what firn.yaml says if that is more)")
 	addNumbers(cmd)
 	cmd.Flags().BoolVar(&r.moved, "moved", false, "the store was moved on purpose, nothing used the old one since the copy, and the old one is gone")
 	cmd.Flags().BoolVar(&r.lost, "lost", false, "the SQLite file is gone for good, with all its copies, and was not moved: create an empty one")
@@ -120,7 +120,7 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	// Too little would let ids repeat. So only who says so here has less than the
 	// default: a variable is about one process, and others had what they had.
 	if r.said = saidBy(f); !r.said {
-		r.outage = max(r.outage, term.OutageStrict)
+		r.outage = max(r.outage, term.OutageDurable)
 		if set.file != nil {
 			for i := range set.file.pools {
 				r.outage = max(r.outage, set.file.pools[i].options().Outage)

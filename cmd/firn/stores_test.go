@@ -42,9 +42,9 @@ func TestStoreScripts(t *testing.T) {
 					if strings.Contains(url, "?") {
 						e.Setenv("SEP", "&")
 					}
-					class, other, failover, begin := "strict", "lossy", "if the store forgets, or a backup is put back, ", ""
+					class, other, failover, begin := "durable", "lossy", "if the store forgets, or a backup is put back, ", ""
 					if store.lossy {
-						class, other, failover = "lossy", "strict", "each start of a process waits for 1.s"
+						class, other, failover = "lossy", "durable", "each start of a process waits for 1.s"
 						begin = "; each process waits 1.s when it starts, because the store can lose writes"
 					}
 					e.Setenv("CLASS", class)

@@ -81,7 +81,7 @@ func (s *State) elsewhere(r *Rules, rec Record) error {
 
 // accepts reports whether numbers may be taken, as what the store promises goes.
 func (s *State) accepts(r *Rules) bool {
-	return s.Promise.Class == store.Strict || r.Accept || s.Have.Lossy
+	return s.Promise.Class == store.Durable || r.Accept || s.Have.Lossy
 }
 
 // create writes the first record.

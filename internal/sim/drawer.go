@@ -58,7 +58,7 @@ func (w *world) newCounter(s *memory) block.Record {
 		r.Max = r.First + 60
 	}
 	if w.kind.lossy() && w.chance(0.5) {
-		r.Instance = s.promise(nil).Instance // else it was begun on a strict one
+		r.Instance = s.promise(nil).Instance // else it was begun on a durable one
 	}
 	return r.New()
 }

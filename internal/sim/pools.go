@@ -103,7 +103,7 @@ func (w *world) create(p *pool) {
 	}
 	var o operator.Options
 	o.Layout, o.First, o.Workers = w.rules.Layout, p.range0.First, p.range0.Count()
-	if o.Outage = w.rules.Outage; !atOnce && o.Outage <= term.OutageStrict {
+	if o.Outage = w.rules.Outage; !atOnce && o.Outage <= term.OutageDurable {
 		o.Outage = 0
 	}
 	lives := true

@@ -162,7 +162,7 @@ var leaseRules = []rule{
 	{"the first grant is short, so that a crash loop does not use up the workers", []mutant{
 		{
 			name: "the first grant is as long as any", in: crashing, scene: crashLoops, shows: starved,
-			rules: func(r *term.Rules) { r.Reach = term.OutageStrict },
+			rules: func(r *term.Rules) { r.Reach = term.OutageDurable },
 		},
 	}},
 	{"a process whose store was away goes on by itself when it is back", []mutant{

@@ -12,7 +12,7 @@ var lossyRules = []rule{
 	{"the rules for a store that can forget hold on one that does", []mutant{
 		{name: "a store that forgets is taken for one that does not", kind: lossy, in: forgetful, event: func(_ *holder, e term.Event) term.Event {
 			if heard, ok := e.(term.Promised); ok {
-				heard.Promise.Class = store.Strict
+				heard.Promise.Class = store.Durable
 				return heard
 			}
 			return e
@@ -63,7 +63,7 @@ var lossyRules = []rule{
 	{"what one member has seen of the store holds for all", []mutant{
 		{name: "a process goes by what it sees itself", kind: shifting, in: shiftingOften, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
-				if h.view.Promise.Class == store.Strict {
+				if h.view.Promise.Class == store.Durable {
 					r.Lossy = ""
 				}
 			})

@@ -36,7 +36,7 @@ var poolRules = []rule{
 	{"a store that is gone is not a new one: a pool that its store lacks is created above all that it may have granted", []mutant{
 		{name: "a pool is created anew without a floor", in: dropping, errand: pooled(func(_ *errand, p *term.Pool) { p.Floor = 0 })},
 		{name: "a pool is created anew by the outage budget of whoever creates it", in: droppingLong, errand: lowered(func(*errand) time.Duration {
-			return term.OutageStrict - time.Second
+			return term.OutageDurable - time.Second
 		})},
 	}},
 	{"a pool starts above the store's floor: who creates it reads that, and who takes a worker reads it again", []mutant{

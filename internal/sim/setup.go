@@ -41,16 +41,16 @@ type setup struct {
 type storeKind int
 
 const (
-	clocked  storeKind = iota // strict, with a clock
-	blind                     // strict, without
-	embedded                  // strict, on the clock of the one host
+	clocked  storeKind = iota // durable, with a clock
+	blind                     // durable, without
+	embedded                  // durable, on the clock of the one host
 	lossy                     // forgets, with a clock
 	lossyBlind
-	shifting // strict and lossy by turns, and not to everybody alike; with a clock
+	shifting // durable and lossy by turns, and not to everybody alike; with a clock
 )
 
 func (k storeKind) String() string {
-	return [...]string{"strict", "strict without a clock", "embedded", "lossy", "lossy without a clock", "shifting"}[k]
+	return [...]string{"durable", "durable without a clock", "embedded", "lossy", "lossy without a clock", "shifting"}[k]
 }
 
 func (k storeKind) lossy() bool { return k >= lossy }
@@ -183,7 +183,7 @@ func (s *setup) drawPools(rng *rand.Rand) {
 // defaultRules are those of a member where the store is of a kind.
 func defaultRules(kind storeKind, layout firn.Layout) term.Rules {
 	r := term.Default("pool", layout, store.Promise{Embedded: kind == embedded})
-	r.Outage = term.OutageStrict
+	r.Outage = term.OutageDurable
 	if kind.lossy() {
 		r.Outage = term.OutageLossy
 	}

@@ -73,7 +73,7 @@ func (s *memory) found() {
 	first := w.pools[0]
 	first.existed = true
 	limit := r.Outage
-	if w.unequal && limit <= term.OutageStrict && w.rng.IntN(3) > 0 {
+	if w.unequal && limit <= term.OutageDurable && w.rng.IntN(3) > 0 {
 		limit = 0 // and on a store that does not forget is raised when somebody needs more
 	}
 	p := term.NewPool("founded", r.Layout, first.range0, limit)
@@ -86,7 +86,7 @@ func (s *memory) found() {
 
 // promise is what a process is told.
 func (s *memory) promise(p *process) store.Promise {
-	class := store.Strict
+	class := store.Durable
 	if k := s.w.kind; k == lossy || k == lossyBlind || k == shifting && s.forgets(p) {
 		class = store.Lossy
 	}

@@ -269,7 +269,7 @@ func TestLost(t *testing.T) {
 	a.until(term.Lost)
 }
 
-// What a strict store can only have forgotten ends everything.
+// What a durable store can only have forgotten ends everything.
 func TestOwnRecordForgotten(t *testing.T) {
 	const what = "store: pool pool has forgotten what it acknowledged: the record of our own worker "
 	for name, tt := range map[string]struct {

@@ -46,7 +46,7 @@ func (s *State) see(r *Rules, v View) {
 	}
 	s.View = v
 	s.look = look{at: v.Asked + r.Look, why: s.look.why}
-	if v.Promise.Class != store.Strict {
+	if v.Promise.Class != store.Durable {
 		s.Lossy, s.look.why = true, v.Promise.Why
 	}
 }

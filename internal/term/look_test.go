@@ -30,7 +30,7 @@ func TestMarkBeforeTaking(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	// The mark is stuck, whatever is seen later, and by whom.
-	x.class = store.Strict
+	x.class = store.Durable
 	c := x.actor("c").until(term.Holding)
 	if want := x.tick(x.time + 310*time.Second); c.s.Base != want || !c.s.Lossy {
 		t.Errorf("base %d, not %d; lossy %v", c.s.Base, want, c.s.Lossy)
@@ -68,7 +68,7 @@ func TestMarkWhileHolding(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	a.answer().is(term.Holding)
-	if x.class = store.Strict; a.s.Why() != "test" {
+	if x.class = store.Durable; a.s.Why() != "test" {
 		t.Error(a.s.Why())
 	}
 	for asked := 0; asked < 2; a.answer() { // it is not asked every time

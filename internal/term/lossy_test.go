@@ -137,7 +137,7 @@ func TestLossyTakeover(t *testing.T) {
 		})
 	}
 
-	// On a strict store nothing rests on it.
+	// On a durable store nothing rests on it.
 	x := newScript(t)
 	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(time.Second), TTL: 30_000}.Freed(0))

@@ -53,7 +53,7 @@ func (p Pool) LongestOutage() time.Duration {
 // OutageLimit is the longest outage budget that any member may ever have.
 func (p Pool) OutageLimit() time.Duration {
 	if p.Limit == 0 {
-		return OutageStrict
+		return OutageDurable
 	}
 	return time.Duration(p.Limit) * time.Millisecond
 }

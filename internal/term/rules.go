@@ -42,14 +42,14 @@ const (
 
 // Defaults of a pool.
 const (
-	Reach        = 10 * time.Second
-	Renew        = 10 * time.Second
-	TTL          = 30 * time.Second
-	Skew         = 5 * time.Second
-	Wait         = 5 * time.Second
-	Look         = time.Minute
-	OutageStrict = 5 * time.Minute
-	OutageLossy  = 3 * time.Second
+	Reach         = 10 * time.Second
+	Renew         = 10 * time.Second
+	TTL           = 30 * time.Second
+	Skew          = 5 * time.Second
+	Wait          = 5 * time.Second
+	Look          = time.Minute
+	OutageDurable = 5 * time.Minute
+	OutageLossy   = 3 * time.Second
 )
 
 // Default returns the rules of a pool on a store with such a promise.
@@ -72,7 +72,7 @@ func (r *Rules) Budget(p Pool, lossy bool) time.Duration {
 		most = p.LongestOutage()
 	}
 	if r.Outage == 0 {
-		return min(OutageStrict, most)
+		return min(OutageDurable, most)
 	}
 	return min(r.Outage, most)
 }

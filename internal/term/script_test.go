@@ -30,9 +30,9 @@ type script struct {
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// newScript has a pool of 16 workers on a strict store with a clock.
+// newScript has a pool of 16 workers on a durable store with a clock.
 func newScript(t *testing.T) *script {
-	x := &script{T: t, rules: term.Default("pool", firn.Default, store.Promise{}), class: store.Strict}
+	x := &script{T: t, rules: term.Default("pool", firn.Default, store.Promise{}), class: store.Durable}
 	x.store = memory.NewOptions(memory.Options{Now: x.instant})
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, 0).Encode())
 	x.workers(0, 16)

@@ -154,7 +154,7 @@ func (s *State) judge(r *Rules, now Now, n int64, rec store.Record) candidate {
 
 // left is for how long a record's holder counts as alive: its time to live since
 // the write by the store's clock, or since this version was first seen here: the
-// store may have no clock, or one that was set back. On a strict store it is how
+// store may have no clock, or one that was set back. On a durable store it is how
 // politely workers change hands, and never what makes ids unique. On a lossy one
 // it makes sure that a holder whose record comes back finds it too late; and
 // there the two readings may be of the clocks of two hosts.

@@ -41,7 +41,7 @@ func flakes(t *testing.T, state func(worker int64) server.State, names ...string
 
 func healthy(worker int64) server.State {
 	return server.State{
-		Kind: "flake", Pool: "main", Store: "memory:", Class: "strict", Worker: []int64{worker},
+		Kind: "flake", Pool: "main", Store: "memory:", Class: "durable", Worker: []int64{worker},
 		Until: time.Now().Add(time.Minute), Budget: time.Minute,
 	}
 }

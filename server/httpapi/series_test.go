@@ -52,7 +52,7 @@ func TestWhoSeesSeries(t *testing.T) {
 			if !tt.state {
 				continue
 			}
-			if s.Kind == "flake" && (s.State.Pool != "default" || len(s.State.Workers) != 1 || s.State.Class != "strict") {
+			if s.Kind == "flake" && (s.State.Pool != "default" || len(s.State.Workers) != 1 || s.State.Class != "durable") {
 				t.Errorf("%s: %+v", tt.name, s.State)
 			}
 			if s.Kind == "segment" && s.State.Last != "9223372036854775807" {

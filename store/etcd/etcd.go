@@ -15,7 +15,7 @@
 // # What it promises
 //
 // A write was acknowledged when a majority of the members had it on their disks,
-// so the promise is [store.Strict], on these conditions, which no client can see:
+// so the promise is [store.Durable], on these conditions, which no client can see:
 // the members run without --unsafe-no-fsync, their disks keep what they have
 // synced, and no backup is restored and no --force-new-cluster run without "firn
 // store recover" after it.

@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Promise implements [store.Store]. It is Strict; that the members sync their
+// Promise implements [store.Store]. It is Durable; that the members sync their
 // disks cannot be seen. That a member is known to be corrupt is an error.
 func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 	// What is read here is nothing; that it is read shows that there is a leader,
@@ -20,7 +20,7 @@ func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 		return store.Promise{}, err
 	}
 	id := fmt.Sprintf("etcd cluster %x", s.memory.who())
-	p := store.Promise{Class: store.Strict, Instance: id, Identity: id}
+	p := store.Promise{Class: store.Durable, Instance: id, Identity: id}
 	conn := s.client.ActiveConnection()
 	version := "version not seen"
 	if status, err := clientv3.RetryMaintenanceClient(s.client, conn).Status(ctx, &pb.StatusRequest{}); err == nil {

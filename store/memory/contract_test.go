@@ -21,7 +21,7 @@ func TestContract(t *testing.T) {
 		net := storetest.NewFaulty(s)
 		return storetest.Backend{
 			Open:     func(testing.TB) store.Store { return net.Handle() },
-			Class:    store.Strict,
+			Class:    store.Durable,
 			Embedded: true,
 			Checkpoint: func(testing.TB) func() {
 				snap := s.Snapshot()
@@ -67,7 +67,7 @@ func TestZeroStore(t *testing.T) {
 		var s memory.Store
 		return storetest.Backend{
 			Open:     func(testing.TB) store.Store { return &s },
-			Class:    store.Strict,
+			Class:    store.Durable,
 			Embedded: true,
 		}
 	})

@@ -99,7 +99,7 @@ func (s *Store) List(ctx context.Context, prefix string) ([]store.Record, error)
 // Promise implements [store.Store].
 func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 	return store.Promise{
-		Class:    store.Strict,
+		Class:    store.Durable,
 		Why:      "in memory, as long as this process lives",
 		Embedded: true,
 	}, ctx.Err()

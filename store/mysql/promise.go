@@ -22,7 +22,7 @@ type look struct {
 	started         string            // Unix time, empty: cannot be seen
 }
 
-// Promise implements [store.Store]. The class is Strict if
+// Promise implements [store.Store]. The class is Durable if
 //
 //   - a commit is on the server's disk when it is acknowledged:
 //     innodb_flush_log_at_trx_commit is 1, sync_binlog is 1 where there is a binary
@@ -169,7 +169,7 @@ func (l look) promise() store.Promise {
 	default:
 		seen += fmt.Sprintf(", %d connected replicas", l.replicas)
 	}
-	p := store.Promise{Class: store.Strict, Why: seen, Instance: l.instance()}
+	p := store.Promise{Class: store.Durable, Why: seen, Instance: l.instance()}
 	if why := l.doubts(); len(why) > 0 {
 		p.Class, p.Why = store.Lossy, seen+": "+strings.Join(why, "; ")
 	}

@@ -19,21 +19,21 @@ func TestPromise(t *testing.T) {
 		class  store.Class
 		want   string
 	}{
-		"alone":            {func(l *look) {}, store.Strict, "MySQL 8.4.0, innodb_flush_log_at_trx_commit=1 sync_binlog=1 binlog_format=ROW, no replica"},
+		"alone":            {func(l *look) {}, store.Durable, "MySQL 8.4.0, innodb_flush_log_at_trx_commit=1 sync_binlog=1 binlog_format=ROW, no replica"},
 		"flush 2":          {set("innodb_flush_log_at_trx_commit", "2"), store.Lossy, "SET GLOBAL innodb_flush_log_at_trx_commit = 1"},
 		"binlog 0":         {set("sync_binlog", "0"), store.Lossy, "SET GLOBAL sync_binlog = 1"},
-		"no binlog":        {func(l *look) { l.vars["log_bin"], l.vars["sync_binlog"] = "OFF", "0" }, store.Strict, "log_bin=OFF"},
+		"no binlog":        {func(l *look) { l.vars["log_bin"], l.vars["sync_binlog"] = "OFF", "0" }, store.Durable, "log_bin=OFF"},
 		"no doublewrite":   {set("innodb_doublewrite", "OFF"), store.Lossy, "innodb_doublewrite"},
 		"only detected":    {set("innodb_doublewrite", "DETECT_ONLY"), store.Lossy, "innodb_doublewrite"},
 		"nosync":           {set("innodb_flush_method", "nosync"), store.Lossy, "nosync"},
 		"replica":          {func(l *look) { l.replicas = 1 }, store.Lossy, "1 connected replicas: a replica may be promoted"},
-		"unseen":           {func(l *look) { l.replicas = -1 }, store.Strict, "GRANT REPLICATION SLAVE"},
+		"unseen":           {func(l *look) { l.replicas = -1 }, store.Durable, "GRANT REPLICATION SLAVE"},
 		"follows":          {func(l *look) { l.follows = true }, store.Lossy, "is a replica itself"},
 		"galera":           {set("wsrep_on", "ON"), store.Lossy, "Galera"},
 		"dirty":            {set("transaction_isolation", "READ-UNCOMMITTED"), store.Lossy, "not committed yet"},
 		"dirty by its old": {set("tx_isolation", "READ-UNCOMMITTED"), store.Lossy, "not committed yet"},
 		"frozen clock":     {func(l *look) { l.clock = false }, store.Lossy, "sysdate-is-now"},
-		"no start":         {func(l *look) { l.started = "" }, store.Strict, "no replica"},
+		"no start":         {func(l *look) { l.started = "" }, store.Durable, "no replica"},
 	} {
 		l := look{version: "8.4.0", engine: "InnoDB", clock: true, started: "1", vars: map[string]string{
 			"innodb_flush_log_at_trx_commit": "1", "log_bin": "ON", "sync_binlog": "1", "binlog_format": "ROW", "innodb_doublewrite": "ON",
@@ -78,7 +78,7 @@ func TestPromiseSettings(t *testing.T) {
 	s := New(db)
 	mustPut(t, s, "k", `1`, store.Condition{})
 	first := promise(t, s)
-	if first.Class != store.Strict || first.Embedded || first.Instance == "" {
+	if first.Class != store.Durable || first.Embedded || first.Instance == "" {
 		t.Errorf("%+v", first)
 	}
 	time.Sleep(1100 * time.Millisecond)
@@ -92,17 +92,17 @@ func TestPromiseSettings(t *testing.T) {
 		do(t, db, c.change)
 		becomes(t, s, store.Lossy, c.want)
 		do(t, db, c.back)
-		becomes(t, s, store.Strict, "no replica")
+		becomes(t, s, store.Durable, "no replica")
 	}
 	do(t, db, `ALTER TABLE firn_records ENGINE=Aria`)
 	_, err := s.Promise(t.Context())
 	says(t, "Aria", err, "ALTER TABLE firn_records ENGINE=InnoDB")
 	do(t, db, `ALTER TABLE firn_records ENGINE=InnoDB`)
-	becomes(t, s, store.Strict, "no replica")
+	becomes(t, s, store.Durable, "no replica")
 	server.Kill(t)
 	server.Start(t)
 	works(t, s)
-	if p := promise(t, s); p.Instance == first.Instance || p.Class != store.Strict {
+	if p := promise(t, s); p.Instance == first.Instance || p.Class != store.Durable {
 		t.Errorf("after a restart: %+v", p)
 	}
 
@@ -116,7 +116,7 @@ func TestPromiseReplica(t *testing.T) {
 	replica := testserver.MariaDB(t, "--log-bin=log", "--sync-binlog=1", "--server-id=2", "--sysdate-is-now")
 	p, r := New(connect(t, config(t, primary))), New(connect(t, config(t, replica)))
 	mustPut(t, p, "k", `1`, store.Condition{})
-	becomes(t, p, store.Strict, "no replica")
+	becomes(t, p, store.Durable, "no replica")
 	becomes(t, r, store.Lossy, "sysdate-is-now")
 	host, port, _ := strings.Cut(primary.Addr(), ":")
 	do(t, r.db, `CHANGE MASTER TO MASTER_HOST='`+host+`', MASTER_PORT=`+port+`, MASTER_USER='root'`, `START SLAVE`)

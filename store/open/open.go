@@ -15,7 +15,7 @@
 // Options follow as ?NAME=VALUE&NAME=VALUE. Each store has those that users of its
 // client know, docs/stores.md lists them, and each but sqlite: has
 //
-//	promise=strict    the operator vouches that the store never forgets a write
+//	promise=durable   the operator vouches that the store never forgets a write
 //	                  that it acknowledged, whatever can be seen of it
 //	promise=lossy     the store is taken for one that may, whatever can be seen
 //

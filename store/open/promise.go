@@ -14,10 +14,10 @@ func declared(a *address) (*store.Class, error) {
 	switch text, ok := a.take("promise"); {
 	case !ok:
 		return nil, nil
-	case text == "strict":
-		class = store.Strict
+	case text == "durable":
+		class = store.Durable
 	case text != "lossy":
-		return nil, errors.New("promise is strict, lossy, or left out")
+		return nil, errors.New("promise is durable, lossy, or left out")
 	}
 	return &class, nil
 }
@@ -38,8 +38,8 @@ func (v *vouched) Promise(ctx context.Context) (store.Promise, error) {
 	switch seen := p.Class; {
 	case seen == v.class:
 		p.Why = fmt.Sprintf("%s; promise=%s in the URL changes nothing", p.Why, v.class)
-	case v.class == store.Strict:
-		p.Why = fmt.Sprintf("promise=strict in the URL: its operator vouches that no failover, crash or restart loses a write that was acknowledged, "+
+	case v.class == store.Durable:
+		p.Why = fmt.Sprintf("promise=durable in the URL: its operator vouches that no failover, crash or restart loses a write that was acknowledged, "+
 			"and ids repeat if one does; what can be seen is %s: %s", seen, p.Why)
 	default:
 		p.Why = fmt.Sprintf("promise=lossy in the URL: its operator does not rely on what can be seen, %s: %s", seen, p.Why)

@@ -96,7 +96,7 @@ func TestOddPasswords(t *testing.T) {
 
 func TestURLErrorIs(t *testing.T) {
 	var wrong *open.URLError
-	if err := open.Check("zk://app:s3@h/x?promis=strict"); !errors.As(err, &wrong) || wrong.URL != "zk://app:xxxxx@h/x?promis=strict" ||
+	if err := open.Check("zk://app:s3@h/x?promis=durable"); !errors.As(err, &wrong) || wrong.URL != "zk://app:xxxxx@h/x?promis=durable" ||
 		wrong.Reason != `no option "promis"; is it promise?` {
 		t.Errorf("%#v", err)
 	}

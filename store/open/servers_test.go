@@ -23,10 +23,10 @@ var servers = []struct {
 	start func(testing.TB, ...string) *testserver.Server
 	class store.Class
 }{
-	{"zk", testserver.ZooKeeper, store.Strict},
-	{"postgres", testserver.Postgres, store.Strict},
-	{"etcd", testserver.Etcd, store.Strict},
-	{"mysql", testserver.MariaDB, store.Strict},
+	{"zk", testserver.ZooKeeper, store.Durable},
+	{"postgres", testserver.Postgres, store.Durable},
+	{"etcd", testserver.Etcd, store.Durable},
+	{"mysql", testserver.MariaDB, store.Durable},
 	{"redis", testserver.Redis, store.Lossy},
 }
 
@@ -83,7 +83,7 @@ func TestVouched(t *testing.T) {
 	for _, srv := range servers {
 		t.Run(srv.name, func(t *testing.T) {
 			url := testserver.Shared(t, srv.start).URL()
-			for _, want := range []store.Class{store.Strict, store.Lossy} {
+			for _, want := range []store.Class{store.Durable, store.Lossy} {
 				s, err := open.URL(t.Context(), add(url, "promise="+want.String()))
 				if err != nil {
 					t.Fatal(err)
@@ -104,7 +104,7 @@ func TestVouched(t *testing.T) {
 				}
 				s.Close()
 			}
-			if err := open.Check(add(url, "promise=perhaps")); err == nil || !strings.Contains(err.Error(), "promise is strict, lossy, or left out") {
+			if err := open.Check(add(url, "promise=perhaps")); err == nil || !strings.Contains(err.Error(), "promise is durable, lossy, or left out") {
 				t.Error(err)
 			}
 		})

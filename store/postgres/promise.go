@@ -59,7 +59,7 @@ type look struct {
 	hides                string // the schema that hides a table from this role
 }
 
-// Promise implements [store.Store]. The class is Strict if
+// Promise implements [store.Store]. The class is Durable if
 //
 //   - a commit is on the server's disk when it is acknowledged: fsync and
 //     full_page_writes are on, synchronous_commit is not off, for the connection
@@ -121,7 +121,7 @@ func (s *Store) query(ctx context.Context) (l look, err error) {
 func (l look) promise() store.Promise {
 	seen := fmt.Sprintf("PostgreSQL %s, fsync=%s full_page_writes=%s synchronous_commit=%s, %s",
 		l.version, l.fsync, l.pages, l.commit, l.company())
-	p := store.Promise{Class: store.Strict, Why: seen, Instance: l.instance(), Identity: l.identity()}
+	p := store.Promise{Class: store.Durable, Why: seen, Instance: l.instance(), Identity: l.identity()}
 	if why := l.doubts(); len(why) > 0 {
 		p.Class, p.Why = store.Lossy, seen+": "+strings.Join(why, "; ")
 	}

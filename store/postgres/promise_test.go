@@ -25,9 +25,9 @@ func TestPromise(t *testing.T) {
 		class  store.Class
 		want   string
 	}{
-		"alone":              {func(l *look) {}, store.Strict, "no standby"},
-		"local alone":        {func(l *look) { l.commit = "local" }, store.Strict, "synchronous_commit=local"},
-		"write alone":        {func(l *look) { l.commit = "remote_write" }, store.Strict, "remote_write"},
+		"alone":              {func(l *look) {}, store.Durable, "no standby"},
+		"local alone":        {func(l *look) { l.commit = "local" }, store.Durable, "synchronous_commit=local"},
+		"write alone":        {func(l *look) { l.commit = "remote_write" }, store.Durable, "remote_write"},
 		"no fsync":           {func(l *look) { l.fsync = "off" }, store.Lossy, "a crash of its host"},
 		"no pages":           {func(l *look) { l.pages = "off" }, store.Lossy, "a crash of its host"},
 		"no commit":          {func(l *look) { l.commit = "off" }, store.Lossy, "SET synchronous_commit = on"},
@@ -35,22 +35,22 @@ func TestPromise(t *testing.T) {
 		"asynchronous":       {set("", "on", standby("async", "a")), store.Lossy, "may be promoted"},
 		"unseen, no names":   {set("", "on", standby("", "a")), store.Lossy, "may be promoted"},
 		"local, one away":    {set("a", "local"), store.Lossy, "may be promoted"},
-		"waits for one away": {set("a", "on"), store.Strict, "no standby, a commit waits for 1"},
+		"waits for one away": {set("a", "on"), store.Durable, "no standby, a commit waits for 1"},
 		"away":               {set("", "on", other{id: "s"}), store.Lossy, "1 slot of a standby that is away"},
-		"synchronous":        {set("2 (a, b)", "on", standby("sync", "a"), standby("sync", "b")), store.Strict, "2 of them synchronous"},
+		"synchronous":        {set("2 (a, b)", "on", standby("sync", "a"), standby("sync", "b")), store.Durable, "2 of them synchronous"},
 		"one asynchronous":   {set("a", "on", standby("sync", "a"), standby("async", "b")), store.Lossy, "may be promoted"},
 		"one behind":         {set("a", "on", standby("potential", "a")), store.Lossy, "may be promoted"},
-		"apply":              {set("a", "remote_apply", standby("sync", "a")), store.Strict, "apply"},
+		"apply":              {set("a", "remote_apply", standby("sync", "a")), store.Durable, "apply"},
 		"only written":       {set("a", "remote_write", standby("sync", "a")), store.Lossy, "may be promoted"},
 		"only local":         {set("a", "local", standby("sync", "a")), store.Lossy, "may be promoted"},
-		"unseen":             {set("a", "on", standby("", "a")), store.Strict, "GRANT pg_monitor TO app"},
+		"unseen":             {set("a", "on", standby("", "a")), store.Durable, "GRANT pg_monitor TO app"},
 		"unseen, not listed": {set("a", "on", standby("", "b")), store.Lossy, "in case of doubt: GRANT pg_monitor TO app"},
 		"unseen, too many":   {set("a", "on", standby("", "a"), standby("", "b")), store.Lossy, "may be promoted"},
-		"unseen, all":        {set("ANY 2 (*)", "on", standby("", "a"), standby("", "b")), store.Strict, "a commit waits for 2"},
-		"quorum of all":      {set("ANY 2 (a, b)", "on", standby("quorum", "a"), standby("quorum", "b")), store.Strict, "a commit waits for 2"},
+		"unseen, all":        {set("ANY 2 (*)", "on", standby("", "a"), standby("", "b")), store.Durable, "a commit waits for 2"},
+		"quorum of all":      {set("ANY 2 (a, b)", "on", standby("quorum", "a"), standby("quorum", "b")), store.Durable, "a commit waits for 2"},
 		"quorum of half":     {set("ANY 1 (a, b)", "on", standby("quorum", "a"), standby("quorum", "b")), store.Lossy, "may be promoted"},
 		"one away of quorum": {set("ANY 1 (a, b)", "on", standby("quorum", "a"), other{id: "s"}), store.Lossy, "away"},
-		"one away of all":    {set("2 (a, b)", "on", standby("sync", "a"), other{id: "s"}), store.Strict, "away"},
+		"one away of all":    {set("2 (a, b)", "on", standby("sync", "a"), other{id: "s"}), store.Durable, "away"},
 	} {
 		l := base
 		c.change(&l)
@@ -80,7 +80,7 @@ func TestPromiseSettings(t *testing.T) {
 	s := New(db)
 	mustPut(t, s, "k", `1`, store.Condition{})
 	first := promise(t, s)
-	if first.Class != store.Strict || first.Embedded || strings.Count(first.Instance, "/") != 2 || strings.HasPrefix(first.Instance, "/") {
+	if first.Class != store.Durable || first.Embedded || strings.Count(first.Instance, "/") != 2 || strings.HasPrefix(first.Instance, "/") {
 		t.Errorf("%+v", first)
 	}
 	for _, c := range []struct{ change, back, want string }{
@@ -93,13 +93,13 @@ func TestPromiseSettings(t *testing.T) {
 		do(t, db, c.change, `SELECT pg_reload_conf()`)
 		becomes(t, s, store.Lossy, c.want)
 		do(t, db, c.back, `SELECT pg_reload_conf()`)
-		becomes(t, s, store.Strict, "no standby")
+		becomes(t, s, store.Durable, "no standby")
 	}
 	for _, again := range []func(testing.TB){pg.Kill, pg.Stop} {
 		again(t)
 		pg.Start(t)
 		works(t, s)
-		if p := promise(t, s); p.Instance == first.Instance || p.Class != store.Strict {
+		if p := promise(t, s); p.Instance == first.Instance || p.Class != store.Durable {
 			t.Errorf("after a restart: %+v", p)
 		}
 	}
@@ -130,8 +130,8 @@ func TestPromiseStandbys(t *testing.T) {
 		becomes(t, s, store.Lossy, "1 connected standby")
 	}
 	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = 'sibling'`, `SELECT pg_reload_conf()`)
-	becomes(t, all, store.Strict, "1 of them synchronous")
-	becomes(t, app, store.Strict, "GRANT pg_monitor TO app")
+	becomes(t, all, store.Durable, "1 of them synchronous")
+	becomes(t, app, store.Durable, "GRANT pg_monitor TO app")
 	readOnly := New(connect(t, at(t, primary.URL(), "user=app", "default_transaction_read_only=on")))
 	for _, s := range []*Store{all, app, readOnly} { // a read waits for the standby, which anybody may
 		if r, err := s.Get(t.Context(), "k"); err != nil || r.Version == "" {
@@ -144,7 +144,7 @@ func TestPromiseStandbys(t *testing.T) {
 	becomes(t, all, store.Lossy, "no standby, a commit waits for 1") // one that is away may be promoted as well
 	do(t, db, `ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
 	for _, s := range []*Store{all, app} {
-		becomes(t, s, store.Strict, "no standby")
+		becomes(t, s, store.Durable, "no standby")
 	}
 }
 

@@ -47,7 +47,7 @@ func TestNoTable(t *testing.T) {
 	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 0 {
 		t.Errorf("List: %v, %v", l, err)
 	}
-	if p, err := s.Promise(t.Context()); err != nil || p.Class != store.Strict {
+	if p, err := s.Promise(t.Context()); err != nil || p.Class != store.Durable {
 		t.Errorf("Promise: %+v, %v", p, err)
 	}
 	_, err = s.Put(t.Context(), "k", []byte(`1`), store.Condition{Version: store.NewVersion()})
@@ -179,7 +179,7 @@ func TestPrivileges(t *testing.T) {
 		t.Errorf("%v, %v", l, err)
 	}
 	p, err := s.Promise(t.Context())
-	if err != nil || p.Class != store.Strict || strings.HasPrefix(p.Instance, "/") {
+	if err != nil || p.Class != store.Durable || strings.HasPrefix(p.Instance, "/") {
 		t.Errorf("%+v, %v", p, err)
 	}
 	do(t, db, `REVOKE UPDATE ON firn_records FROM `+role)

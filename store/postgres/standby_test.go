@@ -27,7 +27,7 @@ func TestNotYetOnStandby(t *testing.T) {
 	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
 	waitFor(t, func() bool {
 		p, err := s.Promise(t.Context())
-		return err == nil && p.Class == store.Strict
+		return err == nil && p.Class == store.Durable
 	})
 	second := mustPut(t, s, "k", `2`, store.Condition{Version: first.Version})
 

@@ -33,8 +33,8 @@ func TestStandbyBesideASynchronous(t *testing.T) {
 		{"s2", store.Lossy},
 		{"FIRST 1 (s2, s3)", store.Lossy},
 		{"ANY 1 (s2, s3)", store.Lossy}, // the one that a commit did not wait for may be promoted
-		{"ANY 2 (s2, s3)", store.Strict},
-		{"2 (S2, *)", store.Strict},
+		{"ANY 2 (s2, s3)", store.Durable},
+		{"2 (S2, *)", store.Durable},
 		{"s3, s2", store.Lossy},
 	} {
 		do(t, db, fmt.Sprintf(`ALTER SYSTEM SET synchronous_standby_names = '%s'`, c.names), `SELECT pg_reload_conf()`)
@@ -44,8 +44,8 @@ func TestStandbyBesideASynchronous(t *testing.T) {
 	}
 	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = 's2'`, `SELECT pg_reload_conf()`)
 	third.Stop(t)
-	becomes(t, both[0], store.Strict, "GRANT pg_monitor TO app")
-	becomes(t, both[1], store.Strict, "1 connected standby, 1 of them synchronous")
+	becomes(t, both[0], store.Durable, "GRANT pg_monitor TO app")
+	becomes(t, both[1], store.Durable, "1 connected standby, 1 of them synchronous")
 }
 
 // TestBackupIsNoStandby: pg_basebackup connects as a standby does. No store may become
@@ -66,7 +66,7 @@ func TestBackupIsNoStandby(t *testing.T) {
 				if ctx.Err() != nil {
 					return
 				}
-				if err != nil || p.Class != store.Strict {
+				if err != nil || p.Class != store.Durable {
 					t.Errorf("%s, beside a backup: %+v, %v", who, p, err)
 					time.Sleep(100 * time.Millisecond)
 				}

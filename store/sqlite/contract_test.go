@@ -39,7 +39,7 @@ func TestContract(t *testing.T) {
 // backend is what is the same wherever the handles are.
 func backend(path string) storetest.Backend {
 	return storetest.Backend{
-		Class:      store.Strict,
+		Class:      store.Durable,
 		Embedded:   true,
 		Checkpoint: func(tb testing.TB) func() { return checkpoint(tb, path) },
 		Remove:     func(tb testing.TB) { remove(tb, path) },

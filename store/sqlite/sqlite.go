@@ -341,7 +341,7 @@ func (a *found) record() store.Record {
 	}
 }
 
-// Promise implements [store.Store]. The class is Strict unless the file does
+// Promise implements [store.Store]. The class is Durable unless the file does
 // not outlive the host's memory, or somebody changed how it is written.
 func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 	return run(ctx, s, store.Promise{}, func(ctx context.Context) (p store.Promise, err error) {
@@ -370,7 +370,7 @@ func (s *Store) promise(c *session) (store.Promise, error) {
 		return store.Promise{}, err
 	}
 	p := store.Promise{
-		Class:    store.Strict,
+		Class:    store.Durable,
 		Why:      fmt.Sprintf("journal_mode=%s synchronous=%s, on %s", journal, levels[synchronous&3], fs.name),
 		Embedded: true,
 	}

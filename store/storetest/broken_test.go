@@ -59,7 +59,7 @@ func (b *broken) backend() Backend {
 	b.writing = make(map[string]int)
 	return Backend{
 		Open:     func(testing.TB) store.Store { return &handle{broken: b, cache: make(map[string]store.Record)} },
-		Class:    store.Strict,
+		Class:    store.Durable,
 		Embedded: true,
 		NoClock:  strings.HasPrefix(b.bug, "no clock"),
 		Checkpoint: func(testing.TB) func() {
@@ -505,7 +505,7 @@ func (h *handle) Promise(ctx context.Context) (store.Promise, error) {
 	if err := h.gone(); err != nil {
 		return store.Promise{}, err
 	}
-	p := store.Promise{Class: store.Strict, Why: "in memory", Embedded: true}
+	p := store.Promise{Class: store.Durable, Why: "in memory", Embedded: true}
 	switch {
 	case h.has("promises less"):
 		p.Class = store.Lossy

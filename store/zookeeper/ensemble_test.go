@@ -43,7 +43,7 @@ func TestEnsemble(t *testing.T) {
 		t.Errorf("only %d of 300 writes were acknowledged and read", seen)
 	}
 	p, err := s[0].Promise(t.Context())
-	if err != nil || p.Class != store.Strict || !strings.Contains(p.Why, "3 voting servers") {
+	if err != nil || p.Class != store.Durable || !strings.Contains(p.Why, "3 voting servers") {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for i, m := range members {

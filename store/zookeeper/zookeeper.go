@@ -280,7 +280,7 @@ func (s *Store) readAll(ctx context.Context, home string, keys []string) ([]stor
 	return list, nil
 }
 
-// Promise implements [store.Store]. An ensemble is strict: an acknowledged write
+// Promise implements [store.Store]. An ensemble is durable: an acknowledged write
 // is on the disks of a quorum. A server that was told not to write through
 // (forceSync=no) cannot be told from one that does.
 func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
@@ -291,7 +291,7 @@ func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 		config, _, err := s.conn.Get("/zookeeper/config")
 		return config, err
 	})
-	p := store.Promise{Class: store.Strict}
+	p := store.Promise{Class: store.Durable}
 	const unseen = "a write is acknowledged by a quorum; that each server writes through to its disk (forceSync) is not visible"
 	switch n := voters(config); {
 	case err == nil && n > 0:

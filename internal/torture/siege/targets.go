@@ -43,7 +43,7 @@ var targets = []target{
 	{name: "mysql", needs: installed("mariadb"), start: server(testserver.MariaDB, "")},
 	// The test server has its data again after a kill, as it writes each command to
 	// its disk first: an operator could vouch for it.
-	{name: "redis", needs: installed("redis"), start: server(testserver.Redis, "promise=strict")},
+	{name: "redis", needs: installed("redis"), start: server(testserver.Redis, "promise=durable")},
 	{name: "etcd", needs: installed("etcd"), ahead: 5 * time.Second, start: server(testserver.Etcd, "")},
 	{name: "zookeeper", needs: installed("zookeeper"), ahead: 5 * time.Second, start: server(testserver.ZooKeeper, "")},
 
@@ -143,7 +143,7 @@ func cluster(start func(testing.TB, int) *testserver.Cluster) func(*siege) *vict
 func failingOver(s *siege) *victim {
 	promise := "promise=lossy"
 	if s.Broken == Vouched {
-		promise = "promise=strict"
+		promise = "promise=durable"
 	}
 	primary := testserver.Postgres(s.tb)
 	proxy := testserver.NewProxy(s.tb, primary.Addr())
