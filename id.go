@@ -302,3 +302,6 @@ func (e *SyntaxError) Error() string {
 	}
 	return fmt.Sprintf("firn: %s %s, column %d: %s", e.Kind, text, e.Offset+1, e.Reason)
 }
+
+// Retryable is false; see firn.Retryable.
+func (*SyntaxError) Retryable() bool { return false }

@@ -243,6 +243,9 @@ func (e *EndError) Error() string {
 		e.Layout.label(), e.End.UTC().Format(time.DateOnly), instant(e.End))
 }
 
+// Retryable is false; see firn.Retryable.
+func (*EndError) Retryable() bool { return false }
+
 // An EpochError says that a layout cannot make ids yet, or that the clock is
 // wrong.
 type EpochError struct {
@@ -254,3 +257,6 @@ func (e *EpochError) Error() string {
 	return fmt.Sprintf("firn: layout %s begins at %s, and the clock says %s",
 		e.Layout.label(), instant(e.Layout.Epoch()), instant(e.Now))
 }
+
+// Retryable is false; see firn.Retryable.
+func (*EpochError) Retryable() bool { return false }

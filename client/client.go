@@ -106,7 +106,7 @@ func Open(ctx context.Context, url, series string, opts *Options) (*Client, erro
 //
 // Errors: [*OutageError] when no server gives ids for longer than Options.Wait,
 // [*Error] when a server refuses, [*AnswerError] when one is not firn, ctx's, and
-// [firn.ErrClosed] after Close. [Retryable] says which pass by themselves.
+// [firn.ErrClosed] after Close. [firn.Retryable] says which pass by themselves.
 func (c *Client) Next(ctx context.Context) (firn.ID, error) {
 	b := c.now.Load()
 	i := b.taken.Add(1) - 1

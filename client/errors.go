@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/firn-id/firn"
 )
 
 // An Error is what a server answered instead of ids.
@@ -33,6 +31,9 @@ type AnswerError struct {
 
 func (e *AnswerError) Error() string { return fmt.Sprintf("client: %s: %s", e.Server, e.Reason) }
 
+// Retryable is false; see firn.Retryable.
+func (*AnswerError) Retryable() bool { return false }
+
 // An OutageError says that no id is in hand, and that no server has given one for
 // as long as a call waits. They come again by themselves.
 type OutageError struct {
@@ -49,6 +50,9 @@ func (e *OutageError) Error() string {
 	return text
 }
 
+// Retryable is true; see firn.Retryable.
+func (*OutageError) Retryable() bool { return true }
+
 func (e *OutageError) Unwrap() error { return e.Err }
 
 // again are the codes with which a server says that the same request may do better
@@ -59,29 +63,10 @@ var again = []string{"TRYAGAIN", "BUSY", "LOADING", "MASTERDOWN", "CLUSTERDOWN"}
 // of its own.
 const full = "max number of clients reached"
 
-// Retryable reports whether the same call may do better a moment later: the
-// servers were away or had no id. It is false where somebody has to do something
-// first, because a server refused, is not the one its certificate should name, wants
-// a certificate, or the address or the series is wrong; where the caller's ctx ended;
-// and after Close.
-func Retryable(err error) bool {
-	var reply *Error
-	var answer *AnswerError
-	var outage *OutageError
-	switch {
-	case err == nil, errors.Is(err, firn.ErrClosed):
-		return false
-	case errors.As(err, &outage):
-		return true
-	case errors.As(err, &reply):
-		return slices.Contains(again, reply.Code) || strings.HasPrefix(reply.Text, full)
-	case errors.As(err, &answer):
-		return false
-	}
-	var down *downError
-	var stranger *tls.CertificateVerificationError
-	var plain tls.RecordHeaderError
-	return errors.As(err, &down) && !errors.As(err, &stranger) && !errors.As(err, &plain) && !alerted(err)
+// Retryable reports whether the server said that the same request may do better a moment
+// later; see [firn.Retryable].
+func (e *Error) Retryable() bool {
+	return slices.Contains(again, e.Code) || strings.HasPrefix(e.Text, full)
 }
 
 // alerted reports whether a server said over TLS why it will have nothing to do with
@@ -103,3 +88,11 @@ func (e *downError) Error() string {
 }
 
 func (e *downError) Unwrap() error { return e.err }
+
+// Retryable is false where the server is not the one its certificate should name, wants a
+// certificate, or does not speak TLS.
+func (e *downError) Retryable() bool {
+	var stranger *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
+	return !errors.As(e.err, &stranger) && !errors.As(e.err, &plain) && !alerted(e.err)
+}

@@ -190,7 +190,7 @@ func TestTokens(t *testing.T) {
 	} {
 		_, err := client.Open(t.Context(), url, "photo", nil)
 		var reply *client.Error
-		if !errors.As(err, &reply) || reply.Code != code || client.Retryable(err) || strings.Contains(err.Error(), "s3cr3t") {
+		if !errors.As(err, &reply) || reply.Code != code || firn.Retryable(err) || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
@@ -200,7 +200,7 @@ func TestNoSuchSeries(t *testing.T) {
 	addr := serve(t, newServer(t, nil, flakes(t, memory.New())))
 	_, err := client.Open(t.Context(), "redis://"+addr, "photos", nil)
 	var reply *client.Error
-	if !errors.As(err, &reply) || client.Retryable(err) || !strings.Contains(reply.Text, "photo") {
+	if !errors.As(err, &reply) || firn.Retryable(err) || !strings.Contains(reply.Text, "photo") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -213,7 +213,7 @@ func TestNobodyListens(t *testing.T) {
 	l.Close()
 	_, err = client.Open(t.Context(), "redis://"+l.Addr().String(), "photo", &client.Options{Wait: time.Second})
 	var outage *client.OutageError
-	if !errors.As(err, &outage) || !client.Retryable(err) || !strings.Contains(err.Error(), "refused") {
+	if !errors.As(err, &outage) || !firn.Retryable(err) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -228,7 +228,7 @@ func TestPublicForm(t *testing.T) {
 	addr := serve(t, newServer(t, nil, server.Numbers("photo", ids, &server.SeriesOptions{Form: public.Base62})))
 	_, err = client.Open(t.Context(), "redis://"+addr, "photo", nil)
 	var strange *client.AnswerError
-	if !errors.As(err, &strange) || !strings.Contains(err.Error(), "public form") || client.Retryable(err) {
+	if !errors.As(err, &strange) || !strings.Contains(err.Error(), "public form") || firn.Retryable(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -251,7 +251,7 @@ func TestTLS(t *testing.T) {
 	}
 	// A certificate that nobody vouches for.
 	_, err = client.Open(t.Context(), url, "photo", nil)
-	if err == nil || client.Retryable(err) || !strings.Contains(err.Error(), "certificate") {
+	if err == nil || firn.Retryable(err) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
 	// A server that wants a certificate.
@@ -265,12 +265,12 @@ func TestTLS(t *testing.T) {
 	_, err = client.Open(t.Context(), "rediss://"+l.Addr().String(), "photo", &client.Options{
 		Wait: time.Minute, TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 	})
-	if err == nil || client.Retryable(err) || !strings.Contains(err.Error(), "certificate required") {
+	if err == nil || firn.Retryable(err) || !strings.Contains(err.Error(), "certificate required") {
 		t.Errorf("got %v", err)
 	}
 	// A server that does not speak TLS.
 	plain := serve(t, newServer(t, nil, flakes(t, memory.New())))
-	if _, err = client.Open(t.Context(), "rediss://"+plain, "photo", nil); err == nil || client.Retryable(err) {
+	if _, err = client.Open(t.Context(), "rediss://"+plain, "photo", nil); err == nil || firn.Retryable(err) {
 		t.Errorf("got %v", err)
 	}
 }

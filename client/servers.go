@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/firn-id/firn"
 )
 
 // servers are those of one address, of which one is asked. They are used by one
@@ -42,7 +44,7 @@ func (s *servers) fetch(ctx context.Context, o order, time func() time.Duration)
 	if s.round() {
 		s.refused = nil
 	}
-	if s.refused == nil && !Retryable(err) {
+	if s.refused == nil && !firn.Retryable(err) {
 		s.refused = err
 	}
 	s.hangUp()

@@ -185,7 +185,7 @@ func TestStrangeAnswersAreRefused(t *testing.T) {
 			s := newScript(t, func([]string) string { return answer })
 			_, err := start(t, nil, s)
 			var strange *AnswerError
-			if !errors.As(err, &strange) || strange.Server != s.addr || Retryable(err) {
+			if !errors.As(err, &strange) || strange.Server != s.addr || firn.Retryable(err) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -220,8 +220,8 @@ func TestRefusals(t *testing.T) {
 			s := newScript(t, func([]string) string { return answer })
 			_, err := start(t, &Options{Wait: 2 * time.Second}, s)
 			var reply *Error
-			if !errors.As(err, &reply) || reply.Code != code || Retryable(err) != want {
-				t.Errorf("%q: got %v, to come again with: %v", answer, err, Retryable(err))
+			if !errors.As(err, &reply) || reply.Code != code || firn.Retryable(err) != want {
+				t.Errorf("%q: got %v, to come again with: %v", answer, err, firn.Retryable(err))
 			}
 		})
 	}
@@ -246,7 +246,7 @@ func TestRefusalPasses(t *testing.T) {
 	}
 	refuse.Store(true)
 	for range 100 {
-		if _, err := c.Next(t.Context()); err == nil || Retryable(err) {
+		if _, err := c.Next(t.Context()); err == nil || firn.Retryable(err) {
 			t.Fatalf("got %v", err)
 		}
 	}
@@ -362,7 +362,7 @@ func TestOutage(t *testing.T) {
 	give := s.answer.Swap(&none)
 	ids, err := c.Append(t.Context(), nil, 100)
 	var outage *OutageError
-	if !errors.As(err, &outage) || !Retryable(err) || outage.Err == nil || len(ids) != 1 {
+	if !errors.As(err, &outage) || !firn.Retryable(err) || outage.Err == nil || len(ids) != 1 {
 		t.Fatalf("%d ids and %v", len(ids), err)
 	}
 	// The outage is known: calls do not wait for it again, and it is asked about again
@@ -398,7 +398,7 @@ func TestContext(t *testing.T) {
 	s.answer.Store(&none)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)
-	if _, err := c.Next(ctx); !errors.Is(err, context.Canceled) || Retryable(err) {
+	if _, err := c.Next(ctx); !errors.Is(err, context.Canceled) || firn.Retryable(err) {
 		t.Errorf("got %v", err)
 	}
 	ended := make(chan error, 1)
@@ -410,7 +410,7 @@ func TestContext(t *testing.T) {
 	if err := <-ended; !errors.Is(err, firn.ErrClosed) {
 		t.Errorf("a call that waits while the client is closed: %v", err)
 	}
-	if _, err := c.Next(t.Context()); !errors.Is(err, firn.ErrClosed) || Retryable(err) {
+	if _, err := c.Next(t.Context()); !errors.Is(err, firn.ErrClosed) || firn.Retryable(err) {
 		t.Errorf("a call after: %v", err)
 	}
 	if _, err := c.Append(t.Context(), nil, 3); !errors.Is(err, firn.ErrClosed) {
@@ -464,7 +464,7 @@ func TestAge(t *testing.T) {
 	give := counting(1)
 	late := newScript(t, func(words []string) string { time.Sleep(5 * time.Millisecond); return give(words) })
 	_, err = start(t, &Options{MaxAge: time.Millisecond, Wait: time.Second}, late)
-	if err == nil || !Retryable(err) || !strings.Contains(err.Error(), "MaxAge") {
+	if err == nil || !firn.Retryable(err) || !strings.Contains(err.Error(), "MaxAge") {
 		t.Errorf("got %v", err)
 	}
 }

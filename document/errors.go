@@ -25,6 +25,9 @@ func (e *MissingError) Error() string {
 	return text
 }
 
+// Retryable is false; see firn.Retryable.
+func (*MissingError) Retryable() bool { return false }
+
 // An EndError says that a period has not as many numbers left that fit the pattern
 // as a call asks for. Nothing was used up by asking. With a date the next period goes on by itself;
 // "firn serials change" gives the counter more digits.
@@ -46,6 +49,9 @@ func (e *EndError) Error() string {
 	return fmt.Sprintf("document: series %q is used up: %s has room for %d numbers%s", e.Series, e.Pattern, e.Max, in)
 }
 
+// Retryable is false; see firn.Retryable.
+func (*EndError) Retryable() bool { return false }
+
 // A DefinitionError says that the series has another pattern or zone in the
 // store. Other texts under the same counters could repeat, and two zones give
 // one instant two dates.
@@ -65,6 +71,9 @@ func (e *DefinitionError) Error() string {
 	}
 	return fmt.Sprintf("document: series %q has %s", e.Series, strings.Join(differ, " and "))
 }
+
+// Retryable is false; see firn.Retryable.
+func (*DefinitionError) Retryable() bool { return false }
 
 // OnlyWidth reports whether the patterns differ in nothing but the width of the counter, or
 // not at all, so that one can be changed to the other; and whether the store has the wider one.
@@ -108,6 +117,9 @@ func (e *LossyError) Error() string {
 		"and a counter that was set back gives out its numbers again", e.Series, e.Why)
 }
 
+// Retryable is false; see firn.Retryable.
+func (*LossyError) Retryable() bool { return false }
+
 // An InstanceError says that a store which can forget is not the one that the
 // series was begun with, or may have gone back: another server was promoted, or
 // it was started again. Nothing is given out until "firn store recover" has
@@ -121,6 +133,9 @@ func (e *InstanceError) Error() string {
 	return fmt.Sprintf("document: series %q has stopped: the store may have forgotten its last numbers (it is %q now, and was %q)",
 		e.Series, e.Have, e.Want)
 }
+
+// Retryable is false; see firn.Retryable.
+func (*InstanceError) Retryable() bool { return false }
 
 // A ClockError says that the clock which gives the date is at a year that texts
 // cannot have.

@@ -44,6 +44,9 @@ type OptionError struct {
 }
 
 func (e *OptionError) Error() string { return "document: " + e.Reason }
+
+// Retryable is false; see firn.Retryable.
+func (*OptionError) Retryable() bool { return false }
 func (e *OptionError) Unwrap() error { return e.Err }
 
 // Check returns everything that is wrong with a name, a pattern and the options:

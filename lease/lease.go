@@ -85,6 +85,9 @@ func (e *OutageError) Error() string {
 	return text + "; ids resume when it answers"
 }
 
+// Retryable is true; see firn.Retryable.
+func (*OutageError) Retryable() bool { return true }
+
 func (e *OutageError) Unwrap() error { return e.Err }
 
 // Open leases a worker of the pool that the options name and returns when the first id

@@ -123,6 +123,9 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return "lease: " + e.Reason }
 
+// Retryable is false; see firn.Retryable.
+func (*OptionError) Retryable() bool { return false }
+
 // Check returns everything that is wrong with the options, as far as that does not depend
 // on the pool: nil, or [*OptionError]s joined. Open begins with it. With a layout, it
 // checks them against that too.

@@ -90,6 +90,9 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return "sequence: " + e.Reason }
 
+// Retryable is false; see firn.Retryable.
+func (*OptionError) Retryable() bool { return false }
+
 // Check returns everything that is wrong with the options and the series' name:
 // nil, or [*OptionError]s joined. Open and Create begin with it.
 func (o *Options) Check(name string) error {
@@ -179,6 +182,9 @@ type MismatchError struct {
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("sequence: series %q has %s %s, not %s", e.Name, e.Option, e.Have, e.Want)
 }
+
+// Retryable is false; see firn.Retryable.
+func (*MismatchError) Retryable() bool { return false }
 
 // agrees returns an error where options that are set differ from the record.
 func (o *Options) agrees(name string, r block.Record) error {

@@ -65,6 +65,9 @@ func (e *OutageError) Error() string {
 	return text
 }
 
+// Retryable is true; see firn.Retryable.
+func (*OutageError) Retryable() bool { return true }
+
 func (e *OutageError) Unwrap() error { return e.Err }
 
 // A Series issues the numbers of a named series. It is a [firn.Source]; all its

@@ -145,6 +145,9 @@ func (e *ForgotError) Error() string {
 	return fmt.Sprintf("store: %s has forgotten what it acknowledged: %s", e.Store, e.What)
 }
 
+// Retryable is false; see firn.Retryable.
+func (*ForgotError) Retryable() bool { return false }
+
 // An OtherStoreError says that a record was made in another store than the one that has it:
 // this store is a copy, a restored dump, or was moved. Whoever holds anything from it stops;
 // "firn store recover" makes it usable.
@@ -157,6 +160,9 @@ func (e *OtherStoreError) Error() string {
 	return fmt.Sprintf("store: %s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved; use the other one, or, only if that is gone for good, stop all processes that use this one, and type: firn store recover --store URL (add --numbers N if it has segments, tickets or serials)",
 		e.What, e.Have, e.Want)
 }
+
+// Retryable is false; see firn.Retryable.
+func (*OtherStoreError) Retryable() bool { return false }
 
 // CheckOther returns an [*OtherStoreError] if a record that was made in the store of the
 // identity want is in the one of the identity have. Where either is empty nothing can be
@@ -184,6 +190,9 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string { return fmt.Sprintf("store: record %s: %s", e.Key, e.Reason) }
+
+// Retryable is false; see firn.Retryable.
+func (*FormatError) Retryable() bool { return false }
 
 // CheckKey reports what is wrong with a key, for adapters.
 func CheckKey(key string) error {

@@ -32,6 +32,9 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
+// Retryable is false: a setting is wrong, or a person has to decide; see firn.Retryable.
+func (*failure) Retryable() bool { return false }
+
 // bad says that what the command was given is wrong.
 func bad(format string, args ...any) *failure {
 	return &failure{code: exitUsage, err: fmt.Errorf(format, args...)}

@@ -533,36 +533,8 @@ func storeText(url string) string {
 	return "sqlite:" + path
 }
 
-// passes reports whether an error of opening may pass by itself: no configuration
-// is wrong, and nothing was forgotten.
+// passes reports whether an error of a supply passes by itself. Here the deadline of one try
+// does, and so does the end of a supply that is being replaced.
 func passes(err error) bool {
-	var f *failure
-	var forgot *store.ForgotError
-	var missing *lease.MissingPoolError
-	var layout *lease.LayoutError
-	var worker *lease.WorkerError
-	var elsewhere *store.OtherStoreError
-	var option *lease.OptionError
-	var fresh *lease.FreshError
-	var record *store.FormatError
-	var end *firn.EndError
-	var epoch *firn.EpochError
-	var noSegment *sequence.MissingError
-	var noSerial *document.MissingError
-	var lossySegment *sequence.LossyError
-	var lossySerial *document.LossyError
-	var other *document.DefinitionError
-	var mismatch *sequence.MismatchError
-	var exhausted *sequence.EndError
-	var overflow *document.EndError
-	var instance *document.InstanceError
-	var url *open.URLError
-	switch {
-	case errors.As(err, &f), errors.As(err, &url),
-		errors.As(err, &forgot), errors.As(err, &missing), errors.As(err, &layout), errors.As(err, &worker), errors.As(err, &elsewhere), errors.As(err, &option), errors.As(err, &fresh), errors.As(err, &record), errors.As(err, &end), errors.As(err, &epoch),
-		errors.As(err, &noSegment), errors.As(err, &lossySegment), errors.As(err, &mismatch), errors.As(err, &exhausted),
-		errors.As(err, &noSerial), errors.As(err, &lossySerial), errors.As(err, &other), errors.As(err, &overflow), errors.As(err, &instance):
-		return false
-	}
-	return true
+	return firn.Retryable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, firn.ErrClosed)
 }

@@ -244,6 +244,9 @@ func (e *MissingError) Error() string {
 	return text
 }
 
+// Retryable is false; see firn.Retryable.
+func (*MissingError) Retryable() bool { return false }
+
 // An EndError says that a series has not as many numbers left as a call asks for.
 type EndError struct {
 	Name string
@@ -262,6 +265,9 @@ func (e *EndError) Error() string {
 	return fmt.Sprintf("sequence: series %q is used up: %s", e.Name, end)
 }
 
+// Retryable is false; see firn.Retryable.
+func (*EndError) Retryable() bool { return false }
+
 // A LossyError says that a series is not taken from a store that can forget what
 // it acknowledged, because nobody has said that it may.
 type LossyError struct {
@@ -278,3 +284,6 @@ func (e *LossyError) Error() string {
 	return fmt.Sprintf("sequence: series %q: the store can forget a write it acknowledged (%s), and then numbers repeat: "+
 		"no clock can tell how far a counter had gone", e.Name, e.Why)
 }
+
+// Retryable is false; see firn.Retryable.
+func (*LossyError) Retryable() bool { return false }

@@ -14,6 +14,9 @@ func (e *LayoutError) Error() string {
 	return fmt.Sprintf("lease: pool %q has layout %s, not %s: leave the layout out of the options to use the pool's, or name a pool of that layout", e.Pool, e.Have, e.Want)
 }
 
+// Retryable is false; see firn.Retryable.
+func (*LayoutError) Retryable() bool { return false }
+
 // A MissingPoolError says that the store has no pool of that name. It is never created
 // by opening it: the store may have lost a pool whose ids are in use.
 type MissingPoolError struct {
@@ -32,6 +35,9 @@ func (e *MissingPoolError) Error() string {
 	}
 	return text + fmt.Sprintf("; if it never existed, type once: firn pool create %s --store URL; if you are not sure: firn pool ensure %[1]s --store URL", e.Pool)
 }
+
+// Retryable is false; see firn.Retryable.
+func (*MissingPoolError) Retryable() bool { return false }
 
 // A NotYetError says that the ids of a pool start later than the caller waits: the pool
 // was created by Ensure, or its store was recovered, not long ago. Ids start by themselves.
@@ -56,6 +62,9 @@ type WorkerError struct {
 func (e *WorkerError) Error() string {
 	return fmt.Sprintf("lease: worker %d is outside pool %q, which has workers %d-%d: choose one of these, or leave it out to take any free one", e.Worker, e.Pool, e.First, e.Last)
 }
+
+// Retryable is false; see firn.Retryable.
+func (*WorkerError) Retryable() bool { return false }
 
 // A FullError says that no worker of the pool could be taken. Open with a longer
 // Options.Wait to wait for one; "firn workers ls" shows who holds them, and "firn pool set"
@@ -135,6 +144,9 @@ func (e *AwayError) Error() string {
 	return fmt.Sprintf("lease: every request to the store failed for %s: %v", e.Wait, e.Err)
 }
 
+// Retryable is true; see firn.Retryable.
+func (*AwayError) Retryable() bool { return true }
+
 func (e *AwayError) Unwrap() error { return e.Err }
 
 // A LostError says that a worker was lost to somebody else, or may have been. A Lease takes
@@ -184,3 +196,6 @@ type FreshError struct {
 func (e *FreshError) Error() string {
 	return fmt.Sprintf("lease: each of the %d workers of pool %q was held before; none is fresh", e.Workers, e.Pool)
 }
+
+// Retryable is false; see firn.Retryable.
+func (*FreshError) Retryable() bool { return false }

@@ -90,6 +90,9 @@ type URLError struct {
 
 func (e *URLError) Error() string { return fmt.Sprintf("store/open: %q: %s", e.URL, e.Reason) }
 
+// Retryable is false; see firn.Retryable.
+func (*URLError) Retryable() bool { return false }
+
 // An opener makes a store that has servers. It waits for none of them.
 type opener func() (*Store, error)
 
