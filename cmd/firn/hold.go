@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
@@ -38,11 +39,8 @@ const (
 	holdLeash  = 100 * time.Millisecond // the kernel does, where it can
 )
 
-const (
-	holdLook    = 100 * time.Millisecond // between two looks at the grant
-	holdRemains = 10 * time.Second       // for what COMMAND leaves behind to end
-	holdDead    = 2 * time.Second        // for the system to clear away what was killed: it runs no more
-)
+// holdLook is how long between two looks at the grant.
+const holdLook = 100 * time.Millisecond
 
 // holdKnobs are the settings of a pool that have a meaning for a generator that
 // is not firn's.
@@ -95,7 +93,7 @@ could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not t
 			if err := o.load(cmd); err != nil {
 				return err
 			}
-			if status, ok := underFirst(); ok {
+			if status, ok := leash.UnderFirst(); ok {
 				return exit(status)
 			}
 			warnOfVariables(cmd)
@@ -158,7 +156,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if err != nil {
 		return cannotRun(args[0], err)
 	}
-	signals := relay()
+	signals := leash.Signals()
 	asked, stop := untilSignal(ctx)
 	defer stop()
 	// Nobody may read standard error, and the program must not wait for that.
@@ -316,7 +314,7 @@ func workerVariables(l firn.Layout, worker int64) map[string]string {
 type holding struct {
 	cmd     *cobra.Command
 	held    *lease.Held
-	program *program
+	program *leash.Program
 	args    []string
 	grace   time.Duration
 	errs    io.Writer
@@ -324,7 +322,6 @@ type holding struct {
 	store   string // its URL, as hints name it
 
 	horizon time.Time // highest seen
-	killAt  time.Time // zero: it is to run
 	why     string    // it was stopped, if it was
 }
 
@@ -361,70 +358,48 @@ func (h *holding) run(ctx context.Context, path string, signals <-chan os.Signal
 	}
 	var err error
 	h.horizon = now.Horizon
-	h.program, err = startProgram(path, h.args, env, now.Horizon.Add(-holdLeash))
+	h.program, err = leash.Start(path, h.args, env, now.Horizon.Add(-holdLeash))
 	if err != nil {
 		return 0, cannotRun(h.args[0], err)
 	}
-	defer h.program.off()
+	defer h.program.Off()
 	// Whoever reads standard error may keep it waiting, but not the watch.
 	var told sync.WaitGroup
 	told.Go(func() {
-		h.tell(holdEvent{Event: "start", Pool: now.Pool, Worker: &now.Worker, Horizon: instant(now.Horizon), PID: h.program.pid(), Environment: variables})
+		h.tell(holdEvent{Event: "start", Pool: now.Pool, Worker: &now.Worker, Horizon: instant(now.Horizon), PID: h.program.PID(), Environment: variables})
 	})
-	status := h.wait(ctx, signals)
+	ctx, cancel := context.WithCancel(ctx)
+	told.Go(func() { h.watch(ctx) })
+	status := h.program.Wait(signals, func() {
+		printWarning(h.errs, "%s has ended and left processes behind, which are stopped too", h.args[0])
+	})
+	cancel()
 	told.Wait()
+	if h.why != "" {
+		status = exitStopped
+	}
 	return status, nil
 }
 
-// wait returns COMMAND's exit status when nothing is left of it.
-func (h *holding) wait(ctx context.Context, signals <-chan os.Signal) (status int) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// watch keeps COMMAND on the leash of the grant, and stops it where the grant is about to
+// end.
+func (h *holding) watch(ctx context.Context) {
 	trouble := make(chan error, 1)
 	go func() { trouble <- h.held.Watch(ctx, h.grace+holdMargin) }()
 	look := time.NewTicker(holdLook)
 	defer look.Stop()
-
-	ended := false
 	for {
 		select {
-		case s := <-signals:
-			if !ended {
-				h.program.pass(s)
-			}
-		case status = <-h.program.ended:
-			if ended = true; h.program.remains() {
-				h.clear()
-			}
+		case <-ctx.Done():
+			return
 		case err := <-trouble:
 			h.stop(err)
 		case <-look.C:
-			h.extend()
-			h.follow()
+			if horizon := h.held.State().Horizon; horizon.After(h.horizon) {
+				h.horizon = horizon
+				h.program.Until(horizon.Add(-holdLeash))
+			}
 		}
-		if ended && (!h.program.remains() || h.isKilled() && time.Since(h.killAt) > holdDead) {
-			break
-		}
-	}
-	if h.why != "" {
-		return exitStopped
-	}
-	return status
-}
-
-// extend tells the kernel how far the grant reaches by now.
-func (h *holding) extend() {
-	if horizon := h.held.State().Horizon; horizon.After(h.horizon) {
-		h.horizon = horizon
-		h.program.until(horizon.Add(-holdLeash))
-	}
-}
-
-// clear ends what COMMAND has left behind.
-func (h *holding) clear() {
-	if h.killAt.IsZero() {
-		h.end(holdRemains)
-		printWarning(h.errs, "%s has ended and left processes behind, which are stopped too", h.args[0])
 	}
 }
 
@@ -435,7 +410,7 @@ func (h *holding) stop(err error) {
 	}
 	h.why = withoutPackage(err.Error())
 	f, left := h.verdict(err)
-	h.end(left)
+	h.program.Stop(left)
 	report(h.errs, h.cmd, f)
 }
 
@@ -459,28 +434,6 @@ func (h *holding) verdict(err error) (*failure, time.Duration) {
 		return f, 0
 	}
 	return f, max(min(h.grace, time.Until(h.horizon.Add(-holdKill))), 0)
-}
-
-// end asks COMMAND to end, if there is time for that, and kills it after that
-// time, even if whoever reads standard error keeps this process waiting.
-func (h *holding) end(left time.Duration) {
-	if left > 0 {
-		h.program.end()
-	}
-	h.killAt = time.Now().Add(left)
-	time.AfterFunc(left, h.program.kill)
-}
-
-func (h *holding) isKilled() bool { return !h.killAt.IsZero() && !time.Now().Before(h.killAt) }
-
-// follow stops what has become known of COMMAND's since it was stopped.
-func (h *holding) follow() {
-	switch {
-	case h.isKilled():
-		h.program.kill()
-	case !h.killAt.IsZero():
-		h.program.end()
-	}
 }
 
 // A holdEvent is the start or the end of COMMAND as --json prints it.
