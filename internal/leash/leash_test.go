@@ -80,7 +80,7 @@ func ran(t *testing.T, what, script string) (status int, out, dir string) {
 	var b bytes.Buffer
 	cmd := exec.Command(self, what, script)
 	dir = t.TempDir()
-	cmd.Dir, cmd.Stdout = dir, &b // a shell tells of children that are killed on standard error
+	cmd.Dir, cmd.Stdout = dir, &b                        // a shell tells of children that are killed on standard error
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // away from the terminal of the tests
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	cmd.WaitDelay = 5 * time.Second // what outlives it must not keep the output open
