@@ -110,7 +110,7 @@ func withoutPackage(text string) string {
 	return text[len(packagePrefix.FindString(text)):]
 }
 
-var packagePrefix = regexp.MustCompile(`^(firn|lease|pool|sequence|document|server|shard|(store|public)(/[a-z]+)?): `)
+var packagePrefix = regexp.MustCompile(`^(firn|lease|pool|sequence|document|server|shard|plan|verify|(store|public)(/[a-z]+)?): `)
 
 // classify finds the exit code and the hints of the libraries' errors.
 func classify(err error) *failure {

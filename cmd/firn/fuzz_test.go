@@ -1,17 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"encoding/binary"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"slices"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,54 +181,5 @@ func FuzzForeignTimes(f *testing.F) {
 		if !strings.EqualFold(digits, want) {
 			t.Fatalf("%q: a %s of %s, which is %s and not %s", text, r.layout, r.time, want, digits)
 		}
-	})
-}
-
-// FuzzVerifyColumns reads a column, or bytes: each row and each 8 bytes is an id or a
-// fault.
-func FuzzVerifyColumns(f *testing.F) {
-	f.Add([]byte("id,b\n\"1\",2\n,\n 7 ,x\nx\n9223372036854775808\n"), true)
-	f.Add([]byte("a\n1\n"), true)
-	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x01\x80\x00\x00\x00\x00\x00\x00\x00abc"), false)
-	f.Fuzz(func(t *testing.T, text []byte, columns bool) {
-		v := verifyInput{name: "x", in: bytes.NewReader(text), format: formatBinary, column: "1", read: new(atomic.Int64)}
-		var ids, faults int64
-		if columns {
-			v.format = formatCSV
-			c := csv.NewReader(bytes.NewReader(text))
-			c.FieldsPerRecord = -1
-			rows, err := c.ReadAll()
-			if err != nil || len(rows) > 0 && slices.Contains(rows[0], "1") {
-				rows = nil
-			}
-			for i, row := range rows {
-				_, numeric := strconv.ParseInt(strings.TrimSpace(row[0]), 10, 64)
-				if i == 0 && numeric != nil {
-					continue // the names
-				}
-				if _, err := firn.ParseID(strings.TrimSpace(row[0])); err == nil {
-					ids++
-				} else {
-					faults++
-				}
-			}
-			if rows == nil {
-				ids, faults = -1, -1
-			}
-		} else {
-			for eight := range slices.Chunk(text, 8) {
-				if len(eight) == 8 && int64(binary.BigEndian.Uint64(eight)) > 0 {
-					ids++
-				} else {
-					faults++
-				}
-			}
-		}
-		all := newTally(firn.Default, false)
-		err := v.each(all)
-		if ids >= 0 && (err != nil || all.ids != ids || all.faults != faults) {
-			t.Fatalf("%q: %d ids and %d faults, not %d and %d; %v", text, all.ids, all.faults, ids, faults, err)
-		}
-		all.end()
 	})
 }

@@ -3,22 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
@@ -38,11 +36,8 @@ const (
 	holdLeash  = 100 * time.Millisecond // the kernel does, where it can
 )
 
-const (
-	holdLook    = 100 * time.Millisecond // between two looks at the grant
-	holdRemains = 10 * time.Second       // for what COMMAND leaves behind to end
-	holdDead    = 2 * time.Second        // for the system to clear away what was killed: it runs no more
-)
+// holdLook is how long between two looks at the grant.
+const holdLook = 100 * time.Millisecond
 
 // holdKnobs are the settings of a pool that have a meaning for a generator that
 // is not firn's.
@@ -95,7 +90,7 @@ could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not t
 			if err := o.load(cmd); err != nil {
 				return err
 			}
-			if status, ok := underFirst(); ok {
+			if status, ok := leash.UnderFirst(); ok {
 				return exit(status)
 			}
 			warnOfVariables(cmd)
@@ -158,7 +153,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if err != nil {
 		return cannotRun(args[0], err)
 	}
-	signals := relay()
+	signals := leash.Signals()
 	asked, stop := untilSignal(ctx)
 	defer stop()
 	// Nobody may read standard error, and the program must not wait for that.
@@ -310,194 +305,4 @@ func workerVariables(l firn.Layout, worker int64) map[string]string {
 		set(f.Name, worker/rest&f.Max())
 	}
 	return variables
-}
-
-// A holding is COMMAND with the worker that is held for it.
-type holding struct {
-	cmd     *cobra.Command
-	held    *lease.Worker
-	program *program
-	args    []string
-	grace   time.Duration
-	errs    io.Writer
-	json    bool
-	store   string // its URL, as hints name it
-
-	horizon time.Time // highest seen
-	killAt  time.Time // zero: it is to run
-	why     string    // it was stopped, if it was
-}
-
-// await returns when enough is left of the grant to run COMMAND: a store that was
-// slow to answer may have used it up.
-func (h *holding) await(ctx context.Context, wait time.Duration) error {
-	once, cancel := context.WithCancel(ctx)
-	cancel()
-	for began := time.Now(); ; {
-		err := h.held.Watch(once, h.grace+holdMargin)
-		var outage *lease.OutageError
-		var late *lease.LateError
-		if !errors.As(err, &outage) && !errors.As(err, &late) || time.Since(began) > wait {
-			return noWorker(err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(holdLook):
-		}
-	}
-}
-
-// run runs COMMAND, and returns its exit status when nothing is left of it.
-func (h *holding) run(ctx context.Context, path string, signals <-chan os.Signal) (int, error) {
-	now := h.held.State()
-	variables := workerVariables(now.Layout, now.Worker)
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return variables[name] != ""
-	})
-	for name, value := range variables {
-		env = append(env, name+"="+value)
-	}
-	var err error
-	h.horizon = now.Horizon
-	h.program, err = startProgram(path, h.args, env, now.Horizon.Add(-holdLeash))
-	if err != nil {
-		return 0, cannotRun(h.args[0], err)
-	}
-	defer h.program.off()
-	// Whoever reads standard error may keep it waiting, but not the watch.
-	var told sync.WaitGroup
-	told.Go(func() {
-		h.tell(holdEvent{Event: "start", Pool: now.Pool, Worker: &now.Worker, Horizon: instant(now.Horizon), PID: h.program.pid(), Environment: variables})
-	})
-	status := h.wait(ctx, signals)
-	told.Wait()
-	return status, nil
-}
-
-// wait returns COMMAND's exit status when nothing is left of it.
-func (h *holding) wait(ctx context.Context, signals <-chan os.Signal) (status int) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	trouble := make(chan error, 1)
-	go func() { trouble <- h.held.Watch(ctx, h.grace+holdMargin) }()
-	look := time.NewTicker(holdLook)
-	defer look.Stop()
-
-	ended := false
-	for {
-		select {
-		case s := <-signals:
-			if !ended {
-				h.program.pass(s)
-			}
-		case status = <-h.program.ended:
-			if ended = true; h.program.remains() {
-				h.clear()
-			}
-		case err := <-trouble:
-			h.stop(err)
-		case <-look.C:
-			h.extend()
-			h.follow()
-		}
-		if ended && (!h.program.remains() || h.isKilled() && time.Since(h.killAt) > holdDead) {
-			break
-		}
-	}
-	if h.why != "" {
-		return exitStopped
-	}
-	return status
-}
-
-// extend tells the kernel how far the grant reaches by now.
-func (h *holding) extend() {
-	if horizon := h.held.State().Horizon; horizon.After(h.horizon) {
-		h.horizon = horizon
-		h.program.until(horizon.Add(-holdLeash))
-	}
-}
-
-// clear ends what COMMAND has left behind.
-func (h *holding) clear() {
-	if h.killAt.IsZero() {
-		h.end(holdRemains)
-		printWarning(h.errs, "%s has ended and left processes behind, which are stopped too", h.args[0])
-	}
-}
-
-// stop stops COMMAND, and says why.
-func (h *holding) stop(err error) {
-	if err == nil {
-		return // the watch is over
-	}
-	h.why = withoutPackage(err.Error())
-	f, left := h.verdict(err)
-	h.end(left)
-	report(h.errs, h.cmd, f)
-}
-
-// verdict is how to say that COMMAND has to stop, and how long it has for that.
-func (h *holding) verdict(err error) (*failure, time.Duration) {
-	f := classify(err)
-	f.err = fmt.Errorf("%s has to stop: %s", h.args[0], withoutPackage(err.Error()))
-	var lost *lease.LostError
-	var forgot *store.ForgotError
-	var other *store.OtherStoreError
-	var step *lease.StepError
-	switch {
-	case errors.As(err, &lost):
-		f = f.hint("to see who has it: firn workers ls")
-	case errors.As(err, &forgot):
-		url := cmp.Or(h.store, forgot.Store)
-		return f.hintRecover(url, "stop all processes that use the store, then: "+recoverCommand(url, false)), 0
-	case errors.As(err, &other):
-		return f, 0
-	case errors.As(err, &step): // as above, what is issued from now on is not covered
-		return f, 0
-	}
-	return f, max(min(h.grace, time.Until(h.horizon.Add(-holdKill))), 0)
-}
-
-// end asks COMMAND to end, if there is time for that, and kills it after that
-// time, even if whoever reads standard error keeps this process waiting.
-func (h *holding) end(left time.Duration) {
-	if left > 0 {
-		h.program.end()
-	}
-	h.killAt = time.Now().Add(left)
-	time.AfterFunc(left, h.program.kill)
-}
-
-func (h *holding) isKilled() bool { return !h.killAt.IsZero() && !time.Now().Before(h.killAt) }
-
-// follow stops what has become known of COMMAND's since it was stopped.
-func (h *holding) follow() {
-	switch {
-	case h.isKilled():
-		h.program.kill()
-	case !h.killAt.IsZero():
-		h.program.end()
-	}
-}
-
-// A holdEvent is the start or the end of COMMAND as --json prints it.
-type holdEvent struct {
-	Event       string            `json:"event"` // wait, start or end
-	Pool        string            `json:"pool,omitempty"`
-	Worker      *int64            `json:"worker,omitempty"`
-	StartsAt    string            `json:"starts_at,omitempty"` // the pool's ids
-	Horizon     string            `json:"horizon,omitempty"`   // of the first grant
-	PID         int               `json:"pid,omitempty"`       // of COMMAND
-	Environment map[string]string `json:"environment,omitempty"`
-	Status      *int              `json:"status,omitempty"`
-	Stopped     string            `json:"stopped,omitempty"` // why, if firn has stopped it
-}
-
-func (h *holding) tell(e holdEvent) {
-	if h.json {
-		json.NewEncoder(h.errs).Encode(e)
-	}
 }

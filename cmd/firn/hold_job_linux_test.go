@@ -117,7 +117,7 @@ func (c *screen) code(t *testing.T) int {
 			return false
 		}
 	})
-	return exitStatus(c.ProcessState.Sys().(syscall.WaitStatus))
+	return shellStatus(c.ProcessState)
 }
 
 const keyInterrupt, keySuspend, keyEnd = "\x03", "\x1a", "\x04"

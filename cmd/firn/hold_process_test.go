@@ -89,6 +89,14 @@ func startHoldWith(t *testing.T, store string, flags []string, stderr *os.File, 
 	return h
 }
 
+// shellStatus is how a shell tells the end of a process.
+func shellStatus(p *os.ProcessState) int {
+	if ws := p.Sys().(syscall.WaitStatus); ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return p.ExitCode()
+}
+
 // code is the exit code, 128 and the signal if it was killed.
 func (h *hold) code(t *testing.T) int {
 	t.Helper()
@@ -97,7 +105,7 @@ func (h *hold) code(t *testing.T) int {
 	case <-time.After(40 * time.Second):
 		t.Fatalf("it does not end: %s\n%s", h.Args, read(t, h.errs))
 	}
-	return exitStatus(h.ProcessState.Sys().(syscall.WaitStatus))
+	return shellStatus(h.ProcessState)
 }
 
 // event returns the event of its start, if that was printed.

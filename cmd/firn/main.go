@@ -25,10 +25,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/firn-id/firn/internal/leash"
 )
 
 func main() {
-	becomeCommand()
+	leash.Become()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/testserver"
 )
 
@@ -22,7 +23,7 @@ import (
 const raceOptions = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
-	becomeCommand()
+	leash.Become()
 	os.Setenv("GORACE", raceOptions)
 	testscript.Main(sharing{m}, map[string]func(){"firn": func() { dropUnset(); main() }})
 }

@@ -35,6 +35,8 @@ var arrows = []rule{
 	{pkg: "lease", ours: []string{".", "store", "internal/term", "pool"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/nearest"}},
 	{pkg: "document", ours: []string{"store", "internal/nearest", "internal/record"}},
+	{pkg: "plan", ours: []string{"."}},
+	{pkg: "verify", ours: []string{"."}, third: []string{"github.com/RoaringBitmap/roaring/v2"}},
 	{pkg: "public", ours: []string{"."}},
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
@@ -61,6 +63,7 @@ var arrows = []rule{
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
+	{pkg: "internal/leash", third: []string{"golang.org/x/sys/"}},
 	{pkg: "internal/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 	{pkg: "internal/*/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 }

@@ -1,4 +1,4 @@
-package main
+package verify
 
 import (
 	"maps"
@@ -77,22 +77,30 @@ func (s *stateSet) newChunk(upper uint32, states []uint64) {
 	s.chunks[upper] = c
 }
 
-// each calls f with all states in their order.
-func (s *stateSet) each(f func(state uint64)) {
+// each calls f with all states in their order, until it returns false.
+func (s *stateSet) each(f func(state uint64) bool) {
 	s.lone.merge()
 	lone := s.lone.all
 	for _, upper := range slices.Sorted(maps.Keys(s.chunks)) {
 		for len(lone) > 0 && uint32(lone[0]>>32) < upper {
-			f(lone[0])
+			if !f(lone[0]) {
+				return
+			}
 			lone = lone[1:]
 		}
+		more := true
 		s.chunks[upper].each(func(lower uint32) bool {
-			f(uint64(upper)<<32 | uint64(lower))
-			return true
+			more = f(uint64(upper)<<32 | uint64(lower))
+			return more
 		})
+		if !more {
+			return
+		}
 	}
 	for _, state := range lone {
-		f(state)
+		if !f(state) {
+			return
+		}
 	}
 }
 
@@ -145,7 +153,7 @@ func (c *chunk) rest() {
 	}
 }
 
-// each calls f with all states in their order.
+// each calls f with all states in their order, until it returns false.
 func (c *chunk) each(f func(state uint32) bool) {
 	if c.many != nil {
 		c.many.Iterate(f)
@@ -153,7 +161,9 @@ func (c *chunk) each(f func(state uint32) bool) {
 	}
 	c.few.merge()
 	for _, state := range c.few.all {
-		f(state)
+		if !f(state) {
+			return
+		}
 	}
 }
 

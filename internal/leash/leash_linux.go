@@ -1,4 +1,4 @@
-package main
+package leash
 
 import (
 	"bytes"
@@ -15,13 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A leash is how the kernel stops COMMAND when this process no longer can. It has
+// A strap is how the kernel stops the program when this process no longer can. It has
 // two ends. A timer kills this process at an instant that is moved on as long as
 // it is alive, and so even if it was stopped; and when this process dies, of that
-// or anything else, the kernel kills COMMAND and its process group.
-type leash struct {
+// or anything else, the kernel kills the program and its process group.
+type strap struct {
 	timer int32
-	read  int // a pipe that nobody ever writes to; COMMAND has this end too
+	read  int // a pipe that nobody ever writes to; the program has this end too
 	write int
 }
 
@@ -33,13 +33,13 @@ type sigevent struct {
 	_      [64 - 2*4 - unsafe.Sizeof(uintptr(0))]byte
 }
 
-// newLeash makes a leash that kills this process at an instant.
-func newLeash(at time.Time) (*leash, error) {
+// newStrap makes a strap that kills this process at an instant.
+func newStrap(at time.Time) (*strap, error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("pipe: %w", err)
 	}
-	l := &leash{timer: -1, read: pipe[0], write: pipe[1]}
+	l := &strap{timer: -1, read: pipe[0], write: pipe[1]}
 	ev := sigevent{signo: int32(unix.SIGKILL)}
 	if _, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_REALTIME,
 		uintptr(unsafe.Pointer(&ev)), uintptr(unsafe.Pointer(&l.timer))); errno != 0 {
@@ -48,8 +48,8 @@ func newLeash(at time.Time) (*leash, error) {
 	}
 	// Whoever has a pipe's end can have a signal when something happens at the
 	// other one, and its being closed is something. So the kernel is told to send
-	// SIGKILL, and by becomeCommand to whom. That lasts as long as somebody has this
-	// end open, which is why COMMAND inherits it.
+	// SIGKILL, and by Become to whom. That lasts as long as somebody has this
+	// end open, which is why the program inherits it.
 	for _, set := range [][2]int{{unix.F_SETFD, 0}, {unix.F_SETSIG, int(unix.SIGKILL)}, {unix.F_SETFL, unix.O_ASYNC}} {
 		if _, err := unix.FcntlInt(uintptr(l.read), set[0], set[1]); err != nil {
 			l.off()
@@ -61,7 +61,7 @@ func newLeash(at time.Time) (*leash, error) {
 
 // until moves the instant on. It is one of the system's clock, so that the timer
 // goes off early where that is set forward.
-func (l *leash) until(at time.Time) error {
+func (l *strap) until(at time.Time) error {
 	const absolute = 1 // TIMER_ABSTIME
 	spec := struct{ interval, value unix.Timespec }{value: unix.NsecToTimespec(max(at.UnixNano(), 1))}
 	if _, _, errno := unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(l.timer), absolute,
@@ -71,15 +71,21 @@ func (l *leash) until(at time.Time) error {
 	return nil
 }
 
-// tied is what this program is called where it is to become COMMAND.
-const tied = "firn: about to be COMMAND"
+const (
+	// tied is what this process is called that is to become the program.
+	tied = "firn: about to be COMMAND"
 
-// start starts COMMAND in a process group of its own. The kernel kills it when the
-// thread dies that calls this. Its group is tied before it is COMMAND: by this program,
-// which is started first and then becomes it. Were it tied from here, COMMAND could have
-// started others by then, and they would outlive a firn that is killed at that moment.
-func (l *leash) start(path string, args, env []string) (*os.Process, error) {
-	var word [2]int // closed when it has become COMMAND, and else has an Errno
+	// notBecome is the exit status of one that could not: whoever started it has the reason.
+	notBecome = 126
+)
+
+// start starts the program in a process group of its own. The kernel kills it when the
+// thread dies that calls this. Its group is tied before it is the program: by the executable of
+// this process, which is started first and then becomes it. Were it tied from here, the
+// program could have started others by then, and they would outlive a process like this one
+// that is killed at that moment.
+func (l *strap) start(path string, args, env []string) (*os.Process, error) {
+	var word [2]int // closed when it has become the program, and else has an Errno
 	if err := unix.Pipe2(word[:], unix.O_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("pipe: %w", err)
 	}
@@ -104,8 +110,10 @@ func (l *leash) start(path string, args, env []string) (*os.Process, error) {
 	return process, nil
 }
 
-// becomeCommand makes this process COMMAND, where that is what it was started for.
-func becomeCommand() {
+// Become makes this process the program where that is what [Start] started it for, and
+// otherwise returns. Every main that calls Start calls it before anything else, and so does
+// the TestMain of its tests.
+func Become() {
 	if len(os.Args) < 5 || os.Args[0] != tied {
 		return
 	}
@@ -119,11 +127,11 @@ func becomeCommand() {
 	errno := syscall.EINVAL
 	errors.As(err, &errno)
 	unix.Write(word, []byte(strconv.Itoa(int(errno))))
-	os.Exit(exitCannotRun)
+	os.Exit(notBecome)
 }
 
 // off lets this process live.
-func (l *leash) off() {
+func (l *strap) off() {
 	if l.timer >= 0 {
 		unix.Syscall(unix.SYS_TIMER_DELETE, uintptr(l.timer), 0, 0)
 	}

@@ -1,4 +1,4 @@
-package main
+package leash
 
 import (
 	"errors"
@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// underFirst runs this command line again as a child where this process is the
+// UnderFirst runs this command line again as a child where this process is the
 // first one of a container, and returns the child's exit status. The kernel spares
 // a first process the signal that a leash sends when it was stopped for too long;
 // its child it does not spare. With a terminal, which the child would have to be
 // given, this process does the work itself.
-func underFirst() (status int, ok bool) {
+func UnderFirst() (status int, ok bool) {
 	if os.Getpid() != 1 {
 		return 0, false
 	}
@@ -23,7 +23,7 @@ func underFirst() (status int, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	signals := relay()
+	signals := Signals()
 	child, err := os.StartProcess(self, os.Args, &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
 	if err != nil {
 		return 0, false
@@ -38,7 +38,7 @@ func underFirst() (status int, ok bool) {
 		switch pid, err := syscall.Wait4(-1, &ws, 0, nil); {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
-			return exitFailed, true
+			return 1, true
 		case pid == child.Pid:
 			return exitStatus(ws), true
 		}

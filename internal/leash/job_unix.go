@@ -1,6 +1,6 @@
 //go:build !windows
 
-package main
+package leash
 
 import (
 	"os"
@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A job is COMMAND's part in the job control of a terminal, where there is one.
+// A job is the program's part in the job control of a terminal, where there is one.
 //
-// COMMAND has a process group of its own, so that all of it can be killed. That
+// The program has a process group of its own, so that all of it can be killed. That
 // begins in the background, where the kernel stops whoever reads from the
-// terminal or sets it up. COMMAND is given the terminal then, and continued; keys
-// reach it by themselves from there on. The terminal is taken back when COMMAND
+// terminal or sets it up. The program is given the terminal then, and continued; keys
+// reach it by themselves from there on. The terminal is taken back when the program
 // is stopped by a key, or ends. A program that does not ask for the terminal
 // leaves it to its neighbours in a pipe, such as a pager.
 type job struct {
@@ -24,7 +24,7 @@ type job struct {
 	group int
 
 	mu    sync.Mutex
-	wants bool // COMMAND has asked for the terminal
+	wants bool // the program has asked for the terminal
 }
 
 func newJob(group int) *job {
@@ -33,16 +33,16 @@ func newJob(group int) *job {
 		return &job{tty: -1, group: group}
 	}
 	// Neither a warning written from the background nor the terminal being taken
-	// back is to stop this process. COMMAND, which runs by now, is not concerned.
+	// back is to stop this process. The program, which runs by now, is not concerned.
 	signal.Ignore(syscall.SIGTTOU)
 	return &job{tty: tty, group: group}
 }
 
-// stopped is called when a signal has stopped COMMAND.
+// stopped is called when a signal has stopped the program.
 func (j *job) stopped(s syscall.Signal) {
 	j.mu.Lock()
 	switch {
-	case j.tty < 0, s == syscall.SIGSTOP: // somebody means COMMAND, and will continue it
+	case j.tty < 0, s == syscall.SIGSTOP: // somebody means the program, and will continue it
 		j.mu.Unlock()
 		return
 	case s == syscall.SIGTTIN, s == syscall.SIGTTOU:
@@ -59,7 +59,7 @@ func (j *job) stopped(s syscall.Signal) {
 	}
 }
 
-// suspend stops firn's own process group, so that the shell in front notices and
+// suspend stops this process's own group, so that the shell in front notices and
 // can continue it. Where there is no such shell it does nothing, like the key on
 // a program that has the terminal to itself.
 func suspend() bool {
@@ -74,7 +74,8 @@ func suspend() bool {
 	return syscall.Kill(0, syscall.SIGSTOP) == nil
 }
 
-// resume is called when firn is continued: COMMAND is too, with the terminal if it wants that and it is firn's.
+// resume is called when this process is continued: the program is too, with the terminal
+// if it wants that and this process has it.
 func (j *job) resume() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -83,17 +84,17 @@ func (j *job) resume() {
 	}
 }
 
-// ended is called when COMMAND has ended.
+// ended is called when the program has ended.
 func (j *job) ended() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.take()
 }
 
-// give gives the terminal to COMMAND and continues it, if firn has it.
+// give gives the terminal to the program and continues it, if this process has it.
 func (j *job) give() bool { return j.pass(syscall.Getpgrp(), j.group) }
 
-// take takes the terminal back from COMMAND, if that has it.
+// take takes the terminal back from the program, if that has it.
 func (j *job) take() { j.pass(j.group, syscall.Getpgrp()) }
 
 // pass passes the terminal on from a process group to another one.

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package main
+package leash
 
 import (
 	"errors"
@@ -9,48 +9,50 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 )
 
-// A program is COMMAND as it runs, in a process group of its own.
-type program struct {
+// A system is the program as it runs, in a process group of its own.
+type system struct {
 	ended chan int // receives its exit status
 
 	process *os.Process
 	group   int
 	others  []int // children that this process had before
-	asked   []int // who was asked to end
-	leash   *leash
+	strap   *strap
 	job     *job
+
+	asking sync.Mutex
+	asked  []int // who was asked to end
 }
 
-// startProgram starts COMMAND, on a leash until an instant.
-func startProgram(path string, args, env []string, until time.Time) (*program, error) {
-	l, err := newLeash(until)
+func (p *system) start(path string, args, env []string, until time.Time) error {
+	strap, err := newStrap(until)
 	if err != nil {
-		return nil, fmt.Errorf("nothing would stop it if firn could not: %w", err)
+		return fmt.Errorf("nothing would stop it if firn could not: %w", err)
 	}
 	if err := adopt(); err != nil {
-		l.off()
-		return nil, fmt.Errorf("what it leaves behind would not be known: %w", err)
+		strap.off()
+		return fmt.Errorf("what it leaves behind would not be known: %w", err)
 	}
-	p := &program{ended: make(chan int, 1), leash: l, others: children()}
+	p.ended, p.strap, p.others = make(chan int, 1), strap, children()
 	started := make(chan error, 1)
 	go p.run(path, args, env, started)
 	if err := <-started; err != nil {
-		l.off()
-		return nil, err
+		strap.off()
+		return err
 	}
-	return p, nil
+	return nil
 }
 
-// run starts COMMAND and waits until it ends. It does so in one thread, because
-// the kernel means that one by the parent whose death kills COMMAND.
-func (p *program) run(path string, args, env []string, started chan<- error) {
+// run starts the program and waits until it ends. It does so in one thread, because
+// the kernel means that one by the parent whose death kills the program.
+func (p *system) run(path string, args, env []string, started chan<- error) {
 	runtime.LockOSThread()
 	var err error
-	p.process, err = p.leash.start(path, args, env)
+	p.process, err = p.strap.start(path, args, env)
 	if err != nil {
 		started <- err
 		return
@@ -59,7 +61,7 @@ func (p *program) run(path string, args, env []string, started chan<- error) {
 	p.job = newJob(p.group)
 	started <- nil
 	for {
-		// All children, not only COMMAND: this process inherits orphans, and has to
+		// All children, not only the program: this process inherits orphans, and has to
 		// bury them.
 		var ws syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &ws, syscall.WUNTRACED, nil)
@@ -77,8 +79,8 @@ func (p *program) run(path string, args, env []string, started chan<- error) {
 	}
 }
 
-// pid is the number of COMMAND's process.
-func (p *program) pid() int { return p.group }
+// pid is the number of the program's process.
+func (p *system) pid() int { return p.group }
 
 // exitStatus is how shells tell the end of a process.
 func exitStatus(ws syscall.WaitStatus) int {
@@ -88,9 +90,10 @@ func exitStatus(ws syscall.WaitStatus) int {
 	return ws.ExitStatus()
 }
 
-// relay returns the signals that are passed on to COMMAND, from now on.
-func relay() <-chan os.Signal {
-	// COMMAND is to die of a closed pipe, as ever. A signal that a process
+// Signals returns the signals that are passed on to the program, and catches them from now
+// on. It does not catch those that this process ignores.
+func Signals() <-chan os.Signal {
+	// The program is to die of a closed pipe, as ever. A signal that a process
 	// ignores it would ignore too; one that is caught is put back for it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
@@ -99,17 +102,17 @@ func relay() <-chan os.Signal {
 		syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCONT, syscall.SIGTSTP,
 	} {
-		if !signal.Ignored(s) { // as under nohup(1): COMMAND ignores it too
+		if !signal.Ignored(s) { // as under nohup(1): the program ignores it too
 			signal.Notify(signals, s)
 		}
 	}
 	return signals
 }
 
-// pass passes a signal on to COMMAND. Those of the keyboard are for the whole
+// pass passes a signal on to the program. Those of the keyboard are for the whole
 // process group; they come here only while that has not got the terminal, so
 // nobody gets one twice.
-func (p *program) pass(s os.Signal) {
+func (p *system) pass(s os.Signal) {
 	switch s {
 	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP:
 		p.signal(s.(syscall.Signal))
@@ -121,11 +124,13 @@ func (p *program) pass(s os.Signal) {
 }
 
 // signal sends a signal to the process group.
-func (p *program) signal(s syscall.Signal) { syscall.Kill(-p.group, s) }
+func (p *system) signal(s syscall.Signal) { syscall.Kill(-p.group, s) }
 
-// end asks COMMAND to end, and all that is known of what it has started, each
+// end asks the program to end, and all that is known of what it has started, each
 // once: of what those had started more becomes known with each that ends.
-func (p *program) end() {
+func (p *system) end() {
+	p.asking.Lock()
+	defer p.asking.Unlock()
 	if len(p.asked) == 0 {
 		p.asked = []int{p.group}
 		p.signal(syscall.SIGTERM)
@@ -138,31 +143,27 @@ func (p *program) end() {
 	}
 }
 
-// kill ends COMMAND, even one that is stopped, and all that is known of what it
+// kill ends the program, even one that is stopped, and all that is known of what it
 // has started.
-func (p *program) kill() {
+func (p *system) kill() {
 	p.signal(syscall.SIGKILL)
 	for _, pid := range p.orphans() {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 
-// remains reports whether anything is left of COMMAND.
-func (p *program) remains() bool {
+// remains reports whether anything is left of the program.
+func (p *system) remains() bool {
 	return !errors.Is(syscall.Kill(-p.group, 0), syscall.ESRCH) || len(p.orphans()) > 0
 }
 
-// orphans are the processes that COMMAND has left behind, where the system makes
+// orphans are the processes that the program has left behind, where the system makes
 // them known.
-func (p *program) orphans() []int {
+func (p *system) orphans() []int {
 	return slices.DeleteFunc(children(), func(pid int) bool {
 		return pid == p.group || slices.Contains(p.others, pid)
 	})
 }
 
-// until moves the instant on at which the kernel kills COMMAND, unless it is
-// moved on again. If it cannot be moved, it stays.
-func (p *program) until(at time.Time) { p.leash.until(at) }
-
-// off lets firn live on when COMMAND has ended.
-func (p *program) off() { p.leash.off() }
+func (p *system) until(at time.Time) { p.strap.until(at) }
+func (p *system) off()               { p.strap.off() }

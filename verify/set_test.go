@@ -1,4 +1,4 @@
-package main
+package verify
 
 import (
 	"math/rand/v2"
@@ -44,13 +44,14 @@ func TestStateSet(t *testing.T) {
 					seen[n] = true
 				}
 				next := 0
-				s.each(func(state uint64) {
+				s.each(func(state uint64) bool {
 					for ; !seen[next]; next++ {
 					}
 					if want := of.states(next); state != want {
 						t.Fatalf("%d, not %d", state, want)
 					}
 					next++
+					return true
 				})
 				for ; next < len(seen); next++ {
 					if seen[next] {

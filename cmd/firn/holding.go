@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/internal/leash"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store"
+)
+
+// A holding is COMMAND with the worker that is held for it.
+type holding struct {
+	cmd     *cobra.Command
+	held    *lease.Worker
+	program *leash.Program
+	args    []string
+	grace   time.Duration
+	errs    io.Writer
+	json    bool
+	store   string // its URL, as hints name it
+
+	horizon time.Time // highest seen
+	why     string    // it was stopped, if it was
+}
+
+// await returns when enough is left of the grant to run COMMAND: a store that was
+// slow to answer may have used it up.
+func (h *holding) await(ctx context.Context, wait time.Duration) error {
+	once, cancel := context.WithCancel(ctx)
+	cancel()
+	for began := time.Now(); ; {
+		err := h.held.Watch(once, h.grace+holdMargin)
+		var outage *lease.OutageError
+		var late *lease.LateError
+		if !errors.As(err, &outage) && !errors.As(err, &late) || time.Since(began) > wait {
+			return noWorker(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(holdLook):
+		}
+	}
+}
+
+// run runs COMMAND, and returns its exit status when nothing is left of it.
+func (h *holding) run(ctx context.Context, path string, signals <-chan os.Signal) (int, error) {
+	now := h.held.State()
+	variables := workerVariables(now.Layout, now.Worker)
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return variables[name] != ""
+	})
+	for name, value := range variables {
+		env = append(env, name+"="+value)
+	}
+	var err error
+	h.horizon = now.Horizon
+	h.program, err = leash.Start(path, h.args, env, now.Horizon.Add(-holdLeash))
+	if err != nil {
+		return 0, cannotRun(h.args[0], err)
+	}
+	defer h.program.Off()
+	// Whoever reads standard error may keep it waiting, but not the watch.
+	var told sync.WaitGroup
+	told.Go(func() {
+		h.tell(holdEvent{Event: "start", Pool: now.Pool, Worker: &now.Worker, Horizon: instant(now.Horizon), PID: h.program.PID(), Environment: variables})
+	})
+	ctx, cancel := context.WithCancel(ctx)
+	told.Go(func() { h.watch(ctx) })
+	status := h.program.Wait(signals, func() {
+		told.Go(func() {
+			printWarning(h.errs, "%s has ended and left processes behind, which are stopped too", h.args[0])
+		})
+	})
+	cancel()
+	told.Wait()
+	if h.why != "" {
+		status = exitStopped
+	}
+	return status, nil
+}
+
+// watch keeps COMMAND on the leash of the grant, and stops it where the grant is about to
+// end.
+func (h *holding) watch(ctx context.Context) {
+	trouble := make(chan error, 1)
+	go func() { trouble <- h.held.Watch(ctx, h.grace+holdMargin) }()
+	look := time.NewTicker(holdLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-trouble:
+			h.stop(err)
+		case <-look.C:
+			if horizon := h.held.State().Horizon; horizon.After(h.horizon) {
+				h.horizon = horizon
+				h.program.Until(horizon.Add(-holdLeash))
+			}
+		}
+	}
+}
+
+// stop stops COMMAND, and says why.
+func (h *holding) stop(err error) {
+	if err == nil {
+		return // the watch is over
+	}
+	h.why = withoutPackage(err.Error())
+	f, left := h.verdict(err)
+	h.program.Stop(left)
+	report(h.errs, h.cmd, f)
+}
+
+// verdict is how to say that COMMAND has to stop, and how long it has for that.
+func (h *holding) verdict(err error) (*failure, time.Duration) {
+	f := classify(err)
+	f.err = fmt.Errorf("%s has to stop: %s", h.args[0], withoutPackage(err.Error()))
+	var lost *lease.LostError
+	var forgot *store.ForgotError
+	var other *store.OtherStoreError
+	var step *lease.StepError
+	switch {
+	case errors.As(err, &lost):
+		f = f.hint("to see who has it: firn workers ls")
+	case errors.As(err, &forgot):
+		url := cmp.Or(h.store, forgot.Store)
+		return f.hintRecover(url, "stop all processes that use the store, then: "+recoverCommand(url, false)), 0
+	case errors.As(err, &other):
+		return f, 0
+	case errors.As(err, &step): // as above, what is issued from now on is not covered
+		return f, 0
+	}
+	return f, max(min(h.grace, time.Until(h.horizon.Add(-holdKill))), 0)
+}
+
+// A holdEvent is the start or the end of COMMAND as --json prints it.
+type holdEvent struct {
+	Event       string            `json:"event"` // wait, start or end
+	Pool        string            `json:"pool,omitempty"`
+	Worker      *int64            `json:"worker,omitempty"`
+	StartsAt    string            `json:"starts_at,omitempty"` // the pool's ids
+	Horizon     string            `json:"horizon,omitempty"`   // of the first grant
+	PID         int               `json:"pid,omitempty"`       // of COMMAND
+	Environment map[string]string `json:"environment,omitempty"`
+	Status      *int              `json:"status,omitempty"`
+	Stopped     string            `json:"stopped,omitempty"` // why, if firn has stopped it
+}
+
+func (h *holding) tell(e holdEvent) {
+	if h.json {
+		json.NewEncoder(h.errs).Encode(e)
+	}
+}
