@@ -38,11 +38,16 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) 
 RACELESS       := internal/term|internal/block|internal/sim|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
 RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled)$$
 
+# What make check tests: what needs no servers, or hardly any.
+QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./store ./store/memory ./client \
+  ./server ./server/console ./internal/term ./internal/block ./internal/record ./internal/leash ./internal/nearest \
+  ./internal/picture ./internal/configfile ./internal/trouble ./internal/repotest
+
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross test race servers lint fuzz sim torture model moves bench bench-server fmt tidy clean
+.PHONY: help build dist cross vet check test race servers lint fuzz sim torture model moves bench bench-server fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +73,10 @@ cross: ## vet the code for every platform
 	  echo "$$p $(LIBRARY)"; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build -trimpath $(LIBRARY) || exit 1; \
 	done
 
+check: vet ## the quick loop, under a minute: formatting, vet, and the tests that need no servers
+	go test -short -p $(AT_ONCE) $(QUICK)
+	@echo "make test runs the others, on real servers"
+
 test: ## run all tests, on real servers where they are or can be installed
 	$(SERVERS) run go test -p $(AT_ONCE) -timeout 15m $(or $(PACKAGES),./...)
 
@@ -77,10 +86,12 @@ race: ## run the tests under the race detector, but what it has no part in
 servers: ## install the servers that the tests talk to (Debian, root)
 	$(SERVERS) install
 
-lint: ## formatting, vet, staticcheck, go.mod and go.sum
+vet: ## formatting and vet
 	@out=$$(go run $(GOFUMPT) -l .) || exit 1; \
 	  if [ -n "$$out" ]; then echo "not formatted (make fmt):"; echo "$$out"; exit 1; fi
 	go vet ./...
+
+lint: vet ## formatting, vet, staticcheck, go.mod and go.sum
 	go run $(STATICCHECK) ./...
 	go mod tidy -diff
 	go mod verify
