@@ -9,22 +9,20 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/inspect"
 	"github.com/firn-id/firn/public"
 )
 
 // Decoded is what an id says, read in one layout.
 type Decoded struct {
-	ID     firn.ID
-	Known  bool        // a series of this server has ids like that; else it is a guess
-	Layout firn.Layout // zero: the id is a plain number and says nothing
-	Time   time.Time   // when its tick began, UTC
-	Fields []FieldValue
+	ID    firn.ID
+	Known bool // a series of this server has ids like that; else it is a guess
+	inspect.Reading
 }
 
-// A FieldValue is a field of a layout besides the time, and what an id has in it.
-type FieldValue struct {
-	Name  string
-	Value int64
+// MarshalJSON writes one object, as "firn decode --json" does.
+func (d Decoded) MarshalJSON() ([]byte, error) {
+	return d.AppendJSON(nil, strconv.AppendInt(nil, int64(d.ID), 10)), nil
 }
 
 // ahead is how far in the future the time of an id may be: clocks differ.
@@ -33,7 +31,7 @@ const ahead = 24 * time.Hour
 // Decode says what an id says that this server may have issued: in each form and layout
 // of the series that the session may decode, one answer for those that agree. No answer
 // says which series it was: an id does not, where several share a pool. Where it makes
-// sense in none, it is read in Options.Layout, then in those that Options.Guess gives, and
+// sense in none, it is read in Options.Layout, then in the presets that it may be of, and
 // last as a plain number, so that there is an answer or an error.
 //
 // It costs as much as there are forms and layouts, however many names share them.
@@ -64,10 +62,12 @@ func (x *Session) Decode(text string) ([]Decoded, error) {
 		}
 		return nil, d.plain
 	}
-	d.in(d.id, v.options.Layout, false)
-	if len(d.found) == 0 && v.options.Guess != nil {
-		for _, l := range v.options.Guess(d.id) {
-			d.in(d.id, l, false)
+	if l := v.options.Layout; l.IsValid() {
+		d.in(d.id, inspect.NewDecoder(l), false)
+	}
+	if len(d.found) == 0 {
+		for _, g := range inspect.NewGuesser(d.now).Append(nil, d.id) {
+			d.in(d.id, g.Decoder, false)
 		}
 	}
 	if len(d.found) == 0 {
@@ -79,7 +79,7 @@ func (x *Session) Decode(text string) ([]Decoded, error) {
 // A decodable is what series have in common whose ids are read alike.
 type decodable struct {
 	form   public.Form
-	layout firn.Layout
+	layout *inspect.Decoder // nil: none
 	texts  bool
 	names  []string // that were given
 	others bool     // so are other names
@@ -101,7 +101,11 @@ func decodables(w *world) []decodable {
 			}
 			at[one] = len(all)
 		}
-		all = append(all, decodable{form: one.form, layout: one.layout, texts: s.texts})
+		d := decodable{form: one.form, texts: s.texts}
+		if one.layout.IsValid() {
+			d.layout = inspect.NewDecoder(one.layout)
+		}
+		all = append(all, d)
 		return &all[len(all)-1]
 	}
 	for _, name := range w.names {
@@ -159,22 +163,16 @@ func (d *decoding) as(one *decodable) {
 		}
 		return
 	}
-	if !d.in(id, one.layout, true) && (one.texts || !one.layout.IsValid()) {
+	if !d.in(id, one.layout, true) && (one.texts || one.layout == nil) {
 		d.add(Decoded{ID: id, Known: true}) // the number that the text hides; that of a counter has no layout
 	}
 }
 
 // in reads an id in a layout, and reports whether that makes sense.
-func (d *decoding) in(id firn.ID, l firn.Layout, known bool) bool {
-	p, err := l.Decode(id)
-	if err != nil || p.Time.After(d.now.Add(ahead)) {
+func (d *decoding) in(id firn.ID, l *inspect.Decoder, known bool) bool {
+	out := Decoded{ID: id, Known: known}
+	if l == nil || l.Decode(id, &out.Reading) != nil || out.Time.After(d.now.Add(ahead)) {
 		return false
-	}
-	out := Decoded{ID: id, Known: known, Layout: l, Time: p.Time}
-	for f := range l.Fields() {
-		if f.Name != "time" {
-			out.Fields = append(out.Fields, FieldValue{f.Name, f.Of(id)})
-		}
 	}
 	d.add(out)
 	return true
@@ -185,57 +183,4 @@ func (d *decoding) add(one Decoded) {
 	if !slices.ContainsFunc(d.found, same) {
 		d.found = append(d.found, one)
 	}
-}
-
-// LayoutName returns the name of the layout: a preset's, or the spec. "" where the
-// id is a plain number.
-func (d Decoded) LayoutName() string {
-	if !d.Layout.IsValid() {
-		return ""
-	}
-	for name, l := range firn.Presets() {
-		if l == d.Layout {
-			return name
-		}
-	}
-	return d.Layout.String()
-}
-
-// TimeText returns the time as RFC 3339 in UTC, as fine as the layout's tick. ""
-// where the id is a plain number.
-func (d Decoded) TimeText() string {
-	if !d.Layout.IsValid() {
-		return ""
-	}
-	digits := max(decimals(int64(d.Layout.Unit())), decimals(int64(d.Layout.Epoch().Nanosecond())))
-	if digits == 0 {
-		return d.Time.Format(time.RFC3339)
-	}
-	return d.Time.Format("2006-01-02T15:04:05." + strings.Repeat("0", digits) + "Z07:00")
-}
-
-// decimals is how many decimals of a second it takes to write ns.
-func decimals(ns int64) int {
-	n := 9
-	for ; n > 0 && ns%10 == 0; n-- {
-		ns /= 10
-	}
-	return n
-}
-
-// MarshalJSON writes one object, as "firn decode --json" does: id, layout, time,
-// unix_ms and the other fields by their names; of a plain number, the id alone.
-func (d Decoded) MarshalJSON() ([]byte, error) {
-	b := append([]byte(`{"id":"`), d.ID.String()...)
-	b = append(b, '"')
-	if d.Layout.IsValid() {
-		b = append(append(append(b, `,"layout":"`...), d.LayoutName()...), '"')
-		b = append(append(append(b, `,"time":"`...), d.TimeText()...), '"')
-		b = strconv.AppendInt(append(b, `,"unix_ms":`...), d.Time.UnixMilli(), 10)
-	}
-	for _, f := range d.Fields {
-		b = append(append(append(b, `,"`...), f.Name...), `":`...)
-		b = strconv.AppendInt(b, f.Value, 10)
-	}
-	return append(b, '}'), nil
 }

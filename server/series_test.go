@@ -103,8 +103,8 @@ func TestDecode(t *testing.T) {
 	tweet := server.Numbers("tweet", nil, &server.SeriesOptions{Layout: firn.Twitter})
 	orders := server.Numbers("orders", nil, nil)
 	token := server.Numbers("token", nil, &server.SeriesOptions{Form: public.Base58, Layout: firn.Default})
-	guess := func(firn.ID) []firn.Layout { return []firn.Layout{firn.Discord, firn.Instagram} }
 	const id = "175928847299117063"
+	then := func() time.Time { return time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC) }
 	for _, tt := range []struct {
 		name   string
 		series []*server.Series
@@ -115,11 +115,11 @@ func TestDecode(t *testing.T) {
 	}{
 		{"two series of one layout", []*server.Series{photo, video}, server.Options{}, "", id, "firn"},
 		{"two layouts", []*server.Series{photo, tweet, orders}, server.Options{}, "", id, "firn twitter"},
-		{"no layout", []*server.Series{orders}, server.Options{}, "", id, "?"},
+		{"no layout: a guess", []*server.Series{orders}, server.Options{Now: then}, "", id, "?discord ?twitter ?classic ?firn ?sonyflake ?sharded ?shardingsphere ?idgen ?uidgenerator ?instagram"},
+		{"no layout, and a small number", []*server.Series{orders}, server.Options{}, "", "42", "?"},
 		{"another layout", []*server.Series{orders}, server.Options{Layout: firn.Twitter}, "", id, "?twitter"},
-		{"a guess", []*server.Series{orders}, server.Options{Guess: guess}, "", id, "?discord ?instagram"},
-		{"no guess where it is known", []*server.Series{photo}, server.Options{Guess: guess}, "", id, "firn"},
-		{"in the future", []*server.Series{photo}, server.Options{}, "", "9000000000000000000", "?"},
+		{"no guess where it is known", []*server.Series{photo}, server.Options{}, "", id, "firn"},
+		{"in the future", []*server.Series{photo}, server.Options{}, "", "9000000000000000000", "?uidgenerator"},
 		{"no id", []*server.Series{photo}, server.Options{}, "", "12x", "error"},
 		{"a form", []*server.Series{token}, server.Options{}, "", "Py5KYvoYSs", "firn"},
 		{"a form of what is no id of the layout", []*server.Series{token}, server.Options{}, "", "zzzzzzzzzz", ""},
@@ -136,7 +136,7 @@ func TestDecode(t *testing.T) {
 			if d.Known {
 				guess = ""
 			}
-			got = append(got, guess+d.LayoutName())
+			got = append(got, guess+d.Name)
 		}
 		switch {
 		case errors.Is(err, server.ErrDenied):

@@ -57,9 +57,6 @@ type Options struct {
 
 	// Layout is one that ids are decoded in besides those of the series.
 	Layout firn.Layout
-	// Guess says which layouts an id may be of, the most plausible first. It is
-	// asked where the id makes sense in no layout that the server knows.
-	Guess func(id firn.ID) []firn.Layout
 
 	// Logger is told why sources fail: at once, and then once a minute for each series.
 	// Nil: nobody is.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/inspect"
 	"github.com/firn-id/firn/public"
 )
 
@@ -70,21 +72,21 @@ type decoder struct {
 	forms   []*formReader // of the series in the config
 	numbers []*formReader // those of them whose texts are numbers
 
-	known      *layoutReader   // of --layout, or of the only pool; nil: find out
-	insist     bool            // it is of --layout: what cannot be read in it is an error
-	pools      []*layoutReader // then these
-	candidates []candidate     // and these
+	known   *inspect.Decoder   // of --layout, or of the only pool; nil: find out
+	insist  bool               // it is of --layout: what cannot be read in it is an error
+	pools   []*inspect.Decoder // then these
+	presets *inspect.Guesser   // and these
 
 	alone   bool        // there is one id only, which need not be repeated on its lines
 	id      firn.ID     // the current one
 	form    *formReader // in which it was read; nil: it was plain
 	certain bool        // and read in the one layout it can be of
-	reading reading
-	guesses []guess
+	reading inspect.Reading
+	guesses []inspect.Guess
 }
 
 func newDecoder(out, errs io.Writer, now time.Time) *decoder {
-	d := &decoder{now: now, candidates: newCandidates(now)}
+	d := &decoder{now: now, presets: inspect.NewGuesser(now)}
 	d.answers = newAnswers(out, errs, "decoded", d.decode)
 	return d
 }
@@ -94,7 +96,7 @@ func newDecoder(out, errs io.Writer, now time.Time) *decoder {
 func (d *decoder) configure(cmd *cobra.Command, layout firn.Layout, series string) error {
 	as := cmd.Flags().Changed("as") || series != ""
 	if layout.IsValid() {
-		d.known, d.insist = newLayoutReader(layout), true
+		d.known, d.insist = inspect.NewDecoder(layout), true
 	}
 	set, err := loadSettings(cmd)
 	if err != nil {
@@ -126,13 +128,13 @@ func (d *decoder) withLayouts(file *config) {
 		l := file.pools[i].layout()
 		if !slices.Contains(seen, l) {
 			seen = append(seen, l)
-			d.pools = append(d.pools, newLayoutReader(l))
+			d.pools = append(d.pools, inspect.NewDecoder(l))
 		}
 	}
 	if len(file.pools) == 1 {
 		d.known, d.pools = d.pools[0], nil
 	}
-	d.candidates = slices.DeleteFunc(d.candidates, func(c candidate) bool { return slices.Contains(seen, c.layout) })
+	d.presets = inspect.NewGuesser(d.now, seen...)
 }
 
 // arguments decodes the arguments of the command. One id alone has room for a
@@ -184,7 +186,7 @@ func readID(id *firn.ID, text []byte) error {
 func (d *decoder) inLayouts(text []byte) error {
 	before := len(d.line)
 	if d.known != nil {
-		err := d.known.read(d.id, &d.reading)
+		err := d.known.Decode(d.id, &d.reading)
 		if err == nil {
 			d.certain = len(d.numbers) == 0
 			d.append(text, !d.certain)
@@ -194,16 +196,16 @@ func (d *decoder) inLayouts(text []byte) error {
 		}
 	}
 	for _, r := range d.pools {
-		if err := r.read(d.id, &d.reading); err == nil {
+		if err := r.Decode(d.id, &d.reading); err == nil {
 			d.append(text, true)
 		}
 	}
-	d.guesses = appendGuesses(d.guesses[:0], d.candidates, d.id)
+	d.guesses = d.presets.Append(d.guesses[:0], d.id)
 	if len(d.guesses) == 0 && len(d.line) == before {
 		return bad("%s makes sense in no known layout", text).hint("to read it in any layout: firn decode --layout LAYOUT %s", text)
 	}
 	for _, g := range d.guesses {
-		if err := g.read(d.id, &d.reading); err != nil {
+		if err := g.Decode(d.id, &d.reading); err != nil {
 			return err
 		}
 		d.append(text, true)
@@ -214,12 +216,12 @@ func (d *decoder) inLayouts(text []byte) error {
 // foreign writes to d.line what an id of other people's says, and reports whether
 // it is one.
 func (d *decoder) foreign(text []byte) (bool, error) {
-	ok, err := readForeign(string(text), &d.reading)
+	ok, err := inspect.Foreign(string(text), &d.reading)
 	switch {
 	case !ok || err != nil:
 		return ok, err
 	case d.insist:
-		return true, bad("%s is of the form %s, not of layout %s", text, d.reading.layout, d.known.name)
+		return true, bad("%s is of the form %s, not of layout %s", text, d.reading.Name, d.known.Name())
 	}
 	d.append(text, true)
 	return true, nil
@@ -237,7 +239,7 @@ func (d *decoder) append(text []byte, withLayout bool) {
 			var b [20]byte
 			id = strconv.AppendInt(b[:0], int64(d.id), 10)
 		}
-		d.line = d.reading.appendJSON(d.line, id)
+		d.line = append(d.reading.AppendJSON(d.line, id), '\n')
 	} else {
 		d.appendFields(text, withLayout)
 	}
@@ -252,12 +254,12 @@ func (d *decoder) appendFields(text []byte, withLayout bool) {
 		d.line = append(append(d.line, text...), "  "...)
 	}
 	if withLayout {
-		d.line = append(d.line, d.reading.layout...)
-		for n := len(d.reading.layout); n < layoutColumn; n++ {
+		d.line = append(d.line, d.reading.Name...)
+		for n := len(d.reading.Name); n < layoutColumn; n++ {
 			d.line = append(d.line, ' ')
 		}
 	}
-	d.line = append(d.reading.appendText(d.line), '\n')
+	d.line = append(d.reading.AppendText(d.line), '\n')
 }
 
 // single decodes one id for a person.
@@ -266,12 +268,23 @@ func (d *decoder) single(text string) error {
 		return d.advise(text, err)
 	}
 	if d.certain {
-		if err := d.reading.print(d.out, text); err != nil || d.form == nil {
+		if err := printReading(d.out, &d.reading, text); err != nil || d.form == nil {
 			return err
 		}
 		return d.form.print(d.out, d.id)
 	}
 	_, err := d.out.Write(d.line)
+	return err
+}
+
+// printReading writes what one id says for a person, a field a line.
+func printReading(w io.Writer, r *inspect.Reading, id string) error {
+	b := fmt.Appendf(nil, "%s in layout %s\n\n", id, r.Name)
+	b = fmt.Appendf(b, "    %-12s%s   (tick %d)\n", "time", r.TimeText(), r.Tick)
+	for _, f := range r.Fields {
+		b = fmt.Appendf(b, "    %-12s%s\n", f.Name, f.Value())
+	}
+	_, err := w.Write(b)
 	return err
 }
 

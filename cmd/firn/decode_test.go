@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/inspect"
 )
 
 // idLines is a reader of n lines, one id each, which are made while they are read.
@@ -48,7 +49,7 @@ func TestDecodeMillion(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var lines lineCounter
 		d := newDecoder(&lines, io.Discard, guessedAt)
-		d.known, d.json = newLayoutReader(firn.Discord), asJSON
+		d.known, d.json = inspect.NewDecoder(firn.Discord), asJSON
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()
@@ -71,7 +72,7 @@ func TestDecodeFaultyLines(t *testing.T) {
 	in := "226492416061441\n" + long + "\nid\n226492416061442" // the last line has no end
 	var out, errs strings.Builder
 	d := newDecoder(&out, &errs, guessedAt)
-	d.known = newLayoutReader(firn.SID)
+	d.known = inspect.NewDecoder(firn.SID)
 	err := d.stream(strings.NewReader(in))
 	if err == nil || err.Error() != "2 of 4 could not be decoded" {
 		t.Errorf("error %v", err)
@@ -91,7 +92,7 @@ func TestDecodeAnswersAtOnce(t *testing.T) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	d := newDecoder(outW, io.Discard, guessedAt)
-	d.known = newLayoutReader(firn.SID)
+	d.known = inspect.NewDecoder(firn.SID)
 	done := make(chan error)
 	go func() { done <- d.stream(inR) }()
 	answers := bufio.NewScanner(outR)
@@ -109,16 +110,5 @@ func TestDecodeAnswersAtOnce(t *testing.T) {
 	}
 }
 
-func FuzzReadForeign(f *testing.F) {
-	f.Add("C232AB00-9414-11EC-B3C8-9F6BDECED846")
-	f.Add("01ARZ3NDEKTSV4RRFFQ69G5FAV")
-	f.Add("507f1f77bcf86cd799439011")
-	f.Fuzz(func(t *testing.T, text string) {
-		var r reading
-		if ok, err := readForeign(text, &r); ok && err == nil {
-			if line := r.appendJSON(nil, []byte(text)); !bytes.Contains(line, []byte(r.layout)) || r.time.IsZero() {
-				t.Errorf("%q: %s", text, line)
-			}
-		}
-	})
-}
+// guessedAt is the instant at which tests guess layouts.
+var guessedAt = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/inspect"
 	"github.com/firn-id/firn/internal/nearest"
 )
 
@@ -54,11 +55,11 @@ docs/past-ids.md has more.`,
 			}
 			line := append(strconv.AppendInt(nil, int64(id), 10), '\n')
 			if wantsJSON(cmd) {
-				var r reading
-				if err := newLayoutReader(o.layout.Layout).read(id, &r); err != nil {
+				var r inspect.Reading
+				if err := inspect.NewDecoder(o.layout.Layout).Decode(id, &r); err != nil {
 					return err
 				}
-				line = r.appendJSON(nil, line[:len(line)-1])
+				line = append(r.AppendJSON(nil, line[:len(line)-1]), '\n')
 			}
 			_, err = cmd.OutOrStdout().Write(line)
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/inspect"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -229,17 +230,17 @@ func (m *instants) next(text string) (firn.ID, error) {
 // printIDs prints ids, one a line.
 func printIDs(out io.Writer, l firn.Layout, ids []firn.ID, asJSON bool) error {
 	w := bufio.NewWriterSize(out, 64<<10)
-	reader := newLayoutReader(l)
-	var r reading
+	reader := inspect.NewDecoder(l)
+	var r inspect.Reading
 	var text, line []byte
 	for _, id := range ids {
 		text = strconv.AppendInt(text[:0], int64(id), 10)
 		line = append(append(line[:0], text...), '\n')
 		if asJSON {
-			if err := reader.read(id, &r); err != nil {
+			if err := reader.Decode(id, &r); err != nil {
 				return err
 			}
-			line = r.appendJSON(line[:0], text)
+			line = append(r.AppendJSON(line[:0], text), '\n')
 		}
 		if _, err := w.Write(line); err != nil {
 			return err

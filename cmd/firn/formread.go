@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/inspect"
 	"github.com/firn-id/firn/public"
 )
 
@@ -19,10 +20,10 @@ type formReader struct {
 	public.Form
 	name    string // of the form
 	series  string
-	number  bool          // its text may as well be a plain id
-	counted bool          // ids of the series are counted: no layout says anything of them
-	layout  *layoutReader // of the series; nil: it is not known
-	certain bool          // it is, whatever an id looks like in it
+	number  bool             // its text may as well be a plain id
+	counted bool             // ids of the series are counted: no layout says anything of them
+	layout  *inspect.Decoder // of the series; nil: it is not known
+	certain bool             // it is, whatever an id looks like in it
 }
 
 // withForm has the decoder read the form that spec says, and no other.
@@ -86,9 +87,9 @@ func newFormReader(f public.Form, spec *formSpec, file *config) *formReader {
 	switch pool, err := file.poolOf(one); {
 	case err != nil:
 	case pool != nil:
-		r.layout, r.certain = newLayoutReader(pool.layout()), true
+		r.layout, r.certain = inspect.NewDecoder(pool.layout()), true
 	default:
-		r.layout = newLayoutReader(firn.Default)
+		r.layout = inspect.NewDecoder(firn.Default)
 	}
 	return r
 }
@@ -99,8 +100,8 @@ func (d *decoder) inForm(r *formReader, id firn.ID, text []byte) error {
 	switch {
 	case r.counted && !d.insist:
 		d.appendBare(text)
-	case r.layout != nil && !d.insist && (r.certain || r.layout.plausible(id, d.now)):
-		if err := r.layout.read(id, &d.reading); err != nil {
+	case r.layout != nil && !d.insist && (r.certain || r.layout.Plausible(id, d.now)):
+		if err := r.layout.Decode(id, &d.reading); err != nil {
 			return err
 		}
 		d.certain = true
@@ -211,7 +212,7 @@ func (r *formReader) plausible(id firn.ID, now time.Time) bool {
 	case r.counted:
 		return id < counted
 	case r.layout != nil:
-		return r.layout.plausible(id, now)
+		return r.layout.Plausible(id, now)
 	}
 	return true
 }
@@ -220,7 +221,7 @@ func (r *formReader) plausible(id firn.ID, now time.Time) bool {
 // plausible first, and reports whether there is one.
 func (d *decoder) inEncodings(text []byte) bool {
 	type spelling struct {
-		guess
+		inspect.Guess
 		form *formReader
 		id   firn.ID
 	}
@@ -234,9 +235,9 @@ func (d *decoder) inEncodings(text []byte) bool {
 			hits = append(hits, spelling{best, &formReader{Form: e, name: e.String()}, id})
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b spelling) int { return cmp.Compare(a.bits, b.bits) })
+	slices.SortStableFunc(hits, func(a, b spelling) int { return cmp.Compare(a.Bits, b.Bits) })
 	for _, h := range hits {
-		if err := h.read(h.id, &d.reading); err == nil {
+		if err := h.Decode(h.id, &d.reading); err == nil {
 			d.form, d.id = h.form, h.id
 			d.append(text, true)
 		}
@@ -247,18 +248,18 @@ func (d *decoder) inEncodings(text []byte) bool {
 
 // best returns the layout in which an id makes most sense: that of --layout, that of
 // a pool, or a preset.
-func (d *decoder) best(id firn.ID) (guess, bool) {
+func (d *decoder) best(id firn.ID) (inspect.Guess, bool) {
 	if d.known != nil {
-		return guess{layoutReader: d.known}, d.known.plausible(id, d.now)
+		return inspect.Guess{Decoder: d.known}, d.known.Plausible(id, d.now)
 	}
 	for _, r := range d.pools {
-		if r.plausible(id, d.now) {
-			return guess{layoutReader: r}, true
+		if r.Plausible(id, d.now) {
+			return inspect.Guess{Decoder: r}, true
 		}
 	}
-	d.guesses = appendGuesses(d.guesses[:0], d.candidates, id)
+	d.guesses = d.presets.Append(d.guesses[:0], id)
 	if len(d.guesses) == 0 {
-		return guess{}, false
+		return inspect.Guess{}, false
 	}
 	return d.guesses[0], true
 }

@@ -15,8 +15,7 @@
 //	poolopen.go poolerrors.go         a pool as settings and record say it; what to do where it cannot be leased from
 //	drawing.go printer.go counters.go series of every kind: drawn from, printed, restored
 //	form.go formread.go               public forms: written, read
-//	plausible.go foreign.go           ids of which nobody says what they are
-//	reading.go answers.go             ids as arguments or lines
+//	answers.go                        ids as arguments or lines
 package main
 
 import (

@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server"
 )
@@ -124,7 +122,6 @@ func closeAll(all []*supply, log *slog.Logger) {
 func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer) (*server.Options, []*server.Series, error) {
 	o := &server.Options{
 		MaxBatch: p.options.batch, MaxRange: p.options.ranges, MaxNames: p.options.names,
-		Tokens: p.options.tokens, Guess: guessLayouts, Logger: log,
 	}
 	var series []*server.Series
 	for _, d := range p.series {
@@ -192,15 +189,6 @@ func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series,
 // is not open.
 func (d *drawing) serveUnknown(name string, s *supply) *server.Series {
 	return server.Numbers(name, s, &server.SeriesOptions{Layout: s.layout(), Reserve: s.reserve, State: s.state, Explain: d.judge})
-}
-
-// guessLayouts are the presets that an id may be of.
-func guessLayouts(id firn.ID) []firn.Layout {
-	var all []firn.Layout
-	for _, g := range appendGuesses(nil, newCandidates(time.Now()), id) {
-		all = append(all, g.layout)
-	}
-	return all
 }
 
 // clashes reports whether two leases cannot be held at once: they insist on one

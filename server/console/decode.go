@@ -49,7 +49,7 @@ func readingOf(d server.Decoded) reading {
 	if !d.Layout.IsValid() {
 		return r
 	}
-	r.Layout, r.Spec, r.Time, r.Unix = d.LayoutName(), d.Layout.String(), d.TimeText(), d.Time.UnixMilli()
+	r.Layout, r.Spec, r.Time, r.Unix = d.Name, d.Layout.String(), d.TimeText(), d.Time.UnixMilli()
 	for f := range d.Layout.Fields() {
 		r.Fields = append(r.Fields, field{f.Name, f.Width, f.Shift, strconv.FormatInt(f.Of(d.ID), 10)})
 	}

@@ -103,10 +103,10 @@ func (c *conn) decode(args [][]byte) {
 	for _, d := range all {
 		pairs := []string{"id", d.ID.String()}
 		if d.Layout.IsValid() {
-			pairs = append(pairs, "layout", d.LayoutName(), "time", d.TimeText(), "unix_ms", strconv.FormatInt(d.Time.UnixMilli(), 10))
+			pairs = append(pairs, "layout", d.Name, "time", d.TimeText(), "unix_ms", strconv.FormatInt(d.Time.UnixMilli(), 10))
 		}
 		for _, f := range d.Fields {
-			pairs = append(pairs, f.Name, strconv.FormatInt(f.Value, 10))
+			pairs = append(pairs, f.Name, f.Value())
 		}
 		c.dictionary(len(pairs) / 2)
 		for _, text := range pairs {

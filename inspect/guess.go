@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"cmp"
@@ -55,30 +55,38 @@ const (
 	latest  = 24 * time.Hour // after now: clocks differ
 )
 
-// plausible reports whether an id can be of a layout and made by now.
-func (r *layoutReader) plausible(id firn.ID, now time.Time) bool {
-	p, err := r.layout.Decode(id)
-	return err == nil && p.Time.Sub(r.layout.Epoch()) >= soonest && !p.Time.After(now.Add(latest))
+// Plausible reports whether an id can be of the layout and made by now: a day after the epoch
+// at the soonest, and at most a day from now, since clocks differ.
+func (d *Decoder) Plausible(id firn.ID, now time.Time) bool {
+	p, err := d.layout.Decode(id)
+	return err == nil && p.Time.Sub(d.layout.Epoch()) >= soonest && !p.Time.After(now.Add(latest))
 }
 
 // A candidate is a preset that an id may be of, with what follows from the time.
 type candidate struct {
-	*layoutReader
+	*Decoder
 	habit
 	clock                 firn.Field
 	now, earliest, newest firn.Tick // the ticks of a plausible id, and that of now
 }
 
-func newCandidates(now time.Time) []candidate {
-	var all []candidate
+// A Guesser says which presets an id may be of. Many goroutines may use it.
+type Guesser struct{ candidates []candidate }
+
+// NewGuesser returns a guesser for ids that were made by now, of all presets but some.
+func NewGuesser(now time.Time, but ...firn.Layout) *Guesser {
+	g := new(Guesser)
 	for name, l := range firn.Presets() {
-		c := candidate{layoutReader: newLayoutReader(l), habit: habits[name]}
+		if slices.Contains(but, l) {
+			continue
+		}
+		c := candidate{Decoder: NewDecoder(l), habit: habits[name]}
 		c.clock, _ = l.Field("time")
 		c.now, c.newest = l.Tick(now), l.Tick(now.Add(latest))
 		c.earliest = max(l.Tick(l.Epoch().Add(soonest)), l.Tick(c.since))
-		all = append(all, c)
+		g.candidates = append(g.candidates, c)
 	}
-	return all
+	return g
 }
 
 // cost returns how many bits it takes to describe id as one of this preset, and
@@ -101,20 +109,19 @@ func (c *candidate) cost(id firn.ID) (bits float64, ok bool) {
 	return bits, true
 }
 
-// A guess is a preset in which an id makes sense.
-type guess struct {
-	*layoutReader
-	bits float64
+// A Guess is a preset in which an id makes sense.
+type Guess struct {
+	*Decoder
+	Bits float64 // that it takes to describe the id as one of it: the fewer, the more plausible
 }
 
-// appendGuesses appends the candidates in which id makes sense, the most
-// plausible first.
-func appendGuesses(dst []guess, candidates []candidate, id firn.ID) []guess {
-	for i := range candidates {
-		if bits, ok := candidates[i].cost(id); ok {
-			dst = append(dst, guess{candidates[i].layoutReader, bits})
+// Append appends the presets in which an id makes sense, the most plausible first.
+func (g *Guesser) Append(dst []Guess, id firn.ID) []Guess {
+	for i := range g.candidates {
+		if bits, ok := g.candidates[i].cost(id); ok {
+			dst = append(dst, Guess{g.candidates[i].Decoder, bits})
 		}
 	}
-	slices.SortStableFunc(dst, func(a, b guess) int { return cmp.Compare(a.bits, b.bits) })
+	slices.SortStableFunc(dst, func(a, b Guess) int { return cmp.Compare(a.Bits, b.Bits) })
 	return dst
 }

@@ -1,8 +1,7 @@
-package main
+package inspect
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -16,8 +15,8 @@ var guessedAt = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // guessNames returns the presets in which id makes sense, in order.
 func guessNames(id firn.ID) []string {
 	var names []string
-	for _, g := range appendGuesses(nil, newCandidates(guessedAt), id) {
-		names = append(names, g.name)
+	for _, g := range NewGuesser(guessedAt).Append(nil, id) {
+		names = append(names, g.Name())
 	}
 	return names
 }
@@ -59,7 +58,7 @@ func mustEncode(l firn.Layout, ago time.Duration, worker, seq int64) firn.ID {
 
 // Each known answer in a preset makes sense in it, and reads as published.
 func TestGuessesVectors(t *testing.T) {
-	text, err := os.ReadFile("../../testdata/vectors.json")
+	text, err := os.ReadFile("../testdata/vectors.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,15 +124,4 @@ func TestGuessesEveryPreset(t *testing.T) {
 			t.Errorf("%d of %s is taken for %v", id, name, names)
 		}
 	}
-}
-
-func Example_plausible() {
-	id := firn.ID(175928847299117063)
-	for _, g := range appendGuesses(nil, newCandidates(guessedAt), id)[:3] {
-		fmt.Printf("%s %.0f bits\n", g.name, g.bits)
-	}
-	// Output:
-	// discord 49 bits
-	// twitter 50 bits
-	// classic 51 bits
 }
