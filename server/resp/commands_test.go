@@ -63,7 +63,7 @@ func TestCommands(t *testing.T) {
 
 		{"FIRN.DECODE 1", `[["id" "1" "layout" "firn" "time" "2025-01-01T00:00:00.000Z" "unix_ms" "1735689600000" "worker" "0" "seq" "1"]]`},
 		{"FIRN.DECODE 0", "-ERR .*zero is never issued.*"},
-		{"FIRN.DECODE 42", `[["id" "42"]]`},
+		{"FIRN.DECODE 9223372036854775807", `[["id" "9223372036854775807" "layout" "uidgenerator" "time" "2024-11-20T13:24:15Z" "unix_ms" "1732109055000" "worker" "4194303" "seq" "8191"]]`},
 
 		{"PING", "+PONG"},
 		{"PING hello", `"hello"`},
@@ -96,7 +96,7 @@ func TestCommands(t *testing.T) {
 		{"HELLO 3 SETNAME web-2", `{"server" "firn" "version" "1.2.3" "proto" :3 "id" :1 "mode" "standalone" "role" "master" "modules" []}`},
 		{"CLIENT GETNAME", `"web-2"`},
 		{"CONFIG GET save", `{"save" ""}`},
-		{"FIRN.DECODE 42", `[{"id" "42"}]`},
+		{"FIRN.DECODE 9223372036854775807", `[{"id" "9223372036854775807" "layout" "uidgenerator" "time" "2024-11-20T13:24:15Z" "unix_ms" "1732109055000" "worker" "4194303" "seq" "8191"}]`},
 		{"COMMAND INFO nosuch", `[_]`},
 		{"RESET", "+RESET"},
 		{"CLIENT GETNAME", "nil"},
