@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -232,24 +231,6 @@ func TestGoneFailure(t *testing.T) {
 		if len(f.hints) != 1 || !strings.HasSuffix(f.hints[0].text, hint) && !strings.Contains(f.hints[0].text, hint+";") {
 			t.Errorf("%s: %q", code, f.hints)
 		}
-	}
-}
-
-// TestInParts: what is under way goes on as it is, and the rest begins in parts.
-func TestInParts(t *testing.T) {
-	l := move.Leg{Source: shard.Server{Name: "a"}, Target: shard.Server{Name: "b"}}
-	for n := range int64(2*together + 3) {
-		l.Shards = append(l.Shards, n)
-		if n != 0 && n != 50 {
-			l.New = append(l.New, n)
-		}
-	}
-	var got []string
-	for _, p := range inParts([]move.Leg{l}) {
-		got = append(got, fmt.Sprintf("%s of %d", move.List(p.Shards), len(p.New)))
-	}
-	if text := strings.Join(got, "; "); text != "0,50 of 0; 1-32 of 32; 33-49,51-65 of 32; 66 of 1" {
-		t.Error(text)
 	}
 }
 

@@ -98,7 +98,7 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 	if err := o.plan(ctx, cmd, legs); err != nil || o.dry {
 		return notBegun(ctx, cmd, err)
 	}
-	moved, err := o.each(ctx, cmd, inParts(legs), (*move.Mover).Move)
+	moved, err := o.each(ctx, cmd, move.Parts(legs), (*move.Mover).Move)
 	return o.report(ctx, cmd, carried{servers, shards, list, "firn shards move " + list + " --to " + o.to, moved, err})
 }
 
@@ -179,25 +179,6 @@ func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
 		return nil, addressFailure(err)
 	}
 	return shard.MapOf(views)
-}
-
-// together is how many shards one move takes: all are copied before the first changes over,
-// and all their tables are locked when it begins, for which a server has room.
-const together = 32
-
-// inParts are legs again, of which none begins to move more shards than that.
-func inParts(legs []move.Leg) []move.Leg {
-	var parts []move.Leg
-	for _, l := range legs {
-		goOn := slices.DeleteFunc(slices.Clone(l.Shards), func(n int64) bool { return slices.Contains(l.New, n) })
-		if len(goOn) > 0 {
-			parts = append(parts, move.Leg{Source: l.Source, Target: l.Target, Shards: goOn})
-		}
-		for some := range slices.Chunk(l.New, together) {
-			parts = append(parts, move.Leg{Source: l.Source, Target: l.Target, Shards: some, New: some})
-		}
-	}
-	return parts
 }
 
 // each moves the shards of all legs, one after the other.

@@ -4,18 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/rebalance"
 )
 
 func newShardsRebalance() *cobra.Command {
@@ -49,39 +48,36 @@ with firn shards revert. firn shards move says what a move needs.`,
 	addServers(cmd)
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.by, "by", "size", "what is to be even: size or rate")
-	flags.DurationVar(&o.sample, "sample", 10*time.Second, "how long rows that are written are counted, with --by rate")
-	flags.StringVar(&o.drain, "drain", "", "the server to empty, instead of making all even")
-	flags.IntVar(&o.parallel, "parallel", 1, "how many moves are under way at once, each of up to 32 shards between two servers")
-	flags.BoolVar(&o.keep, "keep", false, "leave the old copies, until firn shards finish")
+	flags.StringVar((*string)(&o.By), "by", "size", "what is to be even: size or rate")
+	flags.DurationVar(&o.Sample, "sample", 10*time.Second, "how long rows that are written are counted, with --by rate")
+	flags.StringVar(&o.Drain, "drain", "", "the server to empty, instead of making all even")
+	flags.IntVar(&o.Parallel, "parallel", 1, "how many moves are under way at once, each of up to 32 shards between two servers")
+	flags.BoolVar(&o.Keep, "keep", false, "leave the old copies, until firn shards finish")
 	flags.BoolVar(&o.dry, "dry-run", false, "show what would be done, and do nothing")
 	return cmd
 }
 
 type shardsRebalance struct {
 	shardsMove
-	by       string
-	sample   time.Duration
-	drain    string
-	parallel int
-	keep     bool
+	rebalance.Options
 }
 
 func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 	switch {
-	case o.by != "size" && o.by != "rate":
-		return bad("--by %q: it is size or rate", o.by)
-	case o.sample <= 0:
-		return bad("--sample %s: it is above 0", o.sample)
-	case o.parallel < 1:
-		return bad("--parallel %d: at least 1", o.parallel)
+	case o.By != rebalance.Size && o.By != rebalance.Rate:
+		return bad("--by %q: it is size or rate", o.By)
+	case o.Sample <= 0:
+		return bad("--sample %s: it is above 0", o.Sample)
+	case o.Parallel < 1:
+		return bad("--parallel %d: at least 1", o.Parallel)
 	}
+	o.Move = o.options
 	servers, err := members(ctx, cmd)
 	if err != nil {
 		return notBegun(ctx, cmd, err)
 	}
-	if o.drain != "" && !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.drain }) {
-		return unknownServer(o.drain, servers)
+	if o.Drain != "" && !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.Drain }) {
+		return unknownServer(o.Drain, servers)
 	}
 	if !o.dry {
 		defer func() {
@@ -103,7 +99,7 @@ func (o *shardsRebalance) even(ctx context.Context, cmd *cobra.Command, servers 
 	if err != nil {
 		return err
 	}
-	if err := p.print(cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout()), wantsJSON(cmd)); err != nil || len(p.moves) == 0 {
+	if err := printPlanned(cmd.OutOrStdout(), p, isTerminal(cmd.OutOrStdout()), wantsJSON(cmd)); err != nil || len(p.Moves) == 0 {
 		return err
 	}
 	return o.carry(ctx, cmd, servers, p)
@@ -132,229 +128,83 @@ func members(ctx context.Context, cmd *cobra.Command) ([]shard.Server, error) {
 	}), nil
 }
 
-// goOn brings moves that are under way to their ends. Old copies that somebody has
-// left are left.
+// goOn brings moves that are under way to their ends; with --dry-run it says what comes first.
 func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
 	if !o.dry {
-		if err := move.Sweep(ctx, servers); err != nil {
-			return moveFailure(err)
-		}
+		var left []move.Flight
+		err := o.show(ctx, cmd, func() (moved []rebalance.Moved, err error) {
+			moved, left, err = rebalance.Resume(ctx, servers, &o.Options)
+			return moved, err
+		})
+		o.sayStays(cmd, left)
+		return err
 	}
 	flights, err := move.Flights(ctx, servers)
 	if err != nil {
 		return moveFailure(err)
 	}
 	for _, f := range flights {
-		if err := o.goOnWith(ctx, cmd, servers, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// goOnWith brings one move to its end. Where somebody wants the shards back, they come back, and
-// no copy is dropped.
-func (o *shardsRebalance) goOnWith(ctx context.Context, cmd *cobra.Command, servers []shard.Server, f move.Flight) error {
-	shards, way := f.Shards, o.leg
-	returns := f.Phase == move.Between && len(f.Back) > 0
-	switch {
-	case returns:
-		shards, way = f.Waiting, o.openWaiting(f.Back)
-	case f.Phase == move.HalfLeft:
-		way = o.endHalf
-	case f.Phase == move.Arrived || len(f.Back) > 0:
-		printWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd}.compose(nextText(f)))
-		return nil
-	}
-	if o.dry {
-		printWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
-		return nil
-	}
-	legs, err := move.Under(ctx, servers, shards)
-	if err != nil {
-		return moveFailure(err)
-	}
-	if err := o.legs(ctx, cmd, legs, way); err != nil || !returns {
-		return err
-	}
-	flights, err := move.Flights(ctx, servers) // to say where the shards are now
-	if err != nil {
-		return moveFailure(err)
-	}
-	if at := slices.IndexFunc(flights, func(one move.Flight) bool { return one.Batch == f.Batch }); at >= 0 {
-		return o.goOnWith(ctx, cmd, servers, flights[at])
-	}
-	return nil
-}
-
-// carry does what is planned, some moves at a time, or with --dry-run says what speaks
-// against it.
-func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers []shard.Server, p *rebalancing) error {
-	to := make(map[string][]int64)
-	for _, m := range p.moves {
-		to[m.To] = append(to[m.To], m.Number)
-	}
-	var legs []move.Leg
-	for _, name := range p.servers {
-		if len(to[name]) == 0 {
+		if rebalance.Stays(f) {
+			o.sayStays(cmd, []move.Flight{f})
 			continue
 		}
-		some, err := move.Legs(ctx, servers, slices.Sorted(slices.Values(to[name])), name)
-		if err != nil {
-			return moveFailure(err)
-		}
-		legs = append(legs, some...)
-	}
-	if err := o.refusals(ctx, cmd, legs); err != nil || o.dry {
-		return err
-	}
-	return o.legs(ctx, cmd, inParts(legs), o.leg)
-}
-
-// refusals looks at what speaks against any of the moves, before the first is begun.
-func (o *shardsRebalance) refusals(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
-	var refused []move.Refusal
-	for _, l := range legs {
-		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.options)
-		if err != nil {
-			return moveFailure(err)
-		}
-		refused = append(refused, p.Refusals...)
-		for _, n := range p.Notes {
-			printWarning(cmd.ErrOrStderr(), "%s (%s)", n, n.Do)
-		}
-	}
-	if len(refused) > 0 {
-		return &failure{code: exitFound, err: &move.RefusedError{Refusals: refused}}
+		printWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
 	}
 	return nil
 }
 
-// A legFunc does what is left to do of one leg.
-type legFunc func(context.Context, move.Leg, func(move.Progress)) ([]move.Moved, error)
-
-// legs does something with all legs, some at a time. Where one fails, those that are
-// under way come to their ends, and no other begins.
-func (o *shardsRebalance) legs(ctx context.Context, cmd *cobra.Command, legs []move.Leg, way legFunc) error {
-	far := &rebalanced{began: time.Now(), legs: make([]move.Progress, len(legs))}
-	for i, l := range legs {
-		far.legs[i].Shards = len(l.Shards)
+func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Flight) {
+	for _, f := range left {
+		printWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd}.compose(nextText(f)))
 	}
-	show := showLine(true, cmd.ErrOrStderr(), far.line)
-	var group errgroup.Group
-	group.SetLimit(o.parallel)
-	for i, l := range legs {
-		group.Go(func() error {
-			if far.failed() || ctx.Err() != nil {
-				return nil
-			}
-			moved, err := way(ctx, l, func(p move.Progress) { far.progress(i, p) })
-			far.add(l, moved, err)
-			return nil
-		})
-	}
-	group.Wait()
-	show.stop()
-	return far.report(ctx, cmd)
 }
 
-// leg moves the shards of a leg, and drops their old copies.
-func (o *shardsRebalance) leg(ctx context.Context, l move.Leg, progress func(move.Progress)) ([]move.Moved, error) {
-	options := o.options
-	options.Progress = progress
-	m := move.New(l.Source, l.Target, &options)
-	defer m.Close()
-	moved, err := m.Move(ctx, l.Shards)
-	if err == nil && !o.keep {
-		_, err = m.Finish(ctx, l.Shards)
+// carry does what is planned, or with --dry-run says what speaks against it.
+func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers []shard.Server, p *rebalance.Plan) error {
+	refusals, notes, err := p.Check(ctx, servers, &o.Options)
+	if err != nil {
+		return moveFailure(err)
 	}
-	return moved, err
+	for _, n := range notes {
+		printWarning(cmd.ErrOrStderr(), "%s (%s)", n, n.Do)
+	}
+	if len(refusals) > 0 {
+		return &failure{code: exitFound, err: &move.RefusedError{Refusals: refusals}}
+	}
+	if o.dry {
+		return nil
+	}
+	return o.show(ctx, cmd, func() ([]rebalance.Moved, error) { return p.Run(ctx, servers, &o.Options) })
 }
 
-// openWaiting opens shards that were let go, on the server that they were let go to: some go
-// back.
-func (o *shardsRebalance) openWaiting(back []int64) legFunc {
-	return func(ctx context.Context, l move.Leg, _ func(move.Progress)) ([]move.Moved, error) {
-		m := move.New(l.Source, l.Target, &o.options)
-		defer m.Close()
-		returns := func(n int64) bool { return slices.Contains(back, n) }
-		if some := slices.DeleteFunc(slices.Clone(l.Shards), func(n int64) bool { return !returns(n) }); len(some) > 0 {
-			if _, err := m.Revert(ctx, some); err != nil {
-				return nil, err
-			}
+// show shows how far moves are, and then what was moved.
+func (o *shardsRebalance) show(ctx context.Context, cmd *cobra.Command, run func() ([]rebalance.Moved, error)) error {
+	var far atomic.Pointer[rebalance.Progress]
+	o.Progress = func(p rebalance.Progress) { far.Store(&p) }
+	began := time.Now()
+	line := showLine(true, cmd.ErrOrStderr(), func(time.Duration) string {
+		p := far.Load()
+		if p == nil {
+			return ""
 		}
-		if some := slices.DeleteFunc(slices.Clone(l.Shards), returns); len(some) > 0 {
-			return m.Move(ctx, some)
+		now := ""
+		if p.Now.Phase != "" {
+			now = phaseLine(p.Now)
 		}
-		return nil, nil
-	}
+		return fmt.Sprintf("%d of %d shards moved; %s", p.Done, p.Shards, now)
+	})
+	moved, err := run()
+	line.stop()
+	return reportMoved(ctx, cmd, began, moved, err)
 }
 
-// endHalf ends what only one of two servers knows of. Somebody has begun to drop old copies, or
-// to give it up; or it has just begun and copied nothing, and the next plan begins it anew.
-func (o *shardsRebalance) endHalf(ctx context.Context, l move.Leg, _ func(move.Progress)) ([]move.Moved, error) {
-	m := move.New(l.Source, l.Target, &o.options)
-	defer m.Close()
-	_, err := m.Finish(ctx, l.Shards)
-	if errors.As(err, new(*move.StuckError)) {
-		if _, err = m.Abort(ctx, l.Shards); err == nil {
-			_, err = m.Finish(ctx, l.Shards) // those of them that have moved
-		}
-	}
-	return nil, err
-}
-
-// A rebalanced is how far it is. It is safe for concurrent use.
-type rebalanced struct {
-	began time.Time
-
-	mu    sync.Mutex
-	legs  []move.Progress
-	moved []movedLine
-	err   error
-}
-
-func (r *rebalanced) progress(i int, p move.Progress) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.legs[i] = p
-}
-
-func (r *rebalanced) add(l move.Leg, moved []move.Moved, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, m := range moved {
-		r.moved = append(r.moved, newMovedLine(m, l.Source.Name, l.Target.Name))
-	}
-	r.err = errors.Join(r.err, err)
-}
-
-func (r *rebalanced) failed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err != nil
-}
-
-func (r *rebalanced) line(time.Duration) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var shards, done int
-	var now string
-	for _, p := range r.legs {
-		shards, done = shards+p.Shards, done+p.Done
-		if p.Phase != "" && p.Done < p.Shards {
-			now = phaseLine(p)
-		}
-	}
-	return fmt.Sprintf("%d of %d shards moved; %s", done, shards, now)
-}
-
-// report prints what was moved.
-func (r *rebalanced) report(ctx context.Context, cmd *cobra.Command) error {
+// reportMoved prints what was moved.
+func reportMoved(ctx context.Context, cmd *cobra.Command, began time.Time, moved []rebalance.Moved, err error) error {
 	out := cmd.OutOrStdout()
 	var worst float64
 	var rows int64
-	for _, l := range r.moved {
+	for _, m := range moved {
+		l := newMovedLine(m.Moved, m.From, m.To)
 		worst, rows = max(worst, l.Pause), rows+l.Rows
 		if wantsJSON(cmd) {
 			if err := json.NewEncoder(out).Encode(l); err != nil {
@@ -362,13 +212,13 @@ func (r *rebalanced) report(ctx context.Context, cmd *cobra.Command) error {
 			}
 		}
 	}
-	if !wantsJSON(cmd) && len(r.moved) > 0 {
+	if !wantsJSON(cmd) && len(moved) > 0 {
 		if _, err := fmt.Fprintf(out, "%s moved with %s rows in %s, the longest pause %.0f ms\n",
-			plural(len(r.moved), "shard"), count(rows), time.Since(r.began).Round(100*time.Millisecond), worst); err != nil {
+			plural(len(moved), "shard"), count(rows), time.Since(began).Round(100*time.Millisecond), worst); err != nil {
 			return err
 		}
 	}
-	if err := cmp.Or(r.err, ctx.Err()); err != nil {
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		if lacksRight(err) {
 			return moveFailure(err)
 		}

@@ -12,9 +12,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/shard"
-	"github.com/firn-id/firn/shard/balance"
-	"github.com/firn-id/firn/shard/check"
-	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/rebalance"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -46,7 +44,7 @@ func grow(ctx context.Context, out io.Writer, urls map[string]string, users map[
 	for _, id := range users {
 		go func() { done <- p.share(busy, id) }()
 	}
-	moved, err := rebalance(ctx, servers)
+	moved, err := rebalanceAll(ctx, servers)
 	stop()
 	all := gather(done, len(users))
 	if err != nil {
@@ -75,43 +73,12 @@ func add(ctx context.Context, servers []shard.Server, name string) error {
 	return addRole(ctx, servers[i])
 }
 
-// rebalance moves shards until servers have as many bytes, and returns how many it moved.
-func rebalance(ctx context.Context, servers []shard.Server) (int, error) {
-	var names []string
-	var shards []balance.Shard
-	for _, l := range check.Loads(ctx, servers) {
-		if l.Err != nil {
-			return 0, l.Err
-		}
-		names = append(names, l.Server)
-		for _, s := range l.Shards {
-			shards = append(shards, balance.Shard{Number: s.Shard, Server: l.Server, Bytes: s.Bytes, Load: float64(s.Bytes), Fixed: !s.Open})
-		}
-	}
-	moves, err := balance.Even(names, shards)
+// rebalanceAll moves shards until servers have as many bytes, and returns how many it moved.
+func rebalanceAll(ctx context.Context, servers []shard.Server) (int, error) {
+	plan, err := rebalance.NewPlan(ctx, servers, nil)
 	if err != nil {
 		return 0, err
 	}
-	to := make(map[string][]int64)
-	for _, m := range moves {
-		to[m.To] = append(to[m.To], m.Number)
-	}
-	for name, numbers := range to {
-		legs, err := move.Legs(ctx, servers, numbers, name)
-		if err != nil {
-			return 0, err
-		}
-		for _, l := range legs {
-			m := move.New(l.Source, l.Target, nil)
-			_, err := m.Move(ctx, l.Shards)
-			if err == nil {
-				_, err = m.Finish(ctx, l.Shards)
-			}
-			m.Close()
-			if err != nil {
-				return 0, err
-			}
-		}
-	}
-	return len(moves), nil
+	moved, err := plan.Run(ctx, servers, nil)
+	return len(moved), err
 }

@@ -42,8 +42,8 @@ var arrows = []rule{
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
 	{pkg: "shard", ours: []string{".", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/balance"},
 	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
+	{pkg: "shard/rebalance", ours: []string{"shard", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
 	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 
 	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest"}},

@@ -176,3 +176,22 @@ type UnderwayError struct {
 func (e *UnderwayError) Error() string {
 	return fmt.Sprintf("shard %d is in a move from %s to %s, which is not finished", e.Shard, e.Source, e.Target)
 }
+
+// together is how many shards one move takes: all are copied before the first changes over,
+// and all their tables are locked when it begins, for which a server has room.
+const together = 32
+
+// Parts are legs again, of which none begins to move more than 32 shards.
+func Parts(legs []Leg) []Leg {
+	var parts []Leg
+	for _, l := range legs {
+		goOn := slices.DeleteFunc(slices.Clone(l.Shards), func(n int64) bool { return slices.Contains(l.New, n) })
+		if len(goOn) > 0 {
+			parts = append(parts, Leg{Source: l.Source, Target: l.Target, Shards: goOn})
+		}
+		for some := range slices.Chunk(l.New, together) {
+			parts = append(parts, Leg{Source: l.Source, Target: l.Target, Shards: some, New: some})
+		}
+	}
+	return parts
+}

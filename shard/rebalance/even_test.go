@@ -1,4 +1,4 @@
-package balance
+package rebalance
 
 import (
 	"math"
@@ -40,14 +40,14 @@ func TestEvenTable(t *testing.T) {
 		{"one server", []string{"a"}, of("a", 3, 4), 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			moves, err := Even(tt.servers, tt.shards)
+			moves, err := even(tt.servers, tt.shards)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(moves) != tt.moves {
 				t.Errorf("%d moves, want %d: %v", len(moves), tt.moves, moves)
 			}
-			if got := spread(Loads(tt.servers, tt.shards, moves)); got != tt.spread {
+			if got := spread(loadsAfter(tt.servers, tt.shards, moves)); got != tt.spread {
 				t.Errorf("a spread of %v, want %v", got, tt.spread)
 			}
 		})
@@ -77,7 +77,7 @@ func TestEven(t *testing.T) {
 		for i := range shards {
 			shards[i].Fixed = rng.IntN(20) == 0
 		}
-		moves, err := Even(servers, shards)
+		moves, err := even(servers, shards)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,8 +88,8 @@ func TestEven(t *testing.T) {
 			}
 			once[m.Number] = true
 		}
-		after := Loads(servers, shards, moves)
-		if was, is := spread(Loads(servers, shards, nil)), spread(after); is > was+1e-9 {
+		after := loadsAfter(servers, shards, moves)
+		if was, is := spread(loadsAfter(servers, shards, nil)), spread(after); is > was+1e-9 {
 			t.Fatalf("seed %d: the spread grows from %v to %v", seed, was, is)
 		}
 		most, total := servers[0], 0.0
@@ -119,11 +119,11 @@ func TestFewBytes(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		servers, shards := random(rng, 2, 1+rng.IntN(11))
-		moves, err := Even(servers, shards)
+		moves, err := even(servers, shards)
 		if err != nil {
 			t.Fatal(err)
 		}
-		reached := spread(Loads(servers, shards, moves))
+		reached := spread(loadsAfter(servers, shards, moves))
 		for _, m := range moves {
 			ours += m.Bytes
 		}
@@ -137,7 +137,7 @@ func TestFewBytes(t *testing.T) {
 					bytes += s.Bytes
 				}
 			}
-			if bytes < least && spread(Loads(servers, shards, some)) <= reached+1e-9 {
+			if bytes < least && spread(loadsAfter(servers, shards, some)) <= reached+1e-9 {
 				least = bytes
 			}
 		}
@@ -153,7 +153,7 @@ func TestFewBytes(t *testing.T) {
 func TestNearlyAsMuch(t *testing.T) {
 	for _, small := range []float64{98, 100, 102} {
 		shards := []Shard{{Number: 1, Server: "a", Bytes: 1000, Load: 100}, {Number: 2, Server: "a", Bytes: 10, Load: small}}
-		moves, err := Even([]string{"a", "b"}, shards)
+		moves, err := even([]string{"a", "b"}, shards)
 		if err != nil || len(moves) != 1 || moves[0].Number != 2 {
 			t.Errorf("%v rows: %v, %v", small, moves, err)
 		}
@@ -167,7 +167,7 @@ func TestDrainIdle(t *testing.T) {
 		shards = append(shards, Shard{Number: i, Server: "a", Bytes: 100})
 	}
 	servers := []string{"a", "b", "c", "d"}
-	moves, err := Drain(servers, shards, "a")
+	moves, err := drain(servers, shards, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestDrain(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		servers, shards := random(rng, 2+rng.IntN(4), rng.IntN(60))
-		moves, err := Drain(servers, shards, "a")
+		moves, err := drain(servers, shards, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,19 +209,19 @@ func TestDrain(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	lost := []Shard{{Number: 1, Server: "x", Load: 1}}
-	if _, err := Even([]string{"a"}, lost); err == nil {
+	if _, err := even([]string{"a"}, lost); err == nil {
 		t.Error("a shard on no server is taken")
 	}
-	if _, err := Even(nil, nil); err == nil {
+	if _, err := even(nil, nil); err == nil {
 		t.Error("no server is taken")
 	}
-	if _, err := Drain([]string{"a"}, nil, "a"); err == nil {
+	if _, err := drain([]string{"a"}, nil, "a"); err == nil {
 		t.Error("the only server is drained")
 	}
-	if _, err := Drain([]string{"a", "b"}, []Shard{{Number: 1, Server: "a", Fixed: true}}, "a"); err == nil {
+	if _, err := drain([]string{"a", "b"}, []Shard{{Number: 1, Server: "a", Fixed: true}}, "a"); err == nil {
 		t.Error("a server with a shard that stays is drained")
 	}
-	if _, err := Drain([]string{"a", "b"}, nil, "c"); err == nil {
+	if _, err := drain([]string{"a", "b"}, nil, "c"); err == nil {
 		t.Error("a server that is not there is drained")
 	}
 }

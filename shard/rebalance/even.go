@@ -1,6 +1,4 @@
-// Package balance says which shards are to be moved so that servers bear an equal
-// load, with few bytes moved. It is arithmetic alone.
-package balance
+package rebalance
 
 import (
 	"cmp"
@@ -8,34 +6,19 @@ import (
 	"slices"
 )
 
-// A Shard is one that is open on a server.
-type Shard struct {
-	Number int64
-	Server string
-	Bytes  int64   // what a move copies
-	Load   float64 // what is to be even, in any unit; not below 0
-	Fixed  bool    // it bears on its server, and is not moved
-}
-
-// A Move takes a shard to another server.
-type Move struct {
-	Shard
-	To string
-}
-
 // Tolerance is the part of the mean load by which a server may lie above or below it
 // without anything being moved.
 const Tolerance = 0.05
 
-// Even returns moves after which the servers' loads are nearly equal: within
+// even returns moves after which the servers' loads are nearly equal: within
 // [Tolerance] of the mean, or as near as whole shards allow. No shard is moved twice,
 // and the difference between the most and the least loaded server does not grow. Bytes
 // that are moved are few, not always the fewest: to find those is NP-hard. On small random
 // cases they are about a quarter more.
 //
 // It returns an error where a shard is on none of the servers.
-func Even(servers []string, shards []Shard) ([]Move, error) {
-	p, err := newPlan(servers, shards)
+func even(servers []string, shards []Shard) ([]Move, error) {
+	p, err := newSketch(servers, shards)
 	if err != nil {
 		return nil, err
 	}
@@ -54,24 +37,24 @@ func Even(servers []string, shards []Shard) ([]Move, error) {
 	}
 }
 
-// Drain returns moves that empty a server: each of its shards, the heaviest first, to
+// drain returns moves that empty a server: each of its shards, the heaviest first, to
 // whichever of the others has the least to bear by then, and among equals the fewest bytes. It returns an error where there
 // is no other, or a shard there is fixed.
-func Drain(servers []string, shards []Shard, server string) ([]Move, error) {
-	p, err := newPlan(servers, shards)
+func drain(servers []string, shards []Shard, server string) ([]Move, error) {
+	p, err := newSketch(servers, shards)
 	switch {
 	case err != nil:
 		return nil, err
 	case !slices.Contains(servers, server):
-		return nil, fmt.Errorf("balance: there is no server %s", server)
+		return nil, fmt.Errorf("shard: there is no server %s", server)
 	case len(servers) == 1:
-		return nil, fmt.Errorf("balance: there is no other server than %s", server)
+		return nil, fmt.Errorf("shard: there is no other server than %s", server)
 	}
 	p.servers = slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return s == server })
 	for i, s := range p.shards {
 		switch {
 		case s.Server == server && s.Fixed:
-			return nil, fmt.Errorf("balance: shard %d stays on %s", s.Number, server)
+			return nil, fmt.Errorf("shard: shard %d stays on %s", s.Number, server)
 		case s.Server == server:
 			p.move(i, p.least())
 		}
@@ -79,8 +62,8 @@ func Drain(servers []string, shards []Shard, server string) ([]Move, error) {
 	return p.moves, nil
 }
 
-// Loads returns what each server bears after moves.
-func Loads(servers []string, shards []Shard, moves []Move) map[string]float64 {
+// loadsAfter returns what each server bears after moves.
+func loadsAfter(servers []string, shards []Shard, moves []Move) map[string]float64 {
 	loads := map[string]float64{}
 	for _, s := range servers {
 		loads[s] = 0
@@ -95,8 +78,8 @@ func Loads(servers []string, shards []Shard, moves []Move) map[string]float64 {
 	return loads
 }
 
-// A plan is what was decided so far.
-type plan struct {
+// A sketch is what was decided so far.
+type sketch struct {
 	servers []string
 	shards  []Shard // the heaviest first
 	moved   []bool
@@ -105,16 +88,16 @@ type plan struct {
 	moves   []Move
 }
 
-func newPlan(servers []string, shards []Shard) (*plan, error) {
+func newSketch(servers []string, shards []Shard) (*sketch, error) {
 	if len(servers) == 0 {
-		return nil, fmt.Errorf("balance: there is no server")
+		return nil, fmt.Errorf("shard: there is no server")
 	}
 	for _, s := range shards {
 		if !slices.Contains(servers, s.Server) {
-			return nil, fmt.Errorf("balance: shard %d is on %s, which is none of the servers", s.Number, s.Server)
+			return nil, fmt.Errorf("shard: shard %d is on %s, which is none of the servers", s.Number, s.Server)
 		}
 	}
-	p := &plan{servers: servers, shards: slices.Clone(shards), moved: make([]bool, len(shards)), load: Loads(servers, shards, nil), bytes: make(map[string]int64)}
+	p := &sketch{servers: servers, shards: slices.Clone(shards), moved: make([]bool, len(shards)), load: loadsAfter(servers, shards, nil), bytes: make(map[string]int64)}
 	for _, s := range shards {
 		p.bytes[s.Server] += s.Bytes
 	}
@@ -124,7 +107,7 @@ func newPlan(servers []string, shards []Shard) (*plan, error) {
 	return p, nil
 }
 
-func (p *plan) total() float64 {
+func (p *sketch) total() float64 {
 	sum := 0.0
 	for _, s := range p.servers {
 		sum += p.load[s]
@@ -132,11 +115,11 @@ func (p *plan) total() float64 {
 	return sum
 }
 
-func (p *plan) most() string {
+func (p *sketch) most() string {
 	return slices.MaxFunc(p.servers, func(a, b string) int { return cmp.Compare(p.load[a], p.load[b]) })
 }
 
-func (p *plan) least() string {
+func (p *sketch) least() string {
 	return slices.MinFunc(p.servers, func(a, b string) int {
 		return cmp.Or(cmp.Compare(p.load[a], p.load[b]), cmp.Compare(p.bytes[a], p.bytes[b]))
 	})
@@ -146,7 +129,7 @@ func (p *plan) least() string {
 // and a little more, since loads are measured, is the better the more load it carries for
 // its bytes; where none fits, the lightest is taken, if it is below a limit: else the
 // servers would only change places.
-func (p *plan) best(from string, limit, lack float64) int {
+func (p *sketch) best(from string, limit, lack float64) int {
 	fits, light := -1, -1
 	for i, s := range p.shards {
 		switch {
@@ -167,7 +150,7 @@ func (p *plan) best(from string, limit, lack float64) int {
 
 func perByte(s Shard) float64 { return s.Load / float64(max(s.Bytes, 1)) }
 
-func (p *plan) move(i int, to string) {
+func (p *sketch) move(i int, to string) {
 	s := p.shards[i]
 	p.moved[i] = true
 	p.load[s.Server] -= s.Load

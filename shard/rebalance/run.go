@@ -1,0 +1,248 @@
+package rebalance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/move"
+)
+
+// A Moved is a shard that has moved.
+type Moved struct {
+	move.Moved
+	From, To string
+}
+
+// A Progress is how far all moves are together.
+type Progress struct {
+	Shards, Done int
+	Now          move.Progress // of a move that is under way; zero before the first
+}
+
+// Check says what speaks against any of the moves, and what is to be known of them, before
+// the first is begun.
+func (p *Plan) Check(ctx context.Context, servers []shard.Server, opts *Options) (refusals []move.Refusal, notes []move.Refusal, err error) {
+	o := opts.withDefaults()
+	legs, err := p.legs(ctx, servers)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, l := range legs {
+		one, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.Move)
+		if err != nil {
+			return nil, nil, err
+		}
+		refusals, notes = append(refusals, one.Refusals...), append(notes, one.Notes...)
+	}
+	return refusals, notes, nil
+}
+
+// Run carries the plan out, and returns the shards that have moved. Where a move fails, those
+// that are under way come to their ends, and no other begins. After ctx has ended, or an
+// error, Resume goes on.
+func (p *Plan) Run(ctx context.Context, servers []shard.Server, opts *Options) ([]Moved, error) {
+	legs, err := p.legs(ctx, servers)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Options: *opts.withDefaults(), servers: servers}
+	return r.all(ctx, move.Parts(legs), r.move)
+}
+
+// legs are the moves, by source and target.
+func (p *Plan) legs(ctx context.Context, servers []shard.Server) ([]move.Leg, error) {
+	to := make(map[string][]int64)
+	for _, m := range p.Moves {
+		to[m.To] = append(to[m.To], m.Number)
+	}
+	var legs []move.Leg
+	for _, name := range p.Servers {
+		if len(to[name]) == 0 {
+			continue
+		}
+		some, err := move.Legs(ctx, servers, slices.Sorted(slices.Values(to[name])), name)
+		if err != nil {
+			return nil, err
+		}
+		legs = append(legs, some...)
+	}
+	return legs, nil
+}
+
+// Stays reports whether Resume leaves a move as it stands: its shards have arrived, or
+// somebody has taken them back, and the other copy is left to whoever wants it dropped.
+func Stays(f move.Flight) bool {
+	returns := f.Phase == move.Between && len(f.Back) > 0
+	return !returns && f.Phase != move.HalfLeft && (f.Phase == move.Arrived || len(f.Back) > 0)
+}
+
+// Resume brings moves that are under way to their ends, and returns the shards that have
+// moved and the moves that it leaves as they stand. Where somebody wants shards back, they
+// come back, and no copy is dropped.
+func Resume(ctx context.Context, servers []shard.Server, opts *Options) (moved []Moved, left []move.Flight, err error) {
+	if err := move.Sweep(ctx, servers); err != nil {
+		return nil, nil, err
+	}
+	flights, err := move.Flights(ctx, servers)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &run{Options: *opts.withDefaults(), servers: servers}
+	for _, f := range flights {
+		some, stays, err := r.resume(ctx, f)
+		moved, left = append(moved, some...), append(left, stays...)
+		if err != nil {
+			return moved, left, err
+		}
+	}
+	return moved, left, nil
+}
+
+// A run is some moves, of which several may be under way at once.
+type run struct {
+	Options
+	servers []shard.Server
+
+	mu    sync.Mutex
+	far   []move.Progress // of each leg
+	moved []Moved
+	err   error
+}
+
+// A way does what is left to do of one leg.
+type way func(context.Context, move.Leg, func(move.Progress)) ([]move.Moved, error)
+
+// resume brings one move to its end.
+func (r *run) resume(ctx context.Context, f move.Flight) (moved []Moved, left []move.Flight, err error) {
+	if Stays(f) {
+		return nil, []move.Flight{f}, nil
+	}
+	shards, way := f.Shards, way(r.move)
+	returns := f.Phase == move.Between && len(f.Back) > 0
+	switch {
+	case returns:
+		shards, way = f.Waiting, r.openWaiting(f.Back)
+	case f.Phase == move.HalfLeft:
+		way = r.endHalf
+	}
+	legs, err := move.Under(ctx, r.servers, shards)
+	if err != nil {
+		return nil, nil, err
+	}
+	moved, err = r.all(ctx, legs, way)
+	if err != nil || !returns {
+		return moved, nil, err
+	}
+	flights, err := move.Flights(ctx, r.servers) // where the shards are now
+	if err != nil {
+		return moved, nil, err
+	}
+	if at := slices.IndexFunc(flights, func(one move.Flight) bool { return one.Batch == f.Batch }); at >= 0 {
+		again, left, err := r.resume(ctx, flights[at])
+		return append(moved, again...), left, err
+	}
+	return moved, nil, nil
+}
+
+// all does something with all legs, some at a time.
+func (r *run) all(ctx context.Context, legs []move.Leg, way way) ([]Moved, error) {
+	r.far, r.moved, r.err = make([]move.Progress, len(legs)), nil, nil
+	for i, l := range legs {
+		r.far[i].Shards = len(l.Shards)
+	}
+	var group errgroup.Group
+	group.SetLimit(r.Parallel)
+	for i, l := range legs {
+		group.Go(func() error {
+			if r.failed() || ctx.Err() != nil {
+				return nil
+			}
+			moved, err := way(ctx, l, func(p move.Progress) { r.tell(i, p) })
+			r.add(l, moved, err)
+			return nil
+		})
+	}
+	group.Wait()
+	return r.moved, cmp.Or(r.err, ctx.Err())
+}
+
+func (r *run) tell(i int, p move.Progress) {
+	r.mu.Lock()
+	r.far[i] = p
+	var all Progress
+	for _, one := range r.far {
+		all.Shards, all.Done = all.Shards+one.Shards, all.Done+one.Done
+		if one.Phase != "" && one.Done < one.Shards {
+			all.Now = one
+		}
+	}
+	r.mu.Unlock()
+	r.Progress(all)
+}
+
+func (r *run) add(l move.Leg, moved []move.Moved, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range moved {
+		r.moved = append(r.moved, Moved{m, l.Source.Name, l.Target.Name})
+	}
+	r.err = errors.Join(r.err, err)
+}
+
+func (r *run) failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err != nil
+}
+
+// move moves the shards of a leg, and drops their old copies.
+func (r *run) move(ctx context.Context, l move.Leg, progress func(move.Progress)) ([]move.Moved, error) {
+	options := r.Move
+	options.Progress = progress
+	m := move.New(l.Source, l.Target, &options)
+	defer m.Close()
+	moved, err := m.Move(ctx, l.Shards)
+	if err == nil && !r.Keep {
+		_, err = m.Finish(ctx, l.Shards)
+	}
+	return moved, err
+}
+
+// openWaiting opens shards that were let go, on the server that they were let go to: some go
+// back.
+func (r *run) openWaiting(back []int64) way {
+	return func(ctx context.Context, l move.Leg, _ func(move.Progress)) ([]move.Moved, error) {
+		m := move.New(l.Source, l.Target, &r.Move)
+		defer m.Close()
+		returns := func(n int64) bool { return slices.Contains(back, n) }
+		if some := slices.DeleteFunc(slices.Clone(l.Shards), func(n int64) bool { return !returns(n) }); len(some) > 0 {
+			if _, err := m.Revert(ctx, some); err != nil {
+				return nil, err
+			}
+		}
+		if some := slices.DeleteFunc(slices.Clone(l.Shards), returns); len(some) > 0 {
+			return m.Move(ctx, some)
+		}
+		return nil, nil
+	}
+}
+
+// endHalf ends what only one of two servers knows of. Somebody has begun to drop old copies, or
+// to give it up; or it has just begun and copied nothing, and the next plan begins it anew.
+func (r *run) endHalf(ctx context.Context, l move.Leg, _ func(move.Progress)) ([]move.Moved, error) {
+	m := move.New(l.Source, l.Target, &r.Move)
+	defer m.Close()
+	_, err := m.Finish(ctx, l.Shards)
+	if errors.As(err, new(*move.StuckError)) {
+		if _, err = m.Abort(ctx, l.Shards); err == nil {
+			_, err = m.Finish(ctx, l.Shards) // those of them that have moved
+		}
+	}
+	return nil, err
+}
