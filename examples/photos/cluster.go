@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 	"sync/atomic"
-	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/setup"
@@ -25,15 +22,6 @@ import (
 
 //go:embed migrations/*.sql
 var migrations embed.FS
-
-// startServers starts throw-away servers.
-func startServers(tb testing.TB, names ...string) map[string]*testserver.Server {
-	servers := make(map[string]*testserver.Server)
-	for _, name := range names {
-		servers[name] = testserver.Postgres(tb, "wal_level=logical") // else no shard moves
-	}
-	return servers
-}
 
 // makeShards makes a cluster on the servers, and the tables of the service on each
 // shard.
@@ -81,7 +69,9 @@ func addRole(ctx context.Context, s shard.Server) error {
 		return err
 	}
 	defer c.Close(ctx)
-	_, err = c.Exec(ctx, "CREATE ROLE photos LOGIN; GRANT firn_app TO photos", pgx.QueryExecModeSimpleProtocol)
+	// A role is all databases' of a server, and may be there.
+	_, err = c.Exec(ctx, `DO $$ BEGIN CREATE ROLE photos LOGIN PASSWORD 'photos'; EXCEPTION WHEN duplicate_object THEN END $$;
+		GRANT firn_app TO photos`, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
@@ -121,8 +111,12 @@ func connect(ctx context.Context, urls map[string]string) (c *shard.Cluster, clo
 		}
 	}
 	for name, url := range urls {
-		url = strings.Replace(url, "postgres://t@", "postgres://photos@", 1)
-		if pools[name], err = pgxpool.New(ctx, url); err != nil {
+		config, err := pgxpool.ParseConfig(url)
+		if err != nil {
+			return nil, closePools, err
+		}
+		config.ConnConfig.User, config.ConnConfig.Password = "photos", "photos"
+		if pools[name], err = pgxpool.NewWithConfig(ctx, config); err != nil {
 			delete(pools, name)
 			return nil, closePools, err
 		}

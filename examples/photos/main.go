@@ -1,35 +1,38 @@
-// Command photos is a small photo-sharing service on 16 shards of 2 PostgreSQL servers,
-// which it starts itself, and which are gone with it:
+// Command photos is a small photo-sharing service on 16 shards of 2 PostgreSQL servers. It
+// takes the addresses of two databases, which it fills and leaves so:
 //
-//	go run ./examples/photos [-rebalance]
+//	createdb photos_a; createdb photos_b; createdb photos_c
+//	go run ./examples/photos postgres://postgres@127.0.0.1/photos_a postgres://postgres@127.0.0.1/photos_b
 //
-// With -rebalance a third one is added, and gets its part while the service is in use.
-// The service is in photos.go, and its tables in migrations; the rest makes the
-// cluster, and a story.
+// A third one is added as a server, and gets its part while the service is in use: that
+// takes a superuser and wal_level = logical.
+//
+// The service is in photos.go, and its tables in migrations; the rest makes the cluster,
+// and a story.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
 )
 
 func main() {
-	grows := flag.Bool("rebalance", false, "add a server, and move shards there")
-	flag.Parse()
+	urls := os.Args[1:]
+	if len(urls) < 2 || len(urls) > 3 {
+		fmt.Fprintln(os.Stderr, "usage: photos URL-OF-DATABASE-A URL-OF-DATABASE-B [URL-OF-DATABASE-C]")
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := testserver.Outside(func(tb testing.TB) error { return run(ctx, tb, os.Stdout, *grows) })
+	err := run(ctx, os.Stdout, urls, nil)
 	stop()
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -40,12 +43,10 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, tb testing.TB, out io.Writer, grows bool) error {
-	servers := startServers(tb, "a", "b")
-	urls := make(map[string]string)
-	for name, s := range servers {
-		urls[name] = s.URL()
-	}
+// run tells the story on the databases at two addresses, or three. Restart restarts the second
+// one's server; nil: that chapter is left out.
+func run(ctx context.Context, out io.Writer, addresses []string, restart func()) error {
+	urls := map[string]string{"a": addresses[0], "b": addresses[1]}
 	if err := makeShards(ctx, out, urls, 16); err != nil {
 		return err
 	}
@@ -62,14 +63,15 @@ func run(ctx context.Context, tb testing.TB, out io.Writer, grows bool) error {
 	if err := photos.showFeed(ctx, out, users["dot"]); err != nil {
 		return err
 	}
-	err = photos.restart(ctx, out, users, func() {
-		servers["b"].Stop(tb)
-		servers["b"].Start(tb)
-	})
-	if err != nil || !grows {
-		return err
+	if restart != nil {
+		if err := photos.restart(ctx, out, users, restart); err != nil {
+			return err
+		}
 	}
-	urls["c"] = startServers(tb, "c")["c"].URL()
+	if len(addresses) < 3 {
+		return nil
+	}
+	urls["c"] = addresses[2]
 	return grow(ctx, out, urls, users)
 }
 

@@ -52,7 +52,7 @@ var arrows = []rule{
 	{pkg: "server/internal/guard", ours: []string{"server"}},
 	{pkg: "client", ours: []string{"."}},
 
-	{pkg: "examples/photos", ours: []string{".", "shard", "shard/*", "internal/testserver"}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "examples/photos", ours: []string{".", "shard", "shard/*"}, third: []string{"github.com/jackc/pgx/v5"}},
 	{pkg: "examples/*"},
 	{pkg: "examples/*/*", third: []string{"github.com/redis/go-redis/v9"}},
 
