@@ -237,7 +237,7 @@ func TestSegmentsImportConfig(t *testing.T) {
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL(), store: "sqlite:ids.db"}
 	for series, want := range map[string]string{
 		"a: { kind: flake }":                       "firn.yaml:2 says that it is a flake",
-		"a: { kind: segment, first: 1 }":           "firn.yaml has another first or min than 201, where it begins",
+		"a: { kind: segment, first: 1 }":           "firn.yaml has another first than 201, where it begins",
 		"a: { kind: segment, first: 201 }":         "a       100    100   201         begin",
 		"b: { kind: segment, max: 200 }":           "201, where it begins, is above the max of 200 in firn.yaml",
 		"b: { kind: segment, increment: 3 }":       "firn.yaml has an increment of 3",

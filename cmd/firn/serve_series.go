@@ -122,6 +122,7 @@ func closeAll(all []*supply, log *slog.Logger) {
 func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer) (*server.Options, []*server.Series, error) {
 	o := &server.Options{
 		MaxBatch: p.options.batch, MaxRange: p.options.ranges, MaxNames: p.options.names,
+		Tokens: p.options.tokens, Logger: log,
 	}
 	var series []*server.Series
 	for _, d := range p.series {
