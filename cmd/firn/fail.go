@@ -73,7 +73,7 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	}
 	if server := awayServer(f.err); server != "" {
 		f = &failure{code: f.code, err: f.err, place: f.place, hints: []hint{{text: startHint(server)}}} // whatever was done when it went away
-	} else if text := refusalHint(f.err); text != "" && cmd != nil && cmd.Flag("server") != nil {
+	} else if text := refusalHint(f.err); text != "" && cmd != nil && flagOf(cmd, "server") != nil {
 		f = &failure{code: f.code, err: f.err, place: f.place, hints: []hint{{text: text}}} // no command helps before
 	}
 	printError(w, f.err)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,7 @@ func (h hinter) lines(f *failure) []string {
 	var all []string
 	for _, one := range f.hints {
 		text := one.text
-		if h.cmd != nil && one.flag != "" && h.cmd.Flag(one.flag) == nil {
+		if h.cmd != nil && one.flag != "" && flagOf(h.cmd, one.flag) == nil {
 			continue
 		}
 		if one.script != "" && h.cmd != nil && personAt(h.cmd) == nil {
@@ -73,11 +74,17 @@ var mention = regexp.MustCompile(`\bfirn [a-z]`)
 // maskedNote explains the placeholder of a URL that is not shown.
 const maskedNote = "; URL is the one that you gave: it has a password, which is not shown"
 
+// composing is held while a hint is composed: looking through commands and flags sorts
+// them, and a server composes hints in many goroutines.
+var composing sync.Mutex
+
 // compose completes the commands of a text.
 func (h hinter) compose(text string) string {
 	if h.cmd == nil {
 		return text
 	}
+	composing.Lock()
+	defer composing.Unlock()
 	var b strings.Builder
 	masked := false
 	for rest := h.addresses(text); ; {
@@ -173,7 +180,7 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 			flags += " --" + f.Name + " " + shellWord(shown)
 		}
 	})
-	if to.Flag("new") != nil && !strings.Contains(args, "--new") && personAt(h.cmd) == nil {
+	if flagOf(to, "new") != nil && !strings.Contains(args, "--new") && personAt(h.cmd) == nil {
 		flags += " --new"
 	}
 	return flags, masked
@@ -186,7 +193,7 @@ var repeatable = []string{"config", "store", "pool", "server", "reach", "db", "s
 // repeats reports whether a hint's command is to have a flag that was given to this one.
 // What a person claims or confirms is not repeated.
 func (h hinter) repeats(f *pflag.Flag, to *cobra.Command) bool {
-	there := to.Flag(f.Name)
+	there := flagOf(to, f.Name)
 	if !saidBy(f) || there == nil || there.Hidden {
 		return false
 	}
@@ -199,6 +206,21 @@ func (h hinter) repeats(f *pflag.Flag, to *cobra.Command) bool {
 	_, ofPool := f.Value.(*knobFlag)
 	_, ofSeries := f.Value.(*seriesFlag)
 	return there.Value.Type() == f.Value.Type() && (ofPool || ofSeries || slices.Contains(repeatable, f.Name))
+}
+
+// flagOf is a command's flag of that name, its own or one of a command above it; nil if it
+// has none. (*cobra.Command).Flag, which finds the same, writes to the flags that it looks
+// through, while others read them.
+func flagOf(cmd *cobra.Command, name string) *pflag.Flag {
+	if f := cmd.Flags().Lookup(name); f != nil {
+		return f
+	}
+	for ; cmd != nil; cmd = cmd.Parent() {
+		if f := cmd.PersistentFlags().Lookup(name); f != nil {
+			return f
+		}
+	}
+	return nil
 }
 
 // isAddress reports whether a flag may have a URL. Layouts, patterns and paths have none, though
@@ -250,7 +272,7 @@ var saidFlag = regexp.MustCompile(`: --([a-z-]+) ([^\s,;:)]*[^\s,;:).])`)
 func (h hinter) settings(text string) string {
 	return saidFlag.ReplaceAllStringFunc(text, func(found string) string {
 		m := saidFlag.FindStringSubmatch(found)
-		if h.cmd.Flag(m[1]) != nil || m[1] != "pool" && !slices.Contains(knobNames(), m[1]) {
+		if flagOf(h.cmd, m[1]) != nil || m[1] != "pool" && !slices.Contains(knobNames(), m[1]) {
 			return found
 		}
 		return ": " + m[1] + ": " + m[2] + " in firn.yaml"

@@ -34,7 +34,7 @@ var roleFlag = regexp.MustCompile(`--server SERVER=postgres://([^\s@]+)@HOST/DAT
 // addresses puts in the servers of the command where a hint has [asSuperuser] or [asRole]. All are
 // named, because --server replaces those of firn.yaml.
 func (h hinter) addresses(text string) string {
-	if !roleFlag.MatchString(text) || h.cmd.Flag("server") == nil {
+	if !roleFlag.MatchString(text) || flagOf(h.cmd, "server") == nil {
 		return text
 	}
 	servers, err := shardServers(h.cmd)

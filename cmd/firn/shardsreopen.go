@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,7 +108,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	}
 	if !wantsJSON(cmd) {
 		plan.print(cmd.ErrOrStderr())
-		plan.printTwice(cmd)
+		plan.printNowhere(cmd)
 	}
 	// A dry run says what the command would say, and nobody is asked about what would be refused.
 	if err := o.check(ctx, servers, plan); err != nil {
@@ -121,7 +122,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 			return err
 		}
 	}
-	return plan.say(cmd, o.dry)
+	return cmp.Or(plan.say(cmd, o.dry), plan.twice())
 }
 
 // check returns the error with which what is planned would be refused, or nil.
@@ -289,14 +290,33 @@ func (r *reopening) print(w io.Writer) {
 	}
 }
 
-// printTwice says what to type for shards that are left, and that two servers serve, or none does.
-func (r *reopening) printTwice(cmd *cobra.Command) {
-	left := func(n int64) bool {
-		return slices.ContainsFunc(r.Left, func(l setup.Left) bool { return l.Shard == n })
-	}
-	for _, f := range append(check.Twice(r.views, left), check.Nowhere(r.views, left)...) {
+// left reports whether a shard is not opened.
+func (r *reopening) left(n int64) bool {
+	return slices.ContainsFunc(r.Left, func(l setup.Left) bool { return l.Shard == n })
+}
+
+// printNowhere says what to type for shards that are left, and that no server serves.
+func (r *reopening) printNowhere(cmd *cobra.Command) {
+	for _, f := range check.Nowhere(r.views, r.left) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s; %s\n", f.Text, hinter{cmd}.compose(f.Do))
 	}
+}
+
+// twice is the error of shards that are left, and that two servers serve: each may give what the
+// other gives, until one of the copies is closed.
+func (r *reopening) twice() error {
+	var texts, hints []string
+	for _, f := range check.Twice(r.views, r.left) {
+		texts, hints = append(texts, f.Text), append(hints, f.Do)
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	f := &failure{code: exitFound, err: errors.New(strings.Join(texts, "; "))}
+	for _, do := range hints {
+		f = f.hint("%s", do)
+	}
+	return f
 }
 
 // shortNumbers are the numbers of rows, which are in order, as 0-9,12.

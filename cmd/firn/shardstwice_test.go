@@ -47,7 +47,7 @@ func TestShardsOpenTwice(t *testing.T) {
 	}
 	// The server that has the older one does not get it, and says what to type.
 	out, errs, code := called(t, with("reopen b --shards 0 --yes")...)
-	if code != 0 || !strings.Contains(out, "there is nothing to open on server b") || !strings.Contains(errs, "firn shards reopen a --shards 0") {
+	if code != 3 || !strings.Contains(out, "there is nothing to open on server b") || !strings.Contains(errs, "firn shards reopen a --shards 0") {
 		t.Errorf("the older one: exit code %d\n%s%s", code, out, errs)
 	}
 	// It is said what is closed where, and nothing is done unasked.

@@ -288,6 +288,8 @@ SELECT r.rolsuper, r.rolreplication, coalesce((SELECT pg_has_role(x.oid, 'USAGE'
 	current_setting('max_sync_workers_per_subscription')::bigint,
 	ARRAY(SELECT gid FROM pg_prepared_xacts ORDER BY 1),
 	ARRAY(SELECT p.pubname::text FROM pg_publication AS p WHERE to_jsonb(p)->>'puballsequences' = 'true' ORDER BY 1),
+	ARRAY(SELECT ARRAY[g.rolname, m.rolname]::text[] FROM pg_auth_members AS a JOIN pg_roles AS g ON g.oid = a.roleid JOIN pg_roles AS m ON m.oid = a.member
+		WHERE NOT a.admin_option AND NOT m.rolsuper ORDER BY 1),
 	ARRAY(SELECT rolname::text FROM pg_roles), ARRAY(SELECT extname::text FROM pg_extension), ARRAY(SELECT nspname::text FROM pg_namespace)
 FROM pg_roles AS r, pg_database AS d WHERE r.rolname = current_user AND d.datname = current_database()`
 
@@ -301,7 +303,7 @@ func stand(ctx context.Context, name string, c *pgx.Conn) (*post, error) {
 	if err := c.QueryRow(ctx, postSQL).Scan(&p.superuser, &p.replication, &p.subscribes, &p.createsInDatabase, &p.monitors,
 		&p.user, &p.database, &p.locale, &p.readOnly, &p.walLevel, &p.standbys, &p.slots.most, &p.slots.used, &p.origins.most, &p.origins.used,
 		&p.senders.most, &p.senders.used, &p.worker.most, &p.worker.used, &p.syncWorkers, &p.prepared, &p.allSequences,
-		&p.roles, &p.extensions, &p.schemas); err != nil {
+		&p.members, &p.roles, &p.extensions, &p.schemas); err != nil {
 		return nil, err
 	}
 	rows, err := c.Query(ctx, "SELECT shard, batch FROM firn.move")

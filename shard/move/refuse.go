@@ -185,9 +185,10 @@ type post struct {
 	walLevel, standbys              string
 	slots, origins, senders, worker free
 	syncWorkers                     int64
-	prepared                        []string // transactions
-	allSequences                    []string // publications
-	roles, extensions, schemas      []string // that are there
+	prepared                        []string   // transactions
+	allSequences                    []string   // publications
+	members                         [][]string // a role, and one that has its rights
+	roles, extensions, schemas      []string   // that are there
 	moves                           map[int64]string
 	disk                            int64 // bytes that are free; -1: not known
 }
@@ -236,6 +237,24 @@ func (p *post) onServer(n needs, code string) []Refusal {
 	return all
 }
 
+// grants are what gives roles on another server the rights that they have here, as members of
+// roles with rights in the shards: without them programs could not use the shards there.
+func (p *post) grants(target *post, roles []string) (grants, members []string) {
+	for _, m := range p.members {
+		there := slices.ContainsFunc(target.members, func(t []string) bool { return slices.Equal(t, m) })
+		if there || !slices.Contains(roles, m[0]) || !slices.Contains(target.roles, m[0]) {
+			continue
+		}
+		create := ""
+		if !slices.Contains(target.roles, m[1]) {
+			create = "CREATE ROLE " + identifier(m[1]) + " LOGIN; "
+		}
+		grants = append(grants, create+"GRANT "+identifier(m[0])+" TO "+identifier(m[1]))
+		members = append(members, m[1])
+	}
+	return grants, members
+}
+
 // between are what speaks against moving from one server to another.
 func (p *post) between(target *post, bytes int64, roles, extensions []string) []Refusal {
 	var all []Refusal
@@ -251,6 +270,8 @@ func (p *post) between(target *post, bytes int64, roles, extensions []string) []
 	}
 	missing := without(roles, target.roles)
 	say(len(missing) > 0, "CREATE ROLE, there too", "roles that own or use tables are missing: %s", few(missing))
+	grants, members := p.grants(target, roles)
+	say(len(grants) > 0, strings.Join(grants, "; ")+", there too", "roles that use the shards may not use them there: %s", few(members))
 	missing = without(extensions, target.extensions)
 	say(len(missing) > 0, "CREATE EXTENSION, there too", "extensions are missing: %s", few(missing))
 	needed := bytes + bytes/4

@@ -63,6 +63,7 @@ func TestRefusals(t *testing.T) {
 		{"a foreign table", "CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w; CREATE FOREIGN TABLE insta0.far (x integer) SERVER s", "DROP FOREIGN DATA WRAPPER w CASCADE", "shard 0 on a: foreign tables stay where they are: far"},
 		{"prepared", "BEGIN; INSERT INTO insta0.users VALUES (-1); PREPARE TRANSACTION 'left'", "ROLLBACK PREPARED 'left'", "server a: prepared transactions: left"},
 		{"a role", "CREATE ROLE " + role + "; GRANT SELECT (id) ON insta0.users TO " + role, "DROP OWNED BY " + role + "; DROP ROLE " + role, "server b: roles that own or use tables are missing: " + role},
+		{"a role's member", "CREATE ROLE " + role + "; GRANT firn_app TO " + role, "DROP ROLE " + role, "server b: roles that use the shards may not use them there: " + role},
 		{"an extension", "CREATE EXTENSION citext; CREATE EXTENSION pg_trgm; ALTER TABLE insta0.users ADD c citext", "DROP EXTENSION citext, pg_trgm CASCADE", "server b: extensions are missing: citext"},
 		{"another firn", "UPDATE firn.server SET code = 'x'", "UPDATE firn.server SET code = '" + must(shard.Code(firn.Sharded)) + "'", "server a: its functions are of another version of firn"},
 		{"closed", "SELECT firn.close(0)", "SELECT firn.open(0)", "shard 0 on a: it is not open there"},
