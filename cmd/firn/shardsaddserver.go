@@ -99,7 +99,7 @@ func printAddition(cmd *cobra.Command, a *setup.Addition, added []shard.Server) 
 		case wantsJSON(cmd):
 			err = json.NewEncoder(out).Encode(additionLine{s.Name, isNew[s.Name] || slices.Contains(a.Again, s.Name)})
 		case isNew[s.Name]:
-			_, err = fmt.Fprintf(out, "server %s is in the cluster; in firn.yaml below shards: servers: %s: %s\n", s.Name, s.Name, serverURL(s))
+			_, err = fmt.Fprintf(out, "server %s is in the cluster; in firn.yaml below shards: servers: %s: %s\nthen, on it too: GRANT firn_app TO your application's role\n", s.Name, s.Name, serverURL(s))
 		case slices.Contains(a.Again, s.Name):
 			_, err = fmt.Fprintf(out, "server %s is in the cluster again; in firn.yaml below shards: servers: %s: %s\n", s.Name, s.Name, serverURL(s))
 		default:

@@ -148,7 +148,7 @@ func moveFailure(err error) *failure {
 	switch {
 	case errors.As(err, &way):
 		if way.Copy {
-			return f.hint("compare its rows with those of the server that serves the shard, and keep what only this copy has. Then, to end the move and drop that copy: firn shards abort %d", way.Shard)
+			return f.hint("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then, to end the move and drop that copy: firn shards abort %d", way.Shard)
 		}
 		return f.hint("to end the move, which leaves that schema as it is: firn shards abort %d", way.Shard).hint("then, before the shard is moved again: %s", way.Do)
 	case errors.As(err, new(*move.RefusedError)):

@@ -13,7 +13,7 @@ import (
 // OldCopyHint says what to do about the schema with the copy of a shard that firn shards reopen
 // has closed on a server.
 func OldCopyHint(server string, n int64) string {
-	return fmt.Sprintf("compare its rows with those of the server that serves the shard, and keep what only this copy has. Then drop it, in psql on server %s: SELECT firn.drop_copy(%d)", server, n)
+	return fmt.Sprintf("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then drop it, in psql on server %s: SELECT firn.drop_copy(%d)", server, n)
 }
 
 func dropSchema(schema string) string { return "DROP SCHEMA " + identifier(schema) + " CASCADE" }
