@@ -211,10 +211,15 @@ func (o *serveCommand) openedLate() {
 	}
 }
 
-// learn gives the server the layouts of the pools that are open by now.
+// learn gives the server the layouts of the pools that are open by now, and has it give no ids by
+// the name of a counter.
 func (o *serveCommand) learn(ctx context.Context) {
-	if err := o.plan.flakesAgree(ctx, o.stores); err != nil {
-		o.log.Error("a series of firn.yaml gives ids in place of the numbers of a counter", withHint(o.plan.series[0].hintOf(err), "err", err)...)
+	for _, d := range o.plan.hearFlakes(ctx, o.stores) {
+		var f *failure
+		if errors.As(o.plan.heard[d], &f) {
+			f.hint("then send SIGHUP to this server, or restart it")
+		}
+		o.log.Error("a series of firn.yaml has the name of a counter, and gives nothing", withHint(d.hintOf(f), "series", d.name, "err", f)...)
 	}
 	options, series, err := o.plan.serverOptions(o.supplies, o.log, io.Discard)
 	if err == nil {
@@ -240,7 +245,7 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 		again, late, relist, unlisted := hangUp, o.late, o.relist, listing.C
 		if reloading != nil {
 			again, late, relist, unlisted = nil, nil, nil, nil // one at a time
-		} else if o.plan.names == nil {
+		} else if o.plan.names == nil && o.plan.allHeard() {
 			unlisted = nil
 		}
 		select {
@@ -276,7 +281,7 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 
 // listPause is how long to wait before the store is asked for its counters again.
 func (o *serveCommand) listPause() time.Duration {
-	if o.plan.unlisted != nil {
+	if o.plan.unlisted != nil || !o.plan.allHeard() {
 		return mostPause
 	}
 	return max(listEvery/2+rand.N(listEvery/2), 20*o.listTook) // of many counters, or on a slow store, seldom
@@ -476,6 +481,7 @@ func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	if err := next.flakesAgree(ctx, o.stores); err != nil {
 		return err
 	}
+	next.inherit(o.plan)
 	now, fresh := o.supplies.enough(next, o.log, told)
 	gone := o.supplies.without(now)
 	for _, s := range fresh {

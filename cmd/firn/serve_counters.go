@@ -242,6 +242,10 @@ var errUnlisted = errors.New("the store does not answer yet, or has no new count
 // listAgain reloads if the store can say by now which names are counters, or has one that is
 // not served. What could not be opened is tried again when there is another one.
 func (o *serveCommand) listAgain(ctx context.Context) error {
+	if o.plan.names == nil {
+		o.learn(ctx) // of a store that has not said yet which flakes have names of counters
+		return errUnlisted
+	}
 	asked, cancel := context.WithTimeout(ctx, listPatience)
 	began := time.Now()
 	found, err := o.plan.names.list(asked)

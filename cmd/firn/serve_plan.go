@@ -18,11 +18,15 @@ type servePlan struct {
 	storeAt  value          // "" is the implicit store
 	config   string         // its path; "": there is none
 	sharded  []shard.Server // that the console shows
+
+	// By flake of series what the store has said of its name: nil, or that it is the name of a
+	// counter. Of those that are not in it the store has said nothing.
+	heard map[*drawing]error
 }
 
 // servePlan reads what a server is to serve.
 func (s *settings) servePlan() (*servePlan, error) {
-	p := &servePlan{storeAt: s.storeURL()}
+	p := &servePlan{storeAt: s.storeURL(), heard: map[*drawing]error{}}
 	err := s.onePool()
 	if err != nil {
 		return nil, err

@@ -128,6 +128,10 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 	}
 	var series []*server.Series
 	for _, d := range p.series {
+		if err := p.withheld(d); err != nil {
+			series = append(series, d.serveWithheld(d.name, all[d.supplyKey()], err))
+			continue
+		}
 		one, err := d.serve(d.name, all[d.supplyKey()], errs)
 		if err != nil {
 			return nil, nil, err
