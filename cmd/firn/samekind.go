@@ -149,8 +149,11 @@ func (s withheldSupply) state() server.State {
 }
 
 // serveWithheld returns the series of a name that gives nothing: it takes requests of every kind,
-// and all of them fail.
-func (d *drawing) serveWithheld(name string, s *supply, err error) *server.Series {
+// and all of them fail. A state of nil is that it gives nothing.
+func (d *drawing) serveWithheld(name string, s *supply, err error, state func() server.State) *server.Series {
 	none := withheldSupply{s, err}
-	return server.Numbers(name, none, &server.SeriesOptions{Layout: s.layout(), Reserve: none.reserve, State: none.state, Explain: d.judge})
+	if state == nil {
+		state = none.state
+	}
+	return server.Numbers(name, none, &server.SeriesOptions{Layout: s.layout(), Reserve: none.reserve, State: state, Explain: d.judge})
 }

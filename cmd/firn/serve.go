@@ -33,6 +33,8 @@ func newServe() *cobra.Command {
 		Long: `Give ids to any language: INCR photo from any Redis client, or POST
 /v1/series/photo/next over HTTP. The series are those of firn.yaml; without any, each
 name gives ids of the pool of --pool, or default. docs/server.md has all of it.
+Without series, on a store that was recovered and so may have lost a counter, a name
+that no counter has gives nothing, unless --kind flake says that none was lost.
 
 It listens on this host only. Beyond that it wants tokens or client certificates, and
 a --store that all servers share. Several servers on one store never give the same id.
@@ -72,6 +74,7 @@ Where it listens is printed to standard output, what happens to standard error; 
 	addListen(cmd)
 	cmd.Flags().BoolVar(&o.noAuth, "insecure-no-auth", false, "let other hosts come without a token or a client certificate")
 	addStore(cmd)
+	cmd.Flags().String("kind", "", "flake: on a store that was recovered, a name that no counter has gives ids all the same, as no counter was lost")
 	cmd.Flags().String("pool", "", "the pool of workers, where firn.yaml names no pools ("+pool.Default+")")
 	cmd.AddCommand(newServeToken())
 	return cmd
@@ -426,6 +429,8 @@ func (o *serveCommand) tryLine(b boundListener) string {
 func (o *serveCommand) facts(st server.State) []string {
 	var lines []string
 	switch {
+	case o.plan.names != nil && o.plan.names.mayBeLost():
+		lines = append(lines, "the store was recovered and may have lost counters: only the names of its counters give anything; to have every other name give ids: "+o.hints.compose("firn serve --kind flake"))
 	case o.plan.others == nil:
 		lines = append(lines, fmt.Sprintf("%s: %d series", o.plan.config, len(o.plan.series)))
 	case o.plan.config != "":
