@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/firn-id/firn/document"
@@ -98,14 +99,32 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 // notLost returns an error if a recovery of the store may have lost a counter of that name: an id
 // in place of its next number would be found too late.
 func (s *settings) notLost(ctx context.Context, st store.Store, name string) error {
-	rec, err := st.Get(ctx, sequence.KeyRestored)
-	if err != nil || rec.Version == "" {
+	recovered, err := wasRecovered(ctx, st)
+	if err != nil || !recovered {
 		return err
 	}
-	return bad("%s was recovered, and has no counter %q: it may have had one, which was lost", open.Redact(storeText(s.storeURL().text)), name).
-		hint("if it was a segment: firn segments create %s --first N, with N above every number in use", shellWord(name)).
-		hint("if it was a serial: firn serials create %s --pattern PATTERN; firn serials raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", shellWord(name), shellWord(name)).
+	return maybeLost(open.Redact(storeText(s.storeURL().text)), name).
 		hint("if %s has ids with a time: firn next %s --kind flake", name, shellWord(name))
+}
+
+// wasRecovered reports whether a store was made safe after it lost writes. It may have lost counters.
+func wasRecovered(ctx context.Context, st store.Store) (bool, error) {
+	rec, err := st.Get(ctx, segment.KeyRestored)
+	return err == nil && rec.Version != "", err
+}
+
+// maybeLost is the error of a name that no counter of a store has which was recovered.
+func maybeLost(at, name string) *failure {
+	return bad("%w", &lostNameError{at, name}).
+		hint("if it was a segment: firn segments create %s --first N, with N above every number in use", shellWord(name)).
+		hint("if it was a serial: firn serials create %s --pattern PATTERN; firn serials raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", shellWord(name), shellWord(name))
+}
+
+// A lostNameError says that a store may have lost the counter of a name.
+type lostNameError struct{ store, name string }
+
+func (e *lostNameError) Error() string {
+	return fmt.Sprintf("%s was recovered, and has no counter %q: it may have had one, which was lost", e.store, e.name)
 }
 
 // kindSaid reports whether somebody says of which kind the series is.

@@ -50,6 +50,11 @@ func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, promis
 			continue
 		}
 		c := &poolCheck{doctor: d, name: name, records: found[name], leasing: l, others: len(found) > 0}
+		pools := map[string]term.Pool{}
+		for name, r := range found {
+			pools[name] = r.pool
+		}
+		c.crowded = crowdedBy(createdPools(pools), name, &l.options)
 		c.run(promise)
 	}
 	d.repeats(found)
@@ -151,6 +156,7 @@ type poolCheck struct {
 	records *poolRecords // nil: the store has none
 	others  bool         // the store has any pool
 	leasing *leasing
+	crowded *crowdedError // of a pool that the store does not have; nil: it can be created
 
 	layout firn.Layout // the pool's
 	rules  term.Rules

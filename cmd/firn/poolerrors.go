@@ -67,7 +67,7 @@ func poolFailure(err error, at poolPlace) *failure {
 		return failed("%w", &renamed{fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, plural(lost.workers, "record")), lost}).
 			hint("restore a backup, then: %s; or, if there is none, %s", recoverCommand(at.url, false), ensureLost(lost.Pool, lost.left, at))
 	case errors.As(err, &missing):
-		return elsewhereFirst(err, missingPool(missing, at))
+		return elsewhereFirst(err, missingPool(err, missing, at))
 	case errors.As(err, &early):
 		left := max(time.Until(early.StartsAt), 0).Truncate(10*time.Second) + 10*time.Second
 		text := fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; wait until then",
@@ -165,7 +165,7 @@ func otherStore(err error, e *store.OtherStoreError, at string) *failure {
 
 // missingPool says which pools there are, and how one is created. Where anything says that
 // a pool was lost, it does not offer the way that is for one that never existed.
-func missingPool(e *lease.MissingPoolError, at poolPlace) *failure {
+func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *failure {
 	name, where := shellWord(e.Pool), storeAt(at.url)
 	if e.Creating {
 		return failed("%w", &renamed{fmt.Sprintf("pool %q of %s is not created yet: that has begun, and has not ended", e.Pool, where), e}).
@@ -187,6 +187,11 @@ func missingPool(e *lease.MissingPoolError, at poolPlace) *failure {
 		if at.file != nil && at.file.pool(e.Pools[0]) == nil {
 			use = fmt.Sprintf("to use %s, %s, then name it: %s. ", which, at.file.listing(e.Pools[0]), how)
 		}
+	}
+	var beside *crowdedError
+	if errors.As(err, &beside) {
+		text += "; " + beside.text()
+		return failed("%w", &renamed{text, e}).hint("%s%s", use, beside.ways(e.Pool, at))
 	}
 	return failed("%w", &renamed{text, e}).hintAsking(
 		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s%s", use, e.Pool, name, name, at.ensureNote()),

@@ -82,7 +82,7 @@ func (l *leasing) learn(ctx context.Context, s store.Store, err error) error {
 	}
 	remains, lost := s.List(ctx, term.KeyPool(l.pool)+"/")
 	if lost != nil || len(remains) == 0 {
-		return elsewhere(ctx, s, err)
+		return elsewhere(ctx, s, crowded(ctx, s, err, &l.options))
 	}
 	return &lostPoolError{missing, len(remains), leftTo(ctx, s, l.pool, l.options.Layout)}
 }

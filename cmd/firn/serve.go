@@ -33,6 +33,8 @@ func newServe() *cobra.Command {
 		Long: `Give ids to any language: INCR photo from any Redis client, or POST
 /v1/series/photo/next over HTTP. The series are those of firn.yaml; without any, each
 name gives ids of the pool of --pool, or default. docs/server.md has all of it.
+Without series, on a store that was recovered and so may have lost a counter, a name
+that no counter has gives nothing, unless --kind flake says that none was lost.
 
 It listens on this host only. Beyond that it wants tokens or client certificates, and
 a --store that all servers share. Several servers on one store never give the same id.
@@ -72,6 +74,7 @@ Where it listens is printed to standard output, what happens to standard error; 
 	addListen(cmd)
 	cmd.Flags().BoolVar(&o.noAuth, "insecure-no-auth", false, "let other hosts come without a token or a client certificate")
 	addStore(cmd)
+	cmd.Flags().String("kind", "", "flake: on a store that was recovered, a name that no counter has gives ids all the same, as no counter was lost")
 	cmd.Flags().String("pool", "", "the pool of workers, where firn.yaml names no pools ("+pool.Default+")")
 	cmd.AddCommand(newServeToken())
 	return cmd
@@ -211,10 +214,15 @@ func (o *serveCommand) openedLate() {
 	}
 }
 
-// learn gives the server the layouts of the pools that are open by now.
+// learn gives the server the layouts of the pools that are open by now, and has it give no ids by
+// the name of a counter.
 func (o *serveCommand) learn(ctx context.Context) {
-	if err := o.plan.flakesAgree(ctx, o.stores); err != nil {
-		o.log.Error("a series of firn.yaml gives ids in place of the numbers of a counter", withHint(o.plan.series[0].hintOf(err), "err", err)...)
+	for _, d := range o.plan.hearFlakes(ctx, o.stores) {
+		var f *failure
+		if errors.As(o.plan.heard[d], &f) {
+			f.hint("then send SIGHUP to this server, or restart it")
+		}
+		o.log.Error("a series of firn.yaml has the name of a counter, and gives nothing", withHint(d.hintOf(f), "series", d.name, "err", f)...)
 	}
 	options, series, err := o.plan.serverOptions(o.supplies, o.log, io.Discard)
 	if err == nil {
@@ -240,7 +248,7 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 		again, late, relist, unlisted := hangUp, o.late, o.relist, listing.C
 		if reloading != nil {
 			again, late, relist, unlisted = nil, nil, nil, nil // one at a time
-		} else if o.plan.names == nil {
+		} else if o.plan.names == nil && o.plan.allHeard() {
 			unlisted = nil
 		}
 		select {
@@ -276,7 +284,7 @@ func (o *serveCommand) serve(asked context.Context, hangUp <-chan os.Signal, fai
 
 // listPause is how long to wait before the store is asked for its counters again.
 func (o *serveCommand) listPause() time.Duration {
-	if o.plan.unlisted != nil {
+	if o.plan.unlisted != nil || !o.plan.allHeard() {
 		return mostPause
 	}
 	return max(listEvery/2+rand.N(listEvery/2), 20*o.listTook) // of many counters, or on a slow store, seldom
@@ -421,6 +429,8 @@ func (o *serveCommand) tryLine(b boundListener) string {
 func (o *serveCommand) facts(st server.State) []string {
 	var lines []string
 	switch {
+	case o.plan.names != nil && o.plan.names.mayBeLost():
+		lines = append(lines, "the store was recovered and may have lost counters: only the names of its counters give anything; to have every other name give ids: "+o.hints.compose("firn serve --kind flake"))
 	case o.plan.others == nil:
 		lines = append(lines, fmt.Sprintf("%s: %d series", o.plan.config, len(o.plan.series)))
 	case o.plan.config != "":
@@ -476,6 +486,7 @@ func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	if err := next.flakesAgree(ctx, o.stores); err != nil {
 		return err
 	}
+	next.inherit(o.plan)
 	now, fresh := o.supplies.enough(next, o.log, told)
 	gone := o.supplies.without(now)
 	for _, s := range fresh {

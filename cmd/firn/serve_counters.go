@@ -14,6 +14,7 @@ import (
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/store/open"
 )
 
 // A server of any name serves the counters that its store has by their names, and
@@ -37,15 +38,15 @@ func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
 	if p.others == nil {
 		return nil
 	}
-	p.names = &storeNames{stores: o.stores, url: p.others.urls[0], most: max(p.options.names, 200), again: o.relist, outdated: make(chan struct{})}
+	p.names = &storeNames{stores: o.stores, url: p.others.urls[0], most: max(p.options.names, 200), again: o.relist, outdated: make(chan struct{}), flakesSaid: p.flakesSaid}
 	before := o.plan
 	if before == p || before.names == nil || before.names.url != p.names.url {
 		before = nil
 	}
 	if before != nil {
-		p.names.flakes = before.names.seen()
+		p.names.flakes, p.names.recovered = before.names.seen(), before.names.recovered
 	}
-	found, err := p.names.list(ctx)
+	found, recovered, err := p.names.list(ctx)
 	switch {
 	case err != nil && passes(err) && before != nil && before.unlisted == nil:
 		p.series = before.series
@@ -55,6 +56,13 @@ func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
 		return nil
 	case err != nil:
 		return p.others.named(err)
+	}
+	p.names.recovered = recovered
+	if p.names.mayBeLost() {
+		p.names.flakes = nil // a name may have given ids since the store lost its counter
+		if before == nil || !before.names.mayBeLost() {
+			o.log.Warn("the store was recovered and may have lost counters: a name that no counter has gives nothing", withHint(p.others.hintOf(p.names.lost("NAME")), "store", p.others.storeText())...)
+		}
 	}
 	p.names.forget(found, o.log)
 	p.series = found
@@ -90,26 +98,42 @@ type storeNames struct {
 	most   int
 	again  chan<- struct{} // asks for a new list
 
+	flakesSaid bool // somebody says that a name is a flake which no counter has
+	recovered  bool // the store was, so that it may have lost counters
+
 	outdated chan struct{} // closed when the server goes by a newer list
 
 	mu     sync.Mutex
 	flakes map[string]bool // no counter has the name, as far as was looked
 }
 
-// list returns what to draw from for each counter of the store.
-func (n *storeNames) list(ctx context.Context) (found []*drawing, err error) {
+// mayBeLost reports whether a name that no counter has may be that of one which the store lost.
+func (n *storeNames) mayBeLost() bool { return n.recovered && !n.flakesSaid }
+
+// lost is the error of such a name.
+func (n *storeNames) lost(name string) error {
+	return maybeLost(open.Redact(storeText(n.url)), name).
+		hint("if %s has ids with a time: list all series of this server in firn.yaml, %s with kind: flake", name, name).
+		hint("only if every name that no counter has is one of ids with a time: firn serve --kind flake")
+}
+
+// list returns what to draw from for each counter of the store, and whether it was recovered.
+func (n *storeNames) list(ctx context.Context) (found []*drawing, recovered bool, err error) {
 	u, err := n.stores.enter(ctx, n.url)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, n.stores.leave(u)) }()
+	if recovered, err = wasRecovered(ctx, u.store); err != nil {
+		return nil, false, err
+	}
 	numbers, err := sequence.List(ctx, u.store)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	texts, err := document.List(ctx, u.store)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	taken := map[string]bool{}
 	add := func(name, kind string) *drawing {
@@ -132,7 +156,7 @@ func (n *storeNames) list(ctx context.Context) (found []*drawing, err error) {
 			d.options.pattern, d.options.serial.Zone, d.options.serial.Lossy = in.Pattern, in.Zone, in.Lossy
 		}
 	}
-	return found, nil
+	return found, recovered, nil
 }
 
 // seen returns the names that were looked up and are flakes.
@@ -148,7 +172,10 @@ func (n *storeNames) flake(name string) error {
 	n.mu.Lock()
 	known := n.flakes[name]
 	n.mu.Unlock()
-	if known || name == server.OtherNames {
+	switch {
+	case name == server.OtherNames && n.mayBeLost():
+		return n.lost("NAME")
+	case known || name == server.OtherNames:
 		return nil
 	}
 	switch c, near, err := n.lookUp(name); {
@@ -159,6 +186,8 @@ func (n *storeNames) flake(name string) error {
 		return &newCounterError{name, c.kind}
 	case near != "":
 		return &server.NoSeriesError{Name: name, Nearest: near}
+	case n.mayBeLost():
+		return n.lost(name)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -242,9 +271,13 @@ var errUnlisted = errors.New("the store does not answer yet, or has no new count
 // listAgain reloads if the store can say by now which names are counters, or has one that is
 // not served. What could not be opened is tried again when there is another one.
 func (o *serveCommand) listAgain(ctx context.Context) error {
+	if o.plan.names == nil {
+		o.learn(ctx) // of a store that has not said yet which flakes have names of counters
+		return errUnlisted
+	}
 	asked, cancel := context.WithTimeout(ctx, listPatience)
 	began := time.Now()
-	found, err := o.plan.names.list(asked)
+	found, recovered, err := o.plan.names.list(asked)
 	cancel()
 	o.listTook = time.Since(began)
 	if err != nil {
@@ -257,7 +290,7 @@ func (o *serveCommand) listAgain(ctx context.Context) error {
 		}
 	}
 	slices.Sort(fresh)
-	if o.plan.unlisted == nil && (len(fresh) == 0 || slices.Equal(fresh, o.refused)) {
+	if o.plan.unlisted == nil && recovered == o.plan.names.recovered && (len(fresh) == 0 || slices.Equal(fresh, o.refused)) {
 		return errUnlisted
 	}
 	o.refused = nil

@@ -10,19 +10,24 @@ import (
 
 // A servePlan is what a server is to serve and how, with nothing opened yet.
 type servePlan struct {
-	options  serveOptions
-	series   []*drawing
-	others   *drawing       // any other name; nil: there is no other
-	names    *storeNames    // tell a counter from any other name; nil: there is no other
-	unlisted error          // why the store has not said yet which names are counters; nil: it has
-	storeAt  value          // "" is the implicit store
-	config   string         // its path; "": there is none
-	sharded  []shard.Server // that the console shows
+	options    serveOptions
+	series     []*drawing
+	others     *drawing       // any other name; nil: there is no other
+	names      *storeNames    // tell a counter from any other name; nil: there is no other
+	flakesSaid bool           // --kind flake: a name is a flake that no counter has
+	unlisted   error          // why the store has not said yet which names are counters; nil: it has
+	storeAt    value          // "" is the implicit store
+	config     string         // its path; "": there is none
+	sharded    []shard.Server // that the console shows
+
+	// By flake of series what the store has said of its name: nil, or that it is the name of a
+	// counter. Of those that are not in it the store has said nothing.
+	heard map[*drawing]error
 }
 
 // servePlan reads what a server is to serve.
 func (s *settings) servePlan() (*servePlan, error) {
-	p := &servePlan{storeAt: s.storeURL()}
+	p := &servePlan{storeAt: s.storeURL(), heard: map[*drawing]error{}}
 	err := s.onePool()
 	if err != nil {
 		return nil, err
@@ -43,6 +48,9 @@ func (s *settings) servePlan() (*servePlan, error) {
 			p.series = append(p.series, d)
 		}
 	}
+	if p.flakesSaid, err = s.flakesSaid(len(p.series) > 0); err != nil {
+		return nil, err
+	}
 	if len(p.series) > 0 {
 		return p, p.check()
 	}
@@ -50,6 +58,23 @@ func (s *settings) servePlan() (*servePlan, error) {
 		return nil, err
 	}
 	return p, p.check()
+}
+
+// flakesSaid reports whether --kind says that a name is a flake which no counter has.
+func (s *settings) flakesSaid(listed bool) (bool, error) {
+	said := s.value("kind", entry{}, "")
+	switch {
+	case said.text == "" && said.from == byDefault:
+		return false, nil
+	case said.text != kindFlake:
+		return false, bad("%s %s: firn serve takes flake only: a name that no counter has gives ids with a time", said.from, said.text).
+			hint("to make a segment: firn segments create NAME").
+			hint("to make a serial: firn serials create NAME --pattern PATTERN")
+	case listed:
+		return false, bad("%s flake is about names that are not listed, and %s lists series: no others are served", said.from, s.file.path).
+			hint("leave out --kind: firn serve")
+	}
+	return true, nil
 }
 
 // onePool refuses a pool that is said beside those of the file: a server would serve either

@@ -126,6 +126,10 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 	}
 	var series []*server.Series
 	for _, d := range p.series {
+		if err := p.withheld(d); err != nil {
+			series = append(series, d.serveWithheld(d.name, all[d.supplyKey()], err, nil))
+			continue
+		}
 		one, err := d.serve(d.name, all[d.supplyKey()], errs)
 		if err != nil {
 			return nil, nil, err
@@ -142,7 +146,11 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 			return o, series, nil
 		}
 		o.Others = func(name string) (*server.Series, error) {
-			if err := p.names.flake(name); err != nil {
+			err := p.names.flake(name)
+			if errors.As(err, new(*lostNameError)) {
+				return d.serveWithheld(name, s, err, s.state), nil // its pool is in order
+			}
+			if err != nil {
 				return nil, err
 			}
 			return d.serve(name, s, errs)

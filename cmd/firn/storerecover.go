@@ -358,6 +358,7 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 	if len(p.series) > 0 {
 		say("series: %s. Each leaves out %s, and goes on at once", listText(p.series), r.numbers.text(p.series))
 	}
+	say("a counter that the store has lost is not among its series: create it again, above its last number, before anything is started")
 	for _, text := range p.since {
 		say("%s: is --numbers more than that?", text)
 	}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/lease/term"
+	"github.com/firn-id/firn/store"
+)
+
+// A crowdedError says that a missing pool could not be created as it is set: it could repeat ids of
+// another pool. A hint that creates it so would only lead to that refusal.
+type crowdedError struct {
+	error
+	other createdPool // the first one whose ids it could repeat
+	free  term.Range  // workers that it could have
+	some  bool        // there are some
+	big   createdPool // one of the same layout that can give some up; without a name there is none
+}
+
+func (e *crowdedError) Unwrap() error { return e.error }
+
+// text says what is in the way.
+func (e *crowdedError) text() string {
+	return fmt.Sprintf("with these settings it could repeat ids of pool %s, which has workers %s", e.other.name, e.other.now)
+}
+
+// A createdPool is one of the store.
+type createdPool struct {
+	term.Pool
+	name   string
+	layout firn.Layout
+	now    term.Range // that it leases
+	claim  term.Range // those too that it is giving up
+}
+
+// createdPools are those of the records that can be read.
+func createdPools(pools map[string]term.Pool) (all []createdPool) {
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		p := createdPool{Pool: pools[name], name: name}
+		var err error
+		if p.layout, err = firn.ParseLayout(p.Layout); err != nil || !p.Created() {
+			continue
+		}
+		var failed error
+		p.now, err = p.Range(p.layout)
+		if p.claim, _, failed = p.Claim(p.layout); err == nil && failed == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// crowded adds to the error of a missing pool that its workers are those of others.
+func crowded(ctx context.Context, s store.Store, err error, o *poolOptions) error {
+	var missing *lease.MissingPoolError
+	if !errors.As(err, &missing) || missing.Creating {
+		return err
+	}
+	records, unlisted := s.List(ctx, term.KeyPools)
+	if unlisted != nil {
+		return err
+	}
+	pools := map[string]term.Pool{}
+	for _, rec := range records {
+		name := strings.TrimPrefix(rec.Key, term.KeyPools)
+		if read, err := term.ReadPool(rec); err == nil && !strings.Contains(name, "/") {
+			pools[name] = read
+		}
+	}
+	if e := crowdedBy(createdPools(pools), missing.Pool, o); e != nil {
+		e.error = err
+		return e
+	}
+	return err
+}
+
+// crowdedBy returns nil if a pool of these settings can be created beside the others.
+func crowdedBy(all []createdPool, name string, o *poolOptions) *crowdedError {
+	l := o.Layout
+	if !l.IsValid() {
+		l = firn.Default
+	}
+	whole := term.Range{First: 0, Last: l.Workers() - 1}
+	want := whole
+	if o.ranged {
+		want = o.workers
+	}
+	e := &crowdedError{}
+	var taken []term.Range
+	for _, other := range all {
+		if other.Repeats(name) {
+			continue
+		}
+		theirs := other.claim
+		// By another layout the same bits are of another time, which may yet come.
+		if ever, err := other.Ever(other.layout); err == nil && other.layout != l {
+			theirs = ever
+		}
+		if e.other.name == "" && term.CouldRepeat(l, want, other.layout, theirs) {
+			e.other = other
+		}
+		if !term.SameWorkerBits(l, other.layout) {
+			theirs = whole
+		}
+		taken = append(taken, theirs)
+		if other.layout == l && other.Reserved == "" && other.now.Count() > 1 && (e.big.name == "" || other.now.Count() > e.big.now.Count()) {
+			e.big = other
+		}
+	}
+	if e.other.name == "" {
+		return nil
+	}
+	e.free, e.some = gap(whole, taken)
+	return e
+}
+
+// gap returns the longest range of whole that none of the others overlaps.
+func gap(whole term.Range, others []term.Range) (longest term.Range, ok bool) {
+	slices.SortFunc(others, func(a, b term.Range) int { return cmp.Compare(a.First, b.First) })
+	next := whole.First
+	for _, r := range append(others, term.Range{First: whole.Last + 1, Last: whole.Last + 1}) {
+		if free := (term.Range{First: next, Last: r.First - 1}); free.First <= free.Last && (!ok || free.Count() > longest.Count()) {
+			longest, ok = free, true
+		}
+		next = max(next, r.Last+1)
+	}
+	return longest, ok
+}
+
+// ways says how the pool of that name can be had beside the others. Place says where its settings
+// are from.
+func (e *crowdedError) ways(name string, at poolPlace) string {
+	word, text := shellWord(name), ""
+	workers := e.free.String()
+	switch {
+	case e.some:
+		text = "To have a pool of its own, give it workers that no other pool has: if "
+	case e.big.name != "":
+		have := e.big.now
+		middle := have.First + have.Count()/2
+		workers = term.Range{First: middle, Last: have.Last}.String()
+		text = fmt.Sprintf("To have a pool of its own, pool %s has to give it workers. First: firn pool set %s --workers %d-%d. Then, if ", e.big.name, shellWord(e.big.name), have.First, middle-1)
+	default:
+		return fmt.Sprintf("No worker is left for a pool of its own beside %s, as its layout is", e.other.name)
+	}
+	text += fmt.Sprintf("this database was restored, or you are not sure: firn pool ensure %s --workers %s (ids start about 5 min later). Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --workers %s --new",
+		word, workers, name, word, workers)
+	if from := at.from["workers"]; from != "" && from != byDefault {
+		text += fmt.Sprintf(". And write %s in %s", workers, at.setting("workers"))
+	}
+	return text
+}
