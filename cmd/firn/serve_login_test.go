@@ -38,11 +38,12 @@ func TestServeSaysWhatALoginNeeds(t *testing.T) {
 		write(t, dir, "firn.yaml", "store: "+at.String()+"\n"+series)
 		s := serve(t, dir)
 		const want = "then send SIGHUP to this server where that is firn.yaml, and restart it elsewhere"
-		if n := strings.Count(s.log.String(), want); n != 1 {
-			t.Errorf("the log says it %d times:\n%s", n, s.log)
-		}
+		s.until("the log says it", func() bool { return strings.Contains(s.log.String(), want) })
 		if _, text := s.get("/readyz"); !strings.Contains(text, want) {
 			t.Errorf("/readyz: %s", text)
+		}
+		if n := strings.Count(s.log.String(), want); n != 1 {
+			t.Errorf("the log says it %d times:\n%s", n, s.log)
 		}
 		write(t, dir, "firn.yaml", "store: "+right+"\n"+series)
 		s.reload(reloaded)
