@@ -63,17 +63,19 @@ func (d *drawing) ofOther(ctx context.Context, st store.Store, err error) error 
 		return err
 	}
 	there, failing := counterIn(ctx, st, d.name)
-	name := shellWord(d.name)
-	switch {
-	case failing != nil || there == nil:
+	if failing != nil || there == nil {
 		return err
-	case there.kind == kindSerial:
-		return bad("%s is a serial, and this command is for segments", d.name).
-			hint("to have it go on above a text: firn serials raise %s TEXT", name).
+	}
+	name, f := shellWord(d.name), failed("%s is a %s, and this command is for %ss", d.name, there.kind, d.kind)
+	var before *failure
+	if errors.As(err, &before) {
+		f.code = before.code
+	}
+	if there.kind == kindSerial {
+		return f.hint("to have it go on above a text: firn serials raise %s TEXT", name).
 			hint("to change its width or zone, with PATTERN the new one: firn serials change %s --pattern PATTERN", name)
 	}
-	return bad("%s is a %s, and this command is for serials", d.name, there.kind).
-		hint("to have it go on above a number: firn segments raise %s N", name).
+	return f.hint("to have it go on above a number: firn segments raise %s N", name).
 		hint("to change how many numbers are reserved at a time: firn segments set %s --step N", name)
 }
 
