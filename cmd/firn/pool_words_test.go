@@ -53,7 +53,7 @@ func TestPoolThatTheFileDoesNotList(t *testing.T) {
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
 	mustAll(t, "pool create --new --workers 0-15", "pool create b --new --workers 16-31")
 	write(t, dir, "firn.yaml", "pools: { fresh: {} }\n")
-	follows(t, "next", "to use one of these, add it under pools of firn.yaml: pools: { b: {} }, then name it: --pool b.", "")
+	follows(t, "next", "to use one of these, add it under pools of firn.yaml: pools: { b: {} }, then name it: --pool b", "")
 	follows(t, "next --pool b", `error: --pool: firn.yaml does not list pool "b"; it lists: fresh`+"\n"+
 		"firn: hint: to use pool b of the store, add it under pools of firn.yaml: pools: { b: {} }\n", "")
 	t.Setenv("FIRN_POOL", "b")
