@@ -188,13 +188,15 @@ func TestEnsureSaysWhichWorkers(t *testing.T) {
 	const all = "with all workers of the layout: if the pool had fewer, name them in that command)"
 	dir := emptyHome(t)
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
-	mustAll(t, "pool create other --new --workers 1023-1023")
+	mustAll(t, "pool create other --layout js53 --new --workers 15-15")
 	for _, typed := range []string{"next", "pool create"} {
 		follows(t, typed, all, "")
 	}
 	if out, _, _ := called(t, "doctor", "--pool", "default"); !strings.Contains(out, all) {
 		t.Errorf("doctor says %s", out)
 	}
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "second.db"))
+	mustAll(t, "pool create other --new --workers 1023-1023")
 	write(t, dir, "firn.yaml", "pools: { default: { workers: 0-31 } }\n")
 	if errs := follows(t, "next", "firn pool ensure default (ids start about 5 min later)", "pool ensure"); strings.Contains(errs, all) {
 		t.Error(errs)
