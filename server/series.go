@@ -29,7 +29,7 @@ func (v Value) Append(dst []byte) []byte {
 	return dst
 }
 
-// A TextSource gives serials. A *serial.Series is one.
+// A TextSource gives serials. A *document.Series is one.
 type TextSource interface {
 	// Append appends n serials to dst. On an error it returns dst with those it got.
 	Append(ctx context.Context, dst []document.Number, n int) ([]document.Number, error)

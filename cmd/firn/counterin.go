@@ -56,6 +56,29 @@ func otherKind(ctx context.Context, st store.Store, name string, kinds ...string
 		hint("take another name; to draw from the %s: firn next %s", there.kind, name)
 }
 
+// ofOther returns another error in place of one that says that the store has no counter of the name and
+// kind of a drawing, where it has one of the other kind: to create a second one is refused.
+func (d *drawing) ofOther(ctx context.Context, st store.Store, err error) error {
+	if !errors.As(err, new(*sequence.MissingError)) && !errors.As(err, new(*document.MissingError)) {
+		return err
+	}
+	there, failing := counterIn(ctx, st, d.name)
+	if failing != nil || there == nil {
+		return err
+	}
+	name, f := shellWord(d.name), failed("%s is a %s, and this command is for %ss", d.name, there.kind, d.kind)
+	var before *failure
+	if errors.As(err, &before) {
+		f.code = before.code
+	}
+	if there.kind == kindSerial {
+		return f.hint("to have it go on above a text: firn serials raise %s TEXT", name).
+			hint("to change its width or zone, with PATTERN the new one: firn serials change %s --pattern PATTERN", name)
+	}
+	return f.hint("to have it go on above a number: firn segments raise %s N", name).
+		hint("to change how many numbers are reserved at a time: firn segments set %s --step N", name)
+}
+
 // lookUp finds out whether the store has a counter of the name that a command draws
 // from, before the name is taken for that of a flake.
 func (s *settings) lookUp(ctx context.Context, name string) error {
@@ -109,7 +132,7 @@ func (s *settings) notLost(ctx context.Context, st store.Store, name string) err
 
 // wasRecovered reports whether a store was made safe after it lost writes. It may have lost counters.
 func wasRecovered(ctx context.Context, st store.Store) (bool, error) {
-	rec, err := st.Get(ctx, segment.KeyRestored)
+	rec, err := st.Get(ctx, sequence.KeyRestored)
 	return err == nil && rec.Version != "", err
 }
 

@@ -29,7 +29,7 @@ func (c *poolCheck) missing(promise store.Promise) bool {
 		c.say(fine, "record", "", "not created yet; the first process creates it with layout %s", layoutName(c.layout))
 		return true
 	case c.crowded != nil:
-		c.say(warning, "record", c.crowded.ways(c.name, poolPlace{from: c.leasing.from}), "the store has no pool %q; %s", c.name, c.crowded.text())
+		c.say(warning, "record", c.crowded.ways(c.name, poolPlace{from: c.leasing.from}), "the store has no pool %q", c.name)
 	default:
 		c.say(warning, "record", fmt.Sprintf("if this database was restored, or you are not sure: %s; only if no id was ever drawn from it, here or in a database that this one was restored from: firn pool create %s", ensure, shellWord(c.name)),
 			"the store has no pool %q", c.name)

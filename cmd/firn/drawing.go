@@ -369,6 +369,8 @@ func (d *drawing) explain(err error) error {
 	switch {
 	case errors.As(err, &copied), errors.As(err, &file):
 		return f // what to do is said elsewhere
+	case errors.As(err, &forgot) && d.kind == kindTicket && strings.HasSuffix(forgot.What, " stores have no record of it"):
+		return f.hint("%s", d.partly()).hint("to see which store that is: firn doctor")
 	case errors.As(err, &forgot), errors.As(err, &instance):
 		f.hintRecover(url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, forgot == nil))
 		if note != "" {

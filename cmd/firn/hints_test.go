@@ -77,7 +77,7 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 
 	write(t, dir, "range.yaml", "store: 'sqlite:the store.db'\npools: { shop: { worker: 900 } }\nseries: { photo: { kind: flake } }\n")
 	write(t, dir, "layout.yaml", "store: 'sqlite:the store.db'\npools: { shop: { layout: twitter } }\nseries: { photo: { kind: flake } }\n")
-	write(t, dir, "a:b@c.yaml", "store: 'sqlite:the store.db'\npools: { mail: {} }\n") // which is no URL with a password
+	write(t, dir, "a:b@c.yaml", "store: 'sqlite:the store.db'\npools: { l: {} }\n") // which is no URL with a password
 	in := func(name string) []string { return []string{"--config", filepath.Join(dir, name)} }
 	store, config := []string{"--store", url}, in("shop.yaml")
 	for _, tt := range []struct {
@@ -85,26 +85,26 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		args  string
 		told  int // commands at least
 	}{
-		{store, "next", 2},
-		{config, "next", 2},
-		{store, "next --pool mail --layout leaf", 2},
-		{store, "next --pool mail --layout time:41@1ms,worker:10,seq:12;epoch=2020-01-01T00:00:00Z", 2},
-		{store, "next --outage 10m", 2},
-		{store, "workers ls --pool mail", 2},
-		{store, "workers hold -- echo", 2},
+		{store, "next --pool shop --worker 600", 1},
+		{store, "next --pool a", 2}, // each a pool of its own, as a hint creates it
+		{config, "next --pool b", 2},
+		{store, "next --pool c --layout leaf", 1},
+		{store, "next --pool d --layout time:41@1ms,worker:10,seq:12;epoch=2020-01-01T00:00:00Z", 1},
+		{store, "next --pool e --outage 10m", 2},
+		{store, "workers ls --pool f", 2},
+		{store, "workers hold --pool g -- echo", 2},
 		{store, "workers release 7 --pool shop", 1},
-		{store, "encode --times times.txt --worker 5", 2},
-		{store, "serve --resp 127.0.0.1:0 --http off", 2},
-		{config, "serve --resp 127.0.0.1:0 --http off", 2},
+		{store, "encode --pool h --times times.txt --worker 5", 2},
+		{store, "serve --pool i --resp 127.0.0.1:0 --http off", 2},
+		{config, "serve --pool j --resp 127.0.0.1:0 --http off", 2},
 		{in("range.yaml"), "serve --resp 127.0.0.1:0 --http off", 0},
 		{in("layout.yaml"), "serve --resp 127.0.0.1:0 --http off", 1},
 		{in("layout.yaml"), "next photo", 1},
 		{in("a:b@c.yaml"), "next", 2},
-		{store, "doctor --pool mail", 2},
+		{store, "doctor --pool k", 2},
 		{store, "next --pool one --wait 1ms", 1},
 		{store, "next --pool shop --layout twitter", 1},
-		{store, "next --pool shop --worker 600", 1},
-		{store, "pool show", 2},
+		{store, "pool show m", 2},
 		{store, "pool create mail", 2},
 		{store, "pool create mail --workers 0-7 --layout firn", 2},
 		{store, "pool create mail --new", 1},
@@ -128,7 +128,7 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		}
 		out, errs, code := called(t, given...)
 		told := toldCommands(out + errs)
-		if code == 0 && args != "doctor --pool mail" || len(told) < tt.told {
+		if code == 0 && args != "doctor --pool k" || len(told) < tt.told {
 			t.Errorf("%s: exit code %d, and these commands: %q\n%s%s", tt.args, code, told, out, errs)
 		}
 		failed, _, _ := newRoot().Find(given)
@@ -279,10 +279,10 @@ func toldOf(output string) string {
 // command that makes a pool safe it would say that no process had more.
 func TestHintOutage(t *testing.T) {
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
-	if _, errs, code := called(t, "pool", "create", "shop", "--new"); code != 0 {
+	if _, errs, code := called(t, "pool", "create", "shop", "--new", "--workers", "0-511"); code != 0 {
 		t.Fatal(errs)
 	}
-	for outage, want := range map[string]string{"10m": "firn pool ensure default --outage 10m (", "1s": "firn pool ensure default ("} {
+	for outage, want := range map[string]string{"10m": "firn pool ensure default --workers 512-1023 --outage 10m (", "1s": "firn pool ensure default --workers 512-1023 ("} {
 		if _, errs, code := called(t, "next", "--outage", outage); code != exitFailed || !strings.Contains(errs, want) {
 			t.Errorf("--outage %s: exit code %d, no %q in %s", outage, code, want, errs)
 		}

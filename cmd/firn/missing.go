@@ -26,6 +26,7 @@ type missing struct {
 	begins  string // what that would give first
 	again   string // the commands for one that did; "" of a pool
 	where   string // what the values of again are
+	partly  string // what to do where other stores of a ticket have it; "" of any other
 }
 
 // missingOf returns what is missing, or nil if that is not what err says.
@@ -40,7 +41,7 @@ func (d *drawing) missingOf(err error) *missing {
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
 	case errors.As(err, &noSegment):
 		return &missing{
-			name: d.name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: d.firstNumber().String(),
+			partly: d.partly(), name: d.name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: d.firstNumber().String(),
 			again: "firn segments create " + name + " --first N", where: "N above every number in use",
 		}
 	case errors.As(err, &noSerial):
@@ -58,6 +59,15 @@ func (d *drawing) missingOf(err error) *missing {
 		}
 	}
 	return nil
+}
+
+// partly says what to do about a ticket that one of its stores has lost, "" for any other series. Its
+// numbers are shared out by store, so that one store alone cannot begin them again.
+func (d *drawing) partly() string {
+	if d.kind != kindTicket {
+		return ""
+	}
+	return "if another store of " + d.name + " still has it, it cannot be created again in this one: put back a backup of this store, then recover it by firn store recover; or, without a backup, stop every process that uses it, and write it with another name and first: N into firn.yaml, with N above every number in use, then: firn segments create NEWNAME"
 }
 
 // absent returns an error if a store lacks the counter and nobody is about to begin it.
@@ -103,6 +113,9 @@ func missingHints(all []*missing) []string {
 			hints = append(hints, fmt.Sprintf("to use the counter that is there in place of %s, write its name: %s", m.name, m.nearest))
 		}
 		again, create = append(again, m.again), append(create, m.create)
+		if m.partly != "" {
+			hints = append(hints, m.partly)
+		}
 		if m.where != "" {
 			where = append(where, m.where)
 		}

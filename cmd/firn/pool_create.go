@@ -181,6 +181,9 @@ func (l *leasing) explainCreating(ctx context.Context, s store.Store, err error,
 				hint("pool %s was lost: the store has records of its workers. Create it with the workers that it had, which the other pools leave to it: firn pool ensure %s --workers %s", l.pool, shellWord(l.pool), left)
 		}
 	}
+	if errors.As(err, &overlap) {
+		return overlapping(overlap, verb, freeBeside(ctx, s, l.pool, &poolOptions{Options: lease.Options{Layout: opts.Layout}}))
+	}
 	return explainPool(err, verb)
 }
 
@@ -307,8 +310,9 @@ func (l *poolLine) created(out io.Writer, at string, asJSON bool) error {
 	return err
 }
 
-// overlapping says how two pools are kept from making equal ids.
-func overlapping(e *pool.OverlapError, verb string) error {
+// overlapping says how two pools are kept from making equal ids. Free are workers that no pool has,
+// "" where that is not known or there are none.
+func overlapping(e *pool.OverlapError, verb, free string) error {
 	if verb == "set" {
 		return failed("%w", e).hint("take workers that no other pool has; to see which those have: firn pool ls")
 	}
@@ -324,7 +328,9 @@ func overlapping(e *pool.OverlapError, verb string) error {
 		return failed("%w", e).hint("to never repeat an id of %s: use --pool %s. %s", other, other, repeat)
 	}
 	apart := fmt.Sprintf("firn pool %s %s --workers %d-%d", verb, name, e.Other.Last+1, e.Other.Layout.Workers()-1)
-	if middle := e.Other.First + e.Other.Workers()/2; e.Other.Last == e.Other.Layout.Workers()-1 {
+	if free != "" {
+		apart = fmt.Sprintf("firn pool %s %s --workers %s", verb, name, free)
+	} else if middle := e.Other.First + e.Other.Workers()/2; e.Other.Last == e.Other.Layout.Workers()-1 {
 		apart = fmt.Sprintf("firn pool set %s --workers %d-%d; firn pool %s %s --workers %d-%d",
 			other, e.Other.First, middle-1, verb, name, middle, e.Other.Last)
 		if e.Layout != e.Other.Layout {

@@ -57,7 +57,8 @@ func setPool(cmd *cobra.Command, args []string) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	info, err := pool.SetWorkers(ctx, s, name, o.workers.First, o.workers.Last)
 	if err != nil {
-		return signalled(ctx, explainPool(err, "set"))
+		o.ranged = true
+		return signalled(ctx, explainPool(crowded(ctx, s, err, &o), "set"))
 	}
 	line := poolLineOf(info)
 	if wantsJSON(cmd) {

@@ -53,7 +53,7 @@ func TestPoolThatTheFileDoesNotList(t *testing.T) {
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
 	mustAll(t, "pool create --new --workers 0-15", "pool create b --new --workers 16-31")
 	write(t, dir, "firn.yaml", "pools: { fresh: {} }\n")
-	follows(t, "next", "to use one of these, add it under pools of firn.yaml: pools: { b: {} }, then name it: --pool b.", "")
+	follows(t, "next", "to use one of these, add it under pools of firn.yaml: pools: { b: {} }, then name it: --pool b", "")
 	follows(t, "next --pool b", `error: --pool: firn.yaml does not list pool "b"; it lists: fresh`+"\n"+
 		"firn: hint: to use pool b of the store, add it under pools of firn.yaml: pools: { b: {} }\n", "")
 	t.Setenv("FIRN_POOL", "b")
@@ -188,13 +188,15 @@ func TestEnsureSaysWhichWorkers(t *testing.T) {
 	const all = "with all workers of the layout: if the pool had fewer, name them in that command)"
 	dir := emptyHome(t)
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
-	mustAll(t, "pool create other --new --workers 1023-1023")
+	mustAll(t, "pool create other --layout js53 --new --workers 15-15")
 	for _, typed := range []string{"next", "pool create"} {
 		follows(t, typed, all, "")
 	}
 	if out, _, _ := called(t, "doctor", "--pool", "default"); !strings.Contains(out, all) {
 		t.Errorf("doctor says %s", out)
 	}
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "second.db"))
+	mustAll(t, "pool create other --new --workers 1023-1023")
 	write(t, dir, "firn.yaml", "pools: { default: { workers: 0-31 } }\n")
 	if errs := follows(t, "next", "firn pool ensure default (ids start about 5 min later)", "pool ensure"); strings.Contains(errs, all) {
 		t.Error(errs)

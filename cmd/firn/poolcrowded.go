@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/lease/term"
 	"github.com/firn-id/firn/store"
 )
 
@@ -19,18 +19,15 @@ import (
 // another pool. A hint that creates it so would only lead to that refusal.
 type crowdedError struct {
 	error
-	other createdPool // the first one whose ids it could repeat
-	free  term.Range  // workers that it could have
-	some  bool        // there are some
-	big   createdPool // one of the same layout that can give some up; without a name there is none
+	layout firn.Layout // that it is to have
+	other  createdPool // the first one whose ids it could repeat
+	all    []string    // those whose ids it could repeat, as words of a shell
+	free   term.Range  // workers that it could have
+	some   bool        // there are some
+	big    createdPool // one that can give some up; without a name there is none
 }
 
 func (e *crowdedError) Unwrap() error { return e.error }
-
-// text says what is in the way.
-func (e *crowdedError) text() string {
-	return fmt.Sprintf("with these settings it could repeat ids of pool %s, which has workers %s", e.other.name, e.other.now)
-}
 
 // A createdPool is one of the store.
 type createdPool struct {
@@ -64,9 +61,27 @@ func crowded(ctx context.Context, s store.Store, err error, o *poolOptions) erro
 	if !errors.As(err, &missing) || missing.Creating {
 		return err
 	}
-	records, unlisted := s.List(ctx, term.KeyPools)
-	if unlisted != nil {
-		return err
+	if e := crowdedBy(poolsOf(ctx, s), missing.Pool, o); e != nil {
+		e.error = err
+		return e
+	}
+	return err
+}
+
+// freeBeside returns workers that a pool of that name could have; "" where that is not known or there
+// are none.
+func freeBeside(ctx context.Context, s store.Store, name string, o *poolOptions) string {
+	if e := crowdedBy(poolsOf(ctx, s), name, o); e != nil && e.some {
+		return e.free.String()
+	}
+	return ""
+}
+
+// poolsOf returns the pools of a store; none where it does not answer.
+func poolsOf(ctx context.Context, s store.Store) []createdPool {
+	records, err := s.List(ctx, term.KeyPools)
+	if err != nil {
+		return nil
 	}
 	pools := map[string]term.Pool{}
 	for _, rec := range records {
@@ -75,11 +90,7 @@ func crowded(ctx context.Context, s store.Store, err error, o *poolOptions) erro
 			pools[name] = read
 		}
 	}
-	if e := crowdedBy(createdPools(pools), missing.Pool, o); e != nil {
-		e.error = err
-		return e
-	}
-	return err
+	return createdPools(pools)
 }
 
 // crowdedBy returns nil if a pool of these settings can be created beside the others.
@@ -93,7 +104,7 @@ func crowdedBy(all []createdPool, name string, o *poolOptions) *crowdedError {
 	if o.ranged {
 		want = o.workers
 	}
-	e := &crowdedError{}
+	e := &crowdedError{layout: l}
 	var taken []term.Range
 	for _, other := range all {
 		if other.Repeats(name) {
@@ -104,14 +115,16 @@ func crowdedBy(all []createdPool, name string, o *poolOptions) *crowdedError {
 		if ever, err := other.Ever(other.layout); err == nil && other.layout != l {
 			theirs = ever
 		}
-		if e.other.name == "" && term.CouldRepeat(l, want, other.layout, theirs) {
-			e.other = other
+		if term.CouldRepeat(l, want, other.layout, theirs) {
+			if e.all = append(e.all, shellWord(other.name)); len(e.all) == 1 {
+				e.other = other
+			}
 		}
 		if !term.SameWorkerBits(l, other.layout) {
 			theirs = whole
 		}
 		taken = append(taken, theirs)
-		if other.layout == l && other.Reserved == "" && other.now.Count() > 1 && (e.big.name == "" || other.now.Count() > e.big.now.Count()) {
+		if (other.layout == l || !o.Layout.IsValid()) && other.Reserved == "" && other.now.Count() > 1 && (e.big.name == "" || other.now.Count() > e.big.now.Count()) {
 			e.big = other
 		}
 	}
@@ -138,21 +151,24 @@ func gap(whole term.Range, others []term.Range) (longest term.Range, ok bool) {
 // ways says how the pool of that name can be had beside the others. Place says where its settings
 // are from.
 func (e *crowdedError) ways(name string, at poolPlace) string {
-	word, text := shellWord(name), ""
-	workers := e.free.String()
+	word, text := shellWord(name), fmt.Sprintf("with these settings %s could repeat ids of pool %s, which has workers %s. ", name, e.other.name, e.other.now)
+	workers, flag := e.free.String(), ""
 	switch {
 	case e.some:
-		text = "To have a pool of its own, give it workers that no other pool has: if "
+		text += "To have a pool of its own, give it workers that no other pool has: if "
 	case e.big.name != "":
 		have := e.big.now
 		middle := have.First + have.Count()/2
 		workers = term.Range{First: middle, Last: have.Last}.String()
-		text = fmt.Sprintf("To have a pool of its own, pool %s has to give it workers. First: firn pool set %s --workers %d-%d. Then, if ", e.big.name, shellWord(e.big.name), have.First, middle-1)
+		if e.big.layout != e.layout { // its workers are its own in every other layout
+			flag = " --layout " + shellWord(layoutName(e.big.layout))
+		}
+		text += fmt.Sprintf("To have a pool of its own, pool %s has to give it workers. First: firn pool set %s --workers %d-%d. Then, if ", e.big.name, shellWord(e.big.name), have.First, middle-1)
 	default:
-		return fmt.Sprintf("No worker is left for a pool of its own beside %s, as its layout is", e.other.name)
+		return text + fmt.Sprintf("No worker is left for it with this layout. Only if their ids never meet in one table, queue or cache: firn pool ensure %s --may-repeat %s%s", word, strings.Join(e.all, " --may-repeat "), at.ensureNote())
 	}
-	text += fmt.Sprintf("this database was restored, or you are not sure: firn pool ensure %s --workers %s (ids start about 5 min later). Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --workers %s --new",
-		word, workers, name, word, workers)
+	text += fmt.Sprintf("this database was restored, or you are not sure: firn pool ensure %s --workers %s%s (ids start about 5 min later). Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --workers %s%s --new",
+		word, workers, flag, name, word, workers, flag)
 	if from := at.from["workers"]; from != "" && from != byDefault {
 		text += fmt.Sprintf(". And write %s in %s", workers, at.setting("workers"))
 	}

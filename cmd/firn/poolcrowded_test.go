@@ -33,7 +33,7 @@ func TestServeReloadsToACrowdedPool(t *testing.T) {
 		}
 	}
 	config("{}")
-	refused("could repeat ids of pool default, which has workers 0-1023", `"hint":"to use this one: pool: default for the series in firn.yaml. `,
+	refused("could repeat ids of pool default, which has workers 0-1023", `"hint":"to use this one: pool: default for the series in firn.yaml; with these`,
 		"First: firn pool set default --workers 0-511. Then, if ", "firn pool ensure web --workers 512-1023 (", "firn pool create web --workers 512-1023 --new")
 	if text := firnOn(t, store, exitFailed, "pool", "ensure", "web"); !strings.Contains(text, "could repeat ids") {
 		t.Errorf("pool ensure web as it is set: %s", text)

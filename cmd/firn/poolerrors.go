@@ -190,8 +190,7 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *failure {
 	}
 	var beside *crowdedError
 	if errors.As(err, &beside) {
-		text += "; " + beside.text()
-		return failed("%w", &renamed{text, e}).hint("%s%s", use, beside.ways(e.Pool, at))
+		return failed("%w", &renamed{text, e}).hint("%s", strings.TrimSuffix(use, ". ")).hint("%s", beside.ways(e.Pool, at))
 	}
 	return failed("%w", &renamed{text, e}).hintAsking(
 		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s%s", use, e.Pool, name, name, at.ensureNote()),

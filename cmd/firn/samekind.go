@@ -113,7 +113,7 @@ var errUnheard = errors.New("its store has not said yet whether it has a counter
 // withheld is why a flake gives nothing although its pool may be open. One that may go on from a
 // grant file while the store is away does so until the store has been heard.
 func (p *servePlan) withheld(d *drawing) error {
-	if p.unheard(d) && d.leasing.options.File == "" {
+	if p.unheard(d) && d.leasing.options.GrantFile == "" {
 		return errUnheard
 	}
 	return p.heard[d]

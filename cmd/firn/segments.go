@@ -353,7 +353,7 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 		case errors.As(err, &option):
 			return whereIs(cmd.Context(), st, name, bad("%w", err))
 		case errors.As(err, &none):
-			return d.explain(bad("%w", err)).(*failure).hint("to list all: firn segments ls")
+			return d.ofOther(cmd.Context(), st, d.explain(bad("%w", err)).(*failure).hint("to list all: firn segments ls"))
 		case err != nil:
 			return err
 		}

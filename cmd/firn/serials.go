@@ -186,7 +186,7 @@ have to have the new pattern.`,
 			}
 			return withStore(cmd, func(st store.Store) error {
 				if err := document.Widen(cmd.Context(), st, d.name, d.options.pattern, d.options.serial.Zone); err != nil {
-					return d.explain(err)
+					return d.ofOther(cmd.Context(), st, d.explain(err))
 				}
 				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.name, d.options.pattern)
 				return err
@@ -239,7 +239,7 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 				case errors.As(err, &wrong):
 					return serialSyntax("the text", wrong)
 				case err != nil:
-					return d.explain(err)
+					return d.ofOther(cmd.Context(), st, d.explain(err))
 				}
 				what := "was above that already"
 				if raised {

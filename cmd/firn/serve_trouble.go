@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -39,7 +40,18 @@ func (d *drawing) hintOf(err error) string {
 	if unforgiven(err) != nil || isA[*document.InstanceError](err) {
 		f.hint("if the store was recovered since: send SIGHUP to this server, or restart it; it then issues as soon as ids start")
 	}
+	if refusesLogin(err) {
+		f.hint("if the user or the password is wrong in the address of the store: correct it there, then send SIGHUP to this server where that is firn.yaml, and restart it elsewhere, as it does not read it by itself").
+			hint("if the user is wrong at the store: correct it there; this server then goes on by itself")
+	}
 	return d.hints.line(f)
+}
+
+// refusesLogin reports whether a store refuses the user or its password. The adapters say so in
+// these words, each of its own server's errors.
+func refusesLogin(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "the server refuses th") || strings.Contains(text, "the server wants a password")
 }
 
 // asksForLess reports whether a call for fewer numbers would be served.

@@ -53,3 +53,38 @@ series:
 		t.Errorf("next: %s%s", out, errs)
 	}
 }
+
+// One store of a ticket has lost it. No hint leads in a circle: in that store alone it cannot be
+// created again, and a ticket of another name goes on above every number.
+func TestTicketThatOneStoreLost(t *testing.T) {
+	dir := emptyHome(t)
+	config := func(series string) {
+		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { "+series+", stores: [sqlite:a.db, sqlite:b.db] } }\n")
+	}
+	config("bill: { kind: ticket")
+	mustAll(t, "segments create bill", "next -n 30 bill")
+	for _, name := range []string{"b.db", ".b.db.id"} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustAll(t, "store recover --lost --yes --store sqlite:"+filepath.Join(dir, "b.db"))
+	const want = "if another store of bill still has it, it cannot be created again in this one: "
+	for _, args := range []string{"doctor", "next bill", "segments create bill --first 1000", "serve --resp 127.0.0.1:0 --http off"} {
+		out, errs, code := called(t, strings.Fields(args)...)
+		text := out + errs
+		if code == 0 || !strings.Contains(text, want) || !strings.Contains(text, "firn segments create NEWNAME") {
+			t.Errorf("%s: exit code %d, %s", args, code, text)
+		}
+		if at := strings.Index(text, "segments create bill --first N"); at >= 0 && at < strings.Index(text, want) {
+			t.Errorf("%s: the hint that is refused comes first: %s", args, text)
+		}
+	}
+	config("bill2: { kind: ticket, first: 1000")
+	mustAll(t, "segments create bill2")
+	for range 3 {
+		if out, errs, code := called(t, "next", "bill2"); code != 0 || len(strings.TrimSpace(out)) != 4 {
+			t.Errorf("next bill2: exit code %d, %s%s", code, out, errs)
+		}
+	}
+}

@@ -309,7 +309,7 @@ func (r reply) ofBlock(k kind) block.Event {
 	return block.Promised{Promise: r.promise}
 }
 
-// repairCounter is what segment.Restored does, with a margin that is above what
+// repairCounter is what sequence.Restored does, with a margin that is above what
 // was granted and forgotten.
 func (w *world) repairCounter(s *memory) {
 	now := s.records[keyCounter]
