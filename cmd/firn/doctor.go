@@ -436,6 +436,10 @@ func (d *doctor) privileges(ctx context.Context, s store.Store) bool {
 	for s != nil {
 		if g, ok := s.(granter); ok {
 			missing, grant, err := g.MissingPrivileges(ctx)
+			if errors.Is(err, store.ErrDenied) {
+				d.fails("rights", err)
+				return false
+			}
 			if err != nil || missing == "" {
 				return true
 			}

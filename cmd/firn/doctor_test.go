@@ -198,6 +198,10 @@ func TestDoctorGrant(t *testing.T) {
 		}
 		return u.String()
 	}
+	if out, _, code := called(t, "doctor", "--store", with("user", "app-1")); code != exitFound ||
+		!strings.Contains(out, `bad   rights: `) || !strings.Contains(out, `a role that may runs "firn store setup"`) || strings.Contains(out, "pool create") {
+		t.Errorf("without a table: exit code %d: %s", code, out)
+	}
 	if _, errs, code := called(t, "pool", "create", "--new", "--store", with("", "")); code != 0 {
 		t.Fatal(errs)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 )
 
 // The manifests of examples/kubernetes are read by a schema that is written down
@@ -316,16 +318,20 @@ func readPools(t *testing.T, text string, pools map[string]poolOptions) {
 		if err == nil {
 			err = cmd.ParseFlags(args)
 		}
-		if err != nil || cmd.Flags().NArg() != 1 {
+		if err != nil || cmd.Flags().NArg() > 1 {
 			t.Fatalf("%s: %v", m[1], err)
 		}
 		var o poolOptions
 		for _, name := range []string{"layout", "workers"} {
-			if err := knobNamed(name).set(&o, cmd.Flags().Lookup(name).Value.String()); err != nil {
+			flag := cmd.Flags().Lookup(name)
+			if !flag.Changed {
+				continue
+			}
+			if err := knobNamed(name).set(&o, flag.Value.String()); err != nil {
 				t.Fatalf("%s: --%s: %v", m[1], name, err)
 			}
 		}
-		pools[cmd.Flags().Arg(0)] = o
+		pools[cmp.Or(cmd.Flags().Arg(0), pool.Default)] = o
 	}
 }
 

@@ -33,6 +33,6 @@ func TestPoolSetOfAMissingPool(t *testing.T) {
 	dir := emptyHome(t)
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
 	mustAll(t, "pool create --new --workers 0-99")
-	refusedWith(t, strings.Fields("pool set web --workers 0-9"), "to use this one: --pool default", "firn pool ensure web --workers 100-1023 (")
+	refusedWith(t, strings.Fields("pool set web --workers 0-9"), "to use this one: --pool default", "firn pool ensure web --workers 100-109 (")
 	mustAll(t, "pool ensure web --workers 100-1023")
 }

@@ -182,7 +182,7 @@ func (l *leasing) explainCreating(ctx context.Context, s store.Store, err error,
 		}
 	}
 	if errors.As(err, &overlap) {
-		return overlapping(overlap, verb, freeBeside(ctx, s, l.pool, &poolOptions{Options: lease.Options{Layout: opts.Layout}}))
+		return overlapping(overlap, verb, freeBeside(ctx, s, l.pool, opts))
 	}
 	return explainPool(err, verb)
 }

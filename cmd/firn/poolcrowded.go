@@ -12,6 +12,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
 
@@ -70,7 +71,11 @@ func crowded(ctx context.Context, s store.Store, err error, o *poolOptions) erro
 
 // freeBeside returns workers that a pool of that name could have; "" where that is not known or there
 // are none.
-func freeBeside(ctx context.Context, s store.Store, name string, o *poolOptions) string {
+func freeBeside(ctx context.Context, s store.Store, name string, asked *pool.Options) string {
+	o := &poolOptions{Options: lease.Options{Layout: asked.Layout}}
+	if asked.Workers > 0 {
+		o.workers, o.ranged = term.Range{First: asked.First, Last: asked.First + asked.Workers - 1}, true
+	}
 	if e := crowdedBy(poolsOf(ctx, s), name, o); e != nil && e.some {
 		return e.free.String()
 	}
@@ -132,6 +137,9 @@ func crowdedBy(all []createdPool, name string, o *poolOptions) *crowdedError {
 		return nil
 	}
 	e.free, e.some = gap(whole, taken)
+	if o.ranged { // a pool gets no more workers than it asked for
+		e.free.Last = min(e.free.Last, e.free.First+want.Count()-1)
+	}
 	return e
 }
 

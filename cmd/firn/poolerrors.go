@@ -14,6 +14,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -175,17 +176,19 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *failure {
 	use := ""
 	if len(e.Pools) > 0 {
 		text += "; it has: " + strings.Join(e.Pools, ", ")
-		which := "one of these"
+		which, one := "one of these", e.Pools[0]
 		if len(e.Pools) == 1 {
 			which = "this one"
+		} else if meant := nearest.Name(e.Pool, e.Pools); meant != "" {
+			which, one = meant, meant
 		}
-		how := "--pool " + shellWord(e.Pools[0])
+		how := "--pool " + shellWord(one)
 		if at.serves && at.file != nil {
-			how = fmt.Sprintf("pool: %s for the series in firn.yaml", e.Pools[0])
+			how = fmt.Sprintf("pool: %s for the series in firn.yaml", one)
 		}
 		use = fmt.Sprintf("to use %s: %s. ", which, how)
-		if at.file != nil && at.file.pool(e.Pools[0]) == nil {
-			use = fmt.Sprintf("to use %s, %s, then name it: %s. ", which, at.file.listing(e.Pools[0]), how)
+		if at.file != nil && at.file.pool(one) == nil {
+			use = fmt.Sprintf("to use %s, %s, then name it: %s. ", which, at.file.listing(one), how)
 		}
 	}
 	var beside *crowdedError

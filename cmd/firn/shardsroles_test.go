@@ -122,7 +122,7 @@ func TestShardsRefusedLogin(t *testing.T) {
 	for _, tt := range []struct{ address, want string }{
 		{strings.Replace(b, "postgres://t@", "postgres://hasword:wrong@", 1), "server b: the server refuses the password; check user and password ("},
 		{strings.Replace(strings.Replace(b, "postgres://t@", "postgres://hasword:wrong@", 1), "sslmode=disable", "sslmode=prefer", 1), "server b: the server refuses the password; check user and password ("},
-		{strings.Replace(b, "loginb?", "nowhere?", 1), "server b: the database does not exist; create it with CREATE DATABASE, or name another ("},
+		{strings.Replace(b, "loginb?", "nowhere?", 1), "server b: the database does not exist: check its name. Only if no program has used it under another name: CREATE DATABASE ("},
 	} {
 		for name, all := range downCommands {
 			for _, words := range all {

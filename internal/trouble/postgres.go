@@ -7,7 +7,7 @@ var postgres = map[string]string{
 	"25006": "the connection is read-only: a standby, or default_transaction_read_only is on; connect to the primary, for example with target_session_attrs=read-write",
 	"28000": "the server refuses this user; check the user, its password and pg_hba.conf",
 	"28P01": "the server refuses the password; check user and password",
-	"3D000": "the database does not exist; create it with CREATE DATABASE, or name another",
+	"3D000": "the database does not exist: check its name. Only if no program has used it under another name: CREATE DATABASE",
 	"53100": "the server's disk is full; free some space",
 	"53200": "the server is out of memory",
 	"53300": "the server has too many connections; close some, raise max_connections, or put PgBouncer in front",

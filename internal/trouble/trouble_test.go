@@ -22,7 +22,7 @@ func TestPostgreSQL(t *testing.T) {
 		want string
 	}{
 		{refusal("28P01"), "the server refuses the password; check user and password"},
-		{fmt.Errorf("%w, %w", syscall.ECONNREFUSED, refusal("3D000")), "the database does not exist; create it with CREATE DATABASE, or name another"},
+		{fmt.Errorf("%w, %w", syscall.ECONNREFUSED, refusal("3D000")), "the database does not exist: check its name. Only if no program has used it under another name: CREATE DATABASE"},
 		{refusal("42501"), ""},
 		{fmt.Errorf("dial: %w", syscall.ECONNREFUSED), "nothing listens at the address; is the server running?"},
 		{&net.DNSError{}, "the host's name cannot be resolved"},

@@ -68,7 +68,7 @@ const (
 
 	grantUnnamed = "GRANT SELECT, INSERT, UPDATE ON firn_records TO the user"
 	// The server says the same of a database that is not there and of one that is another's.
-	noDatabase = "the database does not exist, or this user has no right in it: check the name; an administrator types CREATE DATABASE, and then grants this user what the end of \"firn store setup --print mysql\" says"
+	noDatabase = "the database does not exist, or this user has no right in it: check its name. An administrator grants this user what the end of \"firn store setup --print mysql\" says; only if no program has used it under another name, an administrator first types CREATE DATABASE"
 	foreign    = `the table firn_records is not as firn makes it; compare it with "firn store setup --print", or use another database`
 	full       = "the server's disk is full, or a limit of the table's file is reached; free some space"
 	readOnly   = "the server is read-only, as a replica is; connect to the primary"
@@ -85,7 +85,7 @@ var advices = map[int]string{
 	1044: noDatabase,
 	1142: denied, 1143: denied, 1227: denied,
 	1045: unknown, 1130: unknown, 1698: unknown,
-	1046: "no database is selected; name one in the address", 1049: "the database does not exist; create it with CREATE DATABASE, or name another",
+	1046: "no database is selected; name one in the address", 1049: "the database does not exist: check its name. Only if no program has used it under another name: CREATE DATABASE",
 	1053: stopping, 1317: stopping, 1927: stopping,
 	1054: foreign, 1364: foreign, 1366: foreign, 1406: foreign,
 	1153:    "the server's max_allowed_packet is too small; firn needs 256K",

@@ -168,8 +168,8 @@ func TestNotLetIn(t *testing.T) {
 	none := store.Condition{}
 	fails(t, as(func(c *mysql.Config) { c.User, c.Passwd = "app", "wrong" }), none, "refuses this user or the password")
 	fails(t, as(func(c *mysql.Config) { c.User = "nobody" }), none, "refuses this user or the password")
-	fails(t, as(func(c *mysql.Config) { c.User, c.Passwd, c.DBName = "app", "right", "none" }), none, "the database does not exist, or this user has no right in it: check the name; an administrator types CREATE DATABASE")
-	fails(t, as(func(c *mysql.Config) { c.DBName = "none" }), none, "the database does not exist; create it with CREATE DATABASE")
+	fails(t, as(func(c *mysql.Config) { c.User, c.Passwd, c.DBName = "app", "right", "none" }), none, "the database does not exist, or this user has no right in it: check its name. An administrator grants this user")
+	fails(t, as(func(c *mysql.Config) { c.DBName = "none" }), none, "the database does not exist: check its name. Only if no program has used it under another name: CREATE DATABASE")
 	fails(t, as(func(c *mysql.Config) { c.Addr = "no.such.host.invalid:3306" }), none, "cannot be resolved", "in time")
 	_, err := as(func(c *mysql.Config) { c.DBName = "" }).Get(t.Context(), "k")
 	says(t, "no database", err, "no database is selected")

@@ -13,11 +13,30 @@ WHERE to_regclass('firn_records') IS NOT NULL AND EXISTS (
 	SELECT FROM unnest(ARRAY['key', 'value', 'version', 'written']) AS c
 	WHERE NOT has_column_privilege(to_regclass('firn_records'), c, p))`
 
+// sqlUnmade is whether there is no table, and the role may not create one.
+const sqlUnmade = `SELECT to_regclass('firn_records') IS NULL AND NOT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)`
+
+// An unmadeError says that there is no table, and that the role may not create one.
+type unmadeError struct{}
+
+func (unmadeError) Error() string { return "there is no table firn_records" }
+
+// SQLState is the server's code for a refusal like this one.
+func (unmadeError) SQLState() string { return "42501" }
+
 // MissingPrivileges returns which privileges the role lacks on the table firn_records, and
 // the statement with which the table's owner grants them. Both are empty where the role has
-// all, and where there is no table. It changes nothing.
+// all, and where there is no table. If there is no table, and the role may not create one, the
+// error is [store.ErrDenied]. It changes nothing.
 func (s *Store) MissingPrivileges(ctx context.Context) (missing, grant string, err error) {
-	err = s.db.QueryRowContext(ctx, sqlMissing).Scan(&missing, &grant)
+	var unmade bool
+	err = s.db.QueryRowContext(ctx, sqlUnmade).Scan(&unmade)
+	if err == nil && unmade {
+		err = unmadeError{}
+	}
+	if err == nil {
+		err = s.db.QueryRowContext(ctx, sqlMissing).Scan(&missing, &grant)
+	}
 	return missing, grant, explain(ctx, s.db, err)
 }
 

@@ -140,6 +140,12 @@ func TestPrivileges(t *testing.T) {
 	if _, err := s.Init(t.Context()); err == nil {
 		t.Error("Init by one who may not")
 	}
+	if _, _, err := s.MissingPrivileges(t.Context()); !errors.Is(err, store.ErrDenied) {
+		t.Errorf("missing privileges without a table: %v", err)
+	}
+	if missing, grant, err := New(db).MissingPrivileges(t.Context()); err != nil || missing != "" || grant != "" {
+		t.Errorf("missing privileges of one who may create the table: %q, %q, %v", missing, grant, err)
+	}
 	if made, err := New(db).Init(t.Context()); err != nil || !made {
 		t.Fatal(made, err)
 	}
