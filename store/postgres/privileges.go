@@ -32,7 +32,10 @@ func (s *Store) MissingPrivileges(ctx context.Context) (missing, grant string, e
 	var unmade bool
 	err = s.db.QueryRowContext(ctx, sqlUnmade).Scan(&unmade)
 	if err == nil && unmade {
-		err = unmadeError{}
+		// A schema that does not exist, or that the role may not use, is why there is none.
+		if err = hidden(ctx, s.db); err == nil {
+			err = unmadeError{}
+		}
 	}
 	if err == nil {
 		err = s.db.QueryRowContext(ctx, sqlMissing).Scan(&missing, &grant)
