@@ -40,7 +40,7 @@ type Cluster struct {
 
 // Open looks at the servers of a cluster, which are reached by these pools, by their
 // names. A pool leads to a server itself or to a PgBouncer in front of it; the role
-// it connects as has been granted that of "firn shards init --role".
+// it connects as has been granted that of "firn shard init --role".
 //
 // Statements that the driver keeps prepared are of the types of the shard that they were
 // first used on. Where shards have types of their own, such as enums, or differ while a

@@ -126,8 +126,8 @@ func newConfigPrint() *cobra.Command {
 of firn.yaml, or the default, in this order. Flags are those of the commands that
 lease and of firn next, so that it can be tried what they would do. Passwords in URLs
 are hidden.`,
-		Example: `  firn config print
-  firn config print --outage 10m --json`,
+		Example: `  firn config show
+  firn config show --outage 10m --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := loadSettings(cmd)
@@ -143,7 +143,7 @@ are hidden.`,
 	}
 	addStore(cmd)
 	addPool(cmd)
-	addSeries(cmd, kindSegment, kindSerial)
+	addSeries(cmd, kindSequence, kindDocument)
 	addListen(cmd)
 	return cmd
 }

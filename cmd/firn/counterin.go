@@ -16,8 +16,8 @@ import (
 // A counterSeries is a series of numbers or texts that a store has. Nothing in a
 // store says that a name is a flake: that is every name without a counter.
 type counterSeries struct {
-	kind    string // segment, ticket or serial
-	pattern string // of a serial, as is zone
+	kind    string // sequence, ticket or document
+	pattern string // of a document, as is zone
 	zone    string
 }
 
@@ -30,7 +30,7 @@ func counterIn(ctx context.Context, st store.Store, name string) (*counterSeries
 	case err == nil && numbers.Stores > 1:
 		return &counterSeries{kind: kindTicket}, nil
 	case err == nil:
-		return &counterSeries{kind: kindSegment}, nil
+		return &counterSeries{kind: kindSequence}, nil
 	case !errors.As(err, &noNumbers):
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func counterIn(ctx context.Context, st store.Store, name string) (*counterSeries
 	var noTexts *document.MissingError
 	switch {
 	case err == nil:
-		return &counterSeries{kindSerial, texts.Pattern, texts.Zone}, nil
+		return &counterSeries{kindDocument, texts.Pattern, texts.Zone}, nil
 	case !errors.As(err, &noTexts):
 		return nil, err
 	}
@@ -71,12 +71,12 @@ func (d *drawing) ofOther(ctx context.Context, st store.Store, err error) error 
 	if errors.As(err, &before) {
 		f.code = before.code
 	}
-	if there.kind == kindSerial {
-		return f.hint("to have it go on above a text: firn serials raise %s TEXT", name).
-			hint("to change its width or zone, with PATTERN the new one: firn serials change %s --pattern PATTERN", name)
+	if there.kind == kindDocument {
+		return f.hint("to have it go on above a text: firn series raise %s TEXT", name).
+			hint("to change its width or zone, with PATTERN the new one: firn series set %s --pattern PATTERN", name)
 	}
-	return f.hint("to have it go on above a number: firn segments raise %s N", name).
-		hint("to change how many numbers are reserved at a time: firn segments set %s --step N", name)
+	return f.hint("to have it go on above a number: firn series raise %s N", name).
+		hint("to change how many numbers are reserved at a time: firn series set %s --step N", name)
 }
 
 // lookUp finds out whether the store has a counter of the name that a command draws
@@ -139,8 +139,8 @@ func wasRecovered(ctx context.Context, st store.Store) (bool, error) {
 // maybeLost is the error of a name that no counter of a store has which was recovered.
 func maybeLost(at, name string) *failure {
 	return bad("%w", &lostNameError{at, name}).
-		hint("if it was a segment: firn segments create %s --first N, with N above every number in use", shellWord(name)).
-		hint("if it was a serial: firn serials create %s --pattern PATTERN; firn serials raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", shellWord(name), shellWord(name))
+		hint("if it was a sequence: firn series create %s --kind sequence --first N, with N above every number in use", shellWord(name)).
+		hint("if it was a document: firn series create %s --pattern PATTERN; firn series raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", shellWord(name), shellWord(name))
 }
 
 // A lostNameError says that a store may have lost the counter of a name.

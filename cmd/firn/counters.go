@@ -31,7 +31,7 @@ func (f *numbersFlag) Set(s string) error { *f = append(*f, s); return nil }
 
 // addNumbers adds --numbers.
 func addNumbers(cmd *cobra.Command) {
-	cmd.Flags().Var(&numbersFlag{}, "numbers", "by how much to raise the counters of segments, tickets and serials: more than any of them can have lost; SERIES=N, once for each: of this one")
+	cmd.Flags().Var(&numbersFlag{}, "numbers", "by how much to raise the counters of sequences, tickets and documents: more than any of them can have lost; SERIES=N, once for each: of this one")
 }
 
 // A skipped is how many numbers counters leave out.
@@ -121,7 +121,7 @@ func (n skipped) check(series, since []string) error {
 
 const numbersHint = "--numbers N, more than any of them can have given out since what is in the store now"
 
-// givenSince says about how many numbers a segment may have given since the last grant that the
+// givenSince says about how many numbers a sequence may have given since the last grant that the
 // store knows; "" where that cannot be told.
 func givenSince(i sequence.Info, now time.Time) string {
 	since := now.Sub(i.At)
@@ -129,7 +129,7 @@ func givenSince(i sequence.Info, now time.Time) string {
 	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= document.MaxRaise {
 		return ""
 	}
-	return fmt.Sprintf("segment %s was last granted numbers at %s, at %s/s: about %s more may have been given since, if that rate went on",
+	return fmt.Sprintf("sequence %s was last granted numbers at %s, at %s/s: about %s more may have been given since, if that rate went on",
 		i.Name, i.At.UTC().Format(time.RFC3339), rateText(max(i.LastRate, 0.01)), count(int64(about)))
 }
 
@@ -142,16 +142,16 @@ type usedUp struct {
 
 // usedUp returns the series that these numbers leave none.
 func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err error) {
-	segments, err := sequence.PlanRecovery(ctx, s, max(n.all, 1), n.each)
+	sequences, err := sequence.PlanRecovery(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range segments {
+	for _, i := range sequences {
 		if i.Left == 0 {
 			all = append(all, usedUp{i.Name, "for ever", fmt.Sprintf("its last number is %d", i.Max)})
 		}
 	}
-	serials, err := document.PlanRecovery(ctx, s, n.all, n.each)
+	documents, err := document.PlanRecovery(ctx, s, n.all, n.each)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err e
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range serials {
+	for _, r := range documents {
 		if !r.IsFull {
 			continue
 		}
@@ -215,7 +215,7 @@ type restoredCounter struct {
 	Series  string `json:"series"`
 	Kind    string `json:"kind"`
 	By      int64  `json:"raised_by,string"`
-	Through string `json:"through,omitempty"` // of a serial: the last period that was raised
+	Through string `json:"through,omitempty"` // of a document: the last period that was raised
 	Granted int64  `json:"granted,string,omitempty"`
 }
 
@@ -233,14 +233,14 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 		if own, ok := n.each[i.Name]; ok {
 			by = own
 		}
-		all = append(all, restoredCounter{Series: i.Name, Kind: kindSegment, By: by, Granted: int64(i.Granted)})
+		all = append(all, restoredCounter{Series: i.Name, Kind: kindSequence, By: by, Granted: int64(i.Granted)})
 	}
 	raised, err := document.Recover(ctx, s, n.all, n.each)
 	if err != nil {
 		return nil, again(err)
 	}
 	for _, r := range raised {
-		all = append(all, restoredCounter{Series: r.Series, Kind: kindSerial, By: r.By, Through: r.Through})
+		all = append(all, restoredCounter{Series: r.Series, Kind: kindDocument, By: r.By, Through: r.Through})
 	}
 	return all, nil
 }
@@ -256,14 +256,14 @@ func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
 		switch {
 		case asJSON:
 			errs = append(errs, enc.Encode(c))
-		case c.Kind == kindSegment:
+		case c.Kind == kindSequence:
 			_, err := fmt.Fprintf(out, "series %s: %d numbers are left out; it goes on above %d\n", c.Series, c.By, c.Granted)
 			errs = append(errs, err)
 		case c.Through != "":
-			_, err := fmt.Fprintf(out, "serial %s: %d numbers are left out in each period up to %s\n", c.Series, c.By, c.Through)
+			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out in each period up to %s\n", c.Series, c.By, c.Through)
 			errs = append(errs, err)
 		default:
-			_, err := fmt.Fprintf(out, "serial %s: %d numbers are left out\n", c.Series, c.By)
+			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out\n", c.Series, c.By)
 			errs = append(errs, err)
 		}
 	}

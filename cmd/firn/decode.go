@@ -56,7 +56,7 @@ decoded all the same, and the exit code is 2.`,
 			return d.arguments(args)
 		},
 	}
-	addLayout(cmd, &layout, "the layout the ids are of: a preset or a spec; firn layouts")
+	addLayout(cmd, &layout, "the layout the ids are of: a preset or a spec; firn layout ls")
 	addForm(cmd, "the public form they are in; firn public encode --help lists them")
 	cmd.Flags().StringVar(&series, "series", "", "the series that a cipher or token is of")
 	return cmd

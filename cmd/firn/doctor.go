@@ -236,7 +236,7 @@ func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, pr
 	}
 	for i := range set.file.series {
 		one := &set.file.series[i]
-		if one.kind.text != kindSegment && one.kind.text != kindSerial {
+		if one.kind.text != kindSequence && one.kind.text != kindDocument {
 			continue
 		}
 		draw, err := set.serveDrawing(one)

@@ -36,8 +36,8 @@ type drawing struct {
 
 // addKind adds --kind and the flags of series of every kind.
 func addKind(cmd *cobra.Command) {
-	cmd.Flags().String("kind", "", "the kind of a series that is not in firn.yaml: "+strings.Join(kinds, ", ")+" (flake, or serial with --pattern)")
-	addSeries(cmd, kindSegment, kindSerial)
+	cmd.Flags().String("kind", "", "the kind of a series that is not in firn.yaml: "+strings.Join(kinds, ", ")+" (flake, or document with --pattern)")
+	addSeries(cmd, kindSequence, kindDocument)
 	err := cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 	if err != nil {
 		panic(err) // the flag is not there
@@ -73,8 +73,8 @@ func (s *settings) drawing(name string) (*drawing, error) {
 			return nil, err
 		}
 	}
-	if d.form != nil && d.kind == kindSerial {
-		return nil, bad("a public form is of an id, and the series %s gives texts: it is a serial", name)
+	if d.form != nil && d.kind == kindDocument {
+		return nil, bad("a public form is of an id, and the series %s gives texts: it is a document", name)
 	}
 	return d, nil
 }
@@ -97,7 +97,7 @@ func (s *settings) kind(name string, one *seriesConfig) (string, error) {
 		return one.kind.text, s.counter.agrees(name, one.kind.text, fmt.Sprintf("%s:%d", s.file.path, one.kind.at.line))
 	}
 	if f := s.flags.Lookup("pattern"); f != nil && f.Changed {
-		return kindSerial, s.counter.agrees(name, kindSerial, origin(f))
+		return kindDocument, s.counter.agrees(name, kindDocument, origin(f))
 	}
 	if s.counter != nil {
 		return s.counter.kind, nil
@@ -169,12 +169,12 @@ func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
 			return valueError(v.from, err)
 		}
 	}
-	if c := s.counter; c != nil && d.kind == kindSerial && d.options.pattern == "" {
-		d.options.pattern, d.options.serial.Zone = c.pattern, c.zone
+	if c := s.counter; c != nil && d.kind == kindDocument && d.options.pattern == "" {
+		d.options.pattern, d.options.document.Zone = c.pattern, c.zone
 	}
-	if d.kind == kindSerial && d.options.pattern == "" {
-		return bad("a serial has a pattern, and neither a flag nor firn.yaml says which").
-			hint("with the pattern of this serial: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", s.cmd.CommandPath(), shellWord(d.name))
+	if d.kind == kindDocument && d.options.pattern == "" {
+		return bad("a document has a pattern, and neither a flag nor firn.yaml says which").
+			hint("with the pattern of this document: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", s.cmd.CommandPath(), shellWord(d.name))
 	}
 	return d.check(from)
 }
@@ -187,7 +187,7 @@ func (d *drawing) check(from map[string]string) error {
 		l := leasing{from: from}
 		texts = append(texts, l.blame(f.option, f.text))
 		if f.syntax != nil {
-			shown = serialSyntax(from[f.option], f.syntax)
+			shown = documentSyntax(from[f.option], f.syntax)
 		}
 	}
 	switch {
@@ -237,13 +237,13 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		if l, err = d.leasing.open(ctx, stores[0], warnings(errs)); err == nil {
 			ids.src, series, out.rate = l, l, l.State().Layout.Rate()
 		}
-	case kindSerial:
-		d.options.serial.Logger = warnings(errs)
+	case kindDocument:
+		d.options.document.Logger = warnings(errs)
 		var t *document.Series
-		t, err = document.Open(ctx, stores[0], d.name, d.options.pattern, &d.options.serial)
+		t, err = document.Open(ctx, stores[0], d.name, d.options.pattern, &d.options.document)
 		out.source, series = &textSource{src: t, json: asJSON}, t
 	default:
-		o := &d.options.segment
+		o := &d.options.sequence
 		o.Logger = warnings(errs)
 		if o.Waste == 0 { // a short run has no more in hand than it prints
 			o.Waste = int(max(min(n, sequence.DefaultWaste), int64(o.Step)))
@@ -315,14 +315,14 @@ func (d *drawing) checkStores(ctx context.Context, stores []store.Store) error {
 // begins reports whether to open the series is to begin it, as in a file of this host: a name
 // that was mistyped is a counter of its own.
 func (d *drawing) begins(ctx context.Context, stores []store.Store) (bool, error) {
-	if d.kind != kindSegment && d.kind != kindSerial {
+	if d.kind != kindSequence && d.kind != kindDocument {
 		return false, nil
 	}
 	promise, err := stores[0].Promise(ctx)
 	if err != nil || !promise.Embedded {
 		return false, err
 	}
-	if d.kind == kindSerial {
+	if d.kind == kindDocument {
 		_, err = document.Show(ctx, stores[0], d.name)
 		return errors.As(err, new(*document.MissingError)), nil
 	}
@@ -332,7 +332,7 @@ func (d *drawing) begins(ctx context.Context, stores []store.Store) (bool, error
 
 // firstNumber is what a counter gives first that begins now.
 func (d *drawing) firstNumber() firn.ID {
-	return max(d.options.segment.First, 1)
+	return max(d.options.sequence.First, 1)
 }
 
 // explain adds to an error of a series what can be done about it.
@@ -361,8 +361,8 @@ func (d *drawing) explain(err error) error {
 	var forgot *store.ForgotError
 	var ended *sequence.EndError
 	var mismatch *sequence.MismatchError
-	var lossySegment *sequence.LossyError
-	var lossySerial *document.LossyError
+	var lossySequence *sequence.LossyError
+	var lossyDocument *document.LossyError
 	var other *document.DefinitionError
 	var used *document.EndError
 	var instance *document.InstanceError
@@ -377,10 +377,10 @@ func (d *drawing) explain(err error) error {
 			f.hint("%s", note)
 		}
 		return f
-	case errors.As(err, &lossySegment) && lossySegment.Since:
+	case errors.As(err, &lossySequence) && lossySequence.Since:
 		return f.hint("to see why the store may lose writes: firn doctor").
 			hintRecover(url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, true))
-	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
+	case errors.As(err, &lossySequence), errors.As(err, &lossyDocument):
 		return f.hint("use a store that keeps what it acknowledged").
 			hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, lossy: accept } }", d.name, d.kind).
 			hintFlag("lossy", "the same for a series that firn.yaml does not list: --lossy accept")
@@ -404,7 +404,7 @@ func hintMismatch(f *failure, e *sequence.MismatchError) *failure {
 	f.hint("a counter keeps the %s that it was created with: leave out %s, or write %s", e.Option, e.Option, e.Have)
 	first, err := strconv.ParseInt(e.Want, 10, 64)
 	if e.Option == "first" && err == nil && first > 1 {
-		f.hint("to have the next numbers from %d on, where the counter is below: firn segments raise %s %d", first, shellWord(e.Name), first-1)
+		f.hint("to have the next numbers from %d on, where the counter is below: firn series raise %s %d", first, shellWord(e.Name), first-1)
 	}
 	return f.hint("for numbers of their own, give the series another name")
 }
@@ -456,8 +456,8 @@ func zoneFlag(zone string) string {
 	return " --zone " + zone
 }
 
-// serialSyntax shows where a pattern or a text is wrong.
-func serialSyntax(from string, e *document.SyntaxError) *failure {
+// documentSyntax shows where a pattern or a text is wrong.
+func documentSyntax(from string, e *document.SyntaxError) *failure {
 	if from == "" || from == byDefault {
 		from = e.Kind
 	}

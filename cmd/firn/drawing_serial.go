@@ -6,7 +6,7 @@ import (
 	"github.com/firn-id/firn/document"
 )
 
-// This file says what to do where the pattern of a serial has no room, or is another in the
+// This file says what to do where the pattern of a document has no room, or is another in the
 // store. The store has one, and firn.yaml or a flag has one: the hints lead to the wider of
 // the two, so that they never lead back.
 
@@ -29,11 +29,11 @@ func (d *drawing) use(setting, value string) string {
 // changeTo is the command that gives the store a pattern and a zone. What firn.yaml says it
 // reads itself.
 func (d *drawing) changeTo(pattern, zone string) string {
-	text := "firn serials change " + shellWord(d.name)
+	text := "firn series set " + shellWord(d.name)
 	if d.inFile("pattern") == "" || pattern != d.options.pattern {
 		text += " --pattern " + shellWord(pattern)
 	}
-	if d.inFile("zone") == "" || zone != d.options.serial.Zone {
+	if d.inFile("zone") == "" || zone != d.options.document.Zone {
 		text += zoneFlag(zone)
 	}
 	return text
@@ -46,9 +46,9 @@ func (d *drawing) hintDigits(f *failure, pattern string) *failure {
 		return f
 	}
 	if d.inFile("pattern") != "" {
-		return f.hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.options.pattern, d.options.serial.Zone))
+		return f.hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.options.pattern, d.options.document.Zone))
 	}
-	return f.hint("for more digits: %s; then use that pattern everywhere", d.changeTo(p.Wider(), d.options.serial.Zone))
+	return f.hint("for more digits: %s; then use that pattern everywhere", d.changeTo(p.Wider(), d.options.document.Zone))
 }
 
 // hintDefinition says what to do about a pattern or a zone that is another in the store.

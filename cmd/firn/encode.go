@@ -39,7 +39,7 @@ docs/past-ids.md has more.`,
 		Example: `  firn encode --layout firn --time 2026-01-01
   firn encode --layout firn --time -1h --last
   firn encode --layout discord --time 2016-04-30T11:18:25.796Z --set worker=1,process=0,seq=7
-  firn encode --times dates.txt --worker 1023 > ids.txt`,
+  firn backfill dates.txt --worker 1023 > ids.txt`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			hasWorker := cmd.Flags().Changed("worker")
@@ -65,7 +65,7 @@ docs/past-ids.md has more.`,
 			return err
 		},
 	}
-	addLayout(cmd, &o.layout, "the layout of the id: a preset or a spec; firn layouts")
+	addLayout(cmd, &o.layout, "the layout of the id: a preset or a spec; firn layout ls")
 	cmd.Flags().StringVar(&o.time, "time", "", "the instant")
 	cmd.Flags().StringArrayVar(&o.set, "set", nil, "values of fields, such as worker=3,seq=7")
 	cmd.Flags().BoolVar(&o.last, "last", false, "the last id of the tick, not the first")
@@ -90,7 +90,7 @@ type encodeOptions struct {
 func (o *encodeOptions) encode(now time.Time) (firn.ID, error) {
 	switch {
 	case !o.layout.IsValid():
-		return 0, bad("--layout is missing").hint("--layout firn; to list the others: firn layouts")
+		return 0, bad("--layout is missing").hint("--layout firn; to list the others: firn layout ls")
 	case o.time == "":
 		return 0, bad("--time is missing").hint("--time now, --time 2026-01-01, --time -1h")
 	}

@@ -34,7 +34,7 @@ const noStore = "none"
 func (o *encodeOptions) encodeTimes(cmd *cobra.Command, hasWorker bool) error {
 	switch {
 	case o.time != "" || o.last || len(o.set) > 0:
-		return bad("--times is without --time, --set and --last").hint("firn encode --times dates.txt --worker 1023")
+		return bad("--times is without --time, --set and --last").hint("firn backfill dates.txt --worker 1023")
 	}
 	set, err := loadSettings(cmd)
 	if err != nil {
@@ -66,7 +66,7 @@ func (o *encodeOptions) encodeTimes(cmd *cobra.Command, hasWorker bool) error {
 func (o *encodeOptions) unclaimed(hasWorker bool) (func([]firn.ID) error, error) {
 	switch {
 	case !o.layout.IsValid():
-		return nil, bad("--layout is missing").hint("to list the presets: firn layouts")
+		return nil, bad("--layout is missing").hint("to list the presets: firn layout ls")
 	case !hasWorker && o.layout.Workers() > 1:
 		return nil, bad("--worker is missing").hint("one that nobody has or ever had")
 	}
@@ -138,7 +138,7 @@ func (o *encodeOptions) claim(cmd *cobra.Command, s store.Store, from string, id
 func neverHeld(cmd *cobra.Command, s store.Store, info pool.Info) string {
 	known, err := pool.Workers(cmd.Context(), s, info.Name)
 	if err != nil {
-		return "to see who had which: firn workers ls"
+		return "to see who had which: firn worker ls"
 	}
 	for n := info.Last; n >= info.First; n-- {
 		if !slices.ContainsFunc(known, func(w pool.Worker) bool { return w.Worker == n }) {

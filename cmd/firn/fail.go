@@ -132,14 +132,14 @@ func classify(err error) *failure {
 		if len(full.Holders) > 0 { // by when they fall free
 			wait = max(wait, full.Holders[0].Free.Truncate(10*time.Second)+10*time.Second)
 		}
-		f.hint("to see who holds them: firn workers ls; to wait until one falls free: --wait %s", durationText(wait))
+		f.hint("to see who holds them: firn worker ls; to wait until one falls free: --wait %s", durationText(wait))
 		if full.Reserved != "" {
 			f.hint("to see what the change of the pool's workers waits for: firn pool show %s", shellWord(full.Pool))
 		}
 		return f
 	case errors.As(err, &ended):
 		f.code = exitUsage
-		return f.hint("to see when each layout ends: firn layouts")
+		return f.hint("to see when each layout ends: firn layout ls")
 	case errors.As(err, &early):
 		f.code = exitUsage
 		return f.hint("is the clock right, or the epoch mistyped? %s", early.Layout)
@@ -171,7 +171,7 @@ func syntaxFailure(name string, e *firn.SyntaxError) *failure {
 		f.place = []string{string(printable), strings.Repeat(" ", at) + "^"}
 	}
 	if e.Kind == "layout" {
-		f = f.hint("to list the presets: firn layouts")
+		f = f.hint("to list the presets: firn layout ls")
 	}
 	return f
 }

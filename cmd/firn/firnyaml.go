@@ -33,7 +33,7 @@ type config struct {
 	series []seriesConfig
 	serve  serveConfig
 
-	servers []serverConfig // of firn shards
+	servers []serverConfig // of firn shard
 }
 
 type poolConfig struct {

@@ -66,18 +66,18 @@ func TestHintsOfAFileOnAnotherDisk(t *testing.T) {
 	}
 }
 
-// What a hint says about a serial that is missing can be typed, once its pattern is filled in.
-func TestHintsOfAMissingSerial(t *testing.T) {
+// What a hint says about a document that is missing can be typed, once its pattern is filled in.
+func TestHintsOfAMissingDocument(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
-	mustAll(t, "segments create other --store "+url)
-	refusedWith(t, []string{"serials", "raise", "invoice", "INV-000041", "--store", url},
-		"firn serials create invoice --pattern PATTERN --store "+url, "PATTERN that of its programs")
-	refusedWith(t, []string{"serials", "create", "invoice", "--pattern", "PATTERN", "--store", url})
-	refusedWith(t, []string{"serials", "create", "invoice", "--store", url},
-		"firn serials create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh --store "+url)
-	write(t, dir, "firn.yaml", "store: "+url+"\nseries:\n  "+`invoice: { kind: serial, pattern: "INV-{6}" }`+"\n")
-	if text := refusedWith(t, []string{"serials", "raise", "invoice", "INV-000041"}, "firn serials create invoice"); strings.Contains(text, "PATTERN") {
+	mustAll(t, "series create other --kind sequence --store "+url)
+	refusedWith(t, []string{"series", "raise", "invoice", "INV-000041", "--store", url},
+		"firn series create invoice --pattern PATTERN --store "+url, "PATTERN that of its programs")
+	refusedWith(t, []string{"series", "create", "invoice", "--pattern", "PATTERN", "--store", url})
+	refusedWith(t, []string{"series", "create", "invoice", "--store", url},
+		"firn series create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh --store "+url)
+	write(t, dir, "firn.yaml", "store: "+url+"\nseries:\n  "+`invoice: { kind: document, pattern: "INV-{6}" }`+"\n")
+	if text := refusedWith(t, []string{"series", "raise", "invoice", "INV-000041"}, "firn series create invoice"); strings.Contains(text, "PATTERN") {
 		t.Errorf("firn.yaml says the pattern: %s", text)
 	}
 }
@@ -97,7 +97,7 @@ func TestNextAfterARecovery(t *testing.T) {
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
 	mustAll(t, "store recover --lost --yes --store "+url)
 	refusedWith(t, []string{"next", "orders", "--store", url}, `has no counter "orders"`,
-		"firn segments create orders --first N --store "+url, "firn next orders --kind flake --store "+url)
+		"firn series create orders --kind sequence --first N --store "+url, "firn next orders --kind flake --store "+url)
 	refusedWith(t, []string{"next", "orders", "--kind", "flake", "--store", url}, "ids of pool")
 }
 
@@ -128,7 +128,7 @@ func TestFullPoolThatIsNarrowed(t *testing.T) {
 		}
 		defer l.Close()
 	}
-	out, errs, code := called(t, "workers", "ls", "--store", url)
+	out, errs, code := called(t, "worker", "ls", "--store", url)
 	var numbers []string
 	for line := range strings.Lines(out) {
 		numbers = append(numbers, strings.Fields(line)[1])
@@ -150,9 +150,9 @@ func TestFullPoolThatIsNarrowed(t *testing.T) {
 func TestRecoverSaysHowFar(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
-	mustAll(t, "next orders --kind segment -n 5000 --store "+url)
+	mustAll(t, "next orders --kind sequence -n 5000 --store "+url)
 	time.Sleep(time.Second)
-	const want = "segment orders was last granted numbers at 20"
+	const want = "sequence orders was last granted numbers at 20"
 	refusedWith(t, []string{"store", "recover", "--yes", "--store", url}, want, "more may have been given since")
 	if _, errs, code := called(t, "store", "recover", "--yes", "--numbers", "100000", "--store", url); code != 0 || !strings.Contains(errs, want) {
 		t.Errorf("exit code %d, %s", code, errs)

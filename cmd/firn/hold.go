@@ -78,11 +78,11 @@ Standard input, output and error are COMMAND's. Signals are passed on to it. Wit
 
 The exit code is that of COMMAND, 128 and the signal if one has killed it, 75 if firn
 could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not there.`,
-		Example: `  firn workers hold --layout classic -- java -jar app.jar
-  firn workers hold --layout twitter --store sqlite:/var/lib/app/ids.db -- ./server`,
+		Example: `  firn run --layout classic -- java -jar app.jar
+  firn run --layout twitter --store sqlite:/var/lib/app/ids.db -- ./server`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return bad("there is no COMMAND to run").hint("firn workers hold -- COMMAND [ARG...]")
+				return bad("there is no COMMAND to run").hint("firn run -- COMMAND [ARG...]")
 			}
 			return nil
 		},
@@ -134,7 +134,7 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	for name := range workerVariables(o.leasing.options.Layout, 0) {
 		if slices.Contains(variableNames(), name) {
 			return bad("COMMAND cannot be told the worker field of the layout: %s is a setting of firn", name).
-				hint("a layout whose worker fields have other names: firn layouts")
+				hint("a layout whose worker fields have other names: firn layout ls")
 		}
 	}
 	o.json = wantsJSON(cmd)

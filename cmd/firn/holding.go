@@ -136,7 +136,7 @@ func (h *holding) verdict(err error) (*failure, time.Duration) {
 	var step *lease.StepError
 	switch {
 	case errors.As(err, &lost):
-		f = f.hint("to see who has it: firn workers ls")
+		f = f.hint("to see who has it: firn worker ls")
 	case errors.As(err, &forgot):
 		url := cmp.Or(h.store, forgot.Store)
 		return f.hintRecover(url, "stop all processes that use the store, then: "+recoverCommand(url, false)), 0

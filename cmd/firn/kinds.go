@@ -18,19 +18,19 @@ import (
 
 // The kinds of series.
 const (
-	kindFlake   = "flake"   // ids with a time, from a leased worker
-	kindSegment = "segment" // dense numbers, reserved in blocks
-	kindTicket  = "ticket"  // the same over several stores
-	kindSerial  = "serial"  // texts: prefix, date, counter
+	kindFlake    = "flake"    // ids with a time, from a leased worker
+	kindSequence = "sequence" // dense numbers, reserved in blocks
+	kindTicket   = "ticket"   // the same over several stores
+	kindDocument = "document" // texts: prefix, date, counter
 )
 
-var kinds = []string{kindFlake, kindSegment, kindTicket, kindSerial}
+var kinds = []string{kindFlake, kindSequence, kindTicket, kindDocument}
 
 // seriesOptions are the options of a series that is no flake.
 type seriesOptions struct {
-	segment sequence.Options // of a ticket, too
-	serial  document.Options
-	pattern string
+	sequence sequence.Options // of a ticket, too
+	document document.Options
+	pattern  string
 }
 
 // A seriesKey is an option of a series: a key of firn.yaml and, for some, a flag
@@ -46,35 +46,35 @@ type seriesKey struct {
 }
 
 var (
-	counted = []string{kindSegment, kindTicket}
-	dense   = []string{kindSegment, kindTicket, kindSerial}
+	counted = []string{kindSequence, kindTicket}
+	dense   = []string{kindSequence, kindTicket, kindDocument}
 )
 
 func always(text string) func(string) string { return func(string) string { return text } }
 
 var seriesKeys = []seriesKey{
 	{
-		name: "pattern", kinds: []string{kindSerial}, flag: "PATTERN", standard: always("none"),
-		usage: "of a serial: text with {6} or {1+}, {yyyyMMdd}, {luhn}; docs/serials.md",
+		name: "pattern", kinds: []string{kindDocument}, flag: "PATTERN", standard: always("none"),
+		usage: "of a document: text with {6} or {1+}, {yyyyMMdd}, {luhn}; docs/documents.md",
 		set:   func(o *seriesOptions, text string) error { o.pattern = text; return nil },
 	},
 	{
-		name: "zone", kinds: []string{kindSerial}, flag: "ZONE", standard: always("none"),
-		usage: "of a serial with a date: the time zone, such as Asia/Ho_Chi_Minh",
-		set:   func(o *seriesOptions, text string) error { o.serial.Zone = text; return nil },
+		name: "zone", kinds: []string{kindDocument}, flag: "ZONE", standard: always("none"),
+		usage: "of a document with a date: the time zone, such as Asia/Ho_Chi_Minh",
+		set:   func(o *seriesOptions, text string) error { o.document.Zone = text; return nil },
 	},
 	{
 		name: "first", kinds: counted, standard: always("1"),
-		set: positiveID(func(o *seriesOptions) *firn.ID { return &o.segment.First }),
+		set: positiveID(func(o *seriesOptions) *firn.ID { return &o.sequence.First }),
 	},
 	{
 		name: "max", kinds: counted, standard: always("9223372036854775807"),
-		set: positiveID(func(o *seriesOptions) *firn.ID { return &o.segment.Max }),
+		set: positiveID(func(o *seriesOptions) *firn.ID { return &o.sequence.Max }),
 	},
 	{
 		name: "increment", kinds: counted, standard: always("1"),
 		set: func(o *seriesOptions, text string) (err error) {
-			o.segment.Increment, err = parsePositive(text)
+			o.sequence.Increment, err = parsePositive(text)
 			return err
 		},
 	},
@@ -82,17 +82,17 @@ var seriesKeys = []seriesKey{
 		name: "step", kinds: dense, flag: "N", set: setStep,
 		usage: "how many numbers to reserve by one write",
 		standard: func(kind string) string {
-			if kind == kindSerial {
+			if kind == kindDocument {
 				return "1"
 			}
 			return strconv.Itoa(sequence.DefaultStep)
 		},
 	},
-	{name: "order", kinds: []string{kindSegment}, standard: always("free"), set: setOrder},
+	{name: "order", kinds: []string{kindSequence}, standard: always("free"), set: setOrder},
 	{
 		name: "lasts", kinds: counted, standard: always(durationText(sequence.DefaultLasts)),
 		set: func(o *seriesOptions, text string) (err error) {
-			if o.segment.Lasts, err = parseDuration(text); err == nil && o.segment.Lasts < time.Millisecond {
+			if o.sequence.Lasts, err = parseDuration(text); err == nil && o.sequence.Lasts < time.Millisecond {
 				return fmt.Errorf("%q: it is 1ms at least", text)
 			}
 			return err
@@ -102,7 +102,7 @@ var seriesKeys = []seriesKey{
 		name: "waste", kinds: counted, standard: always(strconv.Itoa(sequence.DefaultWaste)),
 		set: func(o *seriesOptions, text string) error {
 			n, err := parseStep(text)
-			o.segment.Waste = n
+			o.sequence.Waste = n
 			return err
 		},
 	},
@@ -113,7 +113,7 @@ var seriesKeys = []seriesKey{
 			if text != "accept" {
 				return fmt.Errorf("%q: it can only be accept", text)
 			}
-			o.segment.Lossy, o.serial.Lossy = true, true
+			o.sequence.Lossy, o.document.Lossy = true, true
 			return nil
 		},
 	},
@@ -154,7 +154,7 @@ func keysOf(kind string) []string {
 		names = append(names, "pool", "shard", "public", "answers")
 	case kindTicket:
 		names = append(names, "stores", "public", "answers")
-	case kindSegment:
+	case kindSequence:
 		names = append(names, "public", "answers")
 	}
 	for _, k := range seriesKeys {
@@ -216,23 +216,23 @@ func checkKind(kind string) error {
 // each, with the option it is about, if it is about one.
 func (o *seriesOptions) check(name, kind string) []optionFault {
 	var err error
-	if kind == kindSerial {
-		err = o.serial.Check(name, o.pattern)
+	if kind == kindDocument {
+		err = o.document.Check(name, o.pattern)
 	} else {
-		err = o.segment.Check(name)
+		err = o.sequence.Check(name)
 	}
 	var all []optionFault
 	for _, err := range parts(err) {
 		f := optionFault{text: withoutPackage(err.Error())}
-		var ofSegment *sequence.OptionError
-		var ofSerial *document.OptionError
+		var ofSequence *sequence.OptionError
+		var ofDocument *document.OptionError
 		switch {
-		case errors.As(err, &ofSegment):
-			f.option = ofSegment.Option
-		case errors.As(err, &ofSerial):
-			f.option = ofSerial.Option
-			if ofSerial.Err != nil {
-				errors.As(ofSerial.Err, &f.syntax)
+		case errors.As(err, &ofSequence):
+			f.option = ofSequence.Option
+		case errors.As(err, &ofDocument):
+			f.option = ofDocument.Option
+			if ofDocument.Err != nil {
+				errors.As(ofDocument.Err, &f.syntax)
 			}
 		}
 		all = append(all, f)
@@ -250,7 +250,7 @@ type optionFault struct {
 func setOrder(o *seriesOptions, text string) error {
 	switch text {
 	case "free", "strict":
-		o.segment.Strict = text == "strict"
+		o.sequence.Strict = text == "strict"
 		return nil
 	}
 	return fmt.Errorf("%q is neither free nor strict", text)
@@ -258,7 +258,7 @@ func setOrder(o *seriesOptions, text string) error {
 
 func setStep(o *seriesOptions, text string) error {
 	n, err := parseStep(text)
-	o.segment.Step, o.serial.Step = n, int64(n)
+	o.sequence.Step, o.document.Step = n, int64(n)
 	return err
 }
 

@@ -38,7 +38,7 @@ type poolOptions struct {
 var knobs = []knob{
 	{
 		name: "layout", value: "LAYOUT", standard: "the pool's", set: setLayout,
-		usage: "the layout that the pool has to have: a preset or a spec; firn layouts",
+		usage: "the layout that the pool has to have: a preset or a spec; firn layout ls",
 	},
 	{
 		name: "workers", value: "N|A-B", standard: "the pool's", set: setWorkers, inFile: true,
@@ -69,7 +69,7 @@ var knobs = []knob{
 		usage:    "how long ids go on while the store is away",
 	},
 	{
-		name: "borrow", value: "DURATION", standard: durationText(firn.DefaultBorrow), set: setBorrow,
+		name: "max-ahead", value: "DURATION", standard: durationText(firn.DefaultBorrow), set: setBorrow,
 		usage: "how far ids may run ahead of the clock",
 	},
 	{

@@ -25,9 +25,9 @@ and ends, how many workers it has and how many ids each can make.
 A spec lists the fields, high bits first, and says the epoch:
 time:41@1ms,shard:13,seq:10;epoch=2011-08-24T21:07:01.721Z. A preset can be given
 another epoch: twitter;epoch=2020-01-01T00:00:00Z.`,
-		Example: `  firn layouts
-  firn layouts twitter
-  firn layouts 'time:41@1ms,worker:10,seq:12;epoch=2026-01-01T00:00:00Z' --json`,
+		Example: `  firn layout ls
+  firn layout show twitter
+  firn layout show 'time:41@1ms,worker:10,seq:12;epoch=2026-01-01T00:00:00Z' --json`,
 		Args: arguments(0, 1),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {

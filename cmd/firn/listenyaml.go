@@ -271,7 +271,7 @@ func (r *configReader) tokens(n *yaml.Node) {
 			case "rights":
 				t.rights = r.rights(what+".rights", value)
 			case "token":
-				r.fault(key.at, "%s has its token in the file; write its hash instead: firn serve token makes both", what)
+				r.fault(key.at, "%s has its token in the file; write its hash instead: firn token create makes both", what)
 			default:
 				r.unknown(key, "a token", []string{"hash", "rights"})
 			}
@@ -281,7 +281,7 @@ func (r *configReader) tokens(n *yaml.Node) {
 		}
 		switch first := hashes[t.hash.text]; {
 		case t.hash.text == "":
-			r.fault(name.at, "%s has no hash: firn serve token --name %s makes one", what, name.text)
+			r.fault(name.at, "%s has no hash: firn token create %s makes one", what, name.text)
 		case t.rights == nil:
 			r.fault(name.at, "%s has no rights, such as { \"*\": [issue, decode] }", what)
 		case first != "":
@@ -328,7 +328,7 @@ func parseHash(text string) (hash [32]byte, err error) {
 	digits, ok := strings.CutPrefix(text, hashPrefix)
 	b, err := hex.DecodeString(digits)
 	if !ok || err != nil || len(b) != len(hash) {
-		return hash, fmt.Errorf("it is %s and 64 hexadecimal digits; firn serve token prints one", hashPrefix)
+		return hash, fmt.Errorf("it is %s and 64 hexadecimal digits; firn token create prints one", hashPrefix)
 	}
 	return [32]byte(b), nil
 }

@@ -32,30 +32,30 @@ type missing struct {
 // missingOf returns what is missing, or nil if that is not what err says.
 func (d *drawing) missingOf(err error) *missing {
 	var noPool *lease.MissingPoolError
-	var noSegment *sequence.MissingError
-	var noSerial *document.MissingError
+	var noSequence *sequence.MissingError
+	var noDocument *document.MissingError
 	name := shellWord(d.name)
 	switch {
 	case errors.As(err, &noPool) && !noPool.Creating:
 		pool := shellWord(noPool.Pool)
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
-	case errors.As(err, &noSegment):
+	case errors.As(err, &noSequence):
 		return &missing{
-			partly: d.partly(), name: d.name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: d.firstNumber().String(),
-			again: "firn segments create " + name + " --first N", where: "N above every number in use",
+			partly: d.partly(), name: d.name, nearest: noSequence.Nearest, create: "firn series create " + name, begins: d.firstNumber().String(),
+			again: "firn series create " + name + " --first N", where: "N above every number in use",
 		}
-	case errors.As(err, &noSerial):
-		create, where := "firn serials create "+name, "TEXT the last one given out"
+	case errors.As(err, &noDocument):
+		create, where := "firn series create "+name, "TEXT the last one given out"
 		switch {
 		case d.options.pattern != "":
-			create += " --pattern " + shellWord(d.options.pattern) + zoneFlag(d.options.serial.Zone)
+			create += " --pattern " + shellWord(d.options.pattern) + zoneFlag(d.options.document.Zone)
 		case !d.listed: // in firn.yaml, which says the pattern
 			create += " --pattern PATTERN"
 			where = "PATTERN that of its programs, such as 'INV-{yyyyMMdd}-{6}' with --zone Asia/Ho_Chi_Minh, and " + where
 		}
 		return &missing{
-			name: d.name, nearest: noSerial.Nearest, create: create, begins: "1",
-			again: create + "; firn serials raise " + name + " TEXT", where: where,
+			name: d.name, nearest: noDocument.Nearest, create: create, begins: "1",
+			again: create + "; firn series raise " + name + " TEXT", where: where,
 		}
 	}
 	return nil
@@ -67,7 +67,7 @@ func (d *drawing) partly() string {
 	if d.kind != kindTicket {
 		return ""
 	}
-	return "if another store of " + d.name + " still has it, it cannot be created again in this one: put back a backup of this store, then recover it by firn store recover; or, without a backup, stop every process that uses it, and write it with another name and first: N into firn.yaml, with N above every number in use, then: firn segments create NEWNAME"
+	return "if another store of " + d.name + " still has it, it cannot be created again in this one: put back a backup of this store, then recover it by firn store recover; or, without a backup, stop every process that uses it, and write it with another name and first: N into firn.yaml, with N above every number in use, then: firn series create NEWNAME --kind sequence"
 }
 
 // absent returns an error if a store lacks the counter and nobody is about to begin it.
@@ -75,7 +75,7 @@ func (d *drawing) partly() string {
 func (d *drawing) absent(ctx context.Context, st store.Store, promise store.Promise) error {
 	var names []string
 	var err error
-	if d.kind == kindSerial {
+	if d.kind == kindDocument {
 		if _, err = document.Show(ctx, st, d.name); errors.As(err, new(*document.MissingError)) {
 			all, failed := document.List(ctx, st)
 			for _, one := range all {

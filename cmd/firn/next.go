@@ -28,10 +28,10 @@ Every other name is a flake of the pool default, unless --kind or --pattern says
   flake    ids with a time. A worker number is leased for the time this takes, so
            that nobody else on the same store makes the same ids. Ids of two
            series of one pool are never equal either
-  segment  dense numbers: 1, 2, 3. What it has reserved and not printed it hands
+  sequence  dense numbers: 1, 2, 3. What it has reserved and not printed it hands
            back, if nobody has reserved more since
   ticket   the same over several stores, each of which serves alone
-  serial   texts with a date and a counter: docs/serials.md
+  document   texts with a date and a counter: docs/documents.md
 
 Without --store that store is a file in your home directory: the ids are unique
 among the processes of this user on this host that name no other store. In a container
@@ -43,7 +43,7 @@ terminated), or 0 for the pipe. Every printed id is used up, read or not.`,
 		Example: `  firn next
   firn next -n 1000 > ids.txt
   firn next orders --store sqlite:/var/lib/app/ids.db --json
-  firn next orders --kind segment
+  firn next orders --kind sequence
   firn next invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh
   firn next photo --as token:photo --keys firn.keys`,
 		Args:              arguments(0, 1),

@@ -48,9 +48,9 @@ func addRaiseYes(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVar(yes, "yes", false, "do not ask: the number is right, however far it is")
 }
 
-// segmentRaise is a raise of a segment series. What the store does not have is left for it
+// sequenceRaise is a raise of a sequence. What the store does not have is left for it
 // to say.
-func segmentRaise(ctx context.Context, st store.Store, name string, to firn.ID) (raise, error) {
+func sequenceRaise(ctx context.Context, st store.Store, name string, to firn.ID) (raise, error) {
 	all, err := sequence.List(ctx, st)
 	if err != nil {
 		return raise{}, err
@@ -63,9 +63,9 @@ func segmentRaise(ctx context.Context, st store.Store, name string, to firn.ID) 
 	return raise{}, nil
 }
 
-// serialRaise is a raise of a serial, whose text is of a date and a number. Of other
+// documentRaise is a raise of a document, whose text is of a date and a number. Of other
 // dates than the last the number is not known, and taken for 0.
-func serialRaise(ctx context.Context, st store.Store, name, text string) (raise, error) {
+func documentRaise(ctx context.Context, st store.Store, name, text string) (raise, error) {
 	all, err := document.List(ctx, st)
 	if err != nil {
 		return raise{}, err

@@ -22,12 +22,12 @@ func newRoot() *cobra.Command {
 them; and it reads those of others.
 
 The store, pools and series can be described in firn.yaml, and these settings in
-variables, each for the flag of its name: firn config print shows what is in force.
+variables, each for the flag of its name: firn config show shows what is in force.
 
 ` + variablesHelp(),
 		Example: `  firn next -n 3
   firn decode 175928847299117063
-  firn layouts twitter`,
+  firn layout show twitter`,
 		Version: buildVersion().Version,
 		// Errors are printed in one place, report.
 		SilenceErrors:              true,
@@ -43,7 +43,7 @@ variables, each for the flag of its name: firn config print shows what is in for
 	root.AddCommand(newNext(), newDecode(), newVerify(), newEncode(), newLayouts(), newPool(), newWorkers(), newVersion(),
 		newCompletion())
 	root.AddCommand(newConfig(), newPlan(), newDoctor(), newStore(), newPublic(), newShards())
-	root.AddCommand(newSerials(), newSegments(), newServe())
+	root.AddCommand(newSerials(), newSequences(), newServe())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	return root

@@ -32,8 +32,8 @@ func (d *drawing) sameKind(ctx context.Context, st store.Store) error {
 	switch {
 	case !d.listed:
 		return f.hint("to serve this store: list the series of the server in firn.yaml, %s with kind: %s or not at all", d.name, there.kind)
-	case there.kind == kindSerial:
-		return f.hint("to draw from the counter, write in firn.yaml: %s: { kind: serial, pattern: %q%s }", d.name, there.pattern, zoneKey(there.zone)).
+	case there.kind == kindDocument:
+		return f.hint("to draw from the counter, write in firn.yaml: %s: { kind: document, pattern: %q%s }", d.name, there.pattern, zoneKey(there.zone)).
 			hint("to have a %s beside it, give the series in firn.yaml another name", d.kind)
 	case there.kind == kindTicket:
 		return f.hint("to draw from the counter, write in firn.yaml: %s: { kind: ticket, stores: [URL, URL] }, with the stores that it was created with", d.name).

@@ -18,29 +18,29 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-func newSegments() *cobra.Command {
+func newSequences() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "segments",
+		Use:     "sequences",
 		Short:   "Look after series of dense numbers",
-		Example: "  firn segments ls",
+		Example: "  firn series ls",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newSegmentsLs(), newSegmentsCreate(), newSegmentsSet(), newSegmentsRaise(), newSegmentsImport())
+	cmd.AddCommand(newSequencesLs(), newSequencesCreate(), newSequencesSet(), newSequencesRaise(), newSeriesImport())
 	return cmd
 }
 
-func newSegmentsLs() *cobra.Command {
+func newSequencesLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List the segment series of a store, and how far each is",
-		Long: `List the segment series of a store: the highest number that was granted to anybody
+		Short: "List the sequence of a store, and how far each is",
+		Long: `List the sequence of a store: the highest number that was granted to anybody
 (which need not have been used), the step, and the rate, which is of numbers granted
 over the last minute; then who was granted numbers last, and when.
 
 A ticket of firn.yaml has stores of its own: name one of them with --store to list
 its part of the ticket. firn doctor checks all of them.`,
-		Example: `  firn segments ls
-  firn segments ls --store sqlite:/var/lib/app/ids.db --json`,
+		Example: `  firn series ls
+  firn series ls --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(st store.Store) error {
@@ -48,7 +48,7 @@ its part of the ticket. firn doctor checks all of them.`,
 				if err != nil {
 					return err
 				}
-				return printSegments(cmd.OutOrStdout(), all, wantsJSON(cmd))
+				return printSequences(cmd.OutOrStdout(), all, wantsJSON(cmd))
 			})
 		},
 	}
@@ -56,8 +56,8 @@ its part of the ticket. firn doctor checks all of them.`,
 	return cmd
 }
 
-// A segmentLine is a series as --json prints it.
-type segmentLine struct {
+// A sequenceLine is a series as --json prints it.
+type sequenceLine struct {
 	Series    string  `json:"series"`
 	Granted   int64   `json:"granted,string"`
 	Step      int64   `json:"step"`
@@ -75,8 +75,8 @@ type segmentLine struct {
 	Error     string  `json:"error,omitempty"`
 }
 
-func lineOf(i sequence.Info) segmentLine {
-	l := segmentLine{
+func lineOf(i sequence.Info) sequenceLine {
+	l := sequenceLine{
 		Series: i.Name, Granted: int64(i.Granted), Step: i.Step, Rate: math.Round(i.Rate*1000) / 1000,
 		First: int64(i.First), Max: int64(i.Max), Increment: i.Increment, Left: i.Left, Order: "free",
 		By: i.By, At: instant(i.At),
@@ -96,7 +96,7 @@ func lineOf(i sequence.Info) segmentLine {
 	return l
 }
 
-func printSegments(out io.Writer, all []sequence.Info, asJSON bool) error {
+func printSequences(out io.Writer, all []sequence.Info, asJSON bool) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -149,17 +149,17 @@ func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 		if f := poolFailure(checkPlace(ctx, st), poolPlace{url: storeText(d.urls[i])}); f != nil {
 			return f
 		}
-		if err := otherKind(ctx, st, d.name, kindSegment, kindTicket); err != nil {
+		if err := otherKind(ctx, st, d.name, kindSequence, kindTicket); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func newSegmentsCreate() *cobra.Command {
+func newSequencesCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create SERIES",
-		Short: "Begin a segment series that there never was",
+		Short: "Begin a sequence that there never was",
 		Long: `Begin a series of dense numbers in a store that other hosts share. Only who knows
 that there never was one does that: a store that has forgotten it looks the same, and
 would give out its numbers again. A file of this host notices that by itself, and
@@ -175,13 +175,13 @@ nothing changes, and the exit code is 1.
 The options are those of firn.yaml, or of the flags, by the names SEQUENCE has for
 them: --first is START, --max MAXVALUE, --step CACHE. A ticket of firn.yaml is begun
 on all of its stores, which have to be there.`,
-		Example: `  firn segments create orders
-  firn segments create orders --first 1000000 --step 500
-  firn segments create invoices --order strict --max 999999`,
+		Example: `  firn series create orders --kind sequence
+  firn series create orders --kind sequence --first 1000000 --step 500
+  firn series create invoices --kind sequence --order strict --max 999999`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeSeries(counted...),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := segmentDrawing(cmd, args[0])
+			d, err := sequenceDrawing(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -193,11 +193,11 @@ on all of its stores, which have to be there.`,
 				return err
 			}
 			if err = d.mayBegin(cmd.Context(), stores); err == nil {
-				err = sequence.CreateAcross(cmd.Context(), stores, d.name, &d.options.segment)
+				err = sequence.CreateAcross(cmd.Context(), stores, d.name, &d.options.sequence)
 			}
 			if err = errors.Join(err, closeStores()); err != nil {
 				if errors.Is(err, sequence.ErrExists) {
-					return counterExists("series", d.name, "firn segments ls")
+					return counterExists("series", d.name, "firn series ls")
 				}
 				return d.explain(err)
 			}
@@ -206,7 +206,7 @@ on all of its stores, which have to be there.`,
 		},
 	}
 	addStore(cmd)
-	addSeries(cmd, kindSegment)
+	addSeries(cmd, kindSequence)
 	for _, f := range createFlags {
 		k := *seriesKeyNamed(f.name)
 		k.flag, k.usage = f.value, f.usage
@@ -223,8 +223,8 @@ var createFlags = []struct{ name, value, usage string }{
 	{"order", "strict", "strict: numbers increase over all processes, and each call waits for the store (free)"},
 }
 
-// segmentDrawing is the segment series, or ticket, that a command is about.
-func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
+// sequenceDrawing is the sequence, or ticket, that a command is about.
+func sequenceDrawing(cmd *cobra.Command, name string) (*drawing, error) {
 	if !isSeriesName(name) {
 		return nil, bad("series %q: %s", name, seriesNameRule)
 	}
@@ -232,14 +232,14 @@ func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &drawing{name: name, kind: kindSegment, urls: []string{s.storeURL().text}}
+	d := &drawing{name: name, kind: kindSequence, urls: []string{s.storeURL().text}}
 	one, err := s.seriesNamed(name)
 	if err != nil {
 		return nil, err
 	}
 	if one != nil {
-		if d.kind = one.kind.text; d.kind != kindSegment && d.kind != kindTicket {
-			return nil, bad("series %s is of kind %s, and has no segments", name, d.kind)
+		if d.kind = one.kind.text; d.kind != kindSequence && d.kind != kindTicket {
+			return nil, bad("series %s is of kind %s, and has no sequences", name, d.kind)
 		}
 	}
 	if err := s.countedDrawing(d, one); err != nil {
@@ -260,13 +260,13 @@ func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
 	return d, nil
 }
 
-func newSegmentsSet() *cobra.Command {
+func newSequencesSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set SERIES --step N",
 		Short: "Change how many numbers are reserved at a time",
 		Long: `Change the step of a series: how many numbers a process reserves by one write, at
 least. Every process that has the series open follows at its next reservation.`,
-		Example:           "  firn segments set orders --step 1000",
+		Example:           "  firn series set orders --step 1000",
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeSeries(counted...),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -275,12 +275,12 @@ least. Every process that has the series open follows at its next reservation.`,
 				return err
 			}
 			if !cmd.Flags().Changed("step") {
-				return bad("what is to be set? --step is missing").hint("firn segments set %s --step 1000", shellWord(args[0]))
+				return bad("what is to be set? --step is missing").hint("firn series set %s --step 1000", shellWord(args[0]))
 			}
 			if step < 1 || step > sequence.MaxStep {
 				return bad("--step %d: it is 1 to %d", step, int64(sequence.MaxStep))
 			}
-			return changeSegment(cmd, args[0], func(st store.Store) (sequence.Info, error) {
+			return changeSequence(cmd, args[0], func(st store.Store) (sequence.Info, error) {
 				return sequence.SetStep(cmd.Context(), st, args[0], int(step))
 			})
 		},
@@ -290,7 +290,7 @@ least. Every process that has the series open follows at its next reservation.`,
 	return cmd
 }
 
-func newSegmentsRaise() *cobra.Command {
+func newSequencesRaise() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "raise SERIES N",
@@ -300,7 +300,7 @@ over from, or from before the store forgot. Processes that have the series open 
 use what they have reserved. It never goes back: it asks before a number that is more
 than 1,000 times and 10^9 above the last, or leaves less than a hundredth of what there
 was, or wants --yes. Where no number would be left it is refused.`,
-		Example:           "  firn segments raise orders 1000000",
+		Example:           "  firn series raise orders 1000000",
 		Args:              arguments(2, 2),
 		ValidArgsFunction: completeSeries(counted...),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -308,8 +308,8 @@ was, or wants --yes. Where no number would be left it is refused.`,
 			if err != nil {
 				return bad("%w", err)
 			}
-			return changeSegment(cmd, args[0], func(st store.Store) (sequence.Info, error) {
-				r, err := segmentRaise(cmd.Context(), st, args[0], firn.ID(n))
+			return changeSequence(cmd, args[0], func(st store.Store) (sequence.Info, error) {
+				r, err := sequenceRaise(cmd.Context(), st, args[0], firn.ID(n))
 				if err != nil {
 					return sequence.Info{}, err
 				}
@@ -329,7 +329,7 @@ was, or wants --yes. Where no number would be left it is refused.`,
 func whereIs(ctx context.Context, st store.Store, name string, f *failure) *failure {
 	i, err := sequence.Show(ctx, st, name)
 	if err != nil || i.Err != nil {
-		return f.hint("firn segments ls")
+		return f.hint("firn series ls")
 	}
 	last := int64(i.Max) - i.Increment*int64(i.Stores) // a number has to be left
 	if last <= int64(i.Granted) {
@@ -338,10 +338,10 @@ func whereIs(ctx context.Context, st store.Store, name string, f *failure) *fail
 	return f.hint("%s is at %d and ends at %d: N is the highest number in use anywhere, %d to %d", name, i.Granted, i.Max, i.Granted+1, last)
 }
 
-// changeSegment changes a series on its store, or on each store of a ticket, and
+// changeSequence changes a series on its store, or on each store of a ticket, and
 // prints what it is then.
-func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (sequence.Info, error)) error {
-	d, err := segmentDrawing(cmd, name)
+func changeSequence(cmd *cobra.Command, name string, change func(store.Store) (sequence.Info, error)) error {
+	d, err := sequenceDrawing(cmd, name)
 	if err != nil {
 		return err
 	}
@@ -353,17 +353,17 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 		case errors.As(err, &option):
 			return whereIs(cmd.Context(), st, name, bad("%w", err))
 		case errors.As(err, &none):
-			return d.ofOther(cmd.Context(), st, d.explain(bad("%w", err)).(*failure).hint("to list all: firn segments ls"))
+			return d.ofOther(cmd.Context(), st, d.explain(bad("%w", err)).(*failure).hint("to list all: firn series ls"))
 		case err != nil:
 			return err
 		}
 		if wantsJSON(cmd) {
-			return printSegments(cmd.OutOrStdout(), []sequence.Info{i}, true)
+			return printSequences(cmd.OutOrStdout(), []sequence.Info{i}, true)
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "series %s goes on above %d, %d at a time\n", i.Name, int64(i.Granted), i.Step)
 		return err
 	}
-	if d.kind == kindSegment {
+	if d.kind == kindSequence {
 		return withStore(cmd, one)
 	}
 	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())

@@ -16,12 +16,12 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-func newSegmentsImport() *cobra.Command {
-	var o segmentsImport
+func newSeriesImport() *cobra.Command {
+	var o seriesImport
 	cmd := &cobra.Command{
 		Use:   "import --from SQL --db URL",
 		Short: "Begin a series for each row of another system's table of counters",
-		Long: `Begin a segment series for each row of a table of counters: of Leaf, tinyid, a
+		Long: `Begin a sequence for each row of a table of counters: of Leaf, tinyid, a
 SEQ_NAME table, or any other. --from is a SELECT of three columns: a name, the highest
 number that was given out or reserved, and the step, which is how many numbers a
 process reserves at a time. It is run in --db, and has to be one query, without
@@ -40,9 +40,9 @@ above the number stays as it is; one that goes on below it is raised. None is ev
 lowered. Where a row cannot be, because it has NULLs, a name that a series cannot
 have, or numbers that this series has given out here, each such row is reported, and
 nothing is written. The command may be repeated, also after an error.`,
-		Example: `  firn segments import --from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://leaf@db/leaf --next --dry-run
-  firn segments import --from 'SELECT biz_type, max_id, step FROM tiny_id_info' --db mysql://tiny@db/tinyid
-  firn segments import --from "SELECT sequencename, last_value, 100 FROM pg_sequences WHERE last_value > 0" --db postgres://app@db/app`,
+		Example: `  firn series import --from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://leaf@db/leaf --next --dry-run
+  firn series import --from 'SELECT biz_type, max_id, step FROM tiny_id_info' --db mysql://tiny@db/tinyid
+  firn series import --from "SELECT sequencename, last_value, 100 FROM pg_sequences WHERE last_value > 0" --db postgres://app@db/app`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -66,7 +66,7 @@ func addSeriesKey(cmd *cobra.Command, name string) {
 	cmd.Flags().Var(&seriesFlag{seriesKey: k}, k.name, k.usage)
 }
 
-type segmentsImport struct {
+type seriesImport struct {
 	from, db string
 	next     bool
 	above    int64
@@ -76,7 +76,7 @@ type segmentsImport struct {
 // maxAbove keeps a mistyped --above from using up a series.
 const maxAbove = 1_000_000
 
-func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
+func (o *seriesImport) run(ctx context.Context, cmd *cobra.Command) error {
 	switch {
 	case strings.TrimSpace(o.from) == "":
 		return bad("from which table? --from is missing").hint("--from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://USER:PASSWORD@HOST/DATABASE")
@@ -109,7 +109,7 @@ func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
 
 // withFlags adds to the hint writtenOut the flags that were given. Those that other commands
 // have too, such as --db, are added where hints are printed.
-func (o *segmentsImport) withFlags(err error) error {
+func (o *seriesImport) withFlags(err error) error {
 	flags := ""
 	if o.next {
 		flags += " --next"
@@ -129,7 +129,7 @@ func (o *segmentsImport) withFlags(err error) error {
 }
 
 // all imports the rows, or shows how. Without a store none is there yet.
-func (o *segmentsImport) all(ctx context.Context, cmd *cobra.Command, s *settings, rows []counterRow, st store.Store) error {
+func (o *seriesImport) all(ctx context.Context, cmd *cobra.Command, s *settings, rows []counterRow, st store.Store) error {
 	plan := importPlan{next: o.next, above: o.above, settings: s, there: map[string]sequence.Info{}}
 	if st != nil {
 		infos, err := sequence.List(ctx, st)
@@ -242,7 +242,7 @@ func summarise(cmd *cobra.Command, s *settings, all []imported, dry bool) error 
 	errs := cmd.ErrOrStderr()
 	_, err := fmt.Fprintln(errs, text)
 	if len(unnamed) > 0 {
-		_, err = fmt.Fprintf(errs, "firn: hint: %s lacks %s: { kind: %s }\n", s.file.path, strings.Join(unnamed, ", "), kindSegment)
+		_, err = fmt.Fprintf(errs, "firn: hint: %s lacks %s: { kind: %s }\n", s.file.path, strings.Join(unnamed, ", "), kindSequence)
 	}
 	return err
 }

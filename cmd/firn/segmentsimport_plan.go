@@ -120,7 +120,7 @@ func wholeNumber(what string, text sql.NullString, least, most int64) (int64, er
 // configured fills in the options of a series that begins: those of firn.yaml, where
 // it has the series.
 func (p *importPlan) configured(m *imported) error {
-	d := &drawing{name: m.name, kind: kindSegment}
+	d := &drawing{name: m.name, kind: kindSequence}
 	var one *seriesConfig
 	if f := p.settings.file; f != nil && len(f.series) > 0 {
 		for i := range f.series {
@@ -128,14 +128,14 @@ func (p *importPlan) configured(m *imported) error {
 				one = &f.series[i]
 			}
 		}
-		if m.unnamed = one == nil; !m.unnamed && one.kind.text != kindSegment {
+		if m.unnamed = one == nil; !m.unnamed && one.kind.text != kindSequence {
 			return fmt.Errorf("%s:%d says that it is a %s", f.path, one.kind.at.line, one.kind.text)
 		}
 	}
 	if err := p.settings.countedDrawing(d, one); err != nil {
 		return err
 	}
-	o := &d.options.segment
+	o := &d.options.sequence
 	switch {
 	case o.First != 0 && int64(o.First) != m.first:
 		return fmt.Errorf("%s has another first than %d, where it begins", p.settings.file.path, m.first)
@@ -176,9 +176,9 @@ func (p *importPlan) compare(m *imported) error {
 	case i.Max != limit:
 		return fmt.Errorf("the series is there, with max %d", int64(i.Max))
 	case i.Step != m.step:
-		return fmt.Errorf("the series is there, with step %d, not %d: firn segments set %s --step %d", i.Step, m.step, m.name, m.step)
+		return fmt.Errorf("the series is there, with step %d, not %d: firn series set %s --step %d", i.Step, m.step, m.name, m.step)
 	case used && m.given >= int64(i.First):
-		return fmt.Errorf("the series has given numbers from %d to %d here, and the table is at %d: some may have been given twice; if not, firn segments raise %s %d and leave the row out",
+		return fmt.Errorf("the series has given numbers from %d to %d here, and the table is at %d: some may have been given twice; if not, firn series raise %s %d and leave the row out",
 			int64(i.First), int64(i.Granted), m.given, m.name, max(m.first-1, int64(i.Granted)))
 	case int64(i.Granted) >= m.first-1:
 		m.does, m.first = doesKeep, int64(i.Granted)+1

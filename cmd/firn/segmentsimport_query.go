@@ -29,7 +29,7 @@ var (
 
 // writtenOut is the hint that helps against every refusal: a query over no table. All
 // databases read it alike.
-const writtenOut = `write the counters out, joined by UNION ALL: firn segments import --from "SELECT 'NAME', NUMBER, STEP"`
+const writtenOut = `write the counters out, joined by UNION ALL: firn series import --from "SELECT 'NAME', NUMBER, STEP"`
 
 // checkQuery returns an error if a text is anything but one query.
 func checkQuery(text string) error {

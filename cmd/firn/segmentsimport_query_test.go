@@ -92,11 +92,11 @@ var harmful = map[string][]string{
 
 // Whatever --from is, the database is afterwards as it was, and the command says that
 // the text is refused, with --dry-run and without.
-func TestSegmentsImportOnlyReads(t *testing.T) {
+func TestSeriesImportOnlyReads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	onForeign(t, func(t *testing.T, m *importing) {
 		m.exec(t, "INSERT INTO %s VALUES ('a', 5, 7)")
-		kind := strings.TrimPrefix(t.Name(), "TestSegmentsImportOnlyReads/")
+		kind := strings.TrimPrefix(t.Name(), "TestSeriesImportOnlyReads/")
 		if kind != "sqlite" {
 			m.exec(t, "CREATE SEQUENCE %s_seq")
 			defer m.exec(t, "DROP SEQUENCE %s_seq")

@@ -15,9 +15,9 @@ import (
 
 func newSerials() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "serials",
+		Use:     "documents",
 		Short:   "Look after series of texts with a date and a counter",
-		Example: "  firn serials ls",
+		Example: "  firn series ls",
 		RunE:    needsCommand,
 	}
 	cmd.AddCommand(newSerialsLs(), newSerialsCreate(), newSerialsChange(), newSerialsRaise())
@@ -27,11 +27,11 @@ func newSerials() *cobra.Command {
 func newSerialsLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List the serials of a store, and where each counter is",
-		Long: `List the serials of a store: the pattern and zone of each, and of its last date the
+		Short: "List the documents of a store, and where each counter is",
+		Long: `List the documents of a store: the pattern and zone of each, and of its last date the
 last text that was granted, which need not have been used.`,
-		Example: `  firn serials ls
-  firn serials ls --store sqlite:/var/lib/app/ids.db --json`,
+		Example: `  firn series ls
+  firn series ls --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(st store.Store) error {
@@ -47,8 +47,8 @@ last text that was granted, which need not have been used.`,
 	return cmd
 }
 
-// A serialLine is a series as --json prints it.
-type serialLine struct {
+// A documentLine is a series as --json prints it.
+type documentLine struct {
 	Series  string `json:"series"`
 	Pattern string `json:"pattern"`
 	Zone    string `json:"zone,omitempty"`
@@ -63,7 +63,7 @@ func printSerials(out io.Writer, all []document.Info, asJSON bool) error {
 		enc := json.NewEncoder(out)
 		enc.SetEscapeHTML(false)
 		for _, i := range all {
-			if err := enc.Encode(serialLine{i.Name, i.Pattern, i.Zone, i.Period, i.Count, i.Text, i.Periods}); err != nil {
+			if err := enc.Encode(documentLine{i.Name, i.Pattern, i.Zone, i.Period, i.Count, i.Text, i.Periods}); err != nil {
 				return err
 			}
 		}
@@ -87,27 +87,27 @@ func printSerials(out io.Writer, all []document.Info, asJSON bool) error {
 func newSerialsCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create SERIES",
-		Short: "Begin a serial that there never was",
-		Long: `Begin a serial in a store that other hosts share. Only who knows that there never
+		Short: "Begin a document that there never was",
+		Long: `Begin a document in a store that other hosts share. Only who knows that there never
 was one does that: a store that has forgotten it looks the same, and would give out
-its texts again. A file of this host notices that by itself, and begins a serial with
+its texts again. A file of this host notices that by itself, and begins a document with
 its first text.
 
 Run it once, in the step that creates the database. Never run it in the step that starts
 a program, in an init container or an entrypoint: after the store was lost it would begin
-the texts again. The step that starts a program needs no command: where the serial is
+the texts again. The step that starts a program needs no command: where the document is
 missing, the program fails and says so. To check before that: firn doctor, whose exit code
-is 3 where the store does not have a serial of firn.yaml. If the serial is there already,
+is 3 where the store does not have a document of firn.yaml. If the document is there already,
 nothing changes, and the exit code is 1.
 
 The pattern and the zone are those of firn.yaml, or of the flags. A series that goes
-on from another system's: firn serials raise.`,
-		Example: `  firn serials create invoice
-  firn serials create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh`,
+on from another system's: firn series raise.`,
+		Example: `  firn series create invoice
+  firn series create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh`,
 		Args:              arguments(1, 1),
-		ValidArgsFunction: completeSeries(kindSerial),
+		ValidArgsFunction: completeSeries(kindDocument),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, d, err := serialDrawing(cmd, args[0])
+			s, d, err := documentDrawing(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -117,23 +117,23 @@ on from another system's: firn serials raise.`,
 			}
 			begun := false
 			if err = checkPlace(cmd.Context(), st); err == nil {
-				err = otherKind(cmd.Context(), st, d.name, kindSerial)
+				err = otherKind(cmd.Context(), st, d.name, kindDocument)
 			}
 			if err == nil {
-				begun, err = document.Create(cmd.Context(), st, d.name, d.options.pattern, &d.options.serial)
+				begun, err = document.Create(cmd.Context(), st, d.name, d.options.pattern, &d.options.document)
 			}
 			if err = errors.Join(err, st.Close()); err != nil {
 				return d.explain(err)
 			}
 			if !begun {
-				return counterExists("serial", d.name, "firn serials ls")
+				return counterExists("document", d.name, "firn series ls")
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s has begun: %s\n", d.name, d.options.pattern)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "document %s has begun: %s\n", d.name, d.options.pattern)
 			return err
 		},
 	}
 	addStore(cmd)
-	addSeries(cmd, kindSerial)
+	addSeries(cmd, kindDocument)
 	return cmd
 }
 
@@ -144,8 +144,8 @@ func counterExists(what, name, ls string) error {
 		hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
 }
 
-// serialDrawing is the serial that a command is about.
-func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error) {
+// documentDrawing is the document that a command is about.
+func documentDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error) {
 	if !isSeriesName(name) {
 		return nil, nil, bad("series %q: %s", name, seriesNameRule)
 	}
@@ -157,44 +157,44 @@ func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	if one != nil && one.kind.text != kindSerial {
-		return nil, nil, bad("series %s is of kind %s, and not a serial", name, one.kind.text)
+	if one != nil && one.kind.text != kindDocument {
+		return nil, nil, bad("series %s is of kind %s, and not a document", name, one.kind.text)
 	}
-	d := &drawing{name: name, kind: kindSerial, urls: []string{s.storeURL().text}}
+	d := &drawing{name: name, kind: kindDocument, urls: []string{s.storeURL().text}}
 	return s, d, s.countedDrawing(d, one)
 }
 
 func newSerialsChange() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "change SERIES",
-		Short: "Give a serial a wider counter, or another zone",
-		Long: `Give a serial another pattern or zone: those of firn.yaml, or of the flags. In the
+		Short: "Give a document a wider counter, or another zone",
+		Long: `Give a document another pattern or zone: those of firn.yaml, or of the flags. In the
 pattern only the width of the counter may differ: {6} to {8}, or to {6+}, which grows.
 Then no text can repeat; with anything else one could, and that is refused: it is
 another series.
 
 Processes that have the series open go on as they are. When they start again they
 have to have the new pattern.`,
-		Example: `  firn serials change invoice
-  firn serials change invoice --pattern 'INV-{yyyyMMdd}-{8}' --zone Asia/Ho_Chi_Minh`,
+		Example: `  firn series set invoice
+  firn series set invoice --pattern 'INV-{yyyyMMdd}-{8}' --zone Asia/Ho_Chi_Minh`,
 		Args:              arguments(1, 1),
-		ValidArgsFunction: completeSeries(kindSerial),
+		ValidArgsFunction: completeSeries(kindDocument),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, d, err := serialDrawing(cmd, args[0])
+			_, d, err := documentDrawing(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			return withStore(cmd, func(st store.Store) error {
-				if err := document.Widen(cmd.Context(), st, d.name, d.options.pattern, d.options.serial.Zone); err != nil {
+				if err := document.Widen(cmd.Context(), st, d.name, d.options.pattern, d.options.document.Zone); err != nil {
 					return d.ofOther(cmd.Context(), st, d.explain(err))
 				}
-				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.name, d.options.pattern)
+				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "document %s: %s\n", d.name, d.options.pattern)
 				return err
 			})
 		},
 	}
 	addStore(cmd)
-	addSeries(cmd, kindSerial)
+	addSeries(cmd, kindDocument)
 	return cmd
 }
 
@@ -202,16 +202,16 @@ func newSerialsRaise() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "raise SERIES TEXT",
-		Short: "Have a serial go on above a text that was given out",
-		Long: `Have a serial go on above a text that was given out: by another system that it
+		Short: "Have a document go on above a text that was given out",
+		Long: `Have a document go on above a text that was given out: by another system that it
 takes over from, or before the store forgot. It is about the date of the text; others
 count as ever. A counter that is above it already stays: it never goes back. It takes
 effect at once, for whoever has the series open, too, but for numbers that were
 reserved with step: those are given out yet. It asks before a number that is far above
 the last, or leaves less than a hundredth of what there was, or wants --yes.`,
-		Example:           `  firn serials raise invoice INV-20261120-000041`,
+		Example:           `  firn series raise invoice INV-20261120-000041`,
 		Args:              arguments(2, 2),
-		ValidArgsFunction: completeSeries(kindSerial),
+		ValidArgsFunction: completeSeries(kindDocument),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !isSeriesName(args[0]) {
 				return bad("series %q: %s", args[0], seriesNameRule)
@@ -224,9 +224,9 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 			if err != nil {
 				return err
 			}
-			d := &drawing{name: args[0], kind: kindSerial, urls: []string{s.storeURL().text}, listed: one != nil && one.kind.text == kindSerial}
+			d := &drawing{name: args[0], kind: kindDocument, urls: []string{s.storeURL().text}, listed: one != nil && one.kind.text == kindDocument}
 			return withStore(cmd, func(st store.Store) error {
-				r, err := serialRaise(cmd.Context(), st, d.name, args[1])
+				r, err := documentRaise(cmd.Context(), st, d.name, args[1])
 				if err != nil {
 					return err
 				}
@@ -237,7 +237,7 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 				var wrong *document.SyntaxError
 				switch {
 				case errors.As(err, &wrong):
-					return serialSyntax("the text", wrong)
+					return documentSyntax("the text", wrong)
 				case err != nil:
 					return d.ofOther(cmd.Context(), st, d.explain(err))
 				}
@@ -245,7 +245,7 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 				if raised {
 					what = "goes on above that"
 				}
-				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s: %s\n", d.name, args[1], what)
+				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "document %s: %s: %s\n", d.name, args[1], what)
 				return err
 			})
 		},

@@ -161,7 +161,7 @@ func (r *configReader) wholeOptions(s *seriesConfig, what string) {
 	if s.kind.text == kindTicket && s.stores == nil {
 		r.fault(s.name.at, "%s has no stores: a ticket is spread over several", what)
 	}
-	if _, ok := s.keys["pattern"]; s.kind.text == kindSerial && !ok {
+	if _, ok := s.keys["pattern"]; s.kind.text == kindDocument && !ok {
 		r.fault(s.name.at, "%s has no pattern, such as INV-{yyyyMMdd}-{6}", what)
 		return
 	}

@@ -53,7 +53,7 @@ Where it listens is printed to standard output, what happens to standard error; 
 		Example: `  firn serve
   firn serve --store postgres://app@db/app --config /etc/firn/firn.yaml
   firn serve --resp unix:/run/firn/resp.sock --http off
-  firn serve token --name shop`,
+  firn token create shop`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.load = func() (*servePlan, error) {

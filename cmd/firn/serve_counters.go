@@ -147,13 +147,13 @@ func (n *storeNames) list(ctx context.Context) (found []*drawing, recovered bool
 	}
 	for _, in := range numbers {
 		// A ticket, and a record of a later firn, cannot be opened: the series says so.
-		if d := add(in.Name, kindSegment); d != nil {
-			d.options.segment.Lossy = in.Lossy
+		if d := add(in.Name, kindSequence); d != nil {
+			d.options.sequence.Lossy = in.Lossy
 		}
 	}
 	for _, in := range texts {
-		if d := add(in.Name, kindSerial); d != nil {
-			d.options.pattern, d.options.serial.Zone, d.options.serial.Lossy = in.Pattern, in.Zone, in.Lossy
+		if d := add(in.Name, kindDocument); d != nil {
+			d.options.pattern, d.options.document.Zone, d.options.document.Lossy = in.Pattern, in.Zone, in.Lossy
 		}
 	}
 	return found, recovered, nil

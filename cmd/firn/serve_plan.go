@@ -68,8 +68,8 @@ func (s *settings) flakesSaid(listed bool) (bool, error) {
 		return false, nil
 	case said.text != kindFlake:
 		return false, bad("%s %s: firn serve takes flake only: a name that no counter has gives ids with a time", said.from, said.text).
-			hint("to make a segment: firn segments create NAME").
-			hint("to make a serial: firn serials create NAME --pattern PATTERN")
+			hint("to make a sequence: firn series create NAME --kind sequence").
+			hint("to make a document: firn series create NAME --pattern PATTERN")
 	case listed:
 		return false, bad("%s flake is about names that are not listed, and %s lists series: no others are served", said.from, s.file.path).
 			hint("leave out --kind: firn serve")
@@ -175,7 +175,7 @@ func (t *tokenConfig) token() server.Token {
 	return server.Token{Name: t.name.text, Hash: hash, Rights: rights}
 }
 
-// serveInForce are the settings of the server as config print shows them. Nobody
+// serveInForce are the settings of the server as config show shows them. Nobody
 // gets from a hash to a token, and it is no matter of who looks at settings.
 func (s *settings) serveInForce() []settingLine {
 	var all []settingLine
@@ -221,7 +221,7 @@ func (p *servePlan) guard(noAuth bool) error {
 	switch open := o.clientCA == "" && !noAuth; {
 	case open && len(o.tokens) == 0 && l.flag != "admin":
 		return bad("--%s %s: other hosts can come there, and there are neither tokens nor client certificates: anybody could draw", l.flag, l.at).
-			hint("to make a token, and see what to write into firn.yaml: firn serve token").
+			hint("to make a token, and see what to write into firn.yaml: firn token create").
 			hint("--insecure-no-auth, if only those who may draw can come there")
 	case open && o.admin.beyond():
 		return bad("--admin %s: other hosts can come there, and no token is asked for: anybody could see the state", o.admin).

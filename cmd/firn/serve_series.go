@@ -176,13 +176,13 @@ func (p *servePlan) openForms() error {
 func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series, error) {
 	o := &server.SeriesOptions{State: s.state, Explain: d.judge}
 	switch d.kind {
-	case kindSerial:
+	case kindDocument:
 		return server.Texts(name, textSupply{s}, o), nil
 	case kindFlake:
 		o.Layout = s.layout()
 	default:
 		o.Reserve = s.reserve
-		o.Step = max(d.options.segment.Increment, 1) * int64(len(d.urls))
+		o.Step = max(d.options.sequence.Increment, 1) * int64(len(d.urls))
 	}
 	if d.form != nil {
 		var err error

@@ -68,7 +68,7 @@ func (d *drawing) supplyKey() string {
 		return fmt.Sprintf("%q %q %+v", d.urls, d.leasing.pool, o)
 	}
 	o := d.options
-	o.segment.Logger, o.serial.Logger = nil, nil
+	o.sequence.Logger, o.document.Logger = nil, nil
 	return fmt.Sprintf("%q %s %q %+v", d.urls, d.kind, d.name, o)
 }
 
@@ -209,8 +209,8 @@ func (s *supply) notYet(ctx context.Context, stores *sharedStores) bool {
 // look returns an error if a store lacks what the drawing draws from. It creates nothing, also
 // in a file of this host, where to open a series may begin it.
 //
-// A serial that has given nothing is a *failure: whoever has lost one creates it again and
-// then raises it, and what it gave in between would be given twice. A segment is created at
+// A document that has given nothing is a *failure: whoever has lost one creates it again and
+// then raises it, and what it gave in between would be given twice. A sequence is created at
 // the number that it begins with, and a pool with the time.
 func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
 	for _, url := range d.urls {
@@ -223,7 +223,7 @@ func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
 		} else {
 			err = d.absent(ctx, u.watched(), store.Promise{})
 		}
-		if err == nil && d.kind == kindSerial {
+		if err == nil && d.kind == kindDocument {
 			err = d.given(ctx, u.watched())
 		}
 		if err = errors.Join(err, shared.leave(u)); err != nil {
@@ -233,14 +233,14 @@ func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
 	return nil
 }
 
-// given returns an error if a serial has given nothing yet.
+// given returns an error if a document has given nothing yet.
 func (d *drawing) given(ctx context.Context, st store.Store) error {
 	info, err := document.Show(ctx, st, d.name)
 	if err != nil || info.Count > 0 {
 		return err
 	}
-	return failed("the serial %s is there now, and has given nothing yet", d.name).
-		hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", shellWord(d.name)).
+	return failed("the document %s is there now, and has given nothing yet", d.name).
+		hint("if it existed before, or this store was restored or lost: firn series raise %s TEXT, with TEXT the last one given out; the server begins after that", shellWord(d.name)).
 		hint("only if it is new: SIGHUP to this server begins it")
 }
 
@@ -352,7 +352,7 @@ func (s *supply) reserve(ctx context.Context, n int) (firn.Range, error) {
 	return r, err
 }
 
-// texts is a supply of serials.
+// texts is a supply of documents.
 type textSupply struct{ *supply }
 
 func (s textSupply) Append(ctx context.Context, dst []document.Number, n int) ([]document.Number, error) {
@@ -399,10 +399,10 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 	switch d.kind {
 	case kindFlake:
 		now, err = d.flowLease(ctx, stores[0], log)
-	case kindSerial:
-		now, err = d.flowSerial(ctx, users[0], log)
+	case kindDocument:
+		now, err = d.flowDocument(ctx, users[0], log)
 	default:
-		now, err = d.flowSegment(ctx, stores, log)
+		now, err = d.flowSequence(ctx, stores, log)
 	}
 	if err != nil {
 		return nil, err
@@ -474,8 +474,8 @@ func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logge
 	}, nil
 }
 
-func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *slog.Logger) (*flowing, error) {
-	o := d.options.segment
+func (d *drawing) flowSequence(ctx context.Context, stores []store.Store, log *slog.Logger) (*flowing, error) {
+	o := d.options.sequence
 	o.Logger = log
 	var s *sequence.Series
 	var err error
@@ -487,18 +487,18 @@ func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *sl
 	if err != nil {
 		return nil, err
 	}
-	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, sequence.DefaultLasts)}
+	at := sequenceFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, sequence.DefaultLasts)}
 	return &flowing{
 		src: s, close: s.Close, reserve: s.Reserve,
-		state:   func() server.State { return segmentState(s, at) },
+		state:   func() server.State { return sequenceState(s, at) },
 		final:   func() error { return unforgiven(s.State().Err) },
 		finalAt: func(place int) error { return unforgiven(s.States()[place].Err) },
 		abandon: s.Abandon,
 	}, nil
 }
 
-func (d *drawing) flowSerial(ctx context.Context, st *sharedStore, log *slog.Logger) (*flowing, error) {
-	o := d.options.serial
+func (d *drawing) flowDocument(ctx context.Context, st *sharedStore, log *slog.Logger) (*flowing, error) {
+	o := d.options.document
 	o.Logger = log
 	s, err := document.Open(ctx, st.watched(), d.name, d.options.pattern, &o)
 	if err != nil {
@@ -507,7 +507,7 @@ func (d *drawing) flowSerial(ctx context.Context, st *sharedStore, log *slog.Log
 	at, heard := d.storeText(), st.pulse
 	return &flowing{
 		texts: s, close: s.Close,
-		state: func() server.State { return serialState(s, at, heard.last()) },
+		state: func() server.State { return documentState(s, at, heard.last()) },
 		final: func() error { return unforgiven(s.State().Err) },
 	}, nil
 }

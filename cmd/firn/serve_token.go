@@ -29,9 +29,9 @@ Authorization: Bearer TOKEN.
   decode  read what is in an id
   issue   draw from the series
   admin   see its state; for "*", the metrics`,
-		Example: `  firn serve token --name shop
-  firn serve token --name shop --series orders --rights issue
-  firn serve token --name prometheus --rights admin --json`,
+		Example: `  firn token create shop
+  firn token create shop --series orders --rights issue
+  firn token create prometheus --rights admin --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {

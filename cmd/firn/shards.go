@@ -18,7 +18,7 @@ func newShards() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "shards",
 		Short:   "Logical shards in PostgreSQL, with ids made inside the database",
-		Example: "  firn shards sql --shard 5 | psql",
+		Example: "  firn shard sql --shard 5 | psql",
 		RunE:    needsCommand,
 	}
 	cmd.AddCommand(newShardsSQL(), newShardsLs(), newShardsMap(), newShardsWhere(), newShardsInit(), newShardsAddServer(), newShardsAdopt(), newShardsStatus(), newShardsReopen(), newShardsDoctor(), newShardsApply(), newShardsExec(),
@@ -48,9 +48,9 @@ Name with --grant the roles that draw ids; no others may, besides the owner.
 
 A copy of the database, and a standby that was promoted, give no ids until somebody
 who knows that the original is gone calls firn.open(SHARD).`,
-		Example: `  firn shards sql --shard 5 | psql
-  firn shards sql --shard 5 --schema insta5 --layout instagram --epoch 1293843600000 --grant app > shard5.sql
-  firn shards sql --shard 7 --per-table photos,likes`,
+		Example: `  firn shard sql --shard 5 | psql
+  firn shard sql --shard 5 --schema insta5 --layout instagram --epoch 1293843600000 --grant app > shard5.sql
+  firn shard sql --shard 7 --per-table photos,likes`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -73,7 +73,7 @@ type shardsSQL struct {
 
 func (o *shardsSQL) run(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("shard") {
-		return bad("--shard is missing").hint("firn shards sql --shard 5")
+		return bad("--shard is missing").hint("firn shard sql --shard 5")
 	}
 	layout, err := withEpoch(o.layout.Layout, o.epoch)
 	if err != nil {

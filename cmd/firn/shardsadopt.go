@@ -40,8 +40,8 @@ Who calls the function outside of an insert at that moment may get one error.
 
 Roles that could draw before can afterwards. It may be broken off at any moment and run
 again, and goes on where it was.`,
-		Example: `  firn shards adopt --keys mod --count 2000 --server a=postgres://firn@db1/app --dry-run
-  firn shards adopt --keys none --count 100 --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
+		Example: `  firn shard adopt --keys mod --count 2000 --server a=postgres://firn@db1/app --dry-run
+  firn shard adopt --keys none --count 100 --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -171,7 +171,7 @@ func replaceHint(f setup.OtherFunction, l firn.Layout) string {
 	default:
 		table = ""
 	}
-	return fmt.Sprintf("firn shards sql --shard %d --schema %s --layout '%s'%s | psql", f.Shard, f.Schema, layoutName(l), table)
+	return fmt.Sprintf("firn shard sql --shard %d --schema %s --layout '%s'%s | psql", f.Shard, f.Schema, layoutName(l), table)
 }
 
 // An adoptedLine is a schema that is taken over, as --json prints it.

@@ -47,9 +47,9 @@ first line is
 
 Its statements run one by one. Where such a file is broken off it begins anew the next
 time, so write it for that: DROP INDEX CONCURRENTLY IF EXISTS, then CREATE.`,
-		Example: `  firn shards apply migrations/ --dry-run
-  firn shards apply migrations/ --canary 5
-  firn shards apply migrations/ --status`,
+		Example: `  firn shard apply migrations/ --dry-run
+  firn shard apply migrations/ --canary 5
+  firn shard apply migrations/ --status`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -121,7 +121,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		}
 		return failed("%w", err).hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
 	case err != nil:
-		return failed("%w", err).hint("files are applied everywhere or nowhere: all servers have to be there (firn shards status)")
+		return failed("%w", err).hint("files are applied everywhere or nowhere: all servers have to be there (firn shard status)")
 	}
 	if len(state.Unseen) > 0 {
 		printWarning(cmd.ErrOrStderr(), "servers of the cluster are not named (%s): nobody looked at shard %s, which gets no file now", strings.Join(state.Map.Missing, ", "), move.List(state.Unseen))
@@ -164,7 +164,7 @@ func (o *shardsApply) check() error {
 func (o *shardsApply) checkShards(state *migrate.State) error {
 	if o.canary >= 0 {
 		if _, ok := state.Map.Route(o.canary); !ok || !o.shards.has(o.canary) {
-			return bad("--canary %d: there is no such shard among them", o.canary).hint("firn shards ls")
+			return bad("--canary %d: there is no such shard among them", o.canary).hint("firn shard ls")
 		}
 	}
 	for _, r := range state.Map.Routes {
@@ -172,7 +172,7 @@ func (o *shardsApply) checkShards(state *migrate.State) error {
 			return nil
 		}
 	}
-	return bad("--shards %s: there are no such shards", &o.shards).hint("firn shards ls")
+	return bad("--shards %s: there are no such shards", &o.shards).hint("firn shard ls")
 }
 
 // conflictFailure says of each file that does not fit what to do.
@@ -356,7 +356,7 @@ func (a *applied) say(out io.Writer, asJSON bool) error {
 // shards are left.
 func applyHint(f *failure, err error) *failure {
 	if err == nil {
-		return f.hint("to see what to do about what is not served: firn shards doctor; then run it again")
+		return f.hint("to see what to do about what is not served: firn shard doctor; then run it again")
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {

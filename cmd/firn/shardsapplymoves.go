@@ -33,10 +33,10 @@ func warnOfMoves(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 		}
 		from, to := l.Source.Name, l.Target.Name
 		if len(arrived) > 0 {
-			warnOfMove(cmd, arrived, from, to, fmt.Sprintf("to go back to %s first: firn shards revert %s; to stay on %s: firn shards finish %[2]s", from, move.List(arrived), to))
+			warnOfMove(cmd, arrived, from, to, fmt.Sprintf("to go back to %s first: firn shard revert %s; to stay on %s: firn shard finish %[2]s", from, move.List(arrived), to))
 		}
 		if len(left) > 0 {
-			warnOfMove(cmd, left, from, to, fmt.Sprintf("to move first: firn shards move %s --to %s; to stay on %s: firn shards abort %[1]s", move.List(left), to, from))
+			warnOfMove(cmd, left, from, to, fmt.Sprintf("to move first: firn shard move %s --to %s; to stay on %s: firn shard abort %[1]s", move.List(left), to, from))
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Serve
 func notBegun(ctx context.Context, cmd *cobra.Command, err error) error {
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Broken off before anything was begun: nothing has changed.\n%s\n",
-			hinter{cmd}.compose("To see the moves that are under way: firn shards status"))
+			hinter{cmd}.compose("To see the moves that are under way: firn shard status"))
 	}
 	return signalled(ctx, err)
 }
@@ -114,11 +114,11 @@ func brokenText(flights []move.Flight, shards []int64, again string) string {
 	}
 	if len(abort) > 0 {
 		slices.Sort(abort)
-		fmt.Fprintf(&b, "To give it up:            firn shards abort %s\n", move.List(abort))
+		fmt.Fprintf(&b, "To give it up:            firn shard abort %s\n", move.List(abort))
 	}
 	if len(finish) > 0 && len(nowhere)+len(abort) == 0 {
 		slices.Sort(finish)
-		fmt.Fprintf(&b, "To drop the old copies:   firn shards finish %s\n", move.List(finish))
+		fmt.Fprintf(&b, "To drop the old copies:   firn shard finish %s\n", move.List(finish))
 	}
 	return b.String()
 }
@@ -238,24 +238,24 @@ func nextText(f move.Flight) string {
 		if do := refusedDo(f); do != "" {
 			return do
 		}
-		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage
+		return "start the server that does not answer, or check its address; what to type then says: firn shard status; if it is lost for good: " + lostPage
 	}
 	// Those of which a revert was begun, and those that came back by one.
 	begun := slices.DeleteFunc(slices.Clone(f.Back), func(n int64) bool { return slices.Contains(left, n) })
 	returned := len(left) > 0 && !slices.ContainsFunc(left, func(n int64) bool { return !slices.Contains(f.Back, n) })
 	switch {
 	case len(begun) > 0 && len(left) == 0:
-		return fmt.Sprintf("to go on with the revert that was begun: firn shards revert %s; to stay on %s, and drop the copies on %s: firn shards finish %s", move.List(begun), f.Target, f.Source, all)
+		return fmt.Sprintf("to go on with the revert that was begun: firn shard revert %s; to stay on %s, and drop the copies on %s: firn shard finish %s", move.List(begun), f.Target, f.Source, all)
 	case len(begun) > 0:
-		return fmt.Sprintf("to go on with the revert that was begun: firn shards revert %s; to move all to %s: firn shards move %s --to %[2]s", move.List(begun), f.Target, all)
+		return fmt.Sprintf("to go on with the revert that was begun: firn shard revert %s; to move all to %s: firn shard move %s --to %[2]s", move.List(begun), f.Target, all)
 	case len(left) == 0:
-		return fmt.Sprintf("to drop the old copies: firn shards finish %s; to go back: firn shards revert %[1]s", all)
+		return fmt.Sprintf("to drop the old copies: firn shard finish %s; to go back: firn shard revert %[1]s", all)
 	case returned:
-		return fmt.Sprintf("to drop the other copies, after the revert: firn shards abort %s; to move there again: firn shards move %[1]s --to %s", move.List(left), f.Target)
+		return fmt.Sprintf("to drop the other copies, after the revert: firn shard abort %s; to move there again: firn shard move %[1]s --to %s", move.List(left), f.Target)
 	case len(left) < len(f.Shards):
-		return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up what has not moved: firn shards abort %s", all, f.Target, move.List(left))
+		return fmt.Sprintf("to go on: firn shard move %s --to %s; to give up what has not moved: firn shard abort %s", all, f.Target, move.List(left))
 	}
-	return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", all, f.Target)
+	return fmt.Sprintf("to go on: firn shard move %s --to %s; to give up: firn shard abort %[1]s", all, f.Target)
 }
 
 // refusedDo says what to do about a move of which a server that runs does not say how far it is: the
@@ -278,13 +278,13 @@ func halfText(f move.Flight) string {
 	all, left := move.List(f.Shards), stays(f)
 	switch {
 	case f.Forgot == f.Target && len(f.Kept) > 0: // it has just begun
-		return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", all, f.Target)
+		return fmt.Sprintf("to go on: firn shard move %s --to %s; to give up: firn shard abort %[1]s", all, f.Target)
 	case f.Forgot == f.Target || len(left) == 0:
-		return "to end it: firn shards finish " + all
+		return "to end it: firn shard finish " + all
 	case len(f.Moved) == 0:
-		return "to end it: firn shards abort " + all
+		return "to end it: firn shard abort " + all
 	}
-	return fmt.Sprintf("to end it: firn shards abort %s; and: firn shards finish %s", move.List(left), move.List(f.Moved))
+	return fmt.Sprintf("to end it: firn shard abort %s; and: firn shard finish %s", move.List(left), move.List(f.Moved))
 }
 
 func serves(shards []int64) string {

@@ -23,13 +23,13 @@ func newShardsAbort() *cobra.Command {
 		Long: `Give up moves of shards that have not changed over: what was copied is dropped, on both
 servers nothing is left of the move, and the shards stay where they are, and serve
 meanwhile. Shards that were moved together are given up together; those of them that have
-changed over stay where they are now: firn shards revert takes them back.
+changed over stay where they are now: firn shard revert takes them back.
 
 Where the server that they were to come to is gone for good, --gone says so: the one that
 has them does without it, and should it come back after all, it opens nothing. Nothing is
 done while it answers.`,
-		Example: `  firn shards abort 17
-  firn shards abort 17 --gone b`,
+		Example: `  firn shard abort 17
+  firn shard abort 17 --gone b`,
 	}, "given up", "the server that --gone names is gone for good", (*move.Mover).Abort)
 }
 
@@ -43,9 +43,9 @@ up to date until then. It says how large they are and asks, or wants --yes: afte
 shards cannot be taken back. A program that still reads the old copy gets an error.
 
 Where that server is gone for good, --gone says so: nothing is kept for it any more.`,
-		Example: `  firn shards finish 17
-  firn shards finish 17-40 --yes
-  firn shards finish 17 --gone a`,
+		Example: `  firn shard finish 17
+  firn shard finish 17-40 --yes
+  firn shard finish 17 --gone a`,
 	}, "finished", "the old copies are to be dropped", (*move.Mover).Finish)
 }
 
@@ -93,12 +93,12 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		m.Close()
 		all = append(all, ended...)
 		if ctx.Err() != nil {
-			printWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shards %s %s", cmd.Name(), list)))
+			printWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shard %s %s", cmd.Name(), list)))
 		}
 		if errors.As(err, new(*move.StuckError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
 			return moveFailure(err)
 		} else if err != nil {
-			return moveFailure(err).hint("to go on: firn shards %s %s", cmd.Name(), list)
+			return moveFailure(err).hint("to go on: firn shard %s %s", cmd.Name(), list)
 		}
 	}
 	if cmd.Name() == "abort" {
@@ -128,8 +128,8 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 		if len(there) > 0 {
 			list := move.List(there)
 			notes = append(notes, failed("shard %s has moved to %s: there is nothing to give up", list, l.Target.Name).
-				hint("to take it back to %s: firn shards revert %s", l.Source.Name, list).
-				hint("to stay on %s, and drop the old copy on %s: firn shards finish %s", l.Target.Name, l.Source.Name, list))
+				hint("to take it back to %s: firn shard revert %s", l.Source.Name, list).
+				hint("to stay on %s, and drop the old copy on %s: firn shard finish %s", l.Target.Name, l.Source.Name, list))
 		}
 	}
 	if len(ended) == 0 && len(notes) == 1 {
@@ -171,7 +171,7 @@ func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, legs []m
 	if len(drops) == 0 || o.yes {
 		return nil
 	}
-	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shards revert cannot take them back. Drop them?"
+	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shard revert cannot take them back. Drop them?"
 	return mustAsk(ctx, cmd, question, "the same command with --yes")
 }
 

@@ -42,9 +42,9 @@ the others go on.
 Of each shard the first 1000 rows are printed, or as many as --limit says (0: all). Where a
 shard has more, and no --limit was given, the exit code is 1: the rows are incomplete. With
 --write all is written, and the rest is not printed.`,
-		Example: `  firn shards exec "SELECT count(*) FROM photos"
-  firn shards exec "SELECT id, name FROM users WHERE name LIKE 'a%'" --shards 0-9,12 --limit 20
-  firn shards exec "UPDATE users SET name = trim(name)" --write --json`,
+		Example: `  firn shard exec "SELECT count(*) FROM photos"
+  firn shard exec "SELECT id, name FROM users WHERE name LIKE 'a%'" --shards 0-9,12 --limit 20
+  firn shard exec "UPDATE users SET name = trim(name)" --write --json`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -117,7 +117,7 @@ func afterComment(sql string) string {
 // comment comes first.
 var beginsWithComment = regexp.MustCompile(`^--(\W|[^=\r\n]*[\r\n])`)
 
-// withStatement has a statement of firn shards exec that begins with a comment read as an
+// withStatement has a statement of firn shard exec that begins with a comment read as an
 // argument.
 func withStatement(args []string) []string {
 	at := slices.Index(args, "exec")
@@ -136,7 +136,7 @@ func withStatement(args []string) []string {
 func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) error {
 	switch words := firstWords(sql); {
 	case words == "":
-		return bad("there is no statement").hint(`firn shards exec "SELECT count(*) FROM users"`)
+		return bad("there is no statement").hint(`firn shard exec "SELECT count(*) FROM users"`)
 	case isCopy.MatchString(words):
 		return bad("COPY has nothing to read from or to write to here").hint("SELECT, with --csv; or INSERT")
 	case !o.write && !isRead.MatchString(words):
@@ -164,7 +164,7 @@ func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) er
 	}
 	asked := slices.Collect(o.asked(cluster.All()))
 	if len(asked) == 0 {
-		return bad("--shards %s: there are no such shards", &o.shards).hint("firn shards ls")
+		return bad("--shards %s: there are no such shards", &o.shards).hint("firn shard ls")
 	}
 	return o.gather(ctx, cmd, asked, sql)
 }
@@ -256,11 +256,11 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 	f := failed("%d of %s failed", failures, plural(len(asked), "shard"))
 	switch {
 	case several:
-		return f.hint("give one statement at a time; to run files of several: firn shards apply DIR")
+		return f.hint("give one statement at a time; to run files of several: firn shard apply DIR")
 	case refused:
 		return f.hint("--write lets it write")
 	case away:
-		return f.hint("start the server that does not answer, or check its address; to see which servers answer: firn shards status. Then run the same command again")
+		return f.hint("start the server that does not answer, or check its address; to see which servers answer: firn shard status. Then run the same command again")
 	}
 	return f
 }

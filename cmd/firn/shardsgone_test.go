@@ -44,7 +44,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 	p.Process.Signal(syscall.SIGINT)
 	at := " --server 'a=" + a + "' --server 'b=" + b + "'"
 	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), "Broken off: shard 1 serves on a.\n            Nothing is copied to b yet.\n"+
-		"To go on, from any host:  firn shards move 1 --to b"+at+"\nTo give it up:            firn shards abort 1"+at+"\n") {
+		"To go on, from any host:  firn shard move 1 --to b"+at+"\nTo give it up:            firn shard abort 1"+at+"\n") {
 		t.Errorf("exit code %d\n%s", code, &p.errs)
 	}
 	p = waitingMove(t, a, with(flags, "move", "1", "--to", "b"))
@@ -58,7 +58,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 		t.Errorf("told twice it ended after %s: %s", took, p.ProcessState)
 	}
 	away.Thaw(t)
-	if said := refuse(t, 1, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "server b is not gone, it answers") || !strings.Contains(said, "hint: to see which server serves each shard, and what to type: firn shards status --server ") {
+	if said := refuse(t, 1, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "server b is not gone, it answers") || !strings.Contains(said, "hint: to see which server serves each shard, and what to type: firn shard status --server ") {
 		t.Error(said)
 	}
 	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
@@ -124,18 +124,18 @@ func TestBrokenText(t *testing.T) {
 		{[]move.Flight{flight(move.Begun)}, "shards 1-2 serve on a.\n            Nothing is copied to b yet.", "finish"},
 		{[]move.Flight{flight(move.Filling)}, "b has about 5,000 of 9,000 rows, and goes on copying by itself.", "finish"},
 		{[]move.Flight{flight(move.Ready, 1)}, "shard 1 serves on b already; shard 2 serves on a.", "abort 1"},
-		{[]move.Flight{flight(move.Ready, 1)}, "firn shards abort 2\n", "finish"},
+		{[]move.Flight{flight(move.Ready, 1)}, "firn shard abort 2\n", "finish"},
 		{[]move.Flight{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1}, Waiting: []int64{2}, Phase: move.Between}}, "shard 1 serves on b, no server serves shard 2,\n            and programs wait for it. Go on at once.", "abort"},
 		{[]move.Flight{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1, 2}, Back: []int64{1}, Phase: move.Arrived}}, "shards 1-2 serve on b.", "finish"},
 		{[]move.Flight{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{2}, Back: []int64{1, 2}, Phase: move.Ready}}, "shard 1 serves on a.", "abort"},
 		{[]move.Flight{flight(move.Arrived, 1, 2)}, "shards 1-2 serve on b.\n            The old copies on a are kept up to date.", "abort"},
-		{[]move.Flight{flight(move.Arrived, 1, 2)}, "firn shards finish 1-2\n", "abort"},
+		{[]move.Flight{flight(move.Arrived, 1, 2)}, "firn shard finish 1-2\n", "abort"},
 		{[]move.Flight{flight(move.Unknown, 1), flight(move.Arrived, 1, 2)}, "Start the server that does not answer, or check its address.\n", "finish"},
 		{[]move.Flight{flight(move.Unknown), flight(move.Ready)}, "nobody can say", "abort"},
 		{[]move.Flight{flight(move.HalfLeft)}, "it has just begun, or is being ended.\n            The shards serve.", "abort"},
 	} {
-		text := brokenText(tt.flights, []int64{1, 2}, "firn shards move 1-2 --to b")
-		if !strings.Contains(text, tt.says) || strings.Contains(text, "firn shards "+tt.never) || !strings.Contains(text, "To go on, from any host:  firn shards move 1-2 --to b\n") {
+		text := brokenText(tt.flights, []int64{1, 2}, "firn shard move 1-2 --to b")
+		if !strings.Contains(text, tt.says) || strings.Contains(text, "firn shard "+tt.never) || !strings.Contains(text, "To go on, from any host:  firn shard move 1-2 --to b\n") {
 			t.Errorf("%+v\n%s", tt.flights, text)
 		}
 	}
@@ -148,26 +148,26 @@ func TestNextText(t *testing.T) {
 		f    move.Flight
 		want string
 	}{
-		{move.Flight{Phase: move.Begun, Kept: both}, "shards 1-2 serve on a: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
-		{move.Flight{Phase: move.Ready, Kept: one, Moved: two}, "shard 2 serves on b, shard 1 serves on a: to go on: firn shards move 1-2 --to b; to give up what has not moved: firn shards abort 1"},
-		{move.Flight{Phase: move.Ready, Kept: one, Moved: two, Back: one}, "shard 2 serves on b, shard 1 serves on a: to drop the other copies, after the revert: firn shards abort 1; to move there again: firn shards move 1 --to b"},
-		{move.Flight{Phase: move.Ready, Kept: one, Moved: two, Back: both}, "shard 2 serves on b, shard 1 serves on a: to go on with the revert that was begun: firn shards revert 2; to move all to b: firn shards move 1-2 --to b"},
-		{move.Flight{Phase: move.Ready, Kept: both, Back: two}, "shards 1-2 serve on a: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
-		{move.Flight{Phase: move.Between, Kept: two, Waiting: one}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shards move 1-2 --to b"},
-		{move.Flight{Phase: move.Between, Moved: two, Waiting: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shards move 1-2 --to b"},
-		{move.Flight{Phase: move.Between, Kept: two, Waiting: one, Back: two}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shards move 1 --to b"},
-		{move.Flight{Phase: move.Between, Moved: two, Waiting: one, Back: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shards revert 1"},
-		{move.Flight{Phase: move.Between, Waiting: both, Back: two}, "no server serves shard 1-2: programs wait until it is opened: firn shards revert 2; and: firn shards move 1 --to b"},
-		{move.Flight{Phase: move.Arrived, Moved: both}, "shards 1-2 serve on b: to drop the old copies: firn shards finish 1-2; to go back: firn shards revert 1-2"},
-		{move.Flight{Phase: move.Arrived, Moved: both, Back: two}, "shards 1-2 serve on b: to go on with the revert that was begun: firn shards revert 2; to stay on b, and drop the copies on a: firn shards finish 1-2"},
+		{move.Flight{Phase: move.Begun, Kept: both}, "shards 1-2 serve on a: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
+		{move.Flight{Phase: move.Ready, Kept: one, Moved: two}, "shard 2 serves on b, shard 1 serves on a: to go on: firn shard move 1-2 --to b; to give up what has not moved: firn shard abort 1"},
+		{move.Flight{Phase: move.Ready, Kept: one, Moved: two, Back: one}, "shard 2 serves on b, shard 1 serves on a: to drop the other copies, after the revert: firn shard abort 1; to move there again: firn shard move 1 --to b"},
+		{move.Flight{Phase: move.Ready, Kept: one, Moved: two, Back: both}, "shard 2 serves on b, shard 1 serves on a: to go on with the revert that was begun: firn shard revert 2; to move all to b: firn shard move 1-2 --to b"},
+		{move.Flight{Phase: move.Ready, Kept: both, Back: two}, "shards 1-2 serve on a: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
+		{move.Flight{Phase: move.Between, Kept: two, Waiting: one}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shard move 1-2 --to b"},
+		{move.Flight{Phase: move.Between, Moved: two, Waiting: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shard move 1-2 --to b"},
+		{move.Flight{Phase: move.Between, Kept: two, Waiting: one, Back: two}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shard move 1 --to b"},
+		{move.Flight{Phase: move.Between, Moved: two, Waiting: one, Back: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shard revert 1"},
+		{move.Flight{Phase: move.Between, Waiting: both, Back: two}, "no server serves shard 1-2: programs wait until it is opened: firn shard revert 2; and: firn shard move 1 --to b"},
+		{move.Flight{Phase: move.Arrived, Moved: both}, "shards 1-2 serve on b: to drop the old copies: firn shard finish 1-2; to go back: firn shard revert 1-2"},
+		{move.Flight{Phase: move.Arrived, Moved: both, Back: two}, "shards 1-2 serve on b: to go on with the revert that was begun: firn shard revert 2; to stay on b, and drop the copies on a: firn shard finish 1-2"},
 		// One of the servers does not answer, or knows nothing of the move.
-		{move.Flight{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
-		{move.Flight{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shard 1-2: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "b"}, "shard 1-2: to end it: firn shards finish 1-2"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "a"}, "shard 1-2: to end it: firn shards abort 1-2"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: both}, "shards 1-2 serve on b: to end it: firn shards finish 1-2"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: one}, "shard 1 serves on b, shard 2: to end it: firn shards abort 2; and: firn shards finish 1"},
+		{move.Flight{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
+		{move.Flight{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shard 1-2: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "b"}, "shard 1-2: to end it: firn shard finish 1-2"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "a"}, "shard 1-2: to end it: firn shard abort 1-2"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: both}, "shards 1-2 serve on b: to end it: firn shard finish 1-2"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: one}, "shard 1 serves on b, shard 2: to end it: firn shard abort 2; and: firn shard finish 1"},
 	} {
 		tt.f.Source, tt.f.Target, tt.f.Shards = "a", "b", both
 		if got := standsText(tt.f) + ": " + nextText(tt.f); got != tt.want {
@@ -201,12 +201,12 @@ func TestShardsReopenIncomplete(t *testing.T) {
 	onDatabase(t, a[0], "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'b', term = term + 1 WHERE shard = 0")
 	flags = []string{flags[0], flags[1], "--server", "b=postgres://127.0.0.1:1/x"}
 	args := func(more ...string) []string {
-		return append(append([]string{"shards", "reopen", "a", "--gone", "b", "--yes"}, more...), flags...)
+		return append(append([]string{"shard", "reopen", "a", "--gone", "b", "--yes"}, more...), flags...)
 	}
-	if said := refuse(t, 2, args("--incomplete")...); !strings.Contains(said, "firn shards reopen a --incomplete --shards 17") {
+	if said := refuse(t, 2, args("--incomplete")...); !strings.Contains(said, "firn shard reopen a --incomplete --shards 17") {
 		t.Error(said)
 	}
-	if said := refuse(t, 1, args("--shards", "0")...); !strings.Contains(said, "a may lack rows of it") || !strings.Contains(said, "hint: start server b, or put its standby or backup in its place, then: firn shards reopen b --server ") {
+	if said := refuse(t, 1, args("--shards", "0")...); !strings.Contains(said, "a may lack rows of it") || !strings.Contains(said, "hint: start server b, or put its standby or backup in its place, then: firn shard reopen b --server ") {
 		t.Error(said)
 	}
 	if out := succeed(t, args("--shards", "0", "--incomplete")...); out != "1 shard opened on server a\n" {
@@ -216,7 +216,7 @@ func TestShardsReopenIncomplete(t *testing.T) {
 
 	// A hint names all shards that it is about.
 	onDatabase(t, a[0], "SELECT firn.close(shard), firn.close(shard + 1) FROM firn.shard WHERE shard = 0; UPDATE firn.shard SET state = 'moved', moved_to = 'b', attempt = NULL, term = term + 1 WHERE shard < 2")
-	if said := refuse(t, 1, args("--shards", "0-1")...); !strings.Contains(said, "shard 0 and 1 more: a may lack rows of them") || !strings.Contains(said, "firn shards reopen a --shards 0-1 --incomplete --gone b --server ") {
+	if said := refuse(t, 1, args("--shards", "0-1")...); !strings.Contains(said, "shard 0 and 1 more: a may lack rows of them") || !strings.Contains(said, "firn shard reopen a --shards 0-1 --incomplete --gone b --server ") {
 		t.Error(said)
 	}
 	if out := succeed(t, args("--shards", "0-1", "--incomplete")...); out != "2 shards opened on server a\n" {
@@ -251,13 +251,13 @@ func TestShardsNoWayBack(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "1", "--yes"}, flags[:2]...)...)
-	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "1", "--yes"}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "add-server", "b=" + b}, flags[:2]...)...)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
 	succeed(t, with("move 0 --to b")...)
 	onDatabase(t, b, "CREATE TABLE insta0.late (id bigint PRIMARY KEY)")
 	said := refuse(t, 1, with("revert 0")...)
-	if !strings.Contains(said, "there: ") && !strings.Contains(said, "here: ") || !strings.Contains(said, "hint: firn shards finish 0 --server ") || !strings.Contains(said, ", then firn shards move 0 --to a --server ") || strings.Contains(said, "goes on") {
+	if !strings.Contains(said, "there: ") && !strings.Contains(said, "here: ") || !strings.Contains(said, "hint: firn shard finish 0 --server ") || !strings.Contains(said, ", then firn shard move 0 --to a --server ") || strings.Contains(said, "goes on") {
 		t.Error(said)
 	}
 	succeed(t, with("finish 0 --yes")...)
@@ -271,8 +271,8 @@ func TestShardsRebalanceBrokenOff(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "2", "--yes"}, flags[:2]...)...)
-	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "2", "--yes"}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "add-server", "b=" + b}, flags[:2]...)...)
 	holder, err := pgx.Connect(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
@@ -281,12 +281,12 @@ func TestShardsRebalanceBrokenOff(t *testing.T) {
 	if _, err := holder.Exec(t.Context(), "BEGIN; CREATE TABLE public.t ()"); err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{"shards", "rebalance"}, flags...)
+	args := append([]string{"shard", "rebalance"}, flags...)
 	p := waitingMove(t, a, args)
 	p.Process.Signal(syscall.SIGINT)
 	at := " --server 'a=" + a + "' --server 'b=" + b + "'"
 	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), "Broken off: shard 0 serves on a.\n            Nothing is copied to b yet.\n"+
-		"To go on, from any host:  firn shards rebalance"+at+", with the same flags\nTo give it up:            firn shards abort 0"+at+"\n") {
+		"To go on, from any host:  firn shard rebalance"+at+", with the same flags\nTo give it up:            firn shard abort 0"+at+"\n") {
 		t.Errorf("exit code %d\n%s", code, &p.errs)
 	}
 	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
@@ -304,10 +304,10 @@ func TestShardsRebalanceBegun(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "2", "--yes"}, flags[:2]...)...)
-	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "2", "--yes"}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "add-server", "b=" + b}, flags[:2]...)...)
 	onDatabase(t, a, "SELECT firn.begin_move(shard, term + 1, 'somebody', '0123456789ab', 'b', true) FROM firn.shard WHERE shard = 0")
-	if out := succeed(t, append([]string{"shards", "rebalance"}, flags...)...); !strings.Contains(out, "\n1 shard moved") {
+	if out := succeed(t, append([]string{"shard", "rebalance"}, flags...)...); !strings.Contains(out, "\n1 shard moved") {
 		t.Error(out)
 	}
 }

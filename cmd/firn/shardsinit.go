@@ -46,9 +46,9 @@ decided here, and never changes:
 The role on each server owns the schema firn; it needs CREATE on the database, and is
 no superuser. Applications log in as roles that were granted --role, which is made
 where it is missing and the role may make one.`,
-		Example: `  firn shards init --count 2000 --server a=postgres://firn@db1/app --server b=postgres://firn@db2/app
-  firn shards init --count 16 --keys range --bounds bounds.txt --dry-run
-  firn shards init`,
+		Example: `  firn shard init --count 2000 --server a=postgres://firn@db1/app --server b=postgres://firn@db2/app
+  firn shard init --count 16 --keys range --bounds bounds.txt --dry-run
+  firn shard init`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -58,7 +58,7 @@ where it is missing and the role may make one.`,
 	return cmd
 }
 
-// A shardsInit is what firn shards init and adopt are told about the cluster.
+// A shardsInit is what firn shard init and adopt are told about the cluster.
 type shardsInit struct {
 	usual  firn.Layout // where none is named
 	wish   setup.Wish
@@ -97,7 +97,7 @@ func (o *shardsInit) complete(cmd *cobra.Command) error {
 		o.wish.Layout = l
 	}
 	if cmd.Flags().Changed("count") && o.wish.Count < 1 {
-		return bad("--count %d: there is at least one shard", o.wish.Count).hint("firn shards init --count 2000")
+		return bad("--count %d: there is at least one shard", o.wish.Count).hint("firn shard init --count 2000")
 	}
 	if o.bounds == "" {
 		return nil
@@ -137,7 +137,7 @@ func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []sha
 		return setupFailure(err)
 	}
 	if p.Missing > 0 {
-		printWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere; to make them: firn shards init --count %d",
+		printWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere; to make them: firn shard init --count %d",
 			count(p.Missing), count(p.Keys.Shards()), p.Keys.Shards())
 	}
 	if p.Cluster == "" && !wantsJSON(cmd) {
@@ -207,7 +207,7 @@ func setupFailure(err error) *failure {
 	case errors.As(err, &forgot):
 		return f.hint("is its address right? If what it had is lost: %s", lostPage)
 	case errors.As(err, &copied):
-		return f.hint("is its address that of the primary? If it was promoted or restored, and is the only one now: firn shards reopen %s", copied.Server)
+		return f.hint("is its address that of the primary? If it was promoted or restored, and is the only one now: firn shard reopen %s", copied.Server)
 	case errors.Is(err, setup.ErrNoCount):
 		f.code = exitUsage
 		return f.hint("--count 2000, say: as many as you will ever want servers, times a hundred")
@@ -218,17 +218,17 @@ func setupFailure(err error) *failure {
 		}
 	case errors.As(err, new(*firn.EndError)), errors.As(err, new(*firn.EpochError)):
 		f.code = exitUsage
-		return f.hint("is the epoch right? To see when a layout begins and ends: firn layouts LAYOUT")
+		return f.hint("is the epoch right? To see when a layout begins and ends: firn layout show LAYOUT")
 	case errors.As(err, &wish):
 		f.code = exitUsage
-		return f.hint("firn shards init --help")
+		return f.hint("firn shard init --help")
 	case errors.As(err, &different):
 		f.code = exitUsage
-		return f.hint("leave the flag out; to see what the cluster is: firn shards status")
+		return f.hint("leave the flag out; to see what the cluster is: firn shard status")
 	case errors.As(err, &stranger):
-		return f.hint("firn shards add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
+		return f.hint("firn shard add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
 	case errors.As(err, &schema):
-		return f.hint("if its ids are to be taken over: firn shards adopt --dry-run; else drop or rename it")
+		return f.hint("if its ids are to be taken over: firn shard adopt --dry-run; else drop or rename it")
 	case errors.Is(err, shard.ErrLocked):
 		return f.hint("wait for it; or end it: SELECT pg_terminate_backend(PID)")
 	}
@@ -288,7 +288,7 @@ func printNext(out io.Writer, p *setup.Plan) error {
 	for i, r := range roles {
 		roles[i] = sqlWord(r)
 	}
-	_, err := fmt.Fprintf(out, "\nThen: firn shards status; on each server GRANT %s TO your application's role; firn shards apply DIR\n", strings.Join(roles, ", "))
+	_, err := fmt.Fprintf(out, "\nThen: firn shard status; on each server GRANT %s TO your application's role; firn shard apply DIR\n", strings.Join(roles, ", "))
 	return err
 }
 

@@ -20,8 +20,8 @@ func newShardsLs() *cobra.Command {
 its term, which counts how often it was opened and closed, and what is wrong with it.
 A shard without a server is nowhere now. The state is unknown where the server of a shard
 does not answer.`,
-		Example: `  firn shards ls
-  firn shards ls --json | jq -r 'select(.state != "open") | .shard'`,
+		Example: `  firn shard ls
+  firn shard ls --json | jq -r 'select(.state != "open") | .shard'`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())

@@ -28,8 +28,8 @@ the passwords, are the program's.
 A map gets old when a shard moves. A router that comes to the wrong server is refused
 there, with where the shard went. A server that does not answer has its shards missing
 in the map: then nothing is written, but with --partial.`,
-		Example: `  firn shards map
-  firn shards map --json > map.json`,
+		Example: `  firn shard ls --map
+  firn shard ls --map --json > map.json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -84,11 +84,11 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 	case len(views) == 0 && stray != nil:
 		return nil, stray
 	case len(views) == 0:
-		return nil, failed("no server answers as one of a cluster").hint("to see each server: firn shards status; if there never was a cluster: firn shards init --count N")
+		return nil, failed("no server answers as one of a cluster").hint("to see each server: firn shard status; if there never was a cluster: firn shard init --count N")
 	}
 	m, err := shard.MapOf(views)
 	if err != nil {
-		return nil, failed("%w", err).hint("to compare the servers: firn shards doctor")
+		return nil, failed("%w", err).hint("to compare the servers: firn shard doctor")
 	}
 	for _, name := range m.Missing {
 		if !asked[name] {

@@ -20,7 +20,7 @@ func newShardsMove() *cobra.Command {
 		Use:   "move LIST --to SERVER",
 		Short: "Move shards to another server while they are in use",
 		Long: `Move shards to another server while they are in use. At any instant one server serves a
-shard, or, while it changes over, none: firn shards status says which, how far the copy is,
+shard, or, while it changes over, none: firn shard status says which, how far the copy is,
 and what to type.
 
 Rows are copied by logical replication, the copy is compared with the original, and then each shard changes over:
@@ -31,19 +31,19 @@ A shard changes over only in a moment in which nobody has had a lock on its tabl
 longer than 30 ms. If there is none within --lock-wait, it says who has.
 
 Broken off at any instant, it goes on where it was when it is run again, from any host
-that reaches both servers. Until a shard has changed over, firn shards abort gives the
-move up. After that the old copy is kept up to date: firn shards revert goes back to it,
-and firn shards finish drops it.
+that reaches both servers. Until a shard has changed over, firn shard abort gives the
+move up. After that the old copy is kept up to date: firn shard revert goes back to it,
+and firn shard finish drops it.
 
 The exit code is 3 if something speaks against the move or rows differ, and 1 if it came to
 no end. With --json there is an object for each shard that is where it was to go.
 
 Needed: wal_level = logical on both servers, a superuser (or, from PostgreSQL 16 on, a
 member of pg_create_subscription), pg_dump of the source's version or newer here, and
-that the servers reach each other as this host reaches them, or as --reach says.`,
-		Example: `  firn shards move 17 --to b --dry-run
-  firn shards move 17-40,99 --to b
-  firn shards move 17 --to b --reach a=postgres://firn@10.0.0.1/app --reach b=postgres://firn@10.0.0.2/app`,
+that the servers reach each other as this host reaches them, or as --address says.`,
+		Example: `  firn shard move 17 --to b --dry-run
+  firn shard move 17-40,99 --to b
+  firn shard move 17 --to b --address a=postgres://firn@10.0.0.1/app --address b=postgres://firn@10.0.0.2/app`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -76,8 +76,8 @@ func (o *shardsMove) addFlags(cmd *cobra.Command) {
 }
 
 func (o *shardsMove) addReach(cmd *cobra.Command) {
-	cmd.Flags().StringToStringVar(&o.options.Addresses, "reach", nil, "how the other server reaches this one, as `SERVER=URL` (as this host does)")
-	cmd.Flags().Lookup("reach").DefValue = "" // none is shown
+	cmd.Flags().StringToStringVar(&o.options.Addresses, "address", nil, "how the other server reaches this one, as `SERVER=URL` (as this host does)")
+	cmd.Flags().Lookup("address").DefValue = "" // none is shown
 }
 
 func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) error {
@@ -86,7 +86,7 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 		return notBegun(ctx, cmd, err)
 	}
 	if o.to == "" {
-		return bad("--to is missing").hint("firn shards move %s --to SERVER", list)
+		return bad("--to is missing").hint("firn shard move %s --to SERVER", list)
 	}
 	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.to }) {
 		return o.unnamed(o.to, servers)
@@ -99,14 +99,14 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 		return notBegun(ctx, cmd, err)
 	}
 	moved, err := o.each(ctx, cmd, move.Parts(legs), (*move.Mover).Move)
-	return o.report(ctx, cmd, carried{servers, shards, list, "firn shards move " + list + " --to " + o.to, moved, err})
+	return o.report(ctx, cmd, carried{servers, shards, list, "firn shard move " + list + " --to " + o.to, moved, err})
 }
 
 // find are the servers, and the shards of a list.
 func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) ([]shard.Server, []int64, error) {
 	var asked shardNumbers
 	if err := asked.Set(list); err != nil {
-		return nil, nil, bad("%w", err).hint("firn shards %s 17, or 17-40,99", cmd.Name())
+		return nil, nil, bad("%w", err).hint("firn shard %s 17, or 17-40,99", cmd.Name())
 	}
 	servers, err := shardServers(cmd)
 	if err != nil {
@@ -129,7 +129,7 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 		}
 	}
 	if len(shards) == 0 {
-		return nil, nil, bad("there is no shard %s", &asked).hint("firn shards ls")
+		return nil, nil, bad("there is no shard %s", &asked).hint("firn shard ls")
 	}
 	return servers, shards, nil
 }
@@ -153,17 +153,17 @@ func (o *shardsMove) legsFailure(err error) *failure {
 	f := failed("%w", err)
 	then := ""
 	if o.to != under.Source {
-		then = fmt.Sprintf("; then: firn shards move %d --to %s", under.Shard, o.to)
+		then = fmt.Sprintf("; then: firn shard move %d --to %s", under.Shard, o.to)
 	}
 	switch under.Serves {
 	case under.Target:
-		return f.hint("it has arrived on %s; to take it back to %s: firn shards revert %d", under.Target, under.Source, under.Shard).
-			hint("to stay on %s, and drop the copy on %s: firn shards finish %d%s", under.Target, under.Source, under.Shard, then)
+		return f.hint("it has arrived on %s; to take it back to %s: firn shard revert %d", under.Target, under.Source, under.Shard).
+			hint("to stay on %s, and drop the copy on %s: firn shard finish %d%s", under.Target, under.Source, under.Shard, then)
 	case under.Source:
-		return f.hint("it is still on %s; to stay there: firn shards abort %d%s", under.Source, under.Shard, then).
-			hint("to go on to %s: firn shards move %d --to %s", under.Target, under.Shard, under.Target)
+		return f.hint("it is still on %s; to stay there: firn shard abort %d%s", under.Source, under.Shard, then).
+			hint("to go on to %s: firn shard move %d --to %s", under.Target, under.Shard, under.Target)
 	}
-	return f.hint("no server serves it now; what opens it says: firn shards status")
+	return f.hint("no server serves it now; what opens it says: firn shard status")
 }
 
 // mapOf is what all servers say of their shards.

@@ -65,9 +65,9 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, c carried) 
 	case len(c.moved) == 0:
 		_, err = fmt.Fprint(out, "there is nothing to do: they are there\n", hinter{cmd}.compose(c.left(ctx, o.to == "")))
 	case o.to == "":
-		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the other copy: firn shards abort %s; to go there again: firn shards move %[1]s --to %s", c.list, c.moved[0].From)))
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the other copy: firn shard abort %s; to go there again: firn shard move %[1]s --to %s", c.list, c.moved[0].From)))
 	default:
-		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the old copy: firn shards finish %s; to go back to it: firn shards revert %[1]s", c.list)))
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the old copy: firn shard finish %s; to go back to it: firn shard revert %[1]s", c.list)))
 	}
 	return err
 }
@@ -114,9 +114,9 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 	case errors.As(c.err, &ended):
 		again := c.again
 		if strings.Contains(again, " revert ") { // whoever ended the move may have dropped the old copy
-			again = "firn shards move " + c.list + " --to SERVER"
+			again = "firn shard move " + c.list + " --to SERVER"
 		}
-		f = f.hint("to see which server serves it: firn shards status").hint("to move it all the same: %s", again)
+		f = f.hint("to see which server serves it: firn shard status").hint("to move it all the same: %s", again)
 	case f.code != exitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
 	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:
@@ -124,9 +124,9 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 			f = f.hint("%s", nextText(one))
 		}
 	case unknown != nil:
-		f = f.hint("to go on: %s; to see which server serves the shards: firn shards status", c.again)
+		f = f.hint("to go on: %s; to see which server serves the shards: firn shard status", c.again)
 	default:
-		f = f.hint("to go on: %s; to give up what has not changed over: firn shards abort %s", c.again, c.list)
+		f = f.hint("to go on: %s; to give up what has not changed over: firn shard abort %s", c.again, c.list)
 	}
 	return f
 }
@@ -148,47 +148,47 @@ func moveFailure(err error) *failure {
 	switch {
 	case errors.As(err, &way):
 		if way.Copy {
-			return f.hint("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then, to end the move and drop that copy: firn shards abort %d", way.Shard)
+			return f.hint("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then, to end the move and drop that copy: firn shard abort %d", way.Shard)
 		}
-		return f.hint("to end the move, which leaves that schema as it is: firn shards abort %d", way.Shard).hint("then, before the shard is moved again: %s", way.Do)
+		return f.hint("to end the move, which leaves that schema as it is: firn shard abort %d", way.Shard).hint("then, before the shard is moved again: %s", way.Do)
 	case errors.As(err, new(*move.RefusedError)):
 		f.code = exitFound
 		return f
 	case errors.As(err, &stuck) && stuck.Do != "":
 		return f.hint("%s", stuck.Do)
 	case errors.As(err, &unreached):
-		return f.hint("--reach %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
+		return f.hint("--address %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
 	case errors.As(err, &behind):
 		return f.hint("wait for it; or, if that standby is not needed, end it")
 	case errors.As(err, &wrong):
 		f.code = exitFound
-		return f.hint("to take it back to the copy that it came from: firn shards revert %d", wrong.Shard)
+		return f.hint("to take it back to the copy that it came from: firn shard revert %d", wrong.Shard)
 	case errors.As(err, &different):
 		f.code = exitFound
-		return f.hint("something has written to the copy: firn shards abort LIST, and move it again")
+		return f.hint("something has written to the copy: firn shard abort LIST, and move it again")
 	case errors.As(err, &other):
-		return f.hint("to see how far it is: firn shards status").
-			hint("to go on with it, if nobody does: firn shards move %d --to %s; to give it up instead: firn shards abort %[1]d", other.Shard, other.Target)
+		return f.hint("to see how far it is: firn shard status").
+			hint("to go on with it, if nobody does: firn shard move %d --to %s; to give it up instead: firn shard abort %[1]d", other.Shard, other.Target)
 	case errors.As(err, &under):
-		return f.hint("to see what ends it: firn shards status")
+		return f.hint("to see what ends it: firn shard status")
 	case errors.As(err, &held):
 		return f.hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
-		return f.hint("to make it one of the cluster: firn shards add-server NAME=postgres://USER@HOST/DATABASE")
+		return f.hint("to make it one of the cluster: firn shard add-server NAME=postgres://USER@HOST/DATABASE")
 	case errors.As(err, &backless):
-		return withDetail(err).hint("firn shards finish %d, then firn shards move %[1]d --to %s", backless.Shard, backless.Server)
+		return withDetail(err).hint("firn shard finish %d, then firn shard move %[1]d --to %s", backless.Shard, backless.Server)
 	case ofCopy(err):
 		var of *shard.ServerError
 		errors.As(err, &of)
-		return f.hint("%s. Then, to see what comes next: firn shards status", check.ReopenCopy(of.Server))
+		return f.hint("%s. Then, to see what comes next: firn shard status", check.ReopenCopy(of.Server))
 	case errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint == "":
-		return f.hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
+		return f.hint("--address SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
 	case errors.As(err, &pg) && pg.Code == "ID008":
 		return withDetail(err).hint("%s", pg.Hint)
 	case errors.As(err, &pg) && pg.Code == "2BP01":
 		return f.hint("%s", pg.Hint)
 	case errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "XX000"): // what it was at work on is gone
-		return f.hint("another command may have ended the move meanwhile; to see how it stands: firn shards status")
+		return f.hint("another command may have ended the move meanwhile; to see how it stands: firn shard status")
 	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
 		return f.hint(sameCommand)
 	case errors.Is(err, move.ErrNoDump):

@@ -29,7 +29,7 @@ func (o *shardsRebalance) planned(ctx context.Context, cmd *cobra.Command, serve
 	case errors.As(err, &fixed) && fixed.Flight != nil:
 		return nil, failed("%s", withoutPackage(err.Error())).hint("%s", nextText(*fixed.Flight))
 	case errors.As(err, &fixed):
-		return nil, failed("%s", withoutPackage(err.Error())).hint("firn shards doctor")
+		return nil, failed("%s", withoutPackage(err.Error())).hint("firn shard doctor")
 	case err != nil:
 		return nil, moveFailure(err)
 	}

@@ -22,13 +22,13 @@ func newShardsRemoveServer() *cobra.Command {
 		Long: `Take a PostgreSQL server that has no shards any more out of a cluster: the others no
 longer know it, and need no answer from it. Its database stays as it is.
 
-firn shards rebalance --drain NAME moves its shards to the others. All servers have to be
+firn shard rebalance --drain NAME moves its shards to the others. All servers have to be
 there, this one too. One that is lost with shards is not removed: it is replaced by its
-standby or its backup, on which firn shards reopen opens what it had. One that had none,
+standby or its backup, on which firn shard reopen opens what it had. One that had none,
 as each of the others has to show, and is gone for good, is taken out with --gone.`,
-		Example: `  firn shards rebalance --drain a
-  firn shards remove-server a
-  firn shards remove-server a --gone`,
+		Example: `  firn shard rebalance --drain a
+  firn shard remove-server a
+  firn shard remove-server a --gone`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return removeShardServer(cmd, args[0], gone, yes) },
 	}
@@ -58,7 +58,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 			if answers := new(move.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
 				return signalled(ctx, goneFailure(err))
 			}
-			return signalled(ctx, failed("%w", err).hint("firn shards remove-server %s, without --gone: it has to know too", name))
+			return signalled(ctx, failed("%w", err).hint("firn shard remove-server %s, without --gone: it has to know too", name))
 		}
 		servers = slices.Delete(slices.Clone(servers), at, at+1)
 	case at < 0 && !gone:
@@ -83,7 +83,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 		}
 	}
 	if err := r.Run(ctx); err != nil {
-		return signalled(ctx, setupFailure(err).hint("firn shards status; then run it again: it goes on where it was"))
+		return signalled(ctx, setupFailure(err).hint("firn shard status; then run it again: it goes on where it was"))
 	}
 	return printRemoval(cmd, r)
 }
@@ -124,7 +124,7 @@ func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, err
 	}
 	r, err := opened.Remove(name)
 	if err != nil {
-		return nil, setupFailure(err).hint("to move what it has to the others: firn shards rebalance --drain %s; to drop old copies: firn shards finish LIST", name)
+		return nil, setupFailure(err).hint("to move what it has to the others: firn shard rebalance --drain %s; to drop old copies: firn shard finish LIST", name)
 	}
 	return r, nil
 }

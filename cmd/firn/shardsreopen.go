@@ -44,13 +44,13 @@ opens the shards of --shards with the rows that are there. The others are lost; 
 given again. Sequences of your own may be behind: look at them before programs write.
 
 Ids start above the latest clock of this host and all servers, plus --margin. Give a longer
-margin if the ids of the server that was lost were further ahead of its clock (firn shards
+margin if the ids of the server that was lost were further ahead of its clock (firn shard
 doctor). If no other clock is within an hour of the latest, no shard is opened: set the
 clock that is wrong first.`,
-		Example: `  firn shards reopen a
-  firn shards reopen a --shards 0-99 --dry-run
-  firn shards reopen a --gone b --margin 1m --yes
-  firn shards reopen a --shards 17 --gone b --incomplete`,
+		Example: `  firn shard reopen a
+  firn shard reopen a --shards 0-99 --dry-run
+  firn shard reopen a --gone b --margin 1m --yes
+  firn shard reopen a --shards 17 --gone b --incomplete`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -100,7 +100,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 		return bad("--margin %s: it is from 1s to %s", o.margin, mostMargin)
 	}
 	if o.incomplete && len(o.shards.ranges) == 0 {
-		return bad("--incomplete is said of single shards").hint("firn shards reopen %s --incomplete --shards 17", name)
+		return bad("--incomplete is said of single shards").hint("firn shard reopen %s --incomplete --shards 17", name)
 	}
 	plan, err := o.plan(ctx, servers, name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *
 	if len(o.shards.ranges) > 0 && len(plan.Shards)+len(plan.Left) == 0 {
 		f := failed("server %s has no copy of shard %s", plan.Server, &o.shards)
 		if len(o.gone) != 1 {
-			return f.hint("to see which server serves each shard: firn shards status")
+			return f.hint("to see which server serves each shard: firn shard status")
 		}
 		return f.hint("%s", backHint(o.gone[0])).hint("if it has neither, the rows are lost")
 	}
@@ -405,7 +405,7 @@ func hangUp(ctx context.Context, c *pgx.Conn, others map[string]*pgx.Conn) {
 
 // backHint says how rows come back that only one server has.
 func backHint(server string) string {
-	return fmt.Sprintf("start server %s, or put its standby or backup in its place, then: firn shards reopen %[1]s", server)
+	return fmt.Sprintf("start server %s, or put its standby or backup in its place, then: firn shard reopen %[1]s", server)
 }
 
 // failure is the error of a shard that is not opened, with what to do about it, or nil.
@@ -426,7 +426,7 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 		}
 	}
 	if incomplete != nil {
-		again := fmt.Sprintf("firn shards reopen %s --shards %s --incomplete", plan.Server, move.List(append([]int64{incomplete.Shard}, incomplete.More...)))
+		again := fmt.Sprintf("firn shard reopen %s --shards %s --incomplete", plan.Server, move.List(append([]int64{incomplete.Shard}, incomplete.More...)))
 		for _, name := range o.gone {
 			again += " --gone " + shellWord(name)
 		}
@@ -451,7 +451,7 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 	case pg.Code == "ID007" && strings.HasPrefix(pg.Hint, "firn "): // it says which server knows more
 		return failed("%w", err).hint("%s", pg.Hint)
 	case pg.Code == "42883":
-		return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
+		return failed("%w", err).hint("the servers have functions of an older version: firn shard init, then run it again")
 	case pg.Code == "42501": // such as of the table of a move that a superuser began
 		return failed("%w", err).hint("%s", sameCommand)
 	case pg.Code == "ID004" || pg.Code == "ID009": // the clock

@@ -15,10 +15,10 @@ func newShardsRevert() *cobra.Command {
 		Short: "Take shards back to the server that they were moved from",
 		Long: `Take shards back to the server that they were moved from, with all that was written
 since: its copy has been kept up to date. That takes a moment, and copies nothing. It
-can be done until firn shards finish has dropped the copy, and moved again afterwards.
+can be done until firn shard finish has dropped the copy, and moved again afterwards.
 
 Broken off at any instant, it goes on when it is run again.`,
-		Example: `  firn shards revert 17`,
+		Example: `  firn shard revert 17`,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -41,8 +41,8 @@ func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string
 		return notBegun(ctx, cmd, moveFailure(err))
 	}
 	if len(legs) == 0 {
-		return failed("no move of shard %s is there to be taken back", list).hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
+		return failed("no move of shard %s is there to be taken back", list).hint("firn shard status; where a move was finished, move it back: firn shard move %s --to SERVER", list)
 	}
 	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Revert)
-	return o.report(ctx, cmd, carried{servers, shards, list, "firn shards revert " + list, moved, err})
+	return o.report(ctx, cmd, carried{servers, shards, list, "firn shard revert " + list, moved, err})
 }

@@ -44,10 +44,10 @@ the one before, after a line with the time, or in JSON with a "time" in each obj
 
 The exit code is 3 if a line says bad: a server cannot be asked, or no server or more than
 one serves a shard. A move that is under way is not bad, nor is the moment in which a shard
-of it changes over. With --watch the exit code is 0. firn shards doctor looks closer.`,
-		Example: `  firn shards status
-  firn shards status --watch
-  firn shards status --server a=postgres://firn@db1/app --json`,
+of it changes over. With --watch the exit code is 0. firn shard doctor looks closer.`,
+		Example: `  firn shard status
+  firn shard status --watch
+  firn shard status --server a=postgres://firn@db1/app --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -375,7 +375,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 		switch {
 		case f.Do == check.NameThem:
 			text += "; " + f.Do
-		case strings.Contains(f.Do, "shards reopen "), strings.HasPrefix(f.Do, "give the address"):
+		case strings.Contains(f.Do, "shard reopen "), strings.HasPrefix(f.Do, "give the address"):
 			text += "; " + st.hints.compose(f.Do)
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Level, text); err != nil {

@@ -24,11 +24,11 @@ func newShardsWhere() *cobra.Command {
 		Long: `Say which shard an id was made on, or a key belongs to, and which server has it. A number
 without a flag is an id; the number of a shard is given with --shard.
 
-With --map it asks no server, but reads a map that firn shards map --json has written.`,
-		Example: `  firn shards where 7134519829134520325
-  firn shards where --key alice
-  firn shards where --shard 5
-  firn shards where --shard 5 --map map.json --json`,
+With --map it asks no server, but reads a map that firn shard ls --map --json has written.`,
+		Example: `  firn shard where 7134519829134520325
+  firn shard where --key alice
+  firn shard where --shard 5
+  firn shard where --shard 5 --map map.json --json`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(cmd.Context())
@@ -68,9 +68,9 @@ func (o *shardsWhere) run(ctx context.Context, cmd *cobra.Command, args []string
 	if given != 1 {
 		f := bad("one of an id, --key and --shard says what to look for, and only one")
 		if cmd.Flags().Changed("key") {
-			return f.hint("to look for the key: firn shards where --key %s", shellWord(o.key))
+			return f.hint("to look for the key: firn shard where --key %s", shellWord(o.key))
 		}
-		return f.hint("firn shards where --shard 3")
+		return f.hint("firn shard where --shard 3")
 	}
 	if len(args) > 0 {
 		var err error
@@ -107,11 +107,11 @@ func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*shard.Ma
 	}
 	text, err := os.ReadFile(o.file)
 	if err != nil {
-		return nil, failed("%w", err).hint("firn shards map --json > %s", shellWord(o.file))
+		return nil, failed("%w", err).hint("firn shard ls --map --json > %s", shellWord(o.file))
 	}
 	m := new(shard.Map)
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, bad("%s: %s", o.file, withoutPackage(err.Error())).hint("firn shards map --json > %s", shellWord(o.file))
+		return nil, bad("%s: %s", o.file, withoutPackage(err.Error())).hint("firn shard ls --map --json > %s", shellWord(o.file))
 	}
 	return m, nil
 }
@@ -131,7 +131,7 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error)
 			printWarning(cmd.ErrOrStderr(), "the time of %d is to come, %s: it may be of another layout", o.id, line.Time)
 		}
 		if parts.Time.Sub(m.Layout.Epoch()) < time.Second { // no generator was there yet
-			printWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shards where --shard %[1]d", o.id)))
+			printWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shard where --shard %[1]d", o.id)))
 		}
 	case cmd.Flags().Changed("key"):
 		var err error
@@ -144,10 +144,10 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error)
 	}
 	r, ok := m.Route(number)
 	if !ok && len(m.Missing) > 0 {
-		return nil, failed("no server that answers knows shard %d; %s may", number, strings.Join(m.Missing, ", ")).hint("firn shards status")
+		return nil, failed("no server that answers knows shard %d; %s may", number, strings.Join(m.Missing, ", ")).hint("firn shard status")
 	}
 	if !ok {
-		return nil, failed("there is no shard %d", number).hint("to see which there are: firn shards map")
+		return nil, failed("there is no shard %d", number).hint("to see which there are: firn shard ls --map")
 	}
 	line.shardLine = newShardLine(m, r)
 	return line, nil

@@ -29,10 +29,10 @@ func variableName(flag string) string {
 }
 
 // The commands that lease a worker or say what a lease would be; and the first of
-// them without workers hold, whose program has a generator of its own.
+// them without run, whose program has a generator of its own.
 var (
-	leaseCommands = append(drawCommands, "workers hold")
-	drawCommands  = []string{"next", "doctor", "config print"}
+	leaseCommands = append(drawCommands, "run")
+	drawCommands  = []string{"next", "doctor", "config show"}
 )
 
 // The commands that create a pool.
@@ -42,28 +42,28 @@ var createCommands = []string{"pool create", "pool ensure"}
 // where firn runs and means the same in each of its commands. What a person claims
 // or confirms (--new, --yes, --write, ...) is not: a variable that somebody has set
 // on another day cannot vouch for anything. --worker is not either: FIRN_WORKER is
-// what workers hold tells its command.
+// what run tells its command.
 var variables = []variable{
 	{"config", nil, "the config"},
 	{"json", nil, "print JSON"},
 	{"store", nil, "where records are kept"},
-	{"pool", slices.Concat(leaseCommands, createCommands, []string{"serve", "pool show", "pool set", "workers release", "encode"}), "the pool"},
+	{"pool", slices.Concat(leaseCommands, createCommands, []string{"serve", "pool show", "pool set", "worker release", "encode"}), "the pool"},
 	{"layout", slices.Concat(leaseCommands, createCommands, []string{"decode", "encode", "verify"}), "the layout of the ids"},
 	{"lanes", drawCommands, "how many workers to hold"},
 	{"renew", leaseCommands, "how often the lease is extended"},
 	{"ttl", leaseCommands, "when others may take the worker"},
 	{"outage", slices.Concat(leaseCommands, createCommands, []string{"store recover"}), "how long ids go on without the store"},
-	{"borrow", drawCommands, "how far ids may run ahead of the clock"},
+	{"max-ahead", drawCommands, "how far ids may run ahead of the clock"},
 	{"wait", leaseCommands, "how long to wait for a worker"},
 	{"file", drawCommands, "the grant file"},
 	{"keys", []string{"next", "decode", "public encode"}, "the keys of public forms"},
-	{"resp", []string{"serve", "config print"}, "where the server listens for the Redis protocol"},
-	{"http", []string{"serve", "config print"}, "where the server listens for HTTP"},
-	{"admin", []string{"serve", "config print"}, "where the server shows metrics and probes"},
-	{"names", []string{"serve", "config print"}, "what clients and proxies call the server"},
+	{"resp", []string{"serve", "config show"}, "where the server listens for the Redis protocol"},
+	{"http", []string{"serve", "config show"}, "where the server listens for HTTP"},
+	{"admin", []string{"serve", "config show"}, "where the server shows metrics and probes"},
+	{"names", []string{"serve", "config show"}, "what clients and proxies call the server"},
 	{"server", nil, "servers with shards, NAME=URL with a space between them"},
-	{"reach", nil, "how servers with shards reach each other, SERVER=URL"},
-	{"db", []string{"segments import"}, "the other system's database"},
+	{"address", nil, "how servers with shards reach each other, SERVER=URL"},
+	{"db", []string{"series import"}, "the other system's database"},
 }
 
 // variableOf returns the variable that a flag of a command is taken from.
@@ -126,7 +126,7 @@ type strayVariable struct{ name, do string }
 func (v strayVariable) text() string { return "firn does not read the variable " + v.name }
 
 // strayVariables are those of an environment. What others set for a reason is left
-// out: Kubernetes, for services called firn; firn's tests; and workers hold, for its
+// out: Kubernetes, for services called firn; firn's tests; and run, for its
 // command.
 func strayVariables(root *cobra.Command, environ []string) []strayVariable {
 	known, flags := variableNames(), flagVariables(root)
@@ -197,7 +197,7 @@ func warnOfVariables(cmd *cobra.Command) {
 
 // ownWarnings are the commands that say themselves what variables firn does not
 // read: in a log, as a finding, or once for two processes.
-var ownWarnings = []string{"firn serve", "firn doctor", "firn workers hold"}
+var ownWarnings = []string{"firn serve", "firn doctor", "firn run"}
 
 // prepare is what happens before a command runs.
 func prepare(cmd *cobra.Command, _ []string) error {

@@ -118,8 +118,8 @@ func TestVariableTable(t *testing.T) {
 // it is empty.
 func TestVariablesCount(t *testing.T) {
 	values := map[string]string{
-		"json": "true", "workers": "5", "lanes": "2", "renew": "7s", "ttl": "7s", "outage": "7s", "borrow": "7ms", "wait": "7s",
-		"layout": "discord", "store": "sqlite:/some.db", "server": "a=postgres://u@h/d", "reach": "a=postgres://u@h/d",
+		"json": "true", "workers": "5", "lanes": "2", "renew": "7s", "ttl": "7s", "outage": "7s", "max-ahead": "7ms", "wait": "7s",
+		"layout": "discord", "store": "sqlite:/some.db", "server": "a=postgres://u@h/d", "address": "a=postgres://u@h/d",
 	}
 	eachFlag(newRoot(), func(cmd *cobra.Command, flag *pflag.Flag) {
 		name, ok := variableOf(cmd, flag.Name)
@@ -161,7 +161,7 @@ func TestStrayVariables(t *testing.T) {
 		"FIRN_STORE=x OTHER=y":    "",
 		"firn_store=x FIRNSTORE=": "",
 		"FIRN_WORKER=3":           "",
-		// A command of workers hold, with a layout of its own.
+		// A command of run, with a layout of its own.
 		"FIRN_MACHINE=7 FIRN_WORKER=900": "",
 		"FIRN_STROE=x FIRN_WORKER=900":   "FIRN_STROE: is it FIRN_STORE?",
 		// Kubernetes, of services firn and firn-web.

@@ -21,7 +21,7 @@ func newWorkers() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "workers",
 		Short:   "Look after the workers of a store",
-		Example: "  firn workers ls",
+		Example: "  firn worker ls",
 		RunE:    needsCommand,
 	}
 	cmd.AddCommand(newWorkersLs(), newWorkersRelease(), newWorkersHold())
@@ -40,8 +40,8 @@ of which it may have issued ids. Whoever takes the worker next starts above that
 A store without a clock (etcd, ZooKeeper) does not record when a holder last wrote. There
 the state is unknown for every worker that was not given back, also if its holder died: a
 process that wants the worker takes it after it has seen no write for its time to live.`,
-		Example: `  firn workers ls
-  firn workers ls --pool shop --store sqlite:/var/lib/app/ids.db --json`,
+		Example: `  firn worker ls
+  firn worker ls --pool shop --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(s store.Store) error {
@@ -62,12 +62,12 @@ func newWorkersRelease() *cobra.Command {
 only when its holder has not been heard of for some time. Nothing repeats even if
 the holder is alive: the horizon stays, and the holder takes another worker when
 it finds out.`,
-		Example: "  firn workers release 7 --pool shop",
+		Example: "  firn worker release 7 --pool shop",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			worker, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || worker < 0 {
-				return bad("%q is not the number of a worker", args[0]).hint("to list them: firn workers ls")
+				return bad("%q is not the number of a worker", args[0]).hint("to list them: firn worker ls")
 			}
 			pool, err := poolInForce(cmd)
 			if err != nil {
@@ -193,7 +193,7 @@ func releaseWorker(ctx context.Context, s store.Store, name string, worker int64
 	}
 	i := slices.IndexFunc(workers, func(w pool.Worker) bool { return w.Worker == worker })
 	if i < 0 {
-		return bad("worker %d of pool %s was never held", worker, name).hint("firn workers ls --pool %s", shellWord(name))
+		return bad("worker %d of pool %s was never held", worker, name).hint("firn worker ls --pool %s", shellWord(name))
 	}
 	switch err := pool.Release(ctx, s, name, worker); {
 	case errors.Is(err, store.ErrConflict):

@@ -11,7 +11,7 @@ import (
 )
 
 // This file finds out which server opens a shard that no server serves and that no move or
-// revert can open: one of the servers was put back to an earlier state, or firn shards reopen
+// revert can open: one of the servers was put back to an earlier state, or firn shard reopen
 // was broken off.
 
 // An Opening says which server opens such a shard, and why it is that server.
@@ -24,7 +24,7 @@ type Opening struct {
 
 // do says what to type, with LIST for the number of the shard.
 func (o Opening) do() string {
-	do := fmt.Sprintf("firn shards reopen %s --shards LIST", o.Server)
+	do := fmt.Sprintf("firn shard reopen %s --shards LIST", o.Server)
 	if o.Back == "" {
 		return "to go on with it: " + do
 	}
@@ -78,10 +78,10 @@ func CopyOf(views map[string]*shard.View, n int64) string {
 
 // ReopenCopy is what to do about such a server.
 func ReopenCopy(server string) string {
-	return fmt.Sprintf("%s is a copy, or was promoted or restored. If what it is a copy of is gone for good: firn shards reopen %[1]s", server)
+	return fmt.Sprintf("%s is a copy, or was promoted or restored. If what it is a copy of is gone for good: firn shard reopen %[1]s", server)
 }
 
-// toldText says what a server was told of a shard by firn shards reopen, which may have come to
+// toldText says what a server was told of a shard by firn shard reopen, which may have come to
 // its end all the same, if what it did on the other server is gone.
 func toldText(c claim) string {
 	return fmt.Sprintf("%s was told at term %d that %s opens it: a reopen was broken off, or %[3]s was put back to an earlier state since", c.server, c.Term, c.MovedTo)

@@ -78,7 +78,7 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 		p, list := stayed[0], List(numbers(stayed))
 		return nil, &StuckError{
 			p.shard, fmt.Sprintf("it is on %s, so there is no old copy to drop", source),
-			cmp.Or(m.copyDo(p), fmt.Sprintf("to move it to %[2]s: firn shards move %[1]s --to %[2]s; to give the move up: firn shards abort %[1]s", list, target)),
+			cmp.Or(m.copyDo(p), fmt.Sprintf("to move it to %[2]s: firn shard move %[1]s --to %[2]s; to give the move up: firn shard abort %[1]s", list, target)),
 		}
 	}
 	return some, nil
@@ -368,7 +368,7 @@ func sweep(ctx context.Context, ends []*end, patience time.Duration) error {
 			return nil
 		}
 		if time.Since(begun) > patience {
-			return fmt.Errorf("shard: %d replication slots are still in use: firn shards doctor", busy)
+			return fmt.Errorf("shard: %d replication slots are still in use: firn shard doctor", busy)
 		}
 		if err := pause(ctx, copyPause/4); err != nil {
 			return err

@@ -74,9 +74,9 @@ func (f Flight) Openings() (commands []string) {
 // target.
 func opening(back bool, shards []int64, target string) string {
 	if back {
-		return "firn shards revert " + List(shards)
+		return "firn shard revert " + List(shards)
 	}
-	return "firn shards move " + List(shards) + " --to " + target
+	return "firn shard move " + List(shards) + " --to " + target
 }
 
 // List writes the numbers of shards as commands take them, those that follow each other as in

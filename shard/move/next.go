@@ -61,14 +61,14 @@ type StuckError struct {
 func (e *StuckError) Error() string { return fmt.Sprintf("shard %d: %s", e.Shard, e.Why) }
 
 // What to type about a shard that is stuck.
-const seeDoctor = "to see what to do: firn shards doctor"
+const seeDoctor = "to see what to do: firn shard doctor"
 
 func giveUp(some []pairOf) string {
-	return fmt.Sprintf("to give the move up, before it is moved again: firn shards abort %s", List(numbers(some)))
+	return fmt.Sprintf("to give the move up, before it is moved again: firn shard abort %s", List(numbers(some)))
 }
 
 func noWayBack(some []pairOf) string {
-	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shards finish %s", List(numbers(some)))
+	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shard finish %s", List(numbers(some)))
 }
 
 // next says what comes next. It is a function of the facts alone: whoever reads the same
@@ -99,7 +99,7 @@ func next(g goal, f *facts) (step, error) {
 	if !f.target.slot && moved && !g.back {
 		return step{}, &StuckError{
 			todo[0].shard, "the stream back of its move was lost",
-			fmt.Sprintf("to give it up: firn shards abort %s; to drop the old copies of those that have moved: firn shards finish %s", List(numbers(todo)), List(numbers(by[toEnd]))),
+			fmt.Sprintf("to give it up: firn shard abort %s; to drop the old copies of those that have moved: firn shard finish %s", List(numbers(todo)), List(numbers(by[toEnd]))),
 		}
 	}
 	if do := f.streams(); do != toCut {
