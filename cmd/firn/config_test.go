@@ -35,7 +35,7 @@ func TestKnobValues(t *testing.T) {
 		{"max-ahead", "0", lease.Options{MaxAhead: -1}},
 		{"wait", "0s", lease.Options{Wait: 1}},
 		{"wait", "1m", lease.Options{Wait: time.Minute}},
-		{"file", "/run/grant", lease.Options{GrantFile: "/run/grant"}},
+		{"grant-file", "/run/grant", lease.Options{GrantFile: "/run/grant"}},
 	} {
 		var o poolOptions
 		err := knobNamed(tt.knob).set(&o, tt.text)
@@ -80,7 +80,7 @@ func TestKnobValues(t *testing.T) {
 func TestKnobDefaults(t *testing.T) {
 	for _, k := range knobs {
 		switch k.name {
-		case "layout", "workers", "file": // said in words
+		case "layout", "workers", "grant-file": // said in words
 			continue
 		}
 		text, _, _ := strings.Cut(k.standard, ",")
@@ -200,7 +200,7 @@ func TestConfigPathsOfItsOwn(t *testing.T) {
 	if got := strings.ReplaceAll(c.store.text, `\`, "/"); got != "sqlite:/etc/firn/ids.db" {
 		t.Error(got)
 	}
-	if got := strings.ReplaceAll(c.pools[0].knobs["file"].text, `\`, "/"); got != "/etc/firn/grant" {
+	if got := strings.ReplaceAll(c.pools[0].knobs["grant-file"].text, `\`, "/"); got != "/etc/firn/grant" {
 		t.Error(got)
 	}
 	if got := c.pool("b").options().GrantFile; got != "/run/grant" {
@@ -237,7 +237,7 @@ func TestDocumentedConfig(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	shown, err := parseConfig(page, []byte(strings.ReplaceAll(blocks[0][1], "# file:", "file:")))
+	shown, err := parseConfig(page, []byte(strings.ReplaceAll(blocks[0][1], "# grant-file:", "grant-file:")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestDocumentedConfig(t *testing.T) {
 		switch {
 		case !ok:
 			t.Errorf("%s is not shown", k.name)
-		case k.name != "layout" && k.name != "workers" && k.name != "file" && v.text != standard:
+		case k.name != "layout" && k.name != "workers" && k.name != "grant-file" && v.text != standard:
 			t.Errorf("%s is shown as %s, and is %s", k.name, v.text, standard)
 		}
 	}

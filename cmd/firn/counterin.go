@@ -56,29 +56,6 @@ func otherKind(ctx context.Context, st store.Store, name string, kinds ...string
 		hint("take another name; to draw from the %s: firn next %s", there.kind, name)
 }
 
-// ofOther returns another error in place of one that says that the store has no counter of the name and
-// kind of a drawing, where it has one of the other kind: to create a second one is refused.
-func (d *drawing) ofOther(ctx context.Context, st store.Store, err error) error {
-	if !errors.As(err, new(*sequence.MissingError)) && !errors.As(err, new(*document.MissingError)) {
-		return err
-	}
-	there, failing := counterIn(ctx, st, d.name)
-	if failing != nil || there == nil {
-		return err
-	}
-	name, f := shellWord(d.name), failed("%s is a %s, and this command is for %ss", d.name, there.kind, d.kind)
-	var before *failure
-	if errors.As(err, &before) {
-		f.code = before.code
-	}
-	if there.kind == kindDocument {
-		return f.hint("to have it go on above a text: firn series raise %s TEXT", name).
-			hint("to change its width or zone, with PATTERN the new one: firn series set %s --pattern PATTERN", name)
-	}
-	return f.hint("to have it go on above a number: firn series raise %s N", name).
-		hint("to change how many numbers are reserved at a time: firn series set %s --step N", name)
-}
-
 // lookUp finds out whether the store has a counter of the name that a command draws
 // from, before the name is taken for that of a flake.
 func (s *settings) lookUp(ctx context.Context, name string) error {

@@ -21,7 +21,7 @@ func newDecode() *cobra.Command {
 	var series string
 	cmd := &cobra.Command{
 		Use:   "decode [--layout LAYOUT] [--as FORM] [ID...]",
-		Short: "Say what is in an id",
+		Short: "Show what an id contains: time, worker, counter",
 		Long: `Say what is in ids: when each was made, by which worker, and which of its ids of
 that tick it is.
 

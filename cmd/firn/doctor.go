@@ -24,7 +24,7 @@ import (
 func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the config, the store, the clock and the pools",
+		Short: "Check config, store, clock and pools, and say what to fix",
 		Long: `Check what a process that leases would find: the config, the store and what it
 promises, the clock, and of each pool the layout, the workers, how long ids go on
 while the store is away, what a crash costs now and what a failover does. A line for

@@ -260,7 +260,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		return nil, errors.Join(d.explain(err), closeStores())
 	}
 	if begins {
-		fmt.Fprintf(errs, "created the %s %s in %s: a new counter; %s shows those that were there\n", d.kind, d.name, open.Redact(storeText(d.urls[0])), d.hints.compose("firn "+d.kind+"s ls"))
+		fmt.Fprintf(errs, "created the %s %s in %s: a new counter; %s shows those that were there\n", d.kind, d.name, open.Redact(storeText(d.urls[0])), d.hints.compose("firn series ls"))
 	}
 	out.close = func() error { return errors.Join(series.Close(), closeStores()) }
 	return out, nil

@@ -230,7 +230,7 @@ func (r *configReader) pool(name entry, n *yaml.Node) poolConfig {
 			r.valueFault(what+"."+key.text, v, value, err)
 			return
 		}
-		if key.text == "file" {
+		if key.text == "grant-file" {
 			v.text = r.fromHere(v.text)
 		}
 		p.knobs[key.text] = v

@@ -77,7 +77,7 @@ var knobs = []knob{
 		usage: "how long to wait for a worker to fall free",
 	},
 	{
-		name: "file", value: "PATH", standard: "none", set: setFile,
+		name: "grant-file", value: "PATH", standard: "none", set: setFile,
 		usage: "a grant file, from which a process that was killed goes on",
 	},
 }

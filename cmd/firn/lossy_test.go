@@ -29,7 +29,7 @@ func TestLossySeries(t *testing.T) {
 	firn(1, `series "invoice" is refused: the store can forget what it acknowledged (redis `, create...)
 	next, create = append(next, "--lossy", "accept"), append(create, "--lossy", "accept")
 	firn(1, "hint: only if it never existed: firn series create invoice", next...)
-	firn(0, "document invoice has begun: R{3}", create...)
+	firn(0, "created the document invoice: R{3}", create...)
 	firn(0, "R001\nR002\nR003\n", append(next, "-n", "3")...)
 	firn(0, "firn: warning: best effort: the store can forget a write it acknowledged, and then texts repeat: series invoice, ", next...)
 

@@ -41,8 +41,8 @@ func (d *drawing) missingOf(err error) *missing {
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
 	case errors.As(err, &noSequence):
 		return &missing{
-			partly: d.partly(), name: d.name, nearest: noSequence.Nearest, create: "firn series create " + name, begins: d.firstNumber().String(),
-			again: "firn series create " + name + " --first N", where: "N above every number in use",
+			partly: d.partly(), name: d.name, nearest: noSequence.Nearest, create: "firn series create " + name + " --kind sequence", begins: d.firstNumber().String(),
+			again: "firn series create " + name + " --kind sequence --first N", where: "N above every number in use",
 		}
 	case errors.As(err, &noDocument):
 		create, where := "firn series create "+name, "TEXT the last one given out"

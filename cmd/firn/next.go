@@ -18,7 +18,7 @@ func newNext() *cobra.Command {
 	var o nextOptions
 	cmd := &cobra.Command{
 		Use:   "next [SERIES]",
-		Short: "Print new ids, one a line",
+		Short: "Print new ids, or the next values of a series",
 		Long: `Print new ids, numbers or texts, one a line. SERIES is a series of firn.yaml, if that
 lists any. Without such a list, the store is asked first: where it has a counter of
 that name, next draws from the counter. A name that is nearly that of a counter is refused.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A command for sequences says which command there is for a document of that name, and the reverse: to
-// create a second counter of the name is refused.
+// A flag or a value for a sequence says which command there is for a document of that name, and the
+// reverse: to create a second counter of the name is refused.
 func TestCommandsForTheOtherKind(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
@@ -17,9 +17,8 @@ func TestCommandsForTheOtherKind(t *testing.T) {
 		"series set invoice --step 5":        "firn series set invoice --pattern PATTERN",
 		"series raise invoice 5":             "firn series raise invoice TEXT",
 		"series set orders --pattern O-{6}":  "firn series set orders --step N",
-		"series raise orders 5":              "firn series raise orders N",
-		"series raise orders O-000001 --yes": "orders is a sequence, and this command is for documents",
-		"series set invoice --step 5 --json": "invoice is a document, and this command is for sequences",
+		"series raise orders O-000001 --yes": "firn series raise orders 1000000",
+		"series set invoice --step 5 --json": "--step is for series of kind sequence, and invoice is a document",
 	} {
 		if text := refusedWith(t, strings.Fields(args), want); strings.Contains(text, "s create ") {
 			t.Errorf("%s hints what is refused: %s", args, text)

@@ -19,7 +19,7 @@ func newPlan() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use:   "plan --rate R --workers N --years Y",
-		Short: "Find layouts for a rate, a number of workers and of years",
+		Short: "Find a layout for a rate, a number of workers and years",
 		Long: `Find layouts that have room for so many ids per second, made by so many workers,
 for so many years from now. A worker has to make its share of the rate; where the
 load is uneven, --worker-rate says how much one has to make. The epoch is the start

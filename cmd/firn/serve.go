@@ -29,7 +29,7 @@ func newServe() *cobra.Command {
 	var o serveCommand
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Give ids to any language, over the Redis protocol and HTTP",
+		Short: "Serve ids over the Redis protocol and HTTP",
 		Long: `Give ids to any language: INCR photo from any Redis client, or POST
 /v1/series/photo/next over HTTP. The series are those of firn.yaml; without any, each
 name gives ids of the pool of --pool, or default. docs/server.md has all of it.
@@ -76,7 +76,6 @@ Where it listens is printed to standard output, what happens to standard error; 
 	addStore(cmd)
 	cmd.Flags().String("kind", "", "flake: on a store that was recovered, a name that no counter has gives ids all the same, as no counter was lost")
 	cmd.Flags().String("pool", "", "the pool of workers, where firn.yaml names no pools ("+pool.Default+")")
-	cmd.AddCommand(newServeToken())
 	return cmd
 }
 

@@ -221,7 +221,7 @@ func (p *servePlan) guard(noAuth bool) error {
 	switch open := o.clientCA == "" && !noAuth; {
 	case open && len(o.tokens) == 0 && l.flag != "admin":
 		return bad("--%s %s: other hosts can come there, and there are neither tokens nor client certificates: anybody could draw", l.flag, l.at).
-			hint("to make a token, and see what to write into firn.yaml: firn token create").
+			hint("to make a token, and see what to write into firn.yaml: firn token create NAME").
 			hint("--insecure-no-auth, if only those who may draw can come there")
 	case open && o.admin.beyond():
 		return bad("--admin %s: other hosts can come there, and no token is asked for: anybody could see the state", o.admin).

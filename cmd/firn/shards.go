@@ -16,13 +16,14 @@ import (
 
 func newShards() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "shards",
+		Use:     "shard",
+		Aliases: []string{"shards"},
 		Short:   "Logical shards in PostgreSQL, with ids made inside the database",
 		Example: "  firn shard sql --shard 5 | psql",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newShardsSQL(), newShardsLs(), newShardsMap(), newShardsWhere(), newShardsInit(), newShardsAddServer(), newShardsAdopt(), newShardsStatus(), newShardsReopen(), newShardsDoctor(), newShardsApply(), newShardsExec(),
-		newShardsMove(), newShardsRevert(), newShardsAbort(), newShardsFinish(), newShardsRebalance(), newShardsRemoveServer())
+	cmd.AddCommand(newShardsInit(), newShardsAdopt(), newShardsSQL(), newShardsLs(), newShardsWhere(), newShardsStatus(), newShardsDoctor(), newShardsApply(), newShardsExec(),
+		newShardsMove(), newShardsRevert(), newShardsAbort(), newShardsFinish(), newShardsRebalance(), newShardsAddServer(), newShardsRemoveServer(), newShardsReopen())
 	return cmd
 }
 
@@ -30,7 +31,7 @@ func newShardsSQL() *cobra.Command {
 	o := shardsSQL{layout: layoutFlag{firn.Sharded}}
 	cmd := &cobra.Command{
 		Use:   "sql --shard N",
-		Short: "Print the SQL that makes a database give a shard's ids",
+		Short: "Print the SQL of one shard's id function",
 		Long: `Print the SQL that makes a PostgreSQL database (14 or newer) give the ids of a
 shard, in one transaction. It needs no extension and no superuser, and may be run
 again, after an upgrade of firn too.
@@ -55,7 +56,7 @@ who knows that the original is gone calls firn.open(SHARD).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().Int64Var(&o.shard.Number, "shard", 0, "the number of the shard")
-	cmd.Flags().StringVar(&o.shard.Schema, "schema", "", "its schema (default instaN)")
+	cmd.Flags().StringVar(&o.shard.Schema, "schema", "", "its schema (instaN)")
 	cmd.Flags().StringVar(&o.epoch, "epoch", "", "another epoch for the layout: "+epochForms)
 	cmd.Flags().StringSliceVar(&o.shard.Tables, "per-table", nil, "a generator for each of these tables")
 	cmd.Flags().StringSliceVar(&o.shard.Roles, "grant", nil, "roles that may draw ids")

@@ -15,7 +15,7 @@ func newShardsAddServer() *cobra.Command {
 	roles := []string{setup.DefaultRole}
 	cmd := &cobra.Command{
 		Use:   "add-server NAME[=URL]...",
-		Short: "Add a server to a cluster, without shards",
+		Short: "Add a server without shards",
 		Long: `Add a PostgreSQL server to a cluster. It has no shards until some are moved there.
 A server of --server or of firn.yaml is named without its URL.
 

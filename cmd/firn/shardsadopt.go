@@ -22,7 +22,7 @@ func newShardsAdopt() *cobra.Command {
 	o := shardsAdopt{shardsInit: shardsInit{usual: firn.Instagram}}
 	cmd := &cobra.Command{
 		Use:   "adopt --keys SCHEME --server NAME=URL...",
-		Short: "Take over schemas that have a function next_id already",
+		Short: "Take over schemas that already make Instagram-style ids",
 		Long: `Take over schemas whose ids are made by a function as Instagram published it: their
 tables, defaults and rows stay, and next_id is replaced in place.
 

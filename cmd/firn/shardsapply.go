@@ -26,7 +26,7 @@ func newShardsApply() *cobra.Command {
 	o := shardsApply{canary: -1}
 	cmd := &cobra.Command{
 		Use:   "apply DIR",
-		Short: "Run numbered SQL files on every shard, each once",
+		Short: "Run numbered SQL files on every shard, each file once",
 		Long: `Run the SQL files of a directory on every shard, in the order of their numbers:
 001_users.sql, 002_photos.sql. Names mean the shard's own, and then public's. Each file
 is one transaction on each shard, together with the record that it was applied, in the

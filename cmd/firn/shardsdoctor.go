@@ -19,7 +19,7 @@ func newShardsDoctor() *cobra.Command {
 	var clean bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the servers of the shards",
+		Short: "Check that servers can serve, move and split shards",
 		Long: `Check each server: its version, what its settings risk, what is missing for moves,
 its clock, its schemas and generators, functions beside these that make ids, who may set
 them; what is left of moves that nobody goes on with; and that the servers agree about who serves which shard.

@@ -19,7 +19,7 @@ func newShardsAbort() *cobra.Command {
 	var o shardsMove
 	return o.ending(&cobra.Command{
 		Use:   "abort LIST",
-		Short: "Give up moves of shards that have not changed over",
+		Short: "Cancel moves that have not switched servers",
 		Long: `Give up moves of shards that have not changed over: what was copied is dropped, on both
 servers nothing is left of the move, and the shards stay where they are, and serve
 meanwhile. Shards that were moved together are given up together; those of them that have
@@ -37,7 +37,7 @@ func newShardsFinish() *cobra.Command {
 	var o shardsMove
 	return o.ending(&cobra.Command{
 		Use:   "finish LIST",
-		Short: "Drop the old copies of shards that have moved",
+		Short: "Drop the old copies of moved shards; revert is then impossible",
 		Long: `Drop the copies that shards have left on the server that they moved from, which are kept
 up to date until then. It says how large they are and asks, or wants --yes: afterwards the
 shards cannot be taken back. A program that still reads the old copy gets an error.

@@ -29,7 +29,7 @@ func newShardsExec() *cobra.Command {
 	var o shardsExec
 	cmd := &cobra.Command{
 		Use:   "exec SQL",
-		Short: "Run one SQL statement on every shard and gather what it gives",
+		Short: "Run one statement on every shard; read-only without --write",
 		Long: `Run one SQL statement on every shard, and print the rows of all, each with its shard,
 in the order of the shards. Names mean the shard's own, and then public's.
 

@@ -26,7 +26,7 @@ func newShardsInit() *cobra.Command {
 	o := shardsInit{usual: firn.Sharded}
 	cmd := &cobra.Command{
 		Use:   "init --count N --server NAME=URL...",
-		Short: "Make a cluster of logical shards on servers",
+		Short: "Create a cluster of shards, or update its functions",
 		Long: `Make a cluster of logical shards on PostgreSQL servers (14 or newer), or bring one up
 to date after an upgrade of firn. Shard i of n is made on server i*k/n of the k servers,
 in their order: a schema, with a function next_id that makes its ids.

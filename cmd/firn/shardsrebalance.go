@@ -21,7 +21,7 @@ func newShardsRebalance() *cobra.Command {
 	var o shardsRebalance
 	cmd := &cobra.Command{
 		Use:   "rebalance",
-		Short: "Move shards so that all servers bear an equal load",
+		Short: "Move shards until all servers carry the same load; --drain empties one",
 		Long: `Move shards so that all servers bear an equal load, with few bytes copied: first it
 shows what each server has and would have, then it moves, and drops the old copies.
 

@@ -18,7 +18,7 @@ func newShardsRemoveServer() *cobra.Command {
 	var gone, yes bool
 	cmd := &cobra.Command{
 		Use:   "remove-server NAME",
-		Short: "Take a server that has no shards out of a cluster",
+		Short: "Remove a server that has no shards",
 		Long: `Take a PostgreSQL server that has no shards any more out of a cluster: the others no
 longer know it, and need no answer from it. Its database stays as it is.
 

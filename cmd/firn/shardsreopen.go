@@ -27,7 +27,7 @@ func newShardsReopen() *cobra.Command {
 	var o shardsReopen
 	cmd := &cobra.Command{
 		Use:   "reopen SERVER",
-		Short: "Let a server serve again that was promoted, restored or copied",
+		Short: "Let a promoted, restored or copied server serve its shards",
 		Long: `Let a server's shards be served again after its standby was promoted, a backup was
 put back, or a shard was closed. Such a server gives no ids by itself, since what it
 is a copy of may live.

@@ -12,7 +12,7 @@ func newShardsRevert() *cobra.Command {
 	var o shardsMove
 	cmd := &cobra.Command{
 		Use:   "revert LIST",
-		Short: "Take shards back to the server that they were moved from",
+		Short: "Return moved shards to their old server",
 		Long: `Take shards back to the server that they were moved from, with all that was written
 since: its copy has been kept up to date. That takes a moment, and copies nothing. It
 can be done until firn shard finish has dropped the copy, and moved again afterwards.

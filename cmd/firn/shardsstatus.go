@@ -21,7 +21,7 @@ func newShardsStatus() *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the servers and how many shards each serves",
+		Short: "Show servers and running moves, and what to do next",
 		Long: `Show each server: whether it answers, how many shards it serves, how many are closed
 there or have moved away, the size of its database, and how far its clock is from
 this host's. Then the moves that are under way or were not finished: how far each is,

@@ -20,7 +20,7 @@ func newShardsWhere() *cobra.Command {
 	var o shardsWhere
 	cmd := &cobra.Command{
 		Use:   "where [ID]",
-		Short: "Say which server an id, a key or a shard is on",
+		Short: "Show which server has an id, a key or a shard",
 		Long: `Say which shard an id was made on, or a key belongs to, and which server has it. A number
 without a flag is an id; the number of a shard is given with --shard.
 

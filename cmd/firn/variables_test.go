@@ -224,7 +224,7 @@ func TestTestVariablesAreKnown(t *testing.T) {
 	}
 }
 
-// docs/configuration.md has the table, and so has firn --help.
+// docs/configuration.md has the table, and so has the help of firn config show.
 func TestVariablesDocumented(t *testing.T) {
 	data, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
@@ -238,8 +238,8 @@ func TestVariablesDocumented(t *testing.T) {
 			commands = "`" + strings.Join(v.commands, "`, `") + "`"
 		}
 		want.WriteString("| `" + v.name() + "` | `--" + v.flag + "` | " + commands + " | " + v.about + " |\n")
-		if !strings.Contains(newRoot().Long, v.name()+" ") {
-			t.Errorf("firn --help does not have %s", v.name())
+		if !strings.Contains(newConfigShow().Long, v.name()+" ") {
+			t.Errorf("firn config show --help does not have %s", v.name())
 		}
 	}
 	if !strings.Contains(string(data), want.String()) {

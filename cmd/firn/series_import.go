@@ -20,7 +20,7 @@ func newSeriesImport() *cobra.Command {
 	var o seriesImport
 	cmd := &cobra.Command{
 		Use:   "import --from SQL --db URL",
-		Short: "Begin a series for each row of another system's table of counters",
+		Short: "Create series from another system's table of counters",
 		Long: `Begin a sequence for each row of a table of counters: of Leaf, tinyid, a
 SEQ_NAME table, or any other. --from is a SELECT of three columns: a name, the highest
 number that was given out or reserved, and the step, which is how many numbers a

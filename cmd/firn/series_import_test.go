@@ -226,7 +226,7 @@ func TestSeriesImportOther(t *testing.T) {
 			t.Errorf("%s: %swant %s", args, got, want)
 		}
 	}
-	if got := m.firn(t, 0, "series", "ls", "--json"); !strings.Contains(got, `"series":"e","granted":"200"`) || !strings.Contains(got, `"series":"f","granted":"9223372036854775799"`) {
+	if got := m.firn(t, 0, "series", "ls", "--json"); !strings.Contains(got, `"series":"e","kind":"sequence","granted":"200"`) || !strings.Contains(got, `"series":"f","kind":"sequence","granted":"9223372036854775799"`) {
 		t.Error(got)
 	}
 }
@@ -270,7 +270,7 @@ func TestSeriesImportConfig(t *testing.T) {
 	if got := m.importsFrom(t, 1, "SELECT 't', 100, 100"); !strings.Contains(got, "the series is there, and is a ticket of 2 stores") {
 		t.Error(got)
 	}
-	if got := m.firn(t, 0, "series", "ls", "--json", "--config", "firn.yaml"); !strings.Contains(got, `"series":"b","granted":"200","step":100,"rate":0,"first":"201","max":"300"`) {
+	if got := m.firn(t, 0, "series", "ls", "--json", "--config", "firn.yaml"); !strings.Contains(got, `"series":"b","kind":"sequence","granted":"200","step":100,"rate":0,"first":"201","max":"300"`) {
 		t.Error(got)
 	}
 }

@@ -17,25 +17,27 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-func newWorkers() *cobra.Command {
+func newWorker() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "workers",
-		Short:   "Look after the workers of a store",
+		Use:     "worker",
+		Aliases: []string{"workers"},
+		Short:   "Look after the workers of a pool",
 		Example: "  firn worker ls",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newWorkersLs(), newWorkersRelease(), newWorkersHold())
+	cmd.AddCommand(newWorkerLs(), newWorkerRelease())
 	return cmd
 }
 
-func newWorkersLs() *cobra.Command {
+func newWorkerLs() *cobra.Command {
 	var pool string
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List the workers that were ever held",
-		Long: `List the workers of a store that were ever held: who has each or had it last, when
-it falls free if its holder does not write again, and its horizon, the last instant
-of which it may have issued ids. Whoever takes the worker next starts above that.
+		Short: "List the workers of a pool: who holds each, and until when",
+		Long: `List the workers that were ever held, of one pool, or without --pool of all pools of the
+store: who holds each or held it last, when it falls free if its holder does not write
+again, and its horizon, the last instant of which it may have issued ids. The next holder
+of the worker starts above that.
 
 A store without a clock (etcd, ZooKeeper) does not record when a holder last wrote. There
 the state is unknown for every worker that was not given back, also if its holder died: a
@@ -54,14 +56,13 @@ process that wants the worker takes it after it has seen no write for its time t
 	return cmd
 }
 
-func newWorkersRelease() *cobra.Command {
+func newWorkerRelease() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "release WORKER",
-		Short: "Take a worker away from a holder that is gone",
-		Long: `Take a worker away from its holder, so that it can be taken again at once and not
-only when its holder has not been heard of for some time. Nothing repeats even if
-the holder is alive: the horizon stays, and the holder takes another worker when
-it finds out.`,
+		Use:   "release N",
+		Short: "Take a worker from a process that has ended",
+		Long: `Take worker N from its holder, so that another process can have it at once, and not only
+after its time to live. Nothing repeats even if the holder is alive: the horizon stays, and
+the holder takes another worker when it finds out.`,
 		Example: "  firn worker release 7 --pool shop",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

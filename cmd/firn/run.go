@@ -43,15 +43,15 @@ const holdLook = 100 * time.Millisecond
 // is not firn's.
 var holdKnobs = []string{"layout", "worker", "renew", "ttl", "outage", "wait"}
 
-func newWorkersHold() *cobra.Command {
+func newRun() *cobra.Command {
 	var o holdOptions
 	cmd := &cobra.Command{
-		Use:                   "hold [FLAGS] -- COMMAND [ARG...]",
+		Use:                   "run [FLAGS] -- COMMAND [ARG...]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Run a program that makes ids by itself, with a worker that nobody else has",
-		Long: `Lease a worker, wait until the clock has passed all that its holders before may have
-issued, and run COMMAND, a program with a generator of its own. It finds the worker
-in its environment:
+		Short:                 "Run a program with a worker number that no other process has",
+		Long: `Run COMMAND, a program with an id generator of its own, with a worker number that no other
+process has. firn leases the worker, waits until the clock has passed every id that earlier
+holders may have issued, and tells COMMAND the number in its environment:
 
   FIRN_WORKER     the value of the layout's worker field, or where it has no field of
                   that name, the number of the worker

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/sequence"
+	"github.com/firn-id/firn/store"
+)
+
+func newSeriesSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Change how a series reserves, or widen its counter",
+		Long: `Change a series.
+
+Of a sequence, --step is how many numbers a process reserves by one write, at least.
+Every process that has the sequence open follows at its next reservation.
+
+Of a document, the pattern and the zone are those of firn.yaml, or of the flags. In the
+pattern only the width of the counter may differ: {6} to {8}, or to {6+}, which grows. Then
+no text can repeat. Any other change could repeat a text and is refused: create another
+series. Processes that have the document open continue as they are, and need the new
+pattern when they start again.`,
+		Example: `  firn series set orders --step 1000
+  firn series set invoice --pattern 'INV-{yyyyMMdd}-{8}' --zone Asia/Ho_Chi_Minh`,
+		Args:              arguments(1, 1),
+		ValidArgsFunction: completeSeries(dense...),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return onSeries(cmd, args[0], func(d *drawing, st store.Store) error {
+				if d.kind == kindDocument {
+					return d.widen(cmd, st)
+				}
+				return d.setStep(cmd, st)
+			})
+		},
+	}
+	addSeriesKey(cmd, "step")
+	addSeriesKey(cmd, "pattern")
+	addSeriesKey(cmd, "zone")
+	addStore(cmd)
+	return cmd
+}
+
+// setStep changes how many numbers of a sequence are reserved at a time.
+func (d *drawing) setStep(cmd *cobra.Command, st store.Store) error {
+	if err := onlyFor(cmd, d, kindDocument, "firn series set %s --step N", "pattern", "zone"); err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("step") {
+		return bad("what is to be set? --step is missing").hint("firn series set %s --step 1000", shellWord(d.name))
+	}
+	return d.change(cmd, st, func() (sequence.Info, error) {
+		return sequence.SetStep(cmd.Context(), st, d.name, d.options.sequence.Step)
+	})
+}
+
+// widen gives a document another pattern or zone.
+func (d *drawing) widen(cmd *cobra.Command, st store.Store) error {
+	if err := onlyFor(cmd, d, kindSequence, "firn series set %s --pattern PATTERN", "step"); err != nil {
+		return err
+	}
+	if err := document.Widen(cmd.Context(), st, d.name, d.options.pattern, d.options.document.Zone); err != nil {
+		return d.explain(err)
+	}
+	return d.tell(cmd, st, "document %s has the pattern %s\n", d.name, d.options.pattern)
+}
+
+// onlyFor refuses flags that are for series of another kind, with the command that there is.
+func onlyFor(cmd *cobra.Command, d *drawing, kind, instead string, flags ...string) error {
+	for _, name := range flags {
+		if cmd.Flags().Changed(name) {
+			return bad("--%s is for series of kind %s, and %s is a %s", name, kind, d.name, d.kind).hint(instead, shellWord(d.name))
+		}
+	}
+	return nil
+}
+
+// change changes a sequence and prints what it is then.
+func (d *drawing) change(cmd *cobra.Command, st store.Store, change func() (sequence.Info, error)) error {
+	i, err := change()
+	switch {
+	case errors.As(err, new(*sequence.OptionError)):
+		return whereIs(cmd.Context(), st, d.name, bad("%w", err))
+	case errors.As(err, new(*sequence.MissingError)):
+		return d.explain(bad("%w", err)).(*failure).hint("to list all: firn series ls")
+	case err != nil:
+		return err
+	}
+	return d.tell(cmd, st, "%s %s continues above %d, and a process reserves %d numbers at a time\n", d.kind, d.name, int64(i.Granted), i.Step)
+}
+
+// tell prints what a series is now.
+func (d *drawing) tell(cmd *cobra.Command, st store.Store, format string, args ...any) error {
+	if wantsJSON(cmd) {
+		l, err := lineOf(cmd.Context(), d, st)
+		if err != nil {
+			return err
+		}
+		return printSeries(cmd.OutOrStdout(), []seriesLine{l}, true)
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), format, args...)
+	return err
+}
+
+// whereIs adds to a refused change where the sequence is, and how far it can be raised.
+func whereIs(ctx context.Context, st store.Store, name string, f *failure) *failure {
+	i, err := sequence.Show(ctx, st, name)
+	if err != nil || i.Err != nil {
+		return f.hint("firn series ls")
+	}
+	last := int64(i.Max) - i.Increment*int64(i.Stores) // a number has to be left
+	if last <= int64(i.Granted) {
+		return f.hint("%s is at %d and ends at %d: there is nothing to raise. what is left is given out first", name, i.Granted, i.Max)
+	}
+	return f.hint("%s is at %d and ends at %d: VALUE is the highest number in use anywhere, %d to %d", name, i.Granted, i.Max, i.Granted+1, last)
+}
