@@ -320,8 +320,8 @@ func (d *drawing) begins(ctx context.Context, stores []store.Store) (bool, error
 	if d.kind != kindSegment && d.kind != kindSerial {
 		return false, nil
 	}
-	promise, err := stores[0].Promise(ctx)
-	if err != nil || !promise.Embedded {
+	durability, err := stores[0].Durability(ctx)
+	if err != nil || !durability.NoticesLoss {
 		return false, err
 	}
 	if d.kind == kindSerial {

@@ -74,7 +74,7 @@ func (d *drawing) partly() string {
 
 // absent returns an error if a store lacks the counter and nobody is about to begin it.
 // It writes nothing.
-func (d *drawing) absent(ctx context.Context, st store.Store, promise store.Promise) error {
+func (d *drawing) absent(ctx context.Context, st store.Store, durability store.Durability) error {
 	var names []string
 	var err error
 	if d.kind == kindSerial {
@@ -92,7 +92,7 @@ func (d *drawing) absent(ctx context.Context, st store.Store, promise store.Prom
 		}
 		err = errors.Join(failed, &sequence.MissingError{Name: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
 	}
-	if err == nil || !promise.Embedded || nearest.Name(d.name, names) != "" {
+	if err == nil || !durability.NoticesLoss || nearest.Name(d.name, names) != "" {
 		if d.missingOf(err) != nil {
 			err = elsewhere(ctx, st, err)
 		}

@@ -131,8 +131,8 @@ func (l *leasing) show(ctx context.Context, s store.Store) (pool.Info, error) {
 	if !errors.As(err, &missing) || len(missing.Pools) > 0 {
 		return info, err
 	}
-	promise, asked := s.Promise(ctx)
-	if asked != nil || !promise.Embedded {
+	durability, asked := s.Durability(ctx)
+	if asked != nil || !durability.NoticesLoss {
 		return info, errors.Join(asked, err)
 	}
 	info, err = pool.Create(ctx, s, l.pool, l.options.creating())
@@ -146,8 +146,8 @@ func (l *leasing) show(ctx context.Context, s store.Store) (pool.Info, error) {
 // creates reports whether to open the lease is to create the pool, as the first pool of a
 // file of this host. Where the store does not answer, opening the lease says why.
 func (l *leasing) creates(ctx context.Context, s store.Store) bool {
-	promise, err := s.Promise(ctx)
-	if err != nil || !promise.Embedded {
+	durability, err := s.Durability(ctx)
+	if err != nil || !durability.NoticesLoss {
 		return false
 	}
 	_, err = pool.Show(ctx, s, l.pool)

@@ -23,7 +23,6 @@ import (
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/shard"
-	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -421,7 +420,7 @@ func (o *serveCommand) facts(st server.State) []string {
 	default:
 		lines = append(lines, fmt.Sprintf("store %s (%s: %s)", st.Store, st.Class, st.Why))
 	}
-	if st.Kind == kindFlake && st.Class == store.Lossy.String() {
+	if st.Kind == kindFlake && st.Class == classOf(false) {
 		lines = append(lines, "it can forget what it acknowledged: ids are unique as long as all clocks are right within 5s")
 	}
 	if st.Kind == kindFlake && !st.Until.IsZero() {

@@ -223,7 +223,7 @@ func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
 		if d.kind == kindFlake {
 			_, err = pool.Show(ctx, u.watched(), d.leasing.pool)
 		} else {
-			err = d.absent(ctx, u.watched(), store.Promise{})
+			err = d.absent(ctx, u.watched(), store.Durability{})
 		}
 		if err == nil && d.kind == kindSerial {
 			err = d.given(ctx, u.watched())
