@@ -136,7 +136,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 	if err := o.checkShards(state); err != nil {
 		return err
 	}
-	if err := warnOfMoves(ctx, cmd, servers, state.Map, plan); err != nil {
+	if err := warnOfMoves(ctx, cmd, servers, plan); err != nil {
 		return err
 	}
 	if o.dry {

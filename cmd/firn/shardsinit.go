@@ -186,6 +186,7 @@ func setupFailure(err error) *failure {
 	var many *setup.TooManyError
 	var different *setup.DifferenceError
 	var stranger *setup.StrangerError
+	var unnamed *setup.UnnamedError
 	var schema *setup.SchemaError
 	var copied *setup.CopyError
 	var forgot *setup.ForgotError
@@ -225,6 +226,9 @@ func setupFailure(err error) *failure {
 	case errors.As(err, &different):
 		f.code = exitUsage
 		return f.hint("leave the flag out; to see what the cluster is: firn shards status")
+	case errors.As(err, &unnamed):
+		return f.hint("name it in the same command: --server %s=postgres://USER@HOST/DATABASE beside the others, or all of them in firn.yaml", unnamed.Server).
+			hint("if it is lost for good: %s", lostPage)
 	case errors.As(err, &stranger):
 		return f.hint("firn shards add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
 	case errors.As(err, &schema):

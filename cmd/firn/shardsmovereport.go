@@ -40,7 +40,7 @@ func newMovedLine(m move.Moved, from, to string) movedLine {
 type carried struct {
 	servers []shard.Server
 	shards  []int64
-	list    string // the shards, as they were named
+	list    string // those of them that are in moves
 	again   string // the command
 	moved   []movedLine
 	err     error
@@ -117,7 +117,7 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 			again = "firn shards move " + c.list + " --to SERVER"
 		}
 		f = f.hint("to see which server serves it: firn shards status").hint("to move it all the same: %s", again)
-	case f.code != exitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
+	case f.code != exitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)), ofChange(c.err): // it says what to do
 	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:
 		for _, one := range waiting {
@@ -181,9 +181,9 @@ func moveFailure(err error) *failure {
 		var of *shard.ServerError
 		errors.As(err, &of)
 		return f.hint("%s. Then, to see what comes next: firn shards status", check.ReopenCopy(of.Server))
-	case errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint == "":
+	case errors.As(err, &pg) && pg.Code == "ID008" && !ofChange(err):
 		return f.hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
-	case errors.As(err, &pg) && pg.Code == "ID008":
+	case ofChange(err):
 		return withDetail(err).hint("%s", pg.Hint)
 	case errors.As(err, &pg) && pg.Code == "2BP01":
 		return f.hint("%s", pg.Hint)
@@ -203,6 +203,13 @@ func ofCopy(err error) bool {
 	var of *shard.ServerError
 	var pg *pgconn.PgError
 	return errors.As(err, &of) && errors.As(of.Err, &pg) && pg.Code == "ID003"
+}
+
+// ofChange reports whether a server has refused because the schema was changed since the copy began:
+// the same move would be refused again.
+func ofChange(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint != ""
 }
 
 // withDetail is a server's error with its detail: which lines of two schemas differ.

@@ -107,26 +107,43 @@ func inNoMove(ctx context.Context, servers []shard.Server, name string, gone boo
 		}
 		do := nextText(f)
 		if gone {
-			do = lostPage + " says how it ends"
+			do = withoutServer(f, name)
 		}
 		return failed("the move of shard %s from %s to %s is not finished", move.List(f.Shards), f.Source, f.Target).hint("%s", do)
 	}
 	return nil
 }
 
+// withoutServer says how a move ends whose other server is gone for good.
+func withoutServer(f move.Flight, gone string) string {
+	served, command := f.Kept, "abort"
+	if gone == f.Source {
+		served, command = f.Moved, "finish"
+	}
+	if len(served) < len(f.Shards) {
+		return lostPage + " says how it ends"
+	}
+	return fmt.Sprintf("to end it without %s: firn shards %s %s --gone %[1]s", gone, command, move.List(f.Shards))
+}
+
 func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, error) {
+	plan := opened.Remove
 	if gone {
-		r, err := opened.RemoveGone(name)
-		if err != nil {
-			return nil, setupFailure(err).hint("start server %s, or its standby or backup in its place: %s", name, lostPage)
-		}
+		plan = opened.RemoveGone
+	}
+	r, err := plan(name)
+	if err == nil {
 		return r, nil
 	}
-	r, err := opened.Remove(name)
-	if err != nil {
-		return nil, setupFailure(err).hint("to move what it has to the others: firn shards rebalance --drain %s; to drop old copies: firn shards finish LIST", name)
+	f := setupFailure(err)
+	switch {
+	case len(f.hints) > 0: // it says what to do
+	case gone:
+		f = f.hint("start server %s, or its standby or backup in its place: %s", name, lostPage)
+	default:
+		f = f.hint("to move what it has to the others: firn shards rebalance --drain %s; to drop old copies: firn shards finish LIST", name)
 	}
-	return r, nil
+	return nil, f
 }
 
 func printRemoval(cmd *cobra.Command, r *setup.Removal) (err error) {

@@ -23,18 +23,12 @@ const (
 // cut moves a shard over: the source lets it go, and the target takes it. It is tried
 // when nobody has a lock on the shard for longer than a try may take.
 func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
-	from, to := m.ends(g)
+	from, _ := m.ends(g)
 	a, _ := p.sides(g)
 	m.say(Progress{Phase: Cutting})
-	var there *string
-	if err := to.conn.QueryRow(ctx, "SELECT firn.fingerprint($1)", a.schema).Scan(&there); err != nil {
-		return to.fault(err)
-	}
-	if there == nil {
-		return &StuckError{p.shard, "its copy is not there any more", giveUp([]pairOf{p})}
-	}
 	// Both again when nobody writes, by sessions that then know their way.
-	if err := from.call(ctx, "SELECT firn.compare(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there); err != nil {
+	there, err := m.compareSchemas(ctx, g, p)
+	if err != nil {
 		return err
 	}
 	c := newCounting(m, g, a)
@@ -46,7 +40,7 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		reason, err := m.quiet(ctx, g, p)
 		if err == nil && reason == nil {
-			err = m.cutOnce(ctx, g, p, *there, c)
+			err = m.cutOnce(ctx, g, p, there, c)
 			switch sqlstate(err) {
 			case "55P03", "57014", "40P01": // a lock, or the time, or a deadlock: somebody was faster
 				reason, err = &BusyError{p.shard, 0, "a table was in use at each try"}, nil
@@ -65,6 +59,21 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 			return err
 		}
 	}
+}
+
+// compareSchemas refuses a shard whose schema is another than that of its copy, and returns the
+// fingerprint of the copy.
+func (m *Mover) compareSchemas(ctx context.Context, g goal, p pairOf) (string, error) {
+	from, to := m.ends(g)
+	a, _ := p.sides(g)
+	var there *string
+	if err := to.conn.QueryRow(ctx, "SELECT firn.fingerprint($1)", a.schema).Scan(&there); err != nil {
+		return "", to.fault(err)
+	}
+	if there == nil {
+		return "", &StuckError{p.shard, "its copy is not there any more", giveUp([]pairOf{p})}
+	}
+	return *there, from.call(ctx, "SELECT firn.compare(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there)
 }
 
 // A BusyError gives up waiting for a moment in which a shard could be moved over.

@@ -366,6 +366,10 @@ func (m *Mover) do(ctx context.Context, g goal, f *facts, s step) error {
 func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 	if !g.back && !m.verified[p.shard] {
 		m.say(Progress{Phase: Verifying})
+		// Rows of a table that was changed cannot be compared.
+		if _, err := m.compareSchemas(ctx, g, p); err != nil {
+			return err
+		}
 		o := VerifyOptions{Stream: m.forth(), Done: func(rows int64) {
 			m.progress.Rows += rows
 			m.options.Progress(m.progress)
