@@ -82,7 +82,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		}
 	}
 	if len(legs) == 0 {
-		if err := move.Sweep(ctx, servers); err != nil {
+		if err := move.DropLeftovers(ctx, servers); err != nil {
 			return moveFailure(err)
 		}
 	}

@@ -120,7 +120,7 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 	said := make([]map[string]*account, len(servers))
 	seen, errs := make([]*shard.View, len(servers)), make([]error, len(servers))
 	err := each(servers, func(i int, s shard.Server) error {
-		said[i], seen[i], errs[i] = listenTo(ctx, s)
+		said[i], seen[i], errs[i] = askOfMoves(ctx, s)
 		return errs[i]
 	})
 	views := make(map[string]*shard.View)
@@ -238,27 +238,27 @@ type account struct {
 	rows           int64            // of its copies, and of what it makes of them now
 }
 
-const wordSQL = `
-SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.loaded THEN coalesce(md5(firn.fingerprint(s.schema)), '') ELSE '' END, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.word(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.stream(m)::text,
-	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.stream(m)), ''),
+const movesSQL = `
+SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.loaded THEN coalesce(md5(firn.fingerprint(s.schema)), '') ELSE '' END, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.let_go_to(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.publication_of(m)::text,
+	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.publication_of(m)), ''),
 	coalesce((SELECT greatest(0, pg_current_wal_lsn() - coalesce(r.replay_lsn, x.confirmed_flush_lsn)) FROM pg_replication_slots AS x
-		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.stream(m)), -1)::bigint,
-	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.intake(m)),
-	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.intake(m) AND r.srsubstate = 'r'),
+		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.publication_of(m)), -1)::bigint,
+	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.subscription_of(m)),
+	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.subscription_of(m) AND r.srsubstate = 'r'),
 	coalesce((SELECT sum(greatest(c.reltuples, t.n_live_tup, p.tuples_processed, 0)) FROM firn.relations(s.schema) AS r JOIN pg_class AS c ON c.oid = r.relation
 		LEFT JOIN pg_stat_user_tables AS t ON t.relid = c.oid LEFT JOIN pg_stat_progress_copy AS p ON p.relid = c.oid WHERE r.rows), 0)::bigint
 FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
 
-// listenTo has a server say what it knows, by batch, and of its shards. The view is nil where
+// askOfMoves has a server say what it knows, by batch, and of its shards. The view is nil where
 // the server is in no cluster.
-func listenTo(ctx context.Context, s shard.Server) (map[string]*account, *shard.View, error) {
+func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shard.View, error) {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	said := make(map[string]*account)
-	rows, err := c.Query(ctx, wordSQL)
+	rows, err := c.Query(ctx, movesSQL)
 	if err == nil {
 		var batch string
 		var n, tuples int64

@@ -72,7 +72,7 @@ func Abandon(ctx context.Context, servers []shard.Server, gone string, asked fun
 		ended = append(ended, o.shard)
 	}
 	slices.Sort(ended)
-	if err := sweep(ctx, rest, slotPatience*4); err != nil {
+	if err := dropLeftovers(ctx, rest, slotPatience*4); err != nil {
 		return ended, nil, err
 	}
 	kept, err := dropSyncs(ctx, rest, gone)
@@ -130,18 +130,6 @@ func abandonable(ctx context.Context, rest []*end, gone string, asked func(int64
 		return nil, elsewhere
 	}
 	return all, nil
-}
-
-func closeAll(rest []*end) {
-	for _, e := range rest {
-		e.close()
-	}
-}
-
-func (e *end) close() {
-	if e.conn != nil {
-		e.conn.Close(context.Background())
-	}
 }
 
 // answerPatience is how long a server is waited for that is said to be gone.

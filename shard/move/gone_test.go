@@ -19,7 +19,7 @@ import (
 // serves as if nothing had been; and should the target come back, it opens nothing.
 func TestAbandon(t *testing.T) {
 	t.Parallel()
-	for _, moment := range []string{`firn\.listen`, `firn\.let_go`} {
+	for _, moment := range []string{`firn\.subscribe`, `firn\.let_go`} {
 		source, target := testserver.Shared(t, sourceServer), targetServer(t)
 		a, b := pairOn(t, source, target, 3)
 		for n := range 3 {
@@ -152,7 +152,7 @@ func TestAbandonLate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	m := New(at(a, "before", `firn\.seize`, abandon), b.Server, &Options{Lag: 5 * time.Second, Patience: time.Second})
+	m := New(at(a, "before", `firn\.lock_tables`, abandon), b.Server, &Options{Lag: 5 * time.Second, Patience: time.Second})
 	defer m.Close()
 	if _, err := m.Move(t.Context(), []int64{1}); err == nil {
 		t.Error("it has moved")
