@@ -101,7 +101,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		return err
 	}
 	if !o.dry && !o.status {
-		release, err := migrate.Lock(ctx, servers)
+		release, err := shard.LockAll(ctx, servers)
 		if err != nil {
 			return setupFailure(err)
 		}

@@ -126,6 +126,9 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 	case unknown != nil:
 		f = f.hint("to go on: %s; to see which server serves the shards: firn shards status", c.again)
 	default:
+		if one := oneWay(ctx, c.servers, c.shards[0]); one != nil {
+			return f.hint("%s", nextText(*one))
+		}
 		f = f.hint("to go on: %s; to give up what has not changed over: firn shards abort %s", c.again, c.list)
 	}
 	return f

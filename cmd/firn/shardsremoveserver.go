@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -54,8 +55,8 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 	at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
 	switch {
 	case at >= 0 && gone:
-		if err := move.CheckGone(ctx, servers[at]); err != nil {
-			if answers := new(move.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
+		if err := check.Gone(ctx, servers[at]); err != nil {
+			if answers := new(check.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
 				return signalled(ctx, goneFailure(err))
 			}
 			return signalled(ctx, failed("%w", err).hint("firn shards remove-server %s, without --gone: it has to know too", name))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // TestAbandon loses the target for good at two moments of a move. Without it the source
@@ -78,7 +79,7 @@ func comesBack(t *testing.T, a, b *site, target *testserver.Server) {
 	t.Helper()
 	target.Start(t)
 	b.Conn = dial(t, b.Server.Config.ConnString())
-	var there *AnswersError
+	var there *check.AnswersError
 	if _, _, err := Abandon(t.Context(), []shard.Server{a.Server, b.Server}, "b", func(int64) bool { return true }); !errors.As(err, &there) {
 		t.Errorf("b is there: %v", err)
 	}

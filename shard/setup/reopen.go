@@ -26,6 +26,11 @@ type Reopening struct {
 	// all rows: those that it lacks are lost, and ids are not given again all the same.
 	Incomplete bool
 
+	Views map[string]*shard.View // of the servers that answered; nil of a plan that LookReopen has not made
+
+	options  ReopenOptions
+	above    int64           // the state to open above
+	away     []string        // servers that did not answer
 	terms    map[int64]int64 // above all that servers have seen
 	system   int64           // of the server as it was seen
 	timeline string
