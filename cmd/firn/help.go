@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // This file writes help: the commands in four groups, and flags in one style.
@@ -211,7 +213,7 @@ func valueName(f *pflag.Flag) string {
 // defaultText is the default of a flag, where its text does not say it.
 func defaultText(f *pflag.Flag) string {
 	if d, err := time.ParseDuration(f.DefValue); err == nil && f.Value.Type() == "duration" && d > 0 {
-		return durationText(d)
+		return phrase.Duration(d)
 	}
 	switch text := strings.Trim(f.DefValue, "[]"); text {
 	case "", "0", "0s", "false", "-1":

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 func newPublicLs() *cobra.Command {
@@ -20,27 +19,17 @@ them. docs/public-forms.md says what each form hides and what not.`,
   firn public ls --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := cmd.OutOrStdout()
-			enc := json.NewEncoder(out)
-			w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "FORM\tKEY\tVALUES\tWHAT IT IS")
+			var all []formLine
 			for _, k := range formKinds {
-				if wantsJSON(cmd) {
-					if err := enc.Encode(formLine{k.name, k.keyed, k.takes, k.about}); err != nil {
-						return err
-					}
-					continue
-				}
+				all = append(all, formLine{k.name, k.keyed, k.takes, k.about})
+			}
+			return ui.Emit(cmd.OutOrStdout(), wantsJSON(cmd), []string{"FORM", "KEY", "VALUES", "WHAT IT IS"}, all, func(l formLine) []any {
 				key := "-"
-				if k.keyed {
+				if l.Key {
 					key = "yes"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k.name, key, orDash(strings.Join(k.takes, ", ")), k.about)
-			}
-			if wantsJSON(cmd) {
-				return nil
-			}
-			return w.Flush()
+				return []any{l.Form, key, orDash(strings.Join(l.Values, ", ")), l.About}
+			})
 		},
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -98,7 +99,7 @@ ticket of firn.yaml is shown for each of its stores.`,
 // or facts of series show.
 type seriesLine interface {
 	name() string
-	row() [7]string
+	row() [7]any
 	facts() [][2]string
 }
 
@@ -126,7 +127,7 @@ func sequenceLineOf(i sequence.Info) *sequenceLine {
 	l := &sequenceLine{
 		Series: i.Name, Kind: kindSequence, Granted: int64(i.Granted), Step: i.Step, Rate: math.Round(i.Rate*1000) / 1000,
 		First: int64(i.First), Max: int64(i.Max), Increment: i.Increment, Left: i.Left, Order: "free",
-		By: i.By, At: instant(i.At),
+		By: i.By, At: phrase.Instant(i.At),
 	}
 	if i.Strict {
 		l.Order = "strict"
@@ -138,7 +139,7 @@ func sequenceLineOf(i sequence.Info) *sequenceLine {
 		l.Kind, l.Stores, l.Offset = kindTicket, i.Stores, &i.Offset
 	}
 	if i.Err != nil {
-		l.Error = withoutPackage(i.Err.Error())
+		l.Error = ui.WithoutPackage(i.Err.Error())
 	}
 	return l
 }
@@ -154,9 +155,9 @@ func (l *sequenceLine) by() string {
 	return l.By + " " + at.UTC().Format(time.RFC3339)
 }
 
-func (l *sequenceLine) row() [7]string {
+func (l *sequenceLine) row() [7]any {
 	if l.Error != "" {
-		return [7]string{l.Series, l.Kind, "-", "-", "-", "-", l.Error}
+		return [7]any{l.Series, l.Kind, "-", "-", "-", "-", l.Error}
 	}
 	var settings []string
 	if l.Offset != nil {
@@ -174,7 +175,7 @@ func (l *sequenceLine) row() [7]string {
 	if l.Lossy != "" {
 		settings = append(settings, "lossy")
 	}
-	return [7]string{l.Series, l.Kind, number(l.Granted), number(l.Step), rateText(l.Rate) + "/s", orDash(strings.Join(settings, ", ")), l.by()}
+	return [7]any{l.Series, l.Kind, number(l.Granted), number(l.Step), phrase.SlowRate(l.Rate) + "/s", orDash(strings.Join(settings, ", ")), l.by()}
 }
 
 func (l *sequenceLine) facts() [][2]string {
@@ -182,9 +183,9 @@ func (l *sequenceLine) facts() [][2]string {
 		return [][2]string{{"series", l.Series}, {"kind", l.Kind}, {"error", l.Error}}
 	}
 	all := [][2]string{
-		{"series", l.Series}, {"kind", l.Kind}, {"last number", number(l.Granted)}, {"numbers left", count(l.Left)},
+		{"series", l.Series}, {"kind", l.Kind}, {"last number", number(l.Granted)}, {"numbers left", phrase.Count(l.Left)},
 		{"first", number(l.First)}, {"max", number(l.Max)}, {"increment", number(l.Increment)}, {"step", number(l.Step)},
-		{"order", l.Order}, {"rate", rateText(l.Rate) + "/s"}, {"last by", l.by()},
+		{"order", l.Order}, {"rate", phrase.SlowRate(l.Rate) + "/s"}, {"last by", l.by()},
 	}
 	if l.Lossy != "" {
 		all = append(all, [2]string{"lossy", l.Lossy})
@@ -213,12 +214,12 @@ func documentLineOf(i document.Info) *documentLine {
 
 func (l *documentLine) name() string { return l.Series }
 
-func (l *documentLine) row() [7]string {
+func (l *documentLine) row() [7]any {
 	settings := l.Pattern
 	if l.Zone != "" {
 		settings += ", " + l.Zone
 	}
-	return [7]string{l.Series, l.Kind, orDash(l.Text), "-", "-", settings, "-"}
+	return [7]any{l.Series, l.Kind, orDash(l.Text), "-", "-", settings, "-"}
 }
 
 func (l *documentLine) facts() [][2]string {
@@ -269,42 +270,18 @@ func lineOf(ctx context.Context, d *drawing, st store.Store) (seriesLine, error)
 }
 
 func printSeries(out io.Writer, all []seriesLine, asJSON bool) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERIES\tKIND\tLAST\tSTEP\tRATE\tSETTINGS\tBY")
-	for _, l := range all {
-		if asJSON {
-			if err := enc.Encode(l); err != nil {
-				return err
-			}
-			continue
-		}
+	header := []string{"SERIES", "KIND", "LAST", "STEP", "RATE", "SETTINGS", "BY"}
+	return ui.Emit(out, asJSON, header, all, func(l seriesLine) []any {
 		row := l.row()
-		fmt.Fprintln(w, strings.Join(row[:], "\t"))
-	}
-	if asJSON {
-		return nil
-	}
-	return w.Flush()
-}
-
-// rateText is a rate with as many digits as a person reads.
-func rateText(r float64) string {
-	switch {
-	case r < 0.005:
-		return "0"
-	case r < 10:
-		return strconv.FormatFloat(r, 'f', 2, 64)
-	}
-	return strconv.FormatFloat(math.Round(r), 'f', 0, 64)
+		return row[:]
+	})
 }
 
 // onSeries calls f with the store of a series that counts, or with each store of a ticket. The
 // drawing says the kind: that of firn.yaml, or where it does not list the series, of the store.
 func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) error) error {
 	if !isSeriesName(name) {
-		return bad("series %q: %s", name, seriesNameRule)
+		return ui.Bad("series %q: %s", name, seriesNameRule)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -325,7 +302,7 @@ func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) err
 	}
 	d.listed, d.kind = true, one.kind.text
 	if d.kind == kindFlake {
-		return bad("series %s is of kind %s and has no counter: its ids come from the workers of a pool", name, kindFlake).hint("firn worker ls")
+		return ui.Bad("series %s is of kind %s and has no counter: its ids come from the workers of a pool", name, kindFlake).Hint("firn worker ls")
 	}
 	if err := s.countedDrawing(d, one); err != nil {
 		return err
@@ -373,12 +350,12 @@ func (d *drawing) nowhere(ctx context.Context, st store.Store) error {
 	if err != nil {
 		return err
 	}
-	f := failed("the store has no series %q", d.name)
+	f := ui.Failed("the store has no series %q", d.name)
 	if near != "" {
-		f.hint("to use the counter that is there, write its name: %s", near)
+		f.Hint("to use the counter that is there, write its name: %s", near)
 	}
-	name := shellWord(d.name)
-	return f.hint("to list all: firn series ls").
-		hint("if it existed, or this store was restored or lost: firn series create %s --kind sequence --first N, with N above every number in use; of a document: firn series create %s --pattern PATTERN; firn series raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", name, name, name).
-		hint("only if it never existed: firn series create %s --kind sequence; or with texts: firn series create %s --pattern PATTERN", name, name)
+	name := phrase.ShellWord(d.name)
+	return f.Hint("to list all: firn series ls").
+		Hint("if it existed, or this store was restored or lost: firn series create %s --kind sequence --first N, with N above every number in use; of a document: firn series create %s --pattern PATTERN; firn series raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", name, name, name).
+		Hint("only if it never existed: firn series create %s --kind sequence; or with texts: firn series create %s --pattern PATTERN", name, name)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -57,7 +59,7 @@ Without NAME the command creates all series of firn.yaml that the store does not
 			}
 			err = d.create(cmd)
 			if errors.Is(err, sequence.ErrExists) {
-				return seriesExists(fmt.Sprintf("the %s %s is", d.kind, d.name), "firn series show "+shellWord(d.name))
+				return seriesExists(fmt.Sprintf("the %s %s is", d.kind, d.name), "firn series show "+phrase.ShellWord(d.name))
 			}
 			return err
 		},
@@ -87,7 +89,7 @@ var createFlags = []struct{ name, value, usage string }{
 // newCounter is the series that a command is to create.
 func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error) {
 	if !isSeriesName(name) {
-		return nil, bad("series %q: %s", name, seriesNameRule)
+		return nil, ui.Bad("series %q: %s", name, seriesNameRule)
 	}
 	one, err := s.seriesNamed(name)
 	if err != nil {
@@ -120,7 +122,7 @@ func (s *settings) kindToCreate(name string, one *seriesConfig) (string, error) 
 	said := s.value("kind", entry{}, "").text
 	if said != "" && !slices.Contains(dense, said) {
 		if said == kindFlake {
-			return "", bad("--kind flake: a flake is not created: its ids come from the workers of a pool").hint("firn pool create; then: firn next %s", shellWord(name))
+			return "", ui.Bad("--kind flake: a flake is not created: its ids come from the workers of a pool").Hint("firn pool create; then: firn next %s", phrase.ShellWord(name))
 		}
 		return "", valueError("--kind", checkKind(said))
 	}
@@ -129,9 +131,9 @@ func (s *settings) kindToCreate(name string, one *seriesConfig) (string, error) 
 	case one != nil && one.kind.text == kindTicket && said == kindSequence:
 		return kindTicket, nil
 	case one != nil && said != "" && said != one.kind.text:
-		return "", bad("--kind %s: series %s is of kind %s, says %s:%d", said, name, one.kind.text, s.file.path, one.kind.at.line)
+		return "", ui.Bad("--kind %s: series %s is of kind %s, says %s:%d", said, name, one.kind.text, s.file.path, one.kind.at.line)
 	case one != nil && one.kind.text == kindFlake:
-		return "", bad("series %s is of kind %s and is not created: its ids come from the workers of a pool", name, kindFlake).hint("firn pool create; then: firn next %s", shellWord(name))
+		return "", ui.Bad("series %s is of kind %s and is not created: its ids come from the workers of a pool", name, kindFlake).Hint("firn pool create; then: firn next %s", phrase.ShellWord(name))
 	case one != nil:
 		return one.kind.text, nil
 	case said != "":
@@ -139,8 +141,8 @@ func (s *settings) kindToCreate(name string, one *seriesConfig) (string, error) 
 	case pattern:
 		return kindDocument, nil
 	}
-	return "", bad("of which kind is series %s? --kind is missing, and firn.yaml does not list the series", name).
-		hint("for numbers: firn series create %s --kind sequence; for texts: firn series create %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", shellWord(name), shellWord(name))
+	return "", ui.Bad("of which kind is series %s? --kind is missing, and firn.yaml does not list the series", name).
+		Hint("for numbers: firn series create %s --kind sequence; for texts: firn series create %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", phrase.ShellWord(name), phrase.ShellWord(name))
 }
 
 // create creates the series in its stores, and says so. The error is sequence.ErrExists if the
@@ -200,8 +202,8 @@ func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 // seriesExists is the error of creating a series that is there, be it as it is to be: a
 // create that may be repeated ends up in the step that starts a program.
 func seriesExists(what, show string) error {
-	return failed("%s there already", what).hint("to see it: %s", show).
-		hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
+	return ui.Failed("%s there already", what).Hint("to see it: %s", show).
+		Hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
 }
 
 // createAll creates the series of firn.yaml that their stores lack.
@@ -214,9 +216,9 @@ func createAll(cmd *cobra.Command, s *settings) error {
 	}
 	switch {
 	case len(strange) > 0:
-		return bad("%s is about one series, and NAME is missing", strange[0]).hint("%s --help", cmd.CommandPath())
+		return ui.Bad("%s is about one series, and NAME is missing", strange[0]).Hint("%s --help", cmd.CommandPath())
 	case s.file == nil:
-		return bad("there is no firn.yaml whose series could be created").hint("to create one series: firn series create NAME --kind sequence")
+		return ui.Bad("there is no firn.yaml whose series could be created").Hint("to create one series: firn series create NAME --kind sequence")
 	}
 	var missing []*drawing
 	counters := 0
@@ -240,7 +242,7 @@ func createAll(cmd *cobra.Command, s *settings) error {
 	}
 	switch {
 	case counters == 0:
-		return bad("%s lists no series that counts", s.file.path).hint("to create one series: firn series create NAME --kind sequence")
+		return ui.Bad("%s lists no series that counts", s.file.path).Hint("to create one series: firn series create NAME --kind sequence")
 	case len(missing) == 0:
 		return seriesExists(fmt.Sprintf("all %d series of %s that count are", counters, s.file.path), "firn series ls")
 	}
@@ -278,7 +280,7 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 		}
 		if recovered {
 			return false, maybeLost(open.Redact(storeText(d.urls[i])), d.name).
-				hint("only if it never existed: %s", strings.TrimSpace("firn series create "+shellWord(d.name)))
+				Hint("only if it never existed: %s", strings.TrimSpace("firn series create "+phrase.ShellWord(d.name)))
 		}
 	}
 	return true, nil

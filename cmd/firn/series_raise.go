@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -48,7 +51,7 @@ A series never goes back. The command asks before a VALUE that is more than 1,00
 func (d *drawing) raiseNumber(cmd *cobra.Command, st store.Store, value string, yes bool) error {
 	n, err := parsePositive(value)
 	if err != nil {
-		return bad("%w", err).hint("%s is a %s, so VALUE is a number: firn series raise %s 1000000", d.name, d.kind, shellWord(d.name))
+		return ui.Bad("%w", err).Hint("%s is a %s, so VALUE is a number: firn series raise %s 1000000", d.name, d.kind, phrase.ShellWord(d.name))
 	}
 	return d.change(cmd, st, func() (sequence.Info, error) {
 		r, err := sequenceRaise(cmd.Context(), st, d.name, firn.ID(n))
@@ -75,7 +78,11 @@ func (d *drawing) raiseText(cmd *cobra.Command, st store.Store, text string, yes
 	var wrong *document.SyntaxError
 	switch {
 	case errors.As(err, &wrong):
-		return documentSyntax("the text", wrong).hint("%s is a document, so VALUE is a text of its pattern: firn series raise %s TEXT", d.name, shellWord(d.name))
+		f := documentSyntax("the text", wrong)
+		if _, err := parsePositive(text); err == nil && !strings.HasPrefix(d.options.pattern, "{") { // a number, as for a sequence
+			f.Hint("%s is a document, so VALUE is a text of its pattern: firn series raise %s TEXT", d.name, phrase.ShellWord(d.name))
+		}
+		return f
 	case err != nil:
 		return d.explain(err)
 	case !raised:
@@ -109,8 +116,8 @@ func (r raise) agree(ctx context.Context, cmd *cobra.Command, yes bool) error {
 	if yes || r.to <= r.from || r.to >= r.last || !r.isFar() {
 		return nil // or the store refuses it
 	}
-	question := fmt.Sprintf("Series %s is at %d. Above %d it has %s left, and it never goes back. Is %[3]d right?", r.series, r.from, r.to, plural(int(r.last-r.to), "number"))
-	return mustAsk(ctx, cmd, question, "the same command with --yes")
+	question := fmt.Sprintf("Series %s is at %d. Above %d it has %s left, and it never goes back. Is %[3]d right?", r.series, r.from, r.to, phrase.Plural(int(r.last-r.to), "number"))
+	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 // sequenceRaise is a raise of a sequence. What the store does not have is left for it

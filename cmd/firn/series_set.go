@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -52,7 +54,7 @@ func (d *drawing) setStep(cmd *cobra.Command, st store.Store) error {
 		return err
 	}
 	if !cmd.Flags().Changed("step") {
-		return bad("what is to be set? --step is missing").hint("firn series set %s --step 1000", shellWord(d.name))
+		return ui.Bad("what is to be set? --step is missing").Hint("firn series set %s --step 1000", phrase.ShellWord(d.name))
 	}
 	return d.change(cmd, st, func() (sequence.Info, error) {
 		return sequence.SetStep(cmd.Context(), st, d.name, d.options.sequence.Step)
@@ -74,7 +76,7 @@ func (d *drawing) widen(cmd *cobra.Command, st store.Store) error {
 func onlyFor(cmd *cobra.Command, d *drawing, kind, instead string, flags ...string) error {
 	for _, name := range flags {
 		if cmd.Flags().Changed(name) {
-			return bad("--%s is for series of kind %s, and %s is a %s", name, kind, d.name, d.kind).hint(instead, shellWord(d.name))
+			return ui.Bad("--%s is for series of kind %s, and %s is a %s", name, kind, d.name, d.kind).Hint(instead, phrase.ShellWord(d.name))
 		}
 	}
 	return nil
@@ -85,9 +87,9 @@ func (d *drawing) change(cmd *cobra.Command, st store.Store, change func() (sequ
 	i, err := change()
 	switch {
 	case errors.As(err, new(*sequence.OptionError)):
-		return whereIs(cmd.Context(), st, d.name, bad("%w", err))
+		return whereIs(cmd.Context(), st, d.name, ui.Bad("%w", err))
 	case errors.As(err, new(*sequence.MissingError)):
-		return d.explain(bad("%w", err)).(*failure).hint("to list all: firn series ls")
+		return d.explain(ui.Bad("%w", err)).(*ui.Failure).Hint("to list all: firn series ls")
 	case err != nil:
 		return err
 	}
@@ -108,14 +110,14 @@ func (d *drawing) tell(cmd *cobra.Command, st store.Store, format string, args .
 }
 
 // whereIs adds to a refused change where the sequence is, and how far it can be raised.
-func whereIs(ctx context.Context, st store.Store, name string, f *failure) *failure {
+func whereIs(ctx context.Context, st store.Store, name string, f *ui.Failure) *ui.Failure {
 	i, err := sequence.Show(ctx, st, name)
 	if err != nil || i.Err != nil {
-		return f.hint("firn series ls")
+		return f.Hint("firn series ls")
 	}
 	last := int64(i.Max) - i.Increment*int64(i.Stores) // a number has to be left
 	if last <= int64(i.Granted) {
-		return f.hint("%s is at %d and ends at %d: there is nothing to raise. what is left is given out first", name, i.Granted, i.Max)
+		return f.Hint("%s is at %d and ends at %d: there is nothing to raise. what is left is given out first", name, i.Granted, i.Max)
 	}
-	return f.hint("%s is at %d and ends at %d: VALUE is the highest number in use anywhere, %d to %d", name, i.Granted, i.Max, i.Granted+1, last)
+	return f.Hint("%s is at %d and ends at %d: VALUE is the highest number in use anywhere, %d to %d", name, i.Granted, i.Max, i.Granted+1, last)
 }

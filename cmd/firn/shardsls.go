@@ -33,11 +33,10 @@ without --partial.`,
   firn shard ls --json | jq -r 'select(.state != "open") | .shard'`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			m, err := askMap(ctx, cmd)
 			if err != nil {
-				return signalled(ctx, err)
+				return err
 			}
 			if asMap {
 				return showMap(cmd, m, partial)
