@@ -89,7 +89,7 @@ func TestCountersInACopy(t *testing.T) {
 			t.Errorf("%v: %s", args, text)
 		}
 	}
-	for _, look := range [][]string{{"series", "ls"}, {"series", "ls"}, {"pool", "ls"}} {
+	for _, look := range [][]string{{"series", "ls"}, {"series", "show", "invoice"}, {"pool", "ls"}} {
 		if text := firnOn(t, there, 0, look...); !strings.Contains(text, `firn: warning: series "orders" belongs to another store`) {
 			t.Errorf("%v: %s", look, text)
 		}

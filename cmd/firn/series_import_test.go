@@ -217,7 +217,7 @@ func TestSeriesImportOther(t *testing.T) {
 		"e --step 100":                             "", // nobody has drawn: it is raised
 		"f --step 100 --first 9223372036854775800": "",
 	} {
-		m.firn(t, 0, append([]string{"sequences", "create"}, strings.Fields(args)...)...)
+		m.firn(t, 0, append([]string{"series", "create"}, strings.Fields(strings.Replace(args, " ", " --kind sequence ", 1))...)...)
 		code := 0
 		if want != "" {
 			code = 1
@@ -284,7 +284,7 @@ func TestSeriesImportLossy(t *testing.T) {
 		t.Error(got)
 	}
 	m.importsFrom(t, 0, "SELECT 'a', 100, 100", "--lossy", "accept")
-	if got := m.firn(t, 0, "series", "ls"); !strings.Contains(got, "free, lossy") {
+	if got := m.firn(t, 0, "series", "ls"); !strings.Contains(got, "0/s   lossy ") {
 		t.Error(got)
 	}
 }
