@@ -239,7 +239,7 @@ type account struct {
 }
 
 const movesSQL = `
-SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.loaded THEN coalesce(md5(firn.fingerprint(s.schema)), '') ELSE '' END, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.let_go_to(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.publication_of(m)::text,
+SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.loaded THEN coalesce(md5(firn.fingerprint(s.schema)), '') ELSE '' END, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.given_to(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.publication_of(m)::text,
 	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.publication_of(m)), ''),
 	coalesce((SELECT greatest(0, pg_current_wal_lsn() - coalesce(r.replay_lsn, x.confirmed_flush_lsn)) FROM pg_replication_slots AS x
 		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.publication_of(m)), -1)::bigint,
