@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/move"
@@ -25,7 +26,7 @@ func warnOfMoves(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 		if f = f.Of(shards); len(f.Shards) == 0 {
 			continue
 		}
-		printWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished: after a file that changes tables the shard cannot change over to the other copy any more (ID008); first, %s",
+		ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished: after a file that changes tables the shard cannot change over to the other copy any more (ID008); first, %s",
 			move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/migrate"
 )
 
@@ -63,7 +65,7 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 			complete++
 		} else if ctx.Err() == nil {
 			last, line.Error = r.Err, faultOf(r.Err)
-			printError(cmd.ErrOrStderr(), fmt.Errorf("shard %d on %s: %w", r.Shard, r.Server, r.Err))
+			ui.PrintError(cmd.ErrOrStderr(), fmt.Errorf("shard %d on %s: %w", r.Shard, r.Server, r.Err))
 		}
 		if wantsJSON(cmd) {
 			if err := enc.Encode(line); err != nil {
@@ -72,7 +74,7 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 		}
 	}
 	for _, text := range leftTexts(a.left) {
-		printError(cmd.ErrOrStderr(), errors.New(text))
+		ui.PrintError(cmd.ErrOrStderr(), errors.New(text))
 	}
 	for _, l := range a.left {
 		if wantsJSON(cmd) {
@@ -85,9 +87,9 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 	if missing == 0 {
 		return a.say(cmd.OutOrStdout(), wantsJSON(cmd))
 	}
-	f := failed("%s complete; %d left, of which %d failed and %d are not served", shardsAre(complete), missing, len(a.results)-complete, len(a.left))
+	f := ui.Failed("%s complete; %d left, of which %d failed and %d are not served", shardsAre(complete), missing, len(a.results)-complete, len(a.left))
 	if ctx.Err() != nil {
-		printWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
+		ui.PrintWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
 		return ctx.Err()
 	}
 	return applyHint(f, last)
@@ -133,26 +135,26 @@ func (a *applied) say(out io.Writer, asJSON bool) error {
 		_, err := fmt.Fprintln(out, "there is nothing to apply: all shards have all files")
 		return err
 	}
-	_, err := fmt.Fprintf(out, "%s applied to %s\n", plural(len(files), "file"), plural(a.begun, "shard"))
+	_, err := fmt.Fprintf(out, "%s applied to %s\n", phrase.Plural(len(files), "file"), phrase.Plural(a.begun, "shard"))
 	return err
 }
 
 // applyHint says what to do after an error of a shard, or where there was none and
 // shards are left.
-func applyHint(f *failure, err error) *failure {
+func applyHint(f *ui.Failure, err error) *ui.Failure {
 	if err == nil {
-		return f.hint("to see what to do about what is not served: firn shards doctor; then run it again")
+		return f.Hint("to see what to do about what is not served: firn shards doctor; then run it again")
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		switch pg.Code {
 		case "25001":
-			return f.hint("put it into a file of its own, whose first line is: -- firn: no transaction")
+			return f.Hint("put it into a file of its own, whose first line is: -- firn: no transaction")
 		case "55P03":
-			return f.hint("run it again when less is going on, or with a longer --lock-timeout")
+			return f.Hint("run it again when less is going on, or with a longer --lock-timeout")
 		}
 	}
-	return f.hint("put it right and run it again: it goes on where it was; --status shows how far it is")
+	return f.Hint("put it right and run it again: it goes on where it was; --status shows how far it is")
 }
 
 // printApplyPlan prints what a run would do.
@@ -174,7 +176,7 @@ func printApplyPlan(cmd *cobra.Command, plan *migrate.Plan, files []migrate.File
 		fmt.Fprintf(w, "%s\t%d\n", f.Name, len(shards))
 	}
 	for _, text := range leftTexts(plan.Left) {
-		printWarning(cmd.ErrOrStderr(), "%s", text)
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s", text)
 	}
 	if wantsJSON(cmd) {
 		return nil

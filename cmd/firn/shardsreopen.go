@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -49,9 +51,8 @@ clock that is wrong first.`,
   firn shards reopen a --shards 17 --gone b --incomplete`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, ofRole(o.run(ctx, cmd, args[0])))
+			ctx := cmd.Context()
+			return ofRole(o.run(ctx, cmd, args[0]))
 		},
 	}
 	addServers(cmd)
@@ -78,10 +79,10 @@ type shardsReopen struct {
 
 // ofRole adds to an error of a right that is missing whose role it takes.
 func ofRole(err error) error {
-	if !lacksRight(err) || errors.As(err, new(*failure)) {
+	if !lacksRight(err) || errors.As(err, new(*ui.Failure)) {
 		return err
 	}
-	return failed("%w", err).hint("%s", sameCommand)
+	return ui.Failed("%w", err).Hint("%s", sameCommand)
 }
 
 func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string) error {
@@ -93,10 +94,10 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 		return unknownServer(name, servers)
 	}
 	if o.margin < time.Second || o.margin > mostMargin {
-		return bad("--margin %s: it is from 1s to %s", o.margin, mostMargin)
+		return ui.Bad("--margin %s: it is from 1s to %s", o.margin, mostMargin)
 	}
 	if o.incomplete && len(o.shards.ranges) == 0 {
-		return bad("--incomplete is said of single shards").hint("firn shards reopen %s --incomplete --shards 17", name)
+		return ui.Bad("--incomplete is said of single shards").Hint("firn shards reopen %s --incomplete --shards 17", name)
 	}
 	plan, err := setup.LookReopen(ctx, servers, name, o.options())
 	if err != nil {
@@ -134,11 +135,11 @@ func (o *shardsReopen) options() setup.ReopenOptions {
 // check returns the error with which what is planned would be refused, or nil.
 func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *setup.Reopening) error {
 	if len(o.shards.ranges) > 0 && len(plan.Shards)+len(plan.Left) == 0 {
-		f := failed("server %s has no copy of shard %s", plan.Server, &o.shards)
+		f := ui.Failed("server %s has no copy of shard %s", plan.Server, &o.shards)
 		if len(o.gone) != 1 {
-			return f.hint("to see which server serves each shard: firn shards status")
+			return f.Hint("to see which server serves each shard: firn shards status")
 		}
-		return f.hint("%s", backHint(o.gone[0])).hint("if it has neither, the rows are lost")
+		return f.Hint("%s", backHint(o.gone[0])).Hint("if it has neither, the rows are lost")
 	}
 	return o.failure(plan.CheckOn(ctx, servers), plan)
 }
@@ -147,8 +148,8 @@ func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *
 // answer may have taken long.
 func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *setup.Reopening) error {
 	var done atomic.Int64
-	p := showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
-	defer p.stop()
+	p := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
+	defer p.Stop()
 	err := plan.Run(ctx, servers, &done)
 	if err == nil {
 		return nil
@@ -157,12 +158,12 @@ func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers [
 	case errors.Is(err, shard.ErrLocked):
 		return setupFailure(err)
 	case errors.Is(err, setup.ErrOvertaken):
-		return failed("meanwhile somebody else has worked on the shards: nothing was done").hint("run it again")
+		return ui.Failed("meanwhile somebody else has worked on the shards: nothing was done").Hint("run it again")
 	}
-	if err = o.failure(err, plan); errors.As(err, new(*failure)) {
+	if err = o.failure(err, plan); errors.As(err, new(*ui.Failure)) {
 		return err
 	}
-	return failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).hint("run it again: it goes on with those that are left")
+	return ui.Failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).Hint("run it again: it goes on with those that are left")
 }
 
 // unknownServer is the error of a name that no server has.
@@ -171,7 +172,7 @@ func unknownServer(name string, servers []shard.Server) error {
 	for i, s := range servers {
 		names[i] = s.Name
 	}
-	return bad("there is no server %q", name).hint("the servers are %s", strings.Join(names, ", "))
+	return ui.Bad("there is no server %q", name).Hint("the servers are %s", strings.Join(names, ", "))
 }
 
 // lookFailure is an error of [setup.LookReopen] with what to do about it.
@@ -183,16 +184,16 @@ func (o *shardsReopen) lookFailure(name string, err error) error {
 	var missing *setup.AwayError
 	switch {
 	case errors.As(err, &stray) && stray.Original != "" && errors.As(err, &of) && of.Server == name:
-		return failed("%s", withoutPackage(err.Error())).hint("%s", check.AddressDo(err)). // not wrapped: there is more to do than for others
-													hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
+		return ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("%s", check.AddressDo(err)). // not wrapped: there is more to do than for others
+														Hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
 	case errors.As(err, &answers) && answers.Err == nil:
-		return failed("%w", err).hint("the same command without --gone %s", answers.Server)
+		return ui.Failed("%w", err).Hint("the same command without --gone %s", answers.Server)
 	case errors.As(err, &answers):
 		return goneFailure(err)
 	case errors.As(err, &refuses):
-		return failed("%w", err).hint("%s", addressHint(refuses.Server, refuses.Err))
+		return ui.Failed("%w", err).Hint("%s", addressHint(refuses.Server, refuses.Err))
 	case errors.As(err, &missing):
-		return failed("%s", withoutPackage(err.Error())).hint("%s", startHint(missing.Away)).hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
+		return ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
 	case errors.As(err, new(*setup.ClockError)):
 		return setupFailure(err)
 	}
@@ -203,7 +204,7 @@ func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, plan *setup.
 	if o.yes {
 		return nil
 	}
-	return mustAsk(ctx, cmd, strings.Join(plan.Questions(), " "), "the same command with --yes")
+	return ui.MustAsk(ctx, cmd, strings.Join(plan.Questions(), " "), "the same command with --yes")
 }
 
 // backHint says how rows come back that only one server has.
@@ -221,30 +222,30 @@ func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 	switch {
 	case errors.As(err, &incomplete):
 		if o, elsewhere := plan.Opens(incomplete.Shard); elsewhere {
-			return failed("%w", err).hint("%s", o.Text())
+			return ui.Failed("%w", err).Hint("%s", o.Text())
 		}
 	case errors.As(err, &nothing):
 		if o, elsewhere := plan.Opens(nothing.Shard); elsewhere {
-			return failed("%w", err).hint("%s", o.Text())
+			return ui.Failed("%w", err).Hint("%s", o.Text())
 		}
 	}
 	if incomplete != nil {
 		again := fmt.Sprintf("firn shards reopen %s --shards %s --incomplete", plan.Server, move.List(append([]int64{incomplete.Shard}, incomplete.More...)))
 		for _, name := range o.gone {
-			again += " --gone " + shellWord(name)
+			again += " --gone " + phrase.ShellWord(name)
 		}
-		return failed("%w", err).hint("%s", backHint(incomplete.MovedTo)).
-			hint("if it has neither, rows that are not on %s are lost; to open the rows that %[1]s has: %s", plan.Server, again)
+		return ui.Failed("%w", err).Hint("%s", backHint(incomplete.MovedTo)).
+			Hint("if it has neither, rows that are not on %s are lost; to open the rows that %[1]s has: %s", plan.Server, again)
 	}
 	if nothing != nil {
-		return failed("%w", err).hint("%s", backHint(nothing.MovedTo)).hint("if it has neither, the rows are lost")
+		return ui.Failed("%w", err).Hint("%s", backHint(nothing.MovedTo)).Hint("if it has neither, the rows are lost")
 	}
 	if !errors.As(err, new(*shard.ServerError)) {
 		err = &shard.ServerError{Server: plan.Server, Err: err}
 	}
 	var rights *setup.RightsError
 	if errors.As(err, &rights) {
-		return failed("%w", err).hint("%s", rights.Do)
+		return ui.Failed("%w", err).Hint("%s", rights.Do)
 	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -252,13 +253,13 @@ func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 	}
 	switch {
 	case pg.Code == "ID007" && strings.HasPrefix(pg.Hint, "firn "): // it says which server knows more
-		return failed("%w", err).hint("%s", pg.Hint)
+		return ui.Failed("%w", err).Hint("%s", pg.Hint)
 	case pg.Code == "42883":
-		return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
+		return ui.Failed("%w", err).Hint("the servers have functions of an older version: firn shards init, then run it again")
 	case pg.Code == "42501": // such as of the table of a move that a superuser began
-		return failed("%w", err).hint("%s", sameCommand)
+		return ui.Failed("%w", err).Hint("%s", sameCommand)
 	case pg.Code == "ID004" || pg.Code == "ID009": // the clock
-		return failed("server %s: %w", plan.Server, pg).hint("on server %s: %s", plan.Server, pg.Hint).hint("then run the same command again")
+		return ui.Failed("server %s: %w", plan.Server, pg).Hint("on server %s: %s", plan.Server, pg.Hint).Hint("then run the same command again")
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -19,7 +21,7 @@ type reopening struct{ *setup.Reopening }
 // print says what is to be done.
 func (r *reopening) print(w io.Writer) {
 	if len(r.Shards) > 0 {
-		fmt.Fprintf(w, "%s to be opened on server %s: %s\n", plural(len(r.Shards), "shard"), r.Server, shortNumbers(r.Shards))
+		fmt.Fprintf(w, "%s to be opened on server %s: %s\n", phrase.Plural(len(r.Shards), "shard"), r.Server, shortNumbers(r.Shards))
 	}
 	why := make(map[string][]shard.Row)
 	var whys []string
@@ -36,13 +38,13 @@ func (r *reopening) print(w io.Writer) {
 				reason = "each " + rest
 			}
 		}
-		fmt.Fprintf(w, "%s will not be opened (%s): %s\n", plural(len(why[text]), "shard"), reason, shortNumbers(why[text]))
+		fmt.Fprintf(w, "%s will not be opened (%s): %s\n", phrase.Plural(len(why[text]), "shard"), reason, shortNumbers(why[text]))
 	}
 	for _, c := range r.Closed {
 		fmt.Fprintf(w, "shard %d to be closed on server %s, which serves it too. Its rows on %[2]s stay in the schema %s there\n", c.Shard, c.Server, c.Schema)
 	}
 	if len(r.Told) > 0 {
-		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, plural(len(r.Told), "shard"))
+		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, phrase.Plural(len(r.Told), "shard"))
 	}
 }
 
@@ -65,9 +67,9 @@ func (r *reopening) twice() error {
 	if len(texts) == 0 {
 		return nil
 	}
-	f := &failure{code: exitFound, err: errors.New(strings.Join(texts, "; "))}
+	f := &ui.Failure{Code: ui.ExitFound, Err: errors.New(strings.Join(texts, "; "))}
 	for _, do := range hints {
-		f = f.hint("%s", do)
+		f = f.Hint("%s", do)
 	}
 	return f
 }
@@ -119,14 +121,14 @@ func (r *reopening) say(cmd *cobra.Command, dry bool) error {
 		}
 		return json.NewEncoder(out).Encode(doc)
 	}
-	text := fmt.Sprintf("%s opened on server %s", plural(len(r.Shards), "shard"), r.Server)
+	text := fmt.Sprintf("%s opened on server %s", phrase.Plural(len(r.Shards), "shard"), r.Server)
 	switch {
 	case len(r.Shards)+len(r.Told) == 0:
 		text = "there is nothing to open on server " + r.Server
 	case dry:
 		text = "nothing was done"
 	case len(r.Shards) == 0:
-		text = fmt.Sprintf("server %s was told who serves %s", r.Server, plural(len(r.Told), "shard"))
+		text = fmt.Sprintf("server %s was told who serves %s", r.Server, phrase.Plural(len(r.Told), "shard"))
 	}
 	_, err := fmt.Fprintln(out, text)
 	return err

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -48,8 +50,7 @@ of it changes over. With --watch the exit code is 0. firn shards doctor looks cl
   firn shards status --server a=postgres://firn@db1/app --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			servers, err := shardServers(cmd)
 			if err != nil {
 				return err
@@ -58,14 +59,14 @@ of it changes over. With --watch the exit code is 0. firn shards doctor looks cl
 				return watchStatus(ctx, cmd.OutOrStdout(), servers, wantsJSON(cmd), hinter{cmd})
 			}
 			st := lookPatiently(ctx, servers, hinter{cmd})
-			if err := signalled(ctx, ctx.Err()); err != nil {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
 			if err := st.print(cmd.OutOrStdout(), wantsJSON(cmd)); err != nil {
 				return err
 			}
 			if n := st.bads(); n > 0 {
-				return &failure{code: exitFound, err: fmt.Errorf("%s bad", plural(n, "finding"))}
+				return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s bad", phrase.Plural(n, "finding"))}
 			}
 			return nil
 		},
@@ -165,7 +166,7 @@ const watchEvery = 2 * time.Second
 func watchStatus(ctx context.Context, out io.Writer, servers []shard.Server, asJSON bool, hints hinter) error {
 	next := time.NewTicker(watchEvery)
 	defer next.Stop()
-	terminal := isTerminal(out) && !asJSON
+	terminal := ui.IsTerminal(out) && !asJSON
 	var before *status
 	for {
 		looking, cancel := context.WithTimeout(ctx, 5*watchEvery) // others go on where one hangs
@@ -174,7 +175,7 @@ func watchStatus(ctx context.Context, out io.Writer, servers []shard.Server, asJ
 		if ctx.Err() != nil {
 			return nil
 		}
-		st.time = instant(time.Now())
+		st.time = phrase.Instant(time.Now())
 		var b strings.Builder
 		switch {
 		case terminal:

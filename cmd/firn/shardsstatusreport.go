@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -33,7 +35,7 @@ type serverLine struct {
 func newServerLine(s *check.Server) serverLine {
 	l := serverLine{Server: s.Name}
 	if s.Err != nil {
-		l.Error = withoutPackage(s.Err.Error())
+		l.Error = ui.WithoutPackage(s.Err.Error())
 		return l
 	}
 	l.Cluster, l.Standby, l.Bytes = s.Cluster, s.Standby, s.Bytes
@@ -102,7 +104,7 @@ func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
 			phase += fmt.Sprintf(", %d of %d moved", len(f.Moved), len(f.Shards))
 		}
 		if f.Lag >= 0 {
-			behind = byteText(f.Lag)
+			behind = phrase.Bytes(f.Lag)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", move.List(f.Shards), f.Source, f.Target, phase, rows, behind,
 			time.Since(f.Began).Round(time.Second), f.Problem)
@@ -120,7 +122,7 @@ func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
 
 // serverText is why a server is not in the table, with its name.
 func serverText(s *check.Server) string {
-	text := withoutPackage(s.Err.Error())
+	text := ui.WithoutPackage(s.Err.Error())
 	if !strings.HasPrefix(text, "server ") {
 		text = "server " + s.Name + ": " + text
 	}
@@ -143,7 +145,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 			fmt.Fprintf(w, "%s\t-\t-\t-\t-\t-\t-\n", l.Server)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%+.3fs", l.Server, l.Version, l.Serves, l.Closed, l.Moved, byteText(l.Bytes), l.ClockOffset)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%+.3fs", l.Server, l.Version, l.Serves, l.Closed, l.Moved, phrase.Bytes(l.Bytes), l.ClockOffset)
 		if rate, ok := st.rates[s.Name]; ok {
 			fmt.Fprintf(w, "\t%.1f rows/s", rate)
 		} else if st.time != "" {
@@ -209,17 +211,4 @@ func (st *status) printJSON(out io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// byteText is a number of bytes for people.
-func byteText(n int64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, i := float64(n)/1000, 0
-	for f >= 999.5 && i < len(units)-1 {
-		f, i = f/1000, i+1
-	}
-	return fmt.Sprintf("%.3g %cB", f, units[i])
 }
