@@ -78,25 +78,25 @@ of it changes over. With --watch the exit code is 0. firn shards doctor looks cl
 
 // A status is what one look at servers has found.
 type status struct {
-	time    string // of the look; empty: there is only one
-	seen    []*check.Server
-	flights []move.Flight
-	hints   hinter
-	unseen  string             // which moves nobody can name, and what to do; empty: none
-	rates   map[string]float64 // rows written a second, by server; nil: there is only one look
+	time   string // of the look; empty: there is only one
+	seen   []*check.Server
+	moves  []move.Move
+	hints  hinter
+	unseen string             // which moves nobody can name, and what to do; empty: none
+	rates  map[string]float64 // rows written a second, by server; nil: there is only one look
 }
 
 // lookStatus looks at servers. With an earlier look it says what was written since.
 func lookStatus(ctx context.Context, servers []shard.Server, before *status, hints hinter) *status {
 	st := &status{hints: hints}
-	moves := make(chan []move.Flight, 1)
+	asked := make(chan []move.Move, 1)
 	go func() {
 		// Who does not answer is in the table, and the others' moves are shown.
-		flights, err := move.Flights(ctx, servers)
-		st.unseen = unseen(flights, err)
-		moves <- flights
+		moves, err := move.Moves(ctx, servers)
+		st.unseen = unseen(moves, err)
+		asked <- moves
 	}()
-	st.seen, st.flights = check.Look(ctx, servers), <-moves
+	st.seen, st.moves = check.Look(ctx, servers), <-asked
 	if before == nil {
 		return st
 	}
@@ -120,7 +120,7 @@ const (
 func lookPatiently(ctx context.Context, servers []shard.Server, hints hinter) *status {
 	for looks := 1; ; looks++ {
 		st := lookStatus(ctx, servers, nil, hints)
-		changing := slices.ContainsFunc(st.flights, func(f move.Flight) bool { return f.Phase == move.Between })
+		changing := slices.ContainsFunc(st.moves, func(f move.Move) bool { return f.Phase == move.Between })
 		if !changing || st.bads() == 0 || looks == changeLooks {
 			return st
 		}

@@ -54,8 +54,8 @@ func newServerLine(s *check.Server) serverLine {
 	return l
 }
 
-// A flightLine is a move as --json prints it.
-type flightLine struct {
+// A moveStatus is a move as --json prints it.
+type moveStatus struct {
 	Move      string    `json:"move"` // its batch
 	From      string    `json:"from"`
 	To        string    `json:"to"`
@@ -71,31 +71,31 @@ type flightLine struct {
 	Time      string    `json:"time,omitempty"` // of the look, with --watch
 }
 
-func newFlightLine(f move.Flight, h hinter) flightLine {
-	l := flightLine{
+func newMoveStatus(f move.Move, h hinter) moveStatus {
+	l := moveStatus{
 		Move: f.Batch, From: f.Source, To: f.Target, Phase: string(f.Phase), Shards: f.Shards, Moved: append([]int64{}, f.Moved...),
 		Since: f.Began.UTC(), Problem: f.Problem, Do: h.compose(nextText(f)),
 	}
 	if rowsKnown(f) {
 		l.Rows, l.RowsTotal = &f.Rows, &f.RowsTotal
 	}
-	if f.Lag >= 0 {
-		l.Lag = &f.Lag
+	if f.Unapplied >= 0 {
+		l.Lag = &f.Unapplied
 	}
 	return l
 }
 
 // rowsKnown says whether both servers have said how many rows they have.
-func rowsKnown(f move.Flight) bool { return f.Phase != move.Unknown && f.Phase != move.HalfLeft }
+func rowsKnown(f move.Move) bool { return f.Phase != move.Unknown && f.Phase != move.HalfLeft }
 
 // printMoves prints what is under way.
-func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
-	if len(flights) == 0 {
+func printMoves(out io.Writer, moves []move.Move, h hinter) error {
+	if len(moves) == 0 {
 		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nMOVING\tFROM\tTO\tPHASE\tROWS (ABOUT)\tBEHIND\tFOR\t")
-	for _, f := range flights {
+	for _, f := range moves {
 		phase, rows, behind := string(f.Phase), "?", "?"
 		if rowsKnown(f) {
 			rows = fmt.Sprintf("%d of %d", f.Rows, f.RowsTotal)
@@ -103,8 +103,8 @@ func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
 		if len(f.Moved) > 0 && len(f.Moved) < len(f.Shards) {
 			phase += fmt.Sprintf(", %d of %d moved", len(f.Moved), len(f.Shards))
 		}
-		if f.Lag >= 0 {
-			behind = phrase.Bytes(f.Lag)
+		if f.Unapplied >= 0 {
+			behind = phrase.Bytes(f.Unapplied)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", move.List(f.Shards), f.Source, f.Target, phase, rows, behind,
 			time.Since(f.Began).Round(time.Second), f.Problem)
@@ -112,7 +112,7 @@ func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		if _, err := fmt.Fprintf(out, "%s\n  %s\n", standsText(f), h.compose(nextText(f))); err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 			return err
 		}
 	}
-	if err := printMoves(out, st.flights, st.hints); err != nil {
+	if err := printMoves(out, st.moves, st.hints); err != nil {
 		return err
 	}
 	if st.unseen != "" {
@@ -203,8 +203,8 @@ func (st *status) printJSON(out io.Writer) error {
 			return err
 		}
 	}
-	for _, f := range st.flights {
-		l := newFlightLine(f, st.hints)
+	for _, f := range st.moves {
+		l := newMoveStatus(f, st.hints)
 		l.Time = st.time
 		if err := enc.Encode(l); err != nil {
 			return err

@@ -146,7 +146,7 @@ func (l Leftover) clean(ctx context.Context, ends map[string]*end, c *pgx.Conn) 
 
 // end ends a move that one server knows of: where the shard is, it stays.
 func (l Leftover) end(ctx context.Context, ends map[string]*end) error {
-	m := New(ends[l.flight.Source].given, ends[l.flight.Target].given, nil)
+	m := New(ends[l.of.Source].given, ends[l.of.Target].given, nil)
 	defer m.Close()
 	end := m.Abort
 	if l.moved {

@@ -20,8 +20,8 @@ type Leftover struct {
 	Harm   string
 	Blocks bool // nobody can write because of it
 
-	flight *Flight // of a half
-	moved  bool    // its target has the shard
+	of    *Move // of a half
+	moved bool  // its target has the shard
 }
 
 // A Kind is what is left.
@@ -76,7 +76,7 @@ func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) 
 	if err != nil {
 		return nil, err
 	}
-	flights, err := Flights(ctx, servers)
+	moves, err := Moves(ctx, servers)
 	if err != nil {
 		return nil, err
 	}
@@ -96,19 +96,19 @@ func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) 
 			}
 		}
 	}
-	return append(all, halves(servers, found, flights)...), nil
+	return append(all, halves(servers, found, moves)...), nil
 }
 
 // halfAge is how old a move is that one server only knows of, and that does not begin.
 const halfAge = time.Minute
 
 // halves are the moves that one of two servers does not know any more.
-func halves(servers []shard.Server, found []residue, flights []Flight) []Leftover {
+func halves(servers []shard.Server, found []residue, moves []Move) []Leftover {
 	named := func(name string) int {
 		return slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
 	}
 	var all []Leftover
-	for _, f := range flights {
+	for _, f := range moves {
 		target := named(f.Target)
 		if f.Phase != HalfLeft || f.Fresh() || named(f.Source) < 0 || target < 0 {
 			continue
@@ -116,7 +116,7 @@ func halves(servers []shard.Server, found []residue, flights []Flight) []Leftove
 		for _, n := range f.Shards {
 			all = append(all, Leftover{
 				Server: f.Source, Kind: Half, Name: fmt.Sprintf("%s of shard %d to %s", f.Batch, n, f.Target), Shard: n, Harm: remedies[Half].harm,
-				flight: &f, moved: open(found[target:target+1], n, 0),
+				of: &f, moved: open(found[target:target+1], n, 0),
 			})
 		}
 	}
