@@ -16,7 +16,7 @@ import (
 )
 
 func newPlan() *cobra.Command {
-	var o planOptions
+	o := planOptions{workers: knobFlag{knob: knobNamed("workers")}}
 	cmd := &cobra.Command{
 		Use:   "plan --rate R --workers N --years Y",
 		Short: "Find a layout for a rate, a number of workers and years",
@@ -56,7 +56,7 @@ If nothing fits in 63 bits the hints are what would do, each by itself.`,
 		},
 	}
 	cmd.Flags().Float64Var(&o.rate, "rate", 0, "ids per second, of all workers together")
-	cmd.Flags().Int64Var(&o.workers, "workers", 0, "how many workers")
+	cmd.Flags().Var(&o.workers, "workers", "how many workers, or which, such as 0-255")
 	cmd.Flags().Float64Var(&o.years, "years", 0, "how many years from now on")
 	cmd.Flags().Float64Var(&o.peak, "worker-rate", 0, "ids per second that one worker has to make (its share of --rate)")
 	cmd.Flags().StringVar(&o.above, "above", "", "the greatest id there is: all from now on are to be greater")
@@ -65,7 +65,7 @@ If nothing fits in 63 bits the hints are what would do, each by itself.`,
 
 type planOptions struct {
 	rate, peak, years float64
-	workers           int64
+	workers           knobFlag // of the knob workers: N, or A-B
 	above             string
 }
 
@@ -76,8 +76,14 @@ var planFlags = map[plan.Requirement]string{
 
 // need is what the flags ask for.
 func (o *planOptions) need() (plan.Need, error) {
-	n := plan.Need{Rate: o.rate, WorkerRate: o.peak, Workers: o.workers, Years: o.years}
-	if o.rate == 0 || o.workers == 0 || o.years == 0 {
+	var pool poolOptions
+	if o.workers.text != "" {
+		if err := setWorkers(&pool, o.workers.text); err != nil {
+			return plan.Need{}, valueError("--workers", err)
+		}
+	}
+	n := plan.Need{Rate: o.rate, WorkerRate: o.peak, Workers: pool.workers.Last - pool.workers.First + 1, Years: o.years}
+	if o.rate == 0 || o.workers.text == "" || o.years == 0 {
 		return n, ui.Bad("--rate, --workers and --years have to be said").Hint("firn plan --rate 20000 --workers 500 --years 50")
 	}
 	if o.above != "" {

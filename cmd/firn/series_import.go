@@ -20,10 +20,10 @@ import (
 func newSeriesImport() *cobra.Command {
 	var o seriesImport
 	cmd := &cobra.Command{
-		Use:   "import --from SQL --db URL",
+		Use:   "import --query SQL --db URL",
 		Short: "Create series from another system's table of counters",
 		Long: `Begin a sequence for each row of a table of counters: of Leaf, tinyid, a
-SEQ_NAME table, or any other. --from is a SELECT of three columns: a name, the highest
+SEQ_NAME table, or any other. --query is a SELECT of three columns: a name, the highest
 number that was given out or reserved, and the step, which is how many numbers a
 process reserves at a time. It is run in --db, and has to be one query, without
 comments, that only reads. --db has to be the primary: a replica may be behind.
@@ -34,16 +34,16 @@ its owner declared STABLE, nobody checks: write the SELECT over tables.
 
 Each series begins one step above that number. The step between is for a process of
 the old system that reserves once more while this looks: stop them all first, or take
-the table away from them, as docs/coming-from says. --above N leaves N steps; 0 none.
+the table away from them, as docs/coming-from says. --leave-steps N leaves N steps; 0 none.
 
 --dry-run shows what would be, and writes nothing. A series that is there and goes on
 above the number stays as it is; one that goes on below it is raised. None is ever
 lowered. Where a row cannot be, because it has NULLs, a name that a series cannot
 have, or numbers that this series has given out here, each such row is reported, and
 nothing is written. The command may be repeated, also after an error.`,
-		Example: `  firn series import --from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://leaf@db/leaf --next --dry-run
-  firn series import --from 'SELECT biz_type, max_id, step FROM tiny_id_info' --db mysql://tiny@db/tinyid
-  firn series import --from "SELECT sequencename, last_value, 100 FROM pg_sequences WHERE last_value > 0" --db postgres://app@db/app`,
+		Example: `  firn series import --query 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://leaf@db/leaf --next --dry-run
+  firn series import --query 'SELECT biz_type, max_id, step FROM tiny_id_info' --db mysql://tiny@db/tinyid
+  firn series import --query "SELECT sequencename, last_value, 100 FROM pg_sequences WHERE last_value > 0" --db postgres://app@db/app`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -51,10 +51,10 @@ nothing is written. The command may be repeated, also after an error.`,
 		},
 	}
 	addStore(cmd)
-	cmd.Flags().StringVar(&o.from, "from", "", "a SELECT of three columns: name, highest number given, step")
+	cmd.Flags().StringVar(&o.from, "query", "", "a SELECT of three columns: name, highest number given, step")
 	cmd.Flags().StringVar(&o.db, "db", "", "where it is run: postgres://USER:PASSWORD@HOST/DATABASE, mysql://..., sqlite:PATH; best as the variable FIRN_DB")
 	cmd.Flags().BoolVar(&o.next, "next", false, "the second column is the next number to be given, not the last one that was")
-	cmd.Flags().Int64Var(&o.above, "above", 1, "how many steps to leave between that number and the first one here")
+	cmd.Flags().Int64Var(&o.above, "leave-steps", 1, "how many steps to leave between that number and the first one here")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be, and write nothing")
 	addSeriesKey(cmd, "lossy")
 	return cmd
@@ -73,17 +73,17 @@ type seriesImport struct {
 	dry      bool
 }
 
-// maxAbove keeps a mistyped --above from using up a series.
+// maxAbove keeps a mistyped --leave-steps from using up a series.
 const maxAbove = 1_000_000
 
 func (o *seriesImport) run(ctx context.Context, cmd *cobra.Command) error {
 	switch {
 	case strings.TrimSpace(o.from) == "":
-		return ui.Bad("from which table? --from is missing").Hint("--from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://USER:PASSWORD@HOST/DATABASE")
+		return ui.Bad("from which table? --query is missing").Hint("--query 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://USER:PASSWORD@HOST/DATABASE")
 	case o.db == "":
 		return ui.Bad("where is the table? --db is missing").Hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
 	case o.above < 0 || o.above > maxAbove:
-		return ui.Bad("--above %d: it is 0 to %d steps", o.above, maxAbove)
+		return ui.Bad("--leave-steps %d: it is 0 to %d steps", o.above, maxAbove)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -115,7 +115,7 @@ func (o *seriesImport) withFlags(err error) error {
 		flags += " --next"
 	}
 	if o.above != 1 {
-		flags += fmt.Sprintf(" --above %d", o.above)
+		flags += fmt.Sprintf(" --leave-steps %d", o.above)
 	}
 	if o.dry {
 		flags += " --dry-run"

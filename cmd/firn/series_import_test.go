@@ -76,7 +76,7 @@ func (m *importing) imports(t *testing.T, wantCode int, args ...string) string {
 
 func (m *importing) importsFrom(t *testing.T, wantCode int, from string, args ...string) string {
 	t.Helper()
-	return m.firn(t, wantCode, append([]string{"series", "import", "--from", from, "--db", m.url}, args...)...)
+	return m.firn(t, wantCode, append([]string{"series", "import", "--query", from, "--db", m.url}, args...)...)
 }
 
 func wantLines(t *testing.T, got string, want ...string) {
@@ -131,17 +131,17 @@ func TestSeriesImportFirst(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL()}
 	for args, want := range map[string]string{
-		"":                  "111",
-		"--above 0":         "101",
-		"--above 25":        "351",
-		"--next":            "110",
-		"--next --above 0":  "100",
-		"--above 0 --json":  `"first":"101"`,
-		"--json --dry-run":  `"does":"begin","dry_run":true`,
-		"--above 1000000":   "10000101",
-		"--above 1000001":   "--above 1000001: it is 0 to 1000000 steps",
-		"--above -1":        "--above -1: it is 0",
-		"--db sqlite:x?y=1": "--db: ",
+		"":                       "111",
+		"--leave-steps 0":        "101",
+		"--leave-steps 25":       "351",
+		"--next":                 "110",
+		"--next --leave-steps 0": "100",
+		"--leave-steps 0 --json": `"first":"101"`,
+		"--json --dry-run":       `"does":"begin","dry_run":true`,
+		"--leave-steps 1000000":  "10000101",
+		"--leave-steps 1000001":  "--leave-steps 1000001: it is 0 to 1000000 steps",
+		"--leave-steps -1":       "--leave-steps -1: it is 0",
+		"--db sqlite:x?y=1":      "--db: ",
 	} {
 		m.store = "sqlite:" + filepath.Join(t.TempDir(), "ids.db")
 		code := 0
@@ -176,10 +176,10 @@ func TestSeriesImportFaults(t *testing.T) {
 			"SELECT 'a', 1, 0":                            `row 1, "a": the step is 1 to 1073741824, not 0`,
 			"SELECT 'a', 1, 1073741825":                   `row 1, "a": the step is 1 to`,
 			"SELECT 'a', 9223372036854775800, 100":        `row 1, "a": 1 step of 100 above 9223372036854775800 is beyond the largest number`,
-			"SELECT 'a', 1":                               "--from gives 2 columns",
-			"SELECT 'a', 1, 1 FROM nowhere":               "--from: ",
-			"DELETE FROM " + m.table:                      "--from",
-			"SELECT 'a', 1, 1 WHERE 1 = 0":                "--from gives no rows",
+			"SELECT 'a', 1":                               "--query gives 2 columns",
+			"SELECT 'a', 1, 1 FROM nowhere":               "--query: ",
+			"DELETE FROM " + m.table:                      "--query",
+			"SELECT 'a', 1, 1 WHERE 1 = 0":                "--query gives no rows",
 			"SELECT 'a', 1, 1 UNION ALL SELECT 'a', 2, 1": `row 2, "a": it is there twice, row 1 too`,
 			"SELECT 'good', 1, 1 UNION ALL SELECT 'a b', 1, 1 UNION ALL SELECT 'b', 1, -1": `row 2, "a b": as the name`,
 		} {
@@ -196,7 +196,7 @@ func TestSeriesImportFaults(t *testing.T) {
 			}
 		}
 		m.exec(t, "INSERT INTO %s VALUES ('a', 1, 1)")
-		if got := m.importsFrom(t, 2, "DELETE FROM "+m.table+" RETURNING biz_tag, max_id, step"); !strings.Contains(got, "--from is no query") {
+		if got := m.importsFrom(t, 2, "DELETE FROM "+m.table+" RETURNING biz_tag, max_id, step"); !strings.Contains(got, "--query is no query") {
 			t.Errorf("DELETE RETURNING: %s", got)
 		}
 		if got := m.imports(t, 0, "--dry-run"); !strings.Contains(got, "begin") { // it is there yet, and nothing here

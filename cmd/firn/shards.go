@@ -57,7 +57,7 @@ who knows that the original is gone calls firn.open(SHARD).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().Int64Var(&o.shard.Number, "shard", 0, "the number of the shard")
-	cmd.Flags().StringVar(&o.shard.Schema, "schema", "", "its schema (instaN)")
+	cmd.Flags().StringVar(&o.shard.Schema, "schema", "insta%d", "how a shard's schema is called, %d being its number")
 	cmd.Flags().StringVar(&o.epoch, "epoch", "", "another epoch for the layout: "+epochForms)
 	cmd.Flags().StringSliceVar(&o.shard.Tables, "per-table", nil, "a generator for each of these tables")
 	cmd.Flags().StringSliceVar(&o.shard.Roles, "grant", nil, "roles that may draw ids")
@@ -87,9 +87,7 @@ func (o *shardsSQL) run(cmd *cobra.Command) error {
 	if err := askOfLayout(cmd.Context(), cmd, layout, o.yes, ""); err != nil {
 		return err
 	}
-	if o.shard.Schema == "" {
-		o.shard.Schema = "insta" + strconv.FormatInt(o.shard.Number, 10)
-	}
+	o.shard.Schema = strings.ReplaceAll(o.shard.Schema, "%d", strconv.FormatInt(o.shard.Number, 10))
 	var b strings.Builder
 	if err := shard.WriteSQL(&b, layout, o.shard); err != nil {
 		return &ui.Failure{Code: ui.ExitUsage, Err: err}

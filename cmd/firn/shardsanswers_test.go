@@ -73,7 +73,7 @@ func TestShardsReopenGoneAnswers(t *testing.T) {
 		for _, words := range []string{
 			"reopen b --shards 0", "reopen b --shards 0 --gone a", "reopen b --shards 0 --gone a --dry-run",
 			"reopen b --shards 0 --gone a --yes", "reopen b --shards 0 --gone a --incomplete --yes",
-			"abort 0 --gone a --yes", "finish 0 --gone a --yes", "remove-server a --gone --yes",
+			"abort 0 --gone a --yes", "finish 0 --gone a --yes", "remove-server a --gone a --yes",
 		} {
 			said := refuse(t, 1, with(words, wrong)...)
 			if !regexp.MustCompile(answer).MatchString(said) || !strings.Contains(said, "server a") {

@@ -17,13 +17,13 @@ import (
 
 // drastic is what nobody must be told to do about a server that merely does not answer:
 // each of these takes for granted that it is lost, or cannot be taken back.
-var drastic = regexp.MustCompile(`--gone|--incomplete|shards (abort|finish|reopen|remove-server|recover)\b|firn\.open`)
+var drastic = regexp.MustCompile(`--gone|--incomplete|shards? (abort|finish|reopen|remove-server|recover)\b|firn\.open`)
 
 // downCommands are the words of every command that asks servers, by name. {dir} is a
 // directory with a migration.
 var downCommands = map[string][]string{
 	"add-server":    {"add-server c={c}"},
-	"adopt":         {"adopt --keys mod --count 8"},
+	"adopt":         {"adopt --keys-by mod --count 8"},
 	"apply":         {"apply {dir}", "apply {dir} --dry-run", "apply {dir} --status"},
 	"abort":         {"abort 1", "abort 0"},
 	"doctor":        {"doctor", "doctor --clean", "doctor --json"},

@@ -20,7 +20,7 @@ import (
 func newShardsAbort() *cobra.Command {
 	var o shardsMove
 	return o.ending(&cobra.Command{
-		Use:   "abort LIST",
+		Use:   "abort [LIST]",
 		Short: "Cancel moves that have not switched servers",
 		Long: `Give up moves of shards that have not changed over: what was copied is dropped, on both
 servers nothing is left of the move, and the shards stay where they are, and serve
@@ -38,7 +38,7 @@ done while it answers.`,
 func newShardsFinish() *cobra.Command {
 	var o shardsMove
 	return o.ending(&cobra.Command{
-		Use:   "finish LIST",
+		Use:   "finish [LIST]",
 		Short: "Drop the old copies of moved shards; revert is then impossible",
 		Long: `Drop the copies that shards have left on the server that they moved from, which are kept
 up to date until then. It says how large they are and asks, or wants --yes: afterwards the
@@ -47,22 +47,31 @@ shards cannot be taken back. A program that still reads the old copy gets an err
 Where that server is gone for good, --gone says so: nothing is kept for it any more.`,
 		Example: `  firn shard finish 17
   firn shard finish 17-40 --yes
+  firn shard finish --from a
   firn shard finish 17 --gone a`,
 	}, "finished", "the old copies are to be dropped", (*move.Mover).Finish)
 }
 
 // ending makes a command of one that ends moves.
 func (o *shardsMove) ending(cmd *cobra.Command, what, yes string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) *cobra.Command {
-	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		if o.gone != "" {
-			return o.abandon(ctx, cmd, args[0], what)
+		list, err := o.listOf(ctx, cmd, args)
+		if err != nil {
+			return err
 		}
-		return o.end(ctx, cmd, args[0], what, end)
+		switch {
+		case len(o.lost) > 1:
+			return ui.Bad("--gone names one server here: the other server of the moves")
+		case len(o.lost) == 1:
+			o.gone = o.lost[0]
+			return o.abandon(ctx, cmd, list, what)
+		}
+		return o.end(ctx, cmd, list, what, end)
 	}
+	o.addFrom(cmd, "all moves from this server")
 	addServers(cmd)
-	cmd.Flags().StringVar(&o.gone, "gone", "", "the other server of the moves, which does not answer and is gone for good")
+	addGone(cmd, &o.lost)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask: "+yes)
 	return cmd
 }

@@ -74,7 +74,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 			t.Errorf("%s: %s", what, said)
 		}
 	}
-	if said := refuse(t, 1, with(flags, "remove-server", "b", "--gone")...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "hint: to end it without b: firn shard abort 1 --gone b --server ") {
+	if said := refuse(t, 1, with(flags, "remove-server", "b", "--gone", "b")...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "hint: to end it without b: firn shard abort 1 --gone b --server ") {
 		t.Error(said)
 	}
 	if said := refuse(t, 2, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "nobody can confirm: Is server b gone for good?") {
@@ -83,7 +83,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 	if out := succeed(t, with(flags, "abort", "1", "--gone", "b", "--yes")...); out != "1 move given up\n" {
 		t.Error(out)
 	}
-	if out := succeed(t, with(flags, "remove-server", "b", "--gone", "--yes")...); !strings.Contains(out, "no longer in the cluster") {
+	if out := succeed(t, with(flags, "remove-server", "b", "--gone", "b", "--yes")...); !strings.Contains(out, "no longer in the cluster") {
 		t.Error(out)
 	}
 	doctor := command(t, "none", with(flags[:2], "doctor")...)

@@ -49,7 +49,7 @@ The role on each server owns the schema firn; it needs CREATE on the database, a
 no superuser. Applications log in as roles that were granted --role, which is made
 where it is missing and the role may make one.`,
 		Example: `  firn shard init --count 2000 --server a=postgres://firn@db1/app --server b=postgres://firn@db2/app
-  firn shard init --count 16 --keys range --bounds bounds.txt --dry-run
+  firn shard init --count 16 --keys-by range --bounds bounds.txt --dry-run
   firn shard init`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
@@ -75,9 +75,9 @@ func (o *shardsInit) addWish(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	addLayout(cmd, &o.layout, "a layout with time, shard and seq ("+o.usual.Name()+")")
 	flags.StringVar(&o.epoch, "epoch", "", "another epoch for the layout: "+epochForms)
-	flags.StringVar(&o.wish.Keys, "keys", "", "which shard a key is in: hash, mod, range:1,1001,... or none (hash)")
-	flags.StringVar(&o.bounds, "bounds", "", "with --keys range: a file with the lower bound of each shard, one a line")
-	flags.StringVar(&o.wish.Schemas, "schema", "", "how a shard's schema is called (insta%d)")
+	flags.StringVar(&o.wish.Keys, "keys-by", "", "which shard a key is in: hash, mod, range:1,1001,... or none (hash)")
+	flags.StringVar(&o.bounds, "bounds", "", "with --keys-by range: a file with the lower bound of each shard, one a line")
+	flags.StringVar(&o.wish.Schemas, "schema", "", "how a shard's schema is called, %d being its number (insta%d)")
 	flags.StringSliceVar(&o.wish.Roles, "role", []string{setup.DefaultRole}, "roles that may work on all shards")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would be done")
 	addYes(cmd, &o.yes)
@@ -105,7 +105,7 @@ func (o *shardsInit) complete(cmd *cobra.Command) error {
 		return nil
 	}
 	if o.wish.Keys != shard.Range {
-		return ui.Bad("--bounds is for --keys range").Hint("--keys range --bounds %s", phrase.ShellWord(o.bounds))
+		return ui.Bad("--bounds is for --keys-by range").Hint("--keys-by range --bounds %s", phrase.ShellWord(o.bounds))
 	}
 	data, err := os.ReadFile(o.bounds)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func newShardsMove() *cobra.Command {
 	var o shardsMove
 	cmd := &cobra.Command{
-		Use:   "move LIST --to SERVER",
+		Use:   "move [LIST] --to SERVER",
 		Short: "Move shards to another server while they are in use",
 		Long: `Move shards to another server while they are in use. At any instant one server serves a
 shard, or, while it changes over, none: firn shard status says which, how far the copy is,
@@ -44,21 +44,28 @@ member of pg_create_subscription), pg_dump of the source's version or newer here
 that the servers reach each other as this host reaches them, or as --address says.`,
 		Example: `  firn shard move 17 --to b --dry-run
   firn shard move 17-40,99 --to b
+  firn shard move --from a --to b
   firn shard move 17 --to b --address a=postgres://firn@10.0.0.1/app --address b=postgres://firn@10.0.0.2/app`,
-		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return o.run(ctx, cmd, args[0])
+			list, err := o.listOf(ctx, cmd, args)
+			if err != nil {
+				return err
+			}
+			return o.run(ctx, cmd, list)
 		},
 	}
 	addServers(cmd)
 	o.addFlags(cmd)
+	o.addFrom(cmd, "move all shards that this server serves")
 	cmd.Flags().StringVar(&o.to, "to", "", "the server that they are to be on")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
 	return cmd
 }
 
 type shardsMove struct {
+	lost    []string // the values of --gone
+	from    string   // in place of a list: all shards of that server
 	to      string
 	gone    string
 	dry     bool

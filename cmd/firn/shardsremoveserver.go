@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,8 @@ import (
 )
 
 func newShardsRemoveServer() *cobra.Command {
-	var gone, yes bool
+	var gone []string
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "remove-server NAME",
 		Short: "Remove a server that has no shards",
@@ -30,12 +32,17 @@ standby or its backup, on which firn shard reopen opens what it had. One that ha
 as each of the others has to show, and is gone for good, is taken out with --gone.`,
 		Example: `  firn shard rebalance --drain a
   firn shard remove-server a
-  firn shard remove-server a --gone`,
+  firn shard remove-server a --gone a`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return removeShardServer(cmd, args[0], gone, yes) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(gone) > 1 || len(gone) == 1 && gone[0] != args[0] {
+				return ui.Bad("--gone %s: it names the server that is removed, %s", strings.Join(gone, ","), args[0])
+			}
+			return removeShardServer(cmd, args[0], len(gone) > 0, yes)
+		},
 	}
 	addServers(cmd)
-	cmd.Flags().BoolVar(&gone, "gone", false, "it does not answer, and is gone for good")
+	addGone(cmd, &gone)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: a server that --gone names is gone for good")
 	return cmd
 }

@@ -57,7 +57,7 @@ clock that is wrong first.`,
 	}
 	addServers(cmd)
 	cmd.Flags().Var(&o.shards, "shards", "only these shards, such as 0-9,12, though they may serve (all that do not serve)")
-	cmd.Flags().StringSliceVar(&o.gone, "gone", nil, "servers that do not answer and are gone for good")
+	addGone(cmd, &o.gone)
 	cmd.Flags().DurationVar(&o.margin, "margin", time.Second, "by how much to begin above the latest clock")
 	cmd.Flags().BoolVar(&o.incomplete, "incomplete", false, "open the shards of --shards though rows of them may be missing here")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")

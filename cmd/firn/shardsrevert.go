@@ -13,22 +13,27 @@ import (
 func newShardsRevert() *cobra.Command {
 	var o shardsMove
 	cmd := &cobra.Command{
-		Use:   "revert LIST",
+		Use:   "revert [LIST]",
 		Short: "Return moved shards to their old server",
 		Long: `Take shards back to the server that they were moved from, with all that was written
 since: its copy has been kept up to date. That takes a moment, and copies nothing. It
 can be done until firn shard finish has dropped the copy, and moved again afterwards.
 
 Broken off at any instant, it goes on when it is run again.`,
-		Example: `  firn shard revert 17`,
-		Args:    arguments(1, 1),
+		Example: `  firn shard revert 17
+  firn shard revert --from a`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return o.revert(ctx, cmd, args[0])
+			list, err := o.listOf(ctx, cmd, args)
+			if err != nil {
+				return err
+			}
+			return o.revert(ctx, cmd, list)
 		},
 	}
 	addServers(cmd)
 	o.addFlags(cmd)
+	o.addFrom(cmd, "take back all shards that were moved from this server")
 	return cmd
 }
 

@@ -26,11 +26,11 @@ func newShardsWhere() *cobra.Command {
 		Long: `Say which shard an id was made on, or a key belongs to, and which server has it. A number
 without a flag is an id; the number of a shard is given with --shard.
 
-With --map it asks no server, but reads a map that firn shard ls --map --json has written.`,
+With --map-file it asks no server, but reads a map that firn shard ls --map --json has written.`,
 		Example: `  firn shard where 7134519829134520325
   firn shard where --key alice
   firn shard where --shard 5
-  firn shard where --shard 5 --map map.json --json`,
+  firn shard where --shard 5 --map-file map.json --json`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -40,7 +40,7 @@ With --map it asks no server, but reads a map that firn shard ls --map --json ha
 	addServers(cmd)
 	cmd.Flags().StringVar(&o.key, "key", "", "a key")
 	cmd.Flags().Int64Var(&o.shard, "shard", 0, "the number of a shard")
-	cmd.Flags().StringVar(&o.file, "map", "", "a file with a map, instead of the servers")
+	cmd.Flags().StringVar(&o.file, "map-file", "", "a file with a map, instead of the servers")
 	return cmd
 }
 
