@@ -321,7 +321,7 @@ func (h *holder) send(do term.Action) {
 	case term.Ask:
 		rq.kind = promise
 	}
-	rq.taking = do.Op == term.Put && h.s.Phase == term.Taking
+	rq.taking = do.For == term.TakeWorker
 	h.w.send(h.process, rq, h.patience(), func(r reply) {
 		if life == h.life && turn == h.turn {
 			h.soon(life, func() {

@@ -130,7 +130,7 @@ func lowered(by func(*errand) time.Duration) func(*errand, *request) (reply, boo
 		d := by(e)
 		if rq.kind == put && rq.key == term.KeyStore {
 			if all, err := term.ReadStore(store.Record{Key: rq.key, Value: rq.value, Version: "sent"}); err == nil {
-				rq.value = term.StoreFloor(all.Floor.Add(-d))
+				rq.value = term.Store{Floor: all.Floor.Add(-d)}.Encode()
 			}
 		}
 		if p, ok := poolIn(rq); ok && p.Floor > 0 {
