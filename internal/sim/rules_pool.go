@@ -43,7 +43,7 @@ var poolRules = []rule{
 		{name: "nobody looks at the store's floor", kind: embedded, in: embeddedRestored, errand: func(_ *errand, rq *request) (reply, bool) {
 			return reply{rec: store.Record{Key: rq.key}}, rq.kind == get && rq.key == term.KeyStore
 		}, event: func(h *holder, e term.Event) term.Event {
-			if found, ok := e.(term.Found); ok && h.s.Phase == term.Confirming && found.Record.Key == term.KeyStore {
+			if _, ok := e.(term.Found); ok && h.p.Doing.For == term.ConfirmStore {
 				return term.Found{Record: store.Record{Key: term.KeyStore}}
 			}
 			return e
