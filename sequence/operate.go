@@ -10,6 +10,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -39,7 +40,7 @@ func CreateAcross(ctx context.Context, stores []store.Store, name string, opts *
 	}
 	k := len(stores)
 	r := o.record()
-	r.ID = newID()
+	r.ID = record.NewID()
 	if k > 1 {
 		r.Stores, r.Pending = int64(k), true
 	}
@@ -186,7 +187,7 @@ type Info struct {
 
 // List returns the series of a store, by name.
 func List(ctx context.Context, st store.Store) ([]Info, error) {
-	list, err := st.List(ctx, KeyPrefix)
+	list, err := st.List(ctx, keyAll)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +199,7 @@ func List(ctx context.Context, st store.Store) ([]Info, error) {
 }
 
 func info(rec store.Record) Info {
-	name := strings.TrimPrefix(rec.Key, KeyPrefix)
+	name := strings.TrimPrefix(rec.Key, keyAll)
 	r, err := block.Read(rec)
 	if err != nil {
 		return Info{Name: name, Err: err}
@@ -298,20 +299,20 @@ func Recover(ctx context.Context, st store.Store, margin int64, each map[string]
 	if err != nil {
 		return nil, err
 	}
-	rec, err := st.Get(ctx, KeyRestored)
+	rec, err := st.Get(ctx, keyRestored)
 	if err == nil && rec.Version == "" {
-		_, err = st.Put(ctx, KeyRestored, []byte(`{"v":1}`), store.Condition{})
+		_, err = st.Put(ctx, keyRestored, []byte(`{"v":1}`), store.Condition{})
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		return nil, err
 	}
-	list, err := st.List(ctx, KeyPrefix)
+	list, err := st.List(ctx, keyAll)
 	if err != nil {
 		return nil, err
 	}
 	var done []Info
 	for _, rec := range list {
-		name := strings.TrimPrefix(rec.Key, KeyPrefix)
+		name := strings.TrimPrefix(rec.Key, keyAll)
 		in, err := change(ctx, st, name, func(r block.Record) (block.Record, error) {
 			r = restored(r, marginOf(name, margin, each))
 			r.Instance, r.Store = "", p.Identity
@@ -333,7 +334,7 @@ func PlanRecovery(ctx context.Context, st store.Store, margin int64, each map[st
 	if err := checkMargins(margin, each); err != nil {
 		return nil, err
 	}
-	list, err := st.List(ctx, KeyPrefix)
+	list, err := st.List(ctx, keyAll)
 	if err != nil {
 		return nil, err
 	}
@@ -343,7 +344,7 @@ func PlanRecovery(ctx context.Context, st store.Store, margin int64, each map[st
 		if err != nil {
 			return nil, err
 		}
-		rec.Value = restored(r, marginOf(strings.TrimPrefix(rec.Key, KeyPrefix), margin, each)).Encode()
+		rec.Value = restored(r, marginOf(strings.TrimPrefix(rec.Key, keyAll), margin, each)).Encode()
 		plan = append(plan, info(rec))
 	}
 	return plan, nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -69,11 +68,7 @@ func (o *Options) withDefaults() Options {
 		c.Wait = DefaultWait
 	}
 	if c.Name == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		c.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
+		c.Name = record.Process()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -31,13 +31,13 @@ func withNames(ctx context.Context, st store.Store, err error) error {
 	if !errors.As(err, &none) {
 		return err
 	}
-	list, failed := st.List(ctx, KeyPrefix)
+	list, failed := st.List(ctx, keyAll)
 	if failed != nil {
 		return err
 	}
 	full := &MissingError{Name: none.Name, Names: make([]string, len(list))}
 	for i, rec := range list {
-		full.Names[i] = strings.TrimPrefix(rec.Key, KeyPrefix)
+		full.Names[i] = strings.TrimPrefix(rec.Key, keyAll)
 	}
 	full.Nearest = nearest.Name(full.Name, full.Names)
 	return full
