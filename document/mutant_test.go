@@ -16,29 +16,31 @@ import (
 var mutants = []setup{
 	{lost: 60, mutant: mutant{
 		name: "a write whose outcome is unknown counts as done",
-		answer: func(_ *world, _ *process, do action, a answer) answer {
-			if do.op == put && a.err != nil && a.rec.Version != "" {
-				a.err = nil
+		answer: func(_ *world, _ *process, do action, a record.Answer) record.Answer {
+			if do.Op == record.Put && a.Err != nil && a.Record.Version != "" {
+				a.Err = nil
 			}
 			return a
 		},
 	}},
 	{lost: 60, mutant: mutant{
 		name: "a conflict counts as done",
-		answer: func(_ *world, _ *process, do action, a answer) answer {
-			if do.op == put && a.err == store.ErrConflict {
-				a.err = nil
+		answer: func(_ *world, _ *process, do action, a record.Answer) record.Answer {
+			if do.Op == record.Put && a.Err == store.ErrConflict {
+				a.Err = nil
 			}
 			return a
 		},
 	}},
 	{lost: 60, mutant: mutant{
 		name: "what was granted to another is taken for the own write, since it says the same",
-		answer: func(_ *world, p *process, do action, a answer) answer {
+		answer: func(_ *world, p *process, do action, a record.Answer) record.Answer {
 			var c counter
-			if do.op == get && json.Unmarshal(a.rec.Value, &c) == nil && p.d.doubt.left() > 0 && c.Count == p.d.doubt.last &&
-				do.key == keyCounter("s", p.d.doubt.period) {
-				a.rec.Version = p.d.doubt.version
+			switch {
+			case do.is == toGrant && a.Err != nil && a.Record.Version != "":
+				p.lost, p.tried = do.grant.span("s"), a.Record.Version
+			case do.is == toRead && p.d.own.InDoubt() && do.Key == p.lost.Key && json.Unmarshal(a.Record.Value, &c) == nil && c.Count == p.lost.To:
+				a.Record.Version = p.tried
 			}
 			return a
 		},
@@ -46,8 +48,8 @@ var mutants = []setup{
 	{mutant: mutant{
 		name: "counters are written without being compared",
 		action: func(w *world, _ *process, do action) action {
-			if do.op == put {
-				do.cond.Version = w.records[do.key].Version
+			if do.Op == record.Put {
+				do.Cond.Version = w.records[do.Key].Version
 			}
 			return do
 		},
@@ -64,32 +66,32 @@ var mutants = []setup{
 	}},
 	{stepped: true, mutant: mutant{
 		name: "the store's clock is not looked at after a write",
-		answer: func(_ *world, _ *process, do action, a answer) answer {
-			if do.op == put {
-				a.rec.Written = time.Time{}
+		answer: func(_ *world, _ *process, do action, a record.Answer) record.Answer {
+			if do.Op == record.Put {
+				a.Record.Written = time.Time{}
 			}
 			return a
 		},
 	}},
 	{lossy: true, lost: 30, raise: 40, mutant: mutant{
 		name: "the instance is the one that was",
-		answer: func(_ *world, p *process, do action, a answer) answer {
-			if do.op == ask {
-				a.promise.Instance = p.d.def.Instance
+		answer: func(_ *world, p *process, do action, a record.Answer) record.Answer {
+			if do.is == toProve {
+				a.Promise.Instance = p.d.def.Instance
 			}
 			return a
 		},
 	}},
 	{lossy: true, lost: 30, raise: 40, mutant: mutant{
 		name: "the instance is looked at before the write, and not after",
-		answer: func(w *world, p *process, do action, a answer) answer {
-			if do.op == ask && p.d.proof.left() > 0 {
-				a.promise.Instance = p.before
+		answer: func(w *world, p *process, do action, a record.Answer) record.Answer {
+			if do.is == toProve && p.d.proof.left() > 0 {
+				a.Promise.Instance = p.before
 			}
 			return a
 		},
 		action: func(w *world, p *process, do action) action {
-			if do.op == put {
+			if do.Op == record.Put {
 				p.before = w.promise().Instance
 			}
 			return do

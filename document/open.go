@@ -227,12 +227,12 @@ func (s *Series) handBack(ctx context.Context) error {
 	do, left := s.drawer.handBack(), s.drawer.reserved()
 	s.drawer.hand, s.drawer.spare = none, nil
 	s.mu.Unlock()
-	if do.op == stop {
+	if do.Op == record.None {
 		return nil
 	}
 	a := perform(ctx, s.store, do)
-	if a.err != nil && !errors.Is(a.err, store.ErrConflict) {
-		return fmt.Errorf("document: %d reserved numbers of series %q were not handed back: %w", left, s.drawer.name, a.err)
+	if a.Err != nil && !errors.Is(a.Err, store.ErrConflict) {
+		return fmt.Errorf("document: %d reserved numbers of series %q were not handed back: %w", left, s.drawer.name, a.Err)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -189,7 +190,7 @@ func (s *Series) draw() {
 			want += min(w.left, maxDraw-want)
 		}
 		do := s.drawer.begin(s.clocks(), want, min(calls[0].left, maxDraw))
-		for do.op != stop {
+		for do.Op != record.None {
 			s.mu.Unlock()
 			a := perform(s.life, s.store, do)
 			s.mu.Lock()
@@ -247,21 +248,14 @@ func (s *Series) refuse(calls []*waiter, err error) {
 }
 
 // perform does what a drawer asks.
-func perform(ctx context.Context, st store.Store, do action) (a answer) {
+func perform(ctx context.Context, st store.Store, do action) record.Answer {
 	if do.conflicts > 0 {
 		pause(ctx, do.conflicts)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	switch do.op {
-	case get:
-		a.rec, a.err = st.Get(ctx, do.key)
-		a.rec.Key = do.key
-	case put:
-		a.rec, a.err = st.Put(ctx, do.key, do.value, do.cond)
-	case ask:
-		a.promise, a.err = st.Promise(ctx)
-	}
+	a := do.Send(ctx, st)
+	a.Record.Key = do.Key
 	return a
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -59,7 +60,7 @@ type setup struct {
 type mutant struct {
 	name   string
 	action func(*world, *process, action) action
-	answer func(*world, *process, action, answer) answer
+	answer func(*world, *process, action, record.Answer) record.Answer
 	stored func(*world, string) // after a write
 }
 
@@ -82,7 +83,11 @@ type process struct {
 	asked   bool   // a counter was read or written for the call
 	life    int    // changes with each crash, so that late answers reach nobody
 	pending int    // calls that wait
-	before  string // instance at the last write, for a mutant
+
+	// For mutants.
+	before string        // instance at the last write
+	lost   block.Span    // what the last write was to grant whose outcome was unknown
+	tried  store.Version // of that write
 }
 
 type event struct {
@@ -278,15 +283,15 @@ func (p *process) open() {
 // perform sends an action over the network.
 func (p *process) perform(do action) {
 	w := p.w
-	if do.op == stop {
+	if do.Op == record.None {
 		p.ended(p.d.err)
 		return
 	}
-	p.asked = p.asked || do.op != ask && do.key != keySeries("s")
+	p.asked = p.asked || do.is == toRead || do.is == toGrant
 	if w.mutant.action != nil {
 		do = w.mutant.action(w, p, do)
 	}
-	if do.conflicts > 0 && do.op == get {
+	if do.conflicts > 0 && do.is == toRead {
 		w.after(time.Duration(w.rng.Int64N(int64(time.Millisecond)<<min(do.conflicts, 7))), p.sent(do))
 		return
 	}
@@ -297,7 +302,7 @@ func (p *process) sent(do action) func() {
 	w, life := p.w, p.life
 	version := store.NewVersion()
 	request, reply := w.delay(), w.delay()
-	reach := func(a answer) {
+	reach := func(a record.Answer) {
 		w.after(reply, func() {
 			if p.life != life {
 				return
@@ -306,13 +311,13 @@ func (p *process) sent(do action) func() {
 				a = w.mutant.answer(w, p, do, a)
 			}
 			next := p.d.answer(p.clocks(), do, a)
-			if do.op == put && a.err == nil && p.d.proof.left() <= 0 && p.d.hand.left() <= 0 {
+			if do.Op == record.Put && a.Err == nil && p.d.proof.left() <= 0 && p.d.hand.left() <= 0 {
 				w.burned += int(do.grant.left())
 			}
 			p.perform(next)
 		})
 	}
-	unknown := answer{rec: store.Record{Version: version}, err: errors.New("no reply")}
+	unknown := record.Answer{Record: store.Record{Version: version}, Err: errors.New("no reply")}
 	return func() {
 		if w.rng.IntN(1000) < w.lost {
 			switch w.rng.IntN(3) {
@@ -339,14 +344,14 @@ func (w *world) delay() time.Duration {
 }
 
 // answerOf carries an action out in the store.
-func (w *world) answerOf(do action, version store.Version) (a answer) {
-	switch do.op {
-	case get:
-		a.rec = w.get(do.key)
-	case put:
-		a.rec, a.err = w.put(do.key, do.value, do.cond, version)
-	case ask:
-		a.promise = w.promise()
+func (w *world) answerOf(do action, version store.Version) (a record.Answer) {
+	switch do.Op {
+	case record.Get:
+		a.Record = w.get(do.Key)
+	case record.Put:
+		a.Record, a.Err = w.put(do.Key, do.Value, do.Cond, version)
+	case record.Ask:
+		a.Promise = w.promise()
 	}
 	return a
 }

@@ -136,7 +136,7 @@ func TestSuspended(t *testing.T) {
 	w := newWorld(setup{zone: "UTC", pattern: "{yyyyMMdd}-{6}", from: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), step: 10, clock: true}, 1)
 	now := instant{w.start, time.Minute}
 	d := newDrawer(w.rules(), definition{V: record.Format}, w.promise(), now)
-	for do := d.begin(now, 1, 1); do.op != stop; {
+	for do := d.begin(now, 1, 1); do.Op != record.None; {
 		do = d.answer(now, do, w.answerOf(do, "one"))
 	}
 	if d.err != nil || !d.ready(instant{now.wall.Add(slop), now.mono + slop}) {
@@ -156,7 +156,7 @@ func TestCounterOfBefore(t *testing.T) {
 	w.records[keySeries("s")] = store.Record{Value: record.Encode(def), Version: "def"}
 	d := newDrawer(w.rules(), def, w.promise(), now)
 	draw := func() {
-		for do := d.begin(now, 1, 1); do.op != stop; {
+		for do := d.begin(now, 1, 1); do.Op != record.None; {
 			do = d.answer(now, do, w.answerOf(do, store.NewVersion()))
 		}
 	}
