@@ -81,7 +81,7 @@ type drawer struct {
 	sent  instant // the action under way
 	sight sight
 
-	known   held    // record of the current period, as last read or written
+	known   held      // record of the current period, as last read or written
 	own     block.Own // what its writes were granted since the last restoration
 	before  block.Own // and before that
 	hand    grant     // granted, and not given out yet
@@ -259,4 +259,3 @@ func (d *drawer) fail(err error) {
 	d.err = err
 	d.proof = none // its promise could not be had: it is never used
 }
-

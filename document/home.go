@@ -37,9 +37,9 @@ func checkOther(name, have, want string) error {
 // caller states that the store was moved on purpose, that no process has used the old one
 // since the copy was made, and that it is gone. Otherwise [Recover] is right: texts that
 // were given out since the copy would be given out again. A series on a store that can
-// forget still wants [Recover] where another instance answers. It returns the names of the
-// series that it changed; after an error it may be repeated.
-func AcceptMove(ctx context.Context, st store.Store) (moved []string, err error) {
+// forget still wants [Recover] where another instance answers. It returns the series that it
+// changed; after an error it may be repeated.
+func AcceptMove(ctx context.Context, st store.Store) (moved []Info, err error) {
 	p, err := st.Promise(ctx)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,8 @@ func AcceptMove(ctx context.Context, st store.Store) (moved []string, err error)
 		if err := move(ctx, st, in.Name, p.Identity); err != nil {
 			return moved, fmt.Errorf("document: series %q: %w", in.Name, err)
 		}
-		moved = append(moved, in.Name)
+		in.Store = p.Identity
+		moved = append(moved, in)
 	}
 	return moved, nil
 }

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -93,7 +92,7 @@ func (c counter) Version() int    { return c.V }
 // Fault says what of the record cannot be, and might lower a counter; "" if nothing.
 func (d definition) Fault() string {
 	for _, r := range d.Raised {
-		if r.By < 0 || r.By >= MaxRaise {
+		if r.By < 0 || r.By >= maxRaise {
 			return fmt.Sprintf("was raised by %d", r.By)
 		}
 	}
@@ -142,7 +141,7 @@ const maxName = store.MaxKey - len(keyAll) - len("/-123456789-12-31")
 
 func checkName(name string) error {
 	if wrong := record.CheckName("series", name, maxName); wrong != "" {
-		return errors.New("document: " + wrong)
+		return &OptionError{"series", wrong, nil}
 	}
 	return nil
 }

@@ -6,11 +6,11 @@
 //
 //	st, err := sqlite.Open(ctx, "/var/lib/shop/ids.db")
 //	...
-//	invoices, err := serial.Open(ctx, st, "invoice", "INV-{yyyyMMdd}-{6}",
-//		&serial.Options{Zone: "Asia/Ho_Chi_Minh"})
+//	invoices, err := document.Open(ctx, st, "invoice",
+//		&document.Options{Pattern: "INV-{yyyyMMdd}-{6}", Zone: "Asia/Ho_Chi_Minh"})
 //	...
 //	defer invoices.Close()
-//	s, err := invoices.Next(ctx) // s.Text
+//	n, err := invoices.Next(ctx) // n.Text
 //
 // Each date has a counter of its own in the store, which is never removed. The
 // store's clock says which of them counts on, and nothing else: set back over
@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -73,7 +74,7 @@ const (
 //
 // Errors: [*EndError] where the period has no number left, [*InstanceError]
 // and [*LossyError] where the store could have forgotten, [*store.ForgotError]
-// where it has and [*store.OtherStoreError] where another one answers (both final), [ErrClosed] after Close, ctx's, and the store's own.
+// where it has and [*store.OtherStoreError] where another one answers (both final), [firn.ErrClosed] after Close, ctx's, and the store's own.
 // After an error a number may be lost; it is never given out twice.
 func (s *Series) Next(ctx context.Context) (Number, error) {
 	var one [1]Number
@@ -96,7 +97,7 @@ func (s *Series) Append(ctx context.Context, dst []Number, n int) ([]Number, err
 	}
 	for _, g := range got {
 		for c := g.next; c <= g.last; c++ {
-			dst = append(dst, s.pattern.serial(g.period, c))
+			dst = append(dst, s.pattern.number(g.period, c))
 		}
 	}
 	return dst, nil
@@ -107,7 +108,7 @@ func (s *Series) counts(ctx context.Context, n int64) ([]grant, error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return nil, ErrClosed
+		return nil, firn.ErrClosed
 	}
 	w := &waiter{want: n, left: n, ready: make(chan struct{})}
 	if len(s.queue) == 0 && s.drawer.ready(s.clocks()) {
@@ -179,7 +180,7 @@ func (s *Series) draw() {
 	defer s.mu.Unlock()
 	for len(s.queue) > 0 {
 		if s.closed {
-			s.refuse(slices.Clone(s.queue), ErrClosed)
+			s.refuse(slices.Clone(s.queue), firn.ErrClosed)
 			break
 		}
 		// Who comes later waits for the next draw: the date is that of an instant
@@ -279,7 +280,7 @@ func (s *Series) State() State {
 		Reserved: s.drawer.reserved(), Err: s.err,
 	}
 	if s.last.left() > 0 {
-		st.Last = s.pattern.serial(s.last.period, s.last.last)
+		st.Last = s.pattern.number(s.last.period, s.last.last)
 	}
 	return st
 }

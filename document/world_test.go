@@ -80,9 +80,9 @@ type process struct {
 	begun   time.Duration // of the call
 	want    int64
 	busy    bool
-	asked   bool   // a counter was read or written for the call
-	life    int    // changes with each crash, so that late answers reach nobody
-	pending int    // calls that wait
+	asked   bool // a counter was read or written for the call
+	life    int  // changes with each crash, so that late answers reach nobody
+	pending int  // calls that wait
 
 	// For mutants.
 	before string        // instance at the last write
@@ -247,11 +247,11 @@ func (p *process) next() {
 
 // rules are those of every process.
 func (w *world) rules() rules {
-	o := Options{Zone: w.zone, Step: w.step, Lossy: w.lossy}
+	o := Options{Pattern: w.pattern, Zone: w.zone, Step: w.step, Lossy: w.lossy}
 	if !strings.Contains(w.pattern, "yyyy") {
 		o.Zone = ""
 	}
-	r, err := o.rules("s", w.pattern)
+	r, err := o.rules("s")
 	if err != nil {
 		panic(err)
 	}
@@ -455,7 +455,7 @@ func (p *process) use() {
 	w := p.w
 	g := p.d.deal(p.want)
 	for c := g.next; c <= g.last; c++ {
-		s := p.d.pattern.serial(g.period, c)
+		s := p.d.pattern.number(g.period, c)
 		if other, twice := w.issued[s.Text]; twice {
 			w.fault("%s was given out twice (%+v)", s.Text, other)
 		}

@@ -10,6 +10,16 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
+// An ExistsError says that a series cannot be created because it is there.
+type ExistsError struct{ Info Info }
+
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("sequence: series %q exists already, and has granted numbers up to %d", e.Info.Name, e.Info.Granted)
+}
+
+// Retryable is false; see firn.Retryable.
+func (*ExistsError) Retryable() bool { return false }
+
 // A MissingError says that a store has no series of that name: the name is mistyped, or
 // there never was one, or the store has lost it.
 type MissingError struct {

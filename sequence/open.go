@@ -33,14 +33,11 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 // stores or another's place in it, is refused with [*store.ForgotError] or
 // [*MismatchError].
 func OpenAcross(ctx context.Context, stores []store.Store, name string, opts *Options) (*Series, error) {
-	if len(stores) < 2 || len(stores) > MaxStores {
-		return nil, &OptionError{"stores", fmt.Sprintf("stores: a series is spread over 2 to %d, not %d", MaxStores, len(stores))}
+	if len(stores) < 2 || len(stores) > block.MaxStores {
+		return nil, &OptionError{"stores", fmt.Sprintf("stores: a series is spread over 2 to %d, not %d", block.MaxStores, len(stores))}
 	}
 	return open(ctx, stores, name, opts)
 }
-
-// MaxStores is how many stores a series can be spread over.
-const MaxStores = block.MaxStores
 
 func open(ctx context.Context, stores []store.Store, name string, opts *Options) (*Series, error) {
 	o := opts.withDefaults()
@@ -116,9 +113,9 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 		return err
 	}
 	p := a.Promise
-	rules := block.Rules{Name: s.name, Key: key(s.name), Accept: s.options.Lossy, By: s.options.Name}
+	rules := block.Rules{Name: s.name, Key: block.Key(s.name), Accept: s.options.Lossy, By: s.options.Name}
 	if p.Embedded && len(s.lanes) == 1 {
-		a, err := k.insist(ctx, once, record.Request{Op: record.Get, Key: keyRestored})
+		a, err := k.insist(ctx, once, record.Request{Op: record.Get, Key: block.KeyRecovered})
 		if err != nil {
 			return err
 		}
@@ -223,13 +220,3 @@ func (s *Series) id() string {
 func (s *Series) clocks() block.Now {
 	return block.Now{Wall: time.Now(), Boot: time.Since(s.epoch)}
 }
-
-// key is that of a series' record.
-func key(name string) string { return keyAll + name }
-
-// keyAll is what the keys of all records of this package begin with.
-const keyAll = "segment/"
-
-// keyRestored is the record of a store that was restored once: whatever it has not
-// may have been forgotten, so that no series begins by itself any more.
-const keyRestored = "segments"

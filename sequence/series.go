@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/store"
 )
 
@@ -185,8 +186,8 @@ func appendRange(dst []firn.ID, first firn.ID, n int, step int64) []firn.ID {
 // room for is granted above it: later calls of Next may return smaller numbers.
 // Errors are those of Next; where max leaves no room it is [*EndError].
 func (s *Series) Reserve(ctx context.Context, n int) (firn.Range, error) {
-	if n < 1 || n > MaxStep {
-		return firn.Range{}, &OptionError{"n", fmt.Sprintf("n %d: a range has 1 to %d numbers", n, MaxStep)}
+	if n < 1 || n > block.MaxCache {
+		return firn.Range{}, &OptionError{"n", fmt.Sprintf("n %d: a range has 1 to %d numbers", n, block.MaxCache)}
 	}
 	s.mu.Lock()
 	ranges, err := s.take(ctx, n, true)

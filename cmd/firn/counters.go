@@ -34,6 +34,9 @@ func addNumbers(cmd *cobra.Command) {
 	cmd.Flags().Var(&numbersFlag{}, "numbers", "by how much to raise the counters of segments, tickets and serials: more than any of them can have lost; SERIES=N, once for each: of this one")
 }
 
+// mostNumbers is above what a counter can leave out: no pattern has room for it.
+const mostNumbers = 1e18
+
 // A skipped is how many numbers counters leave out.
 type skipped struct {
 	all  int64            // 0: nobody said
@@ -56,8 +59,8 @@ func numbersOf(cmd *cobra.Command) (skipped, error) {
 			return n, bad("--numbers %s: %q is no number", said, text)
 		case one < 1:
 			return n, bad("--numbers %s: it is at least 1", said)
-		case one >= document.MaxRaise:
-			return n, bad("--numbers %s: it is below %d, which no counter could hold", said, int64(document.MaxRaise))
+		case one >= mostNumbers:
+			return n, bad("--numbers %s: it is below %d, which no counter could hold", said, int64(mostNumbers))
 		case twice:
 			return n, bad("--numbers %s: --numbers %s says already how many", said, earlier)
 		case name == "":
@@ -126,7 +129,7 @@ const numbersHint = "--numbers N, more than any of them can have given out since
 func givenSince(i sequence.Info, now time.Time) string {
 	since := now.Sub(i.At)
 	about := math.Ceil(i.LastRate * since.Seconds())
-	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= document.MaxRaise {
+	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= mostNumbers {
 		return ""
 	}
 	return fmt.Sprintf("segment %s was last granted numbers at %s, at %s/s: about %s more may have been given since, if that rate went on",
@@ -146,12 +149,12 @@ func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err e
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range segments {
-		if i.Left == 0 {
-			all = append(all, usedUp{i.Name, "for ever", fmt.Sprintf("its last number is %d", i.Max)})
+	for _, r := range segments {
+		if r.Info.Left == 0 {
+			all = append(all, usedUp{r.Series, "for ever", fmt.Sprintf("its last number is %d", r.Info.Max)})
 		}
 	}
-	serials, err := document.PlanRecovery(ctx, s, n.all, n.each)
+	serials, err := document.PlanRecovery(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, err
 	}
@@ -228,14 +231,10 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 	if err != nil {
 		return nil, again(err)
 	}
-	for _, i := range dense {
-		by := n.all
-		if own, ok := n.each[i.Name]; ok {
-			by = own
-		}
-		all = append(all, restoredCounter{Series: i.Name, Kind: kindSegment, By: by, Granted: int64(i.Granted)})
+	for _, r := range dense {
+		all = append(all, restoredCounter{Series: r.Series, Kind: kindSegment, By: r.By, Granted: int64(r.Info.Granted)})
 	}
-	raised, err := document.Recover(ctx, s, n.all, n.each)
+	raised, err := document.Recover(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, again(err)
 	}

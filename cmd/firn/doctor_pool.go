@@ -12,7 +12,6 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/term"
-	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
@@ -115,10 +114,10 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 		_, err := term.ReadStore(rec)
 		return err
 	}
-	if rec.Key == sequence.KeyRestored {
+	if rec.Key == block.KeyRecovered {
 		return nil
 	}
-	if strings.HasPrefix(rec.Key, sequence.KeyPrefix) {
+	if strings.HasPrefix(rec.Key, block.Keys) {
 		_, err := block.Read(rec)
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -169,10 +170,10 @@ func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
 			return valueError(v.from, err)
 		}
 	}
-	if c := s.counter; c != nil && d.kind == kindSerial && d.options.pattern == "" {
-		d.options.pattern, d.options.serial.Zone = c.pattern, c.zone
+	if c := s.counter; c != nil && d.kind == kindSerial && d.options.serial.Pattern == "" {
+		d.options.serial.Pattern, d.options.serial.Zone = c.pattern, c.zone
 	}
-	if d.kind == kindSerial && d.options.pattern == "" {
+	if d.kind == kindSerial && d.options.serial.Pattern == "" {
 		return bad("a serial has a pattern, and neither a flag nor firn.yaml says which").
 			hint("with the pattern of this serial: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", s.cmd.CommandPath(), shellWord(d.name))
 	}
@@ -240,13 +241,13 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	case kindSerial:
 		d.options.serial.Logger = warnings(errs)
 		var t *document.Series
-		t, err = document.Open(ctx, stores[0], d.name, d.options.pattern, &d.options.serial)
+		t, err = document.Open(ctx, stores[0], d.name, &d.options.serial)
 		out.source, series = &textSource{src: t, json: asJSON}, t
 	default:
 		o := &d.options.segment
 		o.Logger = warnings(errs)
 		if o.Waste == 0 { // a short run has no more in hand than it prints
-			o.Waste = int(max(min(n, sequence.DefaultWaste), int64(o.Step)))
+			o.Waste = int(max(min(n, block.DefaultMaxUnused), int64(o.Step)))
 		}
 		var t *sequence.Series
 		if d.kind == kindTicket {
@@ -457,7 +458,7 @@ func zoneFlag(zone string) string {
 }
 
 // serialSyntax shows where a pattern or a text is wrong.
-func serialSyntax(from string, e *document.SyntaxError) *failure {
+func serialSyntax(from string, e *firn.SyntaxError) *failure {
 	if from == "" || from == byDefault {
 		from = e.Kind
 	}

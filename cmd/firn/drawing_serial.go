@@ -30,7 +30,7 @@ func (d *drawing) use(setting, value string) string {
 // reads itself.
 func (d *drawing) changeTo(pattern, zone string) string {
 	text := "firn serials change " + shellWord(d.name)
-	if d.inFile("pattern") == "" || pattern != d.options.pattern {
+	if d.inFile("pattern") == "" || pattern != d.options.serial.Pattern {
 		text += " --pattern " + shellWord(pattern)
 	}
 	if d.inFile("zone") == "" || zone != d.options.serial.Zone {
@@ -46,7 +46,7 @@ func (d *drawing) hintDigits(f *failure, pattern string) *failure {
 		return f
 	}
 	if d.inFile("pattern") != "" {
-		return f.hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.options.pattern, d.options.serial.Zone))
+		return f.hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.options.serial.Pattern, d.options.serial.Zone))
 	}
 	return f.hint("for more digits: %s; then use that pattern everywhere", d.changeTo(p.Wider(), d.options.serial.Zone))
 }

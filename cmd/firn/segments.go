@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -193,10 +194,10 @@ on all of its stores, which have to be there.`,
 				return err
 			}
 			if err = d.mayBegin(cmd.Context(), stores); err == nil {
-				err = sequence.CreateAcross(cmd.Context(), stores, d.name, &d.options.segment)
+				_, err = sequence.CreateAcross(cmd.Context(), stores, d.name, &d.options.segment)
 			}
 			if err = errors.Join(err, closeStores()); err != nil {
-				if errors.Is(err, sequence.ErrExists) {
+				if errors.As(err, new(*sequence.ExistsError)) {
 					return counterExists("series", d.name, "firn segments ls")
 				}
 				return d.explain(err)
@@ -277,11 +278,11 @@ least. Every process that has the series open follows at its next reservation.`,
 			if !cmd.Flags().Changed("step") {
 				return bad("what is to be set? --step is missing").hint("firn segments set %s --step 1000", shellWord(args[0]))
 			}
-			if step < 1 || step > sequence.MaxStep {
-				return bad("--step %d: it is 1 to %d", step, int64(sequence.MaxStep))
+			if step < 1 || step > block.MaxCache {
+				return bad("--step %d: it is 1 to %d", step, int64(block.MaxCache))
 			}
 			return changeSegment(cmd, args[0], func(st store.Store) (sequence.Info, error) {
-				return sequence.SetStep(cmd.Context(), st, args[0], int(step))
+				return sequence.SetCache(cmd.Context(), st, args[0], int(step))
 			})
 		},
 	}

@@ -34,7 +34,7 @@ var arrows = []rule{
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
 	{pkg: "lease", ours: []string{".", "store", "internal/term", "pool"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/nearest"}},
-	{pkg: "document", ours: []string{"store", "internal/block", "internal/nearest", "internal/record"}},
+	{pkg: "document", ours: []string{".", "store", "internal/block", "internal/nearest", "internal/record"}},
 	{pkg: "plan", ours: []string{"."}},
 	{pkg: "inspect", ours: []string{"."}},
 	{pkg: "verify", ours: []string{"."}, third: []string{"github.com/RoaringBitmap/roaring/v2"}},
