@@ -72,7 +72,7 @@ type rules struct {
 type drawer struct {
 	rules
 	def     definition
-	promise store.Promise
+	promise store.Durability
 
 	defAt     time.Duration // when they were asked for
 	promiseAt time.Duration
@@ -131,7 +131,7 @@ type action struct {
 }
 
 // newDrawer returns a drawer of a series that was just read.
-func newDrawer(r rules, def definition, p store.Promise, now instant) *drawer {
+func newDrawer(r rules, def definition, p store.Durability, now instant) *drawer {
 	return &drawer{
 		rules: r, def: def, promise: p, defAt: now.mono, promiseAt: now.mono,
 		hand: none, proof: none,
@@ -158,7 +158,7 @@ func (d *drawer) answer(now instant, do action, a record.Answer) action {
 	case a.Err != nil:
 		d.fail(a.Err)
 	case do.is == toProve:
-		d.promised(a.Promise)
+		d.promised(a.Durability)
 	case do.is == toDefine:
 		d.defined(a.Record)
 	case do.is == toRead:

@@ -77,7 +77,7 @@ var mutants = []setup{
 		name: "the instance is the one that was",
 		answer: func(_ *world, p *process, do action, a record.Answer) record.Answer {
 			if do.is == toProve {
-				a.Promise.Instance = p.d.def.Instance
+				a.Durability.Instance = p.d.def.Instance
 			}
 			return a
 		},
@@ -86,7 +86,7 @@ var mutants = []setup{
 		name: "the instance is looked at before the write, and not after",
 		answer: func(w *world, p *process, do action, a record.Answer) record.Answer {
 			if do.is == toProve && p.d.proof.left() > 0 {
-				a.Promise.Instance = p.before
+				a.Durability.Instance = p.before
 			}
 			return a
 		},

@@ -32,7 +32,7 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	if err != nil {
 		return nil, err
 	}
-	begin := p.Embedded && o.Pattern != ""
+	begin := p.NoticesLoss && o.Pattern != ""
 	if begin {
 		rec, err := st.Get(ctx, keyRestored)
 		if err != nil {
@@ -57,7 +57,7 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	if err := settle(ctx, st, name, &def, p); err != nil {
 		return nil, err
 	}
-	if p.Class == store.Lossy {
+	if !p.Durable {
 		if p.Instance != def.Instance {
 			return nil, &InstanceError{name, p.Instance, def.Instance}
 		}
@@ -113,7 +113,7 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 		return info, err
 	}
 	if def.Store == "" { // now that a record is there, the store can say where it is
-		if p, err = st.Promise(ctx); err != nil {
+		if p, err = st.Durability(ctx); err != nil {
 			return Info{}, err
 		}
 	}
@@ -124,9 +124,9 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 }
 
 // promiseOf is the store's promise, if a series may rest on it.
-func promiseOf(ctx context.Context, st store.Store, name string, accept bool) (store.Promise, error) {
-	p, err := st.Promise(ctx)
-	if err == nil && p.Class == store.Lossy && !accept {
+func promiseOf(ctx context.Context, st store.Store, name string, accept bool) (store.Durability, error) {
+	p, err := st.Durability(ctx)
+	if err == nil && !p.Durable && !accept {
 		err = &LossyError{name, p.Why}
 	}
 	return p, err
@@ -134,7 +134,7 @@ func promiseOf(ctx context.Context, st store.Store, name string, accept bool) (s
 
 // define reads the definition of a series, or begins it. Of two who do at once
 // one is first, and the other reads what that one wrote.
-func define(ctx context.Context, st store.Store, name string, o *Options, p store.Promise, begin bool) (def definition, begun bool, err error) {
+func define(ctx context.Context, st store.Store, name string, o *Options, p store.Durability, begin bool) (def definition, begun bool, err error) {
 	rec, err := st.Get(ctx, keySeries(name))
 	if err != nil {
 		return def, false, err

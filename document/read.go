@@ -80,12 +80,12 @@ func (d *drawer) defined(rec store.Record) {
 }
 
 // promised takes the store's promise.
-func (d *drawer) promised(p store.Promise) {
+func (d *drawer) promised(p store.Durability) {
 	d.promise = p
 	switch {
 	case d.elsewhere(d.def):
 		return
-	case p.Class == store.Durable:
+	case p.Durable:
 	case !d.lossy:
 		d.distrust(&LossyError{d.name, p.Why})
 		return

@@ -126,11 +126,11 @@ func of(stores, i int, err error) error {
 
 // create writes the record of one store, or finds the same there.
 func create(ctx context.Context, st store.Store, name string, r block.Record, o Options) error {
-	p, err := st.Promise(ctx)
+	p, err := st.Durability(ctx)
 	if err != nil {
 		return err
 	}
-	if p.Class == store.Lossy {
+	if !p.Durable {
 		if !o.Lossy {
 			return &LossyError{Name: name, Why: p.Why}
 		}

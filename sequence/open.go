@@ -112,9 +112,9 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 	if err != nil {
 		return err
 	}
-	p := a.Promise
+	p := a.Durability
 	rules := block.Rules{Name: s.name, Key: block.Key(s.name), Accept: s.options.Lossy, By: s.options.Name}
-	if p.Embedded && len(s.lanes) == 1 {
+	if p.NoticesLoss && len(s.lanes) == 1 {
 		a, err := k.insist(ctx, once, record.Request{Op: record.Get, Key: block.KeyRecovered})
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 	}
 	err = explain(s.name, do.Err)
 	var none *MissingError
-	if errors.As(err, &none) && p.Class == store.Lossy && !s.options.Lossy {
+	if errors.As(err, &none) && !p.Durable && !s.options.Lossy {
 		return &LossyError{Name: s.name, Why: p.Why} // to create it would be refused for that
 	}
 	if err != nil {
@@ -164,7 +164,7 @@ func (k *keeper) insist(ctx context.Context, once bool, q record.Request) (block
 
 // agrees returns an error where the record is not as the options say.
 func (k *keeper) agrees() error {
-	name, have, p := k.series.name, k.driver.State.Have, k.driver.State.Promise
+	name, have, p := k.series.name, k.driver.State.Have, k.driver.State.Durability
 	if err := k.series.options.agrees(name, have); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (k *keeper) agrees() error {
 	if n := int64(len(k.series.lanes)); max(have.Stores, 1) != n {
 		return &MismatchError{name, "stores", fmt.Sprint(max(have.Stores, 1)), fmt.Sprint(n)}
 	}
-	if p.Class == store.Lossy {
+	if !p.Durable {
 		if !have.Lossy && !k.series.options.Lossy {
 			return &LossyError{Name: name, Why: p.Why, Since: have.Instance == ""}
 		}

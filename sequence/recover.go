@@ -33,7 +33,7 @@ func Recover(ctx context.Context, st store.Store, numbers int64, each map[string
 	if err := checkNumbers(numbers, each); err != nil {
 		return nil, err
 	}
-	p, err := st.Promise(ctx)
+	p, err := st.Durability(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func Recover(ctx context.Context, st store.Store, numbers int64, each map[string
 		in, err := change(ctx, st, name, func(r block.Record) (block.Record, error) {
 			r = restored(r, by)
 			r.Instance, r.Store = "", p.Identity
-			if p.Class == store.Lossy {
+			if !p.Durable {
 				r.Instance = p.Instance
 			}
 			return r, nil

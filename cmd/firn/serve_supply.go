@@ -15,7 +15,9 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -80,7 +82,7 @@ type notOpenError struct {
 }
 
 func (e *notOpenError) Error() string {
-	return "it is not open yet: " + withoutPackage(e.err.Error())
+	return "it is not open yet: " + ui.WithoutPackage(e.err.Error())
 }
 func (e *notOpenError) Unwrap() error { return e.err }
 
@@ -222,7 +224,7 @@ func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
 		if d.kind == kindFlake {
 			_, err = pool.Show(ctx, u.watched(), d.leasing.pool)
 		} else {
-			err = d.absent(ctx, u.watched(), store.Promise{})
+			err = d.absent(ctx, u.watched(), store.Durability{})
 		}
 		if err == nil && d.kind == kindSerial {
 			err = d.given(ctx, u.watched())
@@ -240,9 +242,9 @@ func (d *drawing) given(ctx context.Context, st store.Store) error {
 	if err != nil || info.Count > 0 {
 		return err
 	}
-	return failed("the serial %s is there now, and has given nothing yet", d.name).
-		hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", shellWord(d.name)).
-		hint("only if it is new: SIGHUP to this server begins it")
+	return ui.Failed("the serial %s is there now, and has given nothing yet", d.name).
+		Hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", phrase.ShellWord(d.name)).
+		Hint("only if it is new: SIGHUP to this server begins it")
 }
 
 // try opens the supply.
@@ -250,8 +252,8 @@ func (s *supply) try(ctx context.Context, stores *sharedStores) error {
 	now, err := s.drawing.flow(ctx, stores, s.bare)
 	var early *lease.NotYetError
 	if errors.As(err, &early) {
-		err = &renamed{fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; the server waits for that",
-			early.Pool, early.StartsAt.UTC().Format(time.RFC3339)), err}
+		err = ui.Rename(fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; the server waits for that",
+			early.Pool, early.StartsAt.UTC().Format(time.RFC3339)), err)
 	}
 	if err != nil {
 		s.trouble.Store(&err)

@@ -135,13 +135,13 @@ func (g Grant) Last() int64 { return g.First + (g.Count-1)*g.Stride }
 // A State is what a process knows of a counter. It is a value: Step returns
 // another and changes none.
 type State struct {
-	Have     Record        // as last read or acknowledged; zero before
-	Promise  store.Promise // as last heard
-	Fails    int           // requests in a row that the store did not answer
-	Err      error         // the last failure; with Over, why
-	Over     bool          // nothing more is granted
-	Returned int64         // how many numbers were handed back
-	Doubtful int64         // numbers thrown away because it is unknown whether they were granted
+	Have       Record           // as last read or acknowledged; zero before
+	Durability store.Durability // as last heard
+	Fails      int              // requests in a row that the store did not answer
+	Err        error            // the last failure; with Over, why
+	Over       bool             // nothing more is granted
+	Returned   int64            // how many numbers were handed back
+	Doubtful   int64            // numbers thrown away because it is unknown whether they were granted
 
 	random   rand.ChaCha8
 	under    Action  // the action under way
@@ -150,7 +150,7 @@ type State struct {
 	stop     *Stop
 	tries    int           // conflicts in a row
 	alone    bool          // nobody else seems to write
-	promised time.Duration // boot time at which Promise was heard
+	promised time.Duration // boot time at which Durability was heard
 	version  store.Version // of Have
 	own      Own
 	want     Record // what the write under way, or in doubt, makes of the record
@@ -159,8 +159,8 @@ type State struct {
 
 // NewState returns the state before the first event. The seed spreads contenders;
 // p is the store's promise as it was just heard.
-func NewState(seed [32]byte, p store.Promise, now Now) State {
-	return State{random: *rand.NewChaCha8(seed), Promise: p, promised: now.Boot}
+func NewState(seed [32]byte, p store.Durability, now Now) State {
+	return State{random: *rand.NewChaCha8(seed), Durability: p, promised: now.Boot}
 }
 
 // Known returns the state of a process that has known a counter before: one that
@@ -232,7 +232,7 @@ func (s State) answered(r *Rules, now Now, a Answer) (State, Action) {
 	case ToHandBack:
 		return s.handedBack()
 	case ToProve, ToHeed, ToLook:
-		return s.heard(r, now, a.Promise)
+		return s.heard(r, now, a.Durability)
 	}
 	panic("block: an answer, and nothing was asked")
 }
@@ -241,7 +241,7 @@ func (s State) answered(r *Rules, now Now, a Answer) (State, Action) {
 // it is replaced without being read first.
 func (s State) begin(r *Rules, now Now) (State, Action) {
 	s.goal = ToRead
-	if s.Promise.Class == store.Lossy && !r.Accept && !s.Have.Lossy && s.Have.ID != "" {
+	if !s.Durability.Durable && !r.Accept && !s.Have.Lossy && s.Have.ID != "" {
 		s.goal = ToHeed
 	}
 	if s.goal == ToRead && s.alone && !s.own.InDoubt() && s.take.Need+s.take.Ahead > 0 && s.Have.Left() > 0 {

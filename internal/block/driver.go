@@ -24,7 +24,7 @@ type Driver struct {
 
 // Start returns the Driver of a counter that nothing is known of but the series' id, if
 // that is not empty. The promise p was just heard.
-func Start(r Rules, l Limits, id string, seed [32]byte, p store.Promise, now Now) Driver {
+func Start(r Rules, l Limits, id string, seed [32]byte, p store.Durability, now Now) Driver {
 	return Driver{Rules: r, Limits: l, State: NewState(seed, p, now).Known(Record{ID: id}, "")}
 }
 
@@ -90,7 +90,7 @@ const (
 // answer; 0 is never.
 func (d Driver) LookEvery() time.Duration {
 	switch {
-	case d.State.Promise.Embedded:
+	case d.State.Durability.NoticesLoss:
 		return lookAtFile
 	case d.State.Have.Instance != "":
 		return lookAtInstance

@@ -57,7 +57,7 @@ func (s State) read(r *Rules, now Now, rec store.Record) (State, Action) {
 	s.Have, s.version = have, rec.Version
 	if s.take.Need+s.take.Ahead > 0 {
 		if !s.accepts(r) {
-			return s.done(Grant{}, &Refusal{Why: Lossy, Seen: s.Promise.Why})
+			return s.done(Grant{}, &Refusal{Why: Lossy, Seen: s.Durability.Why})
 		}
 		return s.put(r, now)
 	}
@@ -89,17 +89,17 @@ func (s *State) lacks(r *Rules, rec Record, v store.Version) string {
 // elsewhere returns an error if a record was made in another store than the one that made
 // the last promise.
 func (s *State) elsewhere(r *Rules, rec Record) error {
-	return store.CheckOther(fmt.Sprintf("series %q", r.Name), s.Promise.Identity, rec.Store)
+	return store.CheckOther(fmt.Sprintf("series %q", r.Name), s.Durability.Identity, rec.Store)
 }
 
 // accepts reports whether numbers may be taken, as what the store promises goes.
 func (s *State) accepts(r *Rules) bool {
-	return s.Promise.Class == store.Durable || r.Accept || s.Have.Lossy
+	return s.Durability.Durable || r.Accept || s.Have.Lossy
 }
 
 // heard: the store made its promise again.
-func (s State) heard(r *Rules, now Now, p store.Promise) (State, Action) {
-	s.Promise, s.promised = p, now.Boot
+func (s State) heard(r *Rules, now Now, p store.Durability) (State, Action) {
+	s.Durability, s.promised = p, now.Boot
 	if err := s.elsewhere(r, s.Have); err != nil {
 		return s.end(err)
 	}
@@ -122,14 +122,14 @@ func (s State) heard(r *Rules, now Now, p store.Promise) (State, Action) {
 // granted. A record without an instance may be one that has gone back to before the store
 // could forget; so only whoever restores it gives it one.
 func (s *State) strange(r *Rules) error {
-	p := s.Promise
+	p := s.Durability
 	var what string
 	switch was := s.Have.Instance; {
 	case s.Have.ID == "" || was == p.Instance:
 		return nil
 	case was != "":
 		what = fmt.Sprintf("it was granted by %q, and %q answers now, which may lack the last grants", was, p.Instance)
-	case p.Class != store.Lossy:
+	case p.Durable:
 		return nil
 	case !r.Accept:
 		return &Refusal{Why: Lossy, Seen: p.Why, Since: true} // nothing says that anything was lost

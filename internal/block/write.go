@@ -23,13 +23,13 @@ func (s State) create(r *Rules) (State, Action) {
 	switch {
 	case r.Found == nil:
 		return s.done(Grant{}, &Refusal{Why: Missing})
-	case s.Promise.Class == store.Lossy && !r.Accept:
-		return s.done(Grant{}, &Refusal{Why: Lossy, Seen: s.Promise.Why})
+	case !s.Durability.Durable && !r.Accept:
+		return s.done(Grant{}, &Refusal{Why: Lossy, Seen: s.Durability.Why})
 	}
 	s.want, s.span = r.Found.New(), Span{Key: r.Key}
-	s.want.Store = s.Promise.Identity
-	if s.Promise.Class == store.Lossy {
-		s.want.Lossy, s.want.Instance = true, s.Promise.Instance
+	s.want.Store = s.Durability.Identity
+	if !s.Durability.Durable {
+		s.want.Lossy, s.want.Instance = true, s.Durability.Instance
 	}
 	return s.write(r, ToBegin, "")
 }
@@ -45,7 +45,7 @@ func (s State) put(r *Rules, now Now) (State, Action) {
 	s.want = s.Have
 	s.want.V = record.Format
 	if s.want.Store == "" {
-		s.want.Store = s.Promise.Identity
+		s.want.Store = s.Durability.Identity
 	}
 	s.want.Granted += n * s.want.Stride()
 	s.span = Span{Key: r.Key, Above: s.Have.Granted, To: s.want.Granted}
@@ -82,7 +82,7 @@ func (s State) acknowledged(r *Rules, now Now, v store.Version) (State, Action) 
 		return s.done(Grant{}, nil)
 	case begun:
 		return s.put(r, now)
-	case s.Have.Instance != "", s.Promise.Class == store.Lossy, now.Boot-s.promised >= again:
+	case s.Have.Instance != "", !s.Durability.Durable, now.Boot-s.promised >= again:
 		s.goal = ToProve
 		return s, ask(ToProve)
 	}

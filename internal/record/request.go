@@ -26,13 +26,13 @@ type Request struct {
 	Cond  store.Condition
 }
 
-// An Answer is what came of a Request: Record of Get and Put, Promise of Ask. After an
+// An Answer is what came of a Request: Record of Get and Put, Durability of Ask. After an
 // error of a Put, Record.Version is what the write would have, or zero where nothing was
 // sent.
 type Answer struct {
-	Record  store.Record
-	Promise store.Promise
-	Err     error
+	Record     store.Record
+	Durability store.Durability
+	Err        error
 }
 
 // Send asks the store and waits for the answer. It is for Get, Put and Ask; a driver
@@ -44,7 +44,7 @@ func (q Request) Send(ctx context.Context, st store.Store) (a Answer) {
 	case Put:
 		a.Record, a.Err = st.Put(ctx, q.Key, q.Value, q.Cond)
 	case Ask:
-		a.Promise, a.Err = st.Promise(ctx)
+		a.Durability, a.Err = st.Durability(ctx)
 	}
 	return a
 }

@@ -31,8 +31,8 @@ type drawer struct {
 	tried   store.Version // of the last Put
 
 	// For mutants.
-	promised store.Promise // before the last Put
-	put      block.Record  // that is under way
+	promised store.Durability // before the last Put
+	put      block.Record     // that is under way
 }
 
 // A hand is a grant that numbers are used of.
@@ -68,7 +68,7 @@ func (d *drawer) boot() {
 	d.doing = block.Action{Request: record.Request{Op: record.Ask}}
 	d.promised = d.store.promise(d.process)
 	if m := d.w.mutant; m.heard != nil {
-		d.promised = m.heard(d, block.Answer{Promise: d.promised}).Promise
+		d.promised = m.heard(d, block.Answer{Durability: d.promised}).Durability
 	}
 	rules := block.Rules{Name: "world", Key: keyCounter, By: d.name}
 	limits := block.Limits{Waste: 30, Lasts: 2 * d.w.think}
@@ -306,7 +306,7 @@ func (r reply) ofBlock() block.Answer {
 	if r.err != nil && !errors.Is(r.err, store.ErrConflict) {
 		r.rec = store.Record{Version: r.tried}
 	}
-	return block.Answer{Record: r.rec, Promise: r.promise, Err: r.err}
+	return block.Answer{Record: r.rec, Durability: r.promise, Err: r.err}
 }
 
 // repairCounter is what sequence.Restored does, with a margin that is above what

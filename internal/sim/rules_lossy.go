@@ -14,7 +14,7 @@ var lossyRules = []rule{
 	{"the rules for a store that can forget hold on one that does", []mutant{
 		{name: "a store that forgets is taken for one that does not", kind: lossy, in: forgetful, event: func(_ *holder, e term.Event) term.Event {
 			if heard, ok := e.(term.Promised); ok {
-				heard.Promise.Class = store.Durable
+				heard.Durability.Durable = true
 				return heard
 			}
 			return e
@@ -65,7 +65,7 @@ var lossyRules = []rule{
 	{"what one member has seen of the store holds for all", []mutant{
 		{name: "a process goes by what it sees itself", kind: shifting, in: shiftingOften, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
-				if h.view.Promise.Class == store.Durable {
+				if h.view.Durability.Durable {
 					r.Lossy = ""
 				}
 			})
@@ -143,12 +143,12 @@ var counterRules = []rule{
 	}},
 	{"a counter goes on under the instance that it was begun with, looked at after the write", []mutant{
 		{name: "the instance is not looked at", kind: lossy, in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
-			a.Promise.Instance = d.State.Have.Instance
+			a.Durability.Instance = d.State.Have.Instance
 			return a
 		}},
 		{name: "the instance is looked at before the Put", kind: lossy, in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
 			if d.doing.Op == record.Ask {
-				a.Promise = d.promised
+				a.Durability = d.promised
 			}
 			return a
 		}},
@@ -156,7 +156,7 @@ var counterRules = []rule{
 	{"a counter belongs to one store: a copy of that is refused", []mutant{
 		{name: "a copy of the counter's store is not told from it", in: counterTwinning, heard: func(d *drawer, a block.Answer) block.Answer {
 			if d.doing.Op == record.Ask {
-				a.Promise.Identity = "store"
+				a.Durability.Identity = "store"
 			}
 			return a
 		}},

@@ -23,7 +23,7 @@ func toldOf(do block.Action, e block.Event) string {
 	case do.Op == record.Get:
 		return found(a.Record)
 	case do.Op == record.Ask:
-		return fmt.Sprintf("the store is %s, %s", a.Promise.Class, a.Promise.Instance)
+		return fmt.Sprintf("the store is %s, %s", a.Durability, a.Durability.Instance)
 	}
 	return "woke"
 }
@@ -47,7 +47,7 @@ func told(e any) string {
 	case term.Unknown:
 		return fmt.Sprintf("no answer (%v)", e.Err)
 	case term.Promised:
-		return fmt.Sprintf("the store is %s", e.Promise.Class)
+		return fmt.Sprintf("the store is %s", e.Durability)
 	case block.Take:
 		return fmt.Sprintf("takes %d and %d ahead", e.Need, e.Ahead)
 	case term.Stop:
