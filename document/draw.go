@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -71,7 +72,7 @@ type rules struct {
 // A drawer is what a process knows of a series.
 type drawer struct {
 	rules
-	def     definition
+	def     dated.Definition
 	promise store.Durability
 
 	defAt     time.Duration // when they were asked for
@@ -105,7 +106,7 @@ type drawer struct {
 // held is a counter, with its Version.
 type held struct {
 	period  string
-	counter counter
+	counter dated.Counter
 	version store.Version
 	ok      bool // it is thought to be so
 }
@@ -131,7 +132,7 @@ type action struct {
 }
 
 // newDrawer returns a drawer of a series that was just read.
-func newDrawer(r rules, def definition, p store.Durability, now instant) *drawer {
+func newDrawer(r rules, def dated.Definition, p store.Durability, now instant) *drawer {
 	return &drawer{
 		rules: r, def: def, promise: p, defAt: now.mono, promiseAt: now.mono,
 		hand: none, proof: none,
@@ -212,14 +213,14 @@ func (d *drawer) decide(now instant) action {
 		d.known.ok = false
 	}
 	if !sure || !d.known.ok || d.known.period != period || d.own.InDoubt() {
-		return action{Request: record.Request{Op: record.Get, Key: keyCounter(d.name, period)}, is: toRead, conflicts: d.conflicts}
+		return action{Request: record.Request{Op: record.Get, Key: dated.KeyCounter(d.name, period)}, is: toRead, conflicts: d.conflicts}
 	}
 	return d.take()
 }
 
 func (d *drawer) readDefinition(now instant) action {
 	d.defAt = now.mono
-	return action{Request: record.Request{Op: record.Get, Key: keySeries(d.name)}, is: toDefine}
+	return action{Request: record.Request{Op: record.Get, Key: dated.Key(d.name)}, is: toDefine}
 }
 
 func (d *drawer) askPromise(now instant) action {
@@ -234,7 +235,7 @@ func (d *drawer) forgot(what string) {
 
 // elsewhere ends it all if a definition was made in another store than the one that made
 // the last promise. It reports whether it has.
-func (d *drawer) elsewhere(def definition) bool {
+func (d *drawer) elsewhere(def dated.Definition) bool {
 	err := checkOther(d.name, d.promise.Identity, def.Store)
 	if err != nil {
 		d.end(err)

@@ -2,6 +2,7 @@ package document
 
 import (
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/store"
 )
 
@@ -19,7 +20,7 @@ var none = grant{next: 1}
 
 // span is the grant as one of the counter of its period.
 func (g grant) span(name string) block.Span {
-	return block.Span{Key: keyCounter(name, g.period), Above: g.next - 1, To: g.last}
+	return block.Span{Key: dated.KeyCounter(name, g.period), Above: g.next - 1, To: g.last}
 }
 
 // deal gives out n counts of those in hand, or as many as there are.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/store"
 )
 
@@ -63,7 +64,7 @@ func AcceptMove(ctx context.Context, st store.Store) (moved []Info, err error) {
 
 // move writes down that a series is in the store of that identity.
 func move(ctx context.Context, st store.Store, name, identity string) error {
-	return update(ctx, st, name, func(def definition) (definition, error) {
+	return update(ctx, st, name, func(def dated.Definition) (dated.Definition, error) {
 		def.Store = identity
 		return def, nil
 	})
@@ -71,7 +72,7 @@ func move(ctx context.Context, st store.Store, name, identity string) error {
 
 // settle compares the store with the one that a definition names, as p was just heard, and
 // writes down which it is where the definition does not say.
-func settle(ctx context.Context, st store.Store, name string, def *definition, p store.Durability) error {
+func settle(ctx context.Context, st store.Store, name string, def *dated.Definition, p store.Durability) error {
 	if err := checkOther(name, p.Identity, def.Store); err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func settle(ctx context.Context, st store.Store, name string, def *definition, p
 		return nil
 	}
 	def.Store = p.Identity
-	return update(ctx, st, name, func(now definition) (definition, error) {
+	return update(ctx, st, name, func(now dated.Definition) (dated.Definition, error) {
 		if now.ID == def.ID && now.Store == "" {
 			now.Store = p.Identity
 		}

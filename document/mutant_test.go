@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -35,7 +36,7 @@ var mutants = []setup{
 	{lost: 60, mutant: mutant{
 		name: "what was granted to another is taken for the own write, since it says the same",
 		answer: func(_ *world, p *process, do action, a record.Answer) record.Answer {
-			var c counter
+			var c dated.Counter
 			switch {
 			case do.is == toGrant && a.Err != nil && a.Record.Version != "":
 				p.lost, p.tried = do.grant.span("s"), a.Record.Version
@@ -58,7 +59,7 @@ var mutants = []setup{
 		name: "a counter is removed when another period begins",
 		stored: func(w *world, key string) {
 			for other := range w.records {
-				if strings.Contains(other, "/2") && other != key && key != keySeries("s") {
+				if strings.Contains(other, "/2") && other != key && key != dated.Key("s") {
 					delete(w.records, other)
 				}
 			}
@@ -101,8 +102,8 @@ var mutants = []setup{
 	{lossy: true, lost: 30, raise: 40, mutant: mutant{
 		name: "a counter that was forgotten is not raised",
 		stored: func(w *world, key string) {
-			if rec := w.records[key]; key == keySeries("s") {
-				def, err := record.Read[definition](rec)
+			if rec := w.records[key]; key == dated.Key("s") {
+				def, err := record.Read[dated.Definition](rec)
 				if err != nil {
 					panic(err)
 				}

@@ -8,6 +8,7 @@ import (
 	randv2 "math/rand/v2"
 	"time"
 
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -34,7 +35,7 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	}
 	begin := p.NoticesLoss && o.Pattern != ""
 	if begin {
-		rec, err := st.Get(ctx, keyRestored)
+		rec, err := st.Get(ctx, dated.KeyRecovered)
 		if err != nil {
 			return nil, err
 		}
@@ -134,8 +135,8 @@ func promiseOf(ctx context.Context, st store.Store, name string, accept bool) (s
 
 // define reads the definition of a series, or begins it. Of two who do at once
 // one is first, and the other reads what that one wrote.
-func define(ctx context.Context, st store.Store, name string, o *Options, p store.Durability, begin bool) (def definition, begun bool, err error) {
-	rec, err := st.Get(ctx, keySeries(name))
+func define(ctx context.Context, st store.Store, name string, o *Options, p store.Durability, begin bool) (def dated.Definition, begun bool, err error) {
+	rec, err := st.Get(ctx, dated.Key(name))
 	if err != nil {
 		return def, false, err
 	}
@@ -143,11 +144,11 @@ func define(ctx context.Context, st store.Store, name string, o *Options, p stor
 		return def, false, withNames(ctx, st, &MissingError{Series: name})
 	}
 	if rec.Version == "" {
-		def := definition{
+		def := dated.Definition{
 			V: record.Format, ID: record.NewID(), Pattern: o.Pattern, Zone: o.Zone,
 			Instance: p.Instance, Store: p.Identity,
 		}
-		rec, err = record.Create(ctx, st, keySeries(name), record.Encode(def))
+		rec, err = record.Create(ctx, st, dated.Key(name), record.Encode(def))
 		switch {
 		case err == nil:
 			return def, true, nil
@@ -155,12 +156,12 @@ func define(ctx context.Context, st store.Store, name string, o *Options, p stor
 			return def, false, fmt.Errorf("document: it is unknown whether series %q was created: %w", name, err)
 		}
 	}
-	def, err = record.Read[definition](rec)
+	def, err = record.Read[dated.Definition](rec)
 	return def, false, err
 }
 
 // meet returns an error where the store has another pattern or zone than the options say.
-func (o *Options) meet(name string, def definition) error {
+func (o *Options) meet(name string, def dated.Definition) error {
 	want := *o
 	if want.Pattern == "" {
 		want.Pattern = def.Pattern

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -25,7 +26,7 @@ type Info struct {
 
 // List returns the series of a store, by name. It reads every record.
 func List(ctx context.Context, st store.Store) ([]Info, error) {
-	list, err := st.List(ctx, keyAll)
+	list, err := st.List(ctx, dated.Keys)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +38,9 @@ func infos(list []store.Record) ([]Info, error) {
 	var all []Info
 	index := map[string]int{}
 	for _, rec := range list {
-		name, period, isCounter := strings.Cut(strings.TrimPrefix(rec.Key, keyAll), "/")
+		name, period, isCounter := strings.Cut(strings.TrimPrefix(rec.Key, dated.Keys), "/")
 		if !isCounter {
-			def, err := record.Read[definition](rec)
+			def, err := record.Read[dated.Definition](rec)
 			if err != nil {
 				return nil, err
 			}
@@ -51,13 +52,13 @@ func infos(list []store.Record) ([]Info, error) {
 		if !ok {
 			continue
 		}
-		c, err := readCounter(rec)
+		c, err := dated.ReadCounter(rec)
 		if err != nil {
 			return nil, err
 		}
 		info := &all[i]
 		info.Periods++
-		if period == whole {
+		if period == dated.Whole {
 			period = ""
 		}
 		info.Period, info.Count = period, c.Count // by key, so the last stays
@@ -66,26 +67,6 @@ func infos(list []store.Record) ([]Info, error) {
 		}
 	}
 	return all, nil
-}
-
-// CheckRecord reports whether a record is of this package, and what keeps this
-// version from reading it.
-func CheckRecord(rec store.Record) (ours bool, err error) {
-	rest, ours := strings.CutPrefix(rec.Key, keyAll)
-	switch {
-	case rec.Key == keyRestored:
-		return true, nil
-	case !ours:
-		return false, nil
-	case strings.Contains(rest, "/"):
-		_, err = readCounter(rec)
-		return true, err
-	}
-	def, err := record.Read[definition](rec)
-	if err == nil {
-		_, err = ParsePattern(def.Pattern)
-	}
-	return true, err
 }
 
 // Widen gives a series another pattern or zone. Only the width of the counter and the zone
@@ -105,7 +86,7 @@ func Widen(ctx context.Context, st store.Store, name, pattern, zone string) (Inf
 	if err := CheckStore(ctx, st); err != nil {
 		return Info{}, err
 	}
-	err = update(ctx, st, name, func(def definition) (definition, error) {
+	err = update(ctx, st, name, func(def dated.Definition) (dated.Definition, error) {
 		old, err := ParsePattern(def.Pattern)
 		if err != nil {
 			return def, fmt.Errorf("document: series %q: %w", name, err)
@@ -138,14 +119,14 @@ func Raise(ctx context.Context, st store.Store, name, text string) (Info, error)
 	if err := CheckStore(ctx, st); err != nil {
 		return Info{}, err
 	}
-	rec, err := st.Get(ctx, keySeries(name))
+	rec, err := st.Get(ctx, dated.Key(name))
 	if err != nil {
 		return Info{}, err
 	}
 	if rec.Version == "" {
 		return Info{}, withNames(ctx, st, &MissingError{Series: name})
 	}
-	def, err := record.Read[definition](rec)
+	def, err := record.Read[dated.Definition](rec)
 	if err != nil {
 		return Info{}, err
 	}
@@ -167,21 +148,21 @@ func Raise(ctx context.Context, st store.Store, name, text string) (Info, error)
 }
 
 // raiseCounter raises the counter of a text's date.
-func raiseCounter(ctx context.Context, st store.Store, name string, def definition, to Number) error {
+func raiseCounter(ctx context.Context, st store.Store, name string, def dated.Definition, to Number) error {
 	for {
-		rec, err := st.Get(ctx, keyCounter(name, to.Period))
+		rec, err := st.Get(ctx, dated.KeyCounter(name, to.Period))
 		if err != nil {
 			return err
 		}
-		c, err := readCounter(rec)
+		c, err := dated.ReadCounter(rec)
 		if err != nil {
 			return err
 		}
-		c = def.raisedTo(c, rec.Version != "", to.Period)
+		c = def.RaisedTo(c, rec.Version != "", to.Period)
 		if c.Count >= to.Count {
 			return &OptionError{"to", fmt.Sprintf("to %s: numbers up to %d were granted already", to.Text, c.Count), nil}
 		}
-		c = c.counted(to.Count)
+		c = c.Counted(to.Count)
 		_, err = record.Write(ctx, st, rec.Key, record.Encode(c), store.Condition{Version: rec.Version})
 		if !errors.Is(err, store.ErrConflict) {
 			return err
@@ -190,8 +171,8 @@ func raiseCounter(ctx context.Context, st store.Store, name string, def definiti
 }
 
 // update replaces the definition of a series.
-func update(ctx context.Context, st store.Store, name string, change func(definition) (definition, error)) error {
-	_, err := record.Change(ctx, st, keySeries(name), change)
+func update(ctx context.Context, st store.Store, name string, change func(dated.Definition) (dated.Definition, error)) error {
+	_, err := record.Change(ctx, st, dated.Key(name), change)
 	if errors.Is(err, record.ErrMissing) {
 		return withNames(ctx, st, &MissingError{Series: name})
 	}

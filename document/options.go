@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 )
 
@@ -66,7 +67,7 @@ func (o *Options) rules(name string) (rules, error) {
 	bad := func(option string, err error, format string, args ...any) {
 		errs = append(errs, &OptionError{option, fmt.Sprintf(format, args...), err})
 	}
-	if reason := record.CheckName("series", name, maxName); reason != "" {
+	if reason := record.CheckName("series", name, dated.MaxName); reason != "" {
 		bad("series", nil, "%s", reason)
 	}
 	if o.Step < 0 || o.Step > maxStep {
@@ -104,4 +105,11 @@ func (r *rules) zoneName() string {
 		return ""
 	}
 	return r.zone.String()
+}
+
+func checkName(name string) error {
+	if wrong := record.CheckName("series", name, dated.MaxName); wrong != "" {
+		return &OptionError{"series", wrong, nil}
+	}
+	return nil
 }

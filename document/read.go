@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -16,7 +17,7 @@ func (d *drawer) found(now instant, rec store.Record) {
 		period = d.period(now.wall)
 	}
 	d.known.ok = false
-	if rec.Key != keyCounter(d.name, period) {
+	if rec.Key != dated.KeyCounter(d.name, period) {
 		// It is another day than was thought. A clock that goes to and fro is
 		// not followed for ever.
 		if d.tries++; d.tries == 2*attempts {
@@ -24,14 +25,14 @@ func (d *drawer) found(now instant, rec store.Record) {
 		}
 		return
 	}
-	c, err := readCounter(rec)
+	c, err := dated.ReadCounter(rec)
 	switch {
 	case err != nil:
 		d.fail(err)
 		return
 	case c.Raised > len(d.def.Raised):
 		if d.reread {
-			d.forgot(fmt.Sprintf("its counters were raised %d times, and its definition says %d", c.Raised, len(d.def.Raised)))
+			d.forgot(fmt.Sprintf("its counters were raised %d times, and its dated.Definition says %d", c.Raised, len(d.def.Raised)))
 			return
 		}
 		d.suspect = true
@@ -60,14 +61,14 @@ func (d *drawer) defined(rec store.Record) {
 		d.forgot("it is gone")
 		return
 	}
-	def, err := record.Read[definition](rec)
+	def, err := record.Read[dated.Definition](rec)
 	switch {
 	case err != nil:
 		d.fail(err)
 	case def.ID != d.def.ID:
 		d.forgot("it was begun anew")
 	case len(def.Raised) < len(d.def.Raised):
-		d.forgot("its definition is an older one")
+		d.forgot("its dated.Definition is an older one")
 	case d.elsewhere(def):
 	default:
 		if len(def.Raised) > len(d.def.Raised) {

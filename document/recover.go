@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -20,9 +21,6 @@ type Recovery struct {
 	IsFull  bool   // there is such a period; it has no name in a series without a date
 	Max     int64  // how many numbers the pattern has room for in a period
 }
-
-// maxRaise is above what counters can be raised by: no pattern has room for it.
-const maxRaise = 1e18
 
 // Recover makes the series of a store safe after it lost something: a backup was restored, a
 // replica that lagged was promoted, a file was lost, or a server that can lose writes was
@@ -45,12 +43,12 @@ func Recover(ctx context.Context, st store.Store, numbers int64, each map[string
 	if err != nil {
 		return nil, err
 	}
-	rec, err := st.Get(ctx, keyRestored)
+	rec, err := st.Get(ctx, dated.KeyRecovered)
 	if err != nil {
 		return nil, err
 	}
 	if rec.Version == "" {
-		_, err := st.Put(ctx, keyRestored, []byte(`{"v":1}`), store.Condition{})
+		_, err := st.Put(ctx, dated.KeyRecovered, []byte(`{"v":1}`), store.Condition{})
 		if err != nil && !errors.Is(err, store.ErrConflict) {
 			return nil, err
 		}
@@ -60,8 +58,8 @@ func Recover(ctx context.Context, st store.Store, numbers int64, each map[string
 		return nil, err
 	}
 	for i, r := range plan {
-		err := update(ctx, st, r.Series, func(def definition) (definition, error) {
-			return def.restored(r, p), nil
+		err := update(ctx, st, r.Series, func(def dated.Definition) (dated.Definition, error) {
+			return def.Recovered(r.By, r.Through, p), nil
 		})
 		if err != nil {
 			return plan[:i], fmt.Errorf("document: series %q: %w", r.Series, err)
@@ -75,7 +73,7 @@ func PlanRecovery(ctx context.Context, st store.Store, numbers int64, each map[s
 	if err := checkNumbers(numbers, each); err != nil {
 		return nil, err
 	}
-	list, err := st.List(ctx, keyAll)
+	list, err := st.List(ctx, dated.Keys)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +83,7 @@ func PlanRecovery(ctx context.Context, st store.Store, numbers int64, each map[s
 	}
 	var plan []Recovery
 	for _, rec := range list {
-		name := strings.TrimPrefix(rec.Key, keyAll)
+		name := strings.TrimPrefix(rec.Key, dated.Keys)
 		if strings.Contains(name, "/") {
 			continue
 		}
@@ -106,15 +104,15 @@ func checkNumbers(numbers int64, each map[string]int64) error {
 	for _, own := range each {
 		least, most = min(least, own), max(most, own)
 	}
-	if least < 1 || most >= maxRaise {
-		return &OptionError{"numbers", fmt.Sprintf("numbers %d to %d: they are at least 1, and below %d, which no counter could hold", least, most, int64(maxRaise)), nil}
+	if least < 1 || most >= dated.MaxRaise {
+		return &OptionError{"numbers", fmt.Sprintf("numbers %d to %d: they are at least 1, and below %d, which no counter could hold", least, most, int64(dated.MaxRaise)), nil}
 	}
 	return nil
 }
 
 // plan fills in what becomes of a series, by its record and its counters.
 func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) error {
-	def, err := record.Read[definition](rec)
+	def, err := record.Read[dated.Definition](rec)
 	if err != nil {
 		return err
 	}
@@ -127,7 +125,7 @@ func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) erro
 		now = time.Now()
 	}
 	r.Through, r.Max = rules.through(now), rules.pattern.max
-	def = def.restored(*r, store.Durability{})
+	def = def.Recovered(r.By, r.Through, store.Durability{})
 	// Half a day is less than any period, so none is passed over, and no zone is further behind
 	// the first than 26 hours.
 	for ahead := time.Duration(0); ahead <= 36*time.Hour; ahead += 12 * time.Hour {
@@ -135,12 +133,12 @@ func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) erro
 		if period > r.Through {
 			break
 		}
-		rec := counters[keyCounter(r.Series, period)]
-		c, err := readCounter(rec)
+		rec := counters[dated.KeyCounter(r.Series, period)]
+		c, err := dated.ReadCounter(rec)
 		if err != nil {
 			return err
 		}
-		if def.raisedTo(c, rec.Version != "", period).Count >= r.Max {
+		if def.RaisedTo(c, rec.Version != "", period).Count >= r.Max {
 			r.Full, r.IsFull = period, true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -262,13 +263,13 @@ func (w *world) rules() rules {
 func (p *process) open() {
 	w := p.w
 	r := w.rules()
-	rec := w.get(keySeries("s"))
+	rec := w.get(dated.Key("s"))
 	if rec.Version == "" {
-		def := definition{V: record.Format, ID: "one", Pattern: w.pattern, Zone: w.zone, Instance: w.promise().Instance}
-		rec, _ = w.put(keySeries("s"), record.Encode(def), store.Condition{}, store.NewVersion())
+		def := dated.Definition{V: record.Format, ID: "one", Pattern: w.pattern, Zone: w.zone, Instance: w.promise().Instance}
+		rec, _ = w.put(dated.Key("s"), record.Encode(def), store.Condition{}, store.NewVersion())
 		w.history = nil // nobody forgets that the series began
 	}
-	def, err := record.Read[definition](rec)
+	def, err := record.Read[dated.Definition](rec)
 	if err != nil {
 		panic(err)
 	}
@@ -402,7 +403,7 @@ func (w *world) failOver() {
 			break
 		}
 		switch old := w.history[n-1]; {
-		case old.Key == keySeries("s"):
+		case old.Key == dated.Key("s"):
 		case old.Version == "":
 			delete(w.records, old.Key)
 		default:
@@ -416,11 +417,11 @@ func (w *world) failOver() {
 
 // restore is the operator's.
 func (w *world) restore() {
-	rec := w.get(keySeries("s"))
+	rec := w.get(dated.Key("s"))
 	if rec.Version == "" {
 		return
 	}
-	def, err := record.Read[definition](rec)
+	def, err := record.Read[dated.Definition](rec)
 	if err != nil {
 		panic(err)
 	}
@@ -432,8 +433,8 @@ func (w *world) restore() {
 	if !w.clock {
 		now = w.start.Add(w.now)
 	}
-	def = def.restored(Recovery{By: w.raise, Through: r.through(now)}, w.promise())
-	if _, err := w.put(keySeries("s"), record.Encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
+	def = def.Recovered(w.raise, r.through(now), w.promise())
+	if _, err := w.put(dated.Key("s"), record.Encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
 		panic(err)
 	}
 }

@@ -3,14 +3,15 @@ package document
 import (
 	"errors"
 
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
 // take is the write that grants what is wanted.
 func (d *drawer) take() action {
-	c := d.def.raisedTo(d.known.counter, d.known.version != "", d.known.period)
-	key := keyCounter(d.name, d.known.period)
+	c := d.def.RaisedTo(d.known.counter, d.known.version != "", d.known.period)
+	key := dated.KeyCounter(d.name, d.known.period)
 	if top, ok := d.before.Top(key); ok {
 		c.Count = max(c.Count, top)
 	}
@@ -21,7 +22,7 @@ func (d *drawer) take() action {
 	d.blind++
 	g := grant{period: d.known.period, next: c.Count + 1}
 	g.last = c.Count + min(max(d.want, d.step), d.pattern.max-c.Count)
-	c = c.counted(g.last)
+	c = c.Counted(g.last)
 	return action{
 		Request: record.Request{Op: record.Put, Key: key, Value: record.Encode(c), Cond: store.Condition{Version: d.known.version}},
 		is:      toGrant, grant: g,
@@ -48,7 +49,7 @@ func (d *drawer) written(now instant, do action, a record.Answer) {
 		return
 	}
 	d.conflicts = 0
-	c, err := readCounter(store.Record{Key: do.Key, Value: do.Value, Version: a.Record.Version})
+	c, err := dated.ReadCounter(store.Record{Key: do.Key, Value: do.Value, Version: a.Record.Version})
 	if err != nil {
 		d.fail(err)
 		return
@@ -84,7 +85,7 @@ func (d *drawer) handBack() action {
 	c.Reached, c.Count = max(c.Reached, c.Count), to
 	return action{
 		Request: record.Request{
-			Op: record.Put, Key: keyCounter(d.name, d.hand.period), Value: record.Encode(c),
+			Op: record.Put, Key: dated.KeyCounter(d.name, d.hand.period), Value: record.Encode(c),
 			Cond: store.Condition{Version: d.known.version},
 		},
 		is: toHandBack,

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
@@ -35,9 +36,6 @@ func (f *numbersFlag) Set(s string) error { *f = append(*f, s); return nil }
 func addNumbers(cmd *cobra.Command) {
 	cmd.Flags().Var(&numbersFlag{}, "numbers", "by how much to raise the counters of segments, tickets and serials: more than any of them can have lost; SERIES=N, once for each: of this one")
 }
-
-// mostNumbers is above what a counter can leave out: no pattern has room for it.
-const mostNumbers = 1e18
 
 // A skipped is how many numbers counters leave out.
 type skipped struct {
@@ -61,8 +59,8 @@ func numbersOf(cmd *cobra.Command) (skipped, error) {
 			return n, ui.Bad("--numbers %s: %q is no number", said, text)
 		case one < 1:
 			return n, ui.Bad("--numbers %s: it is at least 1", said)
-		case one >= mostNumbers:
-			return n, ui.Bad("--numbers %s: it is below %d, which no counter could hold", said, int64(mostNumbers))
+		case one >= dated.MaxRaise:
+			return n, ui.Bad("--numbers %s: it is below %d, which no counter could hold", said, int64(dated.MaxRaise))
 		case twice:
 			return n, ui.Bad("--numbers %s: --numbers %s says already how many", said, earlier)
 		case name == "":
@@ -131,7 +129,7 @@ const numbersHint = "--numbers N, more than any of them can have given out since
 func givenSince(i sequence.Info, now time.Time) string {
 	since := now.Sub(i.At)
 	about := math.Ceil(i.LastRate * since.Seconds())
-	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= mostNumbers {
+	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= dated.MaxRaise {
 		return ""
 	}
 	return fmt.Sprintf("segment %s was last granted numbers at %s, at %s/s: about %s more may have been given since, if that rate went on",

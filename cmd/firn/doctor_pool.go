@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
@@ -123,7 +124,10 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 		_, err := block.Read(rec)
 		return err
 	}
-	if ours, err := document.CheckRecord(rec); ours {
+	if ours, def, err := dated.Check(rec); ours {
+		if err == nil && def != nil {
+			_, err = document.ParsePattern(def.Pattern)
+		}
 		return err
 	}
 	rest, ok := strings.CutPrefix(rec.Key, term.KeyPools)
