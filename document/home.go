@@ -5,28 +5,13 @@ import (
 	"fmt"
 
 	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
-// CheckStore returns a [*store.OtherStoreError] where a series of the store says that it was
-// made in another store, so that this one is a copy, a restored dump, or was moved: texts
-// that are given out by both are equal. It is nil where the store or its series cannot
-// tell. It reads every record of a series.
-func CheckStore(ctx context.Context, st store.Store) error {
-	p, err := st.Durability(ctx)
-	if err != nil || p.Identity == "" {
-		return err
-	}
-	all, err := List(ctx, st)
-	if err != nil {
-		return err
-	}
-	for _, in := range all {
-		if err := checkOther(in.Name, p.Identity, in.Store); err != nil {
-			return err
-		}
-	}
-	return nil
+// checkStore returns a [*store.OtherStoreError] where the store is a copy.
+func checkStore(ctx context.Context, st store.Store) error {
+	return record.CheckStore(ctx, st, dated.Keys, "serial")
 }
 
 // checkOther compares what the store says of itself with what a series' definition says.

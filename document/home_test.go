@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 )
@@ -57,7 +59,7 @@ func TestCopy(t *testing.T) {
 			},
 			"Change":     func() error { _, err := document.Widen(t.Context(), there, "invoice", "{2+}", ""); return err },
 			"Raise":      func() error { _, err := document.Raise(t.Context(), there, "invoice", "77"); return err },
-			"CheckStore": func() error { return document.CheckStore(t.Context(), there) },
+			"CheckStore": func() error { return record.CheckStore(t.Context(), there, dated.Keys, "serial") },
 		} {
 			if err := refused(); !isElsewhere(err) {
 				t.Errorf("%s, not yet %s: %v", what, name, err)
@@ -66,7 +68,7 @@ func TestCopy(t *testing.T) {
 		if err := tt.accept(there); err != nil {
 			t.Fatal(err)
 		}
-		if err := document.CheckStore(t.Context(), there); err != nil {
+		if err := record.CheckStore(t.Context(), there, dated.Keys, "serial"); err != nil {
 			t.Error(err)
 		}
 		wantNext(t, opened(t, there, "{1+}", document.Options{}), tt.next)

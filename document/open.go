@@ -99,7 +99,7 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 	if err != nil {
 		return Info{}, err
 	}
-	if err := CheckStore(ctx, st); err != nil {
+	if err := checkStore(ctx, st); err != nil {
 		return Info{}, err
 	}
 	def, begun, err := define(ctx, st, name, &o, p, true)

@@ -83,7 +83,7 @@ func Widen(ctx context.Context, st store.Store, name, pattern, zone string) (Inf
 	if err != nil {
 		return Info{}, err
 	}
-	if err := CheckStore(ctx, st); err != nil {
+	if err := checkStore(ctx, st); err != nil {
 		return Info{}, err
 	}
 	err = update(ctx, st, name, func(def dated.Definition) (dated.Definition, error) {
@@ -116,7 +116,7 @@ func Raise(ctx context.Context, st store.Store, name, text string) (Info, error)
 	if err := checkName(name); err != nil {
 		return Info{}, err
 	}
-	if err := CheckStore(ctx, st); err != nil {
+	if err := checkStore(ctx, st); err != nil {
 		return Info{}, err
 	}
 	rec, err := st.Get(ctx, dated.Key(name))

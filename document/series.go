@@ -1,8 +1,9 @@
-// Package document gives texts that people read: a prefix, a date, a counter, such
+// Package document issues texts that people read: a prefix, a date, a counter, such
 // as INV-20261120-000042. They never repeat, and the counters have no gaps but
-// where the outcome of a write stayed unknown.
+// where a process was killed or the outcome of a write stayed unknown.
 //
-// Start with [Open]:
+// The step that creates the database creates the series, once, by [Create]; a program only
+// opens it. A store in a file creates it by itself:
 //
 //	st, err := sqlite.Open(ctx, "/var/lib/shop/ids.db")
 //	...
@@ -12,10 +13,10 @@
 //	defer invoices.Close()
 //	n, err := invoices.Next(ctx) // n.Text
 //
-// Each date has a counter of its own in the store, which is never removed. The
-// store's clock says which of them counts on, and nothing else: set back over
-// midnight, it goes on with yesterday's where that ended. Why nothing repeats is
-// said in draw.go, which decides; the rest of the package performs what it asks.
+// Each date has a counter of its own in the store, which is never removed. The store's
+// clock only chooses the counter: if that clock is set back over midnight, yesterday's
+// counter continues where it ended. The file draw.go decides, and says why nothing repeats;
+// the rest of the package performs what it asks.
 package document
 
 import (

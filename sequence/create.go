@@ -79,7 +79,7 @@ func (o *Options) plan(ctx context.Context, stores []store.Store, name string) (
 	var taken [block.MaxStores]bool
 	var there store.Record
 	for i, st := range stores {
-		if err := CheckStore(ctx, st); err != nil {
+		if err := checkStore(ctx, st); err != nil {
 			return r, nil, of(k, i, err)
 		}
 		rec, err := st.Get(ctx, block.Key(name))

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
@@ -68,7 +70,7 @@ func TestCopy(t *testing.T) {
 			"Create, another": func() error { _, err := sequence.Create(ctx, there, "photos", nil); return err },
 			"Set":             func() error { _, err := sequence.SetCache(ctx, there, "orders", 7); return err },
 			"Raise":           func() error { _, err := sequence.Raise(ctx, there, "orders", 5000); return err },
-			"CheckStore":      func() error { return sequence.CheckStore(ctx, there) },
+			"CheckStore":      func() error { return record.CheckStore(ctx, there, block.Keys, "series") },
 		} {
 			if err := refused(); !isElsewhere(err) {
 				t.Errorf("%s, not yet %s: %v", what, tt.name, err)
@@ -77,7 +79,7 @@ func TestCopy(t *testing.T) {
 		if infos, err := tt.accept(there); err != nil || len(infos) != 1 || infos[0].Store != "there" {
 			t.Fatalf("%s: %+v, %v", tt.name, infos, err)
 		}
-		if err := sequence.CheckStore(ctx, there); err != nil {
+		if err := record.CheckStore(ctx, there, block.Keys, "series"); err != nil {
 			t.Error(err)
 		}
 		other := begin(t, there, sequence.Options{})

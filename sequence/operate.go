@@ -72,7 +72,7 @@ func SetCache(ctx context.Context, st store.Store, name string, cache int) (Info
 	if cache < 1 || cache > block.MaxCache {
 		return Info{}, &OptionError{"cache", fmt.Sprintf("cache %d: it is 1 to %d", cache, block.MaxCache)}
 	}
-	if err := CheckStore(ctx, st); err != nil {
+	if err := checkStore(ctx, st); err != nil {
 		return Info{}, err
 	}
 	return change(ctx, st, name, func(r block.Record) (block.Record, error) {
@@ -89,7 +89,7 @@ func SetCache(ctx context.Context, st store.Store, name string, cache int) (Info
 // Errors: [*OptionError], the series is above n already, or has no number above it;
 // [*MissingError]; [*store.OtherStoreError], this store is a copy.
 func Raise(ctx context.Context, st store.Store, name string, n firn.ID) (Info, error) {
-	if err := CheckStore(ctx, st); err != nil {
+	if err := checkStore(ctx, st); err != nil {
 		return Info{}, err
 	}
 	return change(ctx, st, name, func(r block.Record) (block.Record, error) {

@@ -1,18 +1,21 @@
-// Package sequence gives dense numbers, 1, 2, 3 and so on, that many processes
-// draw from one named series without a write to the store for each: a process
-// reserves a stretch of them, a segment, and the next one before that is used up.
+// Package sequence issues dense numbers, 1, 2, 3 and so on, that many processes draw from
+// one named series without a write to the store for each. A process reserves a block of
+// numbers by one write, and the next block before that one is used up.
 //
-//	orders, err := segment.Open(ctx, st, "orders", nil)
+// The step that creates the database creates the series, once, by [Create]; a program only
+// opens it:
+//
+//	orders, err := sequence.Open(ctx, st, "orders", nil)
 //	...
 //	defer orders.Close()
 //	id, err := orders.Next(ctx)
 //
-// A number is granted once: the store has acknowledged that a segment is taken
-// before anything in it is issued. Numbers of one process increase; those of
-// several interleave by segments, unless the series is Strict. A process that
-// is killed loses what it had in hand, at most Options.Waste, so there are gaps.
-// Why nothing repeats is in package internal/block, which decides; this package performs
-// what it asks.
+// A number is granted once: the store has acknowledged the write that reserves a block
+// before any number of the block is issued. Numbers of one process increase; those of
+// several processes interleave by blocks, unless the series is Strict. A process that is
+// killed loses the numbers that it had in hand, at most Options.Waste, so there are gaps.
+// Package internal/block decides, and says why nothing repeats; this package performs what
+// it asks.
 package sequence
 
 import (
