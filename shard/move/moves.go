@@ -4,34 +4,33 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 )
 
-// A Flight is a batch of shards that is under way, or has arrived and was not finished,
+// A Move is a batch of shards that is under way, or has arrived and was not finished,
 // as far as the servers that answer show it.
-type Flight struct {
+type Move struct {
 	Batch, Source, Target string
 	Shards                []int64
 	Moved                 []int64 // those of them that the target serves
 	Kept                  []int64 // those of them that the source serves, as far as it answers
 	Waiting               []int64 // those that were let go and not taken yet: no server serves them
 	Back                  []int64 // those whose last mover was a revert, whether it came to its end or not
+	Parted                []int64 // those that can neither move on nor go back: the copy that does not serve is not the shard any more
 	Began                 time.Time
 	Phase                 Stage
 
 	Rows, RowsTotal int64 // that the target has, and that there are, as the servers estimate
-	Lag             int64 // bytes of WAL that the other server has not applied; -1: not known
+	Unapplied       int64 // bytes of WAL that the other server has not applied; -1: not known
 	Problem         string
 	Forgot          string // of HalfLeft: the server that knows nothing of it
 	Err             error  // of Unknown: the [*shard.ServerError] of the server that did not say
@@ -43,16 +42,16 @@ type Flight struct {
 }
 
 // Nowhere are the shards of it that no server serves, as far as servers answer.
-func (f Flight) Nowhere() []int64 {
+func (f Move) Nowhere() []int64 {
 	return slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) || slices.Contains(f.Kept, n) })
 }
 
 // Fresh says that only one server knows of it, and that somebody may be about to tell the other.
-func (f Flight) Fresh() bool { return f.Phase == HalfLeft && time.Since(f.Began) < halfAge }
+func (f Move) Fresh() bool { return f.Phase == HalfLeft && time.Since(f.Began) < halfAge }
 
 // Openings are the commands that open what was let go and not taken yet: whatever else is typed,
 // the server that a shard was let go to opens it first.
-func (f Flight) Openings() (commands []string) {
+func (f Move) Openings() (commands []string) {
 	back := slices.DeleteFunc(slices.Clone(f.Waiting), func(n int64) bool { return !slices.Contains(f.Back, n) })
 	if len(back) > 0 {
 		commands = append(commands, opening(true, back, f.Target))
@@ -74,9 +73,9 @@ func (f Flight) Openings() (commands []string) {
 // target.
 func opening(back bool, shards []int64, target string) string {
 	if back {
-		return "firn shards revert " + List(shards)
+		return revert(shards)
 	}
-	return "firn shards move " + List(shards) + " --to " + target
+	return moveTo(shards, target)
 }
 
 // List writes the numbers of shards as commands take them, those that follow each other as in
@@ -100,7 +99,7 @@ func List(shards []int64) string {
 	return b.String()
 }
 
-// A Stage is how far a flight is.
+// A Stage is how far a move is.
 type Stage string
 
 const (
@@ -113,13 +112,13 @@ const (
 	Unknown  Stage = "unknown"   // one of the servers does not answer, or refuses to
 )
 
-// Flights are the moves that servers know of, the oldest first. The error is of those
+// Moves are the moves that servers know of, the oldest first. The error is of those
 // that did not answer; the others are asked all the same.
-func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
+func Moves(ctx context.Context, servers []shard.Server) ([]Move, error) {
 	said := make([]map[string]*account, len(servers))
 	seen, errs := make([]*shard.View, len(servers)), make([]error, len(servers))
 	err := each(servers, func(i int, s shard.Server) error {
-		said[i], seen[i], errs[i] = listenTo(ctx, s)
+		said[i], seen[i], errs[i] = askOfMoves(ctx, s)
 		return errs[i]
 	})
 	views := make(map[string]*shard.View)
@@ -140,9 +139,9 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 			words[batch][servers[i].Name] = w
 		}
 	}
-	var all []Flight
+	var all []Move
 	for batch, of := range words {
-		f := flightOf(batch, of)
+		f := moveOf(batch, of)
 		for i, s := range servers {
 			if s.Name != f.Source && s.Name != f.Target {
 				continue
@@ -168,13 +167,13 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 		}
 		all = append(all, f)
 	}
-	slices.SortFunc(all, func(a, b Flight) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Batch, b.Batch)) })
+	slices.SortFunc(all, func(a, b Move) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Batch, b.Batch)) })
 	return all, err
 }
 
 // silent notes that a server has not said what it knows. Where one refuses and the other one is
 // away, that one comes first.
-func (f *Flight) silent(server string, err error) {
+func (f *Move) silent(server string, err error) {
 	if f.Err != nil && !f.Refused() {
 		return
 	}
@@ -193,7 +192,7 @@ func (f *Flight) silent(server string, err error) {
 
 // Refused reports whether how far the move is is unknown although both servers answer: one of them
 // refuses to say.
-func (f Flight) Refused() bool {
+func (f Move) Refused() bool {
 	var of *shard.ServerError
 	return errors.As(f.Err, &of) && !of.Away()
 }
@@ -220,153 +219,6 @@ func each(servers []shard.Server, f func(int, shard.Server) error) error {
 	}
 	all.Wait()
 	return cmp.Or(errs...)
-}
-
-// An account is what one server says of one batch.
-type account struct {
-	source, target string
-	began          time.Time
-	serves         map[int64]bool // by shard: whether it is open here
-	back           map[int64]bool // those whose last mover was a revert, as far as is known here
-	stream         string         // what it sends
-	slot           string         // of that: "", "lost", "idle" or "used"
-	lag            int64          // of the slot
-	known, ready   int64          // tables of what it receives
-	rows           int64          // of its copies, and of what it makes of them now
-}
-
-const wordSQL = `
-SELECT m.batch, m.source, m.target, m.shard, m.began, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.word(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.stream(m)::text,
-	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.stream(m)), ''),
-	coalesce((SELECT greatest(0, pg_current_wal_lsn() - coalesce(r.replay_lsn, x.confirmed_flush_lsn)) FROM pg_replication_slots AS x
-		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.stream(m)), -1)::bigint,
-	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.intake(m)),
-	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.intake(m) AND r.srsubstate = 'r'),
-	coalesce((SELECT sum(greatest(c.reltuples, t.n_live_tup, p.tuples_processed, 0)) FROM firn.relations(s.schema) AS r JOIN pg_class AS c ON c.oid = r.relation
-		LEFT JOIN pg_stat_user_tables AS t ON t.relid = c.oid LEFT JOIN pg_stat_progress_copy AS p ON p.relid = c.oid WHERE r.rows), 0)::bigint
-FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
-
-// listenTo has a server say what it knows, by batch, and of its shards. The view is nil where
-// the server is in no cluster.
-func listenTo(ctx context.Context, s shard.Server) (map[string]*account, *shard.View, error) {
-	c, err := s.Connect(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
-	said := make(map[string]*account)
-	rows, err := c.Query(ctx, wordSQL)
-	if err == nil {
-		var batch string
-		var n, tuples int64
-		var serves, back bool
-		var one account
-		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &serves, &back, &one.stream, &one.slot, &one.lag, &one.known, &one.ready, &tuples}, func() error {
-			w := said[batch]
-			if w == nil {
-				first := one
-				w, first.serves, first.back = &first, make(map[int64]bool), make(map[int64]bool)
-				said[batch] = w
-			}
-			w.serves[n] = serves
-			w.back[n] = back
-			w.rows += tuples
-			return nil
-		})
-	}
-	if err != nil && !isMissing(err) && !inRecovery(err) {
-		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
-	}
-	view, err := s.LookAt(ctx, c)
-	if err != nil && !errors.Is(err, shard.ErrNoShards) {
-		return nil, nil, err
-	}
-	return said, view, nil
-}
-
-// flightOf puts together what servers say of a batch. One that did not answer says nothing.
-func flightOf(batch string, said map[string]*account) Flight {
-	f := Flight{Batch: batch, Lag: -1}
-	for _, w := range said {
-		if f.Began.IsZero() || w.began.Before(f.Began) {
-			f.Source, f.Target, f.Began = w.source, w.target, w.began
-		}
-		for n := range w.serves {
-			if !slices.Contains(f.Shards, n) {
-				f.Shards = append(f.Shards, n)
-			}
-		}
-	}
-	slices.Sort(f.Shards)
-	a, b := said[f.Source], said[f.Target]
-	if a != nil {
-		f.Kept = served(a)
-	}
-	if a == nil || b == nil {
-		f.Phase, f.Forgot, f.Problem = HalfLeft, either(a == nil, f.Source, f.Target), fmt.Sprintf("only %s knows of it", either(a != nil, f.Source, f.Target))
-		if b != nil {
-			f.Moved = served(b)
-		}
-		return f
-	}
-	for _, n := range f.Shards {
-		// Who has a shard is the first to forget of its move: what one has let go, and the other
-		// one does not know of, is there.
-		if b.serves[n] || a.let(n) && !b.knows(n) {
-			f.Moved = append(f.Moved, n)
-		}
-		// Who serves a shard knows best which mover was the last.
-		back := a.back[n] || b.back[n]
-		switch {
-		case a.serves[n]:
-			back = a.back[n]
-		case b.serves[n]:
-			back = b.back[n]
-		case a.let(n) && b.let(n):
-			f.Waiting = append(f.Waiting, n)
-		}
-		if back {
-			f.Back = append(f.Back, n)
-		}
-	}
-	f.RowsTotal, f.Rows, f.Lag = a.rows, min(a.rows, b.rows), a.lag
-	from, to := a, b
-	switch {
-	case len(f.Waiting) > 0:
-		f.Phase = Between
-	case len(f.Moved) == len(f.Shards):
-		f.Phase, f.RowsTotal, f.Rows, f.Lag = Arrived, b.rows, b.rows, b.lag
-		from, to = b, a
-	case b.known == 0:
-		f.Phase, f.Rows = Begun, 0
-	case b.ready < b.known:
-		f.Phase = Filling
-	default:
-		f.Phase = Ready
-	}
-	switch {
-	case from.slot == "lost":
-		f.Problem = "the replication slot " + from.stream + " has lost what it kept"
-	case from.slot == "idle" && to.known > 0:
-		f.Problem = "nobody reads " + from.stream
-	}
-	return f
-}
-
-// knows says whether a server has a shard in the batch, and let whether it does not serve it.
-func (w *account) knows(n int64) bool { _, known := w.serves[n]; return known }
-func (w *account) let(n int64) bool   { return w.knows(n) && !w.serves[n] }
-
-// served are the shards that a server serves, in order.
-func served(w *account) []int64 {
-	var all []int64
-	for n, serves := range w.serves {
-		if serves {
-			all = append(all, n)
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 func either(first bool, a, b string) string {
