@@ -58,7 +58,7 @@ Without NAME the command creates all series of firn.yaml that the store does not
 				return err
 			}
 			err = d.create(cmd)
-			if errors.Is(err, sequence.ErrExists) {
+			if exists(err) {
 				return seriesExists(fmt.Sprintf("the %s %s is", d.kind, d.name), "firn series show "+phrase.ShellWord(d.name))
 			}
 			return err
@@ -145,8 +145,12 @@ func (s *settings) kindToCreate(name string, one *seriesConfig) (string, error) 
 		Hint("for numbers: firn series create %s --kind sequence; for texts: firn series create %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", phrase.ShellWord(name), phrase.ShellWord(name))
 }
 
-// create creates the series in its stores, and says so. The error is sequence.ErrExists if the
-// series is there.
+// exists reports whether an error says that the series is there already.
+func exists(err error) bool {
+	return errors.As(err, new(*sequence.ExistsError)) || errors.As(err, new(*document.ExistsError))
+}
+
+// create creates the series in its stores, and says so.
 func (d *drawing) create(cmd *cobra.Command) error {
 	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
@@ -156,14 +160,14 @@ func (d *drawing) create(cmd *cobra.Command) error {
 		err = d.createIn(cmd.Context(), stores)
 	}
 	switch err = errors.Join(err, closeStores()); {
-	case errors.Is(err, sequence.ErrExists):
+	case exists(err):
 		return err
 	case err != nil:
 		return d.explain(err)
 	}
 	text := ""
 	if d.kind == kindDocument {
-		text = ": " + d.options.pattern
+		text = ": " + d.options.document.Pattern
 	}
 	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "created the %s %s%s\n", d.kind, d.name, text)
 	return err
@@ -172,12 +176,10 @@ func (d *drawing) create(cmd *cobra.Command) error {
 // createIn creates the series in opened stores.
 func (d *drawing) createIn(ctx context.Context, stores []store.Store) error {
 	if d.kind != kindDocument {
-		return sequence.CreateAcross(ctx, stores, d.name, &d.options.sequence)
+		_, err := sequence.CreateAcross(ctx, stores, d.name, &d.options.sequence)
+		return err
 	}
-	begun, err := document.Create(ctx, stores[0], d.name, d.options.pattern, &d.options.document)
-	if err == nil && !begun {
-		return sequence.ErrExists
-	}
+	_, err := document.Create(ctx, stores[0], d.name, &d.options.document)
 	return err
 }
 

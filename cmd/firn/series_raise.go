@@ -74,19 +74,21 @@ func (d *drawing) raiseText(cmd *cobra.Command, st store.Store, text string, yes
 	if err := r.agree(cmd.Context(), cmd, yes); err != nil {
 		return err
 	}
-	raised, err := document.Raise(cmd.Context(), st, d.name, text)
-	var wrong *document.SyntaxError
+	_, err = document.Raise(cmd.Context(), st, d.name, text)
+	var wrong *firn.SyntaxError
+	var option *document.OptionError
 	switch {
 	case errors.As(err, &wrong):
 		f := documentSyntax("the text", wrong)
-		if _, err := parsePositive(text); err == nil && !strings.HasPrefix(d.options.pattern, "{") { // a number, as for a sequence
+		if _, err := parsePositive(text); err == nil && !strings.HasPrefix(d.options.document.Pattern, "{") { // a number, as for a sequence
 			f.Hint("%s is a document, so VALUE is a text of its pattern: firn series raise %s TEXT", d.name, phrase.ShellWord(d.name))
 		}
 		return f
-	case err != nil:
-		return d.explain(err)
-	case !raised:
+	case errors.As(err, &option) && option.Option == "to":
 		return d.tell(cmd, st, "document %s was above %s already\n", d.name, text)
+	}
+	if err != nil {
+		return d.explain(err)
 	}
 	return d.tell(cmd, st, "document %s continues above %s\n", d.name, text)
 }

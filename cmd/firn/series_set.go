@@ -57,7 +57,7 @@ func (d *drawing) setStep(cmd *cobra.Command, st store.Store) error {
 		return ui.Bad("what is to be set? --step is missing").Hint("firn series set %s --step 1000", phrase.ShellWord(d.name))
 	}
 	return d.change(cmd, st, func() (sequence.Info, error) {
-		return sequence.SetStep(cmd.Context(), st, d.name, d.options.sequence.Step)
+		return sequence.SetCache(cmd.Context(), st, d.name, d.options.sequence.Step)
 	})
 }
 
@@ -66,10 +66,10 @@ func (d *drawing) widen(cmd *cobra.Command, st store.Store) error {
 	if err := onlyFor(cmd, d, kindSequence, "firn series set %s --pattern PATTERN", "step"); err != nil {
 		return err
 	}
-	if err := document.Widen(cmd.Context(), st, d.name, d.options.pattern, d.options.document.Zone); err != nil {
+	if _, err := document.Widen(cmd.Context(), st, d.name, d.options.document.Pattern, d.options.document.Zone); err != nil {
 		return d.explain(err)
 	}
-	return d.tell(cmd, st, "document %s has the pattern %s\n", d.name, d.options.pattern)
+	return d.tell(cmd, st, "document %s has the pattern %s\n", d.name, d.options.document.Pattern)
 }
 
 // onlyFor refuses flags that are for series of another kind, with the command that there is.

@@ -153,7 +153,7 @@ func (n *storeNames) list(ctx context.Context) (found []*drawing, recovered bool
 	}
 	for _, in := range texts {
 		if d := add(in.Name, kindDocument); d != nil {
-			d.options.pattern, d.options.document.Zone, d.options.document.Lossy = in.Pattern, in.Zone, in.Lossy
+			d.options.document.Pattern, d.options.document.Zone, d.options.document.Lossy = in.Pattern, in.Zone, in.Lossy
 		}
 	}
 	return found, recovered, nil

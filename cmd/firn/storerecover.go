@@ -503,8 +503,8 @@ func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, ou
 	for _, in := range sequences {
 		counters = append(counters, acceptedLine{in.Name, kindSequence})
 	}
-	for _, name := range documents {
-		counters = append(counters, acceptedLine{name, kindDocument})
+	for _, in := range documents {
+		counters = append(counters, acceptedLine{in.Name, kindDocument})
 	}
 	return printAccepted(out, pools, counters, asJSON)
 }
