@@ -44,7 +44,7 @@ func openMySQLDatabase(address, rest string) (*sql.DB, error) {
 	if err != nil {
 		return nil, &URLError{Redact(address), err.Error()}
 	}
-	if _, ok := a.take("durability"); ok {
+	if _, ok := a.take("assume"); ok {
 		return nil, &URLError{Redact(address), "option assume is for a store"}
 	}
 	connect, err := configureMySQL(a)

@@ -72,7 +72,7 @@ func postgreSQLAddress(url string) (*address, error) {
 	if err != nil {
 		return nil, bad(err.Error())
 	}
-	if _, ok := a.options["durability"]; ok {
+	if _, ok := a.options["assume"]; ok {
 		return nil, bad("option assume is for a store")
 	}
 	return a, nil
