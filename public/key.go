@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// A Key is a secret of 256 bits and its number, which tokens carry. Printing one
+// A Key is a secret of 256 bits and its number, which opaque ids carry. Printing one
 // in any way shows the number only; [Key.Secret] is for writing it down.
 type Key struct {
 	number int
@@ -119,11 +119,11 @@ func ParseKey(text string) (Key, error) {
 	const size = secretSize + checksumSize
 	want := base64.RawURLEncoding.EncodedLen(size)
 	if len(encoded) != want {
-		return fail("key %d has %d letters after the colon, not %d: was it copied as a whole?", number, want, len(encoded))
+		return fail("key %d has %d characters after the colon, not %d: was it copied as a whole?", number, want, len(encoded))
 	}
 	b, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil || len(b) != size { // which skips line ends
-		return fail("key %d has a letter that no key has: A-Z, a-z, 0-9, - and _ are those of a key", number)
+		return fail("key %d has a character that no key has: A-Z, a-z, 0-9, - and _ are those of a key", number)
 	}
 	k := makeKey(number, (*[secretSize]byte)(b))
 	if k.checksum() != [checksumSize]byte(b[secretSize:]) {
@@ -207,9 +207,9 @@ func (k Key) derive(use string) [32]byte {
 	return [32]byte(b)
 }
 
-// seriesTag returns the 64 bits that a token of that series and key has besides
-// the id.
+// seriesTag returns the 64 bits that an opaque id of that series and key has besides
+// the id. Its label is part of the format.
 func seriesTag(series string, number int) uint64 {
-	sum := sha256.Sum256(append([]byte{'f', 'i', 'r', 'n', ' ', 't', 'o', 'k', 'e', 'n', 0, byte(number)}, series...))
+	sum := sha256.Sum256(append(append([]byte("firn token\x00"), byte(number)), series...))
 	return binary.BigEndian.Uint64(sum[:])
 }
