@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -212,7 +213,7 @@ func TestShellWord(t *testing.T) {
 	for word, want := range map[string]string{
 		"sqlite:/var/lib/app/ids.db": "sqlite:/var/lib/app/ids.db", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$x": "'$x'",
 	} {
-		if got := shellWord(word); got != want {
+		if got := phrase.ShellWord(word); got != want {
 			t.Errorf("%q: %s", word, got)
 		}
 	}

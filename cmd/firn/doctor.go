@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -39,17 +41,16 @@ The exit code is 3 if something is bad.`,
   firn doctor --store sqlite:/var/lib/app/ids.db --pool web --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			d := &doctor{out: cmd.OutOrStdout(), hints: hinter{cmd}, json: wantsJSON(cmd), now: time.Now, ended: ctx.Err}
 			if err := d.examine(ctx, cmd); err != nil {
-				return signalled(ctx, err)
+				return err
 			}
-			if err := errors.Join(d.err, signalled(ctx, ctx.Err())); err != nil {
+			if err := errors.Join(d.err, ctx.Err()); err != nil {
 				return err
 			}
 			if d.bads > 0 {
-				return &failure{code: exitFound, err: fmt.Errorf("%d of %d checks found something bad", d.bads, d.all)}
+				return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%d of %d checks found something bad", d.bads, d.all)}
 			}
 			return nil
 		},
@@ -112,11 +113,11 @@ func (d *doctor) fails(check string, err error) {
 	if d.ended() != nil {
 		return
 	}
-	var f *failure
+	var f *ui.Failure
 	if !errors.As(err, &f) {
 		f = classify(err)
 	}
-	d.say(wrong, check, d.hints.line(f), "%s", withoutPackage(f.Error()))
+	d.say(wrong, check, d.hints.line(f), "%s", ui.WithoutPackage(f.Error()))
 }
 
 // examine makes all checks. Its error is that they could not be made.
@@ -267,7 +268,7 @@ func (d *doctor) config(cmd *cobra.Command) *settings {
 	case set.file == nil:
 		d.say(fine, "config", "", "there is no firn.yaml: flags, FIRN_ variables and defaults count")
 	default:
-		d.say(fine, "config", "", "%s: %s, %d series", set.file.path, plural(len(set.file.pools), "pool"), len(set.file.series))
+		d.say(fine, "config", "", "%s: %s, %d series", set.file.path, phrase.Plural(len(set.file.pools), "pool"), len(set.file.series))
 	}
 	return set
 }
@@ -336,10 +337,10 @@ func (d *doctor) file(path, url string) bool {
 	var copied *sqlite.CopyError
 	switch {
 	case errors.As(err, &copied):
-		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", withoutPackage(err.Error()))
+		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", ui.WithoutPackage(err.Error()))
 		return false
 	case errors.As(err, &forgot):
-		d.fails("file", classify(err).hintRecover(url, "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false)))
+		d.fails("file", hintRecover(classify(err), url, "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false)))
 		return false
 	case err != nil:
 		d.fails("file", err)
@@ -361,16 +362,16 @@ func (d *doctor) file(path, url string) bool {
 	}
 	state, do := fine, ""
 	if runtime.GOOS != "windows" && f.Database.Mode().Perm()&0o002 != 0 {
-		state, do = warning, "every user of this host can write it: chmod o-w "+shellWord(f.Path)
+		state, do = warning, "every user of this host can write it: chmod o-w "+phrase.ShellWord(f.Path)
 	}
 	log := "no write-ahead log"
 	if f.Log != nil {
-		log = "a write-ahead log of " + count(f.Log.Size()) + " bytes"
+		log = "a write-ahead log of " + phrase.Count(f.Log.Size()) + " bytes"
 		if f.Log.Size() > longLog {
 			state, do = warning, "some process reads without an end, or was stopped"
 		}
 	}
-	d.say(state, "file", do, "%s, %s bytes, mode %04o, with its hidden file and %s", f.Path, count(f.Database.Size()), f.Database.Mode().Perm(), log)
+	d.say(state, "file", do, "%s, %s bytes, mode %04o, with its hidden file and %s", f.Path, phrase.Count(f.Database.Size()), f.Database.Mode().Perm(), log)
 	return true
 }
 
@@ -384,11 +385,11 @@ func (d *doctor) disk(f *sqlite.Files) {
 	case !ok:
 		d.say(fine, "disk", "", "%s", f.FileSystem)
 	case free < noSpace:
-		d.say(wrong, "disk", "free some space", "%s, with %s bytes free", f.FileSystem, count(free))
+		d.say(wrong, "disk", "free some space", "%s, with %s bytes free", f.FileSystem, phrase.Count(free))
 	case free < littleSpace:
-		d.say(warning, "disk", "free some space", "%s, with %s MB free", f.FileSystem, count(free>>20))
+		d.say(warning, "disk", "free some space", "%s, with %s MB free", f.FileSystem, phrase.Count(free>>20))
 	default:
-		d.say(fine, "disk", "", "%s, with %s MB free", f.FileSystem, count(free>>20))
+		d.say(fine, "disk", "", "%s, with %s MB free", f.FileSystem, phrase.Count(free>>20))
 	}
 }
 

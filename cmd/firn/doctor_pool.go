@@ -11,7 +11,9 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -97,14 +99,14 @@ func (d *doctor) records(list []store.Record) map[string]*poolRecords {
 	for _, rec := range list {
 		if err := readRecord(rec, of); err != nil {
 			unread++
-			d.say(wrong, "records", "restore a backup, then: "+recoverCommand("", false), "%s", withoutPackage(err.Error()))
+			d.say(wrong, "records", "restore a backup, then: "+recoverCommand("", false), "%s", ui.WithoutPackage(err.Error()))
 		}
 		if rec.Written.After(d.now().Add(term.Skew)) {
-			d.say(warning, "clock", "set this host's clock", "record %s was written at %s, which is still to come", rec.Key, instant(rec.Written))
+			d.say(warning, "clock", "set this host's clock", "record %s was written at %s, which is still to come", rec.Key, phrase.Instant(rec.Written))
 		}
 	}
 	if unread == 0 {
-		d.say(fine, "records", "", "%s, all readable", plural(len(list), "record"))
+		d.say(fine, "records", "", "%s, all readable", phrase.Plural(len(list), "record"))
 	}
 	return found
 }
@@ -231,7 +233,7 @@ func (c *poolCheck) floor() {
 	floor := c.layout.Time(c.records.pool.Floor + 1)
 	if left := floor.Sub(c.now()); c.records.pool.Floor > 0 && left > 0 {
 		c.say(warning, "start", "wait", "ids start at %s, in %s: the pool was created by firn pool ensure, or recovered, not long ago",
-			instant(floor), left.Round(time.Second))
+			phrase.Instant(floor), left.Round(time.Second))
 		return
 	}
 	c.say(fine, "start", "", "ids have started")
@@ -275,7 +277,7 @@ func (c *poolCheck) workers() {
 		return
 	}
 	if int64(held)*2 > all {
-		c.say(warning, "workers", fmt.Sprintf("if all processes start anew at once there are too few: firn pool set %s --workers A-B", shellWord(c.name)),
+		c.say(warning, "workers", fmt.Sprintf("if all processes start anew at once there are too few: firn pool set %s --workers A-B", phrase.ShellWord(c.name)),
 			"%s; more than half are held", text)
 		return
 	}
@@ -296,9 +298,9 @@ func (c *poolCheck) until(horizon firn.Tick) time.Duration {
 // outage says how long ids go on without the store.
 func (c *poolCheck) outage() {
 	begin, full := c.ramp()
-	text := fmt.Sprintf("ids go on for %s while the store is away", durationText(c.rules.Outage))
+	text := fmt.Sprintf("ids go on for %s while the store is away", phrase.Duration(c.rules.Outage))
 	if begin < c.rules.Outage {
-		text += fmt.Sprintf(", %s when a process has just started and all of it after %s", durationText(begin), durationText(full.Round(time.Second)))
+		text += fmt.Sprintf(", %s when a process has just started and all of it after %s", phrase.Duration(begin), phrase.Duration(full.Round(time.Second)))
 	}
 	c.say(fine, "outage", "", "%s", text)
 }
@@ -317,7 +319,7 @@ func (c *poolCheck) ramp() (begin, full time.Duration) {
 func (c *poolCheck) crash() {
 	begin, _ := c.ramp()
 	text := fmt.Sprintf("a process that dies takes its worker out of use for %s at most, %s if it had just started",
-		durationText(max(c.rules.Outage, c.rules.TTL)), durationText(begin))
+		phrase.Duration(max(c.rules.Outage, c.rules.TTL)), phrase.Duration(begin))
 	longest, worker := time.Duration(0), int64(0)
 	if c.records != nil {
 		for n, w := range c.records.workers {
@@ -340,9 +342,9 @@ func (c *poolCheck) crash() {
 
 // failover says what it costs if the store forgets.
 func (c *poolCheck) failover() {
-	pause := durationText(max(c.rules.Outage, term.OutageDurable) + 2*c.rules.Skew) // as store recover has it
+	pause := phrase.Duration(max(c.rules.Outage, term.OutageDurable) + 2*c.rules.Skew) // as store recover has it
 	if c.lossy {
-		c.say(fine, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", durationText(c.wait))
+		c.say(fine, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", phrase.Duration(c.wait))
 		return
 	}
 	c.say(fine, "failover", "", "if the store forgets, or a backup is put back, firn store recover is needed, and nothing is issued for %s", pause)

@@ -22,6 +22,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -68,8 +69,8 @@ func TestDoctorWritesNothing(t *testing.T) {
 	}
 	examine(0)
 	examine(0, "--pool", "web")
-	examine(exitFound, "--layout", "js53")
-	examine(exitFound, "--layout", "js53", "--pool", "default")
+	examine(ui.ExitFound, "--layout", "js53")
+	examine(ui.ExitFound, "--layout", "js53", "--pool", "default")
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -77,12 +78,12 @@ func TestDoctorWritesNothing(t *testing.T) {
 		}
 	}
 	must(os.Rename(".ids.db.id", "away"))
-	examine(exitFound)
+	examine(ui.ExitFound)
 	must(os.Rename("away", ".ids.db.id"))
 	must(os.Rename("ids.db", "away"))
-	examine(exitFound)
+	examine(ui.ExitFound)
 	must(os.WriteFile("ids.db", []byte("another"), 0o600))
-	examine(exitFound)
+	examine(ui.ExitFound)
 }
 
 // examined returns what a doctor says of a store, by the check.
@@ -198,7 +199,7 @@ func TestDoctorGrant(t *testing.T) {
 		}
 		return u.String()
 	}
-	if out, _, code := called(t, "doctor", "--store", with("user", "app-1")); code != exitFound ||
+	if out, _, code := called(t, "doctor", "--store", with("user", "app-1")); code != ui.ExitFound ||
 		!strings.Contains(out, `bad   rights: `) || !strings.Contains(out, `a role that may runs "firn store setup"`) || strings.Contains(out, "pool create") {
 		t.Errorf("without a table: exit code %d: %s", code, out)
 	}
@@ -226,7 +227,7 @@ func TestDoctorGrant(t *testing.T) {
 	}
 	do(`GRANT UPDATE ON granted.firn_records TO "app-1"`)
 	const grant = `GRANT INSERT ON granted.firn_records TO "app-1"`
-	if out, code := doctor(); code != exitFound || !strings.Contains(out, "bad   rights: this user may not INSERT on the table firn_records; have the owner of the table run: "+grant+"\n") {
+	if out, code := doctor(); code != ui.ExitFound || !strings.Contains(out, "bad   rights: this user may not INSERT on the table firn_records; have the owner of the table run: "+grant+"\n") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	do(grant)
@@ -234,7 +235,7 @@ func TestDoctorGrant(t *testing.T) {
 		t.Errorf("with the GRANT: exit code %d: %s", code, out)
 	}
 	do(`REVOKE SELECT ON firn_records FROM "app-1"`)
-	if out, code := doctor(); code != exitFound || !strings.Contains(out, `GRANT SELECT ON granted.firn_records TO "app-1"`) || strings.Contains(out, "store: ") {
+	if out, code := doctor(); code != ui.ExitFound || !strings.Contains(out, `GRANT SELECT ON granted.firn_records TO "app-1"`) || strings.Contains(out, "store: ") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 )
 
@@ -90,7 +92,7 @@ var seriesKeys = []seriesKey{
 	},
 	{name: "order", kinds: []string{kindSegment}, standard: always("free"), set: setOrder},
 	{
-		name: "lasts", kinds: counted, standard: always(durationText(sequence.DefaultLasts)),
+		name: "lasts", kinds: counted, standard: always(phrase.Duration(sequence.DefaultLasts)),
 		set: func(o *seriesOptions, text string) (err error) {
 			if o.segment.Lasts, err = parseDuration(text); err == nil && o.segment.Lasts < time.Millisecond {
 				return fmt.Errorf("%q: it is 1ms at least", text)
@@ -223,7 +225,7 @@ func (o *seriesOptions) check(name, kind string) []optionFault {
 	}
 	var all []optionFault
 	for _, err := range parts(err) {
-		f := optionFault{text: withoutPackage(err.Error())}
+		f := optionFault{text: ui.WithoutPackage(err.Error())}
 		var ofSegment *sequence.OptionError
 		var ofSerial *document.OptionError
 		switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
 )
 
@@ -140,14 +141,14 @@ on from another system's: firn serials raise.`,
 // counterExists is the error of creating a counter that is there, be it as it is to be: a
 // create that may be repeated ends up in the step that starts a program.
 func counterExists(what, name, ls string) error {
-	return failed("the %s %s is there already", what, name).hint("to see it: %s", ls).
-		hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
+	return ui.Failed("the %s %s is there already", what, name).Hint("to see it: %s", ls).
+		Hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
 }
 
 // serialDrawing is the serial that a command is about.
 func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error) {
 	if !isSeriesName(name) {
-		return nil, nil, bad("series %q: %s", name, seriesNameRule)
+		return nil, nil, ui.Bad("series %q: %s", name, seriesNameRule)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -158,7 +159,7 @@ func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error)
 		return nil, nil, err
 	}
 	if one != nil && one.kind.text != kindSerial {
-		return nil, nil, bad("series %s is of kind %s, and not a serial", name, one.kind.text)
+		return nil, nil, ui.Bad("series %s is of kind %s, and not a serial", name, one.kind.text)
 	}
 	d := &drawing{name: name, kind: kindSerial, urls: []string{s.storeURL().text}}
 	return s, d, s.countedDrawing(d, one)
@@ -214,7 +215,7 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 		ValidArgsFunction: completeSeries(kindSerial),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !isSeriesName(args[0]) {
-				return bad("series %q: %s", args[0], seriesNameRule)
+				return ui.Bad("series %q: %s", args[0], seriesNameRule)
 			}
 			s, err := loadSettings(cmd)
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server/console"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
@@ -19,7 +20,7 @@ func (s *settings) shardServers() ([]shard.Server, error) {
 	for i, one := range s.file.servers {
 		var err error
 		if servers[i], err = namedServer(one.name.text, one.url.text); err != nil {
-			return nil, failed("%s:%d: %w", s.file.path, one.url.at.line, err)
+			return nil, ui.Failed("%s:%d: %w", s.file.path, one.url.at.line, err)
 		}
 	}
 	return servers, nil

@@ -14,7 +14,9 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -79,7 +81,7 @@ type notOpenError struct {
 }
 
 func (e *notOpenError) Error() string {
-	return "it is not open yet: " + withoutPackage(e.err.Error())
+	return "it is not open yet: " + ui.WithoutPackage(e.err.Error())
 }
 func (e *notOpenError) Unwrap() error { return e.err }
 
@@ -239,9 +241,9 @@ func (d *drawing) given(ctx context.Context, st store.Store) error {
 	if err != nil || info.Count > 0 {
 		return err
 	}
-	return failed("the serial %s is there now, and has given nothing yet", d.name).
-		hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", shellWord(d.name)).
-		hint("only if it is new: SIGHUP to this server begins it")
+	return ui.Failed("the serial %s is there now, and has given nothing yet", d.name).
+		Hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", phrase.ShellWord(d.name)).
+		Hint("only if it is new: SIGHUP to this server begins it")
 }
 
 // try opens the supply.
@@ -249,8 +251,8 @@ func (s *supply) try(ctx context.Context, stores *sharedStores) error {
 	now, err := s.drawing.flow(ctx, stores, s.bare)
 	var early *lease.NotYetError
 	if errors.As(err, &early) {
-		err = &renamed{fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; the server waits for that",
-			early.Pool, early.StartsAt.UTC().Format(time.RFC3339)), err}
+		err = ui.Rename(fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; the server waits for that",
+			early.Pool, early.StartsAt.UTC().Format(time.RFC3339)), err)
 	}
 	if err != nil {
 		s.trouble.Store(&err)

@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/move"
@@ -52,9 +54,8 @@ time, so write it for that: DROP INDEX CONCURRENTLY IF EXISTS, then CREATE.`,
   firn shards apply migrations/ --status`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, o.run(ctx, cmd, args[0]))
+			ctx := cmd.Context()
+			return o.run(ctx, cmd, args[0])
 		},
 	}
 	addServers(cmd)
@@ -91,10 +92,10 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		}
 	}
 	if err != nil {
-		return &failure{code: exitUsage, err: err}
+		return &ui.Failure{Code: ui.ExitUsage, Err: err}
 	}
 	if len(files) == 0 {
-		return bad("there is no .sql file in %s", dir).hint("they are called 001_users.sql, 002_photos.sql, ...")
+		return ui.Bad("there is no .sql file in %s", dir).Hint("they are called 001_users.sql, 002_photos.sql, ...")
 	}
 	servers, err := shardServers(cmd)
 	if err != nil {
@@ -117,14 +118,14 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 	case errors.As(err, &owner):
 		owners := setup.Owners(ctx, servers)
 		if odd, _ := setup.Odd(owners); len(odd) > 0 {
-			return ownersHints(failed("%w", &setup.OwnersError{Owners: owners}), owners)
+			return ownersHints(ui.Failed("%w", &setup.OwnersError{Owners: owners}), owners)
 		}
-		return failed("%w", err).hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
+		return ui.Failed("%w", err).Hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
 	case err != nil:
-		return failed("%w", err).hint("files are applied everywhere or nowhere: all servers have to be there (firn shards status)")
+		return ui.Failed("%w", err).Hint("files are applied everywhere or nowhere: all servers have to be there (firn shards status)")
 	}
 	if len(state.Unseen) > 0 {
-		printWarning(cmd.ErrOrStderr(), "servers of the cluster are not named (%s): nobody looked at shard %s, which gets no file now", strings.Join(state.Map.Missing, ", "), move.List(state.Unseen))
+		ui.PrintWarning(cmd.ErrOrStderr(), "servers of the cluster are not named (%s): nobody looked at shard %s, which gets no file now", strings.Join(state.Map.Missing, ", "), move.List(state.Unseen))
 	}
 	if o.status {
 		return printApplied(cmd, state, files, o.shards.has)
@@ -149,13 +150,13 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 func (o *shardsApply) check() error {
 	switch {
 	case o.options.PerServer < 1:
-		return bad("--per-server %d: it is 1 at least", o.options.PerServer)
+		return ui.Bad("--per-server %d: it is 1 at least", o.options.PerServer)
 	case o.options.MaxFailures < 1:
-		return bad("--max-failures %d: it is 1 at least", o.options.MaxFailures)
+		return ui.Bad("--max-failures %d: it is 1 at least", o.options.MaxFailures)
 	case o.options.LockTimeout < time.Millisecond:
-		return bad("--lock-timeout %s: it is 1ms at least", o.options.LockTimeout)
+		return ui.Bad("--lock-timeout %s: it is 1ms at least", o.options.LockTimeout)
 	case o.options.StatementTimeout < 0 || o.options.StatementTimeout%time.Millisecond != 0:
-		return bad("--statement-timeout %s: it is in milliseconds, and 0 is no limit", o.options.StatementTimeout)
+		return ui.Bad("--statement-timeout %s: it is in milliseconds, and 0 is no limit", o.options.StatementTimeout)
 	}
 	return nil
 }
@@ -164,7 +165,7 @@ func (o *shardsApply) check() error {
 func (o *shardsApply) checkShards(state *migrate.State) error {
 	if o.canary >= 0 {
 		if _, ok := state.Map.Route(o.canary); !ok || !o.shards.has(o.canary) {
-			return bad("--canary %d: there is no such shard among them", o.canary).hint("firn shards ls")
+			return ui.Bad("--canary %d: there is no such shard among them", o.canary).Hint("firn shards ls")
 		}
 	}
 	for _, r := range state.Map.Routes {
@@ -172,30 +173,30 @@ func (o *shardsApply) checkShards(state *migrate.State) error {
 			return nil
 		}
 	}
-	return bad("--shards %s: there are no such shards", &o.shards).hint("firn shards ls")
+	return ui.Bad("--shards %s: there are no such shards", &o.shards).Hint("firn shards ls")
 }
 
 // conflictFailure says of each file that does not fit what to do.
 func conflictFailure(err error) error {
-	f := failed("%w", err)
+	f := ui.Failed("%w", err)
 	var conflict *migrate.ConflictError
 	if !errors.As(err, &conflict) {
 		return f
 	}
 	switch conflict.Why {
 	case migrate.Changed:
-		return f.hint("what was applied stays as it was: put the old text back, and the change into a new file")
+		return f.Hint("what was applied stays as it was: put the old text back, and the change into a new file")
 	case migrate.Missing:
-		return f.hint("is this the right directory, and is it up to date?")
+		return f.Hint("is this the right directory, and is it up to date?")
 	default:
-		return f.hint("give it the next number; or, if the order does not matter: --out-of-order")
+		return f.Hint("give it the next number; or, if the order does not matter: --out-of-order")
 	}
 }
 
 // apply applies the plan, the canary first.
 func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migrate.Plan, servers []shard.Server) error {
 	var done atomic.Int64
-	show := showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Work)), &done)
+	show := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Work)), &done)
 	o.options.Done = func(migrate.Result) { done.Add(1) }
 	one, others := plan.Divide(o.canary)
 	results := one.Run(ctx, servers, &o.options)
@@ -203,15 +204,15 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 	switch {
 	case len(results) == 0 || results[0].Err != nil:
 		others.Work = nil
-	case o.canary >= 0 && len(others.Work) > 0 && !o.yes && personAt(cmd) != nil:
-		show.stop()
-		err = askAfterCanary(ctx, personAt(cmd), one.Work[0].Shard, len(others.Work))
-		show = showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Work)), &done)
+	case o.canary >= 0 && len(others.Work) > 0 && !o.yes && ui.PersonAt(cmd) != nil:
+		show.Stop()
+		err = askAfterCanary(ctx, ui.PersonAt(cmd), one.Work[0].Shard, len(others.Work))
+		show = ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Work)), &done)
 	}
 	if err == nil {
 		results = append(results, others.Run(ctx, servers, &o.options)...)
 	}
-	show.stop()
+	show.Stop()
 	if err != nil {
 		return err
 	}
@@ -220,11 +221,11 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 }
 
 // askAfterCanary asks whether to go on with the other shards.
-func askAfterCanary(ctx context.Context, p *person, canary int64, others int) error {
-	question := fmt.Sprintf("Shard %d has all. Go on with %s?", canary, plural(others, "other shard"))
-	err := p.ask(ctx, question)
+func askAfterCanary(ctx context.Context, p *ui.Person, canary int64, others int) error {
+	question := fmt.Sprintf("Shard %d has all. Go on with %s?", canary, phrase.Plural(others, "other shard"))
+	err := p.Ask(ctx, question)
 	if err != nil && ctx.Err() == nil {
-		return failed("only shard %d was changed", canary).hint("run it again to go on")
+		return ui.Failed("only shard %d was changed", canary).Hint("run it again to go on")
 	}
 	return err
 }
@@ -278,7 +279,7 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 			complete++
 		} else if ctx.Err() == nil {
 			last, line.Error = r.Err, faultOf(r.Err)
-			printError(cmd.ErrOrStderr(), fmt.Errorf("shard %d on %s: %w", r.Shard, r.Server, r.Err))
+			ui.PrintError(cmd.ErrOrStderr(), fmt.Errorf("shard %d on %s: %w", r.Shard, r.Server, r.Err))
 		}
 		if wantsJSON(cmd) {
 			if err := enc.Encode(line); err != nil {
@@ -287,7 +288,7 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 		}
 	}
 	for _, text := range leftTexts(a.left) {
-		printError(cmd.ErrOrStderr(), errors.New(text))
+		ui.PrintError(cmd.ErrOrStderr(), errors.New(text))
 	}
 	for _, l := range a.left {
 		if wantsJSON(cmd) {
@@ -300,9 +301,9 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 	if missing == 0 {
 		return a.say(cmd.OutOrStdout(), wantsJSON(cmd))
 	}
-	f := failed("%s complete; %d left, of which %d failed and %d are not served", shardsAre(complete), missing, len(a.results)-complete, len(a.left))
+	f := ui.Failed("%s complete; %d left, of which %d failed and %d are not served", shardsAre(complete), missing, len(a.results)-complete, len(a.left))
 	if ctx.Err() != nil {
-		printWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
+		ui.PrintWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
 		return ctx.Err()
 	}
 	return applyHint(f, last)
@@ -348,26 +349,26 @@ func (a *applied) say(out io.Writer, asJSON bool) error {
 		_, err := fmt.Fprintln(out, "there is nothing to apply: all shards have all files")
 		return err
 	}
-	_, err := fmt.Fprintf(out, "%s applied to %s\n", plural(len(files), "file"), plural(a.begun, "shard"))
+	_, err := fmt.Fprintf(out, "%s applied to %s\n", phrase.Plural(len(files), "file"), phrase.Plural(a.begun, "shard"))
 	return err
 }
 
 // applyHint says what to do after an error of a shard, or where there was none and
 // shards are left.
-func applyHint(f *failure, err error) *failure {
+func applyHint(f *ui.Failure, err error) *ui.Failure {
 	if err == nil {
-		return f.hint("to see what to do about what is not served: firn shards doctor; then run it again")
+		return f.Hint("to see what to do about what is not served: firn shards doctor; then run it again")
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		switch pg.Code {
 		case "25001":
-			return f.hint("put it into a file of its own, whose first line is: -- firn: no transaction")
+			return f.Hint("put it into a file of its own, whose first line is: -- firn: no transaction")
 		case "55P03":
-			return f.hint("run it again when less is going on, or with a longer --lock-timeout")
+			return f.Hint("run it again when less is going on, or with a longer --lock-timeout")
 		}
 	}
-	return f.hint("put it right and run it again: it goes on where it was; --status shows how far it is")
+	return f.Hint("put it right and run it again: it goes on where it was; --status shows how far it is")
 }
 
 // printApplyPlan prints what a run would do.
@@ -396,7 +397,7 @@ func printApplyPlan(cmd *cobra.Command, plan *migrate.Plan, files []migrate.File
 		fmt.Fprintf(w, "%s\t%d\n", f.Name, len(shards))
 	}
 	for _, text := range leftTexts(plan.Left) {
-		printWarning(cmd.ErrOrStderr(), "%s", text)
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s", text)
 	}
 	if wantsJSON(cmd) {
 		return nil

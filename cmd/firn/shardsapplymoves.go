@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/move"
@@ -43,6 +44,6 @@ func warnOfMoves(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 }
 
 func warnOfMove(cmd *cobra.Command, shards []int64, from, to, do string) {
-	printWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished: after a file that changes tables the shard cannot change over to the other copy any more (ID008); %s",
+	ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished: after a file that changes tables the shard cannot change over to the other copy any more (ID008); %s",
 		move.List(shards), from, to, hinter{cmd}.compose(do))
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -34,7 +36,7 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Serve
 	flights, err := move.Flights(ctx, servers)
 	var away *shard.ServerError
 	if errors.As(err, &away) {
-		printWarning(cmd.ErrOrStderr(), "server %s does not say how far it is", away.Server)
+		ui.PrintWarning(cmd.ErrOrStderr(), "server %s does not say how far it is", away.Server)
 	}
 	flights = slices.DeleteFunc(flights, func(f move.Flight) bool {
 		return shards != nil && !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
@@ -49,7 +51,7 @@ func notBegun(ctx context.Context, cmd *cobra.Command, err error) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Broken off before anything was begun: nothing has changed.\n%s\n",
 			hinter{cmd}.compose("To see the moves that are under way: firn shards status"))
 	}
-	return signalled(ctx, err)
+	return err
 }
 
 // warnNowhere says which shards no server serves after a move that has failed, and returns the
@@ -61,7 +63,7 @@ func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 	for _, f := range flights {
 		ours := slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
 		if nowhere := f.Nowhere(); ours && !f.Refused() && len(nowhere) > 0 && (f.Phase == move.Between || f.Phase == move.Unknown) {
-			printWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", move.List(nowhere))
+			ui.PrintWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", move.List(nowhere))
 			waiting = append(waiting, f)
 		}
 	}
@@ -175,7 +177,7 @@ func standing(f move.Flight, left []int64) string {
 	case move.Begun:
 		return fmt.Sprintf("%s%s on %s."+next+"Nothing is copied to %s yet.", moved, serves(left), f.Source, f.Target)
 	}
-	return fmt.Sprintf("%s%s on %s."+next+"%s has about %s of %s rows, and goes on copying by itself.", moved, serves(left), f.Source, f.Target, count(f.Rows), count(f.RowsTotal))
+	return fmt.Sprintf("%s%s on %s."+next+"%s has about %s of %s rows, and goes on copying by itself.", moved, serves(left), f.Source, f.Target, phrase.Count(f.Rows), phrase.Count(f.RowsTotal))
 }
 
 // standsText says which servers serve the shards of a move.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -53,12 +55,11 @@ Where that server is gone for good, --gone says so: nothing is kept for it any m
 func (o *shardsMove) ending(cmd *cobra.Command, what, yes string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) *cobra.Command {
 	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, stop := untilSignal(cmd.Context())
-		defer stop()
+		ctx := cmd.Context()
 		if o.gone != "" {
-			return signalled(ctx, o.abandon(ctx, cmd, args[0], what))
+			return o.abandon(ctx, cmd, args[0], what)
 		}
-		return signalled(ctx, o.end(ctx, cmd, args[0], what, end))
+		return o.end(ctx, cmd, args[0], what, end)
 	}
 	addServers(cmd)
 	cmd.Flags().StringVar(&o.gone, "gone", "", "the other server of the moves, which does not answer and is gone for good")
@@ -93,12 +94,12 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		m.Close()
 		all = append(all, ended...)
 		if ctx.Err() != nil {
-			printWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shards %s %s", cmd.Name(), list)))
+			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shards %s %s", cmd.Name(), list)))
 		}
 		if errors.As(err, new(*move.StuckError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
 			return moveFailure(err)
 		} else if err != nil {
-			return moveFailure(err).hint("to go on: firn shards %s %s", cmd.Name(), list)
+			return moveFailure(err).Hint("to go on: firn shards %s %s", cmd.Name(), list)
 		}
 	}
 	if cmd.Name() == "abort" {
@@ -116,7 +117,7 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 	if err != nil {
 		return err
 	}
-	var notes []*failure
+	var notes []*ui.Failure
 	for _, l := range legs {
 		var there []int64
 		for _, n := range l.Shards {
@@ -127,19 +128,19 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 		}
 		if len(there) > 0 {
 			list := move.List(there)
-			notes = append(notes, failed("shard %s has moved to %s: there is nothing to give up", list, l.Target.Name).
-				hint("to take it back to %s: firn shards revert %s", l.Source.Name, list).
-				hint("to stay on %s, and drop the old copy on %s: firn shards finish %s", l.Target.Name, l.Source.Name, list))
+			notes = append(notes, ui.Failed("shard %s has moved to %s: there is nothing to give up", list, l.Target.Name).
+				Hint("to take it back to %s: firn shards revert %s", l.Source.Name, list).
+				Hint("to stay on %s, and drop the old copy on %s: firn shards finish %s", l.Target.Name, l.Source.Name, list))
 		}
 	}
 	if len(ended) == 0 && len(notes) == 1 {
 		return notes[0]
 	}
 	for _, f := range notes {
-		printWarning(cmd.ErrOrStderr(), "%s; %s", f, hinter{cmd}.line(f))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s; %s", f, hinter{cmd}.line(f))
 	}
 	if len(ended) == 0 && len(notes) > 0 {
-		return failed("no move was given up")
+		return ui.Failed("no move was given up")
 	}
 	return nil
 }
@@ -166,13 +167,13 @@ func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, legs []m
 		if len(old) > 1 {
 			copies = "copies of shards "
 		}
-		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, move.List(old), l.Source.Name, byteText(bytes)))
+		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, move.List(old), l.Source.Name, phrase.Bytes(bytes)))
 	}
 	if len(drops) == 0 || o.yes {
 		return nil
 	}
 	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shards revert cannot take them back. Drop them?"
-	return mustAsk(ctx, cmd, question, "the same command with --yes")
+	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 // printEnded prints the shards whose moves have ended.
@@ -189,6 +190,6 @@ func printEnded(cmd *cobra.Command, all []int64, what string) error {
 		}
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "%s %s\n", plural(len(all), "move"), what)
+	_, err := fmt.Fprintf(out, "%s %s\n", phrase.Plural(len(all), "move"), what)
 	return err
 }

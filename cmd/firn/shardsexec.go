@@ -21,6 +21,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
 )
@@ -42,14 +44,13 @@ the others go on.
 Of each shard the first 1000 rows are printed, or as many as --limit says (0: all). Where a
 shard has more, and no --limit was given, the exit code is 1: the rows are incomplete. With
 --write all is written, and the rest is not printed.`,
-		Example: `  firn shards exec "SELECT count(*) FROM photos"
+		Example: `  firn shards exec "SELECT phrase.Count(*) FROM photos"
   firn shards exec "SELECT id, name FROM users WHERE name LIKE 'a%'" --shards 0-9,12 --limit 20
   firn shards exec "UPDATE users SET name = trim(name)" --write --json`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, o.run(ctx, cmd, args[0]))
+			ctx := cmd.Context()
+			return o.run(ctx, cmd, args[0])
 		},
 	}
 	addServers(cmd)
@@ -136,18 +137,18 @@ func withStatement(args []string) []string {
 func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) error {
 	switch words := firstWords(sql); {
 	case words == "":
-		return bad("there is no statement").hint(`firn shards exec "SELECT count(*) FROM users"`)
+		return ui.Bad("there is no statement").Hint(`firn shards exec "SELECT phrase.Count(*) FROM users"`)
 	case isCopy.MatchString(words):
-		return bad("COPY has nothing to read from or to write to here").hint("SELECT, with --csv; or INSERT")
+		return ui.Bad("COPY has nothing to read from or to write to here").Hint("SELECT, with --csv; or INSERT")
 	case !o.write && !isRead.MatchString(words):
-		return bad("without --write a statement begins with SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN").
-			hint("if it may change something: the same command with --write")
+		return ui.Bad("without --write a statement begins with SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN").
+			Hint("if it may change something: the same command with --write")
 	case o.limit < 0:
-		return bad("--limit %d: it is 0 for all rows, or how many of each shard to take", o.limit)
+		return ui.Bad("--limit %d: it is 0 for all rows, or how many of each shard to take", o.limit)
 	case o.perServer < 1:
-		return bad("--per-server %d: it is 1 at least", o.perServer)
+		return ui.Bad("--per-server %d: it is 1 at least", o.perServer)
 	case o.csv && wantsJSON(cmd):
-		return bad("--csv and --json: it is one of them")
+		return ui.Bad("--csv and --json: it is one of them")
 	}
 	servers, err := shardServers(cmd)
 	if err != nil {
@@ -164,7 +165,7 @@ func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) er
 	}
 	asked := slices.Collect(o.asked(cluster.All()))
 	if len(asked) == 0 {
-		return bad("--shards %s: there are no such shards", &o.shards).hint("firn shards ls")
+		return ui.Bad("--shards %s: there are no such shards", &o.shards).Hint("firn shards ls")
 	}
 	return o.gather(ctx, cmd, asked, sql)
 }
@@ -210,13 +211,13 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		options.Tx.AccessMode = pgx.ReadOnly
 	}
 	var done atomic.Int64
-	show := showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(asked)), &done)
+	show := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(asked)), &done)
 	// Its error joins those of the shards, which are told one by one.
 	all, _ := shard.Gather(ctx, slices.Values(asked), &options, func(ctx context.Context, _ shard.Shard, tx pgx.Tx) (shardRows, error) {
 		defer done.Add(1)
 		return o.query(ctx, tx.Conn().PgConn(), sql)
 	})
-	show.stop()
+	show.Stop()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -243,7 +244,7 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 				refused = refused || !o.write && pg.Code == "25006"
 				several = several || strings.Contains(pg.Message, "multiple commands")
 			}
-			printError(cmd.ErrOrStderr(), g.Err)
+			ui.PrintError(cmd.ErrOrStderr(), g.Err)
 		}
 	}
 	if err := p.end(); err != nil {
@@ -253,14 +254,14 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		return o.sayCut(cmd, cut)
 	}
 	o.warnCut(cmd, cut)
-	f := failed("%d of %s failed", failures, plural(len(asked), "shard"))
+	f := ui.Failed("%d of %s failed", failures, phrase.Plural(len(asked), "shard"))
 	switch {
 	case several:
-		return f.hint("give one statement at a time; to run files of several: firn shards apply DIR")
+		return f.Hint("give one statement at a time; to run files of several: firn shards apply DIR")
 	case refused:
-		return f.hint("--write lets it write")
+		return f.Hint("--write lets it write")
 	case away:
-		return f.hint("start the server that does not answer, or check its address; to see which servers answer: firn shards status. Then run the same command again")
+		return f.Hint("start the server that does not answer, or check its address; to see which servers answer: firn shards status. Then run the same command again")
 	}
 	return f
 }
@@ -272,14 +273,14 @@ func (o *shardsExec) sayCut(cmd *cobra.Command, cut []int64) error {
 		o.warnCut(cmd, cut)
 		return nil
 	}
-	return failed("the rows are incomplete: only the first %d of each shard were printed, and %s %s more: %s", o.limit, plural(len(cut), "shard"), hasOrHave(len(cut)), move.List(cut)).
-		hint("for more rows of each shard: the same command with --limit N, or with --limit 0 for all")
+	return ui.Failed("the rows are incomplete: only the first %d of each shard were printed, and %s %s more: %s", o.limit, phrase.Plural(len(cut), "shard"), hasOrHave(len(cut)), move.List(cut)).
+		Hint("for more rows of each shard: the same command with --limit N, or with --limit 0 for all")
 }
 
 // warnCut is sayCut where that is no error.
 func (o *shardsExec) warnCut(cmd *cobra.Command, cut []int64) {
 	if len(cut) > 0 {
-		printWarning(cmd.ErrOrStderr(), "%s %s more rows than --limit %d, which were not printed: %s", plural(len(cut), "shard"), hasOrHave(len(cut)), o.limit, move.List(cut))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s %s more rows than --limit %d, which were not printed: %s", phrase.Plural(len(cut), "shard"), hasOrHave(len(cut)), o.limit, move.List(cut))
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -44,7 +46,7 @@ func (h hinter) addresses(text string) string {
 	return roleFlag.ReplaceAllStringFunc(text, func(found string) string {
 		var flags []string
 		for _, s := range servers {
-			flags = append(flags, "--server "+shellWord(s.Name+"="+addressAs(s, roleFlag.FindStringSubmatch(found)[1])))
+			flags = append(flags, "--server "+phrase.ShellWord(s.Name+"="+addressAs(s, roleFlag.FindStringSubmatch(found)[1])))
 		}
 		return strings.Join(flags, " ")
 	})
@@ -150,5 +152,5 @@ func unseen(flights []move.Flight, err error) string {
 			return ""
 		}
 	}
-	return withoutPackage(err.Error()) + "; " + lookAgain
+	return ui.WithoutPackage(err.Error()) + "; " + lookAgain
 }

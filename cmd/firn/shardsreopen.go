@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/migrate"
@@ -53,9 +55,8 @@ clock that is wrong first.`,
   firn shards reopen a --shards 17 --gone b --incomplete`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, ofRole(o.run(ctx, cmd, args[0])))
+			ctx := cmd.Context()
+			return ofRole(o.run(ctx, cmd, args[0]))
 		},
 	}
 	addServers(cmd)
@@ -82,10 +83,10 @@ type shardsReopen struct {
 
 // ofRole adds to an error of a right that is missing whose role it takes.
 func ofRole(err error) error {
-	if !lacksRight(err) || errors.As(err, new(*failure)) {
+	if !lacksRight(err) || errors.As(err, new(*ui.Failure)) {
 		return err
 	}
-	return failed("%w", err).hint("%s", sameCommand)
+	return ui.Failed("%w", err).Hint("%s", sameCommand)
 }
 
 func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string) error {
@@ -97,10 +98,10 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 		return unknownServer(name, servers)
 	}
 	if o.margin < time.Second || o.margin > mostMargin {
-		return bad("--margin %s: it is from 1s to %s", o.margin, mostMargin)
+		return ui.Bad("--margin %s: it is from 1s to %s", o.margin, mostMargin)
 	}
 	if o.incomplete && len(o.shards.ranges) == 0 {
-		return bad("--incomplete is said of single shards").hint("firn shards reopen %s --incomplete --shards 17", name)
+		return ui.Bad("--incomplete is said of single shards").Hint("firn shards reopen %s --incomplete --shards 17", name)
 	}
 	plan, err := o.plan(ctx, servers, name)
 	if err != nil {
@@ -128,11 +129,11 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 // check returns the error with which what is planned would be refused, or nil.
 func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *reopening) error {
 	if len(o.shards.ranges) > 0 && len(plan.Shards)+len(plan.Left) == 0 {
-		f := failed("server %s has no copy of shard %s", plan.Server, &o.shards)
+		f := ui.Failed("server %s has no copy of shard %s", plan.Server, &o.shards)
 		if len(o.gone) != 1 {
-			return f.hint("to see which server serves each shard: firn shards status")
+			return f.Hint("to see which server serves each shard: firn shards status")
 		}
-		return f.hint("%s", backHint(o.gone[0])).hint("if it has neither, the rows are lost")
+		return f.Hint("%s", backHint(o.gone[0])).Hint("if it has neither, the rows are lost")
 	}
 	if len(plan.Shards) == 0 {
 		return nil
@@ -160,7 +161,7 @@ func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers [
 		return err
 	}
 	if !slices.Equal(again.Shards, plan.Shards) || !slices.Equal(again.Told, plan.Told) || !slices.Equal(again.Closed, plan.Closed) {
-		return failed("meanwhile somebody else has worked on the shards: nothing was done").hint("run it again")
+		return ui.Failed("meanwhile somebody else has worked on the shards: nothing was done").Hint("run it again")
 	}
 	return o.reopenAll(ctx, cmd, servers, again)
 }
@@ -171,7 +172,7 @@ func unknownServer(name string, servers []shard.Server) error {
 	for i, s := range servers {
 		names[i] = s.Name
 	}
-	return bad("there is no server %q", name).hint("the servers are %s", strings.Join(names, ", "))
+	return ui.Bad("there is no server %q", name).Hint("the servers are %s", strings.Join(names, ", "))
 }
 
 // A reopening is a plan as it is printed.
@@ -199,8 +200,8 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 		if s.Err != nil {
 			var stray *shard.StrayError
 			if s.Name == name && errors.As(s.Err, &stray) && stray.Original != "" {
-				return nil, failed("%s", withoutPackage(s.Err.Error())).hint("%s", check.AddressDo(s.Err)). // not wrapped: there is more to do than for others
-																hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
+				return nil, ui.Failed("%s", ui.WithoutPackage(s.Err.Error())).Hint("%s", check.AddressDo(s.Err)). // not wrapped: there is more to do than for others
+																	Hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
 			}
 			if s.Name == name {
 				return nil, s.Err
@@ -221,7 +222,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	plan, err := setup.PlanReopen(name, views, away, o.gone, asked)
 	var missing *setup.AwayError
 	if errors.As(err, &missing) {
-		return nil, failed("%s", withoutPackage(err.Error())).hint("%s", startHint(missing.Away)).hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
+		return nil, ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
 	}
 	if err != nil {
 		return nil, addressFailure(err)
@@ -241,7 +242,7 @@ func (o *shardsReopen) answers(ctx context.Context, s shard.Server, err error) e
 		err := move.CheckGone(ctx, s)
 		var answers *move.AnswersError
 		if errors.As(err, &answers) && answers.Err == nil {
-			return failed("%w", err).hint("the same command without --gone %s", s.Name)
+			return ui.Failed("%w", err).Hint("the same command without --gone %s", s.Name)
 		} else if err != nil {
 			return goneFailure(err)
 		}
@@ -255,7 +256,7 @@ func (o *shardsReopen) answers(ctx context.Context, s shard.Server, err error) e
 		if errors.As(err, &of) {
 			err = of.Err
 		}
-		return failed("server %s does not say what it serves: %s", s.Name, withoutPackage(err.Error())).hint("%s", addressHint(s.Name, err))
+		return ui.Failed("server %s does not say what it serves: %s", s.Name, ui.WithoutPackage(err.Error())).Hint("%s", addressHint(s.Name, err))
 	}
 	return nil
 }
@@ -263,7 +264,7 @@ func (o *shardsReopen) answers(ctx context.Context, s shard.Server, err error) e
 // print says what is to be done.
 func (r *reopening) print(w io.Writer) {
 	if len(r.Shards) > 0 {
-		fmt.Fprintf(w, "%s to be opened on server %s: %s\n", plural(len(r.Shards), "shard"), r.Server, shortNumbers(r.Shards))
+		fmt.Fprintf(w, "%s to be opened on server %s: %s\n", phrase.Plural(len(r.Shards), "shard"), r.Server, shortNumbers(r.Shards))
 	}
 	why := make(map[string][]shard.Row)
 	var whys []string
@@ -280,13 +281,13 @@ func (r *reopening) print(w io.Writer) {
 				reason = "each " + rest
 			}
 		}
-		fmt.Fprintf(w, "%s will not be opened (%s): %s\n", plural(len(why[text]), "shard"), reason, shortNumbers(why[text]))
+		fmt.Fprintf(w, "%s will not be opened (%s): %s\n", phrase.Plural(len(why[text]), "shard"), reason, shortNumbers(why[text]))
 	}
 	for _, c := range r.Closed {
 		fmt.Fprintf(w, "shard %d to be closed on server %s, which serves it too. Its rows on %[2]s stay in the schema %s there\n", c.Shard, c.Server, c.Schema)
 	}
 	if len(r.Told) > 0 {
-		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, plural(len(r.Told), "shard"))
+		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, phrase.Plural(len(r.Told), "shard"))
 	}
 }
 
@@ -312,9 +313,9 @@ func (r *reopening) twice() error {
 	if len(texts) == 0 {
 		return nil
 	}
-	f := &failure{code: exitFound, err: errors.New(strings.Join(texts, "; "))}
+	f := &ui.Failure{Code: ui.ExitFound, Err: errors.New(strings.Join(texts, "; "))}
 	for _, do := range hints {
-		f = f.hint("%s", do)
+		f = f.Hint("%s", do)
 	}
 	return f
 }
@@ -336,7 +337,7 @@ func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, name string,
 	if o.yes {
 		return nil
 	}
-	return mustAsk(ctx, cmd, o.question(name, plan), "the same command with --yes")
+	return ui.MustAsk(ctx, cmd, o.question(name, plan), "the same command with --yes")
 }
 
 // question is what has to be true before a plan is carried out.
@@ -418,30 +419,30 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 	switch {
 	case errors.As(err, &incomplete):
 		if o, lost := check.OpeningOf(plan.views, incomplete.Shard); lost && o.Server != plan.Server {
-			return failed("%w", err).hint("%s", o.Text())
+			return ui.Failed("%w", err).Hint("%s", o.Text())
 		}
 	case errors.As(err, &nothing):
 		if o, lost := check.OpeningOf(plan.views, nothing.Shard); lost && o.Server != plan.Server {
-			return failed("%w", err).hint("%s", o.Text())
+			return ui.Failed("%w", err).Hint("%s", o.Text())
 		}
 	}
 	if incomplete != nil {
 		again := fmt.Sprintf("firn shards reopen %s --shards %s --incomplete", plan.Server, move.List(append([]int64{incomplete.Shard}, incomplete.More...)))
 		for _, name := range o.gone {
-			again += " --gone " + shellWord(name)
+			again += " --gone " + phrase.ShellWord(name)
 		}
-		return failed("%w", err).hint("%s", backHint(incomplete.MovedTo)).
-			hint("if it has neither, rows that are not on %s are lost; to open the rows that %[1]s has: %s", plan.Server, again)
+		return ui.Failed("%w", err).Hint("%s", backHint(incomplete.MovedTo)).
+			Hint("if it has neither, rows that are not on %s are lost; to open the rows that %[1]s has: %s", plan.Server, again)
 	}
 	if nothing != nil {
-		return failed("%w", err).hint("%s", backHint(nothing.MovedTo)).hint("if it has neither, the rows are lost")
+		return ui.Failed("%w", err).Hint("%s", backHint(nothing.MovedTo)).Hint("if it has neither, the rows are lost")
 	}
 	if !errors.As(err, new(*shard.ServerError)) {
 		err = &shard.ServerError{Server: plan.Server, Err: err}
 	}
 	var rights *setup.RightsError
 	if errors.As(err, &rights) {
-		return failed("%w", err).hint("%s", rights.Do)
+		return ui.Failed("%w", err).Hint("%s", rights.Do)
 	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -449,13 +450,13 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 	}
 	switch {
 	case pg.Code == "ID007" && strings.HasPrefix(pg.Hint, "firn "): // it says which server knows more
-		return failed("%w", err).hint("%s", pg.Hint)
+		return ui.Failed("%w", err).Hint("%s", pg.Hint)
 	case pg.Code == "42883":
-		return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
+		return ui.Failed("%w", err).Hint("the servers have functions of an older version: firn shards init, then run it again")
 	case pg.Code == "42501": // such as of the table of a move that a superuser began
-		return failed("%w", err).hint("%s", sameCommand)
+		return ui.Failed("%w", err).Hint("%s", sameCommand)
 	case pg.Code == "ID004" || pg.Code == "ID009": // the clock
-		return failed("server %s: %w", plan.Server, pg).hint("on server %s: %s", plan.Server, pg.Hint).hint("then run the same command again")
+		return ui.Failed("server %s: %w", plan.Server, pg).Hint("on server %s: %s", plan.Server, pg.Hint).Hint("then run the same command again")
 	}
 	return err
 }
@@ -467,18 +468,18 @@ func (o *shardsReopen) reopenAll(ctx context.Context, cmd *cobra.Command, server
 		return err
 	}
 	if err := plan.Tell(ctx, c); err != nil {
-		return failed("server %s: %w", plan.Server, err).hint("run it again")
+		return ui.Failed("server %s: %w", plan.Server, err).Hint("run it again")
 	}
 	var done atomic.Int64
-	p := showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
-	defer p.stop()
+	p := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
+	defer p.Stop()
 	for _, row := range plan.Shards {
 		if err := plan.Reopen(ctx, c, others, row, plan.above); err != nil {
 			err = o.failure(err, plan)
-			if errors.As(err, new(*failure)) {
+			if errors.As(err, new(*ui.Failure)) {
 				return err
 			}
-			return failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).hint("run it again: it goes on with those that are left")
+			return ui.Failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).Hint("run it again: it goes on with those that are left")
 		}
 		done.Add(1)
 	}
@@ -519,14 +520,14 @@ func (r *reopening) say(cmd *cobra.Command, dry bool) error {
 		}
 		return json.NewEncoder(out).Encode(doc)
 	}
-	text := fmt.Sprintf("%s opened on server %s", plural(len(r.Shards), "shard"), r.Server)
+	text := fmt.Sprintf("%s opened on server %s", phrase.Plural(len(r.Shards), "shard"), r.Server)
 	switch {
 	case len(r.Shards)+len(r.Told) == 0:
 		text = "there is nothing to open on server " + r.Server
 	case dry:
 		text = "nothing was done"
 	case len(r.Shards) == 0:
-		text = fmt.Sprintf("server %s was told who serves %s", r.Server, plural(len(r.Told), "shard"))
+		text = fmt.Sprintf("server %s was told who serves %s", r.Server, phrase.Plural(len(r.Told), "shard"))
 	}
 	_, err := fmt.Fprintln(out, text)
 	return err

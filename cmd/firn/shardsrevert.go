@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -21,8 +22,7 @@ Broken off at any instant, it goes on when it is run again.`,
 		Example: `  firn shards revert 17`,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			return o.revert(ctx, cmd, args[0])
 		},
 	}
@@ -41,7 +41,7 @@ func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string
 		return notBegun(ctx, cmd, moveFailure(err))
 	}
 	if len(legs) == 0 {
-		return failed("no move of shard %s is there to be taken back", list).hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
+		return ui.Failed("no move of shard %s is there to be taken back", list).Hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
 	}
 	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Revert)
 	return o.report(ctx, cmd, carried{servers, shards, list, "firn shards revert " + list, moved, err})

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -50,8 +52,7 @@ of it changes over. With --watch the exit code is 0. firn shards doctor looks cl
   firn shards status --server a=postgres://firn@db1/app --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			servers, err := shardServers(cmd)
 			if err != nil {
 				return err
@@ -60,14 +61,14 @@ of it changes over. With --watch the exit code is 0. firn shards doctor looks cl
 				return watchStatus(ctx, cmd.OutOrStdout(), servers, wantsJSON(cmd), hinter{cmd})
 			}
 			st := lookPatiently(ctx, servers, hinter{cmd})
-			if err := signalled(ctx, ctx.Err()); err != nil {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
 			if err := st.print(cmd.OutOrStdout(), wantsJSON(cmd)); err != nil {
 				return err
 			}
 			if n := st.bads(); n > 0 {
-				return &failure{code: exitFound, err: fmt.Errorf("%s bad", plural(n, "finding"))}
+				return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s bad", phrase.Plural(n, "finding"))}
 			}
 			return nil
 		},
@@ -97,7 +98,7 @@ type serverLine struct {
 func newServerLine(s *check.Server) serverLine {
 	l := serverLine{Server: s.Name}
 	if s.Err != nil {
-		l.Error = withoutPackage(s.Err.Error())
+		l.Error = ui.WithoutPackage(s.Err.Error())
 		return l
 	}
 	l.Cluster, l.Standby, l.Bytes = s.Cluster, s.Standby, s.Bytes
@@ -166,7 +167,7 @@ func printMoves(out io.Writer, flights []move.Flight, h hinter) error {
 			phase += fmt.Sprintf(", %d of %d moved", len(f.Moved), len(f.Shards))
 		}
 		if f.Lag >= 0 {
-			behind = byteText(f.Lag)
+			behind = phrase.Bytes(f.Lag)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", move.List(f.Shards), f.Source, f.Target, phase, rows, behind,
 			time.Since(f.Began).Round(time.Second), f.Problem)
@@ -194,7 +195,7 @@ type status struct {
 
 // serverText is why a server is not in the table, with its name.
 func serverText(s *check.Server) string {
-	text := withoutPackage(s.Err.Error())
+	text := ui.WithoutPackage(s.Err.Error())
 	if !strings.HasPrefix(text, "server ") {
 		text = "server " + s.Name + ": " + text
 	}
@@ -281,7 +282,7 @@ const watchEvery = 2 * time.Second
 func watchStatus(ctx context.Context, out io.Writer, servers []shard.Server, asJSON bool, hints hinter) error {
 	next := time.NewTicker(watchEvery)
 	defer next.Stop()
-	terminal := isTerminal(out) && !asJSON
+	terminal := ui.IsTerminal(out) && !asJSON
 	var before *status
 	for {
 		looking, cancel := context.WithTimeout(ctx, 5*watchEvery) // others go on where one hangs
@@ -290,7 +291,7 @@ func watchStatus(ctx context.Context, out io.Writer, servers []shard.Server, asJ
 		if ctx.Err() != nil {
 			return nil
 		}
-		st.time = instant(time.Now())
+		st.time = phrase.Instant(time.Now())
 		var b strings.Builder
 		switch {
 		case terminal:
@@ -339,7 +340,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 			fmt.Fprintf(w, "%s\t-\t-\t-\t-\t-\t-\n", l.Server)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%+.3fs", l.Server, l.Version, l.Serves, l.Closed, l.Moved, byteText(l.Bytes), l.ClockOffset)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%+.3fs", l.Server, l.Version, l.Serves, l.Closed, l.Moved, phrase.Bytes(l.Bytes), l.ClockOffset)
 		if rate, ok := st.rates[s.Name]; ok {
 			fmt.Fprintf(w, "\t%.1f rows/s", rate)
 		} else if st.time != "" {
@@ -405,17 +406,4 @@ func (st *status) printJSON(out io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// byteText is a number of bytes for people.
-func byteText(n int64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, i := float64(n)/1000, 0
-	for f >= 999.5 && i < len(units)-1 {
-		f, i = f/1000, i+1
-	}
-	return fmt.Sprintf("%.3g %cB", f, units[i])
 }

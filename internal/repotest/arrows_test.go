@@ -66,6 +66,8 @@ var arrows = []rule{
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
+	{pkg: "internal/phrase"},
+	{pkg: "internal/ui", ours: []string{"internal/phrase"}, third: []string{"golang.org/x/term"}},
 	{pkg: "internal/leash", third: []string{"golang.org/x/sys/"}},
 	{pkg: "internal/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 	{pkg: "internal/*/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},

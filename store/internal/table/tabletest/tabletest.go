@@ -60,10 +60,21 @@ func Run(t *testing.T, s Server) {
 		name string
 		test func(*testing.T, Server)
 	}{
-		{"Wait", testWait}, {"WaitChanged", testWaitChanged}, {"SentOnce", testSentOnce}, {"Lost", testLost}, {"Values", testValues},
-		{"UpdateLost", testUpdateLost}, {"UpdateNoTable", testUpdateNoTable}, {"UpdateStopped", testUpdateStopped}, {"UpdateGivesUp", testUpdateGivesUp},
-		{"FirstUse", testFirstUse}, {"NoTable", testNoTable}, {"Dropped", testDropped}, {"Views", testViews},
-		{"Deadline", testDeadline}, {"Away", testAway},
+		{"Wait", testWait},
+		{"WaitChanged", testWaitChanged},
+		{"SentOnce", testSentOnce},
+		{"Lost", testLost},
+		{"Values", testValues},
+		{"UpdateLost", testUpdateLost},
+		{"UpdateNoTable", testUpdateNoTable},
+		{"UpdateStopped", testUpdateStopped},
+		{"UpdateGivesUp", testUpdateGivesUp},
+		{"FirstUse", testFirstUse},
+		{"NoTable", testNoTable},
+		{"Dropped", testDropped},
+		{"Views", testViews},
+		{"Deadline", testDeadline},
+		{"Away", testAway},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
 	}

@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"context"
@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
-// A progress shows on a terminal how far long work is.
-type progress struct {
+// A Progress shows on a terminal how far long work is.
+type Progress struct {
 	w     io.Writer
 	line  func(elapsed time.Duration) string
 	begun time.Time
@@ -31,34 +33,35 @@ const (
 	refresh  = 250 * time.Millisecond
 )
 
-// showProgress shows how many of total ids are done, if that takes a while and errs
+// ShowProgress shows how many of total ids are done, if that takes a while and errs
 // is a terminal. It is quiet where out is one too: its lines would be torn.
-func showProgress(out, errs io.Writer, total int64, done *atomic.Int64) *progress {
-	return showProgressOf("ids", !isTerminal(out), errs, total, done)
+func ShowProgress(out, errs io.Writer, total int64, done *atomic.Int64) *Progress {
+	return ShowProgressOf("ids", !IsTerminal(out), errs, total, done)
 }
 
-// showProgressOf shows how many of total are done, of something that is printed after
+// ShowProgressOf shows how many of total are done, of something that is printed after
 // all of it.
-func showProgressOf(what string, shown bool, errs io.Writer, total int64, done *atomic.Int64) *progress {
-	return showLine(shown, errs, func(elapsed time.Duration) string { return progressLine(what, done.Load(), total, elapsed) })
+func ShowProgressOf(what string, shown bool, errs io.Writer, total int64, done *atomic.Int64) *Progress {
+	return ShowLine(shown, errs, func(elapsed time.Duration) string { return progressLine(what, done.Load(), total, elapsed) })
 }
 
-// showLine shows a line that says how far something is.
-func showLine(shown bool, errs io.Writer, line func(elapsed time.Duration) string) *progress {
-	p := &progress{w: errs, line: line, begun: time.Now(), quit: make(chan struct{})}
-	if isTerminal(errs) && shown {
+// ShowLine shows a line that says how far something is.
+func ShowLine(shown bool, errs io.Writer, line func(elapsed time.Duration) string) *Progress {
+	p := &Progress{w: errs, line: line, begun: time.Now(), quit: make(chan struct{})}
+	if IsTerminal(errs) && shown {
 		p.end.Go(p.run)
 	}
 	return p
 }
 
-func isTerminal(w io.Writer) bool {
+// IsTerminal reports whether what is written to w is shown on a terminal.
+func IsTerminal(w io.Writer) bool {
 	f, ok := file(w)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func file(w io.Writer) (f *os.File, ok bool) {
-	if o, is := w.(output); is {
+	if o, is := w.(Output); is {
 		w = o.Writer
 	}
 	f, ok = w.(*os.File)
@@ -83,8 +86,8 @@ func cut(line string, width int) string {
 	return line
 }
 
-// stop clears the line.
-func (p *progress) stop() {
+// Stop clears the line.
+func (p *Progress) Stop() {
 	close(p.quit)
 	p.end.Wait()
 	if p.shown {
@@ -92,7 +95,7 @@ func (p *progress) stop() {
 	}
 }
 
-func (p *progress) run() {
+func (p *Progress) run() {
 	next := time.NewTimer(patience)
 	defer next.Stop()
 	for {
@@ -111,9 +114,9 @@ func (p *progress) run() {
 func progressLine(what string, done, total int64, elapsed time.Duration) string {
 	rate := float64(done) / elapsed.Seconds()
 	if total == 0 { // nobody knows
-		return fmt.Sprintf("%s %s, %s/s", count(done), what, count(int64(rate)))
+		return fmt.Sprintf("%s %s, %s/s", phrase.Count(done), what, phrase.Count(int64(rate)))
 	}
-	line := fmt.Sprintf("%s of %s %s (%.0f %%), %s/s", count(done), count(total), what, 100*float64(done)/float64(total), count(int64(rate)))
+	line := fmt.Sprintf("%s of %s %s (%.0f %%), %s/s", phrase.Count(done), phrase.Count(total), what, 100*float64(done)/float64(total), phrase.Count(int64(rate)))
 	if rate > 0 {
 		left := time.Duration(float64(total-done) / rate * float64(time.Second))
 		line += ", " + left.Round(time.Second).String() + " left"
@@ -121,9 +124,9 @@ func progressLine(what string, done, total int64, elapsed time.Duration) string 
 	return line
 }
 
-// warnings returns a logger that prints warnings as the command does. Errors it
+// Warnings returns a logger that prints warnings as the command does. Errors it
 // leaves out: they come back from the call that fails, and are printed then.
-func warnings(w io.Writer) *slog.Logger { return slog.New(&warningHandler{w: w}) }
+func Warnings(w io.Writer) *slog.Logger { return slog.New(&warningHandler{w: w}) }
 
 type warningHandler struct {
 	w     io.Writer
@@ -139,20 +142,20 @@ func (h *warningHandler) Handle(_ context.Context, r slog.Record) error {
 	add := func(a slog.Attr) bool {
 		text := a.Value.String()
 		if a.Value.Kind() == slog.KindTime {
-			text = instant(a.Value.Time())
+			text = phrase.Instant(a.Value.Time())
 		}
 		key := a.Key
 		if key == "why" {
 			key = "because"
 		}
-		fmt.Fprintf(&b, ", %s %s", key, withoutPackage(text))
+		fmt.Fprintf(&b, ", %s %s", key, WithoutPackage(text))
 		return true
 	}
 	for _, a := range h.attrs {
 		add(a)
 	}
 	r.Attrs(add)
-	printWarning(h.w, "%s%s", r.Message, strings.Replace(b.String(), ", ", ": ", 1))
+	PrintWarning(h.w, "%s%s", r.Message, strings.Replace(b.String(), ", ", ": ", 1))
 	return nil
 }
 
