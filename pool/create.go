@@ -302,7 +302,7 @@ func (o *Options) layout() firn.Layout {
 	if o.Layout.IsValid() {
 		return o.Layout
 	}
-	return firn.Default
+	return firn.Default()
 }
 
 // workers is the range that the options ask for, which may be none that the layout has.

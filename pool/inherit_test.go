@@ -65,7 +65,7 @@ func TestInheritAnotherEpoch(t *testing.T) {
 // the pool has been created anew.
 func TestEnsureFreesHolders(t *testing.T) {
 	s := memory.New()
-	r := term.Record{V: 1, Term: 3, Owner: "x", Name: "x", Horizon: firn.Default.Tick(time.Now()), TTL: 30_000}
+	r := term.Record{V: 1, Term: 3, Owner: "x", Name: "x", Horizon: firn.Default().Tick(time.Now()), TTL: 30_000}
 	if _, err := s.Put(t.Context(), term.KeyWorker("web", 7), r.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func newFormReader(f public.Form, spec *formSpec, file *config) *formReader {
 	case pool != nil:
 		r.layout, r.certain = inspect.NewDecoder(pool.layout()), true
 	default:
-		r.layout = inspect.NewDecoder(firn.Default)
+		r.layout = inspect.NewDecoder(firn.Default())
 	}
 	return r
 }

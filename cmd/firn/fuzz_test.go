@@ -35,7 +35,7 @@ func FuzzParseTime(f *testing.F) {
 				t.Fatalf("%q: %s is %s, %v", text, exact, again, err)
 			}
 		}
-		firn.Default.Tick(at)
+		firn.Default().Tick(at)
 	})
 }
 
