@@ -165,9 +165,8 @@ func (o *Options) faults() (errs []error) {
 	bad := func(option, format string, args ...any) {
 		errs = append(errs, &OptionError{option, option + " " + fmt.Sprintf(format, args...)})
 	}
-	var name *pool.NameError
-	if errors.As(pool.CheckName(o.Pool), &name) {
-		errs = append(errs, &OptionError{"pool", name.Reason})
+	if wrong := term.CheckName(o.Pool); wrong != "" {
+		errs = append(errs, &OptionError{"pool", wrong})
 	}
 	if o.Choice == Insist && o.Lanes > 1 {
 		bad("lanes", "%d: there is one worker %d", o.Lanes, o.Worker)

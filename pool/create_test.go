@@ -285,7 +285,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "a/b", "a b", "é", string(make([]byte, 300))} {
-		var bad *pool.NameError
+		var bad *pool.OptionError
 		if _, err := pool.Create(t.Context(), s, name, nil); !errors.As(err, &bad) {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -28,8 +28,8 @@ type Key struct {
 const (
 	secretSize   = 32
 	checksumSize = 4
-	// MaxKey is the highest number of a key. The lowest is 1.
-	MaxKey = 58
+	// maxKey is the highest number of a key. The lowest is 1.
+	maxKey = 58
 )
 
 // keyPrefix is what the text of a key begins with, so that a person and a scanner
@@ -37,7 +37,7 @@ const (
 // checksum follow.
 const keyPrefix = "firn-key-"
 
-// NewKey makes a random key.
+// NewKey makes a random key with a number from 1 to 58.
 func NewKey(number int) (Key, error) {
 	if err := checkNumber(number); err != nil {
 		return Key{}, err
@@ -52,8 +52,8 @@ func makeKey(number int, secret *[secretSize]byte) Key {
 }
 
 func checkNumber(number int) error {
-	if number < 1 || number > MaxKey {
-		return fmt.Errorf("public: key %d: the number of a key is 1 to %d", number, MaxKey)
+	if number < 1 || number > maxKey {
+		return fmt.Errorf("public: key %d: the number of a key is 1 to %d", number, maxKey)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func ParseKey(text string) (Key, error) {
 	case !ok:
 		return fail("there is no colon after its number")
 	case err != nil || strconv.Itoa(number) != digits || checkNumber(number) != nil:
-		return fail("after %s there is its number, 1 to %d", keyPrefix, MaxKey)
+		return fail("after %s there is its number, 1 to %d", keyPrefix, maxKey)
 	}
 	const size = secretSize + checksumSize
 	want := base64.RawURLEncoding.EncodedLen(size)

@@ -16,14 +16,14 @@ import (
 )
 
 func TestKeyText(t *testing.T) {
-	for number := 1; number <= MaxKey; number++ {
+	for number := 1; number <= maxKey; number++ {
 		k := testKey(t, number)
 		back, err := ParseKey(k.Secret())
 		if err != nil || back.Number() != number || *back.secret() != *k.secret() {
 			t.Fatalf("key %d: %v, %v", number, back, err)
 		}
 	}
-	for _, number := range []int{-1, 0, MaxKey + 1} {
+	for _, number := range []int{-1, 0, maxKey + 1} {
 		if _, err := NewKey(number); err == nil {
 			t.Errorf("NewKey(%d): no error", number)
 		}

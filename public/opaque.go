@@ -32,7 +32,7 @@ type Opaque struct {
 	series string
 	prefix string // with its "_"
 	write  *opaqueKey
-	read   [MaxKey + 1]*opaqueKey // by number
+	read   [maxKey + 1]*opaqueKey // by number
 }
 
 // OpaqueOptions are the options of a [Opaque].
@@ -136,7 +136,7 @@ func (t *Opaque) Parse(text string) (firn.ID, error) {
 	}
 	number := int(alphabets[Base58].values[rest[0]]) + 1
 	high, low, ok := parseBlock(rest[1:])
-	if number > MaxKey || !ok {
+	if number > maxKey || !ok {
 		return 0, t.fault(text)
 	}
 	k := t.read[number]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -22,7 +23,7 @@ func CheckStore(ctx context.Context, st store.Store) error {
 		return err
 	}
 	for _, in := range all {
-		if err := store.CheckOther(fmt.Sprintf("series %q", in.Name), p.Identity, in.Store); err != nil {
+		if err := record.CheckOther(fmt.Sprintf("series %q", in.Name), p.Identity, in.Store); err != nil {
 			return err
 		}
 	}

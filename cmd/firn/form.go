@@ -220,7 +220,7 @@ func (s *formSpec) open(errs io.Writer) (public.Form, error) {
 	var keys []public.Key
 	if s.kind.keyed {
 		if s.series == "" {
-			return nil, ui.Bad("a %s is of a series: which?", s.kind.name).Hint("--series NAME")
+			return nil, ui.Bad("form %s needs the series of the ids: which?", s.kind.name).Hint("--series NAME")
 		}
 		var err error
 		if keys, err = loadKeys(s.values["keys"], errs); err != nil {
