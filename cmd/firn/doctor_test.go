@@ -129,7 +129,7 @@ func (s *remote) Durability(context.Context) (store.Durability, error) { return 
 
 func newServer(durable bool, ahead time.Duration) *remote {
 	return &remote{
-		Store:      memory.NewOptions(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }}),
+		Store:      memory.NewClock(func() time.Time { return time.Now().Add(ahead) }),
 		durability: store.Durability{Durable: durable, Why: "for a test"},
 	}
 }

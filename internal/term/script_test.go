@@ -33,7 +33,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // newScript has a pool of 16 workers on a durable store with a clock.
 func newScript(t *testing.T) *script {
 	x := &script{T: t, rules: term.Default("pool", firn.Default(), store.Durability{}), durable: true}
-	x.store = memory.NewOptions(memory.Options{Now: x.instant})
+	x.store = memory.NewClock(x.instant)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default(), 0).Encode())
 	x.workers(0, 16)
 	return x
