@@ -34,7 +34,7 @@ var arrows = []rule{
 	{pkg: "store/open", ours: []string{"store", "store/*", "internal/nearest"}, third: []string{""}},
 
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
-	{pkg: "lease", ours: []string{".", "store", "internal/term", "pool"}},
+	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "pool"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/nearest"}},
 	{pkg: "document", ours: []string{"store", "internal/nearest", "internal/record"}},
 	{pkg: "plan", ours: []string{"."}},
@@ -66,6 +66,7 @@ var arrows = []rule{
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
+	{pkg: "internal/holder", ours: []string{".", "store", "internal/term"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/phrase"},
 	{pkg: "internal/ui", ours: []string{"internal/phrase"}, third: []string{"golang.org/x/term"}},
