@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,3 +153,6 @@ func (s Shard) String() string {
 	}
 	return "shard " + strconv.FormatInt(s.number, 10)
 }
+
+// name is what a person calls a layout.
+func name(l firn.Layout) string { return cmp.Or(l.Name(), l.String()) }

@@ -216,3 +216,6 @@ func sqlstate(err error) string {
 	}
 	return ""
 }
+
+// literal quotes a text, for standard_conforming_strings.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -122,7 +123,9 @@ func moveOf(batch string, said map[string]*account) Move {
 			f.Back = append(f.Back, n)
 		}
 	}
-	f.Parted = parted(f, a, b)
+	parted := partedOf(f, a, b)
+	f.Parted = slices.Concat(parted, without(f.Moved, slices.Collect(maps.Keys(b.serves)))) // the end of these was begun
+	slices.Sort(f.Parted)
 	f.RowsTotal, f.Rows, f.Unapplied = a.rows, min(a.rows, b.rows), a.unapplied
 	from, to := a, b
 	switch {
@@ -141,23 +144,22 @@ func moveOf(batch string, said map[string]*account) Move {
 	switch {
 	case from.slot == "lost":
 		f.Problem = "the replication slot " + from.stream + " has lost what it kept"
-	case len(f.Parted) > 0:
-		f.Problem = fmt.Sprintf("the two copies of shard %s are not alike any more", List(f.Parted))
+	case len(parted) > 0:
+		f.Problem = fmt.Sprintf("the two copies of shard %s are not alike any more", List(parted))
 	case from.slot == "idle" && to.known > 0:
 		f.Problem = "nobody reads " + from.stream
 	}
 	return f
 }
 
-// parted are the shards of a move that no cutover takes, in neither direction: their schema was
+// partedOf are the shards of a move that no cutover takes, in neither direction: their schema was
 // changed on the server that serves them, or the way back of those that have moved is gone.
-func parted(f Move, a, b *account) (all []int64) {
+func partedOf(f Move, a, b *account) (all []int64) {
 	wayBack := a.slot != "" && a.slot != "lost" && b.slot != "" && b.slot != "lost"
 	for _, n := range f.Shards {
-		both := a.loaded[n] && b.loaded[n]
 		switch {
-		case slices.Contains(f.Waiting, n): // it opens by what it was when it was let go
-		case slices.Contains(f.Moved, n) && (!a.loaded[n] || !wayBack), both && a.schema[n] != b.schema[n]:
+		case !a.knows(n) || !b.knows(n), slices.Contains(f.Waiting, n): // what is let go opens by what it was then
+		case slices.Contains(f.Moved, n) && (!a.loaded[n] || !wayBack), a.loaded[n] && b.loaded[n] && a.schema[n] != b.schema[n]:
 			all = append(all, n)
 		}
 	}

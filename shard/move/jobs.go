@@ -108,11 +108,11 @@ func Jobs(ctx context.Context, servers []shard.Server, shards []int64, to string
 		}
 	}
 	views := make(map[string]*shard.View)
-	for _, a := range shard.Ask(ctx, servers) {
+	for _, a := range check.Look(ctx, servers) {
 		if a.Err != nil {
 			return nil, a.Err
 		}
-		views[a.Server.Name] = a.View
+		views[a.Name] = a.View
 	}
 	m, err := shard.MapOf(views)
 	if err != nil {

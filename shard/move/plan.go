@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // A Plan is what a move would do, and what speaks against it. Making one changes
@@ -102,7 +103,7 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 	if l.source.View.Cluster != l.target.View.Cluster || l.source.View.Cluster == "" {
 		return fmt.Errorf("shard: servers %s and %s are not of one cluster", l.Source, l.Target)
 	}
-	code, err := shard.Code(l.source.Layout)
+	code, err := install.Code(l.source.Layout)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // A Wish is what somebody wants a cluster to be. What is left zero is as it is in a
@@ -182,7 +183,7 @@ var ErrNoCount = wrong("shard: how many shards? the number has to be said, and n
 // checkNew says why a new cluster cannot have a layout and so many shards, or nil. The
 // layout never changes, so it has to give ids today.
 func checkNew(l firn.Layout, count int64) error {
-	if err := shard.CheckLayout(l); err != nil {
+	if err := install.CheckLayout(l); err != nil {
 		return &WishError{err}
 	}
 	if err := l.Check(time.Now()); err != nil {
@@ -230,7 +231,7 @@ func layoutName(l firn.Layout) string {
 
 func (p *Plan) finish(err error) error {
 	if err == nil {
-		p.code, err = shard.Code(p.Layout)
+		p.code, err = install.Code(p.Layout)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // A Reopening is what is to be done to a server that was promoted, restored or copied,
@@ -71,7 +72,7 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 	if err != nil {
 		return nil, err
 	}
-	if err := shard.CheckPrimaries(views); err != nil {
+	if err := check.CheckPrimaries(views); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Concat(away, m.Missing) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // ReopenOptions say how a server is reopened.
@@ -53,7 +54,7 @@ func LookReopen(ctx context.Context, servers []shard.Server, name string, o Reop
 	seen := check.Look(ctx, servers)
 	for _, s := range seen {
 		if s.Err == nil && s.Standby {
-			return nil, &shard.StandbyError{Server: s.Name}
+			return nil, &check.StandbyError{Server: s.Name}
 		}
 	}
 	views, ahead := make(map[string]*shard.View), make(map[string]time.Duration)
@@ -118,7 +119,7 @@ func (r *Reopening) CheckOn(ctx context.Context, servers []shard.Server) error {
 // it has opened. It fails with [ErrOvertaken], and has done nothing, where the servers do not say
 // any more what they said when the plan was made. Run again it goes on with the shards that are left.
 func (r *Reopening) Run(ctx context.Context, servers []shard.Server, done *atomic.Int64) error {
-	release, err := shard.LockAll(ctx, r.answering(servers))
+	release, err := install.LockAll(ctx, r.answering(servers))
 	if err != nil {
 		return err
 	}
