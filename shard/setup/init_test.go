@@ -142,7 +142,7 @@ func TestInitRefuses(t *testing.T) {
 	attempt("keys hash, not mod", setup.Wish{Keys: "mod"}, a, b)
 	attempt("schema insta%d, not x%d", setup.Wish{Schemas: "x%d"}, a, b)
 	attempt("layout time:41@1ms", setup.Wish{Layout: firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")}, a, b)
-	attempt("has a server b too", setup.Wish{}, a)
+	attempt("server b is in the cluster too", setup.Wish{}, a)
 	attempt("server c is not in the cluster", setup.Wish{}, a, b, c)
 	attempt("which calls itself b", setup.Wish{}, b, a)
 	mustInit(t, serversOf(c), setup.Wish{Count: 1})
