@@ -150,22 +150,6 @@ func Jobs(ctx context.Context, servers []shard.Server, shards []int64, to string
 	return jobs, nil
 }
 
-// lostDo says what opens a shard that no server serves and no move opens, or "".
-func lostDo(views map[string]*shard.View, n int64) string {
-	if o, lost := check.OpeningOf(views, n); lost {
-		return o.Text()
-	}
-	return ""
-}
-
-// copyDo says what to do about a shard that no server serves because a server is a copy, or "".
-func copyDo(views map[string]*shard.View, n int64) string {
-	if server := check.CopyOf(views, n); server != "" {
-		return check.ReopenCopy(server)
-	}
-	return ""
-}
-
 // An UnderwayError says that a shard is in another move, which has to end first.
 type UnderwayError struct {
 	Shard          int64

@@ -192,23 +192,6 @@ func (m *Mover) whyNot(ctx context.Context, g goal, shards []int64, err error) e
 	return err
 }
 
-// withOpening is the error of a shard that is stuck, with the command that opens it if no move can.
-func (m *Mover) withOpening(f *facts, err error) error {
-	var stuck *StuckError
-	if !errors.As(err, &stuck) {
-		return err
-	}
-	for _, p := range f.shards {
-		if o, lost := m.lost(p); lost && p.shard == stuck.Shard {
-			return &StuckError{stuck.Shard, stuck.Why, o.Text()}
-		}
-		if do := m.copyDo(p); do != "" && p.shard == stuck.Shard {
-			return &StuckError{stuck.Shard, stuck.Why, do}
-		}
-	}
-	return err
-}
-
 // verifyAndCut moves a shard over whose copy was compared. What has come back by the
 // stream that served it is not compared again.
 func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {

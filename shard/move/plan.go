@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -275,88 +274,4 @@ func (l *planner) measure(ctx context.Context) error {
 // on both servers, and a few trips.
 func expected(tables int64, trip time.Duration) time.Duration {
 	return 20*time.Millisecond + time.Duration(tables)*time.Millisecond + 6*trip
-}
-
-const postSQL = `
-SELECT r.rolsuper, r.rolreplication, coalesce((SELECT pg_has_role(x.oid, 'USAGE') FROM pg_roles AS x WHERE x.rolname = 'pg_create_subscription'), false),
-	has_database_privilege(current_database(), 'CREATE'), pg_has_role('pg_read_all_stats', 'USAGE'),
-	r.rolname::text, current_database()::text, concat_ws(' ', pg_encoding_to_char(d.encoding), d.datcollate, d.datctype, to_jsonb(d)->>'daticulocale', to_jsonb(d)->>'datlocale'),
-	current_setting('transaction_read_only')::boolean, current_setting('wal_level'), current_setting('synchronous_standby_names'),
-	current_setting('max_replication_slots')::bigint, (SELECT count(*) FROM pg_replication_slots),
-	coalesce(current_setting('max_active_replication_origins', true), current_setting('max_replication_slots'))::bigint, (SELECT count(*) FROM pg_replication_origin),
-	current_setting('max_wal_senders')::bigint, (SELECT count(*) FROM pg_stat_replication),
-	current_setting('max_logical_replication_workers')::bigint, (SELECT count(*) FROM pg_stat_subscription WHERE pid IS NOT NULL),
-	current_setting('max_sync_workers_per_subscription')::bigint,
-	ARRAY(SELECT gid FROM pg_prepared_xacts ORDER BY 1),
-	ARRAY(SELECT p.pubname::text FROM pg_publication AS p WHERE to_jsonb(p)->>'puballsequences' = 'true' ORDER BY 1),
-	ARRAY(SELECT ARRAY[g.rolname, m.rolname]::text[] FROM pg_auth_members AS a JOIN pg_roles AS g ON g.oid = a.roleid JOIN pg_roles AS m ON m.oid = a.member
-		WHERE NOT a.admin_option AND NOT m.rolsuper ORDER BY 1),
-	ARRAY(SELECT rolname::text FROM pg_roles), ARRAY(SELECT extname::text FROM pg_extension), ARRAY(SELECT nspname::text FROM pg_namespace)
-FROM pg_roles AS r, pg_database AS d WHERE r.rolname = current_user AND d.datname = current_database()`
-
-// stand finds out about a server.
-func stand(ctx context.Context, name string, c *pgx.Conn) (*post, error) {
-	p := &post{server: name, disk: -1, moves: map[int64]string{}}
-	var err error
-	if p.View, err = shard.Look(ctx, c); err != nil {
-		return nil, err
-	}
-	if err := c.QueryRow(ctx, postSQL).Scan(&p.superuser, &p.replication, &p.subscribes, &p.createsInDatabase, &p.monitors,
-		&p.user, &p.database, &p.locale, &p.readOnly, &p.walLevel, &p.standbys, &p.slots.most, &p.slots.used, &p.origins.most, &p.origins.used,
-		&p.senders.most, &p.senders.used, &p.worker.most, &p.worker.used, &p.syncWorkers, &p.prepared, &p.allSequences,
-		&p.members, &p.roles, &p.extensions, &p.schemas); err != nil {
-		return nil, err
-	}
-	rows, err := c.Query(ctx, "SELECT shard, batch FROM firn.move")
-	if err == nil {
-		var n int64
-		var batch string
-		_, err = pgx.ForEachRow(rows, []any{&n, &batch}, func() error { p.moves[n] = batch; return nil })
-	}
-	if err != nil && !isMissing(err) {
-		return nil, err
-	}
-	if p.superuser && !p.Standby {
-		p.disk = diskOf(ctx, c)
-	}
-	return p, nil
-}
-
-// isMissing says that a table or function is not there: the server's SQL is of a firn
-// that moved nothing.
-func isMissing(err error) bool {
-	code := sqlstate(err)
-	return code == "42P01" || code == "42883"
-}
-
-// inRecovery says that a server is a standby, which does not say how far its WAL is.
-func inRecovery(err error) bool { return sqlstate(err) == "55000" }
-
-// diskOf is how much of the server's disk is free, as df says there; -1 where that
-// cannot be known, as on a hosted server.
-func diskOf(ctx context.Context, c *pgx.Conn) int64 {
-	tx, err := c.Begin(ctx)
-	if err != nil {
-		return -1
-	}
-	defer tx.Rollback(ctx)
-	var lines []string
-	if _, err = tx.Exec(ctx, "CREATE TEMPORARY TABLE firn_disk (line text)"); err == nil {
-		// The server runs it in its data directory.
-		if _, err = tx.Exec(ctx, "COPY firn_disk FROM PROGRAM 'df -Pk .'"); err == nil {
-			lines, err = names(ctx, tx, "SELECT line FROM firn_disk")
-		}
-	}
-	if err != nil || len(lines) < 2 {
-		return -1
-	}
-	columns := strings.Fields(lines[1])
-	if len(columns) < 4 {
-		return -1
-	}
-	kilobytes, err := strconv.ParseInt(columns[3], 10, 64)
-	if err != nil {
-		return -1
-	}
-	return kilobytes << 10
 }

@@ -3,9 +3,7 @@ package setup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,21 +28,6 @@ type ReopenOptions struct {
 	// Incomplete opens a copy as it is of which nobody knows that it has all rows.
 	Incomplete bool
 }
-
-// A RefusesError says that a server answers, and does not say what it serves. It may serve what
-// is to be opened elsewhere.
-type RefusesError struct {
-	Server string
-	Err    error
-}
-
-func (e *RefusesError) Error() string {
-	return fmt.Sprintf("server %s does not say what it serves: %s", e.Server, strings.TrimPrefix(e.Err.Error(), "shard: "))
-}
-func (e *RefusesError) Unwrap() error { return e.Err }
-
-// ErrOvertaken says that somebody has worked on the shards since they were looked at.
-var ErrOvertaken = errors.New("shard: meanwhile somebody else has worked on the shards")
 
 // LookReopen asks all servers, and plans as [PlanReopen] does what is to be opened on one of them.
 // It changes nothing. It fails where a server answers that is said to be gone (a
