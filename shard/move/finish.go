@@ -13,9 +13,9 @@ import (
 // drops its copy, and what replicated goes. It does not matter which of the two has it:
 // to abort is to do so before the shard has moved, and to finish is to do so after.
 
-// Abort gives up the moves of shards that have not moved, and with them those of all
-// shards of their batches that have not: their copies are dropped. Shards that have
-// moved stay where they are.
+// Abort gives up the moves of shards that have not changed over, and drops their copies. With a shard it
+// gives up all shards of the same batch that have not changed over. Shards that have changed over stay
+// where they are. It returns the shards whose moves it has ended.
 func (m *Mover) Abort(ctx context.Context, shards []int64) ([]int64, error) {
 	return m.end(ctx, shards, true, func(f *facts) ([]pairOf, error) {
 		var some []pairOf
@@ -33,8 +33,8 @@ func (m *Mover) Abort(ctx context.Context, shards []int64) ([]int64, error) {
 	})
 }
 
-// Finish drops the copies that shards have left behind on the server that they moved
-// from. After that they cannot be taken back.
+// Finish drops the old copies of shards on the source. After that Revert cannot take these shards back.
+// It returns the shards whose moves it has ended.
 func (m *Mover) Finish(ctx context.Context, shards []int64) ([]int64, error) {
 	if err := m.patiently(ctx, func() error { return m.awaitStandbys(ctx) }); err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func (m *Mover) Finish(ctx context.Context, shards []int64) ([]int64, error) {
 	return m.end(ctx, shards, false, m.finishable)
 }
 
-// OldCopies are those of the shards of which Finish would drop an old copy from the source.
-// It changes nothing, and returns the error with which Finish would refuse one of the shards.
+// OldCopies returns the shards of which Finish would drop an old copy, or the error with which Finish would
+// refuse. It changes nothing.
 func (m *Mover) OldCopies(ctx context.Context, shards []int64) ([]int64, error) {
 	var f *facts
 	if err := m.patiently(ctx, func() (err error) { f, err = m.look(ctx, slices.Sorted(slices.Values(shards))); return err }); err != nil {

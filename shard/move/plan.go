@@ -13,8 +13,7 @@ import (
 	"github.com/firn-id/firn/shard/install"
 )
 
-// A Plan is what a move would do, and what speaks against it. Making one changes
-// nothing.
+// A Plan says what a move would do, and what speaks against it.
 type Plan struct {
 	Source, Target string
 	Shards         []ShardPlan
@@ -25,7 +24,7 @@ type Plan struct {
 	Pause          time.Duration // for which a shard is likely to take no writes
 }
 
-// A ShardPlan is a shard that is to move.
+// A ShardPlan says what of one shard moves.
 type ShardPlan struct {
 	Shard   int64
 	Schema  string
@@ -35,7 +34,7 @@ type ShardPlan struct {
 	Holders []Holder // transactions that would have to end before the cutover now
 }
 
-// Bytes is the size of all shards.
+// Bytes returns the size of all shards.
 func (p *Plan) Bytes() (n int64) {
 	for _, s := range p.Shards {
 		n += s.Bytes
@@ -43,7 +42,7 @@ func (p *Plan) Bytes() (n int64) {
 	return n
 }
 
-// Err is a [*RefusedError] where something speaks against the move.
+// Err returns a [*RefusedError] where something speaks against the move, and else nil.
 func (p *Plan) Err() error {
 	if len(p.Refusals) == 0 {
 		return nil
@@ -51,10 +50,9 @@ func (p *Plan) Err() error {
 	return &RefusedError{p.Refusals}
 }
 
-// NewPlan looks at two servers and the shards that are to move from one to the other. A
-// server that is restarted meanwhile is waited for as by a move.
-// Of a move that goes on with what is there already, only what it still needs is said.
-// Options are those of the move.
+// NewPlan looks at two servers, and says what a move of these shards would do and what speaks against
+// it. It changes nothing. Where goesOn is set, the move has begun, and the plan has only what it still
+// needs. A server that restarts is waited for.
 func NewPlan(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool, o *Options) (p *Plan, err error) {
 	err = patiently(ctx, defaultPatience, func() (err error) {
 		p, err = planOnce(ctx, source, target, shards, goesOn, o.orDefault())

@@ -28,7 +28,7 @@ func (r Refusal) String() string {
 	return where + ": " + r.Text
 }
 
-// A RefusedError is all that speaks against a move.
+// A RefusedError has all reasons not to begin a move.
 type RefusedError struct{ Refusals []Refusal }
 
 func (e *RefusedError) Error() string {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A StandbyError says that a standby of the target has not all that it has: with the
-// source's copy, the only other one of some rows would go.
+// A StandbyError says that a standby of the target lacks what the target has: without the source's copy,
+// some rows would be on the target alone.
 type StandbyError struct{ Server, Standby string }
 
 func (e *StandbyError) Error() string {

@@ -8,7 +8,7 @@ import (
 	"github.com/firn-id/firn/shard/check"
 )
 
-// A StuckError says why a shard can go neither way by itself.
+// A StuckError says why a shard can neither move on nor go back.
 type StuckError struct {
 	Shard int64
 	Why   string
