@@ -16,8 +16,8 @@ import (
 	"github.com/firn-id/firn/internal/trouble"
 )
 
-// A Server is a database that has shards of a cluster, or is to have some, as it is
-// reached by who looks after them: as the role that owns the schema firn.
+// A Server is a database with shards of a cluster, or for shards of one, with the address of the role that
+// owns the schema firn.
 type Server struct {
 	Name   string
 	Config *pgx.ConnConfig
@@ -25,7 +25,7 @@ type Server struct {
 
 var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
-// CheckServerName says what is wrong with the name of a server, or nil.
+// CheckServerName returns what is wrong with the name of a server, or nil.
 func CheckServerName(name string) error {
 	if !serverName.MatchString(name) {
 		return fmt.Errorf("shard: server %q: a name has up to 63 of A-Z, a-z, 0-9, '_', '.', '-', and begins with a letter or digit", name)
@@ -33,7 +33,7 @@ func CheckServerName(name string) error {
 	return nil
 }
 
-// A ServerError is what went wrong with one server.
+// A ServerError says what went wrong with one server.
 type ServerError struct {
 	Server string
 	Err    error

@@ -125,7 +125,7 @@ func (m *Mover) count(ctx context.Context, c *counting, moved Moved) error {
 	return nil
 }
 
-// A WrongError says that rows of a shard that has moved are not the same on both servers.
+// A WrongError says that a shard has moved, and that it does not have as many rows as it had.
 type WrongError struct {
 	Shard int64
 	Err   error // a *CountsError
