@@ -93,9 +93,9 @@ func clean(t *testing.T, a, b *site, many int) {
 	}
 }
 
-// TestFlights: what a move shows while it is under way, and when it has arrived; what it
+// TestMoves: what a move shows while it is under way, and when it has arrived; what it
 // needs is not left over. One whose end was broken off is.
-func TestFlights(t *testing.T) {
+func TestMoves(t *testing.T) {
 	a, b := pair(t, 2)
 	servers := []shard.Server{a.Server, b.Server}
 	a.must(t, "CREATE TABLE insta0.users (id bigint PRIMARY KEY); INSERT INTO insta0.users SELECT generate_series(1, 500); CREATE TABLE insta1.users (id bigint PRIMARY KEY); ANALYZE")
@@ -118,6 +118,11 @@ func TestFlights(t *testing.T) {
 	if moves, err = Moves(t.Context(), servers[:1]); err != nil || len(moves) != 1 || moves[0].Phase != HalfLeft || moves[0].Problem != "only a knows of it" {
 		t.Errorf("without b: %+v, %v", moves, err)
 	}
+	a.must(t, "ALTER TABLE insta1.users DISABLE TRIGGER firn_fence")
+	if moves, err = Moves(t.Context(), servers); err != nil || !strings.HasPrefix(moves[0].Problem, "programs can write to the copy on a, because fences are out of use (insta1.users): on a ALTER TABLE") {
+		t.Errorf("%+v, %v", moves, err)
+	}
+	a.must(t, "ALTER TABLE insta1.users ENABLE TRIGGER firn_fence")
 	a.must(t, "ALTER SUBSCRIPTION firn_back_"+f.Batch+" DISABLE")
 	b.eventually(t, "SELECT active::text FROM pg_replication_slots WHERE slot_name = 'firn_back_"+f.Batch+"'", "false")
 	if moves, err = Moves(t.Context(), servers); err != nil || moves[0].Problem != "nobody reads firn_back_"+f.Batch {
