@@ -46,7 +46,7 @@ func (e *BackfillError) Error() string {
 // in use: [Ensure] created the pool, it has workers that another pool had, or its store can lose
 // writes or was recovered. A [*store.OtherStoreError] says that this store is a copy.
 func ReserveBackfill(ctx context.Context, s store.Store, name string, worker int64, job string, last time.Time) error {
-	if err := CheckStore(ctx, s); err != nil {
+	if err := checkStore(ctx, s); err != nil {
 		return err
 	}
 	p, err := existing(ctx, s, name)

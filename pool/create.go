@@ -70,7 +70,7 @@ func create(ctx context.Context, s store.Store, name string, opts *Options, care
 }
 
 func createOnce(ctx context.Context, s store.Store, name string, o *Options, careful bool) (Info, error) {
-	if err := CheckStore(ctx, s); err != nil {
+	if err := checkStore(ctx, s); err != nil {
 		return Info{}, err
 	}
 	p, err := get(ctx, s, name)

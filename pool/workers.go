@@ -98,7 +98,7 @@ func (p *stored) workerState(rec store.Record, r term.Record) (WorkerState, time
 // the record meanwhile, so the holder may be alive: look again. A [*store.OtherStoreError]
 // says that this store is a copy.
 func Release(ctx context.Context, s store.Store, name string, worker int64) error {
-	if err := CheckStore(ctx, s); err != nil {
+	if err := checkStore(ctx, s); err != nil {
 		return err
 	}
 	if _, err := Show(ctx, s, name); err != nil {
@@ -157,7 +157,7 @@ func SetWorkers(ctx context.Context, s store.Store, name string, first, last int
 }
 
 func setWorkersOnce(ctx context.Context, s store.Store, name string, want term.Range) (Info, error) {
-	if err := CheckStore(ctx, s); err != nil {
+	if err := checkStore(ctx, s); err != nil {
 		return Info{}, err
 	}
 	p, err := existing(ctx, s, name)

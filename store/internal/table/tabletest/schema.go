@@ -139,7 +139,7 @@ func testViews(t *testing.T, x Server) {
 	for name, o := range map[string]*sequence.Options{
 		"even": {First: 2, Increment: 2, Max: 1000, Step: 50}, "strict": {Strict: true}, "none": {},
 	} {
-		if err := sequence.Create(t.Context(), s, name, o); err != nil {
+		if _, err := sequence.Create(t.Context(), s, name, o); err != nil {
 			t.Fatal(err)
 		}
 		if name == "none" {
@@ -155,10 +155,10 @@ func testViews(t *testing.T, x Server) {
 		}
 	}
 	returns(t, db.QueryRow(x.Views.Segments).Scan, x.Views.SegmentsWant)
-	if _, err := document.Create(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &document.Options{Zone: "UTC"}); err != nil {
+	if _, err := document.Create(t.Context(), s, "invoice", &document.Options{Pattern: "INV-{yyyy}-{6}", Zone: "UTC"}); err != nil {
 		t.Fatal(err)
 	}
-	invoices, err := document.Open(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &document.Options{Zone: "UTC"})
+	invoices, err := document.Open(t.Context(), s, "invoice", &document.Options{Pattern: "INV-{yyyy}-{6}", Zone: "UTC"})
 	if err != nil {
 		t.Fatal(err)
 	}
