@@ -203,7 +203,7 @@ func (k *keeper) Mark(s holder.Slot) error {
 func (k *keeper) Show(p *holder.Process) {
 	was, now := k.lane.state.Load(), k.state(p)
 	if was != nil && p.Term.Pool.ID == "" { // a new term has not read yet what the last one knew
-		now.Class, now.Why = was.Class, was.Why
+		now.Durable, now.Why = was.Durable, was.Why
 	}
 	k.lane.state.Store(&now)
 	if err := k.why(p); p.Term.Phase == term.Forgotten {
@@ -215,7 +215,7 @@ func (k *keeper) Show(p *holder.Process) {
 	}
 	k.tell(was, now, p)
 	if p.Begun {
-		k.open(opened{delay: p.Delay(k.Clocks().Boot), err: p.FileErr})
+		k.open(opened{delay: p.StartsAt().Sub(p.Now(k.Clocks().Boot).Wall), err: p.FileErr})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
@@ -20,19 +19,19 @@ var errNoWorker = errors.New("no worker is held just now")
 func leaseState(l *lease.Lease, at string) server.State {
 	now := l.State()
 	st := server.State{
-		Kind: kindFlake, Store: at, Class: now.Class.String(), Why: now.Why,
-		Degraded: now.Degraded, Err: now.Err, Until: now.Horizon, Budget: now.Outage,
-		Pool: now.Pool, Term: now.Term, Since: now.Since, Renewed: now.Renewed,
+		Kind: kindFlake, Store: at, Class: classText(now.Durable), Why: now.Why,
+		Degraded: now.StoreAway, Err: now.Err, Until: now.EndsAt, Budget: now.Outage,
+		Pool: now.Pool, Term: now.Term, Since: now.LeasedAt, Renewed: now.RenewedAt,
 		ClockOffset: now.Ahead, Borrowed: now.Borrowed, Ended: now.Layout.End(),
 	}
-	if now.Degraded {
-		st.Away = now.Renewed
+	if now.StoreAway {
+		st.Away = now.RenewedAt
 	}
-	for _, lane := range l.States() {
+	for _, lane := range l.Lanes() {
 		st.Worker = append(st.Worker, lane.Worker)
 		st.Waits += lane.Waits
 	}
-	if now.Phase != term.Holding {
+	if now.LeasedAt.IsZero() {
 		st.Degraded, st.Until, st.Away = false, time.Time{}, time.Time{}
 		var ended *lease.OutageError
 		if errors.As(now.Err, &ended) {
@@ -43,6 +42,14 @@ func leaseState(l *lease.Lease, at string) server.State {
 		}
 	}
 	return st
+}
+
+// classText is the word for a store that cannot lose writes, or that can.
+func classText(durable bool) string {
+	if durable {
+		return store.Durable.String()
+	}
+	return store.Lossy.String()
 }
 
 // segmentFacts are what a segment's state does not say.

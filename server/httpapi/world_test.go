@@ -40,9 +40,9 @@ func flakeOf(l *lease.Lease, name string) *server.Series {
 	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout, Explain: explain, State: func() server.State {
 		st := l.State()
 		return server.State{
-			Kind: "flake", Pool: st.Pool, Class: st.Class.String(), Why: st.Why, Worker: []int64{st.Worker}, Term: st.Term,
-			Since: st.Since, Renewed: st.Renewed, Until: st.Horizon, Budget: st.Outage, ClockOffset: st.Offset,
-			Borrowed: st.Borrowed, Waits: st.Waits, Ended: st.Layout.End(), Degraded: st.Degraded, Err: st.Err,
+			Kind: "flake", Pool: st.Pool, Class: map[bool]string{true: "durable", false: "lossy"}[st.Durable], Why: st.Why, Worker: []int64{st.Worker}, Term: st.Term,
+			Since: st.LeasedAt, Renewed: st.RenewedAt, Until: st.EndsAt, Budget: st.Outage, ClockOffset: st.Offset,
+			Borrowed: st.Borrowed, Waits: st.Waits, Ended: st.Layout.End(), Degraded: st.StoreAway, Err: st.Err,
 		}
 	}})
 }
