@@ -191,7 +191,7 @@ func (all grantFiles) close() {
 
 // saved returns what the store promised the process before this one, and the pool's
 // layout, if every lane can go on with that one's grant.
-func (all grantFiles) saved(o *Options) (p store.Promise, l firn.Layout, ok bool) {
+func (all grantFiles) saved(o *Options) (p store.Durability, l firn.Layout, ok bool) {
 	for _, g := range all {
 		s, err := g.read(o)
 		if err == nil {
@@ -200,7 +200,7 @@ func (all grantFiles) saved(o *Options) (p store.Promise, l firn.Layout, ok bool
 		if err != nil {
 			return p, l, false
 		}
-		p = s.Promise
+		p = s.Durability
 	}
 	return p, l, len(all) > 0
 }

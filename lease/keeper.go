@@ -26,10 +26,10 @@ type keeper struct {
 	store   store.Store
 	options Options
 
-	embedded bool // the store
-	log      *slog.Logger
-	file     *grantFile    // nil: none
-	opened   chan<- opened // receives once, when the first worker was taken or refused
+	noticesLoss bool // the store, when it was removed or replaced
+	log         *slog.Logger
+	file        *grantFile    // nil: none
+	opened      chan<- opened // receives once, when the first worker was taken or refused
 
 	requests context.Context   // what requests have in common
 	stop     <-chan struct{}   // closed when the lease is; nil once that was said
@@ -51,7 +51,7 @@ type opened struct {
 // found that the layout has begun and not ended.
 func (k *keeper) run(rules *term.Rules, seen term.View, begun term.Now) {
 	p := holder.New(rules, k.options.Name, seed(), begun, seen)
-	p.Foreign, k.embedded = k.options.foreign, rules.Embedded
+	p.Foreign, k.noticesLoss = k.options.foreign, seen.Durability.NoticesLoss
 	if k.file != nil {
 		defer k.file.close()
 		p.Filed = true
@@ -121,9 +121,9 @@ func request(ctx context.Context, st store.Store, do term.Action) term.Event {
 		list, err = st.List(ctx, do.Key)
 		e = term.Listed{Records: list}
 	case term.Ask:
-		var p store.Promise
-		p, err = st.Promise(ctx)
-		e = term.Promised{Promise: p}
+		var p store.Durability
+		p, err = st.Durability(ctx)
+		e = term.Promised{Durability: p}
 	case term.Put:
 		var rec store.Record
 		rec, err = st.Put(ctx, do.Key, do.Value, do.Cond)
@@ -163,12 +163,12 @@ func (k *keeper) Forgotten() error {
 	if forgot := k.lease.forgot.Load(); forgot != nil {
 		return *forgot
 	}
-	if !k.embedded {
+	if !k.noticesLoss {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(k.requests, look) // one that is locked is not waited for
 	defer cancel()
-	_, err := k.store.Promise(ctx)
+	_, err := k.store.Durability(ctx)
 	var forgot *store.ForgotError
 	if errors.As(err, &forgot) {
 		return err

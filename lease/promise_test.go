@@ -23,7 +23,7 @@ import (
 // counts what is asked of it. Handles share what is under them.
 type shifting struct {
 	store.Store
-	class                     atomic.Uint32
+	durable                   atomic.Bool
 	mute                      atomic.Bool
 	gets, puts, lists, promis atomic.Int64
 }
@@ -33,7 +33,7 @@ var errStandby = errors.New("this is a standby")
 // newShifting is on the network as far as a lease can tell, and promises durable.
 func newShifting(s store.Store) *shifting {
 	x := &shifting{Store: s}
-	x.class.Store(uint32(store.Durable))
+	x.durable.Store(true)
 	return x
 }
 
@@ -52,12 +52,12 @@ func (x *shifting) List(ctx context.Context, prefix string) ([]store.Record, err
 	return x.Store.List(ctx, prefix)
 }
 
-func (x *shifting) Promise(context.Context) (store.Promise, error) {
+func (x *shifting) Durability(context.Context) (store.Durability, error) {
 	x.promis.Add(1)
 	if x.mute.Load() {
-		return store.Promise{}, errStandby
+		return store.Durability{}, errStandby
 	}
-	return store.Promise{Class: store.Class(x.class.Load()), Why: "as the test has it"}, nil
+	return store.Durability{Durable: x.durable.Load(), Why: "as the test has it"}, nil
 }
 
 // found makes the pool, so that nobody waits for its floor.
@@ -117,7 +117,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 		if st := l.State(); !st.Durable || st.Why != "as the test has it" {
 			t.Fatalf("%+v", st)
 		}
-		s.class.Store(uint32(store.Lossy))
+		s.durable.Store(false)
 		time.Sleep(61 * time.Second)
 		st := l.State()
 		if st.Durable || st.Why != "as the test has it" || st.StoreAway || st.Err != nil {
@@ -161,7 +161,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 
 // A store that turns out to be a standby, or for which rights are missing, makes
 // a lease degraded, and not lost.
-func TestPromiseFails(t *testing.T) {
+func TestDurabilityFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShifting(memory.New())
 		found(t, s, term.Pool{})
@@ -193,11 +193,11 @@ func TestPromiseFails(t *testing.T) {
 // An extension is one round trip, and a look at the promise comes once a minute.
 // A free worker is taken in six.
 func TestRoundTrips(t *testing.T) {
-	for _, class := range []store.Class{store.Durable, store.Lossy} {
+	for _, durable := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newShifting(memory.New())
 			found(t, s, term.Pool{Outage: 20_000})
-			s.class.Store(uint32(class))
+			s.durable.Store(durable)
 			o, _ := options()
 			closed(t, open(t, s, o)) // a lossy store's pool is marked
 			count := func(do func()) (calls, asked int64) {
@@ -208,7 +208,7 @@ func TestRoundTrips(t *testing.T) {
 			var l *Lease
 			defer func() { closed(t, l) }()
 			// On a store that can forget Open lasts, and the worker is extended meanwhile.
-			if calls, asked := count(func() { l = open(t, s, o) }); class == store.Durable && (calls > 6 || asked != 1) {
+			if calls, asked := count(func() { l = open(t, s, o) }); durable && (calls > 6 || asked != 1) {
 				t.Errorf("taking a worker: %d calls, asked %d times", calls, asked)
 			}
 			time.Sleep(10 * time.Minute) // the ramp is over
@@ -216,9 +216,9 @@ func TestRoundTrips(t *testing.T) {
 			calls, asked := count(func() { time.Sleep(time.Hour) })
 			gets, puts = s.gets.Load()-gets, s.puts.Load()-puts
 			if calls != puts || gets != 0 || asked > 61 || puts < 360 {
-				t.Errorf("%s: in an hour: %d extensions, %d calls, asked %d times", class, puts, calls, asked)
+				t.Errorf("durable %t: in an hour: %d extensions, %d calls, asked %d times", durable, puts, calls, asked)
 			}
-			t.Logf("%s: in an hour: %d extensions in %d calls, asked %d times", class, puts, calls, asked)
+			t.Logf("durable %t: in an hour: %d extensions in %d calls, asked %d times", durable, puts, calls, asked)
 		})
 	}
 }

@@ -68,7 +68,7 @@ func TestUnknownOutcome(t *testing.T) {
 		st := memory.New()
 		f := storetest.NewFaulty(st)
 		s := begin(t, f, sequence.Options{Step: 2, Waste: 2, Strict: true})
-		if err := sequence.Create(ctx, f, "orders", nil); !errors.Is(err, sequence.ErrExists) {
+		if _, err := sequence.Create(ctx, f, "orders", nil); !errors.As(err, new(*sequence.ExistsError)) {
 			t.Error(err)
 		}
 		if id := next(t, s); id != 1 {
@@ -118,7 +118,7 @@ var forgets = map[string]func(*memory.Store, memory.Snapshot){
 	"it went back":       func(st *memory.Store, was memory.Snapshot) { st.Restore(was) },
 	"it was made anew": func(st *memory.Store, _ memory.Snapshot) {
 		st.Restore(memory.Snapshot{})
-		if err := sequence.Create(ctx, st, "orders", &sequence.Options{First: 1_000_000}); err != nil {
+		if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{First: 1_000_000}); err != nil {
 			panic(err)
 		}
 	},
@@ -164,10 +164,10 @@ func TestForgotten(t *testing.T) {
 type remote struct {
 	*memory.Store
 	mu      sync.Mutex
-	promise store.Promise
+	promise store.Durability
 }
 
-func (r *remote) Promise(context.Context) (store.Promise, error) {
+func (r *remote) Durability(context.Context) (store.Durability, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.promise, nil
@@ -181,12 +181,12 @@ func (r *remote) become(instance string) {
 
 // Elsewhere than on an embedded store, a series has to be created.
 func TestNotThere(t *testing.T) {
-	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Durable}}
+	st := &remote{Store: memory.New(), promise: store.Durability{Durable: true}}
 	var none *sequence.MissingError
 	if _, err := sequence.Open(ctx, st, "orders", nil); !errors.As(err, &none) {
 		t.Error(err)
 	}
-	if err := sequence.Create(ctx, st, "orders", nil); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
 	s := begin(t, st, sequence.Options{})
@@ -197,12 +197,12 @@ func TestNotThere(t *testing.T) {
 }
 
 func TestLossy(t *testing.T) {
-	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Lossy, Why: "appendfsync=everysec", Instance: "a"}}
+	st := &remote{Store: memory.New(), promise: store.Durability{Durable: false, Why: "appendfsync=everysec", Instance: "a"}}
 	var lossy *sequence.LossyError
-	if err := sequence.Create(ctx, st, "orders", nil); !errors.As(err, &lossy) || !strings.Contains(err.Error(), "everysec") {
+	if _, err := sequence.Create(ctx, st, "orders", nil); !errors.As(err, &lossy) || !strings.Contains(err.Error(), "everysec") {
 		t.Fatal(err)
 	}
-	if err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
 		t.Fatal(err)
 	}
 	s := begin(t, st, sequence.Options{})
@@ -227,7 +227,7 @@ func TestLossy(t *testing.T) {
 	}
 	s.Close()
 	infos, err := sequence.Recover(ctx, st, 1000, nil)
-	if err != nil || len(infos) != 1 || infos[0].Granted < 1000 || infos[0].Instance != "b" {
+	if err != nil || len(infos) != 1 || infos[0].Info.Granted < 1000 || infos[0].Info.Instance != "b" {
 		t.Fatal(infos, err)
 	}
 	s = begin(t, st, sequence.Options{})
@@ -257,7 +257,7 @@ func TestForgottenAltogether(t *testing.T) {
 	if _, err := sequence.Open(ctx, st, "orders", &sequence.Options{Logger: quiet}); !errors.As(err, &none) {
 		t.Errorf("it has begun again: %v", err)
 	}
-	if err := sequence.Create(ctx, st, "orders", &sequence.Options{First: 1000}); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{First: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	s = begin(t, st, sequence.Options{First: 1000})
@@ -270,8 +270,8 @@ func TestForgottenAltogether(t *testing.T) {
 // Who restores a store has to know what was forgotten of what it says, and not
 // what processes have handed back since it went back.
 func TestRestoredAfterHandBack(t *testing.T) {
-	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Lossy, Instance: "a"}}
-	if err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
+	st := &remote{Store: memory.New(), promise: store.Durability{Durable: false, Instance: "a"}}
+	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
 		t.Fatal(err)
 	}
 	one := begin(t, st, sequence.Options{})
@@ -302,11 +302,11 @@ func TestRestoredAfterHandBack(t *testing.T) {
 
 // A series of a store that never forgot is refused when the store can.
 func TestBecomesLossy(t *testing.T) {
-	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Durable}}
-	if err := sequence.Create(ctx, st, "orders", nil); err != nil {
+	st := &remote{Store: memory.New(), promise: store.Durability{Durable: true}}
+	if _, err := sequence.Create(ctx, st, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
-	st.promise = store.Promise{Class: store.Lossy, Why: "fsync=off"}
+	st.promise = store.Durability{Durable: false, Why: "fsync=off"}
 	var lossy *sequence.LossyError
 	if _, err := sequence.Open(ctx, st, "orders", &sequence.Options{Logger: quiet}); !errors.As(err, &lossy) {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // The answers of a command are what it says to each of any number of ids, in the
@@ -45,13 +47,13 @@ func (a *answers) stream(in io.Reader) error {
 	for n := 1; ; n++ {
 		text, tooLong, err := readLine(r)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return errors.Join(failed("line %d: %w", n, err), a.out.Flush())
+			return errors.Join(ui.Failed("line %d: %w", n, err), a.out.Flush())
 		}
 		text = bytes.TrimSpace(text)
 		switch {
 		case tooLong:
 			a.total++
-			a.fault("line", n, bad("longer than %d bytes", maxLine))
+			a.fault("line", n, ui.Bad("longer than %d bytes", maxLine))
 		case len(text) > 0:
 			if err := a.next("line", n, text); err != nil {
 				return err
@@ -94,7 +96,7 @@ func (a *answers) next(what string, n int, text []byte) error {
 // fault reports an id that could not be answered.
 func (a *answers) fault(what string, n int, err error) {
 	a.faults++
-	fmt.Fprintf(a.errs, "firn: error: %s %d: %s\n", what, n, withoutPackage(err.Error()))
+	fmt.Fprintf(a.errs, "firn: error: %s %d: %s\n", what, n, ui.WithoutPackage(err.Error()))
 }
 
 // end flushes, and sums up the faults.
@@ -103,7 +105,7 @@ func (a *answers) end() error {
 		return err
 	}
 	if a.faults > 0 {
-		return bad("%d of %d could not be %s", a.faults, a.total, a.done)
+		return ui.Bad("%d of %d could not be %s", a.faults, a.total, a.done)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // shells are those that completion is made for.
@@ -37,9 +38,9 @@ where the shell looks for such scripts.`,
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(out)
 			}
-			f := bad("no completion for %q; there is %s", args[0], strings.Join(shells, ", "))
+			f := ui.Bad("no completion for %q; there is %s", args[0], strings.Join(shells, ", "))
 			if near := nearest.Name(args[0], shells); near != "" {
-				f = f.hint("firn completion %s", near)
+				f = f.Hint("firn completion %s", near)
 			}
 			return f
 		},

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -49,7 +50,7 @@ The exit code is 3 if there is a fault.`,
 				}
 			}
 			if place.path == "" {
-				return failed("there is no config to check").hint("firn config check FILE")
+				return ui.Failed("there is no config to check").Hint("firn config check FILE")
 			}
 			return checkConfig(place, cmd.OutOrStdout(), wantsJSON(cmd))
 		},
@@ -86,10 +87,10 @@ func checkConfig(place configPlace, out io.Writer, asJSON bool) error {
 	case err != nil || asJSON:
 		return err
 	default:
-		_, err = fmt.Fprintf(out, "%s: ok: %s, %d series\n", path, plural(len(c.pools), "pool"), len(c.series))
+		_, err = fmt.Fprintf(out, "%s: ok: %s, %d series\n", path, phrase.Plural(len(c.pools), "pool"), len(c.series))
 		return err
 	}
-	return &failure{code: exitFound, err: fmt.Errorf("%s: %s", path, plural(len(wrong.faults), "fault"))}
+	return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s: %s", path, phrase.Plural(len(wrong.faults), "fault"))}
 }
 
 // checkKeys reads the key files of public forms. Keys that a flag or a variable names are
@@ -246,19 +247,5 @@ func (s *settings) poolsInForce() ([]string, error) {
 }
 
 func printSettings(out io.Writer, all []settingLine, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(out)
-		for _, v := range all {
-			if err := enc.Encode(v); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
-	for _, v := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Value, v.From)
-	}
-	return w.Flush()
+	return ui.Emit(out, asJSON, []string{"SETTING", "VALUE", "FROM"}, all, func(v settingLine) []any { return []any{v.Key, v.Value, v.From} })
 }

@@ -7,7 +7,10 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -52,8 +55,8 @@ func otherKind(ctx context.Context, st store.Store, name string, kinds ...string
 	if err != nil || there == nil || slices.Contains(kinds, there.kind) {
 		return err
 	}
-	return failed("the store has a %s of the name %s already, and a name stands for one counter", there.kind, name).
-		hint("take another name; to draw from the %s: firn next %s", there.kind, name)
+	return ui.Failed("the store has a %s of the name %s already, and a name stands for one counter", there.kind, name).
+		Hint("take another name; to draw from the %s: firn next %s", there.kind, name)
 }
 
 // ofOther returns another error in place of one that says that the store has no counter of the name and
@@ -66,17 +69,17 @@ func (d *drawing) ofOther(ctx context.Context, st store.Store, err error) error 
 	if failing != nil || there == nil {
 		return err
 	}
-	name, f := shellWord(d.name), failed("%s is a %s, and this command is for %ss", d.name, there.kind, d.kind)
-	var before *failure
+	name, f := phrase.ShellWord(d.name), ui.Failed("%s is a %s, and this command is for %ss", d.name, there.kind, d.kind)
+	var before *ui.Failure
 	if errors.As(err, &before) {
-		f.code = before.code
+		f.Code = before.Code
 	}
 	if there.kind == kindSerial {
-		return f.hint("to have it go on above a text: firn serials raise %s TEXT", name).
-			hint("to change its width or zone, with PATTERN the new one: firn serials change %s --pattern PATTERN", name)
+		return f.Hint("to have it go on above a text: firn serials raise %s TEXT", name).
+			Hint("to change its width or zone, with PATTERN the new one: firn serials change %s --pattern PATTERN", name)
 	}
-	return f.hint("to have it go on above a number: firn segments raise %s N", name).
-		hint("to change how many numbers are reserved at a time: firn segments set %s --step N", name)
+	return f.Hint("to have it go on above a number: firn segments raise %s N", name).
+		Hint("to change how many numbers are reserved at a time: firn segments set %s --step N", name)
 }
 
 // lookUp finds out whether the store has a counter of the name that a command draws
@@ -114,9 +117,9 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 	case near == "":
 		return s.notLost(ctx, st, name)
 	}
-	return bad("%s has no counter %q, and one of nearly that name: %s", open.Redact(storeText(s.storeURL().text)), name, near).
-		hint("to draw from the counter: firn next %s", near).
-		hint("to draw ids with a time all the same: firn next %s --kind flake", name)
+	return ui.Bad("%s has no counter %q, and one of nearly that name: %s", open.Redact(storeText(s.storeURL().text)), name, near).
+		Hint("to draw from the counter: firn next %s", near).
+		Hint("to draw ids with a time all the same: firn next %s --kind flake", name)
 }
 
 // notLost returns an error if a recovery of the store may have lost a counter of that name: an id
@@ -127,20 +130,20 @@ func (s *settings) notLost(ctx context.Context, st store.Store, name string) err
 		return err
 	}
 	return maybeLost(open.Redact(storeText(s.storeURL().text)), name).
-		hint("if %s has ids with a time: firn next %s --kind flake", name, shellWord(name))
+		Hint("if %s has ids with a time: firn next %s --kind flake", name, phrase.ShellWord(name))
 }
 
 // wasRecovered reports whether a store was made safe after it lost writes. It may have lost counters.
 func wasRecovered(ctx context.Context, st store.Store) (bool, error) {
-	rec, err := st.Get(ctx, sequence.KeyRestored)
+	rec, err := st.Get(ctx, block.KeyRecovered)
 	return err == nil && rec.Version != "", err
 }
 
 // maybeLost is the error of a name that no counter of a store has which was recovered.
-func maybeLost(at, name string) *failure {
-	return bad("%w", &lostNameError{at, name}).
-		hint("if it was a segment: firn segments create %s --first N, with N above every number in use", shellWord(name)).
-		hint("if it was a serial: firn serials create %s --pattern PATTERN; firn serials raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", shellWord(name), shellWord(name))
+func maybeLost(at, name string) *ui.Failure {
+	return ui.Bad("%w", &lostNameError{at, name}).
+		Hint("if it was a segment: firn segments create %s --first N, with N above every number in use", phrase.ShellWord(name)).
+		Hint("if it was a serial: firn serials create %s --pattern PATTERN; firn serials raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", phrase.ShellWord(name), phrase.ShellWord(name))
 }
 
 // A lostNameError says that a store may have lost the counter of a name.
@@ -197,6 +200,6 @@ func (c *counterSeries) agrees(name, kind, from string) error {
 	if c == nil || c.kind == kind {
 		return nil
 	}
-	return bad("%s: series %s cannot be of kind %s: the store has a %s of that name", from, name, kind, c.kind).
-		hint("firn next %s, without --kind and not in firn.yaml, draws from the %s; a series of kind %s needs another name", name, c.kind, kind)
+	return ui.Bad("%s: series %s cannot be of kind %s: the store has a %s of that name", from, name, kind, c.kind).
+		Hint("firn next %s, without --kind and not in firn.yaml, draws from the %s; a series of kind %s needs another name", name, c.kind, kind)
 }

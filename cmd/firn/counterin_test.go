@@ -5,6 +5,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // TestNamesAreLookedUp: a name is what the store has by that name. An id in the place
@@ -22,7 +24,7 @@ func TestNamesAreLookedUp(t *testing.T) {
 	refused := func(want string, args ...string) {
 		t.Helper()
 		out, errs, code := called(t, append([]string{"next"}, args...)...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, want) {
+		if code != ui.ExitUsage || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("firn next %q: exit code %d, %q, %s; want %q", args, code, out, errs, want)
 		}
 	}
@@ -66,7 +68,7 @@ func TestNamesAreLookedUp(t *testing.T) {
 func TestNamesOfAStoreThatIsAway(t *testing.T) {
 	emptyHome(t)
 	out, errs, code := called(t, "next", "orders", "--store", "postgres://app@127.0.0.1:1/app?connect_timeout=1")
-	if code != exitFailed || out != "" || !strings.Contains(errs, "127.0.0.1") {
+	if code != ui.ExitFailed || out != "" || !strings.Contains(errs, "127.0.0.1") {
 		t.Errorf("exit code %d, %q, %s", code, out, errs)
 	}
 }
@@ -86,7 +88,7 @@ func TestNamesAreOfOneRule(t *testing.T) {
 		t.Errorf("next user:1 of firn.yaml: exit code %d, %q, %s", code, out, errs)
 	}
 	for _, name := range []string{":a", "a/b", "a b", "", strings.Repeat("a", 65)} {
-		if _, errs, code := called(t, "next", name); code != exitUsage {
+		if _, errs, code := called(t, "next", name); code != ui.ExitUsage {
 			t.Errorf("next %q: exit code %d, %s", name, code, errs)
 		}
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -53,13 +56,13 @@ func numbersOf(cmd *cobra.Command) (skipped, error) {
 		one, err := strconv.ParseInt(text, 10, 64)
 		switch earlier, twice := before[name]; {
 		case err != nil:
-			return n, bad("--numbers %s: %q is no number", said, text)
+			return n, ui.Bad("--numbers %s: %q is no number", said, text)
 		case one < 1:
-			return n, bad("--numbers %s: it is at least 1", said)
-		case one >= document.MaxRaise:
-			return n, bad("--numbers %s: it is below %d, which no counter could hold", said, int64(document.MaxRaise))
+			return n, ui.Bad("--numbers %s: it is at least 1", said)
+		case one >= dated.MaxRaise:
+			return n, ui.Bad("--numbers %s: it is below %d, which no counter could hold", said, int64(dated.MaxRaise))
 		case twice:
-			return n, bad("--numbers %s: --numbers %s says already how many", said, earlier)
+			return n, ui.Bad("--numbers %s: --numbers %s says already how many", said, earlier)
 		case name == "":
 			n.all = one
 		default:
@@ -74,7 +77,7 @@ func numbersOf(cmd *cobra.Command) (skipped, error) {
 func (n skipped) flags() string {
 	var b strings.Builder
 	for _, said := range n.said {
-		b.WriteString(" --numbers " + shellWord(said))
+		b.WriteString(" --numbers " + phrase.ShellWord(said))
 	}
 	return b.String()
 }
@@ -84,16 +87,16 @@ func (n skipped) text(series []string) string {
 	var own []string
 	for _, name := range series {
 		if by, ok := n.each[name]; ok && by != n.all {
-			own = append(own, name+" "+count(by))
+			own = append(own, name+" "+phrase.Count(by))
 		}
 	}
 	switch {
 	case len(own) == 0:
-		return count(n.all) + " numbers"
+		return phrase.Count(n.all) + " numbers"
 	case n.all == 0:
 		return "numbers: " + strings.Join(own, ", ")
 	}
-	return fmt.Sprintf("%s numbers (%s)", count(n.all), strings.Join(own, ", "))
+	return fmt.Sprintf("%s numbers (%s)", phrase.Count(n.all), strings.Join(own, ", "))
 }
 
 // check returns an error where nobody has said how far one of these series had come, or
@@ -101,7 +104,7 @@ func (n skipped) text(series []string) string {
 func (n skipped) check(series, since []string) error {
 	for name := range n.each {
 		if !slices.Contains(series, name) {
-			return bad("--numbers %s=%d: the store has no series %q that counts; it has %s", name, n.each[name], name, listText(series))
+			return ui.Bad("--numbers %s=%d: the store has no series %q that counts; it has %s", name, n.each[name], name, phrase.List(series))
 		}
 	}
 	left := slices.DeleteFunc(slices.Clone(series), func(name string) bool { return n.each[name] > 0 })
@@ -110,11 +113,11 @@ func (n skipped) check(series, since []string) error {
 	}
 	which := fmt.Sprintf("%d series that count", len(series))
 	if len(n.each) > 0 {
-		which = "series that count, " + andText(left)
+		which = "series that count, " + phrase.And(left)
 	}
-	f := bad("the store has %s, and nobody but you can know how far: --numbers is missing", which).hint("%s", numbersHint)
+	f := ui.Bad("the store has %s, and nobody but you can know how far: --numbers is missing", which).Hint("%s", numbersHint)
 	for _, text := range since {
-		f.hint("%s", text)
+		f.Hint("%s", text)
 	}
 	return f
 }
@@ -126,11 +129,11 @@ const numbersHint = "--numbers N, more than any of them can have given out since
 func givenSince(i sequence.Info, now time.Time) string {
 	since := now.Sub(i.At)
 	about := math.Ceil(i.LastRate * since.Seconds())
-	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= document.MaxRaise {
+	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= dated.MaxRaise {
 		return ""
 	}
 	return fmt.Sprintf("segment %s was last granted numbers at %s, at %s/s: about %s more may have been given since, if that rate went on",
-		i.Name, i.At.UTC().Format(time.RFC3339), rateText(max(i.LastRate, 0.01)), count(int64(about)))
+		i.Name, i.At.UTC().Format(time.RFC3339), phrase.SlowRate(max(i.LastRate, 0.01)), phrase.Count(int64(about)))
 }
 
 // A usedUp is a series that a recovery leaves no number.
@@ -146,12 +149,12 @@ func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err e
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range segments {
-		if i.Left == 0 {
-			all = append(all, usedUp{i.Name, "for ever", fmt.Sprintf("its last number is %d", i.Max)})
+	for _, r := range segments {
+		if r.Info.Left == 0 {
+			all = append(all, usedUp{r.Series, "for ever", fmt.Sprintf("its last number is %d", r.Info.Max)})
 		}
 	}
-	serials, err := document.PlanRecovery(ctx, s, n.all, n.each)
+	serials, err := document.PlanRecovery(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +176,7 @@ func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err e
 				pattern = one.Pattern
 			}
 		}
-		all = append(all, usedUp{r.Series, until, fmt.Sprintf("%s has room for %s", pattern, count(r.Max))})
+		all = append(all, usedUp{r.Series, until, fmt.Sprintf("%s has room for %s", pattern, phrase.Count(r.Max))})
 	}
 	return all, nil
 }
@@ -189,25 +192,17 @@ func (n skipped) refuse(all []usedUp, url, flags string) error {
 	fewer, same := n.flags(), n.flags()
 	for _, u := range unnamed {
 		whom = append(whom, u.series+", "+u.until)
-		fewer += " --numbers " + shellWord(u.series+"=N")
-		same += " --numbers " + shellWord(fmt.Sprintf("%s=%d", u.series, n.all))
+		fewer += " --numbers " + phrase.ShellWord(u.series+"=N")
+		same += " --numbers " + phrase.ShellWord(fmt.Sprintf("%s=%d", u.series, n.all))
 	}
 	they, each := "it", "it"
 	if len(unnamed) > 1 {
 		they, each = "they", "each"
 	}
 	command := "firn store recover" + storeFlag(url) + flags
-	return failed("--numbers %d would leave no number to series %s; nothing was done", n.all, strings.Join(whom, ", and ")).
-		hint("to leave out fewer numbers of %s: %s%s, with N more than the series can have given out since the state that is in the store now", each, command, fewer).
-		hint("only if %s may give no number until then: %s%s", they, command, same)
-}
-
-// andText joins names for a sentence.
-func andText(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	return ui.Failed("--numbers %d would leave no number to series %s; nothing was done", n.all, strings.Join(whom, ", and ")).
+		Hint("to leave out fewer numbers of %s: %s%s, with N more than the series can have given out since the state that is in the store now", each, command, fewer).
+		Hint("only if %s may give no number until then: %s%s", they, command, same)
 }
 
 // A restoredCounter is a series that counts, as --json prints it.
@@ -228,14 +223,10 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 	if err != nil {
 		return nil, again(err)
 	}
-	for _, i := range dense {
-		by := n.all
-		if own, ok := n.each[i.Name]; ok {
-			by = own
-		}
-		all = append(all, restoredCounter{Series: i.Name, Kind: kindSegment, By: by, Granted: int64(i.Granted)})
+	for _, r := range dense {
+		all = append(all, restoredCounter{Series: r.Series, Kind: kindSegment, By: r.By, Granted: int64(r.Info.Granted)})
 	}
-	raised, err := document.Recover(ctx, s, n.all, n.each)
+	raised, err := document.Recover(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, again(err)
 	}
@@ -246,7 +237,7 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 }
 
 func again(err error) error {
-	return classify(err).hint("the same again, before anything is started")
+	return classify(err).Hint("the same again, before anything is started")
 }
 
 func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/inspect"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/public"
 )
 
@@ -202,7 +203,7 @@ func (d *decoder) inLayouts(text []byte) error {
 	}
 	d.guesses = d.presets.Append(d.guesses[:0], d.id)
 	if len(d.guesses) == 0 && len(d.line) == before {
-		return bad("%s makes sense in no known layout", text).hint("to read it in any layout: firn decode --layout LAYOUT %s", text)
+		return ui.Bad("%s makes sense in no known layout", text).Hint("to read it in any layout: firn decode --layout LAYOUT %s", text)
 	}
 	for _, g := range d.guesses {
 		if err := g.Decode(d.id, &d.reading); err != nil {
@@ -221,7 +222,7 @@ func (d *decoder) foreign(text []byte) (bool, error) {
 	case !ok || err != nil:
 		return ok, err
 	case d.insist:
-		return true, bad("%s is of the form %s, not of layout %s", text, d.reading.Name, d.known.Name())
+		return true, ui.Bad("%s is of the form %s, not of layout %s", text, d.reading.Name, d.known.Name())
 	}
 	d.append(text, true)
 	return true, nil
@@ -301,23 +302,23 @@ func (d *decoder) advise(text string, err error) error {
 			if m[1] != "" {
 				as += ":" + m[1]
 			}
-			f.hint("a token? --as %s --series SERIES --keys FILE", as)
+			f.Hint("a token? --as %s --series SERIES --keys FILE", as)
 		}
 		return f
 	}
-	var f *failure
-	if errors.As(err, &f) && len(f.hints) > 0 {
+	var f *ui.Failure
+	if errors.As(err, &f) && len(f.Hints) > 0 {
 		return f
 	}
-	f = bad("%w", err)
+	f = ui.Bad("%w", err)
 	var other *public.KeyError
 	switch {
 	case errors.As(err, &other):
-		return f.hint("--keys FILE, with key %d in it", other.Number)
+		return f.Hint("--keys FILE, with key %d in it", other.Number)
 	case errors.Is(err, public.ErrForged):
-		return f.hint("is it the right --series, and are these its --keys?")
+		return f.Hint("is it the right --series, and are these its --keys?")
 	case d.insist:
-		return f.hint("to see which layouts it can be of: firn decode %s", text)
+		return f.Hint("to see which layouts it can be of: firn decode %s", text)
 	}
 	return f
 }

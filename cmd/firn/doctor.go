@@ -13,8 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -39,17 +40,16 @@ The exit code is 3 if something is bad.`,
   firn doctor --store sqlite:/var/lib/app/ids.db --pool web --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			d := &doctor{out: cmd.OutOrStdout(), hints: hinter{cmd}, json: wantsJSON(cmd), now: time.Now, ended: ctx.Err}
 			if err := d.examine(ctx, cmd); err != nil {
-				return signalled(ctx, err)
+				return err
 			}
-			if err := errors.Join(d.err, signalled(ctx, ctx.Err())); err != nil {
+			if err := errors.Join(d.err, ctx.Err()); err != nil {
 				return err
 			}
 			if d.bads > 0 {
-				return &failure{code: exitFound, err: fmt.Errorf("%d of %d checks found something bad", d.bads, d.all)}
+				return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%d of %d checks found something bad", d.bads, d.all)}
 			}
 			return nil
 		},
@@ -112,11 +112,11 @@ func (d *doctor) fails(check string, err error) {
 	if d.ended() != nil {
 		return
 	}
-	var f *failure
+	var f *ui.Failure
 	if !errors.As(err, &f) {
 		f = classify(err)
 	}
-	d.say(wrong, check, d.hints.line(f), "%s", withoutPackage(f.Error()))
+	d.say(wrong, check, d.hints.line(f), "%s", ui.WithoutPackage(f.Error()))
 }
 
 // examine makes all checks. Its error is that they could not be made.
@@ -134,13 +134,13 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 		return nil
 	}
 	defer s.Close()
-	promise, ok := d.promise(ctx, s)
+	durability, ok := d.durability(ctx, s)
 	if !ok {
 		return nil
 	}
 	d.places(ctx, s, url)
-	d.counters(ctx, s, set, promise)
-	return d.pools(ctx, s, set, promise)
+	d.counters(ctx, s, set, durability)
+	return d.pools(ctx, s, set, durability)
 }
 
 // forms checks whether the public forms of firn.yaml have their keys.
@@ -172,7 +172,7 @@ func (d *doctor) forms(set *settings) {
 // places checks whether the store's counters were made in it. Its pools are checked one by
 // one.
 func (d *doctor) places(ctx context.Context, st store.Store, url string) {
-	for _, check := range []func(context.Context, store.Store) error{sequence.CheckStore, document.CheckStore} {
+	for _, check := range []func(context.Context, store.Store) error{checkSequences, checkDocuments} {
 		err := check(ctx, st)
 		if f := poolFailure(err, poolPlace{url: storeText(url)}); f != nil {
 			err = f
@@ -221,7 +221,7 @@ func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) err
 		return draw.explain(draw.at(url, err))
 	}
 	defer s.Close()
-	err = draw.at(url, errors.Join(sequence.CheckStore(ctx, s), draw.absent(ctx, s, store.Promise{})))
+	err = draw.at(url, errors.Join(checkSequences(ctx, s), draw.absent(ctx, s, store.Durability{})))
 	if err != nil {
 		return draw.explain(err)
 	}
@@ -230,7 +230,7 @@ func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) err
 
 // counters looks for the counters of firn.yaml that the store does not have. Those of
 // tickets are in other stores.
-func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, promise store.Promise) {
+func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, durability store.Durability) {
 	if set.file == nil {
 		return
 	}
@@ -241,7 +241,7 @@ func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, pr
 		}
 		draw, err := set.serveDrawing(one)
 		if err == nil {
-			if err = draw.absent(ctx, st, promise); err != nil {
+			if err = draw.absent(ctx, st, durability); err != nil {
 				err = draw.explain(err)
 			}
 		}
@@ -267,7 +267,7 @@ func (d *doctor) config(cmd *cobra.Command) *settings {
 	case set.file == nil:
 		d.say(fine, "config", "", "there is no firn.yaml: flags, FIRN_ variables and defaults count")
 	default:
-		d.say(fine, "config", "", "%s: %s, %d series", set.file.path, plural(len(set.file.pools), "pool"), len(set.file.series))
+		d.say(fine, "config", "", "%s: %s, %d series", set.file.path, phrase.Plural(len(set.file.pools), "pool"), len(set.file.series))
 	}
 	return set
 }
@@ -336,10 +336,10 @@ func (d *doctor) file(path, url string) bool {
 	var copied *sqlite.CopyError
 	switch {
 	case errors.As(err, &copied):
-		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", withoutPackage(err.Error()))
+		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", ui.WithoutPackage(err.Error()))
 		return false
 	case errors.As(err, &forgot):
-		d.fails("file", classify(err).hintRecover(url, "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false)))
+		d.fails("file", hintRecover(classify(err), url, "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false)))
 		return false
 	case err != nil:
 		d.fails("file", err)
@@ -361,16 +361,16 @@ func (d *doctor) file(path, url string) bool {
 	}
 	state, do := fine, ""
 	if runtime.GOOS != "windows" && f.Database.Mode().Perm()&0o002 != 0 {
-		state, do = warning, "every user of this host can write it: chmod o-w "+shellWord(f.Path)
+		state, do = warning, "every user of this host can write it: chmod o-w "+phrase.ShellWord(f.Path)
 	}
 	log := "no write-ahead log"
 	if f.Log != nil {
-		log = "a write-ahead log of " + count(f.Log.Size()) + " bytes"
+		log = "a write-ahead log of " + phrase.Count(f.Log.Size()) + " bytes"
 		if f.Log.Size() > longLog {
 			state, do = warning, "some process reads without an end, or was stopped"
 		}
 	}
-	d.say(state, "file", do, "%s, %s bytes, mode %04o, with its hidden file and %s", f.Path, count(f.Database.Size()), f.Database.Mode().Perm(), log)
+	d.say(state, "file", do, "%s, %s bytes, mode %04o, with its hidden file and %s", f.Path, phrase.Count(f.Database.Size()), f.Database.Mode().Perm(), log)
 	return true
 }
 
@@ -384,26 +384,26 @@ func (d *doctor) disk(f *sqlite.Files) {
 	case !ok:
 		d.say(fine, "disk", "", "%s", f.FileSystem)
 	case free < noSpace:
-		d.say(wrong, "disk", "free some space", "%s, with %s bytes free", f.FileSystem, count(free))
+		d.say(wrong, "disk", "free some space", "%s, with %s bytes free", f.FileSystem, phrase.Count(free))
 	case free < littleSpace:
-		d.say(warning, "disk", "free some space", "%s, with %s MB free", f.FileSystem, count(free>>20))
+		d.say(warning, "disk", "free some space", "%s, with %s MB free", f.FileSystem, phrase.Count(free>>20))
 	default:
-		d.say(fine, "disk", "", "%s, with %s MB free", f.FileSystem, count(free>>20))
+		d.say(fine, "disk", "", "%s, with %s MB free", f.FileSystem, phrase.Count(free>>20))
 	}
 }
 
-// promise checks what the store does with a write that it acknowledged, and the
+// durability checks what the store does with a write that it acknowledged, and the
 // clock.
-func (d *doctor) promise(ctx context.Context, s store.Store) (store.Promise, bool) {
-	p, err := s.Promise(ctx)
+func (d *doctor) durability(ctx context.Context, s store.Store) (store.Durability, bool) {
+	p, err := s.Durability(ctx)
 	if err != nil {
-		d.fails("promise", err)
+		d.fails("durability", err)
 		return p, false
 	}
-	if p.Class == store.Durable {
-		d.say(fine, "promise", "", "durable: it does not forget what it acknowledged (%s)", p.Why)
+	if p.Durable {
+		d.say(fine, "durability", "", "durable: it does not forget what it acknowledged (%s)", p.Why)
 	} else {
-		d.say(warning, "promise", "firn's guarantee has this condition: docs/guarantees.md",
+		d.say(warning, "durability", "firn's guarantee has this condition: docs/guarantees.md",
 			"lossy: it can forget what it acknowledged (%s), and ids are unique as long as clocks are right within %s", p.Why, term.Skew)
 	}
 	before := d.now()
@@ -413,7 +413,7 @@ func (d *doctor) promise(ctx context.Context, s store.Store) (store.Promise, boo
 	case err != nil:
 		d.fails("clock", err)
 		return p, false
-	case p.Embedded:
+	case p.LocalClock:
 		d.say(fine, "clock", "", "the store's is this host's own, so there is no second opinion of it")
 	case rec.Read.IsZero():
 		d.say(fine, "clock", "", "the store has none, so there is no second opinion of this host's")
@@ -457,8 +457,8 @@ func (d *doctor) privileges(ctx context.Context, s store.Store) bool {
 
 // mayWrite checks whether this user may change records of a store with a server. It asks for
 // a change of a version that no record has: a server checks rights first, and changes nothing.
-func (d *doctor) mayWrite(ctx context.Context, s store.Store, p store.Promise) bool {
-	if p.Embedded {
+func (d *doctor) mayWrite(ctx context.Context, s store.Store, p store.Durability) bool {
+	if p.LocalClock {
 		return true // what keeps this user from writing a file is said when it is opened
 	}
 	if !d.privileges(ctx, s) {

@@ -11,8 +11,10 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
-	"github.com/firn-id/firn/sequence"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
 )
 
@@ -31,7 +33,7 @@ type workerRecord struct {
 }
 
 // pools checks the records of the store, and each pool.
-func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, promise store.Promise) error {
+func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, durability store.Durability) error {
 	list, err := s.List(ctx, "")
 	if err != nil {
 		d.fails("records", err)
@@ -55,7 +57,7 @@ func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, promis
 			pools[name] = r.pool
 		}
 		c.crowded = crowdedBy(createdPools(pools), name, &l.options)
-		c.run(promise)
+		c.run(durability)
 	}
 	d.repeats(found)
 	return nil
@@ -97,14 +99,14 @@ func (d *doctor) records(list []store.Record) map[string]*poolRecords {
 	for _, rec := range list {
 		if err := readRecord(rec, of); err != nil {
 			unread++
-			d.say(wrong, "records", "restore a backup, then: "+recoverCommand("", false), "%s", withoutPackage(err.Error()))
+			d.say(wrong, "records", "restore a backup, then: "+recoverCommand("", false), "%s", ui.WithoutPackage(err.Error()))
 		}
 		if rec.Written.After(d.now().Add(term.Skew)) {
-			d.say(warning, "clock", "set this host's clock", "record %s was written at %s, which is still to come", rec.Key, instant(rec.Written))
+			d.say(warning, "clock", "set this host's clock", "record %s was written at %s, which is still to come", rec.Key, phrase.Instant(rec.Written))
 		}
 	}
 	if unread == 0 {
-		d.say(fine, "records", "", "%s, all readable", plural(len(list), "record"))
+		d.say(fine, "records", "", "%s, all readable", phrase.Plural(len(list), "record"))
 	}
 	return found
 }
@@ -115,14 +117,17 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 		_, err := term.ReadStore(rec)
 		return err
 	}
-	if rec.Key == sequence.KeyRestored {
+	if rec.Key == block.KeyRecovered {
 		return nil
 	}
-	if strings.HasPrefix(rec.Key, sequence.KeyPrefix) {
+	if strings.HasPrefix(rec.Key, block.Keys) {
 		_, err := block.Read(rec)
 		return err
 	}
-	if ours, err := document.CheckRecord(rec); ours {
+	if ours, def, err := dated.Check(rec); ours {
+		if err == nil && def != nil {
+			_, err = document.ParsePattern(def.Pattern)
+		}
 		return err
 	}
 	rest, ok := strings.CutPrefix(rec.Key, term.KeyPools)
@@ -169,28 +174,28 @@ func (c *poolCheck) say(state, what, do, format string, args ...any) {
 }
 
 // run checks the pool.
-func (c *poolCheck) run(promise store.Promise) {
+func (c *poolCheck) run(durability store.Durability) {
 	o := c.leasing.options
 	c.layout = o.Layout
 	if !c.layout.IsValid() {
 		c.layout = firn.Default
 	}
 	if c.records == nil || !c.records.created {
-		if !c.missing(promise) {
+		if !c.missing(durability) {
 			return
 		}
 	} else if !c.compare() {
 		return
-	} else if c.records.pool.Elsewhere(promise.Identity) {
-		c.fails("pool "+c.name+", store", poolFailure(&store.OtherStoreError{What: fmt.Sprintf("pool %q", c.name), Have: promise.Identity, Want: c.records.pool.Store}, poolPlace{url: storeText(c.leasing.url), from: c.leasing.from, file: c.leasing.file}))
+	} else if c.records.pool.Elsewhere(durability.Identity) {
+		c.fails("pool "+c.name+", store", poolFailure(&store.OtherStoreError{What: fmt.Sprintf("pool %q", c.name), Have: durability.Identity, Want: c.records.pool.Store}, poolPlace{url: storeText(c.leasing.url), from: c.leasing.from, file: c.leasing.file}))
 	}
-	c.rules = term.Default(c.name, c.layout, promise)
+	c.rules = term.Default(c.name, c.layout, durability)
 	var pool term.Pool
 	if c.records != nil {
 		pool = c.records.pool
 	}
-	c.lossy = promise.Class != store.Durable || pool.Lossy != ""
-	if pool.Lossy != "" && promise.Class == store.Durable {
+	c.lossy = !durability.Durable || pool.Lossy != ""
+	if pool.Lossy != "" && durability.Durable {
 		c.say(warning, "mark", "when it is sure to stay durable: stop all processes, then: "+recoverCommand("", false),
 			"by the rules for a store that can forget, whatever it promises now: %s", pool.Lossy)
 	}
@@ -231,7 +236,7 @@ func (c *poolCheck) floor() {
 	floor := c.layout.Time(c.records.pool.Floor + 1)
 	if left := floor.Sub(c.now()); c.records.pool.Floor > 0 && left > 0 {
 		c.say(warning, "start", "wait", "ids start at %s, in %s: the pool was created by firn pool ensure, or recovered, not long ago",
-			instant(floor), left.Round(time.Second))
+			phrase.Instant(floor), left.Round(time.Second))
 		return
 	}
 	c.say(fine, "start", "", "ids have started")
@@ -275,7 +280,7 @@ func (c *poolCheck) workers() {
 		return
 	}
 	if int64(held)*2 > all {
-		c.say(warning, "workers", fmt.Sprintf("if all processes start anew at once there are too few: firn pool set %s --workers A-B", shellWord(c.name)),
+		c.say(warning, "workers", fmt.Sprintf("if all processes start anew at once there are too few: firn pool set %s --workers A-B", phrase.ShellWord(c.name)),
 			"%s; more than half are held", text)
 		return
 	}
@@ -296,9 +301,9 @@ func (c *poolCheck) until(horizon firn.Tick) time.Duration {
 // outage says how long ids go on without the store.
 func (c *poolCheck) outage() {
 	begin, full := c.ramp()
-	text := fmt.Sprintf("ids go on for %s while the store is away", durationText(c.rules.Outage))
+	text := fmt.Sprintf("ids go on for %s while the store is away", phrase.Duration(c.rules.Outage))
 	if begin < c.rules.Outage {
-		text += fmt.Sprintf(", %s when a process has just started and all of it after %s", durationText(begin), durationText(full.Round(time.Second)))
+		text += fmt.Sprintf(", %s when a process has just started and all of it after %s", phrase.Duration(begin), phrase.Duration(full.Round(time.Second)))
 	}
 	c.say(fine, "outage", "", "%s", text)
 }
@@ -317,7 +322,7 @@ func (c *poolCheck) ramp() (begin, full time.Duration) {
 func (c *poolCheck) crash() {
 	begin, _ := c.ramp()
 	text := fmt.Sprintf("a process that dies takes its worker out of use for %s at most, %s if it had just started",
-		durationText(max(c.rules.Outage, c.rules.TTL)), durationText(begin))
+		phrase.Duration(max(c.rules.Outage, c.rules.TTL)), phrase.Duration(begin))
 	longest, worker := time.Duration(0), int64(0)
 	if c.records != nil {
 		for n, w := range c.records.workers {
@@ -340,9 +345,9 @@ func (c *poolCheck) crash() {
 
 // failover says what it costs if the store forgets.
 func (c *poolCheck) failover() {
-	pause := durationText(max(c.rules.Outage, term.OutageDurable) + 2*c.rules.Skew) // as store recover has it
+	pause := phrase.Duration(max(c.rules.Outage, term.OutageDurable) + 2*c.rules.Skew) // as store recover has it
 	if c.lossy {
-		c.say(fine, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", durationText(c.wait))
+		c.say(fine, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", phrase.Duration(c.wait))
 		return
 	}
 	c.say(fine, "failover", "", "if the store forgets, or a backup is put back, firn store recover is needed, and nothing is issued for %s", pause)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -17,21 +18,21 @@ import (
 // them, and whether two of its pools can make equal ids.
 
 // missing says that there is no such pool. It returns whether the next process creates it.
-func (c *poolCheck) missing(promise store.Promise) bool {
-	ensure := "firn pool ensure " + shellWord(c.name) + poolPlace{from: c.leasing.from}.ensureNote()
+func (c *poolCheck) missing(durability store.Durability) bool {
+	ensure := "firn pool ensure " + phrase.ShellWord(c.name) + poolPlace{from: c.leasing.from}.ensureNote()
 	switch {
 	case c.records != nil && len(c.records.workers) > 0:
 		c.say(wrong, "record", "restore a backup, then: "+recoverCommand("", false)+"; or, if there is none: "+ensure, "the record of the pool is missing or unreadable, and it has %s",
-			plural(len(c.records.workers), "worker"))
+			phrase.Plural(len(c.records.workers), "worker"))
 	case c.records != nil && c.records.begun:
 		c.say(wrong, "record", "if nobody is creating it at this moment: "+ensure, "the pool is not created yet: that has begun, and has not ended")
-	case promise.Embedded && !c.others:
+	case durability.NoticesLoss && !c.others:
 		c.say(fine, "record", "", "not created yet; the first process creates it with layout %s", layoutName(c.layout))
 		return true
 	case c.crowded != nil:
 		c.say(warning, "record", c.crowded.ways(c.name, poolPlace{from: c.leasing.from}), "the store has no pool %q", c.name)
 	default:
-		c.say(warning, "record", fmt.Sprintf("if this database was restored, or you are not sure: %s; only if no id was ever drawn from it, here or in a database that this one was restored from: firn pool create %s", ensure, shellWord(c.name)),
+		c.say(warning, "record", fmt.Sprintf("if this database was restored, or you are not sure: %s; only if no id was ever drawn from it, here or in a database that this one was restored from: firn pool create %s", ensure, phrase.ShellWord(c.name)),
 			"the store has no pool %q", c.name)
 	}
 	return false
@@ -58,7 +59,7 @@ func (c *poolCheck) compare() bool {
 	c.layout = l
 	info := pool.Info{Name: c.name, Layout: l, First: workers.First, Last: workers.Last, GivingUp: c.records.pool.Reserved}
 	if info.GivingUp != "" {
-		c.say(warning, "range", "repeat the command: firn pool set "+shellWord(c.name)+" --workers A-B", "the range of workers is being changed from or to %s", info.GivingUp)
+		c.say(warning, "range", "repeat the command: firn pool set "+phrase.ShellWord(c.name)+" --workers A-B", "the range of workers is being changed from or to %s", info.GivingUp)
 	}
 	errs := []error{c.leasing.sameRange(info)}
 	o := c.leasing.options

@@ -14,6 +14,9 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -74,7 +77,7 @@ func (s *settings) drawing(name string) (*drawing, error) {
 		}
 	}
 	if d.form != nil && d.kind == kindSerial {
-		return nil, bad("a public form is of an id, and the series %s gives texts: it is a serial", name)
+		return nil, ui.Bad("a public form is of an id, and the series %s gives texts: it is a serial", name)
 	}
 	return d, nil
 }
@@ -90,7 +93,7 @@ func (s *settings) kind(name string, one *seriesConfig) (string, error) {
 			return "", valueError(said.from, err)
 		}
 		if one != nil && one.kind.text != said.text {
-			return "", bad("%s %s: series %s is of kind %s, says %s:%d", said.from, said.text, one.name.text, one.kind.text, s.file.path, one.kind.at.line)
+			return "", ui.Bad("%s %s: series %s is of kind %s, says %s:%d", said.from, said.text, one.name.text, one.kind.text, s.file.path, one.kind.at.line)
 		}
 		return said.text, s.counter.agrees(name, said.text, said.from)
 	case one != nil:
@@ -117,10 +120,10 @@ func (s *settings) strangeFlag(name, kind string) error {
 		ofSeries, _ := f.Value.(*seriesFlag)
 		switch what := seriesText(name, kind); {
 		case (ofPool || f.Name == "pool" || f.Name == "shard") && kind != kindFlake:
-			err = bad("--%s is for series of kind %s, and %s", f.Name, kindFlake, what)
+			err = ui.Bad("--%s is for series of kind %s, and %s", f.Name, kindFlake, what)
 		case ofSeries != nil && !ofSeries.of(kind):
-			err = bad("--%s is for series of kind %s, and %s", f.Name, strings.Join(ofSeries.kinds, ", "), what).
-				hint("--kind %s, if it is one", ofSeries.kinds[0])
+			err = ui.Bad("--%s is for series of kind %s, and %s", f.Name, strings.Join(ofSeries.kinds, ", "), what).
+				Hint("--kind %s, if it is one", ofSeries.kinds[0])
 		}
 	})
 	return err
@@ -136,15 +139,15 @@ func seriesText(name, kind string) string {
 // countedDrawing fills in what there is to know of a series that is no flake.
 func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
 	if d.name == "" {
-		return bad("which series? One of kind %s has a name", d.kind).hint("firn next NAME")
+		return ui.Bad("which series? One of kind %s has a name", d.kind).Hint("firn next NAME")
 	}
 	if d.kind == kindTicket {
 		if f := s.flags.Lookup("store"); f != nil && f.Changed && len(f.Annotations[fromVariable]) == 0 {
-			return bad("--store: the ticket %s has stores of its own, in firn.yaml", d.name)
+			return ui.Bad("--store: the ticket %s has stores of its own, in firn.yaml", d.name)
 		}
 		if one == nil {
-			return bad("a ticket is spread over several stores, which are in firn.yaml").
-				hint("series: { %s: { kind: ticket, stores: [URL, URL] } }", d.name)
+			return ui.Bad("a ticket is spread over several stores, which are in firn.yaml").
+				Hint("series: { %s: { kind: ticket, stores: [URL, URL] } }", d.name)
 		}
 		d.urls = nil
 		for _, url := range one.stores {
@@ -169,12 +172,12 @@ func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
 			return valueError(v.from, err)
 		}
 	}
-	if c := s.counter; c != nil && d.kind == kindSerial && d.options.pattern == "" {
-		d.options.pattern, d.options.serial.Zone = c.pattern, c.zone
+	if c := s.counter; c != nil && d.kind == kindSerial && d.options.serial.Pattern == "" {
+		d.options.serial.Pattern, d.options.serial.Zone = c.pattern, c.zone
 	}
-	if d.kind == kindSerial && d.options.pattern == "" {
-		return bad("a serial has a pattern, and neither a flag nor firn.yaml says which").
-			hint("with the pattern of this serial: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", s.cmd.CommandPath(), shellWord(d.name))
+	if d.kind == kindSerial && d.options.serial.Pattern == "" {
+		return ui.Bad("a serial has a pattern, and neither a flag nor firn.yaml says which").
+			Hint("with the pattern of this serial: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", s.cmd.CommandPath(), phrase.ShellWord(d.name))
 	}
 	return d.check(from)
 }
@@ -182,7 +185,7 @@ func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
 // check returns what the series would say of its options, with where they are from.
 func (d *drawing) check(from map[string]string) error {
 	var texts []string
-	var shown *failure
+	var shown *ui.Failure
 	for _, f := range d.options.check(d.name, d.kind) {
 		l := leasing{from: from}
 		texts = append(texts, l.blame(f.option, f.text))
@@ -196,7 +199,7 @@ func (d *drawing) check(from map[string]string) error {
 	case shown != nil && len(texts) == 1:
 		return shown
 	}
-	return bad("%s", strings.Join(texts, "\n"))
+	return ui.Bad("%s", strings.Join(texts, "\n"))
 }
 
 // A stream is what a command draws from, with all that is to be closed after.
@@ -234,19 +237,19 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	switch d.kind {
 	case kindFlake:
 		var l *lease.Lease
-		if l, err = d.leasing.open(ctx, stores[0], warnings(errs)); err == nil {
+		if l, err = d.leasing.open(ctx, stores[0], ui.Warnings(errs)); err == nil {
 			ids.src, series, out.rate = l, l, l.State().Layout.Rate()
 		}
 	case kindSerial:
-		d.options.serial.Logger = warnings(errs)
+		d.options.serial.Logger = ui.Warnings(errs)
 		var t *document.Series
-		t, err = document.Open(ctx, stores[0], d.name, d.options.pattern, &d.options.serial)
+		t, err = document.Open(ctx, stores[0], d.name, &d.options.serial)
 		out.source, series = &textSource{src: t, json: asJSON}, t
 	default:
 		o := &d.options.segment
-		o.Logger = warnings(errs)
+		o.Logger = ui.Warnings(errs)
 		if o.Waste == 0 { // a short run has no more in hand than it prints
-			o.Waste = int(max(min(n, sequence.DefaultWaste), int64(o.Step)))
+			o.Waste = int(max(min(n, block.DefaultMaxUnused), int64(o.Step)))
 		}
 		var t *sequence.Series
 		if d.kind == kindTicket {
@@ -318,8 +321,8 @@ func (d *drawing) begins(ctx context.Context, stores []store.Store) (bool, error
 	if d.kind != kindSegment && d.kind != kindSerial {
 		return false, nil
 	}
-	promise, err := stores[0].Promise(ctx)
-	if err != nil || !promise.Embedded {
+	durability, err := stores[0].Durability(ctx)
+	if err != nil || !durability.NoticesLoss {
 		return false, err
 	}
 	if d.kind == kindSerial {
@@ -341,10 +344,10 @@ func (d *drawing) explain(err error) error {
 		err = d.leasing.explain(err)
 	}
 	url, note := d.recoverURL(err)
-	var f *failure
+	var f *ui.Failure
 	if !errors.As(err, &f) {
-		if f = poolFailure(err, poolPlace{url: url}); f != nil && f.saysRecover() && note != "" {
-			f.hint("%s", note)
+		if f = poolFailure(err, poolPlace{url: url}); f != nil && saysRecover(f) && note != "" {
+			f.Hint("%s", note)
 		}
 	}
 	if f == nil {
@@ -352,7 +355,7 @@ func (d *drawing) explain(err error) error {
 	}
 	if m := d.missingOf(err); m != nil && d.leasing == nil {
 		for _, text := range missingHints([]*missing{m}) {
-			f.hint("%s", text)
+			f.Hint("%s", text)
 		}
 		return elsewhereFirst(err, f)
 	}
@@ -370,28 +373,27 @@ func (d *drawing) explain(err error) error {
 	case errors.As(err, &copied), errors.As(err, &file):
 		return f // what to do is said elsewhere
 	case errors.As(err, &forgot) && d.kind == kindTicket && strings.HasSuffix(forgot.What, " stores have no record of it"):
-		return f.hint("%s", d.partly()).hint("to see which store that is: firn doctor")
+		return f.Hint("%s", d.partly()).Hint("to see which store that is: firn doctor")
 	case errors.As(err, &forgot), errors.As(err, &instance):
-		f.hintRecover(url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, forgot == nil))
+		hintRecover(f, url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, forgot == nil))
 		if note != "" {
-			f.hint("%s", note)
+			f.Hint("%s", note)
 		}
 		return f
 	case errors.As(err, &lossySegment) && lossySegment.Since:
-		return f.hint("to see why the store may lose writes: firn doctor").
-			hintRecover(url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, true))
+		return hintRecover(f.Hint("to see why the store may lose writes: firn doctor"), url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, true))
 	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
-		return f.hint("use a store that keeps what it acknowledged").
-			hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, lossy: accept } }", d.name, d.kind).
-			hintFlag("lossy", "the same for a series that firn.yaml does not list: --lossy accept")
+		return f.Hint("use a store that keeps what it acknowledged").
+			Hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, lossy: accept } }", d.name, d.kind).
+			HintFlag("lossy", "the same for a series that firn.yaml does not list: --lossy accept")
 	case errors.As(err, &other):
 		return d.hintDefinition(f, other)
 	case errors.As(err, &mismatch):
 		return hintMismatch(f, mismatch)
 	case errors.As(err, &ended) && ended.Left > 0:
-		return f.hint("-n %d prints what is left", ended.Left)
+		return f.Hint("-n %d prints what is left", ended.Left)
 	case errors.As(err, &used) && used.Left > 0:
-		f.hint("-n %d prints what is left", used.Left)
+		f.Hint("-n %d prints what is left", used.Left)
 		fallthrough
 	case errors.As(err, &used):
 		return d.hintDigits(f, used.Pattern)
@@ -400,13 +402,13 @@ func (d *drawing) explain(err error) error {
 }
 
 // hintMismatch says what to do where a counter was created with another option.
-func hintMismatch(f *failure, e *sequence.MismatchError) *failure {
-	f.hint("a counter keeps the %s that it was created with: leave out %s, or write %s", e.Option, e.Option, e.Have)
+func hintMismatch(f *ui.Failure, e *sequence.MismatchError) *ui.Failure {
+	f.Hint("a counter keeps the %s that it was created with: leave out %s, or write %s", e.Option, e.Option, e.Have)
 	first, err := strconv.ParseInt(e.Want, 10, 64)
 	if e.Option == "first" && err == nil && first > 1 {
-		f.hint("to have the next numbers from %d on, where the counter is below: firn segments raise %s %d", first, shellWord(e.Name), first-1)
+		f.Hint("to have the next numbers from %d on, where the counter is below: firn segments raise %s %d", first, phrase.ShellWord(e.Name), first-1)
 	}
-	return f.hint("for numbers of their own, give the series another name")
+	return f.Hint("for numbers of their own, give the series another name")
 }
 
 // A placedError is the error of one of the stores of a series that has several.
@@ -457,12 +459,12 @@ func zoneFlag(zone string) string {
 }
 
 // serialSyntax shows where a pattern or a text is wrong.
-func serialSyntax(from string, e *document.SyntaxError) *failure {
+func serialSyntax(from string, e *firn.SyntaxError) *ui.Failure {
 	if from == "" || from == byDefault {
 		from = e.Kind
 	}
-	f := bad("%s: %s", from, e.Reason)
-	f.place = []string{fmt.Sprintf("%q", e.Text), strings.Repeat(" ", 1+quotedWidth(e.Text[:e.Offset])) + "^"}
+	f := ui.Bad("%s: %s", from, e.Reason)
+	f.Place = []string{fmt.Sprintf("%q", e.Text), strings.Repeat(" ", 1+quotedWidth(e.Text[:e.Offset])) + "^"}
 	return f
 }
 

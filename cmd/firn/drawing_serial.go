@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // This file says what to do where the pattern of a serial has no room, or is another in the
@@ -21,17 +23,17 @@ func (d *drawing) inFile(setting string) string {
 // use is how a setting is given a value where it is from.
 func (d *drawing) use(setting, value string) string {
 	if at := d.inFile(setting); at != "" {
-		return setting + ": " + shellWord(value) + " at " + at
+		return setting + ": " + phrase.ShellWord(value) + " at " + at
 	}
-	return "--" + setting + " " + shellWord(value)
+	return "--" + setting + " " + phrase.ShellWord(value)
 }
 
 // changeTo is the command that gives the store a pattern and a zone. What firn.yaml says it
 // reads itself.
 func (d *drawing) changeTo(pattern, zone string) string {
-	text := "firn serials change " + shellWord(d.name)
-	if d.inFile("pattern") == "" || pattern != d.options.pattern {
-		text += " --pattern " + shellWord(pattern)
+	text := "firn serials change " + phrase.ShellWord(d.name)
+	if d.inFile("pattern") == "" || pattern != d.options.serial.Pattern {
+		text += " --pattern " + phrase.ShellWord(pattern)
 	}
 	if d.inFile("zone") == "" || zone != d.options.serial.Zone {
 		text += zoneFlag(zone)
@@ -40,32 +42,32 @@ func (d *drawing) changeTo(pattern, zone string) string {
 }
 
 // hintDigits says how a series whose pattern has no room gets more digits.
-func (d *drawing) hintDigits(f *failure, pattern string) *failure {
+func (d *drawing) hintDigits(f *ui.Failure, pattern string) *ui.Failure {
 	p, err := document.ParsePattern(pattern)
 	if err != nil || p.Wider() == "" {
 		return f
 	}
 	if d.inFile("pattern") != "" {
-		return f.hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.options.pattern, d.options.serial.Zone))
+		return f.Hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.options.serial.Pattern, d.options.serial.Zone))
 	}
-	return f.hint("for more digits: %s; then use that pattern everywhere", d.changeTo(p.Wider(), d.options.serial.Zone))
+	return f.Hint("for more digits: %s; then use that pattern everywhere", d.changeTo(p.Wider(), d.options.serial.Zone))
 }
 
 // hintDefinition says what to do about a pattern or a zone that is another in the store.
-func (d *drawing) hintDefinition(f *failure, e *document.DefinitionError) *failure {
+func (d *drawing) hintDefinition(f *ui.Failure, e *document.DefinitionError) *ui.Failure {
 	only, wider := e.OnlyWidth()
 	switch {
 	case !only:
-		return f.hint("to use the series that is there: %s. Other texts are a series of another name", d.use("pattern", e.HavePattern))
+		return f.Hint("to use the series that is there: %s. Other texts are a series of another name", d.use("pattern", e.HavePattern))
 	case wider:
-		f.hint("the store has the wider counter, so use that pattern here: %s", d.use("pattern", e.HavePattern))
+		f.Hint("the store has the wider counter, so use that pattern here: %s", d.use("pattern", e.HavePattern))
 	case e.HavePattern != e.WantPattern:
-		f.hint("the store has the narrower counter: %s", d.changeTo(e.WantPattern, e.HaveZone))
+		f.Hint("the store has the narrower counter: %s", d.changeTo(e.WantPattern, e.HaveZone))
 	}
 	if e.HaveZone != e.WantZone {
-		f.hint("to use the zone of the store: %s", d.use("zone", e.HaveZone))
+		f.Hint("to use the zone of the store: %s", d.use("zone", e.HaveZone))
 		if !wider {
-			f.hint("only if the series is to have this zone from now on: %s", d.changeTo(e.WantPattern, e.WantZone))
+			f.Hint("only if the series is to have this zone from now on: %s", d.changeTo(e.WantPattern, e.WantZone))
 		}
 	}
 	return f

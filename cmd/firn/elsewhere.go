@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
 )
 
@@ -58,14 +59,14 @@ func elsewhere(ctx context.Context, s store.Store, err error) error {
 }
 
 // elsewhereFirst puts the hint of an [*elsewhereError] before those that offer to create.
-func elsewhereFirst(err error, f *failure) *failure {
+func elsewhereFirst(err error, f *ui.Failure) *ui.Failure {
 	var e *elsewhereError
 	if f == nil || !errors.As(err, &e) {
 		return f
 	}
-	hints := f.hints
-	f.hints = nil
-	f.hint("%s", e.hint())
-	f.hints = append(f.hints, hints...)
+	hints := f.Hints
+	f.Hints = nil
+	f.Hint("%s", e.hint())
+	f.Hints = append(f.Hints, hints...)
 	return f
 }

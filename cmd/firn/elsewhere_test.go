@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // TestMistypedSearchPath: a schema that is not the store's looks like an empty store. The
@@ -25,13 +26,13 @@ func TestMistypedSearchPath(t *testing.T) {
 		want []string
 		code int
 	}{
-		{"nosuch", []string{"next"}, []string{`there is no schema "nosuch" in this database`, "in schema ids"}, exitFailed},
-		{"nosuch", []string{"doctor"}, []string{`there is no schema "nosuch" in this database`}, exitFound},
-		{"nosuch", []string{"store", "setup"}, []string{`there is no schema "nosuch" in this database`}, exitFailed},
-		{"nosuch,empty", []string{"next"}, []string{"hint: the search_path here is nosuch,empty, and there is no schema nosuch. Schema ids has a table firn_records"}, exitFailed},
-		{"empty", []string{"next"}, []string{"hint: the search_path here is empty. Schema ids has a table firn_records", "search_path=ids"}, exitFailed},
-		{"empty&user=app", []string{"next"}, []string{"hint: the search_path here is empty. Schema ids has a table firn_records"}, exitFailed},
-		{"empty", []string{"next", "orders"}, []string{"hint: the search_path here is empty. Schema ids has a table firn_records"}, exitFailed},
+		{"nosuch", []string{"next"}, []string{`there is no schema "nosuch" in this database`, "in schema ids"}, ui.ExitFailed},
+		{"nosuch", []string{"doctor"}, []string{`there is no schema "nosuch" in this database`}, ui.ExitFound},
+		{"nosuch", []string{"store", "setup"}, []string{`there is no schema "nosuch" in this database`}, ui.ExitFailed},
+		{"nosuch,empty", []string{"next"}, []string{"hint: the search_path here is nosuch,empty, and there is no schema nosuch. Schema ids has a table firn_records"}, ui.ExitFailed},
+		{"empty", []string{"next"}, []string{"hint: the search_path here is empty. Schema ids has a table firn_records", "search_path=ids"}, ui.ExitFailed},
+		{"empty&user=app", []string{"next"}, []string{"hint: the search_path here is empty. Schema ids has a table firn_records"}, ui.ExitFailed},
+		{"empty", []string{"next", "orders"}, []string{"hint: the search_path here is empty. Schema ids has a table firn_records"}, ui.ExitFailed},
 		{"empty", []string{"doctor"}, []string{"the search_path here is empty. Schema ids has a table firn_records"}, 0},
 	} {
 		out, errs, code := called(t, append(c.args, "--store", at(c.path))...)

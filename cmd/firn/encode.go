@@ -10,6 +10,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/inspect"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 func newEncode() *cobra.Command {
@@ -47,7 +48,7 @@ docs/past-ids.md has more.`,
 			case o.times != "":
 				return o.encodeTimes(cmd, hasWorker)
 			case hasWorker:
-				return bad("--worker is for --times").hint("--set worker=%d", o.worker)
+				return ui.Bad("--worker is for --times").Hint("--set worker=%d", o.worker)
 			}
 			id, err := o.encode(time.Now())
 			if err != nil {
@@ -90,16 +91,16 @@ type encodeOptions struct {
 func (o *encodeOptions) encode(now time.Time) (firn.ID, error) {
 	switch {
 	case !o.layout.IsValid():
-		return 0, bad("--layout is missing").hint("--layout firn; to list the others: firn layouts")
+		return 0, ui.Bad("--layout is missing").Hint("--layout firn; to list the others: firn layouts")
 	case o.time == "":
-		return 0, bad("--time is missing").hint("--time now, --time 2026-01-01, --time -1h")
+		return 0, ui.Bad("--time is missing").Hint("--time now, --time 2026-01-01, --time -1h")
 	}
 	at, err := parseTime(o.time, now)
 	if err != nil {
 		return 0, err
 	}
 	if at.Before(o.layout.Epoch()) {
-		return 0, bad("--time: layout %s begins at %s, after %s",
+		return 0, ui.Bad("--time: layout %s begins at %s, after %s",
 			layoutName(o.layout.Layout), o.layout.Epoch().Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano))
 	}
 	values, err := o.values()
@@ -139,18 +140,18 @@ func (o *encodeOptions) values() (map[string]int64, error) {
 		for pair := range strings.SplitSeq(list, ",") {
 			name, text, ok := strings.Cut(pair, "=")
 			if !ok {
-				return nil, bad("--set: %q is not of the form FIELD=NUMBER", pair).hint("--set worker=3,seq=7")
+				return nil, ui.Bad("--set: %q is not of the form FIELD=NUMBER", pair).Hint("--set worker=3,seq=7")
 			}
 			f, err := o.field(name)
 			if err != nil {
 				return nil, err
 			}
 			if _, twice := values[name]; twice {
-				return nil, bad("--set: %s is there twice", name)
+				return nil, ui.Bad("--set: %s is there twice", name)
 			}
 			v, err := strconv.ParseInt(text, 10, 64)
 			if err != nil || v < 0 || v > f.Max() {
-				return nil, bad("--set: %s is 0 to %d in layout %s, not %s", name, f.Max(), layoutName(o.layout.Layout), text)
+				return nil, ui.Bad("--set: %s is 0 to %d in layout %s, not %s", name, f.Max(), layoutName(o.layout.Layout), text)
 			}
 			values[name] = v
 		}
@@ -171,11 +172,11 @@ func (o *encodeOptions) field(name string) (firn.Field, error) {
 		}
 	}
 	if name == "time" {
-		return firn.Field{}, bad("--set: the time is set with --time")
+		return firn.Field{}, ui.Bad("--set: the time is set with --time")
 	}
-	f := bad("--set: layout %s has no field %q; it has %s", layoutName(o.layout.Layout), name, strings.Join(names, ", "))
+	f := ui.Bad("--set: layout %s has no field %q; it has %s", layoutName(o.layout.Layout), name, strings.Join(names, ", "))
 	if near := nearest.Name(name, names); near != "" {
-		f = f.hint("is it %s?", near)
+		f = f.Hint("is it %s?", near)
 	}
 	return firn.Field{}, f
 }
@@ -185,7 +186,7 @@ func asUsage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return bad("%w", err)
+	return ui.Bad("%w", err)
 }
 
 // parseTime reads an instant in any of the forms that the help of encode lists.
@@ -209,8 +210,8 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 			return now.Add(d), nil
 		}
 	}
-	return time.Time{}, bad("--time: %q is not a time", text).
-		hint("2026-01-01T00:00:00Z, 2026-01-01, now, -1h, or milliseconds since 1970")
+	return time.Time{}, ui.Bad("--time: %q is not a time", text).
+		Hint("2026-01-01T00:00:00Z, 2026-01-01, now, -1h, or milliseconds since 1970")
 }
 
 // parseInstant reads an instant in any of the forms that are not from now.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 func TestParseTime(t *testing.T) {
@@ -36,8 +37,8 @@ func TestParseTime(t *testing.T) {
 		got, err := parseTime(tt.text, now)
 		switch {
 		case tt.want == "":
-			var f *failure
-			if !errors.As(err, &f) || f.code != exitUsage || len(f.hints) == 0 {
+			var f *ui.Failure
+			if !errors.As(err, &f) || f.Code != ui.ExitUsage || len(f.Hints) == 0 {
 				t.Errorf("%q: %v, %v; want an error with a hint", tt.text, got, err)
 			}
 		case err != nil || got.UTC().Format(time.RFC3339Nano) != tt.want:

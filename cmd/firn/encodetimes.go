@@ -18,6 +18,8 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/inspect"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -34,7 +36,7 @@ const noStore = "none"
 func (o *encodeOptions) encodeTimes(cmd *cobra.Command, hasWorker bool) error {
 	switch {
 	case o.time != "" || o.last || len(o.set) > 0:
-		return bad("--times is without --time, --set and --last").hint("firn encode --times dates.txt --worker 1023")
+		return ui.Bad("--times is without --time, --set and --last").Hint("firn encode --times dates.txt --worker 1023")
 	}
 	set, err := loadSettings(cmd)
 	if err != nil {
@@ -66,9 +68,9 @@ func (o *encodeOptions) encodeTimes(cmd *cobra.Command, hasWorker bool) error {
 func (o *encodeOptions) unclaimed(hasWorker bool) (func([]firn.ID) error, error) {
 	switch {
 	case !o.layout.IsValid():
-		return nil, bad("--layout is missing").hint("to list the presets: firn layouts")
+		return nil, ui.Bad("--layout is missing").Hint("to list the presets: firn layouts")
 	case !hasWorker && o.layout.Workers() > 1:
-		return nil, bad("--worker is missing").hint("one that nobody has or ever had")
+		return nil, ui.Bad("--worker is missing").Hint("one that nobody has or ever had")
 	}
 	return func([]firn.ID) error { return nil }, nil
 }
@@ -91,10 +93,10 @@ func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bo
 		case want.IsValid() && want != have:
 			return &lease.LayoutError{Pool: name, Have: have.String(), Want: want.String()}
 		case !hasWorker && have.Workers() > 1:
-			return bad("--worker is missing").hint("%s", neverHeld(cmd, s, info))
+			return ui.Bad("--worker is missing").Hint("%s", neverHeld(cmd, s, info))
 		case o.worker < info.First || o.worker > info.Last:
 			e := &lease.WorkerError{Pool: name, Worker: o.worker, First: info.First, Last: info.Last}
-			return bad("%w", &renamed{outside(e, e), e}).hint("%s", neverHeld(cmd, s, info))
+			return ui.Bad("%w", ui.Rename(outside(e, e), e)).Hint("%s", neverHeld(cmd, s, info))
 		}
 		o.layout.Layout = info.Layout
 		return nil
@@ -122,13 +124,13 @@ func (o *encodeOptions) claim(cmd *cobra.Command, s store.Store, from string, id
 	var held *pool.BackfillError
 	switch {
 	case errors.As(err, &held) && held.Name == "":
-		return failed("%w", err).hint("--store none, once no row has an id of that worker, and no process can take it: docs/past-ids.md")
+		return ui.Failed("%w", err).Hint("--store none, once no row has an id of that worker, and no process can take it: docs/past-ids.md")
 	case held != nil:
 		info, lost := pool.Show(cmd.Context(), s, from)
 		if lost != nil {
 			return err
 		}
-		return failed("%w", err).hint("%s", neverHeld(cmd, s, info))
+		return ui.Failed("%w", err).Hint("%s", neverHeld(cmd, s, info))
 	}
 	return err
 }
@@ -154,30 +156,30 @@ func (o *encodeOptions) readTimes(cmd *cobra.Command) ([]firn.ID, error) {
 	if o.times != "-" {
 		f, err := os.Open(o.times)
 		if err != nil {
-			return nil, bad("--times: %w", err)
+			return nil, ui.Bad("--times: %w", err)
 		}
 		defer f.Close()
 		in, name = f, o.times
 	}
 	m := instants{layout: o.layout.Layout, worker: o.worker, shard: o.shard, latest: time.Now(), made: map[firn.Tick]int64{}}
 	var made atomic.Int64
-	show := showProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), 0, &made)
-	defer show.stop()
+	show := ui.ShowProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), 0, &made)
+	defer show.Stop()
 	r := bufio.NewReaderSize(in, 64<<10)
 	var ids []firn.ID
 	for n := 1; ; n++ {
 		line, _, err := readLine(r)
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
-			return nil, failed("%s:%d: %w", name, n, err)
+			return nil, ui.Failed("%s:%d: %w", name, n, err)
 		case err != nil && len(line) == 0:
 			return ids, nil
 		}
 		id, err := m.next(string(trimEnd(line)))
 		if err != nil {
-			var f *failure
+			var f *ui.Failure
 			if errors.As(err, &f) {
-				f.err = fmt.Errorf("%s:%d: %w; nothing was printed", name, n, f.err)
+				f.Err = fmt.Errorf("%s:%d: %w; nothing was printed", name, n, f.Err)
 			}
 			return nil, err
 		}
@@ -205,19 +207,19 @@ func (m *instants) next(text string) (firn.ID, error) {
 	at, ok := parseInstant(text)
 	switch {
 	case !ok:
-		return 0, bad("%.60q is not a time", text).hint("2012-03-03T13:01:20.453Z, 2012-03-03, or milliseconds since 1970")
+		return 0, ui.Bad("%.60q is not a time", text).Hint("2012-03-03T13:01:20.453Z, 2012-03-03, or milliseconds since 1970")
 	case at.After(m.latest):
-		return 0, bad("%s is still to come", text)
+		return 0, ui.Bad("%s is still to come", text)
 	case at.Before(m.layout.Epoch()):
-		return 0, bad("layout %s begins at %s, after %s", layoutName(m.layout), m.layout.Epoch().Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano)).
-			hint("an id has no time before that, and a pool keeps its layout; where there are no ids yet, create one with an earlier epoch: docs/past-ids.md")
+		return 0, ui.Bad("layout %s begins at %s, after %s", layoutName(m.layout), m.layout.Epoch().Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano)).
+			Hint("an id has no time before that, and a pool keeps its layout; where there are no ids yet, create one with an earlier epoch: docs/past-ids.md")
 	}
 	tick := m.layout.Tick(at)
 	seq, _ := m.layout.Field("seq")
 	n := m.made[tick]
 	if n > seq.Max() {
-		return 0, bad("%s of one worker are of %s already, and there are no more in %s", plural(int(n), "id"), m.layout.Time(tick).Format(time.RFC3339Nano), m.layout.Unit()).
-			hint("finer times; or the lines from this one on in a file of their own, with another --worker")
+		return 0, ui.Bad("%s of one worker are of %s already, and there are no more in %s", phrase.Plural(int(n), "id"), m.layout.Time(tick).Format(time.RFC3339Nano), m.layout.Unit()).
+			Hint("finer times; or the lines from this one on in a file of their own, with another --worker")
 	}
 	id, err := m.layout.Encode(firn.Parts{Tick: tick, Worker: m.worker, Shard: m.shard, Seq: n})
 	if err != nil {

@@ -4,46 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 )
-
-// Exit codes besides those of signals.
-const (
-	exitFailed = 1 // it could not be done
-	exitUsage  = 2 // what it was given is wrong
-	exitFound  = 3 // a check found a problem
-)
-
-// A failure is an error with an exit code and what to do about it.
-type failure struct {
-	code  int
-	err   error
-	place []string // lines that show where the fault is
-	hints []hint
-}
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
-// Retryable is false: a setting is wrong, or a person has to decide; see firn.Retryable.
-func (*failure) Retryable() bool { return false }
-
-// bad says that what the command was given is wrong.
-func bad(format string, args ...any) *failure {
-	return &failure{code: exitUsage, err: fmt.Errorf(format, args...)}
-}
-
-// failed says that something could not be done.
-func failed(format string, args ...any) *failure {
-	return &failure{code: exitFailed, err: fmt.Errorf(format, args...)}
-}
 
 // withHint adds a hint to the attributes of a log line, if there is one.
 func withHint(hint string, attrs ...any) []any {
@@ -53,67 +23,36 @@ func withHint(hint string, attrs ...any) []any {
 	return append(attrs, "hint", hint)
 }
 
-// An exit ends the command with a code and without a word.
-type exit int
-
-func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
-
 // report prints an error as a person wants it, and returns the exit code. Its hints are for
 // the command that has failed, if there is one.
 func report(w io.Writer, cmd *cobra.Command, err error) int {
-	var e exit
-	var f *failure
+	var e ui.Exit
+	var f *ui.Failure
 	switch {
-	case err == nil || errors.Is(err, errNoReader):
+	case err == nil || errors.Is(err, ui.ErrNoReader):
 		return 0 // whoever read has had enough
 	case errors.As(err, &e):
 		return int(e)
 	case !errors.As(err, &f):
 		f = classify(err)
 	}
-	if server := awayServer(f.err); server != "" {
-		f = &failure{code: f.code, err: f.err, place: f.place, hints: []hint{{text: startHint(server)}}} // whatever was done when it went away
-	} else if text := refusalHint(f.err); text != "" && cmd != nil && flagOf(cmd, "server") != nil {
-		f = &failure{code: f.code, err: f.err, place: f.place, hints: []hint{{text: text}}} // no command helps before
+	if server := awayServer(f.Err); server != "" {
+		f = &ui.Failure{Code: f.Code, Err: f.Err, Place: f.Place, Hints: []ui.Hint{{Text: startHint(server)}}} // whatever was done when it went away
+	} else if text := refusalHint(f.Err); text != "" && cmd != nil && flagOf(cmd, "server") != nil {
+		f = &ui.Failure{Code: f.Code, Err: f.Err, Place: f.Place, Hints: []ui.Hint{{Text: text}}} // no command helps before
 	}
-	printError(w, f.err)
-	for _, line := range f.place {
-		fmt.Fprintf(w, "firn:     %s\n", withoutKeys(line))
+	ui.PrintError(w, f.Err)
+	for _, line := range f.Place {
+		fmt.Fprintf(w, "firn:     %s\n", ui.WithoutKeys(line))
 	}
 	for _, line := range (hinter{cmd}).lines(f) {
-		fmt.Fprintf(w, "firn: hint: %s\n", withoutKeys(line))
+		fmt.Fprintf(w, "firn: hint: %s\n", ui.WithoutKeys(line))
 	}
-	return f.code
+	return f.Code
 }
-
-func printError(w io.Writer, err error) {
-	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(w, "firn: error: %s\n", withoutKeys(withoutPackage(strings.TrimSuffix(line, "\n"))))
-	}
-}
-
-func printWarning(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "firn: warning: %s\n", withoutKeys(fmt.Sprintf(format, args...)))
-}
-
-// withoutKeys hides the keys of public forms, wherever somebody put one by mistake.
-func withoutKeys(text string) string { return keyText.ReplaceAllString(text, "${1}xxxxx") }
-
-var keyText = regexp.MustCompile(`(firn-key-\d+:)[^\s"',]+`)
-
-// withoutPackage cuts the name of the package that begins an error of a library:
-// it tells a programmer where to look, and the user of a command nothing.
-func withoutPackage(text string) string {
-	if rest, ok := strings.CutPrefix(text, `pool: "`); ok { // it is also what the error is about
-		return `pool "` + rest
-	}
-	return text[len(packagePrefix.FindString(text)):]
-}
-
-var packagePrefix = regexp.MustCompile(`^(firn|lease|pool|sequence|document|server|shard|plan|verify|(store|public)(/[a-z]+)?): `)
 
 // classify finds the exit code and the hints of the libraries' errors.
-func classify(err error) *failure {
+func classify(err error) *ui.Failure {
 	var syntax *firn.SyntaxError
 	if errors.As(err, &syntax) {
 		return syntaxFailure(syntax.Kind, syntax)
@@ -121,7 +60,7 @@ func classify(err error) *failure {
 	if f := poolFailure(err, poolPlace{}); f != nil {
 		return f
 	}
-	f := failed("%w", err)
+	f := ui.Failed("%w", err)
 	var full *lease.FullError
 	var ended *firn.EndError
 	var early *firn.EpochError
@@ -132,19 +71,19 @@ func classify(err error) *failure {
 		if len(full.Holders) > 0 { // by when they fall free
 			wait = max(wait, full.Holders[0].Free.Truncate(10*time.Second)+10*time.Second)
 		}
-		f.hint("to see who holds them: firn workers ls; to wait until one falls free: --wait %s", durationText(wait))
+		f.Hint("to see who holds them: firn workers ls; to wait until one falls free: --wait %s", phrase.Duration(wait))
 		if full.Reserved != "" {
-			f.hint("to see what the change of the pool's workers waits for: firn pool show %s", shellWord(full.Pool))
+			f.Hint("to see what the change of the pool's workers waits for: firn pool show %s", phrase.ShellWord(full.Pool))
 		}
 		return f
 	case errors.As(err, &ended):
-		f.code = exitUsage
-		return f.hint("to see when each layout ends: firn layouts")
+		f.Code = ui.ExitUsage
+		return f.Hint("to see when each layout ends: firn layouts")
 	case errors.As(err, &early):
-		f.code = exitUsage
-		return f.hint("is the clock right, or the epoch mistyped? %s", early.Layout)
+		f.Code = ui.ExitUsage
+		return f.Hint("is the clock right, or the epoch mistyped? %s", early.Layout)
 	case errors.As(err, &ahead):
-		return f.hint("set this host's clock")
+		return f.Hint("set this host's clock")
 	}
 	return f
 }
@@ -153,8 +92,8 @@ func classify(err error) *failure {
 const shownLine = 100
 
 // syntaxFailure shows a faulty text with a mark under the place of the fault.
-func syntaxFailure(name string, e *firn.SyntaxError) *failure {
-	f := bad("%s: %s", name, e.Reason)
+func syntaxFailure(name string, e *firn.SyntaxError) *ui.Failure {
+	f := ui.Bad("%s: %s", name, e.Reason)
 	text, at := e.Text, e.Offset
 	if len(text) > shownLine {
 		from := max(0, min(at-shownLine/2, len(text)-shownLine))
@@ -168,10 +107,10 @@ func syntaxFailure(name string, e *firn.SyntaxError) *failure {
 		}
 	}
 	if text != "" {
-		f.place = []string{string(printable), strings.Repeat(" ", at) + "^"}
+		f.Place = []string{string(printable), strings.Repeat(" ", at) + "^"}
 	}
 	if e.Kind == "layout" {
-		f = f.hint("to list the presets: firn layouts")
+		f = f.Hint("to list the presets: firn layouts")
 	}
 	return f
 }

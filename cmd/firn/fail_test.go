@@ -15,7 +15,7 @@ func TestNotYetHint(t *testing.T) {
 		f := classify(&lease.NotYetError{Pool: "web", StartsAt: time.Now().Add(ahead)})
 		_, text, _ := strings.Cut(hinter{}.line(f), "--wait ")
 		if wait, err := time.ParseDuration(text); err != nil || wait < ahead || wait > ahead+11*time.Second {
-			t.Errorf("floor in %s: %v", ahead, f.hints)
+			t.Errorf("floor in %s: %v", ahead, f.Hints)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store/open"
@@ -191,7 +192,7 @@ func (r *configReader) storeURL(what string, n *yaml.Node) entry {
 		url.text = "sqlite:" + whole
 	}
 	if err := checkStore(url.text); err != nil {
-		r.fault(url.at, "%s: %s", what, withoutPackage(err.Error()))
+		r.fault(url.at, "%s: %s", what, ui.WithoutPackage(err.Error()))
 	}
 	return url
 }
@@ -353,7 +354,7 @@ func (r *configReader) check(what string, pool entry, o poolOptions, said map[st
 		if errors.As(err, &option) && said[option.Option].at.line != 0 {
 			at = said[option.Option].at
 		}
-		r.fault(at, "%s: %s", what, withoutPackage(err.Error()))
+		r.fault(at, "%s: %s", what, ui.WithoutPackage(err.Error()))
 	}
 }
 

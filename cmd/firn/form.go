@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/public"
 	"github.com/firn-id/firn/public/hashids"
 	"github.com/firn-id/firn/public/sqids"
@@ -121,7 +123,7 @@ func parseForm(text, series string) (*formSpec, error) {
 		return s, err
 	}
 	if len(s.kind.takes) == 0 || s.kind.takes[0] == "salt" || s.kind.takes[0] == "alphabet" {
-		return nil, bad("form %s takes nothing behind a colon", name)
+		return nil, ui.Bad("form %s takes nothing behind a colon", name)
 	}
 	return s, s.set(s.kind.takes[0], rest)
 }
@@ -133,11 +135,11 @@ func (s *formSpec) setKind(name string) error {
 	}
 	i := slices.Index(formNames(), name)
 	if i < 0 {
-		f := bad("there is no form %q", name)
+		f := ui.Bad("there is no form %q", name)
 		if best := nearest.Name(name, formNames()); best != "" {
-			return f.hint("is it %s?", best)
+			return f.Hint("is it %s?", best)
 		}
-		return f.hint("there are %s", strings.Join(formNames(), ", "))
+		return f.Hint("there are %s", strings.Join(formNames(), ", "))
 	}
 	s.kind = &formKinds[i]
 	return nil
@@ -153,7 +155,7 @@ func (s *formSpec) set(key, text string) error {
 		return err
 	}
 	if err := check(text); err != nil {
-		return errors.New(withoutPackage(err.Error()))
+		return errors.New(ui.WithoutPackage(err.Error()))
 	}
 	s.values[key] = text
 	return nil
@@ -201,12 +203,12 @@ func (s *formSpec) String() string {
 // open makes the form, and reads its keys if it needs any. Warnings go to errs.
 func (s *formSpec) open(errs io.Writer) (public.Form, error) {
 	if err := s.check(); err != nil {
-		return nil, bad("%w", err)
+		return nil, ui.Bad("%w", err)
 	}
 	var keys []public.Key
 	if s.kind.keyed {
 		if s.series == "" {
-			return nil, bad("a %s is of a series: which?", s.kind.name).hint("--series NAME")
+			return nil, ui.Bad("a %s is of a series: which?", s.kind.name).Hint("--series NAME")
 		}
 		var err error
 		if keys, err = loadKeys(s.values["keys"], errs); err != nil {
@@ -215,7 +217,7 @@ func (s *formSpec) open(errs io.Writer) (public.Form, error) {
 	}
 	f, err := s.kind.open(s, keys)
 	if err != nil {
-		return nil, bad("%s", withoutPackage(err.Error()))
+		return nil, ui.Bad("%s", ui.WithoutPackage(err.Error()))
 	}
 	return f, nil
 }
@@ -246,18 +248,18 @@ func checkNoKey(text string) error {
 // loadKeys reads keys from where --keys, FIRN_KEYS or firn.yaml say.
 func loadKeys(source string, errs io.Writer) ([]public.Key, error) {
 	if source == "" {
-		return nil, bad("there is no key").hint("name the file or the variable that has it: --keys FILE, or --keys env:NAME").
-			hint("%s", firstKey("firn.keys"))
+		return nil, ui.Bad("there is no key").Hint("name the file or the variable that has it: --keys FILE, or --keys env:NAME").
+			Hint("%s", firstKey("firn.keys"))
 	}
 	if name, ok := strings.CutPrefix(source, keysFromVariable); ok {
 		text := os.Getenv(name)
 		if text == "" {
-			return nil, failed("there are no keys in the variable %s", name).hint("%s", keysBack).
-				hint("only if there never were any: firn public keygen")
+			return nil, ui.Failed("there are no keys in the variable %s", name).Hint("%s", keysBack).
+				Hint("only if there never were any: firn public keygen")
 		}
 		keys, err := public.ParseKeys(text)
 		if err != nil {
-			return nil, failed("variable %s: %s", name, withoutPackage(err.Error()))
+			return nil, ui.Failed("variable %s: %s", name, ui.WithoutPackage(err.Error()))
 		}
 		return keys, nil
 	}
@@ -266,11 +268,11 @@ func loadKeys(source string, errs io.Writer) ([]public.Key, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, noKeyFile(source)
 	case err != nil:
-		return nil, failed("%s", withoutPackage(err.Error()))
+		return nil, ui.Failed("%s", ui.WithoutPackage(err.Error()))
 	}
 	const others = 0o007
 	if info, err := os.Stat(source); err == nil && runtime.GOOS != "windows" && info.Mode()&others != 0 {
-		printWarning(errs, "every user of this host can read the keys in %s: chmod 600 %s", source, shellWord(source))
+		ui.PrintWarning(errs, "every user of this host can read the keys in %s: chmod 600 %s", source, phrase.ShellWord(source))
 	}
 	return keys, nil
 }
@@ -281,23 +283,23 @@ const keysBack = "if there was a key before, put it back, from a backup or from 
 
 // firstKey says how a first key is made.
 func firstKey(path string) string {
-	return "only if there never was a key: firn public keygen --out " + shellWord(path)
+	return "only if there never was a key: firn public keygen --out " + phrase.ShellWord(path)
 }
 
 // noKeyFile is the error for a key file that is not there.
-func noKeyFile(path string) *failure {
-	return failed("there is no key file %s", path).hint("%s", keysBack).hint("%s", firstKey(path))
+func noKeyFile(path string) *ui.Failure {
+	return ui.Failed("there is no key file %s", path).Hint("%s", keysBack).Hint("%s", firstKey(path))
 }
 
 // keysMissing returns an error where a server gives a form of a series that needs keys, and
 // firn.yaml does not say where they are. A server takes no keys from anywhere else.
-func (c *config) keysMissing(one *seriesConfig) *failure {
+func (c *config) keysMissing(one *seriesConfig) *ui.Failure {
 	if one.answers.text != "public" || one.public == nil || !one.public.kind.keyed || one.public.values["keys"] != "" {
 		return nil
 	}
-	return bad("series %s: answers is public, and its form %s says nowhere where its keys are", one.name.text, one.public.kind.name).
-		hint("write the file that has the keys, or env:NAME, into %s: public: { form: %s, keys: firn.keys }", c.path, one.public.kind.name).
-		hint("%s", firstKey("firn.keys"))
+	return ui.Bad("series %s: answers is public, and its form %s says nowhere where its keys are", one.name.text, one.public.kind.name).
+		Hint("write the file that has the keys, or env:NAME, into %s: public: { form: %s, keys: firn.keys }", c.path, one.public.kind.name).
+		Hint("%s", firstKey("firn.keys"))
 }
 
 // addForm adds --as and --keys to a command that writes or reads public forms.
@@ -329,11 +331,11 @@ func (s *settings) form(series string) (*formSpec, error) {
 	}
 	configured := s.formOf(series)
 	if as.text == asConfigured && series == "" {
-		return nil, bad("%s: the public form of which series?", as.from).hint("--series NAME")
+		return nil, ui.Bad("%s: the public form of which series?", as.from).Hint("--series NAME")
 	}
 	if as.text == asConfigured && configured == nil {
-		return nil, bad("%s: series %q has no public form", as.from, series).
-			hint("series: { %s: { public: token } } in firn.yaml, or --as token", series)
+		return nil, ui.Bad("%s: series %q has no public form", as.from, series).
+			Hint("series: { %s: { public: token } } in firn.yaml, or --as token", series)
 	}
 	spec := configured
 	if as.text != asConfigured {

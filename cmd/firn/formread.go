@@ -12,6 +12,8 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/inspect"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/public"
 )
 
@@ -59,7 +61,7 @@ func (d *decoder) withForms(set *settings) {
 		}
 		if err != nil {
 			name := set.file.series[i].name.text
-			printWarning(d.errs, "series %s: its public form is not read: %s", name, err)
+			ui.PrintWarning(d.errs, "series %s: its public form is not read: %s", name, err)
 			continue
 		}
 		r := newFormReader(f, spec, set.file)
@@ -143,8 +145,8 @@ func (d *decoder) inForms(text []byte, err error) error {
 	case refused == nil:
 		return err
 	case len(d.forms) > 1 && telling(refused) < certainly:
-		return bad("%.*q is no id, and in the public form of no series in firn.yaml", shownLine, text).
-			hint("to see why it is not of one: firn decode --series SERIES %.*s", shownLine, shellWord(string(text)))
+		return ui.Bad("%.*q is no id, and in the public form of no series in firn.yaml", shownLine, text).
+			Hint("to see why it is not of one: firn decode --series SERIES %.*s", shownLine, phrase.ShellWord(string(text)))
 	}
 	return refused
 }

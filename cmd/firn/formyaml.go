@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // publicForm reads the public form of a series: the text that --as takes, or a
@@ -33,7 +35,7 @@ func (r *configReader) publicForm(what, series string, n *yaml.Node) *formSpec {
 		return nil
 	}
 	if err := s.check(); err != nil {
-		r.fault(at, "%s: %s", what, withoutPackage(err.Error()))
+		r.fault(at, "%s: %s", what, ui.WithoutPackage(err.Error()))
 		return nil
 	}
 	return s
@@ -71,9 +73,9 @@ func (r *configReader) formValue(s *formSpec, what string, key entry, n *yaml.No
 // oneLine is an error with its hints.
 func oneLine(err error) string {
 	text := err.Error()
-	if f, ok := err.(*failure); ok {
-		for _, h := range f.hints {
-			text += "; " + h.text
+	if f, ok := err.(*ui.Failure); ok {
+		for _, h := range f.Hints {
+			text += "; " + h.Text
 		}
 	}
 	return text

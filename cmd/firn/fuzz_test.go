@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // FuzzParseTime reads any time, date, age or number; the same text is the same instant.
@@ -19,7 +21,7 @@ func FuzzParseTime(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		at, err := parseTime(text, guessedAt)
 		if err != nil {
-			var wrong *failure
+			var wrong *ui.Failure
 			if !errors.As(err, &wrong) || !at.IsZero() {
 				t.Fatalf("%q: %s, %v", text, at, err)
 			}
@@ -50,8 +52,8 @@ func FuzzParseDuration(f *testing.F) {
 			}
 			return
 		}
-		if again, err := parseDuration(durationText(d)); d < 0 || err != nil || again != d {
-			t.Fatalf("%q: %s is written %s and read as %s, %v", text, d, durationText(d), again, err)
+		if again, err := parseDuration(phrase.Duration(d)); d < 0 || err != nil || again != d {
+			t.Fatalf("%q: %s is written %s and read as %s, %v", text, d, phrase.Duration(d), again, err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -20,45 +21,19 @@ import (
 // to mean the store, the pool and the config of the command that has failed. A command in a
 // hint ends where the line does, at a parenthesis, or at one of ",;:.?" with a space after it.
 
-// A hint is a line that says what to do next.
-type hint struct {
-	text   string
-	script string // instead of text where nobody can be asked; empty: text
-	flag   string // the hint is only for commands with this flag; empty: for all
-}
-
-// hint adds a line that says what to do.
-func (f *failure) hint(format string, args ...any) *failure {
-	f.hints = append(f.hints, hint{text: fmt.Sprintf(format, args...)})
-	return f
-}
-
-// hintFlag adds a line for commands that have a flag.
-func (f *failure) hintFlag(flag, format string, args ...any) *failure {
-	f.hints = append(f.hints, hint{text: fmt.Sprintf(format, args...), flag: flag})
-	return f
-}
-
-// hintAsking adds a line with a command that asks, and what the line is where nobody
-// answers.
-func (f *failure) hintAsking(text, script string) *failure {
-	f.hints = append(f.hints, hint{text: text, script: script})
-	return f
-}
-
 // A hinter composes the hints of a command. Without one they stay as they are.
 type hinter struct{ cmd *cobra.Command }
 
 // lines are the hints of an error.
-func (h hinter) lines(f *failure) []string {
+func (h hinter) lines(f *ui.Failure) []string {
 	var all []string
-	for _, one := range f.hints {
-		text := one.text
-		if h.cmd != nil && one.flag != "" && flagOf(h.cmd, one.flag) == nil {
+	for _, one := range f.Hints {
+		text := one.Text
+		if h.cmd != nil && one.Flag != "" && flagOf(h.cmd, one.Flag) == nil {
 			continue
 		}
-		if one.script != "" && h.cmd != nil && personAt(h.cmd) == nil {
-			text = one.script
+		if one.Script != "" && h.cmd != nil && ui.PersonAt(h.cmd) == nil {
+			text = one.Script
 		}
 		all = append(all, h.compose(text))
 	}
@@ -66,7 +41,7 @@ func (h hinter) lines(f *failure) []string {
 }
 
 // line is all hints of an error in one line.
-func (h hinter) line(f *failure) string { return strings.Join(h.lines(f), "; ") }
+func (h hinter) line(f *ui.Failure) string { return strings.Join(h.lines(f), "; ") }
 
 // mention finds what may be a command of firn's.
 var mention = regexp.MustCompile(`\bfirn [a-z]`)
@@ -169,7 +144,7 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 			return
 		}
 		for _, value := range h.values(f) {
-			if f.Name == "config" && strings.Contains(args, shellWord(value)) {
+			if f.Name == "config" && strings.Contains(args, phrase.ShellWord(value)) {
 				continue // the config to check
 			}
 			shown := value
@@ -177,10 +152,10 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 				shown = withoutPassword(value)
 			}
 			masked = masked || shown != value
-			flags += " --" + f.Name + " " + shellWord(shown)
+			flags += " --" + f.Name + " " + phrase.ShellWord(shown)
 		}
 	})
-	if flagOf(to, "new") != nil && !strings.Contains(args, "--new") && personAt(h.cmd) == nil {
+	if flagOf(to, "new") != nil && !strings.Contains(args, "--new") && ui.PersonAt(h.cmd) == nil {
 		flags += " --new"
 	}
 	return flags, masked

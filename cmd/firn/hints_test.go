@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/sqlite"
 )
@@ -225,7 +226,7 @@ func TestHintsShowNoPassword(t *testing.T) {
 			if joined := strings.Join(words, " "); !strings.Contains(joined, "--store URL") && !strings.Contains(joined, "--server a=URL") || !strings.Contains(errs, maskedNote[2:]) {
 				t.Errorf("%q: %s\n%s", args, joined, errs)
 			}
-			if _, _, code := called(t, words...); code != exitUsage {
+			if _, _, code := called(t, words...); code != ui.ExitUsage {
 				t.Errorf("%q: firn %q: exit code %d", args, words, code)
 			}
 		}
@@ -283,7 +284,7 @@ func TestHintOutage(t *testing.T) {
 		t.Fatal(errs)
 	}
 	for outage, want := range map[string]string{"10m": "firn pool ensure default --workers 512-1023 --outage 10m (", "1s": "firn pool ensure default --workers 512-1023 ("} {
-		if _, errs, code := called(t, "next", "--outage", outage); code != exitFailed || !strings.Contains(errs, want) {
+		if _, errs, code := called(t, "next", "--outage", outage); code != ui.ExitFailed || !strings.Contains(errs, want) {
 			t.Errorf("--outage %s: exit code %d, no %q in %s", outage, code, want, errs)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 // hintCalls are the functions that are given what a person types next, and the arguments
 // that say it.
-var hintCalls = map[string][]int{"hint": {0}, "hintFlag": {1}, "hintAsking": {0, 1}, "mustAsk": {3}, "say": {2}}
+var hintCalls = map[string][]int{"Hint": {0}, "HintFlag": {1}, "HintAsking": {0, 1}, "MustAsk": {3}, "say": {2}}
 
 // Every command that a hint names can be typed as it stands: the command is there, has the
 // flags, and takes as many arguments.

@@ -17,7 +17,9 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/leash"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 )
@@ -82,7 +84,7 @@ could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not t
   firn workers hold --layout twitter --store sqlite:/var/lib/app/ids.db -- ./server`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return bad("there is no COMMAND to run").hint("firn workers hold -- COMMAND [ARG...]")
+				return ui.Bad("there is no COMMAND to run").Hint("firn workers hold -- COMMAND [ARG...]")
 			}
 			return nil
 		},
@@ -91,7 +93,7 @@ could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not t
 				return err
 			}
 			if status, ok := leash.UnderFirst(); ok {
-				return exit(status)
+				return ui.Exit(status)
 			}
 			warnOfVariables(cmd)
 			return o.run(cmd.Context(), args, cmd.ErrOrStderr())
@@ -133,8 +135,8 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	}
 	for name := range workerVariables(o.leasing.options.Layout, 0) {
 		if slices.Contains(variableNames(), name) {
-			return bad("COMMAND cannot be told the worker field of the layout: %s is a setting of firn", name).
-				hint("a layout whose worker fields have other names: firn layouts")
+			return ui.Bad("COMMAND cannot be told the worker field of the layout: %s is a setting of firn", name).
+				Hint("a layout whose worker fields have other names: firn layouts")
 		}
 	}
 	o.json = wantsJSON(cmd)
@@ -142,7 +144,7 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	opts.Lanes, opts.GrantFile = 1, ""                // of a pool that firn's own generators share
 	outage := cmp.Or(opts.Outage, term.OutageDurable) // or less, as the pool will say
 	if most := mostGrace(outage); o.grace < 0 || o.grace > most && cmd.Flags().Changed("grace") {
-		return bad("--grace %s: with an outage budget of %s it is 0 to %s", o.grace, durationText(outage), most)
+		return ui.Bad("--grace %s: with an outage budget of %s it is 0 to %s", o.grace, phrase.Duration(outage), most)
 	}
 	return nil
 }
@@ -154,7 +156,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 		return cannotRun(args[0], err)
 	}
 	signals := leash.Signals()
-	asked, stop := untilSignal(ctx)
+	asked, stop := ui.UntilSignal(ctx)
 	defer stop()
 	// Nobody may read standard error, and the program must not wait for that.
 	made := func(path string, implicit bool) { go sayMade(errs)(path, implicit) }
@@ -165,28 +167,28 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	defer func() { err = errors.Join(err, s.Close()) }()
 
 	// One that is away may be there in a while. What it has forgotten is for Hold to say.
-	if _, err := s.Promise(asked); err != nil && !errors.As(err, new(*store.ForgotError)) {
+	if _, err := s.Durability(asked); err != nil && !errors.As(err, new(*store.ForgotError)) {
 		f := classify(err)
-		f.code = exitStopped
-		return signalled(asked, f)
+		f.Code = exitStopped
+		return ui.Signalled(asked, f)
 	}
 	held, err := o.hold(asked, s, errs)
 	if err != nil {
-		return signalled(asked, noWorker(o.leasing.explain(err)))
+		return ui.Signalled(asked, noWorker(o.leasing.explain(err)))
 	}
 	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: storeText(o.leasing.url), grace: min(o.grace, mostGrace(held.State().Budget))}
 	status := 0
-	if err = signalled(asked, h.await(asked, cmp.Or(o.leasing.options.Wait, term.Wait))); err == nil {
+	if err = ui.Signalled(asked, h.await(asked, cmp.Or(o.leasing.options.Wait, term.Wait))); err == nil {
 		stop() // from now on signals are COMMAND's
 		status, err = h.run(ctx, path, signals)
 	}
 	if closeErr := held.Close(); closeErr != nil {
-		printWarning(errs, "the worker was not given back and falls free by itself: %s", withoutPackage(closeErr.Error()))
+		ui.PrintWarning(errs, "the worker was not given back and falls free by itself: %s", ui.WithoutPackage(closeErr.Error()))
 	}
 	if err == nil {
 		h.tell(holdEvent{Event: "end", Status: &status, Stopped: h.why})
 		if status != 0 {
-			err = exit(status)
+			err = ui.Exit(status)
 		}
 	}
 	return err
@@ -199,7 +201,7 @@ func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (
 	if err != nil {
 		return nil, o.leasing.learn(ctx, s, err)
 	}
-	opts.Logger = warnings(errs)
+	opts.Logger = ui.Warnings(errs)
 	limited, began, told := o.leasing.from["wait"] != byDefault, time.Now(), time.Time{}
 	limit := opts.Wait
 	for {
@@ -239,7 +241,7 @@ const holdAgain = 10 * time.Second
 func (o *holdOptions) waits(errs io.Writer, early *lease.NotYetError) {
 	if o.json {
 		h := &holding{errs: errs, json: true}
-		h.tell(holdEvent{Event: "wait", Pool: early.Pool, StartsAt: instant(early.StartsAt)})
+		h.tell(holdEvent{Event: "wait", Pool: early.Pool, StartsAt: phrase.Instant(early.StartsAt)})
 		return
 	}
 	fmt.Fprintf(errs, "firn: waiting: the ids of pool %q start at %s, in %s\n",
@@ -253,9 +255,9 @@ func mostGrace(outage time.Duration) time.Duration {
 
 // cannotRun says why a command cannot be run, with the exit code of a shell.
 func cannotRun(name string, err error) error {
-	f := &failure{code: exitCannotRun}
+	f := &ui.Failure{Code: exitCannotRun}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		f.code = exitNotFound
+		f.Code = exitNotFound
 	}
 	var look *exec.Error
 	var path *fs.PathError
@@ -265,7 +267,7 @@ func cannotRun(name string, err error) error {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	f.err = fmt.Errorf("cannot run %s: %w", name, err)
+	f.Err = fmt.Errorf("cannot run %s: %w", name, err)
 	return f
 }
 
@@ -279,11 +281,11 @@ func noWorker(err error) error {
 	var late *lease.LateError
 	var lost *lease.LostError
 	if errors.As(err, &missing) || errors.As(err, &early) || errors.As(err, &full) || errors.As(err, &away) || errors.As(err, &outage) || errors.As(err, &late) || errors.As(err, &lost) {
-		var f *failure
+		var f *ui.Failure
 		if !errors.As(err, &f) {
 			f = classify(err)
 		}
-		f.code = exitStopped
+		f.Code = exitStopped
 		return f
 	}
 	return err

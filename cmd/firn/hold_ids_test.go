@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // The programs of examples/hold, which carry the generator of other people.
@@ -265,7 +267,7 @@ func holdMishapOnce(t *testing.T, f *foreign, mishap *mishap, last bool) bool {
 
 	want := 0
 	if mishap.refused {
-		want = exitFailed
+		want = ui.ExitFailed
 	}
 	if code := next.code(t); code != want {
 		t.Errorf("the next: exit code %d, want %d\n%s", code, want, read(t, next.errs))

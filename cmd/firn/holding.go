@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/leash"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 )
@@ -76,13 +78,13 @@ func (h *holding) run(ctx context.Context, path string, signals <-chan os.Signal
 	// Whoever reads standard error may keep it waiting, but not the watch.
 	var told sync.WaitGroup
 	told.Go(func() {
-		h.tell(holdEvent{Event: "start", Pool: now.Pool, Worker: &now.Worker, Horizon: instant(now.EndsAt), PID: h.program.PID(), Environment: variables})
+		h.tell(holdEvent{Event: "start", Pool: now.Pool, Worker: &now.Worker, Horizon: phrase.Instant(now.EndsAt), PID: h.program.PID(), Environment: variables})
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	told.Go(func() { h.watch(ctx) })
 	status := h.program.Wait(signals, func() {
 		told.Go(func() {
-			printWarning(h.errs, "%s has ended and left processes behind, which are stopped too", h.args[0])
+			ui.PrintWarning(h.errs, "%s has ended and left processes behind, which are stopped too", h.args[0])
 		})
 	})
 	cancel()
@@ -120,26 +122,26 @@ func (h *holding) stop(err error) {
 	if err == nil {
 		return // the watch is over
 	}
-	h.why = withoutPackage(err.Error())
+	h.why = ui.WithoutPackage(err.Error())
 	f, left := h.verdict(err)
 	h.program.Stop(left)
 	report(h.errs, h.cmd, f)
 }
 
 // verdict is how to say that COMMAND has to stop, and how long it has for that.
-func (h *holding) verdict(err error) (*failure, time.Duration) {
+func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 	f := classify(err)
-	f.err = fmt.Errorf("%s has to stop: %s", h.args[0], withoutPackage(err.Error()))
+	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], ui.WithoutPackage(err.Error()))
 	var lost *lease.LostError
 	var forgot *store.ForgotError
 	var other *store.OtherStoreError
 	var step *lease.StepError
 	switch {
 	case errors.As(err, &lost):
-		f = f.hint("to see who has it: firn workers ls")
+		f = f.Hint("to see who has it: firn workers ls")
 	case errors.As(err, &forgot):
 		url := cmp.Or(h.store, forgot.Store)
-		return f.hintRecover(url, "stop all processes that use the store, then: "+recoverCommand(url, false)), 0
+		return hintRecover(f, url, "stop all processes that use the store, then: "+recoverCommand(url, false)), 0
 	case errors.As(err, &other):
 		return f, 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered

@@ -11,7 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // databases makes empty databases on a server, and returns their URLs.
@@ -80,10 +82,10 @@ func TestCountersInACopy(t *testing.T) {
 		if args[0] == "serve" {
 			args = append(args, "--config", configOf(t, ordersLine, invoiceLine))
 		}
-		text := firnOn(t, there, exitFailed, args...)
+		text := firnOn(t, there, ui.ExitFailed, args...)
 		text = regexp.MustCompile(` --config [^ ,\n]*`).ReplaceAllString(text, "")
-		if !strings.Contains(text, " belongs to another store: this one is PostgreSQL system ") || !strings.Contains(text, hint+shellWord(there)+numbers) ||
-			!strings.Contains(text, "and the old one is gone: firn store recover --store "+shellWord(there)+" --moved") {
+		if !strings.Contains(text, " belongs to another store: this one is PostgreSQL system ") || !strings.Contains(text, hint+phrase.ShellWord(there)+numbers) ||
+			!strings.Contains(text, "and the old one is gone: firn store recover --store "+phrase.ShellWord(there)+" --moved") {
 			t.Errorf("%v: %s", args, text)
 		}
 	}
@@ -95,7 +97,7 @@ func TestCountersInACopy(t *testing.T) {
 			t.Errorf("the original: %v: %s", look, text)
 		}
 	}
-	found := firnOn(t, there, exitFound, "doctor")
+	found := firnOn(t, there, ui.ExitFound, "doctor")
 	for _, what := range []string{`series "orders"`, `serial "invoice"`} {
 		if !regexp.MustCompile(`(?m)^bad +counters, store: ` + what + ` belongs to another store.*use that one.*stop all processes that use this one, then: firn store recover`).MatchString(found) {
 			t.Error(found)
@@ -110,7 +112,7 @@ func TestCountersInACopy(t *testing.T) {
 	if !strings.HasSuffix(last, "\n10\n") || !strings.HasSuffix(text, "INV-000003\n") {
 		t.Error(last, text)
 	}
-	firnOn(t, there, exitUsage, "store", "recover", "--yes")
+	firnOn(t, there, ui.ExitUsage, "store", "recover", "--yes")
 	done := firnOn(t, there, 0, "store", "recover", "--yes", "--numbers", "100")
 	if strings.Contains(done, "no ids for") || !strings.Contains(done, "series: orders, invoice. Each leaves out 100 numbers, and goes on at once") ||
 		!strings.Contains(done, "is safe again: it has no pool; the ids of one that is created now start at ") {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -53,27 +54,27 @@ var knobs = []knob{
 		usage: "how many workers to hold and draw from",
 	},
 	{
-		name: "renew", value: "DURATION", standard: durationText(term.Renew),
+		name: "renew", value: "DURATION", standard: phrase.Duration(term.Renew),
 		set:   positive(func(o *poolOptions) *time.Duration { return &o.Renew }),
 		usage: "how often the lease is extended, at least",
 	},
 	{
-		name: "ttl", value: "DURATION", standard: durationText(term.TTL),
+		name: "ttl", value: "DURATION", standard: phrase.Duration(term.TTL),
 		set:   positive(func(o *poolOptions) *time.Duration { return &o.TTL }),
 		usage: "after how long without a word others may take the worker",
 	},
 	{
 		name: "outage", value: "DURATION",
-		standard: durationText(term.OutageDurable) + ", on a store that can forget " + durationText(term.OutageLossy),
+		standard: phrase.Duration(term.OutageDurable) + ", on a store that can forget " + phrase.Duration(term.OutageLossy),
 		set:      positive(func(o *poolOptions) *time.Duration { return &o.Outage }),
 		usage:    "how long ids go on while the store is away",
 	},
 	{
-		name: "borrow", value: "DURATION", standard: durationText(firn.DefaultBorrow), set: setBorrow,
+		name: "borrow", value: "DURATION", standard: phrase.Duration(firn.DefaultBorrow), set: setBorrow,
 		usage: "how far ids may run ahead of the clock",
 	},
 	{
-		name: "wait", value: "DURATION", standard: durationText(term.Wait), set: setWait,
+		name: "wait", value: "DURATION", standard: phrase.Duration(term.Wait), set: setWait,
 		usage: "how long to wait for a worker to fall free",
 	},
 	{
@@ -247,16 +248,4 @@ func parseNumber(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is not a number from 0 on", text)
 	}
 	return int64(n), nil
-}
-
-// durationText writes a duration as people do: 5m, not 5m0s.
-func durationText(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/picture"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 func newLayouts() *cobra.Command {
@@ -64,6 +66,8 @@ type layoutFacts struct {
 	Ordered   bool     `json:"ordered"`
 	Safe53    string   `json:"exact_in_javascript_until"`
 	Warnings  []string `json:"warnings,omitempty"`
+
+	of firn.Layout
 }
 
 func factsOf(l firn.Layout, now time.Time) layoutFacts {
@@ -76,7 +80,7 @@ func factsOf(l firn.Layout, now time.Time) layoutFacts {
 		widths = append(widths, strconv.Itoa(f.Width))
 	}
 	f := layoutFacts{
-		Layout: layoutName(l), Spec: spec, Bits: strings.Join(widths, "/"), Tick: unit,
+		of: l, Layout: layoutName(l), Spec: spec, Bits: strings.Join(widths, "/"), Tick: unit,
 		Epoch: l.Epoch().Format(time.RFC3339Nano), End: l.End().Format(time.RFC3339Nano),
 		YearsLeft: float64(int(yearsBetween(now, l.End())*10)) / 10,
 		Rate:      l.Rate(), Workers: l.Workers(), Shards: l.Shards(), Ordered: l.Ordered(),
@@ -103,34 +107,28 @@ func yearsBetween(from, to time.Time) float64 {
 }
 
 func listLayouts(out io.Writer, asJSON bool, now time.Time) error {
-	if asJSON {
-		enc := json.NewEncoder(out)
-		for _, l := range firn.Presets() {
-			if err := enc.Encode(factsOf(l, now)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tBITS\tTICK\tEPOCH\tENDS\tIDS/S\tWORKERS\tSORTS BY TIME\tEXACT IN JS UNTIL")
+	var all []layoutFacts
 	for _, l := range firn.Presets() {
-		f := factsOf(l, now)
+		all = append(all, factsOf(l, now))
+	}
+	header := []string{"NAME", "BITS", "TICK", "EPOCH", "ENDS", "IDS/S", "WORKERS", "SORTS BY TIME", "EXACT IN JS UNTIL"}
+	return ui.Emit(out, asJSON, header, all, func(f layoutFacts) []any {
 		sorts := "yes"
 		if !f.Ordered {
 			sorts = "no"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", f.Layout, f.Bits, f.Tick,
-			l.Epoch().Format(time.DateOnly), l.End().Format(time.DateOnly), count(int64(f.Rate)), f.Workers,
-			sorts, l.Safe53().Format(time.DateOnly))
-	}
-	return w.Flush()
+		l := f.of
+		return []any{
+			f.Layout, f.Bits, f.Tick, l.Epoch().Format(time.DateOnly), l.End().Format(time.DateOnly),
+			phrase.Count(int64(f.Rate)), f.Workers, sorts, l.Safe53().Format(time.DateOnly),
+		}
+	})
 }
 
 func showLayout(out io.Writer, l firn.Layout, asJSON bool, now time.Time) error {
 	if l.Epoch().After(now) {
-		return bad("layout %s begins in the future, on %s", layoutName(l), l.Epoch().Format(time.RFC3339Nano)).
-			hint("choose an epoch that has passed: an id made before it would be negative")
+		return ui.Bad("layout %s begins in the future, on %s", layoutName(l), l.Epoch().Format(time.RFC3339Nano)).
+			Hint("choose an epoch that has passed: an id made before it would be negative")
 	}
 	f := factsOf(l, now)
 	if asJSON {
@@ -149,10 +147,10 @@ func showLayout(out io.Writer, l firn.Layout, asJSON bool, now time.Time) error 
 	row("begins", "%s", f.Epoch)
 	row("ends", "%s (%.1f years left)", f.End, max(f.YearsLeft, 0))
 	row("tick", "%s", f.Tick)
-	row("ids per second", "%s a worker, at most", count(int64(f.Rate)))
-	row("workers", "%s", count(f.Workers))
+	row("ids per second", "%s a worker, at most", phrase.Count(int64(f.Rate)))
+	row("workers", "%s", phrase.Count(f.Workers))
 	if f.Shards > 1 {
-		row("shards", "%s", count(f.Shards))
+		row("shards", "%s", phrase.Count(f.Shards))
 	}
 	row("sorts by time", "%s", ordered)
 	row("exact in JavaScript", "until %s", f.Safe53)
@@ -160,13 +158,4 @@ func showLayout(out io.Writer, l firn.Layout, asJSON bool, now time.Time) error 
 		row("warning", "%s", warning)
 	}
 	return w.Flush()
-}
-
-// count writes a number with commas.
-func count(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/resp"
 )
@@ -106,7 +108,7 @@ var serveKeys = []serveKey{
 		set: upTo(1_000_000, func(o *serveOptions) *int { return &o.connections }),
 	},
 	{
-		section: "limits", name: "idle", standard: durationText(resp.DefaultIdle),
+		section: "limits", name: "idle", standard: phrase.Duration(resp.DefaultIdle),
 		set: func(o *serveOptions, text string) (err error) {
 			if o.idle, err = parseDuration(text); err == nil && o.idle < time.Second {
 				return fmt.Errorf("%q: it is 1s at least", text)
@@ -312,7 +314,7 @@ func (r *configReader) rights(what string, n *yaml.Node) []rightConfig {
 			}
 			right, err := server.ParseRight(v.text)
 			if err != nil {
-				r.fault(v.at, "%s.%s: %s", what, series.text, withoutPackage(err.Error()))
+				r.fault(v.at, "%s.%s: %s", what, series.text, ui.WithoutPackage(err.Error()))
 			}
 			one.right |= right
 		}

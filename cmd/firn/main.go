@@ -19,13 +19,14 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/firn-id/firn/internal/leash"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 func main() {
@@ -43,23 +44,14 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetArgs(withStatement(args))
 	root.SetIn(in)
-	root.SetOut(output{out})
+	root.SetOut(ui.Output{Writer: out})
 	root.SetErr(errs)
-	cmd, err := root.ExecuteC()
-	return report(errs, cmd, explain(cmd, err))
-}
-
-// errNoReader: whoever read standard output has closed it.
-var errNoReader = errors.New("nobody reads the output")
-
-// output is standard output. It tells a closed pipe there from one anywhere
-// else: that to a store is an error like any other.
-type output struct{ io.Writer }
-
-func (o output) Write(b []byte) (int, error) {
-	n, err := o.Writer.Write(b)
-	if isClosedPipe(err) {
-		err = errNoReader
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	cmd, err := root.ExecuteContextC(ctx)
+	err = explain(cmd, err)
+	if asked := cmd.Context(); asked != nil { // there is none where no command was found
+		err = ui.Signalled(asked, err)
 	}
-	return n, err
+	return report(errs, cmd, err)
 }

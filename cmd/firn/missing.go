@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
@@ -34,10 +37,10 @@ func (d *drawing) missingOf(err error) *missing {
 	var noPool *lease.MissingPoolError
 	var noSegment *sequence.MissingError
 	var noSerial *document.MissingError
-	name := shellWord(d.name)
+	name := phrase.ShellWord(d.name)
 	switch {
 	case errors.As(err, &noPool) && !noPool.Creating:
-		pool := shellWord(noPool.Pool)
+		pool := phrase.ShellWord(noPool.Pool)
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
 	case errors.As(err, &noSegment):
 		return &missing{
@@ -47,8 +50,8 @@ func (d *drawing) missingOf(err error) *missing {
 	case errors.As(err, &noSerial):
 		create, where := "firn serials create "+name, "TEXT the last one given out"
 		switch {
-		case d.options.pattern != "":
-			create += " --pattern " + shellWord(d.options.pattern) + zoneFlag(d.options.serial.Zone)
+		case d.options.serial.Pattern != "":
+			create += " --pattern " + phrase.ShellWord(d.options.serial.Pattern) + zoneFlag(d.options.serial.Zone)
 		case !d.listed: // in firn.yaml, which says the pattern
 			create += " --pattern PATTERN"
 			where = "PATTERN that of its programs, such as 'INV-{yyyyMMdd}-{6}' with --zone Asia/Ho_Chi_Minh, and " + where
@@ -72,7 +75,7 @@ func (d *drawing) partly() string {
 
 // absent returns an error if a store lacks the counter and nobody is about to begin it.
 // It writes nothing.
-func (d *drawing) absent(ctx context.Context, st store.Store, promise store.Promise) error {
+func (d *drawing) absent(ctx context.Context, st store.Store, durability store.Durability) error {
 	var names []string
 	var err error
 	if d.kind == kindSerial {
@@ -90,14 +93,14 @@ func (d *drawing) absent(ctx context.Context, st store.Store, promise store.Prom
 		}
 		err = errors.Join(failed, &sequence.MissingError{Name: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
 	}
-	if err == nil || !promise.Embedded || nearest.Name(d.name, names) != "" {
+	if err == nil || !durability.NoticesLoss || nearest.Name(d.name, names) != "" {
 		if d.missingOf(err) != nil {
 			err = elsewhere(ctx, st, err)
 		}
 		return err
 	}
 	// A file of this host begins its counters by itself, but not once it was restored.
-	if rec, failed := st.Get(ctx, sequence.KeyRestored); failed != nil || rec.Version == "" {
+	if rec, failed := st.Get(ctx, block.KeyRecovered); failed != nil || rec.Version == "" {
 		return failed
 	}
 	return err
@@ -157,21 +160,21 @@ func unique(texts []string) []string {
 func failedTogether(all []*drawing, errs []error) error {
 	var lost []*missing
 	var said []string
-	whole := failed("")
+	whole := ui.Failed("")
 	count := 0
 	for i, err := range errs {
 		if err == nil {
 			continue
 		}
 		count++
-		var f *failure
+		var f *ui.Failure
 		if m := all[i].missingOf(err); m != nil {
 			lost = append(lost, m)
 		} else if errors.As(err, &f) {
-			whole.hints = append(whole.hints, f.hints...)
+			whole.Hints = append(whole.Hints, f.Hints...)
 		}
 		if errors.As(err, &f) {
-			whole.code = f.code
+			whole.Code = f.Code
 		}
 		said = append(said, err.Error())
 	}
@@ -180,16 +183,16 @@ func failedTogether(all []*drawing, errs []error) error {
 	}
 	if len(lost) == 1 { // its own hints say more
 		for i, err := range errs {
-			var f *failure
+			var f *ui.Failure
 			if all[i].missingOf(err) != nil && errors.As(err, &f) {
-				whole.hints = append(whole.hints, f.hints...)
+				whole.Hints = append(whole.Hints, f.Hints...)
 			}
 		}
 	} else {
 		for _, text := range missingHints(lost) {
-			whole.hint("%s", text)
+			whole.Hint("%s", text)
 		}
 	}
-	whole.err = &renamed{strings.Join(said, "\n"), errors.Join(errs...)}
+	whole.Err = ui.Rename(strings.Join(said, "\n"), errors.Join(errs...))
 	return whole
 }

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 
 	"github.com/spf13/cobra"
@@ -90,32 +87,30 @@ func isSeriesName(text string) bool { return server.CheckName(text) == nil }
 func (o *nextOptions) validate(args []string) error {
 	switch {
 	case len(args) == 1 && !isSeriesName(args[0]):
-		return bad("series %q: %s", args[0], seriesNameRule)
+		return ui.Bad("series %q: %s", args[0], seriesNameRule)
 	case o.count <= 0:
-		return bad("-n %d: there is nothing to print", o.count).hint("firn next -n 10")
+		return ui.Bad("-n %d: there is nothing to print", o.count).Hint("firn next -n 10")
 	}
 	return nil
 }
 
 // run opens the series, prints, and gives back what is left.
 func (o *nextOptions) run(ctx context.Context, out, errs io.Writer) error {
-	ctx, stop := untilSignal(ctx)
-	defer stop()
 	src, err := o.drawing.open(ctx, errs, o.count, o.json)
 	if err != nil {
-		return signalled(ctx, err)
+		return err
 	}
 	p := newPrinter(out, src, src.rate)
-	show := showProgress(out, errs, o.count, &p.written)
+	show := ui.ShowProgress(out, errs, o.count, &p.written)
 	err = p.runUntil(ctx, o.count)
-	show.stop()
+	show.Stop()
 	if closeErr := src.close(); err == nil && closeErr != nil {
-		printWarning(errs, "%s: %s", o.drawing.lost(), withoutPackage(closeErr.Error()))
+		ui.PrintWarning(errs, "%s: %s", o.drawing.lost(), ui.WithoutPackage(closeErr.Error()))
 	}
 	if err != nil {
 		err = o.drawing.explain(err)
 	}
-	return signalled(ctx, err)
+	return err
 }
 
 // lost is what it means that a series could not be closed well.
@@ -124,38 +119,4 @@ func (d *drawing) lost() string {
 		return "the worker was not given back and falls free by itself"
 	}
 	return "numbers that were reserved and not printed are lost"
-}
-
-// An interrupted is the cause of a context that a signal ended.
-type interrupted struct{ syscall.Signal }
-
-func (i interrupted) Error() string { return i.String() }
-
-// untilSignal returns a context that the first signal to stop ends. The second
-// ends the process as if there were no first.
-func untilSignal(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			if s, ok := s.(syscall.Signal); ok {
-				cancel(interrupted{s})
-			}
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); cancel(nil) }
-}
-
-// signalled returns the exit code of the signal that ended ctx, if one did, or
-// err: whoever has stopped the command knows why it stopped.
-func signalled(ctx context.Context, err error) error {
-	var i interrupted
-	if err != nil && errors.As(context.Cause(ctx), &i) {
-		return exit(128 + int(i.Signal))
-	}
-	return err
 }

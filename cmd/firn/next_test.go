@@ -6,16 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store/memory"
 )
 
@@ -54,7 +54,7 @@ func (w *writes) Write(b []byte) (int, error) {
 
 // A write is what a pipe takes whole, however long the lines are.
 func TestPrinterOfLongLines(t *testing.T) {
-	s, err := document.Open(t.Context(), memory.New(), "s", strings.Repeat("<", 120)+"{6}", nil)
+	s, err := document.Open(t.Context(), memory.New(), "s", &document.Options{Pattern: strings.Repeat("<", 120) + "{6}"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,9 +118,9 @@ func TestPrinterDiskFull(t *testing.T) {
 		out := limited{room: room}
 		p := newPrinter(&out, &idSource{src: &numbers{}}, 4_096_000)
 		err := p.print(t.Context(), 1_000_000)
-		want := fmt.Sprintf("no space left on device; %s of 1,000,000 ids were written", count(int64(strings.Count(out.String(), "\n"))))
-		var f *failure
-		if !errors.As(err, &f) || f.code != exitFailed || f.Error() != want || !errors.Is(err, errFull) {
+		want := fmt.Sprintf("no space left on device; %s of 1,000,000 ids were written", phrase.Count(int64(strings.Count(out.String(), "\n"))))
+		var f *ui.Failure
+		if !errors.As(err, &f) || f.Code != ui.ExitFailed || f.Error() != want || !errors.Is(err, errFull) {
 			t.Errorf("room %d: %v, want %s", room, err, want)
 		}
 	}
@@ -167,49 +167,6 @@ func TestPrinterBatch(t *testing.T) {
 	}
 }
 
-func TestProgressLine(t *testing.T) {
-	for _, tt := range []struct {
-		done, total int64
-		elapsed     time.Duration
-		want        string
-	}{
-		{0, 100, time.Second, "0 of 100 ids (0 %), 0/s"},
-		{4_096_000, 100_000_000, time.Second, "4,096,000 of 100,000,000 ids (4 %), 4,096,000/s, 23s left"},
-		{50, 100, 2 * time.Second, "50 of 100 ids (50 %), 25/s, 2s left"},
-		{1 << 62, 1<<63 - 1, 1000 * time.Second, "4,611,686,018,427,387,904 of 9,223,372,036,854,775,807 ids (50 %), 4,611,686,018,427,388/s, 16m40s left"},
-	} {
-		if got := progressLine("ids", tt.done, tt.total, tt.elapsed); got != tt.want {
-			t.Errorf("%s\nwant %s", got, tt.want)
-		}
-	}
-}
-
-// Where nobody looks, or lines of ids would be torn, nothing is shown.
-func TestProgressQuiet(t *testing.T) {
-	var errs bytes.Buffer
-	var done atomic.Int64
-	showProgress(io.Discard, &errs, 100, &done).stop()
-	if errs.Len() > 0 {
-		t.Errorf("shown: %q", errs.String())
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	var b strings.Builder
-	log := warnings(&b).With("pool", "web")
-	log.Info("took a worker")
-	log.Error("no worker can be had")
-	log.Warn("lost the worker; taking another", "worker", 3, "err", errors.New("lease: worker 3 was taken away"))
-	slog.New(log.Handler()).Warn("once more")
-	log.Warn("waiting before the first id", "for", "5m10s", "why", "the store can forget")
-	const want = "firn: warning: lost the worker; taking another: pool web, worker 3, err worker 3 was taken away\n" +
-		"firn: warning: once more: pool web\n" +
-		"firn: warning: waiting before the first id: pool web, for 5m10s, because the store can forget\n"
-	if b.String() != want {
-		t.Errorf("%swant\n%s", b.String(), want)
-	}
-}
-
 // broken fails as a connection does that was closed.
 type broken struct{}
 
@@ -217,12 +174,12 @@ func (broken) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w", sys
 
 // A closed pipe is no error on standard output, and one anywhere else.
 func TestReportClosedPipe(t *testing.T) {
-	_, err := output{broken{}}.Write([]byte("1\n"))
+	_, err := ui.Output{Writer: broken{}}.Write([]byte("1\n"))
 	if code := report(io.Discard, nil, errors.Join(err, nil)); code != 0 {
 		t.Errorf("on standard output: exit code %d", code)
 	}
 	_, err = broken{}.Write(nil)
-	if code := report(io.Discard, nil, fmt.Errorf("store: %w", err)); code != exitFailed {
+	if code := report(io.Discard, nil, fmt.Errorf("store: %w", err)); code != ui.ExitFailed {
 		t.Errorf("to a store: exit code %d", code)
 	}
 }

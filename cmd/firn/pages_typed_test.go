@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 var blocks = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
@@ -81,7 +82,7 @@ func TestConfigurationPageIsTyped(t *testing.T) {
 	}
 	for _, args := range commands { // a reader who drew before finds it there
 		if len(args) > 1 && args[1] == "create" {
-			if _, errs, code := called(t, args...); code != exitFailed || !strings.Contains(errs, "already") {
+			if _, errs, code := called(t, args...); code != ui.ExitFailed || !strings.Contains(errs, "already") {
 				t.Errorf("firn %q again: exit code %d, %s", args, code, errs)
 			}
 		}

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/plan"
 )
 
@@ -78,7 +78,7 @@ var planFlags = map[plan.Requirement]string{
 func (o *planOptions) need() (plan.Need, error) {
 	n := plan.Need{Rate: o.rate, WorkerRate: o.peak, Workers: o.workers, Years: o.years}
 	if o.rate == 0 || o.workers == 0 || o.years == 0 {
-		return n, bad("--rate, --workers and --years have to be said").hint("firn plan --rate 20000 --workers 500 --years 50")
+		return n, ui.Bad("--rate, --workers and --years have to be said").Hint("firn plan --rate 20000 --workers 500 --years 50")
 	}
 	if o.above != "" {
 		id, err := firn.ParseID(o.above)
@@ -95,18 +95,18 @@ func planFailure(cmd *cobra.Command, err error) error {
 	var outside *plan.RangeError
 	if errors.As(err, &outside) {
 		name := planFlags[outside.Requirement]
-		return bad("--%s %s: %s", name, cmd.Flag(name).Value, outside.Range)
+		return ui.Bad("--%s %s: %s", name, cmd.Flag(name).Value, outside.Range)
 	}
-	f := failed("%w", err)
+	f := ui.Failed("%w", err)
 	var none *plan.NoneError
 	if !errors.As(err, &none) {
 		return f
 	}
 	for _, r := range none.Relaxed {
-		f = f.hint("--%s %.0f would do, the rest as it is", planFlags[r.Requirement], r.Most)
+		f = f.Hint("--%s %.0f would do, the rest as it is", planFlags[r.Requirement], r.Most)
 	}
 	if len(none.Relaxed) == 0 {
-		f = f.hint("no single one of them, made smaller, would do: --rate, --worker-rate, --workers, --years")
+		f = f.Hint("no single one of them, made smaller, would do: --rate, --worker-rate, --workers, --years")
 	}
 	return f
 }
@@ -117,34 +117,30 @@ type proposalLine struct {
 	Room  float64 `json:"room"`
 	Spare int     `json:"spare_bits"`
 	First string  `json:"first_id"` // of this instant
+
+	room string
 }
 
 func printPlan(out io.Writer, all []plan.Proposal, now time.Time, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(out)
-		for _, p := range all {
-			first, _, err := p.Layout.Bounds(now, now)
-			if err != nil {
-				return err
-			}
-			if err := enc.Encode(proposalLine{factsOf(p.Layout, now), math.Floor(p.Room*100) / 100, p.Spare, first.String()}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ROOM\tBITS\tSPARE\tTICK\tIDS/S A WORKER\tWORKERS\tENDS\tYEARS LEFT\tEXACT IN JS\tLAYOUT")
+	var lines []proposalLine
 	for _, p := range all {
-		f := factsOf(p.Layout, now)
-		inJS := "always"
-		if p.Layout.Safe53().Before(p.Layout.End()) {
-			inJS = "until " + p.Layout.Safe53().Format(time.DateOnly)
+		first, _, err := p.Layout.Bounds(now, now)
+		if err != nil {
+			return err
 		}
-		fmt.Fprintf(w, "%sx\t%s\t%d\t%s\t%s\t%s\t%s\t%.1f\t%s\t%s\n", roomText(p.Room), f.Bits, p.Spare, f.Tick,
-			count(int64(f.Rate)), count(f.Workers), p.Layout.End().Format(time.DateOnly), f.YearsLeft, inJS, f.Layout)
+		lines = append(lines, proposalLine{factsOf(p.Layout, now), math.Floor(p.Room*100) / 100, p.Spare, first.String(), roomText(p.Room)})
 	}
-	return w.Flush()
+	header := []string{"ROOM", "BITS", "SPARE", "TICK", "IDS/S A WORKER", "WORKERS", "ENDS", "YEARS LEFT", "EXACT IN JS", "LAYOUT"}
+	return ui.Emit(out, asJSON, header, lines, func(f proposalLine) []any {
+		inJS := "always"
+		if f.of.Safe53().Before(f.of.End()) {
+			inJS = "until " + f.of.Safe53().Format(time.DateOnly)
+		}
+		return []any{
+			f.room + "x", f.Bits, f.Spare, f.Tick, phrase.Count(int64(f.Rate)), phrase.Count(f.Workers),
+			f.of.End().Format(time.DateOnly), fmt.Sprintf("%.1f", f.YearsLeft), inJS, f.Layout,
+		}
+	})
 }
 
 // roomText writes how many times, rounded down: 1.3, 27, 5,400.
@@ -152,5 +148,5 @@ func roomText(x float64) string {
 	if x < 10 {
 		return fmt.Sprintf("%.1f", math.Floor(x*10)/10)
 	}
-	return count(int64(x))
+	return phrase.Count(int64(x))
 }

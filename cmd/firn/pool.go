@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -54,7 +56,7 @@ func poolArgument(cmd *cobra.Command, set *settings, args []string) (string, err
 		return name, err
 	}
 	if f := cmd.Flags().Lookup("pool"); saidBy(f) && f.Value.String() != args[0] {
-		return "", bad("--pool %s and %s are two pools", f.Value, args[0])
+		return "", ui.Bad("--pool %s and %s are two pools", f.Value, args[0])
 	}
 	return args[0], nil
 }
@@ -159,7 +161,7 @@ func poolLineOf(i pool.Info) poolLine {
 		OutageLimit: i.OutageLimit.Seconds(), MayRepeat: i.MayRepeat, Lossy: i.Lossy, Store: i.Store,
 	}
 	if i.StartsAt.After(time.Now()) {
-		l.starts, l.StartsAt = i.StartsAt, instant(i.StartsAt)
+		l.starts, l.StartsAt = i.StartsAt, phrase.Instant(i.StartsAt)
 	}
 	return l
 }
@@ -194,7 +196,7 @@ func (l *poolLine) count(ctx context.Context, s store.Store, info pool.Info, now
 		case w.Horizon.After(now):
 			unusable++
 			if w.Horizon.After(l.soon) {
-				l.soon, l.UnusableUntil = w.Horizon, instant(w.Horizon)
+				l.soon, l.UnusableUntil = w.Horizon, phrase.Instant(w.Horizon)
 			}
 		}
 	}
@@ -209,7 +211,7 @@ func (l *poolLine) count(ctx context.Context, s store.Store, info pool.Info, now
 // standing says whether the pool was made in this store, how long ids continue without the
 // store, and how long each process waits that starts on a store that can lose writes.
 func (l *poolLine) standing(ctx context.Context, s store.Store, info pool.Info) error {
-	promise, err := s.Promise(ctx)
+	durability, err := s.Durability(ctx)
 	if err != nil {
 		return err
 	}
@@ -221,11 +223,11 @@ func (l *poolLine) standing(ctx context.Context, s store.Store, info pool.Info) 
 	if err != nil {
 		return err
 	}
-	if l.State = poolUsable; record.Elsewhere(promise.Identity) {
-		l.State, l.Here = poolElsewhere, promise.Identity
+	if l.State = poolUsable; record.Elsewhere(durability.Identity) {
+		l.State, l.Here = poolElsewhere, durability.Identity
 	}
-	rules := term.Default(info.Name, info.Layout, promise)
-	lossy := promise.Class != store.Durable || info.Lossy != ""
+	rules := term.Default(info.Name, info.Layout, durability)
+	lossy := !durability.Durable || info.Lossy != ""
 	l.Outage = rules.Budget(record, lossy).Seconds()
 	if lossy {
 		l.StartDelay = startDelay(&rules, record).Seconds()
@@ -238,20 +240,16 @@ func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) e
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(out)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "POOL\tLAYOUT\tWORKERS\tHELD\tFREE\tUNUSABLE\tIDS START\tMAY REPEAT\tSTATE")
+	var lines []poolLine
 	for _, info := range all {
 		line, err := lookAtPool(ctx, s, info.Name, time.Now())
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			if err := enc.Encode(line); err != nil {
-				return err
-			}
-			continue
-		}
+		lines = append(lines, line)
+	}
+	header := []string{"POOL", "LAYOUT", "WORKERS", "HELD", "FREE", "UNUSABLE", "IDS START", "MAY REPEAT", "STATE"}
+	return ui.Emit(out, asJSON, header, lines, func(line poolLine) []any {
 		workers := line.Workers
 		if line.GivingUp != "" {
 			workers += " (reserves " + line.GivingUp + ")"
@@ -266,12 +264,8 @@ func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) e
 		if len(line.MayRepeat) > 0 {
 			repeats = strings.Join(line.MayRepeat, ", ")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n", line.Pool, line.Layout, workers, held, *line.Free, *line.Unusable, starts, repeats, line.State)
-	}
-	if asJSON {
-		return nil
-	}
-	return w.Flush()
+		return []any{line.Pool, line.Layout, workers, held, *line.Free, *line.Unusable, starts, repeats, line.State}
+	})
 }
 
 // show prints all there is to say of a pool.
@@ -324,7 +318,7 @@ func (l *poolLine) startText() string {
 	return text
 }
 
-func secondsText(s float64) string { return durationText(seconds(s)) }
+func secondsText(s float64) string { return phrase.Duration(seconds(s)) }
 
 // storeName is the store of the settings, as people see it.
 func (s *settings) storeName() string { return open.Redact(storeText(s.storeURL().text)) }
@@ -332,7 +326,7 @@ func (s *settings) storeName() string { return open.Redact(storeText(s.storeURL(
 // explainPool says what can be done about an error of package pool. Verb is the command
 // that has failed.
 func explainPool(err error, verb string) error {
-	var f *failure
+	var f *ui.Failure
 	var overlap *pool.OverlapError
 	var inUse *pool.InUseError
 	var option *pool.OptionError
@@ -344,9 +338,9 @@ func explainPool(err error, verb string) error {
 	case errors.As(err, &inUse):
 		return stillInUse(inUse)
 	case errors.As(err, &option):
-		return bad("--%w", &renamed{withoutPackage(err.Error()), err})
+		return ui.Bad("--%w", ui.Rename(ui.WithoutPackage(err.Error()), err))
 	case errors.Is(err, pool.ErrBusy):
-		return failed("%w", err).hint("the same command again")
+		return ui.Failed("%w", err).Hint("the same command again")
 	}
 	return err
 }

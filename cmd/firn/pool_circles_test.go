@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/sqlite"
 )
@@ -31,7 +32,7 @@ func TestHintsOfPoolsAreNoCircle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ids.Close()
-	if _, errs, code := called(t, "pool", "set", "--workers", "0-511"); code != exitFailed || !strings.Contains(errs, "cannot give up worker 700 yet") {
+	if _, errs, code := called(t, "pool", "set", "--workers", "0-511"); code != ui.ExitFailed || !strings.Contains(errs, "cannot give up worker 700 yet") {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	if out, errs, _ := called(t, "pool", "ls"); !strings.Contains(out, "0-511 (reserves 0-1023)") {
@@ -65,7 +66,7 @@ func TestHintOfWorkersOfAnotherLayout(t *testing.T) {
 	}
 	later := strings.Fields("pool ensure b --workers 512-1023 --layout time:41@1ms,worker:10,seq:12;epoch=2020-01-01T00:00:00Z")
 	_, errs, code := called(t, later...)
-	if code != exitFailed || !strings.Contains(errs, `which had workers 512-1023 with another layout`) || strings.Contains(errs, "give each its own workers") {
+	if code != ui.ExitFailed || !strings.Contains(errs, `which had workers 512-1023 with another layout`) || strings.Contains(errs, "give each its own workers") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

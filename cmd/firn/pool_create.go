@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -76,7 +78,7 @@ func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string, yes *bool) {
 	for _, f := range []struct{ name, usage string }{
 		{"layout", "the layout of the pool's ids, which never changes: a preset or a spec (" + layoutName(firn.Default) + ")"},
 		{"workers", "the pool's workers, such as 0-255 (all that the layout has)"},
-		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + durationText(term.OutageDurable) + ")"},
+		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + phrase.Duration(term.OutageDurable) + ")"},
 	} {
 		cmd.Flags().Var(&knobFlag{knob: knobNamed(f.name)}, f.name, f.usage)
 	}
@@ -89,8 +91,7 @@ func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string, yes *bool) {
 
 // createPool is pool create and pool ensure.
 func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb string) (err error) {
-	ctx, stop := untilSignal(cmd.Context())
-	defer stop()
+	ctx := cmd.Context()
 	set, err := loadSettings(cmd)
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 			err = askNew(ctx, cmd, name, set.storeName(), poolPlace{from: l.from})
 		}
 		if err != nil {
-			return signalled(ctx, err)
+			return err
 		}
 	}
 	s, err := openURL(ctx, set.storeURL().text, sayMade(cmd.ErrOrStderr()))
@@ -121,13 +122,13 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := checkPlace(ctx, s); err != nil {
-		return signalled(ctx, explainPool(err, verb))
+		return explainPool(err, verb)
 	}
 	there, err := pool.Show(ctx, s, name)
 	was := err == nil
 	if !was {
 		if err := askOfLayout(ctx, cmd, cmp.Or(opts.Layout, firn.Default), yes, ""); err != nil {
-			return signalled(ctx, err)
+			return err
 		}
 	}
 	var info pool.Info
@@ -140,7 +141,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		if info.Name != "" { // as the error has it
 			there = info
 		}
-		return signalled(ctx, l.explainCreating(ctx, s, err, verb, opts, there))
+		return l.explainCreating(ctx, s, err, verb, opts, there)
 	}
 	line := poolLineOf(info)
 	line.Created = &info.Created
@@ -164,21 +165,21 @@ func (l *leasing) explainCreating(ctx context.Context, s store.Store, err error,
 	var layout *lease.LayoutError
 	switch {
 	case errors.As(err, &option):
-		text := &renamed{l.blamed(option), err}
+		text := ui.Rename(l.blamed(option), err)
 		if there.Name == "" {
-			return bad("%w", text)
+			return ui.Bad("%w", text)
 		}
-		return l.asItIs(failed("%w", text), option, there, opts)
+		return l.asItIs(ui.Failed("%w", text), option, there, opts)
 	case errors.As(err, &layout):
 		return poolFailure(err, poolPlace{from: l.from})
 	case errors.As(err, &exists):
 		return l.exists(exists, opts)
 	case errors.As(err, &remains):
-		return failed("%w", err).hint("%s", ensureLost(l.pool, leftTo(ctx, s, l.pool, opts.Layout), poolPlace{from: l.from}))
+		return ui.Failed("%w", err).Hint("%s", ensureLost(l.pool, leftTo(ctx, s, l.pool, opts.Layout), poolPlace{from: l.from}))
 	case errors.As(err, &overlap) && verb == "ensure":
 		if left := leftTo(ctx, s, l.pool, opts.Layout); left != "" && left != wanted(opts) {
-			return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both would use workers %s", l.pool, overlap.Other.Name, overlap.Same), err}).
-				hint("pool %s was lost: the store has records of its workers. Create it with the workers that it had, which the other pools leave to it: firn pool ensure %s --workers %s", l.pool, shellWord(l.pool), left)
+			return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both would use workers %s", l.pool, overlap.Other.Name, overlap.Same), err)).
+				Hint("pool %s was lost: the store has records of its workers. Create it with the workers that it had, which the other pools leave to it: firn pool ensure %s --workers %s", l.pool, phrase.ShellWord(l.pool), left)
 		}
 	}
 	if errors.As(err, &overlap) {
@@ -189,7 +190,7 @@ func (l *leasing) explainCreating(ctx context.Context, s store.Store, err error,
 
 // blamed is the text of an option that cannot be, with where it is from.
 func (l *leasing) blamed(e *pool.OptionError) string {
-	text := withoutPackage(e.Error())
+	text := ui.WithoutPackage(e.Error())
 	if from := l.from[e.Option]; strings.HasPrefix(from, "--") && !strings.HasPrefix(text, e.Option) {
 		return text
 	}
@@ -197,28 +198,28 @@ func (l *leasing) blamed(e *pool.OptionError) string {
 }
 
 // asItIs says what to ensure instead of something that a pool does not have.
-func (l *leasing) asItIs(f *failure, e *pool.OptionError, there pool.Info, opts *pool.Options) error {
-	name := shellWord(there.Name)
+func (l *leasing) asItIs(f *ui.Failure, e *pool.OptionError, there pool.Info, opts *pool.Options) error {
+	name := phrase.ShellWord(there.Name)
 	if e.Option == "workers" {
-		f.hint("to leave the pool as it is: firn pool ensure %s --workers %d-%d", name, there.First, there.Last)
+		f.Hint("to leave the pool as it is: firn pool ensure %s --workers %d-%d", name, there.First, there.Last)
 		if opts.First+opts.Workers <= there.Layout.Workers() {
-			f.hint("to change its workers: firn pool set %s --workers %s", name, wanted(opts))
+			f.Hint("to change its workers: firn pool set %s --workers %s", name, wanted(opts))
 		}
 		return f
 	}
 	if there.OutageLimit >= term.OutageDurable { // less is no option of ensure
-		f.hint("to leave the pool as it is: firn pool ensure %s --outage %s", name, durationText(there.OutageLimit))
+		f.Hint("to leave the pool as it is: firn pool ensure %s --outage %s", name, phrase.Duration(there.OutageLimit))
 	}
-	return f.hint("%s", l.shorterOutage(there.OutageLimit))
+	return f.Hint("%s", l.shorterOutage(there.OutageLimit))
 }
 
 // exists says what can be done where a pool is there that was to be created. The pool that is
 // ensured is the one that is there, whatever was asked for.
 func (l *leasing) exists(e *pool.ExistsError, opts *pool.Options) error {
-	name, f := shellWord(l.pool), failed("%w", e).hint("to see it: firn pool show %s", shellWord(l.pool))
+	name, f := phrase.ShellWord(l.pool), ui.Failed("%w", e).Hint("to see it: firn pool show %s", phrase.ShellWord(l.pool))
 	same := ""
 	if opts.Layout.IsValid() && opts.Layout != e.Info.Layout {
-		same += " --layout " + shellWord(layoutName(e.Info.Layout))
+		same += " --layout " + phrase.ShellWord(layoutName(e.Info.Layout))
 	}
 	if have := (term.Range{First: e.Info.First, Last: e.Info.Last}).String(); opts.Workers > 0 && wanted(opts) != have {
 		same += " --workers " + have
@@ -227,11 +228,11 @@ func (l *leasing) exists(e *pool.ExistsError, opts *pool.Options) error {
 	switch limit := e.Info.OutageLimit; {
 	case opts.Outage <= limit:
 	case limit < term.OutageDurable: // less is no option of ensure
-		return f.hint("%s", rule)
+		return f.Hint("%s", rule)
 	default:
-		same += " --outage " + durationText(limit)
+		same += " --outage " + phrase.Duration(limit)
 	}
-	return f.hint("%s, or: firn pool ensure %s%s", rule, name, same)
+	return f.Hint("%s, or: firn pool ensure %s%s", rule, name, same)
 }
 
 // wanted is the range of workers that options ask for; "" where they ask for none.
@@ -259,13 +260,13 @@ func (l *leasing) alreadyThere(ctx context.Context, set *settings, opts *pool.Op
 
 // askNew has a person state that the pool never existed.
 func askNew(ctx context.Context, cmd *cobra.Command, name, at string, place poolPlace) error {
-	p := personAt(cmd)
+	p := ui.PersonAt(cmd)
 	if p == nil {
-		return bad("standard input is not a terminal, so nobody can say whether pool %q ever existed in %s", name, at).
-			hint("if it may have existed: firn pool ensure %s%s", shellWord(name), place.ensureNote()).
-			hint("only if it never existed there, nor in a database this one was restored from: firn pool create %s --new", shellWord(name))
+		return ui.Bad("standard input is not a terminal, so nobody can say whether pool %q ever existed in %s", name, at).
+			Hint("if it may have existed: firn pool ensure %s%s", phrase.ShellWord(name), place.ensureNote()).
+			Hint("only if it never existed there, nor in a database this one was restored from: firn pool create %s --new", phrase.ShellWord(name))
 	}
-	return p.agree(ctx, fmt.Sprintf("Create pool %q in %s? Only if it never existed there, nor in a database this one was restored from", name, at))
+	return p.Agree(ctx, fmt.Sprintf("Create pool %q in %s? Only if it never existed there, nor in a database this one was restored from", name, at))
 }
 
 // creating are the options of a pool that is created by flags, or else as the file says.
@@ -314,18 +315,18 @@ func (l *poolLine) created(out io.Writer, at string, asJSON bool) error {
 // "" where that is not known or there are none.
 func overlapping(e *pool.OverlapError, verb, free string) error {
 	if verb == "set" {
-		return failed("%w", e).hint("take workers that no other pool has; to see which those have: firn pool ls")
+		return ui.Failed("%w", e).Hint("take workers that no other pool has; to see which those have: firn pool ls")
 	}
-	other, name := shellWord(e.Other.Name), shellWord(e.Pool)
+	other, name := phrase.ShellWord(e.Other.Name), phrase.ShellWord(e.Pool)
 	if f := notGivenUp(e); f != nil {
 		return f
 	}
 	repeat := fmt.Sprintf("Only if their ids never meet in one table, queue or cache: --may-repeat %s", other)
 	if e.Same != "" && e.Other.Workers() < 2 {
-		return failed("%w", e).hint("to never repeat an id of %s: use --pool %s, or give %s workers that no pool has: --workers A-B. To see which are taken: firn pool ls. %s", other, other, name, repeat)
+		return ui.Failed("%w", e).Hint("to never repeat an id of %s: use --pool %s, or give %s workers that no pool has: --workers A-B. To see which are taken: firn pool ls. %s", other, other, name, repeat)
 	}
 	if e.Same == "" {
-		return failed("%w", e).hint("to never repeat an id of %s: use --pool %s. %s", other, other, repeat)
+		return ui.Failed("%w", e).Hint("to never repeat an id of %s: use --pool %s. %s", other, other, repeat)
 	}
 	apart := fmt.Sprintf("firn pool %s %s --workers %d-%d", verb, name, e.Other.Last+1, e.Other.Layout.Workers()-1)
 	if free != "" {
@@ -336,11 +337,11 @@ func overlapping(e *pool.OverlapError, verb, free string) error {
 		if e.Layout != e.Other.Layout {
 			// By another layout the same bits are of another time, so the workers that the other
 			// pool gives up stay its own.
-			apart += fmt.Sprintf(" --layout %s, because pool %s had every worker, and a pool of another layout cannot have one of them", shellWord(layoutName(e.Other.Layout)), other)
+			apart += fmt.Sprintf(" --layout %s, because pool %s had every worker, and a pool of another layout cannot have one of them", phrase.ShellWord(layoutName(e.Other.Layout)), other)
 		}
 	}
-	return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both use workers %s", e.Pool, e.Other.Name, e.Same), e}).
-		hint("to never repeat an id of %s: use --pool %s, or give each its own workers (%s). %s", other, other, apart, repeat)
+	return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both use workers %s", e.Pool, e.Other.Name, e.Same), e)).
+		Hint("to never repeat an id of %s: use --pool %s, or give each its own workers (%s). %s", other, other, apart, repeat)
 }
 
 // notGivenUp says how a pool gets workers that another one does not lease any more, and has
@@ -351,13 +352,13 @@ func notGivenUp(e *pool.OverlapError) error {
 	if _, leased := same.Common(term.Range{First: e.Other.First, Last: e.Other.Last}); err != nil || leased {
 		return nil
 	}
-	other := shellWord(e.Other.Name)
+	other := phrase.ShellWord(e.Other.Name)
 	if e.Other.GivingUp != "" {
-		return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q, which has not given up workers %s yet", e.Pool, e.Other.Name, e.Same), e}).
-			hint("run this command again when %s has given them up; this ends that, or says what it waits for: firn pool set %s --workers %d-%d", other, other, e.Other.First, e.Other.Last)
+		return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which has not given up workers %s yet", e.Pool, e.Other.Name, e.Same), e)).
+			Hint("run this command again when %s has given them up; this ends that, or says what it waits for: firn pool set %s --workers %d-%d", other, other, e.Other.First, e.Other.Last)
 	}
-	return failed("%w", &renamed{fmt.Sprintf("pool %q could repeat ids of pool %q, which had workers %s with another layout", e.Pool, e.Other.Name, e.Same), e}).
-		hint("take workers that no pool ever had, or the layout of %s, which is: --layout %s", other, shellWord(layoutName(e.Other.Layout)))
+	return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which had workers %s with another layout", e.Pool, e.Other.Name, e.Same), e)).
+		Hint("take workers that no pool ever had, or the layout of %s, which is: --layout %s", other, phrase.ShellWord(layoutName(e.Other.Layout)))
 }
 
 // knobNamed is the setting of a pool of that name.

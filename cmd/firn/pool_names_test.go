@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // Somebody who mistypes a pool is led to the one that was meant, not to the first by name.
@@ -20,7 +22,7 @@ func TestHintNamesThePoolThatWasMeant(t *testing.T) {
 		"shpo":    "hint: to use shop: --pool shop",
 		"billing": "hint: to use one of these: --pool audit",
 	} {
-		if _, errs, code := called(t, "next", "--pool", asked); code != exitFailed || !strings.Contains(errs, want) {
+		if _, errs, code := called(t, "next", "--pool", asked); code != ui.ExitFailed || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d: %s", asked, code, errs)
 		}
 	}
@@ -33,7 +35,7 @@ func TestHintOffersAsManyWorkersAsWereAsked(t *testing.T) {
 		t.Fatal(errs)
 	}
 	_, errs, code := called(t, "pool", "create", "x", "--workers", "40-47", "--new")
-	if want := "firn pool create x --workers 0-7 --new)"; code != exitFailed || !strings.Contains(errs, want) {
+	if want := "firn pool create x --workers 0-7 --new)"; code != ui.ExitFailed || !strings.Contains(errs, want) {
 		t.Errorf("exit code %d, no %q: %s", code, want, errs)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // The hint for a worker that a pool does not have is a range that the pool can have, or says
@@ -24,7 +26,7 @@ func TestWorkerOutsideHint(t *testing.T) {
 		"3":   "or take one that it has: workers 8-15, which lie between worker 3 and those that it has, are of pool low\n",
 	} {
 		_, errs, code := called(t, "next", "--pool", "shop", "--worker", worker)
-		if code != exitUsage || !strings.Contains(errs, "hint: leave out --worker to take any free one, "+want) {
+		if code != ui.ExitUsage || !strings.Contains(errs, "hint: leave out --worker to take any free one, "+want) {
 			t.Errorf("worker %s: exit code %d, %s", worker, code, errs)
 		}
 	}
@@ -36,7 +38,7 @@ func TestWorkerOutsideHint(t *testing.T) {
 	}
 	defer func(real func() (string, error)) { hostname = real }(hostname)
 	hostname = func() (string, error) { return "web-5000", nil }
-	if _, errs, code := called(t, "next", "--pool", "mail", "--worker", "hostname"); code != exitUsage || !strings.Contains(errs, "take one that it has: its layout has no worker above 1023\n") {
+	if _, errs, code := called(t, "next", "--pool", "mail", "--worker", "hostname"); code != ui.ExitUsage || !strings.Contains(errs, "take one that it has: its layout has no worker above 1023\n") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
 }

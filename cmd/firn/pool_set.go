@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 )
 
@@ -32,11 +34,10 @@ who holds the worker and until when, and no other process takes one that goes ou
 }
 
 func setPool(cmd *cobra.Command, args []string) (err error) {
-	ctx, stop := untilSignal(cmd.Context())
-	defer stop()
+	ctx := cmd.Context()
 	f := cmd.Flags().Lookup("workers")
 	if !saidBy(f) { // what a variable says is for every pool
-		return bad("--workers is missing").hint("firn pool set POOL --workers A-B")
+		return ui.Bad("--workers is missing").Hint("firn pool set POOL --workers A-B")
 	}
 	set, err := loadSettings(cmd)
 	if err != nil {
@@ -58,7 +59,7 @@ func setPool(cmd *cobra.Command, args []string) (err error) {
 	info, err := pool.SetWorkers(ctx, s, name, o.workers.First, o.workers.Last)
 	if err != nil {
 		o.ranged = true
-		return signalled(ctx, explainPool(crowded(ctx, s, err, &o), "set"))
+		return explainPool(crowded(ctx, s, err, &o), "set")
 	}
 	line := poolLineOf(info)
 	if wantsJSON(cmd) {
@@ -70,12 +71,12 @@ func setPool(cmd *cobra.Command, args []string) (err error) {
 
 // stillInUse says who keeps a pool from giving up a worker, and what to do.
 func stillInUse(e *pool.InUseError) error {
-	f := failed("%w", e)
+	f := ui.Failed("%w", e)
 	if e.Name != "" {
-		f = f.hint("no process takes a worker that goes out from now on. When %s has ended, run this again; if it died: firn workers release %d --pool %s", e.Name, e.Worker, shellWord(e.Pool))
+		f = f.Hint("no process takes a worker that goes out from now on. When %s has ended, run this again; if it died: firn workers release %d --pool %s", e.Name, e.Worker, phrase.ShellWord(e.Pool))
 	}
 	if !e.Until.IsZero() {
-		f = f.hint("run this again at %s", e.Until.UTC().Format(time.RFC3339))
+		f = f.Hint("run this again at %s", e.Until.UTC().Format(time.RFC3339))
 	}
 	return f
 }

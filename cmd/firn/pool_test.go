@@ -18,8 +18,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 )
@@ -55,7 +57,7 @@ func TestTwoLayoutsOfOneFile(t *testing.T) {
 			}
 			seen[line] = true
 		}
-		if codes[i] == exitUsage && strings.Contains(errs[i].String(), `pool "default" has layout `) {
+		if codes[i] == ui.ExitUsage && strings.Contains(errs[i].String(), `pool "default" has layout `) {
 			refused++
 		} else if codes[i] != 0 {
 			t.Errorf("exit code %d: %s", codes[i], &errs[i])
@@ -173,9 +175,9 @@ func TestWorkerByHostname(t *testing.T) {
 		{"doctor", "--config", "host.yaml"},
 	} {
 		out, errs, code := called(t, args...)
-		want := exitUsage
+		want := ui.ExitUsage
 		if args[0] == "doctor" {
-			want = exitFound
+			want = ui.ExitFound
 		}
 		if code != want || !strings.Contains(out+errs, `host shop-600 asks for worker 600, which is outside pool "low", which has workers 0-511`) {
 			t.Errorf("%v: exit code %d: %s%s", args, code, out, errs)
@@ -220,9 +222,9 @@ func TestPoolLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"next"}, {"doctor"}, {"pool", "create", "--new"}} {
-		want := exitFailed
+		want := ui.ExitFailed
 		if args[0] == "doctor" {
-			want = exitFound
+			want = ui.ExitFound
 		}
 		if text := firn(want, args...); strings.Contains(text, "pool create") || !strings.Contains(text, "firn pool ensure default") {
 			t.Errorf("%v: %s", args, text)
@@ -232,7 +234,7 @@ func TestPoolLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := firn(0, "store", "recover", "--yes", "--outage", "1s")
-	for _, want := range []string{"\nthen: firn pool ensure default --store " + shellWord(pg.URL()) + " (", "\nthen: firn shards reopen SERVER ("} {
+	for _, want := range []string{"\nthen: firn pool ensure default --store " + phrase.ShellWord(pg.URL()) + " (", "\nthen: firn shards reopen SERVER ("} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
@@ -240,7 +242,7 @@ func TestPoolLost(t *testing.T) {
 	if text := firn(0, "pool", "ensure"); !regexp.MustCompile(`ids start at 20\S+Z, in (5m|4m5)`).MatchString(text) {
 		t.Error(text)
 	}
-	if text := firn(exitFailed, "next"); !strings.Contains(text, "start at 20") {
+	if text := firn(ui.ExitFailed, "next"); !strings.Contains(text, "start at 20") {
 		t.Errorf("after %s: %s", first, text)
 	}
 }
@@ -293,7 +295,7 @@ func TestStoreMoved(t *testing.T) {
 	}
 	looks := [][]string{{"pool", "ls"}, {"pool", "show"}, {"workers", "ls"}, {"segments", "ls"}}
 	for _, args := range append(refused, looks...) {
-		want := exitFailed
+		want := ui.ExitFailed
 		if len(args) == 2 && args[1] != "ensure" {
 			want = 0
 		}
@@ -321,21 +323,21 @@ func TestStoreMoved(t *testing.T) {
 			t.Errorf("the original: %v: %s", look.args, text)
 		}
 	}
-	found := firn(there, exitFound, "doctor")
+	found := firn(there, ui.ExitFound, "doctor")
 	if !regexp.MustCompile(`(?m)^bad +pool default, store: pool "default" belongs to another store.*use that one.*stop all processes that use this one, then: firn store recover`).MatchString(found) {
 		t.Error(found)
 	}
 	if text := firn(here, 0, "doctor"); strings.Contains(text, "another store") {
 		t.Error(text)
 	}
-	if text := firn(there, exitUsage, "store", "recover", "--moved"); !strings.Contains(text, "nobody can confirm: Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?") {
+	if text := firn(there, ui.ExitUsage, "store", "recover", "--moved"); !strings.Contains(text, "nobody can confirm: Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?") {
 		t.Error(text)
 	}
-	if text := firn(there, exitUsage, "store", "recover", "--numbers", "100"); !strings.Contains(text, "if that one is in use, now or later, both make the same ids") ||
+	if text := firn(there, ui.ExitUsage, "store", "recover", "--numbers", "100"); !strings.Contains(text, "if that one is in use, now or later, both make the same ids") ||
 		!strings.Contains(text, "nobody can confirm: Are all processes stopped, and is the store that this one is a copy of gone for good?") {
 		t.Error(text)
 	}
-	firn(there, exitUsage, "store", "recover", "--moved", "--yes", "--outage", "10m")
+	firn(there, ui.ExitUsage, "store", "recover", "--moved", "--yes", "--outage", "10m")
 	if text := firn(there, 0, "store", "recover", "--moved", "--yes"); !strings.Contains(text, "pool default: belongs to this store now\n") {
 		t.Error(text)
 	}
@@ -426,7 +428,7 @@ func TestNextWaits(t *testing.T) {
 	}
 	code := p.code(t)
 	_, wait, ok := strings.Cut(strings.TrimSpace(p.errs.String()), "hint: to wait until then: --wait ")
-	if d, err := time.ParseDuration(wait); code != exitFailed || !ok || err != nil || d > 20*time.Second {
+	if d, err := time.ParseDuration(wait); code != ui.ExitFailed || !ok || err != nil || d > 20*time.Second {
 		t.Fatalf("exit code %d: %s", code, p.errs.String())
 	}
 	p = command(t, db, "next", "--wait", wait)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -121,7 +122,7 @@ func crowdedBy(all []createdPool, name string, o *poolOptions) *crowdedError {
 			theirs = ever
 		}
 		if term.CouldRepeat(l, want, other.layout, theirs) {
-			if e.all = append(e.all, shellWord(other.name)); len(e.all) == 1 {
+			if e.all = append(e.all, phrase.ShellWord(other.name)); len(e.all) == 1 {
 				e.other = other
 			}
 		}
@@ -159,7 +160,7 @@ func gap(whole term.Range, others []term.Range) (longest term.Range, ok bool) {
 // ways says how the pool of that name can be had beside the others. Place says where its settings
 // are from.
 func (e *crowdedError) ways(name string, at poolPlace) string {
-	word, text := shellWord(name), fmt.Sprintf("with these settings %s could repeat ids of pool %s, which has workers %s. ", name, e.other.name, e.other.now)
+	word, text := phrase.ShellWord(name), fmt.Sprintf("with these settings %s could repeat ids of pool %s, which has workers %s. ", name, e.other.name, e.other.now)
 	workers, flag := e.free.String(), ""
 	switch {
 	case e.some:
@@ -169,9 +170,9 @@ func (e *crowdedError) ways(name string, at poolPlace) string {
 		middle := have.First + have.Count()/2
 		workers = term.Range{First: middle, Last: have.Last}.String()
 		if e.big.layout != e.layout { // its workers are its own in every other layout
-			flag = " --layout " + shellWord(layoutName(e.big.layout))
+			flag = " --layout " + phrase.ShellWord(layoutName(e.big.layout))
 		}
-		text += fmt.Sprintf("To have a pool of its own, pool %s has to give it workers. First: firn pool set %s --workers %d-%d. Then, if ", e.big.name, shellWord(e.big.name), have.First, middle-1)
+		text += fmt.Sprintf("To have a pool of its own, pool %s has to give it workers. First: firn pool set %s --workers %d-%d. Then, if ", e.big.name, phrase.ShellWord(e.big.name), have.First, middle-1)
 	default:
 		return text + fmt.Sprintf("No worker is left for it with this layout. Only if their ids never meet in one table, queue or cache: firn pool ensure %s --may-repeat %s%s", word, strings.Join(e.all, " --may-repeat "), at.ensureNote())
 	}

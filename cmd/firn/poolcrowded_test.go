@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // Where a server is told of a pool that the store lacks, and that could not be created as it is set,
@@ -35,7 +37,7 @@ func TestServeReloadsToACrowdedPool(t *testing.T) {
 	config("{}")
 	refused("could repeat ids of pool default, which has workers 0-1023", `"hint":"to use this one: pool: default for the series in firn.yaml; with these`,
 		"First: firn pool set default --workers 0-511. Then, if ", "firn pool ensure web --workers 512-1023 (", "firn pool create web --workers 512-1023 --new")
-	if text := firnOn(t, store, exitFailed, "pool", "ensure", "web"); !strings.Contains(text, "could repeat ids") {
+	if text := firnOn(t, store, ui.ExitFailed, "pool", "ensure", "web"); !strings.Contains(text, "could repeat ids") {
 		t.Errorf("pool ensure web as it is set: %s", text)
 	}
 	mustAll(t, "pool set default --workers 0-511")

@@ -13,12 +13,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 )
@@ -47,8 +50,8 @@ func (p poolPlace) setting(name string) string {
 }
 
 // poolFailure returns what to say of an error about a pool, or nil if it is none.
-func poolFailure(err error, at poolPlace) *failure {
-	var f *failure
+func poolFailure(err error, at poolPlace) *ui.Failure {
+	var f *ui.Failure
 	if errors.As(err, &f) {
 		return nil // somebody has said it already
 	}
@@ -65,25 +68,25 @@ func poolFailure(err error, at poolPlace) *failure {
 	}
 	switch {
 	case errors.As(err, &lost):
-		return failed("%w", &renamed{fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, plural(lost.workers, "record")), lost}).
-			hint("restore a backup, then: %s; or, if there is none, %s", recoverCommand(at.url, false), ensureLost(lost.Pool, lost.left, at))
+		return ui.Failed("%w", ui.Rename(fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, phrase.Plural(lost.workers, "record")), lost)).
+			Hint("restore a backup, then: %s; or, if there is none, %s", recoverCommand(at.url, false), ensureLost(lost.Pool, lost.left, at))
 	case errors.As(err, &missing):
 		return elsewhereFirst(err, missingPool(err, missing, at))
 	case errors.As(err, &early):
 		left := max(time.Until(early.StartsAt), 0).Truncate(10*time.Second) + 10*time.Second
 		text := fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; wait until then",
 			early.Pool, early.StartsAt.UTC().Format(time.RFC3339))
-		return failed("%w", &renamed{text, err}).hintFlag("wait", "to wait until then: --wait %s", durationText(left))
+		return ui.Failed("%w", ui.Rename(text, err)).HintFlag("wait", "to wait until then: --wait %s", phrase.Duration(left))
 	case errors.As(err, &layout):
-		return bad("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), layoutText(layout.Want)).
-			hint("leave out %s to use the pool's, which never changes. Only if ids of another layout never meet those of this pool in one table, queue or cache, they have a pool of their own (docs/stores.md, The first use). To see the pools that are there: firn pool ls", at.setting("layout"))
+		return ui.Bad("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), layoutText(layout.Want)).
+			Hint("leave out %s to use the pool's, which never changes. Only if ids of another layout never meet those of this pool in one table, queue or cache, they have a pool of their own (docs/stores.md, The first use). To see the pools that are there: firn pool ls", at.setting("layout"))
 	case errors.As(err, &worker):
 		how := fmt.Sprintf("widen the pool, which is refused where another pool has one of the workers: firn pool set %s --workers %d-%d",
-			shellWord(worker.Pool), min(worker.First, worker.Worker), max(worker.Last, worker.Worker))
+			phrase.ShellWord(worker.Pool), min(worker.First, worker.Worker), max(worker.Last, worker.Worker))
 		if errors.As(err, &room) {
 			how = room.how
 		}
-		return bad("%w", &renamed{outside(err, worker), err}).hint("leave out %s to take any free one, or %s", at.setting("worker"), how)
+		return ui.Bad("%w", ui.Rename(outside(err, worker), err)).Hint("leave out %s to take any free one, or %s", at.setting("worker"), how)
 	case errors.As(err, &other):
 		return otherStore(err, other, at.url)
 	}
@@ -97,7 +100,7 @@ func ensureLost(name, left string, at poolPlace) string {
 		flag = " --workers " + left
 		at.from = map[string]string{"workers": "--workers"}
 	}
-	return fmt.Sprintf("with the layout and the workers that the pool had: firn pool ensure %s%s%s", shellWord(name), flag, at.ensureNote())
+	return fmt.Sprintf("with the layout and the workers that the pool had: firn pool ensure %s%s%s", phrase.ShellWord(name), flag, at.ensureNote())
 }
 
 // ensureNote says what follows where a pool is ensured. Nobody but a person knows which
@@ -156,21 +159,21 @@ func leftTo(ctx context.Context, s store.Store, name string, l firn.Layout) stri
 }
 
 // otherStore says what to do about a store whose records were made in another one.
-func otherStore(err error, e *store.OtherStoreError, at string) *failure {
+func otherStore(err error, e *store.OtherStoreError, at string) *ui.Failure {
 	text := fmt.Sprintf("%s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved", e.What, e.Have, e.Want)
-	return failed("%w", &renamed{text, err}).
-		hint("if the other store is still there, use that one: two stores with the same records make the same ids").
-		hint("only if the other store is gone for good: stop all processes that use this one, then: %s", recoverCommand(at, strings.HasPrefix(e.What, "seri"))).
-		hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
+	return ui.Failed("%w", ui.Rename(text, err)).
+		Hint("if the other store is still there, use that one: two stores with the same records make the same ids").
+		Hint("only if the other store is gone for good: stop all processes that use this one, then: %s", recoverCommand(at, strings.HasPrefix(e.What, "seri"))).
+		Hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
 }
 
 // missingPool says which pools there are, and how one is created. Where anything says that
 // a pool was lost, it does not offer the way that is for one that never existed.
-func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *failure {
-	name, where := shellWord(e.Pool), storeAt(at.url)
+func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *ui.Failure {
+	name, where := phrase.ShellWord(e.Pool), storeAt(at.url)
 	if e.Creating {
-		return failed("%w", &renamed{fmt.Sprintf("pool %q of %s is not created yet: that has begun, and has not ended", e.Pool, where), e}).
-			hint("if nobody is creating it at this moment: firn pool ensure %s%s", name, at.ensureNote())
+		return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q of %s is not created yet: that has begun, and has not ended", e.Pool, where), e)).
+			Hint("if nobody is creating it at this moment: firn pool ensure %s%s", name, at.ensureNote())
 	}
 	text := fmt.Sprintf("%s has no pool %q", where, e.Pool)
 	use := ""
@@ -182,7 +185,7 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *failure {
 		} else if meant := nearest.Name(e.Pool, e.Pools); meant != "" {
 			which, one = meant, meant
 		}
-		how := "--pool " + shellWord(one)
+		how := "--pool " + phrase.ShellWord(one)
 		if at.serves && at.file != nil {
 			how = fmt.Sprintf("pool: %s for the series in firn.yaml", one)
 		}
@@ -193,9 +196,9 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *failure {
 	}
 	var beside *crowdedError
 	if errors.As(err, &beside) {
-		return failed("%w", &renamed{text, e}).hint("%s", strings.TrimSuffix(use, ". ")).hint("%s", beside.ways(e.Pool, at))
+		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". ")).Hint("%s", beside.ways(e.Pool, at))
 	}
-	return failed("%w", &renamed{text, e}).hintAsking(
+	return ui.Failed("%w", ui.Rename(text, e)).HintAsking(
 		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s%s", use, e.Pool, name, name, at.ensureNote()),
 		fmt.Sprintf("%sIf this database was restored, or you are not sure: firn pool ensure %s%s. Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --new",
 			use, name, at.ensureNote(), e.Pool, name))
@@ -248,7 +251,7 @@ func roomFor(ctx context.Context, s store.Store, err error) error {
 			high = min(high, other.First-1)
 		}
 	}
-	return &roomError{err, fmt.Sprintf("widen the pool: firn pool set %s --workers %d-%d", shellWord(e.Pool), low, high)}
+	return &roomError{err, fmt.Sprintf("widen the pool: firn pool set %s --workers %d-%d", phrase.ShellWord(e.Pool), low, high)}
 }
 
 // storeAt is the store of that URL, as people see it.
@@ -271,24 +274,25 @@ func layoutText(spec string) string {
 // widened is the last worker of the smallest range of a whole number of bits that has n.
 func widened(n int64) int64 { return 1<<bits.Len64(uint64(n)) - 1 }
 
-// storeFlag is the --store of a hint that has to name its store, whoever types it. A URL
-// with a password is left to the composer of hints, which repeats a flag that was given.
-func storeFlag(url string) string {
-	if url == "" || withoutPassword(url) != url {
-		return ""
-	}
-	return " --store " + shellWord(url)
-}
-
 // checkPlace returns a [*store.OtherStoreError] where a pool or a counter of the store says
 // that it was made in another one.
 func checkPlace(ctx context.Context, s store.Store) error {
-	for _, check := range []func(context.Context, store.Store) error{pool.CheckStore, sequence.CheckStore, document.CheckStore} {
+	for _, check := range []func(context.Context, store.Store) error{pool.CheckStore, checkSequences, checkDocuments} {
 		if err := check(ctx, s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkSequences and checkDocuments return a [*store.OtherStoreError] where a counter of the
+// store says that this one is a copy.
+func checkSequences(ctx context.Context, s store.Store) error {
+	return record.CheckStore(ctx, s, block.Keys, "series")
+}
+
+func checkDocuments(ctx context.Context, s store.Store) error {
+	return record.CheckStore(ctx, s, dated.Keys, "serial")
 }
 
 // poolTrouble adds what can be done to an error about a pool that no command has explained.
@@ -306,7 +310,7 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 	}
 	var name *pool.NameError
 	if errors.As(err, &name) {
-		return bad("%w", err)
+		return ui.Bad("%w", err)
 	}
 	return err
 }
@@ -333,3 +337,12 @@ func (s *settings) origins(err error) map[string]string {
 
 // saidBy reports whether a flag was given on the command line.
 func saidBy(f *pflag.Flag) bool { return f.Changed && len(f.Annotations[fromVariable]) == 0 }
+
+// storeFlag is the --store of a hint that has to name its store, whoever types it. A URL
+// with a password is left to the composer of hints, which repeats a flag that was given.
+func storeFlag(url string) string {
+	if url == "" || withoutPassword(url) != url {
+		return ""
+	}
+	return " --store " + phrase.ShellWord(url)
+}

@@ -8,7 +8,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -89,7 +91,7 @@ func (l *leasing) learn(ctx context.Context, s store.Store, err error) error {
 
 // shorterOutage says what to do about an outage budget that is longer than the pool's limit.
 func (l *leasing) shorterOutage(limit time.Duration) string {
-	return fmt.Sprintf("set %s to %s or less: a pool never gets a longer outage than it was created with", poolPlace{from: l.from}.setting("outage"), durationText(limit))
+	return fmt.Sprintf("set %s to %s or less: a pool never gets a longer outage than it was created with", poolPlace{from: l.from}.setting("outage"), phrase.Duration(limit))
 }
 
 // ready returns the options of the lease, once it has compared the pool's record with the
@@ -133,8 +135,8 @@ func (l *leasing) show(ctx context.Context, s store.Store) (pool.Info, error) {
 	if !errors.As(err, &missing) || len(missing.Pools) > 0 {
 		return info, err
 	}
-	promise, asked := s.Promise(ctx)
-	if asked != nil || !promise.Embedded {
+	durability, asked := s.Durability(ctx)
+	if asked != nil || !durability.NoticesLoss {
 		return info, errors.Join(asked, err)
 	}
 	info, err = pool.Create(ctx, s, l.pool, l.options.creating())
@@ -148,8 +150,8 @@ func (l *leasing) show(ctx context.Context, s store.Store) (pool.Info, error) {
 // creates reports whether to open the lease is to create the pool, as the first pool of a
 // file of this host. Where the store does not answer, opening the lease says why.
 func (l *leasing) creates(ctx context.Context, s store.Store) bool {
-	promise, err := s.Promise(ctx)
-	if err != nil || !promise.Embedded {
+	durability, err := s.Durability(ctx)
+	if err != nil || !durability.NoticesLoss {
 		return false
 	}
 	_, err = pool.Show(ctx, s, l.pool)
@@ -175,8 +177,8 @@ func (l *leasing) sameRange(info pool.Info) error {
 	if !l.options.ranged || have == want || want.String() == info.GivingUp {
 		return nil
 	}
-	return bad("%s", l.blame("workers", fmt.Sprintf("workers %s: pool %q has workers %s", want, l.pool, have))).
-		hint("to change the pool: firn pool set %s --workers %s. To keep it: workers: %s in firn.yaml", shellWord(l.pool), want, have)
+	return ui.Bad("%s", l.blame("workers", fmt.Sprintf("workers %s: pool %q has workers %s", want, l.pool, have))).
+		Hint("to change the pool: firn pool set %s --workers %s. To keep it: workers: %s in firn.yaml", phrase.ShellWord(l.pool), want, have)
 }
 
 // hostname is the name of this host. A test replaces it.
@@ -187,11 +189,11 @@ var hostname = os.Hostname
 func hostWorker(info pool.Info, hostname func() (string, error)) (int64, error) {
 	host, err := hostname()
 	if err != nil {
-		return 0, failed("worker hostname: %w", err).hint("--worker recycle takes any free one")
+		return 0, ui.Failed("worker hostname: %w", err).Hint("--worker recycle takes any free one")
 	}
 	n, err := ordinal(host)
 	if err != nil {
-		return 0, failed("worker hostname: %w", err).hint("--worker recycle takes any free one")
+		return 0, ui.Failed("worker hostname: %w", err).Hint("--worker recycle takes any free one")
 	}
 	n += info.First
 	if n > info.Last {
@@ -211,14 +213,14 @@ func (e *hostError) Unwrap() error { return &e.WorkerError }
 
 // explain adds to an error of a lease what can be done about it.
 func (l *leasing) explain(err error) error {
-	var f *failure
+	var f *ui.Failure
 	var option *lease.OptionError
 	var outage *outageError
 	switch {
 	case err == nil || errors.As(err, &f):
 		return err
 	case errors.As(err, &outage):
-		return l.faults(outage.error).hint("%s", l.shorterOutage(outage.limit))
+		return l.faults(outage.error).Hint("%s", l.shorterOutage(outage.limit))
 	case errors.As(err, &option):
 		return l.faults(err)
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/public"
 )
 
@@ -120,7 +122,7 @@ func (s *textSource) appendLine(dst []byte, i int) ([]byte, error) {
 	if !s.json {
 		return append(append(dst, one.Text...), '\n'), nil
 	}
-	b, err := json.Marshal(textLine{one.Text, kindSerial, one.Period, one.Count, one.ID})
+	b, err := json.Marshal(textLine{one.Text, kindSerial, one.Period, one.Count, int64(one.ID)})
 	return append(append(dst, b...), '\n'), err
 }
 
@@ -175,7 +177,7 @@ func (p *printer) print(ctx context.Context, n int64) error {
 		}
 		err := p.src.draw(ctx, int(min(left, int64(p.batch))))
 		if err := p.write(); err != nil {
-			if errors.Is(err, errNoReader) {
+			if errors.Is(err, ui.ErrNoReader) {
 				return err
 			}
 			return p.incomplete(err, n)
@@ -190,11 +192,11 @@ func (p *printer) print(ctx context.Context, n int64) error {
 
 // incomplete adds to an error how many of n ids were written before it.
 func (p *printer) incomplete(err error, n int64) error {
-	var f *failure
+	var f *ui.Failure
 	if !errors.As(err, &f) {
 		f = classify(err)
 	}
-	f.err = fmt.Errorf("%w; %s of %s ids were written", err, count(p.written.Load()), count(n))
+	f.Err = fmt.Errorf("%w; %s of %s ids were written", err, phrase.Count(p.written.Load()), phrase.Count(n))
 	return f
 }
 

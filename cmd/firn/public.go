@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/public"
 )
 
@@ -77,10 +78,10 @@ are written all the same, and the exit code is 2.`,
 // series in firn.yaml.
 func (s *settings) formWanted(series string) (*formSpec, error) {
 	if err := checkNoKey(series); err != nil {
-		return nil, bad("--series: %w", err)
+		return nil, ui.Bad("--series: %w", err)
 	}
 	if series != "" && !isSeriesName(series) {
-		return nil, bad("--series %q: %s", series, seriesNameRule)
+		return nil, ui.Bad("--series %q: %s", series, seriesNameRule)
 	}
 	if series != "" && s.file != nil && len(s.file.series) > 0 {
 		if _, err := s.file.seriesNamed(series); err != nil {
@@ -94,10 +95,10 @@ func (s *settings) formWanted(series string) (*formSpec, error) {
 		return s.withKeys(spec)
 	}
 	if series == "" {
-		return nil, bad("in which form? --as is missing").hint("--as base62, or --as token:photo --series photo --keys FILE")
+		return nil, ui.Bad("in which form? --as is missing").Hint("--as base62, or --as token:photo --series photo --keys FILE")
 	}
-	return nil, bad("in which form? series %q has none in firn.yaml", series).
-		hint("--as token:%s --keys FILE", series).hint("series: { %s: { public: token } } in firn.yaml", series)
+	return nil, ui.Bad("in which form? series %q has none in firn.yaml", series).
+		Hint("--as token:%s --keys FILE", series).Hint("series: { %s: { public: token } } in firn.yaml", series)
 }
 
 // A formEncoder writes any number of ids in a form.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/public"
 )
 
@@ -33,7 +35,7 @@ Keep a copy in a safe place: what a key has written cannot be read without it.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.out == "" && cmd.Flags().Changed("out") {
-				return bad("--out is empty").hint("firn public keygen --out firn.keys") // and the key is not for the screen
+				return ui.Bad("--out is empty").Hint("firn public keygen --out firn.keys") // and the key is not for the screen
 			}
 			o.json = wantsJSON(cmd)
 			return o.run(cmd.OutOrStdout())
@@ -58,7 +60,7 @@ const keyFileHead = `# Keys of public forms (firn public). Keep them secret, and
 func (o *keygenOptions) run(out io.Writer) error {
 	switch {
 	case o.more && o.out == "":
-		return bad("--append needs a file").hint("firn public keygen --out firn.keys --append")
+		return ui.Bad("--append needs a file").Hint("firn public keygen --out firn.keys --append")
 	case o.more:
 		return o.add(out)
 	}
@@ -72,13 +74,13 @@ func (o *keygenOptions) run(out io.Writer) error {
 	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return failed("%s is there already", o.out).hint("to add a key to it: firn public keygen --out %s --append", shellWord(o.out))
+		return ui.Failed("%s is there already", o.out).Hint("to add a key to it: firn public keygen --out %s --append", phrase.ShellWord(o.out))
 	case err != nil:
-		return failed("%w", err)
+		return ui.Failed("%w", err)
 	}
 	if err := writeAll(f, keyFileHead+k.Secret()+"\n"); err != nil {
 		os.Remove(o.out) // half a key is none
-		return failed("%w", err)
+		return ui.Failed("%w", err)
 	}
 	return o.print(out, k)
 }
@@ -90,11 +92,11 @@ func (o *keygenOptions) add(out io.Writer) error {
 		return noKeyFile(o.out)
 	}
 	if err != nil {
-		return failed("%w", err)
+		return ui.Failed("%w", err)
 	}
 	keys, err := public.LoadKeys(o.out)
 	if err != nil {
-		return failed("%s", withoutPackage(err.Error()))
+		return ui.Failed("%s", ui.WithoutPackage(err.Error()))
 	}
 	highest := 0
 	for _, k := range keys {
@@ -102,7 +104,7 @@ func (o *keygenOptions) add(out io.Writer) error {
 	}
 	k, err := public.NewKey(highest + 1)
 	if err != nil {
-		return failed("%s has key %d, and none has a higher number", o.out, highest)
+		return ui.Failed("%s has key %d, and none has a higher number", o.out, highest)
 	}
 	line := k.Secret() + "\n"
 	if len(text) > 0 && text[len(text)-1] != '\n' {
@@ -110,10 +112,10 @@ func (o *keygenOptions) add(out io.Writer) error {
 	}
 	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return failed("%w", err)
+		return ui.Failed("%w", err)
 	}
 	if err := writeAll(f, line); err != nil {
-		return failed("%w", err)
+		return ui.Failed("%w", err)
 	}
 	return o.print(out, k)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -39,8 +41,8 @@ func (r raise) agree(ctx context.Context, cmd *cobra.Command, yes bool) error {
 	if yes || r.to <= r.from || r.to >= r.last || !r.isFar() {
 		return nil // or the store refuses it
 	}
-	question := fmt.Sprintf("Series %s is at %d. Above %d it has %s left, and it never goes back. Is %[3]d right?", r.series, r.from, r.to, plural(int(r.last-r.to), "number"))
-	return mustAsk(ctx, cmd, question, "the same command with --yes")
+	question := fmt.Sprintf("Series %s is at %d. Above %d it has %s left, and it never goes back. Is %[3]d right?", r.series, r.from, r.to, phrase.Plural(int(r.last-r.to), "number"))
+	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 // addRaiseYes adds --yes to a command that raises.

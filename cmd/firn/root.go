@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -11,6 +10,8 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // newRoot returns the command with all its subcommands.
@@ -121,24 +122,24 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if len(unknown.GetSpecifiedShortnames()) > 0 {
-			return bad("unknown flag -%s", name).hint("%s --help", cmd.CommandPath())
+			return ui.Bad("unknown flag -%s", name).Hint("%s --help", cmd.CommandPath())
 		}
-		f := bad("unknown flag --%s", name)
+		f := ui.Bad("unknown flag --%s", name)
 		if best := nearest.Name(name, names); best != "" {
-			f = f.hint("is it --%s?", best)
+			f = f.Hint("is it --%s?", best)
 		}
-		return f.hint("%s --help", cmd.CommandPath())
+		return f.Hint("%s --help", cmd.CommandPath())
 	}
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
 		return valueError("--"+value.GetFlag().Name, value.Unwrap())
 	}
-	return bad("%s", err).hint("%s --help", cmd.CommandPath())
+	return ui.Bad("%s", err).Hint("%s --help", cmd.CommandPath())
 }
 
 // valueError explains what is wrong with the value of a flag or variable.
 func valueError(name string, err error) error {
-	var f *failure
+	var f *ui.Failure
 	if errors.As(err, &f) {
 		return err
 	}
@@ -149,20 +150,20 @@ func valueError(name string, err error) error {
 	var number *strconv.NumError
 	switch {
 	case errors.As(err, &number) && errors.Is(err, strconv.ErrRange):
-		return bad("%s: %s is too large", name, number.Num)
+		return ui.Bad("%s: %s is too large", name, number.Num)
 	case errors.As(err, &number) && number.Func == "ParseBool":
-		return bad("%s: %q is not true or false", name, number.Num)
+		return ui.Bad("%s: %q is not true or false", name, number.Num)
 	case errors.As(err, &number):
-		return bad("%s: %q is not a whole number", name, number.Num)
+		return ui.Bad("%s: %q is not a whole number", name, number.Num)
 	}
-	return bad("%s: %s", name, strings.TrimPrefix(err.Error(), "time: "))
+	return ui.Bad("%s: %s", name, strings.TrimPrefix(err.Error(), "time: "))
 }
 
 // explain turns the errors of cobra, which come before a command runs, into
 // ours.
 func explain(cmd *cobra.Command, err error) error {
 	err = poolTrouble(cmd, forgotten(cmd, err))
-	var f *failure
+	var f *ui.Failure
 	if err == nil || errors.As(err, &f) {
 		return err
 	}
@@ -176,11 +177,11 @@ func explain(cmd *cobra.Command, err error) error {
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
-	f := bad("%s has no command %q", cmd.CommandPath(), name)
+	f := ui.Bad("%s has no command %q", cmd.CommandPath(), name)
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		return f.hint("is it %s %s?", cmd.CommandPath(), near[0])
+		return f.Hint("is it %s %s?", cmd.CommandPath(), near[0])
 	}
-	return f.hint("%s --help", cmd.CommandPath())
+	return f.Hint("%s --help", cmd.CommandPath())
 }
 
 // needsCommand is the RunE of a command that only groups others.
@@ -192,31 +193,24 @@ func needsCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return bad("%s needs a command: %s", cmd.CommandPath(), strings.Join(names, ", ")).
-		hint("%s --help", cmd.CommandPath())
+	return ui.Bad("%s needs a command: %s", cmd.CommandPath(), strings.Join(names, ", ")).
+		Hint("%s --help", cmd.CommandPath())
 }
 
 // arguments returns the Args of a command that takes from least to most.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		var f *failure
+		var f *ui.Failure
 		switch {
 		case len(args) < least:
-			f = bad("%s needs %s", cmd.CommandPath(), plural(least, "argument"))
+			f = ui.Bad("%s needs %s", cmd.CommandPath(), phrase.Plural(least, "argument"))
 		case len(args) > most && most == 0:
-			f = bad("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
+			f = ui.Bad("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
 		case len(args) > most:
-			f = bad("%s takes %s, not %d", cmd.CommandPath(), plural(most, "argument"), len(args))
+			f = ui.Bad("%s takes %s, not %d", cmd.CommandPath(), phrase.Plural(most, "argument"), len(args))
 		default:
 			return nil
 		}
-		return f.hint("%s --help", cmd.CommandPath())
+		return f.Hint("%s --help", cmd.CommandPath())
 	}
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/store"
 )
@@ -28,19 +29,19 @@ func (d *drawing) sameKind(ctx context.Context, st store.Store) error {
 	if err != nil || there == nil || there.kind == d.kind {
 		return err
 	}
-	f := bad("%w", &kindError{d.name, d.kind, there.kind})
+	f := ui.Bad("%w", &kindError{d.name, d.kind, there.kind})
 	switch {
 	case !d.listed:
-		return f.hint("to serve this store: list the series of the server in firn.yaml, %s with kind: %s or not at all", d.name, there.kind)
+		return f.Hint("to serve this store: list the series of the server in firn.yaml, %s with kind: %s or not at all", d.name, there.kind)
 	case there.kind == kindSerial:
-		return f.hint("to draw from the counter, write in firn.yaml: %s: { kind: serial, pattern: %q%s }", d.name, there.pattern, zoneKey(there.zone)).
-			hint("to have a %s beside it, give the series in firn.yaml another name", d.kind)
+		return f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: serial, pattern: %q%s }", d.name, there.pattern, zoneKey(there.zone)).
+			Hint("to have a %s beside it, give the series in firn.yaml another name", d.kind)
 	case there.kind == kindTicket:
-		return f.hint("to draw from the counter, write in firn.yaml: %s: { kind: ticket, stores: [URL, URL] }, with the stores that it was created with", d.name).
-			hint("to have a %s beside it, give the series in firn.yaml another name", d.kind)
+		return f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: ticket, stores: [URL, URL] }, with the stores that it was created with", d.name).
+			Hint("to have a %s beside it, give the series in firn.yaml another name", d.kind)
 	}
-	return f.hint("to draw from the counter, write in firn.yaml: %s: { kind: %s }", d.name, there.kind).
-		hint("to have a %s beside it, give the series in firn.yaml another name", d.kind)
+	return f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: %s }", d.name, there.kind).
+		Hint("to have a %s beside it, give the series in firn.yaml another name", d.kind)
 }
 
 func zoneKey(zone string) string {
@@ -65,7 +66,7 @@ func (p *servePlan) hearFlakes(ctx context.Context, stores *sharedStores) (clash
 			break
 		}
 		err = errors.Join(d.sameKind(ctx, u.store), stores.leave(u))
-		var f *failure
+		var f *ui.Failure
 		if errors.As(err, &f) {
 			p.heard[d] = f
 			clash = append(clash, d)

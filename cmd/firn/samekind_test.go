@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // A series whose kind in firn.yaml is not that of the counter that the store has by its name
@@ -42,7 +43,7 @@ func TestSameKind(t *testing.T) {
 			if err := p.Run(); err == nil || !strings.Contains(p.log.String(), want) || !strings.Contains(p.log.String(), tt.write) {
 				t.Errorf("%s as %s: the start: %v, %s", tt.name, tt.said, err, p.log)
 			}
-			if text := firnOn(t, store, exitUsage, "next", tt.name, "--config", dir+"/firn.yaml"); !strings.Contains(text, want) {
+			if text := firnOn(t, store, ui.ExitUsage, "next", tt.name, "--config", dir+"/firn.yaml"); !strings.Contains(text, want) {
 				t.Errorf("next: %s", text)
 			}
 		}

@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -79,7 +81,7 @@ func lineOf(i sequence.Info) segmentLine {
 	l := segmentLine{
 		Series: i.Name, Granted: int64(i.Granted), Step: i.Step, Rate: math.Round(i.Rate*1000) / 1000,
 		First: int64(i.First), Max: int64(i.Max), Increment: i.Increment, Left: i.Left, Order: "free",
-		By: i.By, At: instant(i.At),
+		By: i.By, At: phrase.Instant(i.At),
 	}
 	if i.Strict {
 		l.Order = "strict"
@@ -91,7 +93,7 @@ func lineOf(i sequence.Info) segmentLine {
 		l.Stores, l.Offset = i.Stores, &i.Offset
 	}
 	if i.Err != nil {
-		l.Error = withoutPackage(i.Err.Error())
+		l.Error = ui.WithoutPackage(i.Err.Error())
 	}
 	return l
 }
@@ -123,23 +125,12 @@ func printSegments(out io.Writer, all []sequence.Info, asJSON bool) error {
 		if !i.At.IsZero() {
 			last = i.By + " " + i.At.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s/s\t%s\t%s\t%s\n", i.Name, int64(i.Granted), i.Step, rateText(i.Rate), i.Max, order, last)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s/s\t%s\t%s\t%s\n", i.Name, int64(i.Granted), i.Step, phrase.SlowRate(i.Rate), i.Max, order, last)
 	}
 	if asJSON {
 		return nil
 	}
 	return w.Flush()
-}
-
-// rateText is a rate with as many digits as a person reads.
-func rateText(r float64) string {
-	switch {
-	case r < 0.005:
-		return "0"
-	case r < 10:
-		return strconv.FormatFloat(r, 'f', 2, 64)
-	}
-	return strconv.FormatFloat(math.Round(r), 'f', 0, 64)
 }
 
 // mayBegin returns an error where one of the stores is a copy, or has a counter of the name that
@@ -193,10 +184,10 @@ on all of its stores, which have to be there.`,
 				return err
 			}
 			if err = d.mayBegin(cmd.Context(), stores); err == nil {
-				err = sequence.CreateAcross(cmd.Context(), stores, d.name, &d.options.segment)
+				_, err = sequence.CreateAcross(cmd.Context(), stores, d.name, &d.options.segment)
 			}
 			if err = errors.Join(err, closeStores()); err != nil {
-				if errors.Is(err, sequence.ErrExists) {
+				if errors.As(err, new(*sequence.ExistsError)) {
 					return counterExists("series", d.name, "firn segments ls")
 				}
 				return d.explain(err)
@@ -226,7 +217,7 @@ var createFlags = []struct{ name, value, usage string }{
 // segmentDrawing is the segment series, or ticket, that a command is about.
 func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
 	if !isSeriesName(name) {
-		return nil, bad("series %q: %s", name, seriesNameRule)
+		return nil, ui.Bad("series %q: %s", name, seriesNameRule)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -239,7 +230,7 @@ func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
 	}
 	if one != nil {
 		if d.kind = one.kind.text; d.kind != kindSegment && d.kind != kindTicket {
-			return nil, bad("series %s is of kind %s, and has no segments", name, d.kind)
+			return nil, ui.Bad("series %s is of kind %s, and has no segments", name, d.kind)
 		}
 	}
 	if err := s.countedDrawing(d, one); err != nil {
@@ -254,7 +245,7 @@ func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
 			ok = k.set(&d.options, k.text) == nil
 		}
 		if !ok {
-			return nil, bad("--%s %s cannot be", f.name, given.Value)
+			return nil, ui.Bad("--%s %s cannot be", f.name, given.Value)
 		}
 	}
 	return d, nil
@@ -275,13 +266,13 @@ least. Every process that has the series open follows at its next reservation.`,
 				return err
 			}
 			if !cmd.Flags().Changed("step") {
-				return bad("what is to be set? --step is missing").hint("firn segments set %s --step 1000", shellWord(args[0]))
+				return ui.Bad("what is to be set? --step is missing").Hint("firn segments set %s --step 1000", phrase.ShellWord(args[0]))
 			}
-			if step < 1 || step > sequence.MaxStep {
-				return bad("--step %d: it is 1 to %d", step, int64(sequence.MaxStep))
+			if step < 1 || step > block.MaxCache {
+				return ui.Bad("--step %d: it is 1 to %d", step, int64(block.MaxCache))
 			}
 			return changeSegment(cmd, args[0], func(st store.Store) (sequence.Info, error) {
-				return sequence.SetStep(cmd.Context(), st, args[0], int(step))
+				return sequence.SetCache(cmd.Context(), st, args[0], int(step))
 			})
 		},
 	}
@@ -306,7 +297,7 @@ was, or wants --yes. Where no number would be left it is refused.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := parsePositive(args[1])
 			if err != nil {
-				return bad("%w", err)
+				return ui.Bad("%w", err)
 			}
 			return changeSegment(cmd, args[0], func(st store.Store) (sequence.Info, error) {
 				r, err := segmentRaise(cmd.Context(), st, args[0], firn.ID(n))
@@ -326,16 +317,16 @@ was, or wants --yes. Where no number would be left it is refused.`,
 }
 
 // whereIs adds to a refused change where the series stands: how far it can be raised.
-func whereIs(ctx context.Context, st store.Store, name string, f *failure) *failure {
+func whereIs(ctx context.Context, st store.Store, name string, f *ui.Failure) *ui.Failure {
 	i, err := sequence.Show(ctx, st, name)
 	if err != nil || i.Err != nil {
-		return f.hint("firn segments ls")
+		return f.Hint("firn segments ls")
 	}
 	last := int64(i.Max) - i.Increment*int64(i.Stores) // a number has to be left
 	if last <= int64(i.Granted) {
-		return f.hint("%s is at %d and ends at %d: there is nothing to raise. what is left is given out first", name, i.Granted, i.Max)
+		return f.Hint("%s is at %d and ends at %d: there is nothing to raise. what is left is given out first", name, i.Granted, i.Max)
 	}
-	return f.hint("%s is at %d and ends at %d: N is the highest number in use anywhere, %d to %d", name, i.Granted, i.Max, i.Granted+1, last)
+	return f.Hint("%s is at %d and ends at %d: N is the highest number in use anywhere, %d to %d", name, i.Granted, i.Max, i.Granted+1, last)
 }
 
 // changeSegment changes a series on its store, or on each store of a ticket, and
@@ -351,9 +342,9 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 		var none *sequence.MissingError
 		switch {
 		case errors.As(err, &option):
-			return whereIs(cmd.Context(), st, name, bad("%w", err))
+			return whereIs(cmd.Context(), st, name, ui.Bad("%w", err))
 		case errors.As(err, &none):
-			return d.ofOther(cmd.Context(), st, d.explain(bad("%w", err)).(*failure).hint("to list all: firn segments ls"))
+			return d.ofOther(cmd.Context(), st, d.explain(ui.Bad("%w", err)).(*ui.Failure).Hint("to list all: firn segments ls"))
 		case err != nil:
 			return err
 		}

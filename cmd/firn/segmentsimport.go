@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -45,9 +46,8 @@ nothing is written. The command may be repeated, also after an error.`,
   firn segments import --from "SELECT sequencename, last_value, 100 FROM pg_sequences WHERE last_value > 0" --db postgres://app@db/app`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, o.run(ctx, cmd))
+			ctx := cmd.Context()
+			return o.run(ctx, cmd)
 		},
 	}
 	addStore(cmd)
@@ -79,11 +79,11 @@ const maxAbove = 1_000_000
 func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
 	switch {
 	case strings.TrimSpace(o.from) == "":
-		return bad("from which table? --from is missing").hint("--from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://USER:PASSWORD@HOST/DATABASE")
+		return ui.Bad("from which table? --from is missing").Hint("--from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://USER:PASSWORD@HOST/DATABASE")
 	case o.db == "":
-		return bad("where is the table? --db is missing").hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
+		return ui.Bad("where is the table? --db is missing").Hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
 	case o.above < 0 || o.above > maxAbove:
-		return bad("--above %d: it is 0 to %d steps", o.above, maxAbove)
+		return ui.Bad("--above %d: it is 0 to %d steps", o.above, maxAbove)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -120,9 +120,9 @@ func (o *segmentsImport) withFlags(err error) error {
 	if o.dry {
 		flags += " --dry-run"
 	}
-	if f := (*failure)(nil); errors.As(err, &f) {
-		for i := range f.hints {
-			f.hints[i].text = strings.ReplaceAll(f.hints[i].text, writtenOut, writtenOut+flags)
+	if f := (*ui.Failure)(nil); errors.As(err, &f) {
+		for i := range f.Hints {
+			f.Hints[i].Text = strings.ReplaceAll(f.Hints[i].Text, writtenOut, writtenOut+flags)
 		}
 	}
 	return err
@@ -160,8 +160,8 @@ func (o *segmentsImport) all(ctx context.Context, cmd *cobra.Command, s *setting
 
 // mayKeep returns an error where the store can forget, and that is not accepted.
 func mayKeep(ctx context.Context, st store.Store, all []imported) error {
-	p, err := st.Promise(ctx)
-	if err != nil || p.Class != store.Lossy {
+	p, err := st.Durability(ctx)
+	if err != nil || p.Durable {
 		return err
 	}
 	for _, m := range all {
@@ -175,19 +175,19 @@ func mayKeep(ctx context.Context, st store.Store, all []imported) error {
 // carryOut writes what is to be written.
 func carryOut(ctx context.Context, cmd *cobra.Command, st store.Store, all []imported) error {
 	var done atomic.Int64
-	show := showProgressOf("series", true, cmd.ErrOrStderr(), int64(len(all)), &done)
-	defer show.stop()
+	show := ui.ShowProgressOf("series", true, cmd.ErrOrStderr(), int64(len(all)), &done)
+	defer show.Stop()
 	for _, m := range all {
 		var err error
 		switch m.does {
 		case doesBegin:
-			err = sequence.Create(ctx, st, m.name, &m.options)
+			_, err = sequence.Create(ctx, st, m.name, &m.options)
 		case doesRaise:
 			_, err = sequence.Raise(ctx, st, m.name, firn.ID(m.first-1))
 		}
 		if err != nil {
-			return failed("row %d, %s: %w\n%d of %d series were seen to", m.row, m.name, err, done.Load(), len(all)).
-				hint("the same command again goes on from here")
+			return ui.Failed("row %d, %s: %w\n%d of %d series were seen to", m.row, m.name, err, done.Load(), len(all)).
+				Hint("the same command again goes on from here")
 		}
 		done.Add(1)
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // This file finds what a query makes PostgreSQL run. A transaction for reading does not keep
@@ -114,8 +116,8 @@ func (c callCheck) check(ctx context.Context, d definition) error {
 		if d.what != "" {
 			what = d.what
 		}
-		return bad("--from runs the %s, by itself or in a view, which may change something (VOLATILE), and it may only read", what).
-			hint(writtenOut)
+		return ui.Bad("--from runs the %s, by itself or in a view, which may change something (VOLATILE), and it may only read", what).
+			Hint(writtenOut)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 )
 
@@ -55,7 +58,7 @@ func (p *importPlan) judge(rows []counterRow) ([]imported, error) {
 			if r[columnName].Valid {
 				where += fmt.Sprintf(", %.80q", r[columnName].String)
 			}
-			faults = append(faults, where+": "+withoutPackage(err.Error()))
+			faults = append(faults, where+": "+ui.WithoutPackage(err.Error()))
 			continue
 		}
 		seen[m.name] = i + 1
@@ -68,7 +71,7 @@ func (p *importPlan) judge(rows []counterRow) ([]imported, error) {
 	if n := len(faults) - most; n > 0 {
 		faults = append(faults[:most], fmt.Sprintf("and %d more rows", n))
 	}
-	return nil, failed("%s", strings.Join(faults, "\n")).hint("nothing was written; the SELECT can change a name, and leave a row out")
+	return nil, ui.Failed("%s", strings.Join(faults, "\n")).Hint("nothing was written; the SELECT can change a name, and leave a row out")
 }
 
 // row judges one row.
@@ -84,7 +87,7 @@ func (p *importPlan) row(number int, r counterRow) (imported, error) {
 	if m.given, err = wholeNumber("number", r[columnNumber], 0, math.MaxInt64); err != nil {
 		return m, err
 	}
-	if m.step, err = wholeNumber("step", r[columnStep], 1, sequence.MaxStep); err != nil {
+	if m.step, err = wholeNumber("step", r[columnStep], 1, block.MaxCache); err != nil {
 		return m, err
 	}
 	if p.next {
@@ -94,7 +97,7 @@ func (p *importPlan) row(number int, r counterRow) (imported, error) {
 		m.given--
 	}
 	if m.given >= math.MaxInt64-p.above*m.step {
-		return m, fmt.Errorf("%s of %d above %d is beyond the largest number, %d", plural(int(p.above), "step"), m.step, m.given, int64(math.MaxInt64))
+		return m, fmt.Errorf("%s of %d above %d is beyond the largest number, %d", phrase.Plural(int(p.above), "step"), m.step, m.given, int64(math.MaxInt64))
 	}
 	m.first = m.given + p.above*m.step + 1
 	if err := p.configured(&m); err != nil {

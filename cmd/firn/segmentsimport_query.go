@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // This file holds --from to its word: it looks. A transaction for reading is not
@@ -34,13 +36,13 @@ const writtenOut = `write the counters out, joined by UNION ALL: firn segments i
 // checkQuery returns an error if a text is anything but one query.
 func checkQuery(text string) error {
 	if fault := queryFault(text); fault != nil {
-		return fault.hint(writtenOut)
+		return fault.Hint(writtenOut)
 	}
 	return nil
 }
 
 // queryFault says what is wrong with a text that is not one query; nil: nothing.
-func queryFault(text string) *failure {
+func queryFault(text string) *ui.Failure {
 	rest := strings.TrimSpace(text)
 	rest = strings.TrimSpace(strings.TrimSuffix(rest, ";"))
 	rest = literal.ReplaceAllString(rest, " ? ")
@@ -51,19 +53,19 @@ func queryFault(text string) *failure {
 	}
 	switch mark := unclear.FindString(rest); {
 	case mark == ";":
-		return bad("--from has several statements, and only one query is run").hint(form)
+		return ui.Bad("--from has several statements, and only one query is run").Hint(form)
 	case mark != "":
-		return bad("--from has %s, which databases read in different ways: leave comments, backslashes and brackets out", mark).hint(form)
+		return ui.Bad("--from has %s, which databases read in different ways: leave comments, backslashes and brackets out", mark).Hint(form)
 	case escaped.MatchString(text):
-		return bad("--from has U&, which hides a name: write the name as it is").hint(form)
+		return ui.Bad("--from has U&, which hides a name: write the name as it is").Hint(form)
 	case len(words) == 0 || !slices.Contains(queries, words[0]) || !strings.HasPrefix(strings.ToLower(strings.TrimLeft(rest, "( \t\r\n")), words[0]):
-		return bad("--from is no query: it begins with SELECT, WITH, VALUES or TABLE").hint(form)
+		return ui.Bad("--from is no query: it begins with SELECT, WITH, VALUES or TABLE").Hint(form)
 	case locks.MatchString(rest):
-		return bad("--from has %s, and it may only read", strings.ToUpper(locks.FindString(rest))).hint(form)
+		return ui.Bad("--from has %s, and it may only read", strings.ToUpper(locks.FindString(rest))).Hint(form)
 	}
 	for _, w := range words {
 		if slices.Contains(writers, w) {
-			return bad("--from has %s, and it may only read", strings.ToUpper(w)).hint("a column of that name is written in quotes: \"%s\", of MySQL `%s`", w, w)
+			return ui.Bad("--from has %s, and it may only read", strings.ToUpper(w)).Hint("a column of that name is written in quotes: \"%s\", of MySQL `%s`", w, w)
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -32,24 +34,24 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 	if err != nil {
 		var wrong *open.URLError
 		if errors.As(err, &wrong) {
-			return nil, bad("--db: %s", withoutPackage(wrong.Error())).hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
+			return nil, ui.Bad("--db: %s", ui.WithoutPackage(wrong.Error())).Hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
 		}
-		return nil, failed("--db: %w", err)
+		return nil, ui.Failed("--db: %w", err)
 	}
 	defer db.Close()
 	wrong := func(err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var said *failure
+		var said *ui.Failure
 		if errors.As(err, &said) {
 			return err
 		}
-		return failed("--from: %w", err).hint("is it a SELECT that %s runs?", open.Redact(url))
+		return ui.Failed("--from: %w", err).Hint("is it a SELECT that %s runs?", open.Redact(url))
 	}
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, failed("--db %s: %w", open.Redact(url), err)
+		return nil, ui.Failed("--db %s: %w", open.Redact(url), err)
 	}
 	defer tx.Rollback()
 	switch {
@@ -71,8 +73,8 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 		return nil, wrong(err)
 	}
 	if len(columns) != 3 {
-		return nil, bad("--from gives %s (%s), and there have to be three: name, highest number given, step",
-			plural(len(columns), "column"), strings.Join(columns, ", ")).hint("a step for all can stand there as a number: SELECT name, value, 1000 FROM ...")
+		return nil, ui.Bad("--from gives %s (%s), and there have to be three: name, highest number given, step",
+			phrase.Plural(len(columns), "column"), strings.Join(columns, ", ")).Hint("a step for all can stand there as a number: SELECT name, value, 1000 FROM ...")
 	}
 	for rows.Next() {
 		var r counterRow
@@ -80,14 +82,14 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 			return nil, wrong(fmt.Errorf("row %d: %w", len(all)+1, err))
 		}
 		if all = append(all, r); len(all) > maxCounters {
-			return nil, failed("--from gives more than %d rows: is that a table of counters?", maxCounters)
+			return nil, ui.Failed("--from gives more than %d rows: is that a table of counters?", maxCounters)
 		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, wrong(err)
 	}
 	if len(all) == 0 {
-		return nil, failed("--from gives no rows")
+		return nil, ui.Failed("--from gives no rows")
 	}
 	return all, nil
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
 )
 
@@ -115,20 +117,19 @@ on from another system's: firn serials raise.`,
 			if err != nil {
 				return err
 			}
-			begun := false
 			if err = checkPlace(cmd.Context(), st); err == nil {
 				err = otherKind(cmd.Context(), st, d.name, kindSerial)
 			}
 			if err == nil {
-				begun, err = document.Create(cmd.Context(), st, d.name, d.options.pattern, &d.options.serial)
+				_, err = document.Create(cmd.Context(), st, d.name, &d.options.serial)
 			}
 			if err = errors.Join(err, st.Close()); err != nil {
+				if errors.As(err, new(*document.ExistsError)) {
+					return counterExists("serial", d.name, "firn serials ls")
+				}
 				return d.explain(err)
 			}
-			if !begun {
-				return counterExists("serial", d.name, "firn serials ls")
-			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s has begun: %s\n", d.name, d.options.pattern)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s has begun: %s\n", d.name, d.options.serial.Pattern)
 			return err
 		},
 	}
@@ -140,14 +141,14 @@ on from another system's: firn serials raise.`,
 // counterExists is the error of creating a counter that is there, be it as it is to be: a
 // create that may be repeated ends up in the step that starts a program.
 func counterExists(what, name, ls string) error {
-	return failed("the %s %s is there already", what, name).hint("to see it: %s", ls).
-		hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
+	return ui.Failed("the %s %s is there already", what, name).Hint("to see it: %s", ls).
+		Hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
 }
 
 // serialDrawing is the serial that a command is about.
 func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error) {
 	if !isSeriesName(name) {
-		return nil, nil, bad("series %q: %s", name, seriesNameRule)
+		return nil, nil, ui.Bad("series %q: %s", name, seriesNameRule)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -158,7 +159,7 @@ func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error)
 		return nil, nil, err
 	}
 	if one != nil && one.kind.text != kindSerial {
-		return nil, nil, bad("series %s is of kind %s, and not a serial", name, one.kind.text)
+		return nil, nil, ui.Bad("series %s is of kind %s, and not a serial", name, one.kind.text)
 	}
 	d := &drawing{name: name, kind: kindSerial, urls: []string{s.storeURL().text}}
 	return s, d, s.countedDrawing(d, one)
@@ -185,10 +186,10 @@ have to have the new pattern.`,
 				return err
 			}
 			return withStore(cmd, func(st store.Store) error {
-				if err := document.Widen(cmd.Context(), st, d.name, d.options.pattern, d.options.serial.Zone); err != nil {
+				if _, err := document.Widen(cmd.Context(), st, d.name, d.options.serial.Pattern, d.options.serial.Zone); err != nil {
 					return d.ofOther(cmd.Context(), st, d.explain(err))
 				}
-				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.name, d.options.pattern)
+				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.name, d.options.serial.Pattern)
 				return err
 			})
 		},
@@ -214,7 +215,7 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 		ValidArgsFunction: completeSeries(kindSerial),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !isSeriesName(args[0]) {
-				return bad("series %q: %s", args[0], seriesNameRule)
+				return ui.Bad("series %q: %s", args[0], seriesNameRule)
 			}
 			s, err := loadSettings(cmd)
 			if err != nil {
@@ -233,17 +234,17 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 				if err := r.agree(cmd.Context(), cmd, yes); err != nil {
 					return err
 				}
-				raised, err := document.Raise(cmd.Context(), st, d.name, args[1])
-				var wrong *document.SyntaxError
+				_, err = document.Raise(cmd.Context(), st, d.name, args[1])
+				what := "goes on above that"
+				var wrong *firn.SyntaxError
+				var option *document.OptionError
 				switch {
+				case errors.As(err, &option) && option.Option == "to":
+					what = "was above that already"
 				case errors.As(err, &wrong):
 					return serialSyntax("the text", wrong)
 				case err != nil:
 					return d.ofOther(cmd.Context(), st, d.explain(err))
-				}
-				what := "was above that already"
-				if raised {
-					what = "goes on above that"
 				}
 				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s: %s\n", d.name, args[1], what)
 				return err

@@ -18,10 +18,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/shard"
-	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -89,7 +90,7 @@ func noPoolVariables() error {
 		if os.Getenv(name) == "" || !slices.Contains(variableNames(), name) {
 			continue
 		}
-		return bad("%s is set, and firn serve takes the settings of pools from firn.yaml only", name).hint("env -u %s firn serve; in firn.yaml: pools: { NAME: { %s: %s } }", name, flag, os.Getenv(name))
+		return ui.Bad("%s is set, and firn serve takes the settings of pools from firn.yaml only", name).Hint("env -u %s firn serve; in firn.yaml: pools: { NAME: { %s: %s } }", name, flag, os.Getenv(name))
 	}
 	return nil
 }
@@ -129,7 +130,7 @@ func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
 		o.log.Warn("firn serve does not read the variable FIRN_KEYS; it takes the keys of a public form from firn.yaml", "do", "public: { form: FORM, keys: FILE }, or keys: env:NAME")
 	}
 	o.notify, o.late = newNotifier(o.log), make(chan struct{}, 1)
-	asked, stop := untilStopped(ctx)
+	asked, stop := ui.UntilStopped(ctx)
 	defer stop()
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
@@ -137,7 +138,7 @@ func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
 
 	bound, err := o.begin(asked)
 	if err != nil {
-		return signalled(asked, err)
+		return ui.Signalled(asked, err)
 	}
 	f := &front{options: &o.plan.options, server: o.server, keys: &o.keys, log: o.log, supplies: &o.shown, sharded: &o.sharded}
 	if err = f.open(bound); err == nil {
@@ -218,9 +219,9 @@ func (o *serveCommand) openedLate() {
 // the name of a counter.
 func (o *serveCommand) learn(ctx context.Context) {
 	for _, d := range o.plan.hearFlakes(ctx, o.stores) {
-		var f *failure
+		var f *ui.Failure
 		if errors.As(o.plan.heard[d], &f) {
-			f.hint("then send SIGHUP to this server, or restart it")
+			f.Hint("then send SIGHUP to this server, or restart it")
 		}
 		o.log.Error("a series of firn.yaml has the name of a counter, and gives nothing", withHint(d.hintOf(f), "series", d.name, "err", f)...)
 	}
@@ -292,45 +293,18 @@ func (o *serveCommand) listPause() time.Duration {
 
 // status is what the server does, in a few words.
 func (o *serveCommand) status() string {
-	what := plural(len(o.plan.series), "configured name")
+	what := phrase.Plural(len(o.plan.series), "configured name")
 	if o.plan.others != nil {
 		what = "any name"
 	}
 	return "serving " + what
 }
 
-// untilStopped returns a context that the first SIGINT or SIGTERM ends. The second
-// ends the process, also where it is the first of a container, which the kernel
-// spares signals that nobody handles.
-func untilStopped(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	over := make(chan struct{})
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case <-over:
-				return
-			case s := <-signals:
-				code, ok := s.(syscall.Signal)
-				switch {
-				case ok && n > 0:
-					os.Exit(128 + int(code))
-				case ok:
-					cancel(interrupted{code})
-				}
-			}
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); close(over); cancel(nil) }
-}
-
 // serveLog returns the log of a server.
 func serveLog(errs io.Writer, asJSON bool) *slog.Logger {
 	o := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if err, ok := a.Value.Any().(error); ok {
-			return slog.String(a.Key, withoutKeys(withoutPackage(err.Error())))
+			return slog.String(a.Key, ui.WithoutKeys(ui.WithoutPackage(err.Error())))
 		}
 		if d := a.Value; d.Kind() == slog.KindDuration {
 			return slog.String(a.Key, d.Duration().String())
@@ -440,18 +414,18 @@ func (o *serveCommand) facts(st server.State) []string {
 	}
 	switch {
 	case st.Class == "":
-		lines = append(lines, "not ready: "+withoutKeys(withoutPackage(fmt.Sprint(st.Err))))
+		lines = append(lines, "not ready: "+ui.WithoutKeys(ui.WithoutPackage(fmt.Sprint(st.Err))))
 	case o.plan.storeAt.text == "" && o.plan.usesStore():
 		lines = append(lines, fmt.Sprintf("store %s (%s): unique among this user's processes on this host only", st.Store, st.Class))
 	default:
 		lines = append(lines, fmt.Sprintf("store %s (%s: %s)", st.Store, st.Class, st.Why))
 	}
-	if st.Kind == kindFlake && st.Class == store.Lossy.String() {
+	if st.Kind == kindFlake && st.Class == classOf(false) {
 		lines = append(lines, "it can forget what it acknowledged: ids are unique as long as all clocks are right within 5s")
 	}
 	if st.Kind == kindFlake && !st.Until.IsZero() {
 		lines = append(lines, fmt.Sprintf("without it ids go on for %s now, and for longer when the server has run for a while",
-			durationText(time.Until(st.Until).Round(time.Second))))
+			phrase.Duration(time.Until(st.Until).Round(time.Second))))
 	}
 	return lines
 }
@@ -492,8 +466,8 @@ func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	for _, s := range fresh {
 		for _, old := range gone {
 			if s.drawing.clashes(old.drawing) {
-				return bad("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.leasing.pool).
-					hint("start the server again, or write the old settings of the pool back")
+				return ui.Bad("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.leasing.pool).
+					Hint("start the server again, or write the old settings of the pool back")
 			}
 		}
 	}
@@ -539,9 +513,9 @@ func (p *servePlan) fixed(next *servePlan) error {
 	switch {
 	case p.config == "" || next.config == p.config:
 	case next.config == "":
-		return bad("%s is not there any more", p.config).hint("put it back: without it the server would use the default file of its user, which is another store")
+		return ui.Bad("%s is not there any more", p.config).Hint("put it back: without it the server would use the default file of its user, which is another store")
 	default:
-		return bad("%s would be read, and not %s", next.config, p.config).hint("start the server again, if that is meant")
+		return ui.Bad("%s would be read, and not %s", next.config, p.config).Hint("start the server again, if that is meant")
 	}
 	a, b := p.options, next.options
 	for _, f := range []struct {
@@ -554,7 +528,7 @@ func (p *servePlan) fixed(next *servePlan) error {
 		{"limits.idle", a.idle == b.idle},
 	} {
 		if !f.same {
-			return bad("%s was changed, and is read at the start only", f.what).hint("to have it, start the server again; to reload the rest of the file now, write the old value back")
+			return ui.Bad("%s was changed, and is read at the start only", f.what).Hint("to have it, start the server again; to reload the rest of the file now, write the old value back")
 		}
 	}
 	return nil
@@ -578,7 +552,7 @@ func (o *serveCommand) told(err error) {
 		o.log.Info("reloaded", "config", o.plan.config, "series", len(o.plan.series), "tokens", len(o.plan.options.tokens))
 		return
 	}
-	var f *failure
+	var f *ui.Failure
 	hint := ""
 	if errors.As(err, &f) {
 		hint = o.hints.line(f)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // An address is where to listen; zero: nowhere.
@@ -118,7 +120,7 @@ func clearSocket(path string) error {
 // redisFlags are what redis-cli needs to come to the address.
 func (a address) redisFlags() []string {
 	if a.network == "unix" {
-		return []string{"-s", shellWord(a.at)}
+		return []string{"-s", phrase.ShellWord(a.at)}
 	}
 	host, port, _ := net.SplitHostPort(a.at) // it was parsed
 	if host = dialHost(host); host == "127.0.0.1" {
@@ -130,7 +132,7 @@ func (a address) redisFlags() []string {
 // url is what curl needs to come to the address.
 func (a address) url(secret bool) string {
 	if a.network == "unix" {
-		return "--unix-socket " + shellWord(a.at) + " http://firn"
+		return "--unix-socket " + phrase.ShellWord(a.at) + " http://firn"
 	}
 	host, port, _ := net.SplitHostPort(a.at)
 	scheme := "http://"

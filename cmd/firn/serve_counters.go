@@ -113,8 +113,8 @@ func (n *storeNames) mayBeLost() bool { return n.recovered && !n.flakesSaid }
 // lost is the error of such a name.
 func (n *storeNames) lost(name string) error {
 	return maybeLost(open.Redact(storeText(n.url)), name).
-		hint("if %s has ids with a time: list all series of this server in firn.yaml, %s with kind: flake", name, name).
-		hint("only if every name that no counter has is one of ids with a time: firn serve --kind flake")
+		Hint("if %s has ids with a time: list all series of this server in firn.yaml, %s with kind: flake", name, name).
+		Hint("only if every name that no counter has is one of ids with a time: firn serve --kind flake")
 }
 
 // list returns what to draw from for each counter of the store, and whether it was recovered.
@@ -153,7 +153,7 @@ func (n *storeNames) list(ctx context.Context) (found []*drawing, recovered bool
 	}
 	for _, in := range texts {
 		if d := add(in.Name, kindSerial); d != nil {
-			d.options.pattern, d.options.serial.Zone, d.options.serial.Lossy = in.Pattern, in.Zone, in.Lossy
+			d.options.serial.Pattern, d.options.serial.Zone, d.options.serial.Lossy = in.Pattern, in.Zone, in.Lossy
 		}
 	}
 	return found, recovered, nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // refused starts a server that ends, and returns what it said.
@@ -35,7 +36,7 @@ series:
 	if got := refused(t, dir, "series photo: ", "firn.yaml:3", cure); strings.Contains(got, "--keys") {
 		t.Errorf("serve has no --keys:\n%s", got)
 	}
-	if out, errs, code := called(t, "config", "check"); code != exitFound || !strings.Contains(out, "firn.yaml:3:") || !strings.Contains(out, cure) {
+	if out, errs, code := called(t, "config", "check"); code != ui.ExitFound || !strings.Contains(out, "firn.yaml:3:") || !strings.Contains(out, cure) {
 		t.Errorf("config check: %d\n%s%s", code, out, errs)
 	}
 	mustAll(t, "public keygen --out firn.keys")

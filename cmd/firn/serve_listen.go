@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/httpapi"
 	"github.com/firn-id/firn/server/resp"
@@ -28,8 +29,8 @@ func bind(o *serveOptions) (bound []boundListener, err error) {
 			for _, b := range bound {
 				b.Close()
 			}
-			return nil, failed("--%s %s: %w", l.flag, l.at, err).
-				hint("--%s with another place, or off; port 0 takes any that is free", l.flag)
+			return nil, ui.Failed("--%s %s: %w", l.flag, l.at, err).
+				Hint("--%s with another place, or off; port 0 takes any that is free", l.flag)
 		}
 		bound = append(bound, boundListener{sock, l.flag, at})
 	}
@@ -70,7 +71,7 @@ func (f *front) open(bound []boundListener) error {
 		}
 		f.done.Go(func() {
 			if err := serve(ctx); err != nil && ctx.Err() == nil {
-				f.failed <- failed("--%s %s: %w", b.flag, b.at, err)
+				f.failed <- ui.Failed("--%s %s: %w", b.flag, b.at, err)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 )
 
@@ -29,7 +30,7 @@ func (p *servePlan) leaves(next *drawing, err error) error {
 	if i < 0 || slices.Equal(p.drawings()[i].urls, next.urls) {
 		return err
 	}
-	var f *failure
+	var f *ui.Failure
 	if !errors.As(next.explain(err), &f) {
 		return err
 	}
@@ -37,8 +38,8 @@ func (p *servePlan) leaves(next *drawing, err error) error {
 	if next.kind == kindFlake {
 		what = "pool " + next.leasing.pool
 	}
-	f = failed("%s", withoutPackage(f.Error())).
-		hint("this server has %s in %s: write that store back into the config, then send SIGHUP again", what, p.drawings()[i].storeText())
+	f = ui.Failed("%s", ui.WithoutPackage(f.Error())).
+		Hint("this server has %s in %s: write that store back into the config, then send SIGHUP again", what, p.drawings()[i].storeText())
 	if m == nil || m.again == "" {
 		return f
 	}
@@ -49,7 +50,7 @@ func (p *servePlan) leaves(next *drawing, err error) error {
 	if next.kind != kindTicket { // whose stores are those of the config
 		flag = storeFlag(storeText(next.urls[0]))
 	}
-	return f.hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, next.storeText(), m.again, flag, where)
+	return f.Hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, next.storeText(), m.again, flag, where)
 }
 
 // source is the pool or the counter that a drawing is of, whatever store it is in.

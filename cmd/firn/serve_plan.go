@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/shard"
 )
@@ -67,12 +68,12 @@ func (s *settings) flakesSaid(listed bool) (bool, error) {
 	case said.text == "" && said.from == byDefault:
 		return false, nil
 	case said.text != kindFlake:
-		return false, bad("%s %s: firn serve takes flake only: a name that no counter has gives ids with a time", said.from, said.text).
-			hint("to make a segment: firn segments create NAME").
-			hint("to make a serial: firn serials create NAME --pattern PATTERN")
+		return false, ui.Bad("%s %s: firn serve takes flake only: a name that no counter has gives ids with a time", said.from, said.text).
+			Hint("to make a segment: firn segments create NAME").
+			Hint("to make a serial: firn serials create NAME --pattern PATTERN")
 	case listed:
-		return false, bad("%s flake is about names that are not listed, and %s lists series: no others are served", said.from, s.file.path).
-			hint("leave out --kind: firn serve")
+		return false, ui.Bad("%s flake is about names that are not listed, and %s lists series: no others are served", said.from, s.file.path).
+			Hint("leave out --kind: firn serve")
 	}
 	return true, nil
 }
@@ -84,8 +85,8 @@ func (s *settings) onePool() error {
 	if !f.Changed || s.file == nil || len(s.file.pools) == 0 {
 		return nil
 	}
-	return bad("%s is set to %s, and %s names pools: firn serve takes the pool of each series from there", origin(f), f.Value, s.file.path).
-		hint("leave out %s; in firn.yaml: series: { NAME: { kind: flake, pool: POOL } }", origin(f))
+	return ui.Bad("%s is set to %s, and %s names pools: firn serve takes the pool of each series from there", origin(f), f.Value, s.file.path).
+		Hint("leave out %s; in firn.yaml: series: { NAME: { kind: flake, pool: POOL } }", origin(f))
 }
 
 // serveDrawing returns what to draw from for a series of the file.
@@ -93,7 +94,7 @@ func (s *settings) serveDrawing(one *seriesConfig) (*drawing, error) {
 	d := &drawing{name: one.name.text, kind: one.kind.text, urls: []string{s.storeURL().text}, hints: hinter{s.cmd}, listed: true}
 	if one.answers.text == "public" {
 		if f := s.file.keysMissing(one); f != nil {
-			f.err = fmt.Errorf("%s:%d: %w", s.file.path, one.publicAt.line, f.err)
+			f.Err = fmt.Errorf("%s:%d: %w", s.file.path, one.publicAt.line, f.Err)
 			return nil, f
 		}
 		d.form = one.public
@@ -122,7 +123,7 @@ func (p *servePlan) check() error {
 		o := d.leasing.options
 		held := fmt.Sprintf("pool %s, shard %d", d.leasing.pool, o.Shard)
 		if other := files[o.GrantFile]; other != "" && other != held {
-			return bad("the grant file %s is for one lease, and here it would be for two: %s, and %s", o.GrantFile, other, held)
+			return ui.Bad("the grant file %s is for one lease, and here it would be for two: %s, and %s", o.GrantFile, other, held)
 		}
 		files[o.GrantFile] = held
 	}
@@ -148,7 +149,7 @@ func (s *settings) serveOptions() (serveOptions, error) {
 		}
 	}
 	if len(o.listeners()) == 0 {
-		return o, bad("there is nowhere to listen: resp, http and admin are off")
+		return o, ui.Bad("there is nowhere to listen: resp, http and admin are off")
 	}
 	return o, nil
 }
@@ -220,17 +221,17 @@ func (p *servePlan) guard(noAuth bool) error {
 	l := listeners[i]
 	switch open := o.clientCA == "" && !noAuth; {
 	case open && len(o.tokens) == 0 && l.flag != "admin":
-		return bad("--%s %s: other hosts can come there, and there are neither tokens nor client certificates: anybody could draw", l.flag, l.at).
-			hint("to make a token, and see what to write into firn.yaml: firn serve token").
-			hint("--insecure-no-auth, if only those who may draw can come there")
+		return ui.Bad("--%s %s: other hosts can come there, and there are neither tokens nor client certificates: anybody could draw", l.flag, l.at).
+			Hint("to make a token, and see what to write into firn.yaml: firn serve token").
+			Hint("--insecure-no-auth, if only those who may draw can come there")
 	case open && o.admin.beyond():
-		return bad("--admin %s: other hosts can come there, and no token is asked for: anybody could see the state", o.admin).
-			hint("tls.client-ca in firn.yaml; or --insecure-no-auth, if only operators can come there")
+		return ui.Bad("--admin %s: other hosts can come there, and no token is asked for: anybody could see the state", o.admin).
+			Hint("tls.client-ca in firn.yaml; or --insecure-no-auth, if only operators can come there")
 	}
 	if p.storeAt.text == "" && p.usesStore() {
-		return bad("--%s %s: other hosts can come there, and no --store is given: a server on another host would have a store of its own, and make the same ids", l.flag, l.at).
-			hint("--store %s, or another server that all servers of ids share", serverStore).
-			hint("only if all processes that make these ids are on this host: --store %s", hostStore)
+		return ui.Bad("--%s %s: other hosts can come there, and no --store is given: a server on another host would have a store of its own, and make the same ids", l.flag, l.at).
+			Hint("--store %s, or another server that all servers of ids share", serverStore).
+			Hint("only if all processes that make these ids are on this host: --store %s", hostStore)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 )
 
@@ -77,7 +78,7 @@ func beginAll(ctx context.Context, all []*supply, begin func(*supply) error) err
 
 // named is an error of the series, with its name and what can be done about it.
 func (d *drawing) named(err error) error {
-	var f *failure
+	var f *ui.Failure
 	if !errors.As(d.explain(err), &f) {
 		return err
 	}
@@ -88,21 +89,12 @@ func (d *drawing) named(err error) error {
 	} else {
 		what, name = "series", d.name
 	}
-	text := withoutPackage(f.err.Error())
+	text := ui.WithoutPackage(f.Err.Error())
 	if subject := what + " " + name; !strings.HasPrefix(text, subject+" ") {
 		text = subject + ": " + text
 	}
-	return &failure{code: f.code, err: &renamed{text, f.err}, hints: f.hints}
+	return &ui.Failure{Code: f.Code, Err: ui.Rename(text, f.Err), Hints: f.Hints}
 }
-
-// A renamed error has a text of its own, and is still the error that it was.
-type renamed struct {
-	text string
-	err  error
-}
-
-func (r *renamed) Error() string { return r.text }
-func (r *renamed) Unwrap() error { return r.err }
 
 // closeAll closes supplies at the same time, and tells of what was lost.
 func closeAll(all []*supply, log *slog.Logger) {

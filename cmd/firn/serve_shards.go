@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server/console"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
@@ -19,7 +20,7 @@ func (s *settings) shardServers() ([]shard.Server, error) {
 	for i, one := range s.file.servers {
 		var err error
 		if servers[i], err = namedServer(one.name.text, one.url.text); err != nil {
-			return nil, failed("%s:%d: %w", s.file.path, one.url.at.line, err)
+			return nil, ui.Failed("%s:%d: %w", s.file.path, one.url.at.line, err)
 		}
 	}
 	return servers, nil
@@ -82,12 +83,12 @@ func shardsOf(l, before *check.Load) []console.Shard {
 }
 
 func shardMoves(ctx context.Context, servers []shard.Server) *console.Shards {
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	all := &console.Shards{Err: err}
-	for _, f := range flights {
+	for _, f := range moves {
 		all.Moves = append(all.Moves, console.ShardMove{
 			From: f.Source, To: f.Target, Shards: f.Shards, List: move.List(f.Shards), Moved: len(f.Moved), Phase: string(f.Phase),
-			Rows: f.Rows, Total: f.RowsTotal, Lag: f.Lag, Since: f.Began, Problem: f.Problem,
+			Rows: f.Rows, Total: f.RowsTotal, Lag: f.Unapplied, Since: f.Began, Problem: f.Problem,
 		})
 	}
 	return all

@@ -18,6 +18,7 @@ import (
 
 	"github.com/firn-id/firn/client"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 const (
@@ -223,7 +224,7 @@ func TestServeRefuses(t *testing.T) {
 		err = s.Run()
 		stop()
 		cancel()
-		if s.ProcessState.ExitCode() != exitFailed || !strings.Contains(s.log.String(), tt.want) {
+		if s.ProcessState.ExitCode() != ui.ExitFailed || !strings.Contains(s.log.String(), tt.want) {
 			t.Errorf("%s: %v, want %q in\n%s", tt.name, err, tt.want, s.log)
 		}
 	}

@@ -14,6 +14,9 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -78,7 +81,7 @@ type notOpenError struct {
 }
 
 func (e *notOpenError) Error() string {
-	return "it is not open yet: " + withoutPackage(e.err.Error())
+	return "it is not open yet: " + ui.WithoutPackage(e.err.Error())
 }
 func (e *notOpenError) Unwrap() error { return e.err }
 
@@ -220,7 +223,7 @@ func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
 		if d.kind == kindFlake {
 			_, err = pool.Show(ctx, u.watched(), d.leasing.pool)
 		} else {
-			err = d.absent(ctx, u.watched(), store.Promise{})
+			err = d.absent(ctx, u.watched(), store.Durability{})
 		}
 		if err == nil && d.kind == kindSerial {
 			err = d.given(ctx, u.watched())
@@ -238,9 +241,9 @@ func (d *drawing) given(ctx context.Context, st store.Store) error {
 	if err != nil || info.Count > 0 {
 		return err
 	}
-	return failed("the serial %s is there now, and has given nothing yet", d.name).
-		hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", shellWord(d.name)).
-		hint("only if it is new: SIGHUP to this server begins it")
+	return ui.Failed("the serial %s is there now, and has given nothing yet", d.name).
+		Hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", phrase.ShellWord(d.name)).
+		Hint("only if it is new: SIGHUP to this server begins it")
 }
 
 // try opens the supply.
@@ -248,8 +251,8 @@ func (s *supply) try(ctx context.Context, stores *sharedStores) error {
 	now, err := s.drawing.flow(ctx, stores, s.bare)
 	var early *lease.NotYetError
 	if errors.As(err, &early) {
-		err = &renamed{fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; the server waits for that",
-			early.Pool, early.StartsAt.UTC().Format(time.RFC3339)), err}
+		err = ui.Rename(fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; the server waits for that",
+			early.Pool, early.StartsAt.UTC().Format(time.RFC3339)), err)
 	}
 	if err != nil {
 		s.trouble.Store(&err)
@@ -481,7 +484,7 @@ func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *sl
 	if err != nil {
 		return nil, err
 	}
-	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, sequence.DefaultLasts)}
+	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, block.DefaultCacheFor)}
 	return &flowing{
 		src: s, close: s.Close, reserve: s.Reserve,
 		state:   func() server.State { return segmentState(s, at) },
@@ -494,7 +497,7 @@ func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *sl
 func (d *drawing) flowSerial(ctx context.Context, st *sharedStore, log *slog.Logger) (*flowing, error) {
 	o := d.options.serial
 	o.Logger = log
-	s, err := document.Open(ctx, st.watched(), d.name, d.options.pattern, &o)
+	s, err := document.Open(ctx, st.watched(), d.name, &o)
 	if err != nil {
 		return nil, err
 	}

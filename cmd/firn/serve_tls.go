@@ -8,6 +8,9 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // A keyring is the server's certificate and the authority of its clients, which can
@@ -21,12 +24,12 @@ func (k *keyring) load(o *serveOptions) error {
 	}
 	pair, err := tls.LoadX509KeyPair(o.cert, o.key)
 	if err != nil {
-		return bad("tls: %s and %s: %w", o.cert, o.key, err).
-			hint("openssl x509 -noout -text -in %s shows what is in it", shellWord(o.cert))
+		return ui.Bad("tls: %s and %s: %w", o.cert, o.key, err).
+			Hint("openssl x509 -noout -text -in %s shows what is in it", phrase.ShellWord(o.cert))
 	}
 	if now := time.Now(); now.After(pair.Leaf.NotAfter) {
-		return bad("tls: %s has ended at %s", o.cert, pair.Leaf.NotAfter.Format(time.RFC3339)).
-			hint("get a new certificate, then start again, or reload with SIGHUP")
+		return ui.Bad("tls: %s has ended at %s", o.cert, pair.Leaf.NotAfter.Format(time.RFC3339)).
+			Hint("get a new certificate, then start again, or reload with SIGHUP")
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
 	if o.clientCA != "" {
@@ -43,11 +46,11 @@ func (k *keyring) load(o *serveOptions) error {
 func authority(path string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(path)
 	if err != nil {
-		return nil, bad("tls: client-ca: %w", err)
+		return nil, ui.Bad("tls: client-ca: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, bad("tls: client-ca: there is no certificate in %s", path)
+		return nil, ui.Bad("tls: client-ca: there is no certificate in %s", path)
 	}
 	return pool, nil
 }

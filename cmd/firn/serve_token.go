@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 )
 
@@ -60,17 +61,17 @@ type tokenOptions struct {
 
 func (o *tokenOptions) validate() error {
 	if !isSeriesName(o.name) {
-		return bad("--name %q: %s", o.name, seriesNameRule)
+		return ui.Bad("--name %q: %s", o.name, seriesNameRule)
 	}
 	if o.series != "*" && !isSeriesName(o.series) {
-		return bad("--series %q: %s", o.series, seriesNameRule)
+		return ui.Bad("--series %q: %s", o.series, seriesNameRule)
 	}
 	if len(o.rights) == 0 {
-		return bad("--rights: a token without any is of no use")
+		return ui.Bad("--rights: a token without any is of no use")
 	}
 	for _, r := range o.rights {
 		if _, err := server.ParseRight(r); err != nil {
-			return bad("--rights: %s", withoutPackage(err.Error()))
+			return ui.Bad("--rights: %s", ui.WithoutPackage(err.Error()))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
@@ -27,22 +28,22 @@ func (d *drawing) hintOf(err error) string {
 	if errors.As(err, &early) {
 		return "" // a server waits by itself
 	}
-	var f *failure
+	var f *ui.Failure
 	if !errors.As(d.explain(err), &f) {
 		return ""
 	}
 	var copied *sqlite.CopyError
 	if errors.As(err, &copied) {
 		for _, text := range copyHints(copied) {
-			f.hint("%s", text)
+			f.Hint("%s", text)
 		}
 	}
 	if unforgiven(err) != nil || isA[*document.InstanceError](err) {
-		f.hint("if the store was recovered since: send SIGHUP to this server, or restart it; it then issues as soon as ids start")
+		f.Hint("if the store was recovered since: send SIGHUP to this server, or restart it; it then issues as soon as ids start")
 	}
 	if refusesLogin(err) {
-		f.hint("if the user or the password is wrong in the address of the store: correct it there, then send SIGHUP to this server where that is firn.yaml, and restart it elsewhere, as it does not read it by itself").
-			hint("if the user is wrong at the store: correct it there; this server then goes on by itself")
+		f.Hint("if the user or the password is wrong in the address of the store: correct it there, then send SIGHUP to this server where that is firn.yaml, and restart it elsewhere, as it does not read it by itself").
+			Hint("if the user is wrong at the store: correct it there; this server then goes on by itself")
 	}
 	return d.hints.line(f)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/firn-id/firn/internal/configfile"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 )
@@ -43,7 +45,7 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 	s.file, err = place.read()
 	var wrong *configError
 	if errors.As(err, &wrong) {
-		return nil, (&failure{code: exitUsage, err: err}).hint("firn config check %s", shellWord(place.path))
+		return nil, (&ui.Failure{Code: ui.ExitUsage, Err: err}).Hint("firn config check %s", phrase.ShellWord(place.path))
 	}
 	return s, err
 }
@@ -60,22 +62,22 @@ func (p configPlace) read() (*config, error) {
 	if !p.here {
 		data, err := os.ReadFile(p.path)
 		if err != nil {
-			return nil, failed("config: %w", err)
+			return nil, ui.Failed("config: %w", err)
 		}
 		return parseConfig(p.path, data)
 	}
 	f, why, err := openOwn(p.path)
 	if why != "" {
-		return nil, bad("./%s is not read: %s", p.path, why).
-			hint("--config ./%s, if you trust it; or chown, and chmod go-w %s", p.path, p.path)
+		return nil, ui.Bad("./%s is not read: %s", p.path, why).
+			Hint("--config ./%s, if you trust it; or chown, and chmod go-w %s", p.path, p.path)
 	}
 	if err != nil {
-		return nil, failed("config: %w", err)
+		return nil, ui.Failed("config: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(f)
 	if err != nil {
-		return nil, failed("config: %w", err)
+		return nil, ui.Failed("config: %w", err)
 	}
 	return parseConfig(p.path, data)
 }
@@ -86,13 +88,13 @@ func findConfig(cmd *cobra.Command) (configPlace, error) {
 	if f := cmd.Flags().Lookup("config"); f != nil && f.Changed {
 		path := f.Value.String()
 		if _, err := os.Stat(path); err != nil {
-			return configPlace{}, bad("%s: there is no config %s", origin(f), path).hint("name a file that is there, or leave out %s", origin(f))
+			return configPlace{}, ui.Bad("%s: there is no config %s", origin(f), path).Hint("name a file that is there, or leave out %s", origin(f))
 		}
 		return configPlace{path: path}, nil
 	}
 	path, err := configfile.Find()
 	if err != nil {
-		return configPlace{}, failed("config: %w", err).hint("--config FILE, if it is not that one")
+		return configPlace{}, ui.Failed("config: %w", err).Hint("--config FILE, if it is not that one")
 	}
 	return configPlace{path, path == configfile.Here}, nil
 }
@@ -153,11 +155,11 @@ func (s *settings) pool(series string) (name string, said *poolConfig, err error
 		}
 	default:
 		if said, err = s.file.onlyPool(); err != nil {
-			f := bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", "))
+			f := ui.Bad("which pool? %s has %s", s.file.path, strings.Join(s.file.poolNames(), ", "))
 			if s.flags.Lookup("pool") == nil {
-				return "", nil, f.hint("in %s: series: { NAME: { kind: flake, pool: %s } }", s.file.path, s.file.pools[0].name.text)
+				return "", nil, f.Hint("in %s: series: { NAME: { kind: flake, pool: %s } }", s.file.path, s.file.pools[0].name.text)
 			}
-			return "", nil, f.hint("--pool %s", s.file.pools[0].name.text)
+			return "", nil, f.Hint("--pool %s", s.file.pools[0].name.text)
 		}
 	}
 	if said == nil {
@@ -174,8 +176,8 @@ func (s *settings) unlisted(name string) error {
 	if best := nearest.Name(name, names); best != "" {
 		lists = "is it " + best + "?"
 	}
-	return bad("%s: %s does not list pool %q; %s", origin(s.flags.Lookup("pool")), s.file.path, name, lists).
-		hint("to use pool %s of the store, %s", name, s.file.listing(name))
+	return ui.Bad("%s: %s does not list pool %q; %s", origin(s.flags.Lookup("pool")), s.file.path, name, lists).
+		Hint("to use pool %s of the store, %s", name, s.file.listing(name))
 }
 
 // listing says how a pool is added to those of the file.
@@ -205,14 +207,14 @@ func (c *config) seriesNamed(name string) (*seriesConfig, error) {
 		}
 		names = append(names, c.series[i].name.text)
 	}
-	f := bad("%s has no series %q", c.path, name)
+	f := ui.Bad("%s has no series %q", c.path, name)
 	switch best := nearest.Name(name, names); {
 	case best != "":
-		return nil, f.hint("is it %s?", best)
+		return nil, f.Hint("is it %s?", best)
 	case len(names) > 0:
-		return nil, f.hint("there are %s", strings.Join(names, ", "))
+		return nil, f.Hint("there are %s", strings.Join(names, ", "))
 	}
-	return nil, f.hint("series: { %s: { kind: KIND } }, of %s", name, strings.Join(kinds, ", "))
+	return nil, f.Hint("series: { %s: { kind: KIND } }, of %s", name, strings.Join(kinds, ", "))
 }
 
 // A leasing is what it takes to lease a worker.
@@ -298,10 +300,10 @@ func (l *leasing) check() error {
 }
 
 // faults says of wrong options where each is from, or returns nil.
-func (l *leasing) faults(err error) *failure {
+func (l *leasing) faults(err error) *ui.Failure {
 	var texts []string
 	for _, err := range parts(err) {
-		text := withoutPackage(err.Error())
+		text := ui.WithoutPackage(err.Error())
 		var option *lease.OptionError
 		if errors.As(err, &option) {
 			text = l.blame(option.Option, text)
@@ -311,7 +313,7 @@ func (l *leasing) faults(err error) *failure {
 	if texts == nil {
 		return nil
 	}
-	return bad("%s", strings.Join(texts, "\n"))
+	return ui.Bad("%s", strings.Join(texts, "\n"))
 }
 
 // blame says where the option is from that text, which begins with it, is about.
@@ -324,12 +326,4 @@ func (l *leasing) blame(option, text string) string {
 	default:
 		return from + ": " + text
 	}
-}
-
-// shellWord quotes a word for a shell, if it has to be.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 )
 
@@ -73,7 +74,7 @@ type shardsSQL struct {
 
 func (o *shardsSQL) run(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("shard") {
-		return bad("--shard is missing").hint("firn shards sql --shard 5")
+		return ui.Bad("--shard is missing").Hint("firn shards sql --shard 5")
 	}
 	layout, err := withEpoch(o.layout.Layout, o.epoch)
 	if err != nil {
@@ -90,7 +91,7 @@ func (o *shardsSQL) run(cmd *cobra.Command) error {
 	}
 	var b strings.Builder
 	if err := shard.WriteSQL(&b, layout, o.shard); err != nil {
-		return &failure{code: exitUsage, err: err}
+		return &ui.Failure{Code: ui.ExitUsage, Err: err}
 	}
 	if wantsJSON(cmd) {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
@@ -116,7 +117,7 @@ func withEpoch(l firn.Layout, text string) (firn.Layout, error) {
 	l, err := firn.ParseLayout(fields + ";epoch=" + text)
 	var wrong *firn.SyntaxError
 	if errors.As(err, &wrong) {
-		return l, bad("--epoch: %s", wrong.Reason).hint("--epoch 1293843600000 or --epoch 2011-01-01T01:00:00Z")
+		return l, ui.Bad("--epoch: %s", wrong.Reason).Hint("--epoch 1293843600000 or --epoch 2011-01-01T01:00:00Z")
 	}
 	return l, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -50,23 +51,22 @@ func addShardServers(cmd *cobra.Command, args, roles []string) error {
 		if at := slices.IndexFunc(servers, named); at >= 0 && !slices.ContainsFunc(added.servers, named) {
 			added.servers = append(added.servers, servers[at])
 		} else if err := added.Set(arg); err != nil {
-			return bad("%s", err).hint("%s c=postgres://USER@HOST/DATABASE", cmd.CommandPath())
+			return ui.Bad("%s", err).Hint("%s c=postgres://USER@HOST/DATABASE", cmd.CommandPath())
 		}
 	}
 	servers, names := withServers(servers, added.servers)
-	ctx, stop := untilSignal(cmd.Context())
-	defer stop()
+	ctx := cmd.Context()
 	opened, err := setup.Open(ctx, servers, true)
 	if err != nil {
-		return signalled(ctx, setupFailure(err))
+		return setupFailure(err)
 	}
 	defer opened.Close()
 	a, err := opened.Add(names, roles)
 	if err != nil {
-		return signalled(ctx, setupFailure(err))
+		return setupFailure(err)
 	}
 	if err := a.Run(ctx); err != nil {
-		return signalled(ctx, setupFailure(err).hint("run it again: it goes on where it was"))
+		return setupFailure(err).Hint("run it again: it goes on where it was")
 	}
 	return printAddition(cmd, a, added.servers)
 }

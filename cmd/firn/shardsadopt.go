@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -67,9 +69,8 @@ func (o *shardsAdopt) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal(cmd.Context())
-	defer stop()
-	return signalled(ctx, o.adopt(ctx, cmd, servers))
+	ctx := cmd.Context()
+	return o.adopt(ctx, cmd, servers)
 }
 
 func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
@@ -96,9 +97,9 @@ func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []s
 		return err
 	}
 	var done atomic.Int64
-	show := showProgressOf("shards", true, cmd.ErrOrStderr(), a.Steps(), &done)
+	show := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), a.Steps(), &done)
 	err = a.Run(ctx, o.wait, &done)
-	show.stop()
+	show.Stop()
 	if err != nil {
 		return brokenOff(ctx, cmd, adoptFailure(err), done.Load(), a.Steps())
 	}
@@ -109,10 +110,10 @@ func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []s
 }
 
 // adoptFailure is an error of an adoption with what to do about it.
-func adoptFailure(err error) *failure {
+func adoptFailure(err error) *ui.Failure {
 	if errors.Is(err, setup.ErrNoKeys) {
-		return (&failure{code: exitUsage, err: err}).
-			hint("--keys mod if it is the key modulo the number of shards; hash, range:..., or none if only the program knows")
+		return (&ui.Failure{Code: ui.ExitUsage, Err: err}).
+			Hint("--keys mod if it is the key modulo the number of shards; hash, range:..., or none if only the program knows")
 	}
 	f := setupFailure(err)
 	var layout *setup.LayoutError
@@ -121,14 +122,14 @@ func adoptFailure(err error) *failure {
 	var busy *setup.BusyError
 	switch {
 	case errors.As(err, &nameless) && len(nameless.Others) > 0:
-		return f.hint("--function %s, which makes ids in %s", nameless.Others[0].Name, nameless.Others[0].Schema)
+		return f.Hint("--function %s, which makes ids in %s", nameless.Others[0].Name, nameless.Others[0].Schema)
 	case errors.As(err, &uncounted):
-		f.code = exitUsage
-		return f.hint("--count %d, if no shard is missing here; else what your program counts by", uncounted.Highest+1)
+		f.Code = ui.ExitUsage
+		return f.Hint("--count %d, if no shard is missing here; else what your program counts by", uncounted.Highest+1)
 	case errors.As(err, &layout):
-		return f.hint("--layout '%s', if that is the layout of all", layout.Is)
+		return f.Hint("--layout '%s', if that is the layout of all", layout.Is)
 	case errors.As(err, &busy):
-		return f.hint("end what holds it, or give it more time: --wait 10m")
+		return f.Hint("end what holds it, or give it more time: --wait 10m")
 	}
 	return f
 }
@@ -153,9 +154,9 @@ func warnOfOthers(cmd *cobra.Command, a *setup.Adoption) {
 	for _, name := range names {
 		more := ""
 		if n := count[name] - 1; n > 0 {
-			more = fmt.Sprintf(" (and %s more)", plural(n, "schema"))
+			more = fmt.Sprintf(" (and %s more)", phrase.Plural(n, "schema"))
 		}
-		printWarning(cmd.ErrOrStderr(), "%s%s", first[name], more)
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s%s", first[name], more)
 	}
 }
 
@@ -201,7 +202,7 @@ func printAdoption(out io.Writer, a *setup.Adoption, dryRun, asJSON bool) error 
 				}
 				continue
 			}
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", l.Server, l.Shard, l.Schema, l.Sequence, listed(l.Columns), listed(l.Roles))
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", l.Server, l.Shard, l.Schema, l.Sequence, phrase.Listed(l.Columns), phrase.Listed(l.Roles))
 		}
 	}
 	if asJSON {
@@ -216,11 +217,4 @@ func printAdoption(out io.Writer, a *setup.Adoption, dryRun, asJSON bool) error 
 	}
 	fmt.Fprintln(out)
 	return printCluster(out, a.Plan)
-}
-
-func listed(all []string) string {
-	if len(all) == 0 {
-		return "-"
-	}
-	return strings.Join(all, ", ")
 }

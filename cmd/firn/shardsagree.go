@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -38,13 +40,13 @@ func askOfLayout(ctx context.Context, cmd *cobra.Command, l firn.Layout, yes boo
 	case years < fewYears:
 		question = fmt.Sprintf("The layout ends on %s, in %.1f years, and never changes; from then on there are no ids. Is that long enough?", l.End().Format(time.DateOnly), years)
 	}
-	return mustAsk(ctx, cmd, question, "the same command with --yes")
+	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 // printCluster prints what a new cluster is for good.
 func printCluster(out io.Writer, p *setup.Plan) error {
 	_, err := fmt.Fprintf(out, "%s of layout %s, keys %s, schemas %s\n%s\n",
-		plural(int(p.Keys.Shards()), "shard"), layoutName(p.Layout), p.Keys, p.Schemas, layoutLimits(p.Layout))
+		phrase.Plural(int(p.Keys.Shards()), "shard"), layoutName(p.Layout), p.Keys, p.Schemas, layoutLimits(p.Layout))
 	return err
 }
 
@@ -55,5 +57,5 @@ func layoutLimits(l firn.Layout) string {
 	if l.Unit() == time.Millisecond {
 		tick = "a millisecond"
 	}
-	return fmt.Sprintf("each gives up to %s ids %s, until %s", count(1<<seq.Width), tick, l.End().Format(time.DateOnly))
+	return fmt.Sprintf("each gives up to %s ids %s, until %s", phrase.Count(1<<seq.Width), tick, l.End().Format(time.DateOnly))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
 )
 
 // twoServers makes a cluster on two databases, and returns their addresses and what
@@ -158,7 +159,7 @@ func TestShardsReopenLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := shardsReopen{margin: time.Second}
-	plan, err := o.plan(t.Context(), servers, "a")
+	plan, err := setup.LookReopen(t.Context(), servers, "a", o.options())
 	if err != nil || len(plan.Shards) != 1 {
 		t.Fatalf("%+v, %v", plan, err)
 	}

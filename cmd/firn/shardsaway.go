@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 )
@@ -25,7 +26,7 @@ func addressFailure(err error) error {
 	if do == "" {
 		return err
 	}
-	return failed("%w", err).hint("%s", do)
+	return ui.Failed("%w", err).Hint("%s", do)
 }
 
 // awayServer is the server of an error that is only that it does not answer, or "".

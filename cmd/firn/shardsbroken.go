@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -31,15 +33,15 @@ const answerTime = 20 * time.Second
 func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64, again string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	var away *shard.ServerError
 	if errors.As(err, &away) {
-		printWarning(cmd.ErrOrStderr(), "server %s does not say how far it is", away.Server)
+		ui.PrintWarning(cmd.ErrOrStderr(), "server %s does not say how far it is", away.Server)
 	}
-	flights = slices.DeleteFunc(flights, func(f move.Flight) bool {
+	moves = slices.DeleteFunc(moves, func(f move.Move) bool {
 		return shards != nil && !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
 	})
-	fmt.Fprint(cmd.ErrOrStderr(), hinter{cmd}.compose(brokenText(flights, shards, again)))
+	fmt.Fprint(cmd.ErrOrStderr(), hinter{cmd}.compose(brokenText(moves, shards, again)))
 }
 
 // notBegun is the error of a command that has only looked so far. Where a signal ended it, it says
@@ -49,19 +51,19 @@ func notBegun(ctx context.Context, cmd *cobra.Command, err error) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Broken off before anything was begun: nothing has changed.\n%s\n",
 			hinter{cmd}.compose("To see the moves that are under way: firn shards status"))
 	}
-	return signalled(ctx, err)
+	return err
 }
 
 // warnNowhere says which shards no server serves after a move that has failed, and returns the
 // moves that let them go. The error says that a server could not be asked.
-func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64) (waiting []move.Flight, err error) {
+func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64) (waiting []move.Move, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	flights, err := move.Flights(ctx, servers)
-	for _, f := range flights {
+	moves, err := move.Moves(ctx, servers)
+	for _, f := range moves {
 		ours := slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
 		if nowhere := f.Nowhere(); ours && !f.Refused() && len(nowhere) > 0 && (f.Phase == move.Between || f.Phase == move.Unknown) {
-			printWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", move.List(nowhere))
+			ui.PrintWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", move.List(nowhere))
 			waiting = append(waiting, f)
 		}
 	}
@@ -69,20 +71,20 @@ func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 }
 
 // brokenText is what sayBrokenOff prints.
-func brokenText(flights []move.Flight, shards []int64, again string) string {
+func brokenText(moves []move.Move, shards []int64, again string) string {
 	var b strings.Builder
 	if words := strings.Fields(again); len(words) > 2 && words[2] == "revert" {
-		if done := arrivedText(flights, shards, true); done != "" {
+		if done := arrivedText(moves, shards, true); done != "" {
 			return "Broken off when the revert was done.\n" + done
 		}
 	}
-	if len(flights) == 0 {
+	if len(moves) == 0 {
 		fmt.Fprintln(&b, "Broken off: no move is under way, the shards serve where they are.")
 	}
 	var nowhere, abort, finish []int64
 	unknown, first := false, ""
-	for _, f := range flights {
-		left := stays(f)
+	for _, f := range moves {
+		left := f.Stays()
 		fmt.Fprintf(&b, "Broken off: %s\n", standing(f, left))
 		switch f.Phase {
 		case move.Between:
@@ -125,9 +127,9 @@ func brokenText(flights []move.Flight, shards []int64, again string) string {
 
 // arrivedText says, a line for each move, what moves have left whose shards are where they were to be:
 // on the target, or back on the source. It is empty where nothing is left, or one of the shards is not there.
-func arrivedText(flights []move.Flight, shards []int64, back bool) string {
+func arrivedText(moves []move.Move, shards []int64, back bool) string {
 	var b strings.Builder
-	for _, f := range flights {
+	for _, f := range moves {
 		there := f.Moved
 		if back {
 			there = f.Kept
@@ -151,13 +153,8 @@ func arrivedText(flights []move.Flight, shards []int64, back bool) string {
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// stays are the shards of a move that have not moved.
-func stays(f move.Flight) []int64 {
-	return slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) })
-}
-
 // standing is how one move stands, and what of it serves.
-func standing(f move.Flight, left []int64) string {
+func standing(f move.Move, left []int64) string {
 	moved := ""
 	if len(f.Moved) > 0 && len(left) > 0 {
 		moved = fmt.Sprintf("%s on %s already; ", serves(f.Moved), f.Target)
@@ -175,12 +172,12 @@ func standing(f move.Flight, left []int64) string {
 	case move.Begun:
 		return fmt.Sprintf("%s%s on %s."+next+"Nothing is copied to %s yet.", moved, serves(left), f.Source, f.Target)
 	}
-	return fmt.Sprintf("%s%s on %s."+next+"%s has about %s of %s rows, and goes on copying by itself.", moved, serves(left), f.Source, f.Target, count(f.Rows), count(f.RowsTotal))
+	return fmt.Sprintf("%s%s on %s."+next+"%s has about %s of %s rows, and goes on copying by itself.", moved, serves(left), f.Source, f.Target, phrase.Count(f.Rows), phrase.Count(f.RowsTotal))
 }
 
 // standsText says which servers serve the shards of a move.
-func standsText(f move.Flight) string {
-	left := stays(f)
+func standsText(f move.Move) string {
+	left := f.Stays()
 	var parts, lost []string
 	for _, o := range f.Lost {
 		lost = append(lost, strconv.FormatInt(o.Shard, 10))
@@ -221,46 +218,24 @@ func standsText(f move.Flight) string {
 }
 
 // nextText says what to type next of a move.
-func nextText(f move.Flight) string {
-	all, left := move.List(f.Shards), stays(f)
-	if len(f.Lost) > 0 {
-		return "no command but this opens it: " + strings.Join(f.Openings(), "; and: ")
-	}
-	if f.Copy != "" {
-		return check.ReopenCopy(f.Copy)
-	}
-	switch f.Phase {
-	case move.Between:
-		return "programs wait until it is opened: " + strings.Join(f.Openings(), "; and: ")
-	case move.HalfLeft:
-		return halfText(f)
-	case move.Unknown:
+func nextText(f move.Move) string {
+	all := f.Next()
+	if len(all) == 0 {
 		if do := refusedDo(f); do != "" {
 			return do
 		}
 		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage
 	}
-	// Those of which a revert was begun, and those that came back by one.
-	begun := slices.DeleteFunc(slices.Clone(f.Back), func(n int64) bool { return slices.Contains(left, n) })
-	returned := len(left) > 0 && !slices.ContainsFunc(left, func(n int64) bool { return !slices.Contains(f.Back, n) })
-	switch {
-	case len(begun) > 0 && len(left) == 0:
-		return fmt.Sprintf("to go on with the revert that was begun: firn shards revert %s; to stay on %s, and drop the copies on %s: firn shards finish %s", move.List(begun), f.Target, f.Source, all)
-	case len(begun) > 0:
-		return fmt.Sprintf("to go on with the revert that was begun: firn shards revert %s; to move all to %s: firn shards move %s --to %[2]s", move.List(begun), f.Target, all)
-	case len(left) == 0:
-		return fmt.Sprintf("to drop the old copies: firn shards finish %s; to go back: firn shards revert %[1]s", all)
-	case returned:
-		return fmt.Sprintf("to drop the other copies, after the revert: firn shards abort %s; to move there again: firn shards move %[1]s --to %s", move.List(left), f.Target)
-	case len(left) < len(f.Shards):
-		return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up what has not moved: firn shards abort %s", all, f.Target, move.List(left))
+	texts := make([]string, len(all))
+	for i, a := range all {
+		texts[i] = a.String()
 	}
-	return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", all, f.Target)
+	return strings.Join(texts, "; ")
 }
 
 // refusedDo says what to do about a move of which a server that runs does not say how far it is: the
 // address is of another database, or the server refuses; else it is empty.
-func refusedDo(f move.Flight) string {
+func refusedDo(f move.Move) string {
 	switch {
 	case f.Standby != "":
 		return check.ToPrimary(f.Standby)
@@ -270,21 +245,6 @@ func refusedDo(f move.Flight) string {
 		return cmp.Or(refusalHint(f.Err), "correct the address of the server that refuses; then run the same command again")
 	}
 	return ""
-}
-
-// halfText says what to type of a move that one server only knows of: somebody has begun to end
-// it, or it has just begun.
-func halfText(f move.Flight) string {
-	all, left := move.List(f.Shards), stays(f)
-	switch {
-	case f.Forgot == f.Target && len(f.Kept) > 0: // it has just begun
-		return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", all, f.Target)
-	case f.Forgot == f.Target || len(left) == 0:
-		return "to end it: firn shards finish " + all
-	case len(f.Moved) == 0:
-		return "to end it: firn shards abort " + all
-	}
-	return fmt.Sprintf("to end it: firn shards abort %s; and: firn shards finish %s", move.List(left), move.List(f.Moved))
 }
 
 func serves(shards []int64) string {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -35,15 +37,14 @@ shards that another server serves.`,
   firn shards doctor --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			servers, err := shardServers(cmd)
 			if err != nil {
 				return err
 			}
 			if clean {
 				if err := cleanShards(ctx, cmd, servers); err != nil {
-					return signalled(ctx, err)
+					return err
 				}
 			}
 			seen := check.Examine(ctx, servers)
@@ -51,7 +52,7 @@ shards that another server serves.`,
 			found := append(check.Findings(seen, time.Now(), func(n int64) bool { return slices.Contains(waiting, n) }), otherGenerators(ctx, servers, seen)...)
 			found = append(found, otherOwners(ctx, servers)...)
 			if ctx.Err() != nil {
-				return signalled(ctx, ctx.Err())
+				return ctx.Err()
 			}
 			// A server that does not answer, or is a standby, is a finding already.
 			if err != nil && !slices.ContainsFunc(seen, func(s *check.Server) bool { return s.Err != nil || s.Standby }) {
@@ -59,7 +60,7 @@ shards that another server serves.`,
 				if lacksRight(err) {
 					do = otherRole + ": firn shards doctor " + asSuperuser
 				}
-				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + withoutPackage(err.Error()), Do: do})
+				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + ui.WithoutPackage(err.Error()), Do: do})
 			}
 			if servedTwice(seen) {
 				cleanLater(moves)
@@ -111,13 +112,13 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 	if err != nil {
 		return moveFailure(err)
 	}
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return err
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		if f.Fresh() {
-			printWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s began less than a minute ago: it is left, because somebody may be at work on it; %s",
+			ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s began less than a minute ago: it is left, because somebody may be at work on it; %s",
 				move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
 		}
 	}
@@ -134,7 +135,7 @@ func otherGenerators(ctx context.Context, servers []shard.Server, seen []*check.
 		}
 		others, err := setup.Others(ctx, s)
 		if err != nil {
-			found = append(found, check.Finding{Level: check.Warn, Server: s.Name, Text: "its functions cannot be read: " + withoutPackage(err.Error())})
+			found = append(found, check.Finding{Level: check.Warn, Server: s.Name, Text: "its functions cannot be read: " + ui.WithoutPackage(err.Error())})
 		}
 		for _, f := range others {
 			do := cmp.Or(replaceHint(f, seen[i].Layout), "have column defaults call the shard's own function, then drop this one")
@@ -150,11 +151,11 @@ func otherGenerators(ctx context.Context, servers []shard.Server, seen []*check.
 // ofMoves is what is wrong with moves, and which shards wait for theirs. Where one of the servers
 // cannot be asked, nobody can say what is left of moves.
 func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding, waiting []int64, err error) {
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		switch {
 		case len(f.Lost) > 0: // a finding already, and no move ends before
 		case f.Phase == move.Between:
@@ -207,13 +208,13 @@ func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error
 		d.say(states[f.Level], where, f.Do, "%s", f.Text)
 	}
 	if len(found) == 0 {
-		d.say(fine, "cluster", "", "%s examined, and nothing was found wrong", plural(servers, "server"))
+		d.say(fine, "cluster", "", "%s examined, and nothing was found wrong", phrase.Plural(servers, "server"))
 	}
 	if d.err != nil {
 		return d.err
 	}
 	if d.bads > 0 {
-		return &failure{code: exitFound, err: fmt.Errorf("%s bad", plural(d.bads, "finding"))}
+		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s bad", phrase.Plural(d.bads, "finding"))}
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -53,12 +55,11 @@ Where that server is gone for good, --gone says so: nothing is kept for it any m
 func (o *shardsMove) ending(cmd *cobra.Command, what, yes string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) *cobra.Command {
 	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx, stop := untilSignal(cmd.Context())
-		defer stop()
+		ctx := cmd.Context()
 		if o.gone != "" {
-			return signalled(ctx, o.abandon(ctx, cmd, args[0], what))
+			return o.abandon(ctx, cmd, args[0], what)
 		}
-		return signalled(ctx, o.end(ctx, cmd, args[0], what, end))
+		return o.end(ctx, cmd, args[0], what, end)
 	}
 	addServers(cmd)
 	cmd.Flags().StringVar(&o.gone, "gone", "", "the other server of the moves, which does not answer and is gone for good")
@@ -72,37 +73,37 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 	if err != nil {
 		return notBegun(ctx, cmd, err)
 	}
-	legs, err := move.Under(ctx, servers, shards)
+	jobs, err := move.Underway(ctx, servers, shards)
 	if err != nil {
 		return notBegun(ctx, cmd, moveFailure(err))
 	}
 	if cmd.Name() == "finish" {
-		if err := o.askToDrop(ctx, cmd, legs); err != nil {
+		if err := o.askToDrop(ctx, cmd, jobs); err != nil {
 			return err
 		}
 	}
-	if len(legs) == 0 {
-		if err := move.Sweep(ctx, servers); err != nil {
+	if len(jobs) == 0 {
+		if err := move.DropLeftovers(ctx, servers); err != nil {
 			return moveFailure(err)
 		}
 	}
 	var all []int64
-	for _, l := range legs {
+	for _, l := range jobs {
 		m := move.New(l.Source, l.Target, &o.options)
 		ended, err := end(m, ctx, l.Shards)
 		m.Close()
 		all = append(all, ended...)
 		if ctx.Err() != nil {
-			printWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shards %s %s", cmd.Name(), list)))
+			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shards %s %s", cmd.Name(), list)))
 		}
 		if errors.As(err, new(*move.StuckError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
 			return moveFailure(err)
 		} else if err != nil {
-			return moveFailure(err).hint("to go on: firn shards %s %s", cmd.Name(), list)
+			return moveFailure(err).Hint("to go on: firn shards %s %s", cmd.Name(), list)
 		}
 	}
 	if cmd.Name() == "abort" {
-		if err := o.arrived(ctx, cmd, servers, legs, all); err != nil {
+		if err := o.arrived(ctx, cmd, servers, shards, all); err != nil {
 			return err
 		}
 	}
@@ -111,44 +112,40 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 
 // arrived says which shards abort has left in their moves, because they have changed over. Where
 // there is no other, nothing was given up, which is an error.
-func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []shard.Server, legs []move.Leg, ended []int64) error {
-	m, err := mapOf(ctx, servers)
+func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards, ended []int64) error {
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
-		return err
+		return moveFailure(err)
 	}
-	var notes []*failure
-	for _, l := range legs {
-		var there []int64
-		for _, n := range l.Shards {
-			r, _ := m.Route(n)
-			if r.State == shard.StateOpen && r.Server == l.Target.Name && !slices.Contains(ended, n) {
-				there = append(there, n)
-			}
+	var notes []*ui.Failure
+	for _, f := range moves {
+		there := slices.DeleteFunc(slices.Clone(f.Moved), func(n int64) bool { return !slices.Contains(shards, n) || slices.Contains(ended, n) })
+		if len(there) == 0 {
+			continue
 		}
-		if len(there) > 0 {
-			list := move.List(there)
-			notes = append(notes, failed("shard %s has moved to %s: there is nothing to give up", list, l.Target.Name).
-				hint("to take it back to %s: firn shards revert %s", l.Source.Name, list).
-				hint("to stay on %s, and drop the old copy on %s: firn shards finish %s", l.Target.Name, l.Source.Name, list))
+		note := ui.Failed("shard %s has moved to %s: there is nothing to give up", move.List(there), f.Target)
+		for _, a := range f.Of(there).Next() {
+			note = note.Hint("%s", a)
 		}
+		notes = append(notes, note)
 	}
 	if len(ended) == 0 && len(notes) == 1 {
 		return notes[0]
 	}
 	for _, f := range notes {
-		printWarning(cmd.ErrOrStderr(), "%s; %s", f, hinter{cmd}.line(f))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s; %s", f, hinter{cmd}.line(f))
 	}
 	if len(ended) == 0 && len(notes) > 0 {
-		return failed("no move was given up")
+		return ui.Failed("no move was given up")
 	}
 	return nil
 }
 
 // askToDrop says which copies are dropped, and asks. Where one of the shards has no old copy
 // that may be dropped, it refuses before anything is done.
-func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
+func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, jobs []move.Job) error {
 	var drops []string
-	for _, l := range legs {
+	for _, l := range jobs {
 		m := move.New(l.Source, l.Target, &o.options)
 		old, err := m.OldCopies(ctx, l.Shards)
 		m.Close()
@@ -166,13 +163,13 @@ func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, legs []m
 		if len(old) > 1 {
 			copies = "copies of shards "
 		}
-		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, move.List(old), l.Source.Name, byteText(bytes)))
+		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, move.List(old), l.Source.Name, phrase.Bytes(bytes)))
 	}
 	if len(drops) == 0 || o.yes {
 		return nil
 	}
 	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shards revert cannot take them back. Drop them?"
-	return mustAsk(ctx, cmd, question, "the same command with --yes")
+	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 // printEnded prints the shards whose moves have ended.
@@ -189,6 +186,6 @@ func printEnded(cmd *cobra.Command, all []int64, what string) error {
 		}
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "%s %s\n", plural(len(all), "move"), what)
+	_, err := fmt.Fprintf(out, "%s %s\n", phrase.Plural(len(all), "move"), what)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/store/open"
 )
@@ -55,11 +56,11 @@ func (f *serverFlag) Set(text string) error {
 // namedServer makes a server of what somebody wrote. The error shows no password.
 func namedServer(name, url string) (shard.Server, error) {
 	if err := shard.CheckServerName(name); err != nil {
-		return shard.Server{}, errors.New(withoutPackage(err.Error()))
+		return shard.Server{}, errors.New(ui.WithoutPackage(err.Error()))
 	}
 	config, err := open.PostgreSQL(url)
 	if err != nil {
-		return shard.Server{}, errors.New(withoutPackage(err.Error()))
+		return shard.Server{}, errors.New(ui.WithoutPackage(err.Error()))
 	}
 	return shard.Server{Name: name, Config: config}, nil
 }
@@ -80,8 +81,8 @@ func shardServers(cmd *cobra.Command) ([]shard.Server, error) {
 		return nil, err
 	}
 	if s.file == nil || len(s.file.servers) == 0 {
-		return nil, bad("no server is named").
-			hint("--server a=postgres://USER@HOST/DATABASE, or in firn.yaml: shards: { servers: { a: postgres://... } }")
+		return nil, ui.Bad("no server is named").
+			Hint("--server a=postgres://USER@HOST/DATABASE, or in firn.yaml: shards: { servers: { a: postgres://... } }")
 	}
 	return s.shardServers()
 }
@@ -99,14 +100,14 @@ func (r *configReader) shards(n *yaml.Node) {
 		r.mapping("shards.servers", value, func(name entry, value *yaml.Node) {
 			what := "shards.servers." + name.text
 			if err := shard.CheckServerName(name.text); err != nil {
-				r.fault(name.at, "%s", withoutPackage(err.Error()))
+				r.fault(name.at, "%s", ui.WithoutPackage(err.Error()))
 			}
 			url := r.scalar(what, value)
 			if url.at.line == 0 {
 				return
 			}
 			if err := open.CheckPostgreSQL(url.text); err != nil {
-				r.fault(url.at, "%s: %s", what, withoutPackage(err.Error()))
+				r.fault(url.at, "%s: %s", what, ui.WithoutPackage(err.Error()))
 			}
 			r.servers = append(r.servers, serverConfig{name, url})
 		})

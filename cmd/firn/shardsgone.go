@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -18,7 +19,7 @@ import (
 func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what string) error {
 	var asked shardNumbers
 	if err := asked.Set(list); err != nil {
-		return bad("%w", err).hint("firn shards %s 17 --gone %s, or 17-40,99", cmd.Name(), o.gone)
+		return ui.Bad("%w", err).Hint("firn shards %s 17 --gone %s, or 17-40,99", cmd.Name(), o.gone)
 	}
 	servers, err := shardServers(cmd)
 	if err != nil {
@@ -32,7 +33,7 @@ func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what
 		return goneFailure(err)
 	}
 	for _, l := range kept {
-		printWarning(cmd.ErrOrStderr(), "server %s: the slot %s keeps WAL, and nobody reads it: if no other subscriber of yours has made it: SELECT pg_drop_replication_slot('%[2]s')", l.Server, l.Name)
+		ui.PrintWarning(cmd.ErrOrStderr(), "server %s: the slot %s keeps WAL, and nobody reads it: if no other subscriber of yours has made it: SELECT pg_drop_replication_slot('%[2]s')", l.Server, l.Name)
 	}
 	slices.Sort(ended)
 	return printEnded(cmd, ended, what)
@@ -48,33 +49,33 @@ func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers 
 		return goneFailure(err)
 	}
 	question := "Is server " + o.gone + " gone for good? The moves of shard " + list + " from it or to it end: move and revert cannot continue them, and no copy is kept for it."
-	return mustAsk(ctx, cmd, question, "the same command with --yes")
+	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 // goneFailure is an error of [move.Abandon] with what to do about it.
-func goneFailure(err error) *failure {
-	f := failed("%w", err)
+func goneFailure(err error) *ui.Failure {
+	f := ui.Failed("%w", err)
 	var elsewhere *move.ElsewhereError
-	var answers *move.AnswersError
+	var answers *check.AnswersError
 	var of *shard.ServerError
 	var pg *pgconn.PgError
 	switch {
 	case lacksRight(err):
 		return moveFailure(err)
 	case errors.As(err, &answers) && errors.Is(answers.Err, shard.ErrNoShards):
-		return f.hint("%s", addressHint(answers.Server, answers.Err)).hint("if server %s is lost, and this database was made in its place: run the same command without the address of server %[1]s in --server and in firn.yaml", answers.Server)
+		return f.Hint("%s", addressHint(answers.Server, answers.Err)).Hint("if server %s is lost, and this database was made in its place: run the same command without the address of server %[1]s in --server and in firn.yaml", answers.Server)
 	case errors.As(err, &answers) && answers.Err != nil:
-		return f.hint("%s", addressHint(answers.Server, answers.Err))
+		return f.Hint("%s", addressHint(answers.Server, answers.Err))
 	case answers != nil:
-		return f.hint("to see which server serves each shard, and what to type: firn shards status")
+		return f.Hint("to see which server serves each shard, and what to type: firn shards status")
 	case errors.As(err, &elsewhere) && elsewhere.LetGo:
-		return f.hint("start server %s, or its standby or backup in its place: %s", elsewhere.Gone, lostPage)
+		return f.Hint("start server %s, or its standby or backup in its place: %s", elsewhere.Gone, lostPage)
 	case errors.As(err, &elsewhere):
-		return f.hint("start server %s, or its standby or backup in its place, then: firn shards abort %s", elsewhere.Gone, move.List(elsewhere.Shards))
+		return f.Hint("start server %s, or its standby or backup in its place, then: firn shards abort %s", elsewhere.Gone, move.List(elsewhere.Shards))
 	case errors.As(err, &pg) && pg.Code == "25006" && errors.As(err, &of):
-		return f.hint("%s", check.ToPrimary(of.Server))
+		return f.Hint("%s", check.ToPrimary(of.Server))
 	case errors.As(err, &pg) && (pg.Code == "ID002" || pg.Code == "ID007"):
-		return f.hint("a mover was at work on it meanwhile: run it again")
+		return f.Hint("a mover was at work on it meanwhile: run it again")
 	}
 	return f
 }

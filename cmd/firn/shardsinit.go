@@ -17,6 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
 	"github.com/firn-id/firn/store/open"
@@ -92,22 +94,22 @@ func (o *shardsInit) complete(cmd *cobra.Command) error {
 			return err
 		}
 		if err := shard.CheckLayout(l); err != nil {
-			return &failure{code: exitUsage, err: err}
+			return &ui.Failure{Code: ui.ExitUsage, Err: err}
 		}
 		o.wish.Layout = l
 	}
 	if cmd.Flags().Changed("count") && o.wish.Count < 1 {
-		return bad("--count %d: there is at least one shard", o.wish.Count).hint("firn shards init --count 2000")
+		return ui.Bad("--count %d: there is at least one shard", o.wish.Count).Hint("firn shards init --count 2000")
 	}
 	if o.bounds == "" {
 		return nil
 	}
 	if o.wish.Keys != shard.Range {
-		return bad("--bounds is for --keys range").hint("--keys range --bounds %s", shellWord(o.bounds))
+		return ui.Bad("--bounds is for --keys range").Hint("--keys range --bounds %s", phrase.ShellWord(o.bounds))
 	}
 	data, err := os.ReadFile(o.bounds)
 	if err != nil {
-		return bad("--bounds: %w", err)
+		return ui.Bad("--bounds: %w", err)
 	}
 	o.wish.Keys += ":" + strings.Join(strings.Fields(string(data)), ",")
 	return nil
@@ -121,9 +123,8 @@ func (o *shardsInit) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal(cmd.Context())
-	defer stop()
-	return signalled(ctx, o.init(ctx, cmd, servers))
+	ctx := cmd.Context()
+	return o.init(ctx, cmd, servers)
 }
 
 func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
@@ -137,8 +138,8 @@ func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []sha
 		return setupFailure(err)
 	}
 	if p.Missing > 0 {
-		printWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere; to make them: firn shards init --count %d",
-			count(p.Missing), count(p.Keys.Shards()), p.Keys.Shards())
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere; to make them: firn shards init --count %d",
+			phrase.Count(p.Missing), phrase.Count(p.Keys.Shards()), p.Keys.Shards())
 	}
 	if p.Cluster == "" && !wantsJSON(cmd) {
 		if err := printCluster(cmd.OutOrStdout(), p); err != nil {
@@ -160,9 +161,9 @@ func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []sha
 // runShardsPlan does what is planned, and shows how far it is.
 func runShardsPlan(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error {
 	var done atomic.Int64
-	show := showProgressOf("shards", true, cmd.ErrOrStderr(), p.Steps(), &done)
+	show := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), p.Steps(), &done)
 	err := p.Run(ctx, &done)
-	show.stop()
+	show.Stop()
 	if err == nil {
 		return nil
 	}
@@ -170,22 +171,23 @@ func runShardsPlan(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error
 }
 
 // brokenOff says how far it was, of a failure or a signal, which prints nothing else.
-func brokenOff(ctx context.Context, cmd *cobra.Command, f *failure, done, steps int64) error {
+func brokenOff(ctx context.Context, cmd *cobra.Command, f *ui.Failure, done, steps int64) error {
 	if ctx.Err() != nil {
-		printWarning(cmd.ErrOrStderr(), "%s of %s shards were done; run again it goes on where it was", count(done), count(steps))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s of %s shards were done; run again it goes on where it was", phrase.Count(done), phrase.Count(steps))
 		return f
 	}
-	f.err = fmt.Errorf("%w\n%s of %s shards were done", f.err, count(done), count(steps))
-	return f.hint("run it again: it goes on where it was")
+	f.Err = fmt.Errorf("%w\n%s of %s shards were done", f.Err, phrase.Count(done), phrase.Count(steps))
+	return f.Hint("run it again: it goes on where it was")
 }
 
 // setupFailure is an error of package setup with what to do about it.
-func setupFailure(err error) *failure {
-	f := failed("%w", err)
+func setupFailure(err error) *ui.Failure {
+	f := ui.Failed("%w", err)
 	var wish *setup.WishError
 	var many *setup.TooManyError
 	var different *setup.DifferenceError
 	var stranger *setup.StrangerError
+	var unnamed *setup.UnnamedError
 	var schema *setup.SchemaError
 	var copied *setup.CopyError
 	var forgot *setup.ForgotError
@@ -195,42 +197,45 @@ func setupFailure(err error) *failure {
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &pg) && (pg.Code == "ID004" || pg.Code == "ID009"): // the clock of a server
-		return f.hint("there: %s", pg.Hint)
+		return f.Hint("there: %s", pg.Hint)
 	case errors.As(err, new(*setup.ClockError)):
-		return f.hint("set the clock that is wrong, then run the same command again")
+		return f.Hint("set the clock that is wrong, then run the same command again")
 	case errors.As(err, &owner):
-		return f.hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
+		return f.Hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
 	case errors.As(err, &owners):
 		return ownersHints(f, owners.Owners)
 	case errors.As(err, &joiner):
 		return joinerHint(f, joiner)
 	case errors.As(err, &forgot):
-		return f.hint("is its address right? If what it had is lost: %s", lostPage)
+		return f.Hint("is its address right? If what it had is lost: %s", lostPage)
 	case errors.As(err, &copied):
-		return f.hint("is its address that of the primary? If it was promoted or restored, and is the only one now: firn shards reopen %s", copied.Server)
+		return f.Hint("is its address that of the primary? If it was promoted or restored, and is the only one now: firn shards reopen %s", copied.Server)
 	case errors.Is(err, setup.ErrNoCount):
-		f.code = exitUsage
-		return f.hint("--count 2000, say: as many as you will ever want servers, times a hundred")
+		f.Code = ui.ExitUsage
+		return f.Hint("--count 2000, say: as many as you will ever want servers, times a hundred")
 	case errors.As(err, &many):
-		f.code = exitUsage
+		f.Code = ui.ExitUsage
 		if wider := many.Wider(); wider.IsValid() {
-			return f.hint("--layout '%s'", wider)
+			return f.Hint("--layout '%s'", wider)
 		}
 	case errors.As(err, new(*firn.EndError)), errors.As(err, new(*firn.EpochError)):
-		f.code = exitUsage
-		return f.hint("is the epoch right? To see when a layout begins and ends: firn layouts LAYOUT")
+		f.Code = ui.ExitUsage
+		return f.Hint("is the epoch right? To see when a layout begins and ends: firn layouts LAYOUT")
 	case errors.As(err, &wish):
-		f.code = exitUsage
-		return f.hint("firn shards init --help")
+		f.Code = ui.ExitUsage
+		return f.Hint("firn shards init --help")
 	case errors.As(err, &different):
-		f.code = exitUsage
-		return f.hint("leave the flag out; to see what the cluster is: firn shards status")
+		f.Code = ui.ExitUsage
+		return f.Hint("leave the flag out; to see what the cluster is: firn shards status")
+	case errors.As(err, &unnamed):
+		return f.Hint("name it in the same command: --server %s=postgres://USER@HOST/DATABASE beside the others, or all of them in firn.yaml", unnamed.Server).
+			Hint("if it is lost for good: %s", lostPage)
 	case errors.As(err, &stranger):
-		return f.hint("firn shards add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
+		return f.Hint("firn shards add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
 	case errors.As(err, &schema):
-		return f.hint("if its ids are to be taken over: firn shards adopt --dry-run; else drop or rename it")
+		return f.Hint("if its ids are to be taken over: firn shards adopt --dry-run; else drop or rename it")
 	case errors.Is(err, shard.ErrLocked):
-		return f.hint("wait for it; or end it: SELECT pg_terminate_backend(PID)")
+		return f.Hint("wait for it; or end it: SELECT pg_terminate_backend(PID)")
 	}
 	return f
 }

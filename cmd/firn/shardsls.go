@@ -24,11 +24,10 @@ does not answer.`,
   firn shards ls --json | jq -r 'select(.state != "open") | .shard'`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			m, err := askMap(ctx, cmd)
 			if err != nil {
-				return signalled(ctx, err)
+				return err
 			}
 			if wantsJSON(cmd) {
 				enc := json.NewEncoder(cmd.OutOrStdout())

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 )
@@ -32,15 +34,14 @@ in the map: then nothing is written, but with --partial.`,
   firn shards map --json > map.json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			m, err := askMap(ctx, cmd)
 			if err != nil {
-				return signalled(ctx, err)
+				return err
 			}
 			if partial, _ := cmd.Flags().GetBool("partial"); len(m.Missing) > 0 && !partial {
-				return failed("%s not in the map: %s", plural(len(m.Missing), "server"), strings.Join(m.Missing, ", ")).
-					hint("name all servers, and have them answer; or --partial writes what is known")
+				return ui.Failed("%s not in the map: %s", phrase.Plural(len(m.Missing), "server"), strings.Join(m.Missing, ", ")).
+					Hint("name all servers, and have them answer; or --partial writes what is known")
 			}
 			if wantsJSON(cmd) {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
@@ -65,7 +66,7 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 	for _, a := range shard.Ask(ctx, servers) {
 		asked[a.Server.Name] = true
 		if a.Err != nil {
-			text := withoutPackage(a.Err.Error())
+			text := ui.WithoutPackage(a.Err.Error())
 			var of *shard.ServerError
 			if errors.As(a.Err, &of) && !errors.Is(a.Err, shard.ErrNoShards) { // what follows says what to do about that
 				if do := serverCure(of); do != "" {
@@ -75,7 +76,7 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 			if check.AddressDo(a.Err) != "" {
 				stray = cmp.Or(stray, a.Err)
 			}
-			printWarning(cmd.ErrOrStderr(), "%s", text)
+			ui.PrintWarning(cmd.ErrOrStderr(), "%s", text)
 			continue
 		}
 		views[a.Server.Name] = a.View
@@ -84,15 +85,15 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 	case len(views) == 0 && stray != nil:
 		return nil, stray
 	case len(views) == 0:
-		return nil, failed("no server answers as one of a cluster").hint("to see each server: firn shards status; if there never was a cluster: firn shards init --count N")
+		return nil, ui.Failed("no server answers as one of a cluster").Hint("to see each server: firn shards status; if there never was a cluster: firn shards init --count N")
 	}
 	m, err := shard.MapOf(views)
 	if err != nil {
-		return nil, failed("%w", err).hint("to compare the servers: firn shards doctor")
+		return nil, ui.Failed("%w", err).Hint("to compare the servers: firn shards doctor")
 	}
 	for _, name := range m.Missing {
 		if !asked[name] {
-			printWarning(cmd.ErrOrStderr(), "the cluster has a server %s too, which was not named", name)
+			ui.PrintWarning(cmd.ErrOrStderr(), "the cluster has a server %s too, which was not named", name)
 		}
 	}
 	return m, nil
@@ -103,7 +104,7 @@ func printMap(out io.Writer, m *shard.Map) error {
 	for _, r := range m.Routes {
 		by[r.Server] = append(by[r.Server], shard.Row{Shard: r.Shard})
 	}
-	fmt.Fprintf(out, "cluster %s, layout %s, %s, keys by %s\n", m.Cluster, layoutName(m.Layout), plural(len(m.Routes), "shard"), m.Keys.Scheme())
+	fmt.Fprintf(out, "cluster %s, layout %s, %s, keys by %s\n", m.Cluster, layoutName(m.Layout), phrase.Plural(len(m.Routes), "shard"), m.Keys.Scheme())
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tSHARDS\tNUMBERS")
 	for _, name := range append(m.Servers[:len(m.Servers):len(m.Servers)], "") {

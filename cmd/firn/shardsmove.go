@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
 )
@@ -46,8 +47,7 @@ that the servers reach each other as this host reaches them, or as --reach says.
   firn shards move 17 --to b --reach a=postgres://firn@10.0.0.1/app --reach b=postgres://firn@10.0.0.2/app`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			return o.run(ctx, cmd, args[0])
 		},
 	}
@@ -86,27 +86,36 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 		return notBegun(ctx, cmd, err)
 	}
 	if o.to == "" {
-		return bad("--to is missing").hint("firn shards move %s --to SERVER", list)
+		return ui.Bad("--to is missing").Hint("firn shards move %s --to SERVER", list)
 	}
 	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.to }) {
 		return o.unnamed(o.to, servers)
 	}
-	legs, err := move.Legs(ctx, servers, shards, o.to)
+	jobs, err := move.Jobs(ctx, servers, shards, o.to)
 	if err != nil {
-		return notBegun(ctx, cmd, o.legsFailure(err))
+		return notBegun(ctx, cmd, o.jobsFailure(ctx, servers, err))
 	}
-	if err := o.plan(ctx, cmd, legs); err != nil || o.dry {
+	if err := o.plan(ctx, cmd, jobs); err != nil || o.dry {
 		return notBegun(ctx, cmd, err)
 	}
-	moved, err := o.each(ctx, cmd, move.Parts(legs), (*move.Mover).Move)
-	return o.report(ctx, cmd, carried{servers, shards, list, "firn shards move " + list + " --to " + o.to, moved, err})
+	moved, err := o.each(ctx, cmd, move.Split(jobs), (*move.Mover).Move)
+	return o.report(ctx, cmd, carried{servers, shards, move.List(inJobs(jobs)), "firn shards move " + list + " --to " + o.to, moved, err})
+}
+
+// inJobs are the shards of jobs, in order.
+func inJobs(jobs []move.Job) (all []int64) {
+	for _, l := range jobs {
+		all = append(all, l.Shards...)
+	}
+	slices.Sort(all)
+	return all
 }
 
 // find are the servers, and the shards of a list.
 func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) ([]shard.Server, []int64, error) {
 	var asked shardNumbers
 	if err := asked.Set(list); err != nil {
-		return nil, nil, bad("%w", err).hint("firn shards %s 17, or 17-40,99", cmd.Name())
+		return nil, nil, ui.Bad("%w", err).Hint("firn shards %s 17, or 17-40,99", cmd.Name())
 	}
 	servers, err := shardServers(cmd)
 	if err != nil {
@@ -129,7 +138,7 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 		}
 	}
 	if len(shards) == 0 {
-		return nil, nil, bad("there is no shard %s", &asked).hint("firn shards ls")
+		return nil, nil, ui.Bad("there is no shard %s", &asked).Hint("firn shards ls")
 	}
 	return servers, shards, nil
 }
@@ -139,31 +148,50 @@ func (o *shardsMove) unnamed(name string, servers []shard.Server) error {
 	if !slices.Contains(o.members, name) {
 		return unknownServer(name, servers)
 	}
-	return bad("server %s is in the cluster, and its address is not known here", name).
-		hint("the same command, also with: --server %s=postgres://USER@HOST/DATABASE; or put its address into firn.yaml, and leave out --server", name)
+	return ui.Bad("server %s is in the cluster, and its address is not known here", name).
+		Hint("the same command, also with: --server %s=postgres://USER@HOST/DATABASE; or put its address into firn.yaml, and leave out --server", name)
 }
 
-// legsFailure is an error of [move.Legs]. Where the shard is in another move, it names the commands
+// jobsFailure is an error of [move.Jobs]. Where the shard is in another move, it names the commands
 // that end that one, by where the shard is now.
-func (o *shardsMove) legsFailure(err error) *failure {
+func (o *shardsMove) jobsFailure(ctx context.Context, servers []shard.Server, err error) *ui.Failure {
 	var under *move.UnderwayError
 	if !errors.As(err, &under) {
 		return moveFailure(err)
 	}
-	f := failed("%w", err)
+	f := ui.Failed("%w", err)
 	then := ""
 	if o.to != under.Source {
 		then = fmt.Sprintf("; then: firn shards move %d --to %s", under.Shard, o.to)
 	}
+	if one := oneWay(ctx, servers, under.Shard); one != nil {
+		for _, a := range one.Next() {
+			f = f.Hint("%s", a)
+		}
+		return f
+	}
 	switch under.Serves {
 	case under.Target:
-		return f.hint("it has arrived on %s; to take it back to %s: firn shards revert %d", under.Target, under.Source, under.Shard).
-			hint("to stay on %s, and drop the copy on %s: firn shards finish %d%s", under.Target, under.Source, under.Shard, then)
+		return f.Hint("it has arrived on %s; to take it back to %s: firn shards revert %d", under.Target, under.Source, under.Shard).
+			Hint("to stay on %s, and drop the copy on %s: firn shards finish %d%s", under.Target, under.Source, under.Shard, then)
 	case under.Source:
-		return f.hint("it is still on %s; to stay there: firn shards abort %d%s", under.Source, under.Shard, then).
-			hint("to go on to %s: firn shards move %d --to %s", under.Target, under.Shard, under.Target)
+		return f.Hint("it is still on %s; to stay there: firn shards abort %d%s", under.Source, under.Shard, then).
+			Hint("to go on to %s: firn shards move %d --to %s", under.Target, under.Shard, under.Target)
 	}
-	return f.hint("no server serves it now; what opens it says: firn shards status")
+	return f.Hint("no server serves it now; what opens it says: firn shards status")
+}
+
+// oneWay is the move of a shard, where it is not free to go to either server: its two copies are not
+// alike any more, or one of the servers knows nothing of the move. Else it is nil.
+func oneWay(ctx context.Context, servers []shard.Server, n int64) *move.Move {
+	moves, _ := move.Moves(ctx, servers)
+	for _, f := range moves {
+		if slices.Contains(f.Parted, n) || f.Phase == move.HalfLeft && slices.Contains(f.Shards, n) {
+			f = f.Of([]int64{n})
+			return &f
+		}
+	}
+	return nil
 }
 
 // mapOf is what all servers say of their shards.
@@ -181,17 +209,17 @@ func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
 	return shard.MapOf(views)
 }
 
-// each moves the shards of all legs, one after the other.
-func (o *shardsMove) each(ctx context.Context, cmd *cobra.Command, legs []move.Leg, way func(*move.Mover, context.Context, []int64) ([]move.Moved, error)) ([]movedLine, error) {
+// each moves the shards of all jobs, one after the other.
+func (o *shardsMove) each(ctx context.Context, cmd *cobra.Command, jobs []move.Job, way func(*move.Mover, context.Context, []int64) ([]move.Moved, error)) ([]movedLine, error) {
 	var all []movedLine
 	shards := 0
-	for _, l := range legs {
+	for _, l := range jobs {
 		shards += len(l.Shards)
 	}
-	for _, l := range legs {
+	for _, l := range jobs {
 		var far atomic.Pointer[move.Progress]
 		far.Store(&move.Progress{Phase: move.Preparing, Shards: shards, Done: len(all)})
-		show := showLine(true, cmd.ErrOrStderr(), func(time.Duration) string { return moveLine(*far.Load()) })
+		show := ui.ShowLine(true, cmd.ErrOrStderr(), func(time.Duration) string { return moveLine(*far.Load()) })
 		options := o.options
 		options.Progress = func(p move.Progress) {
 			p.Shards, p.Done = shards, p.Done+len(all)
@@ -200,7 +228,7 @@ func (o *shardsMove) each(ctx context.Context, cmd *cobra.Command, legs []move.L
 		m := move.New(l.Source, l.Target, &options)
 		moved, err := way(m, ctx, l.Shards)
 		m.Close()
-		show.stop()
+		show.Stop()
 		from, to := l.Source.Name, l.Target.Name
 		if o.to == "" {
 			from, to = to, from

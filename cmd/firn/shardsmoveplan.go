@@ -10,13 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/move"
 )
 
 // plan says what is to be done, and what speaks against it.
-func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
+func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.Job) error {
 	var refused []move.Refusal
-	for _, l := range legs {
+	for _, l := range jobs {
 		if len(l.New) == 0 { // it goes on
 			continue
 		}
@@ -36,7 +38,7 @@ func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, legs []move.L
 		}
 	}
 	if len(refused) > 0 {
-		return &failure{code: exitFound, err: &move.RefusedError{Refusals: refused}}
+		return &ui.Failure{Code: ui.ExitFound, Err: &move.RefusedError{Refusals: refused}}
 	}
 	return nil
 }
@@ -49,14 +51,14 @@ func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SHARD\tFROM\tTO\tTABLES\tROWS\tSIZE")
 	for _, s := range p.Shards {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%s\n", s.Shard, p.Source, p.Target, s.Tables, count(s.Rows), byteText(s.Bytes))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%s\n", s.Shard, p.Source, p.Target, s.Tables, phrase.Count(s.Rows), phrase.Bytes(s.Bytes))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s to copy", byteText(p.Bytes()))
+	fmt.Fprintf(out, "\n%s to copy", phrase.Bytes(p.Bytes()))
 	if len(p.Refusals) == 0 { // else nothing was measured
-		fmt.Fprintf(out, "; %s writes %s of log a second; pause of each about %s", p.Source, byteText(int64(p.WALRate)), p.Pause.Round(time.Millisecond))
+		fmt.Fprintf(out, "; %s writes %s of log a second; pause of each about %s", p.Source, phrase.Bytes(int64(p.WALRate)), p.Pause.Round(time.Millisecond))
 	}
 	fmt.Fprintln(out)
 	for _, s := range p.Shards {

@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -40,7 +42,7 @@ func newMovedLine(m move.Moved, from, to string) movedLine {
 type carried struct {
 	servers []shard.Server
 	shards  []int64
-	list    string // the shards, as they were named
+	list    string // those of them that are in moves
 	again   string // the command
 	moved   []movedLine
 	err     error
@@ -57,7 +59,7 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, c carried) 
 	case err != nil:
 		return err
 	case c.err != nil && ctx.Err() != nil:
-		return signalled(ctx, moveFailure(c.err))
+		return moveFailure(c.err)
 	case c.err != nil:
 		return c.failure(ctx, cmd)
 	case wantsJSON(cmd):
@@ -74,11 +76,11 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, c carried) 
 
 // left says what the moves of shards have left that are where they were to be.
 func (c carried) left(ctx context.Context, back bool) string {
-	flights, err := move.Flights(ctx, c.servers)
+	moves, err := move.Moves(ctx, c.servers)
 	if err != nil {
 		return ""
 	}
-	return arrivedText(slices.DeleteFunc(flights, func(f move.Flight) bool {
+	return arrivedText(slices.DeleteFunc(moves, func(f move.Move) bool {
 		return !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(c.shards, n) })
 	}), c.shards, back)
 }
@@ -106,7 +108,7 @@ func printMoved(out io.Writer, moved []movedLine, asJSON bool) error {
 
 // failure is the error with what to type. Where a shard was let go, nothing but its opening helps:
 // nobody can give the move up.
-func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
+func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 	f := moveFailure(c.err)
 	waiting, unknown := warnNowhere(ctx, cmd, c.servers, c.shards)
 	var ended *move.EndedError
@@ -116,24 +118,27 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *failure {
 		if strings.Contains(again, " revert ") { // whoever ended the move may have dropped the old copy
 			again = "firn shards move " + c.list + " --to SERVER"
 		}
-		f = f.hint("to see which server serves it: firn shards status").hint("to move it all the same: %s", again)
-	case f.code != exitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
+		f = f.Hint("to see which server serves it: firn shards status").Hint("to move it all the same: %s", again)
+	case f.Code != ui.ExitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)), ofChange(c.err): // it says what to do
 	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:
 		for _, one := range waiting {
-			f = f.hint("%s", nextText(one))
+			f = f.Hint("%s", nextText(one))
 		}
 	case unknown != nil:
-		f = f.hint("to go on: %s; to see which server serves the shards: firn shards status", c.again)
+		f = f.Hint("to go on: %s; to see which server serves the shards: firn shards status", c.again)
 	default:
-		f = f.hint("to go on: %s; to give up what has not changed over: firn shards abort %s", c.again, c.list)
+		if one := oneWay(ctx, c.servers, c.shards[0]); one != nil {
+			return f.Hint("%s", nextText(*one))
+		}
+		f = f.Hint("to go on: %s; to give up what has not changed over: firn shards abort %s", c.again, c.list)
 	}
 	return f
 }
 
 // moveFailure is an error of package move with what to do about it.
-func moveFailure(err error) *failure {
-	f := failed("%w", err)
+func moveFailure(err error) *ui.Failure {
+	f := ui.Failed("%w", err)
 	var wrong *move.WrongError
 	var different *move.DifferentError
 	var under *move.UnderwayError
@@ -148,51 +153,51 @@ func moveFailure(err error) *failure {
 	switch {
 	case errors.As(err, &way):
 		if way.Copy {
-			return f.hint("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then, to end the move and drop that copy: firn shards abort %d", way.Shard)
+			return f.Hint("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then, to end the move and drop that copy: firn shards abort %d", way.Shard)
 		}
-		return f.hint("to end the move, which leaves that schema as it is: firn shards abort %d", way.Shard).hint("then, before the shard is moved again: %s", way.Do)
+		return f.Hint("to end the move, which leaves that schema as it is: firn shards abort %d", way.Shard).Hint("then, before the shard is moved again: %s", way.Do)
 	case errors.As(err, new(*move.RefusedError)):
-		f.code = exitFound
+		f.Code = ui.ExitFound
 		return f
 	case errors.As(err, &stuck) && stuck.Do != "":
-		return f.hint("%s", stuck.Do)
+		return f.Hint("%s", stuck.Do)
 	case errors.As(err, &unreached):
-		return f.hint("--reach %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
+		return f.Hint("--reach %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
 	case errors.As(err, &behind):
-		return f.hint("wait for it; or, if that standby is not needed, end it")
+		return f.Hint("wait for it; or, if that standby is not needed, end it")
 	case errors.As(err, &wrong):
-		f.code = exitFound
-		return f.hint("to take it back to the copy that it came from: firn shards revert %d", wrong.Shard)
+		f.Code = ui.ExitFound
+		return f.Hint("to take it back to the copy that it came from: firn shards revert %d", wrong.Shard)
 	case errors.As(err, &different):
-		f.code = exitFound
-		return f.hint("something has written to the copy: firn shards abort LIST, and move it again")
+		f.Code = ui.ExitFound
+		return f.Hint("something has written to the copy: firn shards abort LIST, and move it again")
 	case errors.As(err, &other):
-		return f.hint("to see how far it is: firn shards status").
-			hint("to go on with it, if nobody does: firn shards move %d --to %s; to give it up instead: firn shards abort %[1]d", other.Shard, other.Target)
+		return f.Hint("to see how far it is: firn shards status").
+			Hint("to go on with it, if nobody does: firn shards move %d --to %s; to give it up instead: firn shards abort %[1]d", other.Shard, other.Target)
 	case errors.As(err, &under):
-		return f.hint("to see what ends it: firn shards status")
+		return f.Hint("to see what ends it: firn shards status")
 	case errors.As(err, &held):
-		return f.hint("end them, or give them more time: --lock-wait 10m")
+		return f.Hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
-		return f.hint("to make it one of the cluster: firn shards add-server NAME=postgres://USER@HOST/DATABASE")
+		return f.Hint("to make it one of the cluster: firn shards add-server NAME=postgres://USER@HOST/DATABASE")
 	case errors.As(err, &backless):
-		return withDetail(err).hint("firn shards finish %d, then firn shards move %[1]d --to %s", backless.Shard, backless.Server)
+		return withDetail(err).Hint("firn shards finish %d, then firn shards move %[1]d --to %s", backless.Shard, backless.Server)
 	case ofCopy(err):
 		var of *shard.ServerError
 		errors.As(err, &of)
-		return f.hint("%s. Then, to see what comes next: firn shards status", check.ReopenCopy(of.Server))
-	case errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint == "":
-		return f.hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
-	case errors.As(err, &pg) && pg.Code == "ID008":
-		return withDetail(err).hint("%s", pg.Hint)
+		return f.Hint("%s. Then, to see what comes next: firn shards status", check.ReopenCopy(of.Server))
+	case errors.As(err, &pg) && pg.Code == "ID008" && !ofChange(err):
+		return f.Hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
+	case ofChange(err):
+		return withDetail(err).Hint("%s", pg.Hint)
 	case errors.As(err, &pg) && pg.Code == "2BP01":
-		return f.hint("%s", pg.Hint)
+		return f.Hint("%s", pg.Hint)
 	case errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "XX000"): // what it was at work on is gone
-		return f.hint("another command may have ended the move meanwhile; to see how it stands: firn shards status")
+		return f.Hint("another command may have ended the move meanwhile; to see how it stands: firn shards status")
 	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
-		return f.hint(sameCommand)
+		return f.Hint(sameCommand)
 	case errors.Is(err, move.ErrNoDump):
-		return f.hint("apt-get install postgresql-client, in that version")
+		return f.Hint("apt-get install postgresql-client, in that version")
 	}
 	return f
 }
@@ -205,18 +210,25 @@ func ofCopy(err error) bool {
 	return errors.As(err, &of) && errors.As(of.Err, &pg) && pg.Code == "ID003"
 }
 
+// ofChange reports whether a server has refused because the schema was changed since the copy began:
+// the same move would be refused again.
+func ofChange(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint != ""
+}
+
 // withDetail is a server's error with its detail: which lines of two schemas differ.
-func withDetail(err error) *failure {
+func withDetail(err error) *ui.Failure {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pg.Detail == "" {
-		return failed("%w", err)
+		return ui.Failed("%w", err)
 	}
-	return failed("%w\n%s", err, pg.Detail)
+	return ui.Failed("%w\n%s", err, pg.Detail)
 }
 
 // moveLine says how far a move is, in less than 80 characters.
 func moveLine(p move.Progress) string {
-	return fmt.Sprintf("%d of %s moved; %s", p.Done, plural(p.Shards, "shard"), phaseLine(p))
+	return fmt.Sprintf("%d of %s moved; %s", p.Done, phrase.Plural(p.Shards, "shard"), phaseLine(p))
 }
 
 // phaseLine says how far the phase of a move is, what matters most first.
@@ -224,19 +236,19 @@ func phaseLine(p move.Progress) string {
 	var b strings.Builder
 	b.WriteString(string(p.Phase))
 	if p.BytesTotal > 0 { // both are estimates
-		fmt.Fprintf(&b, " %d %% of %s", min(100, 100*p.Bytes/p.BytesTotal), byteText(p.BytesTotal))
+		fmt.Fprintf(&b, " %d %% of %s", min(100, 100*p.Bytes/p.BytesTotal), phrase.Bytes(p.BytesTotal))
 	}
 	if p.Left > 0 {
 		fmt.Fprintf(&b, ", %s left", p.Left.Round(time.Second))
 	}
-	if p.Lag > 0 {
-		fmt.Fprintf(&b, ", %s behind", byteText(p.Lag))
+	if p.Unapplied > 0 {
+		fmt.Fprintf(&b, ", %s behind", phrase.Bytes(p.Unapplied))
 	}
 	switch {
 	case p.Rows > 0 && p.Phase == move.Verifying:
-		fmt.Fprintf(&b, ", %s rows compared", count(p.Rows))
+		fmt.Fprintf(&b, ", %s rows compared", phrase.Count(p.Rows))
 	case p.Rows > 0:
-		fmt.Fprintf(&b, ", %s rows", count(p.Rows))
+		fmt.Fprintf(&b, ", %s rows", phrase.Count(p.Rows))
 	}
 	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/setup"
@@ -17,22 +18,22 @@ import (
 // denied what a move or firn shards apply makes on one of them.
 
 // ownersHints adds to an error of such servers which addresses work, and how the roles become one.
-func ownersHints(f *failure, owners map[string]string) *failure {
+func ownersHints(f *ui.Failure, owners map[string]string) *ui.Failure {
 	var flags []string
 	for _, name := range slices.Sorted(maps.Keys(owners)) {
 		flags = append(flags, "--server "+ownerAddress(name, owners[name]))
 	}
-	return f.hint("in the same command give each address the role of that server: %s", strings.Join(flags, " ")).
-		hint("to see how all servers come to belong to one role: firn shards doctor")
+	return f.Hint("in the same command give each address the role of that server: %s", strings.Join(flags, " ")).
+		Hint("to see how all servers come to belong to one role: firn shards doctor")
 }
 
 // joinerHint says with which address a server comes into a cluster.
-func joinerHint(f *failure, e *setup.JoinerError) *failure {
+func joinerHint(f *ui.Failure, e *setup.JoinerError) *ui.Failure {
 	do := fmt.Sprintf("in the same command give this address instead: %s", ownerAddress(e.Server, e.Owner))
 	if e.Has { // it was in the cluster once: a server that has shards is refused before
 		do = fmt.Sprintf("on server %s, as the role %s: DROP SCHEMA firn CASCADE. Then, %s", e.Server, e.User, do)
 	}
-	return f.hint("%s", do)
+	return f.Hint("%s", do)
 }
 
 func ownerAddress(server, role string) string {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/rebalance"
@@ -40,9 +42,8 @@ with firn shards revert. firn shards move says what a move needs.`,
   firn shards rebalance --drain a`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, o.run(ctx, cmd))
+			ctx := cmd.Context()
+			return o.run(ctx, cmd)
 		},
 	}
 	addServers(cmd)
@@ -65,11 +66,11 @@ type shardsRebalance struct {
 func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 	switch {
 	case o.By != rebalance.Size && o.By != rebalance.Rate:
-		return bad("--by %q: it is size or rate", o.By)
+		return ui.Bad("--by %q: it is size or rate", o.By)
 	case o.Sample <= 0:
-		return bad("--sample %s: it is above 0", o.Sample)
+		return ui.Bad("--sample %s: it is above 0", o.Sample)
 	case o.Parallel < 1:
-		return bad("--parallel %d: at least 1", o.Parallel)
+		return ui.Bad("--parallel %d: at least 1", o.Parallel)
 	}
 	o.Move = o.options
 	servers, err := members(ctx, cmd)
@@ -99,7 +100,7 @@ func (o *shardsRebalance) even(ctx context.Context, cmd *cobra.Command, servers 
 	if err != nil {
 		return err
 	}
-	if err := printPlanned(cmd.OutOrStdout(), p, isTerminal(cmd.OutOrStdout()), wantsJSON(cmd)); err != nil || len(p.Moves) == 0 {
+	if err := printPlanned(cmd.OutOrStdout(), p, ui.IsTerminal(cmd.OutOrStdout()), wantsJSON(cmd)); err != nil || len(p.Moves) == 0 {
 		return err
 	}
 	return o.carry(ctx, cmd, servers, p)
@@ -117,13 +118,13 @@ func members(ctx context.Context, cmd *cobra.Command) ([]shard.Server, error) {
 		return nil, err
 	}
 	if len(m.Missing) > 0 {
-		return nil, failed("server %s is in the cluster, and is not named", strings.Join(m.Missing, ", ")).hint("--server %s=postgres://..., or in firn.yaml", m.Missing[0])
+		return nil, ui.Failed("server %s is in the cluster, and is not named", strings.Join(m.Missing, ", ")).Hint("--server %s=postgres://..., or in firn.yaml", m.Missing[0])
 	}
 	return slices.DeleteFunc(slices.Clone(servers), func(s shard.Server) bool {
 		if slices.Contains(m.Servers, s.Name) {
 			return false
 		}
-		printWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards; to take it in: %s", s.Name, hinter{cmd}.compose("firn shards add-server "+s.Name))
+		ui.PrintWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards; to take it in: %s", s.Name, hinter{cmd}.compose("firn shards add-server "+s.Name))
 		return true
 	}), nil
 }
@@ -131,7 +132,7 @@ func members(ctx context.Context, cmd *cobra.Command) ([]shard.Server, error) {
 // goOn brings moves that are under way to their ends; with --dry-run it says what comes first.
 func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
 	if !o.dry {
-		var left []move.Flight
+		var left []move.Move
 		err := o.show(ctx, cmd, func() (moved []rebalance.Moved, err error) {
 			moved, left, err = rebalance.Resume(ctx, servers, &o.Options)
 			return moved, err
@@ -139,23 +140,23 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 		o.sayStays(cmd, left)
 		return err
 	}
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return moveFailure(err)
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		if rebalance.Stays(f) {
-			o.sayStays(cmd, []move.Flight{f})
+			o.sayStays(cmd, []move.Move{f})
 			continue
 		}
-		printWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
+		ui.PrintWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
 	}
 	return nil
 }
 
-func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Flight) {
+func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Move) {
 	for _, f := range left {
-		printWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd}.compose(nextText(f)))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd}.compose(nextText(f)))
 	}
 }
 
@@ -166,10 +167,10 @@ func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers
 		return moveFailure(err)
 	}
 	for _, n := range notes {
-		printWarning(cmd.ErrOrStderr(), "%s (%s)", n, n.Do)
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s (%s)", n, n.Do)
 	}
 	if len(refusals) > 0 {
-		return &failure{code: exitFound, err: &move.RefusedError{Refusals: refusals}}
+		return &ui.Failure{Code: ui.ExitFound, Err: &move.RefusedError{Refusals: refusals}}
 	}
 	if o.dry {
 		return nil
@@ -182,7 +183,7 @@ func (o *shardsRebalance) show(ctx context.Context, cmd *cobra.Command, run func
 	var far atomic.Pointer[rebalance.Progress]
 	o.Progress = func(p rebalance.Progress) { far.Store(&p) }
 	began := time.Now()
-	line := showLine(true, cmd.ErrOrStderr(), func(time.Duration) string {
+	line := ui.ShowLine(true, cmd.ErrOrStderr(), func(time.Duration) string {
 		p := far.Load()
 		if p == nil {
 			return ""
@@ -194,7 +195,7 @@ func (o *shardsRebalance) show(ctx context.Context, cmd *cobra.Command, run func
 		return fmt.Sprintf("%d of %d shards moved; %s", p.Done, p.Shards, now)
 	})
 	moved, err := run()
-	line.stop()
+	line.Stop()
 	return reportMoved(ctx, cmd, began, moved, err)
 }
 
@@ -214,7 +215,7 @@ func reportMoved(ctx context.Context, cmd *cobra.Command, began time.Time, moved
 	}
 	if !wantsJSON(cmd) && len(moved) > 0 {
 		if _, err := fmt.Fprintf(out, "%s moved with %s rows in %s, the longest pause %.0f ms\n",
-			plural(len(moved), "shard"), count(rows), time.Since(began).Round(100*time.Millisecond), worst); err != nil {
+			phrase.Plural(len(moved), "shard"), phrase.Count(rows), time.Since(began).Round(100*time.Millisecond), worst); err != nil {
 			return err
 		}
 	}
@@ -222,7 +223,7 @@ func reportMoved(ctx context.Context, cmd *cobra.Command, began time.Time, moved
 		if lacksRight(err) {
 			return moveFailure(err)
 		}
-		return moveFailure(err).hint("the same command again goes on where it was; to see moves that are under way: firn shards status")
+		return moveFailure(err).Hint("the same command again goes on where it was; to see moves that are under way: firn shards status")
 	}
 	return nil
 }

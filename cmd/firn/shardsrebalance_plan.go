@@ -13,23 +13,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/rebalance"
 )
 
 // planned is what is to be moved.
 func (o *shardsRebalance) planned(ctx context.Context, cmd *cobra.Command, servers []shard.Server) (*rebalance.Plan, error) {
-	show := showLine(o.By == rebalance.Rate, cmd.ErrOrStderr(), func(elapsed time.Duration) string {
+	show := ui.ShowLine(o.By == rebalance.Rate, cmd.ErrOrStderr(), func(elapsed time.Duration) string {
 		return fmt.Sprintf("counting rows that are written: %s of %s", elapsed.Round(time.Second), o.Sample)
 	})
 	p, err := rebalance.NewPlan(ctx, servers, &o.Options)
-	show.stop()
+	show.Stop()
 	var fixed *rebalance.FixedError
 	switch {
-	case errors.As(err, &fixed) && fixed.Flight != nil:
-		return nil, failed("%s", withoutPackage(err.Error())).hint("%s", nextText(*fixed.Flight))
+	case errors.As(err, &fixed) && fixed.Move != nil:
+		return nil, ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("%s", nextText(*fixed.Move))
 	case errors.As(err, &fixed):
-		return nil, failed("%s", withoutPackage(err.Error())).hint("firn shards doctor")
+		return nil, ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("firn shards doctor")
 	case err != nil:
 		return nil, moveFailure(err)
 	}
@@ -102,7 +104,7 @@ func printPlanned(out io.Writer, p *rebalance.Plan, terminal, asJSON bool) error
 		}
 		return strings.Repeat(block, n) + strings.Repeat(" ", barWidth-n)
 	}
-	load := func(v float64) string { return byteText(int64(v)) }
+	load := func(v float64) string { return phrase.Bytes(int64(v)) }
 	if p.By == rebalance.Rate {
 		load = func(v float64) string { return fmt.Sprintf("%.1f rows/s", v) }
 	}
@@ -119,6 +121,6 @@ func printPlanned(out io.Writer, p *rebalance.Plan, terminal, asJSON bool) error
 		_, err := fmt.Fprintln(out, "\nnothing is to be moved")
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%s to move, %s to copy\n\n", plural(len(p.Moves), "shard"), byteText(l.Bytes))
+	_, err := fmt.Fprintf(out, "\n%s to move, %s to copy\n\n", phrase.Plural(len(p.Moves), "shard"), phrase.Bytes(l.Bytes))
 	return err
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -44,7 +46,7 @@ func (h hinter) addresses(text string) string {
 	return roleFlag.ReplaceAllStringFunc(text, func(found string) string {
 		var flags []string
 		for _, s := range servers {
-			flags = append(flags, "--server "+shellWord(s.Name+"="+addressAs(s, roleFlag.FindStringSubmatch(found)[1])))
+			flags = append(flags, "--server "+phrase.ShellWord(s.Name+"="+addressAs(s, roleFlag.FindStringSubmatch(found)[1])))
 		}
 		return strings.Join(flags, " ")
 	})
@@ -140,15 +142,15 @@ func serverCure(err *shard.ServerError) string {
 
 // unseen says which moves nobody can name, because a server refuses to say, or is empty. Where a
 // server is away, or one of the moves says so, that is told already.
-func unseen(flights []move.Flight, err error) string {
+func unseen(moves []move.Move, err error) string {
 	var of *shard.ServerError
 	if !errors.As(err, &of) || of.Away() || !lacksRight(err) {
 		return ""
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		if f.Refused() {
 			return ""
 		}
 	}
-	return withoutPackage(err.Error()) + "; " + lookAgain
+	return ui.WithoutPackage(err.Error()) + "; " + lookAgain
 }

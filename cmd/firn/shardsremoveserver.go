@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -49,84 +51,100 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal(cmd.Context())
-	defer stop()
+	ctx := cmd.Context()
 	at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
 	switch {
 	case at >= 0 && gone:
-		if err := move.CheckGone(ctx, servers[at]); err != nil {
-			if answers := new(move.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
-				return signalled(ctx, goneFailure(err))
+		if err := check.Gone(ctx, servers[at]); err != nil {
+			if answers := new(check.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
+				return goneFailure(err)
 			}
-			return signalled(ctx, failed("%w", err).hint("firn shards remove-server %s, without --gone: it has to know too", name))
+			return ui.Failed("%w", err).Hint("firn shards remove-server %s, without --gone: it has to know too", name)
 		}
 		servers = slices.Delete(slices.Clone(servers), at, at+1)
 	case at < 0 && !gone:
 		return unknownServer(name, servers)
 	}
 	if err := inNoMove(ctx, servers, name, gone); err != nil {
-		return signalled(ctx, err)
+		return err
 	}
 	opened, err := setup.Open(ctx, servers, true)
 	if err != nil {
-		return signalled(ctx, setupFailure(err))
+		return setupFailure(err)
 	}
 	defer opened.Close()
 	r, err := removal(opened, name, gone)
 	if err != nil {
-		return signalled(ctx, err)
+		return err
 	}
 	if gone && r.Member && !yes {
 		question := "Is server " + name + " gone for good? The cluster no longer reckons with it: if it has a shard after all, that shard is lost."
-		if err := mustAsk(ctx, cmd, question, "the same command with --yes"); err != nil {
-			return signalled(ctx, err)
+		if err := ui.MustAsk(ctx, cmd, question, "the same command with --yes"); err != nil {
+			return err
 		}
 	}
 	if err := r.Run(ctx); err != nil {
-		return signalled(ctx, setupFailure(err).hint("firn shards status; then run it again: it goes on where it was"))
+		return setupFailure(err).Hint("firn shards status; then run it again: it goes on where it was")
 	}
 	return printRemoval(cmd, r)
 }
 
 // inNoMove refuses a server that a move is not finished of.
 func inNoMove(ctx context.Context, servers []shard.Server, name string, gone bool) error {
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if lacksRight(err) {
 		owners := setup.Owners(ctx, servers)
 		if odd, _ := setup.Odd(owners); len(odd) > 0 {
-			return ownersHints(failed("%w", &setup.OwnersError{Owners: owners}), owners)
+			return ownersHints(ui.Failed("%w", &setup.OwnersError{Owners: owners}), owners)
 		}
-		return failed("%w", err).hint("to see whether a move is not finished, %s", lookAgain)
+		return ui.Failed("%w", err).Hint("to see whether a move is not finished, %s", lookAgain)
 	}
 	if err != nil {
 		return setupFailure(err)
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		if f.Source != name && f.Target != name {
 			continue
 		}
 		do := nextText(f)
 		if gone {
-			do = lostPage + " says how it ends"
+			do = withoutServer(f, name)
 		}
-		return failed("the move of shard %s from %s to %s is not finished", move.List(f.Shards), f.Source, f.Target).hint("%s", do)
+		return ui.Failed("the move of shard %s from %s to %s is not finished", move.List(f.Shards), f.Source, f.Target).Hint("%s", do)
 	}
 	return nil
 }
 
+// withoutServer says how a move ends whose other server is gone for good.
+func withoutServer(f move.Move, gone string) string {
+	served, command := f.Kept, "abort"
+	if gone == f.Source {
+		served, command = f.Moved, "finish"
+	}
+	if len(served) < len(f.Shards) {
+		return lostPage + " says how it ends"
+	}
+	return fmt.Sprintf("to end it without %s: firn shards %s %s --gone %[1]s", gone, command, move.List(f.Shards))
+}
+
 func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, error) {
+	plan := opened.Remove
 	if gone {
-		r, err := opened.RemoveGone(name)
-		if err != nil {
-			return nil, setupFailure(err).hint("start server %s, or its standby or backup in its place: %s", name, lostPage)
-		}
+		plan = opened.RemoveGone
+	}
+	r, err := plan(name)
+	if err == nil {
 		return r, nil
 	}
-	r, err := opened.Remove(name)
-	if err != nil {
-		return nil, setupFailure(err).hint("to move what it has to the others: firn shards rebalance --drain %s; to drop old copies: firn shards finish LIST", name)
+	f := setupFailure(err)
+	switch {
+	case len(f.Hints) > 0: // it says what to do
+	case gone:
+		f = f.Hint("start server %s, or its standby or backup in its place: %s", name, lostPage)
+	default:
+		f = f.Hint("to move what it has to the others: firn shards rebalance --drain %s; to drop old copies: firn shards finish LIST", name)
 	}
-	return r, nil
+	return nil, f
 }
 
 func printRemoval(cmd *cobra.Command, r *setup.Removal) (err error) {

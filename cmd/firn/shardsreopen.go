@@ -3,22 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
-	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -53,9 +51,8 @@ clock that is wrong first.`,
   firn shards reopen a --shards 17 --gone b --incomplete`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, ofRole(o.run(ctx, cmd, args[0])))
+			ctx := cmd.Context()
+			return ofRole(o.run(ctx, cmd, args[0]))
 		},
 	}
 	addServers(cmd)
@@ -82,10 +79,10 @@ type shardsReopen struct {
 
 // ofRole adds to an error of a right that is missing whose role it takes.
 func ofRole(err error) error {
-	if !lacksRight(err) || errors.As(err, new(*failure)) {
+	if !lacksRight(err) || errors.As(err, new(*ui.Failure)) {
 		return err
 	}
-	return failed("%w", err).hint("%s", sameCommand)
+	return ui.Failed("%w", err).Hint("%s", sameCommand)
 }
 
 func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string) error {
@@ -97,72 +94,76 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 		return unknownServer(name, servers)
 	}
 	if o.margin < time.Second || o.margin > mostMargin {
-		return bad("--margin %s: it is from 1s to %s", o.margin, mostMargin)
+		return ui.Bad("--margin %s: it is from 1s to %s", o.margin, mostMargin)
 	}
 	if o.incomplete && len(o.shards.ranges) == 0 {
-		return bad("--incomplete is said of single shards").hint("firn shards reopen %s --incomplete --shards 17", name)
+		return ui.Bad("--incomplete is said of single shards").Hint("firn shards reopen %s --incomplete --shards 17", name)
 	}
-	plan, err := o.plan(ctx, servers, name)
+	plan, err := setup.LookReopen(ctx, servers, name, o.options())
 	if err != nil {
-		return err
+		return o.lookFailure(name, err)
 	}
+	r := &reopening{plan}
 	if !wantsJSON(cmd) {
-		plan.print(cmd.ErrOrStderr())
-		plan.printNowhere(cmd)
+		r.print(cmd.ErrOrStderr())
+		r.printNowhere(cmd)
 	}
 	// A dry run says what the command would say, and nobody is asked about what would be refused.
 	if err := o.check(ctx, servers, plan); err != nil {
 		return err
 	}
 	if len(plan.Shards)+len(plan.Told) > 0 && !o.dry {
-		if err := o.ask(ctx, cmd, name, plan); err != nil {
+		if err := o.ask(ctx, cmd, plan); err != nil {
 			return err
 		}
 		if err := o.reopen(ctx, cmd, servers, plan); err != nil {
 			return err
 		}
 	}
-	return cmp.Or(plan.say(cmd, o.dry), plan.twice())
+	return cmp.Or(r.say(cmd, o.dry), r.twice())
+}
+
+// options are the flags.
+func (o *shardsReopen) options() setup.ReopenOptions {
+	options := setup.ReopenOptions{Gone: o.gone, Margin: o.margin, Incomplete: o.incomplete}
+	if len(o.shards.ranges) > 0 {
+		options.Asked = o.shards.has
+	}
+	return options
 }
 
 // check returns the error with which what is planned would be refused, or nil.
-func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *reopening) error {
+func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *setup.Reopening) error {
 	if len(o.shards.ranges) > 0 && len(plan.Shards)+len(plan.Left) == 0 {
-		f := failed("server %s has no copy of shard %s", plan.Server, &o.shards)
+		f := ui.Failed("server %s has no copy of shard %s", plan.Server, &o.shards)
 		if len(o.gone) != 1 {
-			return f.hint("to see which server serves each shard: firn shards status")
+			return f.Hint("to see which server serves each shard: firn shards status")
 		}
-		return f.hint("%s", backHint(o.gone[0])).hint("if it has neither, the rows are lost")
+		return f.Hint("%s", backHint(o.gone[0])).Hint("if it has neither, the rows are lost")
 	}
-	if len(plan.Shards) == 0 {
-		return nil
-	}
-	c, others, err := plan.connect(ctx, servers)
-	defer hangUp(ctx, c, others)
-	if err == nil {
-		err = plan.Check(ctx, c, others)
-	}
-	return o.failure(err, plan)
+	return o.failure(plan.CheckOn(ctx, servers), plan)
 }
 
 // reopen does what is planned, if the servers still say what they said then: the
 // answer may have taken long.
-func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *reopening) error {
-	release, err := migrate.Lock(ctx, slices.DeleteFunc(slices.Clone(servers), func(s shard.Server) bool {
-		return slices.Contains(plan.away, s.Name)
-	}))
-	if err != nil {
-		return setupFailure(err)
+func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *setup.Reopening) error {
+	var done atomic.Int64
+	p := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
+	defer p.Stop()
+	err := plan.Run(ctx, servers, &done)
+	if err == nil {
+		return nil
 	}
-	defer release()
-	again, err := o.plan(ctx, servers, plan.Server)
-	if err != nil {
+	switch {
+	case errors.Is(err, shard.ErrLocked):
+		return setupFailure(err)
+	case errors.Is(err, setup.ErrOvertaken):
+		return ui.Failed("meanwhile somebody else has worked on the shards: nothing was done").Hint("run it again")
+	}
+	if err = o.failure(err, plan); errors.As(err, new(*ui.Failure)) {
 		return err
 	}
-	if !slices.Equal(again.Shards, plan.Shards) || !slices.Equal(again.Told, plan.Told) || !slices.Equal(again.Closed, plan.Closed) {
-		return failed("meanwhile somebody else has worked on the shards: nothing was done").hint("run it again")
-	}
-	return o.reopenAll(ctx, cmd, servers, again)
+	return ui.Failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).Hint("run it again: it goes on with those that are left")
 }
 
 // unknownServer is the error of a name that no server has.
@@ -171,236 +172,39 @@ func unknownServer(name string, servers []shard.Server) error {
 	for i, s := range servers {
 		names[i] = s.Name
 	}
-	return bad("there is no server %q", name).hint("the servers are %s", strings.Join(names, ", "))
+	return ui.Bad("there is no server %q", name).Hint("the servers are %s", strings.Join(names, ", "))
 }
 
-// A reopening is a plan as it is printed.
-type reopening struct {
-	*setup.Reopening
-	above int64    // the state to open above
-	away  []string // servers that did not answer
-	views map[string]*shard.View
-}
-
-func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name string) (*reopening, error) {
-	views := make(map[string]*shard.View)
-	var away []string
-	ahead := make(map[string]time.Duration)
-	seen := check.Look(ctx, servers)
-	for _, s := range seen {
-		if s.Err == nil && s.Standby {
-			return nil, addressFailure(&shard.StandbyError{Server: s.Name})
-		}
-	}
-	for i, s := range seen {
-		if err := o.answers(ctx, servers[i], s.Err); s.Name != name && err != nil {
-			return nil, err
-		}
-		if s.Err != nil {
-			var stray *shard.StrayError
-			if s.Name == name && errors.As(s.Err, &stray) && stray.Original != "" {
-				return nil, failed("%s", withoutPackage(s.Err.Error())).hint("%s", check.AddressDo(s.Err)). // not wrapped: there is more to do than for others
-																hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
-			}
-			if s.Name == name {
-				return nil, s.Err
-			}
-			if err := o.answers(ctx, servers[i], s.Err); err != nil {
-				return nil, err
-			}
-			away = append(away, s.Name)
-			continue
-		}
-		views[s.Name] = s.View
-		ahead[s.Name] = s.Offset + s.Error
-	}
-	var asked func(int64) bool
-	if len(o.shards.ranges) > 0 {
-		asked = o.shards.has
-	}
-	plan, err := setup.PlanReopen(name, views, away, o.gone, asked)
+// lookFailure is an error of [setup.LookReopen] with what to do about it.
+func (o *shardsReopen) lookFailure(name string, err error) error {
+	var stray *shard.StrayError
+	var of *shard.ServerError
+	var answers *check.AnswersError
+	var refuses *setup.RefusesError
 	var missing *setup.AwayError
-	if errors.As(err, &missing) {
-		return nil, failed("%s", withoutPackage(err.Error())).hint("%s", startHint(missing.Away)).hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
+	switch {
+	case errors.As(err, &stray) && stray.Original != "" && errors.As(err, &of) && of.Server == name:
+		return ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("%s", check.AddressDo(err)). // not wrapped: there is more to do than for others
+														Hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
+	case errors.As(err, &answers) && answers.Err == nil:
+		return ui.Failed("%w", err).Hint("the same command without --gone %s", answers.Server)
+	case errors.As(err, &answers):
+		return goneFailure(err)
+	case errors.As(err, &refuses):
+		return ui.Failed("%w", err).Hint("%s", addressHint(refuses.Server, refuses.Err))
+	case errors.As(err, &missing):
+		return ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
+	case errors.As(err, new(*setup.ClockError)):
+		return setupFailure(err)
 	}
-	if err != nil {
-		return nil, addressFailure(err)
-	}
-	plan.Incomplete = o.incomplete
-	above, err := setup.Above(views[name].Layout, time.Now(), ahead, o.margin)
-	if err != nil {
-		return nil, setupFailure(err)
-	}
-	return &reopening{plan, above, away, views}, nil
+	return addressFailure(err)
 }
 
-// answers returns the error of a server that answers although --gone says that it is gone, or that
-// does not say what it serves, which may be what is to be opened. Err is what it has answered.
-func (o *shardsReopen) answers(ctx context.Context, s shard.Server, err error) error {
-	if slices.Contains(o.gone, s.Name) {
-		err := move.CheckGone(ctx, s)
-		var answers *move.AnswersError
-		if errors.As(err, &answers) && answers.Err == nil {
-			return failed("%w", err).hint("the same command without --gone %s", s.Name)
-		} else if err != nil {
-			return goneFailure(err)
-		}
-		return nil
-	}
-	if err != nil && (&shard.ServerError{Server: s.Name, Err: err}).Answered() {
-		if check.AddressDo(err) != "" {
-			return err
-		}
-		var of *shard.ServerError
-		if errors.As(err, &of) {
-			err = of.Err
-		}
-		return failed("server %s does not say what it serves: %s", s.Name, withoutPackage(err.Error())).hint("%s", addressHint(s.Name, err))
-	}
-	return nil
-}
-
-// print says what is to be done.
-func (r *reopening) print(w io.Writer) {
-	if len(r.Shards) > 0 {
-		fmt.Fprintf(w, "%s to be opened on server %s: %s\n", plural(len(r.Shards), "shard"), r.Server, shortNumbers(r.Shards))
-	}
-	why := make(map[string][]shard.Row)
-	var whys []string
-	for _, l := range r.Left {
-		if why[l.Why] == nil {
-			whys = append(whys, l.Why)
-		}
-		why[l.Why] = append(why[l.Why], shard.Row{Shard: l.Shard})
-	}
-	for _, text := range whys {
-		reason := text
-		if len(why[text]) > 1 { // the reason is of one shard
-			if rest, ok := strings.CutPrefix(text, "it "); ok {
-				reason = "each " + rest
-			}
-		}
-		fmt.Fprintf(w, "%s will not be opened (%s): %s\n", plural(len(why[text]), "shard"), reason, shortNumbers(why[text]))
-	}
-	for _, c := range r.Closed {
-		fmt.Fprintf(w, "shard %d to be closed on server %s, which serves it too. Its rows on %[2]s stay in the schema %s there\n", c.Shard, c.Server, c.Schema)
-	}
-	if len(r.Told) > 0 {
-		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, plural(len(r.Told), "shard"))
-	}
-}
-
-// left reports whether a shard is not opened.
-func (r *reopening) left(n int64) bool {
-	return slices.ContainsFunc(r.Left, func(l setup.Left) bool { return l.Shard == n })
-}
-
-// printNowhere says what to type for shards that are left, and that no server serves.
-func (r *reopening) printNowhere(cmd *cobra.Command) {
-	for _, f := range check.Nowhere(r.views, r.left) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s; %s\n", f.Text, hinter{cmd}.compose(f.Do))
-	}
-}
-
-// twice is the error of shards that are left, and that two servers serve: each may give what the
-// other gives, until one of the copies is closed.
-func (r *reopening) twice() error {
-	var texts, hints []string
-	for _, f := range check.Twice(r.views, r.left) {
-		texts, hints = append(texts, f.Text), append(hints, f.Do)
-	}
-	if len(texts) == 0 {
-		return nil
-	}
-	f := &failure{code: exitFound, err: errors.New(strings.Join(texts, "; "))}
-	for _, do := range hints {
-		f = f.hint("%s", do)
-	}
-	return f
-}
-
-// shortNumbers are the numbers of rows, which are in order, as 0-9,12.
-func shortNumbers(rows []shard.Row) string {
-	var n shardNumbers
-	for _, row := range rows {
-		if last := len(n.ranges) - 1; last >= 0 && n.ranges[last].last == row.Shard-1 {
-			n.ranges[last].last = row.Shard
-		} else {
-			n.ranges = append(n.ranges, shardRange{row.Shard, row.Shard})
-		}
-	}
-	return n.String()
-}
-
-func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, name string, plan *reopening) error {
+func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, plan *setup.Reopening) error {
 	if o.yes {
 		return nil
 	}
-	return mustAsk(ctx, cmd, o.question(name, plan), "the same command with --yes")
-}
-
-// question is what has to be true before a plan is carried out.
-func (o *shardsReopen) question(name string, plan *reopening) string {
-	var all []string
-	for _, gone := range o.gone {
-		all = append(all, "Is server "+gone+" gone for good? What it serves would be served twice.")
-	}
-	if len(plan.Closed) > 0 {
-		all = append(all, "Is the copy on "+name+" the one to keep? Programs do not see the rows of the other copy any more.")
-	}
-	back := plan.putBack()
-	if back != "" {
-		all = append(all, "Rows that only "+back+" had before it was put back are lost. Is there no newer backup and no standby of "+back+"?")
-	}
-	switch {
-	case o.incomplete:
-		all = append(all, "Rows that are not on "+name+" are lost. Is there no standby and no backup that has them?")
-	case len(plan.Told) > 0 || slices.ContainsFunc(plan.Shards, func(row shard.Row) bool { return !row.Serves() && (back == "" || !row.Here) }) || len(all) == 0:
-		all = append(all, "Is what "+name+" is a copy of, as its old primary, gone for good?")
-	}
-	return strings.Join(all, " ")
-}
-
-// putBack is a server that was put back to an earlier state, and that a shard of the plan had been
-// given to or came from; empty: there is none.
-func (r *reopening) putBack() string {
-	for _, row := range r.Shards {
-		if o, lost := check.OpeningOf(r.views, row.Shard); lost && o.Server == r.Server && o.Back != "" {
-			return o.Back
-		}
-	}
-	return ""
-}
-
-// connect connects to the server of the plan, and to the others that answer.
-func (r *reopening) connect(ctx context.Context, servers []shard.Server) (c *pgx.Conn, others map[string]*pgx.Conn, err error) {
-	others = make(map[string]*pgx.Conn)
-	for _, server := range servers {
-		if slices.Contains(r.away, server.Name) {
-			continue
-		}
-		conn, err := server.Connect(ctx)
-		switch {
-		case err != nil:
-			return c, others, err
-		case server.Name == r.Server:
-			c = conn
-		default:
-			others[server.Name] = conn
-		}
-	}
-	return c, others, nil
-}
-
-// hangUp closes what connect has opened.
-func hangUp(ctx context.Context, c *pgx.Conn, others map[string]*pgx.Conn) {
-	ctx = context.WithoutCancel(ctx)
-	if c != nil {
-		c.Close(ctx)
-	}
-	for _, other := range others {
-		other.Close(ctx)
-	}
+	return ui.MustAsk(ctx, cmd, strings.Join(plan.Questions(), " "), "the same command with --yes")
 }
 
 // backHint says how rows come back that only one server has.
@@ -409,7 +213,7 @@ func backHint(server string) string {
 }
 
 // failure is the error of a shard that is not opened, with what to do about it, or nil.
-func (o *shardsReopen) failure(err error, plan *reopening) error {
+func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 	if err == nil {
 		return nil
 	}
@@ -417,31 +221,31 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 	var nothing *setup.NothingError
 	switch {
 	case errors.As(err, &incomplete):
-		if o, lost := check.OpeningOf(plan.views, incomplete.Shard); lost && o.Server != plan.Server {
-			return failed("%w", err).hint("%s", o.Text())
+		if o, elsewhere := plan.Opens(incomplete.Shard); elsewhere {
+			return ui.Failed("%w", err).Hint("%s", o.Text())
 		}
 	case errors.As(err, &nothing):
-		if o, lost := check.OpeningOf(plan.views, nothing.Shard); lost && o.Server != plan.Server {
-			return failed("%w", err).hint("%s", o.Text())
+		if o, elsewhere := plan.Opens(nothing.Shard); elsewhere {
+			return ui.Failed("%w", err).Hint("%s", o.Text())
 		}
 	}
 	if incomplete != nil {
 		again := fmt.Sprintf("firn shards reopen %s --shards %s --incomplete", plan.Server, move.List(append([]int64{incomplete.Shard}, incomplete.More...)))
 		for _, name := range o.gone {
-			again += " --gone " + shellWord(name)
+			again += " --gone " + phrase.ShellWord(name)
 		}
-		return failed("%w", err).hint("%s", backHint(incomplete.MovedTo)).
-			hint("if it has neither, rows that are not on %s are lost; to open the rows that %[1]s has: %s", plan.Server, again)
+		return ui.Failed("%w", err).Hint("%s", backHint(incomplete.MovedTo)).
+			Hint("if it has neither, rows that are not on %s are lost; to open the rows that %[1]s has: %s", plan.Server, again)
 	}
 	if nothing != nil {
-		return failed("%w", err).hint("%s", backHint(nothing.MovedTo)).hint("if it has neither, the rows are lost")
+		return ui.Failed("%w", err).Hint("%s", backHint(nothing.MovedTo)).Hint("if it has neither, the rows are lost")
 	}
 	if !errors.As(err, new(*shard.ServerError)) {
 		err = &shard.ServerError{Server: plan.Server, Err: err}
 	}
 	var rights *setup.RightsError
 	if errors.As(err, &rights) {
-		return failed("%w", err).hint("%s", rights.Do)
+		return ui.Failed("%w", err).Hint("%s", rights.Do)
 	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -449,85 +253,13 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 	}
 	switch {
 	case pg.Code == "ID007" && strings.HasPrefix(pg.Hint, "firn "): // it says which server knows more
-		return failed("%w", err).hint("%s", pg.Hint)
+		return ui.Failed("%w", err).Hint("%s", pg.Hint)
 	case pg.Code == "42883":
-		return failed("%w", err).hint("the servers have functions of an older version: firn shards init, then run it again")
+		return ui.Failed("%w", err).Hint("the servers have functions of an older version: firn shards init, then run it again")
 	case pg.Code == "42501": // such as of the table of a move that a superuser began
-		return failed("%w", err).hint("%s", sameCommand)
+		return ui.Failed("%w", err).Hint("%s", sameCommand)
 	case pg.Code == "ID004" || pg.Code == "ID009": // the clock
-		return failed("server %s: %w", plan.Server, pg).hint("on server %s: %s", plan.Server, pg.Hint).hint("then run the same command again")
+		return ui.Failed("server %s: %w", plan.Server, pg).Hint("on server %s: %s", plan.Server, pg.Hint).Hint("then run the same command again")
 	}
-	return err
-}
-
-func (o *shardsReopen) reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *reopening) error {
-	c, others, err := plan.connect(ctx, servers)
-	defer hangUp(ctx, c, others)
-	if err != nil {
-		return err
-	}
-	if err := plan.Tell(ctx, c); err != nil {
-		return failed("server %s: %w", plan.Server, err).hint("run it again")
-	}
-	var done atomic.Int64
-	p := showProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
-	defer p.stop()
-	for _, row := range plan.Shards {
-		if err := plan.Reopen(ctx, c, others, row, plan.above); err != nil {
-			err = o.failure(err, plan)
-			if errors.As(err, new(*failure)) {
-				return err
-			}
-			return failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).hint("run it again: it goes on with those that are left")
-		}
-		done.Add(1)
-	}
-	return nil
-}
-
-// say prints what was done.
-func (r *reopening) say(cmd *cobra.Command, dry bool) error {
-	out := cmd.OutOrStdout()
-	if wantsJSON(cmd) {
-		type left struct {
-			Shard int64  `json:"shard"`
-			Why   string `json:"why"`
-		}
-		type closed struct {
-			Shard  int64  `json:"shard"`
-			Server string `json:"server"`
-		}
-		doc := struct {
-			Server string   `json:"server"`
-			DryRun bool     `json:"dry_run"`
-			Opened []int64  `json:"opened"`
-			Left   []left   `json:"left"`
-			Told   []int64  `json:"told"`
-			Closed []closed `json:"closed,omitempty"`
-		}{Server: r.Server, DryRun: dry, Opened: []int64{}, Left: []left{}, Told: []int64{}}
-		for _, row := range r.Shards {
-			doc.Opened = append(doc.Opened, row.Shard)
-		}
-		for _, l := range r.Left {
-			doc.Left = append(doc.Left, left(l))
-		}
-		for _, t := range r.Told {
-			doc.Told = append(doc.Told, t.Shard)
-		}
-		for _, c := range r.Closed {
-			doc.Closed = append(doc.Closed, closed{c.Shard, c.Server})
-		}
-		return json.NewEncoder(out).Encode(doc)
-	}
-	text := fmt.Sprintf("%s opened on server %s", plural(len(r.Shards), "shard"), r.Server)
-	switch {
-	case len(r.Shards)+len(r.Told) == 0:
-		text = "there is nothing to open on server " + r.Server
-	case dry:
-		text = "nothing was done"
-	case len(r.Shards) == 0:
-		text = fmt.Sprintf("server %s was told who serves %s", r.Server, plural(len(r.Told), "shard"))
-	}
-	_, err := fmt.Fprintln(out, text)
 	return err
 }

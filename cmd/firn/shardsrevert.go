@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -21,8 +23,7 @@ Broken off at any instant, it goes on when it is run again.`,
 		Example: `  firn shards revert 17`,
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
+			ctx := cmd.Context()
 			return o.revert(ctx, cmd, args[0])
 		},
 	}
@@ -36,13 +37,18 @@ func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string
 	if err != nil {
 		return notBegun(ctx, cmd, err)
 	}
-	legs, err := move.Under(ctx, servers, shards)
+	jobs, err := move.Underway(ctx, servers, shards)
 	if err != nil {
 		return notBegun(ctx, cmd, moveFailure(err))
 	}
-	if len(legs) == 0 {
-		return failed("no move of shard %s is there to be taken back", list).hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
+	if len(jobs) == 0 {
+		return ui.Failed("no move of shard %s is there to be taken back", list).Hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
 	}
-	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Revert)
-	return o.report(ctx, cmd, carried{servers, shards, list, "firn shards revert " + list, moved, err})
+	under := inJobs(jobs)
+	if rest := slices.DeleteFunc(slices.Clone(shards), func(n int64) bool { return slices.Contains(under, n) }); len(rest) > 0 {
+		ui.PrintWarning(cmd.ErrOrStderr(), "no move of shard %s is there to be taken back: nothing is done about it", move.List(rest))
+	}
+	list = move.List(under)
+	moved, err := o.each(ctx, cmd, jobs, (*move.Mover).Revert)
+	return o.report(ctx, cmd, carried{servers, under, list, "firn shards revert " + list, moved, err})
 }

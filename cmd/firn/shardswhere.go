@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 )
 
@@ -31,9 +33,8 @@ With --map it asks no server, but reads a map that firn shards map --json has wr
   firn shards where --shard 5 --map map.json --json`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, o.run(ctx, cmd, args))
+			ctx := cmd.Context()
+			return o.run(ctx, cmd, args)
 		},
 	}
 	addServers(cmd)
@@ -66,11 +67,11 @@ func (o *shardsWhere) run(ctx context.Context, cmd *cobra.Command, args []string
 		}
 	}
 	if given != 1 {
-		f := bad("one of an id, --key and --shard says what to look for, and only one")
+		f := ui.Bad("one of an id, --key and --shard says what to look for, and only one")
 		if cmd.Flags().Changed("key") {
-			return f.hint("to look for the key: firn shards where --key %s", shellWord(o.key))
+			return f.Hint("to look for the key: firn shards where --key %s", phrase.ShellWord(o.key))
 		}
-		return f.hint("firn shards where --shard 3")
+		return f.Hint("firn shards where --shard 3")
 	}
 	if len(args) > 0 {
 		var err error
@@ -107,11 +108,11 @@ func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*shard.Ma
 	}
 	text, err := os.ReadFile(o.file)
 	if err != nil {
-		return nil, failed("%w", err).hint("firn shards map --json > %s", shellWord(o.file))
+		return nil, ui.Failed("%w", err).Hint("firn shards map --json > %s", phrase.ShellWord(o.file))
 	}
 	m := new(shard.Map)
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, bad("%s: %s", o.file, withoutPackage(err.Error())).hint("firn shards map --json > %s", shellWord(o.file))
+		return nil, ui.Bad("%s: %s", o.file, ui.WithoutPackage(err.Error())).Hint("firn shards map --json > %s", phrase.ShellWord(o.file))
 	}
 	return m, nil
 }
@@ -124,30 +125,30 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error)
 	case o.byID:
 		parts, err := m.Layout.Decode(o.id)
 		if err != nil {
-			return nil, bad("%d is no id of layout %s: %w", o.id, layoutName(m.Layout), err).hint("to see what it may be: firn decode %d", o.id)
+			return nil, ui.Bad("%d is no id of layout %s: %w", o.id, layoutName(m.Layout), err).Hint("to see what it may be: firn decode %d", o.id)
 		}
-		number, line.ID, line.Time = parts.Shard, o.id.String(), instant(parts.Time)
+		number, line.ID, line.Time = parts.Shard, o.id.String(), phrase.Instant(parts.Time)
 		if ahead := time.Until(parts.Time); ahead > time.Hour {
-			printWarning(cmd.ErrOrStderr(), "the time of %d is to come, %s: it may be of another layout", o.id, line.Time)
+			ui.PrintWarning(cmd.ErrOrStderr(), "the time of %d is to come, %s: it may be of another layout", o.id, line.Time)
 		}
 		if parts.Time.Sub(m.Layout.Epoch()) < time.Second { // no generator was there yet
-			printWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shards where --shard %[1]d", o.id)))
+			ui.PrintWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shards where --shard %[1]d", o.id)))
 		}
 	case cmd.Flags().Changed("key"):
 		var err error
 		var wrong *shard.KeyError
 		if number, err = m.Keys.Shard(o.key); errors.As(err, &wrong) {
-			return nil, bad("%w", err)
+			return nil, ui.Bad("%w", err)
 		} else if err != nil {
 			return nil, err
 		}
 	}
 	r, ok := m.Route(number)
 	if !ok && len(m.Missing) > 0 {
-		return nil, failed("no server that answers knows shard %d; %s may", number, strings.Join(m.Missing, ", ")).hint("firn shards status")
+		return nil, ui.Failed("no server that answers knows shard %d; %s may", number, strings.Join(m.Missing, ", ")).Hint("firn shards status")
 	}
 	if !ok {
-		return nil, failed("there is no shard %d", number).hint("to see which there are: firn shards map")
+		return nil, ui.Failed("there is no shard %d", number).Hint("to see which there are: firn shards map")
 	}
 	line.shardLine = newShardLine(m, r)
 	return line, nil

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
@@ -44,7 +46,7 @@ func placeStore(cmd *cobra.Command) error {
 	}
 	whole, err := filepath.Abs(path)
 	if err != nil {
-		return failed("--store: %w", err)
+		return ui.Failed("--store: %w", err)
 	}
 	return f.Value.Set("sqlite:" + whole)
 }
@@ -74,23 +76,23 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 		url = "sqlite:" + path
 	}
 	if strings.HasPrefix(url, "memory:") {
-		return nil, bad("%s forgets with this process: the next would make the same ids", url).hint(nameStore)
+		return nil, ui.Bad("%s forgets with this process: the next would make the same ids", url).Hint(nameStore)
 	}
 	path, embedded := sqliteFile(url)
 	if embedded && made == nil {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			f := failed("%w %s", errNoStore, url).
-				hint("if your programs use another one, name that: two stores make the same ids").
-				hint("if it was lost: firn store recover --store %s", shellWord(url))
+			f := ui.Failed("%w %s", errNoStore, url).
+				Hint("if your programs use another one, name that: two stores make the same ids").
+				Hint("if it was lost: firn store recover --store %s", phrase.ShellWord(url))
 			if file, err := sqlite.Inspect(path); !errors.As(err, new(*store.ForgotError)) && file.Sidecar == nil { // the hidden file says that there was one
-				f.hint("only if there never was one, the first id makes it: firn next --store %s", shellWord(url))
+				f.Hint("only if there never was one, the first id makes it: firn next --store %s", phrase.ShellWord(url))
 			}
 			return nil, f
 		}
 	}
 	if implicit && made != nil {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, failed("no --store given, and the directory of this user's default file cannot be made: %w", err).hint(nameStore)
+			return nil, ui.Failed("no --store given, and the directory of this user's default file cannot be made: %w", err).Hint(nameStore)
 		}
 	}
 	s, err := open.URL(ctx, url)
@@ -113,7 +115,7 @@ func sayMade(errs io.Writer) onMade {
 			fmt.Fprintf(errs, "created %s: ids are unique among your programs that use this file\n", path)
 		}
 		if text := madeInContainer(path); text != "" {
-			printWarning(errs, "%s", text)
+			ui.PrintWarning(errs, "%s", text)
 		}
 	}
 }
@@ -138,7 +140,7 @@ func madeInContainer(path string) string {
 // badStore says what is wrong with the URL of a store, and whether a flag or a variable
 // says it.
 func badStore(from string, err error) error {
-	return bad("%s: %s", from, withoutPackage(err.Error())).hint("how a store is written: docs/stores.md; every process has to name the same one")
+	return ui.Bad("%s: %s", from, ui.WithoutPackage(err.Error())).Hint("how a store is written: docs/stores.md; every process has to name the same one")
 }
 
 // implicitStore returns the path of the store that is used where none is named:
@@ -148,11 +150,11 @@ func implicitStore() (string, error) {
 	var none *sqlite.NoDefaultError
 	switch {
 	case errors.As(err, &none) && none.Container != "":
-		return "", failed("no --store given, and this looks like a container (%s): each container would have a file of its own, and make the same ids", none.Container).
-			hint("one store for all containers: --store %s, or another server", serverStore).
-			hint("only if all processes that make these ids are on this host, in containers that mount one directory of the host as /ids: --store sqlite:/ids/ids.db")
+		return "", ui.Failed("no --store given, and this looks like a container (%s): each container would have a file of its own, and make the same ids", none.Container).
+			Hint("one store for all containers: --store %s, or another server", serverStore).
+			Hint("only if all processes that make these ids are on this host, in containers that mount one directory of the host as /ids: --store sqlite:/ids/ids.db")
 	case err != nil:
-		return "", failed("no --store given, and this user has no home directory").hint(nameStore)
+		return "", ui.Failed("no --store given, and this user has no home directory").Hint(nameStore)
 	}
 	return path, nil
 }

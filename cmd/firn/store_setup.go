@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/mysql"
 	"github.com/firn-id/firn/store/open"
@@ -56,11 +58,10 @@ views that a person can read and, as a comment, what the role of your programs i
 			case printing:
 				return printSQL(cmd.OutOrStdout(), url, wantsJSON(cmd))
 			case len(args) > 0:
-				return bad("%q is for --print; the tables are created in the store of --store", args[0]).hint("firn store setup --print %s", shellWord(args[0]))
+				return ui.Bad("%q is for --print; the tables are created in the store of --store", args[0]).Hint("firn store setup --print %s", phrase.ShellWord(args[0]))
 			}
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, setUpStore(ctx, url, cmd.OutOrStdout(), cmd.ErrOrStderr(), wantsJSON(cmd)))
+			ctx := cmd.Context()
+			return setUpStore(ctx, url, cmd.OutOrStdout(), cmd.ErrOrStderr(), wantsJSON(cmd))
 		},
 	}
 	addStore(cmd)
@@ -150,9 +151,9 @@ func printSQL(out io.Writer, kind string, asJSON bool) error {
 		}
 		slices.Sort(names)
 		if kind == "" {
-			return bad("--print needs to know which database: %s", strings.Join(names, " or ")).hint("firn store setup --print %s", names[len(names)-1])
+			return ui.Bad("--print needs to know which database: %s", strings.Join(names, " or ")).Hint("firn store setup --print %s", names[len(names)-1])
 		}
-		return bad("%q has no SQL to print; %s have", kind, strings.Join(names, " and ")).hint("to create what a store needs: firn store setup")
+		return ui.Bad("%q has no SQL to print; %s have", kind, strings.Join(names, " and ")).Hint("to create what a store needs: firn store setup")
 	}
 	sql := text() + "\n-- Where your programs use another role than the one that runs this, it needs no more than:\n-- " + grants[kind] + "\n"
 	if asJSON {

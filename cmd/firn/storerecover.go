@@ -16,7 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
@@ -57,14 +59,13 @@ nothing used the old one since the copy was made, and the old one is gone.`,
 			if err := r.load(cmd); err != nil {
 				return err
 			}
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return signalled(ctx, r.run(ctx, cmd))
+			ctx := cmd.Context()
+			return r.run(ctx, cmd)
 		},
 	}
 	addStore(cmd)
 	cmd.Flags().DurationVar(&r.outage, "outage", 0, "the longest outage budget of any process that used the store ("+
-		durationText(term.OutageDurable)+", or what firn.yaml says if that is more)")
+		phrase.Duration(term.OutageDurable)+", or what firn.yaml says if that is more)")
 	addNumbers(cmd)
 	cmd.Flags().BoolVar(&r.moved, "moved", false, "the store was moved on purpose, nothing used the old one since the copy, and the old one is gone")
 	cmd.Flags().BoolVar(&r.lost, "lost", false, "the SQLite file is gone for good, with all its copies, and was not moved: create an empty one")
@@ -109,13 +110,13 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	f := cmd.Flags().Lookup("outage")
 	switch {
 	case r.lost && r.moved:
-		return bad("--moved and --lost: a store was either moved or lost")
+		return ui.Bad("--moved and --lost: a store was either moved or lost")
 	case r.lost && r.path == "":
-		return bad("--lost is for a SQLite file that is gone, and this store is a server").hint("leave out --lost: firn store recover")
+		return ui.Bad("--lost is for a SQLite file that is gone, and this store is a server").Hint("leave out --lost: firn store recover")
 	case r.moved && (saidBy(f) || saidBy(cmd.Flags().Lookup("numbers"))):
-		return bad("--moved changes no time and no counter: it is without --outage and --numbers").hint("if the old store is in use or lost writes: leave out --moved")
+		return ui.Bad("--moved changes no time and no counter: it is without --outage and --numbers").Hint("if the old store is in use or lost writes: leave out --moved")
 	case f.Changed && r.outage < time.Second:
-		return bad("%s %s: no process had less than 1s", origin(f), r.outage)
+		return ui.Bad("%s %s: no process had less than 1s", origin(f), r.outage)
 	}
 	// Too little would let ids repeat. So only who says so here has less than the
 	// default: a variable is about one process, and others had what they had.
@@ -252,7 +253,7 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 	}
 	switch _, err := os.Stat(r.path); {
 	case errors.Is(err, os.ErrNotExist) && r.moved:
-		return failed("there is no file %s, so none was moved there", r.path)
+		return ui.Failed("there is no file %s, so none was moved there", r.path)
 	case errors.Is(err, os.ErrNotExist) && !r.lost:
 		return r.noFile()
 	case errors.Is(err, os.ErrNotExist): // ask before one is created
@@ -263,7 +264,7 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 	case err != nil:
 		return err
 	case r.lost:
-		return bad("--lost: the file %s is there", r.path).hint("to make it safe: firn store recover%s", storeFlag(r.url))
+		return ui.Bad("--lost: the file %s is there", r.path).Hint("to make it safe: firn store recover%s", storeFlag(r.url))
 	}
 	if r.implicit {
 		if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
@@ -276,9 +277,9 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 // noFile is the error of a path where there is no file. A moved file looks the same as a lost
 // one, and a second file would make the ids of the moved one: so none is made unasked.
 func (r *recovery) noFile() error {
-	f := failed("there is no file %s, so nothing was done: a second file would make the ids of the first again", r.path)
+	f := ui.Failed("there is no file %s, so nothing was done: a second file would make the ids of the first again", r.path)
 	for _, text := range noFileHints(r.url, "if there is a backup, put it back, and run this command again") {
-		f.hint("%s", text)
+		f.Hint("%s", text)
 	}
 	return f
 }
@@ -300,7 +301,7 @@ func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPl
 	case p.other != nil:
 		question = "Are all processes stopped, and is the store that this one is a copy of gone for good?"
 	}
-	return mustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbers.flags()))
+	return ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbers.flags()))
 }
 
 // check returns the series that have no number left after the recovery, or an error where
@@ -315,7 +316,7 @@ func (r *recovery) check(ctx context.Context, s store.Store, p recoveryPlan) ([]
 	}
 	outage := ""
 	if r.said {
-		outage = " --outage " + durationText(r.outage)
+		outage = " --outage " + phrase.Duration(r.outage)
 	}
 	return all, r.numbers.refuse(all, r.url, outage)
 }
@@ -332,7 +333,7 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 	}
 	if r.moved {
 		fmt.Fprintf(&b, "%s is accepted as the place of its pools and counters:\n", open.Redact(r.url))
-		say("pools: %s. Series: %s. Nothing else changes, and ids and numbers start at once", listText(names), listText(p.series))
+		say("pools: %s. Series: %s. Nothing else changes, and ids and numbers start at once", phrase.List(names), phrase.List(p.series))
 		say("if any process used the old store after the copy was made, ids and numbers repeat: then leave out --moved")
 		_, err := io.WriteString(w, b.String())
 		return err
@@ -347,16 +348,16 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 		say("%s was made in another store, %s: if that one is in use, now or later, both make the same ids: then use that one, and do nothing here", p.other.What, p.other.Want)
 	}
 	pause := longest + 2*term.Skew
-	why := fmt.Sprintf("%s of outage budget and %s of clock error. --outage, if some process had a longer budget", durationText(longest), durationText(2*term.Skew))
+	why := fmt.Sprintf("%s of outage budget and %s of clock error. --outage, if some process had a longer budget", phrase.Duration(longest), phrase.Duration(2*term.Skew))
 	until := now.Add(pause).UTC().Format(time.RFC3339)
 	if len(p.pools)+len(p.lost) > 0 {
-		say("pools: %s. Every worker is taken from its process", listText(names))
-		say("no ids for about %s, until %s: %s", durationText(pause), until, why)
+		say("pools: %s. Every worker is taken from its process", phrase.List(names))
+		say("no ids for about %s, until %s: %s", phrase.Duration(pause), until, why)
 	} else {
 		say("pools: none. The ids of a pool that is created now start at %s: %s", until, why)
 	}
 	if len(p.series) > 0 {
-		say("series: %s. Each leaves out %s, and goes on at once", listText(p.series), r.numbers.text(p.series))
+		say("series: %s. Each leaves out %s, and goes on at once", phrase.List(p.series), r.numbers.text(p.series))
 	}
 	say("a counter that the store has lost is not among its series: create it again, above its last number, before anything is started")
 	for _, text := range p.since {
@@ -373,7 +374,7 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 func (r *recovery) explainFile(say func(string, ...any)) error {
 	switch fi, err := os.Stat(r.path); {
 	case err == nil:
-		say("the file there now, of %s and %s bytes, is taken for the store", instant(fi.ModTime()), count(fi.Size()))
+		say("the file there now, of %s and %s bytes, is taken for the store", phrase.Instant(fi.ModTime()), phrase.Count(fi.Size()))
 		say("if a copy of this file is in use elsewhere, now or later, both make the same ids: keep one, and remove the others")
 	case errors.Is(err, os.ErrNotExist):
 		say("there is no file: an empty one is made")
@@ -382,13 +383,6 @@ func (r *recovery) explainFile(say func(string, ...any)) error {
 		return err
 	}
 	return nil
-}
-
-func listText(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }
 
 // A recoveredLine is the store, or a pool, as --json prints it.
@@ -410,8 +404,8 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 	}
 	pools, err := pool.Recover(ctx, s, r.outage)
 	if err != nil {
-		return classify(fmt.Errorf("%w; %s done", err, plural(len(pools), "pool"))).
-			hint("before anything is started, again: firn store recover%s%s", storeFlag(r.url), r.numbers.flags())
+		return classify(fmt.Errorf("%w; %s done", err, phrase.Plural(len(pools), "pool"))).
+			Hint("before anything is started, again: firn store recover%s%s", storeFlag(r.url), r.numbers.flags())
 	}
 	rec, err := s.Get(ctx, term.KeyStore)
 	if err != nil {
@@ -428,9 +422,9 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 		if one.StartsAt.After(starts) {
 			starts = one.StartsAt
 		}
-		lines = append(lines, recoveredLine{Pool: one.Pool, StartsAt: instant(one.StartsAt), Workers: &one.Workers})
+		lines = append(lines, recoveredLine{Pool: one.Pool, StartsAt: phrase.Instant(one.StartsAt), Workers: &one.Workers})
 	}
-	line.StartsAt = instant(starts)
+	line.StartsAt = phrase.Instant(starts)
 	return errors.Join(printRecovered(out, append([]recoveredLine{line}, lines...), asJSON),
 		printCounters(out, counters, asJSON), printThen(out, line.Then, asJSON))
 }
@@ -439,7 +433,7 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 func (p recoveryPlan) then(h hinter) []string {
 	var all []string
 	for _, name := range p.lost {
-		all = append(all, h.compose("firn pool ensure "+shellWord(name)))
+		all = append(all, h.compose("firn pool ensure "+phrase.ShellWord(name)))
 	}
 	if p.shards {
 		all = append(all, h.compose("firn shards reopen SERVER"))
@@ -459,7 +453,7 @@ func printRecovered(out io.Writer, lines []recoveredLine, asJSON bool) error {
 		case l.Store != "":
 			_, err = fmt.Fprintf(out, "%s is safe again: ids start at %s\n", l.Store, l.StartsAt)
 		default:
-			_, err = fmt.Fprintf(out, "pool %s: %s rewritten\n", l.Pool, plural(*l.Workers, "record"))
+			_, err = fmt.Fprintf(out, "pool %s: %s rewritten\n", l.Pool, phrase.Plural(*l.Workers, "record"))
 		}
 		if err != nil {
 			return err
@@ -509,8 +503,8 @@ func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, ou
 	for _, in := range segments {
 		counters = append(counters, acceptedLine{in.Name, kindSegment})
 	}
-	for _, name := range serials {
-		counters = append(counters, acceptedLine{name, kindSerial})
+	for _, in := range serials {
+		counters = append(counters, acceptedLine{in.Name, kindSerial})
 	}
 	return printAccepted(out, pools, counters, asJSON)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
@@ -30,8 +32,8 @@ func recoverCommand(url string, counters bool) string {
 }
 
 // saysRecover reports whether a hint says already how a store is made safe.
-func (f *failure) saysRecover() bool {
-	return slices.ContainsFunc(f.hints, func(h hint) bool { return strings.Contains(h.text, "firn store recover") })
+func saysRecover(f *ui.Failure) bool {
+	return slices.ContainsFunc(f.Hints, func(h ui.Hint) bool { return strings.Contains(h.Text, "firn store recover") })
 }
 
 // forgotten adds to the error of a store that forgot what makes it usable again.
@@ -40,22 +42,22 @@ func forgotten(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &forgot) {
 		return err
 	}
-	var f *failure
+	var f *ui.Failure
 	if !errors.As(err, &f) {
 		f = classify(err)
 	}
 	var copied *sqlite.CopyError
 	if errors.As(err, &copied) {
 		for _, hint := range copyHints(copied) {
-			f = f.hint("%s", hint)
+			f = f.Hint("%s", hint)
 		}
 		return f
 	}
 	var file *lease.GrantFileError
 	if errors.As(err, &file) { // repaired or not, the store will not have that pool again
-		return f.hint("if the store was recovered: rm %s", shellWord(file.Path))
+		return f.Hint("if the store was recovered: rm %s", phrase.ShellWord(file.Path))
 	}
-	if f.saysRecover() {
+	if saysRecover(f) {
 		return f
 	}
 	url := forgot.Store
@@ -68,7 +70,7 @@ func forgotten(cmd *cobra.Command, err error) error {
 			url = "sqlite:" + path
 		}
 	}
-	return f.hintRecover(url, "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false))
+	return hintRecover(f, url, "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false))
 }
 
 // withBackup is what to do about a missing file of which there is a backup.
@@ -78,15 +80,15 @@ func withBackup(url string) string {
 
 // hintRecover adds what makes a store safe. Where its file is not there, that is not what
 // makes others safe.
-func (f *failure) hintRecover(url, text string) *failure {
+func hintRecover(f *ui.Failure, url, text string) *ui.Failure {
 	texts := []string{text}
 	if path, ok := sqliteFile(url); ok && !isFile(path) {
 		texts = noFileHints(url, withBackup(url))
-	} else if ok && f.lostWhileOpen() && inOrder(path) {
+	} else if ok && lostWhileOpen(f) && inOrder(path) {
 		texts = []string{inOrderHint, "only if they stop again: " + text}
 	}
 	for _, text := range texts {
-		f.hint("%s", text)
+		f.Hint("%s", text)
 	}
 	return f
 }
@@ -103,9 +105,9 @@ const inOrderHint = "the file is the one that its hidden file names: restart the
 
 // lostWhileOpen reports whether the error is about a file that was removed or moved away while a
 // program had it open.
-func (f *failure) lostWhileOpen() bool {
+func lostWhileOpen(f *ui.Failure) bool {
 	var forgot *store.ForgotError
-	return errors.As(f.err, &forgot) && forgot.What == sqlite.Away
+	return errors.As(f.Err, &forgot) && forgot.What == sqlite.Away
 }
 
 // inOrder reports whether the file of a store is there with its hidden file, and is the one that
@@ -121,7 +123,7 @@ func copyHints(e *sqlite.CopyError) []string {
 	hints := []string{"if the original is still there, use that one: two copies of a store make the same ids"}
 	switch {
 	case e.Left != "":
-		hints = []string{"the file was renamed, and its hidden file was not: mv " + shellWord(e.Left) + " " + shellWord(e.Sidecar)}
+		hints = []string{"the file was renamed, and its hidden file was not: mv " + phrase.ShellWord(e.Left) + " " + phrase.ShellWord(e.Sidecar)}
 	default:
 		hints = append(hints, "only if you moved the file here yourself, it is no copy and no backup, and nothing used the original since: stop all processes that use this one, then: firn store recover"+storeFlag("sqlite:"+e.Path)+" --moved")
 	}
@@ -141,18 +143,18 @@ func noFileHints(url, backup string) []string {
 // lostStoreHint is what to do about a store that lost writes or is another one, for a log: it names
 // the store, as people read a log in another shell.
 func lostStoreHint(err error, url string) string {
-	f := failed("%w", err)
+	f := ui.Failed("%w", err)
 	var copied *sqlite.CopyError
 	var other *store.OtherStoreError
 	switch {
 	case errors.As(err, &copied):
 		for _, text := range copyHints(copied) {
-			f.hint("%s", text)
+			f.Hint("%s", text)
 		}
 	case errors.As(err, &other):
 		f = otherStore(err, other, url)
 	default:
-		f.hintRecover(url, "stop all processes that use it, then: "+recoverCommand(url, false))
+		hintRecover(f, url, "stop all processes that use it, then: "+recoverCommand(url, false))
 	}
 	return hinter{}.line(f)
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 )
@@ -66,7 +65,7 @@ func TestRestored(t *testing.T) {
 		t.Helper()
 		out, errs, code := called(t, "next", "--wait", "0")
 		for _, w := range want {
-			if code != exitFailed || out != "" || !strings.Contains(errs, w) {
+			if code != ui.ExitFailed || out != "" || !strings.Contains(errs, w) {
 				t.Errorf("exit code %d, printed %q and\n%s, not %s", code, out, errs, w)
 			}
 		}
@@ -90,7 +89,7 @@ func TestRestored(t *testing.T) {
 	}
 	refused("has forgotten what it acknowledged", " (if the store has segments, tickets or serials, add --numbers N, with N more than any of them can have given out since the state that is in the store now)", "firn: hint: only if the original and every other copy are gone for good: stop all processes that use this one, then: firn store recover --store 'sqlite:"+path+"'")
 
-	if _, errs, code := called(t, "store", "recover"); code != exitUsage || !strings.Contains(errs, "firn store recover --store 'sqlite:"+path+"' --yes") {
+	if _, errs, code := called(t, "store", "recover"); code != ui.ExitUsage || !strings.Contains(errs, "firn store recover --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	refused("has forgotten") // nothing was done
@@ -127,18 +126,18 @@ func TestRestoredWithoutFile(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := called(t, "next"); code != exitFailed || !strings.Contains(errs, "firn store recover --store sqlite:"+path) {
+	if _, errs, code := called(t, "next"); code != ui.ExitFailed || !strings.Contains(errs, "firn store recover --store sqlite:"+path) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if _, errs, _ := called(t, "next"); !strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now") {
 		t.Errorf("%s", errs)
 	}
-	if _, errs, code := called(t, "store", "recover", "--yes"); code != exitFailed || isFile(path) ||
+	if _, errs, code := called(t, "store", "recover", "--yes"); code != ui.ExitFailed || isFile(path) ||
 		!strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: ") ||
 		!strings.Contains(errs, "and was not moved: firn store recover --store sqlite:"+path+" --lost\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, code := called(t, "store", "recover", "--lost"); code != exitUsage || isFile(path) ||
+	if _, errs, code := called(t, "store", "recover", "--lost"); code != ui.ExitUsage || isFile(path) ||
 		!strings.Contains(errs, "is the file gone for good, and not moved, with all its copies?") || !strings.Contains(errs, " --lost --yes\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
@@ -147,13 +146,13 @@ func TestRestoredWithoutFile(t *testing.T) {
 		!strings.HasPrefix(out, `{"store":"sqlite:`+path+`","starts_at":"`) || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	if _, errs, code := called(t, "next", "--wait", "0"); code != exitFailed || !strings.Contains(errs, `the ids of pool "default" start at `) {
+	if _, errs, code := called(t, "next", "--wait", "0"); code != ui.ExitFailed || !strings.Contains(errs, `the ids of pool "default" start at `) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, code := called(t, "store", "recover", "--lost", "--yes"); code != exitUsage || !strings.Contains(errs, "--lost: the file "+path+" is there") {
+	if _, errs, code := called(t, "store", "recover", "--lost", "--yes"); code != ui.ExitUsage || !strings.Contains(errs, "--lost: the file "+path+" is there") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, code := called(t, "store", "recover", "--lost", "--yes", "--store", "postgres://127.0.0.1:1/app"); code != exitUsage || !strings.Contains(errs, "--lost is for a SQLite file") {
+	if _, errs, code := called(t, "store", "recover", "--lost", "--yes", "--store", "postgres://127.0.0.1:1/app"); code != ui.ExitUsage || !strings.Contains(errs, "--lost is for a SQLite file") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
@@ -175,38 +174,11 @@ func TestRecoverMovedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, errs, code := called(t, "store", "recover", "--yes"); code != exitFailed || isFile(old) || !strings.Contains(errs, "there is no file "+old) {
+	if _, errs, code := called(t, "store", "recover", "--yes"); code != ui.ExitFailed || isFile(old) || !strings.Contains(errs, "there is no file "+old) {
 		t.Errorf("exit code %d, a file: %t: %s", code, isFile(old), errs)
 	}
 	if _, errs, code := called(t, "next", "--store", "sqlite:"+filepath.Join(dir, "ids.db")); code != 0 {
 		t.Error(errs)
-	}
-}
-
-func TestConfirm(t *testing.T) {
-	for answer, want := range map[string]bool{"yes\n": true, " yes \n": true, "yes": true, "y\n": false, "": false, "\n": false, "no\n": false} {
-		var errs bytes.Buffer
-		if err := (&person{strings.NewReader(answer), &errs}).ask(t.Context(), "Sure?"); (err == nil) != want {
-			t.Errorf("%q: %v", answer, err)
-		}
-	}
-}
-
-// TestConfirmBrokenOff: Ctrl-C ends a question that nobody answers.
-func TestConfirmBrokenOff(t *testing.T) {
-	nobody, in := io.Pipe()
-	defer in.Close() // ends one that waits for the answer
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	said := make(chan error, 1)
-	go func() { said <- (&person{nobody, io.Discard}).ask(ctx, "Sure?") }()
-	select {
-	case err := <-said:
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("it says %v", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("it waits for an answer")
 	}
 }
 
@@ -221,15 +193,15 @@ func TestForgottenPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	forgot := fmt.Errorf("once more: %w", &store.ForgotError{Store: "pool web", What: "its record is missing"})
-	for _, err := range []error{forgot, errors.Join(forgot, errors.New("another")), failed("%w; 3 of 4", forgot)} {
-		var f *failure
-		if !errors.As(forgotten(cmd, err), &f) || len(f.hints) != 1 || !strings.Contains(f.hints[0].text, "firn store recover --store '"+url+"'") {
+	for _, err := range []error{forgot, errors.Join(forgot, errors.New("another")), ui.Failed("%w; 3 of 4", forgot)} {
+		var f *ui.Failure
+		if !errors.As(forgotten(cmd, err), &f) || len(f.Hints) != 1 || !strings.Contains(f.Hints[0].Text, "firn store recover --store '"+url+"'") {
 			t.Errorf("%v: %+v", err, f)
 		}
 	}
-	var f *failure
+	var f *ui.Failure
 	ofFile := &lease.GrantFileError{Path: "/run/the grant", Err: forgot}
-	if !errors.As(forgotten(cmd, ofFile), &f) || len(f.hints) != 1 || !strings.HasSuffix(f.hints[0].text, "rm '/run/the grant'") {
+	if !errors.As(forgotten(cmd, ofFile), &f) || len(f.Hints) != 1 || !strings.HasSuffix(f.Hints[0].Text, "rm '/run/the grant'") {
 		t.Errorf("%v: %+v", ofFile, f)
 	}
 	if err := errors.New("another"); forgotten(cmd, err) != err || forgotten(cmd, nil) != nil {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // A relative path counts from a place that stays: of a firn.yaml its folder, of a
@@ -40,7 +42,7 @@ func TestRelativeStores(t *testing.T) {
 		if err := os.Symlink(filepath.Join(dir, "shared.yaml"), filepath.Join(dir, name, "linked.yaml")); err != nil {
 			t.Fatal(err)
 		}
-		for text, want := range map[string]int{"store: sqlite:ids.db\n": exitUsage, "store: sqlite:" + dir + "/shared.db\n": 0} {
+		for text, want := range map[string]int{"store: sqlite:ids.db\n": ui.ExitUsage, "store: sqlite:" + dir + "/shared.db\n": 0} {
 			write(t, dir, "shared.yaml", text)
 			_, errs, code := called(t, "next", "--config", filepath.Join(dir, name, "linked.yaml"))
 			if code != want || code != 0 && !strings.Contains(errs, "linked.yaml:1:8: store: sqlite:ids.db is a relative path, and this file is a symbolic link") {
@@ -52,7 +54,7 @@ func TestRelativeStores(t *testing.T) {
 	// A hint that is followed in two directories leads to one store.
 	t.Setenv("FIRN_STORE", "sqlite:of-variable.db")
 	_, errs, code := called(t, "next")
-	if code != exitUsage || !strings.Contains(errs, "write the absolute path of the one file that all processes of this host use") || strings.Contains(errs, dir) {
+	if code != ui.ExitUsage || !strings.Contains(errs, "write the absolute path of the one file that all processes of this host use") || strings.Contains(errs, dir) {
 		t.Errorf("FIRN_STORE: exit code %d, %s", code, errs)
 	}
 	t.Chdir(filepath.Join(dir, "a"))
@@ -105,7 +107,7 @@ func TestHintsNameNoStore(t *testing.T) {
 				t.Setenv("FIRN_STORE", tt.env)
 			}
 			_, errs, code := called(t, strings.Fields(tt.args)...)
-			if code != exitUsage || strings.Contains(errs, "sqlite:/") || strings.Contains(errs, "postgres://") || strings.Contains(errs, dir) || !strings.Contains(errs, "docs/stores.md") {
+			if code != ui.ExitUsage || strings.Contains(errs, "sqlite:/") || strings.Contains(errs, "postgres://") || strings.Contains(errs, dir) || !strings.Contains(errs, "docs/stores.md") {
 				t.Errorf("exit code %d: %s", code, errs)
 			}
 		})

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // Each hint about a store of a ticket names that store: the store of --store, which a command
@@ -22,8 +24,8 @@ series:
 		t.Helper()
 		out, errs, code := called(t, "doctor")
 		for _, w := range want {
-			if code != exitFound || !strings.Contains(out, w) {
-				t.Errorf("doctor: exit code %d, want %d and %q in\n%s%s", code, exitFound, w, out, errs)
+			if code != ui.ExitFound || !strings.Contains(out, w) {
+				t.Errorf("doctor: exit code %d, want %d and %q in\n%s%s", code, ui.ExitFound, w, out, errs)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // A variable is a FIRN_ variable that sets a flag where the flag is not given.
@@ -102,10 +103,10 @@ func fromEnvironment(cmd *cobra.Command) error {
 		value, set := os.LookupEnv(name)
 		switch {
 		case f.Changed && f.Value.Type() == "string" && f.Value.String() == "":
-			first = bad("--%s is empty", f.Name).hint("leave --%s out, or give it a value", f.Name)
+			first = ui.Bad("--%s is empty", f.Name).Hint("leave --%s out, or give it a value", f.Name)
 		case f.Changed || !set:
 		case value == "":
-			first = bad("the variable %s is set and empty", name).hint("unset %s, or give it a value", name)
+			first = ui.Bad("the variable %s is set and empty", name).Hint("unset %s, or give it a value", name)
 		default:
 			if err := cmd.Flags().Set(f.Name, value); err != nil {
 				first = valueError(name, err)
@@ -155,7 +156,7 @@ var (
 	digits = regexp.MustCompile(`^[0-9]+$`)
 	// What Kubernetes tells each pod of services called firn and firn-X.
 	ofKubernetes = regexp.MustCompile(`^FIRN_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
-	// What firn's own tests and their servers are told: CONTRIBUTING.md.
+	// What firn's own tests and their servers are told: docs/internals.md.
 	ofTests = regexp.MustCompile(`^FIRN_(TEST_\w+|\w+_TEST_\w+|DRAW_\w+|REQUIRE_SERVERS|INSTALL_SERVERS|CI|LONG|MODELS|HELPER|` +
 		`MOVE_CHILD|SETUP_CHILD|MOVES_ORDER|STRICT_ON|SCREENSHOTS|SCHEDULES|PICTURES)$`)
 )
@@ -191,7 +192,7 @@ func warnOfVariables(cmd *cobra.Command) {
 		if v.do != "" {
 			text += "; " + v.do
 		}
-		printWarning(cmd.ErrOrStderr(), "%s", text)
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s", text)
 	}
 }
 
@@ -207,8 +208,16 @@ func prepare(cmd *cobra.Command, _ []string) error {
 	if !slices.Contains(ownWarnings, cmd.CommandPath()) {
 		warnOfVariables(cmd)
 	}
+	if !slices.Contains(ownSignals, cmd.CommandPath()) {
+		ctx, _ := ui.UntilSignal(cmd.Context()) // its end is that of run
+		cmd.SetContext(ctx)
+	}
 	return fromEnvironment(cmd)
 }
+
+// ownSignals are the commands whose context no signal ends: those that handle signals
+// themselves, and those that only read and print, which the first signal ends at once.
+var ownSignals = []string{"firn serve", "firn workers hold", "firn decode", "firn encode", "firn verify", "firn public encode"}
 
 // variablesHelp lists the variables, for the help of firn.
 func variablesHelp() string {

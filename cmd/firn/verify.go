@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/verify"
 )
 
@@ -83,12 +85,12 @@ func (o *verification) run(cmd *cobra.Command, names []string) error {
 	}
 	switch {
 	case r.Repeats > 0:
-		return &failure{code: exitFound, err: fmt.Errorf("%s", isAre(r.Repeats, "id repeats", "ids repeat"))}
+		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s", phrase.Counted(r.Repeats, "id repeats", "ids repeat"))}
 	case r.Faults > 0:
-		return &failure{code: exitFound, err: fmt.Errorf("%s no id of the layout", isAre(r.Faults, "line is", "lines are"))}
+		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s no id of the layout", phrase.Counted(r.Faults, "line is", "lines are"))}
 	}
 	if r.IDs == 0 {
-		return (&failure{code: exitFound, err: fmt.Errorf("there was no id to verify")}).hint("did what was to write the ids fail?")
+		return (&ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("there was no id to verify")}).Hint("did what was to write the ids fail?")
 	}
 	return nil
 }
@@ -100,11 +102,11 @@ func (o *verification) check(cmd *cobra.Command) error {
 	}
 	switch {
 	case !slices.Contains([]string{formatLines, formatCSV, formatBinary}, o.format):
-		return bad("--format %q: it is lines, csv or binary", o.format)
+		return ui.Bad("--format %q: it is lines, csv or binary", o.format)
 	case o.format == formatCSV && o.column == "":
-		return bad("--column is missing").hint("--column id, or its number: --column 1")
+		return ui.Bad("--column is missing").Hint("--column id, or its number: --column 1")
 	case o.format != formatCSV && o.column != "":
-		return bad("--column is for --format csv")
+		return ui.Bad("--column is for --format csv")
 	case cmd.Flags().Changed("layout"):
 		return nil
 	}
@@ -130,8 +132,8 @@ func (o *verification) read(cmd *cobra.Command, names []string, to verify.Sink) 
 	}
 	defer closeFiles(files)
 	var read atomic.Int64
-	p := showProgressOf("bytes", true, cmd.ErrOrStderr(), total, &read)
-	defer p.stop()
+	p := ui.ShowProgressOf("bytes", true, cmd.ErrOrStderr(), total, &read)
+	defer p.Stop()
 	for i, f := range files {
 		name, in := names[i], io.Reader(f)
 		if f == nil {
@@ -152,7 +154,7 @@ func (o *verification) readOne(in io.Reader, name string, to verify.Sink) error 
 		err := verify.ReadCSV(in, name, o.column, to)
 		var missing *verify.ColumnError
 		if errors.As(err, &missing) {
-			return bad("%w", err).hint("its columns are %s; --column takes a number too", strings.Join(missing.Columns, ", "))
+			return ui.Bad("%w", err).Hint("its columns are %s; --column takes a number too", strings.Join(missing.Columns, ", "))
 		}
 		return err
 	}
@@ -189,7 +191,7 @@ func openInputs(names []string) (files []*os.File, total int64, err error) {
 		}
 		if err != nil {
 			closeFiles(files)
-			return nil, 0, bad("%w", err)
+			return nil, 0, ui.Bad("%w", err)
 		}
 		files = append(files, f)
 	}

@@ -4,27 +4,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"text/tabwriter"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/verify"
 )
 
-func isAre(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return count(n) + " " + many
-}
-
 func (o *verification) print(out io.Writer, r *verify.Report, places verify.Places) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s of %s, layout %s\n", isAre(r.IDs, "id", "ids"), plural(len(r.Makers), "maker"), layoutName(r.Layout))
+	fmt.Fprintf(w, "%s of %s, layout %s\n", phrase.Counted(r.IDs, "id", "ids"), phrase.Plural(len(r.Makers), "maker"), layoutName(r.Layout))
 	switch {
 	case r.Repeats > 0:
-		fmt.Fprintln(w, isAre(r.Repeats, "repeats", "repeat"))
+		fmt.Fprintln(w, phrase.Counted(r.Repeats, "repeats", "repeat"))
 	case r.IDs > 0:
 		fmt.Fprintln(w, "none repeats")
 	}
@@ -34,10 +28,10 @@ func (o *verification) print(out io.Writer, r *verify.Report, places verify.Plac
 		}
 	}
 	if r.Faults > 0 {
-		fmt.Fprintf(w, "%s no id of the layout\n", isAre(r.Faults, "is", "are"))
+		fmt.Fprintf(w, "%s no id of the layout\n", phrase.Counted(r.Faults, "is", "are"))
 	}
 	for _, f := range r.Faulty {
-		fmt.Fprintf(w, "  %s: %s\n", f.At, withoutPackage(f.Err.Error()))
+		fmt.Fprintf(w, "  %s: %s\n", f.At, ui.WithoutPackage(f.Err.Error()))
 	}
 	if len(r.Makers) > 0 {
 		fmt.Fprintln(w, "\nMADE BY\tIDS\tFROM\tTO\tPER SECOND\tMOST A MINUTE\tLONGEST GAP\tORDER")
@@ -45,16 +39,16 @@ func (o *verification) print(out io.Writer, r *verify.Report, places verify.Plac
 	for _, m := range r.Makers {
 		order := "increasing"
 		if m.Backwards > 0 {
-			order = fmt.Sprintf("%s below the one before, first %d at %s", count(m.Backwards), m.FirstBack.ID, m.FirstBack.At)
+			order = fmt.Sprintf("%s below the one before, first %d at %s", phrase.Count(m.Backwards), m.FirstBack.ID, m.FirstBack.At)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", makerName(r.Layout, &m), count(m.IDs), instant(m.From), instant(m.To),
-			rate(m.Rate), count(m.MostInMinute), m.LongestGap, order)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", makerName(r.Layout, &m), phrase.Count(m.IDs), phrase.Instant(m.From), phrase.Instant(m.To),
+			phrase.Rate(m.Rate), phrase.Count(m.MostInMinute), m.LongestGap, order)
 	}
 	if o.minutes && len(r.Makers) > 0 {
 		fmt.Fprintln(w, "\nMINUTE\tMADE BY\tIDS\tLONGEST GAP")
 		for _, m := range r.Makers {
 			for in := range m.Minutes() {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", in.Start.Format(minuteForm), makerName(r.Layout, &m), count(in.IDs), in.LongestGap)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", in.Start.Format(minuteForm), makerName(r.Layout, &m), phrase.Count(in.IDs), in.LongestGap)
 			}
 		}
 	}
@@ -74,14 +68,6 @@ func makerName(l firn.Layout, m *verify.Maker) string {
 	default:
 		return fmt.Sprintf("worker %d", m.Worker)
 	}
-}
-
-// rate writes ids per second: digits behind the point where few come.
-func rate(perSecond float64) string {
-	if perSecond < 100 {
-		return fmt.Sprintf("%.3g", perSecond)
-	}
-	return count(int64(math.Round(perSecond)))
 }
 
 // distinct are the ids that repeat, each once.
@@ -143,15 +129,15 @@ func (o *verification) printJSON(out io.Writer, r *verify.Report, places verify.
 		doc.Repeated = append(doc.Repeated, repeatedJSON{id.String(), places[id]})
 	}
 	for _, f := range r.Faulty {
-		doc.Malformed = append(doc.Malformed, malformedJSON{f.At, withoutPackage(f.Err.Error())})
+		doc.Malformed = append(doc.Malformed, malformedJSON{f.At, ui.WithoutPackage(f.Err.Error())})
 	}
 	for _, m := range r.Makers {
 		j := verifyMakerJSON{
-			Shard: m.Shard, Worker: m.Worker, IDs: m.IDs, From: instant(m.From), To: instant(m.To),
+			Shard: m.Shard, Worker: m.Worker, IDs: m.IDs, From: phrase.Instant(m.From), To: phrase.Instant(m.To),
 			PerSecond: m.Rate, MostMinute: m.MostInMinute, Gap: m.LongestGap.Seconds(), Backwards: m.Backwards,
 		}
 		if m.LongestGap > 0 {
-			j.GapAfter = instant(m.GapAfter)
+			j.GapAfter = phrase.Instant(m.GapAfter)
 		}
 		if o.minutes {
 			j.Minutes = make(map[string]verifyMinuteJSON)

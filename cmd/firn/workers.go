@@ -8,11 +8,12 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
@@ -67,7 +68,7 @@ it finds out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			worker, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || worker < 0 {
-				return bad("%q is not the number of a worker", args[0]).hint("to list them: firn workers ls")
+				return ui.Bad("%q is not the number of a worker", args[0]).Hint("to list them: firn workers ls")
 			}
 			pool, err := poolInForce(cmd)
 			if err != nil {
@@ -107,7 +108,7 @@ func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
 		return
 	}
 	f := otherStore(other, other, at)
-	printWarning(cmd.ErrOrStderr(), "%s", f)
+	ui.PrintWarning(cmd.ErrOrStderr(), "%s", f)
 	for _, hint := range (hinter{cmd}).lines(f) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "firn: hint: %s\n", hint)
 	}
@@ -133,6 +134,8 @@ type workerLine struct {
 	Free    float64 `json:"free_in_seconds,omitempty"` // of one that is held
 	Horizon string  `json:"horizon"`
 	Written string  `json:"written,omitempty"`
+
+	free time.Duration
 }
 
 func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer, asJSON bool) error {
@@ -147,43 +150,27 @@ func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer,
 			names = append(names, info.Name)
 		}
 	}
-	enc := json.NewEncoder(out)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "POOL\tWORKER\tSTATE\tNAME\tTERM\tFREE IN\tHORIZON")
+	var lines []workerLine
 	for _, name := range names {
 		workers, err := pool.Workers(ctx, s, name)
 		if err != nil {
 			return err
 		}
 		for _, v := range workers {
-			if asJSON {
-				err := enc.Encode(workerLine{
-					Pool: name, Worker: v.Worker, State: string(v.State), Name: v.Name, Term: v.Term,
-					Free: v.Free.Seconds(), Horizon: instant(v.Horizon), Written: instant(v.Written),
-				})
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			free := "-"
-			if v.State == pool.WorkerHeld {
-				free = v.Free.Round(time.Second).String()
-			}
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%d\t%s\t%s\n", name, v.Worker, v.State, v.Name, v.Term, free, instant(v.Horizon))
+			lines = append(lines, workerLine{
+				Pool: name, Worker: v.Worker, State: string(v.State), Name: v.Name, Term: v.Term,
+				Free: v.Free.Seconds(), Horizon: phrase.Instant(v.Horizon), Written: phrase.Instant(v.Written), free: v.Free,
+			})
 		}
 	}
-	if asJSON {
-		return nil
-	}
-	return w.Flush()
-}
-
-func instant(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+	header := []string{"POOL", "WORKER", "STATE", "NAME", "TERM", "FREE IN", "HORIZON"}
+	return ui.Emit(out, asJSON, header, lines, func(l workerLine) []any {
+		free := "-"
+		if l.State == string(pool.WorkerHeld) {
+			free = l.free.Round(time.Second).String()
+		}
+		return []any{l.Pool, l.Worker, l.State, l.Name, l.Term, free, l.Horizon}
+	})
 }
 
 func releaseWorker(ctx context.Context, s store.Store, name string, worker int64, out io.Writer, asJSON bool) error {
@@ -193,12 +180,12 @@ func releaseWorker(ctx context.Context, s store.Store, name string, worker int64
 	}
 	i := slices.IndexFunc(workers, func(w pool.Worker) bool { return w.Worker == worker })
 	if i < 0 {
-		return bad("worker %d of pool %s was never held", worker, name).hint("firn workers ls --pool %s", shellWord(name))
+		return ui.Bad("worker %d of pool %s was never held", worker, name).Hint("firn workers ls --pool %s", phrase.ShellWord(name))
 	}
 	switch err := pool.Release(ctx, s, name, worker); {
 	case errors.Is(err, store.ErrConflict):
-		return failed("worker %d of pool %s is alive: its holder, %s, has just written", worker, name, workers[i].Name).
-			hint("stop its holder, or try again to take it away all the same")
+		return ui.Failed("worker %d of pool %s is alive: its holder, %s, has just written", worker, name, workers[i].Name).
+			Hint("stop its holder, or try again to take it away all the same")
 	case err != nil:
 		return err
 	}

@@ -195,7 +195,7 @@ func (p *Process) StoreTime(boot time.Duration) time.Time {
 // follow leads the process's own clock to the system's, and reads it.
 func (p *Process) follow(sys term.Now) term.Now {
 	var known time.Time
-	if !p.Rules.Embedded {
+	if !p.Rules.LocalClock {
 		known = p.StoreTime(sys.Boot)
 	}
 	p.Clock = p.Clock.Follow(sys.Wall, sys.Boot, known, p.Rules.Skew)
@@ -219,5 +219,5 @@ func (p *Process) StartsAt() time.Time {
 
 // Durable reports whether the rules for a store that cannot lose writes hold.
 func (p *Process) Durable() bool {
-	return !p.Term.Lossy && (p.Term.View.Known || p.View.Promise.Class == store.Durable)
+	return !p.Term.Lossy && (p.Term.View.Known || p.View.Durability.Durable)
 }

@@ -13,10 +13,10 @@ import (
 // A Slot is what one write leaves in a grant file: a grant and a mark in it. Nothing above
 // the mark is issued before the mark is written.
 type Slot struct {
-	Void    bool          `json:"void"` // there is nothing to go on with
-	Mark    firn.Tick     `json:"mark"`
-	Grant   term.Saved    `json:"grant"`
-	Promise store.Promise `json:"promise"` // of the store, should it be away
+	Void       bool             `json:"void"` // there is nothing to go on with
+	Mark       firn.Tick        `json:"mark"`
+	Grant      term.Saved       `json:"grant"`
+	Durability store.Durability `json:"durability"` // of the store, should it be away
 }
 
 // markAhead is how far ahead of the clock a mark reaches. A process that starts
@@ -28,7 +28,7 @@ const markAhead = time.Second
 // it is of use; the error says why not.
 func (p *Process) Adopt(s Slot, boot time.Duration) error {
 	switch wait := p.Rules.Delay(s.Mark, p.Clock.At(boot)); {
-	case s.Grant.Lossy, p.View.Promise.Class != store.Durable:
+	case s.Grant.Lossy, !p.View.Durability.Durable:
 		return errors.New("the store can forget")
 	case s.Grant.Since > boot:
 		return errors.New("the boot clock has gone back")
@@ -54,7 +54,7 @@ func (p *Process) slot(now time.Time, grant firn.Grant) (s Slot, due bool) {
 		return s, false
 	}
 	want := min(layout.Tick(now.Add(markAhead)), grant.Horizon)
-	return Slot{Mark: max(want, p.mark), Grant: saved, Promise: p.View.Promise}, true
+	return Slot{Mark: max(want, p.mark), Grant: saved, Durability: p.View.Durability}, true
 }
 
 // marked takes note of what came of writing a slot.

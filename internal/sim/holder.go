@@ -237,12 +237,12 @@ func (r reply) ofTerm(k kind) term.Event {
 	case put:
 		return term.Wrote{Record: r.rec}
 	}
-	return term.Promised{Promise: r.promise}
+	return term.Promised{Durability: r.promise}
 }
 
 // Forgotten says whether the file of an embedded store was replaced.
 func (h *holder) Forgotten() error {
-	if h.rules.Embedded && h.store.replaced() {
+	if h.p.View.Durability.NoticesLoss && h.store.replaced() {
 		return errReplaced
 	}
 	return nil

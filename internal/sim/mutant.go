@@ -51,7 +51,7 @@ type mutant struct {
 	errand        func(*errand, *request) (reply, bool)                                             // what somebody asks by package pool; true: that is the answer
 
 	// Of a counter.
-	heard     func(*drawer, block.Event) block.Event   // what the machine is told
+	heard     func(*drawer, block.Answer) block.Answer // what the machine is told
 	put       func(*drawer, block.Action) block.Action // what is written
 	unacked   bool                                     // numbers are used before they are acknowledged
 	openBack  bool                                     // numbers are used after they were handed back

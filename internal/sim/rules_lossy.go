@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"errors"
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -12,7 +14,7 @@ var lossyRules = []rule{
 	{"the rules for a store that can forget hold on one that does", []mutant{
 		{name: "a store that forgets is taken for one that does not", kind: lossy, in: forgetful, event: func(_ *holder, e term.Event) term.Event {
 			if heard, ok := e.(term.Promised); ok {
-				heard.Promise.Class = store.Durable
+				heard.Durability.Durable = true
 				return heard
 			}
 			return e
@@ -63,7 +65,7 @@ var lossyRules = []rule{
 	{"what one member has seen of the store holds for all", []mutant{
 		{name: "a process goes by what it sees itself", kind: shifting, in: shiftingOften, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, h.p.Term.Phase, func(r *term.Pool) {
-				if h.p.View.Promise.Class == store.Durable {
+				if h.p.View.Durability.Durable {
 					r.Lossy = ""
 				}
 			})
@@ -99,28 +101,27 @@ func shorten(h *holder, _ time.Duration, e term.Event) time.Duration {
 var counterRules = []rule{
 	{"a block is used when its write was acknowledged, or found under its own version", []mutant{
 		{name: "numbers are used before they are acknowledged", in: counter, unacked: true, put: func(d *drawer, do block.Action) block.Action {
-			if n := d.put.Granted - d.s.Have.Granted; n > 0 {
+			if n := d.put.Granted - d.State.Have.Granted; n > 0 {
 				stride := d.put.Stride()
-				d.hand = append(d.hand, &hand{Grant: block.Grant{First: d.s.Have.Granted + stride, Count: n / stride, Stride: stride}})
+				d.hand = append(d.hand, &hand{Grant: block.Grant{First: d.State.Have.Granted + stride, Count: n / stride, Stride: stride}})
 			}
 			return do
 		}},
-		{name: "a write of the counter is known by its value", in: counter, heard: func(d *drawer, e block.Event) block.Event {
-			found, ok := e.(block.Found)
-			if !ok {
-				return e
+		{name: "a write of the counter is known by its value", in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
+			if d.doing.For != block.ToSettle || a.Err != nil {
+				return a
 			}
-			r, _ := block.Read(found.Record)
-			if d.put.ID != "" && r.Granted == d.put.Granted && d.doubt {
-				found.Record.Version = d.tried
+			r, _ := block.Read(a.Record)
+			if d.put.ID != "" && r.Granted == d.put.Granted {
+				a.Record.Version = d.tried
 			}
-			return found
+			return a
 		}},
-		{name: "a conflict over the counter is taken for success", in: counter, heard: func(d *drawer, e block.Event) block.Event {
-			if _, ok := e.(block.Conflict); ok && !d.shut {
-				return block.Wrote{Record: store.Record{Key: keyCounter, Version: "?"}}
+		{name: "a conflict over the counter is taken for success", in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
+			if errors.Is(a.Err, store.ErrConflict) && !d.shut {
+				return block.Answer{Record: store.Record{Key: keyCounter, Version: "?"}}
 			}
-			return e
+			return a
 		}},
 	}},
 	{"a tail is handed back after the series is closed for good", []mutant{
@@ -134,7 +135,7 @@ var counterRules = []rule{
 	}},
 	{"a tail is handed back to the unbroken run of own blocks, and not below", []mutant{
 		{name: "a tail is handed back down to an older grant", in: counter, put: func(d *drawer, do block.Action) block.Action {
-			if d.shut && d.used > 0 && d.put.Granted < d.s.Have.Granted {
+			if d.shut && d.used > 0 && d.put.Granted < d.State.Have.Granted {
 				d.put.Granted = d.used
 				do.Value = d.put.Encode()
 			}
@@ -142,27 +143,23 @@ var counterRules = []rule{
 		}},
 	}},
 	{"a counter goes on under the instance that it was begun with, looked at after the write", []mutant{
-		{name: "the instance is not looked at", kind: lossy, in: counter, heard: func(d *drawer, e block.Event) block.Event {
-			if heard, ok := e.(block.Promised); ok {
-				heard.Promise.Instance = d.s.Have.Instance
-				return heard
-			}
-			return e
+		{name: "the instance is not looked at", kind: lossy, in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
+			a.Durability.Instance = d.State.Have.Instance
+			return a
 		}},
-		{name: "the instance is looked at before the Put", kind: lossy, in: counter, heard: func(d *drawer, e block.Event) block.Event {
-			if _, ok := e.(block.Promised); ok {
-				return block.Promised{Promise: d.promised}
+		{name: "the instance is looked at before the Put", kind: lossy, in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
+			if d.doing.Op == record.Ask {
+				a.Durability = d.promised
 			}
-			return e
+			return a
 		}},
 	}},
 	{"a counter belongs to one store: a copy of that is refused", []mutant{
-		{name: "a copy of the counter's store is not told from it", in: counterTwinning, heard: func(d *drawer, e block.Event) block.Event {
-			if heard, ok := e.(block.Promised); ok {
-				heard.Promise.Identity = "store"
-				return heard
+		{name: "a copy of the counter's store is not told from it", in: counterTwinning, heard: func(d *drawer, a block.Answer) block.Answer {
+			if d.doing.Op == record.Ask {
+				a.Durability.Identity = "store"
 			}
-			return e
+			return a
 		}},
 	}},
 	{"a restored counter is raised above what was granted and forgotten", []mutant{

@@ -12,11 +12,11 @@ import (
 // This file has what follows from each answer to a question: what the store promises, and
 // what its records say. Answers to writes are in write.go.
 
-// promised: the store says what it promises.
-func (s State) promised(r *Rules, now Now, p store.Promise) (State, Action) {
-	s.see(r, View{Promise: p, Asked: s.asked, Known: true})
-	if s.Pool.Elsewhere(p.Identity) {
-		return s.elsewhere(r, s.Pool, p.Identity)
+// promised: the store says how durable it is.
+func (s State) promised(r *Rules, now Now, d store.Durability) (State, Action) {
+	s.see(r, View{Durability: d, Asked: s.asked, Known: true})
+	if s.Pool.Elsewhere(d.Identity) {
+		return s.elsewhere(r, s.Pool, d.Identity)
 	}
 	return s.next(r, now)
 }
@@ -51,7 +51,7 @@ func (s State) readPool(r *Rules, now Now, rec store.Record) (State, Action) {
 	if err != nil {
 		return s.end(Refused, err)
 	}
-	switch here := s.View.Promise.Identity; {
+	switch here := s.View.Durability.Identity; {
 	case s.poolID != "" && p.ID != s.poolID:
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "it is another pool of that name"})
 	case p.Elsewhere(here):
@@ -101,7 +101,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record, workers Range) (State
 	}
 	// Both readings are of the instant at which the record was asked for, or
 	// earlier: so a slow answer is not taken for a clock that is ahead.
-	if ahead := now.Wall.Add(s.asked - now.Boot).Sub(rec.Read); !r.Embedded && !rec.Read.IsZero() && ahead > r.Skew {
+	if ahead := now.Wall.Add(s.asked - now.Boot).Sub(rec.Read); !r.LocalClock && !rec.Read.IsZero() && ahead > r.Skew {
 		return s.end(Refused, &ClockError{Ahead: ahead, Skew: r.Skew})
 	}
 	if p := s.amended(r, now, s.Pool); p != s.Pool {

@@ -54,7 +54,7 @@ type Event interface{ event() }
 type (
 	Begin    struct{ View }
 	Woke     struct{}
-	Promised struct{ Promise store.Promise }
+	Promised struct{ Durability store.Durability }
 	Listed   struct{ Records []store.Record }
 	Found    struct{ Record store.Record }
 	Wrote    struct{ Record store.Record } // acknowledged
@@ -217,7 +217,7 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	s.answered()
 	switch e := e.(type) {
 	case Promised:
-		return s.promised(r, now, e.Promise)
+		return s.promised(r, now, e.Durability)
 	case Listed:
 		return s.listed(r, now, e.Records)
 	case Found:

@@ -40,7 +40,7 @@ func flakeOf(l *lease.Lease, name string) *server.Series {
 	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout, Explain: explain, State: func() server.State {
 		st := l.State()
 		return server.State{
-			Kind: "flake", Pool: st.Pool, Class: map[bool]string{true: "durable", false: "lossy"}[st.Durable], Why: st.Why, Worker: []int64{st.Worker}, Term: st.Term,
+			Kind: "flake", Pool: st.Pool, Class: store.Durability{Durable: st.Durable}.String(), Why: st.Why, Worker: []int64{st.Worker}, Term: st.Term,
 			Since: st.LeasedAt, Renewed: st.RenewedAt, Until: st.EndsAt, Budget: st.Outage, ClockOffset: st.Offset,
 			Borrowed: st.Borrowed, Waits: st.Waits, Ended: st.Layout.End(), Degraded: st.StoreAway, Err: st.Err,
 		}
@@ -64,7 +64,7 @@ func unknown(t testing.TB) func(string) (*server.Series, error) {
 func orders(t testing.TB, name string, o *sequence.Options) *server.Series {
 	t.Helper()
 	st := memory.New()
-	if err := sequence.Create(t.Context(), st, name, o); err != nil {
+	if _, err := sequence.Create(t.Context(), st, name, o); err != nil {
 		t.Fatal(err)
 	}
 	s, err := sequence.Open(t.Context(), st, name, o)
@@ -79,7 +79,7 @@ func ordersOf(s *sequence.Series, name string) *server.Series {
 	return server.Numbers(name, s, &server.SeriesOptions{Reserve: s.Reserve, State: func() server.State {
 		st := s.State()
 		return server.State{
-			Kind: "segment", Class: st.Promise.Class.String(), Next: int64(st.Granted) + 1, Last: int64(st.Max),
+			Kind: "segment", Class: st.Durability.String(), Next: int64(st.Granted) + 1, Last: int64(st.Max),
 			Left: st.Left, Waste: st.Wasted, Degraded: st.Degraded, Err: st.Err,
 		}
 	}})
@@ -90,10 +90,10 @@ func invoices(t testing.TB, name string) *server.Series {
 	t.Helper()
 	st := memory.New()
 	const pattern = "INV-{6}"
-	if _, err := document.Create(t.Context(), st, name, pattern, nil); err != nil {
+	if _, err := document.Create(t.Context(), st, name, &document.Options{Pattern: pattern}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := document.Open(t.Context(), st, name, pattern, nil)
+	s, err := document.Open(t.Context(), st, name, &document.Options{Pattern: pattern})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func ended(t testing.TB, name string) *server.Series {
 func closed(t testing.TB, name string) *server.Series {
 	t.Helper()
 	st := memory.New()
-	if err := sequence.Create(t.Context(), st, name, nil); err != nil {
+	if _, err := sequence.Create(t.Context(), st, name, nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := sequence.Open(t.Context(), st, name, nil)

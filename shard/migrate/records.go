@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,27 +75,6 @@ func table(schema string) string { return pgx.Identifier{schema, "firn_applied"}
 
 // literal quotes a text.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
-// Lock keeps others from changing what firn has on the servers, until release is
-// called. It is for order only: what must be right is looked at again on each shard. All
-// take the locks in the order of the names, so that no two wait for each other.
-func Lock(ctx context.Context, servers []shard.Server) (release func(), err error) {
-	var locks []*shard.Lock
-	release = func() {
-		for _, l := range locks {
-			l.Release(ctx)
-		}
-	}
-	for _, s := range slices.SortedFunc(slices.Values(servers), func(a, b shard.Server) int { return cmp.Compare(a.Name, b.Name) }) {
-		l, err := s.Lock(ctx)
-		if err != nil {
-			release()
-			return nil, err
-		}
-		locks = append(locks, l)
-	}
-	return release, nil
-}
 
 // Look asks all servers what they have. It fails where one of them does not answer, or
 // is left out: files are applied everywhere or nowhere.
@@ -251,4 +229,32 @@ func (s *State) readTables(ctx context.Context, c *pgx.Conn, routes []shard.Rout
 		return nil
 	})
 	return err
+}
+
+// A Use says which shards have a file.
+type Use struct {
+	Applied []int64
+	Begun   []int64 // outside of a transaction, and did not end
+	Changed []int64 // had another text
+	Left    []int64 // do not have it
+}
+
+// Uses returns which of the shards that are asked for have a file.
+func (s *State) Uses(f File, asked func(shard int64) bool) (u Use) {
+	for _, r := range s.Map.Routes {
+		if !asked(r.Shard) {
+			continue
+		}
+		list := &u.Applied
+		switch record, ok := s.Record(r.Shard, f.Number); {
+		case !ok:
+			list = &u.Left
+		case record.Applied.IsZero():
+			list = &u.Begun
+		case record.Sum != f.Sum:
+			list = &u.Changed
+		}
+		*list = append(*list, r.Shard)
+	}
+	return u
 }

@@ -73,12 +73,12 @@ func runChild(t *testing.T, a, b *site, what, when, pattern string) (killed bool
 // The messages by which a mover changes something, in their order.
 var (
 	moveSteps = []string{
-		`firn\.begin_move`, `firn\.claim`, `firn\.may_load`, `CREATE SCHEMA`, `firn\.loaded`, `commit`, `firn\.speak`, `pg_create_logical`, `firn\.listen`,
-		`firn\.speak`, `firn\.listen`, `firn\.mute`, `pg_create_logical`, `firn\.hear`, `INTO "insta1".firn_mark`, `firn\.seize`, `firn\.let_go`, `firn\.take`,
+		`firn\.begin_move`, `firn\.claim`, `firn\.begin_load`, `CREATE SCHEMA`, `firn\.end_load`, `commit`, `firn\.publish`, `pg_create_logical`, `firn\.subscribe`,
+		`firn\.publish`, `firn\.subscribe`, `firn\.empty_publication`, `pg_create_logical`, `firn\.enable_subscription`, `INTO "insta1".firn_mark`, `firn\.lock_tables`, `firn\.let_go`, `firn\.take`,
 	}
-	revertSteps = []string{`firn\.begin_move`, `firn\.claim`, `firn\.seize`, `firn\.let_go`, `firn\.take`}
-	finishSteps = []string{`firn\.end_move`, `firn\.deafen`, `firn\.discard`, `firn\.sweep`}
-	abortSteps  = []string{`firn\.begin_move`, `firn\.claim`, `firn\.end_move`, `firn\.deafen`, `firn\.discard`, `firn\.sweep`}
+	revertSteps = []string{`firn\.begin_move`, `firn\.claim`, `firn\.lock_tables`, `firn\.let_go`, `firn\.take`}
+	finishSteps = []string{`firn\.end_move`, `firn\.unsubscribe`, `firn\.discard`, `firn\.drop_leftovers`}
+	abortSteps  = []string{`firn\.begin_move`, `firn\.claim`, `firn\.end_move`, `firn\.unsubscribe`, `firn\.discard`, `firn\.drop_leftovers`}
 )
 
 // some are steps: all of them in the long form of these tests (FIRN_LONG=1), else a few.
@@ -113,7 +113,7 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("%s was killed by somebody else", what)
 		}
 	}
-	through("move", some(moveSteps, `firn\.claim`, `CREATE SCHEMA`, `firn\.listen`, `pg_create_logical`, `firn\.let_go`))
+	through("move", some(moveSteps, `firn\.claim`, `CREATE SCHEMA`, `firn\.subscribe`, `pg_create_logical`, `firn\.let_go`))
 	w.some(t, 20)
 	through("revert", some(revertSteps, `firn\.let_go`))
 	w.some(t, 20)
@@ -127,7 +127,7 @@ func TestKilled(t *testing.T) {
 	nothingLeft(t, a, b)
 }
 
-// TestKilledBetween: of a mover that was killed when it had let a shard go, Flights say which
+// TestKilledBetween: of a mover that was killed when it had let a shard go, Moves say which
 // way; and whoever comes next opens the shard, wherever he wants it to go.
 func TestKilledBetween(t *testing.T) {
 	t.Parallel()
@@ -136,15 +136,15 @@ func TestKilledBetween(t *testing.T) {
 	where := ownersOf(a, b)
 	m := mover(t, a, b)
 	mustMove(t, m.Move, 1)
-	if flights, err := Flights(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(flights) != 1 || flights[0].Phase != Arrived || flights[0].Back != nil {
-		t.Fatalf("it has arrived: %+v, %v", flights, err)
+	if moves, err := Moves(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(moves) != 1 || moves[0].Phase != Arrived || moves[0].Back != nil {
+		t.Fatalf("it has arrived: %+v, %v", moves, err)
 	}
-	if !runChild(t, a, b, "revert", "after", `firn\.seize`) {
+	if !runChild(t, a, b, "revert", "after", `firn\.lock_tables`) {
 		t.Fatal("revert seized nothing")
 	}
 	settled(t, a, b)
-	if flights, err := Flights(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(flights) != 1 || flights[0].Phase != Arrived || len(flights[0].Back) == 0 {
-		t.Fatalf("revert was killed early: %+v, %v", flights, err)
+	if moves, err := Moves(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(moves) != 1 || moves[0].Phase != Arrived || len(moves[0].Back) == 0 {
+		t.Fatalf("revert was killed early: %+v, %v", moves, err)
 	}
 	for _, tt := range []struct {
 		killed string
@@ -158,22 +158,22 @@ func TestKilledBetween(t *testing.T) {
 		{"move", false, m.Revert, 1, "a"},
 		{"move", false, m.Move, 1, "b"},
 	} {
-		var flights []Flight
+		var moves []Move
 		for range 20 { // on a slow machine a try to let it go may have taken too long
 			if !runChild(t, a, b, tt.killed, "after", `firn\.let_go`) {
 				t.Fatalf("%s let nothing go", tt.killed)
 			}
 			settled(t, a, b)
 			var err error
-			if flights, err = Flights(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(flights) != 1 {
-				t.Fatalf("%s was killed: %+v, %v", tt.killed, flights, err)
+			if moves, err = Moves(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(moves) != 1 {
+				t.Fatalf("%s was killed: %+v, %v", tt.killed, moves, err)
 			}
-			if flights[0].Phase == Between {
+			if moves[0].Phase == Between {
 				break
 			}
 		}
-		if flights[0].Phase != Between || (len(flights[0].Back) > 0) != tt.back {
-			t.Fatalf("%s was killed: %+v", tt.killed, flights)
+		if moves[0].Phase != Between || (len(moves[0].Back) > 0) != tt.back {
+			t.Fatalf("%s was killed: %+v", tt.killed, moves)
 		}
 		if moved := mustMove(t, tt.next, 1); len(moved) != tt.moved || where("1") != tt.ends {
 			t.Fatalf("%s was killed: %v, and %s serves it", tt.killed, moved, where("1"))
@@ -209,7 +209,7 @@ func settled(t *testing.T, sites ...*site) {
 	t.Helper()
 	for _, s := range sites {
 		s.eventually(t, `SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-			AND (application_name = '`+moverName+`' OR state = 'active' AND query ~ 'pg_create_logical|firn[.](begin_move|claim|may_load|loaded|speak|mute|listen|hear|seize|let_go|take|end_move|deafen|discard|sweep)')`, "0")
+			AND (application_name = '`+moverName+`' OR state = 'active' AND query ~ 'pg_create_logical|firn[.](begin_move|claim|begin_load|end_load|publish|empty_publication|subscribe|enable_subscription|lock_tables|let_go|take|end_move|unsubscribe|discard|drop_leftovers)')`, "0")
 	}
 }
 
@@ -228,8 +228,8 @@ func TestAborted(t *testing.T) {
 		}
 		w.some(t, 5)
 	}
-	phases := []string{`firn\.claim`, `firn\.loaded`, `pg_create_logical`, `firn\.listen`, `firn\.mute`, `firn\.seize`}
-	for _, pattern := range some(phases, `firn\.loaded`, `firn\.mute`) {
+	phases := []string{`firn\.claim`, `firn\.end_load`, `pg_create_logical`, `firn\.subscribe`, `firn\.empty_publication`, `firn\.lock_tables`}
+	for _, pattern := range some(phases, `firn\.end_load`, `firn\.empty_publication`) {
 		begun := time.Now()
 		if !runChild(t, a, b, "move", "after", pattern) {
 			t.Fatalf("there was no %s", pattern)
@@ -242,8 +242,8 @@ func TestAborted(t *testing.T) {
 		t.Logf("killed at %s after %s, aborted in %s", pattern, took.Round(time.Millisecond), (time.Since(begun) - took).Round(time.Millisecond))
 		check("abort after " + pattern)
 	}
-	if !runChild(t, a, b, "move", "after", `firn\.seize`) {
-		t.Fatal("there was no seize")
+	if !runChild(t, a, b, "move", "after", `firn\.lock_tables`) {
+		t.Fatal("there was no lock_tables")
 	}
 	for _, pattern := range some(abortSteps, `firn\.end_move`, `firn\.discard`) {
 		settled(t, a, b)

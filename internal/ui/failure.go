@@ -1,0 +1,109 @@
+package ui
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// Exit codes besides those of signals.
+const (
+	ExitFailed = 1 // it could not be done
+	ExitUsage  = 2 // what it was given is wrong
+	ExitFound  = 3 // a check found a problem
+)
+
+// A Failure is an error with an exit code and what to do about it.
+type Failure struct {
+	Code  int
+	Err   error
+	Place []string // lines that show where the fault is
+	Hints []Hint
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Retryable is false: a setting is wrong, or a person has to decide; see firn.Retryable.
+func (*Failure) Retryable() bool { return false }
+
+// Bad says that what the command was given is wrong.
+func Bad(format string, args ...any) *Failure {
+	return &Failure{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// Failed says that something could not be done.
+func Failed(format string, args ...any) *Failure {
+	return &Failure{Code: ExitFailed, Err: fmt.Errorf(format, args...)}
+}
+
+// An Exit ends the command with a code and without a word.
+type Exit int
+
+func (e Exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// PrintError prints an error, each line of it as a line of its own.
+func PrintError(w io.Writer, err error) {
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(w, "firn: error: %s\n", WithoutKeys(WithoutPackage(strings.TrimSuffix(line, "\n"))))
+	}
+}
+
+// PrintWarning prints a warning of one line.
+func PrintWarning(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, "firn: warning: %s\n", WithoutKeys(fmt.Sprintf(format, args...)))
+}
+
+// WithoutKeys hides the keys of public forms, wherever somebody put one by mistake.
+func WithoutKeys(text string) string { return keyText.ReplaceAllString(text, "${1}xxxxx") }
+
+var keyText = regexp.MustCompile(`(firn-key-\d+:)[^\s"',]+`)
+
+// WithoutPackage cuts the name of the package that begins an error of a library:
+// it tells a programmer where to look, and the user of a command nothing.
+func WithoutPackage(text string) string {
+	if rest, ok := strings.CutPrefix(text, `pool: "`); ok { // it is also what the error is about
+		return `pool "` + rest
+	}
+	return text[len(packagePrefix.FindString(text)):]
+}
+
+var packagePrefix = regexp.MustCompile(`^(firn|lease|pool|sequence|document|server|shard|plan|verify|(store|public)(/[a-z]+)?): `)
+
+// A Hint is a line that says what to do next.
+type Hint struct {
+	Text   string
+	Script string // instead of text where nobody can be asked; empty: text
+	Flag   string // the hint is only for commands with this flag; empty: for all
+}
+
+// Hint adds a line that says what to do.
+func (f *Failure) Hint(format string, args ...any) *Failure {
+	f.Hints = append(f.Hints, Hint{Text: fmt.Sprintf(format, args...)})
+	return f
+}
+
+// HintFlag adds a line for commands that have a flag.
+func (f *Failure) HintFlag(flag, format string, args ...any) *Failure {
+	f.Hints = append(f.Hints, Hint{Text: fmt.Sprintf(format, args...), Flag: flag})
+	return f
+}
+
+// HintAsking adds a line with a command that asks, and what the line is where nobody
+// answers.
+func (f *Failure) HintAsking(text, script string) *Failure {
+	f.Hints = append(f.Hints, Hint{Text: text, Script: script})
+	return f
+}
+
+// Rename gives an error a text of its own. It still is the error that it was.
+func Rename(text string, err error) error { return &renamed{text, err} }
+
+type renamed struct {
+	text string
+	err  error
+}
+
+func (r *renamed) Error() string { return r.text }
+func (r *renamed) Unwrap() error { return r.err }

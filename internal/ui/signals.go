@@ -1,0 +1,71 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// An Interrupted is the cause of a context that a signal ended.
+type Interrupted struct{ syscall.Signal }
+
+func (i Interrupted) Error() string { return i.String() }
+
+// UntilSignal returns a context that the first signal to stop ends. The second
+// ends the process as if there were no first.
+func UntilSignal(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			if s, ok := s.(syscall.Signal); ok {
+				cancel(Interrupted{s})
+			}
+		case <-ctx.Done():
+			signal.Stop(signals)
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); cancel(nil) }
+}
+
+// UntilStopped returns a context that the first SIGINT or SIGTERM ends. The second
+// ends the process, also where it is the first of a container, which the kernel
+// spares signals that nobody handles.
+func UntilStopped(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	over := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-over:
+				return
+			case s := <-signals:
+				code, ok := s.(syscall.Signal)
+				switch {
+				case ok && n > 0:
+					os.Exit(128 + int(code))
+				case ok:
+					cancel(Interrupted{code})
+				}
+			}
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(over); cancel(nil) }
+}
+
+// Signalled returns the exit code of the signal that ended ctx, if one did, or
+// err: whoever has stopped the command knows why it stopped.
+func Signalled(ctx context.Context, err error) error {
+	var i Interrupted
+	if err != nil && errors.As(context.Cause(ctx), &i) {
+		return Exit(128 + int(i.Signal))
+	}
+	return err
+}

@@ -1,0 +1,245 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// counting counts the rows of a shard on both servers as of the instant of its move,
+// while it serves again. On the one that let it go that is an instant after that, and
+// before the first change can come back; on the other one it is when the mark has come,
+// and before anybody can write.
+type counting struct {
+	m            *Mover
+	from, to     *end
+	schema       string
+	term         int64
+	first, other *pgx.Conn
+}
+
+func newCounting(m *Mover, g goal, c copyOf) *counting {
+	from, to := m.ends(g)
+	return &counting{m: m, from: from, to: to, schema: c.schema, term: c.term}
+}
+
+// open connects, before anybody waits: to sessions that then know their way, and that
+// count by themselves, not with all that a server has of CPUs.
+func (c *counting) open(ctx context.Context) (err error) {
+	if c.first, err = c.from.open(ctx); err != nil {
+		return err
+	}
+	if c.other, err = c.to.open(ctx); err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		*end
+		*pgx.Conn
+	}{{c.from, c.first}, {c.to, c.other}} {
+		if _, err := one.Exec(ctx, "SET max_parallel_workers_per_gather = 0; SELECT FROM firn.relations("+literal(c.schema)+"); "+c.look()); err != nil {
+			return one.fault(err)
+		}
+	}
+	return nil
+}
+
+// look is the SQL that finds the mark.
+func (c *counting) look() string {
+	return fmt.Sprintf("SELECT floor FROM %s.firn_mark WHERE term = %d", identifier(c.schema), c.term)
+}
+
+func (c *counting) close() {
+	for _, conn := range []*pgx.Conn{c.first, c.other} {
+		if conn != nil {
+			conn.Close(context.Background())
+		}
+	}
+}
+
+// begin fixes the two instants. It waits for the mark.
+func (c *counting) begin(ctx context.Context) error {
+	// It says nothing while the mark is waited for, and while the shard is opened.
+	fix := fmt.Sprintf("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = %d; ", 2*takeTime.Milliseconds())
+	fixed := make(chan error, 1)
+	go func() {
+		_, err := c.first.Exec(ctx, fix+c.look())
+		fixed <- err
+	}()
+	err := c.mark(ctx, fix+c.look())
+	if one := <-fixed; err == nil && one != nil {
+		err = c.from.fault(one)
+	}
+	return err
+}
+
+func (c *counting) mark(ctx context.Context, look string) error {
+	for {
+		results, err := c.other.PgConn().Exec(ctx, look).ReadAll()
+		if err != nil {
+			return c.to.fault(err)
+		}
+		if len(results[len(results)-1].Rows) > 0 {
+			return nil
+		}
+		if err := pause(ctx, markPause); err != nil {
+			return c.to.fault(fmt.Errorf("the mark of schema %s has not come: %w", c.schema, err))
+		}
+		if _, err := c.other.Exec(ctx, "ROLLBACK"); err != nil {
+			return c.to.fault(err)
+		}
+	}
+}
+
+// count compares how many rows there were, and takes note of the shard that has moved.
+// What is found wrong is kept until all is done.
+func (m *Mover) count(ctx context.Context, c *counting, moved Moved) error {
+	m.say(Progress{Phase: Counting})
+	type result struct {
+		rows map[string]int64
+		err  error
+	}
+	firsts := make(chan result, 1)
+	go func() {
+		rows, err := counts(ctx, c.first, c.schema)
+		firsts <- result{rows, c.from.fault(err)}
+	}()
+	rows, err := counts(ctx, c.other, c.schema)
+	first := <-firsts
+	m.moved = append(m.moved, moved)
+	switch {
+	case first.err != nil:
+		return first.err
+	case err != nil:
+		return c.to.fault(err)
+	}
+	if err := compareCounts(first.rows, rows); err != nil {
+		m.wrong = append(m.wrong, &WrongError{moved.Shard, err})
+	}
+	m.moved[len(m.moved)-1].Rows = rows
+	return nil
+}
+
+// A WrongError says that a shard has moved, and has not as many rows as it had.
+type WrongError struct {
+	Shard int64
+	Err   error // a *CountsError
+}
+
+func (e *WrongError) Error() string { return fmt.Sprintf("shard %d: %v", e.Shard, e.Err) }
+func (e *WrongError) Unwrap() error { return e.Err }
+
+// dropFences drops the fences of shards that serve where they are now, in moments in
+// which nobody uses their tables. It does not matter if that is never.
+func (m *Mover) dropFences(ctx context.Context, g goal, some []pairOf) {
+	_, to := m.ends(g)
+	for _, p := range some {
+		_, b := p.sides(g)
+		for wait := firstWait; wait < lastWait; wait *= 2 {
+			if to.dropFences(ctx, p.shard, b) || pause(ctx, wait) != nil {
+				break
+			}
+		}
+	}
+}
+
+// dropFences tries once, and hardly keeps anybody waiting.
+func (e *end) dropFences(ctx context.Context, n int64, c copyOf) bool {
+	if found, err := holders(ctx, e.conn, c.schema, 0); err != nil || len(found) > 0 {
+		return false
+	}
+	tx, err := e.conn.Begin(ctx)
+	if err != nil {
+		return false
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	_, err = tx.Exec(ctx, limits(leastTime, lockTime)+fmt.Sprintf("SELECT firn.drop_fences(%d, %d, %s); COMMIT", n, c.term, literal(c.attempt)))
+	return err == nil
+}
+
+// counts is how many rows each relation of a shard has, all in one statement, so that
+// they are of one instant.
+func counts(ctx context.Context, q shard.Querier, schema string) (map[string]int64, error) {
+	tables, err := relations(ctx, q, schema)
+	if err != nil {
+		return nil, err
+	}
+	number := make(map[string]int64)
+	if len(tables) == 0 {
+		return number, nil
+	}
+	selects := make([]string, len(tables))
+	for i, t := range tables {
+		selects[i] = fmt.Sprintf("SELECT %d, count(*) FROM ONLY %s", i, t.sql())
+	}
+	rows, err := q.Query(ctx, strings.Join(selects, " UNION ALL "))
+	if err != nil {
+		return nil, err
+	}
+	var i, n int64
+	_, err = pgx.ForEachRow(rows, []any{&i, &n}, func() error {
+		number[tables[i].name] = n
+		return nil
+	})
+	return number, err
+}
+
+// A CountsError says whose rows are not as many on the target as on the source.
+type CountsError struct {
+	Tables         []string
+	Source, Target map[string]int64
+}
+
+func (e *CountsError) Error() string {
+	lines := make([]string, len(e.Tables))
+	for i, name := range e.Tables {
+		lines[i] = fmt.Sprintf("%s has %d rows on the source and %d on the target", name, e.Source[name], e.Target[name])
+	}
+	return strings.Join(lines, "; ")
+}
+
+// compareCounts returns a [*CountsError] where counts differ. A table that only one of
+// them has differs too.
+func compareCounts(source, target map[string]int64) error {
+	e := &CountsError{Source: source, Target: target}
+	all := maps.Clone(source)
+	maps.Copy(all, target)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		a, there := source[name]
+		b, here := target[name]
+		if a != b || there != here {
+			e.Tables = append(e.Tables, name)
+		}
+	}
+	if e.Tables == nil {
+		return nil
+	}
+	return e
+}
+
+// A relation is one that has rows, and how they are named.
+type relation struct {
+	schema, name string
+	identity     string   // "key", "full" or "none"
+	key          []string // columns
+}
+
+func (r relation) sql() string { return pgx.Identifier{r.schema, r.name}.Sanitize() }
+
+// relations are those of a shard that have rows.
+func relations(ctx context.Context, q shard.Querier, schema string) ([]relation, error) {
+	rows, err := q.Query(ctx, "SELECT name, identity, key FROM firn.relations($1) WHERE rows", schema)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (relation, error) {
+		r := relation{schema: schema}
+		err := row.Scan(&r.name, &r.identity, &r.key)
+		return r, err
+	})
+}
