@@ -21,7 +21,7 @@ func TestBackfillThenLease(t *testing.T) {
 	if err := pool.ReserveBackfill(t.Context(), s, pool.Default, 7, "import", last); err != nil {
 		t.Fatal(err)
 	}
-	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Insist, Worker: 7, Wait: 10 * time.Second})
+	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(7), Wait: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,14 +30,14 @@ func TestBackfillThenLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := firn.Default.Decode(id); err != nil || p.Worker != 7 || p.Tick <= firn.Default.Tick(last) {
-		t.Errorf("id %d: worker %d, tick %d, %v; want one of worker 7 above tick %d", id, p.Worker, p.Tick, err, firn.Default.Tick(last))
+	if p, err := firn.Default().Decode(id); err != nil || p.Worker != 7 || p.Tick <= firn.Default().Tick(last) {
+		t.Errorf("id %d: worker %d, tick %d, %v; want one of worker 7 above tick %d", id, p.Worker, p.Tick, err, firn.Default().Tick(last))
 	}
 }
 
 func TestBackfillOnce(t *testing.T) {
 	s := with(t, memory.New(), nil)
-	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Insist, Worker: 7, Name: "import"})
+	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(7), Name: "import"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,12 +22,12 @@ func TestKnobValues(t *testing.T) {
 		knob, text string
 		want       lease.Options
 	}{
-		{"layout", "js53", lease.Options{Layout: firn.JS53}},
+		{"layout", "js53", lease.Options{Layout: firn.JS53()}},
 		{"worker", "recycle", lease.Options{}},
-		{"worker", "fresh", lease.Options{Choice: lease.Fresh}},
-		{"worker", "0", lease.Options{Choice: lease.Insist}},
-		{"worker", "7", lease.Options{Choice: lease.Insist, Worker: 7}},
-		{"worker", "hostname", lease.Options{Choice: lease.Prefer}},
+		{"worker", "fresh", lease.Options{Choice: lease.Fresh()}},
+		{"worker", "0", lease.Options{Choice: lease.Only(0)}},
+		{"worker", "7", lease.Options{Choice: lease.Only(7)}},
+		{"worker", "hostname", lease.Options{Choice: lease.Prefer(0)}},
 		{"lanes", "4", lease.Options{Lanes: 4}},
 		{"renew", "1m", lease.Options{Renew: time.Minute}},
 		{"ttl", "1m30s", lease.Options{TTL: 90 * time.Second}},
@@ -269,7 +269,7 @@ func TestDocumentedConfig(t *testing.T) {
 			}
 		}
 	}
-	if got := main.options().workers.Count(); got != firn.Default.Workers() {
+	if got := main.options().workers.Count(); got != firn.Default().Workers() {
 		t.Errorf("workers are shown as %d", got)
 	}
 }

@@ -118,7 +118,7 @@ func (p poolPlace) ensureNote() string {
 // records, where another pool has one of these workers, and where the other pools leave all.
 func leftTo(ctx context.Context, s store.Store, name string, l firn.Layout) string {
 	if !l.IsValid() {
-		l = firn.Default
+		l = firn.Default()
 	}
 	recs, failed := s.List(ctx, term.KeyWorkers(name))
 	others, unlisted := pool.List(ctx, s)
@@ -277,12 +277,21 @@ func widened(n int64) int64 { return 1<<bits.Len64(uint64(n)) - 1 }
 // checkPlace returns a [*store.OtherStoreError] where a pool or a counter of the store says
 // that it was made in another one.
 func checkPlace(ctx context.Context, s store.Store) error {
-	for _, check := range []func(context.Context, store.Store) error{pool.CheckStore, checkSequences, checkDocuments} {
+	for _, check := range []func(context.Context, store.Store) error{checkPools, checkSequences, checkDocuments} {
 		if err := check(ctx, s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkPools returns a [*store.OtherStoreError] where a pool of the store says that this one is
+// a copy. It reads every pool, and fails at one that it cannot read.
+func checkPools(ctx context.Context, s store.Store) error {
+	if _, err := pool.List(ctx, s); err != nil {
+		return err
+	}
+	return record.CheckStore(ctx, s, term.KeyPools, "pool")
 }
 
 // checkSequences and checkDocuments return a [*store.OtherStoreError] where a counter of the
@@ -308,8 +317,8 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 	if f := poolFailure(err, at); f != nil {
 		return f
 	}
-	var name *pool.NameError
-	if errors.As(err, &name) {
+	var name *pool.OptionError
+	if errors.As(err, &name) && name.Option == "pool" {
 		return ui.Bad("%w", err)
 	}
 	return err

@@ -21,7 +21,7 @@ import (
 )
 
 func newShardsAdopt() *cobra.Command {
-	o := shardsAdopt{shardsInit: shardsInit{usual: firn.Instagram}}
+	o := shardsAdopt{shardsInit: shardsInit{usual: firn.MustLayout("instagram")}}
 	cmd := &cobra.Command{
 		Use:   "adopt --keys-by SCHEME --server NAME=URL...",
 		Short: "Take over schemas that already make Instagram-style ids",

@@ -22,13 +22,15 @@ var arrows = []rule{
 	{pkg: "store"},
 	{pkg: "store/memory", ours: []string{"store"}},
 	{pkg: "store/storetest", ours: []string{"store"}, third: []string{"github.com/anishathalye/porcupine"}},
-	{pkg: "store/sqlite", ours: []string{"store", "internal/configfile"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
-	{pkg: "store/internal/table", ours: []string{"store"}},
+	{pkg: "store/sqlite", ours: []string{"store", "store/internal/advice", "internal/configfile"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
+	{pkg: "store/internal/advice", ours: []string{"store"}},
+	{pkg: "store/internal/table", ours: []string{"store", "store/internal/advice"}},
+	{pkg: "store/internal/table/tabletest", ours: []string{"store", "store/internal/table", "sequence", "document", "internal/testserver"}},
 	{pkg: "store/postgres", ours: []string{"store", "store/internal/table", "internal/trouble"}},
 	{pkg: "store/mysql", ours: []string{"store", "store/internal/table", "internal/trouble"}, third: []string{"github.com/go-sql-driver/mysql"}},
-	{pkg: "store/redis", ours: []string{"store"}, third: []string{"github.com/redis/go-redis/v9"}},
-	{pkg: "store/etcd", ours: []string{"store"}, third: []string{"go.etcd.io/etcd/", "google.golang.org/grpc"}},
-	{pkg: "store/zookeeper", ours: []string{"store"}, third: []string{"github.com/go-zookeeper/zk"}},
+	{pkg: "store/redis", ours: []string{"store", "store/internal/advice"}, third: []string{"github.com/redis/go-redis/v9"}},
+	{pkg: "store/etcd", ours: []string{"store", "store/internal/advice"}, third: []string{"go.etcd.io/etcd/", "google.golang.org/grpc"}},
+	{pkg: "store/zookeeper", ours: []string{"store", "store/internal/advice"}, third: []string{"github.com/go-zookeeper/zk"}},
 	{pkg: "store/open", ours: []string{"store", "store/*", "internal/nearest"}, third: []string{""}},
 
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
@@ -42,10 +44,12 @@ var arrows = []rule{
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
 	{pkg: "shard", ours: []string{".", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
+	{pkg: "shard/install", ours: []string{".", "shard"}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "shard/check", ours: []string{".", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/setup", ours: []string{".", "store", "shard", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/migrate", ours: []string{".", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
 	{pkg: "shard/rebalance", ours: []string{"shard", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
-	{pkg: "shard/setup", ours: []string{".", "store", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no server serves
-	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 
 	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest"}},
 	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
