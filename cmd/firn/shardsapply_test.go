@@ -164,7 +164,7 @@ func TestShardsReopenLate(t *testing.T) {
 		t.Fatalf("%+v, %v", plan, err)
 	}
 	var b strings.Builder
-	if err := install.WriteShard(&b, firn.Sharded, install.Definition{Number: 1, Schema: "insta1"}); err != nil {
+	if err := install.WriteShard(&b, firn.Sharded(), install.Definition{Number: 1, Schema: "insta1"}); err != nil {
 		t.Fatal(err)
 	}
 	on(1, b.String())

@@ -13,7 +13,7 @@ import (
 // The SQL of one shard, for a migration of your own. It is one transaction.
 func ExampleWriteSQL() {
 	var sql bytes.Buffer
-	err := install.WriteSQL(&sql, firn.Instagram, install.Definition{Number: 5, Schema: "insta5", Roles: []string{"app"}})
+	err := install.WriteSQL(&sql, firn.MustLayout("instagram"), install.Definition{Number: 5, Schema: "insta5", Roles: []string{"app"}})
 	if err != nil {
 		log.Fatal(err)
 	}

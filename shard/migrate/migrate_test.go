@@ -45,10 +45,10 @@ func newServers(t *testing.T) []shard.Server {
 		}
 		servers = append(servers, shard.Server{Name: name, Config: config})
 		var b strings.Builder
-		err = install.WriteGenerator(&b, firn.Instagram)
+		err = install.WriteGenerator(&b, firn.MustLayout("instagram"))
 		for n := range 2 {
 			number := int64(2*i + n)
-			err = errors.Join(err, install.WriteShard(&b, firn.Instagram, install.Definition{Number: number, Schema: schema(number)}))
+			err = errors.Join(err, install.WriteShard(&b, firn.MustLayout("instagram"), install.Definition{Number: number, Schema: schema(number)}))
 		}
 		if err != nil {
 			t.Fatal(err)

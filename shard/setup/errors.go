@@ -50,14 +50,14 @@ func (e *TooManyError) Error() string {
 // Wider is the layout of new clusters with as many bits of shard as the count needs,
 // and so much less sequence. It is the zero Layout if the sequence would have no bit.
 func (e *TooManyError) Wider() firn.Layout {
-	sharded, _ := firn.Sharded.Field("shard")
-	seq, _ := firn.Sharded.Field("seq")
+	sharded, _ := firn.Sharded().Field("shard")
+	seq, _ := firn.Sharded().Field("seq")
 	width := bits.Len64(uint64(e.Count - 1))
 	left := sharded.Width + seq.Width - width
 	if e.Count < 1 || left < 1 {
 		return firn.Layout{}
 	}
-	return firn.MustLayout(fmt.Sprintf("time:41@1ms,shard:%d,seq:%d;epoch=%s", width, left, firn.Sharded.Epoch().Format(time.RFC3339)))
+	return firn.MustLayout(fmt.Sprintf("time:41@1ms,shard:%d,seq:%d;epoch=%s", width, left, firn.Sharded().Epoch().Format(time.RFC3339)))
 }
 
 // An UnnamedError says that a server is in the cluster, and that the caller did not name it.

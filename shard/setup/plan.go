@@ -16,7 +16,7 @@ import (
 // cluster that is there, or the default in a new one.
 type Wish struct {
 	Count   int64       // of shards; a new cluster needs it
-	Layout  firn.Layout // [firn.Sharded]
+	Layout  firn.Layout // [firn.Sharded()]
 	Keys    string      // as [shard.ParseKeys] reads it; "hash"
 	Schemas string      // "insta%d"
 	Roles   []string    // that may work on all shards, made where missing; "firn_app"
@@ -128,7 +128,7 @@ func begin(m *shard.Map, w Wish) (*Plan, error) {
 		return p, p.finish(differs(m, w))
 	}
 	if !p.Layout.IsValid() {
-		p.Layout = firn.Sharded
+		p.Layout = firn.Sharded()
 	}
 	if p.Schemas == "" {
 		p.Schemas = DefaultSchemas
