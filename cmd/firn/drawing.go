@@ -18,7 +18,6 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -301,7 +300,7 @@ func (d *drawing) checkStores(ctx context.Context, stores []store.Store) error {
 		return nil
 	}
 	for i, s := range stores {
-		err := pool.CheckStore(ctx, s)
+		err := checkPools(ctx, s)
 		if f := poolFailure(err, poolPlace{url: storeText(d.urls[i])}); f != nil {
 			return f
 		}

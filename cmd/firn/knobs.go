@@ -154,18 +154,19 @@ func setWorkers(o *poolOptions, text string) (err error) {
 
 // setWorker reads which worker to take.
 func setWorker(o *poolOptions, text string) (err error) {
-	o.Choice, o.Worker, o.hostname = lease.Recycle, 0, false
+	o.Choice, o.hostname = lease.Choice{}, false
 	switch text {
 	case "recycle":
 	case "fresh":
-		o.Choice = lease.Fresh
+		o.Choice = lease.Fresh()
 	case "hostname":
-		o.Choice, o.hostname = lease.Prefer, true
+		o.Choice, o.hostname = lease.Prefer(0), true // or which the hostname says
 	default:
-		o.Choice = lease.Insist
-		if o.Worker, err = parseNumber(text); err != nil {
+		n, err := parseNumber(text)
+		if err != nil {
 			return fmt.Errorf("%q is none of recycle, fresh, hostname and a number", text)
 		}
+		o.Choice = lease.Only(n)
 	}
 	return nil
 }

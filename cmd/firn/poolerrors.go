@@ -277,12 +277,21 @@ func widened(n int64) int64 { return 1<<bits.Len64(uint64(n)) - 1 }
 // checkPlace returns a [*store.OtherStoreError] where a pool or a counter of the store says
 // that it was made in another one.
 func checkPlace(ctx context.Context, s store.Store) error {
-	for _, check := range []func(context.Context, store.Store) error{pool.CheckStore, checkSequences, checkDocuments} {
+	for _, check := range []func(context.Context, store.Store) error{checkPools, checkSequences, checkDocuments} {
 		if err := check(ctx, s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkPools returns a [*store.OtherStoreError] where a pool of the store says that this one is
+// a copy. It reads every pool, and fails at one that it cannot read.
+func checkPools(ctx context.Context, s store.Store) error {
+	if _, err := pool.List(ctx, s); err != nil {
+		return err
+	}
+	return record.CheckStore(ctx, s, term.KeyPools, "pool")
 }
 
 // checkSequences and checkDocuments return a [*store.OtherStoreError] where a counter of the

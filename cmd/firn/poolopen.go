@@ -28,8 +28,8 @@ func (o *poolOptions) check() error {
 		if l := o.Layout; l.IsValid() && o.workers.Last >= l.Workers() {
 			bad("workers", "%s: layout %s has 0-%d", o.workers, layoutName(l), l.Workers()-1)
 		}
-		if o.Choice == lease.Insist && !o.workers.Has(o.Worker) {
-			bad("worker", "%d: workers says %s", o.Worker, o.workers)
+		if n, only := o.Choice.Only(); only && !o.workers.Has(n) {
+			bad("worker", "%d: workers says %s", n, o.workers)
 		}
 		if int64(o.Lanes) > o.workers.Count() {
 			bad("lanes", "%d: workers says %s, which are %d", o.Lanes, o.workers, o.workers.Count())
@@ -108,7 +108,7 @@ func (l *leasing) ready(ctx context.Context, s store.Store) (lease.Options, erro
 		// A process with a grant file needs no store to start. It takes any other worker
 		// if it loses the one of its grant.
 		if l.options.hostname {
-			o.Choice = lease.Recycle
+			o.Choice = lease.Choice{}
 		}
 		return o, nil
 	case err != nil:
@@ -118,9 +118,13 @@ func (l *leasing) ready(ctx context.Context, s store.Store) (lease.Options, erro
 		return o, err
 	}
 	if l.options.hostname {
-		o.Worker, err = hostWorker(info, hostname)
+		n, err := hostWorker(info, hostname)
+		if err != nil {
+			return o, err
+		}
+		o.Choice = lease.Prefer(n)
 	}
-	return o, err
+	return o, nil
 }
 
 // show returns the pool's record. The first pool of an embedded store is created with what

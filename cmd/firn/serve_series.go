@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server"
 )
 
@@ -202,8 +201,8 @@ func (d *drawing) clashes(other *drawing) bool {
 	if a.GrantFile != "" && a.GrantFile == b.GrantFile {
 		return true
 	}
-	insist := a.Choice == lease.Insist && b.Choice == lease.Insist && a.Worker == b.Worker
-	return insist && d.urls[0] == other.urls[0] && d.leasing.pool == other.leasing.pool
+	_, only := a.Choice.Only()
+	return only && a.Choice == b.Choice && d.urls[0] == other.urls[0] && d.leasing.pool == other.leasing.pool
 }
 
 // example is the name of a series to show people.

@@ -16,7 +16,6 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -468,12 +467,7 @@ func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logge
 		src: l, close: l.Close, layout: l.State().Layout,
 		state:   func() server.State { return leaseState(l, at) },
 		workers: func(ctx context.Context) ([]pool.Worker, error) { return poolWorkers(ctx, st, l) },
-		final: func() error {
-			if now := l.State(); now.Phase == term.Forgotten {
-				return now.Err
-			}
-			return nil
-		},
+		final:   func() error { return unforgiven(l.State().Err) },
 	}, nil
 }
 
