@@ -6,7 +6,7 @@
 //
 //	st, err := sqlite.Open(ctx, "/var/lib/shop/ids.db")
 //	...
-//	invoices, err := serial.Open(ctx, st, "invoice", "INV-{yyyyMMdd}-{6}",
+//	invoices, err := document.Open(ctx, st, "invoice", "INV-{yyyyMMdd}-{6}",
 //		&serial.Options{Zone: "Asia/Ho_Chi_Minh"})
 //	...
 //	defer invoices.Close()

@@ -2,7 +2,7 @@
 // draw from one named series without a write to the store for each: a process
 // reserves a stretch of them, a segment, and the next one before that is used up.
 //
-//	orders, err := segment.Open(ctx, st, "orders", nil)
+//	orders, err := sequence.Open(ctx, st, "orders", nil)
 //	...
 //	defer orders.Close()
 //	id, err := orders.Next(ctx)
