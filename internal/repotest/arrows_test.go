@@ -22,7 +22,7 @@ var arrows = []rule{
 	{pkg: "store"},
 	{pkg: "store/memory", ours: []string{"store"}},
 	{pkg: "store/storetest", ours: []string{"store"}, third: []string{"github.com/anishathalye/porcupine"}},
-	{pkg: "store/sqlite", ours: []string{"store", "internal/configfile"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
+	{pkg: "store/sqlite", ours: []string{"store", "internal/configfile", "internal/phrase"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
 	{pkg: "store/internal/table", ours: []string{"store"}},
 	{pkg: "store/postgres", ours: []string{"store", "store/internal/table", "internal/trouble"}},
 	{pkg: "store/mysql", ours: []string{"store", "store/internal/table", "internal/trouble"}, third: []string{"github.com/go-sql-driver/mysql"}},
