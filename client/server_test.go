@@ -15,6 +15,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/client"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/public"
 	"github.com/firn-id/firn/sequence"
@@ -55,13 +56,13 @@ func flakes(t *testing.T, st store.Store) *server.Series {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ids.Close() })
-	return server.Numbers("photo", ids, &server.SeriesOptions{Layout: firn.Default})
+	return server.Numbers("photo", ids, &server.SeriesOptions{Layout: firn.Default()})
 }
 
 // numbers is a series of a segment, which has ranges.
 func numbers(t *testing.T, st store.Store, o *sequence.Options) *server.Series {
 	t.Helper()
-	if err := sequence.Create(t.Context(), st, "orders", o); err != nil && !errors.Is(err, store.ErrConflict) {
+	if _, err := sequence.Create(t.Context(), st, "orders", o); err != nil && !errors.Is(err, store.ErrConflict) {
 		t.Fatal(err)
 	}
 	s, err := sequence.Open(t.Context(), st, "orders", o)
@@ -109,12 +110,12 @@ func TestFlakes(t *testing.T) {
 		if id <= last {
 			t.Fatalf("%d after %d", id, last)
 		}
-		parts, err := firn.Default.Decode(id)
+		parts, err := firn.Default().Decode(id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// The clock of this process is the server's; a timer may be late on a busy machine.
-		if age := time.Since(parts.Time); age > client.DefaultMaxAge+30*time.Second {
+		if age := time.Since(parts.Time); age > time.Second+30*time.Second {
 			t.Fatalf("%d is %s old", id, age)
 		}
 		last = id
@@ -153,7 +154,7 @@ func TestNumbers(t *testing.T) {
 	if n := len(slices.Compact(slices.Clone(all))); n != len(all) {
 		t.Errorf("%d numbers were given twice", len(all)-n)
 	}
-	if first, last := all[0], all[len(all)-1]; first < 1 || int(last) > len(all)+clients*2*500+2*sequence.DefaultWaste {
+	if first, last := all[0], all[len(all)-1]; first < 1 || int(last) > len(all)+clients*2*500+2*block.DefaultMaxUnused {
 		t.Errorf("%d numbers are %d to %d", len(all), first, last)
 	}
 }

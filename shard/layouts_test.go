@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // TestLayouts holds what the database makes and reads, in layouts of all kinds,
@@ -41,7 +41,7 @@ func TestLayouts(t *testing.T) {
 		}
 		number := rapid.Int64Range(0, l.Shards()-1).Draw(r, "number")
 		mustExec(t, db.Conn, "DROP SCHEMA IF EXISTS firn CASCADE; DROP SCHEMA IF EXISTS s CASCADE")
-		mustExec(t, db.Conn, script(t, l, shard.Definition{Number: number, Schema: "s"}))
+		mustExec(t, db.Conn, script(t, l, install.Definition{Number: number, Schema: "s"}))
 
 		// A state, packed and read.
 		last := int64(l.Last())
@@ -99,7 +99,7 @@ func TestLayouts(t *testing.T) {
 // TestForever: bounds that are no bounds.
 func TestForever(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	if n := query[int64](t, db.Conn, "SELECT count(insta5.next_id()) FROM generate_series(1, 5)"); n != 5 {
 		t.Fatal(n)
 	}

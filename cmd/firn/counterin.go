@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -135,7 +136,7 @@ func (s *settings) notLost(ctx context.Context, st store.Store, name string) err
 
 // wasRecovered reports whether a store was made safe after it lost writes. It may have lost counters.
 func wasRecovered(ctx context.Context, st store.Store) (bool, error) {
-	rec, err := st.Get(ctx, sequence.KeyRestored)
+	rec, err := st.Get(ctx, block.KeyRecovered)
 	return err == nil && rec.Version != "", err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
@@ -57,8 +58,8 @@ func numbersOf(cmd *cobra.Command) (skipped, error) {
 			return n, ui.Bad("--numbers %s: %q is no number", said, text)
 		case one < 1:
 			return n, ui.Bad("--numbers %s: it is at least 1", said)
-		case one >= document.MaxRaise:
-			return n, ui.Bad("--numbers %s: it is below %d, which no counter could hold", said, int64(document.MaxRaise))
+		case one >= dated.MaxRaise:
+			return n, ui.Bad("--numbers %s: it is below %d, which no counter could hold", said, int64(dated.MaxRaise))
 		case twice:
 			return n, ui.Bad("--numbers %s: --numbers %s says already how many", said, earlier)
 		case name == "":
@@ -148,12 +149,12 @@ func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err e
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range segments {
-		if i.Left == 0 {
-			all = append(all, usedUp{i.Name, "for ever", fmt.Sprintf("its last number is %d", i.Max)})
+	for _, r := range segments {
+		if r.Info.Left == 0 {
+			all = append(all, usedUp{r.Series, "for ever", fmt.Sprintf("its last number is %d", r.Info.Max)})
 		}
 	}
-	serials, err := document.PlanRecovery(ctx, s, n.all, n.each)
+	serials, err := document.PlanRecovery(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, err
 	}
@@ -222,14 +223,10 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 	if err != nil {
 		return nil, again(err)
 	}
-	for _, i := range dense {
-		by := n.all
-		if own, ok := n.each[i.Name]; ok {
-			by = own
-		}
-		all = append(all, restoredCounter{Series: i.Name, Kind: kindSegment, By: by, Granted: int64(i.Granted)})
+	for _, r := range dense {
+		all = append(all, restoredCounter{Series: r.Series, Kind: kindSegment, By: r.By, Granted: int64(r.Info.Granted)})
 	}
-	raised, err := document.Recover(ctx, s, n.all, n.each)
+	raised, err := document.Recover(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, again(err)
 	}

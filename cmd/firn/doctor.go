@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
@@ -173,7 +172,7 @@ func (d *doctor) forms(set *settings) {
 // places checks whether the store's counters were made in it. Its pools are checked one by
 // one.
 func (d *doctor) places(ctx context.Context, st store.Store, url string) {
-	for _, check := range []func(context.Context, store.Store) error{sequence.CheckStore, document.CheckStore} {
+	for _, check := range []func(context.Context, store.Store) error{checkSequences, checkDocuments} {
 		err := check(ctx, st)
 		if f := poolFailure(err, poolPlace{url: storeText(url)}); f != nil {
 			err = f
@@ -222,7 +221,7 @@ func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) err
 		return draw.explain(draw.at(url, err))
 	}
 	defer s.Close()
-	err = draw.at(url, errors.Join(sequence.CheckStore(ctx, s), draw.absent(ctx, s, store.Durability{})))
+	err = draw.at(url, errors.Join(checkSequences(ctx, s), draw.absent(ctx, s, store.Durability{})))
 	if err != nil {
 		return draw.explain(err)
 	}

@@ -14,10 +14,10 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -171,10 +171,10 @@ func (s *settings) countedDrawing(d *drawing, one *seriesConfig) error {
 			return valueError(v.from, err)
 		}
 	}
-	if c := s.counter; c != nil && d.kind == kindSerial && d.options.pattern == "" {
-		d.options.pattern, d.options.serial.Zone = c.pattern, c.zone
+	if c := s.counter; c != nil && d.kind == kindSerial && d.options.serial.Pattern == "" {
+		d.options.serial.Pattern, d.options.serial.Zone = c.pattern, c.zone
 	}
-	if d.kind == kindSerial && d.options.pattern == "" {
+	if d.kind == kindSerial && d.options.serial.Pattern == "" {
 		return ui.Bad("a serial has a pattern, and neither a flag nor firn.yaml says which").
 			Hint("with the pattern of this serial: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", s.cmd.CommandPath(), phrase.ShellWord(d.name))
 	}
@@ -242,13 +242,13 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	case kindSerial:
 		d.options.serial.Logger = ui.Warnings(errs)
 		var t *document.Series
-		t, err = document.Open(ctx, stores[0], d.name, d.options.pattern, &d.options.serial)
+		t, err = document.Open(ctx, stores[0], d.name, &d.options.serial)
 		out.source, series = &textSource{src: t, json: asJSON}, t
 	default:
 		o := &d.options.segment
 		o.Logger = ui.Warnings(errs)
 		if o.Waste == 0 { // a short run has no more in hand than it prints
-			o.Waste = int(max(min(n, sequence.DefaultWaste), int64(o.Step)))
+			o.Waste = int(max(min(n, block.DefaultMaxUnused), int64(o.Step)))
 		}
 		var t *sequence.Series
 		if d.kind == kindTicket {
@@ -300,7 +300,7 @@ func (d *drawing) checkStores(ctx context.Context, stores []store.Store) error {
 		return nil
 	}
 	for i, s := range stores {
-		err := pool.CheckStore(ctx, s)
+		err := checkPools(ctx, s)
 		if f := poolFailure(err, poolPlace{url: storeText(d.urls[i])}); f != nil {
 			return f
 		}
@@ -458,7 +458,7 @@ func zoneFlag(zone string) string {
 }
 
 // serialSyntax shows where a pattern or a text is wrong.
-func serialSyntax(from string, e *document.SyntaxError) *ui.Failure {
+func serialSyntax(from string, e *firn.SyntaxError) *ui.Failure {
 	if from == "" || from == byDefault {
 		from = e.Kind
 	}

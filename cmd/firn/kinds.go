@@ -12,6 +12,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -32,7 +33,6 @@ var kinds = []string{kindFlake, kindSegment, kindTicket, kindSerial}
 type seriesOptions struct {
 	segment sequence.Options // of a ticket, too
 	serial  document.Options
-	pattern string
 }
 
 // A seriesKey is an option of a series: a key of firn.yaml and, for some, a flag
@@ -58,7 +58,7 @@ var seriesKeys = []seriesKey{
 	{
 		name: "pattern", kinds: []string{kindSerial}, flag: "PATTERN", standard: always("none"),
 		usage: "of a serial: text with {6} or {1+}, {yyyyMMdd}, {luhn}; docs/serials.md",
-		set:   func(o *seriesOptions, text string) error { o.pattern = text; return nil },
+		set:   func(o *seriesOptions, text string) error { o.serial.Pattern = text; return nil },
 	},
 	{
 		name: "zone", kinds: []string{kindSerial}, flag: "ZONE", standard: always("none"),
@@ -87,12 +87,12 @@ var seriesKeys = []seriesKey{
 			if kind == kindSerial {
 				return "1"
 			}
-			return strconv.Itoa(sequence.DefaultStep)
+			return strconv.Itoa(block.DefaultCache)
 		},
 	},
 	{name: "order", kinds: []string{kindSegment}, standard: always("free"), set: setOrder},
 	{
-		name: "lasts", kinds: counted, standard: always(phrase.Duration(sequence.DefaultLasts)),
+		name: "lasts", kinds: counted, standard: always(phrase.Duration(block.DefaultCacheFor)),
 		set: func(o *seriesOptions, text string) (err error) {
 			if o.segment.Lasts, err = parseDuration(text); err == nil && o.segment.Lasts < time.Millisecond {
 				return fmt.Errorf("%q: it is 1ms at least", text)
@@ -101,7 +101,7 @@ var seriesKeys = []seriesKey{
 		},
 	},
 	{
-		name: "waste", kinds: counted, standard: always(strconv.Itoa(sequence.DefaultWaste)),
+		name: "waste", kinds: counted, standard: always(strconv.Itoa(block.DefaultMaxUnused)),
 		set: func(o *seriesOptions, text string) error {
 			n, err := parseStep(text)
 			o.segment.Waste = n
@@ -219,7 +219,7 @@ func checkKind(kind string) error {
 func (o *seriesOptions) check(name, kind string) []optionFault {
 	var err error
 	if kind == kindSerial {
-		err = o.serial.Check(name, o.pattern)
+		err = o.serial.Check(name)
 	} else {
 		err = o.segment.Check(name)
 	}
@@ -246,7 +246,7 @@ func (o *seriesOptions) check(name, kind string) []optionFault {
 type optionFault struct {
 	option string // its key; empty: none
 	text   string
-	syntax *document.SyntaxError // of a pattern; else nil
+	syntax *firn.SyntaxError // of a pattern; else nil
 }
 
 func setOrder(o *seriesOptions, text string) error {
@@ -267,8 +267,8 @@ func setStep(o *seriesOptions, text string) error {
 // parseStep reads how many numbers are taken at a time.
 func parseStep(text string) (int, error) {
 	n, err := parsePositive(text)
-	if err == nil && n > sequence.MaxStep {
-		return 0, fmt.Errorf("%q: it is at most %d", text, sequence.MaxStep)
+	if err == nil && n > block.MaxCache {
+		return 0, fmt.Errorf("%q: it is at most %d", text, block.MaxCache)
 	}
 	return int(n), err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -57,8 +58,8 @@ func (d *drawing) missingOf(err error) *missing {
 	case errors.As(err, &noSerial):
 		create, where := "firn serials create "+name, "TEXT the last one given out"
 		switch {
-		case d.options.pattern != "":
-			create += " --pattern " + phrase.ShellWord(d.options.pattern) + zoneFlag(d.options.serial.Zone)
+		case d.options.serial.Pattern != "":
+			create += " --pattern " + phrase.ShellWord(d.options.serial.Pattern) + zoneFlag(d.options.serial.Zone)
 		case !d.listed: // in firn.yaml, which says the pattern
 			create += " --pattern PATTERN"
 			where = "PATTERN that of its programs, such as 'INV-{yyyyMMdd}-{6}' with --zone Asia/Ho_Chi_Minh, and " + where
@@ -107,7 +108,7 @@ func (d *drawing) absent(ctx context.Context, st store.Store, durability store.D
 		return err
 	}
 	// A file of this host begins its counters by itself, but not once it was restored.
-	if rec, failed := st.Get(ctx, sequence.KeyRestored); failed != nil || rec.Version == "" {
+	if rec, failed := st.Get(ctx, block.KeyRecovered); failed != nil || rec.Version == "" {
 		return failed
 	}
 	return err

@@ -13,14 +13,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 )
@@ -118,7 +119,7 @@ func (p poolPlace) ensureNote() string {
 // records, where another pool has one of these workers, and where the other pools leave all.
 func leftTo(ctx context.Context, s store.Store, name string, l firn.Layout) string {
 	if !l.IsValid() {
-		l = firn.Default
+		l = firn.Default()
 	}
 	recs, failed := s.List(ctx, term.KeyWorkers(name))
 	others, unlisted := pool.List(ctx, s)
@@ -296,12 +297,31 @@ func widened(n int64) int64 { return 1<<bits.Len64(uint64(n)) - 1 }
 // checkPlace returns a [*store.OtherStoreError] where a pool or a counter of the store says
 // that it was made in another one.
 func checkPlace(ctx context.Context, s store.Store) error {
-	for _, check := range []func(context.Context, store.Store) error{pool.CheckStore, sequence.CheckStore, document.CheckStore} {
+	for _, check := range []func(context.Context, store.Store) error{checkPools, checkSequences, checkDocuments} {
 		if err := check(ctx, s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkPools returns a [*store.OtherStoreError] where a pool of the store says that this one is
+// a copy. It reads every pool, and fails at one that it cannot read.
+func checkPools(ctx context.Context, s store.Store) error {
+	if _, err := pool.List(ctx, s); err != nil {
+		return err
+	}
+	return record.CheckStore(ctx, s, term.KeyPools, "pool")
+}
+
+// checkSequences and checkDocuments return a [*store.OtherStoreError] where a counter of the
+// store says that this one is a copy.
+func checkSequences(ctx context.Context, s store.Store) error {
+	return record.CheckStore(ctx, s, block.Keys, "series")
+}
+
+func checkDocuments(ctx context.Context, s store.Store) error {
+	return record.CheckStore(ctx, s, dated.Keys, "serial")
 }
 
 // poolTrouble adds what can be done to an error about a pool that no command has explained.
@@ -317,8 +337,8 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 	if f := poolFailure(err, at); f != nil {
 		return f
 	}
-	var name *pool.NameError
-	if errors.As(err, &name) {
+	var name *pool.OptionError
+	if errors.As(err, &name) && name.Option == "pool" {
 		return ui.Bad("%w", err)
 	}
 	return err

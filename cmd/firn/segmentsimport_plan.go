@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
@@ -86,7 +87,7 @@ func (p *importPlan) row(number int, r counterRow) (imported, error) {
 	if m.given, err = wholeNumber("number", r[columnNumber], 0, math.MaxInt64); err != nil {
 		return m, err
 	}
-	if m.step, err = wholeNumber("step", r[columnStep], 1, sequence.MaxStep); err != nil {
+	if m.step, err = wholeNumber("step", r[columnStep], 1, block.MaxCache); err != nil {
 		return m, err
 	}
 	if p.next {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
@@ -116,20 +117,19 @@ on from another system's: firn serials raise.`,
 			if err != nil {
 				return err
 			}
-			begun := false
 			if err = checkPlace(cmd.Context(), st); err == nil {
 				err = otherKind(cmd.Context(), st, d.name, kindSerial)
 			}
 			if err == nil {
-				begun, err = document.Create(cmd.Context(), st, d.name, d.options.pattern, &d.options.serial)
+				_, err = document.Create(cmd.Context(), st, d.name, &d.options.serial)
 			}
 			if err = errors.Join(err, st.Close()); err != nil {
+				if errors.As(err, new(*document.ExistsError)) {
+					return counterExists("serial", d.name, "firn serials ls")
+				}
 				return d.explain(err)
 			}
-			if !begun {
-				return counterExists("serial", d.name, "firn serials ls")
-			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s has begun: %s\n", d.name, d.options.pattern)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s has begun: %s\n", d.name, d.options.serial.Pattern)
 			return err
 		},
 	}
@@ -186,10 +186,10 @@ have to have the new pattern.`,
 				return err
 			}
 			return withStore(cmd, func(st store.Store) error {
-				if err := document.Widen(cmd.Context(), st, d.name, d.options.pattern, d.options.serial.Zone); err != nil {
+				if _, err := document.Widen(cmd.Context(), st, d.name, d.options.serial.Pattern, d.options.serial.Zone); err != nil {
 					return d.ofOther(cmd.Context(), st, d.explain(err))
 				}
-				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.name, d.options.pattern)
+				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.name, d.options.serial.Pattern)
 				return err
 			})
 		},
@@ -234,17 +234,17 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 				if err := r.agree(cmd.Context(), cmd, yes); err != nil {
 					return err
 				}
-				raised, err := document.Raise(cmd.Context(), st, d.name, args[1])
-				var wrong *document.SyntaxError
+				_, err = document.Raise(cmd.Context(), st, d.name, args[1])
+				what := "goes on above that"
+				var wrong *firn.SyntaxError
+				var option *document.OptionError
 				switch {
+				case errors.As(err, &option) && option.Option == "to":
+					what = "was above that already"
 				case errors.As(err, &wrong):
 					return serialSyntax("the text", wrong)
 				case err != nil:
 					return d.ofOther(cmd.Context(), st, d.explain(err))
-				}
-				what := "was above that already"
-				if raised {
-					what = "goes on above that"
 				}
 				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s: %s\n", d.name, args[1], what)
 				return err

@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
-	"github.com/firn-id/firn/sequence"
 )
 
 // oneSeries reads a series. Which keys it can have depends on its kind, wherever
@@ -120,8 +120,8 @@ func (r *configReader) stores(what string, n *yaml.Node) []entry {
 		}
 		all = append(all, url)
 	}
-	if len(all) < 2 || len(all) > sequence.MaxStores {
-		r.fault(at, "%s: a ticket is spread over 2 to %d stores, not %d", what, sequence.MaxStores, len(all))
+	if len(all) < 2 || len(all) > block.MaxStores {
+		r.fault(at, "%s: a ticket is spread over 2 to %d stores, not %d", what, block.MaxStores, len(all))
 	}
 	return all
 }

@@ -153,7 +153,7 @@ func (n *storeNames) list(ctx context.Context) (found []*drawing, recovered bool
 	}
 	for _, in := range texts {
 		if d := add(in.Name, kindSerial); d != nil {
-			d.options.pattern, d.options.serial.Zone, d.options.serial.Lossy = in.Pattern, in.Zone, in.Lossy
+			d.options.serial.Pattern, d.options.serial.Zone, d.options.serial.Lossy = in.Pattern, in.Zone, in.Lossy
 		}
 	}
 	return found, recovered, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
@@ -489,7 +490,7 @@ func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *sl
 	if err != nil {
 		return nil, err
 	}
-	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, sequence.DefaultLasts)}
+	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, block.DefaultCacheFor)}
 	return &flowing{
 		src: s, close: s.Close, reserve: s.Reserve,
 		state:   func() server.State { return segmentState(s, at) },
@@ -502,7 +503,7 @@ func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *sl
 func (d *drawing) flowSerial(ctx context.Context, st *sharedStore, log *slog.Logger) (*flowing, error) {
 	o := d.options.serial
 	o.Logger = log
-	s, err := document.Open(ctx, st.watched(), d.name, d.options.pattern, &o)
+	s, err := document.Open(ctx, st.watched(), d.name, &o)
 	if err != nil {
 		return nil, err
 	}

@@ -521,8 +521,8 @@ func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, ou
 	for _, in := range segments {
 		counters = append(counters, acceptedLine{in.Name, kindSegment})
 	}
-	for _, name := range serials {
-		counters = append(counters, acceptedLine{name, kindSerial})
+	for _, in := range serials {
+		counters = append(counters, acceptedLine{in.Name, kindSerial})
 	}
 	return printAccepted(out, pools, counters, asJSON)
 }

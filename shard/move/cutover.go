@@ -53,7 +53,7 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 			return gaveUp(reason, waited)
 		}
 		if late, err := m.behind(ctx, from, m.incoming(g)); err == nil {
-			m.say(Progress{Phase: Cutting, Lag: late})
+			m.say(Progress{Phase: Cutting, Unapplied: late})
 		}
 		if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (m *Mover) compareSchemas(ctx context.Context, g goal, p pairOf) (string, e
 	return *there, from.call(ctx, "SELECT firn.compare_schemas(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there)
 }
 
-// A BusyError gives up waiting for a moment in which a shard could be moved over.
+// A BusyError says that no moment came in which a shard could change over.
 type BusyError struct {
 	Shard  int64
 	Waited time.Duration

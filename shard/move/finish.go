@@ -7,18 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/firn-id/firn/shard"
-	"github.com/firn-id/firn/shard/check"
 )
 
 // This file ends moves: the server that has a shard forgets of the move, the other one
 // drops its copy, and what replicated goes. It does not matter which of the two has it:
 // to abort is to do so before the shard has moved, and to finish is to do so after.
 
-// Abort gives up the moves of shards that have not moved, and with them those of all
-// shards of their batches that have not: their copies are dropped. Shards that have
-// moved stay where they are.
+// Abort gives up the moves of shards that have not changed over, and drops their copies. With a shard it
+// gives up all shards of the same batch that have not changed over. Shards that have changed over stay
+// where they are. It returns the shards whose moves it has ended.
 func (m *Mover) Abort(ctx context.Context, shards []int64) ([]int64, error) {
 	return m.end(ctx, shards, true, func(f *facts) ([]pairOf, error) {
 		var some []pairOf
@@ -36,8 +33,8 @@ func (m *Mover) Abort(ctx context.Context, shards []int64) ([]int64, error) {
 	})
 }
 
-// Finish drops the copies that shards have left behind on the server that they moved
-// from. After that they cannot be taken back.
+// Finish drops the old copies of shards on the source. After that Revert cannot take these shards back.
+// It returns the shards whose moves it has ended.
 func (m *Mover) Finish(ctx context.Context, shards []int64) ([]int64, error) {
 	if err := m.patiently(ctx, func() error { return m.awaitStandbys(ctx) }); err != nil {
 		return nil, err
@@ -45,8 +42,8 @@ func (m *Mover) Finish(ctx context.Context, shards []int64) ([]int64, error) {
 	return m.end(ctx, shards, false, m.finishable)
 }
 
-// OldCopies are those of the shards of which Finish would drop an old copy from the source.
-// It changes nothing, and returns the error with which Finish would refuse one of the shards.
+// OldCopies returns the shards of which Finish would drop an old copy, or the error with which Finish would
+// refuse. It changes nothing.
 func (m *Mover) OldCopies(ctx context.Context, shards []int64) ([]int64, error) {
 	var f *facts
 	if err := m.patiently(ctx, func() (err error) { f, err = m.look(ctx, slices.Sorted(slices.Values(shards))); return err }); err != nil {
@@ -82,69 +79,6 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 		}
 	}
 	return some, nil
-}
-
-// opens says which command opens a shard that no server serves: where it was let go to, or where
-// most is known of it.
-func (m *Mover) opens(p pairOf) string {
-	if o, lost := m.lost(p); lost {
-		return o.Text()
-	}
-	if do := m.copyDo(p); do != "" {
-		return do
-	}
-	return "to open it: " + opening(p.letGoTo() == m.source.Name, []int64{p.shard}, m.target.Name)
-}
-
-// lost says which server opens a shard that no server serves and no move opens.
-func (m *Mover) lost(p pairOf) (check.Opening, bool) {
-	return check.OpeningOf(m.views(p), p.shard)
-}
-
-// copyDo says what to do where one of the servers is a copy, or "".
-func (m *Mover) copyDo(p pairOf) string { return copyDo(m.views(p), p.shard) }
-
-// views is what the servers say of one shard.
-func (m *Mover) views(p pairOf) map[string]*shard.View {
-	return map[string]*shard.View{m.source.Name: p.source.view(p.shard), m.target.Name: p.target.view(p.shard)}
-}
-
-// A StandbyError says that a standby of the target has not all that it has: with the
-// source's copy, the only other one of some rows would go.
-type StandbyError struct{ Server, Standby string }
-
-func (e *StandbyError) Error() string {
-	return fmt.Sprintf("server %s: its standby %s is behind: the old copy is the only other one of what it has not received", e.Server, e.Standby)
-}
-
-const behindSQL = `
-SELECT coalesce(min(coalesce(nullif(r.application_name, ''), r.pid::text)), '') FROM pg_stat_replication AS r
-WHERE r.state IN ('streaming', 'catchup') AND coalesce(r.replay_lsn, r.flush_lsn, '0/0') < $1::text::pg_lsn
-	AND NOT EXISTS (SELECT FROM pg_replication_slots AS s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')`
-
-// awaitStandbys waits until the standbys of the target have what it has now.
-func (m *Mover) awaitStandbys(ctx context.Context) error {
-	if err := m.target.connect(ctx); err != nil {
-		return err
-	}
-	var position, behind string
-	if err := m.target.conn.QueryRow(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&position); err != nil {
-		return m.target.fault(err)
-	}
-	for begun := time.Now(); ; {
-		if err := m.target.conn.QueryRow(ctx, behindSQL, position).Scan(&behind); err != nil {
-			return m.target.fault(err)
-		}
-		switch {
-		case behind == "":
-			return nil
-		case time.Since(begun) > m.options.Patience:
-			return &StandbyError{m.target.Name, behind}
-		}
-		if err := pause(ctx, copyPause); err != nil {
-			return err
-		}
-	}
 }
 
 // end ends the moves of the shards that are chosen, batch by batch.
@@ -186,7 +120,7 @@ func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func
 			return ended, err
 		}
 	}
-	return ended, m.patiently(ctx, func() error { return m.dropLeftovers(ctx) })
+	return ended, m.patiently(ctx, func() error { return dropLeftovers(ctx, []*end{m.source, m.target}, m.options.Patience) })
 }
 
 // staleTries is how often the end of a batch begins anew when somebody has worked on its shards.
@@ -333,63 +267,6 @@ func (m *Mover) awaitDrained(ctx context.Context, owner, other *end, stream stri
 			return err
 		}
 	}
-}
-
-// slotPatience is how long a slot is waited for whose reader has just ended.
-const slotPatience = 5 * time.Second
-
-// dropLeftovers drops what replicated for batches that are no more.
-func (m *Mover) dropLeftovers(ctx context.Context) error {
-	return dropLeftovers(ctx, []*end{m.source, m.target}, m.options.Patience)
-}
-
-// DropLeftovers drops it on servers where nobody is left to do so: who ended the moves was killed.
-func DropLeftovers(ctx context.Context, servers []shard.Server) error {
-	var ends []*end
-	for _, s := range servers {
-		e := newEnd(s)
-		defer e.close()
-		ends = append(ends, e)
-	}
-	return dropLeftovers(ctx, ends, slotPatience*4)
-}
-
-func dropLeftovers(ctx context.Context, ends []*end, patience time.Duration) error {
-	for begun := time.Now(); ; {
-		var busy int
-		for _, e := range ends {
-			n, err := e.dropLeftovers(ctx, time.Since(begun) > slotPatience)
-			if err != nil {
-				return err
-			}
-			busy += n
-		}
-		if busy == 0 {
-			return nil
-		}
-		if time.Since(begun) > patience {
-			return fmt.Errorf("shard: %d replication slots are still in use: firn shards doctor", busy)
-		}
-		if err := pause(ctx, copyPause/4); err != nil {
-			return err
-		}
-	}
-}
-
-// dropLeftovers drops what it can, and says how many slots are in use; by force it ends who reads
-// them, so that they can be dropped next.
-func (e *end) dropLeftovers(ctx context.Context, force bool) (busy int, err error) {
-	if err := e.connect(ctx); err != nil {
-		return 0, err
-	}
-	if err := e.conn.QueryRow(ctx, "SELECT firn.drop_leftovers()").Scan(&busy); err != nil {
-		return 0, e.fault(err)
-	}
-	if busy == 0 || !force {
-		return busy, nil
-	}
-	const end = "SELECT pg_terminate_backend(s.active_pid) FROM pg_replication_slots AS s JOIN firn.leftovers() AS r ON r.name = s.slot_name WHERE r.kind = 'slot' AND s.active_pid IS NOT NULL"
-	return busy, e.call(ctx, end)
 }
 
 func numbers(some []pairOf) []int64 {

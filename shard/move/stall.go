@@ -100,7 +100,7 @@ func (m *Mover) stalled(ctx context.Context) error {
 	if err := m.source.conn.QueryRow(ctx, "SELECT coalesce(sum(confirmed_flush_lsn - '0/0'), 0)::bigint FROM pg_replication_slots WHERE slot_name = ANY ($1)", slots).Scan(&now.log); err != nil {
 		return m.source.fault(err)
 	}
-	if m.progress.Lag, err = m.behind(ctx, m.source, m.forth()); err != nil {
+	if m.progress.Unapplied, err = m.behind(ctx, m.source, m.forth()); err != nil {
 		return err
 	}
 	m.far = m.far.grown(now, time.Now())
@@ -138,7 +138,7 @@ func (m *Mover) gaveUpCopy(ctx context.Context, tables map[string]tally, waited 
 	return m.target.fault(e)
 }
 
-// A StalledError says that nothing comes of a copy, and nobody is in its way.
+// A StalledError says that a copy has made no progress for Options.Stall.
 type StalledError struct {
 	Subscription string
 	Waited       time.Duration

@@ -16,6 +16,8 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -24,17 +26,17 @@ func TestInit(t *testing.T) {
 	servers := serversOf(a, b)
 	p := mustInit(t, servers, setup.Wish{Count: 5, Keys: "range:1,11,21,31,41", Roles: []string{"setup_app"}})
 	views := map[string]*shard.View{}
-	for _, answer := range shard.Ask(t.Context(), servers) {
+	for _, answer := range check.Look(t.Context(), servers) {
 		if answer.Err != nil {
 			t.Fatal(answer.Err)
 		}
-		views[answer.Server.Name] = answer.View
+		views[answer.Name] = answer.View
 	}
 	m, err := shard.MapOf(views)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Cluster != p.Cluster || len(m.Cluster) != 32 || m.Keys.String() != "range:1,11,21,31,41" || m.Layout != firn.Sharded || m.Schemas != "insta%d" || !slices.Equal(m.Servers, []string{"a", "b"}) {
+	if m.Cluster != p.Cluster || len(m.Cluster) != 32 || m.Keys.String() != "range:1,11,21,31,41" || m.Layout != firn.Sharded() || m.Schemas != "insta%d" || !slices.Equal(m.Servers, []string{"a", "b"}) {
 		t.Errorf("%+v", m)
 	}
 	for i, r := range m.Routes {
@@ -120,7 +122,7 @@ func TestInitRefuses(t *testing.T) {
 	attempt("-1 shards", setup.Wish{Count: -1}, a, b)
 	attempt("ended on 2014-11-03", setup.Wish{Count: 2, Layout: firn.MustLayout("instagram;epoch=1980-01-01T00:00:00Z")}, a, b)
 	attempt("begins at 2200-01-01", setup.Wish{Count: 2, Layout: firn.MustLayout("sharded;epoch=2200-01-01T00:00:00Z")}, a, b)
-	attempt("no datacenter", setup.Wish{Count: 2, Layout: firn.Twitter}, a, b)
+	attempt("no datacenter", setup.Wish{Count: 2, Layout: firn.MustLayout("twitter")}, a, b)
 	attempt("bounds for 2 shards", setup.Wish{Count: 2, Keys: "range:1"}, a, b)
 	attempt(`"%d" once`[1:3], setup.Wish{Count: 2, Schemas: "insta"}, a, b)
 	attempt("servers a and b are one database", wish(), a, a)
@@ -130,7 +132,7 @@ func TestInitRefuses(t *testing.T) {
 	attempt("there is a schema insta1 already", setup.Wish{Count: 2}, a, b)
 	b.must(t, "DROP SCHEMA insta1")
 	b.must(t, shardSQL(t, 0))
-	attempt("it has shard 0 already", setup.Wish{Count: 2, Layout: firn.Instagram}, a, b)
+	attempt("it has shard 0 already", setup.Wish{Count: 2, Layout: firn.MustLayout("instagram")}, a, b)
 	attempt("has the layout", setup.Wish{Count: 2}, b)
 	attempt("has the layout", setup.Wish{Count: 2, Layout: firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")}, b)
 	b.must(t, "DROP SCHEMA firn CASCADE; DROP SCHEMA insta0 CASCADE")
@@ -140,7 +142,7 @@ func TestInitRefuses(t *testing.T) {
 	attempt("keys hash, not mod", setup.Wish{Keys: "mod"}, a, b)
 	attempt("schema insta%d, not x%d", setup.Wish{Schemas: "x%d"}, a, b)
 	attempt("layout time:41@1ms", setup.Wish{Layout: firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")}, a, b)
-	attempt("has a server b too", setup.Wish{}, a)
+	attempt("server b is in the cluster too", setup.Wish{}, a)
 	attempt("server c is not in the cluster", setup.Wish{}, a, b, c)
 	attempt("which calls itself b", setup.Wish{}, b, a)
 	mustInit(t, serversOf(c), setup.Wish{Count: 1})
@@ -258,7 +260,7 @@ func TestInitTwice(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		if err := <-errs; err != nil && !errors.Is(err, shard.ErrLocked) {
+		if err := <-errs; err != nil && !errors.Is(err, install.ErrLocked) {
 			t.Error(err)
 		}
 	}
@@ -299,7 +301,7 @@ func TestLocked(t *testing.T) {
 	}
 	defer s.Close()
 	_, err = tryInit(t.Context(), servers, wish())
-	if !errors.Is(err, shard.ErrLocked) || !strings.Contains(err.Error(), "pid ") {
+	if !errors.Is(err, install.ErrLocked) || !strings.Contains(err.Error(), "pid ") {
 		t.Errorf("%v", err)
 	}
 	if s, err := setup.Open(t.Context(), servers, false); err != nil { // only to look
@@ -429,7 +431,7 @@ func TestInitOneFails(t *testing.T) {
 func shardSQL(t testing.TB, n int64) string {
 	t.Helper()
 	var b strings.Builder
-	if err := shard.WriteSQL(&b, firn.Instagram, shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+	if err := install.WriteSQL(&b, firn.MustLayout("instagram"), install.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -478,19 +480,19 @@ func TestAdd(t *testing.T) {
 // TestTooMany: the layout that is offered for more shards has them, as few bits of them as
 // that takes, and the life of the usual one.
 func TestTooMany(t *testing.T) {
-	if life := firn.Sharded.End().Sub(firn.Sharded.Epoch()); life < 60*365*24*time.Hour {
+	if life := firn.Sharded().End().Sub(firn.Sharded().Epoch()); life < 60*365*24*time.Hour {
 		t.Errorf("the layout of new clusters lasts %s, less than 60 years", life)
 	}
 	for count, want := range map[int64]string{8193: "14/8", 16384: "14/8", 16385: "15/7", 1 << 21: "21/1"} {
-		l := (&setup.TooManyError{Count: count, Layout: firn.Sharded}).Wider()
+		l := (&setup.TooManyError{Count: count, Layout: firn.Sharded()}).Wider()
 		shards, _ := l.Field("shard")
 		seq, _ := l.Field("seq")
-		if got := fmt.Sprintf("%d/%d", shards.Width, seq.Width); got != want || l.Shards() < count || !l.End().Equal(firn.Sharded.End()) {
+		if got := fmt.Sprintf("%d/%d", shards.Width, seq.Width); got != want || l.Shards() < count || !l.End().Equal(firn.Sharded().End()) {
 			t.Errorf("%d: %s", count, l)
 		}
 	}
 	for _, count := range []int64{-1, 1<<21 + 1} {
-		if l := (&setup.TooManyError{Count: count, Layout: firn.Sharded}).Wider(); l.IsValid() {
+		if l := (&setup.TooManyError{Count: count, Layout: firn.Sharded()}).Wider(); l.IsValid() {
 			t.Errorf("%d: %s", count, l)
 		}
 	}
