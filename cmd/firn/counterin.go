@@ -115,6 +115,7 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	case near == "":
+		s.noCounter = true
 		return s.notLost(ctx, st, name)
 	}
 	return ui.Bad("%s has no counter %q, and one of nearly that name: %s", open.Redact(storeText(s.storeURL().text)), name, near).

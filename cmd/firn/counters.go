@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,18 +121,19 @@ func (n skipped) check(series, since []string) error {
 	return f
 }
 
-const numbersHint = "--numbers N, more than any of them can have given out since what is in the store now"
+const (
+	numbersHint = "--numbers N, more than any of them can have given out since what is in the store now. " + howFar
+	howFar      = "To find N, take the highest number of each in your rows, add what was given and not stored, and subtract what the store says was granted"
+)
 
-// givenSince says about how many numbers a segment may have given since the last grant that the
-// store knows; "" where that cannot be told.
-func givenSince(i sequence.Info, now time.Time) string {
-	since := now.Sub(i.At)
-	about := math.Ceil(i.LastRate * since.Seconds())
-	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= dated.MaxRaise {
+// givenSince says up to where, and when, a segment was last granted numbers as far as the store
+// knows; "" where it never was. How many were given since nobody can estimate: what is lost is
+// often the hour in which most was drawn.
+func givenSince(i sequence.Info) string {
+	if i.Err != nil || i.At.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("segment %s was last granted numbers at %s, at %s/s: about %s more may have been given since, if that rate went on",
-		i.Name, i.At.UTC().Format(time.RFC3339), phrase.SlowRate(max(i.LastRate, 0.01)), phrase.Count(int64(about)))
+	return fmt.Sprintf("segment %s was last granted numbers, up to %d, at %s", i.Name, int64(i.Granted), i.At.UTC().Format(time.RFC3339))
 }
 
 // A usedUp is a series that a recovery leaves no number.

@@ -13,6 +13,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store/sqlite"
 )
 
 // withHint adds a hint to the attributes of a log line, if there is one.
@@ -65,7 +66,10 @@ func classify(err error) *ui.Failure {
 	var ended *firn.EndError
 	var early *firn.EpochError
 	var ahead *lease.ClockError
+	var noDir *sqlite.MissingDirectoryError
 	switch {
+	case errors.As(err, &noDir):
+		return missingDirectory(noDir)
 	case errors.As(err, &full):
 		wait := time.Minute
 		if len(full.Holders) > 0 { // by when they fall free

@@ -73,7 +73,9 @@ carry that time, in ticks of the layout. On Linux the kernel stops COMMAND where
 cannot: when firn is killed, or was stopped for too long. On other systems nobody does.
 
 A pool whose ids start later is waited for. Where --wait is given, that is the most that
-is waited for the pool and for a worker, before the exit code is 75.
+is waited for the pool and for a worker, before the exit code is 75. On a store that can
+lose writes COMMAND starts only when the ids of the worker can: 13s after the lease, or 5m10s in
+a pool that was used while the store was durable. --wait does not shorten that.
 
 Standard input, output and error are COMMAND's. Signals are passed on to it. With
 --json its start and its end are an object on standard error each.

@@ -75,7 +75,7 @@ var knobs = []knob{
 	},
 	{
 		name: "wait", value: "DURATION", standard: phrase.Duration(term.Wait), set: setWait,
-		usage: "how long to wait for a worker to fall free",
+		usage: "how long to wait for a worker to fall free, and for the start of a pool; a store that can lose writes makes each start wait besides",
 	},
 	{
 		name: "file", value: "PATH", standard: "none", set: setFile,

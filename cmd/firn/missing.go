@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/firn-id/firn/document"
@@ -29,6 +30,7 @@ type missing struct {
 	begins  string // what that would give first
 	again   string // the commands for one that did; "" of a pool
 	where   string // what the values of again are
+	other   string // asks whether the store is the one of other programs; "" where it has counters
 	partly  string // what to do where other stores of a ticket have it; "" of any other
 }
 
@@ -38,13 +40,19 @@ func (d *drawing) missingOf(err error) *missing {
 	var noSegment *sequence.MissingError
 	var noSerial *document.MissingError
 	name := phrase.ShellWord(d.name)
+	other := func(names []string) string {
+		if len(names) > 0 || d.kind == kindTicket {
+			return ""
+		}
+		return "if " + poolPlace{url: storeText(d.urls[0])}.other()
+	}
 	switch {
 	case errors.As(err, &noPool) && !noPool.Creating:
 		pool := phrase.ShellWord(noPool.Pool)
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
 	case errors.As(err, &noSegment):
 		return &missing{
-			partly: d.partly(), name: d.name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: d.firstNumber().String(),
+			other: other(noSegment.Names), partly: d.partly(), name: d.name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: d.firstNumber().String(),
 			again: "firn segments create " + name + " --first N", where: "N above every number in use",
 		}
 	case errors.As(err, &noSerial):
@@ -57,7 +65,7 @@ func (d *drawing) missingOf(err error) *missing {
 			where = "PATTERN that of its programs, such as 'INV-{yyyyMMdd}-{6}' with --zone Asia/Ho_Chi_Minh, and " + where
 		}
 		return &missing{
-			name: d.name, nearest: noSerial.Nearest, create: create, begins: "1",
+			other: other(noSerial.Names), name: d.name, nearest: noSerial.Nearest, create: create, begins: "1",
 			again: create + "; firn serials raise " + name + " TEXT", where: where,
 		}
 	}
@@ -116,6 +124,9 @@ func missingHints(all []*missing) []string {
 			hints = append(hints, fmt.Sprintf("to use the counter that is there in place of %s, write its name: %s", m.name, m.nearest))
 		}
 		again, create = append(again, m.again), append(create, m.create)
+		if m.other != "" && !slices.Contains(hints, m.other) {
+			hints = append(hints, m.other)
+		}
 		if m.partly != "" {
 			hints = append(hints, m.partly)
 		}

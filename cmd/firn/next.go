@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 
@@ -60,6 +62,9 @@ terminated), or 0 for the pipe. Every printed id is used up, read or not.`,
 				return err
 			}
 			o.json = wantsJSON(cmd)
+			if s.noCounter {
+				o.drawing.warnOfNoCounter(cmd.ErrOrStderr())
+			}
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -111,6 +116,14 @@ func (o *nextOptions) run(ctx context.Context, out, errs io.Writer) error {
 		err = o.drawing.explain(err)
 	}
 	return err
+}
+
+// warnOfNoCounter says that the ids are no numbers of a counter. A store that was lost and begun
+// again has no counter, and an id in place of an order's number is found too late. A script that
+// means ids says so by --kind.
+func (d *drawing) warnOfNoCounter(errs io.Writer) {
+	name := phrase.ShellWord(d.name)
+	ui.PrintWarning(errs, "%s", d.hints.compose(fmt.Sprintf("%s is no counter of this store, and so this is an id of pool %s. If it was a counter: firn segments create %s --first N (N above every number in use). If it has ids, say so: --kind flake", d.name, d.leasing.pool, name)))
 }
 
 // lost is what it means that a series could not be closed well.

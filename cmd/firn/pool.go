@@ -170,7 +170,7 @@ func poolLineOf(i pool.Info) poolLine {
 func lookAtPool(ctx context.Context, s store.Store, name string, now time.Time) (poolLine, error) {
 	info, err := pool.Show(ctx, s, name)
 	if err != nil {
-		return poolLine{}, err
+		return poolLine{}, crowded(ctx, s, err, &poolOptions{})
 	}
 	line := poolLineOf(info)
 	if err := line.count(ctx, s, info, now); err != nil {

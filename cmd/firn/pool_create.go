@@ -13,11 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
@@ -59,7 +61,11 @@ func newPoolEnsure() *cobra.Command {
 		Long: `Create a pool if it is missing. The store may have lost an earlier pool of that name; so
 the ids of the new one start above all that a process may have made: after the longest
 outage budget that a process may have had, 5m or --outage, and 10s more. A pool that
-is there stays as it is, and the exit code is 0.`,
+is there stays as it is, and the exit code is 0.
+
+Before you type it, make sure that your other programs use this store: in another database the
+ids are those of a second store, and nothing can notice that. Counters that an earlier store
+had are not created again by it: firn segments create, firn serials create.`,
 		Example: `  firn pool ensure
   firn pool ensure shop --workers 0-255 --outage 10m`,
 		Args: arguments(0, 1),
@@ -152,7 +158,26 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	if verb == "ensure" && !wantsJSON(cmd) {
 		out = cmd.ErrOrStderr() // it stands before a program, whose standard output is its own
 	}
-	return line.created(out, set.storeName(), wantsJSON(cmd))
+	if err := line.created(out, set.storeName(), wantsJSON(cmd)); err != nil || !info.Created || verb != "ensure" {
+		return err
+	}
+	return warnOfCounters(ctx, s, cmd)
+}
+
+// warnOfCounters says that a store in which a pool was created again has no counter of an earlier
+// one: by the name of a lost counter firn next prints ids.
+func warnOfCounters(ctx context.Context, s store.Store, cmd *cobra.Command) error {
+	segments, err := sequence.List(ctx, s)
+	if err != nil {
+		return err
+	}
+	serials, err := document.List(ctx, s)
+	if err != nil || len(segments)+len(serials) > 0 {
+		return err
+	}
+	ui.PrintWarning(cmd.ErrOrStderr(), "%s", hinter{cmd}.compose("this store has no counter: counters of an earlier store are not in this one. If there were any, create each again before anything is started: "+
+		"firn segments create NAME --first N, with N above every number in use; firn serials create NAME --pattern PATTERN, then firn serials raise NAME TEXT, with TEXT the last one given out"))
+	return nil
 }
 
 // explainCreating says what can be done about an error of creating a pool with options. There
@@ -180,6 +205,12 @@ func (l *leasing) explainCreating(ctx context.Context, s store.Store, err error,
 		if left := leftTo(ctx, s, l.pool, opts.Layout); left != "" && left != wanted(opts) {
 			return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both would use workers %s", l.pool, overlap.Other.Name, overlap.Same), err)).
 				Hint("pool %s was lost: the store has records of its workers. Create it with the workers that it had, which the other pools leave to it: firn pool ensure %s --workers %s", l.pool, phrase.ShellWord(l.pool), left)
+		}
+	}
+	if errors.As(err, &overlap) && opts.Workers == 0 && overlap.Layout != overlap.Other.Layout {
+		o := &poolOptions{Options: lease.Options{Layout: opts.Layout}}
+		if e := crowdedBy(poolsOf(ctx, s), l.pool, o); e != nil && !e.some && e.inOther != nil {
+			return ui.Failed("%w", err).Hint("%s", e.ways(l.pool, poolPlace{from: l.from}))
 		}
 	}
 	if errors.As(err, &overlap) {

@@ -21,12 +21,13 @@ import (
 // another pool. A hint that creates it so would only lead to that refusal.
 type crowdedError struct {
 	error
-	layout firn.Layout // that it is to have
-	other  createdPool // the first one whose ids it could repeat
-	all    []string    // those whose ids it could repeat, as words of a shell
-	free   term.Range  // workers that it could have
-	some   bool        // there are some
-	big    createdPool // one that can give some up; without a name there is none
+	layout  firn.Layout   // that it is to have
+	other   createdPool   // the first one whose ids it could repeat
+	all     []string      // those whose ids it could repeat, as words of a shell
+	free    term.Range    // workers that it could have
+	some    bool          // there are some
+	inOther *crowdedError // the same with the layout of other, where there is no worker with this one; nil: there is none either
+	big     createdPool   // one that can give some up; without a name there is none
 }
 
 func (e *crowdedError) Unwrap() error { return e.error }
@@ -138,6 +139,11 @@ func crowdedBy(all []createdPool, name string, o *poolOptions) *crowdedError {
 		return nil
 	}
 	e.free, e.some = gap(whole, taken)
+	if !e.some && o.Layout.IsValid() && e.other.layout != l {
+		if same := crowdedBy(all, name, &poolOptions{Options: lease.Options{Layout: e.other.layout}}); same != nil && same.some {
+			e.inOther = same
+		}
+	}
 	if o.ranged { // a pool gets no more workers than it asked for
 		e.free.Last = min(e.free.Last, e.free.First+want.Count()-1)
 	}
@@ -165,6 +171,19 @@ func (e *crowdedError) ways(name string, at poolPlace) string {
 	switch {
 	case e.some:
 		text += "To have a pool of its own, give it workers that no other pool has: if "
+	case e.inOther != nil:
+		lay, other := phrase.ShellWord(layoutName(e.layout)), phrase.ShellWord(layoutName(e.other.layout))
+		workers, flag = e.inOther.free.String(), " --layout "+other
+		text = fmt.Sprintf("pool %s has had every worker, so no worker is left for layout %s. Only if their ids never meet in one table, queue or cache: firn pool ensure %s --may-repeat %s%s. Otherwise leave out --layout %s everywhere, and take layout %s: if ",
+			e.other.name, lay, word, strings.Join(e.all, " --may-repeat "), at.ensureNote(), lay, other)
+	case e.other.layout == e.layout && e.other.claim != e.other.now:
+		now, claim := e.other.now, e.other.claim
+		left := term.Range{First: claim.First, Last: now.First - 1}
+		if left.First > left.Last {
+			left = term.Range{First: now.Last + 1, Last: claim.Last}
+		}
+		workers = left.String()
+		text += fmt.Sprintf("Pool %s is giving up workers %s. First, until it says that it has: firn pool set %s --workers %s. Then, if ", e.other.name, left, phrase.ShellWord(e.other.name), now)
 	case e.big.name != "":
 		have := e.big.now
 		middle := have.First + have.Count()/2

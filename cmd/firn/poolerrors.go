@@ -34,6 +34,7 @@ type poolPlace struct {
 	from map[string]string // where each setting of the pool is from
 	file *config           // that lists the pools there may be; nil: there is none
 
+	looks  bool // the command makes no ids: a name that is nearly a pool's is taken for a mistyped one
 	serves bool // a server, which takes the pool of a series of the file from there
 }
 
@@ -164,6 +165,7 @@ func otherStore(err error, e *store.OtherStoreError, at string) *ui.Failure {
 	return ui.Failed("%w", ui.Rename(text, err)).
 		Hint("if the other store is still there, use that one: two stores with the same records make the same ids").
 		Hint("only if the other store is gone for good: stop all processes that use this one, then: %s", recoverCommand(at, strings.HasPrefix(e.What, "seri"))).
+		Hint("only if this is a copy on purpose, such as for staging, and its ids never meet those of the other store in one table, queue or cache: the same command").
 		Hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
 }
 
@@ -177,7 +179,9 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *ui.Failure
 	}
 	text := fmt.Sprintf("%s has no pool %q", where, e.Pool)
 	use := ""
-	if len(e.Pools) > 0 {
+	if len(e.Pools) == 0 {
+		use = "If " + at.other() + ". "
+	} else {
 		text += "; it has: " + strings.Join(e.Pools, ", ")
 		which, one := "one of these", e.Pools[0]
 		if len(e.Pools) == 1 {
@@ -194,6 +198,9 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *ui.Failure
 			use = fmt.Sprintf("to use %s, %s, then name it: %s. ", which, at.file.listing(one), how)
 		}
 	}
+	if at.looks && nearest.Name(e.Pool, e.Pools) != "" {
+		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". "))
+	}
 	var beside *crowdedError
 	if errors.As(err, &beside) {
 		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". ")).Hint("%s", beside.ways(e.Pool, at))
@@ -202,6 +209,19 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *ui.Failure
 		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s%s", use, e.Pool, name, name, at.ensureNote()),
 		fmt.Sprintf("%sIf this database was restored, or you are not sure: firn pool ensure %s%s. Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --new",
 			use, name, at.ensureNote(), e.Pool, name))
+}
+
+// other asks whether this is the store of the other programs: nothing in an empty one says that
+// it is the wrong one.
+func (p poolPlace) other() string {
+	what := "store"
+	switch scheme, _, _ := strings.Cut(p.url, ":"); scheme {
+	case "postgres", "postgresql", "mysql":
+		what = "database"
+	case "sqlite":
+		what = "file"
+	}
+	return "your other programs use another " + what + ", use that one: FIRN_STORE=URL"
 }
 
 // outside says that a pool does not have a worker.
@@ -309,8 +329,8 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 	if err == nil {
 		return nil
 	}
-	var at poolPlace
-	if set, err := loadSettings(cmd); err == nil {
+	at := poolPlace{looks: true}
+	if set, failed := loadSettings(cmd); failed == nil {
 		at.url = storeText(set.storeURL().text)
 		at.from = set.origins(err)
 	}
@@ -328,8 +348,11 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 func (s *settings) origins(err error) map[string]string {
 	var layout *lease.LayoutError
 	var worker *lease.WorkerError
+	var missing *lease.MissingPoolError
 	name := ""
 	switch {
+	case errors.As(err, &missing):
+		name = missing.Pool
 	case errors.As(err, &layout):
 		name = layout.Pool
 	case errors.As(err, &worker):
@@ -339,6 +362,9 @@ func (s *settings) origins(err error) map[string]string {
 	}
 	from := map[string]string{}
 	for _, k := range knobs {
+		if flagOf(s.cmd, k.name) == nil && missing != nil {
+			continue // the command has no such setting
+		}
 		from[k.name] = s.knob(k, s.poolSaid(name)).from
 	}
 	return from

@@ -27,7 +27,8 @@ type settings struct {
 	flags *pflag.FlagSet
 	file  *config // nil: there is none
 
-	counter *counterSeries // that the store has by the name of the series; nil: none, or nobody has looked
+	noCounter bool           // the store was asked, and has no counter of the series' name
+	counter   *counterSeries // that the store has by the name of the series; nil: none, or nobody has looked
 }
 
 // A value is what a setting is, and where that is from.
@@ -176,8 +177,11 @@ func (s *settings) unlisted(name string) error {
 	if best := nearest.Name(name, names); best != "" {
 		lists = "is it " + best + "?"
 	}
-	return ui.Bad("%s: %s does not list pool %q; %s", origin(s.flags.Lookup("pool")), s.file.path, name, lists).
-		Hint("to use pool %s of the store, %s", name, s.file.listing(name))
+	f := ui.Bad("%s: %s does not list pool %q; %s", origin(s.flags.Lookup("pool")), s.file.path, name, lists)
+	if nearest.Name(name, []string{pool.Default}) != "" && name != pool.Default {
+		return f.Hint("is it pool %s of the store? Then %s", pool.Default, s.file.listing(pool.Default))
+	}
+	return f.Hint("to use pool %s of the store, %s", name, s.file.listing(name))
 }
 
 // listing says how a pool is added to those of the file.

@@ -82,9 +82,13 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 	if embedded && made == nil {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			f := ui.Failed("%w %s", errNoStore, url).
-				Hint("if your programs use another one, name that: two stores make the same ids").
+				Hint("if your programs use another one, name that: two stores make the same ids. If its volume is not mounted, mount it").
 				Hint("if it was lost: firn store recover --store %s", phrase.ShellWord(url))
-			if file, err := sqlite.Inspect(path); !errors.As(err, new(*store.ForgotError)) && file.Sidecar == nil { // the hidden file says that there was one
+			file, err := sqlite.Inspect(path)
+			var none *sqlite.MissingDirectoryError
+			if errors.As(err, &none) && !implicit { // the first id makes that of the implicit one
+				f.Hints = missingDirectory(none).Hints
+			} else if !errors.As(err, new(*store.ForgotError)) && file.Sidecar == nil { // the hidden file says that there was one
 				f.Hint("only if there never was one, the first id makes it: firn next --store %s", phrase.ShellWord(url))
 			}
 			return nil, f
@@ -92,7 +96,8 @@ func openURL(ctx context.Context, url string, made onMade) (*open.Store, error) 
 	}
 	if implicit && made != nil {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, ui.Failed("no --store given, and the directory of this user's default file cannot be made: %w", err).Hint(nameStore)
+			return nil, ui.Failed("no --store given, and the directory of this user's default file cannot be made: %w", err).
+				Hint("let this user enter and write that directory: another file makes the same ids")
 		}
 	}
 	s, err := open.URL(ctx, url)

@@ -49,6 +49,9 @@ the command again, and must after an error.
 Grant files may stay where a pool is still there: a process that starts with one finds
 that the ids start later. Where a pool itself is lost, remove its grant files first.
 
+A copy on purpose, such as for staging, is made safe in the same way, if its ids and those of
+the original never meet in one table, queue or cache: both make the same ids.
+
 With --moved nothing starts later and no number is left out. It is only for a store that you moved on purpose, when
 nothing used the old one since the copy was made, and the old one is gone.`,
 		Example: `  firn store recover --store postgres://app@db/app
@@ -143,7 +146,7 @@ type recoveryPlan struct {
 	lost   []string // pools without a record, of which there are records of workers
 	series []string
 	shards bool                   // the same database has shards
-	since  []string               // about how many numbers each segment may have given since its last grant
+	since  []string               // up to where, and when, each segment was last granted numbers
 	usedUp []usedUp               // series that have no number left after it
 	other  *store.OtherStoreError // the store is a copy of another one, or was moved
 }
@@ -166,7 +169,7 @@ func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err
 	}
 	for _, one := range segments {
 		p.series = append(p.series, one.Name)
-		if text := givenSince(one, time.Now()); text != "" {
+		if text := givenSince(one); text != "" {
 			p.since = append(p.since, text)
 		}
 	}
@@ -266,7 +269,7 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 	case r.lost:
 		return ui.Bad("--lost: the file %s is there", r.path).Hint("to make it safe: firn store recover%s", storeFlag(r.url))
 	}
-	if r.implicit {
+	if r.implicit || r.lost { // a directory may be lost with its file
 		if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
 			return err
 		}
@@ -278,6 +281,11 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 // one, and a second file would make the ids of the moved one: so none is made unasked.
 func (r *recovery) noFile() error {
 	f := ui.Failed("there is no file %s, so nothing was done: a second file would make the ids of the first again", r.path)
+	var none *sqlite.MissingDirectoryError
+	if _, err := sqlite.Inspect(r.path); errors.As(err, &none) && !r.implicit {
+		f.Hints = missingDirectory(none).Hints
+		return f
+	}
 	for _, text := range noFileHints(r.url, "if there is a backup, put it back, and run this command again") {
 		f.Hint("%s", text)
 	}
@@ -295,11 +303,11 @@ func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPl
 		question, flags = "Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?", " --moved"
 	case r.lost:
 		flags = " --lost"
-		question = "Are all processes stopped, and is the file gone for good, and not moved, with all its copies?"
+		question = "Are all processes stopped, and is the file gone for good, with all its copies: not moved, and not on a volume that is not mounted?"
 	case r.path != "": // a server has one address, and a file may have been copied
 		question = "Are all processes stopped, and will no other copy of the file be used?"
 	case p.other != nil:
-		question = "Are all processes stopped, and is the store that this one is a copy of gone for good?"
+		question = "Are all processes stopped, and is the store that this one is a copy of gone for good? Or is this a copy on purpose, and its ids never meet those of the other store?"
 	}
 	return ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbers.flags()))
 }
@@ -346,6 +354,7 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 		}
 	} else if p.other != nil {
 		say("%s was made in another store, %s: if that one is in use, now or later, both make the same ids: then use that one, and do nothing here", p.other.What, p.other.Want)
+		say("only where this is a copy on purpose, such as for staging, and its ids never meet those of the other store in one table, queue or cache, both may be used")
 	}
 	pause := longest + 2*term.Skew
 	why := fmt.Sprintf("%s of outage budget and %s of clock error. --outage, if some process had a longer budget", phrase.Duration(longest), phrase.Duration(2*term.Skew))
@@ -361,7 +370,7 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 	}
 	say("a counter that the store has lost is not among its series: create it again, above its last number, before anything is started")
 	for _, text := range p.since {
-		say("%s: is --numbers more than that?", text)
+		say("%s. %s", text, howFar)
 	}
 	for _, u := range p.usedUp {
 		say("series %s has no number left %s: %s", u.series, u.until, u.room)
@@ -377,12 +386,21 @@ func (r *recovery) explainFile(say func(string, ...any)) error {
 		say("the file there now, of %s and %s bytes, is taken for the store", phrase.Instant(fi.ModTime()), phrase.Count(fi.Size()))
 		say("if a copy of this file is in use elsewhere, now or later, both make the same ids: keep one, and remove the others")
 	case errors.Is(err, os.ErrNotExist):
-		say("there is no file: an empty one is made")
+		say("there is no file: an empty one is made%s", r.withDirectory())
+		say("if the file is on a volume that is not mounted, mount it, and do nothing here")
 		say("if the file was moved, have every process use it where it is now, and make no other: both make the same ids")
 	default:
 		return err
 	}
 	return nil
+}
+
+// withDirectory says that the directory of the file is made too; "" where it is there.
+func (r *recovery) withDirectory() string {
+	if dir := filepath.Dir(r.path); !isFile(dir) {
+		return ", and its directory " + dir
+	}
+	return ""
 }
 
 // A recoveredLine is the store, or a pool, as --json prints it.

@@ -138,7 +138,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if _, errs, code := called(t, "store", "recover", "--lost"); code != ui.ExitUsage || isFile(path) ||
-		!strings.Contains(errs, "is the file gone for good, and not moved, with all its copies?") || !strings.Contains(errs, " --lost --yes\n") {
+		!strings.Contains(errs, "is the file gone for good, with all its copies: not moved, and not on a volume that is not mounted?") || !strings.Contains(errs, " --lost --yes\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	out, errs, code := called(t, "store", "recover", "--lost", "--yes", "--json")

@@ -22,7 +22,7 @@ var arrows = []rule{
 	{pkg: "store"},
 	{pkg: "store/memory", ours: []string{"store"}},
 	{pkg: "store/storetest", ours: []string{"store"}, third: []string{"github.com/anishathalye/porcupine"}},
-	{pkg: "store/sqlite", ours: []string{"store", "store/internal/advice", "internal/configfile"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
+	{pkg: "store/sqlite", ours: []string{"store", "store/internal/advice", "internal/configfile", "internal/phrase"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
 	{pkg: "store/internal/advice", ours: []string{"store"}},
 	{pkg: "store/internal/table", ours: []string{"store", "store/internal/advice"}},
 	{pkg: "store/internal/table/tabletest", ours: []string{"store", "store/internal/table", "sequence", "document", "internal/testserver"}},
