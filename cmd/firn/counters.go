@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -227,14 +228,14 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 		if own, ok := n.each[i.Name]; ok {
 			by = own
 		}
-		all = append(all, restoredCounter{Series: i.Name, Kind: kindSegment, By: by, Granted: int64(i.Granted)})
+		all = append(all, restoredCounter{Series: i.Name, Kind: config.Segment, By: by, Granted: int64(i.Granted)})
 	}
 	raised, err := document.Recover(ctx, s, n.all, n.each)
 	if err != nil {
 		return nil, again(err)
 	}
 	for _, r := range raised {
-		all = append(all, restoredCounter{Series: r.Series, Kind: kindSerial, By: r.By, Through: r.Through})
+		all = append(all, restoredCounter{Series: r.Series, Kind: config.Serial, By: r.By, Through: r.Through})
 	}
 	return all, nil
 }
@@ -250,7 +251,7 @@ func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
 		switch {
 		case asJSON:
 			errs = append(errs, enc.Encode(c))
-		case c.Kind == kindSegment:
+		case c.Kind == config.Segment:
 			_, err := fmt.Fprintf(out, "series %s: %d numbers are left out; it goes on above %d\n", c.Series, c.By, c.Granted)
 			errs = append(errs, err)
 		case c.Through != "":

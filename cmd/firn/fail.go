@@ -43,10 +43,10 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	}
 	ui.PrintError(w, f.Err)
 	for _, line := range f.Place {
-		fmt.Fprintf(w, "firn:     %s\n", ui.WithoutKeys(line))
+		fmt.Fprintf(w, "firn:     %s\n", phrase.WithoutKeys(line))
 	}
 	for _, line := range (hinter{cmd}).lines(f) {
-		fmt.Fprintf(w, "firn: hint: %s\n", ui.WithoutKeys(line))
+		fmt.Fprintf(w, "firn: hint: %s\n", phrase.WithoutKeys(line))
 	}
 	return f.Code
 }
@@ -56,6 +56,9 @@ func classify(err error) *ui.Failure {
 	var syntax *firn.SyntaxError
 	if errors.As(err, &syntax) {
 		return syntaxFailure(syntax.Kind, syntax)
+	}
+	if f := settingFailure(nil, err); f != nil {
+		return f
 	}
 	if f := poolFailure(err, poolPlace{}); f != nil {
 		return f

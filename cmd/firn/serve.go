@@ -18,13 +18,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 )
 
 func newServe() *cobra.Command {
@@ -86,8 +88,8 @@ Where it listens is printed to standard output, what happens to standard error; 
 // of which there may be several pools; a setting that is said and ignored could be meant for
 // any of them.
 func noPoolVariables() error {
-	for _, flag := range knobNames() {
-		name := variableName(flag)
+	for _, flag := range config.KeyNames(config.LeaseKeys) {
+		name := config.VariableName(flag)
 		if os.Getenv(name) == "" || !slices.Contains(variableNames(), name) {
 			continue
 		}
@@ -127,7 +129,7 @@ func (o *serveCommand) run(ctx context.Context, out, errs io.Writer) error {
 	for _, v := range o.stray {
 		o.log.Warn(v.text(), "do", v.do)
 	}
-	if os.Getenv(variableName("keys")) != "" {
+	if os.Getenv(config.VariableName("keys")) != "" {
 		o.log.Warn("firn serve does not read the variable FIRN_KEYS; it takes the keys of a public form from firn.yaml", "do", "public: { form: FORM, keys: FILE }, or keys: env:NAME")
 	}
 	o.notify, o.late = newNotifier(o.log), make(chan struct{}, 1)
@@ -224,7 +226,7 @@ func (o *serveCommand) learn(ctx context.Context) {
 		if errors.As(o.plan.heard[d], &f) {
 			f.Hint("then send SIGHUP to this server, or restart it")
 		}
-		o.log.Error("a series of firn.yaml has the name of a counter, and gives nothing", withHint(d.hintOf(f), "series", d.name, "err", f)...)
+		o.log.Error("a series of firn.yaml has the name of a counter, and gives nothing", withHint(d.hintOf(f), "series", d.Name, "err", f)...)
 	}
 	options, series, err := o.plan.serverOptions(o.supplies, o.log, io.Discard)
 	if err == nil {
@@ -305,7 +307,7 @@ func (o *serveCommand) status() string {
 func serveLog(errs io.Writer, asJSON bool) *slog.Logger {
 	o := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if err, ok := a.Value.Any().(error); ok {
-			return slog.String(a.Key, ui.WithoutKeys(ui.WithoutPackage(err.Error())))
+			return slog.String(a.Key, phrase.WithoutKeys(phrase.WithoutPackage(err.Error())))
 		}
 		if d := a.Value; d.Kind() == slog.KindDuration {
 			return slog.String(a.Key, d.Duration().String())
@@ -332,7 +334,7 @@ type startLine struct {
 
 // announce prints where the server listens, and what to type next.
 func (o *serveCommand) announce(out io.Writer, bound []boundListener) error {
-	if o.plan.options.plain() && len(o.plan.options.tokens) > 0 {
+	if o.plan.options.Plain() && len(o.plan.options.Tokens) > 0 {
 		o.log.Warn("tokens travel where others may read them: there is no tls in the config")
 	}
 	if o.keys.on() {
@@ -365,21 +367,21 @@ func (o *serveCommand) announce(out io.Writer, bound []boundListener) error {
 
 // firstState is the state of the first series, or of any name.
 func (o *serveCommand) firstState() server.State {
-	return o.supplies[o.plan.drawings()[0].supplyKey()].state()
+	return o.supplies[o.plan.drawings()[0].Key()].state()
 }
 
 // tryLine is a command that draws from a listener.
 func (o *serveCommand) tryLine(b boundListener) string {
-	name, secret := o.plan.example(), o.keys.on() && b.at.network == "tcp"
+	name, secret := o.plan.example(), o.keys.on() && b.at.Network == "tcp"
 	var words []string
 	switch b.flag {
 	case "resp":
 		words = append(words, "redis-cli")
-		words = append(words, b.at.redisFlags()...)
+		words = append(words, redisFlags(b.at)...)
 		if secret {
 			words = append(words, "--tls")
 		}
-		if len(o.plan.options.tokens) > 0 {
+		if len(o.plan.options.Tokens) > 0 {
 			words = append(words, "-a TOKEN")
 		}
 		words = append(words, "INCR "+name)
@@ -390,12 +392,12 @@ func (o *serveCommand) tryLine(b boundListener) string {
 		}
 	case "http":
 		words = append(words, "curl -X POST")
-		if len(o.plan.options.tokens) > 0 {
+		if len(o.plan.options.Tokens) > 0 {
 			words = append(words, `-H "Authorization: Bearer TOKEN"`)
 		}
-		words = append(words, b.at.url(secret)+"/v1/series/"+name+"/next")
+		words = append(words, curlURL(b.at, secret)+"/v1/series/"+name+"/next")
 	case "admin":
-		words = append(words, "curl", b.at.url(secret)+"/readyz")
+		words = append(words, "curl", curlURL(b.at, secret)+"/readyz")
 	}
 	return strings.Join(words, " ")
 }
@@ -415,16 +417,16 @@ func (o *serveCommand) facts(st server.State) []string {
 	}
 	switch {
 	case st.Class == "":
-		lines = append(lines, "not ready: "+ui.WithoutKeys(ui.WithoutPackage(fmt.Sprint(st.Err))))
-	case o.plan.storeAt.text == "" && o.plan.usesStore():
+		lines = append(lines, "not ready: "+phrase.WithoutKeys(phrase.WithoutPackage(fmt.Sprint(st.Err))))
+	case o.plan.storeAt.Text == "" && o.plan.usesStore():
 		lines = append(lines, fmt.Sprintf("store %s (%s): unique among this user's processes on this host only", st.Store, st.Class))
 	default:
 		lines = append(lines, fmt.Sprintf("store %s (%s: %s)", st.Store, st.Class, st.Why))
 	}
-	if st.Kind == kindFlake && st.Class == store.Lossy.String() {
+	if st.Kind == config.Flake && st.Class == store.Lossy.String() {
 		lines = append(lines, "it can forget what it acknowledged: ids are unique as long as all clocks are right within 5s")
 	}
-	if st.Kind == kindFlake && !st.Until.IsZero() {
+	if st.Kind == config.Flake && !st.Until.IsZero() {
 		lines = append(lines, fmt.Sprintf("without it ids go on for %s now, and for longer when the server has run for a while",
 			phrase.Duration(time.Until(st.Until).Round(time.Second))))
 	}
@@ -467,7 +469,7 @@ func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	for _, s := range fresh {
 		for _, old := range gone {
 			if s.drawing.clashes(old.drawing) {
-				return ui.Bad("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.leasing.pool).
+				return ui.Bad("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.Leasing.Pool).
 					Hint("start the server again, or write the old settings of the pool back")
 			}
 		}
@@ -491,7 +493,7 @@ func (o *serveCommand) reload(ctx context.Context, told bool) error {
 	if before := o.plan.names; before != nil {
 		close(before.outdated)
 	}
-	o.toldStore(o.plan.storeAt.text, next.storeAt.text)
+	o.toldStore(o.plan.storeAt.Text, next.storeAt.Text)
 	o.plan, o.supplies = next, now
 	o.shown.Store(&now)
 	o.sharded.Store(&next.sharded)
@@ -523,10 +525,10 @@ func (p *servePlan) fixed(next *servePlan) error {
 		what string
 		same bool
 	}{
-		{"listen", a.resp == b.resp && a.http == b.http && a.admin == b.admin && a.strings == b.strings && a.foreign == b.foreign && slices.Equal(a.hosts, b.hosts)},
-		{"tls", (a.cert == "") == (b.cert == "")},
-		{"limits.connections", a.connections == b.connections},
-		{"limits.idle", a.idle == b.idle},
+		{"listen", a.RESP == b.RESP && a.HTTP == b.HTTP && a.Admin == b.Admin && a.Strings == b.Strings && a.Foreign == b.Foreign && slices.Equal(a.Hosts, b.Hosts)},
+		{"tls", (a.Cert == "") == (b.Cert == "")},
+		{"limits.connections", a.Connections == b.Connections},
+		{"limits.idle", a.Idle == b.Idle},
 	} {
 		if !f.same {
 			return ui.Bad("%s was changed, and is read at the start only", f.what).Hint("to have it, start the server again; to reload the rest of the file now, write the old value back")
@@ -537,7 +539,7 @@ func (p *servePlan) fixed(next *servePlan) error {
 
 // toldStore logs that a reload goes to another store, or to the same one by another URL.
 func (o *serveCommand) toldStore(was, is string) {
-	switch before, after := open.Redact(storeText(was)), open.Redact(storeText(is)); {
+	switch before, after := fromurl.Redact(open.StoreText(was)), fromurl.Redact(open.StoreText(is)); {
 	case was == is:
 	case before == after:
 		o.log.Info("the password of the store is another one now", "store", after)
@@ -550,12 +552,14 @@ func (o *serveCommand) toldStore(was, is string) {
 // told logs what came of a reload.
 func (o *serveCommand) told(err error) {
 	if err == nil {
-		o.log.Info("reloaded", "config", o.plan.config, "series", len(o.plan.series), "tokens", len(o.plan.options.tokens))
+		o.log.Info("reloaded", "config", o.plan.config, "series", len(o.plan.series), "tokens", len(o.plan.options.Tokens))
 		return
 	}
 	var f *ui.Failure
 	hint := ""
 	if errors.As(err, &f) {
+		hint = o.hints.line(f)
+	} else if f := settingFailure(o.hints.cmd, err); f != nil {
 		hint = o.hints.line(f)
 	}
 	o.log.Error("not reloaded; everything is as it was", withHint(hint, "err", err)...)

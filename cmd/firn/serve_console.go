@@ -17,7 +17,7 @@ import (
 func (f *front) withConsole(rest http.Handler) http.Handler {
 	watch := &shardWatch{servers: func() []shard.Server { return *f.sharded.Load() }}
 	page := console.Handler(f.server, &console.Options{
-		Version: buildVersion().Version, Names: f.options.hosts,
+		Version: buildVersion().Version, Names: f.options.Hosts,
 		Workers: func(ctx context.Context) ([]console.Worker, error) { return f.supplies.Load().workers(ctx) },
 		Shards:  watch.asked,
 	})
@@ -43,7 +43,7 @@ func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
 		if now == nil || now.workers == nil {
 			continue
 		}
-		at := place{s.drawing.storeText(), s.drawing.leasing.pool}
+		at := place{s.drawing.storeText(), s.drawing.Leasing.Pool}
 		if seen[at] {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/browser"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/pool"
@@ -260,7 +261,7 @@ func consoleStaysSmall(t *testing.T, p *browser.Page) {
 func TestConsoleWorkers(t *testing.T) {
 	t.Parallel()
 	named := func(name string, list []pool.Worker, err error) *supply {
-		s := &supply{drawing: &drawing{kind: kindFlake, urls: []string{"memory:"}, leasing: &leasing{pool: name}}}
+		s := &supply{drawing: &drawing{Series: &config.Series{Kind: config.Flake, URLs: []string{"memory:"}, Leasing: &config.Leasing{Pool: name}}}}
 		s.now.Store(&flowing{workers: func(context.Context) ([]pool.Worker, error) { return list, err }})
 		return s
 	}

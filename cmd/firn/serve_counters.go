@@ -10,11 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 )
 
 // A server of any name serves the counters that its store has by their names, and
@@ -38,7 +40,7 @@ func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
 	if p.others == nil {
 		return nil
 	}
-	p.names = &storeNames{stores: o.stores, url: p.others.urls[0], most: max(p.options.names, 200), again: o.relist, outdated: make(chan struct{}), flakesSaid: p.flakesSaid}
+	p.names = &storeNames{stores: o.stores, url: p.others.URLs[0], most: max(p.options.Names, 200), again: o.relist, outdated: make(chan struct{}), flakesSaid: p.flakesSaid}
 	before := o.plan
 	if before == p || before.names == nil || before.names.url != p.names.url {
 		before = nil
@@ -82,10 +84,10 @@ func (p *servePlan) lost(found []*drawing, url string) (all []*drawing) {
 		return nil
 	}
 	for _, d := range p.series {
-		if !slices.ContainsFunc(found, func(f *drawing) bool { return f.name == d.name }) {
-			again := *d
-			again.urls = []string{url}
-			all = append(all, &again)
+		if !slices.ContainsFunc(found, func(f *drawing) bool { return f.Name == d.Name }) {
+			one := *d.Series
+			one.URLs = []string{url}
+			all = append(all, &drawing{&one, d.hints})
 		}
 	}
 	return all
@@ -112,7 +114,7 @@ func (n *storeNames) mayBeLost() bool { return n.recovered && !n.flakesSaid }
 
 // lost is the error of such a name.
 func (n *storeNames) lost(name string) error {
-	return maybeLost(open.Redact(storeText(n.url)), name).
+	return maybeLost(fromurl.Redact(open.StoreText(n.url)), name).
 		Hint("if %s has ids with a time: list all series of this server in firn.yaml, %s with kind: flake", name, name).
 		Hint("only if every name that no counter has is one of ids with a time: firn serve --kind flake")
 }
@@ -124,7 +126,7 @@ func (n *storeNames) list(ctx context.Context) (found []*drawing, recovered bool
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, n.stores.leave(u)) }()
-	if recovered, err = wasRecovered(ctx, u.store); err != nil {
+	if recovered, err = open.WasRecovered(ctx, u.store); err != nil {
 		return nil, false, err
 	}
 	numbers, err := sequence.List(ctx, u.store)
@@ -141,19 +143,19 @@ func (n *storeNames) list(ctx context.Context) (found []*drawing, recovered bool
 			return nil
 		}
 		taken[name] = true
-		d := &drawing{name: name, kind: kind, urls: []string{n.url}}
+		d := &drawing{Series: &config.Series{Name: name, Kind: kind, URLs: []string{n.url}}}
 		found = append(found, d)
 		return d
 	}
 	for _, in := range numbers {
 		// A ticket, and a record of a later firn, cannot be opened: the series says so.
-		if d := add(in.Name, kindSegment); d != nil {
-			d.options.segment.Lossy = in.Lossy
+		if d := add(in.Name, config.Segment); d != nil {
+			d.Options.Segment.Lossy = in.Lossy
 		}
 	}
 	for _, in := range texts {
-		if d := add(in.Name, kindSerial); d != nil {
-			d.options.pattern, d.options.serial.Zone, d.options.serial.Lossy = in.Pattern, in.Zone, in.Lossy
+		if d := add(in.Name, config.Serial); d != nil {
+			d.Options.Pattern, d.Options.Serial.Zone, d.Options.Serial.Lossy = in.Pattern, in.Zone, in.Lossy
 		}
 	}
 	return found, recovered, nil
@@ -183,7 +185,7 @@ func (n *storeNames) flake(name string) error {
 		return err
 	case c != nil:
 		n.awaitNewer()
-		return &newCounterError{name, c.kind}
+		return &newCounterError{name, c.Kind}
 	case near != "":
 		return &server.NoSeriesError{Name: name, Nearest: near}
 	case n.mayBeLost():
@@ -204,7 +206,7 @@ func (n *storeNames) flake(name string) error {
 func (n *storeNames) forget(found []*drawing, log *slog.Logger) {
 	var counters []string
 	for _, d := range found {
-		counters = append(counters, d.name)
+		counters = append(counters, d.Name)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -224,7 +226,7 @@ func (n *storeNames) forget(found []*drawing, log *slog.Logger) {
 
 // lookUp returns the counter of that name that the store has, or else the name of a counter
 // that it is probably a misspelling of; "" if there is none.
-func (n *storeNames) lookUp(name string) (c *counterSeries, near string, err error) {
+func (n *storeNames) lookUp(name string) (c *config.Counter, near string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
 	defer cancel()
 	u, err := n.stores.enter(ctx, n.url)
@@ -232,8 +234,8 @@ func (n *storeNames) lookUp(name string) (c *counterSeries, near string, err err
 		return nil, "", err
 	}
 	defer n.stores.leave(u)
-	if c, err = counterIn(ctx, u.store, name); err == nil && c == nil {
-		near, err = misspelled(ctx, u.store, name)
+	if c, err = open.CounterIn(ctx, u.store, name); err == nil && c == nil {
+		near, err = open.Misspelled(ctx, u.store, name)
 	}
 	return c, near, err
 }
@@ -285,8 +287,8 @@ func (o *serveCommand) listAgain(ctx context.Context) error {
 	}
 	var fresh []string
 	for _, d := range found {
-		if !slices.ContainsFunc(o.plan.series, func(s *drawing) bool { return s.name == d.name }) {
-			fresh = append(fresh, d.name)
+		if !slices.ContainsFunc(o.plan.series, func(s *drawing) bool { return s.Name == d.Name }) {
+			fresh = append(fresh, d.Name)
 		}
 	}
 	slices.Sort(fresh)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/httpapi"
@@ -22,17 +23,17 @@ import (
 const drain = 5 * time.Second
 
 // bind listens where the plan says. On an error nothing is listened to.
-func bind(o *serveOptions) (bound []boundListener, err error) {
-	for _, l := range o.listeners() {
-		sock, at, err := l.at.listen()
+func bind(o *config.ServerOptions) (bound []boundListener, err error) {
+	for _, l := range o.Listeners() {
+		sock, at, err := listenOn(l.At)
 		if err != nil {
 			for _, b := range bound {
 				b.Close()
 			}
-			return nil, ui.Failed("--%s %s: %w", l.flag, l.at, err).
-				Hint("--%s with another place, or off; port 0 takes any that is free", l.flag)
+			return nil, ui.Failed("--%s %s: %w", l.Flag, l.At, err).
+				Hint("--%s with another place, or off; port 0 takes any that is free", l.Flag)
 		}
-		bound = append(bound, boundListener{sock, l.flag, at})
+		bound = append(bound, boundListener{sock, l.Flag, at})
 	}
 	return bound, nil
 }
@@ -41,12 +42,12 @@ func bind(o *serveOptions) (bound []boundListener, err error) {
 type boundListener struct {
 	net.Listener
 	flag string // which one it is
-	at   address
+	at   config.Address
 }
 
 // A front answers the connections of all listeners.
 type front struct {
-	options  *serveOptions
+	options  *config.ServerOptions
 	server   *server.Server
 	supplies *atomic.Pointer[supplies]
 	sharded  *atomic.Pointer[[]shard.Server]
@@ -80,14 +81,14 @@ func (f *front) open(bound []boundListener) error {
 
 // serve returns what answers a listener until its context is done.
 func (f *front) serve(b boundListener) (func(context.Context) error, error) {
-	secret := f.keys.on() && b.at.network == "tcp"
+	secret := f.keys.on() && b.at.Network == "tcp"
 	if b.flag == "resp" {
 		l := b.Listener
 		if secret {
 			l = tls.NewListener(l, f.keys.config())
 		}
 		o := &resp.Options{
-			MaxConns: f.options.connections, Idle: f.options.idle, Drain: drain, Strings: f.options.strings,
+			MaxConns: f.options.Connections, Idle: f.options.Idle, Drain: drain, Strings: f.options.Strings,
 			Version: buildVersion().Version, Stats: &f.stats, Logger: f.log,
 		}
 		return func(ctx context.Context) error { return resp.Serve(ctx, l, f.server, o) }, nil
@@ -96,7 +97,7 @@ func (f *front) serve(b boundListener) (func(context.Context) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := httpapi.Listener(&fewConnections{Listener: b.Listener, most: int64(f.options.connections), log: f.log})
+	l := httpapi.Listener(&fewConnections{Listener: b.Listener, most: int64(f.options.Connections), log: f.log})
 	if secret {
 		l = tls.NewListener(l, f.keys.config("h2", "http/1.1"))
 	}
@@ -106,13 +107,13 @@ func (f *front) serve(b boundListener) (func(context.Context) error, error) {
 }
 
 func (f *front) handler(flag string) (http.Handler, error) {
-	o := &httpapi.Options{Foreign: f.options.foreign, Version: buildVersion().Version, NoMetrics: !f.options.admin.off(), Names: f.options.hosts, Stats: &f.answers}
+	o := &httpapi.Options{Foreign: f.options.Foreign, Version: buildVersion().Version, NoMetrics: !f.options.Admin.Off(), Names: f.options.Hosts, Stats: &f.answers}
 	handler := httpapi.Handler
 	if flag == "admin" {
 		handler = httpapi.Admin
 	}
 	h, err := handler(f.server, o)
-	if err != nil || flag == "http" && !f.options.admin.off() {
+	if err != nil || flag == "http" && !f.options.Admin.Off() {
 		return h, err // the console is where operators are
 	}
 	return f.withConsole(h), nil

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 )
@@ -23,22 +26,22 @@ func (p *servePlan) leaves(next *drawing, err error) error {
 	}
 	var remains *pool.RemainsError
 	m := next.missingOf(err)
-	if m == nil && !errors.Is(err, errNoStore) && !errors.As(err, &remains) {
+	if m == nil && !errors.As(err, new(*open.NoStoreError)) && !errors.As(err, &remains) {
 		return err
 	}
 	i := slices.IndexFunc(p.drawings(), func(d *drawing) bool { return d.source() == next.source() })
-	if i < 0 || slices.Equal(p.drawings()[i].urls, next.urls) {
+	if i < 0 || slices.Equal(p.drawings()[i].URLs, next.URLs) {
 		return err
 	}
 	var f *ui.Failure
 	if !errors.As(next.explain(err), &f) {
 		return err
 	}
-	what := cmp.Or(next.name, "this server")
-	if next.kind == kindFlake {
-		what = "pool " + next.leasing.pool
+	what := cmp.Or(next.Name, "this server")
+	if next.Kind == config.Flake {
+		what = "pool " + next.Leasing.Pool
 	}
-	f = ui.Failed("%s", ui.WithoutPackage(f.Error())).
+	f = ui.Failed("%s", phrase.WithoutPackage(f.Error())).
 		Hint("this server has %s in %s: write that store back into the config, then send SIGHUP again", what, p.drawings()[i].storeText())
 	if m == nil || m.again == "" {
 		return f
@@ -47,16 +50,16 @@ func (p *servePlan) leaves(next *drawing, err error) error {
 	if m.where != "" {
 		where = ", with " + m.where
 	}
-	if next.kind != kindTicket { // whose stores are those of the config
-		flag = storeFlag(storeText(next.urls[0]))
+	if next.Kind != config.Ticket { // whose stores are those of the config
+		flag = storeFlag(open.StoreText(next.URLs[0]))
 	}
 	return f.Hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, next.storeText(), m.again, flag, where)
 }
 
 // source is the pool or the counter that a drawing is of, whatever store it is in.
 func (d *drawing) source() string {
-	if d.kind == kindFlake {
-		return "pool " + d.leasing.pool
+	if d.Kind == config.Flake {
+		return "pool " + d.Leasing.Pool
 	}
-	return fmt.Sprintf("%s %s", d.kind, d.name)
+	return fmt.Sprintf("%s %s", d.Kind, d.Name)
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server"
@@ -22,7 +25,7 @@ type supplies map[string]*supply
 func (all supplies) enough(p *servePlan, log *slog.Logger, anew bool) (now supplies, fresh []*supply) {
 	now = supplies{}
 	for _, d := range p.drawings() {
-		key := d.supplyKey()
+		key := d.Key()
 		if now[key] != nil {
 			continue
 		}
@@ -85,12 +88,12 @@ func (d *drawing) named(err error) error {
 	}
 	what := "pool"
 	name := ""
-	if d.kind == kindFlake {
-		name = d.leasing.pool
+	if d.Kind == config.Flake {
+		name = d.Leasing.Pool
 	} else {
-		what, name = "series", d.name
+		what, name = "series", d.Name
 	}
-	text := ui.WithoutPackage(f.Err.Error())
+	text := phrase.WithoutPackage(f.Err.Error())
 	if subject := what + " " + name; !strings.HasPrefix(text, subject+" ") {
 		text = subject + ": " + text
 	}
@@ -113,23 +116,23 @@ func closeAll(all []*supply, log *slog.Logger) {
 // serverOptions are what a server is made with. Warnings go to errs.
 func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer) (*server.Options, []*server.Series, error) {
 	o := &server.Options{
-		MaxBatch: p.options.batch, MaxRange: p.options.ranges, MaxNames: p.options.names,
-		Tokens: p.options.tokens, Logger: log,
+		MaxBatch: p.options.Batch, MaxRange: p.options.Ranges, MaxNames: p.options.Names,
+		Tokens: p.options.Tokens, Logger: log,
 	}
 	var series []*server.Series
 	for _, d := range p.series {
 		if err := p.withheld(d); err != nil {
-			series = append(series, d.serveWithheld(d.name, all[d.supplyKey()], err, nil))
+			series = append(series, d.serveWithheld(d.Name, all[d.Key()], err, nil))
 			continue
 		}
-		one, err := d.serve(d.name, all[d.supplyKey()], errs)
+		one, err := d.serve(d.Name, all[d.Key()], errs)
 		if err != nil {
 			return nil, nil, err
 		}
 		series = append(series, one)
 	}
 	if d := p.others; d != nil {
-		s := all[d.supplyKey()]
+		s := all[d.Key()]
 		o.Layout = s.layout()
 		if p.unlisted != nil {
 			s = newSupply(d, s.log) // that nobody opens
@@ -139,7 +142,7 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 		}
 		o.Others = func(name string) (*server.Series, error) {
 			err := p.names.flake(name)
-			if errors.As(err, new(*lostNameError)) {
+			if errors.As(err, new(*open.LostNameError)) {
 				return d.serveWithheld(name, s, err, s.state), nil // its pool is in order
 			}
 			if err != nil {
@@ -154,10 +157,10 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 // openForms reads the keys of the public forms, before any store is made or asked.
 func (p *servePlan) openForms() error {
 	for _, d := range p.series {
-		if d.form == nil {
+		if d.Form == nil {
 			continue
 		}
-		if _, err := d.form.open(io.Discard); err != nil { // it warns when it is served
+		if _, err := d.Form.Open(nil); err != nil { // it warns when it is served
 			return err
 		}
 	}
@@ -167,18 +170,18 @@ func (p *servePlan) openForms() error {
 // serve returns the series of a name that draws from a supply.
 func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series, error) {
 	o := &server.SeriesOptions{State: s.state, Explain: d.judge}
-	switch d.kind {
-	case kindSerial:
+	switch d.Kind {
+	case config.Serial:
 		return server.Texts(name, textSupply{s}, o), nil
-	case kindFlake:
+	case config.Flake:
 		o.Layout = s.layout()
 	default:
 		o.Reserve = s.reserve
-		o.Step = max(d.options.segment.Increment, 1) * int64(len(d.urls))
+		o.Step = max(d.Options.Segment.Increment, 1) * int64(len(d.URLs))
 	}
-	if d.form != nil {
+	if d.Form != nil {
 		var err error
-		if o.Form, err = d.form.open(errs); err != nil {
+		if o.Form, err = d.Form.Open(warnOn(errs)); err != nil {
 			return nil, err
 		}
 	}
@@ -195,21 +198,21 @@ func (d *drawing) serveUnknown(name string, s *supply) *server.Series {
 // clashes reports whether two leases cannot be held at once: they insist on one
 // worker, or go on with one grant file.
 func (d *drawing) clashes(other *drawing) bool {
-	if d.kind != kindFlake || other.kind != kindFlake {
+	if d.Kind != config.Flake || other.Kind != config.Flake {
 		return false
 	}
-	a, b := d.leasing.options, other.leasing.options
+	a, b := d.Leasing.Options, other.Leasing.Options
 	if a.GrantFile != "" && a.GrantFile == b.GrantFile {
 		return true
 	}
 	insist := a.Choice == lease.Insist && b.Choice == lease.Insist && a.Worker == b.Worker
-	return insist && d.urls[0] == other.urls[0] && d.leasing.pool == other.leasing.pool
+	return insist && d.URLs[0] == other.URLs[0] && d.Leasing.Pool == other.Leasing.Pool
 }
 
 // example is the name of a series to show people.
 func (p *servePlan) example() string {
 	for _, d := range p.series {
-		return d.name
+		return d.Name
 	}
 	return "photo"
 }

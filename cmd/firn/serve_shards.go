@@ -4,27 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server/console"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
-
-// shardServers are the servers with shards of the file; none where there is no file.
-func (s *settings) shardServers() ([]shard.Server, error) {
-	if s.file == nil {
-		return nil, nil
-	}
-	servers := make([]shard.Server, len(s.file.servers))
-	for i, one := range s.file.servers {
-		var err error
-		if servers[i], err = namedServer(one.name.text, one.url.text); err != nil {
-			return nil, ui.Failed("%s:%d: %w", s.file.path, one.url.at.line, err)
-		}
-	}
-	return servers, nil
-}
 
 // A shardWatch measures shards for the console: one look at a time.
 type shardWatch struct {

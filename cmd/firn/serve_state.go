@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
@@ -20,7 +21,7 @@ var errNoWorker = errors.New("no worker is held just now")
 func leaseState(l *lease.Lease, at string) server.State {
 	now := l.State()
 	st := server.State{
-		Kind: kindFlake, Store: at, Class: now.Class.String(), Why: now.Why,
+		Kind: config.Flake, Store: at, Class: now.Class.String(), Why: now.Why,
 		Degraded: now.Degraded, Err: now.Err, Until: now.Horizon, Budget: now.Outage,
 		Pool: now.Pool, Term: now.Term, Since: now.Since, Renewed: now.Renewed,
 		ClockOffset: now.Ahead, Borrowed: now.Borrowed, Ended: now.Layout.End(),
@@ -97,7 +98,7 @@ func seconds(s float64) time.Duration {
 func serialState(s *document.Series, at string, heard error) server.State {
 	now := s.State()
 	st := server.State{
-		Kind: kindSerial, Store: at, Class: now.Class.String(), Why: now.Why, Left: now.Reserved,
+		Kind: config.Serial, Store: at, Class: now.Class.String(), Why: now.Why, Left: now.Reserved,
 		Degraded: heard != nil, Err: heard,
 	}
 	if now.Err != nil && !passes(now.Err) {

@@ -9,8 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 )
 
 // sharedStores are the stores that a server's series use. Each is opened once, and
@@ -19,7 +21,7 @@ type sharedStores struct {
 	log   *slog.Logger
 	mu    sync.Mutex // of the rest, and of users
 	byURL map[string]*sharedStore
-	made  onMade // nil: no file is made
+	made  open.OnMade // nil: no file is made
 }
 
 // A sharedStore is a store that series of a server draw from. Where one of them finds that
@@ -30,8 +32,8 @@ type sharedStore struct {
 	users int
 	log   *slog.Logger
 
-	opening sync.Mutex  // guards the next two
-	store   *open.Store // nil: not open
+	opening sync.Mutex     // guards the next two
+	store   *fromurl.Store // nil: not open
 	pulse   *pulse
 
 	first   atomic.Pointer[string] // what the store said of itself first; nil: nothing yet
@@ -90,7 +92,7 @@ func (x *sharedStores) enter(ctx context.Context, url string) (*sharedStore, err
 	s.opening.Lock()
 	err := s.ended()
 	if err == nil && s.store == nil {
-		if s.store, err = openURL(ctx, url, made); err == nil {
+		if s.store, err = open.Store(ctx, url, made); err == nil {
 			s.pulse = newPulse(s)
 		}
 	}
@@ -138,7 +140,7 @@ func (s *sharedStore) end(err error) {
 	if !s.err.CompareAndSwap(nil, &err) {
 		return
 	}
-	s.log.Error("nothing is given any more of what this store granted; SIGHUP tries again when that is mended", "store", open.Redact(storeText(s.url)), "err", err, "hint", lostStoreHint(err, storeText(s.url)))
+	s.log.Error("nothing is given any more of what this store granted; SIGHUP tries again when that is mended", "store", fromurl.Redact(open.StoreText(s.url)), "err", err, "hint", lostStoreHint(err, open.StoreText(s.url)))
 	for _, m := range s.joined() {
 		if m.abandon != nil {
 			m.abandon(err)
@@ -173,7 +175,7 @@ func (s *sharedStore) part(m *member) {
 // heed takes what a member says of itself. On a store that can forget a counter may end
 // where a pool goes on by clocks, so each ends by itself.
 func (s *sharedStore) heed(kind string, err error) {
-	if unforgiven(err) != nil && (kind == kindFlake || !s.lossy.Load()) {
+	if unforgiven(err) != nil && (kind == config.Flake || !s.lossy.Load()) {
 		s.end(err)
 	}
 }
@@ -199,7 +201,7 @@ func (s *sharedStore) hear(p store.Promise, err error) {
 func (s *sharedStore) watched() store.Store { return &watchedStore{s.store, s} }
 
 type watchedStore struct {
-	*open.Store
+	*fromurl.Store
 	shared *sharedStore
 }
 

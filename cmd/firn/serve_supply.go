@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
@@ -22,7 +24,7 @@ import (
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 )
 
 // A supply is what one series or more of a server draw from. Flakes of one pool
@@ -62,18 +64,6 @@ type flowing struct {
 	workers func(ctx context.Context) ([]pool.Worker, error) // of the pool; nil: there is none
 }
 
-// supplyKey says all that a supply is made of: those of one key are one.
-func (d *drawing) supplyKey() string {
-	if d.kind == kindFlake {
-		o := d.leasing.options
-		o.Logger = nil
-		return fmt.Sprintf("%q %q %+v", d.urls, d.leasing.pool, o)
-	}
-	o := d.options
-	o.segment.Logger, o.serial.Logger = nil, nil
-	return fmt.Sprintf("%q %s %q %+v", d.urls, d.kind, d.name, o)
-}
-
 // A NotOpenError says that a series is not open yet.
 type notOpenError struct {
 	err   error
@@ -81,7 +71,7 @@ type notOpenError struct {
 }
 
 func (e *notOpenError) Error() string {
-	return "it is not open yet: " + ui.WithoutPackage(e.err.Error())
+	return "it is not open yet: " + phrase.WithoutPackage(e.err.Error())
 }
 func (e *notOpenError) Unwrap() error { return e.err }
 
@@ -89,10 +79,10 @@ var errOpening = errors.New("its store was not heard yet")
 
 // newSupply returns a supply that is not open.
 func newSupply(d *drawing, log *slog.Logger) *supply {
-	s := &supply{key: d.supplyKey(), drawing: d, bare: log.With("kind", d.kind), began: time.Now()}
+	s := &supply{key: d.Key(), drawing: d, bare: log.With("kind", d.Kind), began: time.Now()}
 	s.log = s.bare
-	if d.name != "" && d.kind != kindFlake {
-		s.log = s.bare.With("series", d.name)
+	if d.Name != "" && d.Kind != config.Flake {
+		s.log = s.bare.With("series", d.Name)
 	}
 	s.stop = func() {}
 	s.trouble.Store(&errOpening)
@@ -191,9 +181,9 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 //     the server reads its settings at SIGHUP.
 //   - A layout whose time is over.
 func needsSIGHUP(err error) bool {
-	return isA[*store.ForgotError](err) || isA[*store.OtherStoreError](err) || isA[*document.InstanceError](err) || isA[*lostPoolError](err) ||
+	return isA[*store.ForgotError](err) || isA[*store.OtherStoreError](err) || isA[*document.InstanceError](err) || isA[*open.LostPoolError](err) ||
 		isA[*store.FormatError](err) ||
-		isA[*lease.OptionError](err) || isA[*lease.LayoutError](err) || isA[*open.URLError](err) ||
+		isA[*lease.OptionError](err) || isA[*lease.LayoutError](err) || isA[*fromurl.URLError](err) ||
 		isA[*firn.EndError](err)
 }
 
@@ -215,17 +205,17 @@ func (s *supply) notYet(ctx context.Context, stores *sharedStores) bool {
 // then raises it, and what it gave in between would be given twice. A segment is created at
 // the number that it begins with, and a pool with the time.
 func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
-	for _, url := range d.urls {
+	for _, url := range d.URLs {
 		u, err := shared.enter(ctx, url)
 		if err != nil {
-			return d.at(url, err)
+			return open.AtStore(d.Series, url, err)
 		}
-		if d.kind == kindFlake {
-			_, err = pool.Show(ctx, u.watched(), d.leasing.pool)
+		if d.Kind == config.Flake {
+			_, err = pool.Show(ctx, u.watched(), d.Leasing.Pool)
 		} else {
-			err = d.absent(ctx, u.watched(), store.Promise{})
+			err = open.Absent(ctx, u.watched(), d.Series, store.Promise{})
 		}
-		if err == nil && d.kind == kindSerial {
+		if err == nil && d.Kind == config.Serial {
 			err = d.given(ctx, u.watched())
 		}
 		if err = errors.Join(err, shared.leave(u)); err != nil {
@@ -237,12 +227,12 @@ func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
 
 // given returns an error if a serial has given nothing yet.
 func (d *drawing) given(ctx context.Context, st store.Store) error {
-	info, err := document.Show(ctx, st, d.name)
+	info, err := document.Show(ctx, st, d.Name)
 	if err != nil || info.Count > 0 {
 		return err
 	}
-	return ui.Failed("the serial %s is there now, and has given nothing yet", d.name).
-		Hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", phrase.ShellWord(d.name)).
+	return ui.Failed("the serial %s is there now, and has given nothing yet", d.Name).
+		Hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", phrase.ShellWord(d.Name)).
 		Hint("only if it is new: SIGHUP to this server begins it")
 }
 
@@ -275,7 +265,7 @@ func (s *supply) close() error {
 // layout is the layout of the ids: what the settings say, or else the pool, once it was
 // read; zero where that is not known.
 func (s *supply) layout() firn.Layout {
-	if l := s.drawing.leasing.options.Layout; l.IsValid() {
+	if l := s.drawing.Leasing.Options.Layout; l.IsValid() {
 		return l
 	}
 	if now := s.now.Load(); now != nil {
@@ -313,12 +303,12 @@ func (s *supply) state() server.State {
 		return now.state()
 	}
 	d := s.drawing
-	st := server.State{Kind: d.kind, Store: d.storeText(), Err: err}
+	st := server.State{Kind: d.Kind, Store: d.storeText(), Err: err}
 	if now == nil {
 		st.Away = s.began
 	}
-	if d.kind == kindFlake {
-		st.Pool = d.leasing.pool
+	if d.Kind == config.Flake {
+		st.Pool = d.Leasing.Pool
 	}
 	return st
 }
@@ -383,34 +373,22 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 			err = errors.Join(err, leave())
 		}
 	}()
-	for _, url := range d.urls {
+	for _, url := range d.URLs {
 		u, err := shared.enter(ctx, url)
 		if err != nil {
-			return nil, d.at(url, err)
+			return nil, open.AtStore(d.Series, url, err)
 		}
 		users, stores = append(users, u), append(stores, u.watched())
 	}
-	if err := d.checkStores(ctx, stores); err != nil {
-		return nil, err
-	}
-	begins, err := d.begins(ctx, stores)
+	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: log})
 	if err != nil {
 		return nil, err
 	}
-	var now *flowing
-	switch d.kind {
-	case kindFlake:
-		now, err = d.flowLease(ctx, stores[0], log)
-	case kindSerial:
-		now, err = d.flowSerial(ctx, users[0], log)
-	default:
-		now, err = d.flowSegment(ctx, stores, log)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if begins {
-		log.Info("created a new counter", "series", d.name, "first", d.firstNumber(), "store", d.storeText())
+	now := d.flowing(series, users, stores)
+	if series.Began && d.Kind != config.Flake {
+		log.Info("created a new counter", "series", d.Name, "first", open.FirstNumber(d.Series), "store", d.storeText())
+	} else if series.Began {
+		log.Info("created the first pool", "pool", d.Leasing.Pool, "layout", layoutName(now.layout), "store", d.storeText())
 	}
 	closeSeries := now.close
 	part, err := d.joinStores(users, now)
@@ -427,7 +405,7 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 func (d *drawing) joinStores(users []*sharedStore, now *flowing) (part func(), err error) {
 	members := make([]*member, len(users))
 	for i, u := range users {
-		members[i] = &member{kind: d.kind, final: now.final}
+		members[i] = &member{kind: d.Kind, final: now.final}
 		if now.abandon != nil {
 			members[i].final = func() error { return now.finalAt(i) }
 			members[i].abandon = func(err error) { now.abandon(i, err) }
@@ -439,7 +417,7 @@ func (d *drawing) joinStores(users []*sharedStore, now *flowing) (part func(), e
 	if len(users) == 1 {
 		now.heed = func(err error) {
 			if err != nil {
-				users[0].heed(d.kind, err)
+				users[0].heed(d.Kind, err)
 			}
 		}
 		if now.abandon == nil {
@@ -453,16 +431,21 @@ func (d *drawing) joinStores(users []*sharedStore, now *flowing) (part func(), e
 	}, err
 }
 
-func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logger) (*flowing, error) {
-	creates := d.leasing.creates(ctx, st)
-	l, err := d.leasing.open(ctx, st, log)
-	if err != nil {
-		return nil, err
+// flowing is what a server draws from in a series that is open.
+func (d *drawing) flowing(s *open.Series, users []*sharedStore, stores []store.Store) *flowing {
+	switch {
+	case s.Lease != nil:
+		return flowLease(s.Lease, stores[0], d.storeText())
+	case s.Numbers != nil:
+		return flowNumbers(s.Numbers, segmentFacts{
+			kind: d.Kind, store: d.storeText(), increment: max(d.Options.Segment.Increment, 1),
+			lasts: cmp.Or(d.Options.Segment.Lasts, sequence.DefaultLasts),
+		})
 	}
-	if creates {
-		log.Info("created the first pool", "pool", d.leasing.pool, "layout", layoutName(l.State().Layout), "store", d.storeText())
-	}
-	at := d.storeText()
+	return flowTexts(s.Texts, d.storeText(), users[0].pulse)
+}
+
+func flowLease(l *lease.Lease, st store.Store, at string) *flowing {
 	return &flowing{
 		src: l, close: l.Close, layout: l.State().Layout,
 		state:   func() server.State { return leaseState(l, at) },
@@ -473,66 +456,34 @@ func (d *drawing) flowLease(ctx context.Context, st store.Store, log *slog.Logge
 			}
 			return nil
 		},
-	}, nil
+	}
 }
 
-func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *slog.Logger) (*flowing, error) {
-	o := d.options.segment
-	o.Logger = log
-	var s *sequence.Series
-	var err error
-	if d.kind == kindTicket {
-		s, err = sequence.OpenAcross(ctx, stores, d.name, &o)
-	} else {
-		s, err = sequence.Open(ctx, stores[0], d.name, &o)
-	}
-	if err != nil {
-		return nil, err
-	}
-	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, sequence.DefaultLasts)}
+func flowNumbers(s *sequence.Series, at segmentFacts) *flowing {
 	return &flowing{
 		src: s, close: s.Close, reserve: s.Reserve,
 		state:   func() server.State { return segmentState(s, at) },
 		final:   func() error { return unforgiven(s.State().Err) },
 		finalAt: func(place int) error { return unforgiven(s.States()[place].Err) },
 		abandon: s.Abandon,
-	}, nil
+	}
 }
 
-func (d *drawing) flowSerial(ctx context.Context, st *sharedStore, log *slog.Logger) (*flowing, error) {
-	o := d.options.serial
-	o.Logger = log
-	s, err := document.Open(ctx, st.watched(), d.name, d.options.pattern, &o)
-	if err != nil {
-		return nil, err
-	}
-	at, heard := d.storeText(), st.pulse
+func flowTexts(s *document.Series, at string, heard *pulse) *flowing {
 	return &flowing{
 		texts: s, close: s.Close,
 		state: func() server.State { return serialState(s, at, heard.last()) },
 		final: func() error { return unforgiven(s.State().Err) },
-	}, nil
+	}
 }
 
 // storeText is the URL of the stores of a series, without secrets.
 func (d *drawing) storeText() string {
 	var all []string
-	for _, url := range d.urls {
-		all = append(all, open.Redact(storeText(url)))
+	for _, url := range d.URLs {
+		all = append(all, fromurl.Redact(open.StoreText(url)))
 	}
 	return strings.Join(all, ", ")
-}
-
-// storeText is the URL of a store, "" being the implicit one.
-func storeText(url string) string {
-	if url != "" {
-		return url
-	}
-	path, err := implicitStore()
-	if err != nil {
-		return "the default"
-	}
-	return "sqlite:" + path
 }
 
 // passes reports whether an error of a supply passes by itself. Here the deadline of one try

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 )
@@ -18,22 +19,22 @@ import (
 type keyring struct{ now atomic.Pointer[tls.Config] }
 
 // load reads the files. On an error the ring is as it was.
-func (k *keyring) load(o *serveOptions) error {
-	if o.cert == "" {
+func (k *keyring) load(o *config.ServerOptions) error {
+	if o.Cert == "" {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
 	if err != nil {
-		return ui.Bad("tls: %s and %s: %w", o.cert, o.key, err).
-			Hint("openssl x509 -noout -text -in %s shows what is in it", phrase.ShellWord(o.cert))
+		return ui.Bad("tls: %s and %s: %w", o.Cert, o.Key, err).
+			Hint("openssl x509 -noout -text -in %s shows what is in it", phrase.ShellWord(o.Cert))
 	}
 	if now := time.Now(); now.After(pair.Leaf.NotAfter) {
-		return ui.Bad("tls: %s has ended at %s", o.cert, pair.Leaf.NotAfter.Format(time.RFC3339)).
+		return ui.Bad("tls: %s has ended at %s", o.Cert, pair.Leaf.NotAfter.Format(time.RFC3339)).
 			Hint("get a new certificate, then start again, or reload with SIGHUP")
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-	if o.clientCA != "" {
-		if c.ClientCAs, err = authority(o.clientCA); err != nil {
+	if o.ClientCA != "" {
+		if c.ClientCAs, err = authority(o.ClientCA); err != nil {
 			return err
 		}
 		c.ClientAuth = tls.RequireAndVerifyClientCert

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
@@ -117,10 +118,10 @@ var troubles = []struct {
 	{isA[*document.LossyError], "the store can lose what it acknowledged"},
 	{isA[*sequence.MismatchError], "the store has it with other settings"},
 	{isA[*document.DefinitionError], "the store has it with other settings"},
-	{isA[*kindError], "the store has a counter of another kind by its name"},
-	{isA[*lostNameError], "the store was recovered and may have lost a counter of that name"},
+	{isA[*open.KindError], "the store has a counter of another kind by its name"},
+	{isA[*open.LostNameError], "the store was recovered and may have lost a counter of that name"},
 	{isA[*newCounterError], "a counter of that name is new, and the server has not opened it yet"},
-	{isA[*open.URLError], "the server's settings name no store"},
+	{isA[*fromurl.URLError], "the server's settings name no store"},
 	{isA[*lease.FullError], "all workers of its pool are held"},
 	{isA[*lease.MissingPoolError], "its pool does not exist"},
 	{isA[*lease.WorkerError], "its pool does not have the worker that is configured"},

@@ -200,7 +200,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 		if s.Err != nil {
 			var stray *shard.StrayError
 			if s.Name == name && errors.As(s.Err, &stray) && stray.Original != "" {
-				return nil, ui.Failed("%s", ui.WithoutPackage(s.Err.Error())).Hint("%s", check.AddressDo(s.Err)). // not wrapped: there is more to do than for others
+				return nil, ui.Failed("%s", phrase.WithoutPackage(s.Err.Error())).Hint("%s", check.AddressDo(s.Err)). // not wrapped: there is more to do than for others
 																	Hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
 			}
 			if s.Name == name {
@@ -222,7 +222,7 @@ func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name st
 	plan, err := setup.PlanReopen(name, views, away, o.gone, asked)
 	var missing *setup.AwayError
 	if errors.As(err, &missing) {
-		return nil, ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
+		return nil, ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
 	}
 	if err != nil {
 		return nil, addressFailure(err)
@@ -256,7 +256,7 @@ func (o *shardsReopen) answers(ctx context.Context, s shard.Server, err error) e
 		if errors.As(err, &of) {
 			err = of.Err
 		}
-		return ui.Failed("server %s does not say what it serves: %s", s.Name, ui.WithoutPackage(err.Error())).Hint("%s", addressHint(s.Name, err))
+		return ui.Failed("server %s does not say what it serves: %s", s.Name, phrase.WithoutPackage(err.Error())).Hint("%s", addressHint(s.Name, err))
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ type serverLine struct {
 func newServerLine(s *check.Server) serverLine {
 	l := serverLine{Server: s.Name}
 	if s.Err != nil {
-		l.Error = ui.WithoutPackage(s.Err.Error())
+		l.Error = phrase.WithoutPackage(s.Err.Error())
 		return l
 	}
 	l.Cluster, l.Standby, l.Bytes = s.Cluster, s.Standby, s.Bytes
@@ -195,7 +195,7 @@ type status struct {
 
 // serverText is why a server is not in the table, with its name.
 func serverText(s *check.Server) string {
-	text := ui.WithoutPackage(s.Err.Error())
+	text := phrase.WithoutPackage(s.Err.Error())
 	if !strings.HasPrefix(text, "server ") {
 		text = "server " + s.Name + ": " + text
 	}

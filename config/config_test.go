@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -38,25 +37,17 @@ func TestKnobValues(t *testing.T) {
 		{"wait", "1m", lease.Options{Wait: time.Minute}},
 		{"file", "/run/grant", lease.Options{GrantFile: "/run/grant"}},
 	} {
-		var o poolOptions
-		err := knobNamed(tt.knob).set(&o, tt.text)
+		var o LeaseOptions
+		err := KeyNamed(LeaseKeys, tt.knob).Set(&o, tt.text)
 		if err != nil || !reflect.DeepEqual(o.Options, tt.want) {
 			t.Errorf("%s %s: %+v, %v", tt.knob, tt.text, o.Options, err)
 		}
 	}
 	for text, want := range map[string]term.Range{"1024": {First: 0, Last: 1023}, "512-1023": {First: 512, Last: 1023}, "7-7": {First: 7, Last: 7}} {
-		var o poolOptions
-		if err := setWorkers(&o, text); err != nil || o.workers != want || !o.ranged {
-			t.Errorf("workers %s: %+v, %v", text, o.workers, err)
+		var o LeaseOptions
+		if err := SetWorkers(&o, text); err != nil || o.Workers != want || !o.Ranged {
+			t.Errorf("workers %s: %+v, %v", text, o.Workers, err)
 		}
-	}
-	half := pool.Info{Name: "web", First: 512, Last: 1023}
-	if n, err := hostWorker(half, func() (string, error) { return "web-3.example.org", nil }); err != nil || n != 515 {
-		t.Errorf("web-3 of 512-1023 is worker %d, %v", n, err)
-	}
-	if _, err := hostWorker(half, func() (string, error) { return "web-512", nil }); err == nil ||
-		err.Error() != `host web-512 asks for worker 1024, which is outside pool "web", which has workers 512-1023` {
-		t.Errorf("web-512 of 512-1023: %v", err)
 	}
 	for knob, texts := range map[string][]string{
 		"layout":  {"", "frn"},
@@ -70,7 +61,7 @@ func TestKnobValues(t *testing.T) {
 		"wait":    {"-1s", "5"},
 	} {
 		for _, text := range texts {
-			if err := knobNamed(knob).set(new(poolOptions), text); err == nil {
+			if err := KeyNamed(LeaseKeys, knob).Set(new(LeaseOptions), text); err == nil {
 				t.Errorf("%s %q: no error", knob, text)
 			}
 		}
@@ -79,31 +70,31 @@ func TestKnobValues(t *testing.T) {
 
 // What is said to be the default is what a lease takes.
 func TestKnobDefaults(t *testing.T) {
-	for _, k := range knobs {
-		switch k.name {
+	for _, k := range LeaseKeys {
+		switch k.Name {
 		case "layout", "workers", "file": // said in words
 			continue
 		}
-		text, _, _ := strings.Cut(k.standard, ",")
-		var o poolOptions
-		if err := k.set(&o, text); err != nil {
-			t.Errorf("%s: its default: %v", k.name, err)
+		text, _, _ := strings.Cut(k.Standard, ",")
+		var o LeaseOptions
+		if err := k.Set(&o, text); err != nil {
+			t.Errorf("%s: its default: %v", k.Name, err)
 		}
 	}
-	var o poolOptions
-	if err := errors.Join(knobNamed("renew").set(&o, "15s"), knobNamed("ttl").set(&o, knobNamed("ttl").standard)); err != nil {
+	var o LeaseOptions
+	if err := errors.Join(KeyNamed(LeaseKeys, "renew").Set(&o, "15s"), KeyNamed(LeaseKeys, "ttl").Set(&o, KeyNamed(LeaseKeys, "ttl").Standard)); err != nil {
 		t.Fatal(err)
 	}
 	// 30 s are the least that goes with 15 s; more than that is refused.
-	if err := o.check(); err != nil {
+	if err := o.Faults(); err != nil {
 		t.Error(err)
 	}
 	o.TTL, o.Renew = 0, 15*time.Second
-	if err := o.check(); err != nil {
+	if err := o.Faults(); err != nil {
 		t.Error(err)
 	}
 	o.Renew++
-	if err := o.check(); err == nil {
+	if err := o.Faults(); err == nil {
 		t.Error("ttl has another default")
 	}
 }
@@ -113,7 +104,7 @@ func TestOrdinal(t *testing.T) {
 		"web-0": 0, "web-17": 17, "web-007": 7, "web-3.web.default.svc": 3, "ip-10-0-0-9": 9, "42": 42,
 		"web": -1, "": -1, "web-3a": -1, "web3-": -1, "web-99999999999999999999": -1, "web.3": -1,
 	} {
-		got, err := ordinal(host)
+		got, err := Ordinal(host)
 		if err != nil {
 			got = -1
 		}
@@ -172,7 +163,7 @@ func TestConfigPlaces(t *testing.T) {
 		"series: {a: {kind: flake, pool: b}}":                                      `x:1:33: series.a: there is no pool "b"`,
 		"pools: {z: {}}\nseries: {a: {kind: flake, pool: b}}":                      `x:2:33: series.a: there is no pool "b"; there are z`,
 	} {
-		_, err := parseConfig("x", []byte(text))
+		_, err := Parse("x", []byte(text))
 		if err == nil || !strings.Contains(err.Error()+"\n", want) {
 			t.Errorf("%q:\n%v, want\n%s", text, err, want)
 		}
@@ -185,37 +176,27 @@ func TestConfigFaultsOnce(t *testing.T) {
 		"series: {a: {kind: ticket, stores: [[x], {y: z}]}}": 2,
 		"series: {a: {type: segment, first: x}}":             1,
 	} {
-		_, err := parseConfig("x", []byte(text))
-		var wrong *configError
-		if !errors.As(err, &wrong) || len(wrong.faults) != want {
+		_, err := Parse("x", []byte(text))
+		var wrong *FaultsError
+		if !errors.As(err, &wrong) || len(wrong.Faults) != want {
 			t.Errorf("%q:\n%v, want %d", text, err, want)
 		}
 	}
 }
 
 func TestConfigPathsOfItsOwn(t *testing.T) {
-	c, err := parseConfig("/etc/firn/firn.yaml", []byte("store: sqlite:ids.db\npools: {a: {file: grant}, b: {file: /run/grant}}"))
+	c, err := Parse("/etc/firn/firn.yaml", []byte("store: sqlite:ids.db\npools: {a: {file: grant}, b: {file: /run/grant}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.ReplaceAll(c.store.text, `\`, "/"); got != "sqlite:/etc/firn/ids.db" {
+	if got := strings.ReplaceAll(c.store.Text, `\`, "/"); got != "sqlite:/etc/firn/ids.db" {
 		t.Error(got)
 	}
-	if got := strings.ReplaceAll(c.pools[0].knobs["file"].text, `\`, "/"); got != "/etc/firn/grant" {
+	if got := strings.ReplaceAll(c.Pools[0].knobs["file"].Text, `\`, "/"); got != "/etc/firn/grant" {
 		t.Error(got)
 	}
-	if got := c.pool("b").options().GrantFile; got != "/run/grant" {
+	if got := c.Pool("b").Options.GrantFile; got != "/run/grant" {
 		t.Error(got)
-	}
-}
-
-func TestShellWord(t *testing.T) {
-	for word, want := range map[string]string{
-		"sqlite:/var/lib/app/ids.db": "sqlite:/var/lib/app/ids.db", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$x": "'$x'",
-	} {
-		if got := phrase.ShellWord(word); got != want {
-			t.Errorf("%q: %s", word, got)
-		}
 	}
 }
 
@@ -224,7 +205,7 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 // The files in the documentation are right, and the one that shows every setting
 // does, with its default.
 func TestDocumentedConfig(t *testing.T) {
-	const page = "../../docs/configuration.md"
+	const page = "../docs/configuration.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -234,42 +215,42 @@ func TestDocumentedConfig(t *testing.T) {
 		t.Fatalf("%s shows no config", page)
 	}
 	for _, b := range blocks {
-		if _, err := parseConfig(page, []byte(b[1])); err != nil {
+		if _, err := Parse(page, []byte(b[1])); err != nil {
 			t.Error(err)
 		}
 	}
-	shown, err := parseConfig(page, []byte(strings.ReplaceAll(blocks[0][1], "# file:", "file:")))
+	shown, err := Parse(page, []byte(strings.ReplaceAll(blocks[0][1], "# file:", "file:")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	main := shown.pool(pool.Default)
-	for _, k := range knobs {
-		v, ok := main.knobs[k.name]
-		standard, _, _ := strings.Cut(k.standard, ",")
+	main := shown.Pool(pool.Default)
+	for _, k := range LeaseKeys {
+		v, ok := main.knobs[k.Name]
+		standard, _, _ := strings.Cut(k.Standard, ",")
 		switch {
 		case !ok:
-			t.Errorf("%s is not shown", k.name)
-		case k.name != "layout" && k.name != "workers" && k.name != "file" && v.text != standard:
-			t.Errorf("%s is shown as %s, and is %s", k.name, v.text, standard)
+			t.Errorf("%s is not shown", k.Name)
+		case k.Name != "layout" && k.Name != "workers" && k.Name != "file" && v.Text != standard:
+			t.Errorf("%s is shown as %s, and is %s", k.Name, v.Text, standard)
 		}
 	}
 	for series, free := range map[string][]string{"orders": {"first", "lossy"}, "invoice": {"pattern", "zone", "lossy"}} {
-		one, err := shown.seriesNamed(series)
+		one, err := shown.SeriesNamed(series)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range seriesKeys {
-			v, ok := one.keys[k.name]
-			switch kind := one.kind.text; {
-			case !k.of(kind):
-			case !ok && !slices.Contains(free, k.name):
-				t.Errorf("series.%s.%s is not shown", series, k.name)
-			case ok && !slices.Contains(free, k.name) && v.text != k.standard(kind):
-				t.Errorf("series.%s.%s is shown as %s, and is %s", series, k.name, v.text, k.standard(kind))
+		for _, k := range CounterKeys {
+			v, ok := one.keys[k.Name]
+			switch kind := one.Kind.Text; {
+			case !k.Of(kind):
+			case !ok && !slices.Contains(free, k.Name):
+				t.Errorf("series.%s.%s is not shown", series, k.Name)
+			case ok && !slices.Contains(free, k.Name) && v.Text != standardOf(&k, kind):
+				t.Errorf("series.%s.%s is shown as %s, and is %s", series, k.Name, v.Text, standardOf(&k, kind))
 			}
 		}
 	}
-	if got := main.options().workers.Count(); got != firn.Default.Workers() {
+	if got := main.Options.Workers.Count(); got != firn.Default.Workers() {
 		t.Errorf("workers are shown as %d", got)
 	}
 }
@@ -283,18 +264,18 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := parseConfig("x", data)
-		var wrong *configError
+		c, err := Parse("x", data)
+		var wrong *FaultsError
 		switch {
 		case err == nil && c == nil:
 			t.Error("neither a config nor an error")
-		case err != nil && (!errors.As(err, &wrong) || len(wrong.faults) == 0):
+		case err != nil && (!errors.As(err, &wrong) || len(wrong.Faults) == 0):
 			t.Errorf("error %v", err)
 		case err != nil:
 			lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + strings.Count(string(data), "\u0085") +
 				strings.Count(string(data), "\u2028") + strings.Count(string(data), "\u2029")
-			for _, f := range wrong.faults {
-				if f.at.line < 1 || f.at.column < 1 || f.at.line > lines+2 || f.text == "" {
+			for _, f := range wrong.Faults {
+				if f.Line < 1 || f.Column < 1 || f.Line > lines+2 || f.Text == "" {
 					t.Errorf("fault %+v", f)
 				}
 			}
