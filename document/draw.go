@@ -68,7 +68,7 @@ type rules struct {
 type drawer struct {
 	rules
 	def     definition
-	promise store.Promise
+	promise store.Durability
 
 	defAt     time.Duration // when they were asked for
 	promiseAt time.Duration
@@ -150,12 +150,12 @@ type action struct {
 // An answer is what came of an action.
 type answer struct {
 	rec     store.Record // of get and put
-	promise store.Promise
+	promise store.Durability
 	err     error
 }
 
 // newDrawer returns a drawer of a series that was just read.
-func newDrawer(r rules, def definition, p store.Promise, now instant) *drawer {
+func newDrawer(r rules, def definition, p store.Durability, now instant) *drawer {
 	return &drawer{
 		rules: r, def: def, promise: p, defAt: now.mono, promiseAt: now.mono,
 		top: none, low: none, hand: none, proof: none, doubt: none,
@@ -315,7 +315,7 @@ func (d *drawer) written(now instant, do action, a answer) {
 // granted takes a grant that was acknowledged.
 func (d *drawer) granted(g grant) {
 	d.top, d.proof = g, g
-	d.proven = d.promise.Class == store.Durable
+	d.proven = d.promise.Durable
 }
 
 // found takes a counter that was read.
@@ -390,12 +390,12 @@ func (d *drawer) defined(rec store.Record) {
 }
 
 // promised takes the store's promise.
-func (d *drawer) promised(p store.Promise) {
+func (d *drawer) promised(p store.Durability) {
 	d.promise = p
 	switch {
 	case d.elsewhere(d.def):
 		return
-	case p.Class == store.Durable:
+	case p.Durable:
 	case !d.lossy:
 		d.distrust(&LossyError{d.name, p.Why})
 		return

@@ -81,7 +81,7 @@ func TestBegunAnew(t *testing.T) {
 // that too little was raised by; and follows when another one has.
 func TestRestoredWhileOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &promising{Store: memory.New(), p: store.Promise{Class: store.Lossy, Instance: "a"}}
+		st := &promising{Store: memory.New(), p: store.Durability{Durable: false, Instance: "a"}}
 		inner := st.Store.(*memory.Store)
 		accept := &document.Options{Lossy: true}
 		if _, err := document.Create(t.Context(), st, "s", "{1+}", accept); err != nil {
@@ -99,7 +99,7 @@ func TestRestoredWhileOpen(t *testing.T) {
 		begun := inner.Snapshot()
 		wantNext(t, all[0], "1", "2", "3", "4", "5")
 		inner.Restore(begun)
-		st.set(store.Promise{Class: store.Lossy, Instance: "b"})
+		st.set(store.Durability{Durable: false, Instance: "b"})
 		if _, err := document.Recover(t.Context(), st, 1, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -162,16 +162,16 @@ func TestFollowsRestoration(t *testing.T) {
 type promising struct {
 	store.Store
 	mu sync.Mutex
-	p  store.Promise
+	p  store.Durability
 }
 
-func (p *promising) Promise(context.Context) (store.Promise, error) {
+func (p *promising) Durability(context.Context) (store.Durability, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.p, nil
 }
 
-func (p *promising) set(v store.Promise) {
+func (p *promising) set(v store.Durability) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.p = v
@@ -185,8 +185,8 @@ func TestLossy(t *testing.T) {
 
 func lossyStore(t *testing.T) {
 	inner := memory.New()
-	a := store.Promise{Class: store.Lossy, Why: "appendonly no", Instance: "run a"}
-	b := store.Promise{Class: store.Lossy, Why: "appendonly no", Instance: "run b"}
+	a := store.Durability{Durable: false, Why: "appendonly no", Instance: "run a"}
+	b := store.Durability{Durable: false, Why: "appendonly no", Instance: "run b"}
 	st := &promising{Store: inner, p: a}
 	var none *document.MissingError
 	if _, err := document.Open(t.Context(), st, "s", "{1+}", &document.Options{Lossy: true}); !errors.As(err, &none) {
@@ -211,7 +211,7 @@ func lossyStore(t *testing.T) {
 	wantNext(t, s, "1", "2")
 	before := inner.Snapshot()
 	wantNext(t, s, "3")
-	if got := s.State().Class; got != store.Lossy {
+	if got := s.State().Durable; got {
 		t.Error(got)
 	}
 
@@ -236,7 +236,7 @@ func lossyStore(t *testing.T) {
 	}
 
 	// A series that began on a store which was durable then.
-	st.set(store.Promise{Class: store.Durable, Instance: "timeline 1"})
+	st.set(store.Durability{Durable: true, Instance: "timeline 1"})
 	if _, err := document.Create(t.Context(), st, "t", "{1+}", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -246,14 +246,14 @@ func lossyStore(t *testing.T) {
 	}
 	defer durable.Close()
 	wantNext(t, durable, "1")
-	st.set(store.Promise{Class: store.Durable, Instance: "timeline 2"})
+	st.set(store.Durability{Durable: true, Instance: "timeline 2"})
 	wantNext(t, durable, "2")
-	st.set(store.Promise{Class: store.Lossy, Why: "synchronous_commit=off", Instance: "timeline 2"})
+	st.set(store.Durability{Durable: false, Why: "synchronous_commit=off", Instance: "timeline 2"})
 	time.Sleep(31 * time.Second)
 	if _, err := durable.Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(err.Error(), "synchronous_commit=off") {
 		t.Error(err)
 	}
-	st.set(store.Promise{Class: store.Durable, Instance: "timeline 2"})
+	st.set(store.Durability{Durable: true, Instance: "timeline 2"})
 	wantNext(t, durable, "3")
 }
 

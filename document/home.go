@@ -12,7 +12,7 @@ import (
 // that are given out by both are equal. It is nil where the store or its series cannot
 // tell. It reads every record of a series.
 func CheckStore(ctx context.Context, st store.Store) error {
-	p, err := st.Promise(ctx)
+	p, err := st.Durability(ctx)
 	if err != nil || p.Identity == "" {
 		return err
 	}
@@ -40,7 +40,7 @@ func checkOther(name, have, want string) error {
 // forget still wants [Recover] where another instance answers. It returns the names of the
 // series that it changed; after an error it may be repeated.
 func AcceptMove(ctx context.Context, st store.Store) (moved []string, err error) {
-	p, err := st.Promise(ctx)
+	p, err := st.Durability(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func move(ctx context.Context, st store.Store, name, identity string) error {
 
 // settle compares the store with the one that a definition names, as p was just heard, and
 // writes down which it is where the definition does not say.
-func settle(ctx context.Context, st store.Store, name string, def *definition, p store.Promise) error {
+func settle(ctx context.Context, st store.Store, name string, def *definition, p store.Durability) error {
 	if err := checkOther(name, p.Identity, def.Store); err != nil {
 		return err
 	}

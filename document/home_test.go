@@ -14,10 +14,10 @@ import (
 
 // placed is a durable store that says of itself that it is at a place.
 func placed(st *memory.Store, place string) *promising {
-	return &promising{Store: st, p: store.Promise{Class: store.Durable, Identity: place}}
+	return &promising{Store: st, p: store.Durability{Durable: true, Identity: place}}
 }
 
-func (p *promising) move(place string) { p.set(store.Promise{Class: store.Durable, Identity: place}) }
+func (p *promising) move(place string) { p.set(store.Durability{Durable: true, Identity: place}) }
 
 func isElsewhere(err error) bool {
 	var other *store.OtherStoreError

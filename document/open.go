@@ -121,7 +121,7 @@ func Open(ctx context.Context, st store.Store, name, pattern string, opts *Optio
 		return nil, err
 	}
 	s := &Series{store: st, pattern: r.pattern, base: time.Now(), last: none}
-	begin := p.Embedded
+	begin := p.NoticesLoss
 	if begin {
 		rec, err := st.Get(ctx, keyRestored)
 		if err != nil {
@@ -136,10 +136,10 @@ func Open(ctx context.Context, st store.Store, name, pattern string, opts *Optio
 	if err := settle(ctx, st, name, &def, p); err != nil {
 		return nil, err
 	}
-	if p.Class == store.Lossy && p.Instance != def.Instance {
+	if !p.Durable && p.Instance != def.Instance {
 		return nil, &InstanceError{name, p.Instance, def.Instance}
 	}
-	if p.Class == store.Lossy {
+	if !p.Durable {
 		log := slog.Default()
 		if opts.Logger != nil { // opts is not nil: it accepts
 			log = opts.Logger
@@ -170,7 +170,7 @@ func Create(ctx context.Context, st store.Store, name, pattern string, opts *Opt
 	}
 	def, begun, err := define(ctx, st, &r, p, true)
 	if err == nil && def.Store == "" { // now that a record is there, the store can say where it is
-		p, err = st.Promise(ctx)
+		p, err = st.Durability(ctx)
 	}
 	if err == nil {
 		err = settle(ctx, st, name, &def, p)
@@ -179,9 +179,9 @@ func Create(ctx context.Context, st store.Store, name, pattern string, opts *Opt
 }
 
 // promiseOf is the store's promise, if a series may rest on it.
-func promiseOf(ctx context.Context, st store.Store, r *rules) (store.Promise, error) {
-	p, err := st.Promise(ctx)
-	if err == nil && p.Class == store.Lossy && !r.lossy {
+func promiseOf(ctx context.Context, st store.Store, r *rules) (store.Durability, error) {
+	p, err := st.Durability(ctx)
+	if err == nil && !p.Durable && !r.lossy {
 		err = &LossyError{r.name, p.Why}
 	}
 	return p, err
@@ -189,7 +189,7 @@ func promiseOf(ctx context.Context, st store.Store, r *rules) (store.Promise, er
 
 // define reads the definition of a series, or begins it. Of two who do at once
 // one is first, and the other reads what that one wrote.
-func define(ctx context.Context, st store.Store, r *rules, p store.Promise, begin bool) (def definition, begun bool, err error) {
+func define(ctx context.Context, st store.Store, r *rules, p store.Durability, begin bool) (def definition, begun bool, err error) {
 	for {
 		rec, err := st.Get(ctx, keySeries(r.name))
 		if err != nil {

@@ -226,7 +226,7 @@ func Recover(ctx context.Context, st store.Store, by int64, each map[string]int6
 	if err := checkRaise(by); err != nil {
 		return nil, err
 	}
-	p, err := st.Promise(ctx)
+	p, err := st.Durability(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +311,7 @@ func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) erro
 		now = time.Now()
 	}
 	r.Through, r.Max = rules.through(now), rules.pattern.max
-	def = def.restored(*r, store.Promise{})
+	def = def.restored(*r, store.Durability{})
 	// Half a day is less than any period, so none is passed over, and no zone is further behind
 	// the first than 26 hours.
 	for ahead := time.Duration(0); ahead <= 36*time.Hour; ahead += 12 * time.Hour {

@@ -18,7 +18,7 @@ type definition struct {
 	Zone     string `json:"zone,omitempty"`
 	Instance string `json:"instance,omitempty"` // of the store, under which it goes on where that can forget
 
-	// Store is what the store says of itself, see store.Promise.Identity; empty: nobody has
+	// Store is what the store says of itself, see store.Durability.Identity; empty: nobody has
 	// noted it.
 	Store string `json:"store,omitempty"`
 
@@ -81,7 +81,7 @@ func (r rules) through(now time.Time) string {
 
 // restored is the definition after a restoration: each counter that there may
 // have been goes on by so much higher, in the store and under the instance that answer now.
-func (d definition) restored(r Recovery, p store.Promise) definition {
+func (d definition) restored(r Recovery, p store.Durability) definition {
 	d.Raised = append(slices.Clip(d.Raised), raise{r.By, r.Through})
 	d.Instance, d.Store = p.Instance, p.Identity
 	return d

@@ -260,7 +260,7 @@ func perform(ctx context.Context, st store.Store, do action) (a answer) {
 	case put:
 		a.rec, a.err = st.Put(ctx, do.key, do.value, do.cond)
 	case ask:
-		a.promise, a.err = st.Promise(ctx)
+		a.promise, a.err = st.Durability(ctx)
 	}
 	return a
 }
@@ -269,11 +269,11 @@ func perform(ctx context.Context, st store.Store, do action) (a answer) {
 type State struct {
 	Pattern  string
 	Zone     string
-	Class    store.Class // of the store: on a lossy one numbers are unique at best effort
-	Why      string      // what was seen of the store
-	Last     Number      // last one that this process was given; zero before
-	Reserved int64       // counts in hand, which nobody else can have
-	Err      error       // of the last draw
+	Durable  bool   // of the store: on a lossy one numbers are unique at best effort
+	Why      string // what was seen of the store
+	Last     Number // last one that this process was given; zero before
+	Reserved int64  // counts in hand, which nobody else can have
+	Err      error  // of the last draw
 }
 
 // State returns where the series stands now.
@@ -281,7 +281,7 @@ func (s *Series) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := State{
-		Pattern: s.pattern.text, Zone: s.drawer.zoneName(), Class: s.drawer.promise.Class, Why: s.drawer.promise.Why,
+		Pattern: s.pattern.text, Zone: s.drawer.zoneName(), Durable: s.drawer.promise.Durable, Why: s.drawer.promise.Why,
 		Reserved: s.drawer.reserved(), Err: s.err,
 	}
 	if s.last.left() > 0 {

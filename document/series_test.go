@@ -78,7 +78,7 @@ func TestNext(t *testing.T) {
 	other := opened(t, st, invoice, saigon)
 	wantNext(t, other, "INV-20261120-000006")
 	wantNext(t, s, "INV-20261120-000007")
-	if st := s.State(); st.Last.Text != "INV-20261120-000007" || st.Class != store.Durable || st.Reserved != 0 || st.Err != nil || st.Zone != saigon.Zone {
+	if st := s.State(); st.Last.Text != "INV-20261120-000007" || !st.Durable || st.Reserved != 0 || st.Err != nil || st.Zone != saigon.Zone {
 		t.Errorf("%+v", st)
 	}
 
@@ -169,7 +169,7 @@ func isNone(err error) bool {
 
 // A series is begun by itself only on a store that notices when it was replaced.
 func TestCreate(t *testing.T) {
-	st := &promising{Store: memory.New(), p: store.Promise{Class: store.Durable}}
+	st := &promising{Store: memory.New(), p: store.Durability{Durable: true}}
 	if _, err := document.Open(t.Context(), st, "invoice", invoice, &saigon); !isNone(err) {
 		t.Error(err)
 	}

@@ -381,11 +381,11 @@ func (w *world) put(key string, value []byte, cond store.Condition, version stor
 	return w.get(key), nil
 }
 
-func (w *world) promise() store.Promise {
+func (w *world) promise() store.Durability {
 	if w.lossy {
-		return store.Promise{Class: store.Lossy, Instance: fmt.Sprint("run ", w.run)}
+		return store.Durability{Durable: false, Instance: fmt.Sprint("run ", w.run)}
 	}
-	return store.Promise{Class: store.Durable}
+	return store.Durability{Durable: true}
 }
 
 // failOver lets another instance answer, which lacks the last writes. It keeps

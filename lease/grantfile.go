@@ -52,18 +52,18 @@ type grantFile struct {
 
 // A slot is what one write leaves in the file.
 type slot struct {
-	V       int           `json:"v"`
-	Serial  uint64        `json:"serial"` // the slot with the higher one counts
-	Void    bool          `json:"void"`   // there is nothing to go on with
-	Boot    string        `json:"boot"`   // run of the system
-	Device  uint64        `json:"device"` // of this file, to tell it from a copy
-	Inode   uint64        `json:"inode"`
-	Pool    string        `json:"pool"`
-	Layout  string        `json:"layout"`
-	Shard   int64         `json:"shard"`
-	Mark    firn.Tick     `json:"mark"`
-	Grant   term.Saved    `json:"grant"`
-	Promise store.Promise `json:"promise"` // of the store, should it be away
+	V          int              `json:"v"`
+	Serial     uint64           `json:"serial"` // the slot with the higher one counts
+	Void       bool             `json:"void"`   // there is nothing to go on with
+	Boot       string           `json:"boot"`   // run of the system
+	Device     uint64           `json:"device"` // of this file, to tell it from a copy
+	Inode      uint64           `json:"inode"`
+	Pool       string           `json:"pool"`
+	Layout     string           `json:"layout"`
+	Shard      int64            `json:"shard"`
+	Mark       firn.Tick        `json:"mark"`
+	Grant      term.Saved       `json:"grant"`
+	Durability store.Durability `json:"durability"` // of the store, should it be away
 }
 
 // slotSize is far above what a slot needs: names are bounded by the store.
@@ -162,7 +162,7 @@ func (k *keeper) adopt() {
 	s, err := k.file.read(&k.options)
 	if err == nil {
 		switch wait := k.rules.Delay(s.Mark, k.now().Wall); {
-		case s.Grant.Lossy, k.seen.Promise.Class != store.Durable:
+		case s.Grant.Lossy, !k.seen.Durability.Durable:
 			err = errors.New("the store can forget")
 		case s.Grant.Since > k.now().Boot:
 			err = errors.New("the boot clock has gone back")
@@ -204,7 +204,7 @@ func (k *keeper) marked(s term.State, grant firn.Grant) firn.Tick {
 	}
 	err := k.file.write(slot{
 		Pool: k.rules.Pool, Layout: layout.String(), Shard: k.options.Shard,
-		Mark: max(want, k.file.mark), Grant: saved, Promise: k.seen.Promise,
+		Mark: max(want, k.file.mark), Grant: saved, Durability: k.seen.Durability,
 	})
 	if err != nil && k.fileErr == nil {
 		k.log.Error("ids stop at the mark of the grant file", "err", err)
@@ -252,7 +252,7 @@ func (all grantFiles) close() {
 
 // saved returns what the store promised the process before this one, and the pool's
 // layout, if every lane can go on with that one's grant.
-func (all grantFiles) saved(o *Options) (p store.Promise, l firn.Layout, ok bool) {
+func (all grantFiles) saved(o *Options) (p store.Durability, l firn.Layout, ok bool) {
 	for _, g := range all {
 		s, err := g.read(o)
 		if err == nil {
@@ -261,7 +261,7 @@ func (all grantFiles) saved(o *Options) (p store.Promise, l firn.Layout, ok bool
 		if err != nil {
 			return p, l, false
 		}
-		p = s.Promise
+		p = s.Durability
 	}
 	return p, l, len(all) > 0
 }

@@ -36,15 +36,15 @@ func (o *Options) join(ctx context.Context, s store.Store, files grantFiles, beg
 		}
 	}
 	var layout firn.Layout
-	if seen.Promise, err = s.Promise(ctx); err == nil {
-		layout, err = o.poolLayout(ctx, s, seen.Promise)
+	if seen.Durability, err = s.Durability(ctx); err == nil {
+		layout, err = o.poolLayout(ctx, s, seen.Durability)
 	}
 	if err != nil && unanswered(err) {
 		promise, saved, ok := files.saved(o)
 		if !ok {
 			return seen, err
 		}
-		seen.Promise, seen.Known, layout, err = promise, false, saved, nil
+		seen.Durability, seen.Known, layout, err = promise, false, saved, nil
 	}
 	if err != nil {
 		return seen, err
@@ -66,10 +66,10 @@ func unanswered(err error) bool {
 
 // poolLayout returns the layout of the pool. A store that is a file of this host, or in
 // this process, has its first pool made together with it.
-func (o *Options) poolLayout(ctx context.Context, s store.Store, p store.Promise) (firn.Layout, error) {
+func (o *Options) poolLayout(ctx context.Context, s store.Store, p store.Durability) (firn.Layout, error) {
 	info, err := pool.Show(ctx, s, o.Pool)
 	var missing *MissingPoolError
-	if errors.As(err, &missing) && p.Embedded && len(missing.Pools) == 0 {
+	if errors.As(err, &missing) && p.NoticesLoss && len(missing.Pools) == 0 {
 		info, err = o.create(ctx, s)
 	}
 	switch {

@@ -291,9 +291,9 @@ func (k *keeper) request(ctx context.Context, do term.Action) term.Event {
 		list, err = k.store.List(ctx, do.Key)
 		e = term.Listed{Records: list}
 	case term.Ask:
-		var p store.Promise
-		p, err = k.store.Promise(ctx)
-		e = term.Promised{Promise: p}
+		var p store.Durability
+		p, err = k.store.Durability(ctx)
+		e = term.Promised{Durability: p}
 	case term.Put:
 		var rec store.Record
 		rec, err = k.store.Put(ctx, do.Key, do.Value, do.Cond)
@@ -346,12 +346,12 @@ func (k *keeper) lookAtStore(ctx context.Context) term.Event {
 	if forgot := k.lease.forgot.Load(); forgot != nil {
 		return *forgot
 	}
-	if !k.rules.Embedded {
+	if !k.seen.Durability.NoticesLoss {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, look) // one that is locked is not waited for
 	defer cancel()
-	if _, err := k.store.Promise(ctx); err != nil {
+	if _, err := k.store.Durability(ctx); err != nil {
 		if e, ok := failed(err).(term.Forgot); ok {
 			return e
 		}
@@ -393,7 +393,7 @@ func (k *keeper) latest() time.Time {
 func (k *keeper) follow() term.Now {
 	sys := k.options.clocks()
 	var known time.Time
-	if !k.rules.Embedded && !k.known.store.IsZero() {
+	if !k.rules.LocalClock && !k.known.store.IsZero() {
 		known = k.known.store.Add(sys.Boot - k.known.boot)
 	}
 	k.clock = k.clock.Follow(sys.Wall, sys.Boot, known, k.rules.Skew)
@@ -473,13 +473,13 @@ func (k *keeper) measure(now *State, s term.State) {
 func (k *keeper) publish(s term.State) {
 	sys := k.options.clocks()
 	now := State{
-		Pool: k.rules.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Promise: k.seen.Promise,
-		Class: store.Durable, Why: s.Why(), Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
+		Pool: k.rules.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Durability: k.seen.Durability,
+		Durable: true, Why: s.Why(), Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
 		Budget:   k.rules.Budget(s.Pool, s.Lossy),
 		Degraded: s.Degraded(), Err: s.Err, Offset: sys.Wall.Sub(k.clock.At(sys.Boot)),
 	}
-	if s.Lossy || !s.View.Known && now.Promise.Class != store.Durable {
-		now.Class = store.Lossy
+	if s.Lossy || !s.View.Known && !now.Durability.Durable {
+		now.Durable = false
 	}
 	if since, away := s.Mute(); away {
 		now.AwaySince = k.clock.At(since)
@@ -496,7 +496,7 @@ func (k *keeper) publish(s term.State) {
 	k.measure(&now, s)
 	was := k.lane.state.Load()
 	if was != nil && s.Pool.ID == "" { // a new term has not read yet what the last one knew
-		now.Class, now.Why = was.Class, was.Why
+		now.Durable, now.Why = was.Durable, was.Why
 	}
 	k.lane.state.Store(&now)
 	if was == nil || was.differs(now) {

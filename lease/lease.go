@@ -125,7 +125,7 @@ func Open(ctx context.Context, s store.Store, opts *Options) (*Lease, error) {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &Lease{stop: stop, changed: make(chan struct{}), lanes: make([]*lane, o.Lanes)}
 	first := make(chan opened, o.Lanes)
-	rules := o.rules(seen.Promise)
+	rules := o.rules(seen.Durability)
 	for i := range l.lanes {
 		l.lanes[i] = &lane{nudge: make(chan struct{}, 1)}
 		k := &keeper{

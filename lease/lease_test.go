@@ -78,11 +78,11 @@ func (a *away) List(ctx context.Context, prefix string) ([]store.Record, error) 
 	return a.Store.List(ctx, prefix)
 }
 
-func (a *away) Promise(ctx context.Context) (store.Promise, error) {
+func (a *away) Durability(ctx context.Context) (store.Durability, error) {
 	if err := a.fail(ctx); err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
-	return a.Store.Promise(ctx)
+	return a.Store.Durability(ctx)
 }
 
 func open(t *testing.T, s store.Store, o *Options) *Lease {
@@ -404,9 +404,9 @@ func created(t *testing.T, s store.Store, o *pool.Options) {
 // remote is a store that other hosts can reach.
 type remote struct{ store.Store }
 
-func (r remote) Promise(ctx context.Context) (store.Promise, error) {
-	p, err := r.Store.Promise(ctx)
-	p.Embedded, p.Class = false, store.Durable
+func (r remote) Durability(ctx context.Context) (store.Durability, error) {
+	p, err := r.Store.Durability(ctx)
+	p.LocalClock, p.NoticesLoss, p.Durable = false, false, true
 	return p, err
 }
 

@@ -14,7 +14,7 @@ const lastMinute = time.Minute
 
 // tell logs a change of state that an operator wants to know, once.
 func (k *keeper) tell(was *State, now State, s term.State) {
-	if was != nil && was.Class == store.Durable && now.Class != store.Durable {
+	if was != nil && was.Durable && !now.Durable {
 		k.log.Warn("the store can forget what it acknowledged; ids are unique as long as clocks are right",
 			"within", k.rules.Skew, "why", now.Why, "wait at each start", k.rules.Quarantine(s.Pool))
 	}
@@ -57,7 +57,7 @@ func (k *keeper) tell(was *State, now State, s term.State) {
 	case kind == "holding" && (k.told == "away" || k.told == "ending" || k.told == "unseen"):
 		log.Info("the store answers again")
 	case kind == "holding":
-		log.Debug("took a worker", "class", now.Class, "until", now.Horizon)
+		log.Debug("took a worker", "durable", now.Durable, "until", now.Horizon)
 	case s.Phase == term.Released:
 		log.Debug("gave the worker back")
 	case !k.begun() && (s.Phase == term.Refused || s.Phase == term.Forgotten): // Open returns it

@@ -194,7 +194,7 @@ func (o *Options) faults() (errs []error) {
 }
 
 // rules are the pool's rules on a store with such a promise.
-func (o *Options) rules(p store.Promise) *term.Rules {
+func (o *Options) rules(p store.Durability) *term.Rules {
 	r := term.Default(o.Pool, o.Layout, p)
 	r.Choice, r.Worker = o.Choice, o.Worker
 	r.Renew, r.TTL, r.Wait, r.Borrow = o.Renew, o.TTL, o.Wait, max(o.MaxAhead, 0)

@@ -99,16 +99,16 @@ func (s *shop) close() int {
 }
 
 // becomes waits until a lease goes by the rules for such a store, and issues.
-func (s *shop) becomes(l *Lease, class store.Class, within time.Duration) {
+func (s *shop) becomes(l *Lease, durable bool, within time.Duration) {
 	s.Helper()
 	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		st := l.State()
 		_, err := l.try()
-		if st.Class == class && err == nil {
+		if st.Durable == durable && err == nil {
 			return
 		}
 		if time.Now().After(end) {
-			s.Errorf("not %s and issuing within %s: %+v, %v", class, within, st, err)
+			s.Errorf("not durable=%t and issuing within %s: %+v, %v", durable, within, st, err)
 			return
 		}
 	}
@@ -139,13 +139,13 @@ func TestPostgresGetsAStandby(t *testing.T) {
 	var leases []*Lease
 	for _, name := range []string{"a", "b", "c", "d"} {
 		l := s.lease(name, url)
-		s.becomes(l, store.Durable, 20*time.Second)
+		s.becomes(l, true, 20*time.Second)
 		leases = append(leases, l)
 	}
 	began := time.Now()
 	standby := testserver.PostgresStandby(t, primary)
 	for _, l := range leases {
-		s.becomes(l, store.Lossy, time.Minute)
+		s.becomes(l, false, time.Minute)
 	}
 	t.Logf("the standby is there and all go by the lossy rules after %s", time.Since(began).Round(10*time.Millisecond))
 	if n := strings.Count(s.log.String(), "the store can forget what it acknowledged"); n != 4 {
@@ -166,9 +166,9 @@ func TestPostgresGetsAStandby(t *testing.T) {
 		t.Errorf("a process that came after the failover waited for %s", d)
 	}
 	for _, l := range append(leases, next) {
-		s.becomes(l, store.Lossy, time.Minute)
+		s.becomes(l, false, time.Minute)
 	}
-	if st := next.State(); st.Promise.Class != store.Durable {
+	if st := next.State(); !st.Durability.Durable {
 		t.Errorf("what was promoted stands alone, and is seen as %+v", st)
 	}
 	t.Logf("%d ids", s.close())
@@ -192,12 +192,12 @@ func TestPostgresRoles(t *testing.T) {
 	hasty := strings.Replace(primary.URL(), "//t@", "//hasty@", 1)
 	s := newShop(t, primary.URL())
 	early := s.lease("early", primary.URL())
-	s.becomes(early, store.Durable, 20*time.Second)
+	s.becomes(early, true, 20*time.Second)
 	quick := s.lease("hasty", hasty)
-	s.becomes(quick, store.Lossy, time.Minute)
+	s.becomes(quick, false, time.Minute)
 	late := s.lease("late", primary.URL())
-	s.becomes(late, store.Lossy, time.Minute)
-	if st := late.State(); st.Promise.Class != store.Durable || !strings.HasPrefix(st.Why, "seen by another process: ") {
+	s.becomes(late, false, time.Minute)
+	if st := late.State(); !st.Durability.Durable || !strings.HasPrefix(st.Why, "seen by another process: ") {
 		t.Errorf("%+v", st)
 	}
 	for range 3 {
@@ -208,7 +208,7 @@ func TestPostgresRoles(t *testing.T) {
 		}
 	}
 	// Until it sees the mark it is on a durable store, where nobody is refused an extension.
-	if st := early.State(); st.Class == store.Durable && st.Term != 1 {
+	if st := early.State(); st.Durable && st.Term != 1 {
 		t.Errorf("%+v", st)
 	}
 	t.Logf("%d ids", s.close())

@@ -23,7 +23,7 @@ import (
 // counts what is asked of it. Handles share what is under them.
 type shifting struct {
 	store.Store
-	class                     atomic.Uint32
+	durable                   atomic.Bool
 	mute                      atomic.Bool
 	gets, puts, lists, promis atomic.Int64
 }
@@ -33,7 +33,7 @@ var errStandby = errors.New("this is a standby")
 // newShifting is on the network as far as a lease can tell, and promises durable.
 func newShifting(s store.Store) *shifting {
 	x := &shifting{Store: s}
-	x.class.Store(uint32(store.Durable))
+	x.durable.Store(true)
 	return x
 }
 
@@ -52,12 +52,12 @@ func (x *shifting) List(ctx context.Context, prefix string) ([]store.Record, err
 	return x.Store.List(ctx, prefix)
 }
 
-func (x *shifting) Promise(context.Context) (store.Promise, error) {
+func (x *shifting) Durability(context.Context) (store.Durability, error) {
 	x.promis.Add(1)
 	if x.mute.Load() {
-		return store.Promise{}, errStandby
+		return store.Durability{}, errStandby
 	}
-	return store.Promise{Class: store.Class(x.class.Load()), Why: "as the test has it"}, nil
+	return store.Durability{Durable: x.durable.Load(), Why: "as the test has it"}, nil
 }
 
 // found makes the pool, so that nobody waits for its floor.
@@ -114,13 +114,13 @@ func TestStoreBecomesLossy(t *testing.T) {
 		defer closed(t, l)
 		var last firn.ID
 		increasing(t, l, &last, 10)
-		if st := l.State(); st.Class != store.Durable || st.Why != "as the test has it" {
+		if st := l.State(); !st.Durable || st.Why != "as the test has it" {
 			t.Fatalf("%+v", st)
 		}
-		s.class.Store(uint32(store.Lossy))
+		s.durable.Store(false)
 		time.Sleep(61 * time.Second)
 		st := l.State()
-		if st.Class != store.Lossy || st.Promise.Class != store.Lossy || st.Degraded || st.Err != nil {
+		if st.Durable || st.Durability.Durable || st.Degraded || st.Err != nil {
 			t.Fatalf("%+v", st)
 		}
 		if p := readPool(t, under); !strings.Contains(p.Lossy, " test: as the test has it") || time.Duration(p.Outage)*time.Millisecond != 20*time.Second {
@@ -148,7 +148,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 		if d := time.Since(began); d < 29*time.Second || d > 31*time.Second {
 			t.Fatalf("waited for %s, not 30s", d)
 		}
-		if st := m.State(); st.Budget != 20*time.Second || st.Class != store.Lossy || st.Promise.Class != store.Durable || !strings.HasPrefix(st.Why, "seen by another process: ") {
+		if st := m.State(); st.Budget != 20*time.Second || st.Durable || !st.Durability.Durable || !strings.HasPrefix(st.Why, "seen by another process: ") {
 			t.Fatalf("%+v", st)
 		}
 		time.Sleep(time.Hour)
@@ -161,7 +161,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 
 // A store that turns out to be a standby, or for which rights are missing, makes
 // a lease degraded, and not lost.
-func TestPromiseFails(t *testing.T) {
+func TestDurabilityFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShifting(memory.New())
 		found(t, s, term.Pool{})
@@ -193,11 +193,11 @@ func TestPromiseFails(t *testing.T) {
 // An extension is one round trip, and a look at the promise comes once a minute.
 // A free worker is taken in six.
 func TestRoundTrips(t *testing.T) {
-	for _, class := range []store.Class{store.Durable, store.Lossy} {
+	for _, durable := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newShifting(memory.New())
 			found(t, s, term.Pool{Outage: 20_000})
-			s.class.Store(uint32(class))
+			s.durable.Store(durable)
 			o, _ := options()
 			closed(t, open(t, s, o)) // a lossy store's pool is marked
 			count := func(do func()) (calls, asked int64) {
@@ -208,7 +208,7 @@ func TestRoundTrips(t *testing.T) {
 			var l *Lease
 			defer func() { closed(t, l) }()
 			// On a store that can forget Open lasts, and the worker is extended meanwhile.
-			if calls, asked := count(func() { l = open(t, s, o) }); class == store.Durable && (calls > 6 || asked != 1) {
+			if calls, asked := count(func() { l = open(t, s, o) }); durable && (calls > 6 || asked != 1) {
 				t.Errorf("taking a worker: %d calls, asked %d times", calls, asked)
 			}
 			time.Sleep(10 * time.Minute) // the ramp is over
@@ -216,9 +216,9 @@ func TestRoundTrips(t *testing.T) {
 			calls, asked := count(func() { time.Sleep(time.Hour) })
 			gets, puts = s.gets.Load()-gets, s.puts.Load()-puts
 			if calls != puts || gets != 0 || asked > 61 || puts < 360 {
-				t.Errorf("%s: in an hour: %d extensions, %d calls, asked %d times", class, puts, calls, asked)
+				t.Errorf("durable %t: in an hour: %d extensions, %d calls, asked %d times", durable, puts, calls, asked)
 			}
-			t.Logf("%s: in an hour: %d extensions in %d calls, asked %d times", class, puts, calls, asked)
+			t.Logf("durable %t: in an hour: %d extensions in %d calls, asked %d times", durable, puts, calls, asked)
 		})
 	}
 }
@@ -240,7 +240,7 @@ func TestRecoverClearsThePool(t *testing.T) {
 		began := time.Now()
 		l := open(t, s, o)
 		defer closed(t, l)
-		if st := l.State(); st.Class != store.Durable || time.Since(began) > time.Second {
+		if st := l.State(); !st.Durable || time.Since(began) > time.Second {
 			t.Fatalf("%+v after %s", st, time.Since(began))
 		}
 	})

@@ -10,12 +10,13 @@ import (
 
 // A State is where a lease stands: what a person or a metric wants to know.
 type State struct {
-	Pool    string
-	PoolID  string // random, made with the pool
-	Layout  firn.Layout
-	Promise store.Promise // of the store, as last asked: every minute
-	Class   store.Class   // by whose rules the worker is held: lossy once any process of the pool has seen that
-	Why     string        // what was seen
+	Pool       string
+	PoolID     string // random, made with the pool
+	Layout     firn.Layout
+	Durability store.Durability // of the store, as last asked: every minute
+	// Durable says by whose rules the worker is held: false once any process of the pool has seen that the store is lossy.
+	Durable bool
+	Why     string // what was seen
 
 	Phase   term.Phase // term.Holding: ids are issued
 	Worker  int64

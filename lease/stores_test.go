@@ -129,7 +129,7 @@ func (x *over) connect() *link {
 func (x *over) found(workers int64, outage time.Duration) {
 	x.Helper()
 	to := x.connect()
-	promise, err := to.Promise(x.Context())
+	promise, err := to.Durability(x.Context())
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -214,11 +214,11 @@ func (l *link) List(ctx context.Context, prefix string) ([]store.Record, error) 
 	return l.Store.List(ctx, prefix)
 }
 
-func (l *link) Promise(ctx context.Context) (store.Promise, error) {
+func (l *link) Durability(ctx context.Context) (store.Durability, error) {
 	if l.asked.Add(1); l.cut.Load() {
-		return store.Promise{}, errCut
+		return store.Durability{}, errCut
 	}
-	return l.Store.Promise(ctx)
+	return l.Store.Durability(ctx)
 }
 
 // Twice as many processes as there are workers come at once. Those who do not wait

@@ -120,8 +120,8 @@ func TestStateOfAWorkerOnAStoreThatForgets(t *testing.T) {
 // forgetful is a store that can forget.
 type forgetful struct{ store.Store }
 
-func (f forgetful) Promise(ctx context.Context) (store.Promise, error) {
-	p, err := f.Store.Promise(ctx)
-	p.Class = store.Lossy
+func (f forgetful) Durability(ctx context.Context) (store.Durability, error) {
+	p, err := f.Store.Durability(ctx)
+	p.Durable = false
 	return p, err
 }

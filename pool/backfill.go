@@ -94,10 +94,10 @@ func ReserveBackfill(ctx context.Context, s store.Store, name string, worker int
 
 // mayForget says whether a store can forget, or was restored, so that it has.
 func mayForget(ctx context.Context, s store.Store) (bool, error) {
-	promise, err := s.Promise(ctx)
+	durability, err := s.Durability(ctx)
 	if err != nil {
 		return false, err
 	}
 	restored, err := s.Get(ctx, term.KeyStore)
-	return promise.Class != store.Durable || restored.Version != "", err
+	return !durability.Durable || restored.Version != "", err
 }

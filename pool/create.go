@@ -216,7 +216,7 @@ func (p *stored) withdraw(ctx context.Context, s store.Store) error {
 // pool may have issued some, above all of those.
 func (p *stored) begin(ctx context.Context, s store.Store, careful bool, inherited inheritance) error {
 	// Now that a record is there, the store can say where it is.
-	promise, err := s.Promise(ctx)
+	durability, err := s.Durability(ctx)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (p *stored) begin(ctx context.Context, s store.Store, careful bool, inherit
 	if err != nil {
 		return err
 	}
-	p.Pool = p.Above(floor, promise.Identity)
+	p.Pool = p.Above(floor, durability.Identity)
 	return p.use(ctx, s, workers)
 }
 

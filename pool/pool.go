@@ -167,11 +167,11 @@ func Show(ctx context.Context, s store.Store, name string) (Info, error) {
 // numbers that are made from both are equal. It is nil where the store or its pools cannot
 // tell. It reads every record of a pool.
 func CheckStore(ctx context.Context, s store.Store) error {
-	promise, err := s.Promise(ctx)
+	durability, err := s.Durability(ctx)
 	if err != nil {
 		return err
 	}
-	if promise.Identity == "" {
+	if durability.Identity == "" {
 		return nil
 	}
 	all, err := list(ctx, s)
@@ -182,7 +182,7 @@ func CheckStore(ctx context.Context, s store.Store) error {
 		if !p.Created() {
 			continue
 		}
-		if err := store.CheckOther(fmt.Sprintf("pool %q", p.name), promise.Identity, p.Store); err != nil {
+		if err := store.CheckOther(fmt.Sprintf("pool %q", p.name), durability.Identity, p.Store); err != nil {
 			return err
 		}
 	}

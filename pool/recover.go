@@ -35,7 +35,7 @@ func Recover(ctx context.Context, s store.Store, outage time.Duration) ([]Recove
 	if outage <= 0 {
 		outage = term.OutageDurable
 	}
-	promise, err := s.Promise(ctx)
+	durability, err := s.Durability(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func Recover(ctx context.Context, s store.Store, outage time.Duration) ([]Recove
 	}
 	var done []Recovery
 	for _, p := range pools {
-		r, err := p.recover(ctx, s, now, floor, promise.Identity)
+		r, err := p.recover(ctx, s, now, floor, durability.Identity)
 		if err != nil {
 			return done, fmt.Errorf("pool: %q: %w", p.name, err)
 		}
@@ -142,7 +142,7 @@ func (p *stored) free(ctx context.Context, s store.Store, held bool) (n int, err
 // since the copy was made, and that it is gone. Otherwise [Recover] is right: ids that
 // were issued since the copy would be issued again. It returns the pools that it changed.
 func AcceptMove(ctx context.Context, s store.Store) ([]Info, error) {
-	promise, err := s.Promise(ctx)
+	durability, err := s.Durability(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -152,10 +152,10 @@ func AcceptMove(ctx context.Context, s store.Store) ([]Info, error) {
 	}
 	var moved []Info
 	for _, p := range pools {
-		if p.Store == promise.Identity || !p.Created() {
+		if p.Store == durability.Identity || !p.Created() {
 			continue
 		}
-		p.Pool = p.In(promise.Identity)
+		p.Pool = p.In(durability.Identity)
 		if err := p.write(ctx, s); err != nil {
 			return moved, fmt.Errorf("pool: %q: %w", p.name, err)
 		}

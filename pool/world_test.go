@@ -51,18 +51,18 @@ type remote struct {
 	identity string
 }
 
-func (r remote) Promise(ctx context.Context) (store.Promise, error) {
-	p, err := r.Store.Promise(ctx)
-	p.Embedded, p.Class, p.Identity = false, store.Durable, r.identity
+func (r remote) Durability(ctx context.Context) (store.Durability, error) {
+	p, err := r.Store.Durability(ctx)
+	p.LocalClock, p.NoticesLoss, p.Durable, p.Identity = false, false, true, r.identity
 	return p, err
 }
 
 // forgetful is a store that can forget.
 type forgetful struct{ store.Store }
 
-func (f forgetful) Promise(ctx context.Context) (store.Promise, error) {
-	p, err := f.Store.Promise(ctx)
-	p.Class = store.Lossy
+func (f forgetful) Durability(ctx context.Context) (store.Durability, error) {
+	p, err := f.Store.Durability(ctx)
+	p.Durable = false
 	return p, err
 }
 

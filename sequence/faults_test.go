@@ -164,10 +164,10 @@ func TestForgotten(t *testing.T) {
 type remote struct {
 	*memory.Store
 	mu      sync.Mutex
-	promise store.Promise
+	promise store.Durability
 }
 
-func (r *remote) Promise(context.Context) (store.Promise, error) {
+func (r *remote) Durability(context.Context) (store.Durability, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.promise, nil
@@ -181,7 +181,7 @@ func (r *remote) become(instance string) {
 
 // Elsewhere than on an embedded store, a series has to be created.
 func TestNotThere(t *testing.T) {
-	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Durable}}
+	st := &remote{Store: memory.New(), promise: store.Durability{Durable: true}}
 	var none *sequence.MissingError
 	if _, err := sequence.Open(ctx, st, "orders", nil); !errors.As(err, &none) {
 		t.Error(err)
@@ -197,7 +197,7 @@ func TestNotThere(t *testing.T) {
 }
 
 func TestLossy(t *testing.T) {
-	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Lossy, Why: "appendfsync=everysec", Instance: "a"}}
+	st := &remote{Store: memory.New(), promise: store.Durability{Durable: false, Why: "appendfsync=everysec", Instance: "a"}}
 	var lossy *sequence.LossyError
 	if err := sequence.Create(ctx, st, "orders", nil); !errors.As(err, &lossy) || !strings.Contains(err.Error(), "everysec") {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestForgottenAltogether(t *testing.T) {
 // Who restores a store has to know what was forgotten of what it says, and not
 // what processes have handed back since it went back.
 func TestRestoredAfterHandBack(t *testing.T) {
-	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Lossy, Instance: "a"}}
+	st := &remote{Store: memory.New(), promise: store.Durability{Durable: false, Instance: "a"}}
 	if err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
 		t.Fatal(err)
 	}
@@ -302,11 +302,11 @@ func TestRestoredAfterHandBack(t *testing.T) {
 
 // A series of a store that never forgot is refused when the store can.
 func TestBecomesLossy(t *testing.T) {
-	st := &remote{Store: memory.New(), promise: store.Promise{Class: store.Durable}}
+	st := &remote{Store: memory.New(), promise: store.Durability{Durable: true}}
 	if err := sequence.Create(ctx, st, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
-	st.promise = store.Promise{Class: store.Lossy, Why: "fsync=off"}
+	st.promise = store.Durability{Durable: false, Why: "fsync=off"}
 	var lossy *sequence.LossyError
 	if _, err := sequence.Open(ctx, st, "orders", &sequence.Options{Logger: quiet}); !errors.As(err, &lossy) {
 		t.Fatal(err)

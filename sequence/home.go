@@ -13,7 +13,7 @@ import (
 // that are granted by both are equal. It is nil where the store or its series cannot tell.
 // It reads every record of a series, and passes over those that it cannot read.
 func CheckStore(ctx context.Context, st store.Store) error {
-	p, err := st.Promise(ctx)
+	p, err := st.Durability(ctx)
 	if err != nil || p.Identity == "" {
 		return err
 	}
@@ -36,7 +36,7 @@ func CheckStore(ctx context.Context, st store.Store) error {
 // still wants [Recover] where another instance answers. It returns the series that it
 // changed; after an error it may be repeated.
 func AcceptMove(ctx context.Context, st store.Store) ([]Info, error) {
-	p, err := st.Promise(ctx)
+	p, err := st.Durability(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func move(ctx context.Context, st store.Store, name, identity string) (Info, err
 // note writes down which store a new series is in, where the store could not say that
 // before it had a record.
 func note(ctx context.Context, st store.Store, name string) error {
-	p, err := st.Promise(ctx)
+	p, err := st.Durability(ctx)
 	if err != nil || p.Identity == "" {
 		return err
 	}

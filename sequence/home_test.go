@@ -15,7 +15,7 @@ import (
 
 // placed is a strict store that says of itself that it is at a place.
 func placed(st *memory.Store, place string) *remote {
-	return &remote{Store: st, promise: store.Promise{Class: store.Durable, Identity: place}}
+	return &remote{Store: st, promise: store.Durability{Durable: true, Identity: place}}
 }
 
 func (r *remote) move(place string) {

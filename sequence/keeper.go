@@ -129,7 +129,7 @@ func (k *keeper) least(w *waiter) int64 {
 func (k *keeper) rest(ctx context.Context) {
 	every := time.Duration(0)
 	switch {
-	case k.state.Promise.Embedded:
+	case k.state.Durability.NoticesLoss:
 		every = look
 	case k.state.Have.Instance != "":
 		every = lookAtSelf
@@ -227,7 +227,7 @@ func (k *keeper) request(ctx context.Context, do block.Action) block.Event {
 	defer cancel()
 	var e block.Event
 	var rec store.Record
-	var p store.Promise
+	var p store.Durability
 	var err error
 	switch do.Op {
 	case block.Get:
@@ -237,8 +237,8 @@ func (k *keeper) request(ctx context.Context, do block.Action) block.Event {
 		rec, err = k.store.Put(ctx, do.Key, do.Value, do.Cond)
 		e = block.Wrote{Record: rec}
 	case block.Ask:
-		p, err = k.store.Promise(ctx)
-		e = block.Promised{Promise: p}
+		p, err = k.store.Durability(ctx)
+		e = block.Promised{Durability: p}
 	}
 	return outcome(e, rec, err)
 }

@@ -118,8 +118,8 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 	if err != nil {
 		return err
 	}
-	p := e.(block.Promised).Promise
-	if p.Embedded && len(k.series.lanes) == 1 {
+	p := e.(block.Promised).Durability
+	if p.NoticesLoss && len(k.series.lanes) == 1 {
 		e, err := k.insist(ctx, once, block.Action{Op: block.Get, Key: KeyRestored})
 		if err != nil {
 			return err
@@ -138,10 +138,10 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 		s, do = s.Step(k.rules, k.series.clocks(), k.request(ctx, do))
 	}
 	if do.Err == nil { // whether it goes on under the instance that answers
-		s, do = s.Step(k.rules, k.series.clocks(), block.Promised{Promise: p})
+		s, do = s.Step(k.rules, k.series.clocks(), block.Promised{Durability: p})
 	}
 	var none *MissingError
-	if errors.As(do.Err, &none) && p.Class == store.Lossy && !k.rules.Accept {
+	if errors.As(do.Err, &none) && !p.Durable && !k.rules.Accept {
 		return &LossyError{Name: k.series.name, Why: p.Why} // to create it would be refused for that
 	}
 	if do.Err != nil {
@@ -172,7 +172,7 @@ func (k *keeper) insist(ctx context.Context, once bool, do block.Action) (block.
 
 // agrees returns an error where the record is not as the options say.
 func (k *keeper) agrees() error {
-	name, have, p := k.series.name, k.state.Have, k.state.Promise
+	name, have, p := k.series.name, k.state.Have, k.state.Durability
 	if err := k.series.options.agrees(name, have); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (k *keeper) agrees() error {
 	if n := int64(len(k.series.lanes)); max(have.Stores, 1) != n {
 		return &MismatchError{name, "stores", fmt.Sprint(max(have.Stores, 1)), fmt.Sprint(n)}
 	}
-	if p.Class == store.Lossy {
+	if !p.Durable {
 		if !have.Lossy && !k.rules.Accept {
 			return &LossyError{Name: name, Why: p.Why, Since: have.Instance == ""}
 		}

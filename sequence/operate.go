@@ -119,11 +119,11 @@ func read(ctx context.Context, st store.Store, name string) (block.Record, error
 
 // create writes the record of one store, or finds the same there.
 func create(ctx context.Context, st store.Store, name string, r block.Record, o Options) error {
-	p, err := st.Promise(ctx)
+	p, err := st.Durability(ctx)
 	if err != nil {
 		return err
 	}
-	if p.Class == store.Lossy {
+	if !p.Durable {
 		if !o.Lossy {
 			return &LossyError{Name: name, Why: p.Why}
 		}
@@ -294,7 +294,7 @@ func Recover(ctx context.Context, st store.Store, margin int64, each map[string]
 	if err := checkMargins(margin, each); err != nil {
 		return nil, err
 	}
-	p, err := st.Promise(ctx)
+	p, err := st.Durability(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +315,7 @@ func Recover(ctx context.Context, st store.Store, margin int64, each map[string]
 		in, err := change(ctx, st, name, func(r block.Record) (block.Record, error) {
 			r = restored(r, marginOf(name, margin, each))
 			r.Instance, r.Store = "", p.Identity
-			if p.Class == store.Lossy {
+			if !p.Durable {
 				r.Instance = p.Instance
 			}
 			return r, nil

@@ -10,12 +10,12 @@ import (
 
 // A State is where a series stands in one process, with one of its stores.
 type State struct {
-	Name    string
-	Promise store.Promise // as last heard
-	Strict  bool          // order: strict
-	Lossy   bool          // the store can forget and that was accepted: best effort
-	Granted firn.ID       // as Info.Granted, as last seen here
-	Max     firn.ID
+	Name       string
+	Durability store.Durability // as last heard
+	Strict     bool             // order: strict
+	Lossy      bool             // the store can forget and that was accepted: best effort
+	Granted    firn.ID          // as Info.Granted, as last seen here
+	Max        firn.ID
 
 	Step   int64         // how many numbers the last segment was to have
 	Rate   float64       // numbers used in a second, here
@@ -57,8 +57,8 @@ func (s *Series) States() []State {
 func (l *lane) stateNow() State {
 	m := &l.state
 	st := State{
-		Name: l.series.name, Promise: m.Promise, Strict: m.Have.Strict,
-		Lossy:   m.Promise.Class == store.Lossy,
+		Name: l.series.name, Durability: m.Durability, Strict: m.Have.Strict,
+		Lossy:   !m.Durability.Durable,
 		Granted: firn.ID(max(m.Have.Granted, 0)), Max: firn.ID(m.Have.Max),
 		Step: l.pace.Step(), Rate: l.pace.Rate(l.series.clocks().Boot, l.issued()),
 		Left: l.left(), Waits: l.series.waits, Issued: l.issued(), Wasted: m.Doubtful + l.thrown,

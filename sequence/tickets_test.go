@@ -18,7 +18,7 @@ import (
 func places(t *testing.T, k int) (stores []store.Store, faulty []*storetest.Faulty) {
 	t.Helper()
 	for range k {
-		f := storetest.NewFaulty(&remote{Store: memory.New(), promise: store.Promise{Class: store.Durable}})
+		f := storetest.NewFaulty(&remote{Store: memory.New(), promise: store.Durability{Durable: true}})
 		faulty = append(faulty, f)
 		stores = append(stores, f)
 	}
@@ -286,4 +286,6 @@ type swapped struct {
 	store.Store
 }
 
-func (s *swapped) Promise(ctx context.Context) (store.Promise, error) { return s.away.Promise(ctx) }
+func (s *swapped) Durability(ctx context.Context) (store.Durability, error) {
+	return s.away.Durability(ctx)
+}

@@ -20,12 +20,12 @@ CREATE TABLE IF NOT EXISTS firn.move (
 
 -- The publication of a batch on this server. The other one has a subscription and this
 -- one a slot of that name.
-CREATE OR REPLACE FUNCTION firn.stream(m firn.move) RETURNS name LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.publication_of(m firn.move) RETURNS name LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS
 $$ SELECT CASE WHEN v.name = m.source THEN 'firn_move_' ELSE 'firn_back_' END || m.batch FROM firn.server AS v $$;
 
 -- The subscription of a batch on this server.
-CREATE OR REPLACE FUNCTION firn.intake(m firn.move) RETURNS name LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.subscription_of(m firn.move) RETURNS name LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS
 $$ SELECT CASE WHEN v.name = m.source THEN 'firn_back_' ELSE 'firn_move_' END || m.batch FROM firn.server AS v $$;
 
@@ -37,13 +37,13 @@ $$ SELECT r.relation FROM firn.relations(schema) AS r WHERE r.rows
 		WHERE n.nspname = schema AND c.relname = 'firn_mark' $$;
 
 -- Locks the row of a shard for a step of the mover that is at work there.
-CREATE OR REPLACE FUNCTION firn.hold(shard integer, term bigint, attempt text) RETURNS firn.shard LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.lock_shard(shard integer, term bigint, attempt text) RETURNS firn.shard LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
 BEGIN
 	PERFORM firn.commit_durably();
-	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = hold.shard FOR UPDATE;
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = lock_shard.shard FOR UPDATE;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'firn: there is no shard % here', shard USING ERRCODE = 'ID005';
 	ELSIF s.term <> term OR s.attempt IS DISTINCT FROM attempt THEN
@@ -54,12 +54,12 @@ BEGIN
 END $$;
 
 -- The row of a shard's move here, of a batch.
-CREATE OR REPLACE FUNCTION firn.moving(shard integer, batch text) RETURNS firn.move LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.lock_move(shard integer, batch text) RETURNS firn.move LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	m firn.move;
 BEGIN
-	SELECT * INTO m FROM firn.move AS x WHERE x.shard = moving.shard FOR UPDATE;
+	SELECT * INTO m FROM firn.move AS x WHERE x.shard = lock_move.shard FOR UPDATE;
 	IF FOUND AND m.batch <> batch THEN
 		RAISE EXCEPTION 'firn: shard % is in a move from % to % already, of batch %', shard, m.source, m.target, m.batch USING ERRCODE = 'ID007',
 			HINT = format('firn shards finish %s, or firn shards abort %1$s', shard);
@@ -87,14 +87,14 @@ BEGIN
 			HINT = 'somebody else has worked on it since';
 	END IF;
 	PERFORM firn.check_here(s);
-	m := firn.moving(shard, batch);
+	m := firn.lock_move(shard, batch);
 	IF m.shard IS NULL AND NOT first THEN
 		RAISE EXCEPTION 'firn: the move of shard % has ended meanwhile', shard USING ERRCODE = 'ID007';
 	ELSIF m.shard IS NULL THEN
 		INSERT INTO firn.move (shard, batch, source, target, loaded) VALUES (shard, batch, here, target, true);
 	END IF;
 	UPDATE firn.shard AS x SET term = begin_move.term, attempt = begin_move.attempt WHERE x.shard = s.shard;
-	PERFORM firn.make_mark(s.schema), firn.resume(s.shard);
+	PERFORM firn.make_mark(s.schema), firn.restart_generators(s.shard);
 END $$;
 
 -- Makes the table of a schema in which a server says that it has let the shard go. It
@@ -121,18 +121,18 @@ END $$;
 
 -- Starts the generators of an open shard again that a step has ended and rolled back. The planner
 -- may test conditions in any order, and a sequence of another shard may be gone: CASE has one order.
-CREATE OR REPLACE FUNCTION firn.resume(shard integer) RETURNS void LANGUAGE sql
+CREATE OR REPLACE FUNCTION firn.restart_generators(shard integer) RETURNS void LANGUAGE sql
 SET search_path = pg_catalog, pg_temp AS
-$$ SELECT firn.start(g, 0) FROM firn.generator AS g WHERE CASE WHEN g.shard = resume.shard THEN pg_sequence_last_value(g."offset") IS NULL ELSE false END $$;
+$$ SELECT firn.start(g, 0) FROM firn.generator AS g WHERE CASE WHEN g.shard = restart_generators.shard THEN pg_sequence_last_value(g."offset") IS NULL ELSE false END $$;
 
 -- The same, of a mover that was refused at the last moment.
-CREATE OR REPLACE FUNCTION firn.go_on(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.cancel_cutover(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard := firn.hold(shard, term, attempt);
+	s firn.shard := firn.lock_shard(shard, term, attempt);
 BEGIN
 	IF s.state = 'open' AND firn.is_here(s) THEN
-		PERFORM firn.resume(shard);
+		PERFORM firn.restart_generators(shard);
 	END IF;
 END $$;
 
@@ -164,7 +164,7 @@ BEGIN
 	ELSIF NOT made THEN
 		PERFORM firn.check_kept(s);
 	END IF;
-	m := firn.moving(shard, batch);
+	m := firn.lock_move(shard, batch);
 	IF m.shard IS NULL AND here <> target OR keep AND here = source AND NOT m.loaded THEN
 		RAISE EXCEPTION 'firn: the copy of shard % is not kept up to date any more', shard USING ERRCODE = 'ID008';
 	ELSIF m.shard IS NULL THEN
@@ -194,11 +194,11 @@ BEGIN
 END $$;
 
 -- Whether the schema of a shard is to be made here, in the same transaction.
-CREATE OR REPLACE FUNCTION firn.may_load(shard integer, term bigint, attempt text) RETURNS boolean LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.begin_load(shard integer, term bigint, attempt text) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard := firn.hold(shard, term, attempt);
-	done boolean := (SELECT x.loaded FROM firn.move AS x WHERE x.shard = may_load.shard);
+	s firn.shard := firn.lock_shard(shard, term, attempt);
+	done boolean := (SELECT x.loaded FROM firn.move AS x WHERE x.shard = begin_load.shard);
 BEGIN
 	IF done IS NULL OR s.state <> 'moved' THEN
 		RAISE EXCEPTION 'firn: shard % is not on its way here', shard USING ERRCODE = 'ID007';
@@ -211,14 +211,14 @@ END $$;
 
 -- Makes the schema that was just made here that of the shard: its generators, which
 -- give nothing yet, and fences, which do not hold up replication.
-CREATE OR REPLACE FUNCTION firn.loaded(shard integer, term bigint, attempt text, VARIADIC names name[]) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.end_load(shard integer, term bigint, attempt text, VARIADIC names name[]) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard := firn.hold(shard, term, attempt);
+	s firn.shard := firn.lock_shard(shard, term, attempt);
 BEGIN
 	PERFORM firn.create_shard(shard, s.schema, VARIADIC names);
 	PERFORM firn.raise_fence(shard, s.schema);
-	UPDATE firn.move AS x SET loaded = true WHERE x.shard = loaded.shard;
+	UPDATE firn.move AS x SET loaded = true WHERE x.shard = end_load.shard;
 END $$;
 
 -- What a fence does: nobody writes to a table of a shard that is not open here. It
@@ -259,7 +259,7 @@ END $$;
 
 -- Has a cleaning of tables that runs by itself give way after a moment instead of a
 -- second, where this role may say so.
-CREATE OR REPLACE FUNCTION firn.be_brief() RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.shorten_deadlock_timeout() RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM set_config('deadlock_timeout', '5ms', true);
@@ -269,19 +269,19 @@ END $$;
 -- Waits until nobody has written to a shard's relations in a transaction that is still
 -- open, and keeps all from doing so. The lock that nobody but cleaning and changes of
 -- tables waits for is taken on a target, where replication writes.
-CREATE OR REPLACE FUNCTION firn.seize(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.lock_tables(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard := firn.hold(shard, term, attempt);
+	s firn.shard := firn.lock_shard(shard, term, attempt);
 	relations text := (SELECT string_agg(format('ONLY %s', x.relation), ', ' ORDER BY x.relation::oid) FROM firn.relations(s.schema) AS x);
 	q regclass;
 BEGIN
-	PERFORM firn.be_brief();
+	PERFORM firn.shorten_deadlock_timeout();
 	IF relations IS NOT NULL THEN
 		EXECUTE format('LOCK TABLE %s IN %s MODE', relations, CASE s.state WHEN 'open' THEN 'SHARE ROW EXCLUSIVE' ELSE 'SHARE UPDATE EXCLUSIVE' END);
 	END IF;
 	IF s.state = 'moved' THEN
-		PERFORM firn.follows(s);
+		PERFORM firn.check_followed(s);
 	END IF;
 	IF s.state = 'open' THEN
 		FOR q IN SELECT x.sequence FROM firn.sequences(s.schema) AS x LOOP
@@ -292,11 +292,11 @@ BEGIN
 END $$;
 
 -- Refuses a copy of which not all relations are kept up to date.
-CREATE OR REPLACE FUNCTION firn.follows(s firn.shard) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.check_followed(s firn.shard) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	missing text := (SELECT string_agg(x::text, ', ') FROM firn.replicated(s.schema) AS x WHERE NOT EXISTS (
-		SELECT FROM firn.move AS m JOIN pg_subscription AS i ON i.subname = firn.intake(m) JOIN pg_subscription_rel AS r ON r.srsubid = i.oid
+		SELECT FROM firn.move AS m JOIN pg_subscription AS i ON i.subname = firn.subscription_of(m) JOIN pg_subscription_rel AS r ON r.srsubid = i.oid
 		WHERE m.shard = s.shard AND m.loaded AND i.subenabled AND r.srrelid = x AND r.srsubstate = 'r'));
 BEGIN
 	IF NOT firn.is_here(s) OR missing IS NOT NULL THEN
@@ -330,14 +330,14 @@ CREATE OR REPLACE FUNCTION firn.write_sequences(schema name, every jsonb) RETURN
 SET search_path = pg_catalog, pg_temp AS
 $$ SELECT setval(q.sequence, (every -> q.name ->> 0)::bigint, (every -> q.name ->> 1)::boolean) FROM firn.sequences(schema) AS q WHERE every ? q.name $$;
 
--- Lets a shard go, after firn.seize in the same transaction. Its commit is the instant
+-- Lets a shard go, after firn.lock_tables in the same transaction. Its commit is the instant
 -- from which the shard is not here, and at which it can be only at moved_to. Returns a
 -- state that no generator here ever passed. Fingerprint is that of the copy there, and
 -- consumers are publications of others whose readers know of the move.
 CREATE OR REPLACE FUNCTION firn.let_go(shard integer, term bigint, attempt text, moved_to text, fingerprint text, consumers text[]) RETURNS bigint LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard := firn.hold(shard, term, attempt);
+	s firn.shard := firn.lock_shard(shard, term, attempt);
 	m firn.move;
 	f bigint;
 	sequences jsonb;
@@ -351,8 +351,8 @@ BEGIN
 	IF NOT FOUND OR moved_to NOT IN (m.source, m.target) OR moved_to = (SELECT v.name FROM firn.server AS v) THEN
 		RAISE EXCEPTION 'firn: shard % is not on its way to %', shard, moved_to USING ERRCODE = 'ID007';
 	END IF;
-	PERFORM firn.compare(s, moved_to, fingerprint);
-	IF firn.published(s.schema, firn.stream(m)) IS DISTINCT FROM ARRAY(SELECT x FROM firn.replicated(s.schema) AS x ORDER BY x::oid) THEN
+	PERFORM firn.compare_schemas(s, moved_to, fingerprint);
+	IF firn.published(s.schema, firn.publication_of(m)) IS DISTINCT FROM ARRAY(SELECT x FROM firn.replicated(s.schema) AS x ORDER BY x::oid) THEN
 		RAISE EXCEPTION 'firn: not all tables of the schema % are replicated to %, or others besides', s.schema, moved_to USING ERRCODE = 'ID008',
 			HINT = format('it was changed since the copy began: firn shards abort %s, and move it again', shard);
 	END IF;
@@ -364,12 +364,12 @@ BEGIN
 	EXECUTE format('INSERT INTO %I.firn_mark (term, attempt, moved_to, floor, sequences) VALUES ($1, $2, $3, $4, $5)', s.schema)
 		USING term, attempt, moved_to, f, sequences;
 	-- After the mark, in the order of this transaction: what comes back is not sent again.
-	PERFORM firn.unpublish(s.schema, firn.stream(m));
+	PERFORM firn.remove_from_publication(s.schema, firn.publication_of(m));
 	RETURN f;
 END $$;
 
 -- Refuses a shard whose schema is another than that of its copy.
-CREATE OR REPLACE FUNCTION firn.compare(s firn.shard, moved_to text, there text) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.compare_schemas(s firn.shard, moved_to text, there text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	here text := firn.fingerprint(s.schema);
@@ -391,7 +391,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- Puts the tables of a schema into a publication, and takes them out.
-CREATE OR REPLACE FUNCTION firn.publish(schema name, publication name) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.add_to_publication(schema name, publication name) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	tables text := (SELECT string_agg(format('ONLY %s', x), ', ') FROM firn.replicated(schema) AS x WHERE x <> ALL (firn.published(schema, publication)));
@@ -400,7 +400,7 @@ BEGIN
 		EXECUTE format('ALTER PUBLICATION %I ADD TABLE %s', publication, tables);
 	END IF;
 END $$;
-CREATE OR REPLACE FUNCTION firn.unpublish(schema name, publication name) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.remove_from_publication(schema name, publication name) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	tables regclass[] := firn.published(schema, publication);
@@ -425,7 +425,7 @@ BEGIN
 	IF s.state = 'open' AND s.term = term + 1 AND s.attempt = attempt || '+' THEN
 		RETURN true;
 	END IF;
-	s := firn.hold(shard, term, attempt);
+	s := firn.lock_shard(shard, term, attempt);
 	SELECT * INTO m FROM firn.move AS x WHERE x.shard = s.shard FOR UPDATE;
 	IF s.state <> 'moved' OR NOT m.loaded IS TRUE THEN
 		RAISE EXCEPTION 'firn: shard % is not on its way here', shard USING ERRCODE = 'ID007';
@@ -437,10 +437,10 @@ BEGIN
 	IF f IS NULL THEN
 		RETURN false;
 	END IF;
-	PERFORM firn.be_brief();
+	PERFORM firn.shorten_deadlock_timeout();
 	PERFORM firn.lower_fence(s.schema), firn.write_sequences(s.schema, sequences);
 	-- What replication has written here is not sent back; what is written from now on is.
-	PERFORM firn.publish(s.schema, firn.stream(m));
+	PERFORM firn.add_to_publication(s.schema, firn.publication_of(m));
 	-- No mover is called so: none has begun to move it on.
 	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = take.term + 1, attempt = take.attempt || '+' WHERE x.shard = s.shard;
 	PERFORM firn.start(g, f + 1) FROM firn.generator AS g WHERE g.shard = s.shard;
@@ -449,20 +449,20 @@ END $$;
 
 -- Has a server that was promoted or restored know where a shard is, which is open there
 -- at that term. Its copy is not kept up to date any more.
-CREATE OR REPLACE FUNCTION firn.learn(shard integer, term bigint, moved_to text) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.record_owner(shard integer, term bigint, moved_to text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
 BEGIN
 	PERFORM firn.commit_durably();
-	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = learn.shard FOR UPDATE;
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = record_owner.shard FOR UPDATE;
 	IF firn.is_here(s) AND s.state = 'moved' AND s.term >= term THEN
 		RETURN;
 	ELSIF NOT FOUND OR firn.is_here(s) OR s.term > term THEN
 		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
 	END IF;
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
-	UPDATE firn.shard AS x SET state = 'moved', moved_to = learn.moved_to, term = learn.term, attempt = NULL, system = (pg_control_system()).system_identifier,
+	UPDATE firn.shard AS x SET state = 'moved', moved_to = record_owner.moved_to, term = record_owner.term, attempt = NULL, system = (pg_control_system()).system_identifier,
 			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(), relation = x.tableoid
 		WHERE x.shard = s.shard;
 	PERFORM firn.forget_dropped();
@@ -470,7 +470,7 @@ BEGIN
 END $$;
 
 -- To which server a shard was let go by what its row says, as far as is known here.
-CREATE OR REPLACE FUNCTION firn.word(s firn.shard) RETURNS text LANGUAGE plpgsql STABLE
+CREATE OR REPLACE FUNCTION firn.let_go_to(s firn.shard) RETURNS text LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	word text;
@@ -494,11 +494,11 @@ BEGIN
 		RETURN;
 	ELSIF s.state = 'open' AND firn.is_here(s) OR s.term >= term THEN
 		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
-	ELSIF s.state = 'moved' AND firn.is_here(s) AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
+	ELSIF s.state = 'moved' AND firn.is_here(s) AND firn.let_go_to(s) = (SELECT v.name FROM firn.server AS v) THEN
 		RAISE EXCEPTION 'firn: shard % was let go to this server, which is about to open it', shard USING ERRCODE = 'ID007',
 			HINT = (SELECT CASE WHEN m.source = v.name THEN format('firn shards revert %s', s.shard) ELSE format('firn shards move %s --to %s', s.shard, v.name) END
 				FROM firn.server AS v LEFT JOIN firn.move AS m ON m.shard = s.shard);
-	ELSIF s.state = 'moved' AND firn.word(s) = owner AND s.term > was_term THEN
+	ELSIF s.state = 'moved' AND firn.let_go_to(s) = owner AND s.term > was_term THEN
 		-- What the other one has is of before: this one had the shard since.
 		RAISE EXCEPTION 'firn: shard % was here last, and % does not know what was written since', shard, owner USING ERRCODE = 'ID007',
 			HINT = format('firn shards reopen %s --shards %s', (SELECT v.name FROM firn.server AS v), shard);
@@ -560,9 +560,9 @@ BEGIN
 	ELSIF (system, timeline) IS DISTINCT FROM ((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8)) THEN
 		RAISE EXCEPTION 'firn: shard % was seen on what this is a copy of, or before this was promoted or restored', shard USING ERRCODE = 'ID007',
 			HINT = format('firn shards reopen %s, which looks at all servers again', (SELECT v.name FROM firn.server AS v));
-	ELSIF s.state = 'moved' AND firn.word(s) IS NULL THEN
+	ELSIF s.state = 'moved' AND firn.let_go_to(s) IS NULL THEN
 		RAISE EXCEPTION 'firn: nothing on this server says that its copy of shard % is complete', shard USING ERRCODE = 'ID003';
-	ELSIF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) AND NOT firn.is_here(s) THEN
+	ELSIF s.state = 'moved' AND firn.let_go_to(s) = (SELECT v.name FROM firn.server AS v) AND NOT firn.is_here(s) THEN
 		-- The word may have come to what this is a copy of after rows that are not here.
 		RAISE EXCEPTION 'firn: shard % was let go to what this is a copy of: rows may be missing here', shard USING ERRCODE = 'ID003',
 			HINT = format('%s has them all: firn shards reopen %1$s --shards %s', s.moved_to, shard);
@@ -614,7 +614,7 @@ DECLARE
 	sequences jsonb;
 BEGIN
 	PERFORM firn.commit_durably();
-	IF s.state = 'moved' AND firn.word(s) = (SELECT v.name FROM firn.server AS v) THEN
+	IF s.state = 'moved' AND firn.let_go_to(s) = (SELECT v.name FROM firn.server AS v) THEN
 		EXECUTE format('SELECT sequences FROM %I.firn_mark WHERE term = $1', s.schema) INTO sequences USING s.term;
 		PERFORM firn.write_sequences(s.schema, sequences);
 	END IF;

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -231,3 +232,24 @@ func holder(ctx context.Context, c *pgx.Conn) string {
 
 // Release ends the lock.
 func (l *Lock) Release(ctx context.Context) { l.conn.Close(context.WithoutCancel(ctx)) }
+
+// LockAll keeps others from changing what firn has on the servers, until release is
+// called. It is for order only: what must be right is looked at again on each server. All
+// take the locks in the order of the names, so that no two wait for each other.
+func LockAll(ctx context.Context, servers []Server) (release func(), err error) {
+	var locks []*Lock
+	release = func() {
+		for _, l := range locks {
+			l.Release(ctx)
+		}
+	}
+	for _, s := range slices.SortedFunc(slices.Values(servers), func(a, b Server) int { return cmp.Compare(a.Name, b.Name) }) {
+		l, err := s.Lock(ctx)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		locks = append(locks, l)
+	}
+	return release, nil
+}

@@ -2,13 +2,13 @@
 -- when there is none.
 
 -- Locks the rows of a batch here, and returns one. It fails where there is none.
-CREATE OR REPLACE FUNCTION firn.batch(batch text) RETURNS firn.move LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.lock_batch(batch text) RETURNS firn.move LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	m firn.move;
 BEGIN
-	PERFORM FROM firn.move AS x WHERE x.batch = batch.batch ORDER BY x.shard FOR UPDATE;
-	SELECT * INTO m FROM firn.move AS x WHERE x.batch = batch.batch LIMIT 1;
+	PERFORM FROM firn.move AS x WHERE x.batch = lock_batch.batch ORDER BY x.shard FOR UPDATE;
+	SELECT * INTO m FROM firn.move AS x WHERE x.batch = lock_batch.batch LIMIT 1;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'firn: the move % has ended meanwhile', batch USING ERRCODE = 'ID007';
 	END IF;
@@ -17,31 +17,31 @@ END $$;
 
 -- Makes the publication of a batch, of all its shards. On the target it is there before
 -- the source's subscription, which so knows all tables once and for all; and is emptied,
--- by firn.mute, before the slot is there: nothing is sent back that replication wrote.
-CREATE OR REPLACE FUNCTION firn.speak(batch text) RETURNS void LANGUAGE plpgsql
+-- by firn.empty_publication, before the slot is there: nothing is sent back that replication wrote.
+CREATE OR REPLACE FUNCTION firn.publish(batch text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	m firn.move := firn.batch(batch);
-	publication name := firn.stream(m);
+	m firn.move := firn.lock_batch(batch);
+	publication name := firn.publication_of(m);
 BEGIN
 	IF NOT EXISTS (SELECT FROM pg_publication WHERE pubname = publication) THEN
 		EXECUTE format('CREATE PUBLICATION %I', publication);
-		PERFORM firn.publish(s.schema, publication) FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard WHERE x.batch = m.batch ORDER BY s.shard;
+		PERFORM firn.add_to_publication(s.schema, publication) FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard WHERE x.batch = m.batch ORDER BY s.shard;
 	END IF;
 END $$;
-CREATE OR REPLACE FUNCTION firn.mute(batch text) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.empty_publication(batch text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	m firn.move := firn.batch(batch);
+	m firn.move := firn.lock_batch(batch);
 BEGIN
 	PERFORM FROM firn.shard AS s WHERE s.shard IN (SELECT x.shard FROM firn.move AS x WHERE x.batch = m.batch) ORDER BY s.shard FOR UPDATE;
-	PERFORM firn.unpublish(s.schema, firn.stream(m)) FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard WHERE x.batch = m.batch AND s.state <> 'open';
+	PERFORM firn.remove_from_publication(s.schema, firn.publication_of(m)) FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard WHERE x.batch = m.batch AND s.state <> 'open';
 END $$;
 
 -- What this server would record of a statement inside of a function, with a password in
 -- it, as it is set now and as this role may not change. Whatever else is logged shows the
 -- statements of clients only, which have none.
-CREATE OR REPLACE FUNCTION firn.telltales() RETURNS TABLE (setting text, value text) LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.password_leaks() RETURNS TABLE (setting text, value text) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	FOR setting, value IN SELECT p.name, p.setting FROM pg_settings AS p
@@ -60,10 +60,10 @@ END $$;
 
 -- Keeps a password that is in a statement of this transaction out of what the server
 -- records, or refuses.
-CREATE OR REPLACE FUNCTION firn.be_discreet() RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.hide_password() RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	loud text := (SELECT string_agg(format('%s = %s', x.setting, x.value), ', ') FROM firn.telltales() AS x);
+	loud text := (SELECT string_agg(format('%s = %s', x.setting, x.value), ', ') FROM firn.password_leaks() AS x);
 	one record;
 BEGIN
 	IF loud IS NOT NULL THEN
@@ -83,18 +83,18 @@ END $$;
 -- it copies, and on the source it begins when it is told to. It has to find as many tables
 -- as there are: else the address leads elsewhere. The address, which may have a password,
 -- is a setting with which the session began: no statement and no parameter has it.
-CREATE OR REPLACE FUNCTION firn.listen(batch text, tables bigint) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.subscribe(batch text, tables bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	m firn.move := firn.batch(batch);
-	subscription name := firn.intake(m);
+	m firn.move := firn.lock_batch(batch);
+	subscription name := firn.subscription_of(m);
 	copies boolean := m.target = (SELECT v.name FROM firn.server AS v);
 BEGIN
 	-- Nothing is copied into a shard that is open here, however late this comes.
 	PERFORM CASE WHEN copies THEN firn.check_kept(s) END FROM firn.shard AS s JOIN firn.move AS x ON x.shard = s.shard WHERE x.batch = m.batch FOR UPDATE OF s;
 	IF NOT EXISTS (SELECT FROM pg_subscription WHERE subname = subscription AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())) THEN
 		IF current_setting('firn.address') ~ 'password|://[^/]*:.*@' THEN
-			PERFORM firn.be_discreet();
+			PERFORM firn.hide_password();
 		END IF;
 		BEGIN
 			EXECUTE format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %1$I WITH (create_slot = false, slot_name = %1$I, copy_data = %3$s, enabled = %3$s)',
@@ -109,10 +109,10 @@ BEGIN
 		END IF;
 	END IF;
 END $$;
-CREATE OR REPLACE FUNCTION firn.hear(batch text) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.enable_subscription(batch text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	EXECUTE format('ALTER SUBSCRIPTION %I ENABLE', firn.intake(firn.batch(batch)));
+	EXECUTE format('ALTER SUBSCRIPTION %I ENABLE', firn.subscription_of(firn.lock_batch(batch)));
 END $$;
 
 -- Ends the move of a shard on the server that has it: before the other one drops its
@@ -120,28 +120,28 @@ END $$;
 CREATE OR REPLACE FUNCTION firn.end_move(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard := firn.hold(shard, term, attempt);
+	s firn.shard := firn.lock_shard(shard, term, attempt);
 	m firn.move;
 BEGIN
 	PERFORM firn.check_here(s);
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard RETURNING * INTO m;
 	IF m.shard IS NOT NULL THEN
-		PERFORM firn.unpublish(s.schema, firn.stream(m));
+		PERFORM firn.remove_from_publication(s.schema, firn.publication_of(m));
 		EXECUTE format('DROP TABLE %I.firn_mark', s.schema);
 	END IF;
 END $$;
 
 -- Drops the subscription of a batch here, if no shard of it is left but these, which are
 -- not here. Without one, tables that are still being copied can be dropped.
-CREATE OR REPLACE FUNCTION firn.deafen(batch text, shards integer[], terms bigint[], attempts text[]) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.unsubscribe(batch text, shards integer[], terms bigint[], attempts text[]) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	one record;
 BEGIN
 	FOR one IN SELECT * FROM unnest(shards, terms, attempts) AS x (shard, term, attempt) ORDER BY x.shard LOOP
-		PERFORM firn.check_kept(firn.hold(one.shard, one.term, one.attempt));
+		PERFORM firn.check_kept(firn.lock_shard(one.shard, one.term, one.attempt));
 	END LOOP;
-	IF NOT EXISTS (SELECT FROM firn.move AS x WHERE x.batch = deafen.batch AND x.shard <> ALL (shards)) THEN
+	IF NOT EXISTS (SELECT FROM firn.move AS x WHERE x.batch = unsubscribe.batch AND x.shard <> ALL (shards)) THEN
 		PERFORM firn.drop_subscription(x.subname) FROM pg_subscription AS x
 			WHERE x.subname IN ('firn_move_' || batch, 'firn_back_' || batch) AND x.subdbid = (SELECT oid FROM pg_database WHERE datname = current_database());
 	END IF;
@@ -159,7 +159,7 @@ END $$;
 CREATE OR REPLACE FUNCTION firn.discard(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard := firn.hold(shard, term, attempt);
+	s firn.shard := firn.lock_shard(shard, term, attempt);
 	m firn.move;
 BEGIN
 	PERFORM firn.check_kept(s);
@@ -205,13 +205,13 @@ SELECT firn.forget_dropped();
 
 -- Drops the objects of batches that are no more. A slot that is in use stays, and is
 -- counted.
-CREATE OR REPLACE FUNCTION firn.sweep() RETURNS integer LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.drop_leftovers() RETURNS integer LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	one record;
 	busy integer := 0;
 BEGIN
-	FOR one IN SELECT * FROM firn.remains() LOOP
+	FOR one IN SELECT * FROM firn.leftovers() LOOP
 		CASE one.kind
 		WHEN 'subscription' THEN PERFORM firn.drop_subscription(one.name);
 		WHEN 'publication' THEN EXECUTE format('DROP PUBLICATION %I', one.name);
@@ -227,7 +227,7 @@ BEGIN
 END $$;
 
 -- What there is of batches that have no row here.
-CREATE OR REPLACE FUNCTION firn.remains() RETURNS TABLE (kind text, name name, busy boolean) LANGUAGE sql
+CREATE OR REPLACE FUNCTION firn.leftovers() RETURNS TABLE (kind text, name name, busy boolean) LANGUAGE sql
 SET search_path = pg_catalog, pg_temp AS $$
 	SELECT x.* FROM (
 		SELECT 'subscription' AS kind, subname AS name, false AS busy FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -240,7 +240,7 @@ $$;
 CREATE OR REPLACE FUNCTION firn.drop_fences(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard := firn.hold(shard, term, attempt);
+	s firn.shard := firn.lock_shard(shard, term, attempt);
 	r regclass;
 BEGIN
 	PERFORM firn.check_here(s);
@@ -253,10 +253,10 @@ DO $do$
 DECLARE
 	f regprocedure;
 BEGIN
-	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('stream', 'intake', 'replicated', 'hold', 'moving',
-			'begin_move', 'make_mark', 'resume', 'go_on', 'claim', 'may_load', 'loaded', 'fence', 'raise_fence', 'lower_fence', 'be_brief', 'telltales', 'be_discreet', 'seize', 'follows', 'sequences',
-			'read_sequences', 'write_sequences', 'let_go', 'compare', 'published', 'publish', 'unpublish', 'take', 'learn', 'check_kept', 'word', 'revoke', 'overrule', 'may_reopen', 'make_do', 'reopen', 'batch', 'speak', 'mute', 'listen', 'hear',
-			'end_move', 'deafen', 'drop_subscription', 'discard', 'drop_copy', 'dropped', 'forget_dropped', 'sweep', 'remains', 'drop_fences') LOOP
+	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('publication_of', 'subscription_of', 'replicated', 'lock_shard', 'lock_move',
+			'begin_move', 'make_mark', 'restart_generators', 'cancel_cutover', 'claim', 'begin_load', 'end_load', 'fence', 'raise_fence', 'lower_fence', 'shorten_deadlock_timeout', 'password_leaks', 'hide_password', 'lock_tables', 'check_followed', 'sequences',
+			'read_sequences', 'write_sequences', 'let_go', 'compare_schemas', 'published', 'add_to_publication', 'remove_from_publication', 'take', 'record_owner', 'check_kept', 'let_go_to', 'revoke', 'overrule', 'may_reopen', 'make_do', 'reopen', 'lock_batch', 'publish', 'empty_publication', 'subscribe', 'enable_subscription',
+			'end_move', 'unsubscribe', 'drop_subscription', 'discard', 'drop_copy', 'dropped', 'forget_dropped', 'drop_leftovers', 'leftovers', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 	END LOOP;
 END $do$;

@@ -43,9 +43,9 @@ type Store interface {
 	// List returns the records whose keys begin with prefix, by key, bytewise.
 	List(ctx context.Context, prefix string) ([]Record, error)
 
-	// Promise looks at the store and says what its acknowledgement is worth
-	// now. It is asked again as time goes by.
-	Promise(ctx context.Context) (Promise, error)
+	// Durability looks at the store and returns what its acknowledgement is worth now. The
+	// answer may change, so callers ask again as time goes by.
+	Durability(ctx context.Context) (Durability, error)
 }
 
 // Limits of keys and values, in bytes.
@@ -85,40 +85,41 @@ type Condition struct {
 	Within time.Duration
 }
 
-// A Promise is what a store does with a write that it acknowledged.
-type Promise struct {
-	Class Class
-	Why   string // what was seen, for a person: "journal_mode=wal synchronous=full"
+// A Durability says what a store does with a write that it acknowledged. The zero Durability
+// is that of a store that may lose one.
+type Durability struct {
+	// Durable means that the store never loses a write that it acknowledged. A store that is
+	// not durable is called lossy.
+	Durable bool
 
-	// Embedded: the store is in this process or a file of this host. Its clock
-	// is this host's own, so it is no second opinion. It notices by itself when
-	// it was removed or replaced; so a pool is created together with it.
-	Embedded bool
+	// Why is what was seen, for a person: "journal_mode=wal synchronous=full".
+	Why string
 
-	// Instance names what answers: a PostgreSQL timeline, the run of a Redis
-	// server. It changes when another one answers, or the same one after it may
-	// have gone back; it may also change when nothing was lost. Empty: the store
-	// cannot tell. A counter on a lossy store goes on only under the instance that
-	// it was begun with.
+	// LocalClock means that the store's clock is this host's own, because the store is in this
+	// process or in a file of this host. Such a clock cannot judge the host's.
+	LocalClock bool
+
+	// NoticesLoss means that the store notices when it was removed or replaced, and then fails
+	// with a [*ForgotError]. So what is missing in it never existed, and a program may create
+	// it without asking anybody.
+	NoticesLoss bool
+
+	// Instance names what answers: a PostgreSQL timeline, the run of a Redis server. It
+	// changes when another server answers, or the same one after it may have gone back; it
+	// may also change when nothing was lost. Empty means that the store cannot tell. A counter
+	// on a lossy store continues only under the instance that it was begun with.
 	Instance string
 
-	// Identity names the place where the records are: a table of a PostgreSQL cluster,
-	// an etcd cluster. It stays through restarts, upgrades in place and failovers, and
-	// differs in a restored dump and in another server. A physical copy of a PostgreSQL
-	// server has the same one. Empty: the store cannot tell.
+	// Identity names the place where the records are: a table of a PostgreSQL cluster, an etcd
+	// cluster. It stays the same through restarts, upgrades in place and failovers, and
+	// differs in a restored dump and in another server. A physical copy of a PostgreSQL server
+	// has the same one. Empty means that the store cannot tell.
 	Identity string
 }
 
-// A Class of stores. The zero Class is the one that promises less.
-type Class uint8
-
-const (
-	Lossy   Class = iota // may forget a write it acknowledged
-	Durable              // never forgets one
-)
-
-func (c Class) String() string {
-	if c == Durable {
+// String returns "durable" or "lossy".
+func (d Durability) String() string {
+	if d.Durable {
 		return "durable"
 	}
 	return "lossy"

@@ -53,12 +53,12 @@ func TestForgotError(t *testing.T) {
 	}
 }
 
-func TestClass(t *testing.T) {
-	var zero store.Promise
-	if zero.Class != store.Lossy || zero.Embedded {
-		t.Error("the zero Promise promises something")
+func TestDurability(t *testing.T) {
+	var zero store.Durability
+	if zero.Durable || zero.LocalClock || zero.NoticesLoss {
+		t.Error("the zero Durability promises something")
 	}
-	if fmt.Sprint(store.Lossy, store.Durable) != "lossy durable" {
-		t.Error(store.Lossy, store.Durable)
+	if s := fmt.Sprint(zero, store.Durability{Durable: true}); s != "lossy durable" {
+		t.Error(s)
 	}
 }

@@ -137,13 +137,13 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 		return nil
 	}
 	defer s.Close()
-	promise, ok := d.promise(ctx, s)
+	durability, ok := d.durability(ctx, s)
 	if !ok {
 		return nil
 	}
 	d.places(ctx, s, url)
-	d.counters(ctx, s, set, promise)
-	return d.pools(ctx, s, set, promise)
+	d.counters(ctx, s, set, durability)
+	return d.pools(ctx, s, set, durability)
 }
 
 // forms checks whether the public forms of firn.yaml have their keys.
@@ -224,7 +224,7 @@ func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) err
 		return draw.explain(open.AtStore(draw.Series, url, err))
 	}
 	defer s.Close()
-	err = open.AtStore(draw.Series, url, errors.Join(sequence.CheckStore(ctx, s), open.Absent(ctx, s, draw.Series, store.Promise{})))
+	err = open.AtStore(draw.Series, url, errors.Join(sequence.CheckStore(ctx, s), open.Absent(ctx, s, draw.Series, store.Durability{})))
 	if err != nil {
 		return draw.explain(err)
 	}
@@ -233,7 +233,7 @@ func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) err
 
 // counters looks for the counters of firn.yaml that the store does not have. Those of
 // tickets are in other stores.
-func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, promise store.Promise) {
+func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, durability store.Durability) {
 	if set.File == nil {
 		return
 	}
@@ -244,7 +244,7 @@ func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, pr
 		}
 		draw, err := set.servedDrawing(one)
 		if err == nil {
-			if err = open.Absent(ctx, st, draw.Series, promise); err != nil {
+			if err = open.Absent(ctx, st, draw.Series, durability); err != nil {
 				err = draw.explain(err)
 			}
 		}
@@ -395,18 +395,18 @@ func (d *doctor) disk(f *sqlite.Files) {
 	}
 }
 
-// promise checks what the store does with a write that it acknowledged, and the
+// durability checks what the store does with a write that it acknowledged, and the
 // clock.
-func (d *doctor) promise(ctx context.Context, s store.Store) (store.Promise, bool) {
-	p, err := s.Promise(ctx)
+func (d *doctor) durability(ctx context.Context, s store.Store) (store.Durability, bool) {
+	p, err := s.Durability(ctx)
 	if err != nil {
-		d.fails("promise", err)
+		d.fails("durability", err)
 		return p, false
 	}
-	if p.Class == store.Durable {
-		d.say(fine, "promise", "", "durable: it does not forget what it acknowledged (%s)", p.Why)
+	if p.Durable {
+		d.say(fine, "durability", "", "durable: it does not forget what it acknowledged (%s)", p.Why)
 	} else {
-		d.say(warning, "promise", "firn's guarantee has this condition: docs/guarantees.md",
+		d.say(warning, "durability", "firn's guarantee has this condition: docs/guarantees.md",
 			"lossy: it can forget what it acknowledged (%s), and ids are unique as long as clocks are right within %s", p.Why, term.Skew)
 	}
 	before := d.now()
@@ -416,7 +416,7 @@ func (d *doctor) promise(ctx context.Context, s store.Store) (store.Promise, boo
 	case err != nil:
 		d.fails("clock", err)
 		return p, false
-	case p.Embedded:
+	case p.LocalClock:
 		d.say(fine, "clock", "", "the store's is this host's own, so there is no second opinion of it")
 	case rec.Read.IsZero():
 		d.say(fine, "clock", "", "the store has none, so there is no second opinion of this host's")
@@ -460,8 +460,8 @@ func (d *doctor) privileges(ctx context.Context, s store.Store) bool {
 
 // mayWrite checks whether this user may change records of a store with a server. It asks for
 // a change of a version that no record has: a server checks rights first, and changes nothing.
-func (d *doctor) mayWrite(ctx context.Context, s store.Store, p store.Promise) bool {
-	if p.Embedded {
+func (d *doctor) mayWrite(ctx context.Context, s store.Store, p store.Durability) bool {
+	if p.LocalClock {
 		return true // what keeps this user from writing a file is said when it is opened
 	}
 	if !d.privileges(ctx, s) {

@@ -34,7 +34,7 @@ type workerRecord struct {
 }
 
 // pools checks the records of the store, and each pool.
-func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, promise store.Promise) error {
+func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, durability store.Durability) error {
 	list, err := s.List(ctx, "")
 	if err != nil {
 		d.fails("records", err)
@@ -58,7 +58,7 @@ func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, promis
 			pools[name] = r.pool
 		}
 		c.crowded = open.CrowdedBy(open.CreatedPools(pools), name, &l.Options)
-		c.run(promise)
+		c.run(durability)
 	}
 	d.repeats(found)
 	return nil
@@ -172,28 +172,28 @@ func (c *poolCheck) say(state, what, do, format string, args ...any) {
 }
 
 // run checks the pool.
-func (c *poolCheck) run(promise store.Promise) {
+func (c *poolCheck) run(durability store.Durability) {
 	o := c.leasing.Options
 	c.layout = o.Layout
 	if !c.layout.IsValid() {
 		c.layout = firn.Default
 	}
 	if c.records == nil || !c.records.created {
-		if !c.missing(promise) {
+		if !c.missing(durability) {
 			return
 		}
 	} else if !c.compare() {
 		return
-	} else if c.records.pool.Elsewhere(promise.Identity) {
-		c.fails("pool "+c.name+", store", poolFailure(&store.OtherStoreError{What: fmt.Sprintf("pool %q", c.name), Have: promise.Identity, Want: c.records.pool.Store}, poolPlace{url: open.StoreText(c.leasing.URL), from: c.leasing.From, file: c.leasing.File}))
+	} else if c.records.pool.Elsewhere(durability.Identity) {
+		c.fails("pool "+c.name+", store", poolFailure(&store.OtherStoreError{What: fmt.Sprintf("pool %q", c.name), Have: durability.Identity, Want: c.records.pool.Store}, poolPlace{url: open.StoreText(c.leasing.URL), from: c.leasing.From, file: c.leasing.File}))
 	}
-	c.rules = term.Default(c.name, c.layout, promise)
+	c.rules = term.Default(c.name, c.layout, durability)
 	var pool term.Pool
 	if c.records != nil {
 		pool = c.records.pool
 	}
-	c.lossy = promise.Class != store.Durable || pool.Lossy != ""
-	if pool.Lossy != "" && promise.Class == store.Durable {
+	c.lossy = !durability.Durable || pool.Lossy != ""
+	if pool.Lossy != "" && durability.Durable {
 		c.say(warning, "mark", "when it is sure to stay durable: stop all processes, then: "+recoverCommand("", false),
 			"by the rules for a store that can forget, whatever it promises now: %s", pool.Lossy)
 	}

@@ -19,7 +19,7 @@ import (
 // them, and whether two of its pools can make equal ids.
 
 // missing says that there is no such pool. It returns whether the next process creates it.
-func (c *poolCheck) missing(promise store.Promise) bool {
+func (c *poolCheck) missing(durability store.Durability) bool {
 	ensure := "firn pool ensure " + phrase.ShellWord(c.name) + poolPlace{from: c.leasing.From}.ensureNote()
 	switch {
 	case c.records != nil && len(c.records.workers) > 0:
@@ -27,7 +27,7 @@ func (c *poolCheck) missing(promise store.Promise) bool {
 			phrase.Plural(len(c.records.workers), "worker"))
 	case c.records != nil && c.records.begun:
 		c.say(wrong, "record", "if nobody is creating it at this moment: "+ensure, "the pool is not created yet: that has begun, and has not ended")
-	case promise.Embedded && !c.others:
+	case durability.NoticesLoss && !c.others:
 		c.say(fine, "record", "", "not created yet; the first process creates it with layout %s", layoutName(c.layout))
 		return true
 	case c.crowded != nil:

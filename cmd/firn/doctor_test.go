@@ -101,7 +101,7 @@ func examined(t *testing.T, s store.Store, now func() time.Time, flags ...string
 	}
 	var out bytes.Buffer
 	d := &doctor{out: &out, json: true, now: now, ended: t.Context().Err}
-	p, ok := d.promise(t.Context(), s)
+	p, ok := d.durability(t.Context(), s)
 	if ok {
 		if err := d.pools(t.Context(), s, set, p); err != nil {
 			t.Fatal(err)
@@ -121,16 +121,16 @@ func examined(t *testing.T, s store.Store, now func() time.Time, flags ...string
 // remote is a store on another host, with a clock of its own.
 type remote struct {
 	*memory.Store
-	promise store.Promise
-	err     error
+	durability store.Durability
+	err        error
 }
 
-func (s *remote) Promise(context.Context) (store.Promise, error) { return s.promise, s.err }
+func (s *remote) Durability(context.Context) (store.Durability, error) { return s.durability, s.err }
 
-func newServer(class store.Class, ahead time.Duration) *remote {
+func newServer(durable bool, ahead time.Duration) *remote {
 	return &remote{
-		Store:   memory.NewOptions(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }}),
-		promise: store.Promise{Class: class, Why: "for a test"},
+		Store:      memory.NewOptions(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }}),
+		durability: store.Durability{Durable: durable, Why: "for a test"},
 	}
 }
 
@@ -143,8 +143,8 @@ func (reader) Put(context.Context, string, []byte, store.Condition) (store.Recor
 
 // A user who may not write makes no id, and is told so. Asking changes nothing.
 func TestDoctorRights(t *testing.T) {
-	for _, class := range []store.Class{store.Durable, store.Lossy} {
-		s := newServer(class, 0)
+	for _, durable := range []bool{true, false} {
+		s := newServer(durable, 0)
 		if _, err := pool.Create(t.Context(), s, pool.Default, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -261,23 +261,23 @@ func TestDoctorClock(t *testing.T) {
 		{-time.Minute, wrong, "this host's is 1m"},
 		{time.Minute, warning, "behind the store's"},
 	} {
-		found, _ := examined(t, newServer(store.Durable, tt.ahead), time.Now)
+		found, _ := examined(t, newServer(true, tt.ahead), time.Now)
 		wantFinding(t, found, "clock", tt.state, tt.text)
 	}
 	found, _ := examined(t, memory.New(), time.Now)
 	wantFinding(t, found, "clock", fine, "no second opinion")
-	away := newServer(store.Durable, 0)
+	away := newServer(true, 0)
 	away.err = errors.New("store: connection refused")
 	found, bads := examined(t, away, time.Now)
-	if f := found["promise"]; f.State != wrong || f.Text != "connection refused" || bads != 1 || len(found) != 1 {
+	if f := found["durability"]; f.State != wrong || f.Text != "connection refused" || bads != 1 || len(found) != 1 {
 		t.Errorf("%+v", found)
 	}
 }
 
 // What follows from the class of the store and the knobs.
 func TestDoctorCosts(t *testing.T) {
-	found, _ := examined(t, newServer(store.Durable, 0), time.Now)
-	wantFinding(t, found, "promise", fine, "durable: ")
+	found, _ := examined(t, newServer(true, 0), time.Now)
+	wantFinding(t, found, "durability", fine, "durable: ")
 	wantFinding(t, found, "pool default, record", warning, "the store has no pool \"default\"")
 	found, _ = examined(t, memory.New(), time.Now)
 	wantFinding(t, found, "pool default, record", fine, "not created yet; the first process creates it with layout firn")
@@ -285,12 +285,12 @@ func TestDoctorCosts(t *testing.T) {
 	wantFinding(t, found, "pool default, crash", fine, "for 5m at most, 10s if")
 	wantFinding(t, found, "pool default, failover", fine, "nothing is issued for 5m10s")
 
-	lossy := newServer(store.Lossy, 0)
+	lossy := newServer(false, 0)
 	if _, err := pool.Create(t.Context(), lossy, "web", &pool.Options{Layout: firn.JS53}); err != nil {
 		t.Fatal(err)
 	}
 	found, bads := examined(t, lossy, time.Now, "--pool", "web", "--layout", "js53")
-	wantFinding(t, found, "promise", warning, "lossy: ")
+	wantFinding(t, found, "durability", warning, "lossy: ")
 	wantFinding(t, found, "pool web, outage", fine, "go on for 3s while the store is away")
 	wantFinding(t, found, "pool web, failover", fine, "each start of a process waits for 13s")
 	if bads != 0 {
@@ -304,7 +304,7 @@ func TestDoctorCosts(t *testing.T) {
 
 // A pool on which somebody has seen that the store can forget stays by those rules.
 func TestDoctorMark(t *testing.T) {
-	s := newServer(store.Lossy, 0)
+	s := newServer(false, 0)
 	rec := term.Pool{V: 1, ID: "1", Layout: firn.Default.String(), Workers: "0-1023", Limit: 300_000, Lossy: "2026-11-21T08:00:00Z web-1: for a test"}
 	if _, err := s.Put(t.Context(), term.KeyPool("default"), rec.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestDoctorMark(t *testing.T) {
 	if f, ok := found["pool default, mark"]; ok {
 		t.Errorf("the promise says it already: %+v", f)
 	}
-	s.promise.Class = store.Durable
+	s.durability.Durable = true
 	found, _ = examined(t, s, time.Now)
 	wantFinding(t, found, "pool default, mark", warning, "web-1: for a test")
 }
@@ -420,7 +420,7 @@ func TestDoctorHeld(t *testing.T) {
 	}
 	for _, want := range []string{
 		"ok    config: there is no firn.yaml: ", "MB free\n", ", mode 0600, with its hidden file and a write-ahead log of ",
-		"ok    store: sqlite:" + filepath.Join(dir, "ids.db") + " answers in ", "ok    promise: durable: ",
+		"ok    store: sqlite:" + filepath.Join(dir, "ids.db") + " answers in ", "ok    durability: durable: ",
 		"ok    pool web, workers: 0 to 1023: 1 held, 0 falling free, 1023 free\n", "; now that would be ",
 	} {
 		if !strings.Contains(out, want) {

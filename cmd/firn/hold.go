@@ -169,7 +169,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	defer func() { err = errors.Join(err, s.Close()) }()
 
 	// One that is away may be there in a while. What it has forgotten is for Hold to say.
-	if _, err := s.Promise(asked); err != nil && !errors.As(err, new(*store.ForgotError)) {
+	if _, err := s.Durability(asked); err != nil && !errors.As(err, new(*store.ForgotError)) {
 		f := classify(err)
 		f.Code = exitStopped
 		return ui.Signalled(asked, f)

@@ -11,7 +11,7 @@ import (
 )
 
 // A page is a page of documentation whose commands are run: what happens on it, in
-// order. CONTRIBUTING.md says how one is written.
+// order. docs/internals.md says how one is written.
 type page struct {
 	lines  []string
 	steps  []step

@@ -212,7 +212,7 @@ func (l *poolLine) count(ctx context.Context, s store.Store, info pool.Info, now
 // standing says whether the pool was made in this store, how long ids continue without the
 // store, and how long each process waits that starts on a store that can lose writes.
 func (l *poolLine) standing(ctx context.Context, s store.Store, info pool.Info) error {
-	promise, err := s.Promise(ctx)
+	durability, err := s.Durability(ctx)
 	if err != nil {
 		return err
 	}
@@ -224,11 +224,11 @@ func (l *poolLine) standing(ctx context.Context, s store.Store, info pool.Info) 
 	if err != nil {
 		return err
 	}
-	if l.State = poolUsable; record.Elsewhere(promise.Identity) {
-		l.State, l.Here = poolElsewhere, promise.Identity
+	if l.State = poolUsable; record.Elsewhere(durability.Identity) {
+		l.State, l.Here = poolElsewhere, durability.Identity
 	}
-	rules := term.Default(info.Name, info.Layout, promise)
-	lossy := promise.Class != store.Durable || info.Lossy != ""
+	rules := term.Default(info.Name, info.Layout, durability)
+	lossy := !durability.Durable || info.Lossy != ""
 	l.Outage = rules.Budget(record, lossy).Seconds()
 	if lossy {
 		l.StartDelay = startDelay(&rules, record).Seconds()

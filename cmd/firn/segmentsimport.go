@@ -162,8 +162,8 @@ func (o *segmentsImport) all(ctx context.Context, cmd *cobra.Command, s *setting
 
 // mayKeep returns an error where the store can forget, and that is not accepted.
 func mayKeep(ctx context.Context, st store.Store, all []imported) error {
-	p, err := st.Promise(ctx)
-	if err != nil || p.Class != store.Lossy {
+	p, err := st.Durability(ctx)
+	if err != nil || p.Durable {
 		return err
 	}
 	for _, m := range all {

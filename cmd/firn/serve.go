@@ -25,7 +25,6 @@ import (
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/shard"
-	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 )
 
@@ -423,7 +422,7 @@ func (o *serveCommand) facts(st server.State) []string {
 	default:
 		lines = append(lines, fmt.Sprintf("store %s (%s: %s)", st.Store, st.Class, st.Why))
 	}
-	if st.Kind == config.Flake && st.Class == store.Lossy.String() {
+	if st.Kind == config.Flake && st.Class == classOf(false) {
 		lines = append(lines, "it can forget what it acknowledged: ids are unique as long as all clocks are right within 5s")
 	}
 	if st.Kind == config.Flake && !st.Until.IsZero() {

@@ -21,7 +21,7 @@ var errNoWorker = errors.New("no worker is held just now")
 func leaseState(l *lease.Lease, at string) server.State {
 	now := l.State()
 	st := server.State{
-		Kind: config.Flake, Store: at, Class: now.Class.String(), Why: now.Why,
+		Kind: config.Flake, Store: at, Class: classOf(now.Durable), Why: now.Why,
 		Degraded: now.Degraded, Err: now.Err, Until: now.Horizon, Budget: now.Outage,
 		Pool: now.Pool, Term: now.Term, Since: now.Since, Renewed: now.Renewed,
 		ClockOffset: now.Ahead, Borrowed: now.Borrowed, Ended: now.Layout.End(),
@@ -54,11 +54,11 @@ type segmentFacts struct {
 }
 
 func segmentState(s *sequence.Series, of segmentFacts) server.State {
-	st := server.State{Kind: of.kind, Store: of.store, Class: store.Durable.String(), Budget: of.lasts, Increment: of.increment, Degraded: true}
+	st := server.State{Kind: of.kind, Store: of.store, Class: classOf(true), Budget: of.lasts, Increment: of.increment, Degraded: true}
 	var rate float64
 	for _, now := range s.States() {
-		if st.Why == "" || now.Promise.Class == store.Lossy {
-			st.Class, st.Why = now.Promise.Class.String(), now.Promise.Why
+		if st.Why == "" || !now.Durability.Durable {
+			st.Class, st.Why = now.Durability.String(), now.Durability.Why
 		}
 		st.Next = max(st.Next, int64(now.Granted)+of.increment)
 		st.Last = max(st.Last, int64(now.Max))
@@ -98,7 +98,7 @@ func seconds(s float64) time.Duration {
 func serialState(s *document.Series, at string, heard error) server.State {
 	now := s.State()
 	st := server.State{
-		Kind: config.Serial, Store: at, Class: now.Class.String(), Why: now.Why, Left: now.Reserved,
+		Kind: config.Serial, Store: at, Class: classOf(now.Durable), Why: now.Why, Left: now.Reserved,
 		Degraded: heard != nil, Err: heard,
 	}
 	if now.Err != nil && !passes(now.Err) {
@@ -111,3 +111,6 @@ func serialState(s *document.Series, at string, heard error) server.State {
 	}
 	return st
 }
+
+// classOf is how the server names what a store does with what it acknowledged.
+func classOf(durable bool) string { return store.Durability{Durable: durable}.String() }

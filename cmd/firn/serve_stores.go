@@ -181,14 +181,14 @@ func (s *sharedStore) heed(kind string, err error) {
 }
 
 // hear takes what the store says of itself.
-func (s *sharedStore) hear(p store.Promise, err error) {
+func (s *sharedStore) hear(p store.Durability, err error) {
 	if unforgiven(err) != nil {
 		s.end(err)
 	}
 	if err != nil {
 		return
 	}
-	s.lossy.Store(p.Class == store.Lossy)
+	s.lossy.Store(!p.Durable)
 	if p.Identity == "" || s.first.CompareAndSwap(nil, &p.Identity) {
 		return
 	}
@@ -205,8 +205,8 @@ type watchedStore struct {
 	shared *sharedStore
 }
 
-func (w *watchedStore) Promise(ctx context.Context) (store.Promise, error) {
-	p, err := w.Store.Promise(ctx)
+func (w *watchedStore) Durability(ctx context.Context) (store.Durability, error) {
+	p, err := w.Store.Durability(ctx)
 	w.shared.hear(p, err)
 	return p, err
 }
@@ -239,7 +239,7 @@ func newPulse(s *sharedStore) *pulse {
 	done.Go(func() {
 		every(ctx, pulseEvery, func() {
 			asked, cancel := context.WithTimeout(ctx, pulseWait)
-			_, err := st.Promise(asked)
+			_, err := st.Durability(asked)
 			cancel()
 			if ctx.Err() == nil {
 				p.err.Store(&err)

@@ -213,7 +213,7 @@ func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
 		if d.Kind == config.Flake {
 			_, err = pool.Show(ctx, u.watched(), d.Leasing.Pool)
 		} else {
-			err = open.Absent(ctx, u.watched(), d.Series, store.Promise{})
+			err = open.Absent(ctx, u.watched(), d.Series, store.Durability{})
 		}
 		if err == nil && d.Kind == config.Serial {
 			err = d.given(ctx, u.watched())

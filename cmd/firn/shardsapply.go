@@ -102,7 +102,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		return err
 	}
 	if !o.dry && !o.status {
-		release, err := migrate.Lock(ctx, servers)
+		release, err := shard.LockAll(ctx, servers)
 		if err != nil {
 			return setupFailure(err)
 		}
@@ -137,7 +137,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 	if err := o.checkShards(state); err != nil {
 		return err
 	}
-	if err := warnOfMoves(ctx, cmd, servers, state.Map, plan); err != nil {
+	if err := warnOfMoves(ctx, cmd, servers, plan); err != nil {
 		return err
 	}
 	if o.dry {

@@ -19,6 +19,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/setup"
 )
 
 // twoServers makes a cluster on two databases, and returns their addresses and what
@@ -105,7 +106,7 @@ func TestShardsInterrupted(t *testing.T) {
 	defer c.Close(context.Background())
 	sleeping := func() bool {
 		var n int
-		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep(600)%' AND datname = current_database()").Scan(&n); err != nil {
+		if err := c.QueryRow(t.Context(), "SELECT phrase.Count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep(600)%' AND datname = current_database()").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n > 0
@@ -158,7 +159,7 @@ func TestShardsReopenLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := shardsReopen{margin: time.Second}
-	plan, err := o.plan(t.Context(), servers, "a")
+	plan, err := setup.LookReopen(t.Context(), servers, "a", o.options())
 	if err != nil || len(plan.Shards) != 1 {
 		t.Fatalf("%+v, %v", plan, err)
 	}

@@ -84,7 +84,7 @@ func brokenText(flights []move.Flight, shards []int64, again string) string {
 	var nowhere, abort, finish []int64
 	unknown, first := false, ""
 	for _, f := range flights {
-		left := stays(f)
+		left := f.Stays()
 		fmt.Fprintf(&b, "Broken off: %s\n", standing(f, left))
 		switch f.Phase {
 		case move.Between:
@@ -153,11 +153,6 @@ func arrivedText(flights []move.Flight, shards []int64, back bool) string {
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// stays are the shards of a move that have not moved.
-func stays(f move.Flight) []int64 {
-	return slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) })
-}
-
 // standing is how one move stands, and what of it serves.
 func standing(f move.Flight, left []int64) string {
 	moved := ""
@@ -182,7 +177,7 @@ func standing(f move.Flight, left []int64) string {
 
 // standsText says which servers serve the shards of a move.
 func standsText(f move.Flight) string {
-	left := stays(f)
+	left := f.Stays()
 	var parts, lost []string
 	for _, o := range f.Lost {
 		lost = append(lost, strconv.FormatInt(o.Shard, 10))
@@ -224,40 +219,18 @@ func standsText(f move.Flight) string {
 
 // nextText says what to type next of a move.
 func nextText(f move.Flight) string {
-	all, left := move.List(f.Shards), stays(f)
-	if len(f.Lost) > 0 {
-		return "no command but this opens it: " + strings.Join(f.Openings(), "; and: ")
-	}
-	if f.Copy != "" {
-		return check.ReopenCopy(f.Copy)
-	}
-	switch f.Phase {
-	case move.Between:
-		return "programs wait until it is opened: " + strings.Join(f.Openings(), "; and: ")
-	case move.HalfLeft:
-		return halfText(f)
-	case move.Unknown:
+	all := f.Next()
+	if len(all) == 0 {
 		if do := refusedDo(f); do != "" {
 			return do
 		}
 		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage
 	}
-	// Those of which a revert was begun, and those that came back by one.
-	begun := slices.DeleteFunc(slices.Clone(f.Back), func(n int64) bool { return slices.Contains(left, n) })
-	returned := len(left) > 0 && !slices.ContainsFunc(left, func(n int64) bool { return !slices.Contains(f.Back, n) })
-	switch {
-	case len(begun) > 0 && len(left) == 0:
-		return fmt.Sprintf("to go on with the revert that was begun: firn shards revert %s; to stay on %s, and drop the copies on %s: firn shards finish %s", move.List(begun), f.Target, f.Source, all)
-	case len(begun) > 0:
-		return fmt.Sprintf("to go on with the revert that was begun: firn shards revert %s; to move all to %s: firn shards move %s --to %[2]s", move.List(begun), f.Target, all)
-	case len(left) == 0:
-		return fmt.Sprintf("to drop the old copies: firn shards finish %s; to go back: firn shards revert %[1]s", all)
-	case returned:
-		return fmt.Sprintf("to drop the other copies, after the revert: firn shards abort %s; to move there again: firn shards move %[1]s --to %s", move.List(left), f.Target)
-	case len(left) < len(f.Shards):
-		return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up what has not moved: firn shards abort %s", all, f.Target, move.List(left))
+	texts := make([]string, len(all))
+	for i, a := range all {
+		texts[i] = a.String()
 	}
-	return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", all, f.Target)
+	return strings.Join(texts, "; ")
 }
 
 // refusedDo says what to do about a move of which a server that runs does not say how far it is: the
@@ -272,21 +245,6 @@ func refusedDo(f move.Flight) string {
 		return cmp.Or(refusalHint(f.Err), "correct the address of the server that refuses; then run the same command again")
 	}
 	return ""
-}
-
-// halfText says what to type of a move that one server only knows of: somebody has begun to end
-// it, or it has just begun.
-func halfText(f move.Flight) string {
-	all, left := move.List(f.Shards), stays(f)
-	switch {
-	case f.Forgot == f.Target && len(f.Kept) > 0: // it has just begun
-		return fmt.Sprintf("to go on: firn shards move %s --to %s; to give up: firn shards abort %[1]s", all, f.Target)
-	case f.Forgot == f.Target || len(left) == 0:
-		return "to end it: firn shards finish " + all
-	case len(f.Moved) == 0:
-		return "to end it: firn shards abort " + all
-	}
-	return fmt.Sprintf("to end it: firn shards abort %s; and: firn shards finish %s", move.List(left), move.List(f.Moved))
 }
 
 func serves(shards []int64) string {

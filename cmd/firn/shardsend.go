@@ -83,7 +83,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		}
 	}
 	if len(legs) == 0 {
-		if err := move.Sweep(ctx, servers); err != nil {
+		if err := move.DropLeftovers(ctx, servers); err != nil {
 			return moveFailure(err)
 		}
 	}
@@ -103,7 +103,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		}
 	}
 	if cmd.Name() == "abort" {
-		if err := o.arrived(ctx, cmd, servers, legs, all); err != nil {
+		if err := o.arrived(ctx, cmd, servers, shards, all); err != nil {
 			return err
 		}
 	}
@@ -112,26 +112,22 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 
 // arrived says which shards abort has left in their moves, because they have changed over. Where
 // there is no other, nothing was given up, which is an error.
-func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []shard.Server, legs []move.Leg, ended []int64) error {
-	m, err := mapOf(ctx, servers)
+func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards, ended []int64) error {
+	flights, err := move.Flights(ctx, servers)
 	if err != nil {
-		return err
+		return moveFailure(err)
 	}
 	var notes []*ui.Failure
-	for _, l := range legs {
-		var there []int64
-		for _, n := range l.Shards {
-			r, _ := m.Route(n)
-			if r.State == shard.StateOpen && r.Server == l.Target.Name && !slices.Contains(ended, n) {
-				there = append(there, n)
-			}
+	for _, f := range flights {
+		there := slices.DeleteFunc(slices.Clone(f.Moved), func(n int64) bool { return !slices.Contains(shards, n) || slices.Contains(ended, n) })
+		if len(there) == 0 {
+			continue
 		}
-		if len(there) > 0 {
-			list := move.List(there)
-			notes = append(notes, ui.Failed("shard %s has moved to %s: there is nothing to give up", list, l.Target.Name).
-				Hint("to take it back to %s: firn shards revert %s", l.Source.Name, list).
-				Hint("to stay on %s, and drop the old copy on %s: firn shards finish %s", l.Target.Name, l.Source.Name, list))
+		note := ui.Failed("shard %s has moved to %s: there is nothing to give up", move.List(there), f.Target)
+		for _, a := range f.Of(there).Next() {
+			note = note.Hint("%s", a)
 		}
+		notes = append(notes, note)
 	}
 	if len(ended) == 0 && len(notes) == 1 {
 		return notes[0]

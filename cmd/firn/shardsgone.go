@@ -56,7 +56,7 @@ func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers 
 func goneFailure(err error) *ui.Failure {
 	f := ui.Failed("%w", err)
 	var elsewhere *move.ElsewhereError
-	var answers *move.AnswersError
+	var answers *check.AnswersError
 	var of *shard.ServerError
 	var pg *pgconn.PgError
 	switch {

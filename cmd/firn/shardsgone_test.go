@@ -4,6 +4,9 @@ package main
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,7 +74,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 			t.Errorf("%s: %s", what, said)
 		}
 	}
-	if said := refuse(t, 1, with(flags, "remove-server", "b", "--gone")...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "docs/shards.md") {
+	if said := refuse(t, 1, with(flags, "remove-server", "b", "--gone")...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "hint: to end it without b: firn shards abort 1 --gone b --server ") {
 		t.Error(said)
 	}
 	if said := refuse(t, 2, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "nobody can confirm: Is server b gone for good?") {
@@ -157,9 +160,13 @@ func TestNextText(t *testing.T) {
 		{move.Flight{Phase: move.Between, Moved: two, Waiting: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shards move 1-2 --to b"},
 		{move.Flight{Phase: move.Between, Kept: two, Waiting: one, Back: two}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shards move 1 --to b"},
 		{move.Flight{Phase: move.Between, Moved: two, Waiting: one, Back: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shards revert 1"},
-		{move.Flight{Phase: move.Between, Waiting: both, Back: two}, "no server serves shard 1-2: programs wait until it is opened: firn shards revert 2; and: firn shards move 1 --to b"},
+		{move.Flight{Phase: move.Between, Waiting: both, Back: two}, "no server serves shard 1-2: programs wait until it is opened: firn shards revert 2; then: firn shards move 1 --to b"},
 		{move.Flight{Phase: move.Arrived, Moved: both}, "shards 1-2 serve on b: to drop the old copies: firn shards finish 1-2; to go back: firn shards revert 1-2"},
 		{move.Flight{Phase: move.Arrived, Moved: both, Back: two}, "shards 1-2 serve on b: to go on with the revert that was begun: firn shards revert 2; to stay on b, and drop the copies on a: firn shards finish 1-2"},
+		// Its schema was changed since the copy began, or the copy was put back.
+		{move.Flight{Phase: move.Arrived, Moved: both, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shards finish 1-2; to go back to a: firn shards revert 1; then: firn shards finish 2; then: firn shards move 2 --to a"},
+		{move.Flight{Phase: move.Arrived, Moved: both, Back: two, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shards finish 1-2; to go back to a: firn shards revert 1; then: firn shards finish 2; then: firn shards move 2 --to a"},
+		{move.Flight{Phase: move.Ready, Kept: both, Parted: one}, "shards 1-2 serve on a: to stay on a: firn shards abort 1-2; to move to b all the same: firn shards abort 1-2; then: firn shards move 1-2 --to b"},
 		// One of the servers does not answer, or knows nothing of the move.
 		{move.Flight{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
 		{move.Flight{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
@@ -167,7 +174,7 @@ func TestNextText(t *testing.T) {
 		{move.Flight{Phase: move.HalfLeft, Forgot: "b"}, "shard 1-2: to end it: firn shards finish 1-2"},
 		{move.Flight{Phase: move.HalfLeft, Forgot: "a"}, "shard 1-2: to end it: firn shards abort 1-2"},
 		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: both}, "shards 1-2 serve on b: to end it: firn shards finish 1-2"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: one}, "shard 1 serves on b, shard 2: to end it: firn shards abort 2; and: firn shards finish 1"},
+		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: one}, "shard 1 serves on b, shard 2: to end it: firn shards abort 2; then: firn shards finish 1"},
 	} {
 		tt.f.Source, tt.f.Target, tt.f.Shards = "a", "b", both
 		if got := standsText(tt.f) + ": " + nextText(tt.f); got != tt.want {
@@ -257,8 +264,94 @@ func TestShardsNoWayBack(t *testing.T) {
 	if !strings.Contains(said, "there: ") && !strings.Contains(said, "here: ") || !strings.Contains(said, "hint: firn shards finish 0 --server ") || !strings.Contains(said, ", then firn shards move 0 --to a --server ") || strings.Contains(said, "goes on") {
 		t.Error(said)
 	}
+	// Nothing offers the way back that there is not.
+	for _, words := range []string{"status", "doctor", "abort 0", "move 0 --to a"} {
+		out, errs, _ := called(t, with(words)...)
+		if told := toldMoves(out + errs); slices.Contains(told, "revert 0") || !strings.Contains(strings.Join(told, "; "), "finish 0; move 0 --to a") {
+			t.Errorf("firn shards %s tells %q:\n%s%s", words, told, out, errs)
+		}
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE u (n integer)")
+	_, errs, _ := called(t, with("apply --dry-run "+dir)...)
+	if told := toldMoves(errs); slices.Contains(told, "revert 0") || !slices.Contains(told, "finish 0") {
+		t.Errorf("apply tells %q:\n%s", told, errs)
+	}
 	succeed(t, with("finish 0 --yes")...)
 	succeed(t, with("move 0 --to a")...)
+}
+
+// TestShardsCopyRestored: the server with the old copy was restored. The server is reopened first;
+// after that no command offers the way back, which is gone, and each names one that works.
+func TestShardsCopyRestored(t *testing.T) {
+	t.Parallel()
+	a, flags := movable(t, 2)
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("move 0 --to b")...)
+	onDatabase(t, a[0], "UPDATE firn.shard SET timeline = 'FFFFFFFF'")
+	for _, words := range []string{"status", "abort 0", "revert 0"} {
+		out, errs, _ := called(t, with(words)...)
+		if told := openCommand.FindStringSubmatch(out + errs); told == nil || told[1] != "reopen a" || slices.Contains(toldMoves(out+errs), "revert 0") {
+			t.Errorf("firn shards %s:\n%s%s", words, out, errs)
+		}
+	}
+	succeed(t, with("reopen a --yes")...)
+	for _, words := range []string{"status", "abort 0", "move 0 --to a"} {
+		out, errs, _ := called(t, with(words)...)
+		if told := toldMoves(out + errs); len(told) == 0 || told[0] != "finish 0" || slices.Contains(told, "revert 0") {
+			t.Errorf("firn shards %s tells %q:\n%s%s", words, told, out, errs)
+		}
+	}
+	succeed(t, with("finish 0 --yes")...)
+	if said := refuse(t, 3, with("move 0 --to a")...); !strings.Contains(said, "in psql on server a: SELECT firn.drop_copy(0)") {
+		t.Error(said)
+	}
+	onDatabase(t, a[0], "SELECT firn.drop_copy(0)")
+	succeed(t, with("move 0 --to a")...)
+}
+
+// movable are two servers between which shards move.
+func movable(t *testing.T, shards int) (addresses, flags []string) {
+	t.Helper()
+	for _, name := range []string{"a", "b"} {
+		address := database(t, testserver.Shared(t, movesServer), name)
+		addresses, flags = append(addresses, address), append(flags, "--server", name+"="+address)
+	}
+	succeed(t, append([]string{"shards", "init", "--yes", "--count", strconv.Itoa(shards)}, flags...)...)
+	return addresses, flags
+}
+
+// TestShardsNoWayOn: a shard whose schema was changed while it was copied does not change over. Each
+// command says to give the move up, and no command sends back to one that fails.
+func TestShardsNoWayOn(t *testing.T) {
+	t.Parallel()
+	a, flags := movable(t, 2)
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	onDatabase(t, a[0], "CREATE TABLE insta0.t (id bigint PRIMARY KEY DEFAULT insta0.next_id())")
+	succeed(t, with("move 0 --to b")...)
+	succeed(t, with("revert 0")...)
+	onDatabase(t, a[0], "ALTER TABLE insta0.t ADD COLUMN n integer")
+	for _, words := range []string{"status", "move 0 --to b"} {
+		out, errs, _ := called(t, with(words)...)
+		if told := toldMoves(out + errs); len(told) == 0 || told[0] != "abort 0" {
+			t.Errorf("firn shards %s tells %q:\n%s%s", words, told, out, errs)
+		}
+	}
+	succeed(t, with("abort 0")...)
+	succeed(t, with("move 0 --to b")...)
+}
+
+// TestShardsRevertSome: of the shards of a revert one is in no move. What is printed is about the
+// others, and typed it brings no shard where it never was.
+func TestShardsRevertSome(t *testing.T) {
+	t.Parallel()
+	_, flags := movable(t, 4)
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("move 0 --to b")...)
+	out, errs, code := called(t, with("revert 0,1")...)
+	if told := toldMoves(out + errs); code != 0 || !slices.Equal(told, []string{"abort 0", "move 0 --to b"}) || !strings.Contains(errs, "no move of shard 1 is there to be taken back") {
+		t.Errorf("exit code %d, it tells %q:\n%s%s", code, told, out, errs)
+	}
 }
 
 // TestShardsRebalanceBrokenOff has a rebalance broken off: it says how the moves stand that

@@ -187,6 +187,7 @@ func setupFailure(err error) *ui.Failure {
 	var many *setup.TooManyError
 	var different *setup.DifferenceError
 	var stranger *setup.StrangerError
+	var unnamed *setup.UnnamedError
 	var schema *setup.SchemaError
 	var copied *setup.CopyError
 	var forgot *setup.ForgotError
@@ -226,6 +227,9 @@ func setupFailure(err error) *ui.Failure {
 	case errors.As(err, &different):
 		f.Code = ui.ExitUsage
 		return f.Hint("leave the flag out; to see what the cluster is: firn shards status")
+	case errors.As(err, &unnamed):
+		return f.Hint("name it in the same command: --server %s=postgres://USER@HOST/DATABASE beside the others, or all of them in firn.yaml", unnamed.Server).
+			Hint("if it is lost for good: %s", lostPage)
 	case errors.As(err, &stranger):
 		return f.Hint("firn shards add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
 	case errors.As(err, &schema):

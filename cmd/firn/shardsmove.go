@@ -93,13 +93,22 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 	}
 	legs, err := move.Legs(ctx, servers, shards, o.to)
 	if err != nil {
-		return notBegun(ctx, cmd, o.legsFailure(err))
+		return notBegun(ctx, cmd, o.legsFailure(ctx, servers, err))
 	}
 	if err := o.plan(ctx, cmd, legs); err != nil || o.dry {
 		return notBegun(ctx, cmd, err)
 	}
 	moved, err := o.each(ctx, cmd, move.Parts(legs), (*move.Mover).Move)
-	return o.report(ctx, cmd, carried{servers, shards, list, "firn shards move " + list + " --to " + o.to, moved, err})
+	return o.report(ctx, cmd, carried{servers, shards, move.List(inLegs(legs)), "firn shards move " + list + " --to " + o.to, moved, err})
+}
+
+// inLegs are the shards of legs, in order.
+func inLegs(legs []move.Leg) (all []int64) {
+	for _, l := range legs {
+		all = append(all, l.Shards...)
+	}
+	slices.Sort(all)
+	return all
 }
 
 // find are the servers, and the shards of a list.
@@ -145,7 +154,7 @@ func (o *shardsMove) unnamed(name string, servers []shard.Server) error {
 
 // legsFailure is an error of [move.Legs]. Where the shard is in another move, it names the commands
 // that end that one, by where the shard is now.
-func (o *shardsMove) legsFailure(err error) *ui.Failure {
+func (o *shardsMove) legsFailure(ctx context.Context, servers []shard.Server, err error) *ui.Failure {
 	var under *move.UnderwayError
 	if !errors.As(err, &under) {
 		return moveFailure(err)
@@ -154,6 +163,12 @@ func (o *shardsMove) legsFailure(err error) *ui.Failure {
 	then := ""
 	if o.to != under.Source {
 		then = fmt.Sprintf("; then: firn shards move %d --to %s", under.Shard, o.to)
+	}
+	if one := oneWay(ctx, servers, under.Shard); one != nil {
+		for _, a := range one.Next() {
+			f = f.Hint("%s", a)
+		}
+		return f
 	}
 	switch under.Serves {
 	case under.Target:
@@ -164,6 +179,19 @@ func (o *shardsMove) legsFailure(err error) *ui.Failure {
 			Hint("to go on to %s: firn shards move %d --to %s", under.Target, under.Shard, under.Target)
 	}
 	return f.Hint("no server serves it now; what opens it says: firn shards status")
+}
+
+// oneWay is the move of a shard, where it is not free to go to either server: its two copies are not
+// alike any more, or one of the servers knows nothing of the move. Else it is nil.
+func oneWay(ctx context.Context, servers []shard.Server, n int64) *move.Flight {
+	flights, _ := move.Flights(ctx, servers)
+	for _, f := range flights {
+		if slices.Contains(f.Parted, n) || f.Phase == move.HalfLeft && slices.Contains(f.Shards, n) {
+			f = f.Of([]int64{n})
+			return &f
+		}
+	}
+	return nil
 }
 
 // mapOf is what all servers say of their shards.

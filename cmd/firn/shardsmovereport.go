@@ -42,7 +42,7 @@ func newMovedLine(m move.Moved, from, to string) movedLine {
 type carried struct {
 	servers []shard.Server
 	shards  []int64
-	list    string // the shards, as they were named
+	list    string // those of them that are in moves
 	again   string // the command
 	moved   []movedLine
 	err     error
@@ -119,7 +119,7 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 			again = "firn shards move " + c.list + " --to SERVER"
 		}
 		f = f.Hint("to see which server serves it: firn shards status").Hint("to move it all the same: %s", again)
-	case f.Code != ui.ExitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)): // it says what to do
+	case f.Code != ui.ExitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)), ofChange(c.err): // it says what to do
 	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:
 		for _, one := range waiting {
@@ -128,6 +128,9 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 	case unknown != nil:
 		f = f.Hint("to go on: %s; to see which server serves the shards: firn shards status", c.again)
 	default:
+		if one := oneWay(ctx, c.servers, c.shards[0]); one != nil {
+			return f.Hint("%s", nextText(*one))
+		}
 		f = f.Hint("to go on: %s; to give up what has not changed over: firn shards abort %s", c.again, c.list)
 	}
 	return f
@@ -183,9 +186,9 @@ func moveFailure(err error) *ui.Failure {
 		var of *shard.ServerError
 		errors.As(err, &of)
 		return f.Hint("%s. Then, to see what comes next: firn shards status", check.ReopenCopy(of.Server))
-	case errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint == "":
+	case errors.As(err, &pg) && pg.Code == "ID008" && !ofChange(err):
 		return f.Hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
-	case errors.As(err, &pg) && pg.Code == "ID008":
+	case ofChange(err):
 		return withDetail(err).Hint("%s", pg.Hint)
 	case errors.As(err, &pg) && pg.Code == "2BP01":
 		return f.Hint("%s", pg.Hint)
@@ -205,6 +208,13 @@ func ofCopy(err error) bool {
 	var of *shard.ServerError
 	var pg *pgconn.PgError
 	return errors.As(err, &of) && errors.As(of.Err, &pg) && pg.Code == "ID003"
+}
+
+// ofChange reports whether a server has refused because the schema was changed since the copy began:
+// the same move would be refused again.
+func ofChange(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "ID008" && pg.Hint != ""
 }
 
 // withDetail is a server's error with its detail: which lines of two schemas differ.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -54,8 +55,8 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 	at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
 	switch {
 	case at >= 0 && gone:
-		if err := move.CheckGone(ctx, servers[at]); err != nil {
-			if answers := new(move.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
+		if err := check.Gone(ctx, servers[at]); err != nil {
+			if answers := new(check.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
 				return goneFailure(err)
 			}
 			return ui.Failed("%w", err).Hint("firn shards remove-server %s, without --gone: it has to know too", name)
@@ -107,26 +108,43 @@ func inNoMove(ctx context.Context, servers []shard.Server, name string, gone boo
 		}
 		do := nextText(f)
 		if gone {
-			do = lostPage + " says how it ends"
+			do = withoutServer(f, name)
 		}
 		return ui.Failed("the move of shard %s from %s to %s is not finished", move.List(f.Shards), f.Source, f.Target).Hint("%s", do)
 	}
 	return nil
 }
 
+// withoutServer says how a move ends whose other server is gone for good.
+func withoutServer(f move.Flight, gone string) string {
+	served, command := f.Kept, "abort"
+	if gone == f.Source {
+		served, command = f.Moved, "finish"
+	}
+	if len(served) < len(f.Shards) {
+		return lostPage + " says how it ends"
+	}
+	return fmt.Sprintf("to end it without %s: firn shards %s %s --gone %[1]s", gone, command, move.List(f.Shards))
+}
+
 func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, error) {
+	plan := opened.Remove
 	if gone {
-		r, err := opened.RemoveGone(name)
-		if err != nil {
-			return nil, setupFailure(err).Hint("start server %s, or its standby or backup in its place: %s", name, lostPage)
-		}
+		plan = opened.RemoveGone
+	}
+	r, err := plan(name)
+	if err == nil {
 		return r, nil
 	}
-	r, err := opened.Remove(name)
-	if err != nil {
-		return nil, setupFailure(err).Hint("to move what it has to the others: firn shards rebalance --drain %s; to drop old copies: firn shards finish LIST", name)
+	f := setupFailure(err)
+	switch {
+	case len(f.Hints) > 0: // it says what to do
+	case gone:
+		f = f.Hint("start server %s, or its standby or backup in its place: %s", name, lostPage)
+	default:
+		f = f.Hint("to move what it has to the others: firn shards rebalance --drain %s; to drop old copies: firn shards finish LIST", name)
 	}
-	return r, nil
+	return nil, f
 }
 
 func printRemoval(cmd *cobra.Command, r *setup.Removal) (err error) {

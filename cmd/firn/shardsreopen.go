@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
-	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -103,31 +101,41 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	if o.incomplete && len(o.shards.ranges) == 0 {
 		return ui.Bad("--incomplete is said of single shards").Hint("firn shards reopen %s --incomplete --shards 17", name)
 	}
-	plan, err := o.plan(ctx, servers, name)
+	plan, err := setup.LookReopen(ctx, servers, name, o.options())
 	if err != nil {
-		return err
+		return o.lookFailure(name, err)
 	}
+	r := &reopening{plan}
 	if !wantsJSON(cmd) {
-		plan.print(cmd.ErrOrStderr())
-		plan.printNowhere(cmd)
+		r.print(cmd.ErrOrStderr())
+		r.printNowhere(cmd)
 	}
 	// A dry run says what the command would say, and nobody is asked about what would be refused.
 	if err := o.check(ctx, servers, plan); err != nil {
 		return err
 	}
 	if len(plan.Shards)+len(plan.Told) > 0 && !o.dry {
-		if err := o.ask(ctx, cmd, name, plan); err != nil {
+		if err := o.ask(ctx, cmd, plan); err != nil {
 			return err
 		}
 		if err := o.reopen(ctx, cmd, servers, plan); err != nil {
 			return err
 		}
 	}
-	return cmp.Or(plan.say(cmd, o.dry), plan.twice())
+	return cmp.Or(r.say(cmd, o.dry), r.twice())
+}
+
+// options are the flags.
+func (o *shardsReopen) options() setup.ReopenOptions {
+	options := setup.ReopenOptions{Gone: o.gone, Margin: o.margin, Incomplete: o.incomplete}
+	if len(o.shards.ranges) > 0 {
+		options.Asked = o.shards.has
+	}
+	return options
 }
 
 // check returns the error with which what is planned would be refused, or nil.
-func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *reopening) error {
+func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *setup.Reopening) error {
 	if len(o.shards.ranges) > 0 && len(plan.Shards)+len(plan.Left) == 0 {
 		f := ui.Failed("server %s has no copy of shard %s", plan.Server, &o.shards)
 		if len(o.gone) != 1 {
@@ -135,35 +143,29 @@ func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *
 		}
 		return f.Hint("%s", backHint(o.gone[0])).Hint("if it has neither, the rows are lost")
 	}
-	if len(plan.Shards) == 0 {
-		return nil
-	}
-	c, others, err := plan.connect(ctx, servers)
-	defer hangUp(ctx, c, others)
-	if err == nil {
-		err = plan.Check(ctx, c, others)
-	}
-	return o.failure(err, plan)
+	return o.failure(plan.CheckOn(ctx, servers), plan)
 }
 
 // reopen does what is planned, if the servers still say what they said then: the
 // answer may have taken long.
-func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *reopening) error {
-	release, err := migrate.Lock(ctx, slices.DeleteFunc(slices.Clone(servers), func(s shard.Server) bool {
-		return slices.Contains(plan.away, s.Name)
-	}))
-	if err != nil {
+func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *setup.Reopening) error {
+	var done atomic.Int64
+	p := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
+	defer p.Stop()
+	err := plan.Run(ctx, servers, &done)
+	if err == nil {
+		return nil
+	}
+	switch {
+	case errors.Is(err, shard.ErrLocked):
 		return setupFailure(err)
-	}
-	defer release()
-	again, err := o.plan(ctx, servers, plan.Server)
-	if err != nil {
-		return err
-	}
-	if !slices.Equal(again.Shards, plan.Shards) || !slices.Equal(again.Told, plan.Told) || !slices.Equal(again.Closed, plan.Closed) {
+	case errors.Is(err, setup.ErrOvertaken):
 		return ui.Failed("meanwhile somebody else has worked on the shards: nothing was done").Hint("run it again")
 	}
-	return o.reopenAll(ctx, cmd, servers, again)
+	if err = o.failure(err, plan); errors.As(err, new(*ui.Failure)) {
+		return err
+	}
+	return ui.Failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).Hint("run it again: it goes on with those that are left")
 }
 
 // unknownServer is the error of a name that no server has.
@@ -175,91 +177,33 @@ func unknownServer(name string, servers []shard.Server) error {
 	return ui.Bad("there is no server %q", name).Hint("the servers are %s", strings.Join(names, ", "))
 }
 
-// A reopening is a plan as it is printed.
-type reopening struct {
-	*setup.Reopening
-	above int64    // the state to open above
-	away  []string // servers that did not answer
-	views map[string]*shard.View
-}
-
-func (o *shardsReopen) plan(ctx context.Context, servers []shard.Server, name string) (*reopening, error) {
-	views := make(map[string]*shard.View)
-	var away []string
-	ahead := make(map[string]time.Duration)
-	seen := check.Look(ctx, servers)
-	for _, s := range seen {
-		if s.Err == nil && s.Standby {
-			return nil, addressFailure(&shard.StandbyError{Server: s.Name})
-		}
-	}
-	for i, s := range seen {
-		if err := o.answers(ctx, servers[i], s.Err); s.Name != name && err != nil {
-			return nil, err
-		}
-		if s.Err != nil {
-			var stray *shard.StrayError
-			if s.Name == name && errors.As(s.Err, &stray) && stray.Original != "" {
-				return nil, ui.Failed("%s", phrase.WithoutPackage(s.Err.Error())).Hint("%s", check.AddressDo(s.Err)). // not wrapped: there is more to do than for others
-																	Hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
-			}
-			if s.Name == name {
-				return nil, s.Err
-			}
-			if err := o.answers(ctx, servers[i], s.Err); err != nil {
-				return nil, err
-			}
-			away = append(away, s.Name)
-			continue
-		}
-		views[s.Name] = s.View
-		ahead[s.Name] = s.Offset + s.Error
-	}
-	var asked func(int64) bool
-	if len(o.shards.ranges) > 0 {
-		asked = o.shards.has
-	}
-	plan, err := setup.PlanReopen(name, views, away, o.gone, asked)
+// lookFailure is an error of [setup.LookReopen] with what to do about it.
+func (o *shardsReopen) lookFailure(name string, err error) error {
+	var stray *shard.StrayError
+	var of *shard.ServerError
+	var answers *check.AnswersError
+	var refuses *setup.RefusesError
 	var missing *setup.AwayError
-	if errors.As(err, &missing) {
-		return nil, ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
+	switch {
+	case errors.As(err, &stray) && stray.Original != "" && errors.As(err, &of) && of.Server == name:
+		return ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", check.AddressDo(err)). // not wrapped: there is more to do than for others
+														Hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
+	case errors.As(err, &answers) && answers.Err == nil:
+		return ui.Failed("%w", err).Hint("the same command without --gone %s", answers.Server)
+	case errors.As(err, &answers):
+		return goneFailure(err)
+	case errors.As(err, &refuses):
+		return ui.Failed("%w", err).Hint("%s", addressHint(refuses.Server, refuses.Err))
+	case errors.As(err, &missing):
+		return ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
+	case errors.As(err, new(*setup.ClockError)):
+		return setupFailure(err)
 	}
-	if err != nil {
-		return nil, addressFailure(err)
-	}
-	plan.Incomplete = o.incomplete
-	above, err := setup.Above(views[name].Layout, time.Now(), ahead, o.margin)
-	if err != nil {
-		return nil, setupFailure(err)
-	}
-	return &reopening{plan, above, away, views}, nil
+	return addressFailure(err)
 }
 
-// answers returns the error of a server that answers although --gone says that it is gone, or that
-// does not say what it serves, which may be what is to be opened. Err is what it has answered.
-func (o *shardsReopen) answers(ctx context.Context, s shard.Server, err error) error {
-	if slices.Contains(o.gone, s.Name) {
-		err := move.CheckGone(ctx, s)
-		var answers *move.AnswersError
-		if errors.As(err, &answers) && answers.Err == nil {
-			return ui.Failed("%w", err).Hint("the same command without --gone %s", s.Name)
-		} else if err != nil {
-			return goneFailure(err)
-		}
-		return nil
-	}
-	if err != nil && (&shard.ServerError{Server: s.Name, Err: err}).Answered() {
-		if check.AddressDo(err) != "" {
-			return err
-		}
-		var of *shard.ServerError
-		if errors.As(err, &of) {
-			err = of.Err
-		}
-		return ui.Failed("server %s does not say what it serves: %s", s.Name, phrase.WithoutPackage(err.Error())).Hint("%s", addressHint(s.Name, err))
-	}
-	return nil
-}
+// A reopening is a plan as it is printed.
+type reopening struct{ *setup.Reopening }
 
 // print says what is to be done.
 func (r *reopening) print(w io.Writer) {
@@ -291,14 +235,10 @@ func (r *reopening) print(w io.Writer) {
 	}
 }
 
-// left reports whether a shard is not opened.
-func (r *reopening) left(n int64) bool {
-	return slices.ContainsFunc(r.Left, func(l setup.Left) bool { return l.Shard == n })
-}
-
 // printNowhere says what to type for shards that are left, and that no server serves.
 func (r *reopening) printNowhere(cmd *cobra.Command) {
-	for _, f := range check.Nowhere(r.views, r.left) {
+	nowhere, _ := r.StillServed()
+	for _, f := range nowhere {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s; %s\n", f.Text, hinter{cmd}.compose(f.Do))
 	}
 }
@@ -307,7 +247,8 @@ func (r *reopening) printNowhere(cmd *cobra.Command) {
 // other gives, until one of the copies is closed.
 func (r *reopening) twice() error {
 	var texts, hints []string
-	for _, f := range check.Twice(r.views, r.left) {
+	_, twice := r.StillServed()
+	for _, f := range twice {
 		texts, hints = append(texts, f.Text), append(hints, f.Do)
 	}
 	if len(texts) == 0 {
@@ -333,75 +274,11 @@ func shortNumbers(rows []shard.Row) string {
 	return n.String()
 }
 
-func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, name string, plan *reopening) error {
+func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, plan *setup.Reopening) error {
 	if o.yes {
 		return nil
 	}
-	return ui.MustAsk(ctx, cmd, o.question(name, plan), "the same command with --yes")
-}
-
-// question is what has to be true before a plan is carried out.
-func (o *shardsReopen) question(name string, plan *reopening) string {
-	var all []string
-	for _, gone := range o.gone {
-		all = append(all, "Is server "+gone+" gone for good? What it serves would be served twice.")
-	}
-	if len(plan.Closed) > 0 {
-		all = append(all, "Is the copy on "+name+" the one to keep? Programs do not see the rows of the other copy any more.")
-	}
-	back := plan.putBack()
-	if back != "" {
-		all = append(all, "Rows that only "+back+" had before it was put back are lost. Is there no newer backup and no standby of "+back+"?")
-	}
-	switch {
-	case o.incomplete:
-		all = append(all, "Rows that are not on "+name+" are lost. Is there no standby and no backup that has them?")
-	case len(plan.Told) > 0 || slices.ContainsFunc(plan.Shards, func(row shard.Row) bool { return !row.Serves() && (back == "" || !row.Here) }) || len(all) == 0:
-		all = append(all, "Is what "+name+" is a copy of, as its old primary, gone for good?")
-	}
-	return strings.Join(all, " ")
-}
-
-// putBack is a server that was put back to an earlier state, and that a shard of the plan had been
-// given to or came from; empty: there is none.
-func (r *reopening) putBack() string {
-	for _, row := range r.Shards {
-		if o, lost := check.OpeningOf(r.views, row.Shard); lost && o.Server == r.Server && o.Back != "" {
-			return o.Back
-		}
-	}
-	return ""
-}
-
-// connect connects to the server of the plan, and to the others that answer.
-func (r *reopening) connect(ctx context.Context, servers []shard.Server) (c *pgx.Conn, others map[string]*pgx.Conn, err error) {
-	others = make(map[string]*pgx.Conn)
-	for _, server := range servers {
-		if slices.Contains(r.away, server.Name) {
-			continue
-		}
-		conn, err := server.Connect(ctx)
-		switch {
-		case err != nil:
-			return c, others, err
-		case server.Name == r.Server:
-			c = conn
-		default:
-			others[server.Name] = conn
-		}
-	}
-	return c, others, nil
-}
-
-// hangUp closes what connect has opened.
-func hangUp(ctx context.Context, c *pgx.Conn, others map[string]*pgx.Conn) {
-	ctx = context.WithoutCancel(ctx)
-	if c != nil {
-		c.Close(ctx)
-	}
-	for _, other := range others {
-		other.Close(ctx)
-	}
+	return ui.MustAsk(ctx, cmd, strings.Join(plan.Questions(), " "), "the same command with --yes")
 }
 
 // backHint says how rows come back that only one server has.
@@ -410,7 +287,7 @@ func backHint(server string) string {
 }
 
 // failure is the error of a shard that is not opened, with what to do about it, or nil.
-func (o *shardsReopen) failure(err error, plan *reopening) error {
+func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 	if err == nil {
 		return nil
 	}
@@ -418,11 +295,11 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 	var nothing *setup.NothingError
 	switch {
 	case errors.As(err, &incomplete):
-		if o, lost := check.OpeningOf(plan.views, incomplete.Shard); lost && o.Server != plan.Server {
+		if o, elsewhere := plan.Opens(incomplete.Shard); elsewhere {
 			return ui.Failed("%w", err).Hint("%s", o.Text())
 		}
 	case errors.As(err, &nothing):
-		if o, lost := check.OpeningOf(plan.views, nothing.Shard); lost && o.Server != plan.Server {
+		if o, elsewhere := plan.Opens(nothing.Shard); elsewhere {
 			return ui.Failed("%w", err).Hint("%s", o.Text())
 		}
 	}
@@ -459,31 +336,6 @@ func (o *shardsReopen) failure(err error, plan *reopening) error {
 		return ui.Failed("server %s: %w", plan.Server, pg).Hint("on server %s: %s", plan.Server, pg.Hint).Hint("then run the same command again")
 	}
 	return err
-}
-
-func (o *shardsReopen) reopenAll(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *reopening) error {
-	c, others, err := plan.connect(ctx, servers)
-	defer hangUp(ctx, c, others)
-	if err != nil {
-		return err
-	}
-	if err := plan.Tell(ctx, c); err != nil {
-		return ui.Failed("server %s: %w", plan.Server, err).Hint("run it again")
-	}
-	var done atomic.Int64
-	p := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
-	defer p.Stop()
-	for _, row := range plan.Shards {
-		if err := plan.Reopen(ctx, c, others, row, plan.above); err != nil {
-			err = o.failure(err, plan)
-			if errors.As(err, new(*ui.Failure)) {
-				return err
-			}
-			return ui.Failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).Hint("run it again: it goes on with those that are left")
-		}
-		done.Add(1)
-	}
-	return nil
 }
 
 // say prints what was done.

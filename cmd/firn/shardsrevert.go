@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +44,11 @@ func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string
 	if len(legs) == 0 {
 		return ui.Failed("no move of shard %s is there to be taken back", list).Hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
 	}
+	under := inLegs(legs)
+	if rest := slices.DeleteFunc(slices.Clone(shards), func(n int64) bool { return slices.Contains(under, n) }); len(rest) > 0 {
+		ui.PrintWarning(cmd.ErrOrStderr(), "no move of shard %s is there to be taken back: nothing is done about it", move.List(rest))
+	}
+	list = move.List(under)
 	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Revert)
-	return o.report(ctx, cmd, carried{servers, shards, list, "firn shards revert " + list, moved, err})
+	return o.report(ctx, cmd, carried{servers, under, list, "firn shards revert " + list, moved, err})
 }

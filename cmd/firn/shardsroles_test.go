@@ -71,7 +71,7 @@ func TestShardsOtherRole(t *testing.T) {
 			}
 		}
 	}
-	if said := refuse(t, 1, with("abort 0", super)...); !strings.Contains(said, "firn: error: shard 0 has moved to b") || !slices.Equal(toldMoves(said), []string{"revert 0", "finish 0"}) {
+	if said := refuse(t, 1, with("abort 0", super)...); !strings.Contains(said, "firn: error: shard 0 has moved to b") || !slices.Equal(toldMoves(said), []string{"finish 0", "revert 0"}) {
 		t.Errorf("firn shards abort 0 of what has arrived:\n%s", said)
 	}
 	if said := refuse(t, 1, with("move 0 --to a", super)...); !slices.Equal(toldMoves(said), []string{"revert 0", "finish 0"}) {
@@ -287,7 +287,7 @@ func TestShardsApplyInMove(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "002_n.sql"), "ALTER TABLE t ADD n integer")
 	for _, words := range []string{"apply " + dir + " --dry-run", "apply " + dir} {
 		_, errs, code := called(t, with(words)...)
-		if code != 0 || !strings.Contains(errs, "firn: warning: the move of shard 0-1 from a to b is not finished: ") || !slices.Equal(toldMoves(errs), []string{"revert 0-1", "finish 0-1"}) {
+		if code != 0 || !strings.Contains(errs, "firn: warning: the move of shard 0-1 from a to b is not finished: ") || !slices.Equal(toldMoves(errs), []string{"finish 0-1", "revert 0-1"}) {
 			t.Errorf("firn shards %s: exit code %d\n%s", words, code, errs)
 		}
 	}
@@ -296,7 +296,7 @@ func TestShardsApplyInMove(t *testing.T) {
 	}
 	succeed(t, with("finish 0-1 --yes")...)
 	succeed(t, with("move 0 --to a")...)
-	if n := one[int64](t, a, "SELECT count(n) FROM insta0.t"); n != 0 {
+	if n := one[int64](t, a, "SELECT phrase.Count(n) FROM insta0.t"); n != 0 {
 		t.Errorf("%d rows", n)
 	}
 

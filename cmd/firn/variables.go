@@ -133,7 +133,7 @@ var (
 	digits = regexp.MustCompile(`^[0-9]+$`)
 	// What Kubernetes tells each pod of services called firn and firn-X.
 	ofKubernetes = regexp.MustCompile(`^FIRN_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
-	// What firn's own tests and their servers are told: CONTRIBUTING.md.
+	// What firn's own tests and their servers are told: docs/internals.md.
 	ofTests = regexp.MustCompile(`^FIRN_(TEST_\w+|\w+_TEST_\w+|DRAW_\w+|REQUIRE_SERVERS|INSTALL_SERVERS|CI|LONG|MODELS|HELPER|` +
 		`MOVE_CHILD|SETUP_CHILD|MOVES_ORDER|STRICT_ON|SCREENSHOTS|SCHEDULES|PICTURES)$`)
 )

@@ -111,8 +111,8 @@ func poolRecord(ctx context.Context, s store.Store, l *config.Leasing) (pool.Inf
 	if !errors.As(err, &missing) || len(missing.Pools) > 0 {
 		return info, err
 	}
-	promise, asked := s.Promise(ctx)
-	if asked != nil || !promise.Embedded {
+	durability, asked := s.Durability(ctx)
+	if asked != nil || !durability.NoticesLoss {
 		return info, errors.Join(asked, err)
 	}
 	info, err = pool.Create(ctx, s, l.Pool, l.Options.Creating())
@@ -126,8 +126,8 @@ func poolRecord(ctx context.Context, s store.Store, l *config.Leasing) (pool.Inf
 // creates reports whether to open the lease is to create the pool, as the first pool of a
 // file of this host. Where the store does not answer, opening the lease says why.
 func createsPool(ctx context.Context, s store.Store, l *config.Leasing) bool {
-	promise, err := s.Promise(ctx)
-	if err != nil || !promise.Embedded {
+	durability, err := s.Durability(ctx)
+	if err != nil || !durability.NoticesLoss {
 		return false
 	}
 	_, err = pool.Show(ctx, s, l.Pool)

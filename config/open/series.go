@@ -102,8 +102,8 @@ func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, 
 	if d.Kind != config.Segment && d.Kind != config.Serial {
 		return false, nil
 	}
-	promise, err := stores[0].Promise(ctx)
-	if err != nil || !promise.Embedded {
+	durability, err := stores[0].Durability(ctx)
+	if err != nil || !durability.NoticesLoss {
 		return false, err
 	}
 	if d.Kind == config.Serial {
@@ -139,7 +139,7 @@ func AtStore(d *config.Series, url string, err error) error {
 
 // Absent returns an error if a store lacks the counter and nobody is about to begin it.
 // It writes nothing.
-func Absent(ctx context.Context, st store.Store, d *config.Series, promise store.Promise) error {
+func Absent(ctx context.Context, st store.Store, d *config.Series, durability store.Durability) error {
 	var names []string
 	var err error
 	if d.Kind == config.Serial {
@@ -157,7 +157,7 @@ func Absent(ctx context.Context, st store.Store, d *config.Series, promise store
 		}
 		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
 	}
-	if err == nil || !promise.Embedded || nearest.Name(d.Name, names) != "" {
+	if err == nil || !durability.NoticesLoss || nearest.Name(d.Name, names) != "" {
 		if errors.As(err, new(*sequence.MissingError)) || errors.As(err, new(*document.MissingError)) {
 			err = Elsewhere(ctx, st, err)
 		}

@@ -20,8 +20,8 @@
  *	         that lagged, or a backup. What it had sent may still arrive. Operators reopen.
  *
  * The steps are the functions of shard/owner.sql and shard/stream.sql: begin is
- * firn.begin_move, back and subscribe are firn.listen, start is firn.go_on, dismiss is
- * firn.end_move, leave is firn.discard, drop is firn.deafen and firn.sweep; the others
+ * firn.begin_move, back and subscribe are firn.subscribe, start is firn.cancel_cutover, dismiss is
+ * firn.end_move, leave is firn.discard, drop is firn.unsubscribe and firn.drop_leftovers; the others
  * have their names. Operators plan as shard/setup/reopen.go does.
  *
  * Not here: more servers or shards than these, several failures, servers that are named as
@@ -84,7 +84,7 @@ bool owners, lost, repeated, stuck;
 /* BATCH_OF, BEGUN_ON: the batch that an attempt begins on a server; that server. */
 #define BATCH_OF(k, s) (2 * (k) + s)
 #define BEGUN_ON(b) (b % 2)
-/* SAID: the row of s says that the shard was let go to a server (firn.word). */
+/* SAID: the row of s says that the shard was let go to a server (firn.let_go_to). */
 #define SAID(s, whom) (at[s].state == moved && at[s].mark.to == whom && NOW(s, at[s].mark.term, at[s].mark.attempt))
 
 /* The rules, and what each is without. */

@@ -82,7 +82,7 @@ type (
 	Found    struct{ Record store.Record }
 	Wrote    struct{ Record store.Record } // acknowledged
 	Conflict struct{}                      // not written, and never will be
-	Promised struct{ Promise store.Promise }
+	Promised struct{ Durability store.Durability }
 	Woke     struct{}
 	Forgot   struct{ Err error } // the store has forgotten what it acknowledged; at any time
 	// Unknown: it failed, and a Put may be carried out, now or later. Tried is the
@@ -137,13 +137,13 @@ func (g Grant) Last() int64 { return g.First + (g.Count-1)*g.Stride }
 // A State is what a process knows of a counter. It is a value: Step returns
 // another and changes none.
 type State struct {
-	Have     Record        // as last read or acknowledged; zero before
-	Promise  store.Promise // as last heard
-	Fails    int           // requests in a row that the store did not answer
-	Err      error         // the last failure; with Over, why
-	Over     bool          // nothing more is granted
-	Returned int64         // how many numbers were handed back
-	Doubtful int64         // numbers thrown away because it is unknown whether they were granted
+	Have       Record           // as last read or acknowledged; zero before
+	Durability store.Durability // as last heard
+	Fails      int              // requests in a row that the store did not answer
+	Err        error            // the last failure; with Over, why
+	Over       bool             // nothing more is granted
+	Returned   int64            // how many numbers were handed back
+	Doubtful   int64            // numbers thrown away because it is unknown whether they were granted
 
 	random   rand.ChaCha8
 	phase    phase
@@ -152,7 +152,7 @@ type State struct {
 	stop     *Stop
 	tries    int           // conflicts in a row
 	alone    bool          // nobody else seems to write
-	promised time.Duration // boot time at which Promise was heard
+	promised time.Duration // boot time at which Durability was heard
 	version  store.Version // of Have
 	top      int64         // highest number ever granted to this process
 	from     int64         // the unbroken run of own blocks that ends at top begins above
@@ -180,8 +180,8 @@ const (
 
 // Start returns the state before the first event. The seed spreads contenders;
 // p is the store's promise as it was just heard.
-func Start(seed [32]byte, p store.Promise, now Now) State {
-	return State{random: *rand.NewChaCha8(seed), Promise: p, promised: now.Boot}
+func Start(seed [32]byte, p store.Durability, now Now) State {
+	return State{random: *rand.NewChaCha8(seed), Durability: p, promised: now.Boot}
 }
 
 // Known returns the state of a process that has known a counter before: one that
@@ -235,7 +235,7 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	case Conflict:
 		return s.conflicted(r, now)
 	case Promised:
-		return s.heard(r, now, e.Promise)
+		return s.heard(r, now, e.Durability)
 	}
 	panic("block: unknown event")
 }
@@ -244,7 +244,7 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 // it is replaced without being read first.
 func (s State) begin(r *Rules, now Now) (State, Action) {
 	s.phase = reading
-	if s.Promise.Class == store.Lossy && !r.Accept && !s.Have.Lossy && s.Have.ID != "" {
+	if !s.Durability.Durable && !r.Accept && !s.Have.Lossy && s.Have.ID != "" {
 		s.phase = heeding
 	}
 	if s.phase == reading && s.alone && s.take.Need+s.take.Ahead > 0 && s.Have.Left() > 0 {

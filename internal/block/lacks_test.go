@@ -11,7 +11,7 @@ import (
 // Each sign that the store has forgotten is enough by itself.
 func TestForgotten(t *testing.T) {
 	rules := &block.Rules{Name: "a", Key: "segment/a"}
-	strict := store.Promise{Class: store.Durable}
+	strict := store.Durability{Durable: true}
 	was := block.Record{ID: "one", First: 1, Max: 1000, Step: 10}.New()
 	found := func(r block.Record, v store.Version) block.Event {
 		rec := store.Record{Key: rules.Key, Version: v}

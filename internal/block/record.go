@@ -23,7 +23,7 @@ type Record struct {
 	Strict    bool   `json:"strict,omitempty"`         // numbers increase over all processes, so none is taken ahead
 	Lossy     bool   `json:"lossy,omitempty"`          // goes on on a store that can forget
 	Instance  string `json:"instance,omitempty"`       // of the lossy store that it goes on under
-	Store     string `json:"store,omitempty"`          // what its store says of itself, see store.Promise.Identity; empty: nobody has noted it
+	Store     string `json:"store,omitempty"`          // what its store says of itself, see store.Durability.Identity; empty: nobody has noted it
 	Stores    int64  `json:"stores,omitempty"`         // k: the series is spread over so many; 0 is 1
 	Offset    int64  `json:"offset,omitempty"`         // of this store, 0 to k-1
 	Pending   bool   `json:"pending,omitempty"`        // not all of its stores are known to have it

@@ -51,7 +51,7 @@ func (s State) found(r *Rules, now Now, rec store.Record) (State, Action) {
 	case s.take.Need+s.take.Ahead == 0:
 		return s.done(Grant{}, nil)
 	case !s.accepts(r):
-		return s.done(Grant{}, &LossyError{r.Name, s.Promise.Why, false})
+		return s.done(Grant{}, &LossyError{r.Name, s.Durability.Why, false})
 	}
 	return s.put(r, now)
 }
@@ -76,12 +76,12 @@ func (s *State) lacks(rec Record, v store.Version) string {
 // elsewhere returns an error if a record was made in another store than the one that made
 // the last promise.
 func (s *State) elsewhere(r *Rules, rec Record) error {
-	return store.CheckOther(fmt.Sprintf("series %q", r.Name), s.Promise.Identity, rec.Store)
+	return store.CheckOther(fmt.Sprintf("series %q", r.Name), s.Durability.Identity, rec.Store)
 }
 
 // accepts reports whether numbers may be taken, as what the store promises goes.
 func (s *State) accepts(r *Rules) bool {
-	return s.Promise.Class == store.Durable || r.Accept || s.Have.Lossy
+	return s.Durability.Durable || r.Accept || s.Have.Lossy
 }
 
 // create writes the first record.
@@ -89,13 +89,13 @@ func (s State) create(r *Rules) (State, Action) {
 	switch {
 	case r.Found == nil:
 		return s.done(Grant{}, &MissingError{Name: r.Name})
-	case s.Promise.Class == store.Lossy && !r.Accept:
-		return s.done(Grant{}, &LossyError{r.Name, s.Promise.Why, false})
+	case !s.Durability.Durable && !r.Accept:
+		return s.done(Grant{}, &LossyError{r.Name, s.Durability.Why, false})
 	}
 	s.phase, s.want = founding, r.Found.New()
-	s.want.Store = s.Promise.Identity
-	if s.Promise.Class == store.Lossy {
-		s.want.Lossy, s.want.Instance = true, s.Promise.Instance
+	s.want.Store = s.Durability.Identity
+	if !s.Durability.Durable {
+		s.want.Lossy, s.want.Instance = true, s.Durability.Instance
 	}
 	return s, Action{Op: Put, Key: r.Key, Value: s.want.Encode()}
 }
@@ -111,7 +111,7 @@ func (s State) put(r *Rules, now Now) (State, Action) {
 	s.phase, s.want, s.base = taking, s.Have, s.Have.Granted
 	s.want.V = record.Format
 	if s.want.Store == "" {
-		s.want.Store = s.Promise.Identity
+		s.want.Store = s.Durability.Identity
 	}
 	s.want.Granted += n * s.want.Stride()
 	if s.want.Granted >= s.want.Reached {
@@ -145,7 +145,7 @@ func (s State) acknowledged(r *Rules, now Now, v store.Version) (State, Action) 
 		return s.done(Grant{}, nil)
 	case s.phase == founding:
 		return s.put(r, now)
-	case s.Have.Instance != "", s.Promise.Class == store.Lossy, now.Boot-s.promised >= again:
+	case s.Have.Instance != "", !s.Durability.Durable, now.Boot-s.promised >= again:
 		s.phase = checking
 		return s, Action{Op: Ask}
 	}
@@ -159,8 +159,8 @@ func (s State) grant() (State, Action) {
 }
 
 // heard: the store made its promise again.
-func (s State) heard(r *Rules, now Now, p store.Promise) (State, Action) {
-	s.Promise, s.promised = p, now.Boot
+func (s State) heard(r *Rules, now Now, p store.Durability) (State, Action) {
+	s.Durability, s.promised = p, now.Boot
 	if err := s.elsewhere(r, s.Have); err != nil {
 		return s.end(err)
 	}
@@ -184,13 +184,13 @@ func (s State) heard(r *Rules, now Now, p store.Promise) (State, Action) {
 // stranger says why the instance that answers may lack what was granted; empty:
 // it does not. A record without an instance may be one that has gone back to
 // before the store could forget; so only who restores it gives it one.
-func (s *State) stranger(p store.Promise) string {
+func (s *State) stranger(p store.Durability) string {
 	switch was := s.Have.Instance; {
 	case s.Have.ID == "" || was == p.Instance:
 		return ""
 	case was != "":
 		return fmt.Sprintf("it was granted by %q, and %q answers now, which may lack the last grants", was, p.Instance)
-	case p.Class == store.Lossy:
+	case !p.Durable:
 		return fmt.Sprintf("it was created while the store could not lose writes; the store can now, so that %q may lack the last grants", p.Instance)
 	}
 	return ""

@@ -44,6 +44,7 @@ var arrows = []rule{
 	{pkg: "shard", ours: []string{".", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
 	{pkg: "shard/rebalance", ours: []string{"shard", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
+	{pkg: "shard/setup", ours: []string{".", "store", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no server serves
 	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 
 	// Settings are read, and nothing is opened: of a store only its URL is looked at.

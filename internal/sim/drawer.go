@@ -33,8 +33,8 @@ type drawer struct {
 	doubt    bool          // and its outcome is not known
 
 	// For mutants.
-	promised store.Promise // before the last Put
-	put      block.Record  // that is under way
+	promised store.Durability // before the last Put
+	put      block.Record     // that is under way
 }
 
 // A hand is a grant that numbers are used of.
@@ -70,8 +70,8 @@ func (d *drawer) boot() {
 	d.promised = d.store.promise(d.process)
 	d.put = block.Record{}
 	if m := d.w.mutant; m.heard != nil {
-		if heard, ok := m.heard(d, block.Promised{Promise: d.promised}).(block.Promised); ok {
-			d.promised = heard.Promise
+		if heard, ok := m.heard(d, block.Promised{Durability: d.promised}).(block.Promised); ok {
+			d.promised = heard.Durability
 		}
 	}
 	d.s = block.Start(d.w.bits(), d.promised, d.clocks())
@@ -306,7 +306,7 @@ func (r reply) ofBlock(k kind) block.Event {
 	case put:
 		return block.Wrote{Record: r.rec}
 	}
-	return block.Promised{Promise: r.promise}
+	return block.Promised{Durability: r.promise}
 }
 
 // repairCounter is what sequence.Restored does, with a margin that is above what

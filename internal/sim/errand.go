@@ -137,7 +137,7 @@ func (r remote) List(_ context.Context, prefix string) ([]store.Record, error) {
 	return recs, got.err
 }
 
-func (r remote) Promise(context.Context) (store.Promise, error) {
+func (r remote) Durability(context.Context) (store.Durability, error) {
 	got := r.ask(request{kind: promise})
 	return got.promise, got.err
 }

@@ -127,7 +127,7 @@ func (h *holder) now() term.Now {
 func (h *holder) follow() term.Now {
 	boot := h.host.boot()
 	var known time.Time
-	if !h.rules.Embedded && !h.known.IsZero() {
+	if !h.rules.LocalClock && !h.known.IsZero() {
 		known = h.known.Add(boot - h.knownAt)
 	}
 	if h.w.mutant.steppingClock {
@@ -353,7 +353,7 @@ func (r reply) ofTerm(k kind) term.Event {
 	case put:
 		return term.Wrote{Record: r.rec}
 	}
-	return term.Promised{Promise: r.promise}
+	return term.Promised{Durability: r.promise}
 }
 
 // patience is how long to wait for an answer: less where the grant is short.
@@ -413,7 +413,7 @@ func (h *holder) look(turn int) {
 		h.allow(term.Action{Op: term.Sleep})
 	}
 	switch {
-	case h.rules.Embedded && h.store.replaced():
+	case h.view.Durability.NoticesLoss && h.store.replaced():
 		h.step(term.Forgot{Err: errReplaced})
 	case h.nudged:
 		h.nudged = false

@@ -31,7 +31,7 @@ type request struct {
 type reply struct {
 	rec     store.Record
 	list    []store.Record
-	promise store.Promise
+	promise store.Durability
 	tried   store.Version // of a put that may have been sent
 	err     error
 }

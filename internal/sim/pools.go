@@ -208,12 +208,12 @@ func (h *holder) open() {
 	asked := h.now()
 	h.w.do(e, func(ctx context.Context, s store.Store) (err error) {
 		seen = term.View{Asked: asked.Boot, Known: true}
-		if seen.Promise, err = s.Promise(ctx); err != nil {
+		if seen.Durability, err = s.Durability(ctx); err != nil {
 			return err
 		}
 		info, err := operator.Show(ctx, s, h.pool.name)
 		var missing *term.MissingPoolError
-		if errors.As(err, &missing) && seen.Promise.Embedded && len(missing.Pools) == 0 {
+		if errors.As(err, &missing) && seen.Durability.NoticesLoss && len(missing.Pools) == 0 {
 			info, err = operator.Create(ctx, s, h.pool.name, &operator.Options{
 				Layout: h.rules.Layout, Outage: h.w.rules.Outage, First: h.pool.range0.First,
 				Workers: min(h.pool.range0.Count(), h.rules.Layout.Workers()), // few, not all: they are to meet
@@ -257,8 +257,8 @@ func (h *holder) opened(seen term.View, layout firn.Layout, err error) {
 		return
 	}
 	if m := h.w.mutant; m.event != nil && seen.Known {
-		if heard, ok := m.event(h, term.Promised{Promise: seen.Promise}).(term.Promised); ok {
-			seen.Promise = heard.Promise
+		if heard, ok := m.event(h, term.Promised{Durability: seen.Durability}).(term.Promised); ok {
+			seen.Durability = heard.Durability
 		}
 	}
 	h.view = seen

@@ -12,7 +12,7 @@ var lossyRules = []rule{
 	{"the rules for a store that can forget hold on one that does", []mutant{
 		{name: "a store that forgets is taken for one that does not", kind: lossy, in: forgetful, event: func(_ *holder, e term.Event) term.Event {
 			if heard, ok := e.(term.Promised); ok {
-				heard.Promise.Class = store.Durable
+				heard.Durability.Durable = true
 				return heard
 			}
 			return e
@@ -63,7 +63,7 @@ var lossyRules = []rule{
 	{"what one member has seen of the store holds for all", []mutant{
 		{name: "a process goes by what it sees itself", kind: shifting, in: shiftingOften, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
-				if h.view.Promise.Class == store.Durable {
+				if h.view.Durability.Durable {
 					r.Lossy = ""
 				}
 			})
@@ -143,14 +143,14 @@ var counterRules = []rule{
 	{"a counter goes on under the instance that it was begun with, looked at after the write", []mutant{
 		{name: "the instance is not looked at", kind: lossy, in: counter, heard: func(d *drawer, e block.Event) block.Event {
 			if heard, ok := e.(block.Promised); ok {
-				heard.Promise.Instance = d.s.Have.Instance
+				heard.Durability.Instance = d.s.Have.Instance
 				return heard
 			}
 			return e
 		}},
 		{name: "the instance is looked at before the Put", kind: lossy, in: counter, heard: func(d *drawer, e block.Event) block.Event {
 			if _, ok := e.(block.Promised); ok {
-				return block.Promised{Promise: d.promised}
+				return block.Promised{Durability: d.promised}
 			}
 			return e
 		}},
@@ -158,7 +158,7 @@ var counterRules = []rule{
 	{"a counter belongs to one store: a copy of that is refused", []mutant{
 		{name: "a copy of the counter's store is not told from it", in: counterTwinning, heard: func(d *drawer, e block.Event) block.Event {
 			if heard, ok := e.(block.Promised); ok {
-				heard.Promise.Identity = "store"
+				heard.Durability.Identity = "store"
 				return heard
 			}
 			return e

@@ -96,7 +96,7 @@ var poolRules = []rule{
 	{"a pool belongs to one store: a copy of that is refused", []mutant{
 		{name: "a copy of the store is not told from it", in: twinning, event: func(_ *holder, e term.Event) term.Event {
 			if heard, ok := e.(term.Promised); ok {
-				heard.Promise.Identity = "store"
+				heard.Durability.Identity = "store"
 				return heard
 			}
 			return e

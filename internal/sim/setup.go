@@ -182,7 +182,7 @@ func (s *setup) drawPools(rng *rand.Rand) {
 
 // defaultRules are those of a member where the store is of a kind.
 func defaultRules(kind storeKind, layout firn.Layout) term.Rules {
-	r := term.Default("pool", layout, store.Promise{Embedded: kind == embedded})
+	r := term.Default("pool", layout, store.Durability{LocalClock: kind == embedded, NoticesLoss: kind == embedded})
 	r.Outage = term.OutageDurable
 	if kind.lossy() {
 		r.Outage = term.OutageLossy

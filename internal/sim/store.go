@@ -85,13 +85,11 @@ func (s *memory) found() {
 }
 
 // promise is what a process is told.
-func (s *memory) promise(p *process) store.Promise {
-	class := store.Durable
-	if k := s.w.kind; k == lossy || k == lossyBlind || k == shifting && s.forgets(p) {
-		class = store.Lossy
-	}
-	return store.Promise{
-		Class: class, Why: s.w.kind.String(), Embedded: s.w.kind == embedded,
+func (s *memory) promise(p *process) store.Durability {
+	k := s.w.kind
+	return store.Durability{
+		Durable: k != lossy && k != lossyBlind && (k != shifting || !s.forgets(p)), Why: k.String(),
+		LocalClock: k == embedded, NoticesLoss: k == embedded,
 		Instance: "run " + strconv.Itoa(s.instance), Identity: s.identity,
 	}
 }

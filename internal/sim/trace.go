@@ -32,9 +32,9 @@ func told(e any) string {
 	case block.Unknown:
 		return fmt.Sprintf("no answer (%v)", e.Err)
 	case term.Promised:
-		return fmt.Sprintf("the store is %s", e.Promise.Class)
+		return fmt.Sprintf("the store is %s", e.Durability)
 	case block.Promised:
-		return fmt.Sprintf("the store is %s, %s", e.Promise.Class, e.Promise.Instance)
+		return fmt.Sprintf("the store is %s, %s", e.Durability, e.Durability.Instance)
 	case block.Take:
 		return fmt.Sprintf("takes %d and %d ahead", e.Need, e.Ahead)
 	case term.Stop:

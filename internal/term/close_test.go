@@ -18,7 +18,7 @@ func TestCloseInAnyPhase(t *testing.T) {
 				if phase == term.Amending {
 					x.unasked()
 				}
-				x.rules.Embedded = true
+				x.rules.LocalClock = true
 				a := x.actor("a")
 				if phase == term.Noting {
 					a.rules.Choice = term.Fresh

@@ -163,7 +163,7 @@ func (s *State) drift(now Now) time.Duration { return (now.Boot - s.heard) / 200
 // what they may have come apart.
 func (s *State) wall(r *Rules, now Now, drift time.Duration) time.Time {
 	most := s.read.Add(now.Boot + r.Skew - drift)
-	if r.Embedded || s.read.IsZero() || now.Wall.Before(most) {
+	if r.LocalClock || s.read.IsZero() || now.Wall.Before(most) {
 		return now.Wall
 	}
 	return most

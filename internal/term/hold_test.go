@@ -68,7 +68,7 @@ func TestClamp(t *testing.T) {
 	}{
 		"clock":    {func(*script) {}, 5 * time.Second},
 		"blind":    {func(x *script) { x.blind = true }, time.Minute},
-		"embedded": {func(x *script) { x.rules.Embedded = true }, time.Minute},
+		"embedded": {func(x *script) { x.rules.LocalClock = true }, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newScript(t)

@@ -21,7 +21,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	if err != nil {
 		return s.end(Refused, err)
 	}
-	switch here := s.View.Promise.Identity; {
+	switch here := s.View.Durability.Identity; {
 	case s.poolID != "" && p.ID != s.poolID:
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "it is another pool of that name"})
 	case p.Elsewhere(here):
@@ -64,7 +64,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	}
 	// Both readings are of the instant at which the record was asked for, or
 	// earlier: so a slow answer is not taken for a clock that is ahead.
-	if ahead := now.Wall.Add(s.asked - now.Boot).Sub(rec.Read); !r.Embedded && !rec.Read.IsZero() && ahead > r.Skew {
+	if ahead := now.Wall.Add(s.asked - now.Boot).Sub(rec.Read); !r.LocalClock && !rec.Read.IsZero() && ahead > r.Skew {
 		return s.end(Refused, &ClockError{Ahead: ahead, Skew: r.Skew})
 	}
 	if p := s.amended(r, now, p); p != s.Pool {

@@ -30,7 +30,7 @@ func TestMissingPool(t *testing.T) {
 	for _, embedded := range []bool{false, true} {
 		x := newScript(t)
 		x.forgetAll()
-		x.rules.Embedded = embedded
+		x.rules.LocalClock = embedded
 		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
 
 		p := term.NewPool("two", firn.Default, term.Range{Last: 15}, time.Minute)
@@ -175,7 +175,7 @@ func TestConfirming(t *testing.T) {
 // workers go by the store's.
 func TestCreatedOverARecovery(t *testing.T) {
 	x := newScript(t)
-	x.rules.Embedded = true // it goes by no other clock
+	x.rules.LocalClock = true // it goes by no other clock
 	x.write(term.KeyStore, term.StoreFloor(x.instant().Add(2*time.Second)))
 	if a := x.actor("a").until(term.Holding); a.s.Base < x.tick(2*time.Second) {
 		t.Errorf("%d is below the floor, %d", a.s.Base, x.tick(2*time.Second))
@@ -198,7 +198,7 @@ func TestClockAhead(t *testing.T) {
 		"far":      {func(*script) {}, time.Hour, true},
 		"behind":   {func(*script) {}, -time.Hour, false},
 		"blind":    {func(x *script) { x.blind = true }, time.Hour, false},
-		"embedded": {func(x *script) { x.rules.Embedded = true }, time.Hour, false},
+		"embedded": {func(x *script) { x.rules.LocalClock = true }, time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newScript(t)

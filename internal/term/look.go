@@ -26,9 +26,9 @@ import (
 
 // A View is what a process has seen of the store's promise.
 type View struct {
-	Promise store.Promise
-	Asked   time.Duration // boot time
-	Known   bool          // false: it has not been asked
+	Durability store.Durability
+	Asked      time.Duration // boot time
+	Known      bool          // false: it has not been asked
 }
 
 // A look is when and why to ask the store what it promises.
@@ -46,8 +46,8 @@ func (s *State) see(r *Rules, v View) {
 	}
 	s.View = v
 	s.look = look{at: v.Asked + r.Look, why: s.look.why}
-	if v.Promise.Class != store.Durable {
-		s.Lossy, s.look.why = true, v.Promise.Why
+	if !v.Durability.Durable {
+		s.Lossy, s.look.why = true, v.Durability.Why
 	}
 }
 
@@ -71,7 +71,7 @@ func (s *State) amended(r *Rules, now Now, p Pool) Pool {
 		p.Lossy = fmt.Sprintf("%s %s: %.500s", now.Wall.UTC().Format(time.RFC3339), s.name, s.look.why)
 	}
 	if p.Store == "" {
-		p.Store = s.View.Promise.Identity
+		p.Store = s.View.Durability.Identity
 	}
 	return p
 }
@@ -102,7 +102,7 @@ func (s State) amend(r *Rules, p Pool) Action {
 func (s State) Why() string {
 	switch {
 	case !s.Lossy:
-		return s.View.Promise.Why
+		return s.View.Durability.Why
 	case s.look.why != "":
 		return s.look.why
 	}

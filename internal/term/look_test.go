@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/term"
-	"github.com/firn-id/firn/store"
 )
 
 // unmarkedScript has a store that can forget, and a pool where nobody has seen it.
 func unmarkedScript(t *testing.T) *script {
 	x := newScript(t)
-	x.class = store.Lossy
+	x.durable = false
 	return x
 }
 
@@ -30,7 +29,7 @@ func TestMarkBeforeTaking(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	// The mark is stuck, whatever is seen later, and by whom.
-	x.class = store.Durable
+	x.durable = true
 	c := x.actor("c").until(term.Holding)
 	if want := x.tick(x.time + 310*time.Second); c.s.Base != want || !c.s.Lossy {
 		t.Errorf("base %d, not %d; lossy %v", c.s.Base, want, c.s.Lossy)
@@ -42,7 +41,7 @@ func TestMarkBeforeTaking(t *testing.T) {
 func TestMarkWhileHolding(t *testing.T) {
 	x := newScript(t)
 	a := x.actor("a").until(term.Holding)
-	x.class = store.Lossy
+	x.durable = false
 	for range 100 {
 		if a.do.Op != term.Ask {
 			a.answer()
@@ -68,7 +67,7 @@ func TestMarkWhileHolding(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	a.answer().is(term.Holding)
-	if x.class = store.Durable; a.s.Why() != "test" {
+	if x.durable = true; a.s.Why() != "test" {
 		t.Error(a.s.Why())
 	}
 	for asked := 0; asked < 2; a.answer() { // it is not asked every time

@@ -34,7 +34,7 @@ type Pool struct {
 	Outage    int64     `json:"outage_ms,omitempty"`  // the longest outage budget of any member ever; 0: Limit, or 3 s where that is 0
 	Limit     int64     `json:"limit_ms,omitempty"`   // the longest outage budget that a member may ever have; 0: nobody said, 5 min
 	Lossy     string    `json:"lossy,omitempty"`      // which process saw, when, that the store can lose acknowledged writes, and why; empty: none did
-	Store     string    `json:"store,omitempty"`      // what the store says of itself, see store.Promise.Identity; empty: it cannot tell
+	Store     string    `json:"store,omitempty"`      // what the store says of itself, see store.Durability.Identity; empty: it cannot tell
 	MayRepeat string    `json:"may_repeat,omitempty"` // pools whose ids may equal this one's, separated by spaces
 }
 

@@ -26,8 +26,8 @@ type Rules struct {
 	Borrow time.Duration // how far ids run ahead of the clock
 	Look   time.Duration // how often a holder asks what the store promises
 
-	// Embedded: the store's clock is this host's own, so it cannot judge the clock.
-	Embedded bool
+	// LocalClock: the store's clock is this host's own, so it cannot judge the clock.
+	LocalClock bool
 }
 
 // A Choice says which worker a process takes.
@@ -53,11 +53,11 @@ const (
 )
 
 // Default returns the rules of a pool on a store with such a promise.
-func Default(pool string, layout firn.Layout, p store.Promise) Rules {
+func Default(pool string, layout firn.Layout, p store.Durability) Rules {
 	return Rules{
 		Pool: pool, Layout: layout,
 		Reach: Reach, Renew: Renew, TTL: TTL, Skew: Skew, Wait: Wait, Look: Look,
-		Borrow: firn.DefaultBorrow, Embedded: p.Embedded,
+		Borrow: firn.DefaultBorrow, LocalClock: p.LocalClock,
 	}
 }
 

@@ -23,8 +23,8 @@ type script struct {
 	store    *memory.Store
 	time     time.Duration // since start; what every boot clock says
 	blind    bool          // the store has no clock
-	class    store.Class   // that it promises
-	identity string        // that it says it has
+	durable  bool
+	identity string // that it says it has
 	actors   uint64
 }
 
@@ -32,7 +32,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // newScript has a pool of 16 workers on a durable store with a clock.
 func newScript(t *testing.T) *script {
-	x := &script{T: t, rules: term.Default("pool", firn.Default, store.Promise{}), class: store.Durable}
+	x := &script{T: t, rules: term.Default("pool", firn.Default, store.Durability{}), durable: true}
 	x.store = memory.NewOptions(memory.Options{Now: x.instant})
 	x.write(term.KeyPool("pool"), pool("one", firn.Default, 0).Encode())
 	x.workers(0, 16)
@@ -41,7 +41,7 @@ func newScript(t *testing.T) *script {
 
 func newLossyScript(t *testing.T) *script {
 	x := newScript(t)
-	x.class = store.Lossy
+	x.durable = false
 	x.write(term.KeyPool("pool"), lossyPool(firn.Default).Encode())
 	return x
 }
@@ -83,11 +83,11 @@ func lossyPool(l firn.Layout) term.Pool {
 
 // begin begins with what the store promises now.
 func (x *script) begin() term.Begin {
-	return term.Begin{View: term.View{Promise: x.promise(), Asked: x.time, Known: true}}
+	return term.Begin{View: term.View{Durability: x.promise(), Asked: x.time, Known: true}}
 }
 
-func (x *script) promise() store.Promise {
-	return store.Promise{Class: x.class, Why: "test", Identity: x.identity}
+func (x *script) promise() store.Durability {
+	return store.Durability{Durable: x.durable, Why: "test", Identity: x.identity}
 }
 
 func (x *script) instant() time.Time { return start.Add(x.time) }
@@ -181,7 +181,7 @@ func (a *actor) perform() term.Event {
 		}
 		return term.Wrote{Record: a.dim(rec)}
 	case term.Ask:
-		return term.Promised{Promise: a.promise()}
+		return term.Promised{Durability: a.promise()}
 	case term.Sleep:
 		a.time = max(a.time, do.Until)
 		return term.Woke{}

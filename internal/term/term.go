@@ -55,7 +55,7 @@ type Event interface{ event() }
 type (
 	Begin    struct{ View }
 	Woke     struct{}
-	Promised struct{ Promise store.Promise }
+	Promised struct{ Durability store.Durability }
 	Listed   struct{ Records []store.Record }
 	Found    struct{ Record store.Record }
 	Wrote    struct{ Record store.Record } // acknowledged
@@ -252,9 +252,9 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	case Listed:
 		return s.choose(r, now, e.Records)
 	case Promised:
-		s.see(r, View{Promise: e.Promise, Asked: s.asked, Known: true})
-		if s.Pool.Elsewhere(e.Promise.Identity) {
-			return s.elsewhere(r, s.Pool, e.Promise.Identity)
+		s.see(r, View{Durability: e.Durability, Asked: s.asked, Known: true})
+		if s.Pool.Elsewhere(e.Durability.Identity) {
+			return s.elsewhere(r, s.Pool, e.Durability.Identity)
 		}
 		return s.next(r, now)
 	case Wrote:

@@ -40,7 +40,7 @@ func flakeOf(l *lease.Lease, name string) *server.Series {
 	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout, Explain: explain, State: func() server.State {
 		st := l.State()
 		return server.State{
-			Kind: "flake", Pool: st.Pool, Class: st.Class.String(), Why: st.Why, Worker: []int64{st.Worker}, Term: st.Term,
+			Kind: "flake", Pool: st.Pool, Class: store.Durability{Durable: st.Durable}.String(), Why: st.Why, Worker: []int64{st.Worker}, Term: st.Term,
 			Since: st.Since, Renewed: st.Renewed, Until: st.Horizon, Budget: st.Outage, ClockOffset: st.Offset,
 			Borrowed: st.Borrowed, Waits: st.Waits, Ended: st.Layout.End(), Degraded: st.Degraded, Err: st.Err,
 		}
@@ -79,7 +79,7 @@ func ordersOf(s *sequence.Series, name string) *server.Series {
 	return server.Numbers(name, s, &server.SeriesOptions{Reserve: s.Reserve, State: func() server.State {
 		st := s.State()
 		return server.State{
-			Kind: "segment", Class: st.Promise.Class.String(), Next: int64(st.Granted) + 1, Last: int64(st.Max),
+			Kind: "segment", Class: st.Durability.String(), Next: int64(st.Granted) + 1, Last: int64(st.Max),
 			Left: st.Left, Waste: st.Wasted, Degraded: st.Degraded, Err: st.Err,
 		}
 	}})

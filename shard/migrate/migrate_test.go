@@ -360,7 +360,7 @@ func TestLockOrder(t *testing.T) {
 	defer b.Release(context.Background())
 	locked := make(chan error, 1)
 	go func() {
-		release, err := Lock(t.Context(), []shard.Server{servers[1], servers[0]})
+		release, err := shard.LockAll(t.Context(), []shard.Server{servers[1], servers[0]})
 		if err == nil {
 			release()
 		}

@@ -137,7 +137,7 @@ func TestOutsideUnderLock(t *testing.T) {
 	for _, s := range servers {
 		do(t, on(t, s), "ALTER DATABASE "+s.Config.Database+" SET default_transaction_isolation = 'repeatable read'")
 	}
-	release, err := Lock(t.Context(), servers)
+	release, err := shard.LockAll(t.Context(), servers)
 	if err != nil {
 		t.Fatal(err)
 	}

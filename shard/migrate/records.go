@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,27 +75,6 @@ func table(schema string) string { return pgx.Identifier{schema, "firn_applied"}
 
 // literal quotes a text.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
-// Lock keeps others from changing what firn has on the servers, until release is
-// called. It is for order only: what must be right is looked at again on each shard. All
-// take the locks in the order of the names, so that no two wait for each other.
-func Lock(ctx context.Context, servers []shard.Server) (release func(), err error) {
-	var locks []*shard.Lock
-	release = func() {
-		for _, l := range locks {
-			l.Release(ctx)
-		}
-	}
-	for _, s := range slices.SortedFunc(slices.Values(servers), func(a, b shard.Server) int { return cmp.Compare(a.Name, b.Name) }) {
-		l, err := s.Lock(ctx)
-		if err != nil {
-			release()
-			return nil, err
-		}
-		locks = append(locks, l)
-	}
-	return release, nil
-}
 
 // Look asks all servers what they have. It fails where one of them does not answer, or
 // is left out: files are applied everywhere or nowhere.

@@ -14,7 +14,7 @@ import (
 // writes on the target. It keeps nothing yet: nobody goes on before it does.
 func TestSlotBeingMade(t *testing.T) {
 	a, b := shops(t, 2)
-	for _, pattern := range []string{`firn\.mute`, `pg_create_logical`} {
+	for _, pattern := range []string{`firn\.empty_publication`, `pg_create_logical`} {
 		if pattern == `pg_create_logical` {
 			b.must(t, "BEGIN; SELECT pg_current_xact_id()")
 		}
@@ -112,7 +112,7 @@ func TestOthersDepend(t *testing.T) {
 // as many rows there are, and the schemas are alike.
 func TestCompared(t *testing.T) {
 	a, b := shops(t, 2)
-	if !runChild(t, a, b, "move", "before", `firn\.seize`) {
+	if !runChild(t, a, b, "move", "before", `firn\.lock_tables`) {
 		t.Fatal("it was not ready")
 	}
 	b.must(t, "SET session_replication_role = replica; UPDATE insta1.users SET name = 'another' WHERE number = 77; RESET session_replication_role")

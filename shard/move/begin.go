@@ -2,17 +2,6 @@ package move
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"strings"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // ends are the server that a shard is to leave, and that it is to come to.
@@ -51,132 +40,8 @@ func (m *Mover) claim(ctx context.Context, g goal, some []pairOf, keep bool) err
 	for _, p := range some {
 		from, _ := p.sides(g)
 		if err := to.call(ctx, "SELECT firn.claim($1, $2, $3, $4, $5, $6, $7, $8)", p.shard, from.schema, from.term, from.attempt, m.batch, m.source.Name, m.target.Name, keep); err != nil {
-			return m.backless(g, p.shard, err)
+			return m.noWayBack(g, p.shard, err)
 		}
 	}
 	return nil
-}
-
-// load makes the schemas of shards on the target, without rows.
-func (m *Mover) load(ctx context.Context, some []pairOf) error {
-	program, err := dumper(ctx, m.source)
-	if err != nil {
-		return err
-	}
-	// A dump leaves settings behind.
-	c, err := m.target.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
-	for _, p := range some {
-		if err := m.inWay(ctx, c, p, m.loadOne(ctx, program, c, p)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *Mover) loadOne(ctx context.Context, program string, c *pgx.Conn, p pairOf) error {
-	var names []string
-	if err := m.source.conn.QueryRow(ctx, "SELECT array_agg(name::text ORDER BY name) FROM firn.generator WHERE shard = $1", p.shard).Scan(&names); err != nil {
-		return m.source.fault(err)
-	}
-	dump, err := m.dump(ctx, program, p.source.schema)
-	if err != nil {
-		return err
-	}
-	return m.target.fault(pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-		var missing bool
-		err := tx.QueryRow(ctx, "SELECT firn.may_load($1, $2, $3)", p.shard, p.target.term, p.target.attempt).Scan(&missing)
-		if err != nil || !missing {
-			return err
-		}
-		if _, err := tx.Exec(ctx, dump); err != nil {
-			return fmt.Errorf("the schema %s cannot be made: %w", p.source.schema, err)
-		}
-		_, err = tx.Exec(ctx, "SET search_path = pg_catalog, pg_temp; SET client_min_messages = error")
-		if err == nil {
-			_, err = tx.Exec(ctx, "SELECT firn.loaded($1, $2, $3, VARIADIC $4::name[])", p.shard, p.target.term, p.target.attempt, names)
-		}
-		return err
-	}))
-}
-
-// dump is the SQL of a schema without rows.
-func (m *Mover) dump(ctx context.Context, program, schema string) (string, error) {
-	conninfo, secret := m.source.conninfo()
-	pattern := `"` + strings.ReplaceAll(schema, `"`, `""`) + `"`
-	cmd := exec.CommandContext(ctx, program, "--schema-only", "--no-publications", "--no-subscriptions", "--schema="+pattern, "--dbname="+conninfo)
-	cmd.Env = append(os.Environ(), secret...)
-	out, err := cmd.Output()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
-		return "", m.source.fault(fmt.Errorf("pg_dump: %s", strings.TrimSpace(string(ended.Stderr))))
-	} else if err != nil {
-		return "", err
-	}
-	return plain(string(out)), nil
-}
-
-var (
-	restricted = regexp.MustCompile(`(?m)^\\restrict (\w+)\n`)
-	timeout    = regexp.MustCompile(`(?m)^SET transaction_timeout = 0;\n`)
-)
-
-// plain leaves out of a dump what is not for all servers: two commands for psql, which
-// have a word of chance, and a setting that older ones do not know. Only what stands
-// before the first object is looked at: after that, what looks so may be part of a text.
-func plain(dump string) string {
-	head, objects, _ := strings.Cut(dump, "\n-- Name: ")
-	if found := restricted.FindStringSubmatch(head); found != nil {
-		head = strings.Replace(head, found[0], "", 1)
-		objects = strings.Replace(objects, "\n\\unrestrict "+found[1]+"\n", "\n", 1)
-	}
-	return timeout.ReplaceAllLiteralString(head, "") + "\n-- Name: " + objects
-}
-
-// ErrNoDump: there is no pg_dump here that can read the source.
-var ErrNoDump = errors.New("pg_dump is not here in the version of the source, or newer")
-
-// places are where pg_dump is, besides in the path, in as many versions as are installed.
-var places = []string{"/usr/lib/postgresql/*/bin/pg_dump", "/usr/pgsql-*/bin/pg_dump", "/opt/homebrew/opt/postgresql@*/bin/pg_dump"}
-
-// dumper finds the oldest pg_dump that is not older than the server: what a newer one
-// writes, older servers may not understand.
-func dumper(ctx context.Context, e *end) (string, error) {
-	if err := e.connect(ctx); err != nil {
-		return "", err
-	}
-	var version int
-	if err := e.conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::integer").Scan(&version); err != nil {
-		return "", e.fault(err)
-	}
-	candidates := []string{"pg_dump"}
-	for _, place := range places {
-		found, err := filepath.Glob(place)
-		if err != nil {
-			return "", err
-		}
-		candidates = append(candidates, found...)
-	}
-	var program string
-	oldest := math.MaxInt
-	for _, c := range candidates {
-		out, err := exec.CommandContext(ctx, c, "--version").Output()
-		switch {
-		case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return "", err
-		}
-		var major int
-		if _, err := fmt.Sscanf(string(out), "pg_dump (PostgreSQL) %d", &major); err == nil && major >= version/10000 && major < oldest {
-			program, oldest = c, major
-		}
-	}
-	if program != "" {
-		return program, nil
-	}
-	return "", fmt.Errorf("%w: it is PostgreSQL %d", ErrNoDump, version/10000)
 }

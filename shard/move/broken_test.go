@@ -63,12 +63,12 @@ func TestSweep(t *testing.T) {
 	a, b := shops(t, 2)
 	mustMove(t, mover(t, a, b).Move, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	broken := New(at(a, "before", `firn\.sweep`, cancel), b.Server, hasty())
+	broken := New(at(a, "before", `firn\.drop_leftovers`, cancel), b.Server, hasty())
 	defer broken.Close()
 	if _, err := broken.Finish(ctx, []int64{1}); err == nil {
 		t.Fatal("it has finished")
 	}
-	if err := Sweep(t.Context(), []shard.Server{a.Server, b.Server}); err != nil {
+	if err := DropLeftovers(t.Context(), []shard.Server{a.Server, b.Server}); err != nil {
 		t.Fatal(err)
 	}
 	nothingLeft(t, a, b)

@@ -74,9 +74,9 @@ func (l Leftover) clean(ctx context.Context, servers []shard.Server, c *pgx.Conn
 	case Slot:
 		return l.dropSlot(ctx, c)
 	case Subscription:
-		return ifThere(ctx, c, "SELECT firn.drop_subscription(name) FROM firn.remains() WHERE kind = 'subscription' AND name = $1", l.Name)
+		return ifThere(ctx, c, "SELECT firn.drop_subscription(name) FROM firn.leftovers() WHERE kind = 'subscription' AND name = $1", l.Name)
 	case Publication:
-		return ifThere(ctx, c, "SELECT firn.sweep() FROM firn.remains() WHERE kind = 'publication' AND name = $1", l.Name)
+		return ifThere(ctx, c, "SELECT firn.drop_leftovers() FROM firn.leftovers() WHERE kind = 'publication' AND name = $1", l.Name)
 	}
 	return fmt.Errorf("nobody knows how to remove it")
 }

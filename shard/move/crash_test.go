@@ -39,8 +39,8 @@ func TestRestarted(t *testing.T) {
 		a, b    hook
 		reverts bool
 	}{
-		{"the source is restarted with the copy there", hook{before: once(`firn\.mute|firn\.compare`, kill(source))}, hook{}, false},
-		{"the target is restarted", hook{}, hook{after: once(`firn\.seize`, kill(target))}, true},
+		{"the source is restarted with the copy there", hook{before: once(`firn\.empty_publication|firn\.compare_schemas`, kill(source))}, hook{}, false},
+		{"the target is restarted", hook{}, hook{after: once(`firn\.lock_tables`, kill(target))}, true},
 		{"the source is restarted as it lets go", hook{after: once(`firn\.let_go`, kill(source))}, hook{}, false},
 		{"the target is restarted as it takes", hook{}, hook{before: once(`firn\.take\([^)]*\); COMMIT`, kill(target))}, true},
 	} {

@@ -23,18 +23,12 @@ const (
 // cut moves a shard over: the source lets it go, and the target takes it. It is tried
 // when nobody has a lock on the shard for longer than a try may take.
 func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
-	from, to := m.ends(g)
+	from, _ := m.ends(g)
 	a, _ := p.sides(g)
 	m.say(Progress{Phase: Cutting})
-	var there *string
-	if err := to.conn.QueryRow(ctx, "SELECT firn.fingerprint($1)", a.schema).Scan(&there); err != nil {
-		return to.fault(err)
-	}
-	if there == nil {
-		return &StuckError{p.shard, "its copy is not there any more", giveUp([]pairOf{p})}
-	}
 	// Both again when nobody writes, by sessions that then know their way.
-	if err := from.call(ctx, "SELECT firn.compare(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there); err != nil {
+	there, err := m.compareSchemas(ctx, g, p)
+	if err != nil {
 		return err
 	}
 	c := newCounting(m, g, a)
@@ -46,7 +40,7 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		reason, err := m.quiet(ctx, g, p)
 		if err == nil && reason == nil {
-			err = m.cutOnce(ctx, g, p, *there, c)
+			err = m.cutOnce(ctx, g, p, there, c)
 			switch sqlstate(err) {
 			case "55P03", "57014", "40P01": // a lock, or the time, or a deadlock: somebody was faster
 				reason, err = &BusyError{p.shard, 0, "a table was in use at each try"}, nil
@@ -58,13 +52,28 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 		if waited := time.Since(begun); waited > m.options.LockWait {
 			return gaveUp(reason, waited)
 		}
-		if late, err := m.behind(ctx, from, m.intake(g)); err == nil {
+		if late, err := m.behind(ctx, from, m.incoming(g)); err == nil {
 			m.say(Progress{Phase: Cutting, Lag: late})
 		}
 		if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
 			return err
 		}
 	}
+}
+
+// compareSchemas refuses a shard whose schema is another than that of its copy, and returns the
+// fingerprint of the copy.
+func (m *Mover) compareSchemas(ctx context.Context, g goal, p pairOf) (string, error) {
+	from, to := m.ends(g)
+	a, _ := p.sides(g)
+	var there *string
+	if err := to.conn.QueryRow(ctx, "SELECT firn.fingerprint($1)", a.schema).Scan(&there); err != nil {
+		return "", to.fault(err)
+	}
+	if there == nil {
+		return "", &StuckError{p.shard, "its copy is not there any more", giveUp([]pairOf{p})}
+	}
+	return *there, from.call(ctx, "SELECT firn.compare_schemas(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there)
 }
 
 // A BusyError gives up waiting for a moment in which a shard could be moved over.
@@ -92,7 +101,7 @@ func gaveUp(reason error, waited time.Duration) error {
 func (m *Mover) quiet(ctx context.Context, g goal, p pairOf) (reason, err error) {
 	from, to := m.ends(g)
 	a, _ := p.sides(g)
-	late, err := m.lag(ctx, g, a.schema, 2*m.options.Lag)
+	late, err := m.delay(ctx, g, a.schema, 2*m.options.Lag)
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +137,12 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string, c *
 	}
 	defer other.Rollback(context.WithoutCancel(ctx))
 	call := fmt.Sprintf("(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
-	if _, err := other.Exec(ctx, limits(lockTime, cutTime)+"SELECT firn.seize"+call+", firn.take"+call); err != nil {
+	if _, err := other.Exec(ctx, limits(lockTime, cutTime)+"SELECT firn.lock_tables"+call+", firn.take"+call); err != nil {
 		return to.fault(err)
 	}
 	begun := time.Now()
 	if err := from.letGo(ctx, p.shard, a, to.Name, there, m.options.Consumers); err != nil {
-		m.goOn(ctx, from, p.shard, a)
+		m.cancelCutover(ctx, from, p.shard, a)
 		return err
 	}
 	// From here on the shard is nowhere: who is told to stop finishes this first.
@@ -164,7 +173,7 @@ func (e *end) letGo(ctx context.Context, n int64, c copyOf, to, there string, co
 		quoted[i] = literal(name)
 	}
 	_, err := e.conn.Exec(ctx, "BEGIN; "+limits(e.try, e.try)+
-		fmt.Sprintf("SELECT firn.seize(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(e.try, cutTime)+
+		fmt.Sprintf("SELECT firn.lock_tables(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(e.try, cutTime)+
 		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, %s, ARRAY[%s]::text[]); COMMIT", n, c.term, literal(c.attempt), literal(to), literal(there), strings.Join(quoted, ", ")))
 	if err != nil && !e.conn.IsClosed() {
 		e.conn.Exec(ctx, "ROLLBACK")
@@ -172,72 +181,40 @@ func (e *end) letGo(ctx context.Context, n int64, c copyOf, to, there string, co
 	return e.fault(err)
 }
 
-// goOn lets a shard serve again after a try that failed; without an answer whoever comes
+// cancelCutover lets a shard serve again after a try that failed; without an answer whoever comes
 // next does that.
-func (m *Mover) goOn(ctx context.Context, e *end, n int64, c copyOf) {
+func (m *Mover) cancelCutover(ctx context.Context, e *end, n int64, c copyOf) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
 	defer cancel()
-	e.call(ctx, "SELECT firn.go_on($1, $2, $3)", n, c.term, c.attempt)
+	e.call(ctx, "SELECT firn.cancel_cutover($1, $2, $3)", n, c.term, c.attempt)
 }
 
-// take opens shards on the server that they were let go to, whichever way somebody wants
-// them to go: they serve nowhere until then.
-func (m *Mover) take(ctx context.Context, g goal, some []pairOf) error {
-	for _, p := range some {
-		way := g
-		if to := p.letGoTo(); to != "" {
-			way.back = to == m.source.Name
-		}
-		if err := m.takeOne(ctx, way, p); err != nil {
-			return err
-		}
-		if way.back == g.back {
-			m.moved = append(m.moved, Moved{Shard: p.shard})
-		}
-	}
-	return nil
-}
-
-// takeOne opens one of them when its last changes have come.
-func (m *Mover) takeOne(ctx context.Context, g goal, p pairOf) error {
-	_, to := m.ends(g)
-	_, b := p.sides(g)
-	for begun := time.Now(); ; {
-		var done bool
-		if err := to.connect(ctx); err != nil {
-			return err
-		}
-		if err := to.conn.QueryRow(ctx, "SELECT firn.take($1, $2, $3)", p.shard, b.term, b.attempt).Scan(&done); err != nil {
-			return to.fault(err)
-		}
-		if done {
-			return nil
-		}
-		if waited := time.Since(begun); waited > m.options.Patience {
-			return &BusyError{p.shard, waited, "it was let go, and its last changes have not come: is the subscription " + m.intake(g) + " at work on " + to.Name + "?"}
-		}
-		if err := pause(ctx, markPause); err != nil {
-			return err
-		}
-	}
-}
-
-// intake is the stream by which a shard comes.
-func (m *Mover) intake(g goal) string {
+// incoming is the stream by which a shard comes.
+func (m *Mover) incoming(g goal) string {
 	if g.back {
 		return m.back()
 	}
 	return m.forth()
 }
 
-// note has a server that was promoted or restored know that it has let shards go.
-func (m *Mover) note(ctx context.Context, g goal, some []pairOf) error {
+// delay is how far the copy is behind: how long a row takes to come there that says nothing.
+func (m *Mover) delay(ctx context.Context, g goal, schema string, limit time.Duration) (time.Duration, error) {
 	from, to := m.ends(g)
-	for _, p := range some {
-		_, b := p.sides(g)
-		if err := from.call(ctx, "SELECT firn.learn($1, $2, $3)", p.shard, b.term, to.Name); err != nil {
-			return err
+	mark := identifier(schema) + ".firn_mark"
+	probe := newWord()
+	if err := from.call(ctx, fmt.Sprintf("INSERT INTO %s (term, attempt) VALUES (0, $1) ON CONFLICT (term) DO UPDATE SET attempt = excluded.attempt", mark), probe); err != nil {
+		return 0, err
+	}
+	for begun := time.Now(); ; {
+		var there bool
+		if err := to.conn.QueryRow(ctx, fmt.Sprintf("SELECT EXISTS (SELECT FROM %s WHERE term = 0 AND attempt = $1)", mark), probe).Scan(&there); err != nil {
+			return 0, to.fault(err)
+		}
+		if took := time.Since(begun); there || took > limit {
+			return took, nil
+		}
+		if err := pause(ctx, markPause); err != nil {
+			return 0, err
 		}
 	}
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firn-id/firn/shard"
@@ -32,7 +31,7 @@ type copyOf struct {
 	term    int64
 	attempt string
 	movedTo string
-	word    string // the server that it was let go to at this term, as far as is known here
+	gaveTo  string // the server that it was let go to at this term, as far as is known here
 
 	batch  string // of the move that it is in; empty: none
 	toward string // the target of that move
@@ -62,7 +61,7 @@ type stream struct {
 }
 
 const shardFacts = `
-SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, ''), coalesce(firn.is_here(s), false), coalesce(s.term, 0), coalesce(s.attempt, ''), coalesce(s.moved_to, ''), coalesce(CASE WHEN s.state = 'moved' THEN firn.word(s) END, ''),
+SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, ''), coalesce(firn.is_here(s), false), coalesce(s.term, 0), coalesce(s.attempt, ''), coalesce(s.moved_to, ''), coalesce(CASE WHEN s.state = 'moved' THEN firn.let_go_to(s) END, ''),
 	coalesce(m.batch, ''), coalesce(m.target, ''), coalesce(m.loaded, false)
 FROM unnest($1::integer[]) AS x LEFT JOIN firn.shard AS s ON s.shard = x LEFT JOIN firn.move AS m ON m.shard = x ORDER BY x`
 
@@ -98,7 +97,7 @@ func (m *Mover) look(ctx context.Context, shards []int64) (*facts, error) {
 
 // letGoTo is the server that a shard was let go to; "" where nobody knows. Who lets it go
 // knows that first, and the other server when it has received all.
-func (p pairOf) letGoTo() string { return cmp.Or(p.source.word, p.target.word) }
+func (p pairOf) letGoTo() string { return cmp.Or(p.source.gaveTo, p.target.gaveTo) }
 
 func (e *end) look(ctx context.Context, shards []int64, sends, receives string, st *stream, into func(int) *copyOf) error {
 	if err := e.connect(ctx); err != nil {
@@ -112,7 +111,7 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 	for i := 0; rows.Next(); i++ {
 		var n int64
 		c := into(i)
-		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.word, &c.batch, &c.toward, &c.loaded); err != nil {
+		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.gaveTo, &c.batch, &c.toward, &c.loaded); err != nil {
 			return e.fault(err)
 		}
 		if n != shards[i] {
@@ -123,52 +122,4 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 		return e.fault(rows.Err())
 	}
 	return e.fault(e.conn.QueryRow(ctx, streamFacts, sends, receives).Scan(&st.publication, &st.slot, &st.lost, &st.subscription, &st.enabled, &st.published, &st.known, &st.copying))
-}
-
-// connect connects, unless that is done. Where it cannot, the connection that was lost stays,
-// so that who uses it meets an error.
-func (e *end) connect(ctx context.Context) error {
-	if e.conn != nil && !e.conn.IsClosed() {
-		return nil
-	}
-	c, err := e.open(ctx)
-	if err == nil {
-		e.conn = c
-	}
-	return err
-}
-
-// open makes a connection of its own.
-func (e *end) open(ctx context.Context) (*pgx.Conn, error) {
-	c, err := e.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	// What is left of a mover that was killed, cut off or held up does not hold locks for
-	// long. A transaction has to see what arrives while it lasts.
-	settings := "SET statement_timeout = 0; SET search_path = pg_catalog, pg_temp; SET client_min_messages = error; SET default_transaction_isolation = 'read committed'; " +
-		fmt.Sprintf("SET idle_in_transaction_session_timeout = %d; ", idleTime.Milliseconds()) +
-		"SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; " +
-		"SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('lock_timeout', 'idle_session_timeout', 'transaction_timeout')"
-	if _, err := c.Exec(ctx, settings); err != nil {
-		c.Close(context.WithoutCancel(ctx))
-		return nil, e.fault(err)
-	}
-	return c, nil
-}
-
-func (e *end) fault(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &shard.ServerError{Server: e.Name, Err: err}
-}
-
-// call runs a statement for what it does.
-func (e *end) call(ctx context.Context, sql string, args ...any) error {
-	if err := e.connect(ctx); err != nil {
-		return err
-	}
-	_, err := e.conn.Exec(ctx, sql, args...)
-	return e.fault(err)
 }

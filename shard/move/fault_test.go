@@ -110,7 +110,7 @@ func TestHeld(t *testing.T) {
 	hold()
 	held(a.Server) // the slot waits for it
 	mustExec(t, holder, "COMMIT")
-	held(at(a, "before", `firn\.compare`, hold))
+	held(at(a, "before", `firn\.compare_schemas`, hold))
 	a.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
 	// Who comes between the look and the lock.
 	mustExec(t, holder, "COMMIT")
@@ -121,7 +121,7 @@ func TestHeld(t *testing.T) {
 				mustExec(t, holder, "BEGIN; UPDATE insta1.events SET day = day WHERE day = 1")
 			}
 		}
-		if tries == 1 && strings.Contains(message, "firn.go_on") {
+		if tries == 1 && strings.Contains(message, "firn.cancel_cutover") {
 			mustExec(t, holder, "COMMIT")
 		}
 	}})
@@ -184,7 +184,7 @@ func TestSeized(t *testing.T) {
 	}
 	seized := func() {
 		mover := dial(t, a.Server.Config.ConnString())
-		mustExec(t, mover, "BEGIN; SELECT firn.seize(shard, term, attempt) FROM firn.shard WHERE shard = 1")
+		mustExec(t, mover, "BEGIN; SELECT firn.lock_tables(shard, term, attempt) FROM firn.shard WHERE shard = 1")
 		for _, sql := range []string{
 			"INSERT INTO insta1.users (name) VALUES ('x')", "UPDATE insta1.events SET day = day", "TRUNCATE insta1.events_2",
 			"ALTER TABLE insta1.events_1 ADD CHECK (day > 0) NOT VALID", "CREATE INDEX ON insta1.users (name)", "SELECT nextval('insta1.users_number_seq')",

@@ -39,7 +39,7 @@ func (m *Mover) Abort(ctx context.Context, shards []int64) ([]int64, error) {
 // Finish drops the copies that shards have left behind on the server that they moved
 // from. After that they cannot be taken back.
 func (m *Mover) Finish(ctx context.Context, shards []int64) ([]int64, error) {
-	if err := m.patiently(ctx, func() error { return m.spread(ctx) }); err != nil {
+	if err := m.patiently(ctx, func() error { return m.awaitStandbys(ctx) }); err != nil {
 		return nil, err
 	}
 	return m.end(ctx, shards, false, m.finishable)
@@ -122,8 +122,8 @@ SELECT coalesce(min(coalesce(nullif(r.application_name, ''), r.pid::text)), '') 
 WHERE r.state IN ('streaming', 'catchup') AND coalesce(r.replay_lsn, r.flush_lsn, '0/0') < $1::text::pg_lsn
 	AND NOT EXISTS (SELECT FROM pg_replication_slots AS s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')`
 
-// spread waits until the standbys of the target have what it has now.
-func (m *Mover) spread(ctx context.Context) error {
+// awaitStandbys waits until the standbys of the target have what it has now.
+func (m *Mover) awaitStandbys(ctx context.Context) error {
 	if err := m.target.connect(ctx); err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func
 			return ended, err
 		}
 	}
-	return ended, m.patiently(ctx, func() error { return m.sweep(ctx) })
+	return ended, m.patiently(ctx, func() error { return m.dropLeftovers(ctx) })
 }
 
 // staleTries is how often the end of a batch begins anew when somebody has worked on its shards.
@@ -233,7 +233,7 @@ func (m *Mover) endBatch(ctx context.Context, some []pairOf) error {
 		}
 	}
 	// Nobody else's word lets a shard go any more that is to stay.
-	if err := m.seal(ctx, goal{attempt: newWord()}, bySource); err != nil {
+	if err := m.overtake(ctx, goal{attempt: newWord()}, bySource); err != nil {
 		return err
 	}
 	if err := m.endOn(ctx, m.source, m.target, m.forth(), numbers(bySource)); err != nil {
@@ -242,8 +242,8 @@ func (m *Mover) endBatch(ctx context.Context, some []pairOf) error {
 	return m.endOn(ctx, m.target, m.source, m.back(), numbers(byTarget))
 }
 
-// seal raises the terms of shards that the source has and has not let go.
-func (m *Mover) seal(ctx context.Context, g goal, some []pairOf) error {
+// overtake raises the terms of shards that the source has and has not let go.
+func (m *Mover) overtake(ctx context.Context, g goal, some []pairOf) error {
 	var open, claimed []pairOf
 	for _, p := range some {
 		if p.source.batch != "" {
@@ -293,10 +293,10 @@ func (m *Mover) endOn(ctx context.Context, owner, other *end, stream string, sha
 	if len(known) == 0 {
 		return nil
 	}
-	if err := m.passed(ctx, owner, other, stream, known); err != nil {
+	if err := m.awaitDrained(ctx, owner, other, stream, known); err != nil {
 		return err
 	}
-	if err := other.call(ctx, "SELECT firn.deafen($1, $2, $3, $4)", m.batch, known, terms, attempts); err != nil {
+	if err := other.call(ctx, "SELECT firn.unsubscribe($1, $2, $3, $4)", m.batch, known, terms, attempts); err != nil {
 		return err
 	}
 	for i, n := range known {
@@ -307,9 +307,9 @@ func (m *Mover) endOn(ctx context.Context, owner, other *end, stream string, sha
 	return nil
 }
 
-// passed waits until the stream of a batch that goes on with other shards has nothing
+// awaitDrained waits until the stream of a batch that goes on with other shards has nothing
 // more of these: it could not be applied.
-func (m *Mover) passed(ctx context.Context, owner, other *end, stream string, shards []int64) error {
+func (m *Mover) awaitDrained(ctx context.Context, owner, other *end, stream string, shards []int64) error {
 	var position string
 	var goesOn bool
 	if err := other.conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM firn.move WHERE batch = $1 AND shard <> ALL ($2))", m.batch, shards).Scan(&goesOn); err != nil || !goesOn {
@@ -338,27 +338,27 @@ func (m *Mover) passed(ctx context.Context, owner, other *end, stream string, sh
 // slotPatience is how long a slot is waited for whose reader has just ended.
 const slotPatience = 5 * time.Second
 
-// sweep drops what replicated for batches that are no more.
-func (m *Mover) sweep(ctx context.Context) error {
-	return sweep(ctx, []*end{m.source, m.target}, m.options.Patience)
+// dropLeftovers drops what replicated for batches that are no more.
+func (m *Mover) dropLeftovers(ctx context.Context) error {
+	return dropLeftovers(ctx, []*end{m.source, m.target}, m.options.Patience)
 }
 
-// Sweep drops it on servers where nobody is left to do so: who ended the moves was killed.
-func Sweep(ctx context.Context, servers []shard.Server) error {
+// DropLeftovers drops it on servers where nobody is left to do so: who ended the moves was killed.
+func DropLeftovers(ctx context.Context, servers []shard.Server) error {
 	var ends []*end
 	for _, s := range servers {
 		e := newEnd(s)
 		defer e.close()
 		ends = append(ends, e)
 	}
-	return sweep(ctx, ends, slotPatience*4)
+	return dropLeftovers(ctx, ends, slotPatience*4)
 }
 
-func sweep(ctx context.Context, ends []*end, patience time.Duration) error {
+func dropLeftovers(ctx context.Context, ends []*end, patience time.Duration) error {
 	for begun := time.Now(); ; {
 		var busy int
 		for _, e := range ends {
-			n, err := e.sweep(ctx, time.Since(begun) > slotPatience)
+			n, err := e.dropLeftovers(ctx, time.Since(begun) > slotPatience)
 			if err != nil {
 				return err
 			}
@@ -376,19 +376,19 @@ func sweep(ctx context.Context, ends []*end, patience time.Duration) error {
 	}
 }
 
-// sweep drops what it can, and says how many slots are in use; by force it ends who reads
+// dropLeftovers drops what it can, and says how many slots are in use; by force it ends who reads
 // them, so that they can be dropped next.
-func (e *end) sweep(ctx context.Context, force bool) (busy int, err error) {
+func (e *end) dropLeftovers(ctx context.Context, force bool) (busy int, err error) {
 	if err := e.connect(ctx); err != nil {
 		return 0, err
 	}
-	if err := e.conn.QueryRow(ctx, "SELECT firn.sweep()").Scan(&busy); err != nil {
+	if err := e.conn.QueryRow(ctx, "SELECT firn.drop_leftovers()").Scan(&busy); err != nil {
 		return 0, e.fault(err)
 	}
 	if busy == 0 || !force {
 		return busy, nil
 	}
-	const end = "SELECT pg_terminate_backend(s.active_pid) FROM pg_replication_slots AS s JOIN firn.remains() AS r ON r.name = s.slot_name WHERE r.kind = 'slot' AND s.active_pid IS NOT NULL"
+	const end = "SELECT pg_terminate_backend(s.active_pid) FROM pg_replication_slots AS s JOIN firn.leftovers() AS r ON r.name = s.slot_name WHERE r.kind = 'slot' AND s.active_pid IS NOT NULL"
 	return busy, e.call(ctx, end)
 }
 

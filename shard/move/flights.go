@@ -27,6 +27,7 @@ type Flight struct {
 	Kept                  []int64 // those of them that the source serves, as far as it answers
 	Waiting               []int64 // those that were let go and not taken yet: no server serves them
 	Back                  []int64 // those whose last mover was a revert, whether it came to its end or not
+	Parted                []int64 // those that can neither move on nor go back: the copy that does not serve is not the shard any more
 	Began                 time.Time
 	Phase                 Stage
 
@@ -74,9 +75,9 @@ func (f Flight) Openings() (commands []string) {
 // target.
 func opening(back bool, shards []int64, target string) string {
 	if back {
-		return "firn shards revert " + List(shards)
+		return revert(shards)
 	}
-	return "firn shards move " + List(shards) + " --to " + target
+	return moveTo(shards, target)
 }
 
 // List writes the numbers of shards as commands take them, those that follow each other as in
@@ -119,7 +120,7 @@ func Flights(ctx context.Context, servers []shard.Server) ([]Flight, error) {
 	said := make([]map[string]*account, len(servers))
 	seen, errs := make([]*shard.View, len(servers)), make([]error, len(servers))
 	err := each(servers, func(i int, s shard.Server) error {
-		said[i], seen[i], errs[i] = listenTo(ctx, s)
+		said[i], seen[i], errs[i] = askOfMoves(ctx, s)
 		return errs[i]
 	})
 	views := make(map[string]*shard.View)
@@ -228,48 +229,51 @@ type account struct {
 	began          time.Time
 	serves         map[int64]bool // by shard: whether it is open here
 	back           map[int64]bool // those whose last mover was a revert, as far as is known here
-	stream         string         // what it sends
-	slot           string         // of that: "", "lost", "idle" or "used"
-	lag            int64          // of the slot
-	known, ready   int64          // tables of what it receives
-	rows           int64          // of its copies, and of what it makes of them now
+	loaded         map[int64]bool
+	schema         map[int64]string // by shard: what its schema is here
+	stream         string           // what it sends
+	slot           string           // of that: "", "lost", "idle" or "used"
+	lag            int64            // of the slot
+	known, ready   int64            // tables of what it receives
+	rows           int64            // of its copies, and of what it makes of them now
 }
 
-const wordSQL = `
-SELECT m.batch, m.source, m.target, m.shard, m.began, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.word(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.stream(m)::text,
-	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.stream(m)), ''),
+const movesSQL = `
+SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.loaded THEN coalesce(md5(firn.fingerprint(s.schema)), '') ELSE '' END, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.let_go_to(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.publication_of(m)::text,
+	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.publication_of(m)), ''),
 	coalesce((SELECT greatest(0, pg_current_wal_lsn() - coalesce(r.replay_lsn, x.confirmed_flush_lsn)) FROM pg_replication_slots AS x
-		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.stream(m)), -1)::bigint,
-	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.intake(m)),
-	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.intake(m) AND r.srsubstate = 'r'),
+		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.publication_of(m)), -1)::bigint,
+	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.subscription_of(m)),
+	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.subscription_of(m) AND r.srsubstate = 'r'),
 	coalesce((SELECT sum(greatest(c.reltuples, t.n_live_tup, p.tuples_processed, 0)) FROM firn.relations(s.schema) AS r JOIN pg_class AS c ON c.oid = r.relation
 		LEFT JOIN pg_stat_user_tables AS t ON t.relid = c.oid LEFT JOIN pg_stat_progress_copy AS p ON p.relid = c.oid WHERE r.rows), 0)::bigint
 FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
 
-// listenTo has a server say what it knows, by batch, and of its shards. The view is nil where
+// askOfMoves has a server say what it knows, by batch, and of its shards. The view is nil where
 // the server is in no cluster.
-func listenTo(ctx context.Context, s shard.Server) (map[string]*account, *shard.View, error) {
+func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shard.View, error) {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	said := make(map[string]*account)
-	rows, err := c.Query(ctx, wordSQL)
+	rows, err := c.Query(ctx, movesSQL)
 	if err == nil {
 		var batch string
 		var n, tuples int64
-		var serves, back bool
+		var loaded, serves, back bool
+		var schema string
 		var one account
-		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &serves, &back, &one.stream, &one.slot, &one.lag, &one.known, &one.ready, &tuples}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &schema, &serves, &back, &one.stream, &one.slot, &one.lag, &one.known, &one.ready, &tuples}, func() error {
 			w := said[batch]
 			if w == nil {
 				first := one
-				w, first.serves, first.back = &first, make(map[int64]bool), make(map[int64]bool)
+				first.serves, first.back, first.loaded, first.schema = make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]string)
+				w = &first
 				said[batch] = w
 			}
-			w.serves[n] = serves
-			w.back[n] = back
+			w.serves[n], w.back[n], w.loaded[n], w.schema[n] = serves, back, loaded, schema
 			w.rows += tuples
 			return nil
 		})
@@ -329,6 +333,7 @@ func flightOf(batch string, said map[string]*account) Flight {
 			f.Back = append(f.Back, n)
 		}
 	}
+	f.Parted = parted(f, a, b)
 	f.RowsTotal, f.Rows, f.Lag = a.rows, min(a.rows, b.rows), a.lag
 	from, to := a, b
 	switch {
@@ -347,10 +352,27 @@ func flightOf(batch string, said map[string]*account) Flight {
 	switch {
 	case from.slot == "lost":
 		f.Problem = "the replication slot " + from.stream + " has lost what it kept"
+	case len(f.Parted) > 0:
+		f.Problem = fmt.Sprintf("the two copies of shard %s are not alike any more", List(f.Parted))
 	case from.slot == "idle" && to.known > 0:
 		f.Problem = "nobody reads " + from.stream
 	}
 	return f
+}
+
+// parted are the shards of a move that no cutover takes, in neither direction: their schema was
+// changed on the server that serves them, or the way back of those that have moved is gone.
+func parted(f Flight, a, b *account) (all []int64) {
+	wayBack := a.slot != "" && a.slot != "lost" && b.slot != "" && b.slot != "lost"
+	for _, n := range f.Shards {
+		both := a.loaded[n] && b.loaded[n]
+		switch {
+		case slices.Contains(f.Waiting, n): // it opens by what it was when it was let go
+		case slices.Contains(f.Moved, n) && (!a.loaded[n] || !wayBack), both && a.schema[n] != b.schema[n]:
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // knows says whether a server has a shard in the batch, and let whether it does not serve it.

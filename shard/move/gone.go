@@ -3,34 +3,19 @@ package move
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // This file ends moves whose other server is gone for good. Who serves a shard needs
 // nobody for that: it forgets of the move at a higher term, below which no mover that may
 // still reach both lets the shard go.
-
-// An AnswersError says that a server is there which was said to be gone.
-type AnswersError struct {
-	Server string
-	Err    error // with which it refuses to say what it serves; nil: it does not
-}
-
-func (e *AnswersError) Error() string {
-	if e.Err != nil {
-		return fmt.Sprintf("server %s is not gone, it answers: %s", e.Server, strings.TrimPrefix(e.Err.Error(), "shard: "))
-	}
-	return fmt.Sprintf("server %s is not gone, it answers", e.Server)
-}
 
 // An ElsewhereError says that shards are not on the servers that are left.
 type ElsewhereError struct {
@@ -72,7 +57,7 @@ func Abandon(ctx context.Context, servers []shard.Server, gone string, asked fun
 		ended = append(ended, o.shard)
 	}
 	slices.Sort(ended)
-	if err := sweep(ctx, rest, slotPatience*4); err != nil {
+	if err := dropLeftovers(ctx, rest, slotPatience*4); err != nil {
 		return ended, nil, err
 	}
 	kept, err := dropSyncs(ctx, rest, gone)
@@ -95,7 +80,7 @@ func restOf(ctx context.Context, servers []shard.Server, gone string) ([]*end, e
 	for _, s := range servers {
 		if s.Name != gone {
 			rest = append(rest, newEnd(s))
-		} else if err := CheckGone(ctx, s); err != nil {
+		} else if err := check.Gone(ctx, s); err != nil {
 			return rest, err
 		}
 	}
@@ -130,42 +115,6 @@ func abandonable(ctx context.Context, rest []*end, gone string, asked func(int64
 		return nil, elsewhere
 	}
 	return all, nil
-}
-
-func closeAll(rest []*end) {
-	for _, e := range rest {
-		e.close()
-	}
-}
-
-func (e *end) close() {
-	if e.conn != nil {
-		e.conn.Close(context.Background())
-	}
-}
-
-// answerPatience is how long a server is waited for that is said to be gone.
-const answerPatience = 10 * time.Second
-
-// CheckGone returns an [*AnswersError] where anything answers at the address of a server, though it
-// be a refusal or another database: nobody can say then that the server is gone.
-func CheckGone(ctx context.Context, s shard.Server) error {
-	patient, cancel := context.WithTimeout(ctx, answerPatience)
-	defer cancel()
-	c, err := s.Connect(patient)
-	var of *shard.ServerError
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.As(err, &of) && of.Answered():
-		return &AnswersError{s.Name, of.Err}
-	default:
-		return nil
-	}
-	defer c.Close(context.WithoutCancel(ctx))
-	_, err = shard.Look(patient, c)
-	return &AnswersError{s.Name, err}
 }
 
 // An orphan is what a server knows of a shard whose other server is gone.

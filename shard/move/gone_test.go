@@ -13,13 +13,14 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // TestAbandon loses the target for good at two moments of a move. Without it the source
 // serves as if nothing had been; and should the target come back, it opens nothing.
 func TestAbandon(t *testing.T) {
 	t.Parallel()
-	for _, moment := range []string{`firn\.listen`, `firn\.let_go`} {
+	for _, moment := range []string{`firn\.subscribe`, `firn\.let_go`} {
 		source, target := testserver.Shared(t, sourceServer), targetServer(t)
 		a, b := pairOn(t, source, target, 3)
 		for n := range 3 {
@@ -78,7 +79,7 @@ func comesBack(t *testing.T, a, b *site, target *testserver.Server) {
 	t.Helper()
 	target.Start(t)
 	b.Conn = dial(t, b.Server.Config.ConnString())
-	var there *AnswersError
+	var there *check.AnswersError
 	if _, _, err := Abandon(t.Context(), []shard.Server{a.Server, b.Server}, "b", func(int64) bool { return true }); !errors.As(err, &there) {
 		t.Errorf("b is there: %v", err)
 	}
@@ -152,7 +153,7 @@ func TestAbandonLate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	m := New(at(a, "before", `firn\.seize`, abandon), b.Server, &Options{Lag: 5 * time.Second, Patience: time.Second})
+	m := New(at(a, "before", `firn\.lock_tables`, abandon), b.Server, &Options{Lag: 5 * time.Second, Patience: time.Second})
 	defer m.Close()
 	if _, err := m.Move(t.Context(), []int64{1}); err == nil {
 		t.Error("it has moved")

@@ -43,7 +43,7 @@ func asItIs(t *testing.T, s *site, gone string) {
 	if got := ownersOf(s)("1"); got != s.Name {
 		t.Errorf("it is served by %q", got)
 	}
-	if got := s.one(t, "SELECT count(*)::text FROM firn.remains() WHERE kind = 'subscription'"); got != "0" {
+	if got := s.one(t, "SELECT count(*)::text FROM firn.leftovers() WHERE kind = 'subscription'"); got != "0" {
 		t.Errorf("%s subscriptions would go on writing", got)
 	}
 }

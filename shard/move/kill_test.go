@@ -73,12 +73,12 @@ func runChild(t *testing.T, a, b *site, what, when, pattern string) (killed bool
 // The messages by which a mover changes something, in their order.
 var (
 	moveSteps = []string{
-		`firn\.begin_move`, `firn\.claim`, `firn\.may_load`, `CREATE SCHEMA`, `firn\.loaded`, `commit`, `firn\.speak`, `pg_create_logical`, `firn\.listen`,
-		`firn\.speak`, `firn\.listen`, `firn\.mute`, `pg_create_logical`, `firn\.hear`, `INTO "insta1".firn_mark`, `firn\.seize`, `firn\.let_go`, `firn\.take`,
+		`firn\.begin_move`, `firn\.claim`, `firn\.begin_load`, `CREATE SCHEMA`, `firn\.end_load`, `commit`, `firn\.publish`, `pg_create_logical`, `firn\.subscribe`,
+		`firn\.publish`, `firn\.subscribe`, `firn\.empty_publication`, `pg_create_logical`, `firn\.enable_subscription`, `INTO "insta1".firn_mark`, `firn\.lock_tables`, `firn\.let_go`, `firn\.take`,
 	}
-	revertSteps = []string{`firn\.begin_move`, `firn\.claim`, `firn\.seize`, `firn\.let_go`, `firn\.take`}
-	finishSteps = []string{`firn\.end_move`, `firn\.deafen`, `firn\.discard`, `firn\.sweep`}
-	abortSteps  = []string{`firn\.begin_move`, `firn\.claim`, `firn\.end_move`, `firn\.deafen`, `firn\.discard`, `firn\.sweep`}
+	revertSteps = []string{`firn\.begin_move`, `firn\.claim`, `firn\.lock_tables`, `firn\.let_go`, `firn\.take`}
+	finishSteps = []string{`firn\.end_move`, `firn\.unsubscribe`, `firn\.discard`, `firn\.drop_leftovers`}
+	abortSteps  = []string{`firn\.begin_move`, `firn\.claim`, `firn\.end_move`, `firn\.unsubscribe`, `firn\.discard`, `firn\.drop_leftovers`}
 )
 
 // some are steps: all of them in the long form of these tests (FIRN_LONG=1), else a few.
@@ -113,7 +113,7 @@ func TestKilled(t *testing.T) {
 			t.Fatalf("%s was killed by somebody else", what)
 		}
 	}
-	through("move", some(moveSteps, `firn\.claim`, `CREATE SCHEMA`, `firn\.listen`, `pg_create_logical`, `firn\.let_go`))
+	through("move", some(moveSteps, `firn\.claim`, `CREATE SCHEMA`, `firn\.subscribe`, `pg_create_logical`, `firn\.let_go`))
 	w.some(t, 20)
 	through("revert", some(revertSteps, `firn\.let_go`))
 	w.some(t, 20)
@@ -139,7 +139,7 @@ func TestKilledBetween(t *testing.T) {
 	if flights, err := Flights(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(flights) != 1 || flights[0].Phase != Arrived || flights[0].Back != nil {
 		t.Fatalf("it has arrived: %+v, %v", flights, err)
 	}
-	if !runChild(t, a, b, "revert", "after", `firn\.seize`) {
+	if !runChild(t, a, b, "revert", "after", `firn\.lock_tables`) {
 		t.Fatal("revert seized nothing")
 	}
 	settled(t, a, b)
@@ -209,7 +209,7 @@ func settled(t *testing.T, sites ...*site) {
 	t.Helper()
 	for _, s := range sites {
 		s.eventually(t, `SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-			AND (application_name = '`+moverName+`' OR state = 'active' AND query ~ 'pg_create_logical|firn[.](begin_move|claim|may_load|loaded|speak|mute|listen|hear|seize|let_go|take|end_move|deafen|discard|sweep)')`, "0")
+			AND (application_name = '`+moverName+`' OR state = 'active' AND query ~ 'pg_create_logical|firn[.](begin_move|claim|begin_load|end_load|publish|empty_publication|subscribe|enable_subscription|lock_tables|let_go|take|end_move|unsubscribe|discard|drop_leftovers)')`, "0")
 	}
 }
 
@@ -228,8 +228,8 @@ func TestAborted(t *testing.T) {
 		}
 		w.some(t, 5)
 	}
-	phases := []string{`firn\.claim`, `firn\.loaded`, `pg_create_logical`, `firn\.listen`, `firn\.mute`, `firn\.seize`}
-	for _, pattern := range some(phases, `firn\.loaded`, `firn\.mute`) {
+	phases := []string{`firn\.claim`, `firn\.end_load`, `pg_create_logical`, `firn\.subscribe`, `firn\.empty_publication`, `firn\.lock_tables`}
+	for _, pattern := range some(phases, `firn\.end_load`, `firn\.empty_publication`) {
 		begun := time.Now()
 		if !runChild(t, a, b, "move", "after", pattern) {
 			t.Fatalf("there was no %s", pattern)
@@ -242,8 +242,8 @@ func TestAborted(t *testing.T) {
 		t.Logf("killed at %s after %s, aborted in %s", pattern, took.Round(time.Millisecond), (time.Since(begun) - took).Round(time.Millisecond))
 		check("abort after " + pattern)
 	}
-	if !runChild(t, a, b, "move", "after", `firn\.seize`) {
-		t.Fatal("there was no seize")
+	if !runChild(t, a, b, "move", "after", `firn\.lock_tables`) {
+		t.Fatal("there was no lock_tables")
 	}
 	for _, pattern := range some(abortSteps, `firn\.end_move`, `firn\.discard`) {
 		settled(t, a, b)

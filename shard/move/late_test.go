@@ -28,7 +28,7 @@ type piece struct {
 }
 
 // changes are in the pieces that change something.
-var changes = regexp.MustCompile(`firn\.(begin_move|claim|may_load|loaded|speak|mute|listen|hear|seize|let_go|take|learn|go_on|end_move|deafen|discard|sweep|drop_fences)|pg_create_logical|firn_mark`)
+var changes = regexp.MustCompile(`firn\.(begin_move|claim|begin_load|end_load|publish|empty_publication|subscribe|enable_subscription|lock_tables|let_go|take|record_owner|cancel_cutover|end_move|unsubscribe|discard|drop_leftovers|drop_fences)|pg_create_logical|firn_mark`)
 
 // record is a server like another one, whose messages are recorded.
 func (r *tape) record(s shard.Server) shard.Server {
@@ -140,7 +140,7 @@ func TestLate(t *testing.T) {
 		}
 		late(fmt.Sprintf("after %s", what))
 	}
-	if !runChild(t, a, b, "move", "after", `firn\.seize`) {
+	if !runChild(t, a, b, "move", "after", `firn\.lock_tables`) {
 		t.Fatal("it was not killed")
 	}
 	do("abort")

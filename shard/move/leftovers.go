@@ -55,7 +55,7 @@ var harm = map[Kind]string{
 // no move has. A fence may be in use, a copy may be the only one, or firn shards reopen may have
 // left it: that is said with them.
 const leftoverSQL = `
-SELECT r.kind, r.name::text, -1, false FROM firn.remains() AS r
+SELECT r.kind, r.name::text, -1, false FROM firn.leftovers() AS r
 UNION ALL
 SELECT 'fence', n.nspname || '.' || c.relname, s.shard, t.tgenabled <> 'D'
 FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.relnamespace = n.oid JOIN pg_trigger AS t ON t.tgrelid = c.oid AND t.tgname = 'firn_fence'

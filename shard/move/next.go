@@ -13,30 +13,6 @@ type goal struct {
 	back    bool // to the source
 }
 
-// An action is one kind of thing that a mover does.
-type action string
-
-const (
-	toEnd   action = "end"   // nothing
-	toBegin action = "begin" // with these shards
-	toClaim action = "claim" // them on the other server
-	toLoad  action = "load"  // their schemas
-	toCut   action = "cut"   // this shard over, after its copy was compared
-	toTake  action = "take"  // what was let go
-	toNote  action = "note"  // on a server that has forgotten it that it has let shards go
-
-	toSpeak      action = "speak"      // make the publication of the source
-	toKeep       action = "keep"       // make its slot
-	toListen     action = "listen"     // subscribe the target
-	toHear       action = "hear"       // enable that
-	toWait       action = "wait"       // for the copy
-	toSpeakBack  action = "speakBack"  // the same the other way,
-	toListenBack action = "listenBack" //
-	toMute       action = "mute"       // with nothing in it yet
-	toKeepBack   action = "keepBack"   //
-	toHearBack   action = "hearBack"   //
-)
-
 // A step is what a mover does next.
 type step struct {
 	do     action
@@ -67,7 +43,7 @@ func giveUp(some []pairOf) string {
 	return fmt.Sprintf("to give the move up, before it is moved again: firn shards abort %s", List(numbers(some)))
 }
 
-func noWayBack(some []pairOf) string {
+func finishFirst(some []pairOf) string {
 	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shards finish %s", List(numbers(some)))
 }
 
@@ -87,7 +63,7 @@ func next(g goal, f *facts) (step, error) {
 		}
 	}
 	// What was let go is nowhere: it comes first.
-	for _, do := range []action{toTake, toNote, toBegin, toClaim, toLoad} {
+	for _, do := range []action{toTake, toRecordOwner, toBegin, toClaim, toLoad} {
 		if len(by[do]) > 0 {
 			return step{do, by[do]}, nil
 		}
@@ -104,7 +80,7 @@ func next(g goal, f *facts) (step, error) {
 	}
 	if do := f.streams(); do != toCut {
 		if g.back && do != toWait {
-			return step{}, &StuckError{todo[0].shard, "what is written to it does not go back to the source any more", noWayBack(todo)}
+			return step{}, &StuckError{todo[0].shard, "what is written to it does not go back to the source any more", finishFirst(todo)}
 		}
 		if do == toEnd {
 			return step{}, &StuckError{todo[0].shard, "a stream of its move was lost", giveUp(todo)}
@@ -123,11 +99,11 @@ func nextOf(g goal, p pairOf) (action, error) {
 	case from.serves() && to.serves():
 		return "", &StuckError{p.shard, "both servers serve it: one of them was put back to an earlier state", seeDoctor}
 	case to.serves() && from.state == shard.StateOpen && from.batch != "":
-		return toNote, nil
+		return toRecordOwner, nil
 	case to.serves():
 		return toEnd, nil
 	case from.serves() && from.attempt != g.attempt && from.batch == "" && g.back:
-		return "", &StuckError{p.shard, "another command has begun to finish its move, so its old copy is not kept up to date any more", noWayBack([]pairOf{p})}
+		return "", &StuckError{p.shard, "another command has begun to finish its move, so its old copy is not kept up to date any more", finishFirst([]pairOf{p})}
 	case from.serves() && from.attempt != g.attempt && from.batch == "" && to.batch != "":
 		return "", &StuckError{p.shard, "an earlier move was given up half way", giveUp([]pairOf{p})}
 	case from.serves() && from.attempt != g.attempt:
@@ -135,7 +111,7 @@ func nextOf(g goal, p pairOf) (action, error) {
 	case from.serves() && !same:
 		return toClaim, nil
 	case from.serves() && !to.loaded && g.back:
-		return "", &StuckError{p.shard, "its copy is not kept up to date any more", noWayBack([]pairOf{p})}
+		return "", &StuckError{p.shard, "its copy is not kept up to date any more", finishFirst([]pairOf{p})}
 	case from.serves() && !to.loaded:
 		return toLoad, nil
 	case from.serves():
@@ -146,35 +122,4 @@ func nextOf(g goal, p pairOf) (action, error) {
 		return toTake, nil // it may have let the shard go before it was promoted
 	}
 	return "", &StuckError{p.shard, fmt.Sprintf("no server serves it (%s at term %d, %s at term %d)", from.state, from.term, to.state, to.term), seeDoctor}
-}
-
-// streams says what is missing of the streams, and else toCut: forth first, with the copy;
-// then back, in an order in which nothing is sent back that was copied.
-func (f *facts) streams() action {
-	s, t := f.source, f.target
-	switch {
-	case s.lost || t.lost || !s.slot && t.subscription || !t.slot && s.enabled: // a slot that is made anew begins too late
-		return toEnd
-	case !s.publication:
-		return toSpeak
-	case !s.slot:
-		return toKeep
-	case !t.subscription:
-		return toListen
-	case !t.enabled:
-		return toHear
-	case t.copying > 0:
-		return toWait
-	case !t.publication:
-		return toSpeakBack
-	case !s.subscription:
-		return toListenBack
-	case !t.slot && t.published > 0:
-		return toMute
-	case !t.slot:
-		return toKeepBack
-	case !s.enabled:
-		return toHearBack
-	}
-	return toCut
 }

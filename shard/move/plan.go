@@ -155,7 +155,7 @@ func (l *planner) secrets(ctx context.Context) error {
 		if !hasPassword(reached(l.options, other.server, other.conn.Config())) {
 			continue
 		}
-		rows, err := e.conn.Query(ctx, "SELECT setting, value FROM firn.telltales()")
+		rows, err := e.conn.Query(ctx, "SELECT setting, value FROM firn.password_leaks()")
 		if err != nil {
 			return &shard.ServerError{Server: e.server, Err: err}
 		}

@@ -225,12 +225,16 @@ func (p *post) onServer(n needs, code string) []Refusal {
 		say(s.left() < s.needed, fmt.Sprintf("%s = %d or more, and restart it", s.setting, s.used+s.needed),
 			"%d more %s are needed, and %s = %d leaves %d", s.needed, s.what, s.setting, s.most, max(0, s.left()))
 	}
-	say(p.Version < 160000 && !p.superuser, "give all addresses with a superuser's name, for moves only: --server NAME=postgres://SUPERUSER@HOST/DATABASE",
-		"before PostgreSQL 16 only a superuser may subscribe, and %s is none", p.user)
-	say(p.Version >= 160000 && !p.superuser && !(p.subscribes && p.createsInDatabase),
-		fmt.Sprintf("GRANT pg_create_subscription TO %s; GRANT CREATE ON DATABASE %s TO %[1]s", identifier(p.user), identifier(p.database)), "%s may not subscribe", p.user)
-	say(!p.superuser && !p.replication, "ALTER ROLE "+identifier(p.user)+" REPLICATION", "%s may not replicate", p.user)
-	say(!p.superuser && !p.monitors, "GRANT pg_monitor TO "+identifier(p.user), "%s does not see how old other sessions' transactions are", p.user)
+	switch {
+	case p.superuser:
+	case p.Version < 160000: // a superuser has all rights that are named below
+		say(true, "give all addresses with a superuser's name, for moves only: --server NAME=postgres://SUPERUSER@HOST/DATABASE",
+			"before PostgreSQL 16 only a superuser may subscribe, and %s is none", p.user)
+	default:
+		say(!(p.subscribes && p.createsInDatabase), fmt.Sprintf("GRANT pg_create_subscription TO %s; GRANT CREATE ON DATABASE %s TO %[1]s", identifier(p.user), identifier(p.database)), "%s may not subscribe", p.user)
+		say(!p.replication, "ALTER ROLE "+identifier(p.user)+" REPLICATION", "%s may not replicate", p.user)
+		say(!p.monitors, "GRANT pg_monitor TO "+identifier(p.user), "%s does not see how old other sessions' transactions are", p.user)
+	}
 	say(strings.Contains(p.standbys, "*"), "name the standbys there", "synchronous_standby_names = '%s' would take a copy of a shard for a standby", p.standbys)
 	say(len(p.prepared) > 0, "COMMIT PREPARED or ROLLBACK PREPARED", "prepared transactions: %s", few(p.prepared))
 	say(len(p.allSequences) > 0, "drop them", "publications of all sequences would open generators that are closed: %s", few(p.allSequences))

@@ -57,7 +57,7 @@ func TestPasswordInNoLog(t *testing.T) {
 		t.Helper()
 		for i, server := range []*testserver.Server{source, target} {
 			log := server.Log()
-			if !strings.Contains(log, "firn.listen(") && i == 1 {
+			if !strings.Contains(log, "firn.subscribe(") && i == 1 {
 				t.Fatalf("%s: the log of %s does not have what is looked for", when, server.Addr())
 			}
 			for line := range strings.Lines(log) {
@@ -143,7 +143,7 @@ func (s *site) cancelListen(ctx context.Context) {
 		return
 	}
 	defer c.Close(context.Background())
-	c.Exec(ctx, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query ~ 'firn[.]listen' AND pid <> pg_backend_pid()")
+	c.Exec(ctx, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query ~ 'firn[.]subscribe' AND pid <> pg_backend_pid()")
 }
 
 // TestPlanOfPassword: a role that cannot keep a password out of what a server records is

@@ -19,7 +19,7 @@ func TestStalled(t *testing.T) {
 			t.Parallel()
 			a, b := shops(t, 2)
 			a.must(t, "INSERT INTO insta1.users VALUES (3, 'cannot come')")
-			if !runChild(t, a, b, "move", "after", `firn\.speak`) {
+			if !runChild(t, a, b, "move", "after", `firn\.publish`) {
 				t.Fatal("it was not published")
 			}
 			settled(t, a, b)
@@ -45,7 +45,7 @@ func TestStalledAway(t *testing.T) {
 	t.Parallel()
 	a, b := shops(t, 2)
 	a.must(t, "INSERT INTO insta1.users VALUES (3, 'cannot come')")
-	if !runChild(t, a, b, "move", "after", `firn\.speak`) {
+	if !runChild(t, a, b, "move", "after", `firn\.publish`) {
 		t.Fatal("it was not published")
 	}
 	settled(t, a, b)

@@ -14,7 +14,7 @@ import (
 
 // This file compares the copy of a shard with the original while that serves: by
 // ranges of keys, whose rows are counted and hashed on both servers at once. A range
-// that differs is looked at row by row (settle.go). It only reads, so it can begin anew
+// that differs is looked at row by row (verifyrows.go). It only reads, so it can begin anew
 // at any time.
 
 // VerifyOptions say how a copy is compared. A zero field is the default.

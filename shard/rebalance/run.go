@@ -86,7 +86,7 @@ func Stays(f move.Flight) bool {
 // moved and the moves that it leaves as they stand. Where somebody wants shards back, they
 // come back, and no copy is dropped.
 func Resume(ctx context.Context, servers []shard.Server, opts *Options) (moved []Moved, left []move.Flight, err error) {
-	if err := move.Sweep(ctx, servers); err != nil {
+	if err := move.DropLeftovers(ctx, servers); err != nil {
 		return nil, nil, err
 	}
 	flights, err := move.Flights(ctx, servers)

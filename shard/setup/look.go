@@ -1,11 +1,9 @@
 package setup
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -144,8 +142,8 @@ func each[T any](servers []T, f func(int, T) error) error {
 // Servers are all servers that something is done to, each looked at, and locked
 // against others who do such things.
 type Servers struct {
-	sites []*site
-	locks []*shard.Lock
+	sites   []*site
+	release func() // nil: they are not locked
 }
 
 // Open looks at servers. It changes nothing, and fails where one is away or cannot be
@@ -155,8 +153,9 @@ func Open(ctx context.Context, servers []shard.Server, locked bool) (*Servers, e
 	if err := s.look(ctx, servers); err != nil || !locked {
 		return s, err
 	}
-	err := s.lock(ctx)
+	release, err := shard.LockAll(ctx, servers)
 	if err == nil {
+		s.release = release
 		err = s.look(ctx, servers) // somebody may have been at work before
 	}
 	if err != nil {
@@ -164,19 +163,6 @@ func Open(ctx context.Context, servers []shard.Server, locked bool) (*Servers, e
 		return nil, err
 	}
 	return s, nil
-}
-
-// lock locks all servers, one after the other and in the same order as everybody, so
-// that no two wait for each other.
-func (s *Servers) lock(ctx context.Context) error {
-	for _, t := range slices.SortedFunc(slices.Values(s.sites), func(a, b *site) int { return cmp.Compare(a.server.Name, b.server.Name) }) {
-		l, err := t.server.Lock(ctx)
-		if err != nil {
-			return err
-		}
-		s.locks = append(s.locks, l)
-	}
-	return nil
 }
 
 func (s *Servers) look(ctx context.Context, servers []shard.Server) error {
@@ -192,8 +178,8 @@ func (s *Servers) look(ctx context.Context, servers []shard.Server) error {
 
 // Close gives the locks back.
 func (s *Servers) Close() {
-	for _, l := range s.locks {
-		l.Release(context.Background())
+	if s.release != nil {
+		s.release()
 	}
 }
 

@@ -286,6 +286,13 @@ func (p *Plan) schema(n int64) string {
 	return strings.Replace(p.Schemas, "%d", strconv.FormatInt(n, 10), 1)
 }
 
+// An UnnamedError says that a server is in the cluster, and that the caller did not name it.
+type UnnamedError struct{ Server string }
+
+func (e *UnnamedError) Error() string {
+	return fmt.Sprintf("shard: server %s is in the cluster too, and has to be named", e.Server)
+}
+
 // name finds the servers of the plan: all that the cluster has, and no other.
 func (p *Plan) name(sites []*site, m *shard.Map) error {
 	for _, t := range sites {
@@ -295,7 +302,7 @@ func (p *Plan) name(sites []*site, m *shard.Map) error {
 		given := p.names
 		for _, name := range m.Servers {
 			if !slices.Contains(given, name) {
-				return fmt.Errorf("shard: the cluster has a server %s too: all have to be looked at", name)
+				return &UnnamedError{name}
 			}
 		}
 		for _, name := range given {

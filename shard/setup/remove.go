@@ -35,7 +35,7 @@ func (s *Servers) Remove(name string) (*Removal, error) {
 	}
 	site := s.sites[i]
 	if len(m.Missing) > 0 {
-		return nil, fmt.Errorf("shard: server %s is in the cluster, and was not looked at", m.Missing[0])
+		return nil, &UnnamedError{m.Missing[0]}
 	}
 	for _, r := range m.Routes {
 		if r.Server == name {
@@ -60,7 +60,7 @@ func (s *Servers) RemoveGone(name string) (*Removal, error) {
 	}
 	for _, missing := range m.Missing {
 		if missing != name {
-			return nil, fmt.Errorf("shard: server %s is in the cluster, and was not looked at", missing)
+			return nil, &UnnamedError{missing}
 		}
 	}
 	for n := range m.Keys.Shards() {

@@ -26,6 +26,11 @@ type Reopening struct {
 	// all rows: those that it lacks are lost, and ids are not given again all the same.
 	Incomplete bool
 
+	Views map[string]*shard.View // of the servers that answered; nil of a plan that LookReopen has not made
+
+	options  ReopenOptions
+	above    int64           // the state to open above
+	away     []string        // servers that did not answer
 	terms    map[int64]int64 // above all that servers have seen
 	system   int64           // of the server as it was seen
 	timeline string
@@ -173,7 +178,7 @@ func toldOf(row shard.Row, views map[string]*shard.View) *Told {
 // Tell has the server know where the shards are that are open elsewhere.
 func (r *Reopening) Tell(ctx context.Context, conn *pgx.Conn) error {
 	for _, t := range r.Told {
-		if _, err := conn.Exec(ctx, "SELECT firn.learn($1, $2, $3)", t.Shard, t.Term, t.Server); err != nil {
+		if _, err := conn.Exec(ctx, "SELECT firn.record_owner($1, $2, $3)", t.Shard, t.Term, t.Server); err != nil {
 			return err
 		}
 	}
@@ -282,7 +287,7 @@ func (r *Reopening) open(ctx context.Context, conn *pgx.Conn, row shard.Row, sta
 // go from there, the server that it went to says whether it has opened it, if it is asked.
 func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row) (doubt, err error) {
 	var word string
-	err = conn.QueryRow(ctx, "SELECT coalesce(firn.word(firn.may_reopen($1, $2, $3, $4, $5)), '')", row.Shard, row.Term, string(row.State), r.system, r.timeline).Scan(&word)
+	err = conn.QueryRow(ctx, "SELECT coalesce(firn.let_go_to(firn.may_reopen($1, $2, $3, $4, $5)), '')", row.Shard, row.Term, string(row.State), r.system, r.timeline).Scan(&word)
 	switch {
 	case row.State != shard.StateMoved:
 		return nil, err
@@ -348,7 +353,7 @@ func (r *Reopening) asItIs(ctx context.Context, conn *pgx.Conn, row shard.Row, a
 		return r.open(ctx, tx.Conn(), row, shard.StateClosed, above)
 	})
 	if err == nil { // what would go on writing to it
-		_, err = conn.Exec(ctx, "SELECT firn.sweep()")
+		_, err = conn.Exec(ctx, "SELECT firn.drop_leftovers()")
 	}
 	return err
 }

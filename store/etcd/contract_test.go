@@ -45,7 +45,7 @@ func TestContract(t *testing.T) {
 		opts := newPrefix()
 		return storetest.Backend{
 			Open:       func(tb testing.TB) store.Store { return New(client(tb, server.Addr()), opts) },
-			Class:      store.Durable,
+			Durable:    true,
 			NoClock:    true,
 			Checkpoint: func(tb testing.TB) func() { return checkpoint(tb, client(tb, server.Addr()), opts.Prefix) },
 			Shaky: func(tb testing.TB) store.Store {

@@ -12,10 +12,10 @@
 //
 // etcd has no clock: times are zero, and Condition.Within is as good as none.
 //
-// # What it promises
+// # Durability
 //
 // A write was acknowledged when a majority of the members had it on their disks,
-// so the promise is [store.Durable], on these conditions, which no client can see:
+// so a store in etcd is durable, on these conditions, which no client can see:
 // the members run without --unsafe-no-fsync, their disks keep what they have
 // synced, and no backup is restored and no --force-new-cluster run without "firn
 // store recover" after it.

@@ -203,8 +203,8 @@ func TestPrivileges(t *testing.T) {
 	if l, err := s.List(ctx, ""); err != nil || len(l) != 1 {
 		t.Errorf("List: %v, %v", l, err)
 	}
-	if p, err := s.Promise(ctx); err != nil || !strings.Contains(p.Why, "a single member") {
-		t.Errorf("Promise: %+v, %v", p, err)
+	if p, err := s.Durability(ctx); err != nil || !strings.Contains(p.Why, "a single member") {
+		t.Errorf("Durability: %+v, %v", p, err)
 	}
 	if _, err := c.Get(ctx, "other"); err == nil {
 		t.Error("this user may read anything")
@@ -353,8 +353,8 @@ func forgot(t *testing.T, s *Store, what string) {
 	_, get := s.Get(t.Context(), "k")
 	_, put := s.Put(t.Context(), "new", []byte(`1`), store.Condition{})
 	_, list := s.List(t.Context(), "")
-	_, promise := s.Promise(t.Context())
-	for _, err := range []error{get, put, list, promise} {
+	_, durability := s.Durability(t.Context())
+	for _, err := range []error{get, put, list, durability} {
 		if !errors.As(err, &f) || !strings.Contains(f.What, what) || f.Store == "" {
 			t.Errorf("%v; it should say %q", err, what)
 		}
@@ -366,7 +366,7 @@ func forgot(t *testing.T, s *Store, what string) {
 func TestIdentity(t *testing.T) {
 	identity := func(server *testserver.Server, o *Options) string {
 		t.Helper()
-		p, err := New(client(t, server.Addr()), o).Promise(t.Context())
+		p, err := New(client(t, server.Addr()), o).Durability(t.Context())
 		if err != nil || p.Identity == "" || p.Identity != p.Instance {
 			t.Fatalf("%+v, %v", p, err)
 		}

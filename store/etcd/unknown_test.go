@@ -104,8 +104,8 @@ func TestClientClosed(t *testing.T) {
 	if err == nil || tried.Version != "" || !strings.Contains(err.Error(), "the client is closed") {
 		t.Errorf("%+v, %v", tried, err)
 	}
-	if p, err := s.Promise(t.Context()); err == nil {
-		t.Errorf("Promise: %+v", p)
+	if p, err := s.Durability(t.Context()); err == nil {
+		t.Errorf("Durability: %+v", p)
 	}
 }
 
@@ -167,8 +167,8 @@ func TestCorrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	worse(t, s, r.Version, "corrupt", true)
-	if p, err := s.Promise(t.Context()); err == nil || !strings.Contains(err.Error(), "corrupt") {
-		t.Errorf("Promise: %+v, %v", p, err)
+	if p, err := s.Durability(t.Context()); err == nil || !strings.Contains(err.Error(), "corrupt") {
+		t.Errorf("Durability: %+v, %v", p, err)
 	}
 }
 

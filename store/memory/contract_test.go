@@ -20,9 +20,9 @@ func TestContract(t *testing.T) {
 		}})
 		net := storetest.NewFaulty(s)
 		return storetest.Backend{
-			Open:     func(testing.TB) store.Store { return net.Handle() },
-			Class:    store.Durable,
-			Embedded: true,
+			Open:       func(testing.TB) store.Store { return net.Handle() },
+			Durable:    true,
+			LocalClock: true, NoticesLoss: true,
 			Checkpoint: func(testing.TB) func() {
 				snap := s.Snapshot()
 				return func() { s.Restore(snap) }
@@ -66,9 +66,9 @@ func TestZeroStore(t *testing.T) {
 	storetest.Run(t, func(testing.TB) storetest.Backend {
 		var s memory.Store
 		return storetest.Backend{
-			Open:     func(testing.TB) store.Store { return &s },
-			Class:    store.Durable,
-			Embedded: true,
+			Open:       func(testing.TB) store.Store { return &s },
+			Durable:    true,
+			LocalClock: true, NoticesLoss: true,
 		}
 	})
 }

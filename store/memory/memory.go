@@ -96,12 +96,12 @@ func (s *Store) List(ctx context.Context, prefix string) ([]store.Record, error)
 	return list, nil
 }
 
-// Promise implements [store.Store].
-func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
-	return store.Promise{
-		Class:    store.Durable,
-		Why:      "in memory, as long as this process lives",
-		Embedded: true,
+// Durability implements [store.Store].
+func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
+	return store.Durability{
+		Durable:    true,
+		Why:        "in memory, as long as this process lives",
+		LocalClock: true, NoticesLoss: true,
 	}, ctx.Err()
 }
 

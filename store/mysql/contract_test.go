@@ -47,9 +47,9 @@ func backend(tb testing.TB, change func(*mysql.Config)) storetest.Backend {
 		c = with(c, change)
 	}
 	return storetest.Backend{
-		Class: store.Durable,
-		Open:  func(tb testing.TB) store.Store { return New(connect(tb, c)) },
-		Shaky: func(tb testing.TB) store.Store { return New(connect(tb, through(c, shaky(tb, c)))) },
+		Durable: true,
+		Open:    func(tb testing.TB) store.Store { return New(connect(tb, c)) },
+		Shaky:   func(tb testing.TB) store.Store { return New(connect(tb, through(c, shaky(tb, c)))) },
 		// The table is put back in place of the one there is, as a dump does.
 		Checkpoint: func(tb testing.TB) func() {
 			do(tb, admin, "CREATE TABLE aside LIKE firn_records", "INSERT INTO aside SELECT * FROM firn_records")

@@ -20,7 +20,7 @@
 // Where the server refuses to write because the row changed meanwhile, that is
 // followed by a transaction at READ COMMITTED. Whatever the driver does, a Put is sent
 // once. Nothing depends on the connection's time
-// zone, character set, isolation level (but READ UNCOMMITTED, which [Store.Promise]
+// zone, character set, isolation level (but READ UNCOMMITTED, which [Store.Durability]
 // reports), parseTime, interpolateParams or clientFoundRows. With autocommit off
 // nothing is written, and reads say so. The same goes for a connection that came back
 // to the pool with a transaction open that somebody began by hand, but MySQL, unlike

@@ -48,8 +48,8 @@ func TestNoTable(t *testing.T) {
 	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 0 {
 		t.Errorf("List: %v, %v", l, err)
 	}
-	if p, err := s.Promise(t.Context()); err != nil || p.Class != store.Durable {
-		t.Errorf("Promise: %+v, %v", p, err)
+	if p, err := s.Durability(t.Context()); err != nil || !p.Durable {
+		t.Errorf("Durability: %+v, %v", p, err)
 	}
 	_, err = s.Put(t.Context(), "k", []byte(`1`), store.Condition{Version: store.NewVersion()})
 	if !errors.Is(err, store.ErrConflict) {
@@ -86,8 +86,8 @@ func TestDropped(t *testing.T) {
 			_, list := s.List(t.Context(), "")
 			replaced, replace := s.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version})
 			made, create := s.Put(t.Context(), "k", []byte(`2`), store.Condition{})
-			_, promise := s.Promise(t.Context())
-			for what, err := range map[string]error{"Get": get, "List": list, "replace": replace, "create": create, "Promise": promise} {
+			_, durability := s.Durability(t.Context())
+			for what, err := range map[string]error{"Get": get, "List": list, "replace": replace, "create": create, "Durability": durability} {
 				var forgot *store.ForgotError
 				if !errors.As(err, &forgot) {
 					t.Errorf("%s: %v", what, err)
@@ -171,8 +171,8 @@ func TestPrivileges(t *testing.T) {
 	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 2 {
 		t.Errorf("%v, %v", l, err)
 	}
-	p, err := s.Promise(t.Context())
-	if err != nil || p.Class != store.Durable || p.Instance == "" || !strings.Contains(p.Why, "no replica") {
+	p, err := s.Durability(t.Context())
+	if err != nil || !p.Durable || p.Instance == "" || !strings.Contains(p.Why, "no replica") {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

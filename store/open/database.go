@@ -44,8 +44,8 @@ func openMySQLDatabase(address, rest string) (*sql.DB, error) {
 	if err != nil {
 		return nil, &URLError{Redact(address), err.Error()}
 	}
-	if _, ok := a.take("promise"); ok {
-		return nil, &URLError{Redact(address), "option promise is for a store"}
+	if _, ok := a.take("durability"); ok {
+		return nil, &URLError{Redact(address), "option assume is for a store"}
 	}
 	connect, err := configureMySQL(a)
 	if err != nil {

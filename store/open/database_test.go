@@ -15,15 +15,15 @@ import (
 // anything is opened.
 func TestDatabaseURL(t *testing.T) {
 	for url, want := range map[string]string{
-		"":                                     "not a URL of a SQL database; it is postgres://",
-		"redis://cache":                        "not a URL of a SQL database",
-		"postgres:///x":                        "no host",
-		"postgres://a:hush@db/x?promise=lossy": "option promise is for a store",
-		"mysql://a:hush@db/x?promise=lossy":    "option promise is for a store",
-		"mysql://a:hush@db":                    "which database?",
-		"mysql://a:hush@db/x?tsl=true":         `no option "tsl"; is it tls?`,
-		"sqlite:":                              "no path",
-		"sqlite:a.db?mode=rw":                  "there are no options",
+		"":                                    "not a URL of a SQL database; it is postgres://",
+		"redis://cache":                       "not a URL of a SQL database",
+		"postgres:///x":                       "no host",
+		"postgres://a:hush@db/x?assume=lossy": "option assume is for a store",
+		"mysql://a:hush@db/x?assume=lossy":    "option assume is for a store",
+		"mysql://a:hush@db":                   "which database?",
+		"mysql://a:hush@db/x?tsl=true":        `no option "tsl"; is it tls?`,
+		"sqlite:":                             "no path",
+		"sqlite:a.db?mode=rw":                 "there are no options",
 	} {
 		db, err := open.Database(url)
 		var wrong *open.URLError

@@ -67,8 +67,8 @@ func everything(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Promise(t.Context()); err != nil {
-		t.Errorf("Promise: %v", err)
+	if _, err := s.Durability(t.Context()); err != nil {
+		t.Errorf("Durability: %v", err)
 	}
 	r, err := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 func FuzzURL(f *testing.F) {
 	for scheme := range kinds {
 		f.Add(scheme+"://u:", "@h/x")
-		f.Add(scheme+"://u:", "@[::1]:70000/x?promise=durable")
+		f.Add(scheme+"://u:", "@[::1]:70000/x?assume=durable")
 		f.Add(scheme+"://h/x?password=", "&tls=1")
 	}
 	f.Add("sqlite:", "?x")

@@ -91,10 +91,10 @@ func (l *lazy) List(ctx context.Context, prefix string) ([]store.Record, error) 
 	return s.List(ctx, prefix)
 }
 
-func (l *lazy) Promise(ctx context.Context) (store.Promise, error) {
+func (l *lazy) Durability(ctx context.Context) (store.Durability, error) {
 	s, err := l.get(ctx)
 	if err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
-	return s.Promise(ctx)
+	return s.Durability(ctx)
 }

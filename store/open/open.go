@@ -15,9 +15,9 @@
 // Options follow as ?NAME=VALUE&NAME=VALUE. Each store has those that users of its
 // client know, docs/stores.md lists them, and each but sqlite: has
 //
-//	promise=durable   the operator vouches that the store never forgets a write
+//	assume=durable    the operator vouches that the store never forgets a write
 //	                  that it acknowledged, whatever can be seen of it
-//	promise=lossy     the store is taken for one that may, whatever can be seen
+//	assume=lossy      the store is taken for one that may, whatever can be seen
 //
 // The PATH of a SQLite file is absolute, and taken as it is: nothing in it is
 // escaped, and there are no options. A relative path would name another file in
@@ -161,7 +161,7 @@ func parse(url string) (func(context.Context) (*Store, error), error) {
 	if err != nil {
 		return nil, bad("%s", err)
 	}
-	class, err := declared(a)
+	assumed, err := declared(a)
 	if err != nil {
 		return nil, bad("%s", err)
 	}
@@ -175,8 +175,8 @@ func parse(url string) (func(context.Context) (*Store, error), error) {
 			return nil, bad("%s", a.scrub(err))
 		}
 		s.Store = &bounded{s.Store}
-		if class != nil {
-			s.Store = &vouched{s.Store, *class}
+		if assumed != nil {
+			s.Store = &vouched{s.Store, *assumed}
 		}
 		return s, nil
 	}, nil
@@ -263,8 +263,8 @@ func (b *bounded) List(ctx context.Context, prefix string) ([]store.Record, erro
 	return b.Store.List(ctx, prefix)
 }
 
-func (b *bounded) Promise(ctx context.Context) (store.Promise, error) {
+func (b *bounded) Durability(ctx context.Context) (store.Durability, error) {
 	ctx, cancel := patient(ctx, patience)
 	defer cancel()
-	return b.Store.Promise(ctx)
+	return b.Store.Durability(ctx)
 }

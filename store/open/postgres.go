@@ -72,8 +72,8 @@ func postgreSQLAddress(url string) (*address, error) {
 	if err != nil {
 		return nil, bad(err.Error())
 	}
-	if _, ok := a.options["promise"]; ok {
-		return nil, bad("option promise is for a store")
+	if _, ok := a.options["durability"]; ok {
+		return nil, bad("option assume is for a store")
 	}
 	return a, nil
 }

@@ -53,7 +53,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		for _, password := range odd {
 			for _, form := range []string{
 				"%s://app:P@127.0.0.1:1/x", "%s://app:P@127.0.0.1:nonsense/x", "%s://app:P@", "%s://:P@127.0.0.1:1/x?no_such=1", "%s://app:P@[::1/x",
-				"%s://127.0.0.1:1/x?password=P", "%s://app:P@127.0.0.1:1/x?promise=maybe", "%s:app:P@tcp(127.0.0.1:1)/x", "%s://app:P@127.0.0.1:1/x?timeout=nonsense",
+				"%s://127.0.0.1:1/x?password=P", "%s://app:P@127.0.0.1:1/x?assume=maybe", "%s:app:P@tcp(127.0.0.1:1)/x", "%s://app:P@127.0.0.1:1/x?timeout=nonsense",
 				"%s://app:P@127.0.0.1:1/x?sslmode=nonsense", "%s://app:P@127.0.0.1:1/../x",
 			} {
 				for _, written := range []string{password, url.PathEscape(password), url.QueryEscape(password)} {
@@ -96,8 +96,8 @@ func TestOddPasswords(t *testing.T) {
 
 func TestURLErrorIs(t *testing.T) {
 	var wrong *open.URLError
-	if err := open.Check("zk://app:s3@h/x?promis=durable"); !errors.As(err, &wrong) || wrong.URL != "zk://app:xxxxx@h/x?promis=durable" ||
-		wrong.Reason != `no option "promis"; is it promise?` {
+	if err := open.Check("zk://app:s3@h/x?assum=durable"); !errors.As(err, &wrong) || wrong.URL != "zk://app:xxxxx@h/x?assum=durable" ||
+		wrong.Reason != `no option "assum"; is it assume?` {
 		t.Errorf("%#v", err)
 	}
 }

@@ -15,19 +15,21 @@ import (
 	"github.com/firn-id/firn/store/open"
 )
 
+const durable, lossy = true, false
+
 func TestMain(m *testing.M) { testserver.Main(m, func() error { return goleak.Find() }) }
 
 // servers are the stores with servers.
 var servers = []struct {
-	name  string
-	start func(testing.TB, ...string) *testserver.Server
-	class store.Class
+	name    string
+	start   func(testing.TB, ...string) *testserver.Server
+	durable bool
 }{
-	{"zk", testserver.ZooKeeper, store.Durable},
-	{"postgres", testserver.Postgres, store.Durable},
-	{"etcd", testserver.Etcd, store.Durable},
-	{"mysql", testserver.MariaDB, store.Durable},
-	{"redis", testserver.Redis, store.Lossy},
+	{"zk", testserver.ZooKeeper, durable},
+	{"postgres", testserver.Postgres, durable},
+	{"etcd", testserver.Etcd, durable},
+	{"mysql", testserver.MariaDB, durable},
+	{"redis", testserver.Redis, lossy},
 }
 
 // add returns a URL with one more option.
@@ -63,7 +65,7 @@ func TestServers(t *testing.T) {
 			if l, err := s.List(t.Context(), key); err != nil || len(l) != 1 {
 				t.Errorf("%v, %v", l, err)
 			}
-			if p, err := s.Promise(t.Context()); err != nil || p.Class != srv.class {
+			if p, err := s.Durability(t.Context()); err != nil || p.Durable != srv.durable {
 				t.Errorf("%+v, %v", p, err)
 			}
 			if err := s.Close(); err != nil {
@@ -83,28 +85,29 @@ func TestVouched(t *testing.T) {
 	for _, srv := range servers {
 		t.Run(srv.name, func(t *testing.T) {
 			url := testserver.Shared(t, srv.start).URL()
-			for _, want := range []store.Class{store.Durable, store.Lossy} {
-				s, err := open.URL(t.Context(), add(url, "promise="+want.String()))
+			for _, want := range []store.Durability{{Durable: true}, {}} {
+				seen := store.Durability{Durable: srv.durable}
+				s, err := open.URL(t.Context(), add(url, "assume="+want.String()))
 				if err != nil {
 					t.Fatal(err)
 				}
-				p, err := s.Promise(t.Context())
-				if err != nil || p.Class != want {
-					t.Errorf("promise=%s: %+v, %v", want, p, err)
+				p, err := s.Durability(t.Context())
+				if err != nil || p.Durable != want.Durable {
+					t.Errorf("assume=%s: %+v, %v", want, p, err)
 				}
-				text := fmt.Sprintf("promise=%s in the URL", want)
-				if want != srv.class {
-					text = fmt.Sprintf("promise=%s in the URL: its operator ", want)
-					if !strings.Contains(p.Why, "can be seen is "+srv.class.String()+": ") && !strings.Contains(p.Why, "can be seen, "+srv.class.String()+": ") {
+				text := fmt.Sprintf("assume=%s in the URL", want)
+				if want != seen {
+					text = fmt.Sprintf("assume=%s in the URL: its operator ", want)
+					if !strings.Contains(p.Why, "can be seen is "+seen.String()+": ") && !strings.Contains(p.Why, "can be seen, "+seen.String()+": ") {
 						t.Errorf("it does not say what was seen: %s", p.Why)
 					}
 				}
 				if !strings.Contains(p.Why, text) {
-					t.Errorf("promise=%s: %s", want, p.Why)
+					t.Errorf("assume=%s: %s", want, p.Why)
 				}
 				s.Close()
 			}
-			if err := open.Check(add(url, "promise=perhaps")); err == nil || !strings.Contains(err.Error(), "promise is durable, lossy, or left out") {
+			if err := open.Check(add(url, "assume=perhaps")); err == nil || !strings.Contains(err.Error(), "assume is durable, lossy, or left out") {
 				t.Error(err)
 			}
 		})

@@ -41,7 +41,7 @@ func TestContractPgBouncer(t *testing.T) {
 		tb.Cleanup(func() { do(tb, admin, `DROP DATABASE `+name+` WITH (FORCE)`) })
 		address := at(tb, inDatabase(tb, bouncer.URL(), name), "default_query_exec_mode=exec")
 		return storetest.Backend{
-			Class:      store.Durable,
+			Durable:    true,
 			Open:       func(tb testing.TB) store.Store { return New(connect(tb, address)) },
 			Shaky:      func(tb testing.TB) store.Store { return New(connect(tb, shaky(tb, address))) },
 			Checkpoint: checkpoint(connect(tb, inDatabase(tb, pg.URL(), name))),
@@ -62,7 +62,7 @@ func backend(tb testing.TB, address string, options ...string) storetest.Backend
 	}
 	address = at(tb, address, append(options, "search_path="+name+",pg_catalog")...)
 	return storetest.Backend{
-		Class:      store.Durable,
+		Durable:    true,
 		Open:       func(tb testing.TB) store.Store { return New(connect(tb, address)) },
 		Shaky:      func(tb testing.TB) store.Store { return New(connect(tb, shaky(tb, address))) },
 		Checkpoint: checkpoint(admin),

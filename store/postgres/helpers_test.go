@@ -151,10 +151,10 @@ func use(tb testing.TB, s *Store, d time.Duration) error {
 func fails(tb testing.TB, s *Store, cond store.Condition, want ...string) (put store.Record) {
 	tb.Helper()
 	for what, call := range map[string]func(context.Context) error{
-		"Get":     func(ctx context.Context) error { _, err := s.Get(ctx, "k"); return err },
-		"List":    func(ctx context.Context) error { _, err := s.List(ctx, ""); return err },
-		"Promise": func(ctx context.Context) error { _, err := s.Promise(ctx); return err },
-		"Put":     func(ctx context.Context) (err error) { put, err = s.Put(ctx, "k", []byte(`2`), cond); return err },
+		"Get":        func(ctx context.Context) error { _, err := s.Get(ctx, "k"); return err },
+		"List":       func(ctx context.Context) error { _, err := s.List(ctx, ""); return err },
+		"Durability": func(ctx context.Context) error { _, err := s.Durability(ctx); return err },
+		"Put":        func(ctx context.Context) (err error) { put, err = s.Put(ctx, "k", []byte(`2`), cond); return err },
 	} {
 		long := time.Minute
 		if slices.Contains(want, "not answered in time") {

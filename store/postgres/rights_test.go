@@ -33,8 +33,8 @@ func TestHiddenTable(t *testing.T) {
 		_, get := s.Get(t.Context(), "k")
 		put, wrote := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
 		_, update := s.Update(t.Context(), "k", func(store.Record) ([]byte, error) { return []byte(`1`), nil })
-		_, promise := s.Promise(t.Context())
-		for of, err := range map[string]error{"Get": get, "Put": wrote, "Update": update, "Promise": promise} {
+		_, durability := s.Durability(t.Context())
+		for of, err := range map[string]error{"Get": get, "Put": wrote, "Update": update, "Durability": durability} {
 			var forgot *store.ForgotError
 			if err == nil || !strings.Contains(err.Error(), grant) || errors.As(err, &forgot) {
 				t.Errorf("%s, %s: %v, want %q", what, of, err, grant)
@@ -48,10 +48,10 @@ func TestHiddenTable(t *testing.T) {
 	denied("before one where it may make a table", as(ids+", "+own))
 	do(t, connect(t, at(t, address, "search_path="+own)), `CREATE TABLE firn_records (LIKE `+ids+`.firn_records INCLUDING ALL)`)
 	do(t, connect(t, at(t, address, "search_path="+own)), `GRANT SELECT, INSERT, UPDATE ON firn_records TO `+role)
-	if _, err := as(ids + "," + own).Promise(t.Context()); err == nil || !strings.Contains(err.Error(), grant) {
+	if _, err := as(ids + "," + own).Durability(t.Context()); err == nil || !strings.Contains(err.Error(), grant) {
 		t.Errorf("a table of a later schema took its place: %v", err)
 	}
-	if _, err := as(own + "," + ids).Promise(t.Context()); err != nil {
+	if _, err := as(own + "," + ids).Durability(t.Context()); err != nil {
 		t.Errorf("a table of an earlier schema is the store: %v", err)
 	}
 	do(t, admin, grant)

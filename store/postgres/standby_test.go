@@ -26,8 +26,8 @@ func TestNotYetOnStandby(t *testing.T) {
 	standby := testserver.PostgresStandby(t, primary)
 	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
 	waitFor(t, func() bool {
-		p, err := s.Promise(t.Context())
-		return err == nil && p.Class == store.Durable
+		p, err := s.Durability(t.Context())
+		return err == nil && p.Durable
 	})
 	second := mustPut(t, s, "k", `2`, store.Condition{Version: first.Version})
 

@@ -27,25 +27,25 @@ func TestStandbyBesideASynchronous(t *testing.T) {
 	testserver.PostgresStandby(t, primary, "cluster_name=s2")
 	third := testserver.PostgresStandby(t, primary, "cluster_name=s3")
 	for _, c := range []struct {
-		names string
-		class store.Class
+		names   string
+		durable bool
 	}{
-		{"s2", store.Lossy},
-		{"FIRST 1 (s2, s3)", store.Lossy},
-		{"ANY 1 (s2, s3)", store.Lossy}, // the one that a commit did not wait for may be promoted
-		{"ANY 2 (s2, s3)", store.Durable},
-		{"2 (S2, *)", store.Durable},
-		{"s3, s2", store.Lossy},
+		{"s2", lossy},
+		{"FIRST 1 (s2, s3)", lossy},
+		{"ANY 1 (s2, s3)", lossy}, // the one that a commit did not wait for may be promoted
+		{"ANY 2 (s2, s3)", durable},
+		{"2 (S2, *)", durable},
+		{"s3, s2", lossy},
 	} {
 		do(t, db, fmt.Sprintf(`ALTER SYSTEM SET synchronous_standby_names = '%s'`, c.names), `SELECT pg_reload_conf()`)
 		for _, s := range both {
-			becomes(t, s, c.class, "2 connected standbys")
+			becomes(t, s, c.durable, "2 connected standbys")
 		}
 	}
 	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = 's2'`, `SELECT pg_reload_conf()`)
 	third.Stop(t)
-	becomes(t, both[0], store.Durable, "GRANT pg_monitor TO app")
-	becomes(t, both[1], store.Durable, "1 connected standby, 1 of them synchronous")
+	becomes(t, both[0], durable, "GRANT pg_monitor TO app")
+	becomes(t, both[1], durable, "1 connected standby, 1 of them synchronous")
 }
 
 // TestBackupIsNoStandby: pg_basebackup connects as a standby does. No store may become
@@ -62,11 +62,11 @@ func TestBackupIsNoStandby(t *testing.T) {
 	for who, s := range map[string]*Store{"with pg_monitor": New(db), "without": app} {
 		looks.Go(func() {
 			for ctx.Err() == nil {
-				p, err := s.Promise(ctx)
+				p, err := s.Durability(ctx)
 				if ctx.Err() != nil {
 					return
 				}
-				if err != nil || p.Class != store.Durable {
+				if err != nil || !p.Durable {
 					t.Errorf("%s, beside a backup: %+v, %v", who, p, err)
 					time.Sleep(100 * time.Millisecond)
 				}

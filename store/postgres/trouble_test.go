@@ -116,14 +116,14 @@ func TestStandby(t *testing.T) {
 	if r := fails(t, s, store.Condition{}, "connect to the primary"); r.Version != "" {
 		t.Error("a standby wrote, or may have")
 	}
-	before, err := p.Promise(t.Context())
-	if err != nil || before.Class != store.Lossy || !strings.Contains(before.Why, "may be promoted") {
+	before, err := p.Durability(t.Context())
+	if err != nil || before.Durable || !strings.Contains(before.Why, "may be promoted") {
 		t.Errorf("a primary with an asynchronous standby: %+v, %v", before, err)
 	}
 	primary.Stop(t)
 	standby.Promote(t)
 	works(t, s)
-	after, err := s.Promise(t.Context())
+	after, err := s.Durability(t.Context())
 	if err != nil || after.Instance == before.Instance || after.Instance == "" {
 		t.Errorf("promoted: %+v, %v", after, err)
 	}

@@ -76,8 +76,8 @@ func cluster(t *testing.T) *testserver.Server {
 // defaults.
 func backend(addr string, opts *Options, connect func(tb testing.TB, addr string) goredis.UniversalClient) storetest.Backend {
 	return storetest.Backend{
-		Open:  func(tb testing.TB) store.Store { return New(connect(tb, addr), opts) },
-		Class: store.Lossy,
+		Open:    func(tb testing.TB) store.Store { return New(connect(tb, addr), opts) },
+		Durable: false,
 		Checkpoint: func(tb testing.TB) func() {
 			c := connect(tb, addr)
 			do(tb, c, "COPY", opts.Key, opts.Key+":aside", "REPLACE")

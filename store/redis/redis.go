@@ -10,11 +10,11 @@
 // its master is asked. The client's own retries may stay as they are: they do not
 // apply to this package's commands.
 //
-// # What it promises
+// # Durability
 //
 // Redis may forget what it acknowledged: it replicates after it has answered, and
-// unless appendfsync is always it writes to its disk after it has answered. The
-// promise is therefore always [store.Lossy]. Its reason names what was seen of
+// unless appendfsync is always it writes to its disk after it has answered. A
+// store in Redis is therefore always lossy. [store.Durability.Why] names what was seen of
 // this server: appendfsync, the replicas, what happens when its memory is full.
 //
 // Two masters at once are two stores, and what each grants may be the same: a
@@ -25,7 +25,7 @@
 //
 // A server that would drop the records while it works is refused. The key must
 // not expire: a Put on one that does is an error. And maxmemory-policy must not
-// be one of the allkeys policies with a maxmemory: Promise is then an error. Use
+// be one of the allkeys policies with a maxmemory: Durability is then an error. Use
 // noeviction, or one of the volatile policies.
 //
 // # Privileges
@@ -35,8 +35,8 @@
 //	ACL SETUSER firn on >PASSWORD resetkeys ~firn resetchannels -@all
 //		+eval +hget +hset +hscan +pttl +time +info +config|get
 //
-// A cluster client also needs +cluster|slots. Without +config|get the
-// promise says that appendfsync could not be seen.
+// A cluster client also needs +cluster|slots. Without +config|get
+// [store.Durability.Why] says that appendfsync could not be seen.
 package redis
 
 import (

@@ -39,8 +39,8 @@ func TestContract(t *testing.T) {
 // backend is what is the same wherever the handles are.
 func backend(path string) storetest.Backend {
 	return storetest.Backend{
-		Class:      store.Durable,
-		Embedded:   true,
+		Durable:    true,
+		LocalClock: true, NoticesLoss: true,
 		Checkpoint: func(tb testing.TB) func() { return checkpoint(tb, path) },
 		Remove:     func(tb testing.TB) { remove(tb, path) },
 	}
@@ -57,7 +57,9 @@ func (u unopened) Put(context.Context, string, []byte, store.Condition) (store.R
 
 func (u unopened) List(context.Context, string) ([]store.Record, error) { return nil, u.err }
 
-func (u unopened) Promise(context.Context) (store.Promise, error) { return store.Promise{}, u.err }
+func (u unopened) Durability(context.Context) (store.Durability, error) {
+	return store.Durability{}, u.err
+}
 
 // checkpoint copies the records aside and puts them back into the same file, as
 // the shell's .restore does.

@@ -418,7 +418,7 @@ func TestNoWAL(t *testing.T) {
 	do(t, db, "PRAGMA journal_mode = DELETE")
 	must(t, db.Close())
 	s := mustOpen(t, path)
-	p, err := s.Promise(t.Context())
+	p, err := s.Durability(t.Context())
 	if err != nil || !strings.Contains(p.Why, "journal_mode=wal synchronous=full") {
 		t.Errorf("%+v, %v", p, err)
 	}

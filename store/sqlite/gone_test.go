@@ -111,8 +111,8 @@ func TestGoneWhileOpen(t *testing.T) {
 				isForgotten(t, path, "Put that would conflict", err)
 				_, err = s.List(t.Context(), "")
 				isForgotten(t, path, "List", err)
-				_, err = s.Promise(t.Context())
-				isForgotten(t, path, "Promise", err)
+				_, err = s.Durability(t.Context())
+				isForgotten(t, path, "Durability", err)
 			}
 			must(t, s.Close())
 			expectFiles(t, filepath.Dir(path), before...)

@@ -100,20 +100,20 @@ func TestContractProcesses(t *testing.T) {
 type (
 	request struct {
 		ID        int
-		Op        string // Get, Put, List, Promise, or cancel
+		Op        string // Get, Put, List, Durability, or cancel
 		Cancelled bool   // before the call
 		Key       string
 		Value     []byte
 		Condition store.Condition
 	}
 	answer struct {
-		ID      int
-		Record  store.Record
-		List    []store.Record
-		Promise store.Promise
-		Kind    string // of the error: conflict, forgot, cancelled or other
-		Err     string
-		Forgot  *store.ForgotError
+		ID         int
+		Record     store.Record
+		List       []store.Record
+		Durability store.Durability
+		Kind       string // of the error: conflict, forgot, cancelled or other
+		Err        string
+		Forgot     *store.ForgotError
 	}
 )
 
@@ -173,8 +173,8 @@ func serve(ctx context.Context, s store.Store, q request) answer {
 		a.Record, err = s.Put(ctx, q.Key, q.Value, q.Condition)
 	case "List":
 		a.List, err = s.List(ctx, q.Key)
-	case "Promise":
-		a.Promise, err = s.Promise(ctx)
+	case "Durability":
+		a.Durability, err = s.Durability(ctx)
 	}
 	switch {
 	case err == nil:
@@ -302,7 +302,7 @@ func (r *remote) List(ctx context.Context, prefix string) ([]store.Record, error
 	return a.List, err
 }
 
-func (r *remote) Promise(ctx context.Context) (store.Promise, error) {
-	a, err := r.call(ctx, request{Op: "Promise"})
-	return a.Promise, err
+func (r *remote) Durability(ctx context.Context) (store.Durability, error) {
+	a, err := r.call(ctx, request{Op: "Durability"})
+	return a.Durability, err
 }

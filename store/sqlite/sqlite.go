@@ -341,41 +341,41 @@ func (a *found) record() store.Record {
 	}
 }
 
-// Promise implements [store.Store]. The class is Durable unless the file does
+// Durability implements [store.Store]. The store is durable unless the file does
 // not outlive the host's memory, or somebody changed how it is written.
-func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
-	return run(ctx, s, store.Promise{}, func(ctx context.Context) (p store.Promise, err error) {
+func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
+	return run(ctx, s, store.Durability{}, func(ctx context.Context) (p store.Durability, err error) {
 		err = s.reading(ctx, func(c *session) error {
-			p, err = s.promise(c)
+			p, err = s.durability(c)
 			return err
 		})
 		return p, err
 	})
 }
 
-func (s *Store) promise(c *session) (store.Promise, error) {
-	if _, err := s.get(c, "promise"); err != nil { // is it still this store?
-		return store.Promise{}, err
+func (s *Store) durability(c *session) (store.Durability, error) {
+	if _, err := s.get(c, "durability"); err != nil { // is it still this store?
+		return store.Durability{}, err
 	}
 	var journal string
 	var synchronous int
 	if err := c.row("PRAGMA journal_mode", &journal); err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
 	if err := c.row("PRAGMA synchronous", &synchronous); err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
 	fs, err := fileSystem(s.at.file)
 	if err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
-	p := store.Promise{
-		Class:    store.Durable,
-		Why:      fmt.Sprintf("journal_mode=%s synchronous=%s, on %s", journal, levels[synchronous&3], fs.name),
-		Embedded: true,
+	p := store.Durability{
+		Durable:    true,
+		Why:        fmt.Sprintf("journal_mode=%s synchronous=%s, on %s", journal, levels[synchronous&3], fs.name),
+		LocalClock: true, NoticesLoss: true,
 	}
 	if journal != "wal" || synchronous < 2 || fs.volatile {
-		p.Class = store.Lossy
+		p.Durable = false
 	}
 	if fs.volatile {
 		p.Why += ", which forgets when the host restarts"

@@ -120,12 +120,12 @@ func TestMountedAlone(t *testing.T) {
 	expectFiles(t, filepath.Dir(path), "ids.db")
 }
 
-func TestPromiseOfTmpfs(t *testing.T) {
+func TestDurabilityOfTmpfs(t *testing.T) {
 	if !apart(t, mounts()) {
 		return
 	}
-	p, err := mustOpen(t, tmpfs(t, "1m")).Promise(t.Context())
-	if err != nil || p.Class != store.Lossy || !p.Embedded || !strings.Contains(p.Why, "tmpfs, which forgets when the host restarts") {
+	p, err := mustOpen(t, tmpfs(t, "1m")).Durability(t.Context())
+	if err != nil || p.Durable || !p.LocalClock || !p.NoticesLoss || !strings.Contains(p.Why, "tmpfs, which forgets when the host restarts") {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -58,10 +58,10 @@ func (b *broken) backend() Backend {
 	b.dirty = make(map[string]store.Record)
 	b.writing = make(map[string]int)
 	return Backend{
-		Open:     func(testing.TB) store.Store { return &handle{broken: b, cache: make(map[string]store.Record)} },
-		Class:    store.Durable,
-		Embedded: true,
-		NoClock:  strings.HasPrefix(b.bug, "no clock"),
+		Open:       func(testing.TB) store.Store { return &handle{broken: b, cache: make(map[string]store.Record)} },
+		Durable:    true,
+		LocalClock: true, NoticesLoss: true,
+		NoClock: strings.HasPrefix(b.bug, "no clock"),
 		Checkpoint: func(testing.TB) func() {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -496,23 +496,25 @@ func like(s, pattern string) bool {
 	return s != "" && (pattern[0] == '_' || pattern[0] == s[0]) && like(s[1:], pattern[1:])
 }
 
-func (h *handle) Promise(ctx context.Context) (store.Promise, error) {
-	if err := h.check(ctx, "promise"); err != nil {
-		return store.Promise{}, err
+func (h *handle) Durability(ctx context.Context) (store.Durability, error) {
+	if err := h.check(ctx, "durability"); err != nil {
+		return store.Durability{}, err
 	}
 	h.broken.mu.Lock()
 	defer h.broken.mu.Unlock()
 	if err := h.gone(); err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
-	p := store.Promise{Class: store.Durable, Why: "in memory", Embedded: true}
+	p := store.Durability{Durable: true, Why: "in memory", LocalClock: true, NoticesLoss: true}
 	switch {
 	case h.has("promises less"):
-		p.Class = store.Lossy
+		p.Durable = false
 	case h.has("promises without a reason"):
 		p.Why = ""
-	case h.has("promises to be elsewhere"):
-		p.Embedded = false
+	case h.has("promises another's clock"):
+		p.LocalClock = false
+	case h.has("promises to notice nothing"):
+		p.NoticesLoss = false
 	}
 	return p, nil
 }

@@ -24,8 +24,8 @@ func cancelledBefore(c *check) {
 		if _, err := s.List(ctx, ""); !errors.Is(err, context.Canceled) {
 			c.Errorf("List with a ctx that was cancelled: %v", err)
 		}
-		if _, err := s.Promise(ctx); !errors.Is(err, context.Canceled) {
-			c.Errorf("Promise with a ctx that was cancelled: %v", err)
+		if _, err := s.Durability(ctx); !errors.Is(err, context.Canceled) {
+			c.Errorf("Durability with a ctx that was cancelled: %v", err)
 		}
 		if err := l.try(ctx, s); !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrConflict) {
 			c.Errorf("Put with a ctx that was cancelled: %v", err)

@@ -161,12 +161,12 @@ func (f *Faulty) List(ctx context.Context, prefix string) ([]store.Record, error
 	return f.link.list(ctx, prefix)
 }
 
-// Promise implements [store.Store].
-func (f *Faulty) Promise(ctx context.Context) (store.Promise, error) {
+// Durability implements [store.Store].
+func (f *Faulty) Durability(ctx context.Context) (store.Durability, error) {
 	if err := f.reach(ctx); err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
-	return f.link.store.Promise(ctx)
+	return f.link.store.Durability(ctx)
 }
 
 // Put implements [store.Store], with the next fault of the script.

@@ -210,7 +210,7 @@ func TestFaultyAway(t *testing.T) {
 			t.Errorf("away: %+v, %v", r, err)
 		}
 		f.Away(nil)
-		if _, err := f.Promise(t.Context()); err != nil {
+		if _, err := f.Durability(t.Context()); err != nil {
 			t.Error(err)
 		}
 		c.is("5")

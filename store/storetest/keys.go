@@ -218,8 +218,8 @@ func removed(c *check) {
 			_, put := s.Put(c.Context(), "k", []byte(`2`), store.Condition{Version: r.Version})
 			_, create := s.Put(c.Context(), "none", []byte(`2`), store.Condition{})
 			_, list := s.List(c.Context(), "")
-			_, promise := s.Promise(c.Context())
-			for _, err := range []error{get, none, put, create, list, promise} {
+			_, durability := s.Durability(c.Context())
+			for _, err := range []error{get, none, put, create, list, durability} {
 				var forgot *store.ForgotError
 				if !errors.As(err, &forgot) {
 					c.Errorf("the store was removed: %v, not a ForgotError", err)

@@ -162,18 +162,19 @@ func handlesAgree(c *check) {
 	}
 }
 
-func promise(c *check) {
+func durability(c *check) {
 	s := c.open()
 	for range 2 {
-		p, err := s.Promise(c.Context())
+		p, err := s.Durability(c.Context())
 		if err != nil {
-			c.Fatalf("Promise: %v", err)
+			c.Fatalf("Durability: %v", err)
 		}
-		if p.Class != c.backend.Class || p.Embedded != c.backend.Embedded {
-			c.Errorf("promises %v, embedded %t; declared %v, %t", p.Class, p.Embedded, c.backend.Class, c.backend.Embedded)
+		if b := c.backend; p.Durable != b.Durable || p.LocalClock != b.LocalClock || p.NoticesLoss != b.NoticesLoss {
+			c.Errorf("Durable %t, LocalClock %t, NoticesLoss %t; the backend declares %t, %t, %t",
+				p.Durable, p.LocalClock, p.NoticesLoss, b.Durable, b.LocalClock, b.NoticesLoss)
 		}
 		if p.Why == "" {
-			c.Errorf("promises %v and does not say why", p.Class)
+			c.Errorf("the store is %v and does not say why", p)
 		}
 	}
 }

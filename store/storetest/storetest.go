@@ -35,11 +35,8 @@ type Backend struct {
 	// goes to tb.Cleanup. Required.
 	Open func(tb testing.TB) store.Store
 
-	// Class is what Promise must say.
-	Class store.Class
-
-	// Embedded is what Promise must say.
-	Embedded bool
+	// Durable, LocalClock and NoticesLoss are what Durability must return.
+	Durable, LocalClock, NoticesLoss bool
 
 	// NoClock: the store has no clock. Written and Read must be zero, and a
 	// Within must be as good as none.
@@ -121,7 +118,7 @@ var checks = []struct {
 	{"linearizable", nil, linearizable},
 	{"list while writing", nil, listWhileWriting},
 	{"update", nil, updateHolds},
-	{"promise", nil, promise},
+	{"durability", nil, durability},
 	{"removed", needs("the store cannot be removed under an open handle", hasRemove), removed},
 }
 

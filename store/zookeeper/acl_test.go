@@ -44,7 +44,7 @@ func TestLeastPrivilege(t *testing.T) {
 	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 1 {
 		t.Error(l, err)
 	}
-	if _, err := s.Promise(t.Context()); err != nil {
+	if _, err := s.Durability(t.Context()); err != nil {
 		t.Error(err)
 	}
 	for name, digest := range map[string]string{"a wrong password": "firn:wrong", "nobody": ""} {

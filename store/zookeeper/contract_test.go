@@ -54,7 +54,7 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) storetest.Backend {
 		root := newRoot()
 		return storetest.Backend{
-			Class:      store.Durable,
+			Durable:    true,
 			NoClock:    true,
 			Open:       func(tb testing.TB) store.Store { return open(tb, addr, root) },
 			Checkpoint: func(tb testing.TB) func() { return checkpoint(tb, connect(tb, addr), root) },

@@ -42,8 +42,8 @@ func TestEnsemble(t *testing.T) {
 	if seen < 100 {
 		t.Errorf("only %d of 300 writes were acknowledged and read", seen)
 	}
-	p, err := s[0].Promise(t.Context())
-	if err != nil || p.Class != store.Durable || !strings.Contains(p.Why, "3 voting servers") {
+	p, err := s[0].Durability(t.Context())
+	if err != nil || !p.Durable || !strings.Contains(p.Why, "3 voting servers") {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for i, m := range members {

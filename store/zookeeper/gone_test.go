@@ -17,8 +17,8 @@ func forgot(t *testing.T, s *Store, what string, last store.Record) {
 	_, putErr := s.Put(t.Context(), last.Key, []byte(`9`), store.Condition{Version: last.Version})
 	_, newErr := s.Put(t.Context(), "another", []byte(`9`), store.Condition{})
 	_, listErr := s.List(t.Context(), "")
-	_, promiseErr := s.Promise(t.Context())
-	for call, err := range map[string]error{"Get": getErr, "Put": putErr, "create": newErr, "List": listErr, "Promise": promiseErr} {
+	_, promiseErr := s.Durability(t.Context())
+	for call, err := range map[string]error{"Get": getErr, "Put": putErr, "create": newErr, "List": listErr, "Durability": promiseErr} {
 		var f *store.ForgotError
 		if !errors.As(err, &f) {
 			t.Errorf("%s: %s: %v, not that the store forgot", what, call, err)
@@ -52,8 +52,8 @@ func TestRemoved(t *testing.T) {
 			_, err := s.Put(t.Context(), "new", []byte(`2`), store.Condition{})
 			return err
 		},
-		"List":    func(s *Store, _ store.Record) error { _, err := s.List(t.Context(), ""); return err },
-		"Promise": func(s *Store, _ store.Record) error { _, err := s.Promise(t.Context()); return err },
+		"List":       func(s *Store, _ store.Record) error { _, err := s.List(t.Context(), ""); return err },
+		"Durability": func(s *Store, _ store.Record) error { _, err := s.Durability(t.Context()); return err },
 	} {
 		for _, again := range []bool{false, true} {
 			root := newRoot()
@@ -102,7 +102,7 @@ func TestInit(t *testing.T) {
 	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 0 {
 		t.Error(l, err)
 	}
-	if _, err := s.Promise(t.Context()); err != nil {
+	if _, err := s.Durability(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if there, _, err := conn.Exists(root); err != nil || there {

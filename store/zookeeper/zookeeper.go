@@ -280,18 +280,18 @@ func (s *Store) readAll(ctx context.Context, home string, keys []string) ([]stor
 	return list, nil
 }
 
-// Promise implements [store.Store]. An ensemble is durable: an acknowledged write
+// Durability implements [store.Store]. An ensemble is durable: an acknowledged write
 // is on the disks of a quorum. A server that was told not to write through
 // (forceSync=no) cannot be told from one that does.
-func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
+func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	if _, err := s.settle(ctx); err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
 	config, _, err := call(ctx, s, func() ([]byte, error) {
 		config, _, err := s.conn.Get("/zookeeper/config")
 		return config, err
 	})
-	p := store.Promise{Class: store.Durable}
+	p := store.Durability{Durable: true}
 	const unseen = "a write is acknowledged by a quorum; that each server writes through to its disk (forceSync) is not visible"
 	switch n := voters(config); {
 	case err == nil && n > 0:
@@ -299,7 +299,7 @@ func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 	case err == nil, errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth):
 		p.Why = "one server, or an ensemble that does not show its members; " + unseen
 	default:
-		return store.Promise{}, s.explain(err)
+		return store.Durability{}, s.explain(err)
 	}
 	return p, nil
 }

@@ -109,7 +109,7 @@ func TestHintsAreSafe(t *testing.T) {
 		}}
 		for nth, most := 0, 1; nth < most; nth++ {
 			w := newWorld(t, "-hands", "1", "-rate", "200")
-			w.url = server.URL() + "?promise=durable"
+			w.url = server.URL() + "?assume=durable"
 			w.found(nil)
 			most = min(l.followed(t, w, nth), 4)
 			server.Kill(t)

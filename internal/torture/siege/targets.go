@@ -43,7 +43,7 @@ var targets = []target{
 	{name: "mysql", needs: installed("mariadb"), start: server(testserver.MariaDB, "")},
 	// The test server has its data again after a kill, as it writes each command to
 	// its disk first: an operator could vouch for it.
-	{name: "redis", needs: installed("redis"), start: server(testserver.Redis, "promise=durable")},
+	{name: "redis", needs: installed("redis"), start: server(testserver.Redis, "assume=durable")},
 	{name: "etcd", needs: installed("etcd"), ahead: 5 * time.Second, start: server(testserver.Etcd, "")},
 	{name: "zookeeper", needs: installed("zookeeper"), ahead: 5 * time.Second, start: server(testserver.ZooKeeper, "")},
 
@@ -141,13 +141,13 @@ func cluster(start func(testing.TB, int) *testserver.Cluster) func(*siege) *vict
 // failingOver is a PostgreSQL primary that is lost, and a standby promoted that lacks
 // its last writes.
 func failingOver(s *siege) *victim {
-	promise := "promise=lossy"
+	durability := "assume=lossy"
 	if s.Broken == Vouched {
-		promise = "promise=durable"
+		durability = "assume=durable"
 	}
 	primary := testserver.Postgres(s.tb)
 	proxy := testserver.NewProxy(s.tb, primary.Addr())
-	s.world.url = through(primary.URL(), primary.Addr(), proxy, promise)
+	s.world.url = through(primary.URL(), primary.Addr(), proxy, durability)
 	s.found(s.world.url)
 	return &victim{
 		url: s.world.url, harms: append(slices.Clone(lossyProcessHarms), failover(primary, proxy)),

@@ -10,7 +10,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-func TestPromise(t *testing.T) {
+func TestDurability(t *testing.T) {
 	server := testserver.Redis(t)
 	admin := client(t, server.Addr())
 	s := New(client(t, server.Addr()), nil)
@@ -35,9 +35,9 @@ func TestPromise(t *testing.T) {
 		if tt.set != nil {
 			do(t, admin, tt.set...)
 		}
-		p, err := s.Promise(t.Context())
+		p, err := s.Durability(t.Context())
 		switch {
-		case tt.err == "" && (err != nil || p.Class != store.Lossy || !strings.Contains(p.Why, tt.why) || p.Instance == ""):
+		case tt.err == "" && (err != nil || p.Durable || !strings.Contains(p.Why, tt.why) || p.Instance == ""):
 			t.Errorf("%v: %+v, %v; it should say %q", tt.set, p, err, tt.why)
 		case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
 			t.Errorf("%v: %+v, %v; it should say %q", tt.set, p, err, tt.err)
@@ -46,13 +46,13 @@ func TestPromise(t *testing.T) {
 			do(t, admin, tt.back...)
 		}
 	}
-	before, _ := s.Promise(t.Context())
+	before, _ := s.Durability(t.Context())
 	server.Kill(t)
 	server.Start(t)
-	var after store.Promise
+	var after store.Durability
 	eventually(t, "it is back", func() (ok bool) {
 		var err error
-		after, err = s.Promise(t.Context())
+		after, err = s.Durability(t.Context())
 		return err == nil
 	})
 	if before.Instance == after.Instance {
@@ -60,20 +60,20 @@ func TestPromise(t *testing.T) {
 	}
 }
 
-// TestPromiseOfReplicas has a replica, and a master that goes on without it or not.
-func TestPromiseOfReplicas(t *testing.T) {
+// TestDurabilityOfReplicas has a replica, and a master that goes on without it or not.
+func TestDurabilityOfReplicas(t *testing.T) {
 	master, replica := testserver.Redis(t), testserver.Redis(t)
 	admin := client(t, master.Addr())
 	host, port, _ := net.SplitHostPort(master.Addr())
 	do(t, client(t, replica.Addr()), "REPLICAOF", host, port)
 	s := New(client(t, master.Addr()), nil)
 	const goesOn = "min-replicas-to-write is not set"
-	eventually(t, "the promise names the replica", func() bool {
-		p, err := s.Promise(t.Context())
+	eventually(t, "the durability names the replica", func() bool {
+		p, err := s.Durability(t.Context())
 		return err == nil && strings.Contains(p.Why, "1 replicas") && strings.Contains(p.Why, goesOn)
 	})
 	do(t, admin, "CONFIG", "SET", "min-replicas-to-write", "1")
-	if p, err := s.Promise(t.Context()); err != nil || strings.Contains(p.Why, goesOn) {
+	if p, err := s.Durability(t.Context()); err != nil || strings.Contains(p.Why, goesOn) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -91,8 +91,8 @@ func TestRing(t *testing.T) {
 	}
 	_, get := s.Get(t.Context(), "k")
 	_, list := s.List(t.Context(), "")
-	_, promise := s.Promise(t.Context())
-	for _, err := range []error{put, get, list, promise} {
+	_, durability := s.Durability(t.Context())
+	for _, err := range []error{put, get, list, durability} {
 		if err == nil || !strings.Contains(err.Error(), "a ring of several servers") {
 			t.Error(err)
 		}
@@ -123,7 +123,7 @@ func TestPrivileges(t *testing.T) {
 		errs = append(errs, err)
 		_, err = s.List(t.Context(), "")
 		errs = append(errs, err)
-		p, err := s.Promise(t.Context())
+		p, err := s.Durability(t.Context())
 		if err == nil && strings.Contains(p.Why, "could not be seen") {
 			err = &failure{"", "", store.ErrConflict}
 		}
@@ -165,7 +165,7 @@ func TestPrivilegesOfCluster(t *testing.T) {
 	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 1 {
 		t.Errorf("%v, %v", l, err)
 	}
-	if p, err := s.Promise(t.Context()); err != nil || !strings.Contains(p.Why, "appendfsync always") {
+	if p, err := s.Durability(t.Context()); err != nil || !strings.Contains(p.Why, "appendfsync always") {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -9,28 +9,28 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Promise implements [store.Store]. It looks at the server that has the key. The
+// Durability implements [store.Store]. It looks at the server that has the key. The
 // class is always Lossy; a server that is a replica, or that drops the records by
 // itself, is an error.
-func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
+func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	reply, err := s.eval(ctx, promiseScript)
 	if err != nil {
-		return store.Promise{}, s.explain(err)
+		return store.Durability{}, s.explain(err)
 	}
 	items, err := strs(reply)
 	if err != nil || len(items) < 2 {
-		return store.Promise{}, s.errorf("the answer is not that of its script: %.100v", reply)
+		return store.Durability{}, s.errorf("the answer is not that of its script: %.100v", reply)
 	}
 	in := parseInfo(strings.Join(items[1:], "\n"))
 	in.ttl = items[0]
 	in.fsync, err = s.appendfsync(ctx)
 	if err != nil {
-		return store.Promise{}, s.explain(err)
+		return store.Durability{}, s.explain(err)
 	}
 	if err := in.fault(); err != nil {
-		return store.Promise{}, s.explain(err)
+		return store.Durability{}, s.explain(err)
 	}
-	return store.Promise{Class: store.Lossy, Why: in.why(), Instance: in.instance()}, nil
+	return store.Durability{Durable: false, Why: in.why(), Instance: in.instance()}, nil
 }
 
 // appendfsync asks for what INFO does not say: "" if it may not be asked. No

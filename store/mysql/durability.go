@@ -22,7 +22,7 @@ type look struct {
 	started         string            // Unix time, empty: cannot be seen
 }
 
-// Promise implements [store.Store]. The class is Durable if
+// Durability implements [store.Store]. The store is durable if
 //
 //   - a commit is on the server's disk when it is acknowledged:
 //     innodb_flush_log_at_trx_commit is 1, sync_binlog is 1 where there is a binary
@@ -36,27 +36,27 @@ type look struct {
 //
 // How a failover chooses, and copies of the server's disk, cannot be seen. A table
 // of another engine than InnoDB is refused.
-func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
+func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	if err := ctx.Err(); err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
 	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
-		return store.Promise{}, explain(err)
+		return store.Durability{}, explain(err)
 	}
 	defer conn.Close()
 	l, err := examine(ctx, conn)
 	switch {
 	case err != nil:
-		return store.Promise{}, explain(err)
+		return store.Durability{}, explain(err)
 	case l.on("read_only") || l.on("super_read_only"):
-		return store.Promise{}, explain(errReadOnly)
+		return store.Durability{}, explain(errReadOnly)
 	case l.engine == "" && s.seen.Load():
-		return store.Promise{}, forgotten()
+		return store.Durability{}, forgotten()
 	case l.engine != "" && l.engine != "InnoDB":
-		return store.Promise{}, fmt.Errorf("store/mysql: the table firn_records has the engine %s, which keeps no promise; ALTER TABLE firn_records ENGINE=InnoDB", l.engine)
+		return store.Durability{}, fmt.Errorf("store/mysql: the table firn_records has the engine %s, which keeps no durability; ALTER TABLE firn_records ENGINE=InnoDB", l.engine)
 	}
-	return l.promise(), nil
+	return l.durability(), nil
 }
 
 func examine(ctx context.Context, conn *sql.Conn) (l look, err error) {
@@ -150,7 +150,7 @@ func (l look) on(name string) bool {
 	return v != "" && v != "OFF" && v != "0"
 }
 
-func (l look) promise() store.Promise {
+func (l look) durability() store.Durability {
 	seen := l.version
 	if !strings.Contains(seen, "MariaDB") {
 		seen = "MySQL " + seen
@@ -169,9 +169,9 @@ func (l look) promise() store.Promise {
 	default:
 		seen += fmt.Sprintf(", %d connected replicas", l.replicas)
 	}
-	p := store.Promise{Class: store.Durable, Why: seen, Instance: l.instance()}
+	p := store.Durability{Durable: true, Why: seen, Instance: l.instance()}
 	if why := l.doubts(); len(why) > 0 {
-		p.Class, p.Why = store.Lossy, seen+": "+strings.Join(why, "; ")
+		p.Durable, p.Why = false, seen+": "+strings.Join(why, "; ")
 	}
 	return p
 }

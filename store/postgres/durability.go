@@ -59,7 +59,7 @@ type look struct {
 	hides                string // the schema that hides a table from this role
 }
 
-// Promise implements [store.Store]. The class is Durable if
+// Durability implements [store.Store]. The store is durable if
 //
 //   - a commit is on the server's disk when it is acknowledged: fsync and
 //     full_page_writes are on, synchronous_commit is not off, for the connection
@@ -75,15 +75,15 @@ type look struct {
 // name of pg_basebackup. How a failover chooses, and copies of the server's disk, cannot be seen; nor that
 // an administrator ends a commit's wait for a standby (pg_cancel_backend), which the
 // server answers as a success.
-func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
+func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	if err := ctx.Err(); err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
 	l, err := s.lasting(ctx)
 	if err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
-	return l.promise(), nil
+	return l.durability(), nil
 }
 
 // look looks once. The error is of a server that is not the store, or no longer.
@@ -118,12 +118,12 @@ func (s *Store) query(ctx context.Context) (l look, err error) {
 	return l, err
 }
 
-func (l look) promise() store.Promise {
+func (l look) durability() store.Durability {
 	seen := fmt.Sprintf("PostgreSQL %s, fsync=%s full_page_writes=%s synchronous_commit=%s, %s",
 		l.version, l.fsync, l.pages, l.commit, l.company())
-	p := store.Promise{Class: store.Durable, Why: seen, Instance: l.instance(), Identity: l.identity()}
+	p := store.Durability{Durable: true, Why: seen, Instance: l.instance(), Identity: l.identity()}
 	if why := l.doubts(); len(why) > 0 {
-		p.Class, p.Why = store.Lossy, seen+": "+strings.Join(why, "; ")
+		p.Durable, p.Why = false, seen+": "+strings.Join(why, "; ")
 	}
 	return p
 }

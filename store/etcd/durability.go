@@ -11,16 +11,16 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Promise implements [store.Store]. It is Durable; that the members sync their
+// Durability implements [store.Store]. It is Durable; that the members sync their
 // disks cannot be seen. That a member is known to be corrupt is an error.
-func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
+func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	// What is read here is nothing; that it is read shows that there is a leader,
 	// and that this is still the cluster it was.
 	if _, err := s.get(ctx, &pb.RangeRequest{Key: []byte(s.prefix), CountOnly: true}); err != nil {
-		return store.Promise{}, err
+		return store.Durability{}, err
 	}
 	id := fmt.Sprintf("etcd cluster %x", s.memory.who())
-	p := store.Promise{Class: store.Durable, Instance: id, Identity: id}
+	p := store.Durability{Durable: true, Instance: id, Identity: id}
 	conn := s.client.ActiveConnection()
 	version := "version not seen"
 	if status, err := clientv3.RetryMaintenanceClient(s.client, conn).Status(ctx, &pb.StatusRequest{}); err == nil {
@@ -28,17 +28,17 @@ func (s *Store) Promise(ctx context.Context) (store.Promise, error) {
 		// Members go on reading when one of them is known to be corrupt.
 		for _, alarm := range status.Errors {
 			if strings.Contains(alarm, pb.AlarmType_CORRUPT.String()) {
-				return store.Promise{}, s.explain(ctx, rpctypes.ErrGRPCCorrupt)
+				return store.Durability{}, s.explain(ctx, rpctypes.ErrGRPCCorrupt)
 			}
 		}
 	} else if ctx.Err() != nil {
-		return store.Promise{}, s.explain(ctx, err)
+		return store.Durability{}, s.explain(ctx, err)
 	}
 	members := "members not seen"
 	if list, err := clientv3.RetryClusterClient(s.client).MemberList(ctx, &pb.MemberListRequest{}); err == nil {
 		members = describe(list.Members)
 	} else if ctx.Err() != nil {
-		return store.Promise{}, s.explain(ctx, err)
+		return store.Durability{}, s.explain(ctx, err)
 	}
 	p.Why = fmt.Sprintf("etcd %s; %s; a majority has synced a write before it is acknowledged, unless --unsafe-no-fsync is set, which cannot be seen", version, members)
 	return p, nil

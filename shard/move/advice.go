@@ -1,0 +1,118 @@
+package move
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/firn-id/firn/shard/check"
+)
+
+// An Advice is one way on with a move.
+type Advice struct {
+	For  string   // what it brings about, such as "to drop the old copies"
+	Type []string // the commands, in the order in which they are typed; none where For says what to do
+}
+
+// String writes what the advice is for, and its commands.
+func (a Advice) String() string {
+	if len(a.Type) == 0 {
+		return a.For
+	}
+	return a.For + ": " + strings.Join(a.Type, "; then: ")
+}
+
+// Stays returns the shards of the move that the target does not serve.
+func (f Flight) Stays() []int64 { return without(f.Shards, f.Moved) }
+
+// Next returns what to do next about the move, what is likely to be wanted first. It is empty
+// where one of the servers does not say how far the move is: that comes first.
+func (f Flight) Next() []Advice {
+	left := f.Stays()
+	switch {
+	case len(f.Lost) > 0:
+		return []Advice{{"no command but this opens it", f.Openings()}}
+	case f.Copy != "":
+		return []Advice{{For: check.ReopenCopy(f.Copy)}}
+	case f.Phase == Between:
+		return []Advice{{"programs wait until it is opened", f.Openings()}}
+	case f.Phase == HalfLeft:
+		return f.nextOfHalf(left)
+	case f.Phase == Unknown:
+		return nil
+	case len(f.Parted) > 0:
+		return f.nextOfParted(left)
+	}
+	begun := without(f.Back, left) // a revert of these was begun
+	back := len(left) > 0 && len(without(left, f.Back)) == 0
+	goOn := Advice{"to go on with the revert that was begun", []string{revert(begun)}}
+	switch {
+	case len(begun) > 0 && len(left) == 0:
+		return []Advice{goOn, {f.toStay("copies"), []string{finish(f.Shards)}}}
+	case len(begun) > 0:
+		return []Advice{goOn, {"to move all to " + f.Target, []string{moveTo(f.Shards, f.Target)}}}
+	case len(left) == 0:
+		return []Advice{{"to drop the old copies", []string{finish(f.Shards)}}, {"to go back", []string{revert(f.Shards)}}}
+	case back:
+		return []Advice{{"to drop the other copies, after the revert", []string{abort(left)}}, {"to move there again", []string{moveTo(left, f.Target)}}}
+	case len(left) < len(f.Shards):
+		return []Advice{{"to go on", []string{moveTo(f.Shards, f.Target)}}, {"to give up what has not moved", []string{abort(left)}}}
+	}
+	return []Advice{{"to go on", []string{moveTo(f.Shards, f.Target)}}, {"to give up", []string{abort(f.Shards)}}}
+}
+
+// nextOfHalf is of a move that only one server knows: it has just begun, or somebody has begun to
+// end it.
+func (f Flight) nextOfHalf(left []int64) []Advice {
+	switch {
+	case f.Forgot == f.Target && len(f.Kept) > 0: // it has just begun
+		return []Advice{{"to go on", []string{moveTo(f.Shards, f.Target)}}, {"to give up", []string{abort(f.Shards)}}}
+	case f.Forgot == f.Target || len(left) == 0:
+		return []Advice{{"to end it", []string{finish(f.Shards)}}}
+	case len(f.Moved) == 0:
+		return []Advice{{"to end it", []string{abort(f.Shards)}}}
+	}
+	return []Advice{{"to end it", []string{abort(left), finish(f.Moved)}}}
+}
+
+// nextOfParted is of a move of which copies are not what the shards are any more. A new copy is
+// the only way to the other server.
+func (f Flight) nextOfParted(left []int64) (all []Advice) {
+	if len(f.Moved) > 0 {
+		var commands []string
+		if able := without(f.Moved, f.Parted); len(able) > 0 {
+			commands = append(commands, revert(able))
+		}
+		if gone := without(f.Moved, without(f.Moved, f.Parted)); len(gone) > 0 {
+			commands = append(commands, finish(gone), moveTo(gone, f.Source))
+		}
+		all = append(all, Advice{f.toStay("old copies"), []string{finish(f.Moved)}}, Advice{"to go back to " + f.Source, commands})
+	}
+	if len(left) > 0 {
+		all = append(all, Advice{"to stay on " + f.Source, []string{abort(left)}}, Advice{"to move to " + f.Target + " all the same", []string{abort(left), moveTo(left, f.Target)}})
+	}
+	return all
+}
+
+func (f Flight) toStay(copies string) string {
+	return fmt.Sprintf("to stay on %s, and drop the %s on %s", f.Target, copies, f.Source)
+}
+
+// Of returns the move as far as it is about some of its shards.
+func (f Flight) Of(shards []int64) Flight {
+	some := func(all []int64) []int64 { return without(all, without(all, shards)) }
+	f.Shards, f.Moved, f.Kept, f.Waiting, f.Back, f.Parted = some(f.Shards), some(f.Moved), some(f.Kept), some(f.Waiting), some(f.Back), some(f.Parted)
+	return f
+}
+
+func without(all, some []int64) []int64 {
+	return slices.DeleteFunc(slices.Clone(all), func(n int64) bool { return slices.Contains(some, n) })
+}
+
+// The commands that this package's advice has typed.
+func revert(shards []int64) string { return "firn shards revert " + List(shards) }
+func abort(shards []int64) string  { return "firn shards abort " + List(shards) }
+func finish(shards []int64) string { return "firn shards finish " + List(shards) }
+func moveTo(shards []int64, server string) string {
+	return "firn shards move " + List(shards) + " --to " + server
+}

@@ -1,0 +1,142 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// copyPause is between two looks at a copy that grows.
+const copyPause = 200 * time.Millisecond
+
+// wait waits for the copy of these shards a while, and says how far it is.
+func (m *Mover) wait(ctx context.Context, todo []pairOf) error {
+	if err := m.copied(ctx); err != nil {
+		return err
+	}
+	if err := m.broken(ctx, todo); err != nil {
+		return err
+	}
+	if err := m.stalled(ctx); err != nil {
+		return err
+	}
+	return pause(ctx, copyPause)
+}
+
+const copyingSQL = `
+SELECT r.srrelid::regclass::text, format('pg_%s_sync_%s_%s', r.srsubid, r.srrelid, (pg_control_system()).system_identifier)
+FROM pg_subscription AS s JOIN pg_subscription_rel AS r ON r.srsubid = s.oid AND r.srsubstate = 'f' WHERE s.subname = $1`
+
+// brokenTime is how long a copy has to be without its slot to be broken: the slot goes in
+// the transaction that says that it is not needed.
+const brokenTime = 5 * time.Second
+
+// broken says whether the copy of a table can come to no end: a crash of the target has
+// taken back that it had, and its slot is gone. To go on with the move would only wait again.
+func (m *Mover) broken(ctx context.Context, todo []pairOf) error {
+	copying, err := m.copying(ctx)
+	if err != nil {
+		return err
+	}
+	var slots []string
+	if err := m.source.conn.QueryRow(ctx, "SELECT coalesce(array_agg(slot_name::text), '{}') FROM pg_replication_slots").Scan(&slots); err != nil {
+		return m.source.fault(err)
+	}
+	for slot := range m.slotless {
+		if copying[slot] == "" {
+			delete(m.slotless, slot)
+		}
+	}
+	for slot, table := range copying {
+		since, seen := m.slotless[slot]
+		switch {
+		case slices.Contains(slots, slot):
+			delete(m.slotless, slot)
+		case !seen:
+			m.slotless[slot] = time.Now()
+		case time.Since(since) > brokenTime:
+			return &StuckError{todo[0].shard, fmt.Sprintf("a crash of server %s broke the copy of %s", m.target.Name, table), giveUp(todo)}
+		}
+	}
+	return nil
+}
+
+// copying are the tables whose copy has come, by their slots, which are still needed.
+func (m *Mover) copying(ctx context.Context) (map[string]string, error) {
+	rows, err := m.target.conn.Query(ctx, copyingSQL, m.forth())
+	if err != nil {
+		return nil, m.target.fault(err)
+	}
+	all := make(map[string]string)
+	var table, slot string
+	_, err = pgx.ForEachRow(rows, []any{&table, &slot}, func() error { all[slot] = table; return nil })
+	return all, m.target.fault(err)
+}
+
+// copiedSQL is how far the copies are that are being made, by what was done of each.
+const copiedSQL = `
+SELECT coalesce(sum(p.tuples_processed), 0), coalesce(sum(p.bytes_processed), 0)
+FROM pg_stat_progress_copy AS p JOIN pg_subscription_rel AS r ON r.srrelid = p.relid
+JOIN pg_subscription AS s ON s.oid = r.srsubid AND s.subname = $1 WHERE p.datname = current_database()`
+
+// sizeSQL is how large the tables are that are copied, as the source estimates.
+const sizeSQL = `
+SELECT n.nspname || '.' || c.relname, greatest(c.reltuples, pg_stat_get_live_tuples(c.oid))::bigint, pg_table_size(c.oid)
+FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid JOIN pg_class AS c ON c.oid = r.prrelid
+JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE p.pubname = $1`
+
+// completeSQL is which of them are copied.
+const completeSQL = `
+SELECT n.nspname || '.' || c.relname FROM pg_subscription AS s JOIN pg_subscription_rel AS r ON r.srsubid = s.oid AND r.srsubstate IN ('f', 's', 'r')
+JOIN pg_class AS c ON c.oid = r.srrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE s.subname = $1`
+
+// copied reports how much is copied.
+func (m *Mover) copied(ctx context.Context) error {
+	type size struct{ rows, bytes int64 }
+	sizes := make(map[string]size)
+	var name string
+	var one size
+	rows, err := m.source.conn.Query(ctx, sizeSQL, m.forth())
+	if err != nil {
+		return m.source.fault(err)
+	}
+	p := m.progress
+	p.Phase, p.Rows, p.Bytes, p.RowsTotal, p.BytesTotal = Copying, 0, 0, 0, 0
+	for rows.Next() {
+		if err := rows.Scan(&name, &one.rows, &one.bytes); err != nil {
+			rows.Close()
+			return m.source.fault(err)
+		}
+		sizes[name] = one
+		p.RowsTotal += one.rows
+		p.BytesTotal += one.bytes
+	}
+	if rows.Err() != nil {
+		return m.source.fault(rows.Err())
+	}
+	rows, err = m.target.conn.Query(ctx, completeSQL, m.forth())
+	if err != nil {
+		return m.target.fault(err)
+	}
+	for rows.Next() {
+		if err := rows.Scan(&name); err != nil {
+			rows.Close()
+			return m.target.fault(err)
+		}
+		p.Rows += sizes[name].rows
+		p.Bytes += sizes[name].bytes
+	}
+	if rows.Err() != nil {
+		return m.target.fault(rows.Err())
+	}
+	if err := m.target.conn.QueryRow(ctx, copiedSQL, m.forth()).Scan(&one.rows, &one.bytes); err != nil {
+		return m.target.fault(err)
+	}
+	p.Rows += one.rows
+	p.Bytes += one.bytes
+	m.say(p)
+	return nil
+}

@@ -1,0 +1,150 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// An end is one of the two servers.
+type end struct {
+	shard.Server
+	given shard.Server
+	conn  *pgx.Conn
+	try   time.Duration // how long writers may be kept waiting by a try to let a shard go
+}
+
+// newEnd is a server that is told what to do in one message each.
+func newEnd(s shard.Server) *end {
+	config := s.Config.Copy()
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	return &end{Server: shard.Server{Name: s.Name, Config: config}, given: s, try: lockTime}
+}
+
+// A staleError says that the facts were not what they are any more: what a mover sent
+// that has ended since came after they were looked at.
+type staleError struct{ error }
+
+func (e *staleError) Unwrap() error { return e.error }
+
+const (
+	// defaultPatience is how long a server is waited for that does not answer.
+	defaultPatience = time.Minute
+	// retryPause is between two tries to reach one.
+	retryPause = 250 * time.Millisecond
+)
+
+// patiently does something again while a server is away. What it does is of a kind that
+// may have been done although there was no answer.
+func patiently(ctx context.Context, patience time.Duration, f func() error) error {
+	for begun := time.Now(); ; {
+		err := f()
+		if err == nil || !away(err) || time.Since(begun) > patience || ctx.Err() != nil {
+			return err
+		}
+		if err := pause(ctx, retryPause); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *Mover) patiently(ctx context.Context, f func() error) error {
+	return patiently(ctx, m.options.Patience, f)
+}
+
+// away says whether an error is that of a server that did not answer, or is about to
+// end or to begin; that has ended the session, as this mover was held up; or of a change
+// of the catalog that met another one.
+func away(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300" || pg.Code == "25P03" ||
+			pg.Code == "XX000" && strings.HasPrefix(pg.Message, "tuple concurrently") || pg.Code == "40P01"
+	}
+	var network net.Error
+	var connecting *pgconn.ConnectError
+	return errors.As(err, &network) || errors.As(err, &connecting) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed") ||
+		strings.Contains(err.Error(), "unexpected EOF")
+}
+
+func identifier(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// literal quotes a text, for standard_conforming_strings.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// sqlstate is the code of a server's error, or nothing.
+func sqlstate(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	return ""
+}
+
+// connect connects, unless that is done. Where it cannot, the connection that was lost stays,
+// so that who uses it meets an error.
+func (e *end) connect(ctx context.Context) error {
+	if e.conn != nil && !e.conn.IsClosed() {
+		return nil
+	}
+	c, err := e.open(ctx)
+	if err == nil {
+		e.conn = c
+	}
+	return err
+}
+
+// open makes a connection of its own.
+func (e *end) open(ctx context.Context) (*pgx.Conn, error) {
+	c, err := e.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// What is left of a mover that was killed, cut off or held up does not hold locks for
+	// long. A transaction has to see what arrives while it lasts.
+	settings := "SET statement_timeout = 0; SET search_path = pg_catalog, pg_temp; SET client_min_messages = error; SET default_transaction_isolation = 'read committed'; " +
+		fmt.Sprintf("SET idle_in_transaction_session_timeout = %d; ", idleTime.Milliseconds()) +
+		"SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; " +
+		"SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('lock_timeout', 'idle_session_timeout', 'transaction_timeout')"
+	if _, err := c.Exec(ctx, settings); err != nil {
+		c.Close(context.WithoutCancel(ctx))
+		return nil, e.fault(err)
+	}
+	return c, nil
+}
+
+func (e *end) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &shard.ServerError{Server: e.Name, Err: err}
+}
+
+// call runs a statement for what it does.
+func (e *end) call(ctx context.Context, sql string, args ...any) error {
+	if err := e.connect(ctx); err != nil {
+		return err
+	}
+	_, err := e.conn.Exec(ctx, sql, args...)
+	return e.fault(err)
+}
+
+func closeAll(rest []*end) {
+	for _, e := range rest {
+		e.close()
+	}
+}
+
+func (e *end) close() {
+	if e.conn != nil {
+		e.conn.Close(context.Background())
+	}
+}

@@ -1,0 +1,233 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
+)
+
+// ReopenOptions say how a server is reopened.
+type ReopenOptions struct {
+	// Gone are servers that do not answer, of which an operator says that they are gone for good.
+	Gone []string
+
+	// Asked says which shards are to be opened, though they may serve. Nil means all that do not serve.
+	Asked func(shard int64) bool
+
+	// Margin is by how much ids start above the latest clock.
+	Margin time.Duration
+
+	// Incomplete opens a copy as it is of which nobody knows that it has all rows.
+	Incomplete bool
+}
+
+// A RefusesError says that a server answers, and does not say what it serves. It may serve what
+// is to be opened elsewhere.
+type RefusesError struct {
+	Server string
+	Err    error
+}
+
+func (e *RefusesError) Error() string {
+	return fmt.Sprintf("server %s does not say what it serves: %s", e.Server, strings.TrimPrefix(e.Err.Error(), "shard: "))
+}
+func (e *RefusesError) Unwrap() error { return e.Err }
+
+// ErrOvertaken says that somebody has worked on the shards since they were looked at.
+var ErrOvertaken = errors.New("shard: meanwhile somebody else has worked on the shards")
+
+// LookReopen asks all servers, and plans as [PlanReopen] does what is to be opened on one of them.
+// It changes nothing. It fails where a server answers that is said to be gone (a
+// [*check.AnswersError]) or does not say what it serves (a [*RefusesError]), and where the clocks
+// of the servers leave open which is right (a [*ClockError]).
+func LookReopen(ctx context.Context, servers []shard.Server, name string, o ReopenOptions) (*Reopening, error) {
+	seen := check.Look(ctx, servers)
+	for _, s := range seen {
+		if s.Err == nil && s.Standby {
+			return nil, &shard.StandbyError{Server: s.Name}
+		}
+	}
+	views, ahead := make(map[string]*shard.View), make(map[string]time.Duration)
+	var away []string
+	for i, s := range seen {
+		if s.Name != name {
+			if err := o.silent(ctx, servers[i], s.Err); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case s.Err == nil:
+			views[s.Name], ahead[s.Name] = s.View, s.Offset+s.Error
+		case s.Name == name:
+			return nil, s.Err
+		default:
+			away = append(away, s.Name)
+		}
+	}
+	r, err := PlanReopen(name, views, away, o.Gone, o.Asked)
+	if err != nil {
+		return nil, err
+	}
+	r.Incomplete, r.Views, r.away, r.options = o.Incomplete, views, away, o
+	r.above, err = Above(views[name].Layout, time.Now(), ahead, o.Margin)
+	return r, err
+}
+
+// silent returns the error of a server that answers although it is said to be gone, or that does
+// not say what it serves. Err is what the server has answered.
+func (o ReopenOptions) silent(ctx context.Context, s shard.Server, err error) error {
+	if slices.Contains(o.Gone, s.Name) {
+		return check.Gone(ctx, s)
+	}
+	if err == nil || !(&shard.ServerError{Server: s.Name, Err: err}).Answered() {
+		return nil
+	}
+	if check.AddressDo(err) != "" {
+		return err
+	}
+	var of *shard.ServerError
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	return &RefusesError{s.Name, err}
+}
+
+// CheckOn is [Reopening.Check] on servers that it connects to.
+func (r *Reopening) CheckOn(ctx context.Context, servers []shard.Server) error {
+	if len(r.Shards) == 0 {
+		return nil
+	}
+	c, others, err := r.connect(ctx, servers)
+	defer hangUp(ctx, c, others)
+	if err != nil {
+		return err
+	}
+	return r.Check(ctx, c, others)
+}
+
+// Run does what is planned, under the locks of all servers that answer, and counts the shards that
+// it has opened. It fails with [ErrOvertaken], and has done nothing, where the servers do not say
+// any more what they said when the plan was made. Run again it goes on with the shards that are left.
+func (r *Reopening) Run(ctx context.Context, servers []shard.Server, done *atomic.Int64) error {
+	release, err := shard.LockAll(ctx, r.answering(servers))
+	if err != nil {
+		return err
+	}
+	defer release()
+	again, err := LookReopen(ctx, servers, r.Server, r.options)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(again.Shards, r.Shards) || !slices.Equal(again.Told, r.Told) || !slices.Equal(again.Closed, r.Closed) {
+		return ErrOvertaken
+	}
+	return again.openAll(ctx, servers, done)
+}
+
+func (r *Reopening) openAll(ctx context.Context, servers []shard.Server, done *atomic.Int64) error {
+	c, others, err := r.connect(ctx, servers)
+	defer hangUp(ctx, c, others)
+	if err != nil {
+		return err
+	}
+	if err := r.Tell(ctx, c); err != nil {
+		return &shard.ServerError{Server: r.Server, Err: err}
+	}
+	for _, row := range r.Shards {
+		if err := r.Reopen(ctx, c, others, row, r.above); err != nil {
+			return err
+		}
+		done.Add(1)
+	}
+	return nil
+}
+
+// answering are the servers but those that did not answer.
+func (r *Reopening) answering(servers []shard.Server) []shard.Server {
+	return slices.DeleteFunc(slices.Clone(servers), func(s shard.Server) bool { return slices.Contains(r.away, s.Name) })
+}
+
+// connect connects to the server of the plan, and to the others that answer.
+func (r *Reopening) connect(ctx context.Context, servers []shard.Server) (c *pgx.Conn, others map[string]*pgx.Conn, err error) {
+	others = make(map[string]*pgx.Conn)
+	for _, s := range r.answering(servers) {
+		conn, err := s.Connect(ctx)
+		switch {
+		case err != nil:
+			return c, others, err
+		case s.Name == r.Server:
+			c = conn
+		default:
+			others[s.Name] = conn
+		}
+	}
+	return c, others, nil
+}
+
+// hangUp closes what connect has opened.
+func hangUp(ctx context.Context, c *pgx.Conn, others map[string]*pgx.Conn) {
+	ctx = context.WithoutCancel(ctx)
+	if c != nil {
+		c.Close(ctx)
+	}
+	for _, other := range others {
+		other.Close(ctx)
+	}
+}
+
+// Opens returns the command that opens a shard of the plan, where another server has to open it.
+func (r *Reopening) Opens(n int64) (check.Opening, bool) {
+	o, lost := check.OpeningOf(r.Views, n)
+	return o, lost && o.Server != r.Server
+}
+
+// StillServed are what is wrong about the shards that the plan leaves: those that no server serves, and
+// those that two serve.
+func (r *Reopening) StillServed() (nowhere, twice []check.Finding) {
+	left := func(n int64) bool {
+		return slices.ContainsFunc(r.Left, func(l Left) bool { return l.Shard == n })
+	}
+	return check.Nowhere(r.Views, left), check.Twice(r.Views, left)
+}
+
+// Questions are what has to be true before the plan is carried out, and what nobody can ask a
+// server. There is at least one.
+func (r *Reopening) Questions() (all []string) {
+	for _, gone := range r.options.Gone {
+		all = append(all, "Is server "+gone+" gone for good? What it serves would be served twice.")
+	}
+	if len(r.Closed) > 0 {
+		all = append(all, "Is the copy on "+r.Server+" the one to keep? Programs do not see the rows of the other copy any more.")
+	}
+	back := r.putBack()
+	if back != "" {
+		all = append(all, "Rows that only "+back+" had before it was put back are lost. Is there no newer backup and no standby of "+back+"?")
+	}
+	switch {
+	case r.Incomplete:
+		all = append(all, "Rows that are not on "+r.Server+" are lost. Is there no standby and no backup that has them?")
+	case len(r.Told) > 0 || slices.ContainsFunc(r.Shards, func(row shard.Row) bool { return !row.Serves() && (back == "" || !row.Here) }) || len(all) == 0:
+		all = append(all, "Is what "+r.Server+" is a copy of, as its old primary, gone for good?")
+	}
+	return all
+}
+
+// putBack is a server that was put back to an earlier state, and that a shard of the plan had been
+// given to or came from; empty: there is none.
+func (r *Reopening) putBack() string {
+	for _, row := range r.Shards {
+		if o, lost := check.OpeningOf(r.Views, row.Shard); lost && o.Server == r.Server && o.Back != "" {
+			return o.Back
+		}
+	}
+	return ""
+}
