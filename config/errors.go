@@ -160,3 +160,18 @@ func (e *KeysError) Error() string {
 	}
 	return "there is no key file " + e.Source
 }
+
+// Somebody has to write other settings first; see firn.Retryable.
+func (*ValueError) Retryable() bool        { return false }
+func (*TrustError) Retryable() bool        { return false }
+func (*FindError) Retryable() bool         { return false }
+func (*NoFileError) Retryable() bool       { return false }
+func (*WhichPoolError) Retryable() bool    { return false }
+func (*UnlistedPoolError) Retryable() bool { return false }
+func (*NoNameError) Retryable() bool       { return false }
+func (*NoSeriesError) Retryable() bool     { return false }
+func (*NoPatternError) Retryable() bool    { return false }
+func (*CounterError) Retryable() bool      { return false }
+func (*OptionsError) Retryable() bool      { return false }
+func (*PatternError) Retryable() bool      { return false }
+func (*KeysError) Retryable() bool         { return false }

@@ -87,6 +87,9 @@ func (e *FaultsError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Retryable is false; see firn.Retryable.
+func (*FaultsError) Retryable() bool { return false }
+
 // Parse reads a config. The error is a [configError].
 func Parse(path string, data []byte) (*File, error) {
 	r := reader{File: File{Path: path, serve: Serve{

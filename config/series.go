@@ -215,3 +215,11 @@ func (s *Series) Key() string {
 	o.Segment.Logger, o.Serial.Logger = nil, nil
 	return fmt.Sprintf("%q %s %q %+v", s.URLs, s.Kind, s.Name, o)
 }
+
+// Lost is what it means that the series could not be closed well.
+func (s *Series) Lost() string {
+	if s.Kind == Flake {
+		return "the worker was not given back and falls free by itself"
+	}
+	return "numbers that were reserved and not printed are lost"
+}

@@ -102,7 +102,11 @@ func (s *settings) notLost(ctx context.Context, st store.Store, name string) err
 
 // maybeLost is the error of a name that no counter of a store has which was recovered.
 func maybeLost(at, name string) *ui.Failure {
-	return ui.Bad("%w", &open.LostNameError{Store: at, Name: name}).
-		Hint("if it was a segment: firn segments create %s --first N, with N above every number in use", phrase.ShellWord(name)).
+	return lostNameHints(ui.Bad("%w", &open.LostNameError{Store: at, Name: name}), name)
+}
+
+// lostNameHints says how a counter that was lost is created again.
+func lostNameHints(f *ui.Failure, name string) *ui.Failure {
+	return f.Hint("if it was a segment: firn segments create %s --first N, with N above every number in use", phrase.ShellWord(name)).
 		Hint("if it was a serial: firn serials create %s --pattern PATTERN; firn serials raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", phrase.ShellWord(name), phrase.ShellWord(name))
 }

@@ -260,7 +260,7 @@ func (d *drawing) recoverURL(err error) (url, note string) {
 	}
 	switch {
 	case url == "":
-		return "URL", fmt.Sprintf("URL is the one of the stores of %s that has the problem: %s. To see which one: firn doctor", d.Name, d.storeText())
+		return "URL", fmt.Sprintf("URL is the one of the stores of %s that has the problem: %s. To see which one: firn doctor", d.Name, open.StoresText(d.Series))
 	case withoutPassword(url) != url:
 		return "URL", fmt.Sprintf("URL is the store %s of %s, with its password, which is not shown", fromurl.Redact(url), d.Name)
 	}

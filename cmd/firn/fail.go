@@ -15,14 +15,6 @@ import (
 	"github.com/firn-id/firn/lease"
 )
 
-// withHint adds a hint to the attributes of a log line, if there is one.
-func withHint(hint string, attrs ...any) []any {
-	if hint == "" {
-		return attrs
-	}
-	return append(attrs, "hint", hint)
-}
-
 // report prints an error as a person wants it, and returns the exit code. Its hints are for
 // the command that has failed, if there is one.
 func report(w io.Writer, cmd *cobra.Command, err error) int {

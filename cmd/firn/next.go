@@ -100,18 +100,10 @@ func (o *nextOptions) run(ctx context.Context, out, errs io.Writer) error {
 	err = p.runUntil(ctx, o.count)
 	show.Stop()
 	if closeErr := src.close(); err == nil && closeErr != nil {
-		ui.PrintWarning(errs, "%s: %s", o.drawing.lost(), phrase.WithoutPackage(closeErr.Error()))
+		ui.PrintWarning(errs, "%s: %s", o.drawing.Lost(), phrase.WithoutPackage(closeErr.Error()))
 	}
 	if err != nil {
 		err = o.drawing.explain(err)
 	}
 	return err
-}
-
-// lost is what it means that a series could not be closed well.
-func (d *drawing) lost() string {
-	if d.Kind == config.Flake {
-		return "the worker was not given back and falls free by itself"
-	}
-	return "numbers that were reserved and not printed are lost"
 }

@@ -319,7 +319,7 @@ func (l *poolLine) startText() string {
 	return text
 }
 
-func secondsText(s float64) string { return phrase.Duration(seconds(s)) }
+func secondsText(s float64) string { return phrase.Duration(time.Duration(s * float64(time.Second))) }
 
 // storeName is the store of the settings, as people see it.
 func (s *settings) storeName() string { return fromurl.Redact(open.StoreText(s.StoreURL().Text)) }

@@ -12,6 +12,7 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/server/daemon"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
 )
@@ -85,6 +86,8 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 	var other *open.RangeError
 	var host *open.HostNameError
 	var kind *open.KindError
+	var lost *open.LostNameError
+	var unused *daemon.UnusedError
 	f := ui.Bad("%w", err)
 	switch {
 	case errors.As(err, &find):
@@ -123,6 +126,12 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 		return f.Hint("--worker recycle takes any free one")
 	case errors.As(err, &kind):
 		return kindHints(f, kind)
+	case errors.As(err, &lost):
+		return lostNameHints(f, lost.Name)
+	case errors.As(err, &unused):
+		f.Code = ui.ExitFailed
+		return f.Hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", phrase.ShellWord(unused.Series)).
+			Hint("only if it is new: SIGHUP to this server begins it")
 	}
 	return nil
 }

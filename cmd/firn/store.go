@@ -15,7 +15,6 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/store/sqlite"
 )
 
 // addStore adds --store.
@@ -65,7 +64,7 @@ func sayMade(errs io.Writer) open.OnMade {
 		} else {
 			fmt.Fprintf(errs, "created %s: ids are unique among your programs that use this file\n", path)
 		}
-		if text := madeInContainer(path); text != "" {
+		if text := open.InContainer(path); text != "" {
 			ui.PrintWarning(errs, "%s", text)
 		}
 	}
@@ -77,15 +76,6 @@ func userName() string {
 		return u.Username
 	}
 	return strconv.Itoa(os.Geteuid())
-}
-
-// madeInContainer says that a file which was made is seen by one container only, or is "".
-func madeInContainer(path string) string {
-	if f, err := sqlite.Inspect(path); err != nil || f.FileSystem != "overlay" {
-		return ""
-	}
-	return path + " is on overlay, as the files of a container are: it ends with the container, and each container has its own file and makes the same ids; " +
-		"name one store for all containers, as " + serverStore
 }
 
 // badStore says what is wrong with the URL of a store, and whether a flag or a variable

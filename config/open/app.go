@@ -52,7 +52,7 @@ func (a *Opened) Source(ctx context.Context, series string) (firn.Source, error)
 	}
 	switch {
 	case s.Kind == config.Serial:
-		return nil, fmt.Errorf("config/open: series %s gives texts, and no numbers: use Document", series)
+		return nil, &config.Error{Err: fmt.Errorf("config/open: series %s gives texts, and no numbers: use Document", series)}
 	case s.Kind == config.Flake:
 		return a.lease(ctx, s)
 	}
@@ -73,7 +73,7 @@ func (a *Opened) Document(ctx context.Context, series string) (*document.Series,
 		return nil, err
 	}
 	if s.Kind != config.Serial {
-		return nil, fmt.Errorf("config/open: series %s gives numbers, and no texts: use Source", series)
+		return nil, &config.Error{Err: fmt.Errorf("config/open: series %s gives numbers, and no texts: use Source", series)}
 	}
 	one, err := a.counter(ctx, s)
 	if err != nil {

@@ -112,3 +112,21 @@ func StoreText(url string) string {
 	}
 	return "sqlite:" + path
 }
+
+// StoresText is the URL of the stores of a series, without secrets.
+func StoresText(s *config.Series) string {
+	var all []string
+	for _, url := range s.URLs {
+		all = append(all, open.Redact(StoreText(url)))
+	}
+	return strings.Join(all, ", ")
+}
+
+// InContainer says that a file which was made is seen by one container only, or is "".
+func InContainer(path string) string {
+	if f, err := sqlite.Inspect(path); err != nil || f.FileSystem != "overlay" {
+		return ""
+	}
+	return path + " is on overlay, as the files of a container are: it ends with the container, and each container has its own file and makes the same ids; " +
+		"name one store for all containers, as postgres://USER:PASSWORD@HOST/DATABASE"
+}

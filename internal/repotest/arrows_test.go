@@ -54,6 +54,11 @@ var arrows = []rule{
 
 	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest"}},
 	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
+	// The running service: it wires what the others of server do not know of each other.
+	{pkg: "server/daemon", ours: []string{
+		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "public", "shard", "shard/check", "shard/move",
+		"server", "server/*", "internal/nearest", "internal/phrase", "internal/term",
+	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
 	{pkg: "server/internal/guard", ours: []string{"server"}},
 	{pkg: "client", ours: []string{"."}},

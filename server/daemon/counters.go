@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -36,7 +36,7 @@ const openPatience = 2 * time.Second
 // addCounters adds the counters of the store to what a plan serves. A store that
 // does not answer is no error: what is in force stays, or the plan says that it has
 // no list.
-func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
+func (o *service) addCounters(ctx context.Context, p *plan) error {
 	if p.others == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
 		p.unlisted = err
 		return nil
 	case err != nil:
-		return p.others.named(err)
+		return &SeriesError{p.others.Series, err}
 	}
 	p.names.recovered = recovered
 	if p.names.mayBeLost() {
@@ -72,22 +72,22 @@ func (o *serveCommand) addCounters(ctx context.Context, p *servePlan) error {
 		p.series = append(found, o.plan.lost(found, p.names.url)...)
 	}
 	for _, d := range p.series {
-		d.hints = p.others.hints
+		d.advise = p.others.advise
 	}
 	return nil
 }
 
 // lost are the counters that the server has served and a store does not list: it has lost
 // them, or is another one. Their names must not give ids of a pool from now on.
-func (p *servePlan) lost(found []*drawing, url string) (all []*drawing) {
+func (p *plan) lost(found []*outlet, url string) (all []*outlet) {
 	if p.names == nil {
 		return nil
 	}
 	for _, d := range p.series {
-		if !slices.ContainsFunc(found, func(f *drawing) bool { return f.Name == d.Name }) {
+		if !slices.ContainsFunc(found, func(f *outlet) bool { return f.Name == d.Name }) {
 			one := *d.Series
 			one.URLs = []string{url}
-			all = append(all, &drawing{&one, d.hints})
+			all = append(all, &outlet{&one, d.advise, d.hostname})
 		}
 	}
 	return all
@@ -114,13 +114,11 @@ func (n *storeNames) mayBeLost() bool { return n.recovered && !n.flakesSaid }
 
 // lost is the error of such a name.
 func (n *storeNames) lost(name string) error {
-	return maybeLost(fromurl.Redact(open.StoreText(n.url)), name).
-		Hint("if %s has ids with a time: list all series of this server in firn.yaml, %s with kind: flake", name, name).
-		Hint("only if every name that no counter has is one of ids with a time: firn serve --kind flake")
+	return &open.LostNameError{Store: fromurl.Redact(open.StoreText(n.url)), Name: name}
 }
 
 // list returns what to draw from for each counter of the store, and whether it was recovered.
-func (n *storeNames) list(ctx context.Context) (found []*drawing, recovered bool, err error) {
+func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool, err error) {
 	u, err := n.stores.enter(ctx, n.url)
 	if err != nil {
 		return nil, false, err
@@ -138,12 +136,12 @@ func (n *storeNames) list(ctx context.Context) (found []*drawing, recovered bool
 		return nil, false, err
 	}
 	taken := map[string]bool{}
-	add := func(name, kind string) *drawing {
+	add := func(name, kind string) *outlet {
 		if taken[name] || server.CheckName(name) != nil { // no client can ask for it
 			return nil
 		}
 		taken[name] = true
-		d := &drawing{Series: &config.Series{Name: name, Kind: kind, URLs: []string{n.url}}}
+		d := &outlet{Series: &config.Series{Name: name, Kind: kind, URLs: []string{n.url}}}
 		found = append(found, d)
 		return d
 	}
@@ -203,7 +201,7 @@ func (n *storeNames) flake(name string) error {
 }
 
 // forget has the names looked up again that are counters by now, or nearly so.
-func (n *storeNames) forget(found []*drawing, log *slog.Logger) {
+func (n *storeNames) forget(found []*outlet, log *slog.Logger) {
 	var counters []string
 	for _, d := range found {
 		counters = append(counters, d.Name)
@@ -272,7 +270,7 @@ var errUnlisted = errors.New("the store does not answer yet, or has no new count
 
 // listAgain reloads if the store can say by now which names are counters, or has one that is
 // not served. What could not be opened is tried again when there is another one.
-func (o *serveCommand) listAgain(ctx context.Context) error {
+func (o *service) listAgain(ctx context.Context) error {
 	if o.plan.names == nil {
 		o.learn(ctx) // of a store that has not said yet which flakes have names of counters
 		return errUnlisted
@@ -287,7 +285,7 @@ func (o *serveCommand) listAgain(ctx context.Context) error {
 	}
 	var fresh []string
 	for _, d := range found {
-		if !slices.ContainsFunc(o.plan.series, func(s *drawing) bool { return s.Name == d.Name }) {
+		if !slices.ContainsFunc(o.plan.series, func(s *outlet) bool { return s.Name == d.Name }) {
 			fresh = append(fresh, d.Name)
 		}
 	}

@@ -1,13 +1,11 @@
-package main
+package daemon
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +16,6 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
-	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -32,7 +29,7 @@ import (
 // and calls are told why they have to come again.
 type supply struct {
 	key     string // all that it was made of
-	drawing *drawing
+	drawing *outlet
 	log     *slog.Logger
 	bare    *slog.Logger // for the series, which says its name itself
 	began   time.Time
@@ -78,7 +75,7 @@ func (e *notOpenError) Unwrap() error { return e.err }
 var errOpening = errors.New("its store was not heard yet")
 
 // newSupply returns a supply that is not open.
-func newSupply(d *drawing, log *slog.Logger) *supply {
+func newSupply(d *outlet, log *slog.Logger) *supply {
 	s := &supply{key: d.Key(), drawing: d, bare: log.With("kind", d.Kind), began: time.Now()}
 	s.log = s.bare
 	if d.Name != "" && d.Kind != config.Flake {
@@ -163,7 +160,7 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 		case err.Error() != told:
 			told = err.Error()
 			what := "cannot be opened until that is mended; the server looks again every few seconds"
-			if s.drawing.missingOf(err) != nil { // not where somebody creates it
+			if lacks(err) { // not where somebody creates it
 				what = "the store lacks it; the server looks again every few seconds, and creates nothing"
 			}
 			s.log.Error(what, withHint(s.drawing.hintOf(err), "err", err)...)
@@ -201,10 +198,10 @@ func (s *supply) notYet(ctx context.Context, stores *sharedStores) bool {
 // look returns an error if a store lacks what the drawing draws from. It creates nothing, also
 // in a file of this host, where to open a series may begin it.
 //
-// A serial that has given nothing is a *failure: whoever has lost one creates it again and
+// A serial that has given nothing is an [*UnusedError]: whoever has lost one creates it again and
 // then raises it, and what it gave in between would be given twice. A segment is created at
 // the number that it begins with, and a pool with the time.
-func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
+func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
 	for _, url := range d.URLs {
 		u, err := shared.enter(ctx, url)
 		if err != nil {
@@ -226,14 +223,12 @@ func (d *drawing) look(ctx context.Context, shared *sharedStores) error {
 }
 
 // given returns an error if a serial has given nothing yet.
-func (d *drawing) given(ctx context.Context, st store.Store) error {
+func (d *outlet) given(ctx context.Context, st store.Store) error {
 	info, err := document.Show(ctx, st, d.Name)
 	if err != nil || info.Count > 0 {
 		return err
 	}
-	return ui.Failed("the serial %s is there now, and has given nothing yet", d.Name).
-		Hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", phrase.ShellWord(d.Name)).
-		Hint("only if it is new: SIGHUP to this server begins it")
+	return &UnusedError{d.Name}
 }
 
 // try opens the supply.
@@ -241,8 +236,7 @@ func (s *supply) try(ctx context.Context, stores *sharedStores) error {
 	now, err := s.drawing.flow(ctx, stores, s.bare)
 	var early *lease.NotYetError
 	if errors.As(err, &early) {
-		err = ui.Rename(fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; the server waits for that",
-			early.Pool, early.StartsAt.UTC().Format(time.RFC3339)), err)
+		err = &waitsError{early}
 	}
 	if err != nil {
 		s.trouble.Store(&err)
@@ -358,7 +352,7 @@ func (s textSupply) Append(ctx context.Context, dst []document.Number, n int) ([
 }
 
 // flow opens a series for a server.
-func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logger) (_ *flowing, err error) {
+func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logger) (_ *flowing, err error) {
 	var stores []store.Store
 	var users []*sharedStore
 	leave := func() error {
@@ -380,7 +374,7 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 		}
 		users, stores = append(users, u), append(stores, u.watched())
 	}
-	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: log})
+	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: log, Hostname: d.hostname})
 	if err != nil {
 		return nil, err
 	}
@@ -388,7 +382,7 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 	if series.Began && d.Kind != config.Flake {
 		log.Info("created a new counter", "series", d.Name, "first", open.FirstNumber(d.Series), "store", d.storeText())
 	} else if series.Began {
-		log.Info("created the first pool", "pool", d.Leasing.Pool, "layout", layoutName(now.layout), "store", d.storeText())
+		log.Info("created the first pool", "pool", d.Leasing.Pool, "layout", cmp.Or(now.layout.Name(), now.layout.String()), "store", d.storeText())
 	}
 	closeSeries := now.close
 	part, err := d.joinStores(users, now)
@@ -402,7 +396,7 @@ func (d *drawing) flow(ctx context.Context, shared *sharedStores, log *slog.Logg
 
 // joinStores makes what is open a member of its stores, so that it ends with what others
 // find out about them, and they with what it does.
-func (d *drawing) joinStores(users []*sharedStore, now *flowing) (part func(), err error) {
+func (d *outlet) joinStores(users []*sharedStore, now *flowing) (part func(), err error) {
 	members := make([]*member, len(users))
 	for i, u := range users {
 		members[i] = &member{kind: d.Kind, final: now.final}
@@ -432,7 +426,7 @@ func (d *drawing) joinStores(users []*sharedStore, now *flowing) (part func(), e
 }
 
 // flowing is what a server draws from in a series that is open.
-func (d *drawing) flowing(s *open.Series, users []*sharedStore, stores []store.Store) *flowing {
+func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.Store) *flowing {
 	switch {
 	case s.Lease != nil:
 		return flowLease(s.Lease, stores[0], d.storeText())
@@ -475,15 +469,6 @@ func flowTexts(s *document.Series, at string, heard *pulse) *flowing {
 		state: func() server.State { return serialState(s, at, heard.last()) },
 		final: func() error { return unforgiven(s.State().Err) },
 	}
-}
-
-// storeText is the URL of the stores of a series, without secrets.
-func (d *drawing) storeText() string {
-	var all []string
-	for _, url := range d.URLs {
-		all = append(all, fromurl.Redact(open.StoreText(url)))
-	}
-	return strings.Join(all, ", ")
 }
 
 // passes reports whether an error of a supply passes by itself. Here the deadline of one try

@@ -1,18 +1,21 @@
-package main
+package daemon
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/httpapi"
 	"github.com/firn-id/firn/server/resp"
@@ -30,8 +33,7 @@ func bind(o *config.ServerOptions) (bound []boundListener, err error) {
 			for _, b := range bound {
 				b.Close()
 			}
-			return nil, ui.Failed("--%s %s: %w", l.Flag, l.At, err).
-				Hint("--%s with another place, or off; port 0 takes any that is free", l.Flag)
+			return nil, &ListenError{Listener: l.Flag, At: l.At, Err: err}
 		}
 		bound = append(bound, boundListener{sock, l.Flag, at})
 	}
@@ -53,6 +55,7 @@ type front struct {
 	sharded  *atomic.Pointer[[]shard.Server]
 	keys     *keyring
 	log      *slog.Logger
+	version  string
 	stats    resp.Stats
 	answers  httpapi.Stats
 
@@ -72,7 +75,7 @@ func (f *front) open(bound []boundListener) error {
 		}
 		f.done.Go(func() {
 			if err := serve(ctx); err != nil && ctx.Err() == nil {
-				f.failed <- ui.Failed("--%s %s: %w", b.flag, b.at, err)
+				f.failed <- &ListenError{Listener: b.flag, At: b.at, Err: err, Running: true}
 			}
 		})
 	}
@@ -89,7 +92,7 @@ func (f *front) serve(b boundListener) (func(context.Context) error, error) {
 		}
 		o := &resp.Options{
 			MaxConns: f.options.Connections, Idle: f.options.Idle, Drain: drain, Strings: f.options.Strings,
-			Version: buildVersion().Version, Stats: &f.stats, Logger: f.log,
+			Version: f.version, Stats: &f.stats, Logger: f.log,
 		}
 		return func(ctx context.Context) error { return resp.Serve(ctx, l, f.server, o) }, nil
 	}
@@ -107,7 +110,7 @@ func (f *front) serve(b boundListener) (func(context.Context) error, error) {
 }
 
 func (f *front) handler(flag string) (http.Handler, error) {
-	o := &httpapi.Options{Foreign: f.options.Foreign, Version: buildVersion().Version, NoMetrics: !f.options.Admin.Off(), Names: f.options.Hosts, Stats: &f.answers}
+	o := &httpapi.Options{Foreign: f.options.Foreign, Version: f.version, NoMetrics: !f.options.Admin.Off(), Names: f.options.Hosts, Stats: &f.answers}
 	handler := httpapi.Handler
 	if flag == "admin" {
 		handler = httpapi.Admin
@@ -190,4 +193,52 @@ func (c *countedConn) CloseWrite() error {
 func (c *countedConn) Close() error {
 	c.once.Do(func() { c.of.now.Add(-1) })
 	return c.Conn.Close()
+}
+
+// listen listens there. The address it returns is the real one, where port 0 was
+// asked for.
+func listenOn(a config.Address) (net.Listener, config.Address, error) {
+	if a.Network == "unix" {
+		if err := clearSocket(a.At); err != nil {
+			return nil, a, err
+		}
+	}
+	l, err := net.Listen(a.Network, a.At)
+	if err != nil {
+		return nil, a, err
+	}
+	if a.Network == "unix" {
+		// Whoever may use the group's files may use it.
+		err = os.Chmod(a.At, 0o660)
+	} else {
+		a.At = l.Addr().String()
+	}
+	if err != nil {
+		l.Close()
+		return nil, a, err
+	}
+	return l, a, nil
+}
+
+// clearSocket removes the socket of a process that was killed. One that somebody
+// answers on stays, and so does anything that is not a socket.
+func clearSocket(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSocket == 0:
+		return fmt.Errorf("%s is there, and is not a socket", path)
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		c.Close()
+		return fmt.Errorf("another process listens on %s", path)
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return os.Remove(path)
+	}
+	return err
 }

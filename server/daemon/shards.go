@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -9,6 +9,12 @@ import (
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
+
+// WatchShards returns what shows shards to a console, see [console.Options]: those of the
+// servers of that moment.
+func WatchShards(servers func() []shard.Server) func() func(context.Context) (*console.Shards, error) {
+	return (&shardWatch{servers: servers}).asked
+}
 
 // A shardWatch measures shards for the console: one look at a time.
 type shardWatch struct {

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -15,11 +15,10 @@ import (
 // withConsole answers the console's paths, and leaves the others to a listener's own
 // handler.
 func (f *front) withConsole(rest http.Handler) http.Handler {
-	watch := &shardWatch{servers: func() []shard.Server { return *f.sharded.Load() }}
 	page := console.Handler(f.server, &console.Options{
-		Version: buildVersion().Version, Names: f.options.Hosts,
+		Version: f.version, Names: f.options.Hosts,
 		Workers: func(ctx context.Context) ([]console.Worker, error) { return f.supplies.Load().workers(ctx) },
-		Shards:  watch.asked,
+		Shards:  WatchShards(func() []shard.Server { return *f.sharded.Load() }),
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if console.Serves(r.URL.Path) {

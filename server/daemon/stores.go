@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -18,19 +18,21 @@ import (
 // sharedStores are the stores that a server's series use. Each is opened once, and
 // closed when the last series has left it.
 type sharedStores struct {
-	log   *slog.Logger
-	mu    sync.Mutex // of the rest, and of users
-	byURL map[string]*sharedStore
-	made  open.OnMade // nil: no file is made
+	log    *slog.Logger
+	advise func(Problem) string
+	mu     sync.Mutex // of the rest, and of users
+	byURL  map[string]*sharedStore
+	made   open.OnMade // nil: no file is made
 }
 
 // A sharedStore is a store that series of a server draw from. Where one of them finds that
 // the store has forgotten something, or is another one, the others have numbers of it in
 // hand too, which it may give to somebody else: then none of them gives anything any more.
 type sharedStore struct {
-	url   string
-	users int
-	log   *slog.Logger
+	url    string
+	users  int
+	log    *slog.Logger
+	advise func(Problem) string
 
 	opening sync.Mutex     // guards the next two
 	store   *fromurl.Store // nil: not open
@@ -51,14 +53,14 @@ type member struct {
 }
 
 // newSharedStores tells log of each SQLite file that is made.
-func newSharedStores(log *slog.Logger) *sharedStores {
+func newSharedStores(log *slog.Logger, advise func(Problem) string) *sharedStores {
 	made := func(path string, _ bool) {
 		log.Info("created the store: ids are unique among the programs that use this file", "file", path)
-		if text := madeInContainer(path); text != "" {
+		if text := open.InContainer(path); text != "" {
 			log.Warn(text)
 		}
 	}
-	return &sharedStores{log: log, byURL: map[string]*sharedStore{}, made: made}
+	return &sharedStores{log: log, advise: advise, byURL: map[string]*sharedStore{}, made: made}
 }
 
 // started is for when the server has begun: a file that is missing from now on was moved,
@@ -82,7 +84,7 @@ func (x *sharedStores) enter(ctx context.Context, url string) (*sharedStore, err
 	x.mu.Lock()
 	s := x.byURL[url]
 	if s == nil {
-		s = &sharedStore{url: url, log: x.log, members: map[*member]bool{}}
+		s = &sharedStore{url: url, log: x.log, advise: x.advise, members: map[*member]bool{}}
 		x.byURL[url] = s
 	}
 	s.users++
@@ -140,7 +142,7 @@ func (s *sharedStore) end(err error) {
 	if !s.err.CompareAndSwap(nil, &err) {
 		return
 	}
-	s.log.Error("nothing is given any more of what this store granted; SIGHUP tries again when that is mended", "store", fromurl.Redact(open.StoreText(s.url)), "err", err, "hint", lostStoreHint(err, open.StoreText(s.url)))
+	s.log.Error("nothing is given any more of what this store granted; SIGHUP tries again when that is mended", "store", fromurl.Redact(open.StoreText(s.url)), "err", err, "hint", advice(s.advise, Problem{Store: open.StoreText(s.url), Err: err}))
 	for _, m := range s.joined() {
 		if m.abandon != nil {
 			m.abandon(err)

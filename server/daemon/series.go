@@ -1,17 +1,13 @@
-package main
+package daemon
 
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
-	"strings"
 	"sync"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
-	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server"
 )
@@ -22,7 +18,7 @@ type supplies map[string]*supply
 // enough returns the supplies of a plan: those there are, and new ones that are not
 // open yet. With anew, one that has ended for good is replaced: somebody says that its store
 // is mended.
-func (all supplies) enough(p *servePlan, log *slog.Logger, anew bool) (now supplies, fresh []*supply) {
+func (all supplies) enough(p *plan, log *slog.Logger, anew bool) (now supplies, fresh []*supply) {
 	now = supplies{}
 	for _, d := range p.drawings() {
 		key := d.Key()
@@ -52,24 +48,22 @@ func (all supplies) without(others supplies) []*supply {
 }
 
 // drawings are all that the plan draws from.
-func (p *servePlan) drawings() []*drawing {
+func (p *plan) drawings() []*outlet {
 	if p.others != nil {
-		return append([]*drawing{p.others}, p.series...)
+		return append([]*outlet{p.others}, p.series...)
 	}
 	return p.series
 }
 
 // beginAll begins supplies at the same time. The error is that of those that cannot
-// be opened, each with what can be done about it.
+// be opened: of [*SeriesError] joined.
 func beginAll(ctx context.Context, all []*supply, begin func(*supply) error) error {
 	errs := make([]error, len(all))
-	drawings := make([]*drawing, len(all))
 	var done sync.WaitGroup
 	for i, s := range all {
-		drawings[i] = s.drawing
 		done.Go(func() {
 			if err := begin(s); err != nil {
-				errs[i] = s.drawing.named(err)
+				errs[i] = &SeriesError{s.drawing.Series, err}
 			}
 		})
 	}
@@ -77,27 +71,7 @@ func beginAll(ctx context.Context, all []*supply, begin func(*supply) error) err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return failedTogether(drawings, errs)
-}
-
-// named is an error of the series, with its name and what can be done about it.
-func (d *drawing) named(err error) error {
-	var f *ui.Failure
-	if !errors.As(d.explain(err), &f) {
-		return err
-	}
-	what := "pool"
-	name := ""
-	if d.Kind == config.Flake {
-		name = d.Leasing.Pool
-	} else {
-		what, name = "series", d.Name
-	}
-	text := phrase.WithoutPackage(f.Err.Error())
-	if subject := what + " " + name; !strings.HasPrefix(text, subject+" ") {
-		text = subject + ": " + text
-	}
-	return &ui.Failure{Code: f.Code, Err: ui.Rename(text, f.Err), Hints: f.Hints}
+	return errors.Join(errs...)
 }
 
 // closeAll closes supplies at the same time, and tells of what was lost.
@@ -106,15 +80,15 @@ func closeAll(all []*supply, log *slog.Logger) {
 	for _, s := range all {
 		done.Go(func() {
 			if err := s.close(); err != nil {
-				log.Warn(s.drawing.lost(), "err", err)
+				log.Warn(s.drawing.Lost(), "err", err)
 			}
 		})
 	}
 	done.Wait()
 }
 
-// serverOptions are what a server is made with. Warnings go to errs.
-func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer) (*server.Options, []*server.Series, error) {
+// serverOptions are what a server is made with. Warn is told who else can read keys.
+func (p *plan) serverOptions(all supplies, log *slog.Logger, warn func(string)) (*server.Options, []*server.Series, error) {
 	o := &server.Options{
 		MaxBatch: p.options.Batch, MaxRange: p.options.Ranges, MaxNames: p.options.Names,
 		Tokens: p.options.Tokens, Logger: log,
@@ -125,7 +99,7 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 			series = append(series, d.serveWithheld(d.Name, all[d.Key()], err, nil))
 			continue
 		}
-		one, err := d.serve(d.Name, all[d.Key()], errs)
+		one, err := d.serve(d.Name, all[d.Key()], warn)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -148,14 +122,14 @@ func (p *servePlan) serverOptions(all supplies, log *slog.Logger, errs io.Writer
 			if err != nil {
 				return nil, err
 			}
-			return d.serve(name, s, errs)
+			return d.serve(name, s, warn)
 		}
 	}
 	return o, series, nil
 }
 
 // openForms reads the keys of the public forms, before any store is made or asked.
-func (p *servePlan) openForms() error {
+func (p *plan) openForms() error {
 	for _, d := range p.series {
 		if d.Form == nil {
 			continue
@@ -168,7 +142,7 @@ func (p *servePlan) openForms() error {
 }
 
 // serve returns the series of a name that draws from a supply.
-func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series, error) {
+func (d *outlet) serve(name string, s *supply, warn func(string)) (*server.Series, error) {
 	o := &server.SeriesOptions{State: s.state, Explain: d.judge}
 	switch d.Kind {
 	case config.Serial:
@@ -181,7 +155,7 @@ func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series,
 	}
 	if d.Form != nil {
 		var err error
-		if o.Form, err = d.Form.Open(warnOn(errs)); err != nil {
+		if o.Form, err = d.Form.Open(warn); err != nil {
 			return nil, err
 		}
 	}
@@ -191,13 +165,13 @@ func (d *drawing) serve(name string, s *supply, errs io.Writer) (*server.Series,
 // serveUnknown returns the series of a name that may be that of a counter, while the store has
 // not said so: it takes requests of every kind, and all of them fail as those of a supply that
 // is not open.
-func (d *drawing) serveUnknown(name string, s *supply) *server.Series {
+func (d *outlet) serveUnknown(name string, s *supply) *server.Series {
 	return server.Numbers(name, s, &server.SeriesOptions{Layout: s.layout(), Reserve: s.reserve, State: s.state, Explain: d.judge})
 }
 
 // clashes reports whether two leases cannot be held at once: they insist on one
 // worker, or go on with one grant file.
-func (d *drawing) clashes(other *drawing) bool {
+func (d *outlet) clashes(other *outlet) bool {
 	if d.Kind != config.Flake || other.Kind != config.Flake {
 		return false
 	}
@@ -210,7 +184,7 @@ func (d *drawing) clashes(other *drawing) bool {
 }
 
 // example is the name of a series to show people.
-func (p *servePlan) example() string {
+func (p *plan) example() string {
 	for _, d := range p.series {
 		return d.Name
 	}

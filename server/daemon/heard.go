@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // hearFlakes asks the store whether it has a counter of the name of a flake of the plan, for each
 // flake that it has not answered about, and returns those of which it has one. Flakes of one pool
 // share a supply, so that opening it does not tell. A store that does not answer says nothing.
-func (p *servePlan) hearFlakes(ctx context.Context, stores *sharedStores) (clash []*drawing) {
+func (p *plan) hearFlakes(ctx context.Context, stores *sharedStores) (clash []*outlet) {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	for _, d := range p.series {
@@ -41,7 +41,7 @@ func (p *servePlan) hearFlakes(ctx context.Context, stores *sharedStores) (clash
 }
 
 // flakesAgree returns an error if the store says that a flake of the plan has the name of a counter.
-func (p *servePlan) flakesAgree(ctx context.Context, stores *sharedStores) error {
+func (p *plan) flakesAgree(ctx context.Context, stores *sharedStores) error {
 	if clash := p.hearFlakes(ctx, stores); len(clash) > 0 {
 		return p.heard[clash[0]]
 	}
@@ -49,16 +49,16 @@ func (p *servePlan) flakesAgree(ctx context.Context, stores *sharedStores) error
 }
 
 // unheard reports whether the store has not said yet if it has a counter of a flake's name.
-func (p *servePlan) unheard(d *drawing) bool {
+func (p *plan) unheard(d *outlet) bool {
 	_, heard := p.heard[d]
 	return d.Kind == config.Flake && !heard
 }
 
 // allHeard reports whether the store has been heard about each flake.
-func (p *servePlan) allHeard() bool { return !slices.ContainsFunc(p.series, p.unheard) }
+func (p *plan) allHeard() bool { return !slices.ContainsFunc(p.series, p.unheard) }
 
 // inherit takes what the store has said of flakes of an earlier plan, where it says nothing now.
-func (p *servePlan) inherit(before *servePlan) {
+func (p *plan) inherit(before *plan) {
 	for _, d := range p.series {
 		for _, old := range before.series {
 			if p.unheard(d) && !before.unheard(old) && old.Kind == config.Flake && old.Name == d.Name && slices.Equal(old.URLs, d.URLs) {
@@ -73,7 +73,7 @@ var errUnheard = errors.New("its store has not said yet whether it has a counter
 
 // withheld is why a flake gives nothing although its pool may be open. One that may go on from a
 // grant file while the store is away does so until the store has been heard.
-func (p *servePlan) withheld(d *drawing) error {
+func (p *plan) withheld(d *outlet) error {
 	if p.unheard(d) && d.Leasing.Options.GrantFile == "" {
 		return errUnheard
 	}
@@ -111,7 +111,7 @@ func (s withheldSupply) state() server.State {
 
 // serveWithheld returns the series of a name that gives nothing: it takes requests of every kind,
 // and all of them fail. A state of nil is that it gives nothing.
-func (d *drawing) serveWithheld(name string, s *supply, err error, state func() server.State) *server.Series {
+func (d *outlet) serveWithheld(name string, s *supply, err error, state func() server.State) *server.Series {
 	none := withheldSupply{s, err}
 	if state == nil {
 		state = none.state

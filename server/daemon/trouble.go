@@ -1,59 +1,23 @@
-package main
+package daemon
 
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
-	"github.com/firn-id/firn/store/sqlite"
 )
 
 // judge says what is to be said of an error of the series.
-func (d *drawing) judge(err error) server.Explanation {
+func (d *outlet) judge(err error) server.Explanation {
 	return server.Explanation{Again: passes(err), TooMany: asksForLess(err), Trouble: troubleOf(err), Hint: d.hintOf(err)}
-}
-
-// hintOf is what can be done about an error of the series, in one line, or "".
-func (d *drawing) hintOf(err error) string {
-	var early *lease.NotYetError
-	if errors.As(err, &early) {
-		return "" // a server waits by itself
-	}
-	var f *ui.Failure
-	if !errors.As(d.explain(err), &f) {
-		return ""
-	}
-	var copied *sqlite.CopyError
-	if errors.As(err, &copied) {
-		for _, text := range copyHints(copied) {
-			f.Hint("%s", text)
-		}
-	}
-	if unforgiven(err) != nil || isA[*document.InstanceError](err) {
-		f.Hint("if the store was recovered since: send SIGHUP to this server, or restart it; it then issues as soon as ids start")
-	}
-	if refusesLogin(err) {
-		f.Hint("if the user or the password is wrong in the address of the store: correct it there, then send SIGHUP to this server where that is firn.yaml, and restart it elsewhere, as it does not read it by itself").
-			Hint("if the user is wrong at the store: correct it there; this server then goes on by itself")
-	}
-	return d.hints.line(f)
-}
-
-// refusesLogin reports whether a store refuses the user or its password. The adapters say so in
-// these words, each of its own server's errors.
-func refusesLogin(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "the server refuses th") || strings.Contains(text, "the server wants a password")
 }
 
 // asksForLess reports whether a call for fewer numbers would be served.

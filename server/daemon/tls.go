@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"crypto/tls"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/ui"
 )
 
 // A keyring is the server's certificate and the authority of its clients, which can
@@ -25,12 +24,12 @@ func (k *keyring) load(o *config.ServerOptions) error {
 	}
 	pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
 	if err != nil {
-		return ui.Bad("tls: %s and %s: %w", o.Cert, o.Key, err).
-			Hint("openssl x509 -noout -text -in %s shows what is in it", phrase.ShellWord(o.Cert))
+		return wrongSettings(fmt.Sprintf("tls: %s and %s: %s", o.Cert, o.Key, err),
+			fmt.Sprintf("openssl x509 -noout -text -in %s shows what is in it", phrase.ShellWord(o.Cert)))
 	}
 	if now := time.Now(); now.After(pair.Leaf.NotAfter) {
-		return ui.Bad("tls: %s has ended at %s", o.Cert, pair.Leaf.NotAfter.Format(time.RFC3339)).
-			Hint("get a new certificate, then start again, or reload with SIGHUP")
+		return wrongSettings(fmt.Sprintf("tls: %s has ended at %s", o.Cert, pair.Leaf.NotAfter.Format(time.RFC3339)),
+			"get a new certificate, then start again, or reload with SIGHUP")
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
 	if o.ClientCA != "" {
@@ -47,11 +46,11 @@ func (k *keyring) load(o *config.ServerOptions) error {
 func authority(path string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(path)
 	if err != nil {
-		return nil, ui.Bad("tls: client-ca: %w", err)
+		return nil, wrongSettings("tls: client-ca: " + err.Error())
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, ui.Bad("tls: client-ca: there is no certificate in %s", path)
+		return nil, wrongSettings("tls: client-ca: there is no certificate in " + path)
 	}
 	return pool, nil
 }
