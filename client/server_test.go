@@ -15,6 +15,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/client"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/public"
 	"github.com/firn-id/firn/sequence"
@@ -61,7 +62,7 @@ func flakes(t *testing.T, st store.Store) *server.Series {
 // numbers is a series of a segment, which has ranges.
 func numbers(t *testing.T, st store.Store, o *sequence.Options) *server.Series {
 	t.Helper()
-	if err := sequence.Create(t.Context(), st, "orders", o); err != nil && !errors.Is(err, store.ErrConflict) {
+	if _, err := sequence.Create(t.Context(), st, "orders", o); err != nil && !errors.Is(err, store.ErrConflict) {
 		t.Fatal(err)
 	}
 	s, err := sequence.Open(t.Context(), st, "orders", o)
@@ -153,7 +154,7 @@ func TestNumbers(t *testing.T) {
 	if n := len(slices.Compact(slices.Clone(all))); n != len(all) {
 		t.Errorf("%d numbers were given twice", len(all)-n)
 	}
-	if first, last := all[0], all[len(all)-1]; first < 1 || int(last) > len(all)+clients*2*500+2*sequence.DefaultWaste {
+	if first, last := all[0], all[len(all)-1]; first < 1 || int(last) > len(all)+clients*2*500+2*block.DefaultMaxUnused {
 		t.Errorf("%d numbers are %d to %d", len(all), first, last)
 	}
 }

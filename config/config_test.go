@@ -150,7 +150,7 @@ func TestConfigPlaces(t *testing.T) {
 		"series: {a: {kind: segment, order: sorted}}":                              `x:1:36: series.a.order: "sorted" is neither free nor strict`,
 		"series: {a: {kind: segment, lossy: yes}}":                                 `x:1:36: series.a.lossy: "yes": it can only be accept`,
 		"series: {a: {kind: serial}}":                                              "x:1:10: series.a has no pattern, such as INV-{yyyyMMdd}-{6}",
-		"series: {a: {kind: serial, pattern: 'A{0}'}}":                             `x:1:37: series.a: pattern "A{0}": byte 1: a counter has 1 to 18 digits, not 0`,
+		"series: {a: {kind: serial, pattern: 'A{0}'}}":                             `x:1:37: series.a: pattern "A{0}": column 2: a counter has 1 to 18 digits, not 0`,
 		"series: {a: {kind: serial, pattern: '{yyyy}{6}'}}":                        "x:1:10: series.a: zone: a date needs a time zone",
 		"series: {a: {kind: serial, pattern: '{yyyy}{6}', zone: Mars/X}}":          `x:1:56: series.a: zone "Mars/X": unknown time zone Mars/X`,
 		"series: {a: {kind: serial, pattern: '{6}', zone: UTC}}":                   "x:1:50: series.a: zone UTC: the pattern {6} has no date",

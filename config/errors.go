@@ -134,7 +134,7 @@ func (e *OptionsError) Unwrap() error { return e.Err }
 // A PatternError says where the pattern of a series is wrong.
 type PatternError struct {
 	From string // "" where nobody says
-	Err  error  // a *document.SyntaxError
+	Err  error  // a *firn.SyntaxError
 }
 
 func (e *PatternError) Error() string { return e.Err.Error() }

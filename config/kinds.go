@@ -10,6 +10,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/sequence"
@@ -30,7 +31,6 @@ var Kinds = []string{Flake, Segment, Ticket, Serial}
 type CounterOptions struct {
 	Segment sequence.Options // of a ticket, too
 	Serial  document.Options
-	Pattern string
 }
 
 var (
@@ -42,7 +42,7 @@ var CounterKeys = []Key[CounterOptions]{
 	{
 		Name: "pattern", Kinds: []string{Serial}, Value: "PATTERN", Standard: "none",
 		Usage: "of a serial: text with {6} or {1+}, {yyyyMMdd}, {luhn}; docs/serials.md",
-		Set:   func(o *CounterOptions, text string) error { o.Pattern = text; return nil },
+		Set:   func(o *CounterOptions, text string) error { o.Serial.Pattern = text; return nil },
 	},
 	{
 		Name: "zone", Kinds: []string{Serial}, Value: "ZONE", Standard: "none",
@@ -67,11 +67,11 @@ var CounterKeys = []Key[CounterOptions]{
 	{
 		Name: "step", Kinds: dense, Value: "N", Set: setStep,
 		Usage:    "how many numbers to reserve by one write",
-		Standard: strconv.Itoa(sequence.DefaultStep),
+		Standard: strconv.Itoa(block.DefaultCache),
 	},
 	{Name: "order", Kinds: []string{Segment}, Standard: "free", Set: setOrder},
 	{
-		Name: "lasts", Kinds: Counted, Standard: phrase.Duration(sequence.DefaultLasts),
+		Name: "lasts", Kinds: Counted, Standard: phrase.Duration(block.DefaultCacheFor),
 		Set: func(o *CounterOptions, text string) (err error) {
 			if o.Segment.Lasts, err = ParseDuration(text); err == nil && o.Segment.Lasts < time.Millisecond {
 				return fmt.Errorf("%q: it is 1ms at least", text)
@@ -80,7 +80,7 @@ var CounterKeys = []Key[CounterOptions]{
 		},
 	},
 	{
-		Name: "waste", Kinds: Counted, Standard: strconv.Itoa(sequence.DefaultWaste),
+		Name: "waste", Kinds: Counted, Standard: strconv.Itoa(block.DefaultMaxUnused),
 		Set: func(o *CounterOptions, text string) error {
 			n, err := parseStep(text)
 			o.Segment.Waste = n
@@ -153,7 +153,7 @@ func checkKind(kind string) error {
 func (o *CounterOptions) check(name, kind string) []optionFault {
 	var err error
 	if kind == Serial {
-		err = o.Serial.Check(name, o.Pattern)
+		err = o.Serial.Check(name)
 	} else {
 		err = o.Segment.Check(name)
 	}
@@ -180,7 +180,7 @@ func (o *CounterOptions) check(name, kind string) []optionFault {
 type optionFault struct {
 	option string // its key; empty: none
 	text   string
-	syntax *document.SyntaxError // of a pattern; else nil
+	syntax *firn.SyntaxError // of a pattern; else nil
 }
 
 func setOrder(o *CounterOptions, text string) error {
@@ -201,8 +201,8 @@ func setStep(o *CounterOptions, text string) error {
 // parseStep reads how many numbers are taken at a time.
 func parseStep(text string) (int, error) {
 	n, err := ParsePositive(text)
-	if err == nil && n > sequence.MaxStep {
-		return 0, fmt.Errorf("%q: it is at most %d", text, sequence.MaxStep)
+	if err == nil && n > block.MaxCache {
+		return 0, fmt.Errorf("%q: it is at most %d", text, block.MaxCache)
 	}
 	return int(n), err
 }

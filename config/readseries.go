@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
-	"github.com/firn-id/firn/sequence"
 )
 
 // oneSeries reads a series. Which keys it can have depends on its kind, wherever
@@ -120,8 +120,8 @@ func (r *reader) stores(what string, n *yaml.Node) []Entry {
 		}
 		all = append(all, url)
 	}
-	if len(all) < 2 || len(all) > sequence.MaxStores {
-		r.fault(at, "%s: a ticket is spread over 2 to %d stores, not %d", what, sequence.MaxStores, len(all))
+	if len(all) < 2 || len(all) > block.MaxStores {
+		r.fault(at, "%s: a ticket is spread over 2 to %d stores, not %d", what, block.MaxStores, len(all))
 	}
 	return all
 }
@@ -171,7 +171,7 @@ func (r *reader) wholeOptions(s *Written, what string) {
 			at = said.At
 		}
 		if f.syntax != nil {
-			r.fault(at, "%s: pattern %q: byte %d: %s", what, f.syntax.Text, f.syntax.Offset, f.syntax.Reason)
+			r.fault(at, "%s: pattern %q: column %d: %s", what, f.syntax.Text, f.syntax.Offset+1, f.syntax.Reason)
 			continue
 		}
 		r.fault(at, "%s: %s", what, f.text)

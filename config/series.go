@@ -156,10 +156,10 @@ func (c *Config) Counted(s *Series, one *Written, there *Counter) error {
 			}
 		}
 	}
-	if there != nil && s.Kind == Serial && s.Options.Pattern == "" {
-		s.Options.Pattern, s.Options.Serial.Zone = there.Pattern, there.Zone
+	if there != nil && s.Kind == Serial && s.Options.Serial.Pattern == "" {
+		s.Options.Serial.Pattern, s.Options.Serial.Zone = there.Pattern, there.Zone
 	}
-	if s.Kind == Serial && s.Options.Pattern == "" {
+	if s.Kind == Serial && s.Options.Serial.Pattern == "" {
 		return &NoPatternError{s.Name}
 	}
 	return s.Check()

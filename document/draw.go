@@ -5,21 +5,26 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
-// This file decides what a series may give out. It is pure: no clock, no store,
+// A drawer decides what a series may give out. It is pure: no clock, no store,
 // no goroutine. The driver, or a simulator, asks for numbers with begin, performs
-// each action and answers it, until the action is to stop; then there are numbers
-// in hand, or an error.
+// each action and answers it, until there is none to perform; then there are numbers
+// in hand, or an error. This file decides what to do next; read.go has what follows from
+// what was read and heard, write.go what is written, sight.go which date it is, and hand.go
+// the counts in hand.
 //
 // Why nothing repeats:
 //
 //  1. A count is granted by one compare-and-set that raises the counter of its
 //     period. No two such writes that were carried out grant one count.
 //  2. It is used only if that write was acknowledged, or if the record was read
-//     back and bears the Version of that write.
+//     back and bears the Version of that write. 1 and 2 are those of any counter: see
+//     [block.Own].
 //  3. There is a counter for each period text, and none is ever removed or made
 //     anew. The clock only chooses which one counts on.
 //  4. Equal texts have equal period texts and equal counts; see [Pattern].
@@ -67,7 +72,7 @@ type rules struct {
 // A drawer is what a process knows of a series.
 type drawer struct {
 	rules
-	def     definition
+	def     dated.Definition
 	promise store.Durability
 
 	defAt     time.Duration // when they were asked for
@@ -77,15 +82,14 @@ type drawer struct {
 	sent  instant // the action under way
 	sight sight
 
-	known   held    // record of the current period, as last read or written
-	top     grant   // last one acknowledged to this process
-	low     grant   // the top of before the last restoration
-	hand    grant   // granted, and not given out yet
-	spare   []grant // the same, which calls that failed have left; they come after hand
-	dropped int     // how often all that was granted before was given up
-	proof   grant   // acknowledged, and not in hand yet
-	doubt   grant   // a write whose outcome is unknown
-	proven  bool    // the promise was heard since proof was acknowledged, or need not be
+	known   held      // record of the current period, as last read or written
+	own     block.Own // what its writes were granted since the last restoration
+	before  block.Own // and before that
+	hand    grant     // granted, and not given out yet
+	spare   []grant   // the same, which calls that failed have left; they come after hand
+	dropped int       // how often all that was granted before was given up
+	proof   grant     // acknowledged, and not in hand yet
+	proven  bool      // the promise was heard since proof was acknowledged, or need not be
 
 	// The draw under way.
 	want      int64
@@ -99,66 +103,39 @@ type drawer struct {
 	final     error // nothing is given out any more
 }
 
-// A sight is the store's clock as it was last read.
-type sight struct {
-	store time.Time // zero: the store has no clock, or it was not read yet
-	sent  instant   // before
-	at    instant   // after
-	none  bool      // it has no clock: the process's own gives the date
-}
-
 // held is a counter, with its Version.
 type held struct {
 	period  string
-	counter counter
+	counter dated.Counter
 	version store.Version
 	ok      bool // it is thought to be so
 }
 
-// A grant is the counts from next to last of a period.
-type grant struct {
-	period     string
-	next, last int64
-	version    store.Version // of the write; "" of what cannot be handed back to the store
-	dropped    int           // the drawer's, when it was dealt
-}
-
-func (g grant) left() int64 { return g.last - g.next + 1 }
-
-var none = grant{next: 1}
-
-// An op is a kind of action.
-type op uint8
+// A purpose is what an action is for, and so what its answer means.
+type purpose uint8
 
 const (
-	stop op = iota // the draw is over: there are numbers in hand, or err says why not
-	get
-	put
-	ask // for the promise
+	toRest     purpose = iota // the draw is over: there are numbers in hand, or err says why not
+	toDefine                  // get: whether the definition is what it was
+	toRead                    // get: where the counter is, and what came of the write in doubt
+	toGrant                   // put: grants counts
+	toProve                   // ask: whether the store is still the one that granted
+	toHandBack                // put: hands back what was not used
 )
 
 // An action is the one thing to do next.
 type action struct {
-	op        op
-	key       string
-	value     []byte
-	cond      store.Condition
-	conflicts int // in a row: so long it waits before
-	grant     grant
-}
-
-// An answer is what came of an action.
-type answer struct {
-	rec     store.Record // of get and put
-	promise store.Durability
-	err     error
+	record.Request
+	is        purpose
+	conflicts int   // in a row: so long it waits before
+	grant     grant // of toGrant
 }
 
 // newDrawer returns a drawer of a series that was just read.
-func newDrawer(r rules, def definition, p store.Durability, now instant) *drawer {
+func newDrawer(r rules, def dated.Definition, p store.Durability, now instant) *drawer {
 	return &drawer{
 		rules: r, def: def, promise: p, defAt: now.mono, promiseAt: now.mono,
-		top: none, low: none, hand: none, proof: none, doubt: none,
+		hand: none, proof: none,
 	}
 }
 
@@ -172,21 +149,21 @@ func (d *drawer) begin(now instant, want, least int64) action {
 }
 
 // answer takes what came of the action and says what to do next.
-func (d *drawer) answer(now instant, do action, a answer) action {
+func (d *drawer) answer(now instant, do action, a record.Answer) action {
 	var forgot *store.ForgotError
 	switch {
-	case errors.As(a.err, &forgot):
-		d.end(a.err)
-	case do.op == put:
+	case errors.As(a.Err, &forgot):
+		d.end(a.Err)
+	case do.is == toGrant:
 		d.written(now, do, a)
-	case a.err != nil:
-		d.fail(a.err)
-	case do.op == ask:
-		d.promised(a.promise)
-	case do.key == keySeries(d.name):
-		d.defined(a.rec)
-	default:
-		d.found(now, a.rec)
+	case a.Err != nil:
+		d.fail(a.Err)
+	case do.is == toProve:
+		d.promised(a.Durability)
+	case do.is == toDefine:
+		d.defined(a.Record)
+	case do.is == toRead:
+		d.found(now, a.Record)
 	}
 	return d.send(now)
 }
@@ -235,179 +212,20 @@ func (d *drawer) decide(now instant) action {
 	if d.blind >= blindWrites && !d.looked {
 		d.known.ok = false
 	}
-	if !sure || !d.known.ok || d.known.period != period || d.doubt.left() > 0 {
-		return action{op: get, key: keyCounter(d.name, period), conflicts: d.conflicts}
+	if !sure || !d.known.ok || d.known.period != period || d.own.InDoubt() {
+		return action{Request: record.Request{Op: record.Get, Key: dated.KeyCounter(d.name, period)}, is: toRead, conflicts: d.conflicts}
 	}
 	return d.take()
 }
 
 func (d *drawer) readDefinition(now instant) action {
 	d.defAt = now.mono
-	return action{op: get, key: keySeries(d.name)}
+	return action{Request: record.Request{Op: record.Get, Key: dated.Key(d.name)}, is: toDefine}
 }
 
 func (d *drawer) askPromise(now instant) action {
 	d.promiseAt = now.mono
-	return action{op: ask}
-}
-
-// take is the write that grants what is wanted.
-func (d *drawer) take() action {
-	c := d.def.raisedTo(d.known.counter, d.known.version != "", d.known.period)
-	if d.low.left() > 0 && d.low.period == d.known.period {
-		c.Count = max(c.Count, d.low.last)
-	}
-	if left := max(d.pattern.max-c.Count, 0); left < max(d.least, 1) {
-		d.fail(&EndError{Series: d.name, Pattern: d.pattern.text, Period: d.known.period, Max: d.pattern.max, Left: left})
-		return action{}
-	}
-	d.blind++
-	g := grant{period: d.known.period, next: c.Count + 1}
-	g.last = c.Count + min(max(d.want, d.step), d.pattern.max-c.Count)
-	c = c.counted(g.last)
-	return action{
-		op: put, key: keyCounter(d.name, g.period), value: record.Encode(c),
-		cond: store.Condition{Version: d.known.version}, grant: g,
-	}
-}
-
-// written takes what came of a write.
-func (d *drawer) written(now instant, do action, a answer) {
-	g := do.grant
-	g.version = a.rec.Version
-	switch {
-	case errors.Is(a.err, store.ErrConflict):
-		d.known.ok, d.looked = false, false
-		d.conflicts++
-		return
-	case a.err != nil:
-		// It may have been carried out, or may yet be: what the record says next
-		// tells, if it bears this Version.
-		d.known.ok, d.looked = false, false
-		if g.version != "" {
-			d.doubt = g
-		}
-		if d.tries++; d.tries == attempts || g.version == "" {
-			d.fail(a.err)
-		}
-		return
-	}
-	d.conflicts = 0
-	c, err := readCounter(store.Record{Key: do.key, Value: do.value, Version: a.rec.Version})
-	if err != nil {
-		d.fail(err)
-		return
-	}
-	d.known = held{g.period, c, a.rec.Version, true}
-	d.see(now, a.rec.Read)
-	if written := a.rec.Written; !d.looked && !written.IsZero() && d.period(written) != g.period {
-		// The store's clock was set meanwhile: another date. The count is lost.
-		d.tries++
-		d.top = g
-		if d.tries == attempts {
-			d.fail(&ClockError{d.name, d.period(written)})
-		}
-		return
-	}
-	d.granted(g)
-}
-
-// granted takes a grant that was acknowledged.
-func (d *drawer) granted(g grant) {
-	d.top, d.proof = g, g
-	d.proven = d.promise.Durable
-}
-
-// found takes a counter that was read.
-func (d *drawer) found(now instant, rec store.Record) {
-	d.see(now, rec.Read)
-	period := d.period(rec.Read)
-	if d.sight.none {
-		period = d.period(now.wall)
-	}
-	d.known.ok = false
-	if rec.Key != keyCounter(d.name, period) {
-		// It is another day than was thought. A clock that goes to and fro is
-		// not followed for ever.
-		if d.tries++; d.tries == 2*attempts {
-			d.fail(&ClockError{d.name, period})
-		}
-		return
-	}
-	c, err := readCounter(rec)
-	switch {
-	case err != nil:
-		d.fail(err)
-		return
-	case c.Raised > len(d.def.Raised):
-		if d.reread {
-			d.forgot(fmt.Sprintf("its counters were raised %d times, and its definition says %d", c.Raised, len(d.def.Raised)))
-			return
-		}
-		d.suspect = true
-		return
-	case d.top.left() > 0 && d.top.period == period && (c.Count < d.top.last || c.Raised < len(d.def.Raised)):
-		if d.reread {
-			d.forgot(fmt.Sprintf("%s was counted to %d, and now it is %d", rec.Key, d.top.last, c.Count))
-			return
-		}
-		d.suspect = true
-		return
-	}
-	d.known, d.looked, d.blind = held{period, c, rec.Version, true}, true, 0
-	doubt := d.doubt
-	d.doubt = none
-	if doubt.left() > 0 && doubt.period == period && doubt.version == rec.Version {
-		d.granted(doubt)
-	}
-}
-
-// defined takes the definition as it was read again.
-func (d *drawer) defined(rec store.Record) {
-	d.reread = true
-	if rec.Version == "" {
-		d.forgot("it is gone")
-		return
-	}
-	def, err := record.Read[definition](rec)
-	switch {
-	case err != nil:
-		d.fail(err)
-	case def.ID != d.def.ID:
-		d.forgot("it was begun anew")
-	case len(def.Raised) < len(d.def.Raised):
-		d.forgot("its definition is an older one")
-	case d.elsewhere(def):
-	default:
-		if len(def.Raised) > len(d.def.Raised) {
-			// What was granted before may have been forgotten, and given to others.
-			d.low, d.top = d.top, none
-			d.drop()
-			d.doubt = none
-		}
-		d.def = def
-	}
-}
-
-// promised takes the store's promise.
-func (d *drawer) promised(p store.Durability) {
-	d.promise = p
-	switch {
-	case d.elsewhere(d.def):
-		return
-	case p.Durable:
-	case !d.lossy:
-		d.distrust(&LossyError{d.name, p.Why})
-		return
-	case p.Instance != d.def.Instance && d.reread:
-		d.drop()
-		d.distrust(&InstanceError{d.name, p.Instance, d.def.Instance})
-		return
-	case p.Instance != d.def.Instance:
-		d.suspect = true // it may have been accepted since
-		return
-	}
-	d.suspect, d.proven = false, true
+	return action{Request: record.Request{Op: record.Ask}, is: toProve}
 }
 
 // forgot ends it all.
@@ -417,7 +235,7 @@ func (d *drawer) forgot(what string) {
 
 // elsewhere ends it all if a definition was made in another store than the one that made
 // the last promise. It reports whether it has.
-func (d *drawer) elsewhere(def definition) bool {
+func (d *drawer) elsewhere(def dated.Definition) bool {
 	err := checkOther(d.name, d.promise.Identity, def.Store)
 	if err != nil {
 		d.end(err)
@@ -441,106 +259,4 @@ func (d *drawer) distrust(err error) {
 func (d *drawer) fail(err error) {
 	d.err = err
 	d.proof = none // its promise could not be had: it is never used
-}
-
-// see takes a reading of the store's clock.
-func (d *drawer) see(now instant, read time.Time) {
-	d.sight = sight{store: read, sent: d.sent, at: now, none: read.IsZero()}
-}
-
-// now returns the date of the store's clock, and whether that is sure: it was
-// read a moment ago, and is not about to change.
-func (d *drawer) now(now instant) (period string, sure bool) {
-	s := &d.sight
-	if d.pattern.date == nil {
-		return "", true
-	}
-	if s.none {
-		return d.period(now.wall), true
-	}
-	if s.store.IsZero() {
-		return d.period(now.wall), false
-	}
-	age := now.mono - s.at.mono
-	early, late := s.store.Add(age-slop), s.store.Add(now.mono-s.sent.mono+slop)
-	period = d.period(s.store.Add(age))
-	// Where the two clocks of this process disagree, it was suspended, or its
-	// clock was set.
-	asleep := now.wall.Sub(s.at.wall) - age
-	sure = now.mono-s.sent.mono <= sightFor && asleep.Abs() <= slop && d.period(early) == period && d.period(late) == period
-	return period, sure
-}
-
-// deal gives out n counts of those in hand, or as many as there are.
-func (d *drawer) deal(n int64) grant {
-	g := d.hand
-	g.last = min(g.last, g.next+n-1)
-	g.dropped = d.dropped
-	d.hand.next += g.left()
-	return g
-}
-
-// undeal takes back what was dealt to a call that has failed: nobody has seen it.
-func (d *drawer) undeal(g grant) {
-	switch {
-	case g.left() <= 0 || g.dropped != d.dropped || d.final != nil:
-	case g.version != "" && g.version == d.hand.version && g.last+1 == d.hand.next:
-		d.hand.next = g.next
-	default:
-		d.keep(g)
-	}
-}
-
-// keep puts counts aside that were granted. Others have counted on since, so they cannot
-// be handed back to the store.
-func (d *drawer) keep(g grant) {
-	g.version = ""
-	d.spare = append(d.spare, g)
-}
-
-// restock takes in hand what was put aside, where there is nothing else.
-func (d *drawer) restock() {
-	if d.hand.left() <= 0 && len(d.spare) > 0 {
-		d.hand, d.spare = d.spare[0], d.spare[1:]
-	}
-}
-
-// drop gives up all that is granted and not given out: others may have been granted it.
-func (d *drawer) drop() {
-	d.hand, d.proof, d.spare = none, none, nil
-	d.dropped++
-}
-
-// reserved is how many counts are in hand.
-func (d *drawer) reserved() int64 {
-	n := max(d.hand.left(), 0)
-	for _, g := range d.spare {
-		n += g.left()
-	}
-	return n
-}
-
-// ready reports whether counts in hand may be given out at this instant without
-// asking the store.
-func (d *drawer) ready(now instant) bool {
-	d.restock()
-	if d.hand.left() <= 0 || d.final != nil || d.suspect {
-		return false
-	}
-	period, sure := d.now(now)
-	return sure && period == d.hand.period
-}
-
-// handBack is the write that gives back what is in hand, once nothing can be
-// given out any more: it goes through only if nobody was granted anything since.
-func (d *drawer) handBack() action {
-	if d.hand.left() <= 0 || d.final != nil || d.hand.version == "" || d.known.version != d.hand.version {
-		return action{}
-	}
-	c := d.known.counter
-	c.Reached, c.Count = max(c.Reached, c.Count), d.hand.next-1
-	return action{
-		op: put, key: keyCounter(d.name, d.hand.period), value: record.Encode(c),
-		cond: store.Condition{Version: d.hand.version}, grant: none,
-	}
 }

@@ -1,13 +1,19 @@
 package document
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
 
-// ErrClosed: the series was closed.
-var ErrClosed = errors.New("document: closed")
+// An ExistsError says that a series cannot be created because it is there.
+type ExistsError struct{ Info Info }
+
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("document: series %q exists already, with pattern %s", e.Info.Name, e.Info.Pattern)
+}
+
+// Retryable is false; see firn.Retryable.
+func (*ExistsError) Retryable() bool { return false }
 
 // A MissingError says that the store has no series of that name: the name is mistyped, or
 // there never was one, or the store has lost it.
@@ -86,18 +92,6 @@ func (e *DefinitionError) OnlyWidth() (only, wider bool) {
 	return have.differs(want) == "", have.max > want.max
 }
 
-// A ChangeError says that a series cannot be changed so: a text could come up
-// again.
-type ChangeError struct {
-	Series, Have, Want string // patterns
-	Differ             string // what they differ in besides the counter's width
-}
-
-func (e *ChangeError) Error() string {
-	return fmt.Sprintf("document: series %q cannot go from %s to %s: only the width of the counter and the zone may change, "+
-		"or a text could repeat; they differ in %s", e.Series, e.Have, e.Want, e.Differ)
-}
-
 func zoneName(zone string) string {
 	if zone == "" {
 		return "none"
@@ -138,7 +132,7 @@ func (e *InstanceError) Error() string {
 func (*InstanceError) Retryable() bool { return false }
 
 // A ClockError says that the clock which gives the date is at a year that texts
-// cannot have.
+// cannot have, or goes to and fro.
 type ClockError struct {
 	Series, Period string
 }

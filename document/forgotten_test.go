@@ -44,10 +44,10 @@ func TestForgotten(t *testing.T) {
 	}
 	// What is not there after a restoration may be what was forgotten.
 	inner.Restore(restored)
-	if _, err := document.Open(t.Context(), inner, "other", "{1+}", nil); !isNone(err) {
+	if _, err := document.Open(t.Context(), inner, "other", &document.Options{Pattern: "{1+}"}); !isNone(err) {
 		t.Error(err)
 	}
-	if begun, err := document.Create(t.Context(), inner, "other", "{1+}", nil); err != nil || !begun {
+	if _, err := document.Create(t.Context(), inner, "other", &document.Options{Pattern: "{1+}"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -57,13 +57,13 @@ func TestBegunAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New()
 		empty := inner.Snapshot()
-		s, err := document.Open(t.Context(), inner, "s", "{1+}", &document.Options{Step: 1000})
+		s, err := document.Open(t.Context(), inner, "s", &document.Options{Pattern: "{1+}", Step: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
 		inner.Restore(empty)
-		other, err := document.Open(t.Context(), inner, "s", "{1+}", nil)
+		other, err := document.Open(t.Context(), inner, "s", &document.Options{Pattern: "{1+}"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,12 +84,12 @@ func TestRestoredWhileOpen(t *testing.T) {
 		st := &promising{Store: memory.New(), p: store.Durability{Durable: false, Instance: "a"}}
 		inner := st.Store.(*memory.Store)
 		accept := &document.Options{Lossy: true}
-		if _, err := document.Create(t.Context(), st, "s", "{1+}", accept); err != nil {
+		if _, err := document.Create(t.Context(), st, "s", with("{1+}", accept)); err != nil {
 			t.Fatal(err)
 		}
 		var all []*document.Series
 		for range 2 {
-			s, err := document.Open(t.Context(), st, "s", "{1+}", accept)
+			s, err := document.Open(t.Context(), st, "s", with("{1+}", accept))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestFollowsRestoration(t *testing.T) {
 		st := memory.New()
 		var all []*document.Series
 		for range 2 {
-			s, err := document.Open(t.Context(), st, "s", "{1+}", nil)
+			s, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestFollowsRestoration(t *testing.T) {
 		}
 		time.Sleep(31 * time.Second)
 		wantNext(t, all[0], "102")
-		young, err := document.Open(t.Context(), st, "s", "{1+}", nil)
+		young, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestFollowsRestoration(t *testing.T) {
 		if _, err := document.Recover(t.Context(), st, 100, nil); err != nil {
 			t.Fatal(err)
 		}
-		other, err := document.Open(t.Context(), st, "s", "{1+}", nil)
+		other, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestFollowsRestoration(t *testing.T) {
 		st.Restore(before)
 		time.Sleep(31 * time.Second)
 		var forgot *store.ForgotError
-		if _, err := other.Next(t.Context()); !errors.As(err, &forgot) || !strings.Contains(err.Error(), "its definition is an older one") {
+		if _, err := other.Next(t.Context()); !errors.As(err, &forgot) || !strings.Contains(err.Error(), "its dated.Definition is an older one") {
 			t.Error(err)
 		}
 	})
@@ -189,21 +189,21 @@ func lossyStore(t *testing.T) {
 	b := store.Durability{Durable: false, Why: "appendonly no", Instance: "run b"}
 	st := &promising{Store: inner, p: a}
 	var none *document.MissingError
-	if _, err := document.Open(t.Context(), st, "s", "{1+}", &document.Options{Lossy: true}); !errors.As(err, &none) {
+	if _, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}", Lossy: true}); !errors.As(err, &none) {
 		t.Error(err)
 	}
 	var refused *document.LossyError
-	if _, err := document.Open(t.Context(), st, "s", "{1+}", nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "(appendonly no)") {
+	if _, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}"}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "(appendonly no)") {
 		t.Error(err)
 	}
 	accept := &document.Options{Lossy: true}
-	if _, err := document.Create(t.Context(), st, "s", "{1+}", nil); !errors.As(err, &refused) {
+	if _, err := document.Create(t.Context(), st, "s", &document.Options{Pattern: "{1+}"}); !errors.As(err, &refused) {
 		t.Error(err)
 	}
-	if _, err := document.Create(t.Context(), st, "s", "{1+}", accept); err != nil {
+	if _, err := document.Create(t.Context(), st, "s", with("{1+}", accept)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := document.Open(t.Context(), st, "s", "{1+}", accept)
+	s, err := document.Open(t.Context(), st, "s", with("{1+}", accept))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,10 +224,10 @@ func lossyStore(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := document.Open(t.Context(), st, "s", "{1+}", accept); !errors.As(err, &instance) {
+	if _, err := document.Open(t.Context(), st, "s", with("{1+}", accept)); !errors.As(err, &instance) {
 		t.Error(err)
 	}
-	if _, err := document.Recover(t.Context(), st, 0, nil); err != nil {
+	if _, err := document.Recover(t.Context(), st, 1000, nil); err != nil {
 		t.Fatal(err)
 	}
 	// One burned number less or more: 1,000 above what there is.
@@ -237,10 +237,10 @@ func lossyStore(t *testing.T) {
 
 	// A series that began on a store which was durable then.
 	st.set(store.Durability{Durable: true, Instance: "timeline 1"})
-	if _, err := document.Create(t.Context(), st, "t", "{1+}", nil); err != nil {
+	if _, err := document.Create(t.Context(), st, "t", &document.Options{Pattern: "{1+}"}); err != nil {
 		t.Fatal(err)
 	}
-	durable, err := document.Open(t.Context(), st, "t", "{1+}", nil)
+	durable, err := document.Open(t.Context(), st, "t", &document.Options{Pattern: "{1+}"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestRestoredPeriods(t *testing.T) {
 	wantNext(t, opened(t, st, invoice, saigon), "INV-20261121-000058")
 	set(noon.Add(48 * time.Hour))
 	wantNext(t, opened(t, st, invoice, saigon), "INV-20261122-000001")
-	if _, err := document.Recover(t.Context(), st, -1, nil); err == nil {
+	if _, err := document.Recover(t.Context(), st, 0, nil); !errors.As(err, new(*document.OptionError)) {
 		t.Error("counters were lowered")
 	}
 }
@@ -288,7 +288,7 @@ func TestRestoredForgetsZone(t *testing.T) {
 	const auckland = "Pacific/Auckland"
 	opened(t, st, invoice, saigon)
 	before := st.Snapshot()
-	if err := document.Widen(t.Context(), st, "invoice", invoice, auckland); err != nil {
+	if _, err := document.Widen(t.Context(), st, "invoice", invoice, auckland); err != nil {
 		t.Fatal(err)
 	}
 	wantNext(t, opened(t, st, invoice, document.Options{Zone: auckland}), "INV-20261121-000001")
@@ -296,7 +296,7 @@ func TestRestoredForgetsZone(t *testing.T) {
 	if _, err := document.Recover(t.Context(), st, 50, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := document.Widen(t.Context(), st, "invoice", invoice, auckland); err != nil {
+	if _, err := document.Widen(t.Context(), st, "invoice", invoice, auckland); err != nil {
 		t.Fatal(err)
 	}
 	wantNext(t, opened(t, st, invoice, document.Options{Zone: auckland}), "INV-20261121-000051")
@@ -307,7 +307,7 @@ func TestRestoredToTheEnd(t *testing.T) {
 	st := memory.New()
 	opened(t, st, "{1+}", document.Options{})
 	for range 12 {
-		if _, err := document.Recover(t.Context(), st, document.MaxRaise-1, nil); err != nil {
+		if _, err := document.Recover(t.Context(), st, 1e18-1, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -315,7 +315,7 @@ func TestRestoredToTheEnd(t *testing.T) {
 	if got, err := opened(t, st, "{1+}", document.Options{}).Next(t.Context()); !errors.As(err, &used) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := document.Recover(t.Context(), st, document.MaxRaise, nil); err == nil {
+	if _, err := document.Recover(t.Context(), st, 1e18, nil); err == nil {
 		t.Error("raised above every pattern")
 	}
 }

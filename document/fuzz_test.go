@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -13,18 +14,18 @@ import (
 // which are written as they were read, and the restorations of the one never lower
 // the other; or an error that names the key.
 func FuzzRecords(f *testing.F) {
-	d := record.Encode(definition{V: record.Format, ID: "a", Pattern: "INV-{6}", Zone: "UTC", Raised: []raise{{100, "2026-11-22"}, {5, ""}}})
-	for _, c := range []counter{{V: record.Format, Count: 42}, {V: record.Format, Count: 9, Reached: 70, Raised: 1}, {V: record.Format, Count: 1<<63 - 1}} {
+	d := record.Encode(dated.Definition{V: record.Format, ID: "a", Pattern: "INV-{6}", Zone: "UTC", Raised: []dated.Raise{{By: 100, Through: "2026-11-22"}, {By: 5, Through: ""}}})
+	for _, c := range []dated.Counter{{V: record.Format, Count: 42}, {V: record.Format, Count: 9, Reached: 70, Raised: 1}, {V: record.Format, Count: 1<<63 - 1}} {
 		f.Add(d, record.Encode(c), "2026-11-21")
 	}
 	f.Add([]byte(`{"v":1,"raised":[{"by":"9223372036854775807"}]}`), []byte(`{"v":1,"count":"5"}`), "")
 	f.Add([]byte(`{"v":2}`), []byte(`{"v":1,"count":5}`), "")
 	f.Fuzz(func(t *testing.T, def, count []byte, period string) {
-		d, err := record.Read[definition](store.Record{Key: "serial/a", Value: def, Version: "v"})
+		d, err := record.Read[dated.Definition](store.Record{Key: "serial/a", Value: def, Version: "v"})
 		if !wellSaid(t, err) || !unchanged(t, d) {
 			return
 		}
-		c, err := readCounter(store.Record{Key: "serial/a/all", Value: count, Version: "v"})
+		c, err := dated.ReadCounter(store.Record{Key: "serial/a/all", Value: count, Version: "v"})
 		if !wellSaid(t, err) || !unchanged(t, c) {
 			return
 		}
@@ -32,7 +33,7 @@ func FuzzRecords(f *testing.F) {
 			t.Fatalf("%s is read as %+v", count, c)
 		}
 		for _, there := range []bool{true, false} {
-			if up := d.raisedTo(c, there, period); up.Count < c.Count || up.Count > pow10(maxDigits) {
+			if up := d.RaisedTo(c, there, period); up.Count < c.Count || up.Count > pow10(maxDigits) {
 				t.Fatalf("%s: %+v becomes %+v", def, c, up)
 			}
 		}

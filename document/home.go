@@ -4,28 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
-// CheckStore returns a [*store.OtherStoreError] where a series of the store says that it was
-// made in another store, so that this one is a copy, a restored dump, or was moved: texts
-// that are given out by both are equal. It is nil where the store or its series cannot
-// tell. It reads every record of a series.
-func CheckStore(ctx context.Context, st store.Store) error {
-	p, err := st.Durability(ctx)
-	if err != nil || p.Identity == "" {
-		return err
-	}
-	all, err := List(ctx, st)
-	if err != nil {
-		return err
-	}
-	for _, in := range all {
-		if err := checkOther(in.Name, p.Identity, in.Store); err != nil {
-			return err
-		}
-	}
-	return nil
+// checkStore returns a [*store.OtherStoreError] where the store is a copy.
+func checkStore(ctx context.Context, st store.Store) error {
+	return record.CheckStore(ctx, st, dated.Keys, "serial")
 }
 
 // checkOther compares what the store says of itself with what a series' definition says.
@@ -37,9 +23,9 @@ func checkOther(name, have, want string) error {
 // caller states that the store was moved on purpose, that no process has used the old one
 // since the copy was made, and that it is gone. Otherwise [Recover] is right: texts that
 // were given out since the copy would be given out again. A series on a store that can
-// forget still wants [Recover] where another instance answers. It returns the names of the
-// series that it changed; after an error it may be repeated.
-func AcceptMove(ctx context.Context, st store.Store) (moved []string, err error) {
+// forget still wants [Recover] where another instance answers. It returns the series that it
+// changed; after an error it may be repeated.
+func AcceptMove(ctx context.Context, st store.Store) (moved []Info, err error) {
 	p, err := st.Durability(ctx)
 	if err != nil {
 		return nil, err
@@ -55,14 +41,15 @@ func AcceptMove(ctx context.Context, st store.Store) (moved []string, err error)
 		if err := move(ctx, st, in.Name, p.Identity); err != nil {
 			return moved, fmt.Errorf("document: series %q: %w", in.Name, err)
 		}
-		moved = append(moved, in.Name)
+		in.Store = p.Identity
+		moved = append(moved, in)
 	}
 	return moved, nil
 }
 
 // move writes down that a series is in the store of that identity.
 func move(ctx context.Context, st store.Store, name, identity string) error {
-	return update(ctx, st, name, func(def definition) (definition, error) {
+	return update(ctx, st, name, func(def dated.Definition) (dated.Definition, error) {
 		def.Store = identity
 		return def, nil
 	})
@@ -70,7 +57,7 @@ func move(ctx context.Context, st store.Store, name, identity string) error {
 
 // settle compares the store with the one that a definition names, as p was just heard, and
 // writes down which it is where the definition does not say.
-func settle(ctx context.Context, st store.Store, name string, def *definition, p store.Durability) error {
+func settle(ctx context.Context, st store.Store, name string, def *dated.Definition, p store.Durability) error {
 	if err := checkOther(name, p.Identity, def.Store); err != nil {
 		return err
 	}
@@ -78,7 +65,7 @@ func settle(ctx context.Context, st store.Store, name string, def *definition, p
 		return nil
 	}
 	def.Store = p.Identity
-	return update(ctx, st, name, func(now definition) (definition, error) {
+	return update(ctx, st, name, func(now dated.Definition) (dated.Definition, error) {
 		if now.ID == def.ID && now.Store == "" {
 			now.Store = p.Identity
 		}

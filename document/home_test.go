@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 )
@@ -28,7 +30,7 @@ func isElsewhere(err error) bool {
 func TestCopy(t *testing.T) {
 	inner := memory.New()
 	here := placed(inner, "here")
-	if _, err := document.Create(t.Context(), here, "invoice", "{1+}", nil); err != nil {
+	if _, err := document.Create(t.Context(), here, "invoice", &document.Options{Pattern: "{1+}"}); err != nil {
 		t.Fatal(err)
 	}
 	wantNext(t, opened(t, here, "{1+}", document.Options{}), "1", "2")
@@ -43,12 +45,21 @@ func TestCopy(t *testing.T) {
 		copied.Restore(inner.Snapshot())
 		there := placed(copied, "there")
 		for what, refused := range map[string]func() error{
-			"Open":            func() error { _, err := document.Open(t.Context(), there, "invoice", "{1+}", nil); return err },
-			"Create":          func() error { _, err := document.Create(t.Context(), there, "invoice", "{1+}", nil); return err },
-			"Create, another": func() error { _, err := document.Create(t.Context(), there, "t", "{1+}", nil); return err },
-			"Change":          func() error { return document.Widen(t.Context(), there, "invoice", "{2+}", "") },
-			"Raise":           func() error { _, err := document.Raise(t.Context(), there, "invoice", "77"); return err },
-			"CheckStore":      func() error { return document.CheckStore(t.Context(), there) },
+			"Open": func() error {
+				_, err := document.Open(t.Context(), there, "invoice", &document.Options{Pattern: "{1+}"})
+				return err
+			},
+			"Create": func() error {
+				_, err := document.Create(t.Context(), there, "invoice", &document.Options{Pattern: "{1+}"})
+				return err
+			},
+			"Create, another": func() error {
+				_, err := document.Create(t.Context(), there, "t", &document.Options{Pattern: "{1+}"})
+				return err
+			},
+			"Change":     func() error { _, err := document.Widen(t.Context(), there, "invoice", "{2+}", ""); return err },
+			"Raise":      func() error { _, err := document.Raise(t.Context(), there, "invoice", "77"); return err },
+			"CheckStore": func() error { return record.CheckStore(t.Context(), there, dated.Keys, "serial") },
 		} {
 			if err := refused(); !isElsewhere(err) {
 				t.Errorf("%s, not yet %s: %v", what, name, err)
@@ -57,7 +68,7 @@ func TestCopy(t *testing.T) {
 		if err := tt.accept(there); err != nil {
 			t.Fatal(err)
 		}
-		if err := document.CheckStore(t.Context(), there); err != nil {
+		if err := record.CheckStore(t.Context(), there, dated.Keys, "serial"); err != nil {
 			t.Error(err)
 		}
 		wantNext(t, opened(t, there, "{1+}", document.Options{}), tt.next)
@@ -72,7 +83,7 @@ func TestCopy(t *testing.T) {
 func TestCopyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := placed(memory.New(), "here")
-		if _, err := document.Create(t.Context(), st, "invoice", "{1+}", nil); err != nil {
+		if _, err := document.Create(t.Context(), st, "invoice", &document.Options{Pattern: "{1+}"}); err != nil {
 			t.Fatal(err)
 		}
 		s := opened(t, st, "{1+}", document.Options{})
@@ -102,7 +113,7 @@ func TestPlaceIsNoted(t *testing.T) {
 		return all[0].Store
 	}
 	st := placed(memory.New(), "")
-	if _, err := document.Create(t.Context(), st, "invoice", "{1+}", nil); err != nil || place(st) != "" {
+	if _, err := document.Create(t.Context(), st, "invoice", &document.Options{Pattern: "{1+}"}); err != nil || place(st) != "" {
 		t.Fatal(place(st), err)
 	}
 	st.move("here")
@@ -112,7 +123,7 @@ func TestPlaceIsNoted(t *testing.T) {
 	}
 	// A server whose table is made by the first record.
 	empty := &lateName{placed(memory.New(), "")}
-	if _, err := document.Create(t.Context(), empty, "invoice", "{1+}", nil); err != nil || place(empty) != "here" {
+	if _, err := document.Create(t.Context(), empty, "invoice", &document.Options{Pattern: "{1+}"}); err != nil || place(empty) != "here" {
 		t.Errorf("created in %q, %v", place(empty), err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -16,29 +17,31 @@ import (
 var mutants = []setup{
 	{lost: 60, mutant: mutant{
 		name: "a write whose outcome is unknown counts as done",
-		answer: func(_ *world, _ *process, do action, a answer) answer {
-			if do.op == put && a.err != nil && a.rec.Version != "" {
-				a.err = nil
+		answer: func(_ *world, _ *process, do action, a record.Answer) record.Answer {
+			if do.Op == record.Put && a.Err != nil && a.Record.Version != "" {
+				a.Err = nil
 			}
 			return a
 		},
 	}},
 	{lost: 60, mutant: mutant{
 		name: "a conflict counts as done",
-		answer: func(_ *world, _ *process, do action, a answer) answer {
-			if do.op == put && a.err == store.ErrConflict {
-				a.err = nil
+		answer: func(_ *world, _ *process, do action, a record.Answer) record.Answer {
+			if do.Op == record.Put && a.Err == store.ErrConflict {
+				a.Err = nil
 			}
 			return a
 		},
 	}},
 	{lost: 60, mutant: mutant{
 		name: "what was granted to another is taken for the own write, since it says the same",
-		answer: func(_ *world, p *process, do action, a answer) answer {
-			var c counter
-			if do.op == get && json.Unmarshal(a.rec.Value, &c) == nil && p.d.doubt.left() > 0 && c.Count == p.d.doubt.last &&
-				do.key == keyCounter("s", p.d.doubt.period) {
-				a.rec.Version = p.d.doubt.version
+		answer: func(_ *world, p *process, do action, a record.Answer) record.Answer {
+			var c dated.Counter
+			switch {
+			case do.is == toGrant && a.Err != nil && a.Record.Version != "":
+				p.lost, p.tried = do.grant.span("s"), a.Record.Version
+			case do.is == toRead && p.d.own.InDoubt() && do.Key == p.lost.Key && json.Unmarshal(a.Record.Value, &c) == nil && c.Count == p.lost.To:
+				a.Record.Version = p.tried
 			}
 			return a
 		},
@@ -46,8 +49,8 @@ var mutants = []setup{
 	{mutant: mutant{
 		name: "counters are written without being compared",
 		action: func(w *world, _ *process, do action) action {
-			if do.op == put {
-				do.cond.Version = w.records[do.key].Version
+			if do.Op == record.Put {
+				do.Cond.Version = w.records[do.Key].Version
 			}
 			return do
 		},
@@ -56,7 +59,7 @@ var mutants = []setup{
 		name: "a counter is removed when another period begins",
 		stored: func(w *world, key string) {
 			for other := range w.records {
-				if strings.Contains(other, "/2") && other != key && key != keySeries("s") {
+				if strings.Contains(other, "/2") && other != key && key != dated.Key("s") {
 					delete(w.records, other)
 				}
 			}
@@ -64,32 +67,32 @@ var mutants = []setup{
 	}},
 	{stepped: true, mutant: mutant{
 		name: "the store's clock is not looked at after a write",
-		answer: func(_ *world, _ *process, do action, a answer) answer {
-			if do.op == put {
-				a.rec.Written = time.Time{}
+		answer: func(_ *world, _ *process, do action, a record.Answer) record.Answer {
+			if do.Op == record.Put {
+				a.Record.Written = time.Time{}
 			}
 			return a
 		},
 	}},
 	{lossy: true, lost: 30, raise: 40, mutant: mutant{
 		name: "the instance is the one that was",
-		answer: func(_ *world, p *process, do action, a answer) answer {
-			if do.op == ask {
-				a.promise.Instance = p.d.def.Instance
+		answer: func(_ *world, p *process, do action, a record.Answer) record.Answer {
+			if do.is == toProve {
+				a.Durability.Instance = p.d.def.Instance
 			}
 			return a
 		},
 	}},
 	{lossy: true, lost: 30, raise: 40, mutant: mutant{
 		name: "the instance is looked at before the write, and not after",
-		answer: func(w *world, p *process, do action, a answer) answer {
-			if do.op == ask && p.d.proof.left() > 0 {
-				a.promise.Instance = p.before
+		answer: func(w *world, p *process, do action, a record.Answer) record.Answer {
+			if do.is == toProve && p.d.proof.left() > 0 {
+				a.Durability.Instance = p.before
 			}
 			return a
 		},
 		action: func(w *world, p *process, do action) action {
-			if do.op == put {
+			if do.Op == record.Put {
 				p.before = w.promise().Instance
 			}
 			return do
@@ -99,8 +102,8 @@ var mutants = []setup{
 	{lossy: true, lost: 30, raise: 40, mutant: mutant{
 		name: "a counter that was forgotten is not raised",
 		stored: func(w *world, key string) {
-			if rec := w.records[key]; key == keySeries("s") {
-				def, err := record.Read[definition](rec)
+			if rec := w.records[key]; key == dated.Key("s") {
+				def, err := record.Read[dated.Definition](rec)
 				if err != nil {
 					panic(err)
 				}

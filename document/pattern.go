@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/firn-id/firn"
 )
 
 // A Pattern says how the texts of a series are made. The zero Pattern is none;
@@ -46,11 +48,11 @@ const (
 //
 // The counter has to be there, and a check after it and the date. The text
 // between has no braces and nothing that does not print. The error is a
-// [*SyntaxError].
+// [*firn.SyntaxError].
 func ParsePattern(text string) (*Pattern, error) {
 	p := &Pattern{text: text}
 	bad := func(at int, format string, args ...any) (*Pattern, error) {
-		return nil, &SyntaxError{"pattern", text, at, fmt.Sprintf(format, args...)}
+		return nil, &firn.SyntaxError{Kind: "pattern", Text: text, Offset: at, Reason: fmt.Sprintf(format, args...)}
 	}
 	if len(text) > maxPattern {
 		return bad(maxPattern, "a pattern has at most %d bytes, not %d", maxPattern, len(text))

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/firn-id/firn"
 )
 
 func must(t testing.TB, pattern string) *Pattern {
@@ -25,7 +27,7 @@ func TestTexts(t *testing.T) {
 		pattern, period string
 		count           int64
 		want            string
-		id              int64
+		id              firn.ID
 	}{
 		{"INV-{yyyyMMdd}-{6}", "20261120", 42, "INV-20261120-000042", 0},
 		{"INV-{yyyyMMdd}-{6}", "20261120", 999999, "INV-20261120-999999", 0},
@@ -44,7 +46,7 @@ func TestTexts(t *testing.T) {
 		{"9000000000{9}", "", 5, "9000000000000000005", 9_000_000_000_000_000_005},
 	} {
 		p := must(t, tt.pattern)
-		s := p.serial(tt.period, tt.count)
+		s := p.number(tt.period, tt.count)
 		if s.Text != tt.want || s.ID != tt.id {
 			t.Errorf("%s: %q, %d; want %q, %d", tt.pattern, s.Text, s.ID, tt.want, tt.id)
 		}
@@ -71,37 +73,37 @@ func TestChecks(t *testing.T) {
 
 func TestPatternErrors(t *testing.T) {
 	for pattern, want := range map[string]string{
-		"":                        `byte 0: a pattern has a counter, such as {6} or {1+}`,
-		"INV":                     `byte 0: a pattern has a counter`,
+		"":                        `column 1: a pattern has a counter, such as {6} or {1+}`,
+		"INV":                     `column 1: a pattern has a counter`,
 		"INV-{yyyyMMdd}":          `a pattern has a counter`,
-		"{0}":                     `byte 0: a counter has 1 to 18 digits, not 0`,
-		"A{19}":                   `byte 1: a counter has 1 to 18 digits, not 19`,
-		"A{999999999999}":         `byte 1: a counter has 1 to 18 digits, not 999999999999`,
+		"{0}":                     `column 1: a counter has 1 to 18 digits, not 0`,
+		"A{19}":                   `column 2: a counter has 1 to 18 digits, not 19`,
+		"A{999999999999}":         `column 2: a counter has 1 to 18 digits, not 999999999999`,
 		"A{06}":                   `a counter has 1 to 18 digits, not 06`,
 		"A{+}":                    `{+} is nothing: a counter is {6} or {1+}`,
 		"A{-1}":                   `{-1} is nothing`,
-		"A{}":                     `byte 1: {} is nothing`,
-		"A{6}{6}":                 `byte 4: there is a counter already`,
-		"A{6}{yyyy}{yyyyMM}":      `byte 10: there is a date already`,
-		"{luhn}{6}":               `byte 0: a check comes after the counter`,
-		"{6}{luhn}{yyyy}":         `byte 9: a check comes after the date`,
-		"{6}{luhn}{mod97}":        `byte 9: there is a check already`,
+		"A{}":                     `column 2: {} is nothing`,
+		"A{6}{6}":                 `column 5: there is a counter already`,
+		"A{6}{yyyy}{yyyyMM}":      `column 11: there is a date already`,
+		"{luhn}{6}":               `column 1: a check comes after the counter`,
+		"{6}{luhn}{yyyy}":         `column 10: a check comes after the date`,
+		"{6}{luhn}{mod97}":        `column 10: there is a check already`,
 		"{yyyymmdd}{6}":           `{yyyymmdd} is nothing`,
-		"A{6":                     `byte 1: a brace that has no other`,
-		"A}6":                     `byte 1: a brace that has no other`,
-		"A{{6}}":                  `byte 1: a brace that has no other`,
-		"A\n{6}":                  `byte 1: this does not print`,
-		"A\xff{6}":                `byte 1: this does not print`,
+		"A{6":                     `column 2: a brace that has no other`,
+		"A}6":                     `column 2: a brace that has no other`,
+		"A{{6}}":                  `column 2: a brace that has no other`,
+		"A\n{6}":                  `column 2: this does not print`,
+		"A\xff{6}":                `column 2: this does not print`,
 		"{yyyyMMdd}{11}":          `this could pass 9223372036854775807: it has 19 digits`,
 		"9300000000{9}":           `this could pass`,
 		"{yyyyMMdd}{9+}{mod97}":   `this could pass`,
 		"{yyDDD}{1+}":             `with zeros in front the counter has a fixed width`,
 		"0{1+}":                   `with zeros in front the counter has a fixed width`,
-		strings.Repeat("x", 200):  `byte 128: a pattern has at most 128 bytes, not 200`,
-		"{6}" + "{yyyyMMdd}{luhn": `byte 13: a brace that has no other`,
+		strings.Repeat("x", 200):  `column 129: a pattern has at most 128 bytes, not 200`,
+		"{6}" + "{yyyyMMdd}{luhn": `column 14: a brace that has no other`,
 	} {
 		_, err := ParsePattern(pattern)
-		var wrong *SyntaxError
+		var wrong *firn.SyntaxError
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", pattern, err, want)
 		}
@@ -110,30 +112,30 @@ func TestPatternErrors(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for _, tt := range []struct{ pattern, text, want string }{
-		{"INV-{yyyyMMdd}-{6}", "INV-20261120-00042", "byte 18: it is too short for INV-{yyyyMMdd}-{6}"},
-		{"INV-{yyyyMMdd}-{6}", "INV-20261120-0000042", "byte 19: it is too long for"},
-		{"INV-{yyyyMMdd}-{6}", "inv-20261120-000042", `byte 0: there should be "INV-"`},
-		{"INV-{yyyyMMdd}-{6}", "INV-20260229-000042", `byte 4: "20260229" is no date {yyyyMMdd}`},
+		{"INV-{yyyyMMdd}-{6}", "INV-20261120-00042", "column 19: it is too short for INV-{yyyyMMdd}-{6}"},
+		{"INV-{yyyyMMdd}-{6}", "INV-20261120-0000042", "column 20: it is too long for"},
+		{"INV-{yyyyMMdd}-{6}", "inv-20261120-000042", `column 1: there should be "INV-"`},
+		{"INV-{yyyyMMdd}-{6}", "INV-20260229-000042", `column 5: "20260229" is no date {yyyyMMdd}`},
 		{"INV-{yyyyMMdd}-{6}", "INV-20261320-000042", "is no date"},
 		{"INV-{yyyyMMdd}-{6}", "INV-2026112x-000042", "is no date"},
 		{"INV-{yyyyMMdd}-{6}", "INV-00001120-000042", "is no date"},
-		{"INV-{yyyyMMdd}-{6}", "INV-20261120-00 042", `byte 13: the counter has digits only, not "00 042"`},
+		{"INV-{yyyyMMdd}-{6}", "INV-20261120-00 042", `column 14: the counter has digits only, not "00 042"`},
 		{"INV-{yyyyMMdd}-{6}", "INV-20261120--00042", "digits only"},
-		{"INV-{yyyyMMdd}-{6}", "INV-20261120-000000", "byte 13: a count is at least 1"},
-		{"A{1+}", "A01", "byte 1: a counter of more than 1 digits begins with none that is 0"},
+		{"INV-{yyyyMMdd}-{6}", "INV-20261120-000000", "column 14: a count is at least 1"},
+		{"A{1+}", "A01", "column 2: a counter of more than 1 digits begins with none that is 0"},
 		{"A{3+}", "A12", "too short"},
-		{"A{1+}", "A9999999999999999999", "byte 1: a count is at most 999999999999999999"},
+		{"A{1+}", "A9999999999999999999", "column 2: a count is at most 999999999999999999"},
 		{"{yyyyMMdd}{4+}", "202611209999999999999", "a count is at most 9999999999"},
 		{"{yyDDD}-{1+}", "25366-1", `"25366" is no date {yyDDD}`},
 		{"{yyDDD}-{1+}", "26000-1", "is no date"},
-		{"{10}{luhn}", "79927398710", "byte 10: the check {luhn} is wrong"},
+		{"{10}{luhn}", "79927398710", "column 11: the check {luhn} is wrong"},
 		{"A{6}-{mod97}", "A000042-00", "the check {mod97} is wrong"},
 		{"A{6}", "", "too short"},
-		{"A{6}B", "A000001C", `byte 7: there should be "B"`},
+		{"A{6}B", "A000001C", `column 8: there should be "B"`},
 	} {
 		_, err := must(t, tt.pattern).Parse(tt.text)
-		var wrong *SyntaxError
-		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), tt.want) || wrong.Kind != "serial" {
+		var wrong *firn.SyntaxError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), tt.want) || wrong.Kind != "document" {
 			t.Errorf("%s: %q: %v, want %s", tt.pattern, tt.text, err, tt.want)
 		}
 	}
@@ -185,13 +187,13 @@ func TestTextsDiffer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyPattern(t)
 		period, count := anySerial(t, p)
-		s := p.serial(period, count)
+		s := p.number(period, count)
 		got, err := p.Parse(s.Text)
 		if err != nil || got != s || s.Period != period || s.Count != count {
 			t.Fatalf("%s: %+v parsed is %+v, %v", p, s, got, err)
 		}
 		period2, count2 := anySerial(t, p)
-		other := p.serial(period2, count2)
+		other := p.number(period2, count2)
 		if same := period == period2 && count == count2; (s.Text == other.Text) != same || p.ints && (s.ID == other.ID) != same {
 			t.Fatalf("%s: %+v and %+v", p, s, other)
 		}
@@ -212,7 +214,7 @@ func TestChangesThatAreSafe(t *testing.T) {
 				period = ""
 			}
 			for c := int64(1); c <= min(p.max, 12_000); c++ {
-				s := p.serial(period, c)
+				s := p.number(period, c)
 				m[s.Text] = s
 			}
 		}
@@ -259,7 +261,7 @@ func TestChangesThatAreSafe(t *testing.T) {
 // some.
 func TestWidthOfNumbers(t *testing.T) {
 	narrow, wide := must(t, "{yyDDD}{6}"), must(t, "{yyDDD}{7}")
-	if a, b := narrow.serial("50011", 5), wide.serial("05001", 1000005); a.ID != b.ID {
+	if a, b := narrow.number("50011", 5), wide.number("05001", 1000005); a.ID != b.ID {
 		t.Fatalf("%d and %d", a.ID, b.ID)
 	}
 	for _, tt := range []struct {
@@ -286,7 +288,7 @@ func FuzzPattern(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern, text string) {
 		p, err := ParsePattern(pattern)
 		if err != nil {
-			var wrong *SyntaxError
+			var wrong *firn.SyntaxError
 			if !errors.As(err, &wrong) || wrong.Offset < 0 || wrong.Offset > len(pattern) {
 				t.Fatalf("%q: %v", pattern, err)
 			}
@@ -296,7 +298,7 @@ func FuzzPattern(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again := p.serial(s.Period, s.Count); again != s {
+		if again := p.number(s.Period, s.Count); again != s {
 			t.Fatalf("%s: %q was parsed as %+v, which is %+v", p, text, s, again)
 		}
 	})

@@ -1,21 +1,22 @@
-// Package document gives texts that people read: a prefix, a date, a counter, such
+// Package document issues texts that people read: a prefix, a date, a counter, such
 // as INV-20261120-000042. They never repeat, and the counters have no gaps but
-// where the outcome of a write stayed unknown.
+// where a process was killed or the outcome of a write stayed unknown.
 //
-// Start with [Open]:
+// The step that creates the database creates the series, once, by [Create]; a program only
+// opens it. A store in a file creates it by itself:
 //
 //	st, err := sqlite.Open(ctx, "/var/lib/shop/ids.db")
 //	...
-//	invoices, err := serial.Open(ctx, st, "invoice", "INV-{yyyyMMdd}-{6}",
-//		&serial.Options{Zone: "Asia/Ho_Chi_Minh"})
+//	invoices, err := document.Open(ctx, st, "invoice",
+//		&document.Options{Pattern: "INV-{yyyyMMdd}-{6}", Zone: "Asia/Ho_Chi_Minh"})
 //	...
 //	defer invoices.Close()
-//	s, err := invoices.Next(ctx) // s.Text
+//	n, err := invoices.Next(ctx) // n.Text
 //
-// Each date has a counter of its own in the store, which is never removed. The
-// store's clock says which of them counts on, and nothing else: set back over
-// midnight, it goes on with yesterday's where that ended. Why nothing repeats is
-// said in draw.go, which decides; the rest of the package performs what it asks.
+// Each date has a counter of its own in the store, which is never removed. The store's
+// clock only chooses the counter: if that clock is set back over midnight, yesterday's
+// counter continues where it ended. The file draw.go decides, and says why nothing repeats;
+// the rest of the package performs what it asks.
 package document
 
 import (
@@ -25,6 +26,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -72,7 +75,7 @@ const (
 //
 // Errors: [*EndError] where the period has no number left, [*InstanceError]
 // and [*LossyError] where the store could have forgotten, [*store.ForgotError]
-// where it has and [*store.OtherStoreError] where another one answers (both final), [ErrClosed] after Close, ctx's, and the store's own.
+// where it has and [*store.OtherStoreError] where another one answers (both final), [firn.ErrClosed] after Close, ctx's, and the store's own.
 // After an error a number may be lost; it is never given out twice.
 func (s *Series) Next(ctx context.Context) (Number, error) {
 	var one [1]Number
@@ -95,7 +98,7 @@ func (s *Series) Append(ctx context.Context, dst []Number, n int) ([]Number, err
 	}
 	for _, g := range got {
 		for c := g.next; c <= g.last; c++ {
-			dst = append(dst, s.pattern.serial(g.period, c))
+			dst = append(dst, s.pattern.number(g.period, c))
 		}
 	}
 	return dst, nil
@@ -106,7 +109,7 @@ func (s *Series) counts(ctx context.Context, n int64) ([]grant, error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return nil, ErrClosed
+		return nil, firn.ErrClosed
 	}
 	w := &waiter{want: n, left: n, ready: make(chan struct{})}
 	if len(s.queue) == 0 && s.drawer.ready(s.clocks()) {
@@ -178,7 +181,7 @@ func (s *Series) draw() {
 	defer s.mu.Unlock()
 	for len(s.queue) > 0 {
 		if s.closed {
-			s.refuse(slices.Clone(s.queue), ErrClosed)
+			s.refuse(slices.Clone(s.queue), firn.ErrClosed)
 			break
 		}
 		// Who comes later waits for the next draw: the date is that of an instant
@@ -189,7 +192,7 @@ func (s *Series) draw() {
 			want += min(w.left, maxDraw-want)
 		}
 		do := s.drawer.begin(s.clocks(), want, min(calls[0].left, maxDraw))
-		for do.op != stop {
+		for do.Op != record.None {
 			s.mu.Unlock()
 			a := perform(s.life, s.store, do)
 			s.mu.Lock()
@@ -247,21 +250,14 @@ func (s *Series) refuse(calls []*waiter, err error) {
 }
 
 // perform does what a drawer asks.
-func perform(ctx context.Context, st store.Store, do action) (a answer) {
+func perform(ctx context.Context, st store.Store, do action) record.Answer {
 	if do.conflicts > 0 {
 		pause(ctx, do.conflicts)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	switch do.op {
-	case get:
-		a.rec, a.err = st.Get(ctx, do.key)
-		a.rec.Key = do.key
-	case put:
-		a.rec, a.err = st.Put(ctx, do.key, do.value, do.cond)
-	case ask:
-		a.promise, a.err = st.Durability(ctx)
-	}
+	a := do.Send(ctx, st)
+	a.Record.Key = do.Key
 	return a
 }
 
@@ -285,7 +281,7 @@ func (s *Series) State() State {
 		Reserved: s.drawer.reserved(), Err: s.err,
 	}
 	if s.last.left() > 0 {
-		st.Last = s.pattern.serial(s.last.period, s.last.last)
+		st.Last = s.pattern.number(s.last.period, s.last.last)
 	}
 	return st
 }

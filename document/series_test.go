@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
@@ -44,9 +45,16 @@ func at(now time.Time) (s *memory.Store, set func(time.Time)) {
 	}
 }
 
+// with is the options with a pattern.
+func with(pattern string, o *document.Options) *document.Options {
+	c := *o
+	c.Pattern = pattern
+	return &c
+}
+
 func opened(t *testing.T, st store.Store, pattern string, o document.Options) *document.Series {
 	t.Helper()
-	s, err := document.Open(t.Context(), st, "invoice", pattern, &o)
+	s, err := document.Open(t.Context(), st, "invoice", with(pattern, &o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +124,7 @@ func TestOverflow(t *testing.T) {
 	}
 
 	// More digits for the rest of the day; whoever has it open goes on as it was.
-	if err := document.Widen(t.Context(), st, "invoice", "{yyyyMMdd}{3}", saigon.Zone); err != nil {
+	if _, err := document.Widen(t.Context(), st, "invoice", "{yyyyMMdd}{3}", saigon.Zone); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := opened(t, st, "{yyyyMMdd}{3}", saigon).Next(t.Context()); err != nil || got.Text != "20261120010" {
@@ -135,7 +143,7 @@ func TestDefinitionStays(t *testing.T) {
 		{invoice, "UTC", "has zone Asia/Ho_Chi_Minh, not UTC"},
 		{"X{1+}", "", "has pattern INV-{yyyyMMdd}-{6}, not X{1+} and zone Asia/Ho_Chi_Minh, not none"},
 	} {
-		_, err := document.Open(t.Context(), st, "invoice", tt.pattern, &document.Options{Zone: tt.zone})
+		_, err := document.Open(t.Context(), st, "invoice", &document.Options{Pattern: tt.pattern, Zone: tt.zone})
 		var other *document.DefinitionError
 		if !errors.As(err, &other) || !strings.HasSuffix(err.Error(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
@@ -147,17 +155,17 @@ func TestDefinitionStays(t *testing.T) {
 		{"INV-{yyyyMMdd}-{6}{luhn}", "UTC", "they differ in"},
 		{"INV-{6}-{yyyyMMdd}", "UTC", "they differ in"},
 	} {
-		err := document.Widen(t.Context(), st, "invoice", tt.pattern, tt.zone)
-		var no *document.ChangeError
-		if !errors.As(err, &no) || !strings.Contains(err.Error(), tt.want) {
+		_, err := document.Widen(t.Context(), st, "invoice", tt.pattern, tt.zone)
+		var no *document.OptionError
+		if !errors.As(err, &no) || no.Option != "pattern" || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
 	}
-	if err := document.Widen(t.Context(), st, "invoice", "INV-{yyyyMMdd}-{1+}", "UTC"); err != nil {
+	if _, err := document.Widen(t.Context(), st, "invoice", "INV-{yyyyMMdd}-{1+}", "UTC"); err != nil {
 		t.Error(err)
 	}
 	opened(t, st, "INV-{yyyyMMdd}-{1+}", document.Options{Zone: "UTC"})
-	if err := document.Widen(t.Context(), st, "other", invoice, "UTC"); !isNone(err) {
+	if _, err := document.Widen(t.Context(), st, "other", invoice, "UTC"); !isNone(err) {
 		t.Error(err)
 	}
 }
@@ -170,19 +178,38 @@ func isNone(err error) bool {
 // A series is begun by itself only on a store that notices when it was replaced.
 func TestCreate(t *testing.T) {
 	st := &promising{Store: memory.New(), p: store.Durability{Durable: true}}
-	if _, err := document.Open(t.Context(), st, "invoice", invoice, &saigon); !isNone(err) {
+	if _, err := document.Open(t.Context(), st, "invoice", with(invoice, &saigon)); !isNone(err) {
 		t.Error(err)
 	}
-	for _, want := range []bool{true, false} {
-		if begun, err := document.Create(t.Context(), st, "invoice", invoice, &saigon); err != nil || begun != want {
-			t.Errorf("%v, %v", begun, err)
+	if info, err := document.Create(t.Context(), st, "invoice", with(invoice, &saigon)); err != nil || info.Name != "invoice" || info.Pattern != invoice || info.Zone != saigon.Zone {
+		t.Errorf("%+v, %v", info, err)
+	}
+	for _, o := range []*document.Options{with(invoice, &saigon), {Pattern: "{6}"}} {
+		var exists *document.ExistsError
+		if _, err := document.Create(t.Context(), st, "invoice", o); !errors.As(err, &exists) || exists.Info.Pattern != invoice {
+			t.Error(err)
 		}
 	}
-	var other *document.DefinitionError
-	if _, err := document.Create(t.Context(), st, "invoice", "{6}", nil); !errors.As(err, &other) {
+	var option *document.OptionError
+	if _, err := document.Create(t.Context(), st, "other", nil); !errors.As(err, &option) || option.Option != "pattern" {
+		t.Error(err)
+	}
+	if _, err := document.Open(t.Context(), st, "other", nil); !isNone(err) {
 		t.Error(err)
 	}
 	if _, err := opened(t, st, invoice, saigon).Next(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whoever leaves out the pattern, and with it the zone, gets what the store has.
+func TestPatternOfTheStore(t *testing.T) {
+	st, _ := at(noon)
+	wantNext(t, opened(t, st, invoice, saigon), "INV-20261120-000001")
+	wantNext(t, opened(t, st, "", document.Options{}), "INV-20261120-000002")
+	wantNext(t, opened(t, st, "", saigon), "INV-20261120-000003")
+	var other *document.DefinitionError
+	if _, err := document.Open(t.Context(), st, "invoice", &document.Options{Zone: "UTC"}); !errors.As(err, &other) || other.WantZone != "UTC" {
 		t.Error(err)
 	}
 }
@@ -193,16 +220,17 @@ func TestRaise(t *testing.T) {
 	st, _ := at(noon)
 	s := opened(t, st, invoice, saigon)
 	wantNext(t, s, "INV-20261120-000001")
-	for text, want := range map[string]bool{"INV-20261120-000041": true, "INV-20261121-000007": true} {
-		if raised, err := document.Raise(t.Context(), st, "invoice", text); err != nil || raised != want {
-			t.Errorf("%s: %v, %v", text, raised, err)
+	for _, text := range []string{"INV-20261120-000041", "INV-20261121-000007"} {
+		if info, err := document.Raise(t.Context(), st, "invoice", text); err != nil || info.Text != text {
+			t.Errorf("%s: %+v, %v", text, info, err)
 		}
-		if raised, err := document.Raise(t.Context(), st, "invoice", text); err != nil || raised {
-			t.Errorf("%s again: %v, %v", text, raised, err)
+		var option *document.OptionError
+		if _, err := document.Raise(t.Context(), st, "invoice", text); !errors.As(err, &option) || option.Option != "to" {
+			t.Errorf("%s again: %v", text, err)
 		}
 	}
 	wantNext(t, s, "INV-20261120-000042")
-	var wrong *document.SyntaxError
+	var wrong *firn.SyntaxError
 	if _, err := document.Raise(t.Context(), st, "invoice", "INV-41"); !errors.As(err, &wrong) {
 		t.Error(err)
 	}
@@ -213,15 +241,15 @@ func TestRaise(t *testing.T) {
 		t.Error(err)
 	}
 	// Without a date nothing comes after the last text.
-	if _, err := document.Create(t.Context(), st, "few", "F{3}", nil); err != nil {
+	if _, err := document.Create(t.Context(), st, "few", &document.Options{Pattern: "F{3}"}); err != nil {
 		t.Fatal(err)
 	}
 	var over *document.EndError
 	if _, err := document.Raise(t.Context(), st, "few", "F999"); !errors.As(err, &over) {
 		t.Error(err)
 	}
-	if raised, err := document.Raise(t.Context(), st, "few", "F998"); err != nil || !raised {
-		t.Error(raised, err)
+	if info, err := document.Raise(t.Context(), st, "few", "F998"); err != nil || info.Count != 998 {
+		t.Error(info, err)
 	}
 }
 
@@ -234,7 +262,7 @@ func TestOptionErrors(t *testing.T) {
 		{"", "{1+}", document.Options{}, "series", `series "": a name has 1 to`},
 		{"a/b", "{1+}", document.Options{}, "series", `series "a/b": a name has no slash`},
 		{"a b", "{1+}", document.Options{}, "series", `a name is printable ASCII without spaces`},
-		{"a", "{0}", document.Options{}, "pattern", `pattern "{0}": byte 0: a counter has 1 to 18 digits, not 0`},
+		{"a", "{0}", document.Options{}, "pattern", `pattern "{0}": column 1: a counter has 1 to 18 digits, not 0`},
 		{"a", invoice, document.Options{}, "zone", "zone: a date needs a time zone, such as Asia/Ho_Chi_Minh or UTC"},
 		{"a", invoice, document.Options{Zone: "Asia/Saigonn"}, "zone", `zone "Asia/Saigonn": unknown time zone`},
 		{"a", invoice, document.Options{Zone: "../etc/passwd"}, "zone", `zone "../etc/passwd": invalid`},
@@ -243,16 +271,16 @@ func TestOptionErrors(t *testing.T) {
 		{"a", "{2}", document.Options{Step: -1}, "step", "step -1: there can be 1 to 1000000"},
 		{"a", "{2}", document.Options{Step: 2e9}, "step", "step 2000000000: there can be"},
 	} {
-		err := tt.o.Check(tt.name, tt.pattern)
+		err := with(tt.pattern, &tt.o).Check(tt.name)
 		var option *document.OptionError
 		if !errors.As(err, &option) || option.Option != tt.option || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v", tt, err)
 		}
-		if _, err2 := document.Open(t.Context(), memory.New(), tt.name, tt.pattern, &tt.o); err2 == nil || err2.Error() != err.Error() {
+		if _, err2 := document.Open(t.Context(), memory.New(), tt.name, with(tt.pattern, &tt.o)); err2 == nil || err2.Error() != err.Error() {
 			t.Errorf("%+v: Open: %v", tt, err2)
 		}
 	}
-	err := (*document.Options)(nil).Check("a/b", invoice)
+	err := (&document.Options{Pattern: invoice}).Check("a/b")
 	if err == nil || strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("not all at once: %v", err)
 	}
@@ -357,7 +385,7 @@ func TestStepTaken(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewFaulty(memory.New())
-		s, err := document.Open(t.Context(), st, "s", "{1+}", nil)
+		s, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +409,7 @@ func TestCancelled(t *testing.T) {
 func TestUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewFaulty(memory.New())
-		s, err := document.Open(t.Context(), st, "s", "{1+}", nil)
+		s, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -423,7 +451,7 @@ func TestUnknownOutcome(t *testing.T) {
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewFaulty(memory.New())
-		s, err := document.Open(t.Context(), st, "s", "{1+}", &document.Options{Step: 5})
+		s, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}", Step: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -436,14 +464,14 @@ func TestClose(t *testing.T) {
 		}
 		wg.Wait()
 		for range 2 {
-			if _, err := s.Next(t.Context()); !errors.Is(err, document.ErrClosed) {
+			if _, err := s.Next(t.Context()); !errors.Is(err, firn.ErrClosed) {
 				t.Error(err)
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
 		}
-		s, err = document.Open(t.Context(), st, "s", "{1+}", &document.Options{Step: 5})
+		s, err = document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}", Step: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -454,7 +482,7 @@ func TestClose(t *testing.T) {
 		}
 		// A store that hangs keeps nobody.
 		st.Away(nil)
-		s, err = document.Open(t.Context(), st, "s", "{1+}", nil)
+		s, err = document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -478,7 +506,7 @@ func TestClose(t *testing.T) {
 func TestCloseOfAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewFaulty(memory.New())
-		s, err := document.Open(t.Context(), st, "s", "{yyyy}-{1+}", &document.Options{Zone: "UTC", Step: 5})
+		s, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{yyyy}-{1+}", Zone: "UTC", Step: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -506,7 +534,7 @@ func TestList(t *testing.T) {
 	wantNext(t, opened(t, st, invoice, saigon), "INV-20261120-000001", "INV-20261120-000002")
 	set(noon.Add(24 * time.Hour))
 	wantNext(t, opened(t, st, invoice, saigon), "INV-20261121-000001")
-	if _, err := document.Open(t.Context(), st, "invoice-2", "{1+}", nil); err != nil {
+	if _, err := document.Open(t.Context(), st, "invoice-2", &document.Options{Pattern: "{1+}"}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := document.List(t.Context(), st)
@@ -581,7 +609,7 @@ func TestNobodyStarves(t *testing.T) {
 		var got []int
 		var longest time.Duration
 		for range processes {
-			s, err := document.Open(t.Context(), slow{st}, "s", "{1+}", nil)
+			s, err := document.Open(t.Context(), slow{st}, "s", &document.Options{Pattern: "{1+}"})
 			if err != nil {
 				t.Fatal(err)
 			}

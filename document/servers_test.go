@@ -126,8 +126,8 @@ func TestServers(t *testing.T) {
 			}
 			o := document.Options{Zone: "Asia/Ho_Chi_Minh", Lossy: b.name == "redis"}
 			operator := connected(t, url)
-			if begun, err := document.Create(t.Context(), operator, "invoice", invoice, &o); err != nil || !begun {
-				t.Fatalf("%v, %v", begun, err)
+			if info, err := document.Create(t.Context(), operator, "invoice", with(invoice, &o)); err != nil || info.Pattern != invoice {
+				t.Fatalf("%+v, %v", info, err)
 			}
 			var all []*document.Series
 			for range 4 {
@@ -169,7 +169,7 @@ func TestServers(t *testing.T) {
 
 func process(t *testing.T, url string, o document.Options) *document.Series {
 	t.Helper()
-	s, err := document.Open(t.Context(), connected(t, url), "invoice", invoice, &o)
+	s, err := document.Open(t.Context(), connected(t, url), "invoice", with(invoice, &o))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/store"
 )
@@ -13,14 +14,14 @@ func Show(ctx context.Context, st store.Store, name string) (Info, error) {
 	if err := checkName(name); err != nil {
 		return Info{}, err
 	}
-	rec, err := st.Get(ctx, keySeries(name))
+	rec, err := st.Get(ctx, dated.Key(name))
 	if err != nil {
 		return Info{}, err
 	}
 	if rec.Version == "" {
 		return Info{}, &MissingError{Series: name}
 	}
-	counters, err := st.List(ctx, keySeries(name)+"/")
+	counters, err := st.List(ctx, dated.Key(name)+"/")
 	if err != nil {
 		return Info{}, err
 	}

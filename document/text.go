@@ -5,26 +5,16 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/firn-id/firn"
 )
 
 // A Number is one text of a series, and what it was made of.
 type Number struct {
 	Text   string
-	Period string // the date in it; "" where the pattern has none
-	Count  int64  // in its period, or in the series where there are none
-	ID     int64  // the text as a number, where the pattern is digits only; else 0
-}
-
-// A SyntaxError says what is wrong with a pattern or a text, and where.
-type SyntaxError struct {
-	Kind   string // "pattern" or "serial"
-	Text   string
-	Offset int // of the fault, in bytes
-	Reason string
-}
-
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("document: %s %q: byte %d: %s", e.Kind, e.Text, e.Offset, e.Reason)
+	Period string  // the date in it; "" where the pattern has none
+	Count  int64   // in its period, or in the series where there are none
+	ID     firn.ID // the text as a number, where the pattern is digits only; else 0
 }
 
 // AppendText appends the text of a count in a period. Both must be such as the
@@ -57,21 +47,27 @@ func appendPadded(dst []byte, n int64, width int) []byte {
 	return append(dst, digits...)
 }
 
-// serial makes the text of a count in a period.
-func (p *Pattern) serial(period string, count int64) Number {
+// number makes the text of a count in a period.
+func (p *Pattern) number(period string, count int64) Number {
 	s := Number{Text: string(p.AppendText(nil, period, count)), Period: period, Count: count}
 	if p.ints {
-		s.ID, _ = strconv.ParseInt(s.Text, 10, 64) // the pattern was refused otherwise
+		s.ID = asID(s.Text)
 	}
 	return s
 }
 
+// asID is a text of digits as a number, which fits: the pattern was refused otherwise.
+func asID(text string) firn.ID {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return firn.ID(n)
+}
+
 // Parse reads a text of the pattern: its length, its date, its count and its
-// check digits must be right. The error is a [*SyntaxError].
+// check digits must be right. The error is a [*firn.SyntaxError].
 func (p *Pattern) Parse(text string) (Number, error) {
 	s := Number{Text: text}
 	bad := func(at int, format string, args ...any) (Number, error) {
-		return Number{}, &SyntaxError{"serial", text, min(at, len(text)), fmt.Sprintf(format, args...)}
+		return Number{}, &firn.SyntaxError{Kind: "document", Text: text, Offset: min(at, len(text)), Reason: fmt.Sprintf(format, args...)}
 	}
 	least, extra := 0, 0
 	for i := range p.parts {
@@ -116,7 +112,7 @@ func (p *Pattern) Parse(text string) (Number, error) {
 		return bad(at, "it is too long for %s", p)
 	}
 	if p.ints {
-		s.ID, _ = strconv.ParseInt(text, 10, 64)
+		s.ID = asID(text)
 	}
 	return s, nil
 }

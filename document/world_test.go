@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -59,7 +61,7 @@ type setup struct {
 type mutant struct {
 	name   string
 	action func(*world, *process, action) action
-	answer func(*world, *process, action, answer) answer
+	answer func(*world, *process, action, record.Answer) record.Answer
 	stored func(*world, string) // after a write
 }
 
@@ -79,10 +81,14 @@ type process struct {
 	begun   time.Duration // of the call
 	want    int64
 	busy    bool
-	asked   bool   // a counter was read or written for the call
-	life    int    // changes with each crash, so that late answers reach nobody
-	pending int    // calls that wait
-	before  string // instance at the last write, for a mutant
+	asked   bool // a counter was read or written for the call
+	life    int  // changes with each crash, so that late answers reach nobody
+	pending int  // calls that wait
+
+	// For mutants.
+	before string        // instance at the last write
+	lost   block.Span    // what the last write was to grant whose outcome was unknown
+	tried  store.Version // of that write
 }
 
 type event struct {
@@ -242,11 +248,11 @@ func (p *process) next() {
 
 // rules are those of every process.
 func (w *world) rules() rules {
-	o := Options{Zone: w.zone, Step: w.step, Lossy: w.lossy}
+	o := Options{Pattern: w.pattern, Zone: w.zone, Step: w.step, Lossy: w.lossy}
 	if !strings.Contains(w.pattern, "yyyy") {
 		o.Zone = ""
 	}
-	r, err := o.rules("s", w.pattern)
+	r, err := o.rules("s")
 	if err != nil {
 		panic(err)
 	}
@@ -257,13 +263,13 @@ func (w *world) rules() rules {
 func (p *process) open() {
 	w := p.w
 	r := w.rules()
-	rec := w.get(keySeries("s"))
+	rec := w.get(dated.Key("s"))
 	if rec.Version == "" {
-		def := definition{V: record.Format, ID: "one", Pattern: w.pattern, Zone: w.zone, Instance: w.promise().Instance}
-		rec, _ = w.put(keySeries("s"), record.Encode(def), store.Condition{}, store.NewVersion())
+		def := dated.Definition{V: record.Format, ID: "one", Pattern: w.pattern, Zone: w.zone, Instance: w.promise().Instance}
+		rec, _ = w.put(dated.Key("s"), record.Encode(def), store.Condition{}, store.NewVersion())
 		w.history = nil // nobody forgets that the series began
 	}
-	def, err := record.Read[definition](rec)
+	def, err := record.Read[dated.Definition](rec)
 	if err != nil {
 		panic(err)
 	}
@@ -278,15 +284,15 @@ func (p *process) open() {
 // perform sends an action over the network.
 func (p *process) perform(do action) {
 	w := p.w
-	if do.op == stop {
+	if do.Op == record.None {
 		p.ended(p.d.err)
 		return
 	}
-	p.asked = p.asked || do.op != ask && do.key != keySeries("s")
+	p.asked = p.asked || do.is == toRead || do.is == toGrant
 	if w.mutant.action != nil {
 		do = w.mutant.action(w, p, do)
 	}
-	if do.conflicts > 0 && do.op == get {
+	if do.conflicts > 0 && do.is == toRead {
 		w.after(time.Duration(w.rng.Int64N(int64(time.Millisecond)<<min(do.conflicts, 7))), p.sent(do))
 		return
 	}
@@ -297,7 +303,7 @@ func (p *process) sent(do action) func() {
 	w, life := p.w, p.life
 	version := store.NewVersion()
 	request, reply := w.delay(), w.delay()
-	reach := func(a answer) {
+	reach := func(a record.Answer) {
 		w.after(reply, func() {
 			if p.life != life {
 				return
@@ -306,13 +312,13 @@ func (p *process) sent(do action) func() {
 				a = w.mutant.answer(w, p, do, a)
 			}
 			next := p.d.answer(p.clocks(), do, a)
-			if do.op == put && a.err == nil && p.d.proof.left() <= 0 && p.d.hand.left() <= 0 {
+			if do.Op == record.Put && a.Err == nil && p.d.proof.left() <= 0 && p.d.hand.left() <= 0 {
 				w.burned += int(do.grant.left())
 			}
 			p.perform(next)
 		})
 	}
-	unknown := answer{rec: store.Record{Version: version}, err: errors.New("no reply")}
+	unknown := record.Answer{Record: store.Record{Version: version}, Err: errors.New("no reply")}
 	return func() {
 		if w.rng.IntN(1000) < w.lost {
 			switch w.rng.IntN(3) {
@@ -339,14 +345,14 @@ func (w *world) delay() time.Duration {
 }
 
 // answerOf carries an action out in the store.
-func (w *world) answerOf(do action, version store.Version) (a answer) {
-	switch do.op {
-	case get:
-		a.rec = w.get(do.key)
-	case put:
-		a.rec, a.err = w.put(do.key, do.value, do.cond, version)
-	case ask:
-		a.promise = w.promise()
+func (w *world) answerOf(do action, version store.Version) (a record.Answer) {
+	switch do.Op {
+	case record.Get:
+		a.Record = w.get(do.Key)
+	case record.Put:
+		a.Record, a.Err = w.put(do.Key, do.Value, do.Cond, version)
+	case record.Ask:
+		a.Durability = w.promise()
 	}
 	return a
 }
@@ -397,7 +403,7 @@ func (w *world) failOver() {
 			break
 		}
 		switch old := w.history[n-1]; {
-		case old.Key == keySeries("s"):
+		case old.Key == dated.Key("s"):
 		case old.Version == "":
 			delete(w.records, old.Key)
 		default:
@@ -411,11 +417,11 @@ func (w *world) failOver() {
 
 // restore is the operator's.
 func (w *world) restore() {
-	rec := w.get(keySeries("s"))
+	rec := w.get(dated.Key("s"))
 	if rec.Version == "" {
 		return
 	}
-	def, err := record.Read[definition](rec)
+	def, err := record.Read[dated.Definition](rec)
 	if err != nil {
 		panic(err)
 	}
@@ -427,8 +433,8 @@ func (w *world) restore() {
 	if !w.clock {
 		now = w.start.Add(w.now)
 	}
-	def = def.restored(Recovery{By: w.raise, Through: r.through(now)}, w.promise())
-	if _, err := w.put(keySeries("s"), record.Encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
+	def = def.Recovered(w.raise, r.through(now), w.promise())
+	if _, err := w.put(dated.Key("s"), record.Encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
 		panic(err)
 	}
 }
@@ -450,7 +456,7 @@ func (p *process) use() {
 	w := p.w
 	g := p.d.deal(p.want)
 	for c := g.next; c <= g.last; c++ {
-		s := p.d.pattern.serial(g.period, c)
+		s := p.d.pattern.number(g.period, c)
 		if other, twice := w.issued[s.Text]; twice {
 			w.fault("%s was given out twice (%+v)", s.Text, other)
 		}

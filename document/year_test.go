@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -135,8 +136,8 @@ func TestYearWithoutDate(t *testing.T) {
 func TestSuspended(t *testing.T) {
 	w := newWorld(setup{zone: "UTC", pattern: "{yyyyMMdd}-{6}", from: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), step: 10, clock: true}, 1)
 	now := instant{w.start, time.Minute}
-	d := newDrawer(w.rules(), definition{V: record.Format}, w.promise(), now)
-	for do := d.begin(now, 1, 1); do.op != stop; {
+	d := newDrawer(w.rules(), dated.Definition{V: record.Format}, w.promise(), now)
+	for do := d.begin(now, 1, 1); do.Op != record.None; {
 		do = d.answer(now, do, w.answerOf(do, "one"))
 	}
 	if d.err != nil || !d.ready(instant{now.wall.Add(slop), now.mono + slop}) {
@@ -152,11 +153,11 @@ func TestSuspended(t *testing.T) {
 func TestCounterOfBefore(t *testing.T) {
 	w := newWorld(setup{pattern: "{1+}", step: 1, from: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, 1)
 	now := instant{w.start, time.Minute}
-	def := definition{V: record.Format, ID: "one", Raised: []raise{{By: 10}}}
-	w.records[keySeries("s")] = store.Record{Value: record.Encode(def), Version: "def"}
+	def := dated.Definition{V: record.Format, ID: "one", Raised: []dated.Raise{{By: 10}}}
+	w.records[dated.Key("s")] = store.Record{Value: record.Encode(def), Version: "def"}
 	d := newDrawer(w.rules(), def, w.promise(), now)
 	draw := func() {
-		for do := d.begin(now, 1, 1); do.op != stop; {
+		for do := d.begin(now, 1, 1); do.Op != record.None; {
 			do = d.answer(now, do, w.answerOf(do, store.NewVersion()))
 		}
 	}
@@ -164,7 +165,7 @@ func TestCounterOfBefore(t *testing.T) {
 		t.Fatalf("%+v, %v", d.hand, d.err)
 	}
 	d.deal(1)
-	w.records[keyCounter("s", "")] = store.Record{Value: record.Encode(counter{V: record.Format, Count: 500}), Version: "other"}
+	w.records[dated.KeyCounter("s", "")] = store.Record{Value: record.Encode(dated.Counter{V: record.Format, Count: 500}), Version: "other"}
 	var forgot *store.ForgotError
 	if draw(); !errors.As(d.err, &forgot) {
 		t.Errorf("%+v, %v", d.hand, d.err)

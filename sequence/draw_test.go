@@ -301,7 +301,7 @@ func TestDraw(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer st.Close()
-			if err := sequence.Create(ctx, st, "drawn", &options); err != nil {
+			if _, err := sequence.Create(ctx, st, "drawn", &options); err != nil {
 				t.Fatal(err)
 			}
 			h.start(processes, each)
@@ -354,7 +354,7 @@ func TestStrictDraw(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer st.Close()
-			if err := sequence.Create(ctx, st, "drawn", &sequence.Options{Strict: true}); err != nil {
+			if _, err := sequence.Create(ctx, st, "drawn", &sequence.Options{Strict: true}); err != nil {
 				t.Fatal(err)
 			}
 			h.start(processes, each)

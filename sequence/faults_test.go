@@ -68,7 +68,7 @@ func TestUnknownOutcome(t *testing.T) {
 		st := memory.New()
 		f := storetest.NewFaulty(st)
 		s := begin(t, f, sequence.Options{Step: 2, Waste: 2, Strict: true})
-		if err := sequence.Create(ctx, f, "orders", nil); !errors.Is(err, sequence.ErrExists) {
+		if _, err := sequence.Create(ctx, f, "orders", nil); !errors.As(err, new(*sequence.ExistsError)) {
 			t.Error(err)
 		}
 		if id := next(t, s); id != 1 {
@@ -118,7 +118,7 @@ var forgets = map[string]func(*memory.Store, memory.Snapshot){
 	"it went back":       func(st *memory.Store, was memory.Snapshot) { st.Restore(was) },
 	"it was made anew": func(st *memory.Store, _ memory.Snapshot) {
 		st.Restore(memory.Snapshot{})
-		if err := sequence.Create(ctx, st, "orders", &sequence.Options{First: 1_000_000}); err != nil {
+		if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{First: 1_000_000}); err != nil {
 			panic(err)
 		}
 	},
@@ -186,7 +186,7 @@ func TestNotThere(t *testing.T) {
 	if _, err := sequence.Open(ctx, st, "orders", nil); !errors.As(err, &none) {
 		t.Error(err)
 	}
-	if err := sequence.Create(ctx, st, "orders", nil); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
 	s := begin(t, st, sequence.Options{})
@@ -199,10 +199,10 @@ func TestNotThere(t *testing.T) {
 func TestLossy(t *testing.T) {
 	st := &remote{Store: memory.New(), promise: store.Durability{Durable: false, Why: "appendfsync=everysec", Instance: "a"}}
 	var lossy *sequence.LossyError
-	if err := sequence.Create(ctx, st, "orders", nil); !errors.As(err, &lossy) || !strings.Contains(err.Error(), "everysec") {
+	if _, err := sequence.Create(ctx, st, "orders", nil); !errors.As(err, &lossy) || !strings.Contains(err.Error(), "everysec") {
 		t.Fatal(err)
 	}
-	if err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
 		t.Fatal(err)
 	}
 	s := begin(t, st, sequence.Options{})
@@ -227,7 +227,7 @@ func TestLossy(t *testing.T) {
 	}
 	s.Close()
 	infos, err := sequence.Recover(ctx, st, 1000, nil)
-	if err != nil || len(infos) != 1 || infos[0].Granted < 1000 || infos[0].Instance != "b" {
+	if err != nil || len(infos) != 1 || infos[0].Info.Granted < 1000 || infos[0].Info.Instance != "b" {
 		t.Fatal(infos, err)
 	}
 	s = begin(t, st, sequence.Options{})
@@ -257,7 +257,7 @@ func TestForgottenAltogether(t *testing.T) {
 	if _, err := sequence.Open(ctx, st, "orders", &sequence.Options{Logger: quiet}); !errors.As(err, &none) {
 		t.Errorf("it has begun again: %v", err)
 	}
-	if err := sequence.Create(ctx, st, "orders", &sequence.Options{First: 1000}); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{First: 1000}); err != nil {
 		t.Fatal(err)
 	}
 	s = begin(t, st, sequence.Options{First: 1000})
@@ -271,7 +271,7 @@ func TestForgottenAltogether(t *testing.T) {
 // what processes have handed back since it went back.
 func TestRestoredAfterHandBack(t *testing.T) {
 	st := &remote{Store: memory.New(), promise: store.Durability{Durable: false, Instance: "a"}}
-	if err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
 		t.Fatal(err)
 	}
 	one := begin(t, st, sequence.Options{})
@@ -303,7 +303,7 @@ func TestRestoredAfterHandBack(t *testing.T) {
 // A series of a store that never forgot is refused when the store can.
 func TestBecomesLossy(t *testing.T) {
 	st := &remote{Store: memory.New(), promise: store.Durability{Durable: true}}
-	if err := sequence.Create(ctx, st, "orders", nil); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
 	st.promise = store.Durability{Durable: false, Why: "fsync=off"}

@@ -2,31 +2,15 @@ package sequence
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
-// CheckStore returns a [*store.OtherStoreError] where a series of the store says that it was
-// made in another store, so that this one is a copy, a restored dump, or was moved: numbers
-// that are granted by both are equal. It is nil where the store or its series cannot tell.
-// It reads every record of a series, and passes over those that it cannot read.
-func CheckStore(ctx context.Context, st store.Store) error {
-	p, err := st.Durability(ctx)
-	if err != nil || p.Identity == "" {
-		return err
-	}
-	all, err := List(ctx, st)
-	if err != nil {
-		return err
-	}
-	for _, in := range all {
-		if err := store.CheckOther(fmt.Sprintf("series %q", in.Name), p.Identity, in.Store); err != nil {
-			return err
-		}
-	}
-	return nil
+// checkStore returns a [*store.OtherStoreError] where the store is a copy.
+func checkStore(ctx context.Context, st store.Store) error {
+	return record.CheckStore(ctx, st, block.Keys, "series")
 }
 
 // AcceptMove accepts that the series are in this store now, and changes nothing else. The

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
@@ -39,7 +41,7 @@ func isElsewhere(err error) bool {
 // A copy of a store grants no numbers until an operator says what it is.
 func TestCopy(t *testing.T) {
 	here := placed(memory.New(), "here")
-	if err := sequence.Create(ctx, here, "orders", &sequence.Options{Step: 10}); err != nil {
+	if _, err := sequence.Create(ctx, here, "orders", &sequence.Options{Step: 10}); err != nil {
 		t.Fatal(err)
 	}
 	s := begin(t, here, sequence.Options{})
@@ -51,17 +53,24 @@ func TestCopy(t *testing.T) {
 		accept func(store.Store) ([]sequence.Info, error)
 		first  firn.ID
 	}{
-		{"recovered", func(st store.Store) ([]sequence.Info, error) { return sequence.Recover(ctx, st, 1000, nil) }, 1001},
+		{"recovered", func(st store.Store) ([]sequence.Info, error) {
+			done, err := sequence.Recover(ctx, st, 1000, nil)
+			var infos []sequence.Info
+			for _, r := range done {
+				infos = append(infos, r.Info)
+			}
+			return infos, err
+		}, 1001},
 		{"moved", func(st store.Store) ([]sequence.Info, error) { return sequence.AcceptMove(ctx, st) }, 11},
 	} {
 		there := copyOf(here, "there")
 		granted := info(t, there).Granted
 		for what, refused := range map[string]func() error{
 			"Open":            func() error { _, err := sequence.Open(ctx, there, "orders", nil); return err },
-			"Create, another": func() error { return sequence.Create(ctx, there, "photos", nil) },
-			"Set":             func() error { _, err := sequence.SetStep(ctx, there, "orders", 7); return err },
+			"Create, another": func() error { _, err := sequence.Create(ctx, there, "photos", nil); return err },
+			"Set":             func() error { _, err := sequence.SetCache(ctx, there, "orders", 7); return err },
 			"Raise":           func() error { _, err := sequence.Raise(ctx, there, "orders", 5000); return err },
-			"CheckStore":      func() error { return sequence.CheckStore(ctx, there) },
+			"CheckStore":      func() error { return record.CheckStore(ctx, there, block.Keys, "series") },
 		} {
 			if err := refused(); !isElsewhere(err) {
 				t.Errorf("%s, not yet %s: %v", what, tt.name, err)
@@ -70,7 +79,7 @@ func TestCopy(t *testing.T) {
 		if infos, err := tt.accept(there); err != nil || len(infos) != 1 || infos[0].Store != "there" {
 			t.Fatalf("%s: %+v, %v", tt.name, infos, err)
 		}
-		if err := sequence.CheckStore(ctx, there); err != nil {
+		if err := record.CheckStore(ctx, there, block.Keys, "series"); err != nil {
 			t.Error(err)
 		}
 		other := begin(t, there, sequence.Options{})
@@ -90,7 +99,7 @@ func TestCopy(t *testing.T) {
 func TestCopyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := placed(memory.New(), "here")
-		if err := sequence.Create(ctx, st, "orders", &sequence.Options{Step: 10}); err != nil {
+		if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{Step: 10}); err != nil {
 			t.Fatal(err)
 		}
 		s := begin(t, st, sequence.Options{})
@@ -121,7 +130,7 @@ func TestCopyAnswers(t *testing.T) {
 // Which store it is gets written down by the first write that knows.
 func TestPlaceIsNoted(t *testing.T) {
 	st := placed(memory.New(), "")
-	if err := sequence.Create(ctx, st, "orders", nil); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
 	if in := info(t, st); in.Store != "" {
@@ -136,7 +145,7 @@ func TestPlaceIsNoted(t *testing.T) {
 	}
 	// A server whose table is made by the first record.
 	empty := &lateName{placed(memory.New(), "")}
-	if err := sequence.Create(ctx, empty, "orders", nil); err != nil {
+	if _, err := sequence.Create(ctx, empty, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
 	if in := info(t, empty); in.Store != "here" {
@@ -155,7 +164,7 @@ func (l *lateName) Put(ctx context.Context, key string, value []byte, cond store
 // Each store of a ticket is at a place of its own; a copy of one is refused.
 func TestTicketPlaces(t *testing.T) {
 	a, b := placed(memory.New(), "a"), placed(memory.New(), "here")
-	if err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", nil); err != nil {
+	if _, err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", nil); err != nil {
 		t.Fatal(err)
 	}
 	s := openTickets(t, []store.Store{a, b}, sequence.Options{})
@@ -169,7 +178,7 @@ func TestTicketPlaces(t *testing.T) {
 // What a program abandons is not issued, and not handed back.
 func TestAbandon(t *testing.T) {
 	a, b := placed(memory.New(), "a"), placed(memory.New(), "b")
-	if err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", &sequence.Options{Step: 10}); err != nil {
+	if _, err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", &sequence.Options{Step: 10}); err != nil {
 		t.Fatal(err)
 	}
 	s := openTickets(t, []store.Store{a, b}, sequence.Options{})

@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"errors"
-	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/block"
@@ -19,18 +18,13 @@ type lane struct {
 
 	now   *run   // the one that numbers are taken from
 	spare []*run // those after it
-	low   int64  // the next segment is due when so many numbers are left
 
 	granted int64   // numbers put into runs or given to calls
 	used    firn.ID // highest number given to a call that waited for it
 	thrown  int64   // numbers granted to calls that had been given up
-	state   block.State
-	pace    block.Pace
-	limits  block.Limits
-	away    time.Time // since when the store does not answer; zero: it does
-	refused error     // why the last request was granted nothing
-	failed  error     // final: nothing of this lane is issued any more
-	ended   error     // what Close says of it; read once its keeper is done
+	driver  block.Driver
+	failed  error // final: nothing of this lane is issued any more
+	ended   error // what Close says of it; read once its keeper is done
 }
 
 // left is how many numbers are in hand.
@@ -74,7 +68,7 @@ func (l *lane) arm() {
 	}
 	after := l.left() - l.now.left()
 	r := l.now
-	r.limit.Store(uint64(max(int64(r.count)-max(l.low-after, 0), 0)))
+	r.limit.Store(uint64(max(int64(r.count)-max(l.driver.Low()-after, 0), 0)))
 }
 
 // takeFrom takes all that w wants of runs, the first ones first, or nothing. Only the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -32,14 +33,11 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 // stores or another's place in it, is refused with [*store.ForgotError] or
 // [*MismatchError].
 func OpenAcross(ctx context.Context, stores []store.Store, name string, opts *Options) (*Series, error) {
-	if len(stores) < 2 || len(stores) > MaxStores {
-		return nil, &OptionError{"stores", fmt.Sprintf("stores: a series is spread over 2 to %d, not %d", MaxStores, len(stores))}
+	if len(stores) < 2 || len(stores) > block.MaxStores {
+		return nil, &OptionError{"stores", fmt.Sprintf("stores: a series is spread over 2 to %d, not %d", block.MaxStores, len(stores))}
 	}
 	return open(ctx, stores, name, opts)
 }
-
-// MaxStores is how many stores a series can be spread over.
-const MaxStores = block.MaxStores
 
 func open(ctx context.Context, stores []store.Store, name string, opts *Options) (*Series, error) {
 	o := opts.withDefaults()
@@ -52,11 +50,9 @@ func open(ctx context.Context, stores []store.Store, name string, opts *Options)
 	for i, st := range stores {
 		l := &lane{series: s, store: st, place: 1 << i, nudge: make(chan struct{}, 1)}
 		l.now = &run{lane: l}
-		l.limits = block.Limits{Waste: int64(o.Waste), Lasts: o.Lasts}
 		s.lanes = append(s.lanes, l)
 		keepers[i] = &keeper{
 			lane: l, log: o.Logger.With("series", name), updater: store.AsUpdater(st),
-			rules: &block.Rules{Name: name, Key: key(name), Accept: o.Lossy, By: o.Name},
 		}
 	}
 	s.first.Store(&run{})
@@ -111,68 +107,64 @@ func (s *Series) join(ctx context.Context, keepers []*keeper) error {
 // series', if it is known.
 func (k *keeper) join(ctx context.Context, once bool, id string) error {
 	began := time.Now()
-	outage := func(err error) error {
-		return &OutageError{Name: k.series.name, Wait: time.Since(began), Err: err}
-	}
-	e, err := k.insist(ctx, once, block.Action{Op: block.Ask})
+	s := k.series
+	a, err := k.insist(ctx, once, record.Request{Op: record.Ask})
 	if err != nil {
 		return err
 	}
-	p := e.(block.Promised).Durability
-	if p.NoticesLoss && len(k.series.lanes) == 1 {
-		e, err := k.insist(ctx, once, block.Action{Op: block.Get, Key: KeyRestored})
+	p := a.Durability
+	rules := block.Rules{Name: s.name, Key: block.Key(s.name), Accept: s.options.Lossy, By: s.options.Name}
+	if p.NoticesLoss && len(s.lanes) == 1 {
+		a, err := k.insist(ctx, once, record.Request{Op: record.Get, Key: block.KeyRecovered})
 		if err != nil {
 			return err
 		}
-		if e.(block.Found).Record.Version == "" {
-			r := k.series.options.record()
-			r.ID = newID()
-			k.rules.Found = &r
+		if a.Record.Version == "" {
+			r := s.options.record()
+			r.ID = record.NewID()
+			rules.Found = &r
 		}
 	}
-	s, do := block.Start(seed(), p, k.series.clocks()).Known(block.Record{ID: id}, "").Step(k.rules, k.series.clocks(), block.Take{})
-	for do.Op != block.None {
-		if s.Fails > 0 && once || ctx.Err() != nil {
-			return outage(s.Err)
+	limits := block.Limits{Waste: int64(s.options.Waste), Lasts: s.options.Lasts}
+	d, do := block.Start(rules, limits, id, record.Seed(), p, s.clocks()).Step(s.clocks(), block.Take{})
+	for do.Op != record.None {
+		if d.State.Fails > 0 && once || ctx.Err() != nil {
+			return &OutageError{Name: s.name, Wait: time.Since(began), Err: d.State.Err}
 		}
-		s, do = s.Step(k.rules, k.series.clocks(), k.request(ctx, do))
+		d, do = d.Step(s.clocks(), request(ctx, k.store, do))
 	}
-	if do.Err == nil { // whether it goes on under the instance that answers
-		s, do = s.Step(k.rules, k.series.clocks(), block.Promised{Durability: p})
-	}
+	err = explain(s.name, do.Err)
 	var none *MissingError
-	if errors.As(do.Err, &none) && !p.Durable && !k.rules.Accept {
-		return &LossyError{Name: k.series.name, Why: p.Why} // to create it would be refused for that
+	if errors.As(err, &none) && !p.Durable && !s.options.Lossy {
+		return &LossyError{Name: s.name, Why: p.Why} // to create it would be refused for that
 	}
-	if do.Err != nil {
-		return withNames(ctx, k.store, do.Err)
+	if err != nil {
+		return withNames(ctx, k.store, err)
 	}
-	k.publish(s)
+	k.publish(d)
 	return k.agrees()
 }
 
 // insist asks the store until it answers. With once it asks once; else until ctx
 // is done.
-func (k *keeper) insist(ctx context.Context, once bool, do block.Action) (block.Event, error) {
+func (k *keeper) insist(ctx context.Context, once bool, q record.Request) (block.Answer, error) {
 	began := time.Now()
 	for {
-		switch e := k.request(ctx, do).(type) {
-		case block.Forgot:
-			return nil, e.Err
-		case block.Unknown:
-			if once || ctx.Err() != nil {
-				return nil, &OutageError{Name: k.series.name, Wait: time.Since(began), Err: e.Err}
-			}
-			k.request(ctx, block.Action{Op: block.Sleep, For: look})
-		default:
-			return e, nil
+		a := request(ctx, k.store, block.Action{Request: q})
+		var forgot *store.ForgotError
+		switch {
+		case a.Err == nil || errors.As(a.Err, &forgot):
+			return a, a.Err
+		case once || ctx.Err() != nil:
+			return a, &OutageError{Name: k.series.name, Wait: time.Since(began), Err: a.Err}
 		}
+		sleep(ctx, breath)
 	}
 }
 
 // agrees returns an error where the record is not as the options say.
 func (k *keeper) agrees() error {
-	name, have, p := k.series.name, k.state.Have, k.state.Durability
+	name, have, p := k.series.name, k.driver.State.Have, k.driver.State.Durability
 	if err := k.series.options.agrees(name, have); err != nil {
 		return err
 	}
@@ -183,7 +175,7 @@ func (k *keeper) agrees() error {
 		return &MismatchError{name, "stores", fmt.Sprint(max(have.Stores, 1)), fmt.Sprint(n)}
 	}
 	if !p.Durable {
-		if !have.Lossy && !k.rules.Accept {
+		if !have.Lossy && !k.series.options.Lossy {
 			return &LossyError{Name: name, Why: p.Why, Since: have.Instance == ""}
 		}
 		k.log.Warn("best effort: the store can forget a write it acknowledged, and then numbers repeat", "why", p.Why)
@@ -194,9 +186,9 @@ func (k *keeper) agrees() error {
 // fits returns an error where a lane that has joined is not another part of the
 // same series than the other lanes that have.
 func (s *Series) fits(l *lane) error {
-	have := l.state.Have
+	have := l.driver.State.Have
 	for _, other := range s.lanes {
-		o := other.state.Have
+		o := other.driver.State.Have
 		switch {
 		case other == l || o.First == 0 || have.First == 0:
 		case o.ID != have.ID:
@@ -217,7 +209,7 @@ func (s *Series) id() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.lanes {
-		if id := l.state.Have.ID; id != "" {
+		if id := l.driver.State.Have.ID; id != "" {
 			return id
 		}
 	}
@@ -228,15 +220,3 @@ func (s *Series) id() string {
 func (s *Series) clocks() block.Now {
 	return block.Now{Wall: time.Now(), Boot: time.Since(s.epoch)}
 }
-
-func newID() string { return string(store.NewVersion()) }
-
-// key is that of a series' record.
-func key(name string) string { return KeyPrefix + name }
-
-// KeyPrefix is what the keys of all records of this package begin with.
-const KeyPrefix = "segment/"
-
-// KeyRestored is the record of a store that was restored once: whatever it has not
-// may have been forgotten, so that no series begins by itself any more.
-const KeyRestored = "segments"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -38,16 +37,8 @@ type Options struct {
 	Logger *slog.Logger  // slog.Default()
 }
 
-// Defaults of Options.
-const (
-	DefaultStep  = 100
-	DefaultLasts = 10 * time.Second
-	DefaultWaste = 100_000
-	DefaultWait  = 5 * time.Second
-)
-
-// MaxStep is the largest Step and Waste, and the most that Reserve takes.
-const MaxStep = 1 << 30
+// defaultWait is how long a call waits where nobody says.
+const defaultWait = 5 * time.Second
 
 // maxName is the length of Options.Name at most.
 const maxName = 255
@@ -60,20 +51,16 @@ func (o *Options) withDefaults() Options {
 		c = *o
 	}
 	if c.Lasts == 0 {
-		c.Lasts = DefaultLasts
+		c.Lasts = block.DefaultCacheFor
 	}
 	if c.Waste == 0 {
-		c.Waste = max(DefaultWaste, c.Step)
+		c.Waste = max(block.DefaultMaxUnused, c.Step)
 	}
 	if c.Wait == 0 {
-		c.Wait = DefaultWait
+		c.Wait = defaultWait
 	}
 	if c.Name == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		c.Name = fmt.Sprintf("%s:%d", host, os.Getpid())
+		c.Name = record.Process()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -123,15 +110,15 @@ func (o *Options) validate(name string, stores int) error {
 	case o.Increment > block.MaxIncrement:
 		bad("increment", "%d is above %d", o.Increment, block.MaxIncrement)
 	}
-	if o.Step < 0 || o.Step > MaxStep {
-		bad("step", "%d: it is 1 to %d", o.Step, MaxStep)
+	if o.Step < 0 || o.Step > block.MaxCache {
+		bad("step", "%d: it is 1 to %d", o.Step, block.MaxCache)
 	}
 	if o.Strict && stores > 1 {
 		bad("order", "strict: a series over several stores has no order between them")
 	}
 	switch {
-	case o.Waste < 0 || o.Waste > MaxStep:
-		bad("waste", "%d: it is 1 to %d", o.Waste, MaxStep)
+	case o.Waste < 0 || o.Waste > block.MaxCache:
+		bad("waste", "%d: it is 1 to %d", o.Waste, block.MaxCache)
 	case o.Step > o.Waste:
 		bad("waste", "%d is below step, %d: a process has a whole step in hand", o.Waste, o.Step)
 	}
@@ -166,7 +153,7 @@ func (o *Options) record() block.Record {
 		r.Increment = 1
 	}
 	if r.Step == 0 {
-		r.Step = DefaultStep
+		r.Step = block.DefaultCache
 	}
 	return r
 }

@@ -1,18 +1,21 @@
-// Package sequence gives dense numbers, 1, 2, 3 and so on, that many processes
-// draw from one named series without a write to the store for each: a process
-// reserves a stretch of them, a segment, and the next one before that is used up.
+// Package sequence issues dense numbers, 1, 2, 3 and so on, that many processes draw from
+// one named series without a write to the store for each. A process reserves a block of
+// numbers by one write, and the next block before that one is used up.
 //
-//	orders, err := segment.Open(ctx, st, "orders", nil)
+// The step that creates the database creates the series, once, by [Create]; a program only
+// opens it:
+//
+//	orders, err := sequence.Open(ctx, st, "orders", nil)
 //	...
 //	defer orders.Close()
 //	id, err := orders.Next(ctx)
 //
-// A number is granted once: the store has acknowledged that a segment is taken
-// before anything in it is issued. Numbers of one process increase; those of
-// several interleave by segments, unless the series is Strict. A process that
-// is killed loses what it had in hand, at most Options.Waste, so there are gaps.
-// Why nothing repeats is in package block, which decides; this package performs
-// what it asks.
+// A number is granted once: the store has acknowledged the write that reserves a block
+// before any number of the block is issued. Numbers of one process increase; those of
+// several processes interleave by blocks, unless the series is Strict. A process that is
+// killed loses the numbers that it had in hand, at most Options.Waste, so there are gaps.
+// Package internal/block decides, and says why nothing repeats; this package performs what
+// it asks.
 package sequence
 
 import (
@@ -28,47 +31,6 @@ import (
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/store"
 )
-
-// Errors that package block returns.
-type (
-	// A MissingError says that a store has no series of that name.
-	MissingError = block.MissingError
-	// An EndError says that a series has come to its max.
-	EndError = block.EndError
-	// A LossyError says that a store can forget, and that nobody accepted it.
-	LossyError = block.LossyError
-)
-
-// An OutageError says that fewer numbers are in hand than a call asks for, and the
-// store has not granted more for as long as the call waits. They come again by
-// themselves; the call has used up none.
-type OutageError struct {
-	Name string
-	Want int           // how many numbers the call asked for
-	Left int64         // how many are in hand: a call for so many would be served
-	Wait time.Duration // how long the store has not answered, or the call has waited
-	Err  error         // what came of the last request; nil while it is under way
-}
-
-func (e *OutageError) Error() string {
-	hand := "no number in hand"
-	if e.Left > 0 {
-		hand = fmt.Sprintf("%d numbers in hand, fewer than the %d asked for", e.Left, e.Want)
-	}
-	text := fmt.Sprintf("sequence: series %q has %s", e.Name, hand)
-	if !errors.Is(e.Err, store.ErrDenied) {
-		text += fmt.Sprintf(", and the store has granted none for %s", e.Wait.Round(time.Millisecond))
-	}
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	return text
-}
-
-// Retryable is true; see firn.Retryable.
-func (*OutageError) Retryable() bool { return true }
-
-func (e *OutageError) Unwrap() error { return e.Err }
 
 // A Series issues the numbers of a named series. It is a [firn.Source]; all its
 // methods may be called from many goroutines at once.
@@ -227,8 +189,8 @@ func appendRange(dst []firn.ID, first firn.ID, n int, step int64) []firn.ID {
 // room for is granted above it: later calls of Next may return smaller numbers.
 // Errors are those of Next; where max leaves no room it is [*EndError].
 func (s *Series) Reserve(ctx context.Context, n int) (firn.Range, error) {
-	if n < 1 || n > MaxStep {
-		return firn.Range{}, &OptionError{"n", fmt.Sprintf("n %d: a range has 1 to %d numbers", n, MaxStep)}
+	if n < 1 || n > block.MaxCache {
+		return firn.Range{}, &OptionError{"n", fmt.Sprintf("n %d: a range has 1 to %d numbers", n, block.MaxCache)}
 	}
 	s.mu.Lock()
 	ranges, err := s.take(ctx, n, true)
@@ -287,8 +249,8 @@ func (s *Series) take(ctx context.Context, n int, whole bool) ([]firn.Range, err
 // trouble is what came of the last request to a store that does not answer.
 func (s *Series) trouble() error {
 	for _, l := range s.lanes {
-		if l.failed == nil && l.state.Err != nil {
-			return l.state.Err
+		if l.failed == nil && l.driver.State.Err != nil {
+			return l.driver.State.Err
 		}
 	}
 	return nil
@@ -302,14 +264,15 @@ func (s *Series) refusal(n int) error {
 	}
 	var failed, away error
 	for _, l := range s.lanes {
-		out := time.Since(l.away)
+		d := &l.driver
+		out := time.Since(d.Away)
 		switch {
 		case l.failed != nil:
 			failed = l.failed
-		case l.away.IsZero() || out < s.options.Wait && !errors.Is(l.state.Err, store.ErrDenied) || l.left() > 0:
+		case d.Away.IsZero() || out < s.options.Wait && !errors.Is(d.State.Err, store.ErrDenied) || l.left() > 0:
 			return nil
 		default:
-			away = &OutageError{Name: s.name, Want: n, Wait: out, Err: l.state.Err}
+			away = &OutageError{Name: s.name, Want: n, Wait: out, Err: d.State.Err}
 		}
 	}
 	if away != nil {
@@ -338,7 +301,7 @@ func (s *Series) rearm() {
 		if l.failed != nil {
 			continue
 		}
-		if l.arm(); l.left() <= l.low {
+		if l.arm(); l.left() <= l.driver.Low() {
 			l.wake()
 		}
 	}

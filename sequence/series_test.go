@@ -385,7 +385,7 @@ func TestSetStep(t *testing.T) {
 	s := begin(t, st, sequence.Options{Step: 10, Waste: 1000})
 	defer closeSeries(t, s)
 	next(t, s)
-	in, err := sequence.SetStep(ctx, st, "orders", 500)
+	in, err := sequence.SetCache(ctx, st, "orders", 500)
 	if err != nil || in.Step != 500 {
 		t.Fatal(in, err)
 	}

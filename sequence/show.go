@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
@@ -15,7 +16,7 @@ func Show(ctx context.Context, st store.Store, name string) (Info, error) {
 	if reason := record.CheckName("series", name, maxSeries); reason != "" {
 		return Info{}, &OptionError{"name", reason}
 	}
-	rec, err := st.Get(ctx, key(name))
+	rec, err := st.Get(ctx, block.Key(name))
 	if err != nil {
 		return Info{}, err
 	}
@@ -31,13 +32,13 @@ func withNames(ctx context.Context, st store.Store, err error) error {
 	if !errors.As(err, &none) {
 		return err
 	}
-	list, failed := st.List(ctx, KeyPrefix)
+	list, failed := st.List(ctx, block.Keys)
 	if failed != nil {
 		return err
 	}
 	full := &MissingError{Name: none.Name, Names: make([]string, len(list))}
 	for i, rec := range list {
-		full.Names[i] = strings.TrimPrefix(rec.Key, KeyPrefix)
+		full.Names[i] = strings.TrimPrefix(rec.Key, block.Keys)
 	}
 	full.Nearest = nearest.Name(full.Name, full.Names)
 	return full

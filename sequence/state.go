@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/store"
 )
 
@@ -55,19 +56,20 @@ func (s *Series) States() []State {
 }
 
 func (l *lane) stateNow() State {
-	m := &l.state
+	d := &l.driver
+	m := &d.State
 	st := State{
 		Name: l.series.name, Durability: m.Durability, Strict: m.Have.Strict,
 		Lossy:   !m.Durability.Durable,
 		Granted: firn.ID(max(m.Have.Granted, 0)), Max: firn.ID(m.Have.Max),
-		Step: l.pace.Step(), Rate: l.pace.Rate(l.series.clocks().Boot, l.issued()),
+		Step: d.Pace().Step(), Rate: d.Pace().Rate(l.series.clocks().Boot, l.issued()),
 		Left: l.left(), Waits: l.series.waits, Issued: l.issued(), Wasted: m.Doubtful + l.thrown,
-		Degraded: m.Fails > 0, Away: l.away, Err: m.Err,
+		Degraded: m.Fails > 0, Away: d.Away, Err: explain(l.series.name, m.Err),
 	}
 	if l.failed != nil {
 		st.Left, st.Err = 0, l.failed
-	} else if end := (*EndError)(nil); st.Err == nil && (!errors.As(l.refused, &end) || m.Have.Left() == 0) {
-		st.Err = l.refused // where too many numbers were asked for, a call for fewer is served
+	} else if no := (*block.Refusal)(nil); st.Err == nil && (!errors.As(d.Refused, &no) || no.Why != block.Ended || m.Have.Left() == 0) {
+		st.Err = explain(l.series.name, d.Refused) // where too many numbers were asked for, a call for fewer is served
 	}
 	if st.Rate > 0 {
 		st.Lasts = time.Duration(min(float64(st.Left)/st.Rate, 1e9) * float64(time.Second))

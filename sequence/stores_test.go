@@ -177,11 +177,11 @@ func overStore(t *testing.T, b backend) {
 	}
 	operator := connect(t, url)
 	if b.lossy {
-		if err := sequence.Create(ctx, operator, "orders", nil); !errors.As(err, new(*sequence.LossyError)) {
+		if _, err := sequence.Create(ctx, operator, "orders", nil); !errors.As(err, new(*sequence.LossyError)) {
 			t.Fatalf("created on a store that can forget: %v", err)
 		}
 	}
-	if err := sequence.Create(ctx, operator, "orders", &sequence.Options{Step: 50, Lossy: b.lossy}); err != nil {
+	if _, err := sequence.Create(ctx, operator, "orders", &sequence.Options{Step: 50, Lossy: b.lossy}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -252,7 +252,7 @@ func TestTicketsOverStores(t *testing.T) {
 		}
 		return stores
 	}
-	if err := sequence.CreateAcross(ctx, connected(), "photos", &sequence.Options{Step: 20}); err != nil {
+	if _, err := sequence.CreateAcross(ctx, connected(), "photos", &sequence.Options{Step: 20}); err != nil {
 		t.Fatal(err)
 	}
 	n := newNumbers()
@@ -300,10 +300,10 @@ func TestTicketsOverLossyStores(t *testing.T) {
 	t.Parallel()
 	servers := []*testserver.Server{testserver.Redis(t), testserver.Redis(t)}
 	stores := []store.Store{connect(t, servers[0].URL()), connect(t, servers[1].URL())}
-	if err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.As(err, new(*sequence.LossyError)) {
+	if _, err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.As(err, new(*sequence.LossyError)) {
 		t.Fatalf("created on stores that can forget: %v", err)
 	}
-	if err := sequence.CreateAcross(ctx, stores, "photos", &sequence.Options{Lossy: true, Step: 20}); err != nil {
+	if _, err := sequence.CreateAcross(ctx, stores, "photos", &sequence.Options{Lossy: true, Step: 20}); err != nil {
 		t.Fatal(err)
 	}
 	n := newNumbers()

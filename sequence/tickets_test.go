@@ -22,7 +22,7 @@ func places(t *testing.T, k int) (stores []store.Store, faulty []*storetest.Faul
 		faulty = append(faulty, f)
 		stores = append(stores, f)
 	}
-	if err := sequence.CreateAcross(ctx, stores, "photos", nil); err != nil {
+	if _, err := sequence.CreateAcross(ctx, stores, "photos", nil); err != nil {
 		t.Fatal(err)
 	}
 	return stores, faulty
@@ -142,13 +142,13 @@ func TestTicketsAreCreatedWhole(t *testing.T) {
 		stores, faulty = append(stores, f), append(faulty, f)
 	}
 	faulty[2].Away(errors.New("away"))
-	if err := sequence.CreateAcross(ctx, stores, "photos", nil); err == nil {
+	if _, err := sequence.CreateAcross(ctx, stores, "photos", nil); err == nil {
 		t.Fatal("created without all")
 	}
 	faulty[2].Away(nil)
 	faulty[1].Next(storetest.LoseReply())
 	faulty[2].Next(storetest.LoseRequest())
-	if err := sequence.CreateAcross(ctx, stores, "photos", nil); err == nil {
+	if _, err := sequence.CreateAcross(ctx, stores, "photos", nil); err == nil {
 		t.Fatal("created without a write")
 	}
 	if _, err := sequence.OpenAcross(ctx, stores[:2], "photos", &sequence.Options{Logger: quiet}); err == nil {
@@ -157,7 +157,7 @@ func TestTicketsAreCreatedWhole(t *testing.T) {
 	faulty[1].Next(nil, storetest.LoseRequest()) // of those that say that all have it
 	faulty[2].Next(nil)
 	for tries := 0; ; tries++ {
-		if err := sequence.CreateAcross(ctx, stores, "photos", nil); err == nil {
+		if _, err := sequence.CreateAcross(ctx, stores, "photos", nil); err == nil {
 			break
 		} else if tries == 5 {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ func TestTicketsAreCreatedWhole(t *testing.T) {
 			t.Errorf("opened half created, after %d tries", tries)
 		}
 	}
-	if err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.Is(err, sequence.ErrExists) {
+	if _, err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.As(err, new(*sequence.ExistsError)) {
 		t.Error(err)
 	}
 	closeSeries(t, openTickets(t, []store.Store{stores[2], stores[0], stores[1]}, sequence.Options{}))
@@ -178,15 +178,15 @@ func TestTicketsAreCreatedWhole(t *testing.T) {
 func TestTicketsAreCompletedInAnyOrder(t *testing.T) {
 	a, b := memory.New(), storetest.NewFaulty(memory.New())
 	var mismatch *sequence.MismatchError
-	if err := sequence.CreateAcross(ctx, []store.Store{a, a}, "photos", nil); !errors.As(err, &mismatch) {
+	if _, err := sequence.CreateAcross(ctx, []store.Store{a, a}, "photos", nil); !errors.As(err, &mismatch) {
 		t.Errorf("one store, named twice: %v", err)
 	}
 	b.Next(storetest.LoseRequest())
-	if err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", nil); err == nil {
+	if _, err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", nil); err == nil {
 		t.Fatal("created without a write")
 	}
 	stores := []store.Store{b, a}
-	if err := sequence.CreateAcross(ctx, stores, "photos", nil); err != nil {
+	if _, err := sequence.CreateAcross(ctx, stores, "photos", nil); err != nil {
 		t.Fatal(err)
 	}
 	closeSeries(t, openTickets(t, stores, sequence.Options{}))
@@ -196,13 +196,13 @@ func TestTicketsAreCompletedInAnyOrder(t *testing.T) {
 // store has forgotten.
 func TestTicketsBesideAnotherSeries(t *testing.T) {
 	a := memory.New()
-	if err := sequence.Create(ctx, a, "photos", nil); err != nil {
+	if _, err := sequence.Create(ctx, a, "photos", nil); err != nil {
 		t.Fatal(err)
 	}
 	three, _ := places(t, 3)
 	var mismatch *sequence.MismatchError
 	for _, stores := range [][]store.Store{{a, memory.New()}, {memory.New(), a}, three[:2], {three[0]}, {three[0], memory.New()}} {
-		if err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.As(err, &mismatch) || mismatch.Option != "stores" {
+		if _, err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.As(err, &mismatch) || mismatch.Option != "stores" {
 			t.Errorf("%d stores: %v", len(stores), err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestTicketsBesideAnotherSeries(t *testing.T) {
 func TestTicketsAreNotCompletedLate(t *testing.T) {
 	stores, _ := places(t, 2)
 	var forgot *store.ForgotError
-	if err := sequence.CreateAcross(ctx, []store.Store{stores[0], memory.New()}, "photos", nil); !errors.As(err, &forgot) {
+	if _, err := sequence.CreateAcross(ctx, []store.Store{stores[0], memory.New()}, "photos", nil); !errors.As(err, &forgot) {
 		t.Error(err)
 	}
 }
@@ -245,7 +245,7 @@ func TestTicketsRefused(t *testing.T) {
 	if _, err := sequence.Open(ctx, stores[0], "photos", nil); !errors.As(err, &mismatch) {
 		t.Errorf("as a series of one store: %v", err)
 	}
-	if err := sequence.CreateAcross(ctx, stores, "strict", &sequence.Options{Strict: true}); !errors.As(err, &bad) {
+	if _, err := sequence.CreateAcross(ctx, stores, "strict", &sequence.Options{Strict: true}); !errors.As(err, &bad) {
 		t.Error(err)
 	}
 }

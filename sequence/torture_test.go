@@ -86,7 +86,7 @@ func torture(t *testing.T, kind string) {
 		f := storetest.NewFaulty(memory.New())
 		faulty, plain = append(faulty, f), append(plain, f)
 	}
-	if err := sequence.CreateAcross(ctx, plain, "orders", &create); err != nil {
+	if _, err := sequence.CreateAcross(ctx, plain, "orders", &create); err != nil {
 		t.Fatal(err)
 	}
 	n := newNumbers()
@@ -171,7 +171,7 @@ func oneLife(t *testing.T, n *numbers, stores []store.Store, o sequence.Options,
 func operate(t *testing.T, end context.Context, stores []*storetest.Faulty) {
 	for i := 1; end.Err() == nil; i++ {
 		for _, st := range stores {
-			if _, err := sequence.SetStep(ctx, st, "orders", 1+i%7); err != nil {
+			if _, err := sequence.SetCache(ctx, st, "orders", 1+i%7); err != nil {
 				t.Error(err)
 			}
 			if i%5 == 0 {

@@ -102,7 +102,7 @@ func (c *counted) Get(ctx context.Context, key string) (store.Record, error) {
 func TestTicketsOneUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores, faulty := places(t, 2)
-		if err := sequence.CreateAcross(ctx, stores, "few", &sequence.Options{Max: 20, Step: 1}); err != nil {
+		if _, err := sequence.CreateAcross(ctx, stores, "few", &sequence.Options{Max: 20, Step: 1}); err != nil {
 			t.Fatal(err)
 		}
 		one := &counted{Store: stores[0]}
@@ -136,7 +136,7 @@ func TestTicketsOneUsedUp(t *testing.T) {
 func TestTicketsAfterTooLargeARange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores, faulty := places(t, 2)
-		if err := sequence.CreateAcross(ctx, stores, "few", &sequence.Options{Max: 20, Step: 1}); err != nil {
+		if _, err := sequence.CreateAcross(ctx, stores, "few", &sequence.Options{Max: 20, Step: 1}); err != nil {
 			t.Fatal(err)
 		}
 		open := func() *sequence.Series {

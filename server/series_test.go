@@ -22,10 +22,10 @@ import (
 
 func TestTexts(t *testing.T) {
 	st := memory.New()
-	if _, err := document.Create(t.Context(), st, "invoice", "INV-{4}", nil); err != nil {
+	if _, err := document.Create(t.Context(), st, "invoice", &document.Options{Pattern: "INV-{4}"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := document.Open(t.Context(), st, "invoice", "INV-{4}", nil)
+	s, err := document.Open(t.Context(), st, "invoice", &document.Options{Pattern: "INV-{4}"})
 	if err != nil {
 		t.Fatal(err)
 	}

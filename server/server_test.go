@@ -29,7 +29,7 @@ func flake(t testing.TB, name string) *server.Series {
 func orders(t testing.TB, name string) *server.Series {
 	t.Helper()
 	st := memory.New()
-	if err := sequence.Create(t.Context(), st, name, nil); err != nil {
+	if _, err := sequence.Create(t.Context(), st, name, nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := sequence.Open(t.Context(), st, name, nil)

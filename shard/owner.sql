@@ -470,7 +470,7 @@ BEGIN
 END $$;
 
 -- To which server a shard was let go by what its row says, as far as is known here.
-CREATE OR REPLACE FUNCTION firn.let_go_to(s firn.shard) RETURNS text LANGUAGE plpgsql STABLE
+CREATE OR REPLACE FUNCTION firn.given_to(s firn.shard) RETURNS text LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	word text;
@@ -494,11 +494,11 @@ BEGIN
 		RETURN;
 	ELSIF s.state = 'open' AND firn.is_here(s) OR s.term >= term THEN
 		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
-	ELSIF s.state = 'moved' AND firn.is_here(s) AND firn.let_go_to(s) = (SELECT v.name FROM firn.server AS v) THEN
+	ELSIF s.state = 'moved' AND firn.is_here(s) AND firn.given_to(s) = (SELECT v.name FROM firn.server AS v) THEN
 		RAISE EXCEPTION 'firn: shard % was let go to this server, which is about to open it', shard USING ERRCODE = 'ID007',
 			HINT = (SELECT CASE WHEN m.source = v.name THEN format('firn shards revert %s', s.shard) ELSE format('firn shards move %s --to %s', s.shard, v.name) END
 				FROM firn.server AS v LEFT JOIN firn.move AS m ON m.shard = s.shard);
-	ELSIF s.state = 'moved' AND firn.let_go_to(s) = owner AND s.term > was_term THEN
+	ELSIF s.state = 'moved' AND firn.given_to(s) = owner AND s.term > was_term THEN
 		-- What the other one has is of before: this one had the shard since.
 		RAISE EXCEPTION 'firn: shard % was here last, and % does not know what was written since', shard, owner USING ERRCODE = 'ID007',
 			HINT = format('firn shards reopen %s --shards %s', (SELECT v.name FROM firn.server AS v), shard);
@@ -560,9 +560,9 @@ BEGIN
 	ELSIF (system, timeline) IS DISTINCT FROM ((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8)) THEN
 		RAISE EXCEPTION 'firn: shard % was seen on what this is a copy of, or before this was promoted or restored', shard USING ERRCODE = 'ID007',
 			HINT = format('firn shards reopen %s, which looks at all servers again', (SELECT v.name FROM firn.server AS v));
-	ELSIF s.state = 'moved' AND firn.let_go_to(s) IS NULL THEN
+	ELSIF s.state = 'moved' AND firn.given_to(s) IS NULL THEN
 		RAISE EXCEPTION 'firn: nothing on this server says that its copy of shard % is complete', shard USING ERRCODE = 'ID003';
-	ELSIF s.state = 'moved' AND firn.let_go_to(s) = (SELECT v.name FROM firn.server AS v) AND NOT firn.is_here(s) THEN
+	ELSIF s.state = 'moved' AND firn.given_to(s) = (SELECT v.name FROM firn.server AS v) AND NOT firn.is_here(s) THEN
 		-- The word may have come to what this is a copy of after rows that are not here.
 		RAISE EXCEPTION 'firn: shard % was let go to what this is a copy of: rows may be missing here', shard USING ERRCODE = 'ID003',
 			HINT = format('%s has them all: firn shards reopen %1$s --shards %s', s.moved_to, shard);
@@ -614,7 +614,7 @@ DECLARE
 	sequences jsonb;
 BEGIN
 	PERFORM firn.commit_durably();
-	IF s.state = 'moved' AND firn.let_go_to(s) = (SELECT v.name FROM firn.server AS v) THEN
+	IF s.state = 'moved' AND firn.given_to(s) = (SELECT v.name FROM firn.server AS v) THEN
 		EXECUTE format('SELECT sequences FROM %I.firn_mark WHERE term = $1', s.schema) INTO sequences USING s.term;
 		PERFORM firn.write_sequences(s.schema, sequences);
 	END IF;

@@ -126,8 +126,14 @@ BEGIN
 	PERFORM firn.check_here(s);
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard RETURNING * INTO m;
 	IF m.shard IS NOT NULL THEN
-		PERFORM firn.remove_from_publication(s.schema, firn.publication_of(m));
-		EXECUTE format('DROP TABLE %I.firn_mark', s.schema);
+		PERFORM firn.remove_from_publication(s.schema, firn.publication_of(m)), firn.drop_mark(s.schema);
+	END IF;
+END $$;
+CREATE OR REPLACE FUNCTION firn.drop_mark(schema name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF firn.mark(schema) IS NOT NULL THEN
+		EXECUTE format('DROP TABLE %s', firn.mark(schema));
 	END IF;
 END $$;
 
@@ -155,26 +161,18 @@ BEGIN
 	EXECUTE format('DROP SUBSCRIPTION %I', subscription);
 END $$;
 
--- Drops the copy of a shard that is not here.
+-- Drops the copy of a shard that is not here, and ends its move here.
 CREATE OR REPLACE FUNCTION firn.discard(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	s firn.shard := firn.lock_shard(shard, term, attempt);
-	m firn.move;
 BEGIN
-	PERFORM firn.check_kept(s);
-	PERFORM firn.check_droppable(s.schema);
-	DELETE FROM firn.move AS x WHERE x.shard = s.shard RETURNING * INTO m;
-	-- A schema that was there before is somebody's.
-	IF m.shard IS NOT NULL AND EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset"
-			WHERE g.shard = s.shard AND c.relnamespace = to_regnamespace(quote_ident(s.schema))) THEN
-		EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', s.schema);
-		DELETE FROM firn.generator AS g WHERE g.shard = s.shard;
-	END IF;
+	PERFORM firn.check_kept(firn.lock_shard(shard, term, attempt));
+	DELETE FROM firn.move AS x WHERE x.shard = discard.shard;
+	PERFORM firn.drop_copy(shard);
 END $$;
 
 -- Drops the copy of a shard that another server serves, with all that firn knows of the copy.
--- Who calls this knows that its rows are not needed.
+-- Who calls this knows that its rows are not needed. A schema without the shard's generators is
+-- no copy of it, and stays: it is somebody's.
 CREATE OR REPLACE FUNCTION firn.drop_copy(shard integer) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -187,7 +185,9 @@ BEGIN
 		RAISE EXCEPTION 'firn: a move needs the copy of shard %', shard USING ERRCODE = 'ID007', HINT = 'firn shards status';
 	END IF;
 	PERFORM firn.check_droppable(s.schema);
-	EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', s.schema);
+	IF EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset" WHERE g.shard = s.shard AND c.relnamespace = to_regnamespace(quote_ident(s.schema))) THEN
+		EXECUTE format('DROP SCHEMA %I CASCADE', s.schema);
+	END IF;
 	DELETE FROM firn.generator AS g WHERE g.shard = s.shard;
 END $$;
 
@@ -203,27 +203,24 @@ SET search_path = pg_catalog, pg_temp AS
 $$ DELETE FROM firn.generator AS g USING firn.dropped() AS d WHERE g.shard = d.shard AND g.name = d.name $$;
 SELECT firn.forget_dropped();
 
--- Drops the objects of batches that are no more. A slot that is in use stays, and is
--- counted.
-CREATE OR REPLACE FUNCTION firn.drop_leftovers() RETURNS integer LANGUAGE plpgsql
+-- Drops the objects of batches that are no more, and returns the slots that stay, because
+-- they are in use.
+CREATE OR REPLACE FUNCTION firn.drop_leftovers() RETURNS SETOF name LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	one record;
-	busy integer := 0;
 BEGIN
 	FOR one IN SELECT * FROM firn.leftovers() LOOP
-		CASE one.kind
-		WHEN 'subscription' THEN PERFORM firn.drop_subscription(one.name);
-		WHEN 'publication' THEN EXECUTE format('DROP PUBLICATION %I', one.name);
+		IF one.kind = 'subscription' THEN
+			PERFORM firn.drop_subscription(one.name);
+		ELSIF one.kind = 'publication' THEN
+			EXECUTE format('DROP PUBLICATION %I', one.name);
+		ELSIF one.busy THEN
+			RETURN NEXT one.name;
 		ELSE
-			IF one.busy THEN
-				busy := busy + 1;
-			ELSE
-				PERFORM pg_drop_replication_slot(one.name);
-			END IF;
-		END CASE;
+			PERFORM pg_drop_replication_slot(one.name);
+		END IF;
 	END LOOP;
-	RETURN busy;
 END $$;
 
 -- What there is of batches that have no row here.
@@ -255,8 +252,8 @@ DECLARE
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('publication_of', 'subscription_of', 'replicated', 'lock_shard', 'lock_move',
 			'begin_move', 'make_mark', 'restart_generators', 'cancel_cutover', 'claim', 'begin_load', 'end_load', 'fence', 'raise_fence', 'lower_fence', 'shorten_deadlock_timeout', 'password_leaks', 'hide_password', 'lock_tables', 'check_followed', 'sequences',
-			'read_sequences', 'write_sequences', 'let_go', 'compare_schemas', 'published', 'add_to_publication', 'remove_from_publication', 'take', 'record_owner', 'check_kept', 'let_go_to', 'revoke', 'overrule', 'may_reopen', 'make_do', 'reopen', 'lock_batch', 'publish', 'empty_publication', 'subscribe', 'enable_subscription',
-			'end_move', 'unsubscribe', 'drop_subscription', 'discard', 'drop_copy', 'dropped', 'forget_dropped', 'drop_leftovers', 'leftovers', 'drop_fences') LOOP
+			'read_sequences', 'write_sequences', 'let_go', 'compare_schemas', 'published', 'add_to_publication', 'remove_from_publication', 'take', 'record_owner', 'check_kept', 'given_to', 'revoke', 'overrule', 'may_reopen', 'make_do', 'reopen', 'lock_batch', 'publish', 'empty_publication', 'subscribe', 'enable_subscription',
+			'end_move', 'drop_mark', 'unsubscribe', 'drop_subscription', 'discard', 'drop_copy', 'dropped', 'forget_dropped', 'drop_leftovers', 'leftovers', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 	END LOOP;
 END $do$;

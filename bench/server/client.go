@@ -114,7 +114,7 @@ func serveClient() error {
 		return err
 	}
 	defer l.Close()
-	if err := sequence.Create(ctx, st, "orders", nil); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", nil); err != nil {
 		return err
 	}
 	orders, err := sequence.Open(ctx, st, "orders", &sequence.Options{Waste: 10_000_000})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
@@ -59,8 +60,8 @@ func numbersOf(cmd *cobra.Command) (skipped, error) {
 			return n, ui.Bad("--numbers %s: %q is no number", said, text)
 		case one < 1:
 			return n, ui.Bad("--numbers %s: it is at least 1", said)
-		case one >= document.MaxRaise:
-			return n, ui.Bad("--numbers %s: it is below %d, which no counter could hold", said, int64(document.MaxRaise))
+		case one >= dated.MaxRaise:
+			return n, ui.Bad("--numbers %s: it is below %d, which no counter could hold", said, int64(dated.MaxRaise))
 		case twice:
 			return n, ui.Bad("--numbers %s: --numbers %s says already how many", said, earlier)
 		case name == "":
@@ -129,7 +130,7 @@ const numbersHint = "--numbers N, more than any of them can have given out since
 func givenSince(i sequence.Info, now time.Time) string {
 	since := now.Sub(i.At)
 	about := math.Ceil(i.LastRate * since.Seconds())
-	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= document.MaxRaise {
+	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= dated.MaxRaise {
 		return ""
 	}
 	return fmt.Sprintf("segment %s was last granted numbers at %s, at %s/s: about %s more may have been given since, if that rate went on",
@@ -149,12 +150,12 @@ func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err e
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range segments {
-		if i.Left == 0 {
-			all = append(all, usedUp{i.Name, "for ever", fmt.Sprintf("its last number is %d", i.Max)})
+	for _, r := range segments {
+		if r.Info.Left == 0 {
+			all = append(all, usedUp{r.Series, "for ever", fmt.Sprintf("its last number is %d", r.Info.Max)})
 		}
 	}
-	serials, err := document.PlanRecovery(ctx, s, n.all, n.each)
+	serials, err := document.PlanRecovery(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, err
 	}
@@ -223,14 +224,10 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 	if err != nil {
 		return nil, again(err)
 	}
-	for _, i := range dense {
-		by := n.all
-		if own, ok := n.each[i.Name]; ok {
-			by = own
-		}
-		all = append(all, restoredCounter{Series: i.Name, Kind: config.Segment, By: by, Granted: int64(i.Granted)})
+	for _, r := range dense {
+		all = append(all, restoredCounter{Series: r.Series, Kind: config.Segment, By: r.By, Granted: int64(r.Info.Granted)})
 	}
-	raised, err := document.Recover(ctx, s, n.all, n.each)
+	raised, err := document.Recover(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, again(err)
 	}

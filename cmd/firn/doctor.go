@@ -15,7 +15,6 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
-	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
@@ -175,7 +174,7 @@ func (d *doctor) forms(set *settings) {
 // places checks whether the store's counters were made in it. Its pools are checked one by
 // one.
 func (d *doctor) places(ctx context.Context, st store.Store, url string) {
-	for _, check := range []func(context.Context, store.Store) error{sequence.CheckStore, document.CheckStore} {
+	for _, check := range []func(context.Context, store.Store) error{checkSequences, checkDocuments} {
 		err := check(ctx, st)
 		if f := poolFailure(err, poolPlace{url: open.StoreText(url)}); f != nil {
 			err = f
@@ -224,7 +223,7 @@ func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) err
 		return draw.explain(open.AtStore(draw.Series, url, err))
 	}
 	defer s.Close()
-	err = open.AtStore(draw.Series, url, errors.Join(sequence.CheckStore(ctx, s), open.Absent(ctx, s, draw.Series, store.Durability{})))
+	err = open.AtStore(draw.Series, url, errors.Join(checkSequences(ctx, s), open.Absent(ctx, s, draw.Series, store.Durability{})))
 	if err != nil {
 		return draw.explain(err)
 	}

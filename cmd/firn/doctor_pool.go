@@ -13,9 +13,9 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
-	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
@@ -118,14 +118,17 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 		_, err := term.ReadStore(rec)
 		return err
 	}
-	if rec.Key == sequence.KeyRestored {
+	if rec.Key == block.KeyRecovered {
 		return nil
 	}
-	if strings.HasPrefix(rec.Key, sequence.KeyPrefix) {
+	if strings.HasPrefix(rec.Key, block.Keys) {
 		_, err := block.Read(rec)
 		return err
 	}
-	if ours, err := document.CheckRecord(rec); ours {
+	if ours, def, err := dated.Check(rec); ours {
+		if err == nil && def != nil {
+			_, err = document.ParsePattern(def.Pattern)
+		}
 		return err
 	}
 	rest, ok := strings.CutPrefix(rec.Key, term.KeyPools)

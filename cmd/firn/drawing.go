@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
@@ -123,7 +125,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		return nil, err
 	}
 	if o := &d.Options.Segment; o.Waste == 0 { // a short run has no more in hand than it prints
-		o.Waste = int(max(min(n, sequence.DefaultWaste), int64(o.Step)))
+		o.Waste = int(max(min(n, block.DefaultMaxUnused), int64(o.Step)))
 	}
 	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: ui.Warnings(errs), Hostname: hostname})
 	if err != nil {
@@ -275,7 +277,7 @@ func zoneFlag(zone string) string {
 }
 
 // serialSyntax shows where a pattern or a text is wrong.
-func serialSyntax(from string, e *document.SyntaxError) *ui.Failure {
+func serialSyntax(from string, e *firn.SyntaxError) *ui.Failure {
 	if from == "" || from == config.Default {
 		from = e.Kind
 	}

@@ -32,7 +32,7 @@ func (d *drawing) use(setting, value string) string {
 // reads itself.
 func (d *drawing) changeTo(pattern, zone string) string {
 	text := "firn serials change " + phrase.ShellWord(d.Name)
-	if d.inFile("pattern") == "" || pattern != d.Options.Pattern {
+	if d.inFile("pattern") == "" || pattern != d.Options.Serial.Pattern {
 		text += " --pattern " + phrase.ShellWord(pattern)
 	}
 	if d.inFile("zone") == "" || zone != d.Options.Serial.Zone {
@@ -48,7 +48,7 @@ func (d *drawing) hintDigits(f *ui.Failure, pattern string) *ui.Failure {
 		return f
 	}
 	if d.inFile("pattern") != "" {
-		return f.Hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.Options.Pattern, d.Options.Serial.Zone))
+		return f.Hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.Options.Serial.Pattern, d.Options.Serial.Zone))
 	}
 	return f.Hint("for more digits: %s; then use that pattern everywhere", d.changeTo(p.Wider(), d.Options.Serial.Zone))
 }

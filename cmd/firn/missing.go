@@ -48,8 +48,8 @@ func (d *drawing) missingOf(err error) *missing {
 	case errors.As(err, &noSerial):
 		create, where := "firn serials create "+name, "TEXT the last one given out"
 		switch {
-		case d.Options.Pattern != "":
-			create += " --pattern " + phrase.ShellWord(d.Options.Pattern) + zoneFlag(d.Options.Serial.Zone)
+		case d.Options.Serial.Pattern != "":
+			create += " --pattern " + phrase.ShellWord(d.Options.Serial.Pattern) + zoneFlag(d.Options.Serial.Zone)
 		case !d.Listed: // in firn.yaml, which says the pattern
 			create += " --pattern PATTERN"
 			where = "PATTERN that of its programs, such as 'INV-{yyyyMMdd}-{6}' with --zone Asia/Ho_Chi_Minh, and " + where

@@ -54,7 +54,7 @@ func (w *writes) Write(b []byte) (int, error) {
 
 // A write is what a pipe takes whole, however long the lines are.
 func TestPrinterOfLongLines(t *testing.T) {
-	s, err := document.Open(t.Context(), memory.New(), "s", strings.Repeat("<", 120)+"{6}", nil)
+	s, err := document.Open(t.Context(), memory.New(), "s", &document.Options{Pattern: strings.Repeat("<", 120) + "{6}"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func (s *textSource) appendLine(dst []byte, i int) ([]byte, error) {
 	if !s.json {
 		return append(append(dst, one.Text...), '\n'), nil
 	}
-	b, err := json.Marshal(textLine{one.Text, config.Serial, one.Period, one.Count, one.ID})
+	b, err := json.Marshal(textLine{one.Text, config.Serial, one.Period, one.Count, int64(one.ID)})
 	return append(append(dst, b...), '\n'), err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
@@ -185,10 +186,10 @@ on all of its stores, which have to be there.`,
 				return err
 			}
 			if err = d.mayBegin(cmd.Context(), stores); err == nil {
-				err = sequence.CreateAcross(cmd.Context(), stores, d.Name, &d.Options.Segment)
+				_, err = sequence.CreateAcross(cmd.Context(), stores, d.Name, &d.Options.Segment)
 			}
 			if err = errors.Join(err, closeStores()); err != nil {
-				if errors.Is(err, sequence.ErrExists) {
+				if errors.As(err, new(*sequence.ExistsError)) {
 					return counterExists("series", d.Name, "firn segments ls")
 				}
 				return d.explain(err)
@@ -269,11 +270,11 @@ least. Every process that has the series open follows at its next reservation.`,
 			if !cmd.Flags().Changed("step") {
 				return ui.Bad("what is to be set? --step is missing").Hint("firn segments set %s --step 1000", phrase.ShellWord(args[0]))
 			}
-			if step < 1 || step > sequence.MaxStep {
-				return ui.Bad("--step %d: it is 1 to %d", step, int64(sequence.MaxStep))
+			if step < 1 || step > block.MaxCache {
+				return ui.Bad("--step %d: it is 1 to %d", step, int64(block.MaxCache))
 			}
 			return changeSegment(cmd, args[0], func(st store.Store) (sequence.Info, error) {
-				return sequence.SetStep(cmd.Context(), st, args[0], int(step))
+				return sequence.SetCache(cmd.Context(), st, args[0], int(step))
 			})
 		},
 	}

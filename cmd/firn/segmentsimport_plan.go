@@ -9,6 +9,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
@@ -87,7 +88,7 @@ func (p *importPlan) row(number int, r counterRow) (imported, error) {
 	if m.given, err = wholeNumber("number", r[columnNumber], 0, math.MaxInt64); err != nil {
 		return m, err
 	}
-	if m.step, err = wholeNumber("step", r[columnStep], 1, sequence.MaxStep); err != nil {
+	if m.step, err = wholeNumber("step", r[columnStep], 1, block.MaxCache); err != nil {
 		return m, err
 	}
 	if p.next {

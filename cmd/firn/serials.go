@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
@@ -118,20 +119,19 @@ on from another system's: firn serials raise.`,
 			if err != nil {
 				return err
 			}
-			begun := false
 			if err = checkPlace(cmd.Context(), st); err == nil {
 				err = otherKind(cmd.Context(), st, d.Name, config.Serial)
 			}
 			if err == nil {
-				begun, err = document.Create(cmd.Context(), st, d.Name, d.Options.Pattern, &d.Options.Serial)
+				_, err = document.Create(cmd.Context(), st, d.Name, &d.Options.Serial)
 			}
 			if err = errors.Join(err, st.Close()); err != nil {
+				if errors.As(err, new(*document.ExistsError)) {
+					return counterExists("serial", d.Name, "firn serials ls")
+				}
 				return d.explain(err)
 			}
-			if !begun {
-				return counterExists("serial", d.Name, "firn serials ls")
-			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s has begun: %s\n", d.Name, d.Options.Pattern)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s has begun: %s\n", d.Name, d.Options.Serial.Pattern)
 			return err
 		},
 	}
@@ -188,10 +188,10 @@ have to have the new pattern.`,
 				return err
 			}
 			return withStore(cmd, func(st store.Store) error {
-				if err := document.Widen(cmd.Context(), st, d.Name, d.Options.Pattern, d.Options.Serial.Zone); err != nil {
+				if _, err := document.Widen(cmd.Context(), st, d.Name, d.Options.Serial.Pattern, d.Options.Serial.Zone); err != nil {
 					return d.ofOther(cmd.Context(), st, d.explain(err))
 				}
-				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.Name, d.Options.Pattern)
+				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.Name, d.Options.Serial.Pattern)
 				return err
 			})
 		},
@@ -236,17 +236,17 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 				if err := r.agree(cmd.Context(), cmd, yes); err != nil {
 					return err
 				}
-				raised, err := document.Raise(cmd.Context(), st, d.Name, args[1])
-				var wrong *document.SyntaxError
+				_, err = document.Raise(cmd.Context(), st, d.Name, args[1])
+				what := "goes on above that"
+				var wrong *firn.SyntaxError
+				var option *document.OptionError
 				switch {
+				case errors.As(err, &option) && option.Option == "to":
+					what = "was above that already"
 				case errors.As(err, &wrong):
 					return serialSyntax("the text", wrong)
 				case err != nil:
 					return d.ofOther(cmd.Context(), st, d.explain(err))
-				}
-				what := "was above that already"
-				if raised {
-					what = "goes on above that"
 				}
 				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s: %s\n", d.Name, args[1], what)
 				return err

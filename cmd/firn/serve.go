@@ -126,6 +126,7 @@ func (o *serveCommand) run(cmd *cobra.Command) error {
 	err = daemon.Run(ctx, cfg, &daemon.Options{
 		Logger: log, NoAuth: o.noAuth, Hostname: hostname, Version: buildVersion().Version,
 		Reload: reload, Load: o.load, Advise: o.hints.serving,
+		Explain: func(err error) error { return serveFailure(cmd, err) },
 		Started: func(r daemon.Running) error { return o.announce(cmd.OutOrStdout(), r) },
 	})
 	return ui.Signalled(ctx, serveFailure(cmd, err))

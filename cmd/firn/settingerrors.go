@@ -9,7 +9,6 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
-	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server/daemon"
@@ -35,7 +34,7 @@ func settingFailure(cmd *cobra.Command, err error) *ui.Failure {
 	case errors.As(err, &options):
 		return ui.Bad("%w", err)
 	case errors.As(err, &pattern):
-		var syntax *document.SyntaxError
+		var syntax *firn.SyntaxError
 		if errors.As(pattern.Err, &syntax) {
 			return serialSyntax(pattern.From, syntax)
 		}

@@ -18,11 +18,11 @@ func warnOfMoves(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 	for _, w := range plan.Work {
 		shards = append(shards, w.Shard)
 	}
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return moveFailure(err)
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		if f = f.Of(shards); len(f.Shards) == 0 {
 			continue
 		}

@@ -33,15 +33,15 @@ const answerTime = 20 * time.Second
 func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64, again string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	var away *shard.ServerError
 	if errors.As(err, &away) {
 		ui.PrintWarning(cmd.ErrOrStderr(), "server %s does not say how far it is", away.Server)
 	}
-	flights = slices.DeleteFunc(flights, func(f move.Flight) bool {
+	moves = slices.DeleteFunc(moves, func(f move.Move) bool {
 		return shards != nil && !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
 	})
-	fmt.Fprint(cmd.ErrOrStderr(), hinter{cmd}.compose(brokenText(flights, shards, again)))
+	fmt.Fprint(cmd.ErrOrStderr(), hinter{cmd}.compose(brokenText(moves, shards, again)))
 }
 
 // notBegun is the error of a command that has only looked so far. Where a signal ended it, it says
@@ -56,11 +56,11 @@ func notBegun(ctx context.Context, cmd *cobra.Command, err error) error {
 
 // warnNowhere says which shards no server serves after a move that has failed, and returns the
 // moves that let them go. The error says that a server could not be asked.
-func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64) (waiting []move.Flight, err error) {
+func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64) (waiting []move.Move, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	flights, err := move.Flights(ctx, servers)
-	for _, f := range flights {
+	moves, err := move.Moves(ctx, servers)
+	for _, f := range moves {
 		ours := slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
 		if nowhere := f.Nowhere(); ours && !f.Refused() && len(nowhere) > 0 && (f.Phase == move.Between || f.Phase == move.Unknown) {
 			ui.PrintWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", move.List(nowhere))
@@ -71,19 +71,19 @@ func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 }
 
 // brokenText is what sayBrokenOff prints.
-func brokenText(flights []move.Flight, shards []int64, again string) string {
+func brokenText(moves []move.Move, shards []int64, again string) string {
 	var b strings.Builder
 	if words := strings.Fields(again); len(words) > 2 && words[2] == "revert" {
-		if done := arrivedText(flights, shards, true); done != "" {
+		if done := arrivedText(moves, shards, true); done != "" {
 			return "Broken off when the revert was done.\n" + done
 		}
 	}
-	if len(flights) == 0 {
+	if len(moves) == 0 {
 		fmt.Fprintln(&b, "Broken off: no move is under way, the shards serve where they are.")
 	}
 	var nowhere, abort, finish []int64
 	unknown, first := false, ""
-	for _, f := range flights {
+	for _, f := range moves {
 		left := f.Stays()
 		fmt.Fprintf(&b, "Broken off: %s\n", standing(f, left))
 		switch f.Phase {
@@ -127,9 +127,9 @@ func brokenText(flights []move.Flight, shards []int64, again string) string {
 
 // arrivedText says, a line for each move, what moves have left whose shards are where they were to be:
 // on the target, or back on the source. It is empty where nothing is left, or one of the shards is not there.
-func arrivedText(flights []move.Flight, shards []int64, back bool) string {
+func arrivedText(moves []move.Move, shards []int64, back bool) string {
 	var b strings.Builder
-	for _, f := range flights {
+	for _, f := range moves {
 		there := f.Moved
 		if back {
 			there = f.Kept
@@ -154,7 +154,7 @@ func arrivedText(flights []move.Flight, shards []int64, back bool) string {
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // standing is how one move stands, and what of it serves.
-func standing(f move.Flight, left []int64) string {
+func standing(f move.Move, left []int64) string {
 	moved := ""
 	if len(f.Moved) > 0 && len(left) > 0 {
 		moved = fmt.Sprintf("%s on %s already; ", serves(f.Moved), f.Target)
@@ -176,7 +176,7 @@ func standing(f move.Flight, left []int64) string {
 }
 
 // standsText says which servers serve the shards of a move.
-func standsText(f move.Flight) string {
+func standsText(f move.Move) string {
 	left := f.Stays()
 	var parts, lost []string
 	for _, o := range f.Lost {
@@ -218,7 +218,7 @@ func standsText(f move.Flight) string {
 }
 
 // nextText says what to type next of a move.
-func nextText(f move.Flight) string {
+func nextText(f move.Move) string {
 	all := f.Next()
 	if len(all) == 0 {
 		if do := refusedDo(f); do != "" {
@@ -235,7 +235,7 @@ func nextText(f move.Flight) string {
 
 // refusedDo says what to do about a move of which a server that runs does not say how far it is: the
 // address is of another database, or the server refuses; else it is empty.
-func refusedDo(f move.Flight) string {
+func refusedDo(f move.Move) string {
 	switch {
 	case f.Standby != "":
 		return check.ToPrimary(f.Standby)

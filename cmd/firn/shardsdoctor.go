@@ -112,11 +112,11 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 	if err != nil {
 		return moveFailure(err)
 	}
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return err
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		if f.Fresh() {
 			ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s began less than a minute ago: it is left, because somebody may be at work on it; %s",
 				move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
@@ -151,11 +151,11 @@ func otherGenerators(ctx context.Context, servers []shard.Server, seen []*check.
 // ofMoves is what is wrong with moves, and which shards wait for theirs. Where one of the servers
 // cannot be asked, nobody can say what is left of moves.
 func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding, waiting []int64, err error) {
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		switch {
 		case len(f.Lost) > 0: // a finding already, and no move ends before
 		case f.Phase == move.Between:

@@ -73,22 +73,22 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 	if err != nil {
 		return notBegun(ctx, cmd, err)
 	}
-	legs, err := move.Under(ctx, servers, shards)
+	jobs, err := move.Underway(ctx, servers, shards)
 	if err != nil {
 		return notBegun(ctx, cmd, moveFailure(err))
 	}
 	if cmd.Name() == "finish" {
-		if err := o.askToDrop(ctx, cmd, legs); err != nil {
+		if err := o.askToDrop(ctx, cmd, jobs); err != nil {
 			return err
 		}
 	}
-	if len(legs) == 0 {
+	if len(jobs) == 0 {
 		if err := move.DropLeftovers(ctx, servers); err != nil {
 			return moveFailure(err)
 		}
 	}
 	var all []int64
-	for _, l := range legs {
+	for _, l := range jobs {
 		m := move.New(l.Source, l.Target, &o.options)
 		ended, err := end(m, ctx, l.Shards)
 		m.Close()
@@ -113,12 +113,12 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 // arrived says which shards abort has left in their moves, because they have changed over. Where
 // there is no other, nothing was given up, which is an error.
 func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards, ended []int64) error {
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return moveFailure(err)
 	}
 	var notes []*ui.Failure
-	for _, f := range flights {
+	for _, f := range moves {
 		there := slices.DeleteFunc(slices.Clone(f.Moved), func(n int64) bool { return !slices.Contains(shards, n) || slices.Contains(ended, n) })
 		if len(there) == 0 {
 			continue
@@ -143,9 +143,9 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 
 // askToDrop says which copies are dropped, and asks. Where one of the shards has no old copy
 // that may be dropped, it refuses before anything is done.
-func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
+func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, jobs []move.Job) error {
 	var drops []string
-	for _, l := range legs {
+	for _, l := range jobs {
 		m := move.New(l.Source, l.Target, &o.options)
 		old, err := m.OldCopies(ctx, l.Shards)
 		m.Close()

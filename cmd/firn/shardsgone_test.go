@@ -116,30 +116,30 @@ func waitingMove(t *testing.T, source string, args []string) *process {
 
 // TestBrokenText: what a move that was broken off says, by how it stands.
 func TestBrokenText(t *testing.T) {
-	flight := func(phase move.Stage, moved ...int64) move.Flight {
-		return move.Flight{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: moved, Phase: phase, Rows: 5000, RowsTotal: 9000}
+	one := func(phase move.Stage, moved ...int64) move.Move {
+		return move.Move{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: moved, Phase: phase, Rows: 5000, RowsTotal: 9000}
 	}
 	for _, tt := range []struct {
-		flights     []move.Flight
+		moves       []move.Move
 		says, never string
 	}{
 		{nil, "no move is under way, the shards serve where they are", "abort"},
-		{[]move.Flight{flight(move.Begun)}, "shards 1-2 serve on a.\n            Nothing is copied to b yet.", "finish"},
-		{[]move.Flight{flight(move.Filling)}, "b has about 5,000 of 9,000 rows, and goes on copying by itself.", "finish"},
-		{[]move.Flight{flight(move.Ready, 1)}, "shard 1 serves on b already; shard 2 serves on a.", "abort 1"},
-		{[]move.Flight{flight(move.Ready, 1)}, "firn shards abort 2\n", "finish"},
-		{[]move.Flight{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1}, Waiting: []int64{2}, Phase: move.Between}}, "shard 1 serves on b, no server serves shard 2,\n            and programs wait for it. Go on at once.", "abort"},
-		{[]move.Flight{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1, 2}, Back: []int64{1}, Phase: move.Arrived}}, "shards 1-2 serve on b.", "finish"},
-		{[]move.Flight{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{2}, Back: []int64{1, 2}, Phase: move.Ready}}, "shard 1 serves on a.", "abort"},
-		{[]move.Flight{flight(move.Arrived, 1, 2)}, "shards 1-2 serve on b.\n            The old copies on a are kept up to date.", "abort"},
-		{[]move.Flight{flight(move.Arrived, 1, 2)}, "firn shards finish 1-2\n", "abort"},
-		{[]move.Flight{flight(move.Unknown, 1), flight(move.Arrived, 1, 2)}, "Start the server that does not answer, or check its address.\n", "finish"},
-		{[]move.Flight{flight(move.Unknown), flight(move.Ready)}, "nobody can say", "abort"},
-		{[]move.Flight{flight(move.HalfLeft)}, "it has just begun, or is being ended.\n            The shards serve.", "abort"},
+		{[]move.Move{one(move.Begun)}, "shards 1-2 serve on a.\n            Nothing is copied to b yet.", "finish"},
+		{[]move.Move{one(move.Filling)}, "b has about 5,000 of 9,000 rows, and goes on copying by itself.", "finish"},
+		{[]move.Move{one(move.Ready, 1)}, "shard 1 serves on b already; shard 2 serves on a.", "abort 1"},
+		{[]move.Move{one(move.Ready, 1)}, "firn shards abort 2\n", "finish"},
+		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1}, Waiting: []int64{2}, Phase: move.Between}}, "shard 1 serves on b, no server serves shard 2,\n            and programs wait for it. Go on at once.", "abort"},
+		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1, 2}, Back: []int64{1}, Phase: move.Arrived}}, "shards 1-2 serve on b.", "finish"},
+		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{2}, Back: []int64{1, 2}, Phase: move.Ready}}, "shard 1 serves on a.", "abort"},
+		{[]move.Move{one(move.Arrived, 1, 2)}, "shards 1-2 serve on b.\n            The old copies on a are kept up to date.", "abort"},
+		{[]move.Move{one(move.Arrived, 1, 2)}, "firn shards finish 1-2\n", "abort"},
+		{[]move.Move{one(move.Unknown, 1), one(move.Arrived, 1, 2)}, "Start the server that does not answer, or check its address.\n", "finish"},
+		{[]move.Move{one(move.Unknown), one(move.Ready)}, "nobody can say", "abort"},
+		{[]move.Move{one(move.HalfLeft)}, "it has just begun, or is being ended.\n            The shards serve.", "abort"},
 	} {
-		text := brokenText(tt.flights, []int64{1, 2}, "firn shards move 1-2 --to b")
+		text := brokenText(tt.moves, []int64{1, 2}, "firn shards move 1-2 --to b")
 		if !strings.Contains(text, tt.says) || strings.Contains(text, "firn shards "+tt.never) || !strings.Contains(text, "To go on, from any host:  firn shards move 1-2 --to b\n") {
-			t.Errorf("%+v\n%s", tt.flights, text)
+			t.Errorf("%+v\n%s", tt.moves, text)
 		}
 	}
 }
@@ -148,33 +148,33 @@ func TestBrokenText(t *testing.T) {
 func TestNextText(t *testing.T) {
 	one, two, both := []int64{1}, []int64{2}, []int64{1, 2}
 	for _, tt := range []struct {
-		f    move.Flight
+		f    move.Move
 		want string
 	}{
-		{move.Flight{Phase: move.Begun, Kept: both}, "shards 1-2 serve on a: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
-		{move.Flight{Phase: move.Ready, Kept: one, Moved: two}, "shard 2 serves on b, shard 1 serves on a: to go on: firn shards move 1-2 --to b; to give up what has not moved: firn shards abort 1"},
-		{move.Flight{Phase: move.Ready, Kept: one, Moved: two, Back: one}, "shard 2 serves on b, shard 1 serves on a: to drop the other copies, after the revert: firn shards abort 1; to move there again: firn shards move 1 --to b"},
-		{move.Flight{Phase: move.Ready, Kept: one, Moved: two, Back: both}, "shard 2 serves on b, shard 1 serves on a: to go on with the revert that was begun: firn shards revert 2; to move all to b: firn shards move 1-2 --to b"},
-		{move.Flight{Phase: move.Ready, Kept: both, Back: two}, "shards 1-2 serve on a: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
-		{move.Flight{Phase: move.Between, Kept: two, Waiting: one}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shards move 1-2 --to b"},
-		{move.Flight{Phase: move.Between, Moved: two, Waiting: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shards move 1-2 --to b"},
-		{move.Flight{Phase: move.Between, Kept: two, Waiting: one, Back: two}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shards move 1 --to b"},
-		{move.Flight{Phase: move.Between, Moved: two, Waiting: one, Back: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shards revert 1"},
-		{move.Flight{Phase: move.Between, Waiting: both, Back: two}, "no server serves shard 1-2: programs wait until it is opened: firn shards revert 2; then: firn shards move 1 --to b"},
-		{move.Flight{Phase: move.Arrived, Moved: both}, "shards 1-2 serve on b: to drop the old copies: firn shards finish 1-2; to go back: firn shards revert 1-2"},
-		{move.Flight{Phase: move.Arrived, Moved: both, Back: two}, "shards 1-2 serve on b: to go on with the revert that was begun: firn shards revert 2; to stay on b, and drop the copies on a: firn shards finish 1-2"},
+		{move.Move{Phase: move.Begun, Kept: both}, "shards 1-2 serve on a: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
+		{move.Move{Phase: move.Ready, Kept: one, Moved: two}, "shard 2 serves on b, shard 1 serves on a: to go on: firn shards move 1-2 --to b; to give up what has not moved: firn shards abort 1"},
+		{move.Move{Phase: move.Ready, Kept: one, Moved: two, Back: one}, "shard 2 serves on b, shard 1 serves on a: to drop the other copies, after the revert: firn shards abort 1; to move there again: firn shards move 1 --to b"},
+		{move.Move{Phase: move.Ready, Kept: one, Moved: two, Back: both}, "shard 2 serves on b, shard 1 serves on a: to go on with the revert that was begun: firn shards revert 2; to move all to b: firn shards move 1-2 --to b"},
+		{move.Move{Phase: move.Ready, Kept: both, Back: two}, "shards 1-2 serve on a: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
+		{move.Move{Phase: move.Between, Kept: two, Waiting: one}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shards move 1-2 --to b"},
+		{move.Move{Phase: move.Between, Moved: two, Waiting: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shards move 1-2 --to b"},
+		{move.Move{Phase: move.Between, Kept: two, Waiting: one, Back: two}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shards move 1 --to b"},
+		{move.Move{Phase: move.Between, Moved: two, Waiting: one, Back: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shards revert 1"},
+		{move.Move{Phase: move.Between, Waiting: both, Back: two}, "no server serves shard 1-2: programs wait until it is opened: firn shards revert 2; then: firn shards move 1 --to b"},
+		{move.Move{Phase: move.Arrived, Moved: both}, "shards 1-2 serve on b: to drop the old copies: firn shards finish 1-2; to go back: firn shards revert 1-2"},
+		{move.Move{Phase: move.Arrived, Moved: both, Back: two}, "shards 1-2 serve on b: to go on with the revert that was begun: firn shards revert 2; to stay on b, and drop the copies on a: firn shards finish 1-2"},
 		// Its schema was changed since the copy began, or the copy was put back.
-		{move.Flight{Phase: move.Arrived, Moved: both, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shards finish 1-2; to go back to a: firn shards revert 1; then: firn shards finish 2; then: firn shards move 2 --to a"},
-		{move.Flight{Phase: move.Arrived, Moved: both, Back: two, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shards finish 1-2; to go back to a: firn shards revert 1; then: firn shards finish 2; then: firn shards move 2 --to a"},
-		{move.Flight{Phase: move.Ready, Kept: both, Parted: one}, "shards 1-2 serve on a: to stay on a: firn shards abort 1-2; to move to b all the same: firn shards abort 1-2; then: firn shards move 1-2 --to b"},
+		{move.Move{Phase: move.Arrived, Moved: both, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shards finish 1-2; to go back to a: firn shards revert 1; then: firn shards finish 2; then: firn shards move 2 --to a"},
+		{move.Move{Phase: move.Arrived, Moved: both, Back: two, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shards finish 1-2; to go back to a: firn shards revert 1; then: firn shards finish 2; then: firn shards move 2 --to a"},
+		{move.Move{Phase: move.Ready, Kept: both, Parted: one}, "shards 1-2 serve on a: to stay on a: firn shards abort 1-2; to move to b all the same: firn shards abort 1-2; then: firn shards move 1-2 --to b"},
 		// One of the servers does not answer, or knows nothing of the move.
-		{move.Flight{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
-		{move.Flight{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shard 1-2: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "b"}, "shard 1-2: to end it: firn shards finish 1-2"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "a"}, "shard 1-2: to end it: firn shards abort 1-2"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: both}, "shards 1-2 serve on b: to end it: firn shards finish 1-2"},
-		{move.Flight{Phase: move.HalfLeft, Forgot: "a", Moved: one}, "shard 1 serves on b, shard 2: to end it: firn shards abort 2; then: firn shards finish 1"},
+		{move.Move{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
+		{move.Move{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
+		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shard 1-2: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
+		{move.Move{Phase: move.HalfLeft, Forgot: "b"}, "shard 1-2: to end it: firn shards finish 1-2"},
+		{move.Move{Phase: move.HalfLeft, Forgot: "a"}, "shard 1-2: to end it: firn shards abort 1-2"},
+		{move.Move{Phase: move.HalfLeft, Forgot: "a", Moved: both}, "shards 1-2 serve on b: to end it: firn shards finish 1-2"},
+		{move.Move{Phase: move.HalfLeft, Forgot: "a", Moved: one}, "shard 1 serves on b, shard 2: to end it: firn shards abort 2; then: firn shards finish 1"},
 	} {
 		tt.f.Source, tt.f.Target, tt.f.Shards = "a", "b", both
 		if got := standsText(tt.f) + ": " + nextText(tt.f); got != tt.want {
@@ -185,7 +185,7 @@ func TestNextText(t *testing.T) {
 
 // TestPhaseLine: the line that a terminal shows goes on one line of it.
 func TestPhaseLine(t *testing.T) {
-	p := move.Progress{Phase: move.Copying, Shards: 32, Done: 12, Rows: 123_456_789, RowsTotal: 234_567_890, Bytes: 79e9, BytesTotal: 123e9, Lag: 5_660_000, Left: 12*time.Minute + 30*time.Second}
+	p := move.Progress{Phase: move.Copying, Shards: 32, Done: 12, Rows: 123_456_789, RowsTotal: 234_567_890, Bytes: 79e9, BytesTotal: 123e9, Unapplied: 5_660_000, Left: 12*time.Minute + 30*time.Second}
 	if got, want := moveLine(p), "12 of 32 shards moved; copy 64 % of 123 GB, 12m30s left, 5.66 MB behind, 123,456,789 rows"; got != want {
 		t.Errorf("%s\n%s", got, want)
 	}

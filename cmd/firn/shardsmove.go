@@ -91,20 +91,20 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.to }) {
 		return o.unnamed(o.to, servers)
 	}
-	legs, err := move.Legs(ctx, servers, shards, o.to)
+	jobs, err := move.Jobs(ctx, servers, shards, o.to)
 	if err != nil {
-		return notBegun(ctx, cmd, o.legsFailure(ctx, servers, err))
+		return notBegun(ctx, cmd, o.jobsFailure(ctx, servers, err))
 	}
-	if err := o.plan(ctx, cmd, legs); err != nil || o.dry {
+	if err := o.plan(ctx, cmd, jobs); err != nil || o.dry {
 		return notBegun(ctx, cmd, err)
 	}
-	moved, err := o.each(ctx, cmd, move.Parts(legs), (*move.Mover).Move)
-	return o.report(ctx, cmd, carried{servers, shards, move.List(inLegs(legs)), "firn shards move " + list + " --to " + o.to, moved, err})
+	moved, err := o.each(ctx, cmd, move.Split(jobs), (*move.Mover).Move)
+	return o.report(ctx, cmd, carried{servers, shards, move.List(inJobs(jobs)), "firn shards move " + list + " --to " + o.to, moved, err})
 }
 
-// inLegs are the shards of legs, in order.
-func inLegs(legs []move.Leg) (all []int64) {
-	for _, l := range legs {
+// inJobs are the shards of jobs, in order.
+func inJobs(jobs []move.Job) (all []int64) {
+	for _, l := range jobs {
 		all = append(all, l.Shards...)
 	}
 	slices.Sort(all)
@@ -152,9 +152,9 @@ func (o *shardsMove) unnamed(name string, servers []shard.Server) error {
 		Hint("the same command, also with: --server %s=postgres://USER@HOST/DATABASE; or put its address into firn.yaml, and leave out --server", name)
 }
 
-// legsFailure is an error of [move.Legs]. Where the shard is in another move, it names the commands
+// jobsFailure is an error of [move.Jobs]. Where the shard is in another move, it names the commands
 // that end that one, by where the shard is now.
-func (o *shardsMove) legsFailure(ctx context.Context, servers []shard.Server, err error) *ui.Failure {
+func (o *shardsMove) jobsFailure(ctx context.Context, servers []shard.Server, err error) *ui.Failure {
 	var under *move.UnderwayError
 	if !errors.As(err, &under) {
 		return moveFailure(err)
@@ -183,9 +183,9 @@ func (o *shardsMove) legsFailure(ctx context.Context, servers []shard.Server, er
 
 // oneWay is the move of a shard, where it is not free to go to either server: its two copies are not
 // alike any more, or one of the servers knows nothing of the move. Else it is nil.
-func oneWay(ctx context.Context, servers []shard.Server, n int64) *move.Flight {
-	flights, _ := move.Flights(ctx, servers)
-	for _, f := range flights {
+func oneWay(ctx context.Context, servers []shard.Server, n int64) *move.Move {
+	moves, _ := move.Moves(ctx, servers)
+	for _, f := range moves {
 		if slices.Contains(f.Parted, n) || f.Phase == move.HalfLeft && slices.Contains(f.Shards, n) {
 			f = f.Of([]int64{n})
 			return &f
@@ -209,14 +209,14 @@ func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
 	return shard.MapOf(views)
 }
 
-// each moves the shards of all legs, one after the other.
-func (o *shardsMove) each(ctx context.Context, cmd *cobra.Command, legs []move.Leg, way func(*move.Mover, context.Context, []int64) ([]move.Moved, error)) ([]movedLine, error) {
+// each moves the shards of all jobs, one after the other.
+func (o *shardsMove) each(ctx context.Context, cmd *cobra.Command, jobs []move.Job, way func(*move.Mover, context.Context, []int64) ([]move.Moved, error)) ([]movedLine, error) {
 	var all []movedLine
 	shards := 0
-	for _, l := range legs {
+	for _, l := range jobs {
 		shards += len(l.Shards)
 	}
-	for _, l := range legs {
+	for _, l := range jobs {
 		var far atomic.Pointer[move.Progress]
 		far.Store(&move.Progress{Phase: move.Preparing, Shards: shards, Done: len(all)})
 		show := ui.ShowLine(true, cmd.ErrOrStderr(), func(time.Duration) string { return moveLine(*far.Load()) })

@@ -16,9 +16,9 @@ import (
 )
 
 // plan says what is to be done, and what speaks against it.
-func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, legs []move.Leg) error {
+func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.Job) error {
 	var refused []move.Refusal
-	for _, l := range legs {
+	for _, l := range jobs {
 		if len(l.New) == 0 { // it goes on
 			continue
 		}

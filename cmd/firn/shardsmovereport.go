@@ -76,11 +76,11 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, c carried) 
 
 // left says what the moves of shards have left that are where they were to be.
 func (c carried) left(ctx context.Context, back bool) string {
-	flights, err := move.Flights(ctx, c.servers)
+	moves, err := move.Moves(ctx, c.servers)
 	if err != nil {
 		return ""
 	}
-	return arrivedText(slices.DeleteFunc(flights, func(f move.Flight) bool {
+	return arrivedText(slices.DeleteFunc(moves, func(f move.Move) bool {
 		return !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(c.shards, n) })
 	}), c.shards, back)
 }
@@ -241,8 +241,8 @@ func phaseLine(p move.Progress) string {
 	if p.Left > 0 {
 		fmt.Fprintf(&b, ", %s left", p.Left.Round(time.Second))
 	}
-	if p.Lag > 0 {
-		fmt.Fprintf(&b, ", %s behind", phrase.Bytes(p.Lag))
+	if p.Unapplied > 0 {
+		fmt.Fprintf(&b, ", %s behind", phrase.Bytes(p.Unapplied))
 	}
 	switch {
 	case p.Rows > 0 && p.Phase == move.Verifying:

@@ -132,7 +132,7 @@ func members(ctx context.Context, cmd *cobra.Command) ([]shard.Server, error) {
 // goOn brings moves that are under way to their ends; with --dry-run it says what comes first.
 func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
 	if !o.dry {
-		var left []move.Flight
+		var left []move.Move
 		err := o.show(ctx, cmd, func() (moved []rebalance.Moved, err error) {
 			moved, left, err = rebalance.Resume(ctx, servers, &o.Options)
 			return moved, err
@@ -140,13 +140,13 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 		o.sayStays(cmd, left)
 		return err
 	}
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return moveFailure(err)
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		if rebalance.Stays(f) {
-			o.sayStays(cmd, []move.Flight{f})
+			o.sayStays(cmd, []move.Move{f})
 			continue
 		}
 		ui.PrintWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
@@ -154,7 +154,7 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 	return nil
 }
 
-func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Flight) {
+func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Move) {
 	for _, f := range left {
 		ui.PrintWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd}.compose(nextText(f)))
 	}

@@ -28,8 +28,8 @@ func (o *shardsRebalance) planned(ctx context.Context, cmd *cobra.Command, serve
 	show.Stop()
 	var fixed *rebalance.FixedError
 	switch {
-	case errors.As(err, &fixed) && fixed.Flight != nil:
-		return nil, ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", nextText(*fixed.Flight))
+	case errors.As(err, &fixed) && fixed.Move != nil:
+		return nil, ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", nextText(*fixed.Move))
 	case errors.As(err, &fixed):
 		return nil, ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("firn shards doctor")
 	case err != nil:

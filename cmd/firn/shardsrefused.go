@@ -141,12 +141,12 @@ func serverCure(err *shard.ServerError) string {
 
 // unseen says which moves nobody can name, because a server refuses to say, or is empty. Where a
 // server is away, or one of the moves says so, that is told already.
-func unseen(flights []move.Flight, err error) string {
+func unseen(moves []move.Move, err error) string {
 	var of *shard.ServerError
 	if !errors.As(err, &of) || of.Away() || !lacksRight(err) {
 		return ""
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		if f.Refused() {
 			return ""
 		}

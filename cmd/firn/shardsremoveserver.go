@@ -91,7 +91,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 
 // inNoMove refuses a server that a move is not finished of.
 func inNoMove(ctx context.Context, servers []shard.Server, name string, gone bool) error {
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if lacksRight(err) {
 		owners := setup.Owners(ctx, servers)
 		if odd, _ := setup.Odd(owners); len(odd) > 0 {
@@ -102,7 +102,7 @@ func inNoMove(ctx context.Context, servers []shard.Server, name string, gone boo
 	if err != nil {
 		return setupFailure(err)
 	}
-	for _, f := range flights {
+	for _, f := range moves {
 		if f.Source != name && f.Target != name {
 			continue
 		}
@@ -116,7 +116,7 @@ func inNoMove(ctx context.Context, servers []shard.Server, name string, gone boo
 }
 
 // withoutServer says how a move ends whose other server is gone for good.
-func withoutServer(f move.Flight, gone string) string {
+func withoutServer(f move.Move, gone string) string {
 	served, command := f.Kept, "abort"
 	if gone == f.Source {
 		served, command = f.Moved, "finish"

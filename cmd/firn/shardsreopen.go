@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -202,78 +200,6 @@ func (o *shardsReopen) lookFailure(name string, err error) error {
 	return addressFailure(err)
 }
 
-// A reopening is a plan as it is printed.
-type reopening struct{ *setup.Reopening }
-
-// print says what is to be done.
-func (r *reopening) print(w io.Writer) {
-	if len(r.Shards) > 0 {
-		fmt.Fprintf(w, "%s to be opened on server %s: %s\n", phrase.Plural(len(r.Shards), "shard"), r.Server, shortNumbers(r.Shards))
-	}
-	why := make(map[string][]shard.Row)
-	var whys []string
-	for _, l := range r.Left {
-		if why[l.Why] == nil {
-			whys = append(whys, l.Why)
-		}
-		why[l.Why] = append(why[l.Why], shard.Row{Shard: l.Shard})
-	}
-	for _, text := range whys {
-		reason := text
-		if len(why[text]) > 1 { // the reason is of one shard
-			if rest, ok := strings.CutPrefix(text, "it "); ok {
-				reason = "each " + rest
-			}
-		}
-		fmt.Fprintf(w, "%s will not be opened (%s): %s\n", phrase.Plural(len(why[text]), "shard"), reason, shortNumbers(why[text]))
-	}
-	for _, c := range r.Closed {
-		fmt.Fprintf(w, "shard %d to be closed on server %s, which serves it too. Its rows on %[2]s stay in the schema %s there\n", c.Shard, c.Server, c.Schema)
-	}
-	if len(r.Told) > 0 {
-		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, phrase.Plural(len(r.Told), "shard"))
-	}
-}
-
-// printNowhere says what to type for shards that are left, and that no server serves.
-func (r *reopening) printNowhere(cmd *cobra.Command) {
-	nowhere, _ := r.StillServed()
-	for _, f := range nowhere {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s; %s\n", f.Text, hinter{cmd}.compose(f.Do))
-	}
-}
-
-// twice is the error of shards that are left, and that two servers serve: each may give what the
-// other gives, until one of the copies is closed.
-func (r *reopening) twice() error {
-	var texts, hints []string
-	_, twice := r.StillServed()
-	for _, f := range twice {
-		texts, hints = append(texts, f.Text), append(hints, f.Do)
-	}
-	if len(texts) == 0 {
-		return nil
-	}
-	f := &ui.Failure{Code: ui.ExitFound, Err: errors.New(strings.Join(texts, "; "))}
-	for _, do := range hints {
-		f = f.Hint("%s", do)
-	}
-	return f
-}
-
-// shortNumbers are the numbers of rows, which are in order, as 0-9,12.
-func shortNumbers(rows []shard.Row) string {
-	var n shardNumbers
-	for _, row := range rows {
-		if last := len(n.ranges) - 1; last >= 0 && n.ranges[last].last == row.Shard-1 {
-			n.ranges[last].last = row.Shard
-		} else {
-			n.ranges = append(n.ranges, shardRange{row.Shard, row.Shard})
-		}
-	}
-	return n.String()
-}
-
 func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, plan *setup.Reopening) error {
 	if o.yes {
 		return nil
@@ -335,52 +261,5 @@ func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 	case pg.Code == "ID004" || pg.Code == "ID009": // the clock
 		return ui.Failed("server %s: %w", plan.Server, pg).Hint("on server %s: %s", plan.Server, pg.Hint).Hint("then run the same command again")
 	}
-	return err
-}
-
-// say prints what was done.
-func (r *reopening) say(cmd *cobra.Command, dry bool) error {
-	out := cmd.OutOrStdout()
-	if wantsJSON(cmd) {
-		type left struct {
-			Shard int64  `json:"shard"`
-			Why   string `json:"why"`
-		}
-		type closed struct {
-			Shard  int64  `json:"shard"`
-			Server string `json:"server"`
-		}
-		doc := struct {
-			Server string   `json:"server"`
-			DryRun bool     `json:"dry_run"`
-			Opened []int64  `json:"opened"`
-			Left   []left   `json:"left"`
-			Told   []int64  `json:"told"`
-			Closed []closed `json:"closed,omitempty"`
-		}{Server: r.Server, DryRun: dry, Opened: []int64{}, Left: []left{}, Told: []int64{}}
-		for _, row := range r.Shards {
-			doc.Opened = append(doc.Opened, row.Shard)
-		}
-		for _, l := range r.Left {
-			doc.Left = append(doc.Left, left(l))
-		}
-		for _, t := range r.Told {
-			doc.Told = append(doc.Told, t.Shard)
-		}
-		for _, c := range r.Closed {
-			doc.Closed = append(doc.Closed, closed{c.Shard, c.Server})
-		}
-		return json.NewEncoder(out).Encode(doc)
-	}
-	text := fmt.Sprintf("%s opened on server %s", phrase.Plural(len(r.Shards), "shard"), r.Server)
-	switch {
-	case len(r.Shards)+len(r.Told) == 0:
-		text = "there is nothing to open on server " + r.Server
-	case dry:
-		text = "nothing was done"
-	case len(r.Shards) == 0:
-		text = fmt.Sprintf("server %s was told who serves %s", r.Server, phrase.Plural(len(r.Told), "shard"))
-	}
-	_, err := fmt.Fprintln(out, text)
 	return err
 }

@@ -37,18 +37,18 @@ func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string
 	if err != nil {
 		return notBegun(ctx, cmd, err)
 	}
-	legs, err := move.Under(ctx, servers, shards)
+	jobs, err := move.Underway(ctx, servers, shards)
 	if err != nil {
 		return notBegun(ctx, cmd, moveFailure(err))
 	}
-	if len(legs) == 0 {
+	if len(jobs) == 0 {
 		return ui.Failed("no move of shard %s is there to be taken back", list).Hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
 	}
-	under := inLegs(legs)
+	under := inJobs(jobs)
 	if rest := slices.DeleteFunc(slices.Clone(shards), func(n int64) bool { return slices.Contains(under, n) }); len(rest) > 0 {
 		ui.PrintWarning(cmd.ErrOrStderr(), "no move of shard %s is there to be taken back: nothing is done about it", move.List(rest))
 	}
 	list = move.List(under)
-	moved, err := o.each(ctx, cmd, legs, (*move.Mover).Revert)
+	moved, err := o.each(ctx, cmd, jobs, (*move.Mover).Revert)
 	return o.report(ctx, cmd, carried{servers, under, list, "firn shards revert " + list, moved, err})
 }

@@ -499,8 +499,8 @@ func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, ou
 	for _, in := range segments {
 		counters = append(counters, acceptedLine{in.Name, config.Segment})
 	}
-	for _, name := range serials {
-		counters = append(counters, acceptedLine{name, config.Serial})
+	for _, in := range serials {
+		counters = append(counters, acceptedLine{in.Name, config.Serial})
 	}
 	return printAccepted(out, pools, counters, asJSON)
 }

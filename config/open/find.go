@@ -7,6 +7,7 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
@@ -38,7 +39,7 @@ func CounterIn(ctx context.Context, st store.Store, name string) (*config.Counte
 
 // WasRecovered reports whether a store was made safe after it lost writes. It may have lost counters.
 func WasRecovered(ctx context.Context, st store.Store) (bool, error) {
-	rec, err := st.Get(ctx, sequence.KeyRestored)
+	rec, err := st.Get(ctx, block.KeyRecovered)
 	return err == nil && rec.Version != "", err
 }
 

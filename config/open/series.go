@@ -8,6 +8,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -61,7 +62,7 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	case config.Serial:
 		options := d.Options.Serial
 		options.Logger = o.Logger
-		s.Texts, err = document.Open(ctx, stores[0], d.Name, d.Options.Pattern, &options)
+		s.Texts, err = document.Open(ctx, stores[0], d.Name, &options)
 	case config.Ticket:
 		options := d.Options.Segment
 		options.Logger = o.Logger
@@ -164,7 +165,7 @@ func Absent(ctx context.Context, st store.Store, d *config.Series, durability st
 		return err
 	}
 	// A file of this host begins its counters by itself, but not once it was restored.
-	if rec, failed := st.Get(ctx, sequence.KeyRestored); failed != nil || rec.Version == "" {
+	if rec, failed := st.Get(ctx, block.KeyRecovered); failed != nil || rec.Version == "" {
 		return failed
 	}
 	return err

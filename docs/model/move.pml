@@ -84,7 +84,7 @@ bool owners, lost, repeated, stuck;
 /* BATCH_OF, BEGUN_ON: the batch that an attempt begins on a server; that server. */
 #define BATCH_OF(k, s) (2 * (k) + s)
 #define BEGUN_ON(b) (b % 2)
-/* SAID: the row of s says that the shard was let go to a server (firn.let_go_to). */
+/* SAID: the row of s says that the shard was let go to a server (firn.given_to). */
 #define SAID(s, whom) (at[s].state == moved && at[s].mark.to == whom && NOW(s, at[s].mark.term, at[s].mark.attempt))
 
 /* The rules, and what each is without. */

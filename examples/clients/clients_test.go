@@ -87,7 +87,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sequence.Create(t.Context(), st, "orders", nil); err != nil {
+	if _, err := sequence.Create(t.Context(), st, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
 	orders, err := sequence.Open(t.Context(), st, "orders", nil)

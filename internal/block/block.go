@@ -1,15 +1,19 @@
-// Package block is how a process takes blocks of numbers from a counter in a
-// store, as a pure state machine: no clock, no store, no goroutine. Package
-// segment drives it; so does a simulator.
+// Package block is how a process takes blocks of numbers from a counter in a store, as
+// pure values: no clock, no store, no goroutine. [State] is the machine, and [Driver] what
+// a process knows beside it. Package sequence runs a Driver; so does a simulator.
 //
-//	s := block.Start(seed, promise)
-//	s, do := s.Step(rules, now, block.Take{Need: 100})
-//	for do.Op != block.None {
-//		s, do = s.Step(rules, now, perform(do)) // Get, Put, Ask or Sleep
+//	d := block.Start(rules, limits, seed, promise, now)
+//	d, do := d.Step(now, block.Take{Need: 100})
+//	for do.Op != record.None {
+//		d, do = d.Step(now, answer(do)) // of Get, Put, Ask or Sleep
 //	}
 //	use(do.Grant) // or say why not: do.Err
 //
 // What may be issued is the Grant of an Action, once, and nothing else.
+//
+// What an answer is for is said by the [Purpose] of the action. read.go has what follows
+// from what was read and heard, write.go what is written. own.go is shared with package
+// document, whose machine has a record for each date.
 //
 // # Why nothing repeats
 //
@@ -42,10 +46,11 @@
 package block
 
 import (
-	"math"
+	"errors"
 	"math/rand/v2"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -67,66 +72,59 @@ type Now struct {
 // An Event is a wish of the caller's, or what came of the last action.
 type Event interface{ event() }
 
-// Events. Take and Stop come when nothing is under way, and Stop also instead of
-// Woke. Woke answers Sleep, be it early, Found Get, Wrote and Conflict Put,
-// Promised Ask; Unknown and Forgot answer any of the three that ask the store.
+// Events. Take, Look and Stop come when nothing is under way, and Stop also instead of the
+// Answer to a Sleep; Forgot comes at any time.
 type (
 	// Take asks for Need numbers and, where there are as many, Ahead more; for
 	// none where there are not even Least. With Need 0 and Ahead 0 it only reads
-	// the record.
+	// the record, and compares it with the promise as it was last heard.
 	Take struct{ Need, Ahead, Least int64 }
+	// Look hears the store's promise, to see whether the store is still the one that
+	// granted. A store that does not answer says nothing.
+	Look struct{}
 	// Stop ends it: nothing that was granted can be issued any more, and the
 	// highest number that was is Used; 0 if none.
 	Stop struct{ Used int64 }
-
-	Found    struct{ Record store.Record }
-	Wrote    struct{ Record store.Record } // acknowledged
-	Conflict struct{}                      // not written, and never will be
-	Promised struct{ Durability store.Durability }
-	Woke     struct{}
-	Forgot   struct{ Err error } // the store has forgotten what it acknowledged; at any time
-	// Unknown: it failed, and a Put may be carried out, now or later. Tried is the
-	// Version of that Put, or zero if nothing was sent.
-	Unknown struct {
-		Tried store.Version
-		Err   error
-	}
+	// Forgot says that the store has forgotten what it acknowledged.
+	Forgot struct{ Err error }
+	// Answer is what came of the action under way. With an error other than
+	// [store.ErrConflict] a Put may be carried out, now or later. That of a Sleep, which may
+	// be ended early, is the zero Answer.
+	Answer record.Answer
 )
 
-func (Take) event()     {}
-func (Stop) event()     {}
-func (Found) event()    {}
-func (Wrote) event()    {}
-func (Conflict) event() {}
-func (Promised) event() {}
-func (Woke) event()     {}
-func (Unknown) event()  {}
-func (Forgot) event()   {}
+func (Take) event()   {}
+func (Look) event()   {}
+func (Stop) event()   {}
+func (Forgot) event() {}
+func (Answer) event() {}
+
+// A Purpose is what an action is for, and so what its answer means.
+type Purpose uint8
+
+const (
+	ToRest     Purpose = iota // nothing is under way
+	ToRead                    // Get: the record is to be replaced
+	ToSettle                  // Get: whether the write in doubt was carried out
+	ToBegin                   // Put: the first record
+	ToGrant                   // Put: grants a block
+	ToProve                   // Ask: under which instance the block was granted that is to be used
+	ToHeed                    // Ask: whether a store that can forget may be asked for anything
+	ToLook                    // Ask: whether the store is still the one that granted
+	ToHandBack                // Put: hands back what was not used
+)
 
 // An Action is the one thing to do next.
 type Action struct {
-	Op    Op
-	Key   string // of Get and Put
-	Value []byte
-	Cond  store.Condition
-	For   time.Duration // of Sleep; it may be ended early
+	record.Request
+	For   Purpose       // of a Sleep, what comes after it
+	Pause time.Duration // of a Sleep; it may be ended early
 
 	// With None, what came of Take: numbers to use, fewer than were needed
 	// where the counter's end is near, or why there are none.
 	Grant Grant
 	Err   error
 }
-
-// An Op is a kind of action.
-type Op uint8
-
-const (
-	None Op = iota // nothing, until the next Take or Stop
-	Get
-	Put
-	Ask // for the store's promise
-	Sleep
-)
 
 // A Grant is Count numbers from First on, Stride apart.
 type Grant struct{ First, Count, Stride int64 }
@@ -146,41 +144,22 @@ type State struct {
 	Doubtful   int64            // numbers thrown away because it is unknown whether they were granted
 
 	random   rand.ChaCha8
-	phase    phase
-	op       Op // under way
+	under    Action  // the action under way
+	goal     Purpose // what the machine is at: what to do once the doubt, if any, is settled
 	take     Take
 	stop     *Stop
 	tries    int           // conflicts in a row
 	alone    bool          // nobody else seems to write
 	promised time.Duration // boot time at which Durability was heard
 	version  store.Version // of Have
-	top      int64         // highest number ever granted to this process
-	from     int64         // the unbroken run of own blocks that ends at top begins above
-	mine     store.Version // of the own latest grant
-
-	// The write under way, or in doubt.
-	want  Record
-	base  int64 // it grants what lies above
-	tried store.Version
-	doubt bool
+	own      Own
+	want     Record // what the write under way, or in doubt, makes of the record
+	span     Span   // what it grants
 }
 
-// A phase is what the machine is at.
-type phase uint8
-
-const (
-	idle      phase = iota
-	reading         // the record, to replace it
-	founding        // writing the first record
-	taking          // a write that grants is under way or in doubt
-	checking        // it was acknowledged; hearing under which instance
-	heeding         // hearing the promise before anything is asked of a store that can forget
-	returning       // handing back
-)
-
-// Start returns the state before the first event. The seed spreads contenders;
+// NewState returns the state before the first event. The seed spreads contenders;
 // p is the store's promise as it was just heard.
-func Start(seed [32]byte, p store.Durability, now Now) State {
+func NewState(seed [32]byte, p store.Durability, now Now) State {
 	return State{random: *rand.NewChaCha8(seed), Durability: p, promised: now.Boot}
 }
 
@@ -191,20 +170,17 @@ func (s State) Known(r Record, v store.Version) State {
 	return s
 }
 
-// Version is the Version of Have.
-func (s State) Version() store.Version { return s.version }
-
 // Crowded reports whether the record that Step has just asked for is to be
 // replaced as soon as it was read, and others replace it as well. A driver may then
 // do both at once, where the store can: see [store.Updater].
 func (s State) Crowded() bool {
-	return s.op == Get && s.phase == reading && !s.doubt && !s.alone && s.stop == nil && s.version != "" && s.take.Need > 0
+	return s.under.For == ToRead && s.under.Op == record.Get && !s.alone && s.stop == nil && s.version != "" && s.take.Need > 0
 }
 
 // Step returns the state after an event, and what to do next.
 func (s State) Step(r *Rules, now Now, e Event) (State, Action) {
 	s, do := s.step(r, now, e)
-	s.op = do.Op
+	s.under = do
 	return s, do
 }
 
@@ -216,100 +192,104 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	case Take:
 		s.take = e
 		return s.begin(r, now)
+	case Look:
+		return s, ask(ToLook)
 	case Stop:
 		s.stop = &e
-		return s.next(r, now)
-	case Woke:
-		return s.next(r, now)
+		return s.next(r)
 	case Forgot:
 		return s.end(e.Err)
-	case Unknown:
-		return s.unanswered(e)
-	}
-	s.Fails, s.Err = 0, nil
-	switch e := e.(type) {
-	case Found:
-		return s.found(r, now, e.Record)
-	case Wrote:
-		return s.acknowledged(r, now, e.Record.Version)
-	case Conflict:
-		return s.conflicted(r, now)
-	case Promised:
-		return s.heard(r, now, e.Durability)
+	case Answer:
+		return s.answered(r, now, e)
 	}
 	panic("block: unknown event")
+}
+
+// answered: this came of the action under way, which says what it is for.
+func (s State) answered(r *Rules, now Now, a Answer) (State, Action) {
+	var forgot *store.ForgotError
+	switch {
+	case s.under.Op == record.Sleep:
+		return s.next(r)
+	case errors.As(a.Err, &forgot):
+		return s.end(a.Err)
+	case a.Err != nil && s.under.For == ToLook:
+		return s, Action{}
+	case a.Err != nil && !errors.Is(a.Err, store.ErrConflict):
+		return s.unanswered(a)
+	}
+	s.Fails, s.Err = 0, nil
+	if a.Err != nil {
+		return s.conflicted(r)
+	}
+	switch s.under.For {
+	case ToRead:
+		return s.read(r, now, a.Record)
+	case ToSettle:
+		return s.settle(r, now, a.Record)
+	case ToBegin, ToGrant:
+		return s.acknowledged(r, now, a.Record.Version)
+	case ToHandBack:
+		return s.handedBack()
+	case ToProve, ToHeed, ToLook:
+		return s.heard(r, now, a.Durability)
+	}
+	panic("block: an answer, and nothing was asked")
 }
 
 // begin starts a Take. Where the record is most likely as this process knows it,
 // it is replaced without being read first.
 func (s State) begin(r *Rules, now Now) (State, Action) {
-	s.phase = reading
+	s.goal = ToRead
 	if !s.Durability.Durable && !r.Accept && !s.Have.Lossy && s.Have.ID != "" {
-		s.phase = heeding
+		s.goal = ToHeed
 	}
-	if s.phase == reading && s.alone && s.take.Need+s.take.Ahead > 0 && s.Have.Left() > 0 {
+	if s.goal == ToRead && s.alone && !s.own.InDoubt() && s.take.Need+s.take.Ahead > 0 && s.Have.Left() > 0 {
 		return s.put(r, now)
 	}
-	return s.next(r, now)
+	return s.next(r)
 }
 
 // next is what to do when nothing is under way.
-func (s State) next(r *Rules, now Now) (State, Action) {
+func (s State) next(r *Rules) (State, Action) {
 	switch {
-	case s.doubt:
-		return s, Action{Op: Get, Key: r.Key}
+	case s.own.InDoubt():
+		return s, get(ToSettle, r)
 	case s.stop != nil:
 		return s.handBack(r)
 	}
-	switch s.phase {
-	case idle:
+	switch s.goal {
+	case ToRest:
 		return s, Action{Err: s.Err}
-	case checking, heeding:
-		return s, Action{Op: Ask}
+	case ToProve, ToHeed:
+		return s, ask(s.goal)
 	default:
-		return s, Action{Op: Get, Key: r.Key}
+		return s, get(ToRead, r)
 	}
 }
 
-// unanswered: the action under way failed. A Put may have been carried out, or
-// may yet be.
-func (s State) unanswered(e Unknown) (State, Action) {
-	s.Fails++
-	s.Err = e.Err
-	if s.phase == returning {
-		return s.end(e.Err) // it is left at that: were it tried again, numbers of others might be handed back
-	}
-	if s.op == Put && e.Tried != "" {
-		s.doubt, s.tried = true, e.Tried
-	}
-	pause := min(50*time.Millisecond<<min(s.Fails-1, 6), 2*time.Second)
-	wait := s.jitter(pause)
-	return s, Action{Op: Sleep, For: wait}
+func get(p Purpose, r *Rules) Action {
+	return Action{Request: record.Request{Op: record.Get, Key: r.Key}, For: p}
 }
 
-// jitter returns a random duration between half of d and d. It changes the state: call it
-// in a statement of its own, not in one that copies the state.
-func (s *State) jitter(d time.Duration) time.Duration {
-	return d/2 + time.Duration(s.random.Uint64()%uint64(d/2+1))
+func ask(p Purpose) Action {
+	return Action{Request: record.Request{Op: record.Ask}, For: p}
+}
+
+// sleep waits between half of d and d.
+func (s State) sleep(d time.Duration) (State, Action) {
+	wait := d/2 + time.Duration(s.random.Uint64()%uint64(d/2+1))
+	return s, Action{Request: record.Request{Op: record.Sleep}, For: s.goal, Pause: wait}
 }
 
 // done ends a Take.
 func (s State) done(g Grant, err error) (State, Action) {
-	s.phase, s.take, s.tries = idle, Take{}, 0
+	s.goal, s.take, s.tries = ToRest, Take{}, 0
 	return s, Action{Grant: g, Err: err}
 }
 
 // end is final.
 func (s State) end(err error) (State, Action) {
-	s.Over, s.Err, s.phase = true, err, idle
+	s.Over, s.Err, s.goal = true, err, ToRest
 	return s, Action{Err: err}
-}
-
-// rate is the rate of the record that want replaces, with n numbers more.
-func (s *State) rate(now time.Time, n int64) float64 {
-	rate := s.Have.RateAt(now) + float64(n)/spell.Seconds()
-	if math.IsNaN(rate) || math.IsInf(rate, 0) {
-		return 0
-	}
-	return rate
 }

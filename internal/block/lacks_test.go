@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -18,7 +19,7 @@ func TestForgotten(t *testing.T) {
 		if v != "" {
 			rec.Value = r.Encode()
 		}
-		return block.Found{Record: rec}
+		return block.Answer{Record: rec}
 	}
 	for name, tt := range map[string]struct {
 		change  func(*block.Record)
@@ -33,24 +34,24 @@ func TestForgotten(t *testing.T) {
 		"as many writes, but not this one": {func(r *block.Record) { r.Granted = 70 }, "other", true},
 		"granted less than to us":          {func(r *block.Record) { r.Writes, r.Granted = 5, 9 }, "other", true},
 	} {
-		s := block.Start([32]byte{}, strict, block.Now{})
+		s := block.NewState([32]byte{}, strict, block.Now{})
 		s, _ = s.Step(rules, block.Now{}, block.Take{Need: 10})
 		s, do := s.Step(rules, block.Now{}, found(was, "v1"))
 		granted, err := block.Read(store.Record{Version: "?", Value: do.Value})
 		if err != nil || granted.Granted != 10 {
 			t.Fatal(granted, err)
 		}
-		s, do = s.Step(rules, block.Now{}, block.Wrote{Record: store.Record{Version: "v2"}})
+		s, do = s.Step(rules, block.Now{}, block.Answer{Record: store.Record{Version: "v2"}})
 		if do.Grant != (block.Grant{First: 1, Count: 10, Stride: 1}) {
 			t.Fatal(do)
 		}
 		s, _ = s.Step(rules, block.Now{}, block.Take{Need: 1})
-		s, _ = s.Step(rules, block.Now{}, block.Conflict{})
+		s, _ = s.Step(rules, block.Now{}, block.Answer{Err: store.ErrConflict})
 		now := granted
 		tt.change(&now)
 		s, do = s.Step(rules, block.Now{}, found(now, tt.version))
 		var forgot *store.ForgotError
-		if got := errors.As(s.Err, &forgot) && s.Over; got != tt.forgot || s.Over && do.Op != block.None {
+		if got := errors.As(s.Err, &forgot) && s.Over; got != tt.forgot || s.Over && do.Op != record.None {
 			t.Errorf("%s: forgotten %v, %v", name, got, s.Err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // What decides about numbers is pure: given the same state, time and event it
 // decides the same, so that it can be simulated.
 func TestBlockIsPure(t *testing.T) {
-	allowed := []string{"encoding/json", "fmt", "math", "math/rand/v2", "time", "github.com/firn-id/firn/internal/record", "github.com/firn-id/firn/store"}
+	allowed := []string{"encoding/json", "errors", "fmt", "math", "math/rand/v2", "time", "github.com/firn-id/firn/internal/record", "github.com/firn-id/firn/store"}
 	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 	random := []string{"NewChaCha8", "ChaCha8"}
 	paths, err := filepath.Glob("*.go")

@@ -32,9 +32,9 @@ var arrows = []rule{
 	{pkg: "store/open", ours: []string{"store", "store/*", "internal/nearest"}, third: []string{""}},
 
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
-	{pkg: "lease", ours: []string{".", "store", "internal/term", "pool"}},
+	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "pool"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/nearest"}},
-	{pkg: "document", ours: []string{"store", "internal/nearest", "internal/record"}},
+	{pkg: "document", ours: []string{".", "store", "internal/block", "internal/dated", "internal/nearest", "internal/record"}},
 	{pkg: "plan", ours: []string{"."}},
 	{pkg: "inspect", ours: []string{"."}},
 	{pkg: "verify", ours: []string{"."}, third: []string{"github.com/RoaringBitmap/roaring/v2"}},
@@ -48,16 +48,16 @@ var arrows = []rule{
 	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 
 	// Settings are read, and nothing is opened: of a store only its URL is looked at.
-	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard", "server", "server/resp", "store/open", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term"}, third: []string{"go.yaml.in/yaml/v4"}},
+	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term"}, third: []string{"go.yaml.in/yaml/v4"}},
 
-	{pkg: "config/open", ours: []string{".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/nearest", "internal/phrase", "internal/term"}},
+	{pkg: "config/open", ours: []string{".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block", "internal/nearest", "internal/phrase", "internal/term"}},
 
 	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest"}},
 	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "public", "shard", "shard/check", "shard/move",
-		"server", "server/*", "internal/nearest", "internal/phrase", "internal/term",
+		"server", "server/*", "internal/block", "internal/nearest", "internal/phrase", "internal/term",
 	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
 	{pkg: "server/internal/guard", ours: []string{"server"}},
@@ -74,6 +74,8 @@ var arrows = []rule{
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
+	{pkg: "internal/holder", ours: []string{".", "store", "internal/term"}},
+	{pkg: "internal/dated", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/phrase"},
 	{pkg: "internal/ui", ours: []string{"internal/phrase"}, third: []string{"golang.org/x/term"}},

@@ -8,29 +8,27 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
 // keyCounter is the record that every drawer of a world draws from.
 const keyCounter = "segment/world"
 
-// A drawer takes blocks of numbers from a counter and issues from them. It drives
-// the machine as package segment does.
+// A drawer takes blocks of numbers from a counter and issues from them. It runs the driver
+// that package sequence runs.
 type drawer struct {
 	*process
-	rules    *block.Rules
-	s        block.State
-	turn     int // number of the action under way
-	busy     bool
-	sleeping bool // and it is a sleep,
-	writes   bool // or a Put
-	hand     []*hand
-	used     int64         // highest number issued
-	shut     bool          // closed: nothing is issued any more
-	done     bool          // and handed back
-	granted  time.Duration // when the last numbers were, or it was started
-	tried    store.Version // of the last Put
-	doubt    bool          // and its outcome is not known
+	block.Driver
+	turn    int          // number of the action under way
+	doing   block.Action // that action
+	hand    []*hand
+	used    int64         // highest number issued
+	issued  int64         // how many were
+	shut    bool          // closed: nothing is issued any more
+	done    bool          // and handed back
+	granted time.Duration // when the last numbers were, or it was started
+	tried   store.Version // of the last Put
 
 	// For mutants.
 	promised store.Durability // before the last Put
@@ -64,24 +62,25 @@ func (w *world) newCounter(s *memory) block.Record {
 }
 
 func (d *drawer) boot() {
-	d.rules = &block.Rules{Name: "world", Key: keyCounter, By: d.name}
 	d.over()
-	d.used, d.shut, d.done, d.granted = 0, false, false, d.w.now
-	d.promised = d.store.promise(d.process)
+	d.used, d.issued, d.shut, d.done, d.granted = 0, 0, false, false, d.w.now
 	d.put = block.Record{}
+	d.doing = block.Action{Request: record.Request{Op: record.Ask}}
+	d.promised = d.store.promise(d.process)
 	if m := d.w.mutant; m.heard != nil {
-		if heard, ok := m.heard(d, block.Promised{Durability: d.promised}).(block.Promised); ok {
-			d.promised = heard.Durability
-		}
+		d.promised = m.heard(d, block.Answer{Durability: d.promised}).Durability
 	}
-	d.s = block.Start(d.w.bits(), d.promised, d.clocks())
+	rules := block.Rules{Name: "world", Key: keyCounter, By: d.name}
+	limits := block.Limits{Waste: 30, Lasts: 2 * d.w.think}
+	d.doing = block.Action{}
+	d.Driver = block.Start(rules, limits, "", d.w.bits(), d.promised, d.clocks())
 	d.idle()
 }
 
 // over: the process has ended.
 func (d *drawer) over() {
 	d.turn++
-	d.busy, d.sleeping, d.writes, d.hand = false, false, false, nil
+	d.doing, d.hand = block.Action{}, nil
 }
 
 // clocks are right: no decision about numbers rests on them.
@@ -91,30 +90,51 @@ func (d *drawer) clocks() block.Now {
 
 // idle does what a program does between two requests.
 func (d *drawer) idle() {
-	d.busy = false
 	w := d.w
 	d.after(w.around(w.think), func() {
 		switch {
-		case d.shut || d.busy:
+		case d.shut || d.doing.Op != record.None:
 			return
 		case w.kind == embedded && d.store.replaced():
 			d.step(block.Forgot{Err: errReplaced})
 			return
 		}
 		d.draw()
-		if w.chance(0.1) {
+		switch e, some := d.wants(); {
+		case some:
+			d.step(e)
+		default:
 			d.idle()
-			return
 		}
-		take := block.Take{Ahead: w.rng.Int64N(6)}
-		if w.chance(0.5) {
-			take.Need = w.rng.Int64N(10)
-		}
-		if w.chance(0.1) {
-			take.Need, take.Least = 30, 30
-		}
-		d.step(take)
 	})
+}
+
+// wants is what the program asks for next, if anything: as many numbers as package sequence
+// would, or any number.
+func (d *drawer) wants() (block.Event, bool) {
+	w := d.w
+	switch {
+	case w.chance(0.1):
+		return nil, false
+	case w.chance(0.05):
+		return block.Look{}, true
+	case w.chance(0.1):
+		return block.Take{Need: 30, Ahead: w.rng.Int64N(6), Least: 30}, true
+	}
+	take := block.Take{Ahead: w.rng.Int64N(6)}
+	if w.chance(0.5) {
+		take.Need = w.rng.Int64N(10)
+	}
+	if w.chance(0.5) {
+		return take, true
+	}
+	left := int64(0)
+	for _, h := range d.hand {
+		left += h.Count - h.taken
+	}
+	var due bool
+	d.Driver, take, due = d.Due(d.clocks(), block.Take{Need: take.Need}, left, d.issued)
+	return take, due
 }
 
 // draw issues some numbers in hand.
@@ -132,7 +152,7 @@ func (d *drawer) draw() {
 		if h.taken++; h.taken == h.Count {
 			d.hand = slices.Delete(d.hand, i, i+1)
 		}
-		d.used = max(d.used, n)
+		d.used, d.issued = max(d.used, n), d.issued+1
 		d.w.check.drawn(d, n)
 	}
 }
@@ -141,13 +161,13 @@ func (d *drawer) draw() {
 // came of that is not known any more.
 func (d *drawer) quit() {
 	d.shut = true
-	if d.busy && !d.sleeping {
+	if op := d.doing.Op; op != record.None && op != record.Sleep {
 		d.turn++
-		e := block.Unknown{Err: errStopped}
-		if d.writes {
-			e.Tried = d.tried
+		a := block.Answer{Err: errStopped}
+		if op == record.Put {
+			a.Record.Version = d.tried
 		}
-		d.decide(e)
+		d.decide(a)
 	}
 	life := d.life
 	d.after(ask, func() {
@@ -169,29 +189,27 @@ func (d *drawer) finish() {
 // step tells the machine what came of the last action, and does the next.
 func (d *drawer) step(e block.Event) {
 	w, life := d.w, d.life
-	if w.mutant.heard != nil {
-		e = w.mutant.heard(d, e)
+	if a, ok := e.(block.Answer); ok && w.mutant.heard != nil {
+		e = w.mutant.heard(d, a)
 	}
 	do := d.decide(e)
 	d.turn++
-	d.busy, d.sleeping, d.writes = true, do.Op == block.Sleep, do.Op == block.Put
 	switch {
-	case d.s.Over:
+	case d.State.Over:
 		d.ended()
-	case do.Op == block.None:
+	case do.Op == record.None:
 		if do.Grant.Count > 0 {
 			d.receive(do.Grant)
 		}
-		var end *block.EndError
-		if errors.As(do.Err, &end) {
+		if no := (*block.Refusal)(nil); errors.As(do.Err, &no) && no.Why == block.Ended {
 			d.granted = w.now // nobody is to blame
 		}
 		d.idle()
-	case do.Op == block.Sleep:
+	case do.Op == record.Sleep:
 		turn := d.turn
-		d.after(do.For, func() {
+		d.after(do.Pause, func() {
 			if turn == d.turn {
-				d.step(block.Woke{})
+				d.step(block.Answer{})
 			}
 		})
 	default:
@@ -203,20 +221,13 @@ func (d *drawer) step(e block.Event) {
 }
 
 func (d *drawer) decide(e block.Event) block.Action {
-	w := d.w
+	w, asked := d.w, d.doing
 	w.total.Steps++
-	switch e := e.(type) {
-	case block.Unknown:
-		d.doubt = d.doubt || e.Tried != ""
-	case block.Found, block.Wrote, block.Conflict:
-		d.doubt = false
-	}
-	s, do := d.s.Step(d.rules, d.clocks(), e)
-	d.s = s
+	d.Driver, d.doing = d.Step(d.clocks(), e)
 	if w.trace != nil {
-		w.logf("p%d: counter: %s, next %s, grant %v, %v", d.id, told(e), counterOps[do.Op], do.Grant, do.Err)
+		w.logf("p%d: counter: %s, next %s, grant %v, %v", d.id, toldOf(asked, e), counterOps[d.doing.Op], d.doing.Grant, d.doing.Err)
 	}
-	return do
+	return d.doing
 }
 
 var counterOps = [...]string{"nothing", "get", "put", "ask", "sleep"}
@@ -234,8 +245,8 @@ func (d *drawer) ended() {
 	w := d.w
 	d.hand = nil
 	var forgot *store.ForgotError
-	if errors.As(d.s.Err, &forgot) && !w.kind.lossy() && !w.forgot && w.total.Faults[restored] == 0 {
-		w.fail(misstep, "p%d: numbers forgotten, of a store that has forgotten nothing: %v", d.id, d.s.Err)
+	if errors.As(d.State.Err, &forgot) && !w.kind.lossy() && !w.forgot && w.total.Faults[restored] == 0 {
+		w.fail(misstep, "p%d: numbers forgotten, of a store that has forgotten nothing: %v", d.id, d.State.Err)
 	}
 	if d.wish {
 		d.finish()
@@ -250,7 +261,7 @@ func (d *drawer) ended() {
 // send asks the store. Of what comes back the first counts.
 func (d *drawer) send(do block.Action) {
 	w := d.w
-	if do.Op == block.Put {
+	if do.Op == record.Put {
 		if w.mutant.name != "" {
 			d.put, _ = block.Read(store.Record{Version: "?", Value: do.Value})
 		}
@@ -261,11 +272,11 @@ func (d *drawer) send(do block.Action) {
 	}
 	rq := request{key: do.Key, value: do.Value, cond: do.Cond}
 	switch do.Op {
-	case block.Get:
+	case record.Get:
 		rq.kind = get
-	case block.Put:
+	case record.Put:
 		rq.kind = put
-	case block.Ask:
+	case record.Ask:
 		rq.kind = promise
 	}
 	life, turn := d.life, d.turn
@@ -273,13 +284,15 @@ func (d *drawer) send(do block.Action) {
 		if life == d.life && turn == d.turn {
 			d.soon(life, func() {
 				if turn == d.turn {
-					d.step(r.ofBlock(rq.kind))
+					d.step(r.ofBlock())
 				}
 			})
 		}
 	}
 	if w.chance(0.01) { // it is not even sent
-		d.writes = false
+		if rq.kind == put {
+			d.tried = ""
+		}
 		w.after(w.upTo(time.Second), func() { deliver(reply{err: errReset}) })
 		return
 	}
@@ -289,24 +302,11 @@ func (d *drawer) send(do block.Action) {
 }
 
 // ofBlock is what the machine is told of a reply.
-func (r reply) ofBlock(k kind) block.Event {
-	var forgot *store.ForgotError
-	switch {
-	case r.err == nil:
-	case errors.Is(r.err, store.ErrConflict):
-		return block.Conflict{}
-	case errors.As(r.err, &forgot):
-		return block.Forgot{Err: r.err}
-	default:
-		return block.Unknown{Tried: r.tried, Err: r.err}
+func (r reply) ofBlock() block.Answer {
+	if r.err != nil && !errors.Is(r.err, store.ErrConflict) {
+		r.rec = store.Record{Version: r.tried}
 	}
-	switch k {
-	case get:
-		return block.Found{Record: r.rec}
-	case put:
-		return block.Wrote{Record: r.rec}
-	}
-	return block.Promised{Durability: r.promise}
+	return block.Answer{Record: r.rec, Durability: r.promise, Err: r.err}
 }
 
 // repairCounter is what sequence.Restored does, with a margin that is above what
@@ -371,5 +371,5 @@ func (c *checker) draws(d *drawer) {
 	if r := w.store.records[keyCounter]; r == nil || !d.alive || d.wish || w.now-d.granted < late {
 		return
 	}
-	w.fail(starved, "p%d has been granted no numbers since %s: %v", d.id, d.granted, d.s.Err)
+	w.fail(starved, "p%d has been granted no numbers since %s: %v", d.id, d.granted, d.State.Err)
 }

@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"errors"
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -19,13 +21,13 @@ var lossyRules = []rule{
 		}},
 	}},
 	{"a new holder issues nothing before its clock has passed the quarantine", []mutant{
-		{name: "a quarantine one tick too short", kind: lossy, now: shorten, in: exact(3)},
-		{name: "a quarantine one second too short", kind: lossy, now: shorten, in: exact(2)},
-		{name: "a quarantine from before the acknowledgement", kind: lossy, in: slow, now: func(h *holder, now term.Now, e term.Event) term.Now {
-			if _, ok := e.(term.Found); ok && h.s.Phase == term.Confirming {
-				now.Wall = h.sentAt.Wall
+		{name: "a quarantine one tick too short", kind: lossy, behind: shorten, in: exact(3)},
+		{name: "a quarantine one second too short", kind: lossy, behind: shorten, in: exact(2)},
+		{name: "a quarantine from before the acknowledgement", kind: lossy, in: slow, behind: func(h *holder, boot time.Duration, e term.Event) time.Duration {
+			if _, ok := e.(term.Found); ok && h.p.Doing.For == term.ConfirmStore {
+				return boot - h.sentAt
 			}
-			return now
+			return 0
 		}},
 		{name: "a quarantine by the outage budget of one's own", kind: lossy, in: unequal, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, term.Confirming, func(r *term.Pool) {
@@ -35,7 +37,7 @@ var lossyRules = []rule{
 	}},
 	{"how long a new holder waits does not rest on a write of a member that the store may forget", []mutant{
 		{name: "a member's own outage budget counts where the pool's record has none", kind: lossy, in: unequal, event: func(h *holder, e term.Event) term.Event {
-			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
+			return repooled(h, e, h.p.Term.Phase, func(r *term.Pool) {
 				if r.Outage == 0 {
 					r.Outage = h.rules.Outage.Milliseconds()
 				}
@@ -43,7 +45,7 @@ var lossyRules = []rule{
 		}},
 	}},
 	{"an extension after the time to live is refused by the store, and a late acknowledgement is not used", []mutant{
-		{name: "a late extension is acknowledged and used", kind: lossy, now: neverLate, ignoreWithin: true, in: brisk},
+		{name: "a late extension is acknowledged and used", kind: lossy, behind: neverLate, ignoreWithin: true, in: brisk},
 	}},
 	{"a worker is taken when its holder is late by any clock", []mutant{
 		{name: "a worker is taken from who may be alive", kind: lossy, in: brisk, event: func(_ *holder, e term.Event) term.Event {
@@ -53,8 +55,8 @@ var lossyRules = []rule{
 	}},
 	{"no grant goes further than the pool's record says", []mutant{
 		{name: "an outage budget that the pool's record does not have", kind: shifting, in: unequal, event: func(h *holder, e term.Event) term.Event {
-			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
-				if !h.s.Lossy && r.Lossy == "" {
+			return repooled(h, e, h.p.Term.Phase, func(r *term.Pool) {
+				if !h.p.Term.Lossy && r.Lossy == "" {
 					r.Outage = max(r.LongestOutage(), h.rules.Outage).Milliseconds()
 				}
 			})
@@ -62,14 +64,14 @@ var lossyRules = []rule{
 	}},
 	{"what one member has seen of the store holds for all", []mutant{
 		{name: "a process goes by what it sees itself", kind: shifting, in: shiftingOften, event: func(h *holder, e term.Event) term.Event {
-			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
-				if h.view.Durability.Durable {
+			return repooled(h, e, h.p.Term.Phase, func(r *term.Pool) {
+				if h.p.View.Durability.Durable {
 					r.Lossy = ""
 				}
 			})
 		}},
 		{name: "a late acknowledgement counts without a look at the pool", kind: shifting, in: shiftingOften, ignoreWithin: true, event: func(h *holder, e term.Event) term.Event {
-			if h.s.Lossy {
+			if h.p.Term.Lossy {
 				return e
 			}
 			return repooled(h, e, term.Holding, func(r *term.Pool) { r.Lossy = "" })
@@ -77,49 +79,49 @@ var lossyRules = []rule{
 	}},
 }
 
-func neverLate(h *holder, now term.Now, e term.Event) term.Now {
+// neverLate makes an acknowledgement look as if it came in time.
+func neverLate(h *holder, boot time.Duration, e term.Event) time.Duration {
 	switch e.(type) {
 	case term.Wrote, term.Found:
-		if h.s.Phase == term.Holding {
-			now.Boot = min(now.Boot, h.s.Since+time.Duration(h.s.Have.TTL)*time.Millisecond)
+		if h.p.Term.Phase == term.Holding {
+			return max(boot-h.p.Term.Since-time.Duration(h.p.Term.Have.TTL)*time.Millisecond, 0)
 		}
 	}
-	return now
+	return 0
 }
 
 // shorten takes a second off the quarantine.
-func shorten(h *holder, now term.Now, e term.Event) term.Now {
-	if _, ok := e.(term.Found); ok && h.s.Phase == term.Confirming {
-		now.Wall = now.Wall.Add(-time.Second)
+func shorten(h *holder, _ time.Duration, e term.Event) time.Duration {
+	if _, ok := e.(term.Found); ok && h.p.Doing.For == term.ConfirmStore {
+		return time.Second
 	}
-	return now
+	return 0
 }
 
 var counterRules = []rule{
 	{"a block is used when its write was acknowledged, or found under its own version", []mutant{
 		{name: "numbers are used before they are acknowledged", in: counter, unacked: true, put: func(d *drawer, do block.Action) block.Action {
-			if n := d.put.Granted - d.s.Have.Granted; n > 0 {
+			if n := d.put.Granted - d.State.Have.Granted; n > 0 {
 				stride := d.put.Stride()
-				d.hand = append(d.hand, &hand{Grant: block.Grant{First: d.s.Have.Granted + stride, Count: n / stride, Stride: stride}})
+				d.hand = append(d.hand, &hand{Grant: block.Grant{First: d.State.Have.Granted + stride, Count: n / stride, Stride: stride}})
 			}
 			return do
 		}},
-		{name: "a write of the counter is known by its value", in: counter, heard: func(d *drawer, e block.Event) block.Event {
-			found, ok := e.(block.Found)
-			if !ok {
-				return e
+		{name: "a write of the counter is known by its value", in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
+			if d.doing.For != block.ToSettle || a.Err != nil {
+				return a
 			}
-			r, _ := block.Read(found.Record)
-			if d.put.ID != "" && r.Granted == d.put.Granted && d.doubt {
-				found.Record.Version = d.tried
+			r, _ := block.Read(a.Record)
+			if d.put.ID != "" && r.Granted == d.put.Granted {
+				a.Record.Version = d.tried
 			}
-			return found
+			return a
 		}},
-		{name: "a conflict over the counter is taken for success", in: counter, heard: func(d *drawer, e block.Event) block.Event {
-			if _, ok := e.(block.Conflict); ok && !d.shut {
-				return block.Wrote{Record: store.Record{Key: keyCounter, Version: "?"}}
+		{name: "a conflict over the counter is taken for success", in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
+			if errors.Is(a.Err, store.ErrConflict) && !d.shut {
+				return block.Answer{Record: store.Record{Key: keyCounter, Version: "?"}}
 			}
-			return e
+			return a
 		}},
 	}},
 	{"a tail is handed back after the series is closed for good", []mutant{
@@ -133,7 +135,7 @@ var counterRules = []rule{
 	}},
 	{"a tail is handed back to the unbroken run of own blocks, and not below", []mutant{
 		{name: "a tail is handed back down to an older grant", in: counter, put: func(d *drawer, do block.Action) block.Action {
-			if d.shut && d.used > 0 && d.put.Granted < d.s.Have.Granted {
+			if d.shut && d.used > 0 && d.put.Granted < d.State.Have.Granted {
 				d.put.Granted = d.used
 				do.Value = d.put.Encode()
 			}
@@ -141,27 +143,23 @@ var counterRules = []rule{
 		}},
 	}},
 	{"a counter goes on under the instance that it was begun with, looked at after the write", []mutant{
-		{name: "the instance is not looked at", kind: lossy, in: counter, heard: func(d *drawer, e block.Event) block.Event {
-			if heard, ok := e.(block.Promised); ok {
-				heard.Durability.Instance = d.s.Have.Instance
-				return heard
-			}
-			return e
+		{name: "the instance is not looked at", kind: lossy, in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
+			a.Durability.Instance = d.State.Have.Instance
+			return a
 		}},
-		{name: "the instance is looked at before the Put", kind: lossy, in: counter, heard: func(d *drawer, e block.Event) block.Event {
-			if _, ok := e.(block.Promised); ok {
-				return block.Promised{Durability: d.promised}
+		{name: "the instance is looked at before the Put", kind: lossy, in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
+			if d.doing.Op == record.Ask {
+				a.Durability = d.promised
 			}
-			return e
+			return a
 		}},
 	}},
 	{"a counter belongs to one store: a copy of that is refused", []mutant{
-		{name: "a copy of the counter's store is not told from it", in: counterTwinning, heard: func(d *drawer, e block.Event) block.Event {
-			if heard, ok := e.(block.Promised); ok {
-				heard.Durability.Identity = "store"
-				return heard
+		{name: "a copy of the counter's store is not told from it", in: counterTwinning, heard: func(d *drawer, a block.Answer) block.Answer {
+			if d.doing.Op == record.Ask {
+				a.Durability.Identity = "store"
 			}
-			return e
+			return a
 		}},
 	}},
 	{"a restored counter is raised above what was granted and forgotten", []mutant{

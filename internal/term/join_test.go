@@ -176,7 +176,7 @@ func TestConfirming(t *testing.T) {
 func TestCreatedOverARecovery(t *testing.T) {
 	x := newScript(t)
 	x.rules.LocalClock = true // it goes by no other clock
-	x.write(term.KeyStore, term.StoreFloor(x.instant().Add(2*time.Second)))
+	x.write(term.KeyStore, term.Store{Floor: x.instant().Add(2 * time.Second)}.Encode())
 	if a := x.actor("a").until(term.Holding); a.s.Base < x.tick(2*time.Second) {
 		t.Errorf("%d is below the floor, %d", a.s.Base, x.tick(2*time.Second))
 	}

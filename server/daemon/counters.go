@@ -153,7 +153,7 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool,
 	}
 	for _, in := range texts {
 		if d := add(in.Name, config.Serial); d != nil {
-			d.Options.Pattern, d.Options.Serial.Zone, d.Options.Serial.Lossy = in.Pattern, in.Zone, in.Lossy
+			d.Options.Serial.Pattern, d.Options.Serial.Zone, d.Options.Serial.Lossy = in.Pattern, in.Zone, in.Lossy
 		}
 	}
 	return found, recovered, nil

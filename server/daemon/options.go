@@ -28,6 +28,9 @@ type Options struct {
 	// Started is called once, when the server listens. If it fails, the server stops and returns
 	// that error.
 	Started func(Running) error
+	// Explain says an error as its reader wants it, where it ends a reload. Nil means that it is
+	// said as it is.
+	Explain func(error) error
 	// Advise says what can be done about a problem, in one line for the log and for those who may
 	// see the state of a series; "" is nothing. It is called by several goroutines. Nil means that
 	// nothing is said.

@@ -360,6 +360,9 @@ func (o *service) told(err error) {
 		return
 	}
 	hint := advice(o.options.Advise, Problem{Err: err})
+	if o.options.Explain != nil {
+		err = o.options.Explain(err)
+	}
 	o.log.Error("not reloaded; everything is as it was", withHint(hint, "err", err)...)
 }
 

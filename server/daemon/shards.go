@@ -73,12 +73,12 @@ func shardsOf(l, before *check.Load) []console.Shard {
 }
 
 func shardMoves(ctx context.Context, servers []shard.Server) *console.Shards {
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	all := &console.Shards{Err: err}
-	for _, f := range flights {
+	for _, f := range moves {
 		all.Moves = append(all.Moves, console.ShardMove{
 			From: f.Source, To: f.Target, Shards: f.Shards, List: move.List(f.Shards), Moved: len(f.Moved), Phase: string(f.Phase),
-			Rows: f.Rows, Total: f.RowsTotal, Lag: f.Lag, Since: f.Began, Problem: f.Problem,
+			Rows: f.Rows, Total: f.RowsTotal, Lag: f.Unapplied, Since: f.Began, Problem: f.Problem,
 		})
 	}
 	return all

@@ -14,6 +14,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
@@ -433,7 +434,7 @@ func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.St
 	case s.Numbers != nil:
 		return flowNumbers(s.Numbers, segmentFacts{
 			kind: d.Kind, store: d.storeText(), increment: max(d.Options.Segment.Increment, 1),
-			lasts: cmp.Or(d.Options.Segment.Lasts, sequence.DefaultLasts),
+			lasts: cmp.Or(d.Options.Segment.Lasts, block.DefaultCacheFor),
 		})
 	}
 	return flowTexts(s.Texts, d.storeText(), users[0].pulse)

@@ -64,7 +64,7 @@ func unknown(t testing.TB) func(string) (*server.Series, error) {
 func orders(t testing.TB, name string, o *sequence.Options) *server.Series {
 	t.Helper()
 	st := memory.New()
-	if err := sequence.Create(t.Context(), st, name, o); err != nil {
+	if _, err := sequence.Create(t.Context(), st, name, o); err != nil {
 		t.Fatal(err)
 	}
 	s, err := sequence.Open(t.Context(), st, name, o)
@@ -90,10 +90,10 @@ func invoices(t testing.TB, name string) *server.Series {
 	t.Helper()
 	st := memory.New()
 	const pattern = "INV-{6}"
-	if _, err := document.Create(t.Context(), st, name, pattern, nil); err != nil {
+	if _, err := document.Create(t.Context(), st, name, &document.Options{Pattern: pattern}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := document.Open(t.Context(), st, name, pattern, nil)
+	s, err := document.Open(t.Context(), st, name, &document.Options{Pattern: pattern})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func ended(t testing.TB, name string) *server.Series {
 func closed(t testing.TB, name string) *server.Series {
 	t.Helper()
 	st := memory.New()
-	if err := sequence.Create(t.Context(), st, name, nil); err != nil {
+	if _, err := sequence.Create(t.Context(), st, name, nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := sequence.Open(t.Context(), st, name, nil)

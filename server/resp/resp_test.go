@@ -91,7 +91,7 @@ func flake(tb testing.TB, name string) *server.Series {
 func numbers(tb testing.TB, name string, o *sequence.Options) *server.Series {
 	tb.Helper()
 	st := memory.New()
-	if err := sequence.Create(tb.Context(), st, name, o); err != nil {
+	if _, err := sequence.Create(tb.Context(), st, name, o); err != nil {
 		tb.Fatal(err)
 	}
 	s, err := sequence.Open(tb.Context(), st, name, o)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/shard"
 )
 
 const concurrent = outside + `

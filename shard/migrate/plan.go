@@ -166,3 +166,14 @@ func Ranges(numbers []int64) string {
 	}
 	return "shards " + strings.Join(parts, ", ")
 }
+
+// Shards returns the shards that are to get a file. It is never nil.
+func (p *Plan) Shards(f File) []int64 {
+	shards := []int64{}
+	for _, todo := range p.Work {
+		if slices.ContainsFunc(todo.Files, func(g File) bool { return g.Number == f.Number }) {
+			shards = append(shards, todo.Shard)
+		}
+	}
+	return shards
+}

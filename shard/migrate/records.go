@@ -230,3 +230,31 @@ func (s *State) readTables(ctx context.Context, c *pgx.Conn, routes []shard.Rout
 	})
 	return err
 }
+
+// A Use says which shards have a file.
+type Use struct {
+	Applied []int64
+	Begun   []int64 // outside of a transaction, and did not end
+	Changed []int64 // had another text
+	Left    []int64 // do not have it
+}
+
+// Uses returns which of the shards that are asked for have a file.
+func (s *State) Uses(f File, asked func(shard int64) bool) (u Use) {
+	for _, r := range s.Map.Routes {
+		if !asked(r.Shard) {
+			continue
+		}
+		list := &u.Applied
+		switch record, ok := s.Record(r.Shard, f.Number); {
+		case !ok:
+			list = &u.Left
+		case record.Applied.IsZero():
+			list = &u.Begun
+		case record.Sum != f.Sum:
+			list = &u.Changed
+		}
+		*list = append(*list, r.Shard)
+	}
+	return u
+}

@@ -23,11 +23,11 @@ func (a Advice) String() string {
 }
 
 // Stays returns the shards of the move that the target does not serve.
-func (f Flight) Stays() []int64 { return without(f.Shards, f.Moved) }
+func (f Move) Stays() []int64 { return without(f.Shards, f.Moved) }
 
 // Next returns what to do next about the move, what is likely to be wanted first. It is empty
 // where one of the servers does not say how far the move is: that comes first.
-func (f Flight) Next() []Advice {
+func (f Move) Next() []Advice {
 	left := f.Stays()
 	switch {
 	case len(f.Lost) > 0:
@@ -63,7 +63,7 @@ func (f Flight) Next() []Advice {
 
 // nextOfHalf is of a move that only one server knows: it has just begun, or somebody has begun to
 // end it.
-func (f Flight) nextOfHalf(left []int64) []Advice {
+func (f Move) nextOfHalf(left []int64) []Advice {
 	switch {
 	case f.Forgot == f.Target && len(f.Kept) > 0: // it has just begun
 		return []Advice{{"to go on", []string{moveTo(f.Shards, f.Target)}}, {"to give up", []string{abort(f.Shards)}}}
@@ -77,7 +77,7 @@ func (f Flight) nextOfHalf(left []int64) []Advice {
 
 // nextOfParted is of a move of which copies are not what the shards are any more. A new copy is
 // the only way to the other server.
-func (f Flight) nextOfParted(left []int64) (all []Advice) {
+func (f Move) nextOfParted(left []int64) (all []Advice) {
 	if len(f.Moved) > 0 {
 		var commands []string
 		if able := without(f.Moved, f.Parted); len(able) > 0 {
@@ -94,12 +94,12 @@ func (f Flight) nextOfParted(left []int64) (all []Advice) {
 	return all
 }
 
-func (f Flight) toStay(copies string) string {
+func (f Move) toStay(copies string) string {
 	return fmt.Sprintf("to stay on %s, and drop the %s on %s", f.Target, copies, f.Source)
 }
 
 // Of returns the move as far as it is about some of its shards.
-func (f Flight) Of(shards []int64) Flight {
+func (f Move) Of(shards []int64) Move {
 	some := func(all []int64) []int64 { return without(all, without(all, shards)) }
 	f.Shards, f.Moved, f.Kept, f.Waiting, f.Back, f.Parted = some(f.Shards), some(f.Moved), some(f.Kept), some(f.Waiting), some(f.Back), some(f.Parted)
 	return f

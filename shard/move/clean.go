@@ -3,6 +3,7 @@ package move
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,92 +13,140 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
+// This file removes what moves have left: every end of a move does by it, also one that somebody
+// else was killed at, or whose other server is gone.
+
+// slotPatience is how long a slot is waited for whose reader has just ended.
+const slotPatience = 5 * time.Second
+
+// DropLeftovers drops what replicated for batches that are no more, on servers where nobody is left
+// to do so: who ended the moves was killed.
+func DropLeftovers(ctx context.Context, servers []shard.Server) error {
+	var ends []*end
+	for _, s := range servers {
+		ends = append(ends, newEnd(s))
+	}
+	defer closeAll(ends)
+	return dropLeftovers(ctx, ends, 4*slotPatience)
+}
+
+// dropLeftovers drops what replicated for batches that are no more. A slot is in use until the
+// subscription on another of the servers is gone.
+func dropLeftovers(ctx context.Context, ends []*end, patience time.Duration) error {
+	busy := make([][]string, len(ends))
+	for i, e := range ends {
+		err := e.connect(ctx)
+		if err == nil {
+			busy[i], err = names(ctx, e.conn, "SELECT firn.drop_leftovers()::text")
+			err = e.fault(err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i, e := range ends {
+		for _, slot := range busy[i] {
+			if err := dropSlot(ctx, e.conn, slot, patience); err != nil {
+				return e.fault(fmt.Errorf("slot %s: %w", slot, err))
+			}
+		}
+	}
+	return nil
+}
+
+// dropSlot drops a slot, and ends who reads it where that goes on.
+func dropSlot(ctx context.Context, c *pgx.Conn, name string, patience time.Duration) error {
+	for begun := time.Now(); ; {
+		var pid *int32
+		err := c.QueryRow(ctx, "SELECT active_pid FROM pg_replication_slots WHERE slot_name = $1", name).Scan(&pid)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return nil
+		case err != nil:
+			return err
+		case pid == nil:
+			_, err := c.Exec(ctx, "SELECT pg_drop_replication_slot($1)", name)
+			if sqlstate(err) != "55006" { // somebody has just come to read it
+				return err
+			}
+		case time.Since(begun) > slotPatience:
+			if _, err := c.Exec(ctx, "SELECT pg_terminate_backend($1)", *pid); err != nil {
+				return err
+			}
+		}
+		if time.Since(begun) > patience {
+			return errors.New("it is still in use: firn shards doctor")
+		}
+		if err := pause(ctx, copyPause/4); err != nil {
+			return err
+		}
+	}
+}
+
+// A remedy is how one kind of leftover is removed. Those of a lower order come first: the last row
+// of a batch takes away what keeps its objects, and a subscription keeps its slot in use.
+type remedy struct {
+	order int
+	harm  string // what comes of the leftover, for people
+	state string // of the shard, whose row is locked; empty: of none in particular
+	sql   string // with $1, the leftover's name, or the shard where it is of one; empty: it takes more
+}
+
+var remedies = map[Kind]remedy{
+	Half:         {0, "it was broken off when it was ended", "", ""},
+	Subscription: {1, "it would go on writing", "", "SELECT firn.drop_subscription(name) FROM firn.leftovers() WHERE kind = 'subscription' AND name = $1"},
+	Publication:  {2, "it does nothing", "", "SELECT firn.drop_leftovers() FROM firn.leftovers() WHERE kind = 'publication' AND name = $1"},
+	Slot:         {2, "it keeps WAL for nobody, until the disk is full", "", ""},
+	Fence:        {2, "it does nothing, being out of use", "open", "SELECT firn.drop_fences(shard, term, attempt) FROM firn.shard WHERE shard = $1"},
+	Mark:         {2, "it does nothing", "open", "SELECT firn.drop_mark(schema) FROM firn.shard WHERE shard = $1"},
+	Copy:         {2, "it takes room", "moved", "SELECT firn.drop_copy($1)"},
+	Record:       {2, "the schema was dropped, and firn still lists the sequences that it had", "moved", "SELECT firn.forget_dropped() FROM firn.shard WHERE shard = $1"},
+}
+
 // Clean removes what is left of moves but old copies, and tells of each. What somebody needs again
 // meanwhile stays: each is looked at once more, under the lock of its shard.
 func Clean(ctx context.Context, servers []shard.Server, left []Leftover, done func(Leftover)) error {
-	conns := make(map[string]*pgx.Conn)
-	defer func() {
-		for _, c := range conns {
-			c.Close(context.WithoutCancel(ctx))
-		}
-	}()
-	// The last row of a batch takes away what keeps its objects, and a subscription keeps its slot in use.
-	ordered := slices.Clone(left)
-	slices.SortStableFunc(ordered, func(a, b Leftover) int { return cmp.Compare(a.cleanOrder(), b.cleanOrder()) })
+	ends := make(map[string]*end)
+	for _, s := range servers {
+		ends[s.Name] = newEnd(s)
+		defer ends[s.Name].close()
+	}
+	ordered := slices.DeleteFunc(slices.Clone(left), func(l Leftover) bool { return l.Kind == Old })
+	slices.SortStableFunc(ordered, func(a, b Leftover) int { return cmp.Compare(remedies[a.Kind].order, remedies[b.Kind].order) })
 	for _, l := range ordered {
-		if l.Kind == Old {
-			continue
-		}
-		at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == l.Server })
-		if at < 0 {
+		e := ends[l.Server]
+		if e == nil {
 			return fmt.Errorf("shard: server %s is not named", l.Server)
 		}
-		c := conns[l.Server]
-		if c == nil {
-			var err error
-			if c, err = servers[at].Connect(ctx); err != nil {
-				return err
-			}
-			conns[l.Server] = c
+		if err := e.connect(ctx); err != nil {
+			return err
 		}
-		if err := l.clean(ctx, servers, c); err != nil {
-			return &shard.ServerError{Server: l.Server, Err: fmt.Errorf("%s %s: %w", l.Kind, l.Name, err)}
+		if err := l.clean(ctx, ends, e.conn); err != nil {
+			return e.fault(fmt.Errorf("%s %s: %w", l.Kind, l.Name, err))
 		}
 		done(l)
 	}
 	return nil
 }
 
-func (l Leftover) cleanOrder() int {
-	switch l.Kind {
-	case Half:
-		return 0
-	case Subscription:
-		return 1
-	}
-	return 2
-}
-
 // clean removes one thing.
-func (l Leftover) clean(ctx context.Context, servers []shard.Server, c *pgx.Conn) error {
-	switch l.Kind {
-	case Half:
-		return l.end(ctx, servers)
-	case Fence:
-		return l.locked(ctx, c, "open", "SELECT firn.drop_fences(s.shard, s.term, s.attempt) FROM firn.shard AS s WHERE s.shard = "+fmt.Sprint(l.Shard))
-	case Mark:
-		return l.locked(ctx, c, "open", fmt.Sprintf("DO $do$ BEGIN EXECUTE coalesce((SELECT format('DROP TABLE %%s', firn.mark(schema)) FROM firn.shard WHERE shard = %d AND firn.mark(schema) IS NOT NULL), ''); END $do$", l.Shard))
-	case Copy:
-		return l.locked(ctx, c, "moved", fmt.Sprintf("SELECT firn.drop_copy(%d)", l.Shard))
-	case Record:
-		return l.locked(ctx, c, "moved", "SELECT firn.forget_dropped()")
-	case Slot:
-		return l.dropSlot(ctx, c)
-	case Subscription:
-		return ifThere(ctx, c, "SELECT firn.drop_subscription(name) FROM firn.leftovers() WHERE kind = 'subscription' AND name = $1", l.Name)
-	case Publication:
-		return ifThere(ctx, c, "SELECT firn.drop_leftovers() FROM firn.leftovers() WHERE kind = 'publication' AND name = $1", l.Name)
+func (l Leftover) clean(ctx context.Context, ends map[string]*end, c *pgx.Conn) error {
+	r := remedies[l.Kind]
+	switch {
+	case l.Kind == Half:
+		return l.end(ctx, ends)
+	case l.Kind == Slot:
+		return dropSlot(ctx, c, l.Name, 4*slotPatience)
+	case r.state != "":
+		return l.locked(ctx, c, r)
 	}
-	return fmt.Errorf("nobody knows how to remove it")
-}
-
-func ifThere(ctx context.Context, c *pgx.Conn, sql, name string) error {
-	_, err := c.Exec(ctx, sql, name)
+	_, err := c.Exec(ctx, r.sql, l.Name)
 	return err
 }
 
 // end ends a move that one server knows of: where the shard is, it stays.
-func (l Leftover) end(ctx context.Context, servers []shard.Server) error {
-	var ends [2]shard.Server
-	for _, s := range servers {
-		switch s.Name {
-		case l.flight.Source:
-			ends[0] = s
-		case l.flight.Target:
-			ends[1] = s
-		}
-	}
-	m := New(ends[0], ends[1], nil)
+func (l Leftover) end(ctx context.Context, ends map[string]*end) error {
+	m := New(ends[l.of.Source].given, ends[l.of.Target].given, nil)
 	defer m.Close()
 	end := m.Abort
 	if l.moved {
@@ -110,17 +159,17 @@ func (l Leftover) end(ctx context.Context, servers []shard.Server) error {
 // cleanLock is how long a table is waited for, while others wait behind.
 const cleanLock = 2 * time.Second
 
-// locked runs a statement while the row of the shard is as it was found, and in no move.
-func (l Leftover) locked(ctx context.Context, c *pgx.Conn, state, sql string) error {
+// locked removes a thing of a shard while the row of the shard is as it was found, and in no move.
+func (l Leftover) locked(ctx context.Context, c *pgx.Conn, r remedy) error {
 	tx, err := c.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d; SET LOCAL client_min_messages = error", cleanLock.Milliseconds()), pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", cleanLock.Milliseconds())); err != nil {
 		return err
 	}
-	tag, err := tx.Exec(ctx, `SELECT FROM firn.shard WHERE shard = $1 AND state = $2 FOR UPDATE`, l.Shard, state)
+	tag, err := tx.Exec(ctx, `SELECT FROM firn.shard WHERE shard = $1 AND state = $2 FOR UPDATE`, l.Shard, r.state)
 	if err != nil {
 		return err
 	}
@@ -132,37 +181,8 @@ func (l Leftover) locked(ctx context.Context, c *pgx.Conn, state, sql string) er
 	if tag.RowsAffected() == 0 || moves.RowsAffected() > 0 {
 		return nil
 	}
-	if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := tx.Exec(ctx, r.sql, l.Shard); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
-}
-
-// dropSlot drops a slot, and ends who reads it where that goes on.
-func (l Leftover) dropSlot(ctx context.Context, c *pgx.Conn) error {
-	for begun := time.Now(); ; {
-		var pid *int32
-		err := c.QueryRow(ctx, "SELECT active_pid FROM pg_replication_slots WHERE slot_name = $1", l.Name).Scan(&pid)
-		switch {
-		case err == pgx.ErrNoRows:
-			return nil
-		case err != nil:
-			return err
-		case pid == nil:
-			_, err := c.Exec(ctx, "SELECT pg_drop_replication_slot($1)", l.Name)
-			if sqlstate(err) != "55006" { // somebody has just come to read it
-				return err
-			}
-		case time.Since(begun) > slotPatience:
-			if _, err := c.Exec(ctx, "SELECT pg_terminate_backend($1)", *pid); err != nil {
-				return err
-			}
-		}
-		if time.Since(begun) > 4*slotPatience {
-			return fmt.Errorf("it is in use")
-		}
-		if err := pause(ctx, copyPause); err != nil {
-			return err
-		}
-	}
 }

@@ -53,7 +53,7 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 			return gaveUp(reason, waited)
 		}
 		if late, err := m.behind(ctx, from, m.incoming(g)); err == nil {
-			m.say(Progress{Phase: Cutting, Lag: late})
+			m.say(Progress{Phase: Cutting, Unapplied: late})
 		}
 		if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
 			return err

@@ -31,7 +31,7 @@ type copyOf struct {
 	term    int64
 	attempt string
 	movedTo string
-	gaveTo  string // the server that it was let go to at this term, as far as is known here
+	givenTo string // the server that it was let go to at this term, as far as is known here
 
 	batch  string // of the move that it is in; empty: none
 	toward string // the target of that move
@@ -61,7 +61,7 @@ type stream struct {
 }
 
 const shardFacts = `
-SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, ''), coalesce(firn.is_here(s), false), coalesce(s.term, 0), coalesce(s.attempt, ''), coalesce(s.moved_to, ''), coalesce(CASE WHEN s.state = 'moved' THEN firn.let_go_to(s) END, ''),
+SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, ''), coalesce(firn.is_here(s), false), coalesce(s.term, 0), coalesce(s.attempt, ''), coalesce(s.moved_to, ''), coalesce(CASE WHEN s.state = 'moved' THEN firn.given_to(s) END, ''),
 	coalesce(m.batch, ''), coalesce(m.target, ''), coalesce(m.loaded, false)
 FROM unnest($1::integer[]) AS x LEFT JOIN firn.shard AS s ON s.shard = x LEFT JOIN firn.move AS m ON m.shard = x ORDER BY x`
 
@@ -97,7 +97,7 @@ func (m *Mover) look(ctx context.Context, shards []int64) (*facts, error) {
 
 // letGoTo is the server that a shard was let go to; "" where nobody knows. Who lets it go
 // knows that first, and the other server when it has received all.
-func (p pairOf) letGoTo() string { return cmp.Or(p.source.gaveTo, p.target.gaveTo) }
+func (p pairOf) letGoTo() string { return cmp.Or(p.source.givenTo, p.target.givenTo) }
 
 func (e *end) look(ctx context.Context, shards []int64, sends, receives string, st *stream, into func(int) *copyOf) error {
 	if err := e.connect(ctx); err != nil {
@@ -111,7 +111,7 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 	for i := 0; rows.Next(); i++ {
 		var n int64
 		c := into(i)
-		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.gaveTo, &c.batch, &c.toward, &c.loaded); err != nil {
+		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.givenTo, &c.batch, &c.toward, &c.loaded); err != nil {
 			return e.fault(err)
 		}
 		if n != shards[i] {

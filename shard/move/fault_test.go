@@ -300,7 +300,7 @@ func TestByHand(t *testing.T) {
 	a.must(t, "SELECT firn.open(1)")
 	mustMove(t, mover(t, a, b).Move, 1)
 	// A server that is not of this move.
-	if _, err := Legs(t.Context(), []shard.Server{a.Server, b.Server}, []int64{1}, "a"); !errors.As(err, new(*UnderwayError)) {
+	if _, err := Jobs(t.Context(), []shard.Server{a.Server, b.Server}, []int64{1}, "a"); !errors.As(err, new(*UnderwayError)) {
 		t.Errorf("to a: %v", err)
 	}
 	if _, err := mover(t, a, b).Finish(t.Context(), []int64{0}); err != nil {

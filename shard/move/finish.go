@@ -186,7 +186,7 @@ func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func
 			return ended, err
 		}
 	}
-	return ended, m.patiently(ctx, func() error { return m.dropLeftovers(ctx) })
+	return ended, m.patiently(ctx, func() error { return dropLeftovers(ctx, []*end{m.source, m.target}, m.options.Patience) })
 }
 
 // staleTries is how often the end of a batch begins anew when somebody has worked on its shards.
@@ -333,63 +333,6 @@ func (m *Mover) awaitDrained(ctx context.Context, owner, other *end, stream stri
 			return err
 		}
 	}
-}
-
-// slotPatience is how long a slot is waited for whose reader has just ended.
-const slotPatience = 5 * time.Second
-
-// dropLeftovers drops what replicated for batches that are no more.
-func (m *Mover) dropLeftovers(ctx context.Context) error {
-	return dropLeftovers(ctx, []*end{m.source, m.target}, m.options.Patience)
-}
-
-// DropLeftovers drops it on servers where nobody is left to do so: who ended the moves was killed.
-func DropLeftovers(ctx context.Context, servers []shard.Server) error {
-	var ends []*end
-	for _, s := range servers {
-		e := newEnd(s)
-		defer e.close()
-		ends = append(ends, e)
-	}
-	return dropLeftovers(ctx, ends, slotPatience*4)
-}
-
-func dropLeftovers(ctx context.Context, ends []*end, patience time.Duration) error {
-	for begun := time.Now(); ; {
-		var busy int
-		for _, e := range ends {
-			n, err := e.dropLeftovers(ctx, time.Since(begun) > slotPatience)
-			if err != nil {
-				return err
-			}
-			busy += n
-		}
-		if busy == 0 {
-			return nil
-		}
-		if time.Since(begun) > patience {
-			return fmt.Errorf("shard: %d replication slots are still in use: firn shards doctor", busy)
-		}
-		if err := pause(ctx, copyPause/4); err != nil {
-			return err
-		}
-	}
-}
-
-// dropLeftovers drops what it can, and says how many slots are in use; by force it ends who reads
-// them, so that they can be dropped next.
-func (e *end) dropLeftovers(ctx context.Context, force bool) (busy int, err error) {
-	if err := e.connect(ctx); err != nil {
-		return 0, err
-	}
-	if err := e.conn.QueryRow(ctx, "SELECT firn.drop_leftovers()").Scan(&busy); err != nil {
-		return 0, e.fault(err)
-	}
-	if busy == 0 || !force {
-		return busy, nil
-	}
-	const end = "SELECT pg_terminate_backend(s.active_pid) FROM pg_replication_slots AS s JOIN firn.leftovers() AS r ON r.name = s.slot_name WHERE r.kind = 'slot' AND s.active_pid IS NOT NULL"
-	return busy, e.call(ctx, end)
 }
 
 func numbers(some []pairOf) []int64 {

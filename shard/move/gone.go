@@ -211,10 +211,10 @@ func dropSyncs(ctx context.Context, rest []*end, gone string) (kept []Leftover, 
 			return kept, e.fault(err)
 		}
 		for _, slot := range slots {
-			l := Leftover{Server: e.Name, Kind: Slot, Name: slot, Shard: -1, Harm: harm[Slot]}
+			l := Leftover{Server: e.Name, Kind: Slot, Name: slot, Shard: -1, Harm: remedies[Slot].harm}
 			if !all || !own[i] {
 				kept = append(kept, l)
-			} else if err := l.dropSlot(ctx, e.conn); err != nil {
+			} else if err := dropSlot(ctx, e.conn, slot, 4*slotPatience); err != nil {
 				return kept, e.fault(fmt.Errorf("slot %s: %w", slot, err))
 			}
 		}

@@ -127,7 +127,7 @@ func TestKilled(t *testing.T) {
 	nothingLeft(t, a, b)
 }
 
-// TestKilledBetween: of a mover that was killed when it had let a shard go, Flights say which
+// TestKilledBetween: of a mover that was killed when it had let a shard go, Moves say which
 // way; and whoever comes next opens the shard, wherever he wants it to go.
 func TestKilledBetween(t *testing.T) {
 	t.Parallel()
@@ -136,15 +136,15 @@ func TestKilledBetween(t *testing.T) {
 	where := ownersOf(a, b)
 	m := mover(t, a, b)
 	mustMove(t, m.Move, 1)
-	if flights, err := Flights(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(flights) != 1 || flights[0].Phase != Arrived || flights[0].Back != nil {
-		t.Fatalf("it has arrived: %+v, %v", flights, err)
+	if moves, err := Moves(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(moves) != 1 || moves[0].Phase != Arrived || moves[0].Back != nil {
+		t.Fatalf("it has arrived: %+v, %v", moves, err)
 	}
 	if !runChild(t, a, b, "revert", "after", `firn\.lock_tables`) {
 		t.Fatal("revert seized nothing")
 	}
 	settled(t, a, b)
-	if flights, err := Flights(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(flights) != 1 || flights[0].Phase != Arrived || len(flights[0].Back) == 0 {
-		t.Fatalf("revert was killed early: %+v, %v", flights, err)
+	if moves, err := Moves(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(moves) != 1 || moves[0].Phase != Arrived || len(moves[0].Back) == 0 {
+		t.Fatalf("revert was killed early: %+v, %v", moves, err)
 	}
 	for _, tt := range []struct {
 		killed string
@@ -158,22 +158,22 @@ func TestKilledBetween(t *testing.T) {
 		{"move", false, m.Revert, 1, "a"},
 		{"move", false, m.Move, 1, "b"},
 	} {
-		var flights []Flight
+		var moves []Move
 		for range 20 { // on a slow machine a try to let it go may have taken too long
 			if !runChild(t, a, b, tt.killed, "after", `firn\.let_go`) {
 				t.Fatalf("%s let nothing go", tt.killed)
 			}
 			settled(t, a, b)
 			var err error
-			if flights, err = Flights(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(flights) != 1 {
-				t.Fatalf("%s was killed: %+v, %v", tt.killed, flights, err)
+			if moves, err = Moves(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(moves) != 1 {
+				t.Fatalf("%s was killed: %+v, %v", tt.killed, moves, err)
 			}
-			if flights[0].Phase == Between {
+			if moves[0].Phase == Between {
 				break
 			}
 		}
-		if flights[0].Phase != Between || (len(flights[0].Back) > 0) != tt.back {
-			t.Fatalf("%s was killed: %+v", tt.killed, flights)
+		if moves[0].Phase != Between || (len(moves[0].Back) > 0) != tt.back {
+			t.Fatalf("%s was killed: %+v", tt.killed, moves)
 		}
 		if moved := mustMove(t, tt.next, 1); len(moved) != tt.moved || where("1") != tt.ends {
 			t.Fatalf("%s was killed: %v, and %s serves it", tt.killed, moved, where("1"))

@@ -20,8 +20,8 @@ type Leftover struct {
 	Harm   string
 	Blocks bool // nobody can write because of it
 
-	flight *Flight // of a half
-	moved  bool    // its target has the shard
+	of    *Move // of a half
+	moved bool  // its target has the shard
 }
 
 // A Kind is what is left.
@@ -38,18 +38,6 @@ const (
 	Record       Kind = "record"   // of generators of a copy that somebody has dropped by hand
 	Half         Kind = "move"     // one server only knows of it
 )
-
-// harm is what comes of it, for people.
-var harm = map[Kind]string{
-	Subscription: "it would go on writing",
-	Publication:  "it does nothing",
-	Slot:         "it keeps WAL for nobody, until the disk is full",
-	Fence:        "it does nothing, being out of use",
-	Mark:         "it does nothing",
-	Copy:         "it takes room",
-	Record:       "the schema was dropped, and firn still lists the sequences that it had",
-	Half:         "it was broken off when it was ended",
-}
 
 // leftoverSQL: what replicates and belongs to no move here; and what a shard that is in
 // no move has. A fence may be in use, a copy may be the only one, or firn shards reopen may have
@@ -80,15 +68,15 @@ WHERE slot_name ~ '^pg_\d+_sync_\d+_\d+$' AND database = current_database() AND 
 // Leftovers are what is left of moves on the servers of a cluster, all of which have to
 // answer: what looks left on one may be needed by another.
 func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) {
-	found := make([]remains, len(servers))
+	found := make([]residue, len(servers))
 	err := each(servers, func(i int, s shard.Server) (err error) {
-		found[i], err = remainsOf(ctx, s)
+		found[i], err = residueOf(ctx, s)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	flights, err := Flights(ctx, servers)
+	moves, err := Moves(ctx, servers)
 	if err != nil {
 		return nil, err
 	}
@@ -104,39 +92,39 @@ func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) 
 		}
 		for _, slot := range r.syncs {
 			if slot.isLeft(found) {
-				all = append(all, Leftover{Server: name, Kind: Slot, Name: slot.name, Shard: -1, Harm: harm[Slot]})
+				all = append(all, Leftover{Server: name, Kind: Slot, Name: slot.name, Shard: -1, Harm: remedies[Slot].harm})
 			}
 		}
 	}
-	return append(all, halves(servers, found, flights)...), nil
+	return append(all, halves(servers, found, moves)...), nil
 }
 
 // halfAge is how old a move is that one server only knows of, and that does not begin.
 const halfAge = time.Minute
 
 // halves are the moves that one of two servers does not know any more.
-func halves(servers []shard.Server, found []remains, flights []Flight) []Leftover {
+func halves(servers []shard.Server, found []residue, moves []Move) []Leftover {
 	named := func(name string) int {
 		return slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
 	}
 	var all []Leftover
-	for _, f := range flights {
+	for _, f := range moves {
 		target := named(f.Target)
 		if f.Phase != HalfLeft || f.Fresh() || named(f.Source) < 0 || target < 0 {
 			continue
 		}
 		for _, n := range f.Shards {
 			all = append(all, Leftover{
-				Server: f.Source, Kind: Half, Name: fmt.Sprintf("%s of shard %d to %s", f.Batch, n, f.Target), Shard: n, Harm: harm[Half],
-				flight: &f, moved: open(found[target:target+1], n, 0),
+				Server: f.Source, Kind: Half, Name: fmt.Sprintf("%s of shard %d to %s", f.Batch, n, f.Target), Shard: n, Harm: remedies[Half].harm,
+				of: &f, moved: open(found[target:target+1], n, 0),
 			})
 		}
 	}
 	return all
 }
 
-// remains are what was found on one server.
-type remains struct {
+// A residue is what was found on one server.
+type residue struct {
 	system        string
 	subscriptions []int64
 	shards        []shard.Row
@@ -151,26 +139,26 @@ type syncSlot struct {
 
 // isLeft says that the slot is of a server of the cluster, which has no such
 // subscription any more.
-func (s syncSlot) isLeft(found []remains) bool {
-	i := slices.IndexFunc(found, func(r remains) bool { return r.system == s.system })
+func (s syncSlot) isLeft(found []residue) bool {
+	i := slices.IndexFunc(found, func(r residue) bool { return r.system == s.system })
 	return i >= 0 && !slices.Contains(found[i].subscriptions, s.subscription)
 }
 
-func remainsOf(ctx context.Context, s shard.Server) (remains, error) {
-	var r remains
+func residueOf(ctx context.Context, s shard.Server) (residue, error) {
+	var r residue
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return r, err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	r, err = readRemains(ctx, c)
+	r, err = readResidue(ctx, c)
 	if err != nil {
 		err = &shard.ServerError{Server: s.Name, Err: err}
 	}
 	return r, err
 }
 
-func readRemains(ctx context.Context, c *pgx.Conn) (r remains, err error) {
+func readResidue(ctx context.Context, c *pgx.Conn) (r residue, err error) {
 	view, err := shard.Look(ctx, c)
 	if err != nil {
 		return r, err
@@ -187,7 +175,7 @@ func readRemains(ctx context.Context, c *pgx.Conn) (r remains, err error) {
 			if l.Kind == Copy && used {
 				l.Kind, used = Old, false
 			}
-			l.Harm, l.Blocks = harm[l.Kind], used
+			l.Harm, l.Blocks = remedies[l.Kind].harm, used
 			if used {
 				l.Harm = "it refuses all writes to the table"
 			}
@@ -220,8 +208,8 @@ func readRemains(ctx context.Context, c *pgx.Conn) (r remains, err error) {
 }
 
 // open says whether a server has a shard open, at a term above one.
-func open(found []remains, n, term int64) bool {
-	return slices.ContainsFunc(found, func(r remains) bool {
+func open(found []residue, n, term int64) bool {
+	return slices.ContainsFunc(found, func(r residue) bool {
 		return slices.ContainsFunc(r.shards, func(row shard.Row) bool {
 			return row.Shard == n && row.Serves() && row.Term > term
 		})
@@ -229,7 +217,7 @@ func open(found []remains, n, term int64) bool {
 }
 
 // termOf is the term that a server knows of a shard.
-func termOf(r remains, n int64) int64 {
+func termOf(r residue, n int64) int64 {
 	i := slices.IndexFunc(r.shards, func(row shard.Row) bool { return row.Shard == n })
 	if i < 0 {
 		return 0

@@ -104,24 +104,24 @@ func TestFlights(t *testing.T) {
 	if _, err := m.Move(t.Context(), []int64{0, 1}); err != nil {
 		t.Fatal(err)
 	}
-	flights, err := Flights(t.Context(), servers)
-	if err != nil || len(flights) != 1 {
-		t.Fatalf("%+v, %v", flights, err)
+	moves, err := Moves(t.Context(), servers)
+	if err != nil || len(moves) != 1 {
+		t.Fatalf("%+v, %v", moves, err)
 	}
-	f := flights[0]
-	if f.Source != "a" || f.Target != "b" || !slices.Equal(f.Shards, []int64{0, 1}) || !slices.Equal(f.Moved, f.Shards) || f.Phase != Arrived || f.Problem != "" || f.Lag < 0 || time.Since(f.Began) > time.Minute {
+	f := moves[0]
+	if f.Source != "a" || f.Target != "b" || !slices.Equal(f.Shards, []int64{0, 1}) || !slices.Equal(f.Moved, f.Shards) || f.Phase != Arrived || f.Problem != "" || f.Unapplied < 0 || time.Since(f.Began) > time.Minute {
 		t.Errorf("%+v", f)
 	}
 	if got := left(t, a, b); len(got) > 0 {
 		t.Errorf("what a move needs is left: %q", got)
 	}
-	if flights, err = Flights(t.Context(), servers[:1]); err != nil || len(flights) != 1 || flights[0].Phase != HalfLeft || flights[0].Problem != "only a knows of it" {
-		t.Errorf("without b: %+v, %v", flights, err)
+	if moves, err = Moves(t.Context(), servers[:1]); err != nil || len(moves) != 1 || moves[0].Phase != HalfLeft || moves[0].Problem != "only a knows of it" {
+		t.Errorf("without b: %+v, %v", moves, err)
 	}
 	a.must(t, "ALTER SUBSCRIPTION firn_back_"+f.Batch+" DISABLE")
 	b.eventually(t, "SELECT active::text FROM pg_replication_slots WHERE slot_name = 'firn_back_"+f.Batch+"'", "false")
-	if flights, err = Flights(t.Context(), servers); err != nil || flights[0].Problem != "nobody reads firn_back_"+f.Batch {
-		t.Errorf("%+v, %v", flights, err)
+	if moves, err = Moves(t.Context(), servers); err != nil || moves[0].Problem != "nobody reads firn_back_"+f.Batch {
+		t.Errorf("%+v, %v", moves, err)
 	}
 	a.must(t, "ALTER SUBSCRIPTION firn_back_"+f.Batch+" ENABLE")
 	// The end of the move of shard 0 is broken off after its first step.
@@ -138,8 +138,8 @@ func TestFlights(t *testing.T) {
 	if got := a.one(t, "SELECT count(*)::text FROM pg_namespace WHERE nspname LIKE 'insta%'"); got != "0" {
 		t.Errorf("%s old copies on a", got)
 	}
-	if flights, err = Flights(t.Context(), servers); err != nil || len(flights) > 0 {
-		t.Errorf("%+v, %v", flights, err)
+	if moves, err = Moves(t.Context(), servers); err != nil || len(moves) > 0 {
+		t.Errorf("%+v, %v", moves, err)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestFlightOf(t *testing.T) {
 		{account{serves: map[int64]bool{2: true}}, account{serves: map[int64]bool{1: false, 2: false}, known: 2, ready: 2}, Ready, ""},
 	} {
 		tt.a.source, tt.a.target, tt.b.source, tt.b.target = "a", "b", "a", "b"
-		if f := flightOf("x", map[string]*account{"a": &tt.a, "b": &tt.b}); f.Phase != tt.want || f.Problem != tt.problem {
+		if f := moveOf("x", map[string]*account{"a": &tt.a, "b": &tt.b}); f.Phase != tt.want || f.Problem != tt.problem {
 			t.Errorf("%+v and %+v: %+v", tt.a, tt.b, f)
 		}
 	}

@@ -56,7 +56,7 @@ type Progress struct {
 
 	Rows, RowsTotal   int64 // copied or compared, and how many there are by an estimate
 	Bytes, BytesTotal int64 // copied
-	Lag               int64 // bytes of the log that the copy has not applied
+	Unapplied         int64 // bytes of the log that the copy has not applied
 
 	Left time.Duration // until all is copied, at the rate so far; 0: nobody knows
 }

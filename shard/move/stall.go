@@ -100,7 +100,7 @@ func (m *Mover) stalled(ctx context.Context) error {
 	if err := m.source.conn.QueryRow(ctx, "SELECT coalesce(sum(confirmed_flush_lsn - '0/0'), 0)::bigint FROM pg_replication_slots WHERE slot_name = ANY ($1)", slots).Scan(&now.log); err != nil {
 		return m.source.fault(err)
 	}
-	if m.progress.Lag, err = m.behind(ctx, m.source, m.forth()); err != nil {
+	if m.progress.Unapplied, err = m.behind(ctx, m.source, m.forth()); err != nil {
 		return err
 	}
 	m.far = m.far.grown(now, time.Now())

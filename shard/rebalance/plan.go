@@ -91,11 +91,11 @@ type Plan struct {
 type FixedError struct {
 	Shard  int64
 	Server string
-	Flight *move.Flight // the move that it is in; nil: it is closed
+	Move *move.Move // the move that it is in; nil: it is closed
 }
 
 func (e *FixedError) Error() string {
-	if e.Flight != nil {
+	if e.Move != nil {
 		return fmt.Sprintf("shard: shard %d on %s is in a move that is not finished", e.Shard, e.Server)
 	}
 	return fmt.Sprintf("shard: shard %d on %s is closed, and only an open one moves", e.Shard, e.Server)
@@ -115,19 +115,19 @@ func NewPlan(ctx context.Context, servers []shard.Server, opts *Options) (*Plan,
 	if p.Shards, err = measure(ctx, servers, o); err != nil {
 		return nil, err
 	}
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return nil, err
 	}
 	for i, s := range p.Shards {
-		at := slices.IndexFunc(flights, func(f move.Flight) bool { return slices.Contains(f.Shards, s.Number) })
+		at := slices.IndexFunc(moves, func(f move.Move) bool { return slices.Contains(f.Shards, s.Number) })
 		p.Shards[i].Fixed = s.Fixed || at >= 0
 		if s.Server != o.Drain || !p.Shards[i].Fixed {
 			continue
 		}
 		fixed := &FixedError{Shard: s.Number, Server: s.Server}
 		if at >= 0 {
-			fixed.Flight = &flights[at]
+			fixed.Move = &moves[at]
 		}
 		return nil, fixed
 	}

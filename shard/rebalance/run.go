@@ -29,11 +29,11 @@ type Progress struct {
 // the first is begun.
 func (p *Plan) Check(ctx context.Context, servers []shard.Server, opts *Options) (refusals []move.Refusal, notes []move.Refusal, err error) {
 	o := opts.withDefaults()
-	legs, err := p.legs(ctx, servers)
+	jobs, err := p.jobs(ctx, servers)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, l := range legs {
+	for _, l := range jobs {
 		one, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.Move)
 		if err != nil {
 			return nil, nil, err
@@ -47,37 +47,37 @@ func (p *Plan) Check(ctx context.Context, servers []shard.Server, opts *Options)
 // that are under way come to their ends, and no other begins. After ctx has ended, or an
 // error, Resume goes on.
 func (p *Plan) Run(ctx context.Context, servers []shard.Server, opts *Options) ([]Moved, error) {
-	legs, err := p.legs(ctx, servers)
+	jobs, err := p.jobs(ctx, servers)
 	if err != nil {
 		return nil, err
 	}
 	r := &run{Options: *opts.withDefaults(), servers: servers}
-	return r.all(ctx, move.Parts(legs), r.move)
+	return r.all(ctx, move.Split(jobs), r.move)
 }
 
-// legs are the moves, by source and target.
-func (p *Plan) legs(ctx context.Context, servers []shard.Server) ([]move.Leg, error) {
+// jobs are the moves, by source and target.
+func (p *Plan) jobs(ctx context.Context, servers []shard.Server) ([]move.Job, error) {
 	to := make(map[string][]int64)
 	for _, m := range p.Moves {
 		to[m.To] = append(to[m.To], m.Number)
 	}
-	var legs []move.Leg
+	var jobs []move.Job
 	for _, name := range p.Servers {
 		if len(to[name]) == 0 {
 			continue
 		}
-		some, err := move.Legs(ctx, servers, slices.Sorted(slices.Values(to[name])), name)
+		some, err := move.Jobs(ctx, servers, slices.Sorted(slices.Values(to[name])), name)
 		if err != nil {
 			return nil, err
 		}
-		legs = append(legs, some...)
+		jobs = append(jobs, some...)
 	}
-	return legs, nil
+	return jobs, nil
 }
 
 // Stays reports whether Resume leaves a move as it stands: its shards have arrived, or
 // somebody has taken them back, and the other copy is left to whoever wants it dropped.
-func Stays(f move.Flight) bool {
+func Stays(f move.Move) bool {
 	returns := f.Phase == move.Between && len(f.Back) > 0
 	return !returns && f.Phase != move.HalfLeft && (f.Phase == move.Arrived || len(f.Back) > 0)
 }
@@ -85,16 +85,16 @@ func Stays(f move.Flight) bool {
 // Resume brings moves that are under way to their ends, and returns the shards that have
 // moved and the moves that it leaves as they stand. Where somebody wants shards back, they
 // come back, and no copy is dropped.
-func Resume(ctx context.Context, servers []shard.Server, opts *Options) (moved []Moved, left []move.Flight, err error) {
+func Resume(ctx context.Context, servers []shard.Server, opts *Options) (moved []Moved, left []move.Move, err error) {
 	if err := move.DropLeftovers(ctx, servers); err != nil {
 		return nil, nil, err
 	}
-	flights, err := move.Flights(ctx, servers)
+	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return nil, nil, err
 	}
 	r := &run{Options: *opts.withDefaults(), servers: servers}
-	for _, f := range flights {
+	for _, f := range moves {
 		some, stays, err := r.resume(ctx, f)
 		moved, left = append(moved, some...), append(left, stays...)
 		if err != nil {
@@ -110,18 +110,18 @@ type run struct {
 	servers []shard.Server
 
 	mu    sync.Mutex
-	far   []move.Progress // of each leg
+	far   []move.Progress // of each job
 	moved []Moved
 	err   error
 }
 
-// A way does what is left to do of one leg.
-type way func(context.Context, move.Leg, func(move.Progress)) ([]move.Moved, error)
+// A way does what is left to do of one job.
+type way func(context.Context, move.Job, func(move.Progress)) ([]move.Moved, error)
 
 // resume brings one move to its end.
-func (r *run) resume(ctx context.Context, f move.Flight) (moved []Moved, left []move.Flight, err error) {
+func (r *run) resume(ctx context.Context, f move.Move) (moved []Moved, left []move.Move, err error) {
 	if Stays(f) {
-		return nil, []move.Flight{f}, nil
+		return nil, []move.Move{f}, nil
 	}
 	shards, way := f.Shards, way(r.move)
 	returns := f.Phase == move.Between && len(f.Back) > 0
@@ -131,34 +131,34 @@ func (r *run) resume(ctx context.Context, f move.Flight) (moved []Moved, left []
 	case f.Phase == move.HalfLeft:
 		way = r.endHalf
 	}
-	legs, err := move.Under(ctx, r.servers, shards)
+	jobs, err := move.Underway(ctx, r.servers, shards)
 	if err != nil {
 		return nil, nil, err
 	}
-	moved, err = r.all(ctx, legs, way)
+	moved, err = r.all(ctx, jobs, way)
 	if err != nil || !returns {
 		return moved, nil, err
 	}
-	flights, err := move.Flights(ctx, r.servers) // where the shards are now
+	moves, err := move.Moves(ctx, r.servers) // where the shards are now
 	if err != nil {
 		return moved, nil, err
 	}
-	if at := slices.IndexFunc(flights, func(one move.Flight) bool { return one.Batch == f.Batch }); at >= 0 {
-		again, left, err := r.resume(ctx, flights[at])
+	if at := slices.IndexFunc(moves, func(one move.Move) bool { return one.Batch == f.Batch }); at >= 0 {
+		again, left, err := r.resume(ctx, moves[at])
 		return append(moved, again...), left, err
 	}
 	return moved, nil, nil
 }
 
-// all does something with all legs, some at a time.
-func (r *run) all(ctx context.Context, legs []move.Leg, way way) ([]Moved, error) {
-	r.far, r.moved, r.err = make([]move.Progress, len(legs)), nil, nil
-	for i, l := range legs {
+// all does something with all jobs, some at a time.
+func (r *run) all(ctx context.Context, jobs []move.Job, way way) ([]Moved, error) {
+	r.far, r.moved, r.err = make([]move.Progress, len(jobs)), nil, nil
+	for i, l := range jobs {
 		r.far[i].Shards = len(l.Shards)
 	}
 	var group errgroup.Group
 	group.SetLimit(r.Parallel)
-	for i, l := range legs {
+	for i, l := range jobs {
 		group.Go(func() error {
 			if r.failed() || ctx.Err() != nil {
 				return nil
@@ -186,7 +186,7 @@ func (r *run) tell(i int, p move.Progress) {
 	r.Progress(all)
 }
 
-func (r *run) add(l move.Leg, moved []move.Moved, err error) {
+func (r *run) add(l move.Job, moved []move.Moved, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range moved {
@@ -201,8 +201,8 @@ func (r *run) failed() bool {
 	return r.err != nil
 }
 
-// move moves the shards of a leg, and drops their old copies.
-func (r *run) move(ctx context.Context, l move.Leg, progress func(move.Progress)) ([]move.Moved, error) {
+// move moves the shards of a job, and drops their old copies.
+func (r *run) move(ctx context.Context, l move.Job, progress func(move.Progress)) ([]move.Moved, error) {
 	options := r.Move
 	options.Progress = progress
 	m := move.New(l.Source, l.Target, &options)
@@ -217,7 +217,7 @@ func (r *run) move(ctx context.Context, l move.Leg, progress func(move.Progress)
 // openWaiting opens shards that were let go, on the server that they were let go to: some go
 // back.
 func (r *run) openWaiting(back []int64) way {
-	return func(ctx context.Context, l move.Leg, _ func(move.Progress)) ([]move.Moved, error) {
+	return func(ctx context.Context, l move.Job, _ func(move.Progress)) ([]move.Moved, error) {
 		m := move.New(l.Source, l.Target, &r.Move)
 		defer m.Close()
 		returns := func(n int64) bool { return slices.Contains(back, n) }
@@ -235,7 +235,7 @@ func (r *run) openWaiting(back []int64) way {
 
 // endHalf ends what only one of two servers knows of. Somebody has begun to drop old copies, or
 // to give it up; or it has just begun and copied nothing, and the next plan begins it anew.
-func (r *run) endHalf(ctx context.Context, l move.Leg, _ func(move.Progress)) ([]move.Moved, error) {
+func (r *run) endHalf(ctx context.Context, l move.Job, _ func(move.Progress)) ([]move.Moved, error) {
 	m := move.New(l.Source, l.Target, &r.Move)
 	defer m.Close()
 	_, err := m.Finish(ctx, l.Shards)

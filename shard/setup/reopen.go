@@ -287,7 +287,7 @@ func (r *Reopening) open(ctx context.Context, conn *pgx.Conn, row shard.Row, sta
 // go from there, the server that it went to says whether it has opened it, if it is asked.
 func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row) (doubt, err error) {
 	var word string
-	err = conn.QueryRow(ctx, "SELECT coalesce(firn.let_go_to(firn.may_reopen($1, $2, $3, $4, $5)), '')", row.Shard, row.Term, string(row.State), r.system, r.timeline).Scan(&word)
+	err = conn.QueryRow(ctx, "SELECT coalesce(firn.given_to(firn.may_reopen($1, $2, $3, $4, $5)), '')", row.Shard, row.Term, string(row.State), r.system, r.timeline).Scan(&word)
 	switch {
 	case row.State != shard.StateMoved:
 		return nil, err

@@ -16,7 +16,7 @@ func TestViews(t *testing.T) {
 	for name, o := range map[string]*sequence.Options{
 		"even": {First: 2, Increment: 2, Max: 1000, Step: 50}, "strict": {Strict: true}, "none": {},
 	} {
-		if err := sequence.Create(t.Context(), s, name, o); err != nil {
+		if _, err := sequence.Create(t.Context(), s, name, o); err != nil {
 			t.Fatal(err)
 		}
 		if name == "none" {
@@ -39,10 +39,10 @@ func TestViews(t *testing.T) {
 	if want := "even 100 1000 2 50 0 0.833 1 1;none 0 9223372036854775807 1 100 0 1;strict 1 9223372036854775807 1 100 1 0.017 1 1"; rows != want {
 		t.Errorf("%s, not %s", rows, want)
 	}
-	if _, err := document.Create(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &document.Options{Zone: "UTC"}); err != nil {
+	if _, err := document.Create(t.Context(), s, "invoice", &document.Options{Pattern: "INV-{yyyy}-{6}", Zone: "UTC"}); err != nil {
 		t.Fatal(err)
 	}
-	invoices, err := document.Open(t.Context(), s, "invoice", "INV-{yyyy}-{6}", &document.Options{Zone: "UTC"})
+	invoices, err := document.Open(t.Context(), s, "invoice", &document.Options{Pattern: "INV-{yyyy}-{6}", Zone: "UTC"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -254,7 +254,7 @@ func (s *siege) numbers() int64 {
 	for i := range s.commands {
 		note(s.commands[i].Numbers)
 	}
-	return int64(top) + 100*sequence.DefaultWaste
+	return int64(top) + 100*block.DefaultMaxUnused
 }
 
 // waitOut waits until ids start, and everybody issues again: above all ids of before.

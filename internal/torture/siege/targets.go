@@ -183,7 +183,7 @@ func (s *siege) found(url string) {
 	if s.target.lossy {
 		return
 	}
-	if err := sequence.Create(ctx, st, series, nil); err != nil {
+	if _, err := sequence.Create(ctx, st, series, nil); err != nil {
 		s.tb.Fatal(err)
 	}
 }

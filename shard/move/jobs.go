@@ -14,17 +14,17 @@ import (
 	"github.com/firn-id/firn/shard/check"
 )
 
-// A Leg is shards that are in moves, or are to move, from one server to another.
-type Leg struct {
+// A Job is shards that are in moves, or are to move, from one server to another.
+type Job struct {
 	Source, Target shard.Server
 	Shards         []int64
 	New            []int64 // those of them that are in no move yet
 }
 
-// Under are the moves of shards that are under way, or not finished, by what all servers
+// Underway are the moves of shards that are under way, or not finished, by what all servers
 // say. Shards that are in none are left out.
-func Under(ctx context.Context, servers []shard.Server, shards []int64) ([]Leg, error) {
-	var legs []Leg
+func Underway(ctx context.Context, servers []shard.Server, shards []int64) ([]Job, error) {
+	var jobs []Job
 	seen := make(map[int64]bool)
 	for _, s := range servers {
 		rows, err := movesOf(ctx, s, shards)
@@ -36,12 +36,12 @@ func Under(ctx context.Context, servers []shard.Server, shards []int64) ([]Leg, 
 				continue
 			}
 			seen[r.Shard] = true
-			if legs, err = add(legs, servers, r.Source, r.Target, r.Shard, false); err != nil {
+			if jobs, err = add(jobs, servers, r.Source, r.Target, r.Shard, false); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return legs, nil
+	return jobs, nil
 }
 
 type moveRow struct {
@@ -70,9 +70,9 @@ func movesOf(ctx context.Context, s shard.Server, shards []int64) ([]moveRow, er
 	return all, nil
 }
 
-// add puts a shard into the leg from one server to another.
-func add(legs []Leg, servers []shard.Server, source, target string, n int64, fresh bool) ([]Leg, error) {
-	i := slices.IndexFunc(legs, func(l Leg) bool { return l.Source.Name == source && l.Target.Name == target })
+// add puts a shard into the job from one server to another.
+func add(jobs []Job, servers []shard.Server, source, target string, n int64, fresh bool) ([]Job, error) {
+	i := slices.IndexFunc(jobs, func(l Job) bool { return l.Source.Name == source && l.Target.Name == target })
 	if i < 0 {
 		var ends [2]shard.Server
 		for k, name := range []string{source, target} {
@@ -82,26 +82,26 @@ func add(legs []Leg, servers []shard.Server, source, target string, n int64, fre
 			}
 			ends[k] = servers[at]
 		}
-		i, legs = len(legs), append(legs, Leg{Source: ends[0], Target: ends[1]})
+		i, jobs = len(jobs), append(jobs, Job{Source: ends[0], Target: ends[1]})
 	}
-	legs[i].Shards = append(legs[i].Shards, n)
+	jobs[i].Shards = append(jobs[i].Shards, n)
 	if fresh {
-		legs[i].New = append(legs[i].New, n)
+		jobs[i].New = append(jobs[i].New, n)
 	}
-	return legs, nil
+	return jobs, nil
 }
 
 // ErrNoMember: the server is none of the cluster's, or not any more.
 var ErrNoMember = errors.New("shard: there is no such server in the cluster")
 
-// Legs plans the way of shards to a server from wherever they are, which all servers are
+// Jobs plans the way of shards to a server from wherever they are, which all servers are
 // asked. Those that are there already are left out.
-func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string) ([]Leg, error) {
-	under, err := Under(ctx, servers, shards)
+func Jobs(ctx context.Context, servers []shard.Server, shards []int64, to string) ([]Job, error) {
+	under, err := Underway(ctx, servers, shards)
 	if err != nil {
 		return nil, err
 	}
-	moving := make(map[int64]Leg)
+	moving := make(map[int64]Job)
 	for _, l := range under {
 		for _, n := range l.Shards {
 			moving[n] = l
@@ -121,7 +121,7 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 	if !slices.Contains(m.Servers, to) {
 		return nil, fmt.Errorf("%w: %s", ErrNoMember, to)
 	}
-	var legs []Leg
+	var jobs []Job
 	for _, n := range shards {
 		route, ok := m.Route(n)
 		l, under := moving[n]
@@ -129,7 +129,7 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 		case !ok:
 			return nil, fmt.Errorf("shard: %w: %d", shard.ErrNoShard, n)
 		case under && l.Target.Name == to:
-			legs, err = add(legs, servers, l.Source.Name, to, n, false)
+			jobs, err = add(jobs, servers, l.Source.Name, to, n, false)
 		case under && lostDo(views, n) != "":
 			return nil, &StuckError{n, "no server serves it", lostDo(views, n)}
 		case under:
@@ -141,13 +141,13 @@ func Legs(ctx context.Context, servers []shard.Server, shards []int64, to string
 		case route.State != shard.StateOpen:
 			return nil, &StuckError{n, cmp.Or(route.Why, "no server serves it"), cmp.Or(lostDo(views, n), copyDo(views, n), seeDoctor)}
 		case route.Server != to:
-			legs, err = add(legs, servers, route.Server, to, n, true)
+			jobs, err = add(jobs, servers, route.Server, to, n, true)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return legs, nil
+	return jobs, nil
 }
 
 // lostDo says what opens a shard that no server serves and no move opens, or "".
@@ -181,16 +181,16 @@ func (e *UnderwayError) Error() string {
 // and all their tables are locked when it begins, for which a server has room.
 const together = 32
 
-// Parts are legs again, of which none begins to move more than 32 shards.
-func Parts(legs []Leg) []Leg {
-	var parts []Leg
-	for _, l := range legs {
+// Split returns jobs again, of which none begins to move more than 32 shards.
+func Split(jobs []Job) []Job {
+	var parts []Job
+	for _, l := range jobs {
 		goOn := slices.DeleteFunc(slices.Clone(l.Shards), func(n int64) bool { return slices.Contains(l.New, n) })
 		if len(goOn) > 0 {
-			parts = append(parts, Leg{Source: l.Source, Target: l.Target, Shards: goOn})
+			parts = append(parts, Job{Source: l.Source, Target: l.Target, Shards: goOn})
 		}
 		for some := range slices.Chunk(l.New, together) {
-			parts = append(parts, Leg{Source: l.Source, Target: l.Target, Shards: some, New: some})
+			parts = append(parts, Job{Source: l.Source, Target: l.Target, Shards: some, New: some})
 		}
 	}
 	return parts

@@ -9,9 +9,9 @@ import (
 	"github.com/firn-id/firn/shard/move"
 )
 
-// TestParts: what is under way goes on as it is, and the rest begins in parts.
-func TestParts(t *testing.T) {
-	l := move.Leg{Source: shard.Server{Name: "a"}, Target: shard.Server{Name: "b"}}
+// TestSplit: what is under way goes on as it is, and the rest begins in parts.
+func TestSplit(t *testing.T) {
+	l := move.Job{Source: shard.Server{Name: "a"}, Target: shard.Server{Name: "b"}}
 	for n := range int64(67) {
 		l.Shards = append(l.Shards, n)
 		if n != 0 && n != 50 {
@@ -19,7 +19,7 @@ func TestParts(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, p := range move.Parts([]move.Leg{l}) {
+	for _, p := range move.Split([]move.Job{l}) {
 		got = append(got, fmt.Sprintf("%s of %d", move.List(p.Shards), len(p.New)))
 	}
 	if text := strings.Join(got, "; "); text != "0,50 of 0; 1-32 of 32; 33-49,51-65 of 32; 66 of 1" {

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/shard/migrate"
+)
+
+// applied is what a run did.
+type applied struct {
+	results []migrate.Result
+	left    []migrate.Left
+	begun   int // how many shards had something to get
+}
+
+// An appliedLine is what became of a shard, as --json prints it.
+type appliedLine struct {
+	Shard   int64      `json:"shard"`
+	Server  string     `json:"server,omitempty"`
+	Applied []string   `json:"applied"`
+	Error   *fileFault `json:"error,omitempty"`
+}
+
+// A fileFault is an error, and where it is as far as that is known.
+type fileFault struct {
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	SQLState string `json:"sqlstate,omitempty"`
+	Message  string `json:"message"`
+}
+
+func faultOf(err error) *fileFault {
+	f := fileFault{Message: err.Error()}
+	var at *migrate.FileError
+	if errors.As(err, &at) {
+		f.File, f.Line, f.Message = at.File, at.Line, at.Err.Error()
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		f.SQLState, f.Message = pg.Code, pg.Message
+	}
+	return &f
+}
+
+// print prints what was done, and returns an error if that was not all.
+func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
+	complete, last := 0, error(nil)
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	for _, r := range a.results {
+		line := appliedLine{Shard: r.Shard, Server: r.Server, Applied: []string{}}
+		for _, f := range r.Applied {
+			line.Applied = append(line.Applied, f.Name)
+		}
+		if r.Err == nil {
+			complete++
+		} else if ctx.Err() == nil {
+			last, line.Error = r.Err, faultOf(r.Err)
+			ui.PrintError(cmd.ErrOrStderr(), fmt.Errorf("shard %d on %s: %w", r.Shard, r.Server, r.Err))
+		}
+		if wantsJSON(cmd) {
+			if err := enc.Encode(line); err != nil {
+				return err
+			}
+		}
+	}
+	for _, text := range leftTexts(a.left) {
+		ui.PrintError(cmd.ErrOrStderr(), errors.New(text))
+	}
+	for _, l := range a.left {
+		if wantsJSON(cmd) {
+			if err := enc.Encode(appliedLine{Shard: l.Shard, Applied: []string{}, Error: &fileFault{Message: l.Why}}); err != nil {
+				return err
+			}
+		}
+	}
+	missing := a.begun - complete + len(a.left)
+	if missing == 0 {
+		return a.say(cmd.OutOrStdout(), wantsJSON(cmd))
+	}
+	f := ui.Failed("%s complete; %d left, of which %d failed and %d are not served", shardsAre(complete), missing, len(a.results)-complete, len(a.left))
+	if ctx.Err() != nil {
+		ui.PrintWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
+		return ctx.Err()
+	}
+	return applyHint(f, last)
+}
+
+// leftTexts says which shards are left, those with the same reason together: a server
+// that is closed has thousands.
+func leftTexts(left []migrate.Left) (texts []string) {
+	byWhy := map[string][]int64{}
+	var whys []string
+	for _, l := range left {
+		if byWhy[l.Why] == nil {
+			whys = append(whys, l.Why)
+		}
+		byWhy[l.Why] = append(byWhy[l.Why], l.Shard)
+	}
+	for _, why := range whys {
+		texts = append(texts, migrate.Ranges(byWhy[why])+": "+why)
+	}
+	return texts
+}
+
+// shardsAre begins a sentence about some shards.
+func shardsAre(n int) string {
+	if n == 1 {
+		return "1 shard is"
+	}
+	return fmt.Sprintf("%d shards are", n)
+}
+
+// say says that all was done.
+func (a *applied) say(out io.Writer, asJSON bool) error {
+	files := map[string]bool{}
+	for _, r := range a.results {
+		for _, f := range r.Applied {
+			files[f.Name] = true
+		}
+	}
+	switch {
+	case asJSON:
+		return nil
+	case a.begun == 0:
+		_, err := fmt.Fprintln(out, "there is nothing to apply: all shards have all files")
+		return err
+	}
+	_, err := fmt.Fprintf(out, "%s applied to %s\n", phrase.Plural(len(files), "file"), phrase.Plural(a.begun, "shard"))
+	return err
+}
+
+// applyHint says what to do after an error of a shard, or where there was none and
+// shards are left.
+func applyHint(f *ui.Failure, err error) *ui.Failure {
+	if err == nil {
+		return f.Hint("to see what to do about what is not served: firn shards doctor; then run it again")
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "25001":
+			return f.Hint("put it into a file of its own, whose first line is: -- firn: no transaction")
+		case "55P03":
+			return f.Hint("run it again when less is going on, or with a longer --lock-timeout")
+		}
+	}
+	return f.Hint("put it right and run it again: it goes on where it was; --status shows how far it is")
+}
+
+// printApplyPlan prints what a run would do.
+func printApplyPlan(cmd *cobra.Command, plan *migrate.Plan, files []migrate.File) error {
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FILE\tSHARDS TO GET IT")
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	for _, f := range files {
+		shards := plan.Shards(f)
+		if wantsJSON(cmd) {
+			if err := enc.Encode(struct {
+				File   string  `json:"file"`
+				Shards []int64 `json:"shards"`
+			}{f.Name, shards}); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%d\n", f.Name, len(shards))
+	}
+	for _, text := range leftTexts(plan.Left) {
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s", text)
+	}
+	if wantsJSON(cmd) {
+		return nil
+	}
+	return w.Flush()
+}
+
+// A fileLine says which shards have a file, as --json prints it.
+type fileLine struct {
+	Number  int64   `json:"number"`
+	File    string  `json:"file"`
+	Applied int     `json:"applied"`
+	Begun   []int64 `json:"begun,omitempty"`   // outside of a transaction, and did not end
+	Changed []int64 `json:"changed,omitempty"` // had another text
+	Left    []int64 `json:"left,omitempty"`
+}
+
+// printApplied prints which shards have which files.
+func printApplied(cmd *cobra.Command, state *migrate.State, files []migrate.File, asked func(int64) bool) error {
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "FILE\tAPPLIED\tLEFT\tBEGUN\tCHANGED")
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	for _, f := range files {
+		u := state.Uses(f, asked)
+		l := fileLine{f.Number, f.Name, len(u.Applied), u.Begun, u.Changed, u.Left}
+		if wantsJSON(cmd) {
+			if err := enc.Encode(l); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\n", f.Name, l.Applied, len(l.Left), len(l.Begun), len(l.Changed))
+	}
+	if wantsJSON(cmd) {
+		return nil
+	}
+	return w.Flush()
+}

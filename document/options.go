@@ -1,0 +1,115 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/record"
+)
+
+// Options of a series. Nil, or a zero field, means the default.
+type Options struct {
+	// Pattern says how the texts are made: see [ParsePattern]. Zero means the pattern that
+	// the store has; [Create] needs one.
+	Pattern string
+
+	// Zone is the time zone of the date, by its IANA name, such as Asia/Ho_Chi_Minh. It is
+	// needed together with a Pattern that has a date, and only then. Zero without a Pattern
+	// means the zone that the store has. A program for systems without time zones imports
+	// time/tzdata.
+	Zone string
+
+	// Step is 1: how many counts one write grants to this process. More of them
+	// are fewer writes, and gaps: those in hand are lost when the process is
+	// killed, or when the date changes.
+	Step int64
+
+	// Lossy accepts a store that may forget what it acknowledged. Texts are then
+	// unique at best effort: a write that is lost with a server is noticed by
+	// another server's name, and the series stops, but not before.
+	Lossy bool
+
+	Logger *slog.Logger // slog.Default()
+}
+
+// An OptionError says which option cannot be, and why. It may be one of several
+// in what Open returns.
+type OptionError struct {
+	Option string // in lower case; "series" is the series' name
+	Reason string // begins with the option
+	Err    error  // a [*firn.SyntaxError] of the pattern
+}
+
+func (e *OptionError) Error() string { return "document: " + e.Reason }
+
+// Retryable is false; see firn.Retryable.
+func (*OptionError) Retryable() bool { return false }
+func (e *OptionError) Unwrap() error { return e.Err }
+
+// Check returns everything that is wrong with the options and the series' name: nil, or
+// [*OptionError]s joined. Open and Create begin with it.
+func (o *Options) Check(name string) error {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	_, err := c.rules(name)
+	return err
+}
+
+// rules are what the options say; without a pattern where they have none.
+func (o *Options) rules(name string) (rules, error) {
+	r := rules{name: name, step: max(o.Step, 1), lossy: o.Lossy}
+	var errs []error
+	bad := func(option string, err error, format string, args ...any) {
+		errs = append(errs, &OptionError{option, fmt.Sprintf(format, args...), err})
+	}
+	if reason := record.CheckName("series", name, dated.MaxName); reason != "" {
+		bad("series", nil, "%s", reason)
+	}
+	if o.Step < 0 || o.Step > maxStep {
+		bad("step", nil, "step %d: there can be 1 to %d", o.Step, maxStep)
+	}
+	var err error
+	if o.Zone != "" {
+		if r.zone, err = loadZone(o.Zone); err != nil {
+			bad("zone", nil, "%s", err)
+		}
+	}
+	if o.Pattern == "" {
+		return r, errors.Join(errs...)
+	}
+	var wrong *firn.SyntaxError
+	if r.pattern, err = ParsePattern(o.Pattern); errors.As(err, &wrong) {
+		bad("pattern", wrong, "pattern %q: column %d: %s", o.Pattern, wrong.Offset+1, wrong.Reason)
+		return r, errors.Join(errs...)
+	}
+	switch {
+	case r.pattern.HasDate() && o.Zone == "":
+		bad("zone", nil, "zone: a date needs a time zone, such as Asia/Ho_Chi_Minh or UTC: which day it is differs")
+	case !r.pattern.HasDate() && o.Zone != "":
+		bad("zone", nil, "zone %s: the pattern %s has no date", o.Zone, o.Pattern)
+	}
+	return r, errors.Join(errs...)
+}
+
+// maxStep is far above what a period's texts are worth losing.
+const maxStep = 1_000_000
+
+// zoneName is the zone's IANA name, "" where there is none.
+func (r *rules) zoneName() string {
+	if r.zone == nil {
+		return ""
+	}
+	return r.zone.String()
+}
+
+func checkName(name string) error {
+	if wrong := record.CheckName("series", name, dated.MaxName); wrong != "" {
+		return &OptionError{"series", wrong, nil}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package document
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/store"
+)
+
+// A Recovery is what [Recover] did to one series, or would do.
+type Recovery struct {
+	Series  string
+	By      int64  // how many numbers each counter leaves out that the store may have set back
+	Through string // last period of which that is true; "" where there are none
+	Full    string // last period that then has no number left, of today's and later ones; "" where all have some
+	IsFull  bool   // there is such a period; it has no name in a series without a date
+	Max     int64  // how many numbers the pattern has room for in a period
+}
+
+// Recover makes the series of a store safe after it lost something: a backup was restored, a
+// replica that lagged was promoted, a file was lost, or a server that can lose writes was
+// started again. Cut every process off the store first, and let them back in when Recover
+// has returned: texts given out from the store in between may repeat.
+//
+// Each counter leaves out as many numbers as numbers says, or as each says of that series.
+// That has to be more than any date can have lost; nobody but the operator knows how much
+// that is, and texts that are printed or stored elsewhere tell. It is at least 1. It is true
+// of every date up to the latest that has begun in any zone. More than a pattern has room
+// for leaves a date no number: [PlanRecovery] says so before. Recover accepts the store and
+// its instance as they are now. It may be repeated, and has to be after an error: each time
+// raises the counters again. A series that the store has lost altogether does not begin
+// again by itself.
+func Recover(ctx context.Context, st store.Store, numbers int64, each map[string]int64) ([]Recovery, error) {
+	if err := checkNumbers(numbers, each); err != nil {
+		return nil, err
+	}
+	p, err := st.Durability(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := st.Get(ctx, dated.KeyRecovered)
+	if err != nil {
+		return nil, err
+	}
+	if rec.Version == "" {
+		_, err := st.Put(ctx, dated.KeyRecovered, []byte(`{"v":1}`), store.Condition{})
+		if err != nil && !errors.Is(err, store.ErrConflict) {
+			return nil, err
+		}
+	}
+	plan, err := PlanRecovery(ctx, st, numbers, each)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range plan {
+		err := update(ctx, st, r.Series, func(def dated.Definition) (dated.Definition, error) {
+			return def.Recovered(r.By, r.Through, p), nil
+		})
+		if err != nil {
+			return plan[:i], fmt.Errorf("document: series %q: %w", r.Series, err)
+		}
+	}
+	return plan, nil
+}
+
+// PlanRecovery returns what [Recover] would do. It writes nothing.
+func PlanRecovery(ctx context.Context, st store.Store, numbers int64, each map[string]int64) ([]Recovery, error) {
+	if err := checkNumbers(numbers, each); err != nil {
+		return nil, err
+	}
+	list, err := st.List(ctx, dated.Keys)
+	if err != nil {
+		return nil, err
+	}
+	counters := map[string]store.Record{}
+	for _, rec := range list {
+		counters[rec.Key] = rec
+	}
+	var plan []Recovery
+	for _, rec := range list {
+		name := strings.TrimPrefix(rec.Key, dated.Keys)
+		if strings.Contains(name, "/") {
+			continue
+		}
+		r := Recovery{Series: name, By: numbers}
+		if own, ok := each[name]; ok {
+			r.By = own
+		}
+		if err := r.plan(rec, counters); err != nil {
+			return nil, fmt.Errorf("document: series %q: %w", name, err)
+		}
+		plan = append(plan, r)
+	}
+	return plan, nil
+}
+
+func checkNumbers(numbers int64, each map[string]int64) error {
+	least, most := numbers, numbers
+	for _, own := range each {
+		least, most = min(least, own), max(most, own)
+	}
+	if least < 1 || most >= dated.MaxRaise {
+		return &OptionError{"numbers", fmt.Sprintf("numbers %d to %d: they are at least 1, and below %d, which no counter could hold", least, most, int64(dated.MaxRaise)), nil}
+	}
+	return nil
+}
+
+// plan fills in what becomes of a series, by its record and its counters.
+func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) error {
+	def, err := record.Read[dated.Definition](rec)
+	if err != nil {
+		return err
+	}
+	rules, err := (&Options{Pattern: def.Pattern, Zone: def.Zone}).rules(r.Series)
+	if err != nil {
+		return err
+	}
+	now := rec.Read
+	if now.IsZero() {
+		now = time.Now()
+	}
+	r.Through, r.Max = rules.through(now), rules.pattern.max
+	def = def.Recovered(r.By, r.Through, store.Durability{})
+	// Half a day is less than any period, so none is passed over, and no zone is further behind
+	// the first than 26 hours.
+	for ahead := time.Duration(0); ahead <= 36*time.Hour; ahead += 12 * time.Hour {
+		period := rules.period(now.Add(ahead))
+		if period > r.Through {
+			break
+		}
+		rec := counters[dated.KeyCounter(r.Series, period)]
+		c, err := dated.ReadCounter(rec)
+		if err != nil {
+			return err
+		}
+		if def.RaisedTo(c, rec.Version != "", period).Count >= r.Max {
+			r.Full, r.IsFull = period, true
+		}
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package block
+
+import "time"
+
+// Keys is what the keys of all counters begin with.
+const Keys = "segment/"
+
+// KeyRecovered is the key of the record of a store that was recovered once: whatever it has
+// not may have been forgotten, so that no counter begins by itself any more.
+const KeyRecovered = "segments"
+
+// Key is the key of a series' counter.
+func Key(series string) string { return Keys + series }
+
+// Limits and defaults of what a process takes ahead of demand.
+const (
+	MaxCache         = 1 << 30 // the largest cache, and the most numbers in one range
+	DefaultCache     = 100
+	DefaultCacheFor  = 10 * time.Second
+	DefaultMaxUnused = 100_000
+)

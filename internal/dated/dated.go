@@ -1,0 +1,155 @@
+// Package dated is what a store keeps of a series of documents: one definition, and a
+// counter for each date.
+package dated
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/store"
+)
+
+// A Definition is the record of a series, written once when it begins.
+type Definition struct {
+	V        int    `json:"v"`
+	ID       string `json:"id"` // random, so that a series begun anew is told from this one
+	Pattern  string `json:"pattern"`
+	Zone     string `json:"zone,omitempty"`
+	Instance string `json:"instance,omitempty"` // of the store, under which it goes on where that can forget
+
+	// Store is what the store says of itself, see store.Durability.Identity; empty: nobody has
+	// noted it.
+	Store string `json:"store,omitempty"`
+
+	// Raised are the restorations of the store, in order. A counter says how many
+	// of them it has heeded: so one write raises all counters at once.
+	Raised []Raise `json:"raised,omitempty"`
+}
+
+// A Raise is what one restoration adds to each counter that it may have set back.
+type Raise struct {
+	By      int64  `json:"by,string"`
+	Through string `json:"through,omitempty"` // the latest period there is anywhere; later ones begin as ever
+}
+
+// A Counter is the record of a period. It is never removed, so a clock that goes
+// back to the period goes on in it.
+type Counter struct {
+	V       int   `json:"v"`
+	Count   int64 `json:"count,string"`             // last one granted; a text, since many readers round above 2^53
+	Reached int64 `json:"reached,string,omitempty"` // where Count was before counts were handed back; 0: not above it
+	Raised  int   `json:"raised,omitempty"`
+}
+
+// Counted is the counter that has granted up to n.
+func (c Counter) Counted(n int64) Counter {
+	c.Count = n
+	if n >= c.Reached {
+		c.Reached = 0
+	}
+	return c
+}
+
+// RaisedTo is the counter of a period after the restorations it has not heeded.
+// One that is not there may have been forgotten, but not those of later periods.
+// What was handed back counts as granted: the store may have gone back before that,
+// and have forgotten who was granted what lies above.
+func (d *Definition) RaisedTo(c Counter, there bool, period string) Counter {
+	for _, r := range d.Raised[min(c.Raised, len(d.Raised)):] {
+		if there || period <= r.Through {
+			// At most above every pattern's max.
+			c = c.Counted(min(max(c.Count, c.Reached)+r.By, MaxCount))
+		}
+	}
+	c.V, c.Raised = record.Format, len(d.Raised)
+	return c
+}
+
+// Recovered is the definition after the store lost something: each counter that there may
+// have been goes on by so much higher, in the store and under the instance that answer now.
+func (d Definition) Recovered(by int64, through string, p store.Durability) Definition {
+	d.Raised = append(slices.Clip(d.Raised), Raise{by, through})
+	d.Instance, d.Store = p.Instance, p.Identity
+	return d
+}
+
+func (d Definition) Version() int { return d.V }
+func (c Counter) Version() int    { return c.V }
+
+// Fault says what of the record cannot be, and might lower a counter; "" if nothing.
+func (d Definition) Fault() string {
+	for _, r := range d.Raised {
+		if r.By < 0 || r.By >= MaxRaise {
+			return fmt.Sprintf("was raised by %d", r.By)
+		}
+	}
+	return ""
+}
+
+// Fault says what of the record cannot be; "" if nothing.
+func (c Counter) Fault() string {
+	switch {
+	case min(c.Count, c.Reached, int64(c.Raised)) < 0:
+		return "has a negative number"
+	case max(c.Count, c.Reached) > MaxCount:
+		return fmt.Sprintf("has a number above %d", int64(MaxCount))
+	}
+	return ""
+}
+
+// ReadCounter reads a counter. One never written is the zero counter.
+func ReadCounter(rec store.Record) (Counter, error) {
+	if rec.Version == "" {
+		return Counter{}, nil
+	}
+	return record.Read[Counter](rec)
+}
+
+// Limits of a counter.
+const (
+	MaxCount = 1_000_000_000_000_000_000 // 10^18: above the highest count of every pattern
+	MaxRaise = MaxCount                  // above what counters can be raised by
+)
+
+// Keys of the records.
+const (
+	Keys  = "serial/" // prefix of every series' records
+	Whole = "all"     // the counter of a series without a date
+
+	// The record of a store that was restored once: whatever it has not may have
+	// been forgotten, so that no series begins by itself any more.
+	KeyRecovered = "serials"
+)
+
+// Key is the key of a series' definition.
+func Key(name string) string { return Keys + name }
+
+// KeyCounter is the key of the counter of a date; "" where the pattern has none.
+func KeyCounter(name, period string) string {
+	if period == "" {
+		period = Whole
+	}
+	return Keys + name + "/" + period
+}
+
+// MaxName is the length of a series' name at most, so that every key fits.
+const MaxName = store.MaxKey - len(Keys) - len("/-123456789-12-31")
+
+// Check reports whether a record is one of this package, and returns the error of a record
+// that cannot be read. A definition it returns, since it does not know patterns.
+func Check(rec store.Record) (ours bool, def *Definition, err error) {
+	rest, ours := strings.CutPrefix(rec.Key, Keys)
+	switch {
+	case rec.Key == KeyRecovered:
+		return true, nil, nil
+	case !ours:
+		return false, nil, nil
+	case strings.Contains(rest, "/"):
+		_, err = ReadCounter(rec)
+		return true, nil, err
+	}
+	read, err := record.Read[Definition](rec)
+	return true, &read, err
+}

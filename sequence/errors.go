@@ -1,0 +1,127 @@
+package sequence
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/store"
+)
+
+// An ExistsError says that a series cannot be created because it is there.
+type ExistsError struct{ Info Info }
+
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("sequence: series %q exists already, and has granted numbers up to %d", e.Info.Name, e.Info.Granted)
+}
+
+// Retryable is false; see firn.Retryable.
+func (*ExistsError) Retryable() bool { return false }
+
+// A MissingError says that a store has no series of that name: the name is mistyped, or
+// there never was one, or the store has lost it.
+type MissingError struct {
+	Name    string
+	Names   []string // those that the store has; nil where nobody has looked
+	Nearest string   // that one of them which was probably meant; "" if none is like it
+}
+
+func (e *MissingError) Error() string {
+	text := fmt.Sprintf("sequence: the store has no series %q", e.Name)
+	if e.Nearest != "" {
+		return text + fmt.Sprintf("; did you mean %q?", e.Nearest)
+	}
+	return text
+}
+
+// Retryable is false; see firn.Retryable.
+func (*MissingError) Retryable() bool { return false }
+
+// An EndError says that a series has not as many numbers left as a call asks for.
+type EndError struct {
+	Name string
+	Max  int64
+	Left int64 // how many are left, here and in the store; 0: it has come to its end
+}
+
+func (e *EndError) Error() string {
+	end := fmt.Sprintf("its max is %d", e.Max)
+	if e.Max == math.MaxInt64 {
+		end = "no larger number fits 63 bits"
+	}
+	if e.Left > 0 {
+		return fmt.Sprintf("sequence: series %q has only %d numbers left, not enough for this call: %s", e.Name, e.Left, end)
+	}
+	return fmt.Sprintf("sequence: series %q is used up: %s", e.Name, end)
+}
+
+// Retryable is false; see firn.Retryable.
+func (*EndError) Retryable() bool { return false }
+
+// A LossyError says that a series is not taken from a store that can forget what
+// it acknowledged, because nobody has said that it may.
+type LossyError struct {
+	Name  string
+	Why   string // what was seen of the store
+	Since bool   // the store could not forget when the series was created
+}
+
+func (e *LossyError) Error() string {
+	if e.Since {
+		return fmt.Sprintf("sequence: series %q: the store may lose a write that it acknowledged (%s), and could not when the series was created. "+
+			"If it loses one, numbers repeat: no clock can tell how far a counter had gone", e.Name, e.Why)
+	}
+	return fmt.Sprintf("sequence: series %q: the store can forget a write it acknowledged (%s), and then numbers repeat: "+
+		"no clock can tell how far a counter had gone", e.Name, e.Why)
+}
+
+// Retryable is false; see firn.Retryable.
+func (*LossyError) Retryable() bool { return false }
+
+// An OutageError says that fewer numbers are in hand than a call asks for, and the
+// store has not granted more for as long as the call waits. They come again by
+// themselves; the call has used up none.
+type OutageError struct {
+	Name string
+	Want int           // how many numbers the call asked for
+	Left int64         // how many are in hand: a call for so many would be served
+	Wait time.Duration // how long the store has not answered, or the call has waited
+	Err  error         // what came of the last request; nil while it is under way
+}
+
+func (e *OutageError) Error() string {
+	hand := "no number in hand"
+	if e.Left > 0 {
+		hand = fmt.Sprintf("%d numbers in hand, fewer than the %d asked for", e.Left, e.Want)
+	}
+	text := fmt.Sprintf("sequence: series %q has %s", e.Name, hand)
+	if !errors.Is(e.Err, store.ErrDenied) {
+		text += fmt.Sprintf(", and the store has granted none for %s", e.Wait.Round(time.Millisecond))
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Retryable is true; see firn.Retryable.
+func (*OutageError) Retryable() bool { return true }
+
+func (e *OutageError) Unwrap() error { return e.Err }
+
+// explain returns the error that calls get for one of the machine of package internal/block.
+func explain(name string, err error) error {
+	var no *block.Refusal
+	if !errors.As(err, &no) {
+		return err
+	}
+	switch no.Why {
+	case block.Missing:
+		return &MissingError{Name: name}
+	case block.Ended:
+		return &EndError{Name: name, Max: no.Max, Left: no.Left}
+	}
+	return &LossyError{Name: name, Why: no.Seen, Since: no.Since}
+}

@@ -1,0 +1,182 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+)
+
+// An account is what one server says of one batch.
+type account struct {
+	source, target string
+	began          time.Time
+	serves         map[int64]bool // by shard: whether it is open here
+	back           map[int64]bool // those whose last mover was a revert, as far as is known here
+	loaded         map[int64]bool
+	schema         map[int64]string // by shard: what its schema is here
+	stream         string           // what it sends
+	slot           string           // of that: "", "lost", "idle" or "used"
+	unapplied      int64            // of the slot
+	known, ready   int64            // tables of what it receives
+	rows           int64            // of its copies, and of what it makes of them now
+}
+
+const movesSQL = `
+SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.loaded THEN coalesce(md5(firn.fingerprint(s.schema)), '') ELSE '' END, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.given_to(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.publication_of(m)::text,
+	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.publication_of(m)), ''),
+	coalesce((SELECT greatest(0, pg_current_wal_lsn() - coalesce(r.replay_lsn, x.confirmed_flush_lsn)) FROM pg_replication_slots AS x
+		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.publication_of(m)), -1)::bigint,
+	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.subscription_of(m)),
+	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.subscription_of(m) AND r.srsubstate = 'r'),
+	coalesce((SELECT sum(greatest(c.reltuples, t.n_live_tup, p.tuples_processed, 0)) FROM firn.relations(s.schema) AS r JOIN pg_class AS c ON c.oid = r.relation
+		LEFT JOIN pg_stat_user_tables AS t ON t.relid = c.oid LEFT JOIN pg_stat_progress_copy AS p ON p.relid = c.oid WHERE r.rows), 0)::bigint
+FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
+
+// askOfMoves has a server say what it knows, by batch, and of its shards. The view is nil where
+// the server is in no cluster.
+func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shard.View, error) {
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	said := make(map[string]*account)
+	rows, err := c.Query(ctx, movesSQL)
+	if err == nil {
+		var batch string
+		var n, tuples int64
+		var loaded, serves, back bool
+		var schema string
+		var one account
+		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &schema, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.known, &one.ready, &tuples}, func() error {
+			w := said[batch]
+			if w == nil {
+				first := one
+				first.serves, first.back, first.loaded, first.schema = make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]string)
+				w = &first
+				said[batch] = w
+			}
+			w.serves[n], w.back[n], w.loaded[n], w.schema[n] = serves, back, loaded, schema
+			w.rows += tuples
+			return nil
+		})
+	}
+	if err != nil && !isMissing(err) && !inRecovery(err) {
+		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
+	}
+	view, err := s.LookAt(ctx, c)
+	if err != nil && !errors.Is(err, shard.ErrNoShards) {
+		return nil, nil, err
+	}
+	return said, view, nil
+}
+
+// moveOf puts together what servers say of a batch. One that did not answer says nothing.
+func moveOf(batch string, said map[string]*account) Move {
+	f := Move{Batch: batch, Unapplied: -1}
+	for _, w := range said {
+		if f.Began.IsZero() || w.began.Before(f.Began) {
+			f.Source, f.Target, f.Began = w.source, w.target, w.began
+		}
+		for n := range w.serves {
+			if !slices.Contains(f.Shards, n) {
+				f.Shards = append(f.Shards, n)
+			}
+		}
+	}
+	slices.Sort(f.Shards)
+	a, b := said[f.Source], said[f.Target]
+	if a != nil {
+		f.Kept = served(a)
+	}
+	if a == nil || b == nil {
+		f.Phase, f.Forgot, f.Problem = HalfLeft, either(a == nil, f.Source, f.Target), fmt.Sprintf("only %s knows of it", either(a != nil, f.Source, f.Target))
+		if b != nil {
+			f.Moved = served(b)
+		}
+		return f
+	}
+	for _, n := range f.Shards {
+		// Who has a shard is the first to forget of its move: what one has let go, and the other
+		// one does not know of, is there.
+		if b.serves[n] || a.let(n) && !b.knows(n) {
+			f.Moved = append(f.Moved, n)
+		}
+		// Who serves a shard knows best which mover was the last.
+		back := a.back[n] || b.back[n]
+		switch {
+		case a.serves[n]:
+			back = a.back[n]
+		case b.serves[n]:
+			back = b.back[n]
+		case a.let(n) && b.let(n):
+			f.Waiting = append(f.Waiting, n)
+		}
+		if back {
+			f.Back = append(f.Back, n)
+		}
+	}
+	f.Parted = parted(f, a, b)
+	f.RowsTotal, f.Rows, f.Unapplied = a.rows, min(a.rows, b.rows), a.unapplied
+	from, to := a, b
+	switch {
+	case len(f.Waiting) > 0:
+		f.Phase = Between
+	case len(f.Moved) == len(f.Shards):
+		f.Phase, f.RowsTotal, f.Rows, f.Unapplied = Arrived, b.rows, b.rows, b.unapplied
+		from, to = b, a
+	case b.known == 0:
+		f.Phase, f.Rows = Begun, 0
+	case b.ready < b.known:
+		f.Phase = Filling
+	default:
+		f.Phase = Ready
+	}
+	switch {
+	case from.slot == "lost":
+		f.Problem = "the replication slot " + from.stream + " has lost what it kept"
+	case len(f.Parted) > 0:
+		f.Problem = fmt.Sprintf("the two copies of shard %s are not alike any more", List(f.Parted))
+	case from.slot == "idle" && to.known > 0:
+		f.Problem = "nobody reads " + from.stream
+	}
+	return f
+}
+
+// parted are the shards of a move that no cutover takes, in neither direction: their schema was
+// changed on the server that serves them, or the way back of those that have moved is gone.
+func parted(f Move, a, b *account) (all []int64) {
+	wayBack := a.slot != "" && a.slot != "lost" && b.slot != "" && b.slot != "lost"
+	for _, n := range f.Shards {
+		both := a.loaded[n] && b.loaded[n]
+		switch {
+		case slices.Contains(f.Waiting, n): // it opens by what it was when it was let go
+		case slices.Contains(f.Moved, n) && (!a.loaded[n] || !wayBack), both && a.schema[n] != b.schema[n]:
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// knows says whether a server has a shard in the batch, and let whether it does not serve it.
+func (w *account) knows(n int64) bool { _, known := w.serves[n]; return known }
+
+func (w *account) let(n int64) bool { return w.knows(n) && !w.serves[n] }
+
+// served are the shards that a server serves, in order.
+func served(w *account) []int64 {
+	var all []int64
+	for n, serves := range w.serves {
+		if serves {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,229 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
+)
+
+// A Move is a batch of shards that is under way, or has arrived and was not finished,
+// as far as the servers that answer show it.
+type Move struct {
+	Batch, Source, Target string
+	Shards                []int64
+	Moved                 []int64 // those of them that the target serves
+	Kept                  []int64 // those of them that the source serves, as far as it answers
+	Waiting               []int64 // those that were let go and not taken yet: no server serves them
+	Back                  []int64 // those whose last mover was a revert, whether it came to its end or not
+	Parted                []int64 // those that can neither move on nor go back: the copy that does not serve is not the shard any more
+	Began                 time.Time
+	Phase                 Stage
+
+	Rows, RowsTotal int64 // that the target has, and that there are, as the servers estimate
+	Unapplied       int64 // bytes of WAL that the other server has not applied; -1: not known
+	Problem         string
+	Forgot          string // of HalfLeft: the server that knows nothing of it
+	Err             error  // of Unknown: the [*shard.ServerError] of the server that did not say
+
+	Copy    string // a server of it that is a copy, which has to be reopened before the move goes on or ends
+	Standby string // of Unknown: the server whose address leads to a standby
+
+	Lost []check.Opening // those that no server serves and no move opens, if all servers answer
+}
+
+// Nowhere are the shards of it that no server serves, as far as servers answer.
+func (f Move) Nowhere() []int64 {
+	return slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) || slices.Contains(f.Kept, n) })
+}
+
+// Fresh says that only one server knows of it, and that somebody may be about to tell the other.
+func (f Move) Fresh() bool { return f.Phase == HalfLeft && time.Since(f.Began) < halfAge }
+
+// Openings are the commands that open what was let go and not taken yet: whatever else is typed,
+// the server that a shard was let go to opens it first.
+func (f Move) Openings() (commands []string) {
+	back := slices.DeleteFunc(slices.Clone(f.Waiting), func(n int64) bool { return !slices.Contains(f.Back, n) })
+	if len(back) > 0 {
+		commands = append(commands, opening(true, back, f.Target))
+	}
+	if len(back) < len(f.Waiting) {
+		forth := slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Back, n) })
+		commands = append(commands, opening(false, forth, f.Target))
+	}
+	if len(f.Lost) > 0 { // the first, because nothing else can end the move
+		commands = commands[:0]
+		for _, o := range f.Lost {
+			commands = append(commands, o.Text())
+		}
+	}
+	return commands
+}
+
+// opening is the command that opens shards of a move which were let go to its source, or to its
+// target.
+func opening(back bool, shards []int64, target string) string {
+	if back {
+		return revert(shards)
+	}
+	return moveTo(shards, target)
+}
+
+// List writes the numbers of shards as commands take them, those that follow each other as in
+// 17-40. They have to be in order.
+func List(shards []int64) string {
+	var b strings.Builder
+	for i := 0; i < len(shards); {
+		j := i
+		for j+1 < len(shards) && shards[j+1] == shards[j]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(shards[i], 10))
+		if j > i {
+			b.WriteString("-" + strconv.FormatInt(shards[j], 10))
+		}
+		i = j + 1
+	}
+	return b.String()
+}
+
+// A Stage is how far a move is.
+type Stage string
+
+const (
+	Begun    Stage = "begun"     // the target has no copy yet
+	Filling  Stage = "copying"   // it makes one
+	Ready    Stage = "following" // it has one, and keeps it up to date
+	Between  Stage = "cutover"   // a shard was let go, and not taken yet
+	Arrived  Stage = "arrived"   // all are on the target; their old copies follow
+	HalfLeft Stage = "ending"    // one of the servers knows nothing of it any more
+	Unknown  Stage = "unknown"   // one of the servers does not answer, or refuses to
+)
+
+// Moves are the moves that servers know of, the oldest first. The error is of those
+// that did not answer; the others are asked all the same.
+func Moves(ctx context.Context, servers []shard.Server) ([]Move, error) {
+	said := make([]map[string]*account, len(servers))
+	seen, errs := make([]*shard.View, len(servers)), make([]error, len(servers))
+	err := each(servers, func(i int, s shard.Server) error {
+		said[i], seen[i], errs[i] = askOfMoves(ctx, s)
+		return errs[i]
+	})
+	views := make(map[string]*shard.View)
+	for i, v := range seen {
+		if stray := servers[i].Outside(v, errs[i], seen); stray != nil {
+			said[i], v, errs[i], err = nil, nil, stray, cmp.Or(err, stray)
+		}
+		if v != nil {
+			views[servers[i].Name] = v
+		}
+	}
+	words := make(map[string]map[string]*account) // by batch and server
+	for i, of := range said {
+		for batch, w := range of {
+			if words[batch] == nil {
+				words[batch] = make(map[string]*account)
+			}
+			words[batch][servers[i].Name] = w
+		}
+	}
+	var all []Move
+	for batch, of := range words {
+		f := moveOf(batch, of)
+		for i, s := range servers {
+			if s.Name != f.Source && s.Name != f.Target {
+				continue
+			}
+			if said[i] == nil {
+				f.silent(s.Name, errs[i])
+			}
+			if v, other := views[s.Name], views[either(s.Name == f.Source, f.Target, f.Source)]; of[s.Name] == nil && v != nil && other != nil && v.Cluster != other.Cluster {
+				f.silent(s.Name, &shard.ServerError{Server: s.Name, Err: &shard.StrayError{Database: v.Database, Why: "is in another cluster"}})
+			}
+			if v := views[s.Name]; v != nil && v.Standby {
+				f.Phase, f.Forgot, f.Problem, f.Standby = Unknown, "", "the address of "+s.Name+" leads to a standby", s.Name
+			}
+		}
+		both := map[string]*shard.View{f.Source: views[f.Source], f.Target: views[f.Target]}
+		for _, n := range f.Shards {
+			if both[f.Source] != nil && both[f.Target] != nil {
+				f.Copy = cmp.Or(f.Copy, check.CopyOf(both, n))
+			}
+			if o, lost := check.OpeningOf(views, n); lost && len(views) == len(servers) {
+				f.Lost = append(f.Lost, o)
+			}
+		}
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b Move) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Batch, b.Batch)) })
+	return all, err
+}
+
+// silent notes that a server has not said what it knows. Where one refuses and the other one is
+// away, that one comes first.
+func (f *Move) silent(server string, err error) {
+	if f.Err != nil && !f.Refused() {
+		return
+	}
+	f.Phase, f.Forgot, f.Err, f.Problem = Unknown, "", err, server+" does not answer"
+	var stray *shard.StrayError
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &stray):
+		f.Problem = "server " + server + ": " + stray.Error()
+	case errors.As(err, &pg) && strings.HasPrefix(pg.Code, "28"):
+		f.Problem = server + " refuses the login: " + pg.Message
+	case f.Refused():
+		f.Problem = server + " refuses to say: " + reason(err)
+	}
+}
+
+// Refused reports whether how far the move is is unknown although both servers answer: one of them
+// refuses to say.
+func (f Move) Refused() bool {
+	var of *shard.ServerError
+	return errors.As(f.Err, &of) && !of.Away()
+}
+
+// reason is what a server says, without its name.
+func reason(err error) string {
+	var pg *pgconn.PgError
+	var of *shard.ServerError
+	switch {
+	case errors.As(err, &pg):
+		return pg.Message
+	case errors.As(err, &of):
+		return of.Err.Error()
+	}
+	return err.Error()
+}
+
+// each does something at all servers at once. The error is the first of all of them.
+func each(servers []shard.Server, f func(int, shard.Server) error) error {
+	errs := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() { errs[i] = f(i, s) })
+	}
+	all.Wait()
+	return cmp.Or(errs...)
+}
+
+func either(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}
