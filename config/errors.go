@@ -104,7 +104,7 @@ func (e *NoSeriesError) Error() string {
 	if e.Form == "" {
 		return "the public form of which series?"
 	}
-	return fmt.Sprintf("a %s is of a series: which?", e.Form)
+	return fmt.Sprintf("form %s needs the series of the ids: which?", e.Form)
 }
 
 // A NoPatternError says that a series of texts has no pattern.

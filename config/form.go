@@ -56,9 +56,9 @@ var FormKinds = append(encodingKinds(),
 		},
 	},
 	formKind{
-		Name: "token", About: "a text that nobody else can make; needs a key", takes: []string{"prefix", "keys"}, keyed: true,
+		Name: "opaque", About: "a text that nobody else can make; needs a key", takes: []string{"prefix", "keys"}, keyed: true,
 		open: func(s *Form, keys []public.Key) (public.Form, error) {
-			return public.NewToken(s.Series, keys, &public.TokenOptions{Prefix: s.Values["prefix"]})
+			return public.NewOpaque(s.Series, keys, &public.OpaqueOptions{Prefix: s.Values["prefix"]})
 		},
 	},
 	formKind{
@@ -89,7 +89,7 @@ func encodingKinds() []formKind {
 // formValues are the values of forms, as keys of firn.yaml, and the check of each.
 var formValues = map[string]func(text string) error{
 	"encoding": func(text string) error { _, err := public.ParseEncoding(text); return err },
-	"prefix":   public.CheckPrefix,
+	"prefix":   checkPrefix,
 	"keys":     checkKeySource,
 	"salt":     func(string) error { return nil },
 	"alphabet": func(string) error { return nil },
@@ -99,6 +99,18 @@ var formValues = map[string]func(text string) error{
 		}
 		return nil
 	},
+}
+
+// checkPrefix returns what is wrong with the prefix of opaque ids, whatever their key is.
+func checkPrefix(prefix string) error {
+	key, err := public.NewKey(1)
+	if err == nil && prefix == "" {
+		err = errors.New("the prefix is empty")
+	}
+	if err == nil {
+		_, err = public.NewOpaque("series", []public.Key{key}, &public.OpaqueOptions{Prefix: prefix})
+	}
+	return err
 }
 
 // formNames are the names of all forms.
@@ -111,7 +123,7 @@ func formNames() []string {
 }
 
 // ParseForm reads a form as --as has it: NAME, or NAME:VALUE where the form takes a
-// value that is no secret: token:PREFIX, cipher:ENCODING, reversed:ENCODING.
+// value that is no secret: opaque:PREFIX, cipher:ENCODING, reversed:ENCODING.
 func ParseForm(text, series string) (*Form, error) {
 	name, rest, more := strings.Cut(text, ":")
 	s := &Form{Series: series, Values: map[string]string{}}
@@ -297,7 +309,7 @@ func (c *Config) Form(series string) (*Form, error) {
 	}
 	if as.Text == AsConfigured && configured == nil {
 		return nil, faulty("%s: series %q has no public form", as.From, series).
-			advise("series: { %s: { public: token } } in firn.yaml, or --as token", series)
+			advise("series: { %s: { public: opaque } } in firn.yaml, or --as opaque", series)
 	}
 	spec := configured
 	if as.Text != AsConfigured {

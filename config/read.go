@@ -388,7 +388,7 @@ func (p *Pool) Layout() firn.Layout {
 	if l := p.Options.Layout; l.IsValid() {
 		return l
 	}
-	return firn.Default
+	return firn.Default()
 }
 
 // Pool returns the pool of that name, or nil.

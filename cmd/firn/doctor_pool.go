@@ -179,7 +179,7 @@ func (c *poolCheck) run(durability store.Durability) {
 	o := c.leasing.Options
 	c.layout = o.Layout
 	if !c.layout.IsValid() {
-		c.layout = firn.Default
+		c.layout = firn.Default()
 	}
 	if c.records == nil || !c.records.created {
 		if !c.missing(durability) {

@@ -19,7 +19,7 @@ func firstKey(path string) string {
 // addForm adds --as and --keys to a command that writes or reads public forms.
 func addForm(cmd *cobra.Command, usage string) {
 	cmd.Flags().String("as", "", usage)
-	cmd.Flags().String("keys", "", "the keys of a cipher or token: a file, or env:NAME")
+	cmd.Flags().String("keys", "", "the keys of a cipher or of opaque ids: a file, or env:NAME")
 	if err := cmd.RegisterFlagCompletionFunc("as", completeForms); err != nil {
 		panic(err) // the flag is not there
 	}

@@ -218,8 +218,8 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 	if f := poolFailure(err, at); f != nil {
 		return f
 	}
-	var name *pool.NameError
-	if errors.As(err, &name) {
+	var name *pool.OptionError
+	if errors.As(err, &name) && name.Option == "pool" {
 		return ui.Bad("%w", err)
 	}
 	return err

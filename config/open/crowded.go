@@ -106,7 +106,7 @@ func poolsOf(ctx context.Context, s store.Store) []createdPool {
 func CrowdedBy(all []createdPool, name string, o *config.LeaseOptions) *CrowdedError {
 	l := o.Layout
 	if !l.IsValid() {
-		l = firn.Default
+		l = firn.Default()
 	}
 	whole := term.Range{First: 0, Last: l.Workers() - 1}
 	want := whole

@@ -201,7 +201,7 @@ func (e *HostError) Unwrap() error { return &e.WorkerError }
 // records, where another pool has one of these workers, and where the other pools leave all.
 func LeftTo(ctx context.Context, s store.Store, name string, l firn.Layout) string {
 	if !l.IsValid() {
-		l = firn.Default
+		l = firn.Default()
 	}
 	recs, failed := s.List(ctx, term.KeyWorkers(name))
 	others, unlisted := pool.List(ctx, s)

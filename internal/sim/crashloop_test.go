@@ -58,9 +58,9 @@ func TestCrashLoops(t *testing.T) {
 }
 
 func (c crashLoop) world() *world {
-	layout := firn.Default
+	layout := firn.Default()
 	if c.workers > layout.Workers() {
-		layout = firn.Sonyflake
+		layout = firn.MustLayout("sonyflake")
 	}
 	r := defaultRules(c.kind, layout)
 	w := newWorld(1, func(*rand.Rand) setup {

@@ -70,7 +70,7 @@ func (m *mutant) draw(rng *rand.Rand) setup {
 	if m.in != nil {
 		m.in(&s)
 	}
-	s.layout2 = s.layout2 && s.rules.Layout == firn.Default
+	s.layout2 = s.layout2 && s.rules.Layout == firn.Default()
 	return s
 }
 

@@ -106,7 +106,7 @@ func resumedAfterRestore(w *world) {
 
 // crashing schedules have more workers than processes that crash.
 func crashing(s *setup) {
-	s.rules = defaultRules(clocked, firn.Default)
+	s.rules = defaultRules(clocked, firn.Default())
 	s.workers, s.procs, s.founded, s.known, s.unequal = 16, 8, true, false, false
 	s.faults, s.maxSpeed = faults{}, 100
 	s.fast, s.issues = 2*time.Millisecond, time.Second

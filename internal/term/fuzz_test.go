@@ -16,7 +16,7 @@ import (
 // it was read, or an error that names the key.
 func FuzzRecords(f *testing.F) {
 	for _, v := range [][]byte{
-		record.Encode(Pool{V: record.Format, ID: "a", Layout: firn.Default.String(), Workers: "0-1023", Floor: 7, Outage: 300_000, Limit: 300_000, Lossy: "x"}),
+		record.Encode(Pool{V: record.Format, ID: "a", Layout: firn.Default().String(), Workers: "0-1023", Floor: 7, Outage: 300_000, Limit: 300_000, Lossy: "x"}),
 		record.Encode(Record{V: record.Format, Term: 3, Owner: "o", Name: "n", Horizon: 9, TTL: 30_000}),
 		record.Encode(hint{V: record.Format, Next: 7}),
 		Store{Floor: time.Unix(1, 5)}.Encode(),
@@ -74,14 +74,14 @@ func FuzzWorkers(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := ParseRange(text, firn.Default)
+		r, err := ParseRange(text, firn.Default())
 		if err != nil {
 			if !strings.Contains(err.Error(), "workers") {
 				t.Error(err)
 			}
 			return
 		}
-		if r.First < 0 || r.Count() < 1 || r.Last >= firn.Default.Workers() || r.String() != text {
+		if r.First < 0 || r.Count() < 1 || r.Last >= firn.Default().Workers() || r.String() != text {
 			t.Errorf("%q: %+v", text, r)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 )
@@ -194,7 +195,7 @@ func (s *sharedStore) hear(p store.Durability, err error) {
 	if p.Identity == "" || s.first.CompareAndSwap(nil, &p.Identity) {
 		return
 	}
-	if err := store.CheckOther("what this server has in hand", p.Identity, *s.first.Load()); err != nil {
+	if err := record.CheckOther("what this server has in hand", p.Identity, *s.first.Load()); err != nil {
 		s.end(err)
 	}
 }
