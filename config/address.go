@@ -38,6 +38,7 @@ func ParseAddress(text string) (Address, error) {
 	return Address{"tcp", net.JoinHostPort(host, port)}, nil
 }
 
+// Off reports whether the address is nowhere.
 func (a Address) Off() bool { return a.Network == "" }
 
 func (a Address) String() string {

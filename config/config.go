@@ -13,7 +13,7 @@ import (
 	"github.com/firn-id/firn/pool"
 )
 
-// An Config is the settings in force: each is what was said beside the file, as by a flag or
+// A Config is the settings in force: each is what was said beside the file, as by a flag or
 // a variable, else what the file says, else the default.
 type Config struct {
 	File  *File            // nil: there is none
@@ -56,7 +56,7 @@ func (c *Config) StoreURL() Value {
 	return c.Value("store", written, "")
 }
 
-// poolOf returns the pool that a series draws from, or a command works on: the one that was
+// Pool returns the pool that a series draws from, or a command works on: the one that was
 // said, that of the series, of the file where it has one pool or one of that name, or else
 // [pool.Default]. It is nil for one that is not in the file.
 func (c *Config) Pool(series string) (name string, written *Pool, err error) {
@@ -144,7 +144,7 @@ type Leasing struct {
 	File    *File  // that lists pools; nil: there is none
 	Pool    string
 	Options LeaseOptions
-	From    map[string]string // where each knob is from
+	From    map[string]string // where each setting is from
 	Serves  bool              // it is that of a series of firn.yaml, for a server
 }
 

@@ -25,6 +25,7 @@ const (
 	Serial  = "serial"  // texts: prefix, date, counter
 )
 
+// Kinds are all kinds of series.
 var Kinds = []string{Flake, Segment, Ticket, Serial}
 
 // CounterOptions are the options of a series that is no flake.
@@ -38,6 +39,7 @@ var (
 	dense   = []string{Segment, Ticket, Serial}
 )
 
+// CounterKeys are the settings of series that count.
 var CounterKeys = []Key[CounterOptions]{
 	{
 		Name: "pattern", Kinds: []string{Serial}, Value: "PATTERN", Standard: "none",
@@ -223,6 +225,7 @@ func standardOf(k *Key[CounterOptions], kind string) string {
 	return k.Standard
 }
 
+// SeriesNameRule says which names [IsSeriesName] takes.
 const SeriesNameRule = "a name has up to 64 of A-Z, a-z, 0-9, '_', '.', '-', ':', and begins with a letter or digit"
 
 // IsSeriesName reports whether a text can be the name of a series, by the server's

@@ -13,7 +13,7 @@ import (
 	"github.com/firn-id/firn/lease"
 )
 
-// LeaseOptions are the options of a pool's lease, as the knobs say them.
+// LeaseOptions are the options of a pool's lease, as the settings say them.
 type LeaseOptions struct {
 	lease.Options
 	Hostname bool       // the worker is the number that the host's name ends in
@@ -21,6 +21,7 @@ type LeaseOptions struct {
 	Ranged   bool       // workers was said
 }
 
+// LeaseKeys are the settings of a pool, and of a lease of one of its workers.
 var LeaseKeys = []Key[LeaseOptions]{
 	{
 		Name: "layout", Value: "LAYOUT", Standard: "the pool's", Set: setLayout,

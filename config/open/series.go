@@ -16,13 +16,13 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// Options say how a series is opened. A nil *openOptions is all defaults.
+// Options say how a series is opened. A nil *Options is all defaults.
 type Options struct {
 	Logger   *slog.Logger           // what the series warns of; nil: it is discarded
 	Hostname func() (string, error) // of this host; nil: os.Hostname
 }
 
-// An Series is a series that is open: of lease, numbers and texts one is set, by its kind.
+// A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
 type Series struct {
 	Lease   *lease.Lease     // of a flake
 	Numbers *sequence.Series // of a segment or a ticket

@@ -46,8 +46,8 @@ func (*DefaultStoreError) Retryable() bool { return false }
 // An OnMade is told of a SQLite file that was made, and whether it is the implicit one.
 type OnMade func(path string, implicit bool)
 
-// Store opens the store of --store, or the implicit one. Without an onMade there
-// must be one already.
+// Store opens the store of a URL; "" is the default file of this user. A file that is not
+// there is made, and made is told of it; where made is nil, the file has to be there.
 func Store(ctx context.Context, url string, made OnMade) (*open.Store, error) {
 	implicit := url == ""
 	if implicit {

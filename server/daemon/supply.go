@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -12,17 +11,9 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
-	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
-	"github.com/firn-id/firn/store"
-	fromurl "github.com/firn-id/firn/store/open"
 )
 
 // A supply is what one series or more of a server draw from. Flakes of one pool
@@ -40,26 +31,6 @@ type supply struct {
 
 	stop context.CancelFunc
 	done sync.WaitGroup
-}
-
-// A flowing supply is open. Of src and texts one is set.
-type flowing struct {
-	src     firn.Source
-	texts   server.TextSource
-	reserve func(ctx context.Context, n int) (firn.Range, error)
-	state   func() server.State
-	final   func() error // why nothing comes from it ever again; nil if it may
-	heed    func(error)  // an error that a call got
-	ended   func() error // why its store gives nothing any more; nil if it does, or the series knows itself
-	close   func() error
-
-	// Of numbers, by the place of a store.
-	finalAt func(place int) error
-	abandon func(place int, err error)
-
-	// Of a lease.
-	layout  firn.Layout                                      // of a flake's ids
-	workers func(ctx context.Context) ([]pool.Worker, error) // of the pool; nil: there is none
 }
 
 // A NotOpenError says that a series is not open yet.
@@ -169,22 +140,6 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 	}
 }
 
-// needsSIGHUP reports whether an error of opening ends the looking: the server opens the supply
-// only when somebody says by SIGHUP, or by a restart, that the cause is mended.
-//
-//   - A store that lost writes, was replaced, or has lost a pool: a backup that is put back
-//     looks sound, and ids from it repeat until firn store recover has run.
-//   - A record that this program cannot read: the cure is a backup, or a newer program.
-//   - Settings of the server, and a layout that differs from the pool's, which never changes:
-//     the server reads its settings at SIGHUP.
-//   - A layout whose time is over.
-func needsSIGHUP(err error) bool {
-	return isA[*store.ForgotError](err) || isA[*store.OtherStoreError](err) || isA[*document.InstanceError](err) || isA[*open.LostPoolError](err) ||
-		isA[*store.FormatError](err) ||
-		isA[*lease.OptionError](err) || isA[*lease.LayoutError](err) || isA[*fromurl.URLError](err) ||
-		isA[*firn.EndError](err)
-}
-
 // notYet reports that the store still lacks what the supply draws from, or that somebody may be
 // about to raise it: the supply is not to be opened.
 func (s *supply) notYet(ctx context.Context, stores *sharedStores) bool {
@@ -194,42 +149,6 @@ func (s *supply) notYet(ctx context.Context, stores *sharedStores) bool {
 		s.log.Warn("not opened yet", withHint(s.drawing.hintOf(err), "err", err)...)
 	}
 	return err != nil
-}
-
-// look returns an error if a store lacks what the drawing draws from. It creates nothing, also
-// in a file of this host, where to open a series may begin it.
-//
-// A serial that has given nothing is an [*UnusedError]: whoever has lost one creates it again and
-// then raises it, and what it gave in between would be given twice. A segment is created at
-// the number that it begins with, and a pool with the time.
-func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
-	for _, url := range d.URLs {
-		u, err := shared.enter(ctx, url)
-		if err != nil {
-			return open.AtStore(d.Series, url, err)
-		}
-		if d.Kind == config.Flake {
-			_, err = pool.Show(ctx, u.watched(), d.Leasing.Pool)
-		} else {
-			err = open.Absent(ctx, u.watched(), d.Series, store.Durability{})
-		}
-		if err == nil && d.Kind == config.Serial {
-			err = d.given(ctx, u.watched())
-		}
-		if err = errors.Join(err, shared.leave(u)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// given returns an error if a serial has given nothing yet.
-func (d *outlet) given(ctx context.Context, st store.Store) error {
-	info, err := document.Show(ctx, st, d.Name)
-	if err != nil || info.Count > 0 {
-		return err
-	}
-	return &UnusedError{d.Name}
 }
 
 // try opens the supply.
@@ -337,143 +256,4 @@ func (s *supply) reserve(ctx context.Context, n int) (firn.Range, error) {
 	r, err := now.reserve(ctx, n)
 	now.heed(err)
 	return r, err
-}
-
-// texts is a supply of serials.
-type textSupply struct{ *supply }
-
-func (s textSupply) Append(ctx context.Context, dst []document.Number, n int) ([]document.Number, error) {
-	now, err := s.flow()
-	if err != nil {
-		return dst, err
-	}
-	dst, err = now.texts.Append(ctx, dst, n)
-	now.heed(err)
-	return dst, err
-}
-
-// flow opens a series for a server.
-func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logger) (_ *flowing, err error) {
-	var stores []store.Store
-	var users []*sharedStore
-	leave := func() error {
-		var errs []error
-		for _, u := range users {
-			errs = append(errs, shared.leave(u))
-		}
-		return errors.Join(errs...)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, leave())
-		}
-	}()
-	for _, url := range d.URLs {
-		u, err := shared.enter(ctx, url)
-		if err != nil {
-			return nil, open.AtStore(d.Series, url, err)
-		}
-		users, stores = append(users, u), append(stores, u.watched())
-	}
-	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: log, Hostname: d.hostname})
-	if err != nil {
-		return nil, err
-	}
-	now := d.flowing(series, users, stores)
-	if series.Began && d.Kind != config.Flake {
-		log.Info("created a new counter", "series", d.Name, "first", open.FirstNumber(d.Series), "store", d.storeText())
-	} else if series.Began {
-		log.Info("created the first pool", "pool", d.Leasing.Pool, "layout", cmp.Or(now.layout.Name(), now.layout.String()), "store", d.storeText())
-	}
-	closeSeries := now.close
-	part, err := d.joinStores(users, now)
-	if err != nil {
-		part()
-		return nil, errors.Join(err, closeSeries())
-	}
-	now.close = func() error { part(); return errors.Join(closeSeries(), leave()) }
-	return now, nil
-}
-
-// joinStores makes what is open a member of its stores, so that it ends with what others
-// find out about them, and they with what it does.
-func (d *outlet) joinStores(users []*sharedStore, now *flowing) (part func(), err error) {
-	members := make([]*member, len(users))
-	for i, u := range users {
-		members[i] = &member{kind: d.Kind, final: now.final}
-		if now.abandon != nil {
-			members[i].final = func() error { return now.finalAt(i) }
-			members[i].abandon = func(err error) { now.abandon(i, err) }
-		}
-		err = errors.Join(err, u.join(members[i]))
-	}
-	now.ended = func() error { return nil }
-	now.heed = func(error) {} // of a ticket nobody knows which store it is about
-	if len(users) == 1 {
-		now.heed = func(err error) {
-			if err != nil {
-				users[0].heed(d.Kind, err)
-			}
-		}
-		if now.abandon == nil {
-			now.ended = users[0].ended
-		}
-	}
-	return func() {
-		for i, u := range users {
-			u.part(members[i])
-		}
-	}, err
-}
-
-// flowing is what a server draws from in a series that is open.
-func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.Store) *flowing {
-	switch {
-	case s.Lease != nil:
-		return flowLease(s.Lease, stores[0], d.storeText())
-	case s.Numbers != nil:
-		return flowNumbers(s.Numbers, segmentFacts{
-			kind: d.Kind, store: d.storeText(), increment: max(d.Options.Segment.Increment, 1),
-			lasts: cmp.Or(d.Options.Segment.Lasts, block.DefaultCacheFor),
-		})
-	}
-	return flowTexts(s.Texts, d.storeText(), users[0].pulse)
-}
-
-func flowLease(l *lease.Lease, st store.Store, at string) *flowing {
-	return &flowing{
-		src: l, close: l.Close, layout: l.State().Layout,
-		state:   func() server.State { return leaseState(l, at) },
-		workers: func(ctx context.Context) ([]pool.Worker, error) { return poolWorkers(ctx, st, l) },
-		final: func() error {
-			if now := l.State(); now.Phase == term.Forgotten {
-				return now.Err
-			}
-			return nil
-		},
-	}
-}
-
-func flowNumbers(s *sequence.Series, at segmentFacts) *flowing {
-	return &flowing{
-		src: s, close: s.Close, reserve: s.Reserve,
-		state:   func() server.State { return segmentState(s, at) },
-		final:   func() error { return unforgiven(s.State().Err) },
-		finalAt: func(place int) error { return unforgiven(s.States()[place].Err) },
-		abandon: s.Abandon,
-	}
-}
-
-func flowTexts(s *document.Series, at string, heard *pulse) *flowing {
-	return &flowing{
-		texts: s, close: s.Close,
-		state: func() server.State { return serialState(s, at, heard.last()) },
-		final: func() error { return unforgiven(s.State().Err) },
-	}
-}
-
-// passes reports whether an error of a supply passes by itself. Here the deadline of one try
-// does, and so does the end of a supply that is being replaced.
-func passes(err error) bool {
-	return firn.Retryable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, firn.ErrClosed)
 }
