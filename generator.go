@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// Errors of a [Generator], besides [*HorizonError] and [*EndError].
 var (
-	// ErrClosed: the generator was closed for good.
+	// ErrClosed says that a source of ids was closed and gives no more.
 	ErrClosed = errors.New("firn: closed")
-	// ErrBusy: Try would have had to wait for the next tick.
+	// ErrBusy says that no id can be given without waiting for the clock.
 	ErrBusy = errors.New("firn: no id without waiting")
 )
 
-// A HorizonError says that a grant is used up: the clock or the sequence has
-// passed the last tick it covers, and nobody has extended it.
+// A HorizonError says that a grant is used up: the clock or the sequence has passed the last
+// tick of the grant, and nobody has extended it.
 type HorizonError struct {
 	Horizon time.Time // the last instant that was granted
 }
@@ -31,43 +30,43 @@ func (e *HorizonError) Error() string {
 }
 
 // A Grant is the right to issue ids of a worker in the ticks Base < t <= Horizon.
-// Whoever gives one has written it down before, so that nobody else is granted
-// the same ticks of the same worker, ever. One grant makes one generator.
+// Before a process makes a generator of a grant, it writes the grant into a store, so that
+// nobody else is ever granted the same ticks of the same worker. Package lease does that. Make
+// one generator of each grant.
 type Grant struct {
 	Worker  int64 // all worker fields of the layout as one number
 	Base    Tick  // exclusive, not negative
 	Horizon Tick  // inclusive
 }
 
-// Bounds of GeneratorOptions.Borrow.
+// DefaultBorrow and MaxBorrow are the default and the maximum of [GeneratorOptions.Borrow].
 const (
 	DefaultBorrow = 10 * time.Millisecond
 	MaxBorrow     = time.Second
 )
 
-// GeneratorOptions: nil, or any zero field, takes the default.
+// GeneratorOptions are the options of a [Generator]. Nil, or a zero field, means the default.
 type GeneratorOptions struct {
-	// Shard is the value of the layout's shard field; 0.
+	// Shard is the value of the layout's shard field.
 	Shard int64
-	// Borrow is how far ids may run ahead of the clock when the sequence of a
-	// tick is used up, at most MaxBorrow; 0 is DefaultBorrow. What is less
-	// than a tick is nothing. Negative: never.
+	// Borrow is how far ids may run ahead of the clock when the sequence of a tick is used up,
+	// at most MaxBorrow. It is rounded down to whole ticks. Zero means DefaultBorrow; a
+	// negative one means that ids never run ahead.
 	Borrow time.Duration
-	// Start is what the time is now, for a caller who has a better clock than the
-	// system's. Zero means the system's. The generator counts on from it.
+	// Start is the time now, for a caller that has a better clock than the system's. The
+	// generator counts from there. Zero means the system's time.
 	Start time.Time
-	// Now replaces the clock. The default reads the wall clock once and goes on
-	// with the monotonic one, so that a step of the wall clock moves nothing.
+	// Now replaces the clock. Nil means that the generator reads the wall clock once, and the
+	// monotonic clock from then on, so that a step of the wall clock changes nothing.
 	Now func() time.Time
 }
 
-// A Generator issues the ids of one grant, strictly increasing (in layouts that
-// are [Layout.Ordered]; in others the pair of tick and sequence is), and never
-// one that the grant does not cover. It is a [Source]. All its methods may be
-// called from many goroutines at once.
+// A Generator issues the ids of one grant and no others. Its ids are strictly increasing in a
+// layout that is [Layout.Ordered]; in other layouts the pair of tick and sequence is. A
+// Generator is a [Source], and safe for concurrent use. Make one with [NewGenerator].
 //
-// Most programs get theirs inside a lease. Three methods belong to whoever
-// holds the grant: Extend, SetClock and Close.
+// Most programs have their generators inside a lease. Extend, SetClock and Close, and what
+// Borrowed and Waits return, are for the holder of the grant, which is the lease there.
 type Generator struct {
 	_ [64]byte // the word has a cache line of its own
 
@@ -110,9 +109,9 @@ type Generator struct {
 	issued uint64 // once closed: a number above which none was issued
 }
 
-// NewGenerator returns the generator of a grant. Its first id is above
-// grant.Base, and waits until the clock allows it. It returns an [*EndError] if the
-// layout has ended by the generator's clock, and an [*EpochError] if it begins later.
+// NewGenerator returns the generator of a grant. Its first id has a tick above grant.Base, and
+// is not given before the clock allows it. Errors: [*EndError], the layout has ended by the
+// generator's clock; [*EpochError], the layout begins later.
 func NewGenerator(l Layout, grant Grant, opts *GeneratorOptions) (*Generator, error) {
 	if opts == nil {
 		opts = &GeneratorOptions{}
@@ -198,10 +197,9 @@ func (g *Generator) place(worker, shard int64) {
 	g.even = 1<<even - 1
 }
 
-// Next returns the next id. Where the sequence of a tick is used up it waits
-// for the next tick, or for ctx (which it looks at every 20 ms at the least).
-// It returns a [*HorizonError] where the grant is used up, an [*EndError] where
-// the layout is, and [ErrClosed].
+// Next returns the next id. If the sequence of a tick is used up, it waits for the next tick
+// or until ctx is done, which it checks at least every 20 ms. Errors: [*HorizonError], the
+// grant is used up; [*EndError], the layout has ended; [ErrClosed]; ctx's.
 func (g *Generator) Next(ctx context.Context) (ID, error) {
 	if int64(time.Since(g.start)) >= g.edge.Load() {
 		if err := g.turn(); err != nil {
@@ -218,7 +216,7 @@ func (g *Generator) Next(ctx context.Context) (ID, error) {
 	return g.id(w), nil
 }
 
-// Try is Next without waiting: it returns ErrBusy where Next would wait.
+// Try is Next without waiting: it returns [ErrBusy] where Next would wait.
 func (g *Generator) Try() (ID, error) {
 	w, k, err := g.take(1)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// An ID is a number that was granted once: 1 to 2^63-1. Zero is never issued,
-// so the zero ID means that there is none.
+// An ID is a number from 1 to 2^63-1 that was issued once. Zero is never issued, so the zero
+// ID means that there is no id.
 //
 // An ID has one text, the decimal one without sign, space or leading zero. In JSON
 // it is written as a string, because JavaScript rounds numbers above 2^53, and

@@ -15,8 +15,8 @@ type Tick int64
 // tick lasts. It is a value: layouts are equal with == if they read every id
 // alike, and all methods may be called from many goroutines at once.
 //
-// Make one with [ParseLayout] or take a preset. The zero Layout is not valid;
-// methods that return an error return one for it.
+// Make one with [Default], [ParseLayout] or [MustLayout]. The zero Layout is not valid; methods
+// that return an error return one for it.
 type Layout struct {
 	epoch  int64 // nanoseconds since 1970
 	unit   int64 // nanoseconds in a tick, whole microseconds
@@ -44,7 +44,7 @@ func (f Field) IsWorker() bool {
 	return f.Name != "" && f.Name != "time" && f.Name != "shard" && f.Name != "seq"
 }
 
-// Parts is what an id says.
+// Parts are the values of the fields of an id.
 type Parts struct {
 	Time   time.Time // when its tick begins, UTC
 	Tick   Tick

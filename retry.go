@@ -5,14 +5,14 @@ import (
 	"errors"
 )
 
-// Retryable reports whether the same call may do better a moment later, though nobody
-// changes anything: a store or a server was away, a grant is used up for now, every worker
-// is taken. It is false where somebody has to do something first: the name is mistyped, a
-// right is missing, the layout has ended, the store has forgotten what it acknowledged. It
-// is false, too, after Close, and where the caller's context ended.
+// Retryable reports whether the call that returned err may succeed a moment later though
+// nobody changes anything: a store or a server was away, a grant is used up for now, every
+// worker is taken. It returns false if somebody has to do something first: the name is
+// mistyped, a right is missing, the layout has ended, the store has forgotten what it
+// acknowledged. It also returns false after Close, and if the caller's context ended.
 //
-// It knows the errors of all packages of firn, wrapped or not. An error that says nothing of
-// itself, as those of drivers, is taken for one that passes.
+// Retryable knows the errors of all packages of firn, wrapped or not. It returns true for any
+// other error, such as that of a driver.
 func Retryable(err error) bool {
 	if err == nil || errors.Is(err, ErrClosed) {
 		return false

@@ -2,11 +2,11 @@ package firn
 
 import "context"
 
-// A Source gives ids: a generator, a lease, a series, a client of a server.
-// Code written against Source can move from one to another.
+// A Source gives ids. A [Generator], a lease, a series and a client of a server are sources,
+// so code that takes a Source works with each of them.
 //
-// Both methods may be called from many goroutines at once. They look at ctx
-// only when they have to wait: a cancelled ctx still gets an id that is there.
+// Both methods are safe for concurrent use. They check ctx only when they have to wait: with
+// a cancelled ctx they still return an id that needs no waiting.
 type Source interface {
 	// Next returns one id.
 	Next(ctx context.Context) (ID, error)

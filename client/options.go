@@ -6,30 +6,40 @@ import (
 	"time"
 )
 
-// Options of a client. Nil, or any zero field, takes the default, which the
-// comment names first.
+// Options are the options of a client. Nil, or a zero field, means the default.
 type Options struct {
-	// Prefetch is how many ids are fetched at a time. 0: as many as are used up in a
-	// part of MaxAge at the rate of late, and at least twice what is used while
-	// they are fetched. 1: none but those that calls wait for. Else blocks of so many:
-	// one, or up to eight together where one is used up before the next is there.
+	// Prefetch is how many ids the client fetches at a time. Zero means as many as the program
+	// has lately used in a part of MaxAge, and at least twice what it uses while they are
+	// fetched. One means no more than calls wait for. A larger number is the size of a block;
+	// the client fetches up to eight blocks together if one is used up before the next is
+	// there.
 	Prefetch int
 
-	MaxBlock int           // 100,000, or as many as a server gives; how many ids are asked for at most at a time
-	MaxAge   time.Duration // 1 s; how old an id may be when it is handed out; older ones are dropped. Negative: any age
-	Wait     time.Duration // 5 s; how long a call waits for servers that do not answer
-	Timeout  time.Duration // 1 s; how long a server may take to connect, and to answer (or half as long again), before another is asked
+	// MaxBlock is how many ids the client asks for at most at a time. Zero means 100,000, or as
+	// many as a server gives.
+	MaxBlock int
 
-	// TLS is for rediss:// addresses; the machine's roots, and the name in the address.
+	// MaxAge is how old an id may be when the client hands it out; it drops older ones. Zero
+	// means 1 second; a negative one means any age.
+	MaxAge time.Duration
+
+	// Wait is how long a call waits for servers that do not answer. Zero means 5 seconds.
+	Wait time.Duration
+
+	// Timeout is how long a server may take to accept a connection, and to answer (or half as
+	// long again), before the client asks another one. Zero means 1 second.
+	Timeout time.Duration
+
+	// TLS is for rediss:// addresses. Nil means the machine's roots, and the name in the
+	// address.
 	TLS *tls.Config
 }
 
-// Defaults of Options.
 const (
-	DefaultMaxBlock = 100_000
-	DefaultMaxAge   = time.Second
-	DefaultWait     = 5 * time.Second
-	DefaultTimeout  = time.Second
+	defaultMaxBlock = 100_000
+	defaultMaxAge   = time.Second
+	defaultWait     = 5 * time.Second
+	defaultTimeout  = time.Second
 )
 
 // maxBlock bounds the memory that a client takes: 8 bytes for each id in hand, which are
@@ -43,16 +53,16 @@ func (o *Options) withDefaults() (Options, error) {
 		c = *o
 	}
 	if c.MaxBlock == 0 {
-		c.MaxBlock = max(DefaultMaxBlock, c.Prefetch)
+		c.MaxBlock = max(defaultMaxBlock, c.Prefetch)
 	}
 	if c.MaxAge == 0 {
-		c.MaxAge = DefaultMaxAge
+		c.MaxAge = defaultMaxAge
 	}
 	if c.Wait == 0 {
-		c.Wait = DefaultWait
+		c.Wait = defaultWait
 	}
 	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
+		c.Timeout = defaultTimeout
 	}
 	switch {
 	case c.MaxBlock < 1 || c.MaxBlock > maxBlock:

@@ -80,7 +80,7 @@ func (p pace) ahead(l limits) bool {
 // are measured by.
 func (l limits) lives() time.Duration {
 	if l.age == 0 {
-		return DefaultMaxAge
+		return defaultMaxAge
 	}
 	return l.age
 }

@@ -20,8 +20,8 @@ func (o *LeaseOptions) Faults() error {
 		if l := o.Layout; l.IsValid() && o.Workers.Last >= l.Workers() {
 			bad("workers", "%s: layout %s has 0-%d", o.Workers, cmp.Or(l.Name(), l.String()), l.Workers()-1)
 		}
-		if o.Choice == lease.Insist && !o.Workers.Has(o.Worker) {
-			bad("worker", "%d: workers says %s", o.Worker, o.Workers)
+		if n, only := o.Choice.Only(); only && !o.Workers.Has(n) {
+			bad("worker", "%d: workers says %s", n, o.Workers)
 		}
 		if int64(o.Lanes) > o.Workers.Count() {
 			bad("lanes", "%d: workers says %s, which are %d", o.Lanes, o.Workers, o.Workers.Count())

@@ -97,18 +97,19 @@ func SetWorkers(o *LeaseOptions, text string) (err error) {
 
 // setWorker reads which worker to take.
 func setWorker(o *LeaseOptions, text string) (err error) {
-	o.Choice, o.Worker, o.Hostname = lease.Recycle, 0, false
+	o.Choice, o.Hostname = lease.Choice{}, false
 	switch text {
 	case "recycle":
 	case "fresh":
-		o.Choice = lease.Fresh
+		o.Choice = lease.Fresh()
 	case "hostname":
-		o.Choice, o.Hostname = lease.Prefer, true
+		o.Choice, o.Hostname = lease.Prefer(0), true // or which the hostname says
 	default:
-		o.Choice = lease.Insist
-		if o.Worker, err = ParseNumber(text); err != nil {
+		n, err := ParseNumber(text)
+		if err != nil {
 			return fmt.Errorf("%q is none of recycle, fresh, hostname and a number", text)
 		}
+		o.Choice = lease.Only(n)
 	}
 	return nil
 }

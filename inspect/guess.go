@@ -70,7 +70,8 @@ type candidate struct {
 	now, earliest, newest firn.Tick // the ticks of a plausible id, and that of now
 }
 
-// A Guesser says which presets an id may be of. Many goroutines may use it.
+// A Guesser says which of the layouts known by name an id may have. It is safe for concurrent
+// use.
 type Guesser struct{ candidates []candidate }
 
 // NewGuesser returns a guesser for ids that were made by now, of all presets but some.
@@ -109,10 +110,10 @@ func (c *candidate) cost(id firn.ID) (bits float64, ok bool) {
 	return bits, true
 }
 
-// A Guess is a preset in which an id makes sense.
+// A Guess is a layout known by name in which an id makes sense.
 type Guess struct {
 	*Decoder
-	Bits float64 // that it takes to describe the id as one of it: the fewer, the more plausible
+	Bits float64 // how many bits describe the id as one of this layout; the fewer, the more plausible
 }
 
 // Append appends the presets in which an id makes sense, the most plausible first.

@@ -17,7 +17,7 @@ import (
 	"github.com/firn-id/firn"
 )
 
-// A Reading is what an id says if it is of some layout or form. The zero Reading is that of a
+// A Reading is what an id says if it has a certain layout or form. The zero Reading is that of a
 // plain number, which says nothing.
 type Reading struct {
 	Name   string      // of the layout, or its spec; or of another form, such as uuidv7
@@ -97,8 +97,8 @@ func (r *Reading) AppendJSON(dst, id []byte) []byte {
 	return append(dst, '}')
 }
 
-// A Decoder reads ids in one layout. It is made once, for many ids, and many goroutines may
-// use it.
+// A Decoder reads ids of one layout. Make one and use it for many ids; it is safe for concurrent
+// use.
 type Decoder struct {
 	layout   firn.Layout
 	name     string
@@ -120,13 +120,13 @@ func NewDecoder(l firn.Layout) *Decoder {
 	return d
 }
 
-// Layout is the decoder's.
+// Layout returns the layout of the decoder.
 func (d *Decoder) Layout() firn.Layout { return d.layout }
 
-// Name is that of the layout, or its spec where it has none.
+// Name returns the name of the layout, or its text if it has no name.
 func (d *Decoder) Name() string { return d.name }
 
-// Decode fills into with what an id says, and uses its memory again. The error is that of
+// Decode sets into to what an id says, and reuses the memory of into. Its error is that of
 // [firn.Layout.Decode].
 func (d *Decoder) Decode(id firn.ID, into *Reading) error {
 	p, err := d.layout.Decode(id)

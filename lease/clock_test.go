@@ -51,8 +51,8 @@ func TestLayoutEndsUnderALease(t *testing.T) {
 		if _, err := l.Next(t.Context()); !errors.As(err, &ended) {
 			t.Errorf("after the worker was lost too Next returned %v", err)
 		}
-		if now := l.State(); now.Phase == term.Holding || !errors.As(now.Err, &ended) {
-			t.Errorf("the state is %s with error %v", now.Phase, now.Err)
+		if now := l.State(); now.phase == term.Holding || !errors.As(now.Err, &ended) {
+			t.Errorf("the state is %s with error %v", now.phase, now.Err)
 		}
 		if _, err := Open(t.Context(), s, o); !errors.As(err, &ended) {
 			t.Errorf("after the layout's end Open returned %v", err)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,7 +86,7 @@ func TestOpenReturnsWithItsContext(t *testing.T) {
 					term.Past("nobody", o.Layout.Tick(time.Now().Add(3*time.Second))).Encode(), store.Condition{}); err != nil {
 					t.Fatal(err)
 				}
-				o.Choice, o.Worker = Insist, ahead+1 // whose first id has to wait
+				o.Choice = Only(ahead + 1) // whose first id has to wait
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				began := time.Now()
@@ -143,5 +145,47 @@ func TestRefusalIsReturnedOrLogged(t *testing.T) {
 			t.Errorf("%d lines say that no worker can be had, want 1", n)
 		}
 		closed(t, l)
+	})
+}
+
+// stuck is a store that writes, but does not return, not even when its time is over.
+type stuck struct {
+	store.Store
+	on   atomic.Bool
+	free chan struct{}
+}
+
+func (s *stuck) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
+	if s.on.Load() {
+		<-s.free
+	}
+	return s.Store.Put(ctx, key, value, cond)
+}
+
+// A store that never returns holds up neither ids nor Close.
+func TestCloseOverAStoreThatNeverReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuck{Store: memory.New(), free: make(chan struct{})}
+		defer close(s.free)
+		o, _ := options()
+		l := open(t, s, o)
+		var last firn.ID
+		time.Sleep(10 * time.Minute) // the ramp is over
+		s.on.Store(true)
+		for range 4 {
+			time.Sleep(time.Minute)
+			increasing(t, l, &last, 10)
+		}
+		if st := l.State(); !st.StoreAway || !st.Issuing {
+			t.Errorf("the store has not returned for 4 minutes: %+v", st)
+		}
+		began := time.Now()
+		err := l.Close()
+		if d := time.Since(began); d > 5*time.Second+2*look {
+			t.Errorf("Close took %s", d)
+		}
+		if err == nil || !strings.Contains(err.Error(), "was not given back, and falls free in 30s") {
+			t.Errorf("Close returned %v", err)
+		}
 	})
 }

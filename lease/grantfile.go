@@ -16,7 +16,8 @@ import (
 
 var errLocked = errors.New("another process uses it")
 
-// A GrantFileError says that a grant file cannot be used.
+// A GrantFileError says that a grant file cannot be used. Name another file, or correct what
+// Err says: another process has the file, it cannot be written, or it is of another pool.
 type GrantFileError struct {
 	Path string
 	Err  error

@@ -44,7 +44,7 @@ func TestGrantFileThatCannotBeWritten(t *testing.T) {
 		}
 		wantFile()
 		s.refuse.Store(true)
-		for !l.State().Degraded {
+		for !l.State().StoreAway {
 			time.Sleep(100 * time.Millisecond)
 		}
 		wantFile()
@@ -87,7 +87,7 @@ func TestCloseWithAGrantFileThatCannotBeWritten(t *testing.T) {
 		if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
 			t.Fatal(err)
 		}
-		for l.State().Phase == term.Holding {
+		for l.State().phase == term.Holding {
 			time.Sleep(10 * time.Millisecond)
 		}
 		s.hang.Store(true) // no other worker can be taken

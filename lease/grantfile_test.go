@@ -302,7 +302,7 @@ func TestGrantFileStartedTwice(t *testing.T) {
 	}
 	l = open(t, s, o)
 	defer closed(t, l)
-	if st := l.State(); st.Phase != term.Holding || st.Term != 2 {
+	if st := l.State(); st.phase != term.Holding || st.Term != 2 {
 		t.Fatalf("%+v", st)
 	}
 }

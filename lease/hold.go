@@ -67,9 +67,9 @@ func (e *LateError) Error() string {
 		", and it was not extended in time: this process or its host was paused, or the store is slow"
 }
 
-// MostGrace returns the longest grace for [Worker.Watch] with an outage budget: half of the
-// first and shortest grant, so 5 s for a budget of 10 s or more. The other half is for
-// extending the grant, again and again, while nothing is wrong.
+// MostGrace returns the longest grace that [Worker.Watch] accepts with an outage budget: half
+// of the first and shortest grant, so 5 s for a budget of 10 s or more. The other half is
+// for extending the grant, again and again, while nothing is wrong.
 func MostGrace(outage time.Duration) time.Duration { return min(outage, term.Reach) / 2 }
 
 // Watch blocks until ctx is done, and returns nil, or until the program has to be stopped,
@@ -78,7 +78,7 @@ func MostGrace(outage time.Duration) time.Duration { return min(outage, term.Rea
 // a time.
 //
 // Errors: [*OutageError], the store does not answer; [*LateError], the grant was not
-// extended for another reason; [*StepError]; [*term.LostError] and the other errors with
+// extended for another reason; [*StepError]; [*LostError] and the other errors with
 // which a worker is lost. A grace above [MostGrace] of [State.Budget] is an [*OptionError].
 func (h *Worker) Watch(ctx context.Context, grace time.Duration) error {
 	budget := h.State().Budget
@@ -94,17 +94,17 @@ func (h *Worker) Watch(ctx context.Context, grace time.Duration) error {
 			step = now.Offset
 		}
 		switch {
-		case now.Phase != term.Holding && now.Err != nil:
+		case !now.held() && now.Err != nil:
 			return now.Err
-		case now.Phase != term.Holding:
-			return fmt.Errorf("lease: worker %d is not held: %s", now.Worker, now.Phase)
+		case !now.held():
+			return fmt.Errorf("lease: worker %d is not held: %s", now.Worker, now.phase)
 		case step.Abs() > term.Skew:
 			return &StepError{step}
 		case now.Left(clock.Wall) > grace:
-		case now.Degraded:
-			return &OutageError{EndedAt: now.Horizon, AwaySince: now.AwaySince, Err: now.Err}
+		case now.StoreAway:
+			return &OutageError{EndedAt: now.EndsAt, AwaySince: now.AwaySince, Err: now.Err}
 		default:
-			return &LateError{Horizon: now.Horizon}
+			return &LateError{Horizon: now.EndsAt}
 		}
 		t := time.NewTimer(look)
 		select {

@@ -57,11 +57,11 @@ func TestHeldWorkerIsWatched(t *testing.T) {
 				if !c.want(err) || time.Since(began) > c.within {
 					t.Fatalf("%v after %s", err, time.Since(began))
 				}
-				if st := h.State(); st.Phase == term.Holding && st.Horizon.Before(time.Now().Add(grace-look)) {
-					t.Fatalf("told at %s, the horizon is %s", time.Now(), st.Horizon)
+				if st := h.State(); st.phase == term.Holding && st.EndsAt.Before(time.Now().Add(grace-look)) {
+					t.Fatalf("told at %s, the horizon is %s", time.Now(), st.EndsAt)
 				}
 				time.Sleep(time.Hour) // it takes no other
-				if st := h.State(); c.name == "taken away" && st.Phase != term.Lost {
+				if st := h.State(); c.name == "taken away" && st.phase != term.Lost {
 					t.Fatalf("%+v", st)
 				}
 			})

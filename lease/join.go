@@ -68,6 +68,7 @@ func unanswered(err error) bool {
 // this process, has its first pool made together with it.
 func (o *Options) poolLayout(ctx context.Context, s store.Store, p store.Durability) (firn.Layout, error) {
 	info, err := pool.Show(ctx, s, o.Pool)
+	_, only := o.Choice.Only()
 	var missing *MissingPoolError
 	if errors.As(err, &missing) && p.NoticesLoss && len(missing.Pools) == 0 {
 		info, err = o.create(ctx, s)
@@ -79,7 +80,7 @@ func (o *Options) poolLayout(ctx context.Context, s store.Store, p store.Durabil
 		return firn.Layout{}, &LayoutError{Pool: o.Pool, Have: info.Layout.String(), Want: o.Layout.String()}
 	case o.Outage > info.OutageLimit:
 		return firn.Layout{}, &OptionError{"outage", "outage " + o.Outage.String() + ": pool " + o.Pool + " was created for at most " + info.OutageLimit.String()}
-	case o.Choice != Insist && int64(o.Lanes) > info.Workers():
+	case !only && int64(o.Lanes) > info.Workers():
 		return firn.Layout{}, &OptionError{"lanes", fmt.Sprintf("lanes %d: pool %s has %d workers", o.Lanes, o.Pool, info.Workers())}
 	}
 	return info.Layout, nil

@@ -215,7 +215,7 @@ func (k *keeper) Show(p *holder.Process) {
 	}
 	k.tell(was, now, p)
 	if p.Begun {
-		k.open(opened{delay: p.Delay(k.Clocks().Boot), err: p.FileErr})
+		k.open(opened{delay: p.StartsAt().Sub(p.Now(k.Clocks().Boot).Wall), err: p.FileErr})
 	}
 }
 

@@ -63,7 +63,7 @@ func TestLanesGoOnWithoutOne(t *testing.T) {
 		created(t, s, &pool.Options{Layout: small, Workers: 2})
 		l := open(t, s, o)
 		defer closed(t, l)
-		gone := l.States()[0].Worker
+		gone := l.Lanes()[0].Worker
 		if err := pool.Release(t.Context(), s, pool.Default, gone); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestLanesAllStopWhenOneFindsOut(t *testing.T) {
 		created(t, s, &pool.Options{Layout: layout})
 		l := open(t, s, o)
 		defer l.Close()
-		first := l.States()[0].Worker
+		first := l.Lanes()[0].Worker
 		rec, err := s.Get(t.Context(), term.KeyWorker(pool.Default, first))
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestLanesAllStopWhenOneFindsOut(t *testing.T) {
 		if _, err := s.Put(t.Context(), rec.Key, r.Encode(), store.Condition{Version: rec.Version}); err != nil {
 			t.Fatal(err)
 		}
-		for l.States()[0].Phase != term.Forgotten {
+		for l.Lanes()[0].phase != term.Forgotten {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(2 * look)
@@ -124,9 +124,9 @@ func TestLanesAllStopWhenOneFindsOut(t *testing.T) {
 		if id, err := l.Next(t.Context()); !errors.As(err, &forgot) {
 			t.Errorf("%d, %v", id, err)
 		}
-		for i, st := range l.States() {
-			if st.Phase != term.Forgotten || !errors.As(st.Err, &forgot) {
-				t.Errorf("lane %d: %s, %v", i, st.Phase, st.Err)
+		for i, st := range l.Lanes() {
+			if st.phase != term.Forgotten || !errors.As(st.Err, &forgot) {
+				t.Errorf("lane %d: %s, %v", i, st.phase, st.Err)
 			}
 		}
 	})

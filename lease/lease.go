@@ -14,12 +14,12 @@
 // numbers with one layout; it is created once, by package pool or "firn pool create", and
 // Open never creates it, but for the first pool of a store in a file or in memory.
 //
-// Workers of a pool are recycled: who stops gives its worker back, and that of
-// a process that died falls free when it was not heard of for its time to live.
-// A worker's record holds the highest tick that its holders may have issued,
-// written down before anything up to it was; whoever takes the worker next
-// starts above it. Why that is enough is in package term, which decides; this
-// package performs what it asks.
+// Workers of a pool are recycled. A process that stops gives its worker back. The worker of
+// a process that died falls free when the process has written nothing for its time to live.
+// A worker's record holds the highest tick that its holders may have issued, written
+// down before anything up to it was; the next process that takes the worker starts above
+// that tick. Package internal/term decides, and says why that is enough; internal/holder
+// does what it decides; this package gives it clocks, a store and a file.
 package lease
 
 import (
@@ -102,7 +102,7 @@ func (e *OutageError) Unwrap() error { return e.Err }
 // pool; [*NotYetError], its ids start later than Options.Wait; [*FullError], no worker is
 // free; [*WorkerError], the pool does not have the worker that was asked for;
 // [*LayoutError], the pool has another layout; [*store.OtherStoreError], this store is a copy;
-// [*term.ClockError], this clock is ahead of the store's; [*term.AwayError], the store
+// [*ClockError], this clock is ahead of the store's; [*AwayError], the store
 // does not answer any more; [*store.ForgotError]; [*GrantFileError]; [*firn.EndError], the
 // layout has ended. A store that does not say what it promises to begin with is not
 // waited for: its own error is returned at once, but where [Options.GrantFile] has a grant
@@ -299,9 +299,9 @@ func (l *Lease) retry(ctx context.Context, try func(*firn.Generator) error) erro
 		switch now := ln.state.Load(); {
 		case l.closed.Load():
 			return firn.ErrClosed
-		case now.Degraded && (spent == nil || !spent.Horizon.Before(now.Horizon)):
-			return &OutageError{EndedAt: now.Horizon, AwaySince: now.AwaySince, Err: now.Err}
-		case now.Err != nil && (!now.Degraded || errors.As(now.Err, &file)) && !errors.As(now.Err, &lost):
+		case now.StoreAway && (spent == nil || !spent.Horizon.Before(now.EndsAt)):
+			return &OutageError{EndedAt: now.EndsAt, AwaySince: now.AwaySince, Err: now.Err}
+		case now.Err != nil && (!now.StoreAway || errors.As(now.Err, &file)) && !errors.As(now.Err, &lost):
 			return now.Err
 		}
 		select {
@@ -322,11 +322,11 @@ func (l *Lease) best() *lane {
 	best := l.lanes[0]
 	for _, ln := range l.lanes[1:] {
 		a, b := ln.state.Load(), best.state.Load()
-		if held := a.Phase == term.Holding; held != (b.Phase == term.Holding) {
+		if held := a.held(); held != b.held() {
 			if held {
 				best = ln
 			}
-		} else if a.Horizon.After(b.Horizon) {
+		} else if a.EndsAt.After(b.EndsAt) {
 			best = ln
 		}
 	}
@@ -352,8 +352,8 @@ func (l *Lease) change() {
 // does that can go on longest.
 func (l *Lease) State() State { return *l.best().state.Load() }
 
-// States returns where each lane stands now.
-func (l *Lease) States() []State {
+// Lanes returns where each lane stands now.
+func (l *Lease) Lanes() []State {
 	all := make([]State, len(l.lanes))
 	for i, ln := range l.lanes {
 		all[i] = *ln.state.Load()

@@ -124,7 +124,7 @@ func TestIdsFromOpenToClose(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		st := l.State()
-		if st.Phase != term.Holding || st.Left(time.Now()) < 4*time.Minute || st.Err != nil {
+		if st.phase != term.Holding || st.Left(time.Now()) < 4*time.Minute || st.Err != nil {
 			t.Fatalf("%+v", st)
 		}
 		ids, err := l.Append(t.Context(), nil, 10_000)
@@ -153,7 +153,7 @@ func TestStoreAwayAndBack(t *testing.T) {
 		time.Sleep(5 * time.Minute) // the ramp is over
 		s.refuse.Store(true)
 		went := time.Now()
-		for !l.State().Degraded {
+		for !l.State().StoreAway {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if d := time.Since(went); d > 11*time.Second {
@@ -183,7 +183,7 @@ func TestStoreAwayAndBack(t *testing.T) {
 		time.Sleep(time.Hour)
 		s.refuse.Store(false)
 		back := time.Now()
-		for l.State().Degraded {
+		for l.State().StoreAway {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if d := time.Since(back); d > 5*time.Second {
@@ -384,7 +384,7 @@ func TestRecover(t *testing.T) {
 
 func TestOptionsSayAllThatIsWrong(t *testing.T) {
 	_, err := Open(t.Context(), memory.New(), &Options{
-		Pool: "a/b", Layout: layout, Shard: 1, Choice: Insist, Worker: 1024, Outage: time.Millisecond, TTL: time.Second, MaxAhead: time.Minute, Wait: -1,
+		Pool: "a/b", Layout: layout, Shard: 1, Choice: Only(1024), Outage: time.Millisecond, TTL: time.Second, MaxAhead: time.Minute, Wait: -1,
 	})
 	for _, want := range []string{"slash", "outage", "ttl", "borrow", "wait"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -455,9 +455,9 @@ func TestThePoolsLayout(t *testing.T) {
 func TestThePoolsLimits(t *testing.T) {
 	s := memory.New()
 	created(t, s, &pool.Options{First: 512, Workers: 3, Outage: time.Minute})
-	for _, choice := range []Choice{Insist, Prefer} {
+	for _, choice := range []Choice{Only(511), Prefer(511)} {
 		var worker *WorkerError
-		l, err := Open(t.Context(), s, &Options{Choice: choice, Worker: 511})
+		l, err := Open(t.Context(), s, &Options{Choice: choice})
 		if !errors.As(err, &worker) || worker.First != 512 || worker.Last != 514 {
 			t.Errorf("choice %d: %v", choice, err)
 		}

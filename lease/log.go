@@ -26,22 +26,22 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	s := &p.Term
 	wall := p.Now(k.Clocks().Boot).Wall
 	k.tellFile(p)
-	defer k.tellWait(p)
+	defer k.tellWait(now, wall, p)
 	if was != nil && was.Durable && !now.Durable {
 		k.log.Warn("the store can forget what it acknowledged; ids are unique as long as clocks are right",
 			"within", p.Rules.Skew, "why", now.Why, "wait at each start", p.Rules.Quarantine(s.Pool))
 	}
 	var kind string
 	switch left := now.Left(wall); {
-	case now.Degraded && s.Closed: // a request was broken off, and the worker is given back
+	case now.StoreAway && s.Closed: // a request was broken off, and the worker is given back
 		return
-	case now.Degraded && s.Fails == 0:
+	case now.StoreAway && s.Fails == 0:
 		kind = "unseen"
-	case now.Degraded && left <= 0 && !k.options.foreign: // another program is stopped in time
+	case now.StoreAway && left <= 0 && !k.options.foreign: // another program is stopped in time
 		kind = "ended"
-	case now.Degraded && left <= lastMinute:
+	case now.StoreAway && left <= lastMinute:
 		kind = "ending"
-	case now.Degraded:
+	case now.StoreAway:
 		kind = "away"
 	case s.Phase == term.Holding:
 		kind = "holding"
@@ -56,10 +56,10 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	log := k.log.With("worker", now.Worker, "term", now.Term)
 	switch {
 	case kind == "away", kind == "ending":
-		log.Warn("the store does not answer; ids continue until "+now.Horizon.UTC().Format(time.RFC3339),
+		log.Warn("the store does not answer; ids continue until "+now.EndsAt.UTC().Format(time.RFC3339),
 			"left", now.Left(wall).Round(time.Second), "err", now.Err)
 	case kind == "ended":
-		k.told.spent = now.Horizon
+		k.told.spent = now.EndsAt
 		log.Error("ids ended: the store has not answered since "+now.AwaySince.UTC().Format(time.RFC3339)+
 			"; ids resume when it does. Do not restart, delete records or create the pool again", "err", now.Err)
 	case kind == "unseen":
@@ -70,7 +70,7 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	case kind == "holding" && (k.told.kind == "away" || k.told.kind == "ending" || k.told.kind == "unseen"):
 		log.Info("the store answers again")
 	case kind == "holding":
-		log.Debug("took a worker", "durable", now.Durable, "until", now.Horizon)
+		log.Debug("took a worker", "durable", now.Durable, "until", now.EndsAt)
 	case s.Phase == term.Released:
 		log.Debug("gave the worker back")
 	case !p.Begun && (s.Phase == term.Refused || s.Phase == term.Forgotten): // Open returns it
@@ -95,12 +95,12 @@ func (k *keeper) tellFile(p *holder.Process) {
 
 // tellWait logs a long wait for the first id of all, when it begins: until it is nearly over
 // nothing is granted.
-func (k *keeper) tellWait(p *holder.Process) {
-	told, holds := k.told.waits, p.Term.Phase == term.Holding
-	if k.told.waits = holds; told || !holds || k.opened == nil {
+func (k *keeper) tellWait(now State, wall time.Time, p *holder.Process) {
+	told := k.told.waits
+	if k.told.waits = now.held(); told || !now.held() || k.opened == nil {
 		return
 	}
-	if delay := p.Delay(k.Clocks().Boot); delay > time.Second {
+	if delay := now.StartsAt.Sub(wall); delay > time.Second {
 		why := "the worker's past lies ahead of this clock"
 		if p.Term.Lossy {
 			why = "the store can forget: " + p.Term.Why()

@@ -27,7 +27,7 @@ func TestMarkIsRaisedWhileTheStoreHangs(t *testing.T) {
 			begun := time.Now()
 			id, err := l.Next(t.Context())
 			if d := time.Since(begun); err != nil || d > 100*time.Millisecond {
-				t.Fatalf("%s before the horizon: id %d, %v after %s", time.Until(l.State().Horizon), id, err, d)
+				t.Fatalf("%s before the horizon: id %d, %v after %s", time.Until(l.State().EndsAt), id, err, d)
 			}
 		}
 		s.hang.Store(false)

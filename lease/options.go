@@ -14,9 +14,8 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// Options of a lease. Nil, or any zero field, takes the default, which the
-// comment names first. All members of a pool should agree on them; ids are
-// unique where they do not.
+// Options are the options of a lease. Nil options, and the zero Options, are good. All
+// processes of a pool should have the same ones; ids are unique where they do not.
 type Options struct {
 	// Pool is the name of the pool of workers. Empty means "default". Ids that must never
 	// be equal come from one pool of one store.
@@ -24,22 +23,26 @@ type Options struct {
 
 	// Layout is the layout that the caller expects: if the pool has another one, Open
 	// refuses. Zero means the pool's, whatever it is. Where Open creates the pool together
-	// with its store, the pool gets this layout, or [firn.Default].
+	// with its store, the pool gets this layout, or [firn.Default()].
 	Layout firn.Layout
 
-	Shard int64 // 0; the value of the layout's shard field
+	// Shard is the value of the layout's shard field. Zero means shard 0, and is the only
+	// one that a layout without such a field has.
+	Shard int64
 
-	Choice Choice // Recycle; which worker to take
-	Worker int64  // the one that Insist and Prefer mean; one that the pool does not have is a [*WorkerError]
+	// Choice says which worker to take. Zero means any free one.
+	Choice Choice
 
-	// File is the path of a grant file; none. A process that was killed and
-	// starts again on the same host and boot then goes on inside its own old
-	// grant, whether the store is there or not; on Linux, and elsewhere anew. On a
-	// system without file locks (aix, solaris, plan9, js, wasip1) a file is refused.
-	// Further lanes have files of their own, PATH.1 and so on.
+	// Lanes is how many workers to hold at once, at most 64. Zero means 1. More are for
+	// more ids than one worker can make: calls draw from all of them.
+	Lanes int
+
+	// GrantFile is the path of a grant file. Empty means none. A process that was killed,
+	// and starts again on the same host before a reboot, continues its old grant from this
+	// file, even while the store is away. It does so on Linux; elsewhere it takes a
+	// worker as if there were no file. Systems without file locks (aix, solaris, plan9, js,
+	// wasip1) refuse a grant file. Further lanes have the files PATH.1, PATH.2 and so on.
 	GrantFile string
-
-	Lanes int // 1, at most 64; how many workers to hold and draw from: for more ids than one worker's ceiling
 
 	// Outage is how long ids go on while the store is away, at least 1 s. Zero means
 	// 5 min. On a store that can lose writes it is at most the longest that any process
@@ -47,29 +50,33 @@ type Options struct {
 	// more is no error, and State.Budget says what it is.
 	Outage time.Duration
 
-	Renew    time.Duration // 10 s: between two extensions, at most
-	TTL      time.Duration // 30 s: a worker whose holder has not written for so long may be taken; at least 2 Renew
-	MaxAhead time.Duration // 10 ms: how far ids may run ahead of the clock, at most 1 s; negative: not at all
-	Wait     time.Duration // 5 s: for a worker to fall free, or for its past to pass
+	// Renew is the longest time between two extensions of a lease. Zero means 10 s.
+	Renew time.Duration
 
-	Name   string       // host:pid; for people. A process that comes back under a name prefers the worker it had
-	Logger *slog.Logger // slog.Default()
+	// TTL is how long a worker stays with a process that writes nothing; then another
+	// process may take it. It is at least twice Renew. Zero means 30 s.
+	TTL time.Duration
+
+	// MaxAhead is how far ids may run ahead of the clock, at most 1 s. Zero means 10 ms. A
+	// negative one means not at all.
+	MaxAhead time.Duration
+
+	// Wait is how long Open waits for a worker to become free, or for its first id. Zero
+	// means 5 s.
+	Wait time.Duration
+
+	// Name says to people which process holds a worker. A process that comes back under a
+	// name prefers the worker that it had. Empty means the host's name and the process id,
+	// "HOST:PID".
+	Name string
+
+	// Logger receives what an operator has to know. Nil means slog.Default().
+	Logger *slog.Logger
 
 	foreign bool            // another program issues; see Hold
 	clocks  func() term.Now // the system's wall clock and boot clock
 	look    time.Duration   // how often the store is asked what it promises
 }
-
-// A Choice says which worker a process takes; see [term.Choice].
-type Choice = term.Choice
-
-// Choices of a worker.
-const (
-	Recycle = term.Recycle // any free one
-	Fresh   = term.Fresh   // one that nobody ever had: for pools so large that they last
-	Insist  = term.Insist  // Options.Worker or none
-	Prefer  = term.Prefer  // Options.Worker if it is free, else any other of the pool: a StatefulSet's ordinal
-)
 
 // withDefaults returns a copy in which every field is set.
 func (o *Options) withDefaults() Options {
@@ -114,10 +121,10 @@ func (o *Options) withDefaults() Options {
 	return c
 }
 
-// An OptionError says which option cannot be, and why. It may be one of several
-// in what Open returns.
+// An OptionError says which option is wrong, and why. Open may return several, joined.
+// Correct the option.
 type OptionError struct {
-	Option string // in lower case; "pool" is the pool's name
+	Option string // its name in lower case; "pool" is the pool's name
 	Reason string // begins with the option
 }
 
@@ -151,8 +158,8 @@ func (o *Options) misfits(l firn.Layout) (errs []error) {
 		bad("shard", "%d: layout %s has 0 to %d", o.Shard, name, n-1)
 	}
 	n := l.Workers()
-	if named := o.Choice == Insist || o.Choice == Prefer; named && (o.Worker < 0 || o.Worker >= n) {
-		bad("worker", "%d: layout %s has 0 to %d", o.Worker, name, n-1)
+	if w := o.Choice.worker; o.Choice.named() && (w < 0 || w >= n) {
+		bad("worker", "%d: layout %s has 0 to %d", w, name, n-1)
 	}
 	if most := min(maxLanes, n); int64(o.Lanes) > most {
 		bad("lanes", "%d: layout %s has at most %d", o.Lanes, name, most)
@@ -168,8 +175,8 @@ func (o *Options) faults() (errs []error) {
 	if wrong := term.CheckName(o.Pool); wrong != "" {
 		errs = append(errs, &OptionError{"pool", wrong})
 	}
-	if o.Choice == Insist && o.Lanes > 1 {
-		bad("lanes", "%d: there is one worker %d", o.Lanes, o.Worker)
+	if n, only := o.Choice.Only(); only && o.Lanes > 1 {
+		bad("lanes", "%d: there is one worker %d", o.Lanes, n)
 	}
 	if o.Lanes < 1 || o.Lanes > maxLanes {
 		bad("lanes", "%d: there can be 1 to %d", o.Lanes, maxLanes)
@@ -195,7 +202,7 @@ func (o *Options) faults() (errs []error) {
 // rules are the pool's rules on a store with such a promise.
 func (o *Options) rules(p store.Durability) *term.Rules {
 	r := term.Default(o.Pool, o.Layout, p)
-	r.Choice, r.Worker = o.Choice, o.Worker
+	r.Choice, r.Worker = o.Choice.kind, o.Choice.worker
 	r.Renew, r.TTL, r.Wait, r.Borrow = o.Renew, o.TTL, o.Wait, max(o.MaxAhead, 0)
 	r.Outage, r.Look = o.Outage, o.look
 	return &r

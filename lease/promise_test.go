@@ -120,7 +120,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 		s.durable.Store(false)
 		time.Sleep(61 * time.Second)
 		st := l.State()
-		if st.Durable || st.Durability.Durable || st.Degraded || st.Err != nil {
+		if st.Durable || st.Why != "as the test has it" || st.StoreAway || st.Err != nil {
 			t.Fatalf("%+v", st)
 		}
 		if p := readPool(t, under); !strings.Contains(p.Lossy, " test: as the test has it") || time.Duration(p.Outage)*time.Millisecond != 20*time.Second {
@@ -148,7 +148,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 		if d := time.Since(began); d < 29*time.Second || d > 31*time.Second {
 			t.Fatalf("waited for %s, not 30s", d)
 		}
-		if st := m.State(); st.Budget != 20*time.Second || st.Durable || !st.Durability.Durable || !strings.HasPrefix(st.Why, "seen by another process: ") {
+		if st := m.State(); st.Budget != 20*time.Second || st.Durable || !strings.HasPrefix(st.Why, "seen by another process: ") {
 			t.Fatalf("%+v", st)
 		}
 		time.Sleep(time.Hour)
@@ -176,7 +176,7 @@ func TestDurabilityFails(t *testing.T) {
 			increasing(t, l, &last, 5)
 		}
 		st := l.State()
-		if !st.Degraded || !errors.Is(st.Err, errStandby) || st.Term != was.Term || st.Left(time.Now()) < 4*time.Minute {
+		if !st.StoreAway || !errors.Is(st.Err, errStandby) || st.Term != was.Term || st.Left(time.Now()) < 4*time.Minute {
 			t.Fatalf("%+v", st)
 		}
 		if _, err := Open(t.Context(), s, o); !errors.Is(err, errStandby) {
@@ -184,7 +184,7 @@ func TestDurabilityFails(t *testing.T) {
 		}
 		s.mute.Store(false)
 		time.Sleep(61 * time.Second)
-		if st := l.State(); st.Degraded || st.Err != nil || st.Term != was.Term {
+		if st := l.State(); st.StoreAway || st.Err != nil || st.Term != was.Term {
 			t.Fatalf("%+v", st)
 		}
 	})

@@ -37,12 +37,12 @@ func TestDegradedWhileTheStoreCanOnlyBeRead(t *testing.T) {
 		defer closed(t, l)
 		time.Sleep(5 * time.Minute) // the ramp is over
 		s.on.Store(true)
-		for !l.State().Degraded {
+		for !l.State().StoreAway {
 			time.Sleep(100 * time.Millisecond)
 		}
-		horizon := l.State().Horizon
+		horizon := l.State().EndsAt
 		for time.Now().Before(horizon) {
-			if st := l.State(); !st.Degraded || st.Err == nil {
+			if st := l.State(); !st.StoreAway || st.Err == nil {
 				t.Fatalf("%s before its horizon the lease believes that it is well: %+v", time.Until(horizon), st)
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -53,7 +53,7 @@ func TestDegradedWhileTheStoreCanOnlyBeRead(t *testing.T) {
 			t.Fatalf("after %s: %v", time.Since(begun), err)
 		}
 		s.on.Store(false)
-		for l.State().Degraded {
+		for l.State().StoreAway {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if _, err := l.Next(t.Context()); err != nil {
@@ -72,8 +72,8 @@ func TestDegradedBeforeAShortHorizon(t *testing.T) {
 		defer closed(t, l)
 		time.Sleep(time.Minute)
 		s.on.Store(true)
-		for !l.State().Degraded {
-			if st := l.State(); time.Now().After(st.Horizon) {
+		for !l.State().StoreAway {
+			if st := l.State(); time.Now().After(st.EndsAt) {
 				t.Fatalf("not known at the horizon: %+v", st)
 			}
 			time.Sleep(10 * time.Millisecond)

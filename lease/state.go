@@ -1,62 +1,92 @@
 package lease
 
 import (
+	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/internal/term"
-	"github.com/firn-id/firn/store"
 )
 
-// A State is where a lease stands: what a person or a metric wants to know.
+// A State says where a lease stands, for people, metrics and JSON. A time is zero where
+// there is none. In JSON durations are seconds, and zero times and empty texts are left out.
 type State struct {
-	Pool       string
-	PoolID     string // random, made with the pool
-	Layout     firn.Layout
-	Durability store.Durability // of the store, as last asked: every minute
-	// Durable says by whose rules the worker is held: false once any process of the pool has seen that the store is lossy.
-	Durable bool
-	Why     string // what was seen
+	Pool    string      `json:"pool"`
+	PoolID  string      `json:"pool_id,omitempty"` // random, made with the pool
+	Layout  firn.Layout `json:"layout"`            // its spec
+	Durable bool        `json:"durable"`           // false: a process of the pool has seen that the store can lose writes
+	Why     string      `json:"why,omitempty"`     // what was seen of the store
 
-	Phase   term.Phase // term.Holding: ids are issued
-	Worker  int64
-	Term    uint64        // number of this holding of the worker
-	Horizon time.Time     // ids go on until then without the store
-	Outage  time.Duration // for how long that is, counted from the last extension
-	Budget  time.Duration // what Outage grows to while the worker is held
+	// Issuing reports whether a worker is held and its grant is not used up. Ids may still
+	// have to wait for StartsAt.
+	Issuing   bool      `json:"issuing"`
+	Worker    int64     `json:"worker"`
+	Term      uint64    `json:"term"`                // of the worker; each lease of it has a higher one
+	LeasedAt  time.Time `json:"leased_at,omitzero"`  // when the worker was leased; zero while none is held
+	RenewedAt time.Time `json:"renewed_at,omitzero"` // when the lease was last extended
+	StartsAt  time.Time `json:"starts_at,omitzero"`  // when the first id can be issued; zero once one could be
+	EndsAt    time.Time `json:"ends_at,omitzero"`    // until when ids continue without the store
 
-	Since   time.Time // when the worker was taken
-	Renewed time.Time // when the grant was last extended
-	// Ahead is how far this process's clock is ahead of the store's, as last
-	// read; 0 where the store has none.
-	Ahead time.Duration
+	Outage time.Duration `json:"-"` // outage_seconds: for how long that is, counted from RenewedAt
+	Budget time.Duration `json:"-"` // budget_seconds: what Outage grows to while the worker is held
 
-	Borrowed time.Duration // how far the last id lies ahead of the clock
-	Waits    int64         // how many times calls have slept until the clock allowed an id
+	StoreAway bool      `json:"store_away"`          // the store does not answer
+	AwaySince time.Time `json:"away_since,omitzero"` // when the first request was sent that it did not answer
+	Err       error     `json:"-"`                   // error: why no ids can be issued, or the last failure; nil while all is well
 
-	Degraded  bool      // the store does not answer
-	AwaySince time.Time // when the first request was sent that it did not answer; zero where it answers
-	Err       error     // why no ids can be had, or the last failure; nil while all is well
+	// Ahead is how far this process's clock is ahead of the store's, as last read; zero
+	// where the store has no clock. In JSON it is ahead_seconds.
+	Ahead time.Duration `json:"-"`
 
-	// Offset is how far the system's clock is ahead of the one that ids are
-	// made by, which follows it slowly.
-	Offset time.Duration
+	// Offset is how far the system's clock is ahead of the one that ids are made by, which
+	// follows it slowly. In JSON it is clock_offset_seconds.
+	Offset time.Duration `json:"-"`
+
+	Borrowed time.Duration `json:"-"`     // borrowed_seconds: how far the last id lies ahead of the clock
+	Waits    int64         `json:"waits"` // how many times calls have slept until the clock allowed an id
+
+	phase term.Phase
 }
 
-// Left is how long ids go on from now without the store; 0 where none can be had.
+// MarshalJSON returns the state as JSON.
+func (s State) MarshalJSON() ([]byte, error) {
+	type plain State // without this method
+	all := struct {
+		plain
+		Outage   float64 `json:"outage_seconds,omitzero"`
+		Budget   float64 `json:"budget_seconds,omitzero"`
+		Ahead    float64 `json:"ahead_seconds,omitzero"`
+		Offset   float64 `json:"clock_offset_seconds,omitzero"`
+		Borrowed float64 `json:"borrowed_seconds,omitzero"`
+		Error    string  `json:"error,omitempty"`
+	}{
+		plain: plain(s), Outage: s.Outage.Seconds(), Budget: s.Budget.Seconds(),
+		Ahead: s.Ahead.Seconds(), Offset: s.Offset.Seconds(), Borrowed: s.Borrowed.Seconds(),
+	}
+	if s.Err != nil {
+		all.Error = s.Err.Error()
+	}
+	return json.Marshal(all)
+}
+
+// Left returns for how long ids continue from now without the store; zero where no worker
+// is held.
 func (s State) Left(now time.Time) time.Duration {
-	if s.Phase != term.Holding {
+	if !s.held() {
 		return 0
 	}
-	return max(s.Horizon.Sub(now), 0)
+	return max(s.EndsAt.Sub(now), 0)
 }
+
+// held reports whether a worker is held.
+func (s *State) held() bool { return s.phase == term.Holding }
 
 // differs reports whether a call that waits may fare otherwise now.
 func (s *State) differs(t State) bool {
-	return s.Phase != t.Phase || s.Worker != t.Worker || s.Term != t.Term || !s.Horizon.Equal(t.Horizon) ||
-		s.Degraded != t.Degraded || (s.Err == nil) != (t.Err == nil)
+	return s.phase != t.phase || s.Worker != t.Worker || s.Term != t.Term || !s.EndsAt.Equal(t.EndsAt) ||
+		s.StoreAway != t.StoreAway || (s.Err == nil) != (t.Err == nil)
 }
 
 // state is where the lane of a process stands.
@@ -64,13 +94,9 @@ func (k *keeper) state(p *holder.Process) State {
 	s, sys := &p.Term, k.Clocks()
 	own := p.Now(sys.Boot).Wall
 	now := State{
-		Pool: k.options.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Durability: p.View.Durability,
-		Durable: true, Why: s.Why(), Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
-		Budget:   p.Rules.Budget(s.Pool, s.Lossy),
-		Degraded: s.Degraded(), Err: k.why(p), Offset: sys.Wall.Sub(own),
-	}
-	if s.Lossy || !s.View.Known && !now.Durability.Durable {
-		now.Durable = false
+		Pool: k.options.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Durable: p.Durable(), Why: s.Why(),
+		phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach, Budget: p.Rules.Budget(s.Pool, s.Lossy),
+		StoreAway: s.Degraded(), Err: k.why(p), Offset: sys.Wall.Sub(own),
 	}
 	if since, away := s.Mute(); away {
 		now.AwaySince = p.Now(since).Wall
@@ -82,17 +108,31 @@ func (k *keeper) state(p *holder.Process) State {
 		now.Err = errors.Join(now.Err, p.FileErr)
 	}
 	if s.Have.Owner != "" {
-		now.Horizon = k.options.Layout.Time(s.Have.Horizon + 1).Add(-1)
+		now.EndsAt = k.options.Layout.Time(s.Have.Horizon + 1).Add(-1)
 	}
 	if at := p.StoreTime(sys.Boot); !at.IsZero() {
 		now.Ahead = own.Sub(at)
 	}
-	if gen := k.lane.gen.Load(); gen != nil {
-		now.Waits = k.waits + gen.Waits()
-		if s.Phase == term.Holding {
-			now.Since, now.Renewed = p.TakenAt, p.Now(s.Since).Wall
-			now.Borrowed = gen.Borrowed()
-		}
-	}
+	k.measure(&now, p, own)
 	return now
+}
+
+// measure adds what the generator tells, and when it may issue.
+func (k *keeper) measure(now *State, p *holder.Process, own time.Time) {
+	gen := k.lane.gen.Load()
+	if gen != nil {
+		now.Waits = k.waits + gen.Waits()
+	}
+	if !now.held() {
+		return
+	}
+	if at := p.StartsAt(); at.After(own) {
+		now.StartsAt = at
+	}
+	if p.TakenAt.IsZero() { // nothing is granted yet
+		return
+	}
+	now.Issuing = !own.After(now.EndsAt)
+	now.LeasedAt, now.RenewedAt = p.TakenAt, p.Now(p.Term.Since).Wall
+	now.Borrowed = gen.Borrowed()
 }

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,10 +41,10 @@ func TestStateMeasures(t *testing.T) {
 		defer closed(t, l)
 		time.Sleep(10 * time.Minute)
 		st := l.State()
-		if age := time.Since(st.Since); age < 9*time.Minute || st.Since.Before(began) {
+		if age := time.Since(st.LeasedAt); age < 9*time.Minute || st.LeasedAt.Before(began) {
 			t.Errorf("taken %s ago", age)
 		}
-		if age := time.Since(st.Renewed); age < 0 || age > 11*time.Second {
+		if age := time.Since(st.RenewedAt); age < 0 || age > 11*time.Second {
 			t.Errorf("extended %s ago", age)
 		}
 		if st.Ahead < 900*time.Millisecond || st.Ahead > 1100*time.Millisecond {
@@ -88,8 +89,27 @@ func TestStateWaitsOverTerms(t *testing.T) {
 		if now.Term == was.Term && now.Worker == was.Worker {
 			t.Fatalf("it has kept the worker: %+v", now)
 		}
-		if was.Waits == 0 || now.Waits < was.Waits || !now.Since.After(was.Since) {
-			t.Errorf("waits %d, then %d; since %s, then %s", was.Waits, now.Waits, was.Since, now.Since)
+		if was.Waits == 0 || now.Waits < was.Waits || !now.LeasedAt.After(was.LeasedAt) {
+			t.Errorf("waits %d, then %d; since %s, then %s", was.Waits, now.Waits, was.LeasedAt, now.LeasedAt)
 		}
 	})
+}
+
+// The JSON of a state has durations in seconds, and leaves out what there is not.
+func TestStateJSON(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for want, st := range map[string]State{
+		`{"pool":"web","layout":"` + layout.String() + `","durable":false,"issuing":false,"worker":0,"term":0,"store_away":false,"waits":0}`: {Pool: "web", Layout: layout},
+		`{"pool":"web","pool_id":"x","layout":"` + layout.String() + `","durable":true,"why":"seen","issuing":true,"worker":7,"term":3,` +
+			`"leased_at":"2026-03-01T12:00:00Z","ends_at":"2026-03-01T12:05:00Z","store_away":true,"waits":2,` +
+			`"outage_seconds":300,"ahead_seconds":-0.5,"error":"connection refused"}`: {
+			Pool: "web", PoolID: "x", Layout: layout, Durable: true, Why: "seen", Issuing: true, Worker: 7, Term: 3, LeasedAt: at,
+			EndsAt: at.Add(5 * time.Minute), StoreAway: true, Waits: 2, Outage: 5 * time.Minute, Ahead: -time.Second / 2, Err: errAway,
+		},
+	} {
+		got, err := json.Marshal(st)
+		if err != nil || string(got) != want {
+			t.Errorf("%s, %v\nwant %s", got, err, want)
+		}
+	}
 }

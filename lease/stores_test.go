@@ -421,7 +421,7 @@ func serverKilled(x *over) {
 			o := x.options(name)
 			o.Outage = outage
 			l, err := lease.Open(x.Context(), x.connect(), o)
-			for end := time.Now().Add(time.Minute); err == nil && time.Until(l.State().Horizon) < outage*2/3 && time.Now().Before(end); {
+			for end := time.Now().Add(time.Minute); err == nil && time.Until(l.State().EndsAt) < outage*2/3 && time.Now().Before(end); {
 				x.issue(name, l, 50*time.Millisecond) // until the ramp is over
 			}
 			ready <- struct{}{}
@@ -439,10 +439,10 @@ func serverKilled(x *over) {
 				}
 			}
 			// A connection may need longer than the store.
-			for end := time.Now().Add(outage); l.State().Degraded && time.Now().Before(end) && !x.Failed(); {
+			for end := time.Now().Add(outage); l.State().StoreAway && time.Now().Before(end) && !x.Failed(); {
 				x.issue(name, l, 100*time.Millisecond)
 			}
-			if st := l.State(); st.Degraded || !x.lossy && (st.Term != was.Term || st.Worker != was.Worker) {
+			if st := l.State(); st.StoreAway || !x.lossy && (st.Term != was.Term || st.Worker != was.Worker) {
 				x.Errorf("%s: %+v, was %+v", name, st, was)
 			}
 			if err := l.Close(); err != nil {
@@ -480,23 +480,23 @@ func connectionsCut(x *over) {
 		x.Fatal(err)
 	}
 	for i := range 8 {
-		horizon := l.State().Horizon
+		horizon := l.State().EndsAt
 		if i%2 == 0 {
 			proxy.LoseReplies(1)
 		} else {
 			proxy.Cut()
 		}
-		for end := time.Now().Add(outage); !l.State().Horizon.After(horizon) && time.Now().Before(end) && !x.Failed(); {
+		for end := time.Now().Add(outage); !l.State().EndsAt.After(horizon) && time.Now().Before(end) && !x.Failed(); {
 			x.issue("cut", l, 50*time.Millisecond)
 		}
-		if !l.State().Horizon.After(horizon) {
+		if !l.State().EndsAt.After(horizon) {
 			x.Fatalf("not extended for %s: %+v", outage, l.State())
 		}
 	}
-	for end := time.Now().Add(outage); l.State().Degraded && time.Now().Before(end); {
+	for end := time.Now().Add(outage); l.State().StoreAway && time.Now().Before(end); {
 		x.issue("cut", l, 50*time.Millisecond)
 	}
-	if st := l.State(); st.Degraded || st.Phase != term.Holding {
+	if st := l.State(); st.StoreAway || !st.Issuing {
 		x.Errorf("%+v", st)
 	}
 	if err := l.Close(); err != nil {

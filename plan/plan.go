@@ -16,32 +16,42 @@ import (
 	"github.com/firn-id/firn"
 )
 
-// The most that can be asked.
+// MaxRate and MaxYears are the largest values of a [Need].
 const (
 	MaxRate  = 1e15
 	MaxYears = 1000
 )
 
-// A Need is what is asked of a layout. Rate, Workers and Years have to be set.
+// A Need says what a layout has to be able to do. Set Rate, Workers and Years.
 type Need struct {
-	Rate       float64 // ids per second, of all workers together, at most MaxRate
-	Workers    int64   // how many make ids, at least 1
-	WorkerRate float64 // ids per second that one worker has to make, at most Rate; if it is less than its share of Rate, that
-	Years      float64 // from the instant of the question on, of 365.2425 days, at most MaxYears
-	Above      firn.ID // every id from that instant on is greater, also of a clock that is a minute behind; 0: it need not be
+	// Rate is how many ids per second all workers make together, at most MaxRate.
+	Rate float64
+	// Workers is how many workers make ids, at least 1.
+	Workers int64
+	// WorkerRate is how many ids per second one worker has to make, at most Rate. Less than
+	// its share of Rate means its share.
+	WorkerRate float64
+	// Years is how long the layout has to last, counted from the instant of the question, at
+	// most MaxYears. A year has 365.2425 days.
+	Years float64
+	// Above is an id below every id that is made from that instant on, even by a clock that is
+	// a minute behind. Zero means that new ids may be of any size.
+	Above firn.ID
 }
 
-// A Proposal is a layout that has what is asked.
+// A Proposal is a layout that satisfies a Need.
 type Proposal struct {
 	Layout firn.Layout
-	Room   float64 // how many times over it has what is asked, in rate, workers or years, where that is least: at least 1
-	Spare  int     // bits left of 63
+	// Room is the smallest of three ratios: how many times the needed rate, the needed workers
+	// and the needed years the layout has. It is at least 1.
+	Room  float64
+	Spare int // bits left of 63
 }
 
 // A Requirement names what a [Need] asks for.
 type Requirement string
 
-// The requirements that have a range.
+// The requirements of a [Need] that are numbers.
 const (
 	Rate       Requirement = "rate"
 	Workers    Requirement = "workers"
@@ -49,7 +59,7 @@ const (
 	Years      Requirement = "years"
 )
 
-// A RangeError says that a need cannot be asked.
+// A RangeError says that a value of a Need is out of range.
 type RangeError struct {
 	Requirement Requirement
 	Value       float64
@@ -60,17 +70,17 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("plan: %s %v: %s", e.Requirement, e.Value, e.Range)
 }
 
-// A NoneError says that no layout of 63 bits has what is asked.
+// A NoneError says that no layout of 63 bits satisfies a Need.
 type NoneError struct {
 	Need         Need
-	WorkerBits   int          // what the workers take
-	SequenceBits int          // what the sequence takes in ticks of 1 ms
-	OnlyAbove    bool         // without Need.Above something would do
-	Relaxed      []Relaxation // what would do too, each by itself
+	WorkerBits   int          // bits that the workers need
+	SequenceBits int          // bits that the sequence needs with ticks of 1 ms
+	OnlyAbove    bool         // without Need.Above there would be a layout
+	Relaxed      []Relaxation // with any one of these there would be a layout
 }
 
-// A Relaxation is the most that can be asked of one requirement while the others stay, in
-// whole numbers.
+// A Relaxation is the largest whole number that one requirement may have while the others stay
+// as they are.
 type Relaxation struct {
 	Requirement Requirement
 	Most        float64
@@ -97,7 +107,7 @@ func inBits(n int) string {
 // the roomiest of 53 bits, which JavaScript reads exactly, and the roomiest of all. The
 // epoch of one without a name is the start of the year of now, or as early as Above takes.
 //
-// [firn.Default] is best, as nothing has to be set; then come those with Room of at least
+// [firn.Default()] is best, as nothing has to be set; then come those with Room of at least
 // 2, the finer tick first, because ids of different workers are in order as finely as
 // that; then those with less. More room, a finer tick and fewer bits decide between two
 // that are alike.

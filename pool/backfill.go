@@ -17,7 +17,7 @@ const past = "past:"
 // maxHolder is the length of a holder's name in a worker's record at most.
 const maxHolder = 255
 
-// A BackfillError says why a worker of a pool cannot give ids of instants that are over.
+// A BackfillError says why a worker of a pool cannot be reserved for ids with times in the past.
 type BackfillError struct {
 	Pool   string
 	Worker int64
@@ -35,18 +35,18 @@ func (e *BackfillError) Error() string {
 	return fmt.Sprintf("pool: worker %d of pool %q %s", e.Worker, e.Pool, why)
 }
 
-// ReserveBackfill reserves a worker that was never leased for ids of instants that are
-// over, up to last: those of rows that come from elsewhere, with dates of their own. When
-// it has returned nil the caller may make them, by [firn.Layout.Encode], each once. Nobody
-// else makes them: a process that leases the worker later starts above last.
+// ReserveBackfill reserves a worker that was never leased, for ids with times in the past, up to
+// last: ids for rows that come from another system and have dates of their own. After it has
+// returned nil, the caller may make these ids with [firn.Layout.Encode], each once. Nobody else
+// makes them: a process that leases the worker later starts above last.
 //
-// job tells one use from another. Calling it again with the same job, worker and a last
-// that is not later, succeeds. Another job, or a worker that was ever leased, is a
-// [*BackfillError]. So is any worker where the pool may have had a predecessor whose ids
-// are in use: it was created by [Ensure], has workers that another pool had, or its store
-// can lose writes or was recovered. A [*store.OtherStoreError] says that this store is a copy.
+// job is a name for this use of the worker. A second call with the same job and worker, and a
+// last that is not later, succeeds. Another job, or a worker that was ever leased, is a
+// [*BackfillError]. So is every worker of a pool that may have had a predecessor whose ids are
+// in use: [Ensure] created the pool, it has workers that another pool had, or its store can lose
+// writes or was recovered. A [*store.OtherStoreError] says that this store is a copy.
 func ReserveBackfill(ctx context.Context, s store.Store, name string, worker int64, job string, last time.Time) error {
-	if err := CheckStore(ctx, s); err != nil {
+	if err := checkStore(ctx, s); err != nil {
 		return err
 	}
 	p, err := existing(ctx, s, name)

@@ -21,7 +21,7 @@ func TestBackfillThenLease(t *testing.T) {
 	if err := pool.ReserveBackfill(t.Context(), s, pool.Default, 7, "import", last); err != nil {
 		t.Fatal(err)
 	}
-	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Insist, Worker: 7, Wait: 10 * time.Second})
+	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(7), Wait: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestBackfillThenLease(t *testing.T) {
 
 func TestBackfillOnce(t *testing.T) {
 	s := with(t, memory.New(), nil)
-	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Insist, Worker: 7, Name: "import"})
+	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(7), Name: "import"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,28 +12,27 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// Create creates a pool whose ids start at once. The caller states that no pool of this
-// name ever existed in this store, nor in one that this was copied or restored from, and
-// that the store has lost no other pool with these workers: otherwise ids would be issued
-// again, and nothing can notice that. So a program does
-// not call it when it starts; the step that creates the database does, once.
+// Create creates a pool whose ids start at once. The caller states that no pool of this name
+// ever existed in this store, nor in a store that this one was copied or restored from, and that
+// the store has lost no other pool with these workers. If that is wrong, ids repeat, and nothing
+// can notice it. So call Create once, in the step that creates the database, and never when a
+// program starts.
 //
-// Errors: [*ExistsError], the pool is there; [*RemainsError], records of an earlier one
-// are; [*store.OtherStoreError], this store is a copy; [*OverlapError]; [*OptionError];
-// [ErrBusy].
+// Errors: [*ExistsError], the pool is there; [*RemainsError], the store has records of an
+// earlier pool of this name; [*store.OtherStoreError], this store is a copy; [*OverlapError];
+// [*OptionError]; [ErrBusy].
 func Create(ctx context.Context, s store.Store, name string, opts *Options) (Info, error) {
 	return create(ctx, s, name, opts, false)
 }
 
-// Ensure returns a pool, and creates it if it is missing. The store may then have lost an
-// earlier one; so the ids of a pool that it creates start only above everything that an
-// earlier one may have issued: after the longest outage budget that a process may have
-// had, 5 min or Options.Outage, and the error of two clocks, 5 s each. A process that
-// still holds a worker of an earlier pool of this name loses it. Info.StartsAt says
-// when.
+// Ensure returns a pool, and creates it if it is missing. The store may have lost an earlier pool
+// of this name. So the ids of a pool that Ensure creates start only above everything that the
+// earlier pool may have issued: after the longest outage budget that a process may have had,
+// which is 5 min or Options.Outage, and the error of two clocks, 5 s each. Info.StartsAt says
+// when. A process that still holds a worker of an earlier pool of this name loses it.
 //
-// Of a pool that is there the options are compared: another layout is a
-// [*LayoutError]. Other errors are those of [Create].
+// If the pool is there, Ensure compares the options: another layout is a [*LayoutError]. Other
+// errors are those of [Create].
 func Ensure(ctx context.Context, s store.Store, name string, opts *Options) (Info, error) {
 	return create(ctx, s, name, opts, true)
 }
@@ -71,7 +70,7 @@ func create(ctx context.Context, s store.Store, name string, opts *Options, care
 }
 
 func createOnce(ctx context.Context, s store.Store, name string, o *Options, careful bool) (Info, error) {
-	if err := CheckStore(ctx, s); err != nil {
+	if err := checkStore(ctx, s); err != nil {
 		return Info{}, err
 	}
 	p, err := get(ctx, s, name)

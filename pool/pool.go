@@ -35,7 +35,7 @@ const Default = "default"
 
 // Options say how a pool is created. Nil, or a zero field, means the default.
 type Options struct {
-	// Layout is the layout of the pool's ids. It never changes. Zero means [firn.Default].
+	// Layout is the layout of the pool's ids. It never changes. Zero means [firn.Default()].
 	Layout firn.Layout
 
 	// First is the lowest worker of the pool, and Workers how many there are. Workers zero
@@ -160,11 +160,11 @@ func Show(ctx context.Context, s store.Store, name string) (Info, error) {
 	return p.info(), nil
 }
 
-// CheckStore returns a [*store.OtherStoreError] where a pool of the store says that it was
+// checkStore returns a [*store.OtherStoreError] where a pool of the store says that it was
 // made in another store, so that this one is a copy, a restored dump, or was moved: ids and
 // numbers that are made from both are equal. It is nil where the store or its pools cannot
 // tell. It reads every record of a pool.
-func CheckStore(ctx context.Context, s store.Store) error {
+func checkStore(ctx context.Context, s store.Store) error {
 	durability, err := s.Durability(ctx)
 	if err != nil {
 		return err

@@ -12,28 +12,29 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// A Worker is one worker of a pool that was leased before, as the store has it.
+// A Worker is what the store has written down about a worker that was leased at least once.
 type Worker struct {
 	Worker  int64
-	Term    uint64
+	Term    uint64 // how often the worker was leased or taken away
 	State   WorkerState
-	Name    string        // of the process that has it, or had it last
-	Free    time.Duration // until it falls free, if its holder does not write again; 0 where State is not WorkerHeld
-	Horizon time.Time     // last instant that may have been issued
-	Written time.Time     // by the store's clock; zero where it has none
+	Name    string        // of the process that holds the worker, or held it last
+	Free    time.Duration // until the worker falls free if its holder does not write again; 0 if State is not WorkerHeld
+	Horizon time.Time     // no id of the worker has a later time
+	Written time.Time     // when the record was written, by the store's clock; zero if the store has no clock
 }
 
 // A WorkerState says whether a process has a worker.
 type WorkerState string
 
-// States of a worker.
 const (
-	// WorkerFree: no process has it, or its holder has not written for its time to live.
+	// WorkerFree means that no process holds the worker, or that its holder has not written for
+	// the worker's time to live.
 	WorkerFree WorkerState = "free"
-	// WorkerHeld: a process has it, and has written within its time to live.
+	// WorkerHeld means that a process holds the worker and has written within its time to live.
 	WorkerHeld WorkerState = "held"
-	// WorkerUnknown: a process took it and did not give it back, and the store has no
-	// clock (etcd, ZooKeeper), so the records do not say whether that process is alive.
+	// WorkerUnknown means that a process took the worker and did not give it back, and that the
+	// store has no clock (etcd, ZooKeeper), so the records do not say whether that process is
+	// alive.
 	WorkerUnknown WorkerState = "unknown"
 )
 
@@ -97,7 +98,7 @@ func (p *stored) workerState(rec store.Record, r term.Record) (WorkerState, time
 // the record meanwhile, so the holder may be alive: look again. A [*store.OtherStoreError]
 // says that this store is a copy.
 func Release(ctx context.Context, s store.Store, name string, worker int64) error {
-	if err := CheckStore(ctx, s); err != nil {
+	if err := checkStore(ctx, s); err != nil {
 		return err
 	}
 	if _, err := Show(ctx, s, name); err != nil {
@@ -156,7 +157,7 @@ func SetWorkers(ctx context.Context, s store.Store, name string, first, last int
 }
 
 func setWorkersOnce(ctx context.Context, s store.Store, name string, want term.Range) (Info, error) {
-	if err := CheckStore(ctx, s); err != nil {
+	if err := checkStore(ctx, s); err != nil {
 		return Info{}, err
 	}
 	p, err := existing(ctx, s, name)

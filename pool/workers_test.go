@@ -21,7 +21,7 @@ var early = firn.MustLayout("firn;epoch=1999-01-01T00:00:00Z")
 // open leases a worker.
 func open(t *testing.T, s *memory.Store, worker int64) *lease.Lease {
 	t.Helper()
-	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Insist, Worker: worker, Name: "p", Logger: slog.New(slog.DiscardHandler)})
+	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(worker), Name: "p", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestNarrow(t *testing.T) {
 		taken()
 		// From now on no process takes one of those.
 		var worker *lease.WorkerError
-		if _, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Insist, Worker: 901}); !errors.As(err, &worker) || worker.Last != 511 {
+		if _, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(901)}); !errors.As(err, &worker) || worker.Last != 511 {
 			t.Error(err)
 		}
 		time.Sleep(time.Hour)

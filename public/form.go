@@ -1,22 +1,25 @@
-// Package public writes ids for outsiders and reads them back: shorter, without
-// their order and count, or such that nobody can make one up.
+// Package public writes ids for outsiders and reads them back: shorter, without their order
+// and count, or so that nobody can make one up.
 //
-// A [Form] is what an id looks like outside; inside and in the database it stays
-// the number it is. An [Encoding] only spells it differently and hides nothing. A
-// [Reversed] spreads neighbours over a range-partitioned database, and hides
-// nothing either. A [Cipher] is another positive 64-bit number, without order or
-// count, for whoever has not the key. A [Opaque] is a text that nobody without the
-// key can make, read or count. [ID] is a field of a struct that is public in JSON
-// and text, and a bigint in SQL.
+// A [Form] says what an id looks like outside. Inside the program and in the database the id
+// stays a number. There are these forms:
 //
-// Start with [NewOpaque] and [LoadKeys]. Packages public/hashids and public/sqids
-// are for those who have such links already.
+//	[Encoding]   another spelling of the number; hides nothing
+//	[Reversed]   the bits in reverse order, for a database that is divided by ranges; hides nothing
+//	[Cipher]     another number; without the key nobody sees order, count or time
+//	[Opaque]     a text; without the key nobody can make, read or count one
+//
+// Packages public/hashids and public/sqids are for links that were made with Hashids or Sqids.
+// [ID] is the type of a struct's field that is written in a form in JSON and text, and as a
+// bigint in SQL.
+//
+// Start with [NewOpaque] and [LoadKeys].
 //
 // An id is a name and never a credential: check who asks, whatever the form.
 //
-// A form reads exactly what it writes: each id has one text. What is not that is
-// refused, with a [*firn.SyntaxError] that says where, a [*KeyError] or
-// [ErrForged]. All of them mean the same to an outsider: there is no such id.
+// A form reads exactly what it writes: each id has one text. Parse refuses any other text with
+// a [*firn.SyntaxError] that says where the fault is, a [*KeyError] or [ErrForged]. Tell an
+// outsider the same of all three: there is no such id.
 //
 // Forms are safe for concurrent use.
 package public
@@ -28,7 +31,7 @@ import (
 	"github.com/firn-id/firn"
 )
 
-// A Form writes ids, and reads what it wrote.
+// A Form writes ids as texts, and reads the texts that it wrote.
 type Form interface {
 	// Append appends the text of id to dst. It fails for an id that is not
 	// positive, and where the form itself is not valid.
@@ -39,8 +42,8 @@ type Form interface {
 	Parse(text string) (firn.ID, error)
 }
 
-// ErrNoForm is the error of an id whose form was not configured: no id is written
-// plainly by accident, and none is read.
+// ErrNoForm says that the form of an id was not configured. So no id is written as a plain
+// number by accident, and none is read.
 var ErrNoForm = errors.New("public: no form is configured")
 
 // neverIssued says why a number is not an id.

@@ -16,18 +16,17 @@ import (
 	"github.com/firn-id/firn"
 )
 
-// A Token is a text that nobody without the key can read, count or make: one block
-// of AES-256 over the id and 64 bits that stand for series and key. A text that was
-// made up, or is of another series, is refused, but for one in 2^64.
+// Opaque is a form whose texts nobody without the key can read, count or make. A text is one
+// block of AES-256 over the id and 64 bits that depend on series and key. Parse refuses a text
+// that was made up, or that is of another series; by chance it accepts one of 2^64.
 //
-// The text is the prefix and "_", if there is a prefix; a letter for the key's
-// number; and 22 letters in base 58: photo_1CUZF3oqQ5zDmu4tGMLEaxm. The same id has
-// the same opaque id for as long as the same key writes it.
+// The text is the prefix and "_", if there is a prefix; one character for the key's number; and
+// 22 characters of base 58: photo_1CUZF3oqQ5zDmu4tGMLEaxm. The same id has the same text as
+// long as the same key writes it.
 //
-// The first key writes, all read. To change the key, add the new one behind the
-// first wherever opaque ids are read, then move it to the front wherever they are
-// written; take the old one out when its opaque ids need not be read any more. Who loses
-// a key cannot read its opaque ids.
+// The first key writes, all keys read. To change the key, add the new one behind the first
+// wherever ids are read. Then move it to the front wherever they are written. Remove the old
+// key when nobody needs its texts any more. If you lose a key, you cannot read its texts.
 type Opaque struct {
 	series string
 	prefix string // with its "_"
@@ -35,10 +34,10 @@ type Opaque struct {
 	read   [maxKey + 1]*opaqueKey // by number
 }
 
-// OpaqueOptions are the options of a [Opaque].
+// OpaqueOptions are the options of an [Opaque]. Nil, or a zero field, means the default.
 type OpaqueOptions struct {
-	// Prefix says what an id is of: photo_1CUZ... Empty: there is none. It has up
-	// to 32 of a-z, 0-9 and _, begins with a letter, and does not end with _.
+	// Prefix says what an id is of: photo_1CUZ... It has up to 32 of a-z, 0-9 and _, begins
+	// with a letter, and does not end with _. Empty means no prefix.
 	Prefix string
 }
 
@@ -48,11 +47,11 @@ type opaqueKey struct {
 	tag    uint64
 }
 
-// ErrForged is the error of an opaque id that no key wrote for the series: it is made
-// up, changed, or of another series or another secret of the same number.
+// ErrForged says that no key of the form wrote a text for its series: somebody made it up or
+// changed it, or it is of another series, or of another secret with the same key number.
 var ErrForged = errors.New("public: the opaque id is forged")
 
-// A KeyError says that an opaque id is of a key that the form has not.
+// A KeyError says that a key wrote a text that the form does not have.
 type KeyError struct {
 	Number int   // of the opaque id
 	Known  []int // of the form, the one that writes first

@@ -1,9 +1,16 @@
-// Package store is the one contract under every protocol of firn: small
-// versioned records that are compared and set, and never forgotten.
+// Package store is the contract between firn and the place where it writes things down: a
+// [Store] keeps small records, replaces one only if it is still the one that was read, and
+// never forgets one.
 //
-// An adapter is a package of its own, made from the client the program already
-// has; [github.com/firn-id/firn/store/sqlite] needs none. Whoever writes one
-// runs [github.com/firn-id/firn/store/storetest] against it.
+// There is one package for each kind of store. Its New takes the client that the program
+// already has, and *Options where there is a choice; nil means the defaults:
+//
+//	s := postgres.New(db)       // *sql.DB
+//	s := redis.New(client, nil) // redis.UniversalClient
+//	s, err := sqlite.Open(ctx, "/var/lib/shop/ids.db")
+//	s, err := open.URL(ctx, os.Getenv("FIRN_STORE"))
+//
+// A new kind of store is tested with [github.com/firn-id/firn/store/storetest].
 package store
 
 import (
@@ -15,32 +22,32 @@ import (
 	"time"
 )
 
-// A Store keeps records. There is no delete: a record carries what must never
-// be forgotten. All methods may be called from many goroutines at once, and return
-// soon after their ctx has ended, whatever the store does: whoever calls waits for
-// nothing else.
+// A Store keeps records. It has no delete, because a record says what must never be
+// forgotten. All methods are safe for concurrent use, and return soon after their ctx has
+// ended, whatever the store does.
 //
-// A key is 1 to [MaxKey] bytes of printable ASCII without space; a value at
-// most [MaxValue] bytes of JSON, so that a person can look.
+// A key has 1 to [MaxKey] bytes of printable ASCII without spaces. A value has at most
+// [MaxValue] bytes and is JSON, so that a person can read it.
 type Store interface {
-	// Get returns the record of key. One never written has the zero Version
-	// and no value; that is not an error. It sees every Put acknowledged
-	// before it was called.
+	// Get returns the record of key. A record that was never written has the zero
+	// Version and no value; that is not an error. Get sees every Put that was
+	// acknowledged before Get was called.
 	Get(ctx context.Context, key string) (Record, error)
 
-	// Put writes value under a new Version if the record is, in the store and
-	// at that instant, as cond says, and returns the record as written.
+	// Put writes value under a new Version if, at that instant, the record in the
+	// store is as cond says. It returns the record as written.
 	//
-	// ErrConflict means that this Put was not and never will be carried out.
-	// After any other error the outcome is unknown: it may be carried out
-	// later, once, or never. The Version of the record returned with the error
-	// is then the one that was tried, or zero if nothing was sent; whoever
-	// finds it in the store knows the write for its own.
+	// ErrConflict means that this Put was not carried out and never will be.
+	// After any other error the outcome is unknown: the Put may be carried out
+	// later, once, or never. The record returned with the error then has the
+	// Version that was tried; a caller that finds this Version in the store knows
+	// that the write is its own. The zero Version means that nothing was sent.
 	//
 	// An adapter sends a Put once. It switches its client's own retries off.
 	Put(ctx context.Context, key string, value []byte, cond Condition) (Record, error)
 
-	// List returns the records whose keys begin with prefix, by key, bytewise.
+	// List returns the records whose keys begin with prefix, sorted by the bytes of
+	// the key.
 	List(ctx context.Context, prefix string) ([]Record, error)
 
 	// Durability looks at the store and returns what its acknowledgement is worth now. The
@@ -54,34 +61,35 @@ const (
 	MaxValue = 64 << 10
 )
 
-// A Record is one value as the store had it at the instant Read.
+// A Record is a value as the store had it when it was read.
 type Record struct {
 	Key     string
 	Value   []byte
 	Version Version
-	Written time.Time // by the store's clock; zero where it has none, or never written
-	Read    time.Time // by the store's clock; zero where it has none
+	Written time.Time // when it was written, by the store's clock; zero if the store has no clock, or the record was never written
+	Read    time.Time // when it was read, by the store's clock; zero if the store has no clock
 }
 
-// A Version names one write, never a count: a count repeats after a store was
-// rolled back, and would take an old writer's word for the new one's. The zero
-// Version is that of a record never written.
+// A Version names one write. It is random and no count, because a count repeats after a store
+// was put back to an earlier state: then a writer would take another one's write for its own.
+// The zero Version is that of a record that was never written.
 type Version string
 
-// NewVersion returns 128 random bits, for one Put.
+// NewVersion returns 128 random bits for one Put, in an adapter.
 func NewVersion() Version {
 	var b [16]byte
 	rand.Read(b[:])
 	return Version(hex.EncodeToString(b[:]))
 }
 
-// A Condition is what must hold, in the store, when a Put is carried out.
+// A Condition says how the record must be in the store when a Put is carried out.
 type Condition struct {
-	// Version of the record that is replaced; zero: it was never written.
+	// Version is that of the record that is replaced. Zero means that the record was never
+	// written.
 	Version Version
-	// Within: the record was written no longer ago than this, by the store's
-	// clock. Zero, or a store without a clock: any time. None holds for a record
-	// that was never written, and a negative one never.
+	// Within is how long ago the record may have been written at most, by the store's clock.
+	// Zero means any time, and so does any positive one in a store without a clock. With a
+	// record that was never written only zero holds, and a negative Within never holds.
 	Within time.Duration
 }
 
@@ -125,18 +133,18 @@ func (d Durability) String() string {
 	return "lossy"
 }
 
-// ErrConflict: the record is not as the condition says. Nothing was written,
-// and nothing will be.
+// ErrConflict says that the record is not as the condition says. Nothing was written, and
+// nothing will be.
 var ErrConflict = errors.New("store: conflict")
 
-// ErrDenied: the server refuses what was asked, because this user lacks a right. Nothing was
-// written. It helps nobody to ask again before somebody has granted the right. The stores in
-// PostgreSQL and MySQL say so.
+// ErrDenied says that the server refused the request because this user lacks a right. Nothing
+// was written. Do not retry before somebody has granted the right. The stores in PostgreSQL and
+// MySQL return it.
 var ErrDenied = errors.New("store: this user lacks a right")
 
 // A ForgotError says that a store no longer has what it acknowledged: it was
-// removed, replaced, or has gone back to an earlier state. Whoever holds
-// anything from it stops; "firn store recover" makes it usable again.
+// removed, replaced, or put back to an earlier state. A process that holds a worker or numbers
+// of this store stops using them. "firn store recover" makes the store usable again.
 type ForgotError struct {
 	Store string // which, without secrets: "sqlite:/data/ids.db"
 	What  string // what was seen
@@ -150,8 +158,8 @@ func (e *ForgotError) Error() string {
 func (*ForgotError) Retryable() bool { return false }
 
 // An OtherStoreError says that a record was made in another store than the one that has it:
-// this store is a copy, a restored dump, or was moved. Whoever holds anything from it stops;
-// "firn store recover" makes it usable.
+// this store is a copy, a restored dump, or was moved. A process that holds a worker or numbers
+// of this store stops using them. "firn store recover" makes the store usable.
 type OtherStoreError struct {
 	What       string // which record says so: `pool "default"`, `series "orders"`
 	Have, Want string // what the store says of itself now; what the record says
@@ -165,7 +173,7 @@ func (e *OtherStoreError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*OtherStoreError) Retryable() bool { return false }
 
-// CheckValue reports what is wrong with a value, for adapters.
+// CheckValue returns what is wrong with a value, or nil. It is for adapters.
 func CheckValue(value []byte) error {
 	if len(value) > MaxValue {
 		return fmt.Errorf("store: a value has at most %d bytes, not %d", MaxValue, len(value))
@@ -173,8 +181,8 @@ func CheckValue(value []byte) error {
 	return nil
 }
 
-// A FormatError says that a record cannot be read by this version of firn: a later version
-// wrote it, or it is damaged. Reason tells which.
+// A FormatError says that this version of firn cannot read a record: a later version wrote it,
+// or it is damaged. Reason tells which.
 type FormatError struct {
 	Key    string
 	Reason string
@@ -185,7 +193,7 @@ func (e *FormatError) Error() string { return fmt.Sprintf("store: record %s: %s"
 // Retryable is false; see firn.Retryable.
 func (*FormatError) Retryable() bool { return false }
 
-// CheckKey reports what is wrong with a key, for adapters.
+// CheckKey returns what is wrong with a key, or nil. It is for adapters.
 func CheckKey(key string) error {
 	if len(key) < 1 || len(key) > MaxKey {
 		return fmt.Errorf("store: a key has 1 to %d bytes, not %d", MaxKey, len(key))

@@ -7,7 +7,7 @@ import (
 	"github.com/firn-id/firn"
 )
 
-// A Report is what came of the ids of a [Tally].
+// A Report says what a [Tally] found out about its ids.
 type Report struct {
 	Layout   firn.Layout
 	IDs      int64      // of the layout, those that repeat too
@@ -43,7 +43,7 @@ type Minute struct {
 	LongestGap time.Duration // after an id of this minute, also where it ends in a later one
 }
 
-// Report says what came of the ids so far. Its time grows with their number.
+// Report returns what the Tally has found out so far. It takes longer the more ids there are.
 func (t *Tally) Report() *Report {
 	r := &Report{
 		Layout: t.layout, IDs: t.ids, Repeats: t.repeats, Repeated: t.repeated[:len(t.repeated):len(t.repeated)],

@@ -33,8 +33,8 @@ type Tally struct {
 	faulty   []Fault // the first of them
 }
 
-// MaxNamed is how many are named of each sort: ids that repeat, faults, and places of an
-// id. All are counted.
+// MaxNamed is how many of each kind a [Report] names: ids that repeat, faults, and places of an
+// id. It counts all of them.
 const MaxNamed = 20
 
 // A Sighting is an id, and where it stands.
@@ -43,7 +43,7 @@ type Sighting struct {
 	At string
 }
 
-// A Fault is something that is no id of the layout.
+// A Fault is a text or number that is no id of the layout.
 type Fault struct {
 	Err error // why not
 	At  string
@@ -134,7 +134,7 @@ func (t *Tally) newMaker(key int64, id firn.ID, at func() string) *maker {
 	return m
 }
 
-// Fault counts what is no id.
+// Fault counts a text or number that is no id.
 func (t *Tally) Fault(err error, at func() string) {
 	t.faults++
 	if len(t.faulty) < MaxNamed {

@@ -174,7 +174,7 @@ func (d *doctor) forms(set *settings) {
 // places checks whether the store's counters were made in it. Its pools are checked one by
 // one.
 func (d *doctor) places(ctx context.Context, st store.Store, url string) {
-	for _, check := range []func(context.Context, store.Store) error{checkSequences, checkDocuments} {
+	for _, check := range []func(context.Context, store.Store) error{open.CheckSequences, open.CheckDocuments} {
 		err := check(ctx, st)
 		if f := poolFailure(err, poolPlace{url: open.StoreText(url)}); f != nil {
 			err = f
@@ -223,7 +223,7 @@ func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) err
 		return draw.explain(open.AtStore(draw.Series, url, err))
 	}
 	defer s.Close()
-	err = open.AtStore(draw.Series, url, errors.Join(checkSequences(ctx, s), open.Absent(ctx, s, draw.Series, store.Durability{})))
+	err = open.AtStore(draw.Series, url, errors.Join(open.CheckSequences(ctx, s), open.Absent(ctx, s, draw.Series, store.Durability{})))
 	if err != nil {
 		return draw.explain(err)
 	}

@@ -63,12 +63,13 @@ func (c *poolCheck) compare() bool {
 		c.say(warning, "range", "repeat the command: firn pool set "+phrase.ShellWord(c.name)+" --workers A-B", "the range of workers is being changed from or to %s", info.GivingUp)
 	}
 	errs := []error{open.SameRange(c.leasing, info)}
-	switch o := c.leasing.Options; {
+	o := c.leasing.Options
+	switch n, only := o.Choice.Only(); {
 	case o.Hostname:
 		_, err := open.HostWorker(info, hostname)
 		errs = append(errs, err)
-	case o.Choice == lease.Insist && !workers.Has(o.Worker):
-		errs = append(errs, &lease.WorkerError{Pool: c.name, Worker: o.Worker, First: info.First, Last: info.Last})
+	case only && !workers.Has(n):
+		errs = append(errs, &lease.WorkerError{Pool: c.name, Worker: n, First: info.First, Last: info.Last})
 	}
 	if err := errors.Join(errs...); err != nil {
 		c.fails("pool "+c.name+", settings", err)

@@ -122,7 +122,7 @@ func TestFullPoolThatIsNarrowed(t *testing.T) {
 	}
 	defer s.Close()
 	for n := range int64(11) {
-		l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Insist, Worker: n})
+		l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(n)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,8 +69,8 @@ func (h *holding) run(ctx context.Context, path string, signals <-chan os.Signal
 		env = append(env, name+"="+value)
 	}
 	var err error
-	h.horizon = now.Horizon
-	h.program, err = leash.Start(path, h.args, env, now.Horizon.Add(-holdLeash))
+	h.horizon = now.EndsAt
+	h.program, err = leash.Start(path, h.args, env, now.EndsAt.Add(-holdLeash))
 	if err != nil {
 		return 0, cannotRun(h.args[0], err)
 	}
@@ -78,7 +78,7 @@ func (h *holding) run(ctx context.Context, path string, signals <-chan os.Signal
 	// Whoever reads standard error may keep it waiting, but not the watch.
 	var told sync.WaitGroup
 	told.Go(func() {
-		h.tell(holdEvent{Event: "start", Pool: now.Pool, Worker: &now.Worker, Horizon: phrase.Instant(now.Horizon), PID: h.program.PID(), Environment: variables})
+		h.tell(holdEvent{Event: "start", Pool: now.Pool, Worker: &now.Worker, Horizon: phrase.Instant(now.EndsAt), PID: h.program.PID(), Environment: variables})
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	told.Go(func() { h.watch(ctx) })
@@ -109,7 +109,7 @@ func (h *holding) watch(ctx context.Context) {
 		case err := <-trouble:
 			h.stop(err)
 		case <-look.C:
-			if horizon := h.held.State().Horizon; horizon.After(h.horizon) {
+			if horizon := h.held.State().EndsAt; horizon.After(h.horizon) {
 				h.horizon = horizon
 				h.program.Until(horizon.Add(-holdLeash))
 			}

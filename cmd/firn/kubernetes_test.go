@@ -17,7 +17,6 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 )
 
@@ -360,7 +359,7 @@ func (m *manifest) checkHold(t *testing.T, c container, pools map[string]config.
 	if m.Spec.Strategy != nil {
 		surge = m.Spec.Strategy.RollingUpdate.MaxSurge
 	}
-	if o.Hostname != (m.Kind == "StatefulSet") || o.Choice == lease.Insist {
+	if _, only := o.Choice.Only(); only || o.Hostname != (m.Kind == "StatefulSet") {
 		t.Errorf("--worker does not fit a %s", m.Kind)
 	}
 	created, ok := pools[cmd.Flags().Lookup("pool").Value.String()]

@@ -27,7 +27,7 @@ func TestHintsOfPoolsAreNoCircle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	ids, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Insist, Worker: 700})
+	ids, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(700)})
 	if err != nil {
 		t.Fatal(err)
 	}

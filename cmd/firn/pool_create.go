@@ -122,7 +122,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := checkPlace(ctx, s); err != nil {
+	if err := open.CheckPlace(ctx, s); err != nil {
 		return explainPool(err, verb)
 	}
 	there, err := pool.Show(ctx, s, name)
@@ -253,7 +253,7 @@ func alreadyThere(l *config.Leasing, ctx context.Context, set *settings, opts *p
 	}
 	defer s.Close()
 	info, err := pool.Show(ctx, s, l.Pool)
-	if err != nil || checkPlace(ctx, s) != nil {
+	if err != nil || open.CheckPlace(ctx, s) != nil {
 		return nil
 	}
 	return alreadyExists(l, &pool.ExistsError{Info: info}, opts)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,11 +11,8 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
-	"github.com/firn-id/firn/internal/block"
-	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -182,27 +178,6 @@ func layoutText(spec string) string {
 		return spec
 	}
 	return l.String()
-}
-
-// checkPlace returns a [*store.OtherStoreError] where a pool or a counter of the store says
-// that it was made in another one.
-func checkPlace(ctx context.Context, s store.Store) error {
-	for _, check := range []func(context.Context, store.Store) error{pool.CheckStore, checkSequences, checkDocuments} {
-		if err := check(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkSequences and checkDocuments return a [*store.OtherStoreError] where a counter of the
-// store says that this one is a copy.
-func checkSequences(ctx context.Context, s store.Store) error {
-	return record.CheckStore(ctx, s, block.Keys, "series")
-}
-
-func checkDocuments(ctx context.Context, s store.Store) error {
-	return record.CheckStore(ctx, s, dated.Keys, "serial")
 }
 
 // poolTrouble adds what can be done to an error about a pool that no command has explained.

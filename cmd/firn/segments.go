@@ -139,7 +139,7 @@ func printSegments(out io.Writer, all []sequence.Info, asJSON bool) error {
 // is of another kind.
 func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 	for i, st := range stores {
-		if f := poolFailure(checkPlace(ctx, st), poolPlace{url: open.StoreText(d.URLs[i])}); f != nil {
+		if f := poolFailure(open.CheckPlace(ctx, st), poolPlace{url: open.StoreText(d.URLs[i])}); f != nil {
 			return f
 		}
 		if err := otherKind(ctx, st, d.Name, config.Segment, config.Ticket); err != nil {

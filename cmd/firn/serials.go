@@ -119,7 +119,7 @@ on from another system's: firn serials raise.`,
 			if err != nil {
 				return err
 			}
-			if err = checkPlace(cmd.Context(), st); err == nil {
+			if err = open.CheckPlace(cmd.Context(), st); err == nil {
 				err = otherKind(cmd.Context(), st, d.Name, config.Serial)
 			}
 			if err == nil {

@@ -170,7 +170,7 @@ func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err
 		p.series = append(p.series, one.Name)
 	}
 	p.shards = holdsShards(ctx, r.url)
-	if err := checkPlace(ctx, s); err != nil && !errors.As(err, &p.other) {
+	if err := open.CheckPlace(ctx, s); err != nil && !errors.As(err, &p.other) {
 		return p, err
 	}
 	return p, nil

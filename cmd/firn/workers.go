@@ -105,7 +105,7 @@ func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 // warnOfCopy warns where a store is a copy of another, and says what to do.
 func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
 	var other *store.OtherStoreError
-	if err := checkPlace(cmd.Context(), s); !errors.As(err, &other) {
+	if err := open.CheckPlace(cmd.Context(), s); !errors.As(err, &other) {
 		return
 	}
 	f := otherStore(other, other, at)

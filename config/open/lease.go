@@ -88,7 +88,7 @@ func ReadyLease(ctx context.Context, s store.Store, l *config.Leasing, hostname 
 		// A process with a grant file needs no store to start. It takes any other worker
 		// if it loses the one of its grant.
 		if l.Options.Hostname {
-			o.Choice = lease.Recycle
+			o.Choice = lease.Choice{}
 		}
 		return o, nil
 	case err != nil:
@@ -98,9 +98,13 @@ func ReadyLease(ctx context.Context, s store.Store, l *config.Leasing, hostname 
 		return o, err
 	}
 	if l.Options.Hostname {
-		o.Worker, err = HostWorker(info, hostname)
+		n, err := HostWorker(info, hostname)
+		if err != nil {
+			return o, err
+		}
+		o.Choice = lease.Prefer(n)
 	}
-	return o, err
+	return o, nil
 }
 
 // show returns the pool's record. The first pool of an embedded store is created with what

@@ -11,7 +11,6 @@ import (
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -86,7 +85,7 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		return nil
 	}
 	for i, s := range stores {
-		err := pool.CheckStore(ctx, s)
+		err := CheckPools(ctx, s)
 		if err == nil {
 			err = SameKind(ctx, s, d)
 		}

@@ -65,7 +65,7 @@ var errNoTime = errors.New("the store did not answer in time")
 // begin begins a term, and reports whether the clock is within the layout's life.
 func (p *Process) begin(now term.Now) bool {
 	p.granted, p.leaving, p.outside, p.OtherPool = false, false, nil, false
-	p.Doing, p.Event = term.Action{}, nil
+	p.Doing, p.Event, p.TakenAt = term.Action{}, nil, time.Time{}
 	if err := p.Rules.Layout.Check(now.Wall); err != nil {
 		p.Term = term.State{Phase: term.Refused, Err: err}
 		return false
@@ -212,8 +212,12 @@ func (p *Process) latest(sys term.Now) time.Time {
 	return sys.Wall
 }
 
-// Delay is how long it takes until the first id of the grant can be issued.
-func (p *Process) Delay(boot time.Duration) time.Duration {
-	first := p.Rules.Layout.Time(p.Term.Base + 1).Add(-p.Rules.Borrow)
-	return first.Sub(p.Clock.At(boot))
+// StartsAt is when the first id of the grant can be issued.
+func (p *Process) StartsAt() time.Time {
+	return p.Rules.Layout.Time(p.Term.Base + 1).Add(-p.Rules.Borrow)
+}
+
+// Durable reports whether the rules for a store that cannot lose writes hold.
+func (p *Process) Durable() bool {
+	return !p.Term.Lossy && (p.Term.View.Known || p.View.Durability.Durable)
 }

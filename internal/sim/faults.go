@@ -21,6 +21,7 @@ type faults struct {
 	files   bool // some processes have grant files
 	reboots bool // a host is started again
 	copies  bool // somebody copies a grant file
+	full    bool // a grant file cannot be written
 	ranges  bool // pools get and lose workers, and further ones are created
 	unpool  bool // a pool's record is removed, and no other
 	twins   bool // the store is copied, and both are used
@@ -52,6 +53,7 @@ const (
 	removed
 	dropped
 	copied
+	filled    // a disk: a grant file cannot be written
 	creations // of pools, begun
 	ranged    // attempts to change a pool's range
 	brokenOff // what operators do
@@ -64,7 +66,7 @@ var faultNames = [faultKinds]string{
 	"requests lost", "replies lost", "requests that arrived twice", "requests or replies late", "writes after the writer's end", "writes refused",
 	"pauses", "suspends", "kills", "closes", "reboots", "clocks stepped, drifting or frozen", "processes cut off", "store outages",
 	"workers released by an operator", "stores that forgot and went on", "promises that changed", "restores", "files replaced",
-	"stores emptied", "grant files copied", "creations of pools begun", "changes of ranges begun", "operators broken off",
+	"stores emptied", "grant files copied", "grant files that could not be written", "creations of pools begun", "changes of ranges begun", "operators broken off",
 	"pools' records removed", "stores copied",
 }
 
@@ -107,6 +109,7 @@ func (w *world) strike() {
 		{f.drop, w.drop},
 		{f.reboots, func() { w.total.Faults[rebooted]++; p.host.reboot() }},
 		{f.copies, func() { w.copyFile(p) }},
+		{f.full, func() { w.fill(p) }},
 		{f.ranges, func() { w.change(w.anyPool()) }},
 		{f.unpool, func() { w.unpool(w.anyPool()) }},
 		{f.twins, w.twin},
@@ -180,6 +183,16 @@ func (w *world) copyFile(p *process) {
 	}
 	p.holder.file.copyOf(q.holder.file)
 	w.after(w.shortSpan()/4, p.boot)
+}
+
+// fill keeps a process's grant file from being written for a while.
+func (w *world) fill(p *process) {
+	if p.holder.file == nil {
+		return
+	}
+	w.total.Faults[filled]++
+	p.holder.file.full = w.now + w.span()
+	w.logf("p%d's grant file cannot be written for %s", p.id, p.holder.file.full-w.now)
 }
 
 // span draws how long a fault lasts: from nothing to longer than any grant.

@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"errors"
+	"time"
+
 	"github.com/firn-id/firn"
 	driver "github.com/firn-id/firn/internal/holder"
 )
@@ -9,7 +12,8 @@ import (
 type grantFile struct {
 	inode int // a copy has another
 	slot
-	unsynced []slot // what the disk may have instead after the system has crashed
+	full     time.Duration // it cannot be written before
+	unsynced []slot        // what the disk may have instead after the system has crashed
 }
 
 // A slot is what is in a grant file.
@@ -27,11 +31,17 @@ func newGrantFile(w *world) *grantFile {
 	return &grantFile{inode: w.files}
 }
 
-func (f *grantFile) write(h *holder, s driver.Slot) {
+var errFull = errors.New("no space left on device")
+
+func (f *grantFile) write(h *holder, s driver.Slot) error {
+	if f.full > h.w.now {
+		return errFull
+	}
 	if f.unsynced = append(f.unsynced, f.slot); len(f.unsynced) > 4 {
 		f.unsynced = f.unsynced[1:]
 	}
 	f.slot = slot{Slot: s, base: h.p.Term.Base, use: !s.Void, host: h.host, boots: h.host.boots, inode: f.inode}
+	return nil
 }
 
 // crash loses some of what was not on the disk: a mark is not waited for so long.

@@ -271,10 +271,10 @@ func (h *holder) granted(g firn.Grant) firn.Grant {
 
 // Mark leaves a slot in the grant file.
 func (h *holder) Mark(s driver.Slot) error {
-	if !s.Void || !h.w.mutant.staleFile {
-		h.file.write(h, s)
+	if s.Void && h.w.mutant.staleFile {
+		return nil
 	}
-	return nil
+	return h.file.write(h, s)
 }
 
 // Show checks what the machine decided.

@@ -65,7 +65,7 @@ var layouts = []firn.Layout{
 	firn.MustLayout("time:20@1h,worker:10,seq:33;epoch=2025-01-01T00:00:00Z"),
 }
 
-// layoutOfOthers is one that a pool of firn.Default does not have: the ids of its
+// layoutOfOthers is one that a pool of firn.Default() does not have: the ids of its
 // worker 0 are those of the pool's workers 0 to 31.
 var layoutOfOthers = firn.MustLayout("time:41@1ms,worker:5,seq:17;epoch=2025-01-01T00:00:00Z")
 
@@ -96,7 +96,7 @@ func (s *setup) counting(rng *rand.Rand) {
 	s.think, s.patience, s.fast = 20*time.Millisecond, 500*time.Millisecond, 5*time.Millisecond
 	f := &s.faults
 	f.network, f.loss = true, pick(rng, 0.1, 0.2, 0.4)
-	f.kills, f.closes, f.clocks, f.drop, f.files, f.reboots, f.copies, f.release = true, true, false, false, false, false, false, false
+	f.kills, f.closes, f.clocks, f.drop, f.files, f.reboots, f.copies, f.full, f.release = true, true, false, false, false, false, false, false, false
 	f.ranges, f.unpool, f.twins = false, false, s.named && !f.restore && rng.IntN(10) == 0
 	s.pools = 1
 }
@@ -176,7 +176,7 @@ func (s *setup) drawPools(rng *rand.Rand) {
 	case rng.IntN(10) == 0 && s.named:
 		// Who goes on with a grant file on a copy, which did not answer at first, extends
 		// before it asks which store that is: a limit, see docs/guarantees.md.
-		f.twins, f.files, f.copies = true, false, false
+		f.twins, f.files, f.copies, f.full = true, false, false, false
 	}
 }
 
@@ -235,6 +235,7 @@ func drawFaults(rng *rand.Rand, kind storeKind) faults {
 		files: rng.IntN(4) == 0, choices: rng.IntN(5) == 0, reboots: rng.IntN(8) == 0,
 	}
 	f.copies = f.files && some()
+	f.full = f.files && rng.IntN(3) == 0
 	switch {
 	case kind == shifting:
 		f.forget, f.shift, f.takes = true, true, pick(rng, 0, 0, 0.3)

@@ -1,9 +1,9 @@
 // Package sim is a deterministic simulation that looks for repeated ids and
-// numbers. The real code of internal/term, internal/block and the generator runs
-// under clocks that step, drift and stand still, on a store that delays, loses,
-// forgets, is restored and is made anew, in processes that are paused, killed,
-// started again and go on with a grant file. One goroutine runs a schedule; a
-// seed says everything of it.
+// numbers. The real code of internal/term, internal/holder, internal/block and the
+// generator runs under clocks that step, drift and stand still, on a store that delays,
+// loses, forgets, is restored and is made anew, in processes that are paused, killed,
+// started again and go on with a grant file. One goroutine at a time runs in a schedule;
+// a seed says everything of it.
 //
 //	go run ./internal/sim/run -n 100000     # schedules from seed 1 on
 //	go run ./internal/sim/run -seed 4711    # one of them, and what happened
@@ -11,8 +11,8 @@
 // A world is one schedule. In it:
 //
 //   - hosts have clocks, and processes read them;
-//   - a process has a holder, which drives a lease's machine as package lease
-//     does, a drawer, which drives a counter's as package segment does, or both;
+//   - a process has a holder, in which the loop of internal/holder runs as it does in
+//     package lease, a drawer, which draws from a counter, or both;
 //   - a network loses and delays what they ask of the one store;
 //   - faults strike, and an operator repairs what they leave;
 //   - a checker sees every write and every id, and judges the whole history.

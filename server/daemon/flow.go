@@ -11,7 +11,6 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -145,12 +144,7 @@ func flowLease(l *lease.Lease, st store.Store, at string) *flowing {
 		src: l, close: l.Close, layout: l.State().Layout,
 		state:   func() server.State { return leaseState(l, at) },
 		workers: func(ctx context.Context) ([]pool.Worker, error) { return poolWorkers(ctx, st, l) },
-		final: func() error {
-			if now := l.State(); now.Phase == term.Forgotten {
-				return now.Err
-			}
-			return nil
-		},
+		final:   func() error { return unforgiven(l.State().Err) },
 	}
 }
 

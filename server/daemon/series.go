@@ -8,7 +8,6 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
-	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server"
 )
 
@@ -179,8 +178,8 @@ func (d *outlet) clashes(other *outlet) bool {
 	if a.GrantFile != "" && a.GrantFile == b.GrantFile {
 		return true
 	}
-	insist := a.Choice == lease.Insist && b.Choice == lease.Insist && a.Worker == b.Worker
-	return insist && d.URLs[0] == other.URLs[0] && d.Leasing.Pool == other.Leasing.Pool
+	_, only := a.Choice.Only()
+	return only && a.Choice == b.Choice && d.URLs[0] == other.URLs[0] && d.Leasing.Pool == other.Leasing.Pool
 }
 
 // example is the name of a series to show people.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
@@ -22,18 +21,18 @@ func leaseState(l *lease.Lease, at string) server.State {
 	now := l.State()
 	st := server.State{
 		Kind: config.Flake, Store: at, Class: classOf(now.Durable), Why: now.Why,
-		Degraded: now.Degraded, Err: now.Err, Until: now.Horizon, Budget: now.Outage,
-		Pool: now.Pool, Term: now.Term, Since: now.Since, Renewed: now.Renewed,
+		Degraded: now.StoreAway, Err: now.Err, Until: now.EndsAt, Budget: now.Outage,
+		Pool: now.Pool, Term: now.Term, Since: now.LeasedAt, Renewed: now.RenewedAt,
 		ClockOffset: now.Ahead, Borrowed: now.Borrowed, Ended: now.Layout.End(),
 	}
-	if now.Degraded {
-		st.Away = now.Renewed
+	if now.StoreAway {
+		st.Away = now.RenewedAt
 	}
-	for _, lane := range l.States() {
+	for _, lane := range l.Lanes() {
 		st.Worker = append(st.Worker, lane.Worker)
 		st.Waits += lane.Waits
 	}
-	if now.Phase != term.Holding {
+	if now.LeasedAt.IsZero() {
 		st.Degraded, st.Until, st.Away = false, time.Time{}, time.Time{}
 		var ended *lease.OutageError
 		if errors.As(now.Err, &ended) {

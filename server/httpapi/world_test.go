@@ -41,8 +41,8 @@ func flakeOf(l *lease.Lease, name string) *server.Series {
 		st := l.State()
 		return server.State{
 			Kind: "flake", Pool: st.Pool, Class: store.Durability{Durable: st.Durable}.String(), Why: st.Why, Worker: []int64{st.Worker}, Term: st.Term,
-			Since: st.Since, Renewed: st.Renewed, Until: st.Horizon, Budget: st.Outage, ClockOffset: st.Offset,
-			Borrowed: st.Borrowed, Waits: st.Waits, Ended: st.Layout.End(), Degraded: st.Degraded, Err: st.Err,
+			Since: st.LeasedAt, Renewed: st.RenewedAt, Until: st.EndsAt, Budget: st.Outage, ClockOffset: st.Offset,
+			Borrowed: st.Borrowed, Waits: st.Waits, Ended: st.Layout.End(), Degraded: st.StoreAway, Err: st.Err,
 		}
 	}})
 }

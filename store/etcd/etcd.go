@@ -70,8 +70,8 @@ const afterNewline = "\x0b"
 
 // Options of a store; nil and zero are the defaults.
 type Options struct {
-	// Prefix of all keys; "" is [DefaultPrefix]. Stores of which no prefix
-	// begins with another's have nothing to do with each other.
+	// Prefix is what all keys begin with. Empty means [DefaultPrefix]. Two stores are different
+	// stores if neither prefix begins with the other.
 	Prefix string
 }
 

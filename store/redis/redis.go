@@ -56,8 +56,8 @@ const DefaultKey = "firn"
 
 // Options of a store; nil and zero are the defaults.
 type Options struct {
-	// Key of the hash; "" is [DefaultKey]. Stores under different keys have
-	// nothing to do with each other.
+	// Key is the key of the hash. Empty means [DefaultKey]. Stores under different keys are
+	// different stores.
 	Key string
 }
 

@@ -49,20 +49,21 @@ const DefaultRoot = "/firn"
 
 // Options of a Store. Nil, or any zero field, takes the default.
 type Options struct {
-	// Root is DefaultRoot; the node below which the store is. It is made when
-	// something is first written, and so are its parents.
+	// Root is the path of the store's node. The first write creates it and its parents. Empty
+	// means DefaultRoot.
 	Root string
 
-	// Digest is none; "USER:PASSWORD", which is added to the connection before its
-	// first request. One to which the program adds credentials itself needs none.
+	// Digest is "USER:PASSWORD". The Store adds it to the connection before its first request.
+	// Empty means no credentials, or that the program adds them itself.
 	Digest string
 
-	// ACL is what nodes made here get: all permissions, with Digest for that user
-	// and else for everybody. zk.AuthACL(zk.PermAll) is for the connection's user.
+	// ACL is the ACL of the nodes that the Store creates. Nil means all permissions: with Digest
+	// for that user, and without it for everybody. zk.AuthACL(zk.PermAll) means the user of the
+	// connection.
 	ACL []zk.ACL
 
-	// Unreachable is none; what a dialer of the program's knows of why the last
-	// connection could not be made, for errors: the client does not tell.
+	// Unreachable returns why the last connection could not be made, if the program's dialer
+	// knows, for errors: the client does not tell. Nil means that nobody knows.
 	Unreachable func() error
 }
 

@@ -141,7 +141,7 @@ func watch(ids *lease.Lease) {
 	var told ledger.Event
 	for ; ; time.Sleep(2 * time.Millisecond) {
 		s := ids.State()
-		e := ledger.Event{Event: ledger.Changed, Phase: s.Phase.String(), Worker: s.Worker, Term: s.Term, Degraded: s.Degraded}
+		e := ledger.Event{Event: ledger.Changed, Phase: phase(s), Worker: s.Worker, Term: s.Term, Degraded: s.StoreAway}
 		if s.Err != nil {
 			e.Kind = kind(s.Err)
 		}
@@ -155,6 +155,18 @@ func watch(ids *lease.Lease) {
 		e.LeftMS = s.Left(time.Now().Add(-s.Offset)).Milliseconds()
 		say(e)
 	}
+}
+
+// phase says where a lease stands.
+func phase(s lease.State) string {
+	var forgot *store.ForgotError
+	switch {
+	case !s.LeasedAt.IsZero():
+		return "holding"
+	case errors.As(s.Err, &forgot):
+		return "forgotten"
+	}
+	return "without a worker"
 }
 
 var saying sync.Mutex

@@ -1,0 +1,4 @@
+package pool
+
+// CheckStore is for tests.
+var CheckStore = checkStore
