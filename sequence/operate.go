@@ -29,7 +29,6 @@ type Info struct {
 	Stores    int       // it is spread over so many
 	Offset    int       // of this store, 0 to Stores-1
 	Rate      float64   // numbers granted in a second, over the last minute
-	LastRate  float64   // numbers granted in a second, over the minute before At
 	At        time.Time // of the last grant, by the clock of who was granted it; zero: none yet
 	By        string    // name of that process
 	Err       error     // the record cannot be read: a *store.FormatError; the rest is unset then
@@ -61,7 +60,7 @@ func info(rec store.Record) Info {
 	return Info{
 		Name: name, First: firn.ID(r.First), Max: firn.ID(r.Max), Increment: max(r.Increment, 1),
 		Granted: firn.ID(max(r.Granted, 0)), Left: r.Left(), Step: r.Step, Strict: r.Strict, Lossy: r.Lossy,
-		Instance: r.Instance, Store: r.Store, Stores: int(max(r.Stores, 1)), Offset: int(r.Offset), Rate: r.RateAt(now), LastRate: r.Rate, At: r.At, By: r.By,
+		Instance: r.Instance, Store: r.Store, Stores: int(max(r.Stores, 1)), Offset: int(r.Offset), Rate: r.RateAt(now), At: r.At, By: r.By,
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/plan"
 )
 
 func newPlan() *cobra.Command {
-	o := planOptions{workers: knobFlag{knob: knobNamed("workers")}}
+	o := planOptions{workers: knobFlag{Key: config.KeyNamed(config.LeaseKeys, "workers")}}
 	cmd := &cobra.Command{
 		Use:   "plan --rate R --workers N --years Y",
 		Short: "Find a layout for a rate, a number of workers and years",
@@ -76,13 +77,13 @@ var planFlags = map[plan.Requirement]string{
 
 // need is what the flags ask for.
 func (o *planOptions) need() (plan.Need, error) {
-	var pool poolOptions
+	var pool config.LeaseOptions
 	if o.workers.text != "" {
-		if err := setWorkers(&pool, o.workers.text); err != nil {
+		if err := config.SetWorkers(&pool, o.workers.text); err != nil {
 			return plan.Need{}, valueError("--workers", err)
 		}
 	}
-	n := plan.Need{Rate: o.rate, WorkerRate: o.peak, Workers: pool.workers.Last - pool.workers.First + 1, Years: o.years}
+	n := plan.Need{Rate: o.rate, WorkerRate: o.peak, Workers: pool.Workers.Last - pool.Workers.First + 1, Years: o.years}
 	if o.rate == 0 || o.workers.text == "" || o.years == 0 {
 		return n, ui.Bad("--rate, --workers and --years have to be said").Hint("firn plan --rate 20000 --workers 500 --years 50")
 	}

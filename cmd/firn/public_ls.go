@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/ui"
 )
 
@@ -20,8 +21,8 @@ them. docs/public-forms.md says what each form hides and what not.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all []formLine
-			for _, k := range formKinds {
-				all = append(all, formLine{k.name, k.keyed, k.takes, k.about})
+			for _, k := range config.FormKinds {
+				all = append(all, formLine{k.Name, k.Keyed, k.Takes, k.About})
 			}
 			return ui.Emit(cmd.OutOrStdout(), wantsJSON(cmd), []string{"FORM", "KEY", "VALUES", "WHAT IT IS"}, all, func(l formLine) []any {
 				key := "-"

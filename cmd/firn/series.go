@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -73,7 +75,7 @@ ticket of firn.yaml is shown for each of its stores.`,
 		Example: `  firn series show orders
   firn series show invoice --json`,
 		Args:              arguments(1, 1),
-		ValidArgsFunction: completeSeries(dense...),
+		ValidArgsFunction: completeSeries(countingKinds...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onSeries(cmd, args[0], func(d *drawing, st store.Store) error {
 				l, err := lineOf(cmd.Context(), d, st)
@@ -94,6 +96,9 @@ ticket of firn.yaml is shown for each of its stores.`,
 	addStore(cmd)
 	return cmd
 }
+
+// countingKinds are the kinds of series that a store has a counter of.
+var countingKinds = []string{config.Sequence, config.Ticket, config.Document}
 
 // A seriesLine is a series as the commands print it: an object with --json, a row of series ls,
 // or facts of series show.
@@ -125,7 +130,7 @@ type sequenceLine struct {
 
 func sequenceLineOf(i sequence.Info) *sequenceLine {
 	l := &sequenceLine{
-		Series: i.Name, Kind: kindSequence, Granted: int64(i.Granted), Step: i.Step, Rate: math.Round(i.Rate*1000) / 1000,
+		Series: i.Name, Kind: config.Sequence, Granted: int64(i.Granted), Step: i.Step, Rate: math.Round(i.Rate*1000) / 1000,
 		First: int64(i.First), Max: int64(i.Max), Increment: i.Increment, Left: i.Left, Order: "free",
 		By: i.By, At: phrase.Instant(i.At),
 	}
@@ -136,10 +141,10 @@ func sequenceLineOf(i sequence.Info) *sequenceLine {
 		l.Lossy = "accept"
 	}
 	if i.Stores > 1 {
-		l.Kind, l.Stores, l.Offset = kindTicket, i.Stores, &i.Offset
+		l.Kind, l.Stores, l.Offset = config.Ticket, i.Stores, &i.Offset
 	}
 	if i.Err != nil {
-		l.Error = ui.WithoutPackage(i.Err.Error())
+		l.Error = phrase.WithoutPackage(i.Err.Error())
 	}
 	return l
 }
@@ -209,7 +214,7 @@ type documentLine struct {
 }
 
 func documentLineOf(i document.Info) *documentLine {
-	return &documentLine{i.Name, kindDocument, i.Pattern, i.Zone, i.Period, i.Count, i.Text, i.Periods}
+	return &documentLine{i.Name, config.Document, i.Pattern, i.Zone, i.Period, i.Count, i.Text, i.Periods}
 }
 
 func (l *documentLine) name() string { return l.Series }
@@ -261,11 +266,11 @@ func seriesLines(ctx context.Context, st store.Store) ([]seriesLine, error) {
 
 // lineOf is the series that a command is about.
 func lineOf(ctx context.Context, d *drawing, st store.Store) (seriesLine, error) {
-	if d.kind == kindDocument {
-		i, err := document.Show(ctx, st, d.name)
+	if d.Kind == config.Document {
+		i, err := document.Show(ctx, st, d.Name)
 		return documentLineOf(i), err
 	}
-	i, err := sequence.Show(ctx, st, d.name)
+	i, err := sequence.Show(ctx, st, d.Name)
 	return sequenceLineOf(i), err
 }
 
@@ -280,18 +285,18 @@ func printSeries(out io.Writer, all []seriesLine, asJSON bool) error {
 // onSeries calls f with the store of a series that counts, or with each store of a ticket. The
 // drawing says the kind: that of firn.yaml, or where it does not list the series, of the store.
 func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) error) error {
-	if !isSeriesName(name) {
-		return ui.Bad("series %q: %s", name, seriesNameRule)
+	if !config.IsSeriesName(name) {
+		return ui.Bad("series %q: %s", name, config.SeriesNameRule)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
 		return err
 	}
-	one, err := s.seriesNamed(name)
+	one, err := s.SeriesNamed(name)
 	if err != nil {
 		return err
 	}
-	d := &drawing{name: name, urls: []string{s.storeURL().text}, hints: hinter{cmd}}
+	d := &drawing{&config.Series{Name: name, URLs: []string{s.StoreURL().Text}}, hinter{cmd}}
 	if one == nil {
 		return withStore(cmd, func(st store.Store) error {
 			if err := d.learnKind(cmd.Context(), s, st); err != nil {
@@ -300,17 +305,17 @@ func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) err
 			return f(d, st)
 		})
 	}
-	d.listed, d.kind = true, one.kind.text
-	if d.kind == kindFlake {
-		return ui.Bad("series %s is of kind %s and has no counter: its ids come from the workers of a pool", name, kindFlake).Hint("firn worker ls")
+	d.Listed, d.Kind = true, one.Kind.Text
+	if d.Kind == config.Flake {
+		return ui.Bad("series %s is of kind %s and has no counter: its ids come from the workers of a pool", name, config.Flake).Hint("firn worker ls")
 	}
-	if err := s.countedDrawing(d, one); err != nil {
+	if err := s.Counted(d.Series, one, nil); err != nil {
 		return err
 	}
-	if d.kind != kindTicket {
+	if d.Kind != config.Ticket {
 		return withStore(cmd, func(st store.Store) error {
-			if err := d.sameKind(cmd.Context(), st); err != nil {
-				return err
+			if err := open.SameKind(cmd.Context(), st, d.Series); err != nil {
+				return d.explain(err)
 			}
 			return f(d, st)
 		})
@@ -330,31 +335,31 @@ func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) err
 // learnKind finds out the kind of a series that firn.yaml does not list. A store's part of a
 // ticket is changed as a sequence is.
 func (d *drawing) learnKind(ctx context.Context, s *settings, st store.Store) error {
-	there, err := counterIn(ctx, st, d.name)
+	there, err := open.CounterIn(ctx, st, d.Name)
 	if err != nil {
 		return err
 	}
 	if there == nil {
 		return d.nowhere(ctx, st)
 	}
-	s.counter, d.kind = there, there.kind
-	if d.kind == kindTicket {
-		d.kind = kindSequence
+	d.Kind = there.Kind
+	if d.Kind == config.Ticket {
+		d.Kind = config.Sequence
 	}
-	return s.countedDrawing(d, nil)
+	return s.Counted(d.Series, nil, there)
 }
 
 // nowhere is the error of a series of which neither the store nor firn.yaml knows the kind.
 func (d *drawing) nowhere(ctx context.Context, st store.Store) error {
-	near, err := misspelled(ctx, st, d.name)
+	near, err := open.Misspelled(ctx, st, d.Name)
 	if err != nil {
 		return err
 	}
-	f := ui.Failed("the store has no series %q", d.name)
+	f := ui.Failed("the store has no series %q", d.Name)
 	if near != "" {
 		f.Hint("to use the counter that is there, write its name: %s", near)
 	}
-	name := phrase.ShellWord(d.name)
+	name := phrase.ShellWord(d.Name)
 	return f.Hint("to list all: firn series ls").
 		Hint("if it existed, or this store was restored or lost: firn series create %s --kind sequence --first N, with N above every number in use; of a document: firn series create %s --pattern PATTERN; firn series raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", name, name, name).
 		Hint("only if it never existed: firn series create %s --kind sequence; or with texts: firn series create %s --pattern PATTERN", name, name)

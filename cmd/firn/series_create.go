@@ -9,12 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 )
 
 func newSeriesCreate() *cobra.Command {
@@ -44,7 +46,7 @@ Without NAME the command creates all series of firn.yaml that the store does not
   firn series create queue --kind sequence --order strict --max 999999
   firn series create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh`,
 		Args:              arguments(0, 1),
-		ValidArgsFunction: completeSeries(dense...),
+		ValidArgsFunction: completeSeries(countingKinds...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := loadSettings(cmd)
 			switch {
@@ -59,21 +61,21 @@ Without NAME the command creates all series of firn.yaml that the store does not
 			}
 			err = d.create(cmd)
 			if exists(err) {
-				return seriesExists(fmt.Sprintf("the %s %s is", d.kind, d.name), "firn series show "+phrase.ShellWord(d.name))
+				return seriesExists(fmt.Sprintf("the %s %s is", d.Kind, d.Name), "firn series show "+phrase.ShellWord(d.Name))
 			}
 			return err
 		},
 	}
 	cmd.Flags().String("kind", "", "the kind of a series that is not in firn.yaml: sequence or document (document with --pattern)")
-	addSeries(cmd, kindSequence, kindDocument)
-	if err := cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{kindSequence, kindDocument}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	addSeries(cmd, config.Sequence, config.Document)
+	if err := cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{config.Sequence, config.Document}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is not there
 	}
 	addStore(cmd)
 	for _, f := range createFlags {
-		k := *seriesKeyNamed(f.name)
-		k.flag, k.usage = f.value, f.usage
-		cmd.Flags().Var(&seriesFlag{seriesKey: &k}, k.name, k.usage)
+		k := *config.KeyNamed(config.CounterKeys, f.name)
+		k.Value, k.Usage = f.value, f.usage
+		cmd.Flags().Var(&seriesFlag{Key: &k}, k.Name, k.Usage)
 	}
 	return cmd
 }
@@ -88,21 +90,21 @@ var createFlags = []struct{ name, value, usage string }{
 
 // newCounter is the series that a command is to create.
 func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error) {
-	if !isSeriesName(name) {
-		return nil, ui.Bad("series %q: %s", name, seriesNameRule)
+	if !config.IsSeriesName(name) {
+		return nil, ui.Bad("series %q: %s", name, config.SeriesNameRule)
 	}
-	one, err := s.seriesNamed(name)
+	one, err := s.SeriesNamed(name)
 	if err != nil {
 		return nil, err
 	}
-	d := &drawing{name: name, urls: []string{s.storeURL().text}, hints: hinter{cmd}, listed: one != nil}
-	if d.kind, err = s.kindToCreate(name, one); err != nil {
+	d := &drawing{&config.Series{Name: name, URLs: []string{s.StoreURL().Text}, Listed: one != nil}, hinter{cmd}}
+	if d.Kind, err = s.kindToCreate(name, one); err != nil {
 		return nil, err
 	}
-	if err := s.strangeFlag(name, d.kind); err != nil {
+	if err := s.strangeFlag(name, d.Kind); err != nil {
 		return nil, err
 	}
-	if err := s.countedDrawing(d, one); err != nil {
+	if err := s.Counted(d.Series, one, nil); err != nil {
 		return nil, err
 	}
 	for _, f := range createFlags {
@@ -110,36 +112,38 @@ func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error)
 		if !ok || !cmd.Flags().Changed(f.name) {
 			continue
 		}
-		if err := k.set(&d.options, k.text); err != nil {
+		if err := k.Key.Set(&d.Options, k.text); err != nil {
 			return nil, valueError("--"+f.name, err)
 		}
 	}
-	return d, d.check(map[string]string{})
+	return d, d.Check()
 }
 
 // kindToCreate is the kind of firn.yaml, or of the flags.
-func (s *settings) kindToCreate(name string, one *seriesConfig) (string, error) {
-	said := s.value("kind", entry{}, "").text
-	if said != "" && !slices.Contains(dense, said) {
-		if said == kindFlake {
-			return "", ui.Bad("--kind flake: a flake is not created: its ids come from the workers of a pool").Hint("firn pool create; then: firn next %s", phrase.ShellWord(name))
-		}
-		return "", valueError("--kind", checkKind(said))
-	}
-	pattern := s.value("pattern", entry{}, "").text != ""
+func (s *settings) kindToCreate(name string, one *config.Written) (string, error) {
+	kind, _ := s.Said("kind")
+	said := kind.Text
 	switch {
-	case one != nil && one.kind.text == kindTicket && said == kindSequence:
-		return kindTicket, nil
-	case one != nil && said != "" && said != one.kind.text:
-		return "", ui.Bad("--kind %s: series %s is of kind %s, says %s:%d", said, name, one.kind.text, s.file.path, one.kind.at.line)
-	case one != nil && one.kind.text == kindFlake:
-		return "", ui.Bad("series %s is of kind %s and is not created: its ids come from the workers of a pool", name, kindFlake).Hint("firn pool create; then: firn next %s", phrase.ShellWord(name))
+	case said == config.Flake:
+		return "", ui.Bad("--kind flake: a flake is not created: its ids come from the workers of a pool").Hint("firn pool create; then: firn next %s", phrase.ShellWord(name))
+	case said != "" && !slices.Contains(countingKinds, said):
+		_, err := s.Kind(name, nil) // which says what kinds there are
+		return "", err
+	}
+	_, pattern := s.Said("pattern")
+	switch {
+	case one != nil && one.Kind.Text == config.Ticket && said == config.Sequence:
+		return config.Ticket, nil
+	case one != nil && said != "" && said != one.Kind.Text:
+		return "", ui.Bad("--kind %s: series %s is of kind %s, says %s:%d", said, name, one.Kind.Text, s.File.Path, one.Kind.At.Line)
+	case one != nil && one.Kind.Text == config.Flake:
+		return "", ui.Bad("series %s is of kind %s and is not created: its ids come from the workers of a pool", name, config.Flake).Hint("firn pool create; then: firn next %s", phrase.ShellWord(name))
 	case one != nil:
-		return one.kind.text, nil
+		return one.Kind.Text, nil
 	case said != "":
 		return said, nil
 	case pattern:
-		return kindDocument, nil
+		return config.Document, nil
 	}
 	return "", ui.Bad("of which kind is series %s? --kind is missing, and firn.yaml does not list the series", name).
 		Hint("for numbers: firn series create %s --kind sequence; for texts: firn series create %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", phrase.ShellWord(name), phrase.ShellWord(name))
@@ -166,20 +170,20 @@ func (d *drawing) create(cmd *cobra.Command) error {
 		return d.explain(err)
 	}
 	text := ""
-	if d.kind == kindDocument {
-		text = ": " + d.options.document.Pattern
+	if d.Kind == config.Document {
+		text = ": " + d.Options.Document.Pattern
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "created the %s %s%s\n", d.kind, d.name, text)
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "created the %s %s%s\n", d.Kind, d.Name, text)
 	return err
 }
 
 // createIn creates the series in opened stores.
 func (d *drawing) createIn(ctx context.Context, stores []store.Store) error {
-	if d.kind != kindDocument {
-		_, err := sequence.CreateAcross(ctx, stores, d.name, &d.options.sequence)
+	if d.Kind != config.Document {
+		_, err := sequence.CreateAcross(ctx, stores, d.Name, &d.Options.Sequence)
 		return err
 	}
-	_, err := document.Create(ctx, stores[0], d.name, &d.options.document)
+	_, err := document.Create(ctx, stores[0], d.Name, &d.Options.Document)
 	return err
 }
 
@@ -187,14 +191,14 @@ func (d *drawing) createIn(ctx context.Context, stores []store.Store) error {
 // is of another kind.
 func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 	for i, st := range stores {
-		if f := poolFailure(checkPlace(ctx, st), poolPlace{url: storeText(d.urls[i])}); f != nil {
+		if f := poolFailure(open.CheckPlace(ctx, st), poolPlace{url: open.StoreText(d.URLs[i])}); f != nil {
 			return f
 		}
-		kinds := []string{d.kind}
-		if d.kind != kindDocument {
-			kinds = []string{kindSequence, kindTicket}
+		kinds := []string{d.Kind}
+		if d.Kind != config.Document {
+			kinds = []string{config.Sequence, config.Ticket}
 		}
-		if err := otherKind(ctx, st, d.name, kinds...); err != nil {
+		if err := otherKind(ctx, st, d.Name, kinds...); err != nil {
 			return err
 		}
 	}
@@ -219,18 +223,18 @@ func createAll(cmd *cobra.Command, s *settings) error {
 	switch {
 	case len(strange) > 0:
 		return ui.Bad("%s is about one series, and NAME is missing", strange[0]).Hint("%s --help", cmd.CommandPath())
-	case s.file == nil:
+	case s.File == nil:
 		return ui.Bad("there is no firn.yaml whose series could be created").Hint("to create one series: firn series create NAME --kind sequence")
 	}
 	var missing []*drawing
 	counters := 0
-	for i := range s.file.series {
-		one := &s.file.series[i]
-		if one.kind.text == kindFlake {
+	for i := range s.File.Series {
+		one := &s.File.Series[i]
+		if one.Kind.Text == config.Flake {
 			continue
 		}
 		counters++
-		d, err := s.newCounter(cmd, one.name.text)
+		d, err := s.newCounter(cmd, one.Name.Text)
 		if err != nil {
 			return err
 		}
@@ -244,9 +248,9 @@ func createAll(cmd *cobra.Command, s *settings) error {
 	}
 	switch {
 	case counters == 0:
-		return ui.Bad("%s lists no series that counts", s.file.path).Hint("to create one series: firn series create NAME --kind sequence")
+		return ui.Bad("%s lists no series that counts", s.File.Path).Hint("to create one series: firn series create NAME --kind sequence")
 	case len(missing) == 0:
-		return seriesExists(fmt.Sprintf("all %d series of %s that count are", counters, s.file.path), "firn series ls")
+		return seriesExists(fmt.Sprintf("all %d series of %s that count are", counters, s.File.Path), "firn series ls")
 	}
 	for _, d := range missing {
 		if err := d.create(cmd); err != nil {
@@ -272,17 +276,17 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 		return false, err
 	}
 	for i, st := range stores {
-		there, err := counterIn(ctx, st, d.name)
+		there, err := open.CounterIn(ctx, st, d.Name)
 		if err != nil || there != nil {
 			return false, err // of a ticket that one store has: to open it says what is wrong
 		}
-		recovered, err := wasRecovered(ctx, st)
+		recovered, err := open.WasRecovered(ctx, st)
 		if err != nil {
 			return false, err
 		}
 		if recovered {
-			return false, maybeLost(open.Redact(storeText(d.urls[i])), d.name).
-				Hint("only if it never existed: %s", strings.TrimSpace("firn series create "+phrase.ShellWord(d.name)))
+			return false, maybeLost(fromurl.Redact(open.StoreText(d.URLs[i])), d.Name).
+				Hint("only if it never existed: %s", strings.TrimSpace("firn series create "+phrase.ShellWord(d.Name)))
 		}
 	}
 	return true, nil

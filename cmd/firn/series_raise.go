@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -32,10 +33,10 @@ A series never goes back. The command asks before a VALUE that is more than 1,00
 		Example: `  firn series raise orders 1000000
   firn series raise invoice INV-20261120-000041`,
 		Args:              arguments(2, 2),
-		ValidArgsFunction: completeSeries(dense...),
+		ValidArgsFunction: completeSeries(countingKinds...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onSeries(cmd, args[0], func(d *drawing, st store.Store) error {
-				if d.kind == kindDocument {
+				if d.Kind == config.Document {
 					return d.raiseText(cmd, st, args[1], yes)
 				}
 				return d.raiseNumber(cmd, st, args[1], yes)
@@ -49,48 +50,48 @@ A series never goes back. The command asks before a VALUE that is more than 1,00
 
 // raiseNumber continues a sequence above a number.
 func (d *drawing) raiseNumber(cmd *cobra.Command, st store.Store, value string, yes bool) error {
-	n, err := parsePositive(value)
+	n, err := config.ParsePositive(value)
 	if err != nil {
-		return ui.Bad("%w", err).Hint("%s is a %s, so VALUE is a number: firn series raise %s 1000000", d.name, d.kind, phrase.ShellWord(d.name))
+		return ui.Bad("%w", err).Hint("%s is a %s, so VALUE is a number: firn series raise %s 1000000", d.Name, d.Kind, phrase.ShellWord(d.Name))
 	}
 	return d.change(cmd, st, func() (sequence.Info, error) {
-		r, err := sequenceRaise(cmd.Context(), st, d.name, firn.ID(n))
+		r, err := sequenceRaise(cmd.Context(), st, d.Name, firn.ID(n))
 		if err != nil {
 			return sequence.Info{}, err
 		}
 		if err := r.agree(cmd.Context(), cmd, yes); err != nil {
 			return sequence.Info{}, err
 		}
-		return sequence.Raise(cmd.Context(), st, d.name, firn.ID(n))
+		return sequence.Raise(cmd.Context(), st, d.Name, firn.ID(n))
 	})
 }
 
 // raiseText continues a document above a text.
 func (d *drawing) raiseText(cmd *cobra.Command, st store.Store, text string, yes bool) error {
-	r, err := documentRaise(cmd.Context(), st, d.name, text)
+	r, err := documentRaise(cmd.Context(), st, d.Name, text)
 	if err != nil {
 		return err
 	}
 	if err := r.agree(cmd.Context(), cmd, yes); err != nil {
 		return err
 	}
-	_, err = document.Raise(cmd.Context(), st, d.name, text)
+	_, err = document.Raise(cmd.Context(), st, d.Name, text)
 	var wrong *firn.SyntaxError
 	var option *document.OptionError
 	switch {
 	case errors.As(err, &wrong):
 		f := documentSyntax("the text", wrong)
-		if _, err := parsePositive(text); err == nil && !strings.HasPrefix(d.options.document.Pattern, "{") { // a number, as for a sequence
-			f.Hint("%s is a document, so VALUE is a text of its pattern: firn series raise %s TEXT", d.name, phrase.ShellWord(d.name))
+		if _, err := config.ParsePositive(text); err == nil && !strings.HasPrefix(d.Options.Document.Pattern, "{") { // a number, as for a sequence
+			f.Hint("%s is a document, so VALUE is a text of its pattern: firn series raise %s TEXT", d.Name, phrase.ShellWord(d.Name))
 		}
 		return f
 	case errors.As(err, &option) && option.Option == "to":
-		return d.tell(cmd, st, "document %s was above %s already\n", d.name, text)
+		return d.tell(cmd, st, "document %s was above %s already\n", d.Name, text)
 	}
 	if err != nil {
 		return d.explain(err)
 	}
-	return d.tell(cmd, st, "document %s continues above %s\n", d.name, text)
+	return d.tell(cmd, st, "document %s continues above %s\n", d.Name, text)
 }
 
 // A raise continues a counter above a number. The rest of this file asks before one that goes a

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -31,10 +32,10 @@ pattern when they start again.`,
 		Example: `  firn series set orders --step 1000
   firn series set invoice --pattern 'INV-{yyyyMMdd}-{8}' --zone Asia/Ho_Chi_Minh`,
 		Args:              arguments(1, 1),
-		ValidArgsFunction: completeSeries(dense...),
+		ValidArgsFunction: completeSeries(countingKinds...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onSeries(cmd, args[0], func(d *drawing, st store.Store) error {
-				if d.kind == kindDocument {
+				if d.Kind == config.Document {
 					return d.widen(cmd, st)
 				}
 				return d.setStep(cmd, st)
@@ -50,33 +51,33 @@ pattern when they start again.`,
 
 // setStep changes how many numbers of a sequence are reserved at a time.
 func (d *drawing) setStep(cmd *cobra.Command, st store.Store) error {
-	if err := onlyFor(cmd, d, kindDocument, "firn series set %s --step N", "pattern", "zone"); err != nil {
+	if err := onlyFor(cmd, d, config.Document, "firn series set %s --step N", "pattern", "zone"); err != nil {
 		return err
 	}
 	if !cmd.Flags().Changed("step") {
-		return ui.Bad("what is to be set? --step is missing").Hint("firn series set %s --step 1000", phrase.ShellWord(d.name))
+		return ui.Bad("what is to be set? --step is missing").Hint("firn series set %s --step 1000", phrase.ShellWord(d.Name))
 	}
 	return d.change(cmd, st, func() (sequence.Info, error) {
-		return sequence.SetCache(cmd.Context(), st, d.name, d.options.sequence.Step)
+		return sequence.SetCache(cmd.Context(), st, d.Name, d.Options.Sequence.Step)
 	})
 }
 
 // widen gives a document another pattern or zone.
 func (d *drawing) widen(cmd *cobra.Command, st store.Store) error {
-	if err := onlyFor(cmd, d, kindSequence, "firn series set %s --pattern PATTERN", "step"); err != nil {
+	if err := onlyFor(cmd, d, config.Sequence, "firn series set %s --pattern PATTERN", "step"); err != nil {
 		return err
 	}
-	if _, err := document.Widen(cmd.Context(), st, d.name, d.options.document.Pattern, d.options.document.Zone); err != nil {
+	if _, err := document.Widen(cmd.Context(), st, d.Name, d.Options.Document.Pattern, d.Options.Document.Zone); err != nil {
 		return d.explain(err)
 	}
-	return d.tell(cmd, st, "document %s has the pattern %s\n", d.name, d.options.document.Pattern)
+	return d.tell(cmd, st, "document %s has the pattern %s\n", d.Name, d.Options.Document.Pattern)
 }
 
 // onlyFor refuses flags that are for series of another kind, with the command that there is.
 func onlyFor(cmd *cobra.Command, d *drawing, kind, instead string, flags ...string) error {
 	for _, name := range flags {
 		if cmd.Flags().Changed(name) {
-			return ui.Bad("--%s is for series of kind %s, and %s is a %s", name, kind, d.name, d.kind).Hint(instead, phrase.ShellWord(d.name))
+			return ui.Bad("--%s is for series of kind %s, and %s is a %s", name, kind, d.Name, d.Kind).Hint(instead, phrase.ShellWord(d.Name))
 		}
 	}
 	return nil
@@ -87,13 +88,13 @@ func (d *drawing) change(cmd *cobra.Command, st store.Store, change func() (sequ
 	i, err := change()
 	switch {
 	case errors.As(err, new(*sequence.OptionError)):
-		return whereIs(cmd.Context(), st, d.name, ui.Bad("%w", err))
+		return whereIs(cmd.Context(), st, d.Name, ui.Bad("%w", err))
 	case errors.As(err, new(*sequence.MissingError)):
 		return d.explain(ui.Bad("%w", err)).(*ui.Failure).Hint("to list all: firn series ls")
 	case err != nil:
 		return err
 	}
-	return d.tell(cmd, st, "%s %s continues above %d, and a process reserves %d numbers at a time\n", d.kind, d.name, int64(i.Granted), i.Step)
+	return d.tell(cmd, st, "%s %s continues above %d, and a process reserves %d numbers at a time\n", d.Kind, d.Name, int64(i.Granted), i.Step)
 }
 
 // tell prints what a series is now.
