@@ -74,7 +74,7 @@ func (v Variable) Name() string { return VariableName(v.Key) }
 // setting reports whether it says a setting, and not something about one command.
 func (v Variable) setting() bool {
 	switch v.Key {
-	case "json", "keys", "server", "reach", "db":
+	case "json", "keys", "server", "address", "db":
 		return false
 	}
 	return true
@@ -103,6 +103,6 @@ var Variables = []Variable{
 	{"admin", "where the server shows metrics and probes"},
 	{"names", "what clients and proxies call the server"},
 	{"server", "servers with shards, NAME=URL with a space between them"},
-	{"reach", "how servers with shards reach each other, SERVER=URL"},
+	{"address", "how servers with shards reach each other, SERVER=URL"},
 	{"db", "the other system's database"},
 }
