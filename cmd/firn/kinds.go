@@ -81,7 +81,7 @@ var seriesKeys = []seriesKey{
 		},
 	},
 	{
-		name: "step", kinds: dense, flag: "N", set: setStep,
+		name: "cache", kinds: dense, flag: "N", set: setCache,
 		usage: "how many numbers to reserve by one write",
 		standard: func(kind string) string {
 			if kind == kindSerial {
@@ -92,30 +92,30 @@ var seriesKeys = []seriesKey{
 	},
 	{name: "order", kinds: []string{kindSegment}, standard: always("free"), set: setOrder},
 	{
-		name: "lasts", kinds: counted, standard: always(phrase.Duration(block.DefaultCacheFor)),
+		name: "cache-for", kinds: counted, standard: always(phrase.Duration(block.DefaultCacheFor)),
 		set: func(o *seriesOptions, text string) (err error) {
-			if o.segment.Lasts, err = parseDuration(text); err == nil && o.segment.Lasts < time.Millisecond {
+			if o.segment.CacheFor, err = parseDuration(text); err == nil && o.segment.CacheFor < time.Millisecond {
 				return fmt.Errorf("%q: it is 1ms at least", text)
 			}
 			return err
 		},
 	},
 	{
-		name: "waste", kinds: counted, standard: always(strconv.Itoa(block.DefaultMaxUnused)),
+		name: "max-unused", kinds: counted, standard: always(strconv.Itoa(block.DefaultMaxUnused)),
 		set: func(o *seriesOptions, text string) error {
-			n, err := parseStep(text)
-			o.segment.Waste = n
+			n, err := parseCount(text)
+			o.segment.MaxUnused = n
 			return err
 		},
 	},
 	{
-		name: "lossy", kinds: dense, flag: "accept", standard: always("refuse"),
-		usage: "accept: go on on a store that can forget, where numbers may repeat",
+		name: "on-lossy-store", kinds: dense, flag: "may-repeat", standard: always("refuse"),
+		usage: "may-repeat: accept a store that can lose writes, where numbers may repeat",
 		set: func(o *seriesOptions, text string) error {
-			if text != "accept" {
-				return fmt.Errorf("%q: it can only be accept", text)
+			if text != "may-repeat" {
+				return fmt.Errorf("%q: it can only be may-repeat", text)
 			}
-			o.segment.Lossy, o.serial.Lossy = true, true
+			o.segment.MayRepeat, o.serial.MayRepeat = true, true
 			return nil
 		},
 	},
@@ -123,7 +123,7 @@ var seriesKeys = []seriesKey{
 
 // Other names of keys: what people know them as.
 var seriesSynonyms = map[string]string{
-	"start": "it is first", "min": "it is first", "minvalue": "it is first", "maxvalue": "it is max", "cache": "it is step", "block": "it is step",
+	"start": "it is first", "min": "it is first", "minvalue": "it is first", "maxvalue": "it is max", "step": "it is cache", "block": "it is cache", "lasts": "it is cache-for", "waste": "it is max-unused", "lossy": "it is on-lossy-store",
 	"timezone": "it is zone", "prefix": "it stands in pattern, or in public", "type": "it is kind", "layout": "it is the pool's",
 	"cycle": "to begin again would repeat every number; a series ends at max", "store": "it is the config's; a ticket has stores",
 }
@@ -258,14 +258,14 @@ func setOrder(o *seriesOptions, text string) error {
 	return fmt.Errorf("%q is neither free nor strict", text)
 }
 
-func setStep(o *seriesOptions, text string) error {
-	n, err := parseStep(text)
-	o.segment.Step, o.serial.Step = n, int64(n)
+func setCache(o *seriesOptions, text string) error {
+	n, err := parseCount(text)
+	o.segment.Cache, o.serial.Cache = n, int64(n)
 	return err
 }
 
-// parseStep reads how many numbers are taken at a time.
-func parseStep(text string) (int, error) {
+// parseCount reads how many numbers are taken at a time.
+func parseCount(text string) (int, error) {
 	n, err := parsePositive(text)
 	if err == nil && n > block.MaxCache {
 		return 0, fmt.Errorf("%q: it is at most %d", text, block.MaxCache)

@@ -165,7 +165,7 @@ func mayKeep(ctx context.Context, st store.Store, all []imported) error {
 		return err
 	}
 	for _, m := range all {
-		if m.does == doesBegin && !m.options.Lossy {
+		if m.does == doesBegin && !m.options.MayRepeat {
 			return (&drawing{name: m.name}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
 		}
 	}

@@ -148,12 +148,12 @@ func (n *storeNames) list(ctx context.Context) (found []*drawing, recovered bool
 	for _, in := range numbers {
 		// A ticket, and a record of a later firn, cannot be opened: the series says so.
 		if d := add(in.Name, kindSegment); d != nil {
-			d.options.segment.Lossy = in.Lossy
+			d.options.segment.MayRepeat = in.MayRepeat
 		}
 	}
 	for _, in := range texts {
 		if d := add(in.Name, kindSerial); d != nil {
-			d.options.serial.Pattern, d.options.serial.Zone, d.options.serial.Lossy = in.Pattern, in.Zone, in.Lossy
+			d.options.serial.Pattern, d.options.serial.Zone, d.options.serial.MayRepeat = in.Pattern, in.Zone, in.MayRepeat
 		}
 	}
 	return found, recovered, nil

@@ -490,7 +490,7 @@ func (d *drawing) flowSegment(ctx context.Context, stores []store.Store, log *sl
 	if err != nil {
 		return nil, err
 	}
-	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.Lasts, block.DefaultCacheFor)}
+	at := segmentFacts{kind: d.kind, store: d.storeText(), increment: max(o.Increment, 1), lasts: cmp.Or(o.CacheFor, block.DefaultCacheFor)}
 	return &flowing{
 		src: s, close: s.Close, reserve: s.Reserve,
 		state:   func() server.State { return segmentState(s, at) },
