@@ -203,21 +203,21 @@ func FuzzLayoutRoundTrip(f *testing.F) {
 }
 
 func TestDecodeErrors(t *testing.T) {
-	_, err := Default.Decode(0)
+	_, err := Default().Decode(0)
 	fails(t, err, "firn: id 0 is never issued")
-	_, err = Default.Decode(-1)
+	_, err = Default().Decode(-1)
 	fails(t, err, "firn: id -1 is not positive")
-	if _, err := JS53.Decode(1<<53 - 1); err != nil {
+	if _, err := JS53().Decode(1<<53 - 1); err != nil {
 		t.Error(err)
 	}
-	_, err = JS53.Decode(1 << 53)
+	_, err = JS53().Decode(1 << 53)
 	fails(t, err, "firn: id 9007199254740992 has more than the 53 bits of layout js53")
 	// Ended and to come, both are read.
-	p, err := UIDGenerator.Decode(math.MaxInt64)
+	p, err := MustLayout("uidgenerator").Decode(math.MaxInt64)
 	if err != nil || !p.Time.Equal(at(t, "2024-11-20T13:24:15Z")) {
 		t.Errorf("%+v, %v", p, err)
 	}
-	p, err = SIDSingle.Decode(math.MaxInt64)
+	p, err = MustLayout("sid-single").Decode(math.MaxInt64)
 	if err != nil || p.Time.Year() != 37698 || p.Worker != 1 || p.Seq != 4095 {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -238,13 +238,13 @@ func TestEncodeErrors(t *testing.T) {
 		{l, Parts{Seq: 32}, "firn: seq 32: layout time:3@1s,shard:2,worker:4,seq:5;epoch=2020-01-01T00:00:00Z has 0 to 31"},
 		{l, Parts{}, "firn: these parts make id 0 of layout time:3@1s,shard:2,worker:4,seq:5;epoch=2020-01-01T00:00:00Z, which is never issued"},
 		{l, Parts{Time: l.Epoch()}, "firn: these parts make id 0 of layout time:3@1s,shard:2,worker:4,seq:5;epoch=2020-01-01T00:00:00Z, which is never issued"},
-		{Instagram, Parts{Tick: 1, Worker: 1}, "firn: worker 1: layout instagram has no worker"},
-		{Twitter, Parts{Tick: 1, Shard: 1}, "firn: shard 1: layout twitter has no shard"},
-		{Twitter, Parts{Tick: 1, Worker: 1024}, "firn: worker 1024: layout twitter has 0 to 1023"},
-		{Instagram, Parts{Tick: 1 << 40}, "firn: tick 1099511627776: layout instagram has 0 to 1099511627775"},
-		{Twitter, Parts{Time: time.Unix(0, 0)}, "firn: time 1970-01-01T00:00:00Z: layout twitter begins at 2010-11-04T01:42:54.657Z"},
-		{Instagram, Parts{Time: Instagram.End()}, "firn: time 2046-06-27T17:00:49.497Z: layout instagram ends at 2046-06-27T17:00:49.497Z"},
-		{Twitter, Parts{Time: at(t, "2010-11-04T01:42:54.660Z"), Tick: 4}, "firn: tick 4: that of time 2010-11-04T01:42:54.66Z is 3"},
+		{MustLayout("instagram"), Parts{Tick: 1, Worker: 1}, "firn: worker 1: layout instagram has no worker"},
+		{MustLayout("twitter"), Parts{Tick: 1, Shard: 1}, "firn: shard 1: layout twitter has no shard"},
+		{MustLayout("twitter"), Parts{Tick: 1, Worker: 1024}, "firn: worker 1024: layout twitter has 0 to 1023"},
+		{MustLayout("instagram"), Parts{Tick: 1 << 40}, "firn: tick 1099511627776: layout instagram has 0 to 1099511627775"},
+		{MustLayout("twitter"), Parts{Time: time.Unix(0, 0)}, "firn: time 1970-01-01T00:00:00Z: layout twitter begins at 2010-11-04T01:42:54.657Z"},
+		{MustLayout("instagram"), Parts{Time: MustLayout("instagram").End()}, "firn: time 2046-06-27T17:00:49.497Z: layout instagram ends at 2046-06-27T17:00:49.497Z"},
+		{MustLayout("twitter"), Parts{Time: at(t, "2010-11-04T01:42:54.660Z"), Tick: 4}, "firn: tick 4: that of time 2010-11-04T01:42:54.66Z is 3"},
 	} {
 		id, err := c.l.Encode(c.p)
 		if id != 0 {
@@ -252,7 +252,7 @@ func TestEncodeErrors(t *testing.T) {
 		}
 		fails(t, err, c.want)
 	}
-	id, err := Instagram.Encode(Parts{Time: Instagram.End().Add(-1), Shard: 8191, Seq: 1023})
+	id, err := MustLayout("instagram").Encode(Parts{Time: MustLayout("instagram").End().Add(-1), Shard: 8191, Seq: 1023})
 	if err != nil || id != math.MaxInt64 {
 		t.Errorf("the last id of instagram: %d, %v", id, err)
 	}
@@ -304,11 +304,11 @@ func TestBounds(t *testing.T) {
 		fails(t, err, c.want)
 	}
 	// So long before the epoch that its tick, shifted, is positive again.
-	if first, last, err := Default.Bounds(Default.Time(1-1<<42), Default.Time(1)); err != nil || first != 1 || last != 1<<22-1 {
+	if first, last, err := Default().Bounds(Default().Time(1-1<<42), Default().Time(1)); err != nil || first != 1 || last != 1<<22-1 {
 		t.Errorf("from long ago: %d to %d, %v", first, last, err)
 	}
 	// All there is, 64 bits, and far beyond both ends.
-	if first, last, err := Mastodon.Bounds(time.Unix(-1<<60, 0), time.Unix(1<<60, 0)); err != nil || first != 1 || last != math.MaxInt64 {
+	if first, last, err := MustLayout("mastodon").Bounds(time.Unix(-1<<60, 0), time.Unix(1<<60, 0)); err != nil || first != 1 || last != math.MaxInt64 {
 		t.Errorf("mastodon: %d to %d, %v", first, last, err)
 	}
 }
@@ -342,18 +342,19 @@ func TestBoundsAgainstAll(t *testing.T) {
 
 func BenchmarkLayout(b *testing.B) {
 	const id = 844272577781444608
-	p, _ := Classic.Decode(id)
-	seq, _ := Classic.Field("seq")
+	l := MustLayout("classic")
+	p, _ := l.Decode(id)
+	seq, _ := l.Field("seq")
 	b.Run("Decode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = Classic.Decode(id)
+			_, _ = l.Decode(id)
 		}
 	})
 	b.Run("Encode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = Classic.Encode(p)
+			_, _ = l.Encode(p)
 		}
 	})
 	b.Run("Field.Of", func(b *testing.B) {

@@ -12,12 +12,12 @@ import (
 // Somebody else's id: when was it made, and where?
 func ExampleLayout_Decode() {
 	id := firn.ID(175928847299117063)
-	parts, err := firn.Discord.Decode(id)
+	parts, err := firn.MustLayout("discord").Decode(id)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(parts.Time.Format(time.RFC3339Nano))
-	for f := range firn.Discord.Fields() {
+	for f := range firn.MustLayout("discord").Fields() {
 		fmt.Println(f.Name, f.Of(id))
 	}
 	// Output:
@@ -29,13 +29,13 @@ func ExampleLayout_Decode() {
 }
 
 func ExampleLayout_Encode() {
-	id, err := firn.Instagram.Encode(firn.Parts{
+	id, err := firn.MustLayout("instagram").Encode(firn.Parts{
 		Time:  time.Date(2026, time.November, 21, 3, 0, 0, 0, time.UTC),
 		Shard: 1341,
 		Seq:   5,
 	})
 	fmt.Println(id, err)
-	_, err = firn.Instagram.Encode(firn.Parts{Tick: 1, Shard: 8192})
+	_, err = firn.MustLayout("instagram").Encode(firn.Parts{Tick: 1, Shard: 8192})
 	fmt.Println(err)
 	// Output:
 	// 4035004151872418821 <nil>
@@ -46,7 +46,7 @@ func ExampleLayout_Encode() {
 // WHERE id BETWEEN $1 AND $2.
 func ExampleLayout_Bounds() {
 	day := time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC)
-	first, last, err := firn.Default.Bounds(day, day.AddDate(0, 0, 1))
+	first, last, err := firn.Default().Bounds(day, day.AddDate(0, 0, 1))
 	fmt.Println(first, last, err)
 	// Output:
 	// 249322851532800000 249685239398399999 <nil>
@@ -54,7 +54,7 @@ func ExampleLayout_Bounds() {
 
 // Whether a layout can still make ids: this one of 28 bits of seconds cannot.
 func ExampleLayout_Check() {
-	err := firn.UIDGenerator.Check(time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC))
+	err := firn.MustLayout("uidgenerator").Check(time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC))
 	fmt.Println(err)
 	// Output:
 	// firn: layout uidgenerator ended on 2024-11-20: no id can carry a time from 2024-11-20T13:24:16Z on

@@ -148,7 +148,7 @@ func TestSafe53(t *testing.T) {
 
 func TestFields(t *testing.T) {
 	var got []string
-	for f := range Discord.Fields() {
+	for f := range MustLayout("discord").Fields() {
 		got = append(got, fmt.Sprintf("%s %d<<%d max %d worker %t id %d", f.Name, f.Width, f.Shift, f.Max(), f.IsWorker(), f.Of(175928847299117063)))
 	}
 	want := []string{
@@ -160,13 +160,13 @@ func TestFields(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%q", got)
 	}
-	for range Discord.Fields() {
+	for range MustLayout("discord").Fields() {
 		break
 	}
-	if f, ok := Discord.Field("process"); !ok || f != (Field{"process", 5, 12}) {
+	if f, ok := MustLayout("discord").Field("process"); !ok || f != (Field{"process", 5, 12}) {
 		t.Errorf("process: %+v, %t", f, ok)
 	}
-	if f, ok := Discord.Field("shard"); ok || f != (Field{}) || f.IsWorker() || f.Max() != 0 || f.Of(math.MaxInt64) != 0 {
+	if f, ok := MustLayout("discord").Field("shard"); ok || f != (Field{}) || f.IsWorker() || f.Max() != 0 || f.Of(math.MaxInt64) != 0 {
 		t.Errorf("shard: %+v, %t", f, ok)
 	}
 	if f, _ := MustLayout("time:63@1us;epoch=2020-01-01T00:00:00Z").Field("time"); f.Max() != math.MaxInt64 || f.Of(math.MaxInt64) != math.MaxInt64 {
@@ -254,29 +254,29 @@ func TestTickBoundaries(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	end := UIDGenerator.End()
-	if err := UIDGenerator.Check(end.Add(-1)); err != nil {
+	end := MustLayout("uidgenerator").End()
+	if err := MustLayout("uidgenerator").Check(end.Add(-1)); err != nil {
 		t.Errorf("in its last instant: %v", err)
 	}
-	err := UIDGenerator.Check(end)
+	err := MustLayout("uidgenerator").Check(end)
 	fails(t, err, "firn: layout uidgenerator ended on 2024-11-20: no id can carry a time from 2024-11-20T13:24:16Z on")
-	if ended, ok := errors.AsType[*EndError](err); !ok || ended.Layout != UIDGenerator || !ended.End.Equal(end) {
+	if ended, ok := errors.AsType[*EndError](err); !ok || ended.Layout != MustLayout("uidgenerator") || !ended.End.Equal(end) {
 		t.Errorf("%#v", err)
 	}
-	if err := Default.Check(Default.Epoch()); err != nil {
+	if err := Default().Check(Default().Epoch()); err != nil {
 		t.Errorf("at its epoch: %v", err)
 	}
 	now := at(t, "2024-12-31T23:59:59.5+07:00")
-	err = Default.Check(now)
+	err = Default().Check(now)
 	fails(t, err, "firn: layout firn begins at 2025-01-01T00:00:00Z, and the clock says 2024-12-31T16:59:59.5Z")
-	if early, ok := errors.AsType[*EpochError](err); !ok || early.Layout != Default || !early.Now.Equal(now) {
+	if early, ok := errors.AsType[*EpochError](err); !ok || early.Layout != Default() || !early.Now.Equal(now) {
 		t.Errorf("%#v", err)
 	}
 	// Far from the epoch, where a time.Duration has overflowed.
-	if err := SIDSingle.Check(at(t, "9999-01-01T00:00:00Z")); err != nil {
+	if err := MustLayout("sid-single").Check(at(t, "9999-01-01T00:00:00Z")); err != nil {
 		t.Error(err)
 	}
-	fails(t, Mastodon.Check(at(t, "6429-10-17T02:45:55.328Z")), "firn: layout mastodon ended on 6429-10-17: no id can carry a time from 6429-10-17T02:45:55.328Z on")
+	fails(t, MustLayout("mastodon").Check(at(t, "6429-10-17T02:45:55.328Z")), "firn: layout mastodon ended on 6429-10-17: no id can carry a time from 6429-10-17T02:45:55.328Z on")
 	varied := MustLayout("uidgenerator;epoch=2026-05-19T16:00:00Z")
 	fails(t, varied.Check(at(t, "2100-01-01T00:00:00Z")), "firn: layout time:28@1s,worker:22,seq:13;epoch=2026-05-19T16:00:00Z ended on 2034-11-20: no id can carry a time from 2034-11-20T13:24:16Z on")
 }
@@ -286,7 +286,7 @@ func TestCheck(t *testing.T) {
 func TestZeroLayout(t *testing.T) {
 	const want = "firn: the zero Layout is not valid"
 	var l Layout
-	if l.IsValid() || !Default.IsValid() {
+	if l.IsValid() || !Default().IsValid() {
 		t.Error("IsValid")
 	}
 	_, err := l.Decode(1)

@@ -184,14 +184,14 @@ func TestMustLayout(t *testing.T) {
 
 func TestLayoutText(t *testing.T) {
 	var config struct{ Layout Layout }
-	if err := json.Unmarshal([]byte(`{"Layout":"sonyflake"}`), &config); err != nil || config.Layout != Sonyflake {
+	if err := json.Unmarshal([]byte(`{"Layout":"sonyflake"}`), &config); err != nil || config.Layout != MustLayout("sonyflake") {
 		t.Errorf("%v, %v", config, err)
 	}
 	b, err := json.Marshal(config)
 	if err != nil || string(b) != `{"Layout":"time:39@10ms,seq:8,machine:16;epoch=2014-09-01T00:00:00Z"}` {
 		t.Errorf("%s, %v", b, err)
 	}
-	if err := config.Layout.UnmarshalText([]byte("nothing at all")); err == nil || config.Layout != Sonyflake {
+	if err := config.Layout.UnmarshalText([]byte("nothing at all")); err == nil || config.Layout != MustLayout("sonyflake") {
 		t.Errorf("%v, %v", config, err)
 	}
 }

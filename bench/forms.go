@@ -63,7 +63,7 @@ func forms() ([]contender, error) {
 	for _, o := range ours {
 		write = append(write, row("firn "+o.name, 0, func(i int) { buf, _ = o.form.Append(buf[:0], ids[i]) }))
 		parse = append(parse, parsing(row, "firn "+o.name+" Parse", 0, ids[:],
-			func(id firn.ID) string { text, _ := public.Text(o.form, id); return text },
+			func(id firn.ID) string { text, _ := o.form.Append(nil, id); return string(text) },
 			func(text string) { id, _ := o.form.Parse(text); sink.number = int64(id) }))
 	}
 	write[0].role, parse[0].role = peer, peer
@@ -84,7 +84,7 @@ func ourForms() ([]named, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := public.NewToken("photo", []public.Key{key}, &public.TokenOptions{Prefix: "photo"})
+	token, err := public.NewOpaque("photo", []public.Key{key}, &public.OpaqueOptions{Prefix: "photo"})
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func flakes(t *testing.T, st store.Store) *server.Series {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ids.Close() })
-	return server.Numbers("photo", ids, &server.SeriesOptions{Layout: firn.Default})
+	return server.Numbers("photo", ids, &server.SeriesOptions{Layout: firn.Default()})
 }
 
 // numbers is a series of a segment, which has ranges.
@@ -110,7 +110,7 @@ func TestFlakes(t *testing.T) {
 		if id <= last {
 			t.Fatalf("%d after %d", id, last)
 		}
-		parts, err := firn.Default.Decode(id)
+		parts, err := firn.Default().Decode(id)
 		if err != nil {
 			t.Fatal(err)
 		}

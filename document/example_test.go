@@ -14,9 +14,9 @@ import (
 func Example() {
 	ctx := context.Background()
 	// A program uses a store that stays, such as store/postgres, and no clock of its own.
-	st := memory.NewOptions(memory.Options{Now: func() time.Time {
+	st := memory.NewClock(func() time.Time {
 		return time.Date(2026, 11, 20, 23, 30, 0, 0, time.UTC)
-	}})
+	})
 
 	// The step that creates the database does this, once; a program does not.
 	_, err := document.Create(ctx, st, "invoice", &document.Options{

@@ -33,11 +33,11 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // at returns a store whose clock stands where set puts it.
 func at(now time.Time) (s *memory.Store, set func(time.Time)) {
 	var mu sync.Mutex
-	s = memory.NewOptions(memory.Options{Now: func() time.Time {
+	s = memory.NewClock(func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		return now
-	}})
+	})
 	return s, func(t time.Time) {
 		mu.Lock()
 		defer mu.Unlock()

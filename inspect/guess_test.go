@@ -35,11 +35,11 @@ func TestGuesses(t *testing.T) {
 		{"datacenter 2, worker 3", 844272577781444608, "classic", 3},
 		{"10 days after the epoch, worker 15", 226492416061441, "sid", 3},
 		{"a status of 2023", 111000000000012345, "mastodon", 2},
-		{"worker 0 this morning", mustEncode(firn.Default, -3*time.Hour, 0, 1234), "firn", 1},
-		{"worker 9 a year ago", mustEncode(firn.Default, -365*24*time.Hour, 9, 77), "firn", 1},
-		{"an address as its machine", mustEncode(firn.Sonyflake, -24*time.Hour, 0xa817, 0), "sonyflake", 1},
+		{"worker 0 this morning", mustEncode(firn.Default(), -3*time.Hour, 0, 1234), "firn", 1},
+		{"worker 9 a year ago", mustEncode(firn.Default(), -365*24*time.Hour, 9, 77), "firn", 1},
+		{"an address as its machine", mustEncode(firn.MustLayout("sonyflake"), -24*time.Hour, 0xa817, 0), "sonyflake", 1},
 		{"a row of shard 1001 yesterday", 249141657600512519, "sharded", 3},
-		{"in a browser", mustEncode(firn.JS53, -24*time.Hour, 3, 0), "js53", 1},
+		{"in a browser", mustEncode(firn.JS53(), -24*time.Hour, 3, 0), "js53", 1},
 	} {
 		names := guessNames(tt.id)
 		if i := slices.Index(names, tt.layout); i < 0 || i >= tt.rank {
@@ -97,7 +97,7 @@ func TestGuessesNonsense(t *testing.T) {
 		ago  time.Duration
 		want bool
 	}{{30 * time.Minute, true}, {-time.Hour, true}, {-7 * 24 * time.Hour, false}} {
-		names := guessNames(mustEncode(firn.Default, -tt.ago, 0, 0))
+		names := guessNames(mustEncode(firn.Default(), -tt.ago, 0, 0))
 		if got := slices.Contains(names, "firn"); got != tt.want {
 			t.Errorf("an id of %s ago: plausible is %v, want %v", tt.ago, got, tt.want)
 		}

@@ -83,7 +83,7 @@ func TestSystemClockOutsideTheLayoutAtANewTerm(t *testing.T) {
 				}
 				s := memory.New()
 				o, f := options()
-				o.Layout = firn.Default // begins in 2025
+				o.Layout = firn.Default() // begins in 2025
 				p := term.Pool{V: 1, ID: "one", Layout: o.Layout.String(), Workers: "0-1023", Limit: term.OutageDurable.Milliseconds()}
 				if _, err := s.Put(t.Context(), term.KeyPool(pool.Default), p.Encode(), store.Condition{}); err != nil {
 					t.Fatal(err)

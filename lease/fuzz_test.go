@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/internal/term"
 )
 
@@ -20,8 +21,8 @@ func FuzzGrantFile(f *testing.F) {
 	g.boot = "boot" // so that there is one on every system
 	slotOf := func(change func(*slot)) []byte {
 		s := slot{
-			V: 1, Serial: 7, Boot: g.boot, Device: g.device, Inode: g.inode, Pool: "main", Layout: "l", Mark: 9,
-			Grant: term.Saved{Worker: 3, PoolID: "p"},
+			V: 1, Serial: 7, Boot: g.boot, Device: g.device, Inode: g.inode, Pool: "main", Layout: "l",
+			Slot: holder.Slot{Mark: 9, Grant: term.Saved{Worker: 3, PoolID: "p"}},
 		}
 		change(&s)
 		text, err := json.Marshal(s)

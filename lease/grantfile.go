@@ -8,17 +8,11 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/store"
 )
-
-// markAhead is how far ahead of the clock a mark reaches. A process that starts
-// again waits for that long at most; and ids stop when the keeper is held up for
-// longer than a mark lasts.
-const markAhead = time.Second
 
 var errLocked = errors.New("another process uses it")
 
@@ -46,24 +40,19 @@ type grantFile struct {
 	boot          string
 	device, inode uint64
 	serial        uint64
-	of            string    // owner of the grant that the file has
-	mark          firn.Tick // in it
 }
 
 // A slot is what one write leaves in the file.
 type slot struct {
-	V          int              `json:"v"`
-	Serial     uint64           `json:"serial"` // the slot with the higher one counts
-	Void       bool             `json:"void"`   // there is nothing to go on with
-	Boot       string           `json:"boot"`   // run of the system
-	Device     uint64           `json:"device"` // of this file, to tell it from a copy
-	Inode      uint64           `json:"inode"`
-	Pool       string           `json:"pool"`
-	Layout     string           `json:"layout"`
-	Shard      int64            `json:"shard"`
-	Mark       firn.Tick        `json:"mark"`
-	Grant      term.Saved       `json:"grant"`
-	Durability store.Durability `json:"durability"` // of the store, should it be away
+	V      int    `json:"v"`
+	Serial uint64 `json:"serial"` // the slot with the higher one counts
+	Boot   string `json:"boot"`   // run of the system
+	Device uint64 `json:"device"` // of this file, to tell it from a copy
+	Inode  uint64 `json:"inode"`
+	Pool   string `json:"pool"`
+	Layout string `json:"layout"`
+	Shard  int64  `json:"shard"`
+	holder.Slot
 }
 
 // slotSize is far above what a slot needs: names are bounded by the store.
@@ -148,7 +137,7 @@ func (g *grantFile) write(s slot) error {
 	if _, err := g.file.WriteAt(b, int64(serial%2)*slotSize); err != nil {
 		return &GrantFileError{g.path, err}
 	}
-	g.serial, g.of, g.mark = serial, s.Grant.Record.Owner, s.Mark
+	g.serial = serial
 	return nil
 }
 
@@ -156,62 +145,11 @@ func checksum(text []byte) string {
 	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// adopt reads the grant that a process before this one left, for the first term
-// to go on with, where it is of use.
-func (k *keeper) adopt() {
-	s, err := k.file.read(&k.options)
-	if err == nil {
-		switch wait := k.rules.Delay(s.Mark, k.now().Wall); {
-		case s.Grant.Lossy, !k.seen.Durability.Durable:
-			err = errors.New("the store can forget")
-		case s.Grant.Since > k.now().Boot:
-			err = errors.New("the boot clock has gone back")
-		case k.options.Choice == Insist && s.Grant.Worker != k.options.Worker:
-			err = fmt.Errorf("it has worker %d", s.Grant.Worker)
-		case wait > k.rules.Wait:
-			err = fmt.Errorf("its mark lies %s ahead", wait)
-		}
-	}
-	if err != nil {
-		k.log.Debug("the grant file is not gone on with", "path", k.file.path, "why", err)
-		return
-	}
-	k.resume, k.mark, k.poolID, k.hearsay = &s.Grant, s.Mark, s.Grant.PoolID, true
-}
-
-// disowned returns the error of a state. Where a term ends because the store's pool is
-// not the one of the grant file, the error names that: whoever starts again goes on with
-// the file, and ends likewise, until it is removed.
-func (k *keeper) disowned(s term.State, e term.Event) error {
-	if found, ok := e.(term.Found); !ok || !k.hearsay || s.Phase != term.Forgotten || found.Record.Key != term.KeyPool(k.rules.Pool) {
-		return s.Err
-	}
-	return &GrantFileError{k.file.path, fmt.Errorf("it is of another pool; if the store was restored, remove the file and start again: %w", s.Err)}
-}
-
-// marked returns the tick up to which a grant may be issued: it is in the file.
-// The mark is kept markAhead ahead of the clock.
-func (k *keeper) marked(s term.State, grant firn.Grant) firn.Tick {
-	saved, _ := s.Saved()
-	if k.file.of != saved.Record.Owner { // the first mark of a term
-		k.file.mark = grant.Base
-	}
-	now := k.now().Wall
-	layout := k.options.Layout
-	want := min(layout.Tick(now.Add(markAhead)), grant.Horizon)
-	if due := min(layout.Tick(now.Add(markAhead/2)), grant.Horizon); k.file.of == saved.Record.Owner && k.file.mark >= due {
-		return k.file.mark
-	}
-	err := k.file.write(slot{
-		Pool: k.rules.Pool, Layout: layout.String(), Shard: k.options.Shard,
-		Mark: max(want, k.file.mark), Grant: saved, Durability: k.seen.Durability,
-	})
-	if err != nil && k.fileErr == nil {
-		k.log.Error("ids stop at the mark of the grant file", "err", err)
-	}
-	k.fileErr = err
-	k.lease.change()
-	return k.file.mark
+// ofAnotherPool is the error of a term that ended because the store's pool is not the one
+// of the grant file: whoever starts again goes on with the file, and ends likewise, until it
+// is removed.
+func (g *grantFile) ofAnotherPool(err error) error {
+	return &GrantFileError{g.path, fmt.Errorf("it is of another pool; if the store was restored, remove the file and start again: %w", err)}
 }
 
 // grantFiles are those of a lease's lanes; none where Options.GrantFile is empty.

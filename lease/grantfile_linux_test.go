@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store/memory"
@@ -124,7 +125,7 @@ func TestGrantFileKeepsItsLastGoodSlot(t *testing.T) {
 		}
 		defer g.close()
 		for mark := range firn.Tick(3) {
-			if err := g.write(slot{Pool: "web", Mark: 5 + mark}); err != nil {
+			if err := g.write(slot{Pool: "web", Slot: holder.Slot{Mark: 5 + mark}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -133,13 +134,13 @@ func TestGrantFileKeepsItsLastGoodSlot(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range failures {
-			if err := g.write(slot{Pool: "web", Mark: 8}); err == nil {
+			if err := g.write(slot{Pool: "web", Slot: holder.Slot{Mark: 8}}); err == nil {
 				t.Fatal("a file that is open for reading was written")
 			}
 		}
 		g.file.Close()
 		g.file = good
-		if err := g.write(slot{Pool: "web", Mark: 9}); err != nil {
+		if err := g.write(slot{Pool: "web", Slot: holder.Slot{Mark: 9}}); err != nil {
 			t.Fatal(err)
 		}
 		a, _ := g.readSlot(0)

@@ -178,7 +178,7 @@ func why(t *testing.T, path string) string {
 		return err.Error()
 	}
 	defer g.close()
-	if _, err := g.read(&Options{Pool: "default", Layout: firn.Default}); err != nil {
+	if _, err := g.read(&Options{Pool: "default", Layout: firn.Default()}); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -212,11 +212,11 @@ func TestGrantFilesThatAreRefused(t *testing.T) {
 		}
 		defer g.close()
 		g.boot = "another"
-		if _, err := g.read(&Options{Pool: "default", Layout: firn.Default}); err == nil || !strings.Contains(err.Error(), "started again") {
+		if _, err := g.read(&Options{Pool: "default", Layout: firn.Default()}); err == nil || !strings.Contains(err.Error(), "started again") {
 			t.Fatal(err)
 		}
 		g.boot = ""
-		if _, err := g.read(&Options{Pool: "default", Layout: firn.Default}); err == nil || !strings.Contains(err.Error(), "does not say") {
+		if _, err := g.read(&Options{Pool: "default", Layout: firn.Default()}); err == nil || !strings.Contains(err.Error(), "does not say") {
 			t.Fatal(err)
 		}
 	})
@@ -227,9 +227,9 @@ func TestGrantFilesThatAreRefused(t *testing.T) {
 		}
 		defer g.close()
 		for _, err := range []error{
-			second(g.read(&Options{Pool: "other", Layout: firn.Default})),
-			second(g.read(&Options{Pool: "default", Layout: firn.Twitter})),
-			second(g.read(&Options{Pool: "default", Layout: firn.Default, Shard: 1})),
+			second(g.read(&Options{Pool: "other", Layout: firn.Default()})),
+			second(g.read(&Options{Pool: "default", Layout: firn.MustLayout("twitter")})),
+			second(g.read(&Options{Pool: "default", Layout: firn.Default(), Shard: 1})),
 		} {
 			if err == nil || !strings.Contains(err.Error(), "it is of pool") {
 				t.Fatal(err)
@@ -242,7 +242,7 @@ func TestGrantFilesThatAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer g.close()
-		newest, err := g.read(&Options{Pool: "default", Layout: firn.Default})
+		newest, err := g.read(&Options{Pool: "default", Layout: firn.Default()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,13 +250,13 @@ func TestGrantFilesThatAreRefused(t *testing.T) {
 		if err := g.write(newest); err != nil {
 			t.Fatal(err)
 		}
-		if newest, err = g.read(&Options{Pool: "default", Layout: firn.Default}); err != nil {
+		if newest, err = g.read(&Options{Pool: "default", Layout: firn.Default()}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := g.file.WriteAt([]byte("torn"), int64(newest.Serial%2)*slotSize+100); err != nil {
 			t.Fatal(err)
 		}
-		older, err := g.read(&Options{Pool: "default", Layout: firn.Default})
+		older, err := g.read(&Options{Pool: "default", Layout: firn.Default()})
 		if err != nil || older.Serial != newest.Serial-1 || older.Mark >= newest.Mark {
 			t.Fatalf("%+v %v", older, err)
 		}

@@ -3,49 +3,42 @@ package lease
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
 
 const (
-	ask     = 5 * time.Second        // for one request to the store, and for the release at Close
 	look    = 250 * time.Millisecond // between two looks at the clocks, and at an embedded store
-	lapse   = 10 * time.Second       // between two tries for a worker when none could be had, at most
 	warning = 10 * 365 * 24 * time.Hour
 )
 
-// A keeper holds the worker of a lane, term after term, in one goroutine: it
-// performs what the machine of package term asks, and hands the generator what
-// that grants.
+// A keeper is the world of a lane's holder, which runs in one goroutine: it has the
+// clocks, the store, the grant file and the generator that package holder asks for, and
+// tells callers and the log what becomes of the lane.
 type keeper struct {
 	lease   *Lease
 	lane    *lane
 	store   store.Store
-	seen    term.View
 	options Options
-	rules   *term.Rules
-	log     *slog.Logger
-	opened  chan<- opened // receives once, when the first worker was taken or refused
 
-	clock  term.Clock
-	poolID string // once known
-	known  reading
-	taken  time.Time // when the first grant of this term was acknowledged
-	waits  int64     // of the generators before this one
-	told   string    // of the last change that was logged
-	spent  time.Time // when ids ended because the store does not answer; zero: they have not
+	noticesLoss bool // the store, when it was removed or replaced
+	log         *slog.Logger
+	file        *grantFile    // nil: none
+	opened      chan<- opened // receives once, when the first worker was taken or refused
 
-	file    *grantFile // nil: none
-	resume  *term.Saved
-	mark    firn.Tick // that resume starts above
-	hearsay bool      // the pool's id is known from the file alone
-	fileErr error     // why the mark cannot be raised
+	requests context.Context   // what requests have in common
+	stop     <-chan struct{}   // closed when the lease is; nil once that was said
+	answer   <-chan term.Event // to the request under way; nil: there is none
+	cancel   context.CancelFunc
+
+	marked bool  // the mark was raised since the last Show
+	waits  int64 // of the generators before this one
+	told   told
 }
 
 // opened is how the first term began.
@@ -54,172 +47,137 @@ type opened struct {
 	err   error
 }
 
-// A reading is what the store's clock said at a boot time.
-type reading struct {
-	store time.Time
-	boot  time.Duration
-}
-
-// run holds a worker until ctx is done. begun is what the clocks said when Open found
-// that the layout has begun and not ended.
-func (k *keeper) run(ctx context.Context, begun term.Now) {
-	k.clock = term.NewClock(begun.Wall, begun.Boot)
+// run holds a worker until the lease is closed. begun is what the clocks said when Open
+// found that the layout has begun and not ended.
+func (k *keeper) run(rules *term.Rules, seen term.View, begun term.Now) {
+	p := holder.New(rules, k.options.Name, seed(), begun, seen)
+	p.Foreign, k.noticesLoss = k.options.foreign, seen.Durability.NoticesLoss
 	if k.file != nil {
 		defer k.file.close()
-		k.adopt()
+		p.Filed = true
+		k.adopt(&p)
 	}
 	if left := k.options.Layout.End().Sub(begun.Wall); left < warning {
 		k.log.Warn("the layout ends soon", "end", k.options.Layout.End(), "layout", k.options.Layout)
 	}
-	for failures := 0; ; failures++ {
-		end, began := k.term(ctx)
-		if began {
-			failures = 0
-		}
-		if end.Phase == term.Forgotten {
-			k.lease.forgot.Store(&term.Forgot{Err: end.Err})
-		}
-		switch {
-		case ctx.Err() != nil:
-			return
-		case end.Phase == term.Forgotten, end.Phase == term.Refused && !k.begun(), began && k.options.foreign:
-			k.open(opened{err: end.Err})
-			<-ctx.Done()
-			return
-		}
-		pause := min(100*time.Millisecond<<min(failures, 10), lapse)
-		sleep(ctx, rand.N(pause), nil)
+	k.lane.ended = holder.Run(&p, k)
+	k.open(opened{err: k.why(&p)})
+}
+
+// open tells Open how the first term began, once.
+func (k *keeper) open(o opened) {
+	if k.opened != nil {
+		k.opened <- o
+		k.opened = nil
 	}
 }
 
-// term runs one term to its end. A term makes one generator, and the generator
-// dies with it.
-//
-// While this process's own clock is outside the layout's life, a term ends with that
-// error. A worker that was taken by then is given back.
-func (k *keeper) term(ctx context.Context) (s term.State, began bool) {
-	k.lane.ended = nil
-	now := k.follow() // while no worker can be had, too: it may be for a clock that is ahead
-	if err := k.options.Layout.Check(now.Wall); err != nil {
-		s.Phase, s.Err = term.Refused, err
-		k.publish(s)
-		return s, false
+// adopt lets the first term go on with the grant that a process before this one left,
+// where it is of use.
+func (k *keeper) adopt(p *holder.Process) {
+	s, err := k.file.read(&k.options)
+	if err == nil {
+		err = p.Adopt(s.Slot, k.Clocks().Boot)
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	s = k.start()
-	var gen *firn.Generator
-	var warned bool
-	var outside error // the layout's life
-	var e term.Event = term.Begin{View: k.seen}
-	for {
-		var do term.Action
-		s, do = s.Step(k.rules, k.now(), e)
-		s = k.denied(s, e)
-		s.Err = k.disowned(s, e)
-		k.note(s, e)
-		var err error
-		if gen, err = k.allow(s, gen); err != nil {
-			outside = err
-			stop()
-		}
-		if outside != nil && s.Phase != term.Forgotten {
-			s.Err = outside
-		}
-		if gen != nil && s.Over() {
-			gen.Close()
-		}
-		k.publish(s)
-		if s.Phase == term.Holding && !warned && !k.begun() {
-			warned = true
-			k.warn(s)
-		}
-		if gen != nil && !began {
-			began = true
-			k.open(opened{delay: k.delay(s), err: k.fileErr})
-		}
-		if s.Over() {
-			k.end(s)
-			return s, began
-		}
-		e = k.perform(ctx, s, gen, do)
-		if ctx.Err() == nil {
-			continue
-		}
-		if s.Closed { // no more time to say goodbye: the horizon stands
-			s.Err = context.Cause(ctx)
-			k.end(s)
-			return s, began
-		}
-		if do.Op != term.Sleep { // what came of the action in flight comes first
-			s, _ = s.Step(k.rules, k.now(), e)
-		}
-		last, err := k.closeFor(gen)
-		if err != nil { // keep the worker: somebody may yet go on with the grant
-			s.Closed, s.Err = true, err
-			k.lane.ended = err // said where no worker is held, too
-			k.end(s)
-			return s, began
-		}
-		e = term.Stop{Last: last}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(context.WithoutCancel(ctx), ask, errors.New("the store did not answer in time"))
+	if err != nil {
+		k.log.Debug("the grant file is not gone on with", "path", k.file.path, "why", err)
+		return
+	}
+	k.log.Info("goes on with the grant of the process before", "worker", s.Grant.Worker, "term", s.Grant.Record.Term)
+}
+
+// Clocks reads the system's clocks.
+func (k *keeper) Clocks() term.Now { return k.options.clocks() }
+
+// Send asks the store in a goroutine of its own.
+func (k *keeper) Send(do term.Action, patience time.Duration) {
+	ctx, cancel := context.WithTimeout(k.requests, patience)
+	answer := make(chan term.Event, 1)
+	k.answer, k.cancel = answer, cancel
+	go func() {
 		defer cancel()
+		answer <- request(ctx, k.store, do)
+	}()
+}
+
+// Cancel breaks off the request under way.
+func (k *keeper) Cancel() {
+	if k.cancel != nil {
+		k.cancel()
 	}
 }
 
-// denied ends a term before the first worker was taken where an event says that this user
-// lacks a right: nobody waits at a start for somebody to grant one. A process that has held a
-// worker goes on asking, since rights may come back.
-func (k *keeper) denied(s term.State, e term.Event) term.State {
-	if unknown, ok := e.(term.Unknown); ok && !k.begun() && !s.Closed && errors.Is(unknown.Err, store.ErrDenied) {
-		s.Phase, s.Err = term.Refused, unknown.Err
+// request asks the store and returns what came of it.
+func request(ctx context.Context, st store.Store, do term.Action) term.Event {
+	var e term.Event
+	var err error
+	switch do.Op {
+	case term.Get:
+		var rec store.Record
+		rec, err = st.Get(ctx, do.Key)
+		e = term.Found{Record: rec}
+	case term.List:
+		var list []store.Record
+		list, err = st.List(ctx, do.Key)
+		e = term.Listed{Records: list}
+	case term.Ask:
+		var p store.Durability
+		p, err = st.Durability(ctx)
+		e = term.Promised{Durability: p}
+	case term.Put:
+		var rec store.Record
+		rec, err = st.Put(ctx, do.Key, do.Value, do.Cond)
+		e = term.Wrote{Record: rec}
 	}
-	return s
+	if err != nil {
+		return holder.Failed(err)
+	}
+	return e
 }
 
-// start returns the state that a term begins with.
-func (k *keeper) start() term.State {
-	if r := k.resume; r != nil {
-		k.resume = nil
-		k.log.Info("goes on with the grant of the process before", "worker", r.Worker, "term", r.Record.Term)
-		return term.Resume(seed(), k.options.Name, *r, k.mark)
+// Wait returns when something happened, or when the boot clock says until.
+func (k *keeper) Wait(until time.Duration) holder.Signal {
+	t := time.NewTimer(until - k.Clocks().Boot)
+	defer t.Stop()
+	select {
+	case <-k.stop:
+		k.stop = nil
+		return holder.Signal{Stop: true}
+	case e := <-k.answer:
+		return holder.Signal{Answer: e}
+	case <-k.lane.nudge:
+		return holder.Signal{Nudged: true}
+	case <-t.C:
 	}
-	return term.Start(seed(), k.options.Name, k.poolID)
+	select {
+	case e := <-k.answer: // it came while this process was paused
+		return holder.Signal{Answer: e}
+	default:
+		return holder.Signal{}
+	}
 }
 
-// closeFor closes the generator for good, and makes its grant file void, before
-// a release is sent: a release that arrives late must find nobody who has gone
-// on with the grant.
-func (k *keeper) closeFor(gen *firn.Generator) (last firn.Tick, err error) {
-	if gen != nil {
-		last = gen.Close()
+// Forgotten says whether the store has forgotten, as far as another lane has found out. It
+// asks an embedded store for its promise, which is when that finds out that it is gone.
+func (k *keeper) Forgotten() error {
+	if forgot := k.lease.forgot.Load(); forgot != nil {
+		return *forgot
 	}
-	if k.options.foreign { // what another program has issued is known by the clock only
-		last = k.options.Layout.Tick(k.latest().Add(k.rules.Skew))
+	if !k.noticesLoss {
+		return nil
 	}
-	if k.file != nil {
-		err = k.file.write(slot{Void: true})
+	ctx, cancel := context.WithTimeout(k.requests, look) // one that is locked is not waited for
+	defer cancel()
+	_, err := k.store.Durability(ctx)
+	var forgot *store.ForgotError
+	if errors.As(err, &forgot) {
+		return err
 	}
-	return last, err
+	return nil
 }
 
-// allow lets the generator issue what the machine grants, and with a grant file
-// no more than has been marked there. It makes the generator of a term's first grant;
-// the error says that this process's own clock has left the layout's life.
-func (k *keeper) allow(s term.State, gen *firn.Generator) (*firn.Generator, error) {
-	grant, ok := s.Grant()
-	if !ok {
-		return gen, nil
-	}
-	if k.file != nil {
-		grant.Horizon = k.marked(s, grant)
-	}
-	if gen != nil {
-		gen.Extend(grant.Horizon)
-		return gen, nil
-	}
-	now := k.now().Wall
+// NewGenerator makes the generator of a term.
+func (k *keeper) NewGenerator(grant firn.Grant, now time.Time) (holder.Generator, error) {
 	gen, err := firn.NewGenerator(k.options.Layout, grant, &firn.GeneratorOptions{
 		Shard: k.options.Shard, Borrow: k.options.MaxAhead, Start: now,
 	})
@@ -229,278 +187,42 @@ func (k *keeper) allow(s term.State, gen *firn.Generator) (*firn.Generator, erro
 	if last := k.lane.gen.Load(); last != nil {
 		k.waits += last.Waits()
 	}
-	k.taken = now
 	k.lane.gen.Store(gen)
 	return gen, nil
 }
 
-// perform does what the machine asks and returns what came of it. A store that
-// takes its time does not keep it from looking after the generator.
-func (k *keeper) perform(ctx context.Context, s term.State, gen *firn.Generator, do term.Action) term.Event {
-	if do.Op == term.Sleep {
-		return k.sleep(ctx, s, gen, do.Until)
-	}
-	ctx, cancel := context.WithTimeout(ctx, k.patience(s))
-	defer cancel()
-	answer := make(chan term.Event, 1)
-	go func() { answer <- k.request(ctx, do) }()
-	t := time.NewTicker(look)
-	defer t.Stop()
-	for {
-		select {
-		case e := <-answer:
-			return e
-		case <-t.C:
-			k.tend(s, gen)
-		}
-	}
+// Mark leaves a slot in the grant file.
+func (k *keeper) Mark(s holder.Slot) error {
+	k.marked = true
+	return k.file.write(slot{
+		Pool: k.options.Pool, Layout: k.options.Layout.String(), Shard: k.options.Shard, Slot: s,
+	})
 }
 
-// patience is how long to wait for an answer: a store that does not answer has to
-// be known for that before the grant is used up.
-func (k *keeper) patience(s term.State) time.Duration {
-	grant, ok := s.Grant()
-	left := k.options.Layout.Time(grant.Horizon + 1).Sub(k.now().Wall)
-	if !ok || left <= 0 {
-		return ask
-	}
-	return min(ask, max(left/3, look))
-}
-
-// tend sets the generator's clock and raises its mark.
-func (k *keeper) tend(s term.State, gen *firn.Generator) {
-	now := k.follow()
-	if gen != nil {
-		gen.SetClock(now.Wall)
-		k.allow(s, gen) // cannot fail: it only makes a generator where there is none
-		k.publish(s)
-	}
-}
-
-// request asks the store and returns what came of it.
-func (k *keeper) request(ctx context.Context, do term.Action) term.Event {
-	var e term.Event
-	var err error
-	switch do.Op {
-	case term.Get:
-		var rec store.Record
-		rec, err = k.store.Get(ctx, do.Key)
-		e = term.Found{Record: rec}
-	case term.List:
-		var list []store.Record
-		list, err = k.store.List(ctx, do.Key)
-		e = term.Listed{Records: list}
-	case term.Ask:
-		var p store.Durability
-		p, err = k.store.Durability(ctx)
-		e = term.Promised{Durability: p}
-	case term.Put:
-		var rec store.Record
-		rec, err = k.store.Put(ctx, do.Key, do.Value, do.Cond)
-		e = term.Wrote{Record: rec}
-		if errors.Is(err, store.ErrConflict) {
-			return term.Conflict{}
-		}
-	}
-	if err != nil {
-		return failed(err)
-	}
-	return e
-}
-
-// failed is the event of a request that the store did not answer.
-func failed(err error) term.Event {
-	var forgot *store.ForgotError
-	if errors.As(err, &forgot) {
-		return term.Forgot{Err: err}
-	}
-	return term.Unknown{Err: err}
-}
-
-// sleep waits until a boot time, or a nudge. On the way it tends the generator,
-// and looks whether an embedded store is still the one that was opened.
-func (k *keeper) sleep(ctx context.Context, s term.State, gen *firn.Generator, until time.Duration) term.Event {
-	for {
-		left := until - k.options.clocks().Boot
-		if left <= 0 {
-			return term.Woke{}
-		}
-		nudged := sleep(ctx, min(left, look), k.lane.nudge)
-		if ctx.Err() != nil {
-			return term.Woke{}
-		}
-		k.tend(s, gen)
-		if e := k.lookAtStore(ctx); e != nil {
-			return e
-		}
-		if nudged {
-			return term.Woke{}
-		}
-	}
-}
-
-// lookAtStore says whether the store has forgotten, as far as another lane has found
-// out. It asks an embedded store for its promise, which is when that finds out that it
-// is gone.
-func (k *keeper) lookAtStore(ctx context.Context) term.Event {
-	if forgot := k.lease.forgot.Load(); forgot != nil {
-		return *forgot
-	}
-	if !k.seen.Durability.NoticesLoss {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, look) // one that is locked is not waited for
-	defer cancel()
-	if _, err := k.store.Durability(ctx); err != nil {
-		if e, ok := failed(err).(term.Forgot); ok {
-			return e
-		}
-	}
-	return nil
-}
-
-// sleep returns after d, or when ctx is done, or reports a nudge.
-func sleep(ctx context.Context, d time.Duration, nudge <-chan struct{}) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	case <-nudge:
-		return true
-	}
-	return false
-}
-
-// now reads the process's own clock.
-func (k *keeper) now() term.Now {
-	boot := k.options.clocks().Boot
-	return term.Now{Wall: k.clock.At(boot), Boot: boot}
-}
-
-// latest is the later one of the system's clock and our own. Where the system's
-// was set back, our own still says until when the other program has issued: it is
-// led back slowly, and never to before a time that it has shown.
-func (k *keeper) latest() time.Time {
-	sys := k.options.clocks()
-	if own := k.clock.At(sys.Boot); own.After(sys.Wall) {
-		return own
-	}
-	return sys.Wall
-}
-
-// follow leads the process's own clock to the system's, and reads it.
-func (k *keeper) follow() term.Now {
-	sys := k.options.clocks()
-	var known time.Time
-	if !k.rules.LocalClock && !k.known.store.IsZero() {
-		known = k.known.store.Add(sys.Boot - k.known.boot)
-	}
-	k.clock = k.clock.Follow(sys.Wall, sys.Boot, known, k.rules.Skew)
-	return term.Now{Wall: k.clock.At(sys.Boot), Boot: sys.Boot}
-}
-
-// note remembers what the store promises, its clock, and the pool's id.
-func (k *keeper) note(s term.State, e term.Event) {
-	if s.View.Known {
-		k.seen = s.View
-	}
-	switch e := e.(type) {
-	case term.Found:
-		k.known = reading{e.Record.Read, k.options.clocks().Boot}
-	case term.Wrote:
-		k.known = reading{e.Record.Read, k.options.clocks().Boot}
-	}
-	if s.Pool.ID != "" {
-		k.poolID, k.hearsay = s.Pool.ID, false
-	}
-}
-
-// delay is how long it takes until the first id of a grant can be issued.
-func (k *keeper) delay(s term.State) time.Duration {
-	first := k.options.Layout.Time(s.Base + 1).Add(-k.rules.Borrow)
-	return first.Sub(k.now().Wall)
-}
-
-// warn tells of a long wait for the first id, when it begins: until it is nearly
-// over nothing is granted.
-func (k *keeper) warn(s term.State) {
-	if delay := k.delay(s); delay > time.Second {
-		why := "the worker's past lies ahead of this clock"
-		if s.Lossy {
-			why = "the store can forget: " + s.Why()
-		}
-		k.log.Warn("waiting before the first id", "for", delay.Round(time.Second), "why", why)
-	}
-}
-
-// begun reports whether Open has returned.
-func (k *keeper) begun() bool { return k.opened == nil }
-
-func (k *keeper) open(o opened) {
-	if k.opened != nil {
-		k.opened <- o
-		k.opened = nil
-	}
-}
-
-// end notes how a term ended, for Close.
-func (k *keeper) end(s term.State) {
-	if s.Closed && s.Have.Owner != "" && s.Phase != term.Released && s.Phase != term.Lost {
-		k.lane.ended = fmt.Errorf("lease: worker %d was not given back, and falls free in %s: %w",
-			s.Worker, time.Duration(s.Have.TTL)*time.Millisecond, s.Err)
-	}
-}
-
-// measure adds to a state what the clocks and the generator tell.
-func (k *keeper) measure(now *State, s term.State) {
-	own := k.now()
-	if !k.known.store.IsZero() {
-		now.Ahead = own.Wall.Sub(k.known.store.Add(own.Boot - k.known.boot))
-	}
-	gen := k.lane.gen.Load()
-	if gen == nil {
-		return
-	}
-	now.Waits = k.waits + gen.Waits()
-	if s.Phase == term.Holding {
-		now.Since, now.Renewed = k.taken, own.Wall.Add(s.Since-own.Boot)
-		now.Borrowed = gen.Borrowed()
-	}
-}
-
-// publish makes the state known, and logs what is news.
-func (k *keeper) publish(s term.State) {
-	sys := k.options.clocks()
-	now := State{
-		Pool: k.rules.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Durability: k.seen.Durability,
-		Durable: true, Why: s.Why(), Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
-		Budget:   k.rules.Budget(s.Pool, s.Lossy),
-		Degraded: s.Degraded(), Err: s.Err, Offset: sys.Wall.Sub(k.clock.At(sys.Boot)),
-	}
-	if s.Lossy || !s.View.Known && !now.Durability.Durable {
-		now.Durable = false
-	}
-	if since, away := s.Mute(); away {
-		now.AwaySince = k.clock.At(since)
-	}
-	if now.Err == nil {
-		now.Err = s.Unseen()
-	}
-	if k.fileErr != nil {
-		now.Err = errors.Join(now.Err, k.fileErr)
-	}
-	if s.Have.Owner != "" {
-		now.Horizon = k.options.Layout.Time(s.Have.Horizon + 1).Add(-1)
-	}
-	k.measure(&now, s)
-	was := k.lane.state.Load()
-	if was != nil && s.Pool.ID == "" { // a new term has not read yet what the last one knew
+// Show makes the state known, to callers and to Open, and logs what is news.
+func (k *keeper) Show(p *holder.Process) {
+	was, now := k.lane.state.Load(), k.state(p)
+	if was != nil && p.Term.Pool.ID == "" { // a new term has not read yet what the last one knew
 		now.Durable, now.Why = was.Durable, was.Why
 	}
 	k.lane.state.Store(&now)
-	if was == nil || was.differs(now) {
+	if err := k.why(p); p.Term.Phase == term.Forgotten {
+		k.lease.forgot.CompareAndSwap(nil, &err)
+	}
+	if was == nil || was.differs(now) || k.marked {
+		k.marked = false
 		k.lease.change()
 	}
-	k.tell(was, now, s)
+	k.tell(was, now, p)
+	if p.Begun {
+		k.open(opened{delay: p.Delay(k.Clocks().Boot), err: p.FileErr})
+	}
+}
+
+// why is the error of a term: the last failure, or why it is over.
+func (k *keeper) why(p *holder.Process) error {
+	if p.OtherPool {
+		return k.file.ofAnotherPool(p.Term.Err)
+	}
+	return p.Term.Err
 }

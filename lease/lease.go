@@ -48,7 +48,7 @@ type Lease struct {
 	stop   context.CancelFunc
 	done   sync.WaitGroup // the lanes' keepers
 	closed atomic.Bool
-	forgot atomic.Pointer[term.Forgot] // a lane found out that the store has: all end
+	forgot atomic.Pointer[error] // why a lane found out that the store has forgotten: all end
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced when a lane's state changes
@@ -122,17 +122,18 @@ func Open(ctx context.Context, s store.Store, opts *Options) (*Lease, error) {
 		files.close()
 		return nil, err
 	}
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	requests := context.WithoutCancel(ctx)
+	life, stop := context.WithCancel(requests)
 	l := &Lease{stop: stop, changed: make(chan struct{}), lanes: make([]*lane, o.Lanes)}
 	first := make(chan opened, o.Lanes)
 	rules := o.rules(seen.Durability)
 	for i := range l.lanes {
 		l.lanes[i] = &lane{nudge: make(chan struct{}, 1)}
 		k := &keeper{
-			lease: l, lane: l.lanes[i], store: s, seen: seen, options: o, rules: rules,
+			lease: l, lane: l.lanes[i], store: s, options: o, requests: requests, stop: life.Done(),
 			log: o.Logger.With("pool", o.Pool), opened: first, file: files.of(i),
 		}
-		l.done.Go(func() { k.run(life, begun) })
+		l.done.Go(func() { k.run(rules, seen, begun) })
 	}
 	if o.Lanes == 1 {
 		l.only = &l.lanes[0].gen

@@ -435,17 +435,17 @@ func TestMissingPool(t *testing.T) {
 // The layout is the pool's. One that is given is only compared.
 func TestThePoolsLayout(t *testing.T) {
 	s := memory.New()
-	created(t, s, &pool.Options{Layout: firn.Twitter})
+	created(t, s, &pool.Options{Layout: firn.MustLayout("twitter")})
 	l, err := Open(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closed(t, l)
-	if l.State().Layout != firn.Twitter {
+	if l.State().Layout != firn.MustLayout("twitter") {
 		t.Error(l.State().Layout)
 	}
 	var other *LayoutError
-	if _, err := Open(t.Context(), s, &Options{Layout: firn.Leaf}); !errors.As(err, &other) || other.Have != firn.Twitter.String() {
+	if _, err := Open(t.Context(), s, &Options{Layout: firn.MustLayout("leaf")}); !errors.As(err, &other) || other.Have != firn.MustLayout("twitter").String() {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -12,14 +13,26 @@ import (
 // lastMinute is how long before ids end it is said once more.
 const lastMinute = time.Minute
 
+// told is what was logged.
+type told struct {
+	kind   string    // of the last change
+	spent  time.Time // when ids ended because the store does not answer; zero: they have not
+	waits  bool      // for the first id
+	marked bool      // that the mark of the grant file cannot be raised
+}
+
 // tell logs a change of state that an operator wants to know, once.
-func (k *keeper) tell(was *State, now State, s term.State) {
+func (k *keeper) tell(was *State, now State, p *holder.Process) {
+	s := &p.Term
+	wall := p.Now(k.Clocks().Boot).Wall
+	k.tellFile(p)
+	defer k.tellWait(p)
 	if was != nil && was.Durable && !now.Durable {
 		k.log.Warn("the store can forget what it acknowledged; ids are unique as long as clocks are right",
-			"within", k.rules.Skew, "why", now.Why, "wait at each start", k.rules.Quarantine(s.Pool))
+			"within", p.Rules.Skew, "why", now.Why, "wait at each start", p.Rules.Quarantine(s.Pool))
 	}
 	var kind string
-	switch left := now.Left(k.now().Wall); {
+	switch left := now.Left(wall); {
 	case now.Degraded && s.Closed: // a request was broken off, and the worker is given back
 		return
 	case now.Degraded && s.Fails == 0:
@@ -37,30 +50,30 @@ func (k *keeper) tell(was *State, now State, s term.State) {
 	default:
 		return
 	}
-	if kind == k.told {
+	if kind == k.told.kind {
 		return
 	}
 	log := k.log.With("worker", now.Worker, "term", now.Term)
 	switch {
 	case kind == "away", kind == "ending":
 		log.Warn("the store does not answer; ids continue until "+now.Horizon.UTC().Format(time.RFC3339),
-			"left", now.Left(k.now().Wall).Round(time.Second), "err", now.Err)
+			"left", now.Left(wall).Round(time.Second), "err", now.Err)
 	case kind == "ended":
-		k.spent = now.Horizon
+		k.told.spent = now.Horizon
 		log.Error("ids ended: the store has not answered since "+now.AwaySince.UTC().Format(time.RFC3339)+
 			"; ids resume when it does. Do not restart, delete records or create the pool again", "err", now.Err)
 	case kind == "unseen":
 		log.Warn("the store does not say what it promises; ids continue", "err", now.Err)
-	case kind == "holding" && !k.spent.IsZero():
-		log.Info("ids resumed", "after", k.now().Wall.Sub(k.spent).Round(time.Second))
-		k.spent = time.Time{}
-	case kind == "holding" && (k.told == "away" || k.told == "ending" || k.told == "unseen"):
+	case kind == "holding" && !k.told.spent.IsZero():
+		log.Info("ids resumed", "after", wall.Sub(k.told.spent).Round(time.Second))
+		k.told.spent = time.Time{}
+	case kind == "holding" && (k.told.kind == "away" || k.told.kind == "ending" || k.told.kind == "unseen"):
 		log.Info("the store answers again")
 	case kind == "holding":
 		log.Debug("took a worker", "durable", now.Durable, "until", now.Horizon)
 	case s.Phase == term.Released:
 		log.Debug("gave the worker back")
-	case !k.begun() && (s.Phase == term.Refused || s.Phase == term.Forgotten): // Open returns it
+	case !p.Begun && (s.Phase == term.Refused || s.Phase == term.Forgotten): // Open returns it
 	case s.Phase == term.Lost && k.options.foreign: // Watch says so
 	case s.Phase == term.Lost:
 		log.Warn("lost the worker; taking another", "err", now.Err)
@@ -69,7 +82,31 @@ func (k *keeper) tell(was *State, now State, s term.State) {
 	case s.Phase == term.Forgotten:
 		log.Error("issuing stopped for good", "err", now.Err, "hint", recovery(now.Err))
 	}
-	k.told = kind
+	k.told.kind = kind
+}
+
+// tellFile logs that the mark cannot be raised, once.
+func (k *keeper) tellFile(p *holder.Process) {
+	if p.FileErr != nil && !k.told.marked {
+		k.log.Error("ids stop at the mark of the grant file", "err", p.FileErr)
+	}
+	k.told.marked = p.FileErr != nil
+}
+
+// tellWait logs a long wait for the first id of all, when it begins: until it is nearly over
+// nothing is granted.
+func (k *keeper) tellWait(p *holder.Process) {
+	told, holds := k.told.waits, p.Term.Phase == term.Holding
+	if k.told.waits = holds; told || !holds || k.opened == nil {
+		return
+	}
+	if delay := p.Delay(k.Clocks().Boot); delay > time.Second {
+		why := "the worker's past lies ahead of this clock"
+		if p.Term.Lossy {
+			why = "the store can forget: " + p.Term.Why()
+		}
+		k.log.Warn("waiting before the first id", "for", delay.Round(time.Second), "why", why)
+	}
 }
 
 // recovery says how the store is made safe. Only a file tells its URL: a command without one would

@@ -24,7 +24,7 @@ type Options struct {
 
 	// Layout is the layout that the caller expects: if the pool has another one, Open
 	// refuses. Zero means the pool's, whatever it is. Where Open creates the pool together
-	// with its store, the pool gets this layout, or firn.Default.
+	// with its store, the pool gets this layout, or [firn.Default].
 	Layout firn.Layout
 
 	Shard int64 // 0; the value of the layout's shard field
@@ -165,9 +165,8 @@ func (o *Options) faults() (errs []error) {
 	bad := func(option, format string, args ...any) {
 		errs = append(errs, &OptionError{option, option + " " + fmt.Sprintf(format, args...)})
 	}
-	var name *pool.NameError
-	if errors.As(pool.CheckName(o.Pool), &name) {
-		errs = append(errs, &OptionError{"pool", name.Reason})
+	if wrong := term.CheckName(o.Pool); wrong != "" {
+		errs = append(errs, &OptionError{"pool", wrong})
 	}
 	if o.Choice == Insist && o.Lanes > 1 {
 		bad("lanes", "%d: there is one worker %d", o.Lanes, o.Worker)

@@ -11,7 +11,7 @@ import (
 
 // Each fault is an OptionError that names its option, and all are there at once.
 func TestCheck(t *testing.T) {
-	good := lease.Options{Layout: firn.JS53, Choice: lease.Insist, Worker: 63}
+	good := lease.Options{Layout: firn.JS53(), Choice: lease.Insist, Worker: 63}
 	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	bad := lease.Options{
-		Pool: "a/b", Layout: firn.JS53, Shard: 1, Choice: lease.Insist, Worker: 64, Lanes: 65,
+		Pool: "a/b", Layout: firn.JS53(), Shard: 1, Choice: lease.Insist, Worker: 64, Lanes: 65,
 		Outage: 1, TTL: 1, MaxAhead: time.Minute, Wait: -1, Name: string(make([]byte, 256)),
 	}
 	err := bad.Check()

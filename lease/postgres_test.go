@@ -36,7 +36,7 @@ func newShop(t *testing.T, url string) *shop {
 	}
 	s := &shop{T: t, seen: map[firn.ID]string{}, stop: make(chan struct{})}
 	st := s.connect(url)
-	p := term.Pool{V: 1, ID: "founded", Layout: firn.Default.String(), Workers: "0-15", Outage: 2000, Limit: 2000}
+	p := term.Pool{V: 1, ID: "founded", Layout: firn.Default().String(), Workers: "0-15", Outage: 2000, Limit: 2000}
 	if _, err := st.Put(t.Context(), term.KeyPool(pool.Default), p.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}

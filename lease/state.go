@@ -1,9 +1,11 @@
 package lease
 
 import (
+	"errors"
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -55,4 +57,42 @@ func (s State) Left(now time.Time) time.Duration {
 func (s *State) differs(t State) bool {
 	return s.Phase != t.Phase || s.Worker != t.Worker || s.Term != t.Term || !s.Horizon.Equal(t.Horizon) ||
 		s.Degraded != t.Degraded || (s.Err == nil) != (t.Err == nil)
+}
+
+// state is where the lane of a process stands.
+func (k *keeper) state(p *holder.Process) State {
+	s, sys := &p.Term, k.Clocks()
+	own := p.Now(sys.Boot).Wall
+	now := State{
+		Pool: k.options.Pool, PoolID: s.Pool.ID, Layout: k.options.Layout, Durability: p.View.Durability,
+		Durable: true, Why: s.Why(), Phase: s.Phase, Worker: s.Worker, Term: s.Have.Term, Outage: s.Reach,
+		Budget:   p.Rules.Budget(s.Pool, s.Lossy),
+		Degraded: s.Degraded(), Err: k.why(p), Offset: sys.Wall.Sub(own),
+	}
+	if s.Lossy || !s.View.Known && !now.Durability.Durable {
+		now.Durable = false
+	}
+	if since, away := s.Mute(); away {
+		now.AwaySince = p.Now(since).Wall
+	}
+	if now.Err == nil {
+		now.Err = s.Unseen()
+	}
+	if p.FileErr != nil {
+		now.Err = errors.Join(now.Err, p.FileErr)
+	}
+	if s.Have.Owner != "" {
+		now.Horizon = k.options.Layout.Time(s.Have.Horizon + 1).Add(-1)
+	}
+	if at := p.StoreTime(sys.Boot); !at.IsZero() {
+		now.Ahead = own.Sub(at)
+	}
+	if gen := k.lane.gen.Load(); gen != nil {
+		now.Waits = k.waits + gen.Waits()
+		if s.Phase == term.Holding {
+			now.Since, now.Renewed = p.TakenAt, p.Now(s.Since).Wall
+			now.Borrowed = gen.Borrowed()
+		}
+	}
+	return now
 }

@@ -135,7 +135,7 @@ func (x *over) found(workers int64, outage time.Duration) {
 	}
 	p := term.Pool{
 		Store: promise.Identity, // or the first process that opens it would add it
-		V:     1, ID: "founded", Layout: firn.Default.String(), Workers: fmt.Sprintf("0-%d", workers-1), Outage: outage.Milliseconds(), Limit: outage.Milliseconds(),
+		V:     1, ID: "founded", Layout: firn.Default().String(), Workers: fmt.Sprintf("0-%d", workers-1), Outage: outage.Milliseconds(), Limit: outage.Milliseconds(),
 	}
 	if x.lossy {
 		p.Lossy = "founded so"

@@ -149,7 +149,7 @@ const roomy = 2
 
 func better(a, b Proposal) int {
 	return cmp.Or(
-		soFirst(a.Layout == firn.Default, b.Layout == firn.Default),
+		soFirst(a.Layout == firn.Default(), b.Layout == firn.Default()),
 		soFirst(a.Room >= roomy, b.Room >= roomy),
 		cmp.Compare(a.Layout.Unit(), b.Layout.Unit()),
 		cmp.Compare(b.Room, a.Room),

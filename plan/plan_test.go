@@ -134,7 +134,7 @@ func TestRelaxed(t *testing.T) {
 
 func TestBestFirst(t *testing.T) {
 	all, none := proposals(t, plan.Need{Rate: 20000, Workers: 500, Years: 50}, someDay)
-	if none != nil || all[0].Layout != firn.Default {
+	if none != nil || all[0].Layout != firn.Default() {
 		t.Fatalf("the first is %v; %v", all, none)
 	}
 	for i := 2; i < len(all); i++ {

@@ -30,8 +30,8 @@ func TestBackfillThenLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := firn.Default.Decode(id); err != nil || p.Worker != 7 || p.Tick <= firn.Default.Tick(last) {
-		t.Errorf("id %d: worker %d, tick %d, %v; want one of worker 7 above tick %d", id, p.Worker, p.Tick, err, firn.Default.Tick(last))
+	if p, err := firn.Default().Decode(id); err != nil || p.Worker != 7 || p.Tick <= firn.Default().Tick(last) {
+		t.Errorf("id %d: worker %d, tick %d, %v; want one of worker 7 above tick %d", id, p.Worker, p.Tick, err, firn.Default().Tick(last))
 	}
 }
 

@@ -33,7 +33,7 @@ func Create(ctx context.Context, s store.Store, name string, opts *Options) (Inf
 // when.
 //
 // Of a pool that is there the options are compared: another layout is a
-// [*term.LayoutError]. Other errors are those of [Create].
+// [*LayoutError]. Other errors are those of [Create].
 func Ensure(ctx context.Context, s store.Store, name string, opts *Options) (Info, error) {
 	return create(ctx, s, name, opts, true)
 }
@@ -302,7 +302,7 @@ func (o *Options) layout() firn.Layout {
 	if o.Layout.IsValid() {
 		return o.Layout
 	}
-	return firn.Default
+	return firn.Default()
 }
 
 // workers is the range that the options ask for, which may be none that the layout has.
@@ -317,14 +317,14 @@ func (o *Options) workers() term.Range {
 // check reports what is wrong with a name and options.
 func (o *Options) check(name string, careful bool) error {
 	l := o.layout()
-	if err := CheckName(name); err != nil {
+	if err := checkName(name); err != nil {
 		return err
 	}
 	if err := l.Check(time.Now()); err != nil {
 		return err
 	}
 	for _, other := range o.MayRepeat {
-		if err := CheckName(other); err != nil {
+		if err := checkName(other); err != nil {
 			return err
 		}
 	}

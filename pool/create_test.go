@@ -17,8 +17,8 @@ import (
 
 func TestCreate(t *testing.T) {
 	s := remote{memory.New(), "here"}
-	info, err := pool.Create(t.Context(), s, "web", &pool.Options{Layout: firn.Twitter, First: 512, MayRepeat: []string{"b", "a", "b"}})
-	if err != nil || info.Layout != firn.Twitter || info.First != 512 || info.Last != 1023 || !info.StartsAt.IsZero() ||
+	info, err := pool.Create(t.Context(), s, "web", &pool.Options{Layout: firn.MustLayout("twitter"), First: 512, MayRepeat: []string{"b", "a", "b"}})
+	if err != nil || info.Layout != firn.MustLayout("twitter") || info.First != 512 || info.Last != 1023 || !info.StartsAt.IsZero() ||
 		info.OutageLimit != 5*time.Minute || info.Store != "here" || fmt.Sprint(info.MayRepeat) != "[a b]" {
 		t.Errorf("%+v, %v", info, err)
 	}
@@ -76,7 +76,7 @@ func TestEnsure(t *testing.T) {
 		t.Errorf("%+v, %v", info, err)
 	}
 	var layout *term.LayoutError
-	if _, err := pool.Ensure(t.Context(), s, pool.Default, &pool.Options{Layout: firn.Twitter}); !errors.As(err, &layout) {
+	if _, err := pool.Ensure(t.Context(), s, pool.Default, &pool.Options{Layout: firn.MustLayout("twitter")}); !errors.As(err, &layout) {
 		t.Errorf("another layout: %v", err)
 	}
 	for option, o := range map[string]*pool.Options{"workers": {Workers: 17}, "outage": {Outage: time.Hour}} {
@@ -97,7 +97,7 @@ func TestEnsure(t *testing.T) {
 func TestRemains(t *testing.T) {
 	for _, left := range []string{"worker/7", "fresh"} {
 		s := memory.New()
-		horizon := firn.Default.Tick(time.Now().Add(time.Hour))
+		horizon := firn.Default().Tick(time.Now().Add(time.Hour))
 		r := term.Record{V: 1, Term: 1, Horizon: horizon}
 		if _, err := s.Put(t.Context(), "pool/web/"+left, r.Encode(), store.Condition{}); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestOverlap(t *testing.T) {
 		"disjoint":                   {pool.Options{Workers: 512}, pool.Options{First: 512}, ""},
 		"another epoch":              {pool.Options{}, pool.Options{Layout: epoch}, "0-1023"},
 		"another epoch, disjoint":    {pool.Options{Workers: 512}, pool.Options{Layout: epoch, First: 512}, ""},
-		"the same bits by two names": {pool.Options{Workers: 32}, pool.Options{Layout: firn.Twitter, First: 32}, ""},
+		"the same bits by two names": {pool.Options{Workers: 32}, pool.Options{Layout: firn.MustLayout("twitter"), First: 32}, ""},
 		"other bits, disjoint":       {pool.Options{Workers: 16}, pool.Options{Layout: shifted, First: 16}, "?"},
 		"asked for":                  {pool.Options{}, pool.Options{MayRepeat: []string{"a"}}, ""},
 		"asked for by the other":     {pool.Options{MayRepeat: []string{"b"}}, pool.Options{}, ""},
@@ -285,7 +285,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "a/b", "a b", "é", string(make([]byte, 300))} {
-		var bad *pool.NameError
+		var bad *pool.OptionError
 		if _, err := pool.Create(t.Context(), s, name, nil); !errors.As(err, &bad) {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -37,7 +37,7 @@ func given(t *testing.T, s *memory.Store) (last firn.Tick) {
 func TestInherit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var back time.Duration
-		s := memory.NewOptions(memory.Options{Now: func() time.Time { return time.Now().Add(-back) }})
+		s := memory.NewClock(func() time.Time { return time.Now().Add(-back) })
 		last := given(t, s)
 		back = 3 * time.Hour
 		info, err := pool.Create(t.Context(), s, "b", &pool.Options{Layout: early, First: 512})
@@ -51,7 +51,7 @@ func TestInherit(t *testing.T) {
 // not get the workers.
 func TestInheritAnotherEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := memory.NewOptions(memory.Options{Now: time.Now})
+		s := memory.NewClock(time.Now)
 		given(t, s)
 		later := firn.MustLayout("firn;epoch=1999-06-01T00:00:00Z")
 		var overlap *pool.OverlapError
@@ -65,7 +65,7 @@ func TestInheritAnotherEpoch(t *testing.T) {
 // the pool has been created anew.
 func TestEnsureFreesHolders(t *testing.T) {
 	s := memory.New()
-	r := term.Record{V: 1, Term: 3, Owner: "x", Name: "x", Horizon: firn.Default.Tick(time.Now()), TTL: 30_000}
+	r := term.Record{V: 1, Term: 3, Owner: "x", Name: "x", Horizon: firn.Default().Tick(time.Now()), TTL: 30_000}
 	if _, err := s.Put(t.Context(), term.KeyWorker("web", 7), r.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}

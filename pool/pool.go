@@ -35,7 +35,7 @@ const Default = "default"
 
 // Options say how a pool is created. Nil, or a zero field, means the default.
 type Options struct {
-	// Layout is the layout of the pool's ids. It never changes. Zero means firn.Default.
+	// Layout is the layout of the pool's ids. It never changes. Zero means [firn.Default].
 	Layout firn.Layout
 
 	// First is the lowest worker of the pool, and Workers how many there are. Workers zero
@@ -110,14 +110,15 @@ func (e *OverlapError) Error() string {
 	return fmt.Sprintf("pool: %q could repeat ids of pool %q: both would use workers %s", e.Pool, e.Other.Name, e.Same)
 }
 
-// A NameError says what is wrong with a pool's name.
-type NameError struct{ Reason string }
+// A MissingError says that a pool is not in the store, and which pools are.
+type MissingError = term.MissingPoolError
 
-func (e *NameError) Error() string { return "pool: " + e.Reason }
+// A LayoutError says that a pool has another layout than the one asked for.
+type LayoutError = term.LayoutError
 
-// An OptionError says which option cannot be, and why.
+// An OptionError says which option or argument is not allowed, and why.
 type OptionError struct {
-	Option string // in lower case
+	Option string // in lower case; "pool" is the pool's name
 	Reason string
 }
 
@@ -127,13 +128,10 @@ func (e *OptionError) Error() string { return "pool: " + e.Reason }
 // the same moment. Nothing was created or changed by this call: call again.
 var ErrBusy = errors.New("pool: it was changed by another process at the same moment")
 
-// maxName is the length of a pool's name at most, so that every key fits.
-const maxName = store.MaxKey - len("pool/") - len("/worker/") - len("9223372036854775807")
-
-// CheckName reports what is wrong with a pool's name: nil, or a [*NameError].
-func CheckName(name string) error {
-	if wrong := record.CheckName("pool", name, maxName); wrong != "" {
-		return &NameError{wrong}
+// checkName reports what is wrong with a pool's name: nil, or an [*OptionError].
+func checkName(name string) error {
+	if wrong := term.CheckName(name); wrong != "" {
+		return &OptionError{"pool", wrong}
 	}
 	return nil
 }
@@ -153,7 +151,7 @@ func List(ctx context.Context, s store.Store) ([]Info, error) {
 	return infos, nil
 }
 
-// Show returns what the store has written down about a pool, or a [*term.MissingPoolError].
+// Show returns what the store has written down about a pool, or a [*MissingError].
 func Show(ctx context.Context, s store.Store, name string) (Info, error) {
 	p, err := existing(ctx, s, name)
 	if err != nil {
@@ -182,7 +180,7 @@ func CheckStore(ctx context.Context, s store.Store) error {
 		if !p.Created() {
 			continue
 		}
-		if err := store.CheckOther(fmt.Sprintf("pool %q", p.name), durability.Identity, p.Store); err != nil {
+		if err := record.CheckOther(fmt.Sprintf("pool %q", p.name), durability.Identity, p.Store); err != nil {
 			return err
 		}
 	}
@@ -200,7 +198,7 @@ type stored struct {
 
 // get reads a pool's record, which may be missing.
 func get(ctx context.Context, s store.Store, name string) (stored, error) {
-	if err := CheckName(name); err != nil {
+	if err := checkName(name); err != nil {
 		return stored{}, err
 	}
 	rec, err := s.Get(ctx, term.KeyPool(name))

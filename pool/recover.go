@@ -54,7 +54,7 @@ func Recover(ctx context.Context, s store.Store, outage time.Duration) ([]Recove
 			floor = all.Floor
 		}
 	}
-	if _, err := s.Put(ctx, rec.Key, term.StoreFloor(floor), store.Condition{Version: rec.Version}); err != nil {
+	if _, err := s.Put(ctx, rec.Key, term.Store{Floor: floor}.Encode(), store.Condition{Version: rec.Version}); err != nil {
 		return nil, fmt.Errorf("pool: writing down when ids of the store may start: %w", err)
 	}
 	pools, err := list(ctx, s)

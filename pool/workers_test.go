@@ -52,7 +52,7 @@ func TestWiden(t *testing.T) {
 // Workers are given up when no process has them, and the clock has passed what they issued.
 func TestNarrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := memory.NewOptions(memory.Options{Now: time.Now})
+		s := memory.NewClock(time.Now)
 		if _, err := pool.Create(t.Context(), s, pool.Default, &pool.Options{Layout: early}); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestNarrow(t *testing.T) {
 // A holder that is taken for dead cannot extend after its worker was given up.
 func TestNarrowFreesTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := memory.NewOptions(memory.Options{Now: time.Now})
+		s := memory.NewClock(time.Now)
 		if _, err := pool.Create(t.Context(), s, pool.Default, &pool.Options{Layout: early}); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 // time, order or count to whoever has not the key, and no two ids make the same.
 //
 // Every positive number is that of some id: a number that is made up reads as an id
-// that most likely was never issued. Only a [Token] can be told from a forged one.
+// that most likely was never issued. Only a [Opaque] can be told from a forged one.
 //
 // A number carries no key number, so that there is one key for all time: with
 // another one, all numbers change. Who loses the key cannot read any number back.

@@ -134,7 +134,7 @@ func TestNewCipher(t *testing.T) {
 		if a, err := c.Encrypt(math.MaxInt64); err != nil {
 			t.Fatal(err)
 		} else if id, err := c.Decrypt(a); err != nil || id != math.MaxInt64 {
-			t.Errorf("series of %d letters: %d, %v", n+1, id, err)
+			t.Errorf("series of %d characters: %d, %v", n+1, id, err)
 		}
 	}
 }

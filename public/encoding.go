@@ -226,21 +226,21 @@ func (a *alphabet) fault(text string) error {
 		return &firn.SyntaxError{Kind: a.name, Text: text, Offset: offset, Reason: fmt.Sprintf(format, args...)}
 	}
 	if text == "" {
-		return fail(0, "there is no letter")
+		return fail(0, "the text is empty")
 	}
 	if err := foreignLetter(a, text, 0, fail); err != nil {
 		return err
 	}
 	switch {
 	case a.width > 0 && len(text) != a.width:
-		return fail(min(len(text), a.width), "it has %d letters, not %d", a.width, len(text))
+		return fail(min(len(text), a.width), "it has %d characters, not %d", a.width, len(text))
 	case a.width == 0 && text[0] == a.letters[0]:
 		if len(text) == 1 {
 			return fail(0, "%q is zero, which is never issued", text)
 		}
 		return fail(0, "it has no leading zero, which is what %q is", text[:1])
 	case len(text) > a.longest:
-		return fail(a.longest, "it has at most %d letters, not %d", a.longest, len(text))
+		return fail(a.longest, "it has at most %d characters, not %d", a.longest, len(text))
 	case strings.Trim(text, string(a.letters[:1])) == "":
 		return fail(0, "zero is never issued")
 	}
@@ -259,10 +259,10 @@ func foreignLetter(a *alphabet, text string, from int, fail func(int, string, ..
 		is := string(a.letters[:a.base])
 		for _, similar := range [...]string{strings.ToUpper(letter), strings.ToLower(letter), lookalike[letter]} {
 			if similar != "" && strings.Contains(is, similar) {
-				return fail(i, "%q is not one of its letters; is it %q?", letter, similar)
+				return fail(i, "%q is not one of its characters; is it %q?", letter, similar)
 			}
 		}
-		return fail(i, "%q is not one of its letters", letter)
+		return fail(i, "%q is not one of its characters", letter)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestEncodings(t *testing.T) {
 		{Base64URL, 64, "BA"},
 		{Base64URL, math.MaxInt64, "H__________"},
 	} {
-		if text, err := Text(tt.e, tt.id); err != nil || text != tt.text {
+		if text, err := textOf(tt.e, tt.id); err != nil || text != tt.text {
 			t.Errorf("%s: %d is written %s, %v, want %s", tt.e, tt.id, text, err, tt.text)
 		}
 		if id, err := tt.e.Parse(tt.text); err != nil || id != tt.id {
@@ -64,30 +64,30 @@ func TestEncodingErrors(t *testing.T) {
 		column int
 		reason string
 	}{
-		{Base62, "", 1, "there is no letter"},
-		{Base62, "0000000002-", 11, `"-" is not one of its letters`},
-		{Base62, "00000é00021", 6, `"é" is not one of its letters`},
-		{Base62, "0000000021", 11, "it has 11 letters, not 10"},
-		{Base62, "000000000021", 12, "it has 11 letters, not 12"},
+		{Base62, "", 1, "the text is empty"},
+		{Base62, "0000000002-", 11, `"-" is not one of its characters`},
+		{Base62, "00000é00021", 6, `"é" is not one of its characters`},
+		{Base62, "0000000021", 11, "it has 11 characters, not 10"},
+		{Base62, "000000000021", 12, "it has 11 characters, not 12"},
 		{Base62, "00000000000", 1, "zero is never issued"},
 		{Base62, "AzL8n0Y58m8", 1, "above 9223372036854775807"},
 		{Base62, "zzzzzzzzzzz", 1, "above 9223372036854775807"},
-		{Crockford, "00000000000l0", 12, `"l" is not one of its letters; is it "1"?`},
-		{Crockford, "0000O00000010", 5, `"O" is not one of its letters; is it "0"?`},
-		{Crockford, "000000000fvck", 10, `"f" is not one of its letters; is it "F"?`},
-		{Crockford, "000000000FVUK", 12, `"U" is not one of its letters`},
-		{Crockford, "00000-0000010", 6, `"-" is not one of its letters`},
+		{Crockford, "00000000000l0", 12, `"l" is not one of its characters; is it "1"?`},
+		{Crockford, "0000O00000010", 5, `"O" is not one of its characters; is it "0"?`},
+		{Crockford, "000000000fvck", 10, `"f" is not one of its characters; is it "F"?`},
+		{Crockford, "000000000FVUK", 12, `"U" is not one of its characters`},
+		{Crockford, "00000-0000010", 6, `"-" is not one of its characters`},
 		{Crockford, "8000000000000", 1, "above 9223372036854775807"},
-		{Hex, "00000000000000FF", 15, `"F" is not one of its letters; is it "f"?`},
+		{Hex, "00000000000000FF", 15, `"F" is not one of its characters; is it "f"?`},
 		{Hex, "8000000000000000", 1, "above 9223372036854775807"},
-		{Base58, "2l", 2, `"l" is not one of its letters; is it "L"?`},
+		{Base58, "2l", 2, `"l" is not one of its characters; is it "L"?`},
 		{Base58, "12", 1, `it has no leading zero, which is what "1" is`},
 		{Base58, "1", 1, `"1" is zero, which is never issued`},
-		{Base58, "222222222222", 12, "it has at most 11 letters, not 12"},
+		{Base58, "222222222222", 12, "it has at most 11 characters, not 12"},
 		{Base64URL, "AB", 1, `it has no leading zero, which is what "A" is`},
 		{Base64URL, "IAAAAAAAAAA", 1, "above 9223372036854775807"},
-		{Base64URL, "B=", 2, `"=" is not one of its letters`},
-		{Base64URL, "B+", 2, `"+" is not one of its letters`},
+		{Base64URL, "B=", 2, `"=" is not one of its characters`},
+		{Base64URL, "B+", 2, `"+" is not one of its characters`},
 		{Decimal, "042", 1, "an id has no leading zero"},
 	} {
 		_, err := tt.e.Parse(tt.text)
@@ -103,8 +103,8 @@ func TestEncodingsSort(t *testing.T) {
 	for _, e := range []Encoding{Hex, Crockford, Base62} {
 		rapid.Check(t, func(t *rapid.T) {
 			a, b := anyID().Draw(t, "a"), anyID().Draw(t, "b")
-			s, err1 := Text(e, a)
-			u, err2 := Text(e, b)
+			s, err1 := textOf(e, a)
+			u, err2 := textOf(e, b)
 			if err1 != nil || err2 != nil || (a < b) != (s < u) || len(s) != len(u) {
 				t.Fatalf("%s: %d is %s, %d is %s", e, a, s, b, u)
 			}

@@ -20,7 +20,7 @@ type orders struct{}
 
 func (orders) Form() public.Form { return orderForm }
 
-// OrderID is a bigint in the database, and a token in JSON.
+// OrderID is a bigint in the database, and an opaque id in JSON.
 type OrderID = public.ID[orders]
 
 func ExampleID() {
@@ -28,7 +28,7 @@ func ExampleID() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	orderForm, err = public.NewToken("orders", keys, &public.TokenOptions{Prefix: "order"})
+	orderForm, err = public.NewOpaque("orders", keys, &public.OpaqueOptions{Prefix: "order"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -53,12 +53,12 @@ func ExampleID() {
 	// 42
 }
 
-func ExampleToken() {
+func ExampleOpaque() {
 	keys, err := public.ParseKeys(exampleKey)
 	if err != nil {
 		log.Fatal(err)
 	}
-	photos, err := public.NewToken("photo", keys, &public.TokenOptions{Prefix: "photo"})
+	photos, err := public.NewOpaque("photo", keys, &public.OpaqueOptions{Prefix: "photo"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -81,8 +81,8 @@ func ExampleCipher() {
 		log.Fatal(err)
 	}
 	for id := firn.ID(1); id <= 2; id++ {
-		text, err := public.Text(photos, id)
-		fmt.Println(text, err)
+		text, err := photos.Append(nil, id)
+		fmt.Println(string(text), err)
 	}
 	// Output:
 	// 8827767835975555171 <nil>
@@ -91,11 +91,12 @@ func ExampleCipher() {
 
 func ExampleEncoding() {
 	fmt.Println(public.Base64URL.Parse("ybyPRoQWzX"))
-	fmt.Println(public.Text(public.Base62, 908540701891980503))
-	_, err := public.Crockford.Parse("000000000fvck")
+	text, err := public.Base62.Append(nil, 908540701891980503)
+	fmt.Println(string(text), err)
+	_, err = public.Crockford.Parse("000000000fvck")
 	fmt.Println(err)
 	// Output:
 	// 908540701891980503 <nil>
 	// 1577oY68WQh <nil>
-	// firn: crockford "000000000fvck", column 10: "f" is not one of its letters; is it "F"?
+	// firn: crockford "000000000fvck", column 10: "f" is not one of its characters; is it "F"?
 }

@@ -5,11 +5,11 @@
 // the number it is. An [Encoding] only spells it differently and hides nothing. A
 // [Reversed] spreads neighbours over a range-partitioned database, and hides
 // nothing either. A [Cipher] is another positive 64-bit number, without order or
-// count, for whoever has not the key. A [Token] is a text that nobody without the
+// count, for whoever has not the key. A [Opaque] is a text that nobody without the
 // key can make, read or count. [ID] is a field of a struct that is public in JSON
 // and text, and a bigint in SQL.
 //
-// Start with [NewToken] and [LoadKeys]. Packages public/hashids and public/sqids
+// Start with [NewOpaque] and [LoadKeys]. Packages public/hashids and public/sqids
 // are for those who have such links already.
 //
 // An id is a name and never a credential: check who asks, whatever the form.
@@ -42,16 +42,6 @@ type Form interface {
 // ErrNoForm is the error of an id whose form was not configured: no id is written
 // plainly by accident, and none is read.
 var ErrNoForm = errors.New("public: no form is configured")
-
-// Text returns the text of id in a form.
-func Text(f Form, id firn.ID) (string, error) {
-	if f == nil {
-		return "", ErrNoForm
-	}
-	var b [64]byte
-	text, err := f.Append(b[:0], id)
-	return string(text), err
-}
 
 // neverIssued says why a number is not an id.
 func neverIssued(id firn.ID) error {

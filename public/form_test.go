@@ -23,7 +23,7 @@ type vectors struct {
 		Series     string
 		ID, Number firn.ID
 	}
-	Token []struct {
+	Opaque []struct {
 		Key            int
 		Series, Prefix string
 		ID             firn.ID
@@ -64,11 +64,11 @@ func testKey(t testing.TB, number int) Key {
 func allForms(t testing.TB) map[string]Form {
 	t.Helper()
 	_, keys := loadVectors(t)
-	token, err := NewToken("photo", []Key{keys[1], keys[58]}, &TokenOptions{Prefix: "photo"})
+	opaque, err := NewOpaque("photo", []Key{keys[1], keys[58]}, &OpaqueOptions{Prefix: "photo"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare, err := NewToken("photo", []Key{keys[58]}, nil)
+	bare, err := NewOpaque("photo", []Key{keys[58]}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func allForms(t testing.TB) map[string]Form {
 		t.Fatal(err)
 	}
 	all := map[string]Form{
-		"token": token, "token without prefix": bare, "cipher": cipher, "cipher base58": short,
+		"opaque": opaque, "opaque without prefix": bare, "cipher": cipher, "cipher base58": short,
 		"reversed": Reversed{}, "reversed base62": Reversed{Base62},
 	}
 	for _, e := range Encodings() {
@@ -107,7 +107,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				id := anyID().Draw(t, "id")
-				text, err := Text(f, id)
+				text, err := textOf(f, id)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -154,7 +154,7 @@ func TestNotAnID(t *testing.T) {
 // Forms that are not there give errors, and neither a panic nor a plain id.
 func TestNoForm(t *testing.T) {
 	for name, f := range map[string]Form{
-		"nil token": (*Token)(nil), "zero token": new(Token), "nil cipher": (*Cipher)(nil), "zero cipher": new(Cipher),
+		"nil opaque": (*Opaque)(nil), "zero opaque": new(Opaque), "nil cipher": (*Cipher)(nil), "zero cipher": new(Cipher),
 	} {
 		if b, err := f.Append(nil, 5); !errors.Is(err, ErrNoForm) || len(b) > 0 {
 			t.Errorf("%s: Append: %q, %v", name, b, err)
@@ -163,7 +163,7 @@ func TestNoForm(t *testing.T) {
 			t.Errorf("%s: Parse: no error", name)
 		}
 	}
-	if text, err := Text(nil, 5); !errors.Is(err, ErrNoForm) || text != "" {
+	if text, err := textOf((*Opaque)(nil), 5); !errors.Is(err, ErrNoForm) || text != "" {
 		t.Errorf("Text: %q, %v", text, err)
 	}
 	if b, err := Encoding(0).Append(nil, 5); err == nil || len(b) > 0 {
@@ -183,7 +183,7 @@ func TestAllocations(t *testing.T) {
 	buf := make([]byte, 0, 64)
 	for name, f := range allForms(t) {
 		id := firn.ID(rand.Int64N(math.MaxInt64) + 1)
-		text, err := Text(f, id)
+		text, err := textOf(f, id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func BenchmarkForms(b *testing.B) {
 				id++
 			}
 		})
-		text, err := Text(f, first)
+		text, err := textOf(f, first)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func FuzzParse(f *testing.F) {
 	forms := allForms(f)
 	for _, form := range forms {
 		for _, id := range []firn.ID{1, 318513532264316928, math.MaxInt64} {
-			text, err := Text(form, id)
+			text, err := textOf(form, id)
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -240,9 +240,15 @@ func FuzzParse(f *testing.F) {
 				}
 				continue
 			}
-			if again, err := Text(form, id); id <= 0 || err != nil || again != text {
+			if again, err := textOf(form, id); id <= 0 || err != nil || again != text {
 				t.Errorf("%s: %q reads as %d, which is written %q, %v", name, text, id, again, err)
 			}
 		}
 	})
+}
+
+// textOf is the text of an id in a form.
+func textOf(f Form, id firn.ID) (string, error) {
+	text, err := f.Append(nil, id)
+	return string(text), err
 }

@@ -30,7 +30,7 @@ func (users) Form() public.Form { return public.Base62 }
 // later has a form that is a nil pointer: it was declared, and never made.
 type later struct{}
 
-func (later) Form() public.Form { return (*public.Token)(nil) }
+func (later) Form() public.Form { return (*public.Opaque)(nil) }
 
 var (
 	_ encoding.TextMarshaler   = PhotoID(0)
@@ -49,13 +49,13 @@ func configure(t *testing.T, f public.Form) {
 	t.Cleanup(func() { photoForm = nil })
 }
 
-func testToken(t *testing.T) *public.Token {
+func testOpaque(t *testing.T) *public.Opaque {
 	t.Helper()
 	k, err := public.NewKey(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := public.NewToken("photo", []public.Key{k}, &public.TokenOptions{Prefix: "photo"})
+	f, err := public.NewOpaque("photo", []public.Key{k}, &public.OpaqueOptions{Prefix: "photo"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func testToken(t *testing.T) *public.Token {
 }
 
 func TestIDJSON(t *testing.T) {
-	configure(t, testToken(t))
+	configure(t, testOpaque(t))
 	type photo struct {
 		ID    PhotoID          `json:"id"`
 		Cover PhotoID          `json:"cover,omitzero"`
@@ -125,8 +125,8 @@ func TestZeroID(t *testing.T) {
 		}
 	}
 	check("no form")
-	configure(t, testToken(t))
-	check("a token")
+	configure(t, testOpaque(t))
+	check("an opaque id")
 	for _, e := range public.Encodings() {
 		if e == public.Base64URL {
 			continue
@@ -159,7 +159,7 @@ func TestZeroIDWhereZeroIsAnID(t *testing.T) {
 
 // Nothing but a public text is read, and nothing is written where there is no id.
 func TestIDRefused(t *testing.T) {
-	configure(t, testToken(t))
+	configure(t, testOpaque(t))
 	for _, in := range []string{`42`, `00`, `"00"`, `0.0`, `"42"`, `"318513532264316928"`, `""`, `"photo_1"`, `true`, `{}`, `["x"]`, `"\ud800"`, `-1`} {
 		id := PhotoID(7)
 		if err := json.Unmarshal([]byte(in), &id); err == nil || id != 7 {
@@ -191,7 +191,7 @@ func TestIDRefused(t *testing.T) {
 		t.Errorf("NULL: %v", err)
 	}
 	if _, err := public.Parse[photos]("photo_"); err == nil {
-		t.Error("Parse of half a token: no error")
+		t.Error("Parse of half an opaque id: no error")
 	}
 }
 
@@ -220,7 +220,7 @@ func TestIDPrinted(t *testing.T) {
 		}
 	}
 	check()
-	configure(t, testToken(t))
+	configure(t, testOpaque(t))
 	check()
 	text := PhotoID(id).String()
 	for format, want := range map[string]string{
@@ -240,14 +240,14 @@ func TestIDUnset(t *testing.T) {
 		t.Errorf("%s, %v", b, err)
 	}
 	if b, err := json.Marshal(public.ID[later](id)); !errors.Is(err, public.ErrNoForm) {
-		t.Errorf("a nil token: %s, %v", b, err)
+		t.Errorf("a nil opaque: %s, %v", b, err)
 	}
 	var read PhotoID
 	if err := json.Unmarshal([]byte(`"318513532264316928"`), &read); !errors.Is(err, public.ErrNoForm) || read != 0 {
 		t.Errorf("%d, %v", int64(read), err)
 	}
 	if _, err := public.Parse[later]("1"); !errors.Is(err, public.ErrNoForm) {
-		t.Errorf("a nil token: %v", err)
+		t.Errorf("a nil opaque: %v", err)
 	}
 	for _, text := range []string{PhotoID(id).String(), fmt.Sprint(PhotoID(id)), public.ID[later](id).String(), fmt.Sprint([]PhotoID{id})} {
 		if strings.Contains(text, "3185") || !strings.Contains(text, "no form is configured") {

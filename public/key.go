@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// A Key is a secret of 256 bits and its number, which tokens carry. Printing one
+// A Key is a secret of 256 bits and its number, which opaque ids carry. Printing one
 // in any way shows the number only; [Key.Secret] is for writing it down.
 type Key struct {
 	number int
@@ -28,8 +28,8 @@ type Key struct {
 const (
 	secretSize   = 32
 	checksumSize = 4
-	// MaxKey is the highest number of a key. The lowest is 1.
-	MaxKey = 58
+	// maxKey is the highest number of a key. The lowest is 1.
+	maxKey = 58
 )
 
 // keyPrefix is what the text of a key begins with, so that a person and a scanner
@@ -37,7 +37,7 @@ const (
 // checksum follow.
 const keyPrefix = "firn-key-"
 
-// NewKey makes a random key.
+// NewKey makes a random key with a number from 1 to 58.
 func NewKey(number int) (Key, error) {
 	if err := checkNumber(number); err != nil {
 		return Key{}, err
@@ -52,8 +52,8 @@ func makeKey(number int, secret *[secretSize]byte) Key {
 }
 
 func checkNumber(number int) error {
-	if number < 1 || number > MaxKey {
-		return fmt.Errorf("public: key %d: the number of a key is 1 to %d", number, MaxKey)
+	if number < 1 || number > maxKey {
+		return fmt.Errorf("public: key %d: the number of a key is 1 to %d", number, maxKey)
 	}
 	return nil
 }
@@ -114,16 +114,16 @@ func ParseKey(text string) (Key, error) {
 	case !ok:
 		return fail("there is no colon after its number")
 	case err != nil || strconv.Itoa(number) != digits || checkNumber(number) != nil:
-		return fail("after %s there is its number, 1 to %d", keyPrefix, MaxKey)
+		return fail("after %s there is its number, 1 to %d", keyPrefix, maxKey)
 	}
 	const size = secretSize + checksumSize
 	want := base64.RawURLEncoding.EncodedLen(size)
 	if len(encoded) != want {
-		return fail("key %d has %d letters after the colon, not %d: was it copied as a whole?", number, want, len(encoded))
+		return fail("key %d has %d characters after the colon, not %d: was it copied as a whole?", number, want, len(encoded))
 	}
 	b, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil || len(b) != size { // which skips line ends
-		return fail("key %d has a letter that no key has: A-Z, a-z, 0-9, - and _ are those of a key", number)
+		return fail("key %d has a character that no key has: A-Z, a-z, 0-9, - and _ are those of a key", number)
 	}
 	k := makeKey(number, (*[secretSize]byte)(b))
 	if k.checksum() != [checksumSize]byte(b[secretSize:]) {
@@ -207,9 +207,9 @@ func (k Key) derive(use string) [32]byte {
 	return [32]byte(b)
 }
 
-// seriesTag returns the 64 bits that a token of that series and key has besides
-// the id.
+// seriesTag returns the 64 bits that an opaque id of that series and key has besides
+// the id. Its label is part of the format.
 func seriesTag(series string, number int) uint64 {
-	sum := sha256.Sum256(append([]byte{'f', 'i', 'r', 'n', ' ', 't', 'o', 'k', 'e', 'n', 0, byte(number)}, series...))
+	sum := sha256.Sum256(append(append([]byte("firn token\x00"), byte(number)), series...))
 	return binary.BigEndian.Uint64(sum[:])
 }

@@ -16,14 +16,14 @@ import (
 )
 
 func TestKeyText(t *testing.T) {
-	for number := 1; number <= MaxKey; number++ {
+	for number := 1; number <= maxKey; number++ {
 		k := testKey(t, number)
 		back, err := ParseKey(k.Secret())
 		if err != nil || back.Number() != number || *back.secret() != *k.secret() {
 			t.Fatalf("key %d: %v, %v", number, back, err)
 		}
 	}
-	for _, number := range []int{-1, 0, MaxKey + 1} {
+	for _, number := range []int{-1, 0, maxKey + 1} {
 		if _, err := NewKey(number); err == nil {
 			t.Errorf("NewKey(%d): no error", number)
 		}
@@ -45,10 +45,10 @@ func TestParseKeyErrors(t *testing.T) {
 		{"firn-key-07:" + body, "there is its number, 1 to 58"},
 		{"firn-key-+7:" + body, "there is its number, 1 to 58"},
 		{"firn-key-x:" + body, "there is its number, 1 to 58"},
-		{text[:len(text)-1], "key 7 has 48 letters after the colon, not 47"},
-		{text + "A", "key 7 has 48 letters after the colon, not 49"},
-		{text[:len(text)-1] + "=", "a letter that no key has"},
-		{text[:len(text)-1] + "\n", "a letter that no key has"},
+		{text[:len(text)-1], "key 7 has 48 characters after the colon, not 47"},
+		{text + "A", "key 7 has 48 characters after the colon, not 49"},
+		{text[:len(text)-1] + "=", "a character that no key has"},
+		{text[:len(text)-1] + "\n", "a character that no key has"},
 		{"firn-key-8:" + body, "key 8 is not whole: its checksum is wrong"},
 		{strings.Replace(text, body, base64.RawURLEncoding.EncodeToString(make([]byte, 36)), 1), "key 7 is not whole"},
 	} {
@@ -86,7 +86,7 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	if !leaks(fmt.Sprintf("%v", *k.secret()), k) || !leaks(fmt.Sprintf("%x", *k.secret()), k) || !leaks(k.Secret(), k) {
 		t.Fatal("a leak is not seen")
 	}
-	token := newToken(t, "photo", "", k)
+	opaque := newOpaque(t, "photo", "", k)
 	cipher, err := NewCipher("photo", k, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -98,10 +98,10 @@ func TestKeysAreNotPrinted(t *testing.T) {
 		p    *Key
 		form Form
 		any  any
-	}{k, k, []Key{k}, &k, token, k}
+	}{k, k, []Key{k}, &k, opaque, k}
 	var logged bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&logged, nil))
-	for _, v := range []any{k, &k, []Key{k}, map[string]Key{"x": k}, token, *token, cipher, *cipher, inside, &inside} {
+	for _, v := range []any{k, &k, []Key{k}, map[string]Key{"x": k}, opaque, *opaque, cipher, *cipher, inside, &inside} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%X", "%q", "%d", "%t", "%08b"} {
 			if text := fmt.Sprintf(verb, v); leaks(text, k) {
 				t.Errorf("%s of %T: %s", verb, v, text)
@@ -167,7 +167,7 @@ func TestLoadKeys(t *testing.T) {
 		t.Errorf("%v, %v", keys, err)
 	}
 	write(k.Secret()[:30])
-	if _, err := LoadKeys(path); err == nil || !strings.HasPrefix(err.Error(), "public: "+path+": line 1: key: key 9 has 48 letters") || leaks(err.Error(), k) {
+	if _, err := LoadKeys(path); err == nil || !strings.HasPrefix(err.Error(), "public: "+path+": line 1: key: key 9 has 48 characters") || leaks(err.Error(), k) {
 		t.Error(err)
 	}
 	write(strings.Repeat("#", maxKeyFile+1))

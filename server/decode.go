@@ -157,7 +157,7 @@ func (d *decoding) as(one *decodable) {
 	id, err := one.form.Parse(d.text)
 	if err != nil {
 		var syntax *firn.SyntaxError
-		begins := errors.As(err, &syntax) && syntax.Kind == "token" && strings.Contains(syntax.Text[:syntax.Offset], "_")
+		begins := errors.As(err, &syntax) && syntax.Kind == "opaque" && strings.Contains(syntax.Text[:syntax.Offset], "_")
 		if begins || !d.begun {
 			d.form, d.begun = err, begins
 		}

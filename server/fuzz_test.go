@@ -18,8 +18,8 @@ func FuzzDecode(f *testing.F) {
 		f.Add(s)
 	}
 	srv, err := server.New(nil,
-		server.Numbers("photo", undrawn{}, &server.SeriesOptions{Layout: firn.Default}),
-		server.Numbers("short", undrawn{}, &server.SeriesOptions{Layout: firn.Default, Form: public.Base62}),
+		server.Numbers("photo", undrawn{}, &server.SeriesOptions{Layout: firn.Default()}),
+		server.Numbers("short", undrawn{}, &server.SeriesOptions{Layout: firn.Default(), Form: public.Base62}),
 		server.Numbers("orders", undrawn{}, nil))
 	if err != nil {
 		f.Fatal(err)

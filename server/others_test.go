@@ -137,7 +137,7 @@ func TestDecodeOnce(t *testing.T) {
 	const names = 1000
 	form := &countingForm{}
 	one := func(name string) *server.Series {
-		return server.Numbers(name, nil, &server.SeriesOptions{Form: form, Layout: firn.Default})
+		return server.Numbers(name, nil, &server.SeriesOptions{Form: form, Layout: firn.Default()})
 	}
 	var many []*server.Series
 	for i := range names {

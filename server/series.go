@@ -284,11 +284,11 @@ func (s *numbers) draw(ctx context.Context, dst []Value, n int) ([]Value, error)
 			dst = append(dst, Value{ID: id})
 			continue
 		}
-		text, failed := public.Text(s.form, id)
+		text, failed := s.form.Append(nil, id)
 		if failed != nil {
 			return dst, failed
 		}
-		dst = append(dst, Value{Text: text})
+		dst = append(dst, Value{Text: string(text)})
 	}
 	return dst, err
 }

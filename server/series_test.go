@@ -98,11 +98,11 @@ func TestDecode(t *testing.T) {
 		{Name: "one", Hash: server.HashToken("1"), Rights: map[string]server.Right{"photo": server.Decode}},
 		{Name: "none", Hash: server.HashToken("0"), Rights: map[string]server.Right{"*": server.Issue}},
 	}
-	photo := server.Numbers("photo", nil, &server.SeriesOptions{Layout: firn.Default})
-	video := server.Numbers("video", nil, &server.SeriesOptions{Layout: firn.Default})
-	tweet := server.Numbers("tweet", nil, &server.SeriesOptions{Layout: firn.Twitter})
+	photo := server.Numbers("photo", nil, &server.SeriesOptions{Layout: firn.Default()})
+	video := server.Numbers("video", nil, &server.SeriesOptions{Layout: firn.Default()})
+	tweet := server.Numbers("tweet", nil, &server.SeriesOptions{Layout: firn.MustLayout("twitter")})
 	orders := server.Numbers("orders", nil, nil)
-	token := server.Numbers("token", nil, &server.SeriesOptions{Form: public.Base58, Layout: firn.Default})
+	token := server.Numbers("token", nil, &server.SeriesOptions{Form: public.Base58, Layout: firn.Default()})
 	const id = "175928847299117063"
 	then := func() time.Time { return time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC) }
 	for _, tt := range []struct {
@@ -117,7 +117,7 @@ func TestDecode(t *testing.T) {
 		{"two layouts", []*server.Series{photo, tweet, orders}, server.Options{}, "", id, "firn twitter"},
 		{"no layout: a guess", []*server.Series{orders}, server.Options{Now: then}, "", id, "?discord ?twitter ?classic ?firn ?sonyflake ?sharded ?shardingsphere ?idgen ?uidgenerator ?instagram"},
 		{"no layout, and a small number", []*server.Series{orders}, server.Options{}, "", "42", "?"},
-		{"another layout", []*server.Series{orders}, server.Options{Layout: firn.Twitter}, "", id, "?twitter"},
+		{"another layout", []*server.Series{orders}, server.Options{Layout: firn.MustLayout("twitter")}, "", id, "?twitter"},
 		{"no guess where it is known", []*server.Series{photo}, server.Options{}, "", id, "firn"},
 		{"in the future", []*server.Series{photo}, server.Options{}, "", "9000000000000000000", "?uidgenerator"},
 		{"no id", []*server.Series{photo}, server.Options{}, "", "12x", "error"},

@@ -50,14 +50,14 @@ func catalogs(t *testing.T) (a, b *database) {
 	t.Helper()
 	a, b = newDatabase(t), newDatabase(t)
 	var moves strings.Builder
-	if err := shard.WriteMoves(&moves, firn.Instagram); err != nil {
+	if err := shard.WriteMoves(&moves, firn.MustLayout("instagram")); err != nil {
 		t.Fatal(err)
 	}
-	mustExec(t, a.Conn, script(t, firn.Instagram, insta(5))+moves.String()+every)
+	mustExec(t, a.Conn, script(t, firn.MustLayout("instagram"), insta(5))+moves.String()+every)
 	mustExec(t, b.Conn, "CREATE TABLE moves_the_oids(); CREATE SCHEMA elsewhere")
-	mustExec(t, b.Conn, script(t, firn.Instagram, insta(7))+moves.String())
+	mustExec(t, b.Conn, script(t, firn.MustLayout("instagram"), insta(7))+moves.String())
 	restoreDump(t, b, dump(t, a.url, "-n", "insta5", "--schema-only"))
-	mustExec(t, b.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, b.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	return a, b
 }
 

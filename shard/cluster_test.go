@@ -41,7 +41,7 @@ func (all servers) make(t testing.TB, name, keys string, count int, owns func(n 
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;\n")
-	if err := errors.Join(shard.WriteGenerator(&b, firn.Instagram), shard.WriteGrants(&b, "app")); err != nil {
+	if err := errors.Join(shard.WriteGenerator(&b, firn.MustLayout("instagram")), shard.WriteGrants(&b, "app")); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(&b, "UPDATE firn.server SET cluster = 'c0ffee', name = '%s', shards = %d, keys = '%s', schemas = 'insta%%d';\n", name, count, keys)
@@ -51,7 +51,7 @@ func (all servers) make(t testing.TB, name, keys string, count int, owns func(n 
 		}
 		s := insta(int64(n))
 		s.Roles = []string{"app"}
-		if err := shard.WriteShard(&b, firn.Instagram, s); err != nil {
+		if err := shard.WriteShard(&b, firn.MustLayout("instagram"), s); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, itemTable, n)
@@ -236,7 +236,7 @@ func TestCluster(t *testing.T) {
 func TestNoSuchShard(t *testing.T) {
 	all := newServers(t, "mod", 2, "a")
 	c := openCluster(t, all.pools(t), nil)
-	other, err := firn.Instagram.Encode(firn.Parts{Time: time.Now(), Shard: 77})
+	other, err := firn.MustLayout("instagram").Encode(firn.Parts{Time: time.Now(), Shard: 77})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func BenchmarkGenerator(b *testing.B) {
 	db := newDatabase(b)
 	mustExec(b, db.Conn, published)
 	mustExec(b, db.Conn, "ALTER FUNCTION insta5.next_id() RENAME TO published_id; CREATE SEQUENCE insta5.plain; SET jit = off")
-	mustExec(b, db.Conn, script(b, firn.Instagram, insta(5)))
+	mustExec(b, db.Conn, script(b, firn.MustLayout("instagram"), insta(5)))
 	const each = "FROM generate_series(1, 100000) g"
 	forms := []struct{ name, sql string }{
 		{"nothing", "SELECT count(g) " + each},

@@ -339,7 +339,7 @@ func TestSearchPath(t *testing.T) {
 	for i := range 6 {
 		s := c.ForNumber(int64(i))
 		id := mustInsert(t, s, fmt.Sprint(i)) // one statement, one connection
-		if parts, err := firn.Instagram.Decode(id); err != nil || parts.Shard != s.Number() {
+		if parts, err := firn.MustLayout("instagram").Decode(id); err != nil || parts.Shard != s.Number() {
 			t.Errorf("%v, %v", parts, err)
 		}
 	}

@@ -113,7 +113,7 @@ func insta(n int64) shard.Definition {
 
 func TestIDs(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	before := time.Now()
 	var last firn.ID
 	for range 3000 {
@@ -123,7 +123,7 @@ func TestIDs(t *testing.T) {
 		}
 		last = id
 	}
-	parts, err := firn.Instagram.Decode(last)
+	parts, err := firn.MustLayout("instagram").Decode(last)
 	if err != nil || parts.Shard != 5 {
 		t.Fatalf("%d is %+v, %v", last, parts, err)
 	}
@@ -142,7 +142,7 @@ func TestIDs(t *testing.T) {
 	if plan := query[string](t, db.Conn, "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT insta5.next_id()"); !strings.Contains(plan, "firn.id(") {
 		t.Errorf("next_id is not inlined: %s", plan)
 	}
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5))) // again
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5))) // again
 	if id := firn.ID(query[int64](t, db.Conn, "SELECT insta5.next_id()")); id <= last {
 		t.Errorf("%d after %d and the script once more", id, last)
 	}
@@ -150,7 +150,7 @@ func TestIDs(t *testing.T) {
 
 func TestNextIDs(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	last := query[int64](t, db.Conn, "SELECT insta5.next_id()")
 	for _, n := range []int{1, 7, 1024, 5000} {
 		var ids []int64
@@ -207,7 +207,7 @@ func TestReplaces(t *testing.T) {
 	mustExec(t, db.Conn, published)
 	mustExec(t, db.Conn, "CREATE TABLE insta5.photo (id bigint PRIMARY KEY DEFAULT insta5.next_id(), x int)")
 	mustExec(t, db.Conn, "INSERT INTO insta5.photo(x) SELECT generate_series(1, 50)")
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	old := query[int64](t, db.Conn, "SELECT max(id) FROM insta5.photo")
 	mustExec(t, db.Conn, "INSERT INTO insta5.photo(x) SELECT generate_series(51, 2000)")
 	if n := query[int64](t, db.Conn, fmt.Sprintf("SELECT count(*) FROM insta5.photo WHERE x > 50 AND id > %d", old)); n != 1950 {
@@ -244,8 +244,8 @@ func TestRole(t *testing.T) {
 	mustExec(t, db.Conn, "DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$")
 	s := insta(5)
 	s.Roles = []string{"app"}
-	mustExec(t, db.Conn, script(t, firn.Instagram, s))
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(6)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), s))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(6)))
 	app := connect(t, strings.Replace(db.url, "t@", "app@", 1))
 	last := query[int64](t, app, "SELECT insta5.next_id()")
 	if n := query[int64](t, app, "SELECT count(*) FROM insta5.next_ids(10)"); n != 10 {
@@ -288,7 +288,7 @@ func TestRole(t *testing.T) {
 
 func TestCloseOpen(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	last := query[int64](t, db.Conn, "SELECT max(i) FROM insta5.next_ids(100) i")
 	bound := query[int64](t, db.Conn, "SELECT firn.pack(firn.close(5), 5)")
 	if bound < last {
@@ -326,7 +326,7 @@ func TestCloseOpen(t *testing.T) {
 // TestCopies: a database that is a copy gives no ids until it is opened.
 func TestCopies(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	// The state is ahead of the clock, so that no draw needs to advance it.
 	ahead := query[int64](t, db.Conn, "SELECT max(i) FROM insta5.next_ids(1000000) i")
 
@@ -378,7 +378,7 @@ func restoreDump(t *testing.T, to *database, dump []byte) {
 func TestPromotion(t *testing.T) {
 	primary := testserver.Postgres(t)
 	db := openDatabase(t, primary.URL())
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	standby := testserver.PostgresStandby(t, primary)
 	mustExec(t, db.Conn, "SELECT insta5.next_ids(100000)") // ahead of the clock, or about there
 	last := query[int64](t, db.Conn, "SELECT insta5.next_id()")
@@ -396,7 +396,7 @@ func TestPromotion(t *testing.T) {
 func TestCrash(t *testing.T) {
 	server := testserver.Postgres(t)
 	db := openDatabase(t, server.URL())
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	mustExec(t, db.Conn, "CREATE TABLE insta5.t (id bigint PRIMARY KEY DEFAULT insta5.next_id(), x int)")
 	for range 3 {
 		var wg sync.WaitGroup
@@ -472,13 +472,13 @@ func TestBadShards(t *testing.T) {
 		}
 	}
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	other := firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")
 	if _, err := db.Exec(t.Context(), script(t, other, insta(6)), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "has the layout") {
 		t.Errorf("a second layout: %v", err)
 	}
 	mustExec(t, db.Conn, "ROLLBACK")
-	if _, err := db.Exec(t.Context(), script(t, firn.Instagram, shard.Definition{Number: 5, Schema: "elsewhere"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is in the schema insta5") {
+	if _, err := db.Exec(t.Context(), script(t, firn.MustLayout("instagram"), shard.Definition{Number: 5, Schema: "elsewhere"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is in the schema insta5") {
 		t.Errorf("another schema: %v", err)
 	}
 	mustExec(t, db.Conn, "ROLLBACK")
@@ -491,7 +491,7 @@ func TestBadShards(t *testing.T) {
 func TestTables(t *testing.T) {
 	db := newDatabase(t)
 	s := shard.Definition{Number: 5, Schema: "odd \"schema\"'s", Tables: []string{"photo", "Like"}}
-	mustExec(t, db.Conn, script(t, firn.Instagram, s))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), s))
 	var a, b int64
 	if err := db.QueryRow(t.Context(), `SELECT "odd ""schema""'s".photo_next_id(), "odd ""schema""'s"."Like_next_id"()`).Scan(&a, &b); err != nil {
 		t.Fatal(err)
@@ -507,7 +507,7 @@ func TestTables(t *testing.T) {
 // TestIndex: a range of time is read from the primary key.
 func TestIndex(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	mustExec(t, db.Conn, "CREATE TABLE insta5.t (id bigint PRIMARY KEY DEFAULT insta5.next_id(), x int); INSERT INTO insta5.t(x) SELECT generate_series(1, 20000); ANALYZE insta5.t")
 	plan := query[string](t, db.Conn, "EXPLAIN (FORMAT JSON) SELECT * FROM insta5.t WHERE id BETWEEN firn.first_id(now() + interval '1 day') AND firn.last_id(now() + interval '2 days')")
 	if !strings.Contains(plan, `"Index Name": "t_pkey"`) || !strings.Contains(plan, "Index Cond") {
@@ -519,7 +519,7 @@ func TestIndex(t *testing.T) {
 func TestPooled(t *testing.T) {
 	server := testserver.Postgres(t)
 	db := openDatabase(t, server.URL())
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	pooled := &database{testserver.PgBouncer(t, server).URL() + "&default_query_exec_mode=exec", nil}
 	ids, repeats, inversions := judge(drawers(t, pooled, 16, time.Second, draw100))
 	t.Logf("%d ids, %d repeats, %d inversions", ids, repeats, inversions)
@@ -556,7 +556,7 @@ func TestReplacesOnlyItsLayout(t *testing.T) {
 // within a second of the clock.
 func TestFastPathEnds(t *testing.T) {
 	db := newDatabase(t)
-	l := firn.Instagram
+	l := firn.MustLayout("instagram")
 	mustExec(t, db.Conn, script(t, l, insta(5)))
 	limit := (int64(l.Last()) + 1) << 10
 	id := query[int64](t, db.Conn, fmt.Sprintf("SELECT firn.id('insta5.next_id_offset', 5, 0, %d, 0, %d, true)", limit, limit-1))

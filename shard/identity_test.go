@@ -44,15 +44,15 @@ func pgProgram(t *testing.T, name string) string {
 // gives no ids, above all none with the states of another shard.
 func TestSchemaCopied(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	last := query[int64](t, db.Conn, "SELECT insta5.next_id()")
 	for _, arguments := range [][]string{{"-n", "insta5"}, {"-n", "insta5", "--schema-only"}} {
 		to := newDatabase(t)
-		mustExec(t, to.Conn, script(t, firn.Instagram, insta(7)))
+		mustExec(t, to.Conn, script(t, firn.MustLayout("instagram"), insta(7)))
 		restoreDump(t, to, dump(t, db.url, arguments...))
 		refused(t, to.Conn, "ID005", "SELECT insta5.next_id()")
 		refused(t, to.Conn, "ID005", "SELECT * FROM insta5.next_ids(3)")
-		mustExec(t, to.Conn, script(t, firn.Instagram, insta(5)))
+		mustExec(t, to.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 		if id := query[int64](t, to.Conn, "SELECT insta5.next_id()"); id <= last {
 			t.Errorf("%d after %d", id, last)
 		}
@@ -63,7 +63,7 @@ func TestSchemaCopied(t *testing.T) {
 // server, is a copy as well.
 func TestRestoredInPlace(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	mustExec(t, db.Conn, "UPDATE firn.server SET cluster = 'the only one', name = 'a'")
 	mustExec(t, db.Conn, "SELECT firn.open(5, firn.now_state() + 3600 * 1024000::bigint)")
 	last := query[int64](t, db.Conn, "SELECT insta5.next_id()")
@@ -79,7 +79,7 @@ func TestRestoredInPlace(t *testing.T) {
 	const enter = "SELECT firn.enter(5, 'the only one')"
 	refused(t, to.Conn, "ID003", enter)
 	refused(t, to.Conn, "ID003", "SELECT insta5.next_id()")
-	mustExec(t, to.Conn, script(t, firn.Instagram, insta(5))) // which opens nothing
+	mustExec(t, to.Conn, script(t, firn.MustLayout("instagram"), insta(5))) // which opens nothing
 	refused(t, to.Conn, "ID003", enter)
 	refused(t, to.Conn, "ID003", "SELECT insta5.next_id()")
 	mustExec(t, to.Conn, "SELECT firn.open(5)")
@@ -93,14 +93,14 @@ func TestRestoredInPlace(t *testing.T) {
 // another order.
 func TestFirnDropped(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(6)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(6)))
 	mustExec(t, db.Conn, "SELECT firn.open(5, firn.now_state() + 3600 * 1024000::bigint)")
 	last := query[int64](t, db.Conn, "SELECT insta5.next_id()")
 	mustExec(t, db.Conn, "DROP SCHEMA firn CASCADE")
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(6)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(6)))
 	refused(t, db.Conn, "ID005", "SELECT firn.advance('insta5.next_id_offset')")
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	if id := query[int64](t, db.Conn, "SELECT insta5.next_id()"); id <= last {
 		t.Errorf("%d after %d", id, last)
 	}
@@ -109,13 +109,13 @@ func TestFirnDropped(t *testing.T) {
 // TestSequencesDropped: what was dropped is made again by the script.
 func TestSequencesDropped(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	for _, drop := range []string{
 		"DROP SEQUENCE insta5.next_id_counter", "DROP SEQUENCE insta5.next_id_offset", "DROP SCHEMA insta5 CASCADE",
 	} {
 		last := query[int64](t, db.Conn, "SELECT insta5.next_id()")
 		mustExec(t, db.Conn, drop)
-		mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+		mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 		if id := query[int64](t, db.Conn, "SELECT insta5.next_id()"); id <= last {
 			t.Errorf("%s: %d after %d", drop, id, last)
 		}
@@ -126,13 +126,13 @@ func TestSequencesDropped(t *testing.T) {
 // begins above those that are there.
 func TestMoreTables(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	mustExec(t, db.Conn, "SELECT firn.open(5, firn.now_state() + 3600 * 1024000::bigint)")
 	last := query[int64](t, db.Conn, "SELECT insta5.next_id()")
 	more := func(tables ...string) string {
 		s := insta(5)
 		s.Tables = tables
-		return script(t, firn.Instagram, s)
+		return script(t, firn.MustLayout("instagram"), s)
 	}
 	mustExec(t, db.Conn, more("photo"))
 	if id := query[int64](t, db.Conn, "SELECT insta5.photo_next_id()"); id <= last {
@@ -153,7 +153,7 @@ func TestMoreTables(t *testing.T) {
 // also where commits are not.
 func TestDurable(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	for _, tt := range []struct{ set, want string }{{"off", "on"}, {"local", "on"}, {"remote_apply", "remote_apply"}} {
 		for _, call := range []string{"close", "open"} {
 			mustExec(t, db.Conn, "SET synchronous_commit = "+tt.set+"; BEGIN; SELECT firn."+call+"(5)")
@@ -168,7 +168,7 @@ func TestDurable(t *testing.T) {
 // TestOpenFarAhead: an id in the place of a state does not end the shard.
 func TestOpenFarAhead(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	id := query[int64](t, db.Conn, "SELECT insta5.next_id()")
 	refused(t, db.Conn, "22023", fmt.Sprintf("SELECT firn.open(5, %d)", id))
 	if next := query[int64](t, db.Conn, "SELECT insta5.next_id()"); next <= id || next>>23-id>>23 > 60_000 {
@@ -180,7 +180,7 @@ func TestOpenFarAhead(t *testing.T) {
 // path have no part in an id.
 func TestForeignOperators(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	types := []string{"integer", "bigint", "numeric", "double precision", "interval"}
 	for i, left := range types {
 		for j, right := range types {
@@ -199,7 +199,7 @@ func TestForeignOperators(t *testing.T) {
 // TestCancelled: a draw that is cancelled while it waits leaves no lock.
 func TestCancelled(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	mustExec(t, db.Conn, fmt.Sprintf("SELECT pg_advisory_lock(%d, 'insta5.next_id_offset'::regclass::oid::integer)", 0x6669726e))
 	slow := connect(t, db.url)
 	time.Sleep(time.Millisecond) // past the state
@@ -216,7 +216,7 @@ func TestCancelled(t *testing.T) {
 // TestFeedIsParallel: a query of a range of time may be run in parallel.
 func TestFeedIsParallel(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	mustExec(t, db.Conn, "CREATE TABLE t AS SELECT generate_series(1, 10000) AS id; ANALYZE t; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0")
 	plan := query[string](t, db.Conn, "EXPLAIN (FORMAT JSON) SELECT count(*) FROM t WHERE id BETWEEN firn.first_id('2012-01-01') AND firn.last_id('2030-01-01')")
 	if !strings.Contains(plan, "Workers Planned") {
@@ -242,7 +242,7 @@ func TestExistingObjects(t *testing.T) {
 	} {
 		mustExec(t, db.Conn, "BEGIN; "+tt.sql)
 		// The script begins a transaction of its own, of which this one warns.
-		_, err := db.Exec(t.Context(), script(t, firn.Instagram, insta(5)), pgx.QueryExecModeSimpleProtocol)
+		_, err := db.Exec(t.Context(), script(t, firn.MustLayout("instagram"), insta(5)), pgx.QueryExecModeSimpleProtocol)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", tt.sql, err)
 		}
@@ -254,12 +254,12 @@ func TestExistingObjects(t *testing.T) {
 		"CREATE FUNCTION insta5.next_id() RETURNS bigint STRICT IMMUTABLE SECURITY DEFINER PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN " + id + "; END'",
 	} {
 		mustExec(t, db.Conn, "DROP SCHEMA IF EXISTS firn, insta5 CASCADE; CREATE SCHEMA insta5; "+sql)
-		mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+		mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 		if plan := query[string](t, db.Conn, "EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT insta5.next_id()"); !strings.Contains(plan, "firn.id(") {
 			t.Errorf("next_id is not inlined: %s", plan)
 		}
 	}
-	if _, err := db.Exec(t.Context(), script(t, firn.Instagram, shard.Definition{Number: 6, Schema: "insta5"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is that of another shard") {
+	if _, err := db.Exec(t.Context(), script(t, firn.MustLayout("instagram"), shard.Definition{Number: 6, Schema: "insta5"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is that of another shard") {
 		t.Errorf("a second shard in a schema: %v", err)
 	}
 	mustExec(t, db.Conn, "ROLLBACK")
@@ -269,7 +269,7 @@ func TestExistingObjects(t *testing.T) {
 // script once more follow them.
 func TestPreparedDraws(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	c := connect(t, db.url)
 	if _, err := c.Prepare(t.Context(), "draw", "SELECT insta5.next_id()"); err != nil {
 		t.Fatal(err)
@@ -296,14 +296,14 @@ func TestPreparedDraws(t *testing.T) {
 			t.Error("drawn after a close")
 		}
 		mustExec(t, db.Conn, "SELECT firn.open(5)")
-		mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+		mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	}
 }
 
 // TestRenamed: a database with another name is a copy until it has its own again.
 func TestRenamed(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	mustExec(t, db.Conn, "SELECT firn.open(5, firn.now_state() + 500000)") // no draw needs to advance
 	db.Close(t.Context())
 	name := db.Config().Database
@@ -321,12 +321,12 @@ func TestForeignSchema(t *testing.T) {
 	db := newDatabase(t)
 	mustExec(t, db.Conn, `DO $$ BEGIN CREATE ROLE "Odd one"; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
 		CREATE SCHEMA firn AUTHORIZATION "Odd one"`)
-	e := refusedScript(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	e := refusedScript(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	if e.Code != "42501" || e.Hint != `as that role, if it is trusted: SET ROLE "Odd one"` {
 		t.Errorf("%v, %q", e, e.Hint)
 	}
 	mustExec(t, db.Conn, fmt.Sprintf(`GRANT CREATE ON DATABASE %s TO "Odd one"; SET ROLE "Odd one"`, db.Config().Database))
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5))) // no superuser
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5))) // no superuser
 	mustExec(t, db.Conn, "SELECT insta5.next_id(), firn.close(5); RESET ROLE")
 }
 
@@ -345,7 +345,7 @@ func refusedScript(t *testing.T, c *pgx.Conn, sql string) *pgconn.PgError {
 // before it had: another server has it. On a server of a cluster no message says to.
 func TestOpenWhatMoved(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	mustExec(t, db.Conn, "SELECT firn.close(5)")
 	if e := refused(t, db.Conn, "ID001", "SELECT insta5.next_id()"); !strings.Contains(e.Hint, "SELECT firn.open(5)") {
 		t.Error(e.Hint)

@@ -19,8 +19,8 @@ CREATE SCHEMA test;
 CREATE TABLE test.ahead (by interval);
 INSERT INTO test.ahead VALUES ('0');
 CREATE FUNCTION test.clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + by FROM test.ahead $$;`)
-	mustExec(t, db.Conn, clock.Replace(script(t, firn.Instagram, insta(5))))
-	mustExec(t, db.Conn, clock.Replace(script(t, firn.Instagram, insta(6))))
+	mustExec(t, db.Conn, clock.Replace(script(t, firn.MustLayout("instagram"), insta(5))))
+	mustExec(t, db.Conn, clock.Replace(script(t, firn.MustLayout("instagram"), insta(6))))
 	return db, func(ahead string) {
 		t.Helper()
 		mustExec(t, db.Conn, fmt.Sprintf("UPDATE test.ahead SET by = '%s'", ahead))
@@ -34,7 +34,7 @@ func near(t *testing.T, db *database, shard int, ahead time.Duration) {
 	if err != nil {
 		t.Fatalf("shard %d, %s ahead: %v", shard, ahead, err)
 	}
-	p, err := firn.Instagram.Decode(firn.ID(id))
+	p, err := firn.MustLayout("instagram").Decode(firn.ID(id))
 	if off := p.Time.Sub(time.Now().Add(ahead)); err != nil || off.Abs() > time.Minute {
 		t.Fatalf("shard %d: the time of %d is %s off: %v", shard, id, off, err)
 	}
@@ -98,7 +98,7 @@ func TestIdle(t *testing.T) {
 // TestTimedCheckpoints: what says that a server was up is there in this version.
 func TestTimedCheckpoints(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	if n := query[int64](t, db.Conn, "SELECT firn.timed_checkpoints()"); n < 0 {
 		t.Error(n)
 	}

@@ -99,7 +99,7 @@ func TestLayouts(t *testing.T) {
 // TestForever: bounds that are no bounds.
 func TestForever(t *testing.T) {
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	if n := query[int64](t, db.Conn, "SELECT count(insta5.next_id()) FROM generate_series(1, 5)"); n != 5 {
 		t.Fatal(n)
 	}

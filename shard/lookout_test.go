@@ -15,7 +15,7 @@ import (
 func TestHopsOutlived(t *testing.T) {
 	view := func(server string, term int64, state State) *View {
 		return &View{
-			Cluster: "x", Server: server, Layout: firn.Default, Servers: []string{"a", "b", "c"},
+			Cluster: "x", Server: server, Layout: firn.Default(), Servers: []string{"a", "b", "c"},
 			Shards: []Row{{Shard: 1, Schema: "insta1", State: state, Term: term, Here: true}},
 		}
 	}

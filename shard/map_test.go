@@ -14,7 +14,7 @@ func viewOf(t testing.TB, name string, rows ...shard.Row) *shard.View {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shard.View{Cluster: "c", Server: name, Layout: firn.Instagram, Keys: keys, Schemas: "insta%d", Servers: []string{"a", "b"}, Shards: rows}
+	return &shard.View{Cluster: "c", Server: name, Layout: firn.MustLayout("instagram"), Keys: keys, Schemas: "insta%d", Servers: []string{"a", "b"}, Shards: rows}
 }
 
 // TestMapOf: where a shard is, by what two servers say of it.
@@ -68,7 +68,7 @@ func TestMapOfRefuses(t *testing.T) {
 		"calls itself c":                                func(v *shard.View) { v.Server = "c" },
 		"in no cluster":                                 func(v *shard.View) { v.Cluster = "" },
 		"of different clusters":                         func(v *shard.View) { v.Cluster = "other" },
-		"have different layouts":                        func(v *shard.View) { v.Layout = firn.Twitter },
+		"have different layouts":                        func(v *shard.View) { v.Layout = firn.MustLayout("twitter") },
 		"call their schemas":                            func(v *shard.View) { v.Schemas = "x%d" },
 		"different key schemes, hash of 4 and mod of 4": func(v *shard.View) { v.Keys, _ = shard.ParseKeys(shard.Mod, 4) },
 	} {

@@ -176,7 +176,7 @@ $$ BEGIN PERFORM pg_advisory_lock(42), pg_advisory_unlock(42); RETURN x; END $$;
 `
 	for _, rule := range []bool{true, false} {
 		db := newDatabase(t)
-		sql := strings.Replace(script(t, firn.Instagram, insta(5)), first, held, 1)
+		sql := strings.Replace(script(t, firn.MustLayout("instagram"), insta(5)), first, held, 1)
 		if !rule {
 			sql = strings.Replace(sql, "WHEN a = b AND here", "WHEN here", 1)
 		}
@@ -218,7 +218,7 @@ func TestPublishedRepeats(t *testing.T) {
 			break
 		}
 	}
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	ids, repeats, inversions := judge(drawers(t, db, 16, time.Second, strings.Replace(draw100, "100)", "2000)", 1)))
 	t.Logf("firn: %d ids, %d repeats, %d inversions", ids, repeats, inversions)
 	if repeats > 0 || inversions > 0 {
@@ -235,7 +235,7 @@ CREATE SCHEMA test;
 CREATE SEQUENCE test.calls;
 CREATE FUNCTION test.clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS
 $$ SELECT clock_timestamp() + (ARRAY['0', '-1 hour', '-10 ms', '1 ms', '-1 s', '10 s', '-1 day'])[(nextval('test.calls') / 500 % 7) + 1]::interval $$;`+
-		strings.NewReplacer("pg_catalog.clock_timestamp()", "test.clock()", "clock_timestamp()", "test.clock()").Replace(script(t, firn.Instagram, insta(5))))
+		strings.NewReplacer("pg_catalog.clock_timestamp()", "test.clock()", "clock_timestamp()", "test.clock()").Replace(script(t, firn.MustLayout("instagram"), insta(5))))
 	ids, repeats, inversions := judge(drawers(t, db, 8, 2*time.Second, draw100))
 	t.Logf("%d ids, %d repeats, %d inversions", ids, repeats, inversions)
 	if ids < 1000 || repeats > 0 || inversions > 0 {
@@ -247,7 +247,7 @@ $$ SELECT clock_timestamp() + (ARRAY['0', '-1 hour', '-10 ms', '1 ms', '-1 s', '
 func TestLongStatement(t *testing.T) {
 	const rows = 1_000_000
 	db := newDatabase(t)
-	mustExec(t, db.Conn, script(t, firn.Instagram, insta(5)))
+	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	mustExec(t, db.Conn, "CREATE TABLE insta5.t (id bigint DEFAULT insta5.next_id(), n int)")
 	var others []draw
 	done := make(chan struct{})

@@ -165,16 +165,6 @@ func (e *OtherStoreError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*OtherStoreError) Retryable() bool { return false }
 
-// CheckOther returns an [*OtherStoreError] if a record that was made in the store of the
-// identity want is in the one of the identity have. Where either is empty nothing can be
-// told, and it returns nil. What names the record in the error.
-func CheckOther(what, have, want string) error {
-	if have == "" || want == "" || have == want {
-		return nil
-	}
-	return &OtherStoreError{What: what, Have: have, Want: want}
-}
-
 // CheckValue reports what is wrong with a value, for adapters.
 func CheckValue(value []byte) error {
 	if len(value) > MaxValue {

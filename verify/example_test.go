@@ -11,7 +11,7 @@ import (
 
 func ExampleTally() {
 	const text = "250041753275469782\n250041753275469783\n250041753275469782\n250041753275473879\n"
-	tally := verify.NewTally(firn.Default)
+	tally := verify.NewTally(firn.Default())
 	if err := verify.ReadLines(strings.NewReader(text), "ids.txt", tally); err != nil {
 		log.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestBinary(t *testing.T) {
 	for _, v := range []uint64{250041753275469782, 250041753275469783, 250041753275469782, 0, 1 << 63} {
 		b = binary.BigEndian.AppendUint64(b, v)
 	}
-	all := verify.NewTally(firn.Default)
+	all := verify.NewTally(firn.Default())
 	if err := verify.ReadBinary(strings.NewReader(string(b)+"abc"), "x", all); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestReadErrors(t *testing.T) {
-	all := verify.NewTally(firn.Default)
+	all := verify.NewTally(firn.Default())
 	var missing *verify.ColumnError
 	err := verify.ReadCSV(strings.NewReader("name,id\na,1\n"), "x.csv", "key", all)
 	if !errors.As(err, &missing) || !slices.Equal(missing.Columns, []string{"name", "id"}) {
@@ -80,7 +80,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add("a,b\n\"1\",2\n,\n", formCSV)
 	f.Add("12345678abcdefgh\x80", formBinary)
 	f.Fuzz(func(t *testing.T, text, form string) {
-		all, in := verify.NewTally(firn.Default), strings.NewReader(text)
+		all, in := verify.NewTally(firn.Default()), strings.NewReader(text)
 		var err error
 		switch form {
 		case formCSV:
@@ -120,7 +120,7 @@ func FuzzVerifyColumns(f *testing.F) {
 	f.Add([]byte("a\n1\n"), true)
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x01\x80\x00\x00\x00\x00\x00\x00\x00abc"), false)
 	f.Fuzz(func(t *testing.T, text []byte, columns bool) {
-		all, in := verify.NewTally(firn.Default), bytes.NewReader(text)
+		all, in := verify.NewTally(firn.Default()), bytes.NewReader(text)
 		var ids, faults int64
 		var err error
 		if columns {

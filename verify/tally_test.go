@@ -64,7 +64,7 @@ func TestTally(t *testing.T) {
 // these were busy once.
 func TestTallyMemory(t *testing.T) {
 	const ids, makers = 1 << 18, 64
-	start := firn.Default.Tick(time.Date(2025, 2, 1, 0, 0, 0, 0, time.UTC))
+	start := firn.Default().Tick(time.Date(2025, 2, 1, 0, 0, 0, 0, time.UTC))
 	for name, tick := range map[string]func(i int) firn.Tick{
 		"one an hour":          func(i int) firn.Tick { return firn.Tick(i/makers) * 3_600_000 },
 		"in no order":          func(int) firn.Tick { return rand.N[firn.Tick](3_600_000 * ids / makers) },
@@ -72,9 +72,9 @@ func TestTallyMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := heap()
-			all := verify.NewTally(firn.Default)
+			all := verify.NewTally(firn.Default())
 			for i := range ids {
-				id, err := firn.Default.Encode(firn.Parts{Time: firn.Default.Time(start + tick(i)), Worker: int64(i % makers)})
+				id, err := firn.Default().Encode(firn.Parts{Time: firn.Default().Time(start + tick(i)), Worker: int64(i % makers)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -100,9 +100,9 @@ func heap() int64 {
 // in. A gap is of the minute of the id before it, also where it ends in a later one.
 func TestMinutes(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	all := verify.NewTally(firn.Default)
+	all := verify.NewTally(firn.Default())
 	for _, d := range []time.Duration{0, 10, 15, 75, 76, 30, 38, 58, 30} {
-		id, err := firn.Default.Encode(firn.Parts{Time: start.Add(d * time.Second), Worker: 7})
+		id, err := firn.Default().Encode(firn.Parts{Time: start.Add(d * time.Second), Worker: 7})
 		if err != nil {
 			t.Fatal(err)
 		}

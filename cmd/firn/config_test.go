@@ -22,7 +22,7 @@ func TestKnobValues(t *testing.T) {
 		knob, text string
 		want       lease.Options
 	}{
-		{"layout", "js53", lease.Options{Layout: firn.JS53}},
+		{"layout", "js53", lease.Options{Layout: firn.JS53()}},
 		{"worker", "recycle", lease.Options{}},
 		{"worker", "fresh", lease.Options{Choice: lease.Fresh}},
 		{"worker", "0", lease.Options{Choice: lease.Insist}},
@@ -269,7 +269,7 @@ func TestDocumentedConfig(t *testing.T) {
 			}
 		}
 	}
-	if got := main.options().workers.Count(); got != firn.Default.Workers() {
+	if got := main.options().workers.Count(); got != firn.Default().Workers() {
 		t.Errorf("workers are shown as %d", got)
 	}
 }

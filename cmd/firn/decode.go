@@ -44,7 +44,7 @@ decoded all the same, and the exit code is 2.`,
   firn decode --layout 'time:41@1ms,shard:13,seq:10;epoch=2011-01-01T00:00:00Z' 2217813737473025833
   firn decode --layout twitter --json < ids.txt | jq -r .time
   firn decode --layout instagram --as base64url ybyPRoQWzX
-  firn decode --as token:photo --series photo --keys firn.keys < tokens.txt`,
+  firn decode --as opaque:photo --series photo --keys firn.keys < ids.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d := newDecoder(cmd.OutOrStdout(), cmd.ErrOrStderr(), time.Now())
 			d.json = wantsJSON(cmd)
@@ -59,7 +59,7 @@ decoded all the same, and the exit code is 2.`,
 	}
 	addLayout(cmd, &layout, "the layout the ids are of: a preset or a spec; firn layouts")
 	addForm(cmd, "the public form they are in; firn public encode --help lists them")
-	cmd.Flags().StringVar(&series, "series", "", "the series that a cipher or token is of")
+	cmd.Flags().StringVar(&series, "series", "", "the series that a cipher or an opaque id is of")
 	return cmd
 }
 
@@ -289,20 +289,20 @@ func printReading(w io.Writer, r *inspect.Reading, id string) error {
 	return err
 }
 
-// likeToken is how a token looks, with its prefix.
-var likeToken = regexp.MustCompile(`^(?:([a-z][a-z0-9_]*)_)?[1-9A-HJ-NP-Za-km-z]{23}$`)
+// likeOpaque is how an opaque id looks, with its prefix.
+var likeOpaque = regexp.MustCompile(`^(?:([a-z][a-z0-9_]*)_)?[1-9A-HJ-NP-Za-km-z]{23}$`)
 
 // advise adds what to do about an id that could not be read.
 func (d *decoder) advise(text string, err error) error {
 	var syntax *firn.SyntaxError
 	if errors.As(err, &syntax) {
 		f := syntaxFailure(syntax.Kind, syntax)
-		if m := likeToken.FindStringSubmatch(text); m != nil && syntax.Kind == "id" {
-			as := "token"
+		if m := likeOpaque.FindStringSubmatch(text); m != nil && syntax.Kind == "id" {
+			as := "opaque"
 			if m[1] != "" {
 				as += ":" + m[1]
 			}
-			f.Hint("a token? --as %s --series SERIES --keys FILE", as)
+			f.Hint("an opaque id? --as %s --series SERIES --keys FILE", as)
 		}
 		return f
 	}

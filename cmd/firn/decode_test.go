@@ -49,7 +49,7 @@ func TestDecodeMillion(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var lines lineCounter
 		d := newDecoder(&lines, io.Discard, guessedAt)
-		d.known, d.json = inspect.NewDecoder(firn.Discord), asJSON
+		d.known, d.json = inspect.NewDecoder(firn.MustLayout("discord")), asJSON
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()
@@ -72,7 +72,7 @@ func TestDecodeFaultyLines(t *testing.T) {
 	in := "226492416061441\n" + long + "\nid\n226492416061442" // the last line has no end
 	var out, errs strings.Builder
 	d := newDecoder(&out, &errs, guessedAt)
-	d.known = inspect.NewDecoder(firn.SID)
+	d.known = inspect.NewDecoder(firn.MustLayout("sid"))
 	err := d.stream(strings.NewReader(in))
 	if err == nil || err.Error() != "2 of 4 could not be decoded" {
 		t.Errorf("error %v", err)
@@ -92,7 +92,7 @@ func TestDecodeAnswersAtOnce(t *testing.T) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	d := newDecoder(outW, io.Discard, guessedAt)
-	d.known = inspect.NewDecoder(firn.SID)
+	d.known = inspect.NewDecoder(firn.MustLayout("sid"))
 	done := make(chan error)
 	go func() { done <- d.stream(inR) }()
 	answers := bufio.NewScanner(outR)

@@ -178,7 +178,7 @@ func (c *poolCheck) run(durability store.Durability) {
 	o := c.leasing.options
 	c.layout = o.Layout
 	if !c.layout.IsValid() {
-		c.layout = firn.Default
+		c.layout = firn.Default()
 	}
 	if c.records == nil || !c.records.created {
 		if !c.missing(durability) {

@@ -129,7 +129,7 @@ func (s *remote) Durability(context.Context) (store.Durability, error) { return 
 
 func newServer(durable bool, ahead time.Duration) *remote {
 	return &remote{
-		Store:      memory.NewOptions(memory.Options{Now: func() time.Time { return time.Now().Add(ahead) }}),
+		Store:      memory.NewClock(func() time.Time { return time.Now().Add(ahead) }),
 		durability: store.Durability{Durable: durable, Why: "for a test"},
 	}
 }
@@ -286,7 +286,7 @@ func TestDoctorCosts(t *testing.T) {
 	wantFinding(t, found, "pool default, failover", fine, "nothing is issued for 5m10s")
 
 	lossy := newServer(false, 0)
-	if _, err := pool.Create(t.Context(), lossy, "web", &pool.Options{Layout: firn.JS53}); err != nil {
+	if _, err := pool.Create(t.Context(), lossy, "web", &pool.Options{Layout: firn.JS53()}); err != nil {
 		t.Fatal(err)
 	}
 	found, bads := examined(t, lossy, time.Now, "--pool", "web", "--layout", "js53")
@@ -305,7 +305,7 @@ func TestDoctorCosts(t *testing.T) {
 // A pool on which somebody has seen that the store can forget stays by those rules.
 func TestDoctorMark(t *testing.T) {
 	s := newServer(false, 0)
-	rec := term.Pool{V: 1, ID: "1", Layout: firn.Default.String(), Workers: "0-1023", Limit: 300_000, Lossy: "2026-11-21T08:00:00Z web-1: for a test"}
+	rec := term.Pool{V: 1, ID: "1", Layout: firn.Default().String(), Workers: "0-1023", Limit: 300_000, Lossy: "2026-11-21T08:00:00Z web-1: for a test"}
 	if _, err := s.Put(t.Context(), term.KeyPool("default"), rec.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}

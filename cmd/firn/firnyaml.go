@@ -392,7 +392,7 @@ func (p *poolConfig) layout() firn.Layout {
 	if l := p.options().Layout; l.IsValid() {
 		return l
 	}
-	return firn.Default
+	return firn.Default()
 }
 
 // pool returns the pool of that name, or nil.

@@ -60,9 +60,9 @@ var formKinds = append(encodingKinds(),
 		},
 	},
 	formKind{
-		name: "token", about: "a text that nobody else can make; needs a key", takes: []string{"prefix", "keys"}, keyed: true,
+		name: "opaque", about: "a text that nobody else can make; needs a key", takes: []string{"prefix", "keys"}, keyed: true,
 		open: func(s *formSpec, keys []public.Key) (public.Form, error) {
-			return public.NewToken(s.series, keys, &public.TokenOptions{Prefix: s.values["prefix"]})
+			return public.NewOpaque(s.series, keys, &public.OpaqueOptions{Prefix: s.values["prefix"]})
 		},
 	},
 	formKind{
@@ -93,7 +93,7 @@ func encodingKinds() []formKind {
 // formValues are the values of forms, as keys of firn.yaml, and the check of each.
 var formValues = map[string]func(text string) error{
 	"encoding": func(text string) error { _, err := public.ParseEncoding(text); return err },
-	"prefix":   public.CheckPrefix,
+	"prefix":   checkPrefix,
 	"keys":     checkKeySource,
 	"salt":     func(string) error { return nil },
 	"alphabet": func(string) error { return nil },
@@ -103,6 +103,18 @@ var formValues = map[string]func(text string) error{
 		}
 		return nil
 	},
+}
+
+// checkPrefix returns what is wrong with the prefix of opaque ids, whatever their key is.
+func checkPrefix(prefix string) error {
+	key, err := public.NewKey(1)
+	if err == nil && prefix == "" {
+		err = errors.New("the prefix is empty")
+	}
+	if err == nil {
+		_, err = public.NewOpaque("series", []public.Key{key}, &public.OpaqueOptions{Prefix: prefix})
+	}
+	return err
 }
 
 // formNames are the names of all forms.
@@ -115,7 +127,7 @@ func formNames() []string {
 }
 
 // parseForm reads a form as --as has it: NAME, or NAME:VALUE where the form takes a
-// value that is no secret: token:PREFIX, cipher:ENCODING, reversed:ENCODING.
+// value that is no secret: opaque:PREFIX, cipher:ENCODING, reversed:ENCODING.
 func parseForm(text, series string) (*formSpec, error) {
 	name, rest, more := strings.Cut(text, ":")
 	s := &formSpec{series: series, values: map[string]string{}}
@@ -208,7 +220,7 @@ func (s *formSpec) open(errs io.Writer) (public.Form, error) {
 	var keys []public.Key
 	if s.kind.keyed {
 		if s.series == "" {
-			return nil, ui.Bad("a %s is of a series: which?", s.kind.name).Hint("--series NAME")
+			return nil, ui.Bad("form %s needs the series of the ids: which?", s.kind.name).Hint("--series NAME")
 		}
 		var err error
 		if keys, err = loadKeys(s.values["keys"], errs); err != nil {
@@ -305,7 +317,7 @@ func (c *config) keysMissing(one *seriesConfig) *ui.Failure {
 // addForm adds --as and --keys to a command that writes or reads public forms.
 func addForm(cmd *cobra.Command, usage string) {
 	cmd.Flags().String("as", "", usage)
-	cmd.Flags().String("keys", "", "the keys of a cipher or token: a file, or env:NAME")
+	cmd.Flags().String("keys", "", "the keys of a cipher or of opaque ids: a file, or env:NAME")
 	if err := cmd.RegisterFlagCompletionFunc("as", completeForms); err != nil {
 		panic(err) // the flag is not there
 	}
@@ -335,7 +347,7 @@ func (s *settings) form(series string) (*formSpec, error) {
 	}
 	if as.text == asConfigured && configured == nil {
 		return nil, ui.Bad("%s: series %q has no public form", as.from, series).
-			Hint("series: { %s: { public: token } } in firn.yaml, or --as token", series)
+			Hint("series: { %s: { public: opaque } } in firn.yaml, or --as opaque", series)
 	}
 	spec := configured
 	if as.text != asConfigured {

@@ -91,7 +91,7 @@ func newFormReader(f public.Form, spec *formSpec, file *config) *formReader {
 	case pool != nil:
 		r.layout, r.certain = inspect.NewDecoder(pool.layout()), true
 	default:
-		r.layout = inspect.NewDecoder(firn.Default)
+		r.layout = inspect.NewDecoder(firn.Default())
 	}
 	return r
 }
@@ -183,7 +183,7 @@ func telling(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &syntax) && (syntax.Kind != "token" || syntax.Offset == 0): // behind its prefix
+	case errors.As(err, &syntax) && (syntax.Kind != "opaque" || syntax.Offset == 0): // behind its prefix
 		return syntax.Offset
 	}
 	return certainly
@@ -209,7 +209,7 @@ func (d *decoder) asNumbers(text []byte) {
 func (r *formReader) plausible(id firn.ID, now time.Time) bool {
 	const counted = 1 << 53 // nobody counts as far
 	switch {
-	case r.name == "token": // nobody else can have made it
+	case r.name == "opaque": // nobody else can have made it
 		return true
 	case r.counted:
 		return id < counted

@@ -35,7 +35,7 @@ func FuzzParseTime(f *testing.F) {
 				t.Fatalf("%q: %s is %s, %v", text, exact, again, err)
 			}
 		}
-		firn.Default.Tick(at)
+		firn.Default().Tick(at)
 	})
 }
 
@@ -88,7 +88,7 @@ func FuzzParseListen(f *testing.F) {
 func FuzzFlags(f *testing.F) {
 	for _, s := range []string{
 		"1024", "512-1023", "0-9223372036854775807", "5-4", "0-9,12", "1-2147483647", "a=postgres://u:s3cr3t@h/d", "a=postgres://u:s3cr3t@h:x/d b",
-		"token:tok", "cipher:base58", "reversed:hex", "hashids:x", "token:firn-key-1:AAAA", "sha256:" + "00",
+		"opaque:tok", "cipher:base58", "reversed:hex", "hashids:x", "opaque:firn-key-1:AAAA", "sha256:" + "00",
 	} {
 		f.Add(s)
 	}

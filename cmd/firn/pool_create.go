@@ -76,7 +76,7 @@ func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string, yes *bool) {
 	addStore(cmd)
 	addPoolArgument(cmd)
 	for _, f := range []struct{ name, usage string }{
-		{"layout", "the layout of the pool's ids, which never changes: a preset or a spec (" + layoutName(firn.Default) + ")"},
+		{"layout", "the layout of the pool's ids, which never changes: a preset or a spec (" + layoutName(firn.Default()) + ")"},
 		{"workers", "the pool's workers, such as 0-255 (all that the layout has)"},
 		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + phrase.Duration(term.OutageDurable) + ")"},
 	} {
@@ -127,7 +127,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	there, err := pool.Show(ctx, s, name)
 	was := err == nil
 	if !was {
-		if err := askOfLayout(ctx, cmd, cmp.Or(opts.Layout, firn.Default), yes, ""); err != nil {
+		if err := askOfLayout(ctx, cmd, cmp.Or(opts.Layout, firn.Default()), yes, ""); err != nil {
 			return err
 		}
 	}

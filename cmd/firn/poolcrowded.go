@@ -103,7 +103,7 @@ func poolsOf(ctx context.Context, s store.Store) []createdPool {
 func crowdedBy(all []createdPool, name string, o *poolOptions) *crowdedError {
 	l := o.Layout
 	if !l.IsValid() {
-		l = firn.Default
+		l = firn.Default()
 	}
 	whole := term.Range{First: 0, Last: l.Workers() - 1}
 	want := whole

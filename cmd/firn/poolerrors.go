@@ -118,7 +118,7 @@ func (p poolPlace) ensureNote() string {
 // records, where another pool has one of these workers, and where the other pools leave all.
 func leftTo(ctx context.Context, s store.Store, name string, l firn.Layout) string {
 	if !l.IsValid() {
-		l = firn.Default
+		l = firn.Default()
 	}
 	recs, failed := s.List(ctx, term.KeyWorkers(name))
 	others, unlisted := pool.List(ctx, s)
@@ -308,8 +308,8 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 	if f := poolFailure(err, at); f != nil {
 		return f
 	}
-	var name *pool.NameError
-	if errors.As(err, &name) {
+	var name *pool.OptionError
+	if errors.As(err, &name) && name.Option == "pool" {
 		return ui.Bad("%w", err)
 	}
 	return err

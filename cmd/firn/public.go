@@ -18,7 +18,7 @@ func newPublic() *cobra.Command {
 		Long: `Write ids as outsiders may see them, and make the keys that it takes. firn decode
 reads them back; docs/public-forms.md says what each form hides and what not.`,
 		Example: `  firn public keygen --out firn.keys
-  firn public encode --as token:photo --series photo --keys firn.keys 175928847299117063`,
+  firn public encode --as opaque:photo --series photo --keys firn.keys 175928847299117063`,
 		RunE: needsCommand,
 	}
 	cmd.AddCommand(newPublicEncode(), newPublicKeygen())
@@ -40,15 +40,15 @@ FORM is the name of a form, and for some a value behind a colon:
                       Instagram's short codes
   reversed[:ENCODING] the bits in reverse order
   cipher[:ENCODING]   another positive 64-bit number, without order or count
-  token[:PREFIX]      a text that nobody without the key can make
+  opaque[:PREFIX]     a text that nobody without the key can make
   hashids, sqids      for links of that kind; salt and alphabet are in firn.yaml
   public              what firn.yaml says of the series, also where there is no --as
 
-A cipher and a token depend on the series and on a key, which is in a file or a
+A cipher and an opaque id depend on the series and on a key, which is in a file or a
 variable. What is not an id is reported with its line on standard error. The others
 are written all the same, and the exit code is 2.`,
 		Example: `  firn public encode --as base62 175928847299117063
-  firn public encode --as token:photo --series photo --keys firn.keys 175928847299117063
+  firn public encode --as opaque:photo --series photo --keys firn.keys 175928847299117063
   firn public encode --series photo < ids.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := loadSettings(cmd)
@@ -95,10 +95,10 @@ func (s *settings) formWanted(series string) (*formSpec, error) {
 		return s.withKeys(spec)
 	}
 	if series == "" {
-		return nil, ui.Bad("in which form? --as is missing").Hint("--as base62, or --as token:photo --series photo --keys FILE")
+		return nil, ui.Bad("in which form? --as is missing").Hint("--as base62, or --as opaque:photo --series photo --keys FILE")
 	}
 	return nil, ui.Bad("in which form? series %q has none in firn.yaml", series).
-		Hint("--as token:%s --keys FILE", series).Hint("series: { %s: { public: token } } in firn.yaml", series)
+		Hint("--as opaque:%s --keys FILE", series).Hint("series: { %s: { public: opaque } } in firn.yaml", series)
 }
 
 // A formEncoder writes any number of ids in a form.
@@ -126,12 +126,12 @@ func (e *formEncoder) encode(text []byte) error {
 		e.line = append(e.line, '\n')
 		return err
 	}
-	written, err := public.Text(e.form, id)
+	written, err := e.form.Append(nil, id)
 	if err != nil {
 		return err
 	}
 	e.line = append(append(e.line[:0], `{"id":"`...), text...)
-	e.line = appendFormJSON(append(e.line, '"'), e.spec.kind.name, e.spec.series, written)
+	e.line = appendFormJSON(append(e.line, '"'), e.spec.kind.name, e.spec.series, string(written))
 	e.line = append(e.line, "}\n"...)
 	return nil
 }

@@ -140,7 +140,7 @@ func consoleDecodes(t *testing.T, p *browser.Page, s *served) {
 	p.Type(id)
 	p.Press("Enter")
 	p.Until("document.querySelector('.bits')")
-	parts, err := firn.Default.Decode(number)
+	parts, err := firn.Default().Decode(number)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ func TestServeMakesNoStoreWithoutItsKeys(t *testing.T) {
 	path := filepath.Join(dir, "ids.db")
 	write(t, dir, "firn.yaml", "store: sqlite:"+path+`
 series:
-  photo:   { kind: flake, public: { form: token, prefix: photo, keys: firn.keys }, answers: public }
+  photo:   { kind: flake, public: { form: opaque, prefix: photo, keys: firn.keys }, answers: public }
   orders:  { kind: segment }
   invoice: { kind: serial, pattern: "INV-{6}" }
 `)

@@ -30,9 +30,9 @@ func TestServeFormWithoutKeys(t *testing.T) {
 	dir := emptyHome(t)
 	write(t, dir, "firn.yaml", `store: sqlite:ids.db
 series:
-  photo: { kind: flake, public: token, answers: public }
+  photo: { kind: flake, public: opaque, answers: public }
 `)
-	const cure = "public: { form: token, keys: firn.keys }"
+	const cure = "public: { form: opaque, keys: firn.keys }"
 	if got := refused(t, dir, "series photo: ", "firn.yaml:3", cure); strings.Contains(got, "--keys") {
 		t.Errorf("serve has no --keys:\n%s", got)
 	}

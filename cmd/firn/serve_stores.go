@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
 )
@@ -190,7 +191,7 @@ func (s *sharedStore) hear(p store.Durability, err error) {
 	if p.Identity == "" || s.first.CompareAndSwap(nil, &p.Identity) {
 		return
 	}
-	if err := store.CheckOther("what this server has in hand", p.Identity, *s.first.Load()); err != nil {
+	if err := record.CheckOther("what this server has in hand", p.Identity, *s.first.Load()); err != nil {
 		s.end(err)
 	}
 }

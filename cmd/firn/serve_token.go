@@ -39,7 +39,7 @@ Authorization: Bearer TOKEN.
 				return err
 			}
 			o.json = wantsJSON(cmd)
-			token := newToken()
+			token := newOpaque()
 			_, err := cmd.OutOrStdout().Write(o.answer(token))
 			if err == nil && !o.json {
 				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "if firn.yaml has tokens already, add only this entry to them: %s\n", o.entry(token))
@@ -77,8 +77,8 @@ func (o *tokenOptions) validate() error {
 	return nil
 }
 
-// newToken returns a token that nobody guesses: 256 random bits.
-func newToken() string {
+// newOpaque returns a token that nobody guesses: 256 random bits.
+func newOpaque() string {
 	var b [32]byte
 	rand.Read(b[:])
 	return "firn_" + base64.RawURLEncoding.EncodeToString(b[:])

@@ -28,7 +28,7 @@ func newShards() *cobra.Command {
 }
 
 func newShardsSQL() *cobra.Command {
-	o := shardsSQL{layout: layoutFlag{firn.Sharded}}
+	o := shardsSQL{layout: layoutFlag{firn.Sharded()}}
 	cmd := &cobra.Command{
 		Use:   "sql --shard N",
 		Short: "Print the SQL that makes a database give a shard's ids",

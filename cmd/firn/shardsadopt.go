@@ -21,7 +21,7 @@ import (
 )
 
 func newShardsAdopt() *cobra.Command {
-	o := shardsAdopt{shardsInit: shardsInit{usual: firn.Instagram}}
+	o := shardsAdopt{shardsInit: shardsInit{usual: firn.MustLayout("instagram")}}
 	cmd := &cobra.Command{
 		Use:   "adopt --keys SCHEME --server NAME=URL...",
 		Short: "Take over schemas that have a function next_id already",

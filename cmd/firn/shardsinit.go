@@ -25,7 +25,7 @@ import (
 )
 
 func newShardsInit() *cobra.Command {
-	o := shardsInit{usual: firn.Sharded}
+	o := shardsInit{usual: firn.Sharded()}
 	cmd := &cobra.Command{
 		Use:   "init --count N --server NAME=URL...",
 		Short: "Make a cluster of logical shards on servers",

@@ -20,7 +20,7 @@ import (
 )
 
 func newVerify() *cobra.Command {
-	o := verification{layout: layoutFlag{firn.Default}}
+	o := verification{layout: layoutFlag{firn.Default()}}
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
 		Short: "Say whether any id repeats",

@@ -97,7 +97,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{source: ids}
 	srv, err := server.New(
 		&server.Options{Tokens: []server.Token{{Name: "app", Hash: server.HashToken(token), Rights: map[string]server.Right{"*": server.Issue}}}},
-		server.Numbers("photo", w, &server.SeriesOptions{Layout: firn.Default}),
+		server.Numbers("photo", w, &server.SeriesOptions{Layout: firn.Default()}),
 		server.Numbers("orders", orders, &server.SeriesOptions{Reserve: orders.Reserve}))
 	if err != nil {
 		t.Fatal(err)

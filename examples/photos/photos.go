@@ -24,7 +24,7 @@ type Photo struct {
 }
 
 // layout is that of the cluster's ids. A cluster keeps the one it was made with.
-var layout = firn.Sharded
+var layout = firn.Sharded()
 
 // Taken is when the photo was shared: its id says so.
 func (p Photo) Taken() (time.Time, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -89,7 +90,7 @@ func (s *State) lacks(r *Rules, rec Record, v store.Version) string {
 // elsewhere returns an error if a record was made in another store than the one that made
 // the last promise.
 func (s *State) elsewhere(r *Rules, rec Record) error {
-	return store.CheckOther(fmt.Sprintf("series %q", r.Name), s.Durability.Identity, rec.Store)
+	return record.CheckOther(fmt.Sprintf("series %q", r.Name), s.Durability.Identity, rec.Store)
 }
 
 // accepts reports whether numbers may be taken, as what the store promises goes.

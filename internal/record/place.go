@@ -29,7 +29,7 @@ func CheckStore(ctx context.Context, st store.Store, prefix, what string) error 
 			continue
 		}
 		name := strings.TrimPrefix(rec.Key, prefix)
-		if err := store.CheckOther(fmt.Sprintf("%s %q", what, name), p.Identity, made.Store); err != nil {
+		if err := CheckOther(fmt.Sprintf("%s %q", what, name), p.Identity, made.Store); err != nil {
 			return err
 		}
 	}

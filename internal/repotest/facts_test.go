@@ -26,16 +26,16 @@ func page(t *testing.T, path string) string {
 func TestDates(t *testing.T) {
 	year, day := "2006", "2006-01-02"
 	crossed := time.Date(2025, 10, 4, 0, 0, 0, 0, time.UTC)
-	if first, last, err := firn.Default.Bounds(crossed.AddDate(0, 0, -1), crossed.AddDate(0, 0, 1)); err != nil || first > 1e17 || last <= 1e17 {
+	if first, last, err := firn.Default().Bounds(crossed.AddDate(0, 0, -1), crossed.AddDate(0, 0, 1)); err != nil || first > 1e17 || last <= 1e17 {
 		t.Errorf("ids of the day before 2025-10-04 begin at %d, those of that day end at %d (%v): 10^17 is crossed on another", first, last, err)
 	}
 	for _, tt := range []struct{ path, text string }{
 		{"docs/coming-from/auto-increment.md", "those that are made from 2025-10-04 on are above 10^17"},
-		{"docs/guarantees.md", "The default one on " + firn.Default.End().Format(day)},
-		{"docs/shards.md", "a millisecond from each, until " + firn.Sharded.End().Format(year)},
-		{"docs/shards.md", "The layout `sharded` ends in " + firn.Sharded.End().Format(year)},
-		{"docs/shards.md", "Instagram's in " + firn.Instagram.End().Format(year)},
-		{"docs/coming-from/instagram.md", "Ids meet the sign of a bigint in " + firn.Instagram.End().Format(year)},
+		{"docs/guarantees.md", "The default one on " + firn.Default().End().Format(day)},
+		{"docs/shards.md", "a millisecond from each, until " + firn.Sharded().End().Format(year)},
+		{"docs/shards.md", "The layout `sharded` ends in " + firn.Sharded().End().Format(year)},
+		{"docs/shards.md", "Instagram's in " + firn.MustLayout("instagram").End().Format(year)},
+		{"docs/coming-from/instagram.md", "Ids meet the sign of a bigint in " + firn.MustLayout("instagram").End().Format(year)},
 	} {
 		if !strings.Contains(page(t, tt.path), tt.text) {
 			t.Errorf("%s does not say %q", tt.path, tt.text)

@@ -112,10 +112,16 @@ func words(name string) []string {
 	return strings.Fields(strings.ToLower(b.String()))
 }
 
-// The decisions of a lease are pure: given the same state, time and event they
-// are the same, so that they can be simulated and proven.
-func TestTermIsPure(t *testing.T) {
-	const dir = root + "/internal/term"
+// The decisions of a lease and its driver are pure: given the same state, time and event
+// they are the same, so that they can be simulated and proven.
+func TestLeaseIsPure(t *testing.T) {
+	for _, dir := range []string{"/internal/term", "/internal/holder"} {
+		pure(t, root+dir)
+	}
+}
+
+func pure(t *testing.T, dir string) {
+	t.Helper()
 	impure := []string{"context", "crypto/rand", "io", "log", "log/slog", "net", "os", "runtime", "sync", "syscall"}
 	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 	paths, err := filepath.Glob(dir + "/*.go")

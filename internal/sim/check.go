@@ -203,11 +203,11 @@ func (c *checker) ahead(by *process, p *pool, n int64, was, is term.Record) {
 }
 
 // stepped: the machine has said what to do next.
-func (c *checker) stepped(h *holder, do term.Action) {
-	if over := h.s.Over(); over != (do.Op == term.None) {
-		c.w.fail(misstep, "p%d: phase %s and %s to do", h.id, h.s.Phase, ops[do.Op])
+func (c *checker) stepped(h *holder) {
+	if over := h.p.Term.Over(); over != (h.p.Doing.Op == term.None) {
+		c.w.fail(misstep, "p%d: phase %s and %s to do", h.id, h.p.Term.Phase, ops[h.p.Doing.Op])
 	}
-	if g, ok := h.s.Grant(); ok && (h.lacks < 0 || g.Horizon >= c.w.tick(h.now().Wall)) {
+	if g, ok := h.p.Term.Grant(); ok && (h.lacks < 0 || g.Horizon >= c.w.tick(h.now().Wall)) {
 		h.lacks, h.gaveUp = -1, nil
 	} else if h.lacks < 0 {
 		h.lacks = c.w.now
@@ -221,11 +221,11 @@ func (c *checker) over(h *holder) {
 		h.lacks = w.now
 	}
 	var full *term.FullError
-	if errors.As(h.s.Err, &full) {
+	if errors.As(h.p.Term.Err, &full) {
 		c.full = append(c.full, fmt.Sprintf("%s: p%d: %v", w.now, h.id, full))
 	}
-	if h.s.Phase == term.Forgotten && w.total.Faults[restored] == 0 && !w.forgot && w.copy == nil {
-		w.fail(misstep, "p%d: forgotten, of a store that has forgotten nothing: %v", h.id, h.s.Err)
+	if h.p.Term.Phase == term.Forgotten && w.total.Faults[restored] == 0 && !w.forgot && w.copy == nil {
+		w.fail(misstep, "p%d: forgotten, of a store that has forgotten nothing: %v", h.id, h.p.Term.Err)
 	}
 }
 
@@ -278,14 +278,14 @@ func (c *checker) lives(h *holder) {
 	switch {
 	case !h.alive && h.gaveUp == nil, h.wish, h.rules.Choice == term.Fresh:
 		return
-	case errors.As(h.gaveUp, &layout), errors.As(h.gaveUp, &clock), errors.As(h.gaveUp, &worker), errors.As(h.s.Err, &worker), h.strays: // it is for somebody else to mend
+	case errors.As(h.gaveUp, &layout), errors.As(h.gaveUp, &clock), errors.As(h.gaveUp, &worker), errors.As(h.p.Term.Err, &worker), h.strays: // it is for somebody else to mend
 		return
 	}
 	now := h.now()
 	if h.lacks < 0 {
 		late := 4*time.Second + 6*w.fast // the last extension is under way
-		if w.tick(now.Wall.Add(-late)) > h.s.Have.Horizon {
-			w.fail(starved, "p%d: its clock says %s and is not granted that: %d", h.id, now.Wall, h.s.Have.Horizon)
+		if w.tick(now.Wall.Add(-late)) > h.p.Term.Have.Horizon {
+			w.fail(starved, "p%d: its clock says %s and is not granted that: %d", h.id, now.Wall, h.p.Term.Have.Horizon)
 		}
 		return
 	}
@@ -309,7 +309,7 @@ func (c *checker) lives(h *holder) {
 	}
 	for n := first; n < first+count; n++ {
 		if since := c.usable(h, n); since <= w.now-w.grace {
-			w.fail(starved, "p%d has had no worker since %s, and worker %d was free since %s: %v", h.id, h.lacks, n, since, h.s.Err)
+			w.fail(starved, "p%d has had no worker since %s, and worker %d was free since %s: %v", h.id, h.lacks, n, since, h.p.Term.Err)
 			return
 		}
 	}
@@ -349,6 +349,6 @@ func (r *rate) count(h *holder) {
 	r.tokens = max(r.tokens-(w.now-r.since).Seconds()*w.maxSpeed, 0) + 1
 	r.since = w.now
 	if r.tokens > burst {
-		w.fail(misstep, "p%d sends more than %g requests a second, in phase %s", h.id, w.maxSpeed, h.s.Phase)
+		w.fail(misstep, "p%d sends more than %g requests a second, in phase %s", h.id, w.maxSpeed, h.p.Term.Phase)
 	}
 }

@@ -58,9 +58,9 @@ func TestCrashLoops(t *testing.T) {
 }
 
 func (c crashLoop) world() *world {
-	layout := firn.Default
+	layout := firn.Default()
 	if c.workers > layout.Workers() {
-		layout = firn.Sonyflake
+		layout = firn.MustLayout("sonyflake")
 	}
 	r := defaultRules(c.kind, layout)
 	w := newWorld(1, func(*rand.Rand) setup {
@@ -118,7 +118,7 @@ func (c crashLoop) run(t *testing.T) {
 		for healthy.holder.lacks >= 0 && w.failure == nil {
 			w.until(w.now + time.Millisecond)
 			if w.now-began > c.soon {
-				t.Fatalf("at %s the healthy one has no worker after %s: %s: %v", began, w.now-began, healthy.holder.s.Phase, healthy.holder.s.Err)
+				t.Fatalf("at %s the healthy one has no worker after %s: %s: %v", began, w.now-began, healthy.holder.p.Term.Phase, healthy.holder.p.Term.Err)
 			}
 		}
 		slowest = max(slowest, w.now-began)

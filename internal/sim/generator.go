@@ -25,7 +25,7 @@ type generator struct {
 	ended  bool // by a Stop: nothing above last was issued, nor will be
 	manner manner
 
-	wall time.Time // of setClock
+	wall time.Time // of SetClock
 	mono time.Duration
 	real *firn.Generator
 	id0  firn.ID // the last one that real gave
@@ -47,11 +47,11 @@ const (
 	hasty                   // for a mutant: does not look at the clock
 )
 
-func newGenerator(h *holder, grant firn.Grant) *generator {
+func newGenerator(h *holder, grant firn.Grant, now time.Time) *generator {
 	w := h.w
 	w.total.Grants++
 	g := &generator{
-		h: h, life: h.life, id: w.total.Grants, owner: h.s.Have.Owner, worker: grant.Worker,
+		h: h, life: h.life, id: w.total.Grants, owner: h.p.Term.Have.Owner, worker: grant.Worker,
 		base: grant.Base, top: grant.Horizon, last: grant.Base, handed: grant.Base,
 		manner: pick(w.rng, byClock, anywhere, anywhere, really),
 	}
@@ -67,13 +67,13 @@ func newGenerator(h *holder, grant firn.Grant) *generator {
 		if borrow == 0 {
 			borrow = -1 // 0 is the default
 		}
-		real, err := firn.NewGenerator(h.rules.Layout, grant, &firn.GeneratorOptions{Borrow: borrow, Start: h.now().Wall, Now: g.monotonic})
+		real, err := firn.NewGenerator(h.rules.Layout, grant, &firn.GeneratorOptions{Borrow: borrow, Start: now, Now: g.monotonic})
 		if err != nil {
-			g.manner = byClock // a wall clock outside of the layout's life
+			w.fail(misstep, "p%d: a generator that cannot be: %v", h.id, err)
 		}
 		g.real = real
 	}
-	g.setClock(h.now().Wall)
+	g.SetClock(now)
 	w.check.all = append(w.check.all, g)
 	return g
 }
@@ -83,7 +83,7 @@ func (g *generator) monotonic() time.Time {
 	return g.h.w.origin.Add(g.h.w.now - g.h.slept)
 }
 
-func (g *generator) setClock(wall time.Time) {
+func (g *generator) SetClock(wall time.Time) {
 	g.wall, g.mono = wall, g.h.w.now-g.h.slept
 	if g.real != nil && !g.closed {
 		g.real.SetClock(wall)
@@ -91,6 +91,10 @@ func (g *generator) setClock(wall time.Time) {
 }
 
 func (g *generator) clock() time.Time { return g.wall.Add(g.h.w.now - g.h.slept - g.mono) }
+
+func (g *generator) Extend(horizon firn.Tick) {
+	g.extend(g.h.granted(firn.Grant{Worker: g.worker, Base: g.base, Horizon: horizon}).Horizon)
+}
 
 func (g *generator) extend(horizon firn.Tick) {
 	if g.closed {
@@ -110,13 +114,21 @@ func (g *generator) close() firn.Tick {
 	return g.last
 }
 
-// end closes the generator for a Stop.
-func (g *generator) end() firn.Tick {
-	if g.h.w.mutant.openEnd { // and it goes on for a while
+// Close closes the generator for good: for a Stop, or because the term is over.
+func (g *generator) Close() firn.Tick {
+	m := g.h.w.mutant
+	if g.h.p.Term.Over() {
+		return g.close()
+	}
+	if m.openEnd { // and it goes on for a while
 		return g.last
 	}
 	g.ended = !g.closed
-	return g.close()
+	last := g.close()
+	if m.last != nil {
+		last = m.last(g.h, last)
+	}
+	return last
 }
 
 // until is the highest tick that a generator may have issued.
@@ -130,11 +142,11 @@ func (g *generator) until() firn.Tick {
 // wantIDs issues now and then.
 func (h *holder) wantIDs() {
 	h.after(h.w.around(h.w.issues), func() {
-		if h.gen != nil {
+		if h.gen != nil && !h.gen.closed {
 			for range 1 + h.w.rng.IntN(3) {
 				h.gen.issue()
 			}
-		} else if h.begun {
+		} else if h.p.Begun {
 			h.nudge() // a caller that waits for the lease
 		}
 		h.wantIDs()

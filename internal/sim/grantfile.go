@@ -1,14 +1,11 @@
 package sim
 
 import (
-	"time"
-
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/term"
+	driver "github.com/firn-id/firn/internal/holder"
 )
 
-// A grantFile is what a process leaves for the one that is started in its place,
-// by the rules of package lease.
+// A grantFile is what a process leaves for the one that is started in its place.
 type grantFile struct {
 	inode int // a copy has another
 	slot
@@ -17,10 +14,8 @@ type grantFile struct {
 
 // A slot is what is in a grant file.
 type slot struct {
-	saved term.Saved
-	mark  firn.Tick
+	driver.Slot
 	base  firn.Tick // of the grant, for a mutant
-	of    string    // owner of the grant that it has
 	use   bool
 	host  *host // that wrote it,
 	boots int   // in which of its boots,
@@ -32,14 +27,12 @@ func newGrantFile(w *world) *grantFile {
 	return &grantFile{inode: w.files}
 }
 
-func (f *grantFile) write(s slot) {
+func (f *grantFile) write(h *holder, s driver.Slot) {
 	if f.unsynced = append(f.unsynced, f.slot); len(f.unsynced) > 4 {
 		f.unsynced = f.unsynced[1:]
 	}
-	f.slot = s
+	f.slot = slot{Slot: s, base: h.p.Term.Base, use: !s.Void, host: h.host, boots: h.host.boots, inode: f.inode}
 }
-
-func (f *grantFile) void() { f.write(slot{}) }
 
 // crash loses some of what was not on the disk: a mark is not waited for so long.
 func (f *grantFile) crash(w *world) {
@@ -54,40 +47,13 @@ func (f *grantFile) copyOf(g *grantFile) {
 	f.slot, f.unsynced = g.slot, nil
 }
 
-// adopt returns the grant to go on with.
-func (f *grantFile) adopt(h *holder) (v term.Saved, mark firn.Tick, ok bool) {
-	r, m := &h.rules, h.w.mutant
-	ok = f.use && !f.saved.Lossy && f.saved.Since <= h.host.boot() &&
-		!(r.Choice == term.Insist && f.saved.Worker != r.Worker) &&
-		r.Delay(f.mark, h.now().Wall) <= r.Wait
-	switch {
-	case (f.host != h.host || f.boots != h.host.boots) && !m.anyBoot,
-		f.slot.inode != f.inode && !m.anyCopy:
-		return v, 0, false
-	case m.fromBase:
-		return f.saved, f.base, ok
+// read returns what is there to go on with.
+func (f *grantFile) read(h *holder) (s driver.Slot, ok bool) {
+	s, m := f.Slot, h.w.mutant
+	if m.fromBase {
+		s.Mark = f.base
 	}
-	return f.saved, f.mark, ok
-}
-
-// marked raises the mark, and returns the tick up to which may be issued.
-func (f *grantFile) marked(h *holder, g firn.Grant) firn.Tick {
-	const ahead = time.Second
-	saved, _ := h.s.Saved()
-	mark := f.mark
-	if f.of != saved.Record.Owner {
-		mark = g.Base
-	}
-	now, l := h.now().Wall, h.rules.Layout
-	if due := min(l.Tick(now.Add(ahead/2)), g.Horizon); f.of == saved.Record.Owner && mark >= due {
-		return f.mark
-	}
-	f.write(slot{
-		saved: saved, of: saved.Record.Owner, use: true, mark: max(min(l.Tick(now.Add(ahead)), g.Horizon), mark), base: g.Base,
-		host: h.host, boots: h.host.boots, inode: f.inode,
-	})
-	if h.w.mutant.lateMark {
-		return g.Horizon
-	}
-	return f.mark
+	rebooted := f.host != h.host || f.boots != h.host.boots
+	copied := f.slot.inode != f.inode
+	return s, f.use && (!rebooted || m.anyBoot) && (!copied || m.anyCopy)
 }

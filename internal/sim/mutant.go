@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/block"
@@ -20,11 +21,11 @@ type mutant struct {
 
 	// Of a lease: around its machine,
 	rules  func(*term.Rules)
-	action func(*holder, term.Action) term.Action                          // what is sent
-	event  func(*holder, term.Event) term.Event                            // what the machine is told
-	now    func(*holder, term.Now, term.Event) term.Now                    // and at what time
-	grant  func(*holder, term.Action, firn.Grant, bool) (firn.Grant, bool) // what the generator is told
-	last   func(*holder, firn.Tick) firn.Tick                              // what a Stop says
+	action func(*holder, term.Action) term.Action                 // what is sent; with Op None nothing is
+	event  func(*holder, term.Event) term.Event                   // what the machine is told
+	behind func(*holder, time.Duration, term.Event) time.Duration // by how much the boot clock is behind then
+	grant  func(*holder, firn.Grant) firn.Grant                   // what the generator is told
+	last   func(*holder, firn.Tick) firn.Tick                     // what a Stop says
 
 	// in the generator and its driver,
 	manner        manner
@@ -69,7 +70,7 @@ func (m *mutant) draw(rng *rand.Rand) setup {
 	if m.in != nil {
 		m.in(&s)
 	}
-	s.layout2 = s.layout2 && s.rules.Layout == firn.Default
+	s.layout2 = s.layout2 && s.rules.Layout == firn.Default()
 	return s
 }
 
@@ -84,17 +85,14 @@ func written(h *holder, do term.Action) (r term.Record, ok bool) {
 
 func extension(h *holder, do term.Action) (r term.Record, ok bool) {
 	r, ok = written(h, do)
-	return r, ok && h.s.Phase == term.Holding
+	return r, ok && do.For == term.ExtendWorker
 }
 
 // reread is the record of one's own worker that was read because a write is in
 // doubt, if it is another one than that replaces.
 func reread(h *holder, e term.Event) (r term.Record, ok bool) {
 	found, ok := e.(term.Found)
-	if !ok || found.Record.Key != h.sent.Key || found.Record.Version == h.sent.Cond.Version {
-		return r, false
-	}
-	if h.s.Phase != term.Taking && h.s.Phase != term.Holding && h.s.Phase != term.Releasing {
+	if !ok || h.p.Doing.For != term.SettleWorker || found.Record.Version == h.sent.Cond.Version {
 		return r, false
 	}
 	r, err := term.ReadRecord(found.Record)
@@ -111,7 +109,7 @@ func adopted(h *holder, e term.Event) term.Event {
 // repooled changes the pool's record that was read in a phase.
 func repooled(h *holder, e term.Event, phase term.Phase, change func(*term.Pool)) term.Event {
 	found, ok := e.(term.Found)
-	if !ok || found.Record.Key != h.pool.key || found.Record.Version == "" || h.s.Phase != phase {
+	if !ok || found.Record.Key != h.pool.key || found.Record.Version == "" || h.p.Term.Phase != phase {
 		return e
 	}
 	r, err := term.ReadPool(found.Record)

@@ -251,7 +251,7 @@ func (h *holder) opened(seen term.View, layout firn.Layout, err error) {
 			h.process.fails()
 			return
 		}
-		seen.Known = false
+		seen.Known, seen.Durability = false, h.file.Durability
 	case layout != h.rules.Layout && !h.w.mutant.anyLayout:
 		h.refused(&term.LayoutError{Pool: h.pool.name, Have: layout.String(), Want: h.rules.Layout.String()})
 		return
@@ -261,8 +261,7 @@ func (h *holder) opened(seen term.View, layout firn.Layout, err error) {
 			seen.Durability = heard.Durability
 		}
 	}
-	h.view = seen
-	h.term()
+	h.start(seen)
 	if h.alive {
 		h.wantIDs()
 	}

@@ -31,7 +31,7 @@ var storeRules = []rule{
 	}},
 	{"a conflict says that the write was not carried out; no other write is taken for one's own", []mutant{
 		{name: "a conflict is taken for success", event: func(h *holder, e term.Event) term.Event {
-			if _, ok := e.(term.Conflict); ok && h.s.Phase >= term.Taking {
+			if _, ok := e.(term.Conflict); ok && h.p.Term.Phase >= term.Taking {
 				return term.Wrote{Record: store.Record{Key: h.sent.Key, Value: h.sent.Value, Version: "?", Read: h.w.store.clock()}}
 			}
 			return e
@@ -50,11 +50,11 @@ var storeRules = []rule{
 
 var leaseRules = []rule{
 	{"a horizon is written down and acknowledged before anything up to it is issued", []mutant{
-		{name: "a horizon is used before it is acknowledged", grant: func(h *holder, do term.Action, g firn.Grant, ok bool) (firn.Grant, bool) {
-			if r, sent := extension(h, do); sent && ok {
-				g.Horizon = r.Horizon
+		{name: "a horizon is used before it is acknowledged", action: func(h *holder, do term.Action) term.Action {
+			if r, ok := extension(h, do); ok && h.gen != nil {
+				h.gen.extend(r.Horizon)
 			}
-			return g, ok
+			return do
 		}},
 		{name: "a horizon is written down after the ids", action: func(h *holder, do term.Action) term.Action {
 			if r, ok := extension(h, do); ok && r.Owner != "" && h.gen != nil {
@@ -62,28 +62,27 @@ var leaseRules = []rule{
 				do.Value = r.Encode()
 			}
 			return do
-		}, grant: func(h *holder, _ term.Action, g firn.Grant, ok bool) (firn.Grant, bool) {
+		}, grant: func(h *holder, g firn.Grant) firn.Grant {
 			g.Horizon = max(g.Horizon, h.w.tick(h.now().Wall.Add(h.rules.Reach)))
-			return g, ok
+			return g
 		}},
 	}},
 	{"a new holder starts above the record's horizon", []mutant{
-		{name: "ids start at the clock, not at the base", grant: func(h *holder, _ term.Action, g firn.Grant, ok bool) (firn.Grant, bool) {
+		{name: "ids start at the clock, not at the base", grant: func(h *holder, g firn.Grant) firn.Grant {
 			g.Base = min(g.Base, h.w.tick(h.now().Wall)-1)
-			return g, ok && g.Horizon > g.Base
+			return g
 		}},
 	}},
 	{"a new holder starts above the floors of the pool and of the store, read again after the acknowledgement", []mutant{
 		{name: "the floor is read before the Put only", in: restoring, event: func(h *holder, e term.Event) term.Event {
 			found, ok := e.(term.Found)
 			switch {
-			case ok && h.s.Phase == term.Joining:
-				h.cached = &found.Record
-			case ok && h.s.Phase == term.Confirming && h.cached != nil:
-				if found.Record.Key == term.KeyStore {
-					return term.Found{Record: store.Record{Key: term.KeyStore}}
-				}
-				return term.Found{Record: *h.cached}
+			case ok && h.p.Doing.For == term.JoinPool:
+				h.cached = &found
+			case ok && h.p.Doing.For == term.ConfirmPool && h.cached != nil:
+				return *h.cached
+			case ok && h.p.Doing.For == term.ConfirmStore:
+				return term.Found{Record: store.Record{Key: term.KeyStore}}
 			}
 			return e
 		}},
@@ -108,7 +107,7 @@ var leaseRules = []rule{
 	}},
 	{"a worker is taken with a higher term", []mutant{
 		{name: "a worker is taken with the term that it had", shows: misstep, action: func(h *holder, do term.Action) term.Action {
-			if r, ok := written(h, do); ok && h.s.Phase == term.Taking {
+			if r, ok := written(h, do); ok && do.For == term.TakeWorker {
 				r.Term--
 				do.Value = r.Encode()
 			}
@@ -117,7 +116,7 @@ var leaseRules = []rule{
 	}},
 	{"a worker whose holder is dead is taken in the end, also by who ends and is started again each time that none is free", []mutant{
 		{name: "the dead hold their workers for ever", in: mourning, shows: starved, event: func(h *holder, e term.Event) term.Event {
-			if h.s.Phase != term.Seeking {
+			if h.p.Term.Phase != term.Seeking {
 				return e
 			}
 			return reclocked(e, func(rec *store.Record) {
@@ -167,15 +166,15 @@ var leaseRules = []rule{
 	}},
 	{"a process whose store was away goes on by itself when it is back", []mutant{
 		{name: "a store that was away is not asked again", in: living, shows: starved, action: func(h *holder, do term.Action) term.Action {
-			if do.Op == term.Sleep && h.s.Phase == term.Holding && h.s.Fails > 0 {
-				do.Until += 24 * 3600e9
+			if h.p.Term.Phase == term.Holding && h.p.Term.Fails > 0 {
+				do.Op = term.None
 			}
 			return do
 		}},
 	}},
 	{"a pool's layout never changes, and who has another one is refused", []mutant{
 		{name: "a process with another layout is let in", anyLayout: true, in: twoLayouts, event: func(h *holder, e term.Event) term.Event {
-			return repooled(h, e, h.s.Phase, func(p *term.Pool) { p.Layout, p.Workers = h.rules.Layout.String(), "0-31" })
+			return repooled(h, e, h.p.Term.Phase, func(p *term.Pool) { p.Layout, p.Workers = h.rules.Layout.String(), "0-31" })
 		}},
 	}},
 	{"a fresh worker is granted by the Put that creates its record; the counter is a hint", []mutant{

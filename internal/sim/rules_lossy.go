@@ -21,13 +21,13 @@ var lossyRules = []rule{
 		}},
 	}},
 	{"a new holder issues nothing before its clock has passed the quarantine", []mutant{
-		{name: "a quarantine one tick too short", kind: lossy, now: shorten, in: exact(3)},
-		{name: "a quarantine one second too short", kind: lossy, now: shorten, in: exact(2)},
-		{name: "a quarantine from before the acknowledgement", kind: lossy, in: slow, now: func(h *holder, now term.Now, e term.Event) term.Now {
-			if _, ok := e.(term.Found); ok && h.s.Phase == term.Confirming {
-				now.Wall = h.sentAt.Wall
+		{name: "a quarantine one tick too short", kind: lossy, behind: shorten, in: exact(3)},
+		{name: "a quarantine one second too short", kind: lossy, behind: shorten, in: exact(2)},
+		{name: "a quarantine from before the acknowledgement", kind: lossy, in: slow, behind: func(h *holder, boot time.Duration, e term.Event) time.Duration {
+			if _, ok := e.(term.Found); ok && h.p.Doing.For == term.ConfirmStore {
+				return boot - h.sentAt
 			}
-			return now
+			return 0
 		}},
 		{name: "a quarantine by the outage budget of one's own", kind: lossy, in: unequal, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, term.Confirming, func(r *term.Pool) {
@@ -37,7 +37,7 @@ var lossyRules = []rule{
 	}},
 	{"how long a new holder waits does not rest on a write of a member that the store may forget", []mutant{
 		{name: "a member's own outage budget counts where the pool's record has none", kind: lossy, in: unequal, event: func(h *holder, e term.Event) term.Event {
-			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
+			return repooled(h, e, h.p.Term.Phase, func(r *term.Pool) {
 				if r.Outage == 0 {
 					r.Outage = h.rules.Outage.Milliseconds()
 				}
@@ -45,7 +45,7 @@ var lossyRules = []rule{
 		}},
 	}},
 	{"an extension after the time to live is refused by the store, and a late acknowledgement is not used", []mutant{
-		{name: "a late extension is acknowledged and used", kind: lossy, now: neverLate, ignoreWithin: true, in: brisk},
+		{name: "a late extension is acknowledged and used", kind: lossy, behind: neverLate, ignoreWithin: true, in: brisk},
 	}},
 	{"a worker is taken when its holder is late by any clock", []mutant{
 		{name: "a worker is taken from who may be alive", kind: lossy, in: brisk, event: func(_ *holder, e term.Event) term.Event {
@@ -55,8 +55,8 @@ var lossyRules = []rule{
 	}},
 	{"no grant goes further than the pool's record says", []mutant{
 		{name: "an outage budget that the pool's record does not have", kind: shifting, in: unequal, event: func(h *holder, e term.Event) term.Event {
-			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
-				if !h.s.Lossy && r.Lossy == "" {
+			return repooled(h, e, h.p.Term.Phase, func(r *term.Pool) {
+				if !h.p.Term.Lossy && r.Lossy == "" {
 					r.Outage = max(r.LongestOutage(), h.rules.Outage).Milliseconds()
 				}
 			})
@@ -64,14 +64,14 @@ var lossyRules = []rule{
 	}},
 	{"what one member has seen of the store holds for all", []mutant{
 		{name: "a process goes by what it sees itself", kind: shifting, in: shiftingOften, event: func(h *holder, e term.Event) term.Event {
-			return repooled(h, e, h.s.Phase, func(r *term.Pool) {
-				if h.view.Durability.Durable {
+			return repooled(h, e, h.p.Term.Phase, func(r *term.Pool) {
+				if h.p.View.Durability.Durable {
 					r.Lossy = ""
 				}
 			})
 		}},
 		{name: "a late acknowledgement counts without a look at the pool", kind: shifting, in: shiftingOften, ignoreWithin: true, event: func(h *holder, e term.Event) term.Event {
-			if h.s.Lossy {
+			if h.p.Term.Lossy {
 				return e
 			}
 			return repooled(h, e, term.Holding, func(r *term.Pool) { r.Lossy = "" })
@@ -79,22 +79,23 @@ var lossyRules = []rule{
 	}},
 }
 
-func neverLate(h *holder, now term.Now, e term.Event) term.Now {
+// neverLate makes an acknowledgement look as if it came in time.
+func neverLate(h *holder, boot time.Duration, e term.Event) time.Duration {
 	switch e.(type) {
 	case term.Wrote, term.Found:
-		if h.s.Phase == term.Holding {
-			now.Boot = min(now.Boot, h.s.Since+time.Duration(h.s.Have.TTL)*time.Millisecond)
+		if h.p.Term.Phase == term.Holding {
+			return max(boot-h.p.Term.Since-time.Duration(h.p.Term.Have.TTL)*time.Millisecond, 0)
 		}
 	}
-	return now
+	return 0
 }
 
 // shorten takes a second off the quarantine.
-func shorten(h *holder, now term.Now, e term.Event) term.Now {
-	if _, ok := e.(term.Found); ok && h.s.Phase == term.Confirming {
-		now.Wall = now.Wall.Add(-time.Second)
+func shorten(h *holder, _ time.Duration, e term.Event) time.Duration {
+	if _, ok := e.(term.Found); ok && h.p.Doing.For == term.ConfirmStore {
+		return time.Second
 	}
-	return now
+	return 0
 }
 
 var counterRules = []rule{

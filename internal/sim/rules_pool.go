@@ -43,7 +43,7 @@ var poolRules = []rule{
 		{name: "nobody looks at the store's floor", kind: embedded, in: embeddedRestored, errand: func(_ *errand, rq *request) (reply, bool) {
 			return reply{rec: store.Record{Key: rq.key}}, rq.kind == get && rq.key == term.KeyStore
 		}, event: func(h *holder, e term.Event) term.Event {
-			if found, ok := e.(term.Found); ok && h.s.Phase == term.Confirming && found.Record.Key == term.KeyStore {
+			if _, ok := e.(term.Found); ok && h.p.Doing.For == term.ConfirmStore {
 				return term.Found{Record: store.Record{Key: term.KeyStore}}
 			}
 			return e
@@ -130,7 +130,7 @@ func lowered(by func(*errand) time.Duration) func(*errand, *request) (reply, boo
 		d := by(e)
 		if rq.kind == put && rq.key == term.KeyStore {
 			if all, err := term.ReadStore(store.Record{Key: rq.key, Value: rq.value, Version: "sent"}); err == nil {
-				rq.value = term.StoreFloor(all.Floor.Add(-d))
+				rq.value = term.Store{Floor: all.Floor.Add(-d)}.Encode()
 			}
 		}
 		if p, ok := poolIn(rq); ok && p.Floor > 0 {

@@ -56,14 +56,14 @@ func ghost(w *world) {
 	p, other := w.procs[0], w.procs[1]
 	h := p.holder
 	p.boot()
-	for h.s.Phase < term.Seeking {
+	for h.p.Term.Phase < term.Seeking {
 		w.until(w.now + 100*time.Microsecond)
 	}
 	w.away = w.now + 100*time.Millisecond
-	if h.s.Phase > term.Seeking {
+	if h.p.Term.Phase > term.Seeking {
 		return // it was sent too soon to be lost
 	}
-	for h.s.Phase < term.Taking {
+	for h.p.Term.Phase < term.Taking {
 		w.until(w.now + 100*time.Microsecond)
 	}
 	attempt := request{kind: put, key: h.sent.Key, value: h.sent.Value, cond: h.sent.Cond, version: w.newVersion()}
@@ -106,7 +106,7 @@ func resumedAfterRestore(w *world) {
 
 // crashing schedules have more workers than processes that crash.
 func crashing(s *setup) {
-	s.rules = defaultRules(clocked, firn.Default)
+	s.rules = defaultRules(clocked, firn.Default())
 	s.workers, s.procs, s.founded, s.known, s.unequal = 16, 8, true, false, false
 	s.faults, s.maxSpeed = faults{}, 100
 	s.fast, s.issues = 2*time.Millisecond, time.Second
@@ -131,7 +131,7 @@ func crashLoops(w *world) {
 	healthy.boot()
 	w.until(w.now + 2*time.Second)
 	if healthy.holder.lacks >= 0 {
-		w.fail(starved, "p0 has no worker 2 s after its start: %s: %v", healthy.holder.s.Phase, healthy.holder.s.Err)
+		w.fail(starved, "p0 has no worker 2 s after its start: %s: %v", healthy.holder.p.Term.Phase, healthy.holder.p.Term.Err)
 	}
 }
 

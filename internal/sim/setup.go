@@ -59,7 +59,7 @@ func (k storeKind) clock() bool { return k != blind && k != lossyBlind }
 // Layouts with ticks from the shortest to the longest.
 var layouts = []firn.Layout{
 	firn.MustLayout("time:52@1us,worker:6,seq:5;epoch=2025-01-01T00:00:00Z"),
-	firn.Default,
+	firn.Default(),
 	firn.MustLayout("time:39@10ms,seq:8,worker:16;epoch=2025-01-01T00:00:00Z"),
 	firn.MustLayout("time:32@1s,worker:12,seq:19;epoch=2025-01-01T00:00:00Z"),
 	firn.MustLayout("time:20@1h,worker:10,seq:33;epoch=2025-01-01T00:00:00Z"),
@@ -140,7 +140,7 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 		s.rules.Wait = max(s.rules.Wait, layout.Unit())
 	}
 	s.faults = drawFaults(rng, kind)
-	s.layout2 = s.founded && layout == firn.Default && rng.IntN(10) == 0
+	s.layout2 = s.founded && layout == firn.Default() && rng.IntN(10) == 0
 	s.unequal = rng.IntN(3) == 0
 	s.drawPools(rng)
 	if r.Layout.Unit() == time.Hour && rng.IntN(100) == 0 { // long enough to see ticks pass

@@ -79,6 +79,11 @@ func (w *world) run() (failure *Failure) {
 		for _, e := range w.errands {
 			e.end()
 		}
+		for _, p := range w.procs {
+			if p.holder != nil {
+				p.holder.over()
+			}
+		}
 	}()
 	w.store.found()
 	if w.mutant.scene != nil {

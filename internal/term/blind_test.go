@@ -81,7 +81,7 @@ func TestBlindLeavesTheLiving(t *testing.T) {
 func TestBlindProbes(t *testing.T) {
 	x := newScript(t)
 	x.blind = true
-	l := firn.Sonyflake
+	l := firn.MustLayout("sonyflake")
 	x.rules.Layout = l
 	x.write(term.KeyPool("pool"), pool("one", l, 0).Encode())
 	x.workers(0, l.Workers())
@@ -114,7 +114,7 @@ func TestFloorTooFar(t *testing.T) {
 		for floor, far := range map[time.Duration]bool{time.Minute: true, 11 * time.Second: true, 9 * time.Second: false} {
 			x := newScript(t)
 			x.blind = blind
-			x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(floor)).Encode())
+			x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(floor)).Encode())
 			a := x.actor("a").until(term.Joining)
 			for !a.s.Over() && a.s.Phase != term.Holding {
 				if a.answer(); far && a.do.Op == term.List {

@@ -122,7 +122,7 @@ func TestReleaseBounds(t *testing.T) {
 func TestReleaseAboveFloor(t *testing.T) {
 	x := newScript(t)
 	floor := x.tick(3 * time.Second)
-	x.write(term.KeyPool("pool"), pool("one", firn.Default, floor).Encode())
+	x.write(term.KeyPool("pool"), pool("one", firn.Default(), floor).Encode())
 	a := x.actor("a").until(term.Holding).step(term.Stop{}).answer().is(term.Released)
 	if r := x.worker(a.s.Worker); r.Horizon != floor {
 		t.Errorf("%+v, floor %d", r, floor)

@@ -109,7 +109,7 @@ func (e *FullError) Error() string {
 
 func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
 	e := &FullError{Pool: r.Pool, Workers: s.count, Reserved: s.Pool.Reserved}
-	if s.count > listed {
+	if s.count > mostListed {
 		return e
 	}
 	for _, c := range all {

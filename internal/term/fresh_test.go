@@ -59,7 +59,7 @@ func TestFreshContenders(t *testing.T) {
 	x.workers(0, 2)
 	for range 20 {
 		x.forgetAll()
-		x.write(term.KeyPool("pool"), pool("one", firn.Default, 0).Encode())
+		x.write(term.KeyPool("pool"), pool("one", firn.Default(), 0).Encode())
 		x.workers(0, 2)
 		a, b := x.fresh("a").pending(term.Taking), x.fresh("b").pending(term.Taking)
 		a.until(term.Holding)
@@ -86,7 +86,7 @@ func TestHint(t *testing.T) {
 // While the pool's floor lies too far ahead no worker is used up in vain.
 func TestFreshBelowFloor(t *testing.T) {
 	x := newScript(t)
-	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Minute)).Encode())
+	x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(time.Minute)).Encode())
 	x.fresh("a").until(term.Refused).fails(term.Refused,
 		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then; they start by themselves, and a longer Options.Wait, such as 10 minutes, waits for them`)
 	if r := x.worker(0); r.Term != 0 {

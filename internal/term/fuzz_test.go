@@ -16,10 +16,10 @@ import (
 // it was read, or an error that names the key.
 func FuzzRecords(f *testing.F) {
 	for _, v := range [][]byte{
-		record.Encode(Pool{V: record.Format, ID: "a", Layout: firn.Default.String(), Workers: "0-1023", Floor: 7, Outage: 300_000, Limit: 300_000, Lossy: "x"}),
+		record.Encode(Pool{V: record.Format, ID: "a", Layout: firn.Default().String(), Workers: "0-1023", Floor: 7, Outage: 300_000, Limit: 300_000, Lossy: "x"}),
 		record.Encode(Record{V: record.Format, Term: 3, Owner: "o", Name: "n", Horizon: 9, TTL: 30_000}),
-		record.Encode(Hint{V: record.Format, Next: 7}),
-		StoreFloor(time.Unix(1, 5)),
+		record.Encode(hint{V: record.Format, Next: 7}),
+		Store{Floor: time.Unix(1, 5)}.Encode(),
 		[]byte(`{"v":2}`), []byte(`{"v":1,"floor":"9999-12-31T23:59:59-01:00"}`), []byte(`{"v":1,"horizon":-1}`), []byte(`{"v":1,"outage_ms":9223372036854775807}`), []byte(`{"v":1,"limit_ms":9223372036854775807}`),
 	} {
 		f.Add(v)
@@ -29,7 +29,7 @@ func FuzzRecords(f *testing.F) {
 		same(t, rec, ReadPool)
 		same(t, rec, ReadRecord)
 		same(t, rec, ReadStore)
-		same(t, rec, record.Read[Hint])
+		same(t, rec, record.Read[hint])
 		if p, err := ReadPool(rec); err == nil && (p.LongestOutage() <= 0 || p.LongestOutage() > p.OutageLimit()) {
 			t.Errorf("%s: an outage budget of %s", value, p.LongestOutage())
 		}
@@ -74,14 +74,14 @@ func FuzzWorkers(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := ParseRange(text, firn.Default)
+		r, err := ParseRange(text, firn.Default())
 		if err != nil {
 			if !strings.Contains(err.Error(), "workers") {
 				t.Error(err)
 			}
 			return
 		}
-		if r.First < 0 || r.Count() < 1 || r.Last >= firn.Default.Workers() || r.String() != text {
+		if r.First < 0 || r.Count() < 1 || r.Last >= firn.Default().Workers() || r.String() != text {
 			t.Errorf("%q: %+v", text, r)
 		}
 	})

@@ -278,7 +278,7 @@ func TestOwnRecordForgotten(t *testing.T) {
 	}{
 		"missing": {func(x *script, _ term.Record) {
 			x.forgetAll()
-			x.write(term.KeyPool("pool"), pool("one", firn.Default, 0).Encode())
+			x.write(term.KeyPool("pool"), pool("one", firn.Default(), 0).Encode())
 		}, "is missing"},
 		"an earlier one of our own": {func(x *script, r term.Record) {
 			r.Horizon -= 1000

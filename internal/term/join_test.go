@@ -33,7 +33,7 @@ func TestMissingPool(t *testing.T) {
 		x.rules.LocalClock = embedded
 		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
 
-		p := term.NewPool("two", firn.Default, term.Range{Last: 15}, time.Minute)
+		p := term.NewPool("two", firn.Default(), term.Range{Last: 15}, time.Minute)
 		x.write(term.KeyPool("pool"), p.Encode())
 		a := x.actor("a").until(term.Refused).fails(term.Refused, `lease: pool "pool" is not created yet: that has begun, and has not ended; if nobody is creating it at this moment, type: firn pool ensure pool --store URL`)
 		var missing *term.MissingPoolError
@@ -42,7 +42,7 @@ func TestMissingPool(t *testing.T) {
 		}
 		x.write(term.KeyPool("pool"), p.Void().Encode())
 		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
-		p, err := p.Above(0, "").Use(term.Range{Last: 15}, firn.Default)
+		p, err := p.Above(0, "").Use(term.Range{Last: 15}, firn.Default())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,11 +109,11 @@ func TestRange(t *testing.T) {
 
 func TestLayoutGuard(t *testing.T) {
 	fewer := firn.MustLayout("time:41@1ms,worker:1,seq:21;epoch=2025-01-01T00:00:00Z") // than the pool has workers
-	for _, layout := range []firn.Layout{firn.Twitter, fewer} {
+	for _, layout := range []firn.Layout{firn.MustLayout("twitter"), fewer} {
 		x := newScript(t)
 		a := x.actor("a")
 		a.rules.Layout = layout
-		a.until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s: leave the layout out of the options to use the pool's, or name a pool of that layout`, firn.Default, layout))
+		a.until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s: leave the layout out of the options to use the pool's, or name a pool of that layout`, firn.Default(), layout))
 		var wrong *term.LayoutError
 		if !errors.As(a.s.Err, &wrong) {
 			t.Errorf("%#v", a.s.Err)
@@ -133,7 +133,7 @@ func TestPoolForgotten(t *testing.T) {
 
 	// After a worker was taken, before the first id.
 	a := known(x, "one").until(term.Confirming)
-	x.write(term.KeyPool("pool"), pool("two", firn.Default, 0).Encode())
+	x.write(term.KeyPool("pool"), pool("two", firn.Default(), 0).Encode())
 	a.answer().fails(term.Forgotten, "store: pool pool has forgotten what it acknowledged: it is another pool of that name")
 
 	x.forgetAll()
@@ -154,7 +154,7 @@ func TestConfirming(t *testing.T) {
 	if _, ok := a.s.Grant(); ok {
 		t.Fatal("granted before the floor was read again")
 	}
-	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(2*time.Second)).Encode())
+	x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(2*time.Second)).Encode())
 	a.answer().does(term.Get, "store").answer().is(term.Holding)
 	if g, ok := a.s.Grant(); !ok || g.Base != x.tick(2*time.Second) {
 		t.Errorf("%+v %v", g, ok)
@@ -162,12 +162,12 @@ func TestConfirming(t *testing.T) {
 
 	// So far ahead that it is no use to wait.
 	a = x.actor("b").until(term.Confirming)
-	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Hour)).Encode())
+	x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(time.Hour)).Encode())
 	a.answer().answer().fails(term.Refused, `lease: the ids of pool "pool" start at 2026-03-01T13:00:00Z, because an earlier process may have issued ids up to then; they start by themselves, and a longer Options.Wait, such as 10 minutes, waits for them`)
 
-	x.write(term.KeyPool("pool"), pool("one", firn.Twitter, 0).Encode())
+	x.write(term.KeyPool("pool"), pool("one", firn.MustLayout("twitter"), 0).Encode())
 	x.pass(time.Minute)
-	x.actor("c").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s: leave the layout out of the options to use the pool's, or name a pool of that layout`, firn.Twitter, firn.Default))
+	x.actor("c").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: pool "pool" has layout %s, not %s: leave the layout out of the options to use the pool's, or name a pool of that layout`, firn.MustLayout("twitter"), firn.Default()))
 }
 
 // A store is recovered while a pool is created, by someone who has looked for the store's
@@ -176,7 +176,7 @@ func TestConfirming(t *testing.T) {
 func TestCreatedOverARecovery(t *testing.T) {
 	x := newScript(t)
 	x.rules.LocalClock = true // it goes by no other clock
-	x.write(term.KeyStore, term.StoreFloor(x.instant().Add(2*time.Second)))
+	x.write(term.KeyStore, term.Store{Floor: x.instant().Add(2 * time.Second)}.Encode())
 	if a := x.actor("a").until(term.Holding); a.s.Base < x.tick(2*time.Second) {
 		t.Errorf("%d is below the floor, %d", a.s.Base, x.tick(2*time.Second))
 	}
@@ -271,14 +271,14 @@ func TestPoolsWorkers(t *testing.T) {
 		"0-1024":                `workers "0-1024": the layout has 0-1023`,
 	} {
 		x := newScript(t)
-		p := pool("one", firn.Default, 0)
+		p := pool("one", firn.Default(), 0)
 		p.Workers = text
 		x.write(term.KeyPool("pool"), p.Encode())
 		x.actor("a").until(term.Refused).fails(term.Refused, "store: record pool/pool: "+reason)
 	}
 
 	x := newScript(t)
-	p := pool("one", firn.Default, 0)
+	p := pool("one", firn.Default(), 0)
 	p.Workers = "512-513"
 	x.write(term.KeyPool("pool"), p.Encode())
 	a, b := x.actor("a").until(term.Holding), x.actor("b").until(term.Holding)

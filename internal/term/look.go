@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -74,27 +73,6 @@ func (s *State) amended(r *Rules, now Now, p Pool) Pool {
 		p.Store = s.View.Durability.Identity
 	}
 	return p
-}
-
-// reread: the pool's record was read while a worker is held.
-func (s State) reread(r *Rules, now Now) (State, Action) {
-	if p := s.amended(r, now, s.Pool); p != s.Pool {
-		return s, s.amend(r, p)
-	}
-	s.Fails, s.Err = 0, nil
-	switch rec := s.write.late; {
-	case rec == nil:
-		return s.hold(r, now)
-	case s.Lossy:
-		return s.late(r, now)
-	default:
-		return s.granted(r, now, *rec)
-	}
-}
-
-// amend writes the pool's record. Whatever comes of it, the record is read again.
-func (s State) amend(r *Rules, p Pool) Action {
-	return Action{Op: Put, Key: keyPool(r.Pool), Value: record.Encode(p), Cond: store.Condition{Version: s.at}}
 }
 
 // Why says why the rules for a store that can forget hold, if they do; else what

@@ -87,7 +87,7 @@ func TestOwnRecordForgottenByLossy(t *testing.T) {
 	for name, forget := range map[string]func(*script, term.Record){
 		"missing": func(x *script, _ term.Record) {
 			x.forgetAll()
-			x.write(term.KeyPool("pool"), lossyPool(firn.Default).Encode())
+			x.write(term.KeyPool("pool"), lossyPool(firn.Default()).Encode())
 		},
 		"an earlier one of our own": func(x *script, r term.Record) {
 			r.Horizon -= 1000
@@ -159,7 +159,7 @@ func TestUnequalBudgets(t *testing.T) {
 	} {
 		x := newLossyScript(t)
 		workers := term.Range{Last: 15}
-		created, err := term.NewPool("new", firn.Default, workers, tt.said).Use(workers, firn.Default)
+		created, err := term.NewPool("new", firn.Default(), workers, tt.said).Use(workers, firn.Default())
 		if err != nil {
 			t.Fatal(err)
 		}

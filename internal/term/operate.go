@@ -1,8 +1,6 @@
 package term
 
 import (
-	"time"
-
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
@@ -48,21 +46,6 @@ func (p Pool) In(identity string) Pool {
 	return p
 }
 
-// Keys of records, for whoever reads or writes them without holding a term.
-const (
-	KeyStore = keyStore
-	KeyPools = "pool/" // prefix of every pool's record and its workers'
-)
-
-// KeyPool, KeyWorkers and KeyWorker are the keys of a pool's record, the prefix
-// of its workers', and one of those.
-func KeyPool(pool string) string            { return keyPool(pool) }
-func KeyWorkers(pool string) string         { return keyWorkers(pool) }
-func KeyWorker(pool string, n int64) string { return keyWorker(pool, n) }
-
-// WorkerOf returns the number in the key of a pool's worker.
-func WorkerOf(pool, key string) (n int64, ok bool) { return workerOf(pool, key) }
-
 // ReadStore reads the store's record.
 func ReadStore(rec store.Record) (Store, error) { return record.Read[Store](rec) }
 
@@ -72,5 +55,5 @@ func (r Record) Encode() []byte { return record.Encode(r) }
 // Encode is the record's JSON.
 func (p Pool) Encode() []byte { return record.Encode(p) }
 
-// StoreFloor is the JSON of a store's record with this floor.
-func StoreFloor(t time.Time) []byte { return record.Encode(Store{V: record.Format, Floor: t.UTC()}) }
+// Encode is the record's JSON.
+func (s Store) Encode() []byte { return record.Encode(Store{V: record.Format, Floor: s.Floor.UTC()}) }

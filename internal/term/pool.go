@@ -9,7 +9,6 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/record"
-	"github.com/firn-id/firn/store"
 )
 
 // This file has the life of a pool's record: how it is created, how its range changes, and
@@ -170,16 +169,3 @@ func workerBits(l firn.Layout) (bits []int) {
 func (p Pool) Elsewhere(identity string) bool {
 	return p.Store != "" && identity != "" && p.Store != identity
 }
-
-// elsewhere: the pool's record was made in another store. A process that has leased from
-// it stops for good: others may go on in the store that it knew.
-func (s State) elsewhere(r *Rules, p Pool, here string) (State, Action) {
-	err := &store.OtherStoreError{What: fmt.Sprintf("pool %q", r.Pool), Have: here, Want: p.Store}
-	if s.poolID != "" {
-		return s.end(Forgotten, err)
-	}
-	return s.end(Refused, err)
-}
-
-// start is when the first tick above a floor begins.
-func (r *Rules) start(floor firn.Tick) time.Time { return r.Layout.Time(floor + 1) }

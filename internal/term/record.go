@@ -3,8 +3,6 @@ package term
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -68,9 +66,9 @@ type Record struct {
 	TTL     int64     `json:"ttl_ms,omitempty"` // the owner writes again before so many milliseconds, or is taken for dead
 }
 
-// A Hint is a pool's record of fresh workers. It may be wrong: what counts is
+// A hint is a pool's record of fresh workers. It may be wrong: what counts is
 // that a worker's own record is created.
-type Hint struct {
+type hint struct {
 	V    int   `json:"v"`
 	Next int64 `json:"next"` // lower ones were probably held
 }
@@ -83,7 +81,7 @@ type Store struct {
 
 func (p Pool) Version() int   { return p.V }
 func (r Record) Version() int { return r.V }
-func (h Hint) Version() int   { return h.V }
+func (h hint) Version() int   { return h.V }
 func (s Store) Version() int  { return s.V }
 
 // Fault says what of the record cannot be; "" if nothing.
@@ -106,7 +104,7 @@ func (r Record) Fault() string {
 }
 
 // Fault is "": a hint may be wrong.
-func (Hint) Fault() string { return "" }
+func (hint) Fault() string { return "" }
 
 // Fault is "": every time is one.
 func (Store) Fault() string { return "" }
@@ -121,10 +119,3 @@ func ReadRecord(rec store.Record) (Record, error) {
 
 // ReadPool reads a pool's record.
 func ReadPool(rec store.Record) (Pool, error) { return record.Read[Pool](rec) }
-
-// workerOf is the number in a worker's key.
-func workerOf(pool, key string) (int64, bool) {
-	s, ok := strings.CutPrefix(key, keyWorkers(pool))
-	n, err := strconv.ParseInt(s, 10, 64)
-	return n, ok && err == nil && n >= 0
-}

@@ -118,7 +118,7 @@ func TestResumeAfterRestore(t *testing.T) {
 			horizon := a.s.Have.Horizon
 			floor := horizon - tt.below
 			x.forgetAll()
-			x.write(term.KeyPool("pool"), pool("one", firn.Default, floor).Encode())
+			x.write(term.KeyPool("pool"), pool("one", firn.Default(), floor).Encode())
 			if tt.record != nil {
 				x.setWorker(0, tt.record.Freed(floor))
 			}

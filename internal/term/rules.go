@@ -2,6 +2,7 @@ package term
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -83,25 +84,37 @@ func (r *Rules) Budget(p Pool, lossy bool) time.Duration {
 // says, and that clock and the new holder's are each off by Skew at most.
 func (r *Rules) Quarantine(p Pool) time.Duration { return p.LongestOutage() + 2*r.Skew }
 
-// listed is the largest pool that is listed to find a free worker. In a larger
+// mostListed is the largest pool that is listed to find a free worker. In a larger
 // one workers are looked up at random.
-const listed = 4096
+const mostListed = 4096
 
 // probes is how many workers of a large pool are looked up in one round.
 const probes = 64
 
-// keyPool, keyWorkers and keyWorker name a pool's records.
-func keyPool(pool string) string    { return "pool/" + pool }
-func keyWorkers(pool string) string { return "pool/" + pool + "/worker/" }
-func keyWorker(pool string, n int64) string {
-	return keyWorkers(pool) + strconv.FormatInt(n, 10)
+// Keys of records, for whoever reads or writes them without holding a term.
+const (
+	KeyStore = "store" // of the record that holds for every pool of a store
+	KeyPools = "pool/" // prefix of every pool's record and its workers'
+)
+
+// KeyPool is the key of a pool's record.
+func KeyPool(pool string) string { return KeyPools + pool }
+
+// KeyWorkers is the prefix of the keys of a pool's workers.
+func KeyWorkers(pool string) string { return KeyPool(pool) + "/worker/" }
+
+// KeyWorker is the key of a worker's record.
+func KeyWorker(pool string, n int64) string { return KeyWorkers(pool) + strconv.FormatInt(n, 10) }
+
+// WorkerOf returns the number in the key of a pool's worker.
+func WorkerOf(pool, key string) (n int64, ok bool) {
+	s, ok := strings.CutPrefix(key, KeyWorkers(pool))
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, ok && err == nil && n >= 0
 }
 
 // keyFresh is the record that says where to look for a worker nobody ever had.
-func keyFresh(pool string) string { return "pool/" + pool + "/fresh" }
-
-// keyStore is the record that holds for every pool of a store.
-const keyStore = "store"
+func keyFresh(pool string) string { return KeyPool(pool) + "/fresh" }
 
 // reach is how far ahead of the clock the grant after one of reach d goes.
 func (r *Rules) reach(d, budget time.Duration) time.Duration {

@@ -32,9 +32,9 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // newScript has a pool of 16 workers on a durable store with a clock.
 func newScript(t *testing.T) *script {
-	x := &script{T: t, rules: term.Default("pool", firn.Default, store.Durability{}), durable: true}
-	x.store = memory.NewOptions(memory.Options{Now: x.instant})
-	x.write(term.KeyPool("pool"), pool("one", firn.Default, 0).Encode())
+	x := &script{T: t, rules: term.Default("pool", firn.Default(), store.Durability{}), durable: true}
+	x.store = memory.NewClock(x.instant)
+	x.write(term.KeyPool("pool"), pool("one", firn.Default(), 0).Encode())
 	x.workers(0, 16)
 	return x
 }
@@ -42,7 +42,7 @@ func newScript(t *testing.T) *script {
 func newLossyScript(t *testing.T) *script {
 	x := newScript(t)
 	x.durable = false
-	x.write(term.KeyPool("pool"), lossyPool(firn.Default).Encode())
+	x.write(term.KeyPool("pool"), lossyPool(firn.Default()).Encode())
 	return x
 }
 

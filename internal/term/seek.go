@@ -42,14 +42,14 @@ func (s State) seek(r *Rules, now Now) (State, Action) {
 	case s.belowFloor(r, now):
 		return s.end(Refused, &NotYetError{Pool: r.Pool, StartsAt: r.start(s.Pool.Floor)})
 	case r.Choice == Fresh:
-		return s, Action{Op: Get, Key: keyFresh(r.Pool)}
-	case s.count <= listed && s.count > 1:
-		return s, Action{Op: List, Key: keyWorkers(r.Pool)}
+		return s, get(ReadHint, keyFresh(r.Pool))
+	case s.count <= mostListed && s.count > 1:
+		return s, list(ListWorkers, KeyWorkers(r.Pool))
 	}
 	s.probes = int(min(s.count, probes))
 	if r.Choice == Prefer {
 		s.Worker = r.Worker
-		return s, Action{Op: Get, Key: keyWorker(r.Pool, s.Worker)}
+		return s, get(ReadWorker, KeyWorker(r.Pool, s.Worker))
 	}
 	return s.probe(r)
 }
@@ -64,13 +64,13 @@ func (s State) probe(r *Rules) (State, Action) {
 		n = s.draw + uint64(s.probes)*golden
 	}
 	s.Worker = s.first + int64(n%uint64(s.count))
-	return s, Action{Op: Get, Key: keyWorker(r.Pool, s.Worker)}
+	return s, get(ReadWorker, KeyWorker(r.Pool, s.Worker))
 }
 
 // probed: one worker of a large pool was looked up.
 func (s State) probed(r *Rules, now Now, rec store.Record) (State, Action) {
 	if s.count == 1 { // as good as listed
-		return s.choose(r, now, []store.Record{rec})
+		return s.listed(r, now, []store.Record{rec})
 	}
 	if s.probes%2 == 0 {
 		s.sight(now, rec)
@@ -85,11 +85,11 @@ func (s State) probed(r *Rules, now Now, rec store.Record) (State, Action) {
 	return s.none(r, now, []candidate{c})
 }
 
-// choose: all records of the pool's workers were listed.
-func (s State) choose(r *Rules, now Now, list []store.Record) (State, Action) {
+// listed: all records of the pool's workers were listed.
+func (s State) listed(r *Rules, now Now, list []store.Record) (State, Action) {
 	records := make(map[int64]store.Record, len(list))
 	for _, rec := range list {
-		if n, ok := workerOf(r.Pool, rec.Key); ok {
+		if n, ok := WorkerOf(r.Pool, rec.Key); ok {
 			records[n] = rec
 		}
 	}
@@ -191,7 +191,7 @@ func (s State) none(r *Rules, now Now, all []candidate) (State, Action) {
 	}
 	pause := min(max(all[0].free, 50*time.Millisecond), time.Second)
 	until := min(now.Boot+pause+s.jitter(50*time.Millisecond), s.began+s.patience(r))
-	return s, Action{Op: Sleep, Until: until}
+	return s, sleep(until)
 }
 
 // belowFloor says whether the pool's floor lies too far ahead for any worker, so
@@ -209,33 +209,31 @@ func (s *State) patience(r *Rules) time.Duration {
 	return r.Wait
 }
 
-// take writes down that a worker is ours. Where its base lies ahead, nothing is
-// granted yet: no horizon above its base is further ahead than a floor is raised
-// by a restore.
-func (s State) take(r *Rules, now Now, c candidate) (State, Action) {
-	reach := min(r.Reach, s.budget(r))
-	s.Phase, s.Worker, s.Base = Taking, c.worker, c.base
-	want := Record{
-		V: record.Format, Term: c.rec.Term + 1, Owner: s.token(), Name: s.name,
-		Horizon: max(c.base, r.tick(s.wall(r, now, s.drift(now)).Add(reach))), TTL: r.ttl(reach).Milliseconds(),
+// hinted: the record of fresh workers was read. The worker is granted by the
+// Put that creates its own record; the hint only says where to begin.
+func (s State) hinted(r *Rules, now Now, rec store.Record) (State, Action) {
+	next := s.first
+	if rec.Version != "" {
+		h, err := record.Read[hint](rec)
+		if err != nil {
+			return s.end(Refused, err)
+		}
+		next = max(next, h.Next)
 	}
-	return s.put(r, now, write{want: want, version: c.version, reach: reach})
-}
-
-// put sends a write for the first time.
-func (s State) put(r *Rules, now Now, w write) (State, Action) {
-	w.since = now.Boot
-	s.write = w
-	return s.again(r)
-}
-
-// again sends the write, word for word.
-func (s State) again(r *Rules) (State, Action) {
-	s.write.doubt, s.write.refused = false, false
-	cond := store.Condition{Version: s.write.version}
-	if s.Lossy && s.Phase == Holding {
-		// A store that forgets must not let us revive on a record that fell back.
-		cond.Within = time.Duration(s.Have.TTL) * time.Millisecond
+	s.hint = rec.Version
+	if s.tries > 0 {
+		next = max(next, s.Worker+1)
 	}
-	return s, Action{Op: Put, Key: keyWorker(r.Pool, s.Worker), Value: record.Encode(s.write.want), Cond: cond}
+	left := s.first + s.count - next
+	if left <= 0 {
+		return s.end(Refused, &FreshError{Pool: r.Pool, Workers: s.count})
+	}
+	if s.tries > 0 { // others are after the same: spread, further with each defeat
+		next += int64(s.random.Uint64() % uint64(min(int64(4*s.tries), left)))
+	}
+	c := s.judge(r, now, next, store.Record{})
+	if c.rank == unusable { // it would be used up in vain
+		return s.none(r, now, []candidate{c})
+	}
+	return s.take(r, now, c)
 }

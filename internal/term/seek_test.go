@@ -65,8 +65,8 @@ func TestInsist(t *testing.T) {
 
 func TestPreferInALargePool(t *testing.T) {
 	x := newScript(t)
-	x.rules.Layout = firn.Sonyflake
-	x.write(term.KeyPool("pool"), pool("one", firn.Sonyflake, 0).Encode())
+	x.rules.Layout = firn.MustLayout("sonyflake")
+	x.write(term.KeyPool("pool"), pool("one", firn.MustLayout("sonyflake"), 0).Encode())
 	x.rules.Choice, x.rules.Worker = term.Prefer, 777
 	if a := x.actor("a").until(term.Holding); a.s.Worker != 777 {
 		t.Errorf("took %d", a.s.Worker)
@@ -107,13 +107,13 @@ func TestFullError(t *testing.T) {
 		`; worker 2 is held by h and falls free in 33s; and 2 more`)
 
 	x = newScript(t)
-	x.write(term.KeyPool("pool"), pool("one", firn.Default, x.tick(time.Minute)).Encode())
+	x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(time.Minute)).Encode())
 	x.actor("a").until(term.Refused).fails(term.Refused,
 		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then; they start by themselves, and a longer Options.Wait, such as 10 minutes, waits for them`)
 
 	x = newScript(t)
-	x.rules.Layout = firn.Sonyflake
-	x.write(term.KeyPool("pool"), pool("one", firn.Sonyflake, 0).Encode())
+	x.rules.Layout = firn.MustLayout("sonyflake")
+	x.write(term.KeyPool("pool"), pool("one", firn.MustLayout("sonyflake"), 0).Encode())
 	x.workers(0, 5000)
 	for n := range x.count() {
 		x.setWorker(n, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: 1, TTL: 30_000})
@@ -140,7 +140,7 @@ func TestWaiting(t *testing.T) {
 // Where the layout ends no worker is started, and who holds one goes on to it.
 func TestLayoutEnd(t *testing.T) {
 	x := newScript(t)
-	l := firn.Default
+	l := firn.Default()
 	x.time = l.End().Sub(start) - 6*time.Second
 	x.workers(0, 1)
 	a := x.actor("a").until(term.Holding)

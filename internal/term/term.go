@@ -37,7 +37,6 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -75,27 +74,6 @@ func (Conflict) event() {}
 func (Unknown) event()  {}
 func (Forgot) event()   {}
 func (Stop) event()     {}
-
-// An Action is the one thing to do next.
-type Action struct {
-	Op    Op
-	Key   string // of Get and Put; prefix of List
-	Value []byte
-	Cond  store.Condition
-	Until time.Duration // of Sleep, on the boot clock; it may be ended early
-}
-
-// An Op is a kind of action.
-type Op uint8
-
-const (
-	None Op = iota // the term is over
-	Get
-	List
-	Put
-	Ask // what the store promises
-	Sleep
-)
 
 // A Phase is where a term stands.
 type Phase uint8
@@ -140,12 +118,11 @@ type State struct {
 	name   string
 	poolID string // as earlier terms of this process knew it; empty: none
 	random rand.ChaCha8
-	op     Op            // under way
-	key    string        // of op
-	until  time.Duration // of the last Sleep
+	doing  Purpose       // what the action under way is for
+	until  time.Duration // of the last Pause
 	began  time.Duration // boot time of Begin
 	mute   time.Duration // boot time at which the first of Fails was asked for
-	asked  time.Duration // boot time at which op was asked for
+	asked  time.Duration // boot time at which the last request was made
 	last   firn.Tick     // of Stop
 	first  int64         // workers of the pool: first to first+count-1
 	count  int64
@@ -167,6 +144,7 @@ type State struct {
 // A write is the Put under way or in doubt. One in doubt is repeated word for
 // word until it is settled, so that it does not matter which copy arrived.
 type write struct {
+	purpose Purpose // TakeWorker, ExtendWorker or ReleaseWorker
 	want    Record
 	version store.Version // that it replaces
 	reach   time.Duration
@@ -210,7 +188,7 @@ func (s State) Mute() (since time.Duration, ok bool) { return s.mute, s.Fails > 
 // Step returns the state after an event, and what to do next.
 func (s State) Step(r *Rules, now Now, e Event) (State, Action) {
 	s, do := s.step(r, now, e)
-	s.op, s.key = do.Op, do.Key
+	s.doing = do.For
 	if do.Op == Sleep {
 		s.until = do.Until
 	} else {
@@ -222,15 +200,10 @@ func (s State) Step(r *Rules, now Now, e Event) (State, Action) {
 func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	switch e := e.(type) {
 	case Begin:
-		s.began = now.Boot
-		s.see(r, e.View)
-		if ahead := now.Wall.Sub(s.wall(r, now, 0)); ahead > s.budget(r) { // of a grant that is gone on with
-			return s.end(Refused, &ClockError{Ahead: ahead + r.Skew, Skew: r.Skew})
-		}
-		return s.next(r, now)
+		return s.begin(r, now, e.View)
 	case Woke:
 		if now.Boot < s.until && (s.Phase != Holding || s.Fails > 0) {
-			return s, Action{Op: Sleep, Until: s.until} // a store that is busy or away is not asked more often
+			return s, sleep(s.until) // a store that is busy or away is not asked more often
 		}
 		return s.next(r, now)
 	case Stop:
@@ -241,72 +214,76 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	case Unknown:
 		return s.unanswered(r, now, e.Err)
 	}
-	if !s.write.doubt && (s.Phase < Holding || s.op == Put) { // that a record can be read does not show that it can be written
-		s.Fails, s.Err = 0, nil
-	}
-	if s.Phase == Noting { // well or ill
-		s.Phase = Confirming
-		return s.next(r, now)
-	}
+	s.answered()
 	switch e := e.(type) {
-	case Listed:
-		return s.choose(r, now, e.Records)
 	case Promised:
-		s.see(r, View{Durability: e.Durability, Asked: s.asked, Known: true})
-		if s.Pool.Elsewhere(e.Durability.Identity) {
-			return s.elsewhere(r, s.Pool, e.Durability.Identity)
-		}
-		return s.next(r, now)
+		return s.promised(r, now, e.Durability)
+	case Listed:
+		return s.listed(r, now, e.Records)
+	case Found:
+		return s.found(r, now, e.Record)
 	case Wrote:
 		return s.wrote(r, now, e.Record)
 	case Conflict:
 		return s.conflicted(r, now)
-	case Found:
-		switch {
-		case s.key == keyPool(r.Pool):
-			return s.joined(r, now, e.Record)
-		case s.key == keyStore:
-			return s.confirmed(r, now, e.Record)
-		case s.Phase == Seeking && r.Choice == Fresh:
-			return s.hinted(r, now, e.Record)
-		case s.Phase == Seeking:
-			return s.probed(r, now, e.Record)
-		}
-		return s.settle(r, now, e.Record)
 	}
 	panic("term: unknown event")
 }
 
+func (s State) begin(r *Rules, now Now, v View) (State, Action) {
+	s.began = now.Boot
+	s.see(r, v)
+	if ahead := now.Wall.Sub(s.wall(r, now, 0)); ahead > s.budget(r) { // of a grant that is gone on with
+		return s.end(Refused, &ClockError{Ahead: ahead + r.Skew, Skew: r.Skew})
+	}
+	return s.next(r, now)
+}
+
 // next is what to do when nothing is under way.
 func (s State) next(r *Rules, now Now) (State, Action) {
+	if s.Phase == Amending { // whatever came of that, the pool's record is read again
+		s.Phase = Joining
+	}
 	switch {
 	case s.Over():
 		return s, Action{}
 	case s.write.doubt:
-		return s, Action{Op: Get, Key: keyWorker(r.Pool, s.Worker)}
+		return s, get(SettleWorker, KeyWorker(r.Pool, s.Worker))
 	case s.Closed && s.Phase < Noting:
 		return s.end(Released, s.Err)
 	case s.Closed:
 		return s.release(r)
-	case s.Phase == Joining && s.look.at <= now.Boot:
-		return s, Action{Op: Ask}
 	}
 	switch s.Phase {
-	case Noting:
-		return s, Action{Op: Put, Key: keyFresh(r.Pool), Value: record.Encode(Hint{V: record.Format, Next: s.Worker + 1}), Cond: store.Condition{Version: s.hint}}
-	case Joining, Amending, Confirming:
-		return s, Action{Op: Get, Key: keyPool(r.Pool)}
+	case Joining:
+		if s.look.at <= now.Boot {
+			return s, ask(AskDurability)
+		}
+		return s, get(JoinPool, KeyPool(r.Pool))
 	case Seeking, Taking:
 		return s.seek(r, now)
+	case Noting:
+		return s.note(r)
+	case Confirming:
+		return s, get(ConfirmPool, KeyPool(r.Pool))
 	default:
 		return s.hold(r, now)
 	}
 }
 
+// answered takes note that the store answers. That a record can be read does not show
+// that it can be written: nothing that is read while a worker is held counts.
+func (s *State) answered() {
+	if s.write.doubt || s.doing == WatchPool || s.doing == WatchDurability {
+		return
+	}
+	s.Fails, s.Err = 0, nil
+}
+
 // unanswered: the action under way failed. A Put may have been carried out, or
 // may yet be.
 func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
-	if s.op == Ask && s.Phase == Holding {
+	if s.doing == WatchDurability {
 		return s.unseen(r, now, err)
 	}
 	if s.Fails == 0 {
@@ -314,12 +291,10 @@ func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
 	}
 	s.Fails++
 	s.Err = err
-	switch {
-	case s.Phase == Noting:
+	switch s.doing {
+	case WriteHint:
 		s.Phase = Confirming // the hint is only that
-	case s.Phase == Amending:
-		s.Phase = Joining // it is settled by reading the pool's record
-	case s.Phase >= Taking && s.op == Put && s.key == keyWorker(r.Pool, s.Worker):
+	case TakeWorker, ExtendWorker, ReleaseWorker:
 		s.write.doubt = true
 	}
 	// A worker may be sought for longer than a store is waited for.
@@ -328,7 +303,7 @@ func (s State) unanswered(r *Rules, now Now, err error) (State, Action) {
 	}
 	pause := min(100*time.Millisecond<<min(s.Fails, 6), 4*time.Second)
 	until := now.Boot + s.jitter(pause)
-	return s, Action{Op: Sleep, Until: until}
+	return s, sleep(until)
 }
 
 // jitter returns a random duration between half of d and d. As token does, it changes the

@@ -4,7 +4,7 @@
 //
 // A hashid is an encoding, not encryption: the salt can be found from a few pairs of
 // number and text, and whoever has it reads and makes all of them. For new links
-// take a token or a cipher of package public.
+// take an opaque id or a cipher of package public.
 package hashids
 
 import (
@@ -88,9 +88,9 @@ func (f *Form) Parse(text string) (firn.ID, error) {
 	}
 	switch {
 	case text == "":
-		return fail(0, "there is no letter")
+		return fail(0, "the text is empty")
 	case utf8.RuneCountInString(text) > f.longest:
-		return fail(0, "it has at most %d letters, not %d", f.longest, utf8.RuneCountInString(text))
+		return fail(0, "it has at most %d characters, not %d", f.longest, utf8.RuneCountInString(text))
 	}
 	numbers, err := f.codec.DecodeInt64WithError(text) // which writes them again, and compares
 	switch {

@@ -85,14 +85,14 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ text, reason string }{
-		{"", "there is no letter"},
+		{"", "the text is empty"},
 		{zero, "zero is never issued"},
 		{"NV", "it is none with this salt, alphabet and minimal length"}, // of no minimal length
 		{"gB0NV05E", "it is none with this salt, alphabet and minimal length"},
 		{"gB0NV05-", "it is none with this salt, alphabet and minimal length"},
 		{"日本", "it is none with this salt, alphabet and minimal length"},
 		{"\xff\xfe\x00", "it is none with this salt, alphabet and minimal length"},
-		{strings.Repeat("g", 1<<20), "letters, not 1048576"},
+		{strings.Repeat("g", 1<<20), "characters, not 1048576"},
 	} {
 		id, err := f.Parse(tt.text)
 		var syntax *firn.SyntaxError

@@ -4,7 +4,7 @@
 //
 // A sqid is an encoding, not encryption: whoever has the alphabet reads and makes
 // all of them, and the default alphabet is known to everybody. For new links take a
-// token or a cipher of package public.
+// opaque or a cipher of package public.
 package sqids
 
 import (
@@ -83,9 +83,9 @@ func (f *Form) Parse(text string) (firn.ID, error) {
 	}
 	switch {
 	case text == "":
-		return fail(0, "there is no letter")
+		return fail(0, "the text is empty")
 	case len(text) > f.longest:
-		return fail(f.longest, "it has at most %d letters, not %d", f.longest, len(text))
+		return fail(f.longest, "it has at most %d characters, not %d", f.longest, len(text))
 	}
 	numbers := f.codec.Decode(text)
 	switch {

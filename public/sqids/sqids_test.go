@@ -90,14 +90,14 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ text, reason string }{
-		{"", "there is no letter"},
+		{"", "the text is empty"},
 		{"bM", "zero is never issued"},
 		{"aho1e", "it reads as 4572721, which is written JExTR with this minimal length and these blocked words"},
 		{"U-", "it is none with this alphabet"},
 		{"Ü", "it is none with this alphabet"},
 		{"\xff", "it is none with this alphabet"},
 		{long, "above 9223372036854775807"},
-		{strings.Repeat("U", 1<<20), "letters, not 1048576"},
+		{strings.Repeat("U", 1<<20), "characters, not 1048576"},
 	} {
 		id, err := f.Parse(tt.text)
 		var syntax *firn.SyntaxError

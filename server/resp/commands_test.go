@@ -330,11 +330,11 @@ func TestForms(t *testing.T) {
 	}
 	p.send("INCR texts\r\nFIRN.NEXT texts\r\nFIRN.NEXT texts 2\r\nINCRBY texts 2\r\n")
 	text := func(n firn.ID) string {
-		s, err := public.Text(public.Crockford, n)
+		s, err := public.Crockford.Append(nil, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strconv.Quote(s)
+		return strconv.Quote(string(s))
 	}
 	for _, want := range []string{
 		"-WRONGTYPE the series gives texts, and INCR answers an integer: FIRN.NEXT", text(1), "[" + text(2) + " " + text(3) + "]",

@@ -31,11 +31,11 @@ func newServer(t *testing.T, name string, shards ...int64) *pgx.Conn {
 	mustExec(t, admin, "CREATE DATABASE "+database)
 	c := connect(t, strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1))
 	var b strings.Builder
-	if err := shard.WriteGenerator(&b, firn.Instagram); err != nil {
+	if err := shard.WriteGenerator(&b, firn.MustLayout("instagram")); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range shards {
-		if err := shard.WriteShard(&b, firn.Instagram, shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+		if err := shard.WriteShard(&b, firn.MustLayout("instagram"), shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,13 +184,13 @@ func TestSettings(t *testing.T) {
 	server := &check.Server{
 		Name: "a", Offset: 3 * time.Second, Error: time.Second,
 		View: &shard.View{
-			Cluster: "c1", Server: "a", Layout: firn.Instagram, Schemas: "insta%d", Version: 130001, Standby: true,
+			Cluster: "c1", Server: "a", Layout: firn.MustLayout("instagram"), Schemas: "insta%d", Version: 130001, Standby: true,
 			Keys: keys(t, "none", 8),
 		},
 		Details: &check.Details{Settings: map[string]string{"fsync": "off", "wal_level": "replica", "max_wal_senders": "0"}},
 	}
 	var got []string
-	for _, f := range check.Findings([]*check.Server{server}, firn.Instagram.End().Add(-time.Hour), nil) {
+	for _, f := range check.Findings([]*check.Server{server}, firn.MustLayout("instagram").End().Add(-time.Hour), nil) {
 		got = append(got, string(f.Level)+" "+f.Text)
 	}
 	want := []string{

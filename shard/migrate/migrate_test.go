@@ -44,10 +44,10 @@ func newServers(t *testing.T) []shard.Server {
 		}
 		servers = append(servers, shard.Server{Name: name, Config: config})
 		var b strings.Builder
-		err = shard.WriteGenerator(&b, firn.Instagram)
+		err = shard.WriteGenerator(&b, firn.MustLayout("instagram"))
 		for n := range 2 {
 			number := int64(2*i + n)
-			err = errors.Join(err, shard.WriteShard(&b, firn.Instagram, shard.Definition{Number: number, Schema: schema(number)}))
+			err = errors.Join(err, shard.WriteShard(&b, firn.MustLayout("instagram"), shard.Definition{Number: number, Schema: schema(number)}))
 		}
 		if err != nil {
 			t.Fatal(err)

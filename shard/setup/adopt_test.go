@@ -73,7 +73,7 @@ func TestAdopt(t *testing.T) {
 	a, b := newDatabase(t), newDatabase(t)
 	a.must(t, published(0)+published(1)+"CREATE SCHEMA insta9; CREATE SCHEMA other")
 	b.must(t, published(2)+"ALTER SEQUENCE insta2.table_id_seq RESTART") // as if nobody had drawn
-	hour, err := firn.Instagram.Encode(firn.Parts{Time: time.Now().Add(time.Hour), Shard: 1})
+	hour, err := firn.MustLayout("instagram").Encode(firn.Parts{Time: time.Now().Add(time.Hour), Shard: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

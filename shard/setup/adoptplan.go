@@ -76,7 +76,7 @@ func (s *Servers) Adopt(ctx context.Context, w Wish, name string) (*Adoption, er
 		w.Schemas = DefaultSchemas
 	}
 	if !w.Layout.IsValid() {
-		w.Layout = firn.Instagram
+		w.Layout = firn.MustLayout("instagram")
 	}
 	if err := checkSchemas(w.Schemas); err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func TestAboveClocks(t *testing.T) {
 		{"one is ahead by two hours", map[string]time.Duration{"a": 0, "b": 2 * time.Hour}, 0, "server b"},
 		{"the only one is ahead", map[string]time.Duration{"a": 5 * year}, 0, "server a"},
 	} {
-		state, err := setup.Above(firn.Instagram, now, tt.clocks, 10*time.Second)
+		state, err := setup.Above(firn.MustLayout("instagram"), now, tt.clocks, 10*time.Second)
 		var clock *setup.ClockError
 		if tt.wrong != "" {
 			if !errors.As(err, &clock) || !strings.Contains(err.Error(), tt.wrong) {
@@ -41,7 +41,7 @@ func TestAboveClocks(t *testing.T) {
 			}
 			continue
 		}
-		if want := firn.Instagram.Tick(now.Add(tt.ahead + 10*time.Second)); err != nil || state>>10 != int64(want) {
+		if want := firn.MustLayout("instagram").Tick(now.Add(tt.ahead + 10*time.Second)); err != nil || state>>10 != int64(want) {
 			t.Errorf("%s: %d, %v", tt.name, state>>10-int64(want), err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestAboveClocks(t *testing.T) {
 func TestReopenClock(t *testing.T) {
 	db := newDatabase(t)
 	var b strings.Builder
-	if err := errors.Join(shard.WriteSQL(&b, firn.Instagram, shard.Definition{Number: 1, Schema: "insta1"}), shard.WriteMoves(&b, firn.Instagram)); err != nil {
+	if err := errors.Join(shard.WriteSQL(&b, firn.MustLayout("instagram"), shard.Definition{Number: 1, Schema: "insta1"}), shard.WriteMoves(&b, firn.MustLayout("instagram"))); err != nil {
 		t.Fatal(err)
 	}
 	clock := strings.NewReplacer("pg_catalog.clock_timestamp()", "test.clock()", "clock_timestamp()", "test.clock()")
@@ -68,7 +68,7 @@ func TestReopenClock(t *testing.T) {
 		other := newDatabase(t)
 		other.must(t, b.String())
 		other.must(t, "UPDATE firn.server SET cluster = 'c1', name = 'b'; DELETE FROM firn.generator; DELETE FROM firn.shard")
-		state := int64(firn.Instagram.Tick(time.Now().Add(above))) << 10
+		state := int64(firn.MustLayout("instagram").Tick(time.Now().Add(above))) << 10
 		err = plan.Reopen(t.Context(), db.Conn, map[string]*pgx.Conn{"b": other.Conn}, plan.Shards[0], state)
 		if n := other.one(t, "SELECT count(*)::text FROM firn.shard"); err != nil && n != "0" {
 			t.Errorf("%s above: refused, and taken from the other server", above)

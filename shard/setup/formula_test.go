@@ -62,7 +62,7 @@ func TestFormula(t *testing.T) {
 			continue
 		}
 		l, err := g.layout()
-		if err != nil || l.String() != firn.Instagram.String() || g.shard != 5 || g.sequence != "insta5.table_id_seq" {
+		if err != nil || l.String() != firn.MustLayout("instagram").String() || g.shard != 5 || g.sequence != "insta5.table_id_seq" {
 			t.Errorf("%s: %v %+v: %v", name, l, g, err)
 		}
 	}

@@ -34,7 +34,7 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Cluster != p.Cluster || len(m.Cluster) != 32 || m.Keys.String() != "range:1,11,21,31,41" || m.Layout != firn.Sharded || m.Schemas != "insta%d" || !slices.Equal(m.Servers, []string{"a", "b"}) {
+	if m.Cluster != p.Cluster || len(m.Cluster) != 32 || m.Keys.String() != "range:1,11,21,31,41" || m.Layout != firn.Sharded() || m.Schemas != "insta%d" || !slices.Equal(m.Servers, []string{"a", "b"}) {
 		t.Errorf("%+v", m)
 	}
 	for i, r := range m.Routes {
@@ -120,7 +120,7 @@ func TestInitRefuses(t *testing.T) {
 	attempt("-1 shards", setup.Wish{Count: -1}, a, b)
 	attempt("ended on 2014-11-03", setup.Wish{Count: 2, Layout: firn.MustLayout("instagram;epoch=1980-01-01T00:00:00Z")}, a, b)
 	attempt("begins at 2200-01-01", setup.Wish{Count: 2, Layout: firn.MustLayout("sharded;epoch=2200-01-01T00:00:00Z")}, a, b)
-	attempt("no datacenter", setup.Wish{Count: 2, Layout: firn.Twitter}, a, b)
+	attempt("no datacenter", setup.Wish{Count: 2, Layout: firn.MustLayout("twitter")}, a, b)
 	attempt("bounds for 2 shards", setup.Wish{Count: 2, Keys: "range:1"}, a, b)
 	attempt(`"%d" once`[1:3], setup.Wish{Count: 2, Schemas: "insta"}, a, b)
 	attempt("servers a and b are one database", wish(), a, a)
@@ -130,7 +130,7 @@ func TestInitRefuses(t *testing.T) {
 	attempt("there is a schema insta1 already", setup.Wish{Count: 2}, a, b)
 	b.must(t, "DROP SCHEMA insta1")
 	b.must(t, shardSQL(t, 0))
-	attempt("it has shard 0 already", setup.Wish{Count: 2, Layout: firn.Instagram}, a, b)
+	attempt("it has shard 0 already", setup.Wish{Count: 2, Layout: firn.MustLayout("instagram")}, a, b)
 	attempt("has the layout", setup.Wish{Count: 2}, b)
 	attempt("has the layout", setup.Wish{Count: 2, Layout: firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")}, b)
 	b.must(t, "DROP SCHEMA firn CASCADE; DROP SCHEMA insta0 CASCADE")
@@ -429,7 +429,7 @@ func TestInitOneFails(t *testing.T) {
 func shardSQL(t testing.TB, n int64) string {
 	t.Helper()
 	var b strings.Builder
-	if err := shard.WriteSQL(&b, firn.Instagram, shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+	if err := shard.WriteSQL(&b, firn.MustLayout("instagram"), shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -478,19 +478,19 @@ func TestAdd(t *testing.T) {
 // TestTooMany: the layout that is offered for more shards has them, as few bits of them as
 // that takes, and the life of the usual one.
 func TestTooMany(t *testing.T) {
-	if life := firn.Sharded.End().Sub(firn.Sharded.Epoch()); life < 60*365*24*time.Hour {
+	if life := firn.Sharded().End().Sub(firn.Sharded().Epoch()); life < 60*365*24*time.Hour {
 		t.Errorf("the layout of new clusters lasts %s, less than 60 years", life)
 	}
 	for count, want := range map[int64]string{8193: "14/8", 16384: "14/8", 16385: "15/7", 1 << 21: "21/1"} {
-		l := (&setup.TooManyError{Count: count, Layout: firn.Sharded}).Wider()
+		l := (&setup.TooManyError{Count: count, Layout: firn.Sharded()}).Wider()
 		shards, _ := l.Field("shard")
 		seq, _ := l.Field("seq")
-		if got := fmt.Sprintf("%d/%d", shards.Width, seq.Width); got != want || l.Shards() < count || !l.End().Equal(firn.Sharded.End()) {
+		if got := fmt.Sprintf("%d/%d", shards.Width, seq.Width); got != want || l.Shards() < count || !l.End().Equal(firn.Sharded().End()) {
 			t.Errorf("%d: %s", count, l)
 		}
 	}
 	for _, count := range []int64{-1, 1<<21 + 1} {
-		if l := (&setup.TooManyError{Count: count, Layout: firn.Sharded}).Wider(); l.IsValid() {
+		if l := (&setup.TooManyError{Count: count, Layout: firn.Sharded()}).Wider(); l.IsValid() {
 			t.Errorf("%d: %s", count, l)
 		}
 	}

@@ -155,7 +155,7 @@ func begin(m *shard.Map, w Wish) (*Plan, error) {
 		return p, p.finish(differs(m, w))
 	}
 	if !p.Layout.IsValid() {
-		p.Layout = firn.Sharded
+		p.Layout = firn.Sharded()
 	}
 	if p.Schemas == "" {
 		p.Schemas = DefaultSchemas
@@ -210,14 +210,14 @@ func (e *TooManyError) Error() string {
 // Wider is the layout of new clusters with as many bits of shard as the count needs,
 // and so much less sequence. It is the zero Layout if the sequence would have no bit.
 func (e *TooManyError) Wider() firn.Layout {
-	sharded, _ := firn.Sharded.Field("shard")
-	seq, _ := firn.Sharded.Field("seq")
+	sharded, _ := firn.Sharded().Field("shard")
+	seq, _ := firn.Sharded().Field("seq")
 	width := bits.Len64(uint64(e.Count - 1))
 	left := sharded.Width + seq.Width - width
 	if e.Count < 1 || left < 1 {
 		return firn.Layout{}
 	}
-	return firn.MustLayout(fmt.Sprintf("time:41@1ms,shard:%d,seq:%d;epoch=%s", width, left, firn.Sharded.Epoch().Format(time.RFC3339)))
+	return firn.MustLayout(fmt.Sprintf("time:41@1ms,shard:%d,seq:%d;epoch=%s", width, left, firn.Sharded().Epoch().Format(time.RFC3339)))
 }
 
 // layoutName is what a person calls a layout.

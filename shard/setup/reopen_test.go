@@ -25,11 +25,11 @@ func TestReopen(t *testing.T) {
 	was := dial(t, primary.URL())
 	var b strings.Builder
 	for n := range int64(3) {
-		if err := shard.WriteSQL(&b, firn.Instagram, shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+		if err := shard.WriteSQL(&b, firn.MustLayout("instagram"), shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := shard.WriteMoves(&b, firn.Instagram); err != nil {
+	if err := shard.WriteMoves(&b, firn.MustLayout("instagram")); err != nil {
 		t.Fatal(err)
 	}
 	run(t, was, b.String())
@@ -67,7 +67,7 @@ func TestReopen(t *testing.T) {
 	if len(plan.Shards) != 3 || len(plan.Left) != 0 {
 		t.Fatalf("the plan is %+v", plan)
 	}
-	above, err := setup.Above(firn.Instagram, time.Now(), map[string]time.Duration{"a": -time.Hour, "b": 20 * time.Second}, 10*time.Second)
+	above, err := setup.Above(firn.MustLayout("instagram"), time.Now(), map[string]time.Duration{"a": -time.Hour, "b": 20 * time.Second}, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestReopen(t *testing.T) {
 		}
 	}
 	id := number(t, now, "SELECT insta1.next_id()")
-	parts, err := firn.Instagram.Decode(firn.ID(id))
+	parts, err := firn.MustLayout("instagram").Decode(firn.ID(id))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,10 +120,10 @@ func lateReopen(t *testing.T, was, now *pgx.Conn, plan *setup.Reopening) {
 func TestRevokedIsClaimed(t *testing.T) {
 	c := dial(t, testserver.Postgres(t).URL())
 	var sql strings.Builder
-	if err := shard.WriteSQL(&sql, firn.Instagram, shard.Definition{Number: 7, Schema: "insta7"}); err != nil {
+	if err := shard.WriteSQL(&sql, firn.MustLayout("instagram"), shard.Definition{Number: 7, Schema: "insta7"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := shard.WriteMoves(&sql, firn.Instagram); err != nil {
+	if err := shard.WriteMoves(&sql, firn.MustLayout("instagram")); err != nil {
 		t.Fatal(err)
 	}
 	run(t, c, sql.String())
@@ -173,7 +173,7 @@ func TestPlanReopen(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := func(name string, rows ...shard.Row) *shard.View {
-		return &shard.View{Cluster: "c1", Server: name, Layout: firn.Instagram, Keys: mod, Schemas: "insta%d", Shards: rows}
+		return &shard.View{Cluster: "c1", Server: name, Layout: firn.MustLayout("instagram"), Keys: mod, Schemas: "insta%d", Shards: rows}
 	}
 	row := func(n int64, state shard.State, term int64, here bool, movedTo string) shard.Row {
 		return shard.Row{Shard: n, Schema: fmt.Sprintf("insta%d", n), State: state, Term: term, Here: here, MovedTo: movedTo}

@@ -3,12 +3,13 @@ package etcd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/firn-id/firn/store/internal/advice"
 )
 
 // A cause is an error of a member or of the way to it.
@@ -70,37 +71,21 @@ func refused(err error) bool {
 
 // explain says what is wrong and, where it can be told, what to do.
 func (s *Store) explain(ctx context.Context, err error) error {
-	advice := ""
+	text := ""
 	c, known := find(err)
 	switch code := status.Code(err); {
 	case known:
-		advice = c.advice
+		text = c.advice
 	case ctx.Err() != nil && (code == codes.Canceled || code == codes.DeadlineExceeded):
 		err = ctx.Err()
 	}
 	// A member, or the client, may know the deadline, and give up before it.
 	if errors.Is(err, context.DeadlineExceeded) || !known && strings.Contains(status.Convert(err).Message(), context.DeadlineExceeded.Error()) {
-		advice = "etcd has not answered in time"
+		text = "etcd has not answered in time"
 	}
-	return &failure{s.name, advice, err}
-}
-
-// A failure prints where, what and the cause.
-type failure struct {
-	name   string
-	advice string // may be empty
-	cause  error
-}
-
-func (e *failure) Error() string {
-	cause := e.cause.Error()
-	if st, ok := status.FromError(e.cause); ok {
-		cause = st.Message()
+	e := &advice.Error{Where: "etcd: " + s.name, Advice: text, Err: err}
+	if st, ok := status.FromError(err); ok {
+		e.Cause = st.Message()
 	}
-	if e.advice == "" {
-		return fmt.Sprintf("store/etcd: %s: %s", e.name, cause)
-	}
-	return fmt.Sprintf("store/etcd: %s: %s (%s)", e.name, e.advice, cause)
+	return e
 }
-
-func (e *failure) Unwrap() error { return e.cause }

@@ -15,9 +15,9 @@ import (
 func TestContract(t *testing.T) {
 	storetest.Run(t, func(testing.TB) storetest.Backend {
 		var ahead atomic.Int64
-		s := memory.NewOptions(memory.Options{Now: func() time.Time {
+		s := memory.NewClock(func() time.Time {
 			return time.Now().Add(time.Duration(ahead.Load()))
-		}})
+		})
 		net := storetest.NewFaulty(s)
 		return storetest.Backend{
 			Open:       func(testing.TB) store.Store { return net.Handle() },

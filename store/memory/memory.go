@@ -14,15 +14,8 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// Options of a store; the zero Options are the defaults.
-type Options struct {
-	// Now is the store's clock; nil is time.Now. It is called under the store's
-	// lock, by one goroutine at a time, and must not call the store.
-	Now func() time.Time
-}
-
-// A Store is a [store.Store] that lasts as long as the process. It is ready
-// when zero and must not be copied. Its methods never wait: they look at ctx
+// A Store is a [store.Store] that lasts as long as the process. The zero Store is empty and
+// ready to use. A Store must not be copied. Its methods never wait: they look at ctx
 // once, before they do anything.
 type Store struct {
 	now     func() time.Time
@@ -40,10 +33,11 @@ type record struct {
 var _ store.Store = (*Store)(nil)
 
 // New returns an empty store on this host's clock.
-func New() *Store { return NewOptions(Options{}) }
+func New() *Store { return new(Store) }
 
-// NewOptions returns an empty store.
-func NewOptions(o Options) *Store { return &Store{now: o.Now} }
+// NewClock returns an empty store whose clock is now. It calls now under its lock, by one
+// goroutine at a time; now must not call the store.
+func NewClock(now func() time.Time) *Store { return &Store{now: now} }
 
 // Get implements [store.Store].
 func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {

@@ -11,7 +11,7 @@ import (
 
 func TestWithinIsInclusive(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
-	s := memory.NewOptions(memory.Options{Now: func() time.Time { return now }})
+	s := memory.NewClock(func() time.Time { return now })
 	r, err := s.Put(t.Context(), "k", []byte("1"), store.Condition{})
 	if err != nil {
 		t.Fatal(err)

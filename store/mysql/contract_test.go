@@ -1,15 +1,13 @@
 package mysql
 
 import (
-	"context"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
 	"github.com/firn-id/firn/store/storetest"
 )
 
@@ -49,44 +47,13 @@ func backend(tb testing.TB, change func(*mysql.Config)) storetest.Backend {
 	return storetest.Backend{
 		Durable: true,
 		Open:    func(tb testing.TB) store.Store { return New(connect(tb, c)) },
-		Shaky:   func(tb testing.TB) store.Store { return New(connect(tb, through(c, shaky(tb, c)))) },
+		Shaky: func(tb testing.TB) store.Store {
+			return New(connect(tb, through(c, tabletest.Shaky(tb, c.Addr, connect(tb, c)))))
+		},
 		// The table is put back in place of the one there is, as a dump does.
 		Checkpoint: func(tb testing.TB) func() {
 			do(tb, admin, "CREATE TABLE aside LIKE firn_records", "INSERT INTO aside SELECT * FROM firn_records")
 			return func() { do(tb, admin, "RENAME TABLE firn_records TO lost, aside TO firn_records", "DROP TABLE lost") }
 		},
 	}
-}
-
-// shaky is a proxy that loses requests and replies.
-func shaky(tb testing.TB, c *mysql.Config) *testserver.Proxy {
-	p := testserver.NewProxy(tb, c.Addr)
-	// It lets as much time pass as a login takes now, or some times that: a machine
-	// may be so busy that nothing would ever come through.
-	direct := connect(tb, c)
-	direct.SetMaxIdleConns(0)
-	ctx, end := context.WithCancel(context.WithoutCancel(tb.Context()))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			start := time.Now()
-			direct.PingContext(ctx)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(rand.N(3*time.Since(start) + 1)):
-			}
-			switch rand.N(3) {
-			case 0:
-				p.LoseRequests(1)
-			case 1:
-				p.LoseReplies(1)
-			case 2:
-				p.Cut()
-			}
-		}
-	}()
-	tb.Cleanup(func() { end(); <-ended })
-	return p
 }

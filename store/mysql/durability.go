@@ -42,17 +42,17 @@ func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
 	}
 	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
-		return store.Durability{}, explain(err)
+		return store.Durability{}, s.table.Explain(ctx, s.db, err)
 	}
 	defer conn.Close()
 	l, err := examine(ctx, conn)
 	switch {
 	case err != nil:
-		return store.Durability{}, explain(err)
+		return store.Durability{}, s.table.Explain(ctx, conn, err)
 	case l.on("read_only") || l.on("super_read_only"):
-		return store.Durability{}, explain(errReadOnly)
-	case l.engine == "" && s.seen.Load():
-		return store.Durability{}, forgotten()
+		return store.Durability{}, s.table.Explain(ctx, conn, errReadOnly)
+	case l.engine == "" && s.table.Seen():
+		return store.Durability{}, s.table.Forgotten()
 	case l.engine != "" && l.engine != "InnoDB":
 		return store.Durability{}, fmt.Errorf("store/mysql: the table firn_records has the engine %s, which keeps no durability; ALTER TABLE firn_records ENGINE=InnoDB", l.engine)
 	}
@@ -113,36 +113,22 @@ func (l *look) companyOfMySQL(ctx context.Context, conn *sql.Conn) (err error) {
 
 // pairs reads rows of a name and a value.
 func pairs(ctx context.Context, conn *sql.Conn, query string) (map[string]string, error) {
-	rows, err := conn.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	m := make(map[string]string)
-	for rows.Next() {
+	return m, table.Rows(ctx, conn, query, nil, func(r *sql.Rows) error {
 		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return nil, err
-		}
+		err := r.Scan(&name, &value)
 		m[name] = value
-	}
-	return m, rows.Err()
+		return err
+	})
 }
 
 // count is the number of rows, or -1 if this user may not see them.
 func count(ctx context.Context, conn *sql.Conn, query string) (n int, err error) {
-	rows, err := conn.QueryContext(ctx, query)
+	err = table.Rows(ctx, conn, query, nil, func(*sql.Rows) error { n++; return nil })
 	if number(err) == 1227 {
 		return -1, nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		n++
-	}
-	return n, rows.Err()
+	return n, err
 }
 
 func (l look) on(name string) bool {

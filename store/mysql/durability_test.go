@@ -9,6 +9,7 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
 )
 
 const durable, lossy = true, false
@@ -52,39 +53,18 @@ func TestDurability(t *testing.T) {
 	}
 }
 
-func durability(tb testing.TB, s *Store) store.Durability {
-	tb.Helper()
-	p, err := s.Durability(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return p
-}
-
-// becomes waits for a promise.
-func becomes(tb testing.TB, s *Store, durable bool, want string) {
-	tb.Helper()
-	var p store.Durability
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if p = durability(tb, s); p.Durable == durable && strings.Contains(p.Why, want) {
-			return
-		}
-	}
-	tb.Errorf("%v: %s: not durable=%t, %q", p, p.Why, durable, want)
-}
-
 // TestDurabilitySettings looks at a real server whose settings change.
 func TestDurabilitySettings(t *testing.T) {
 	server := testserver.MariaDB(t, "--log-bin=log", "--sync-binlog=1", "--server-id=7")
 	db := connect(t, config(t, server))
 	s := New(db)
 	mustPut(t, s, "k", `1`, store.Condition{})
-	first := durability(t, s)
+	first := tabletest.Durability(t, s)
 	if !first.Durable || first.LocalClock || first.NoticesLoss || first.Instance == "" {
 		t.Errorf("%+v", first)
 	}
 	time.Sleep(1100 * time.Millisecond)
-	if p := durability(t, s); p.Instance != first.Instance {
+	if p := tabletest.Durability(t, s); p.Instance != first.Instance {
 		t.Errorf("a second later the instance is %q, and was %q", p.Instance, first.Instance)
 	}
 	for _, c := range []struct{ change, back, want string }{
@@ -104,7 +84,7 @@ func TestDurabilitySettings(t *testing.T) {
 	server.Kill(t)
 	server.Start(t)
 	works(t, s)
-	if p := durability(t, s); p.Instance == first.Instance || !p.Durable {
+	if p := tabletest.Durability(t, s); p.Instance == first.Instance || !p.Durable {
 		t.Errorf("after a restart: %+v", p)
 	}
 

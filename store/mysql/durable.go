@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 // sqlFlush is a write after which the server's disk has all that was seen before.
@@ -28,17 +29,17 @@ func sqlFlush() string {
 
 // durable runs one of the statements that begin with sqlOn, and returns when what it
 // found is on the disk. One connection has both sent to one run of one server.
-func (s *Store) durable(ctx context.Context, conn *sql.Conn, query string) (answer, error) {
+func (s *Store) durable(ctx context.Context, conn *sql.Conn, query string) (table.Answer, error) {
 	a, err := s.find(ctx, conn, query)
-	if err != nil || len(a.list) == 0 {
+	if err != nil || len(a.List) == 0 {
 		return a, err
 	}
-	err = attempt(ctx, conn, func(e execer) error {
-		_, err := e.ExecContext(ctx, sqlFlush())
+	err = s.table.Attempt(ctx, conn, func(q table.Querier) error {
+		_, err := q.ExecContext(ctx, sqlFlush())
 		return err
 	})
 	if missing(err) {
-		err = forgotten()
+		err = s.table.Forgotten()
 	}
 	return a, err
 }

@@ -3,12 +3,10 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/url"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +17,13 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
+)
+
+// Helpers that all stores in tables have.
+var (
+	do, mustPut, works, use = tabletest.Do, tabletest.MustPut, tabletest.Works, tabletest.Use
+	fails, says, becomes    = tabletest.Fails, tabletest.Says, tabletest.Becomes
 )
 
 func TestMain(m *testing.M) {
@@ -68,54 +73,12 @@ func through(c *mysql.Config, p *testserver.Proxy) *mysql.Config {
 	return with(c, func(c *mysql.Config) { c.Addr = p.Addr() })
 }
 
-// connect opens a database as a program would, and closes it with the test.
-func connect(tb testing.TB, c *mysql.Config) *sql.DB {
-	tb.Helper()
-	db, err := sql.Open("mysql", c.FormatDSN())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	db.SetMaxOpenConns(8)
-	tb.Cleanup(func() { db.Close() })
-	return db
-}
-
-func do(tb testing.TB, db *sql.DB, queries ...string) {
-	tb.Helper()
-	for _, q := range queries {
-		if _, err := db.ExecContext(context.WithoutCancel(tb.Context()), q); err != nil {
-			tb.Fatalf("%s: %v", q, err)
-		}
-	}
-}
-
 // fresh is a store in a database of its own on the shared server, a connection to
 // look at it with, and how to connect to it.
 func fresh(tb testing.TB) (*Store, *sql.DB, *mysql.Config) {
 	tb.Helper()
 	c := newDatabase(tb, shared(tb))
 	return New(connect(tb, c)), connect(tb, c), c
-}
-
-func mustPut(tb testing.TB, s *Store, key, value string, cond store.Condition) store.Record {
-	tb.Helper()
-	r, err := s.Put(tb.Context(), key, []byte(value), cond)
-	if err != nil {
-		tb.Fatalf("Put %s: %v", key, err)
-	}
-	return r
-}
-
-// works requires that a store reads and writes, within a minute.
-func works(tb testing.TB, s *Store) {
-	tb.Helper()
-	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if err = use(tb, s); err == nil {
-			return
-		}
-	}
-	tb.Fatalf("a minute later: %v", err)
 }
 
 // isAgain requires that a record is read as it was, within a minute.
@@ -130,53 +93,6 @@ func isAgain(tb testing.TB, s *Store, was store.Record) {
 	}
 }
 
-// use reads and writes once.
-func use(tb testing.TB, s *Store) error {
-	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
-	defer cancel()
-	r, err := s.Get(ctx, "k")
-	if err != nil {
-		return err
-	}
-	_, err = s.Put(ctx, "k", []byte(`1`), store.Condition{Version: r.Version})
-	return err
-}
-
-// fails requires of all methods an error that says what is the matter, and is
-// neither a success nor a conflict. put is what the Put returned.
-func fails(tb testing.TB, s *Store, cond store.Condition, want ...string) (put store.Record) {
-	tb.Helper()
-	for what, call := range map[string]func(context.Context) error{
-		"Get":        func(ctx context.Context) error { _, err := s.Get(ctx, "k"); return err },
-		"List":       func(ctx context.Context) error { _, err := s.List(ctx, ""); return err },
-		"Durability": func(ctx context.Context) error { _, err := s.Durability(ctx); return err },
-		"Put":        func(ctx context.Context) (err error) { put, err = s.Put(ctx, "k", []byte(`2`), cond); return err },
-	} {
-		long := time.Minute
-		if slices.Contains(want, "not answered in time") {
-			long = time.Second
-		}
-		ctx, cancel := context.WithTimeout(tb.Context(), long)
-		says(tb, what, call(ctx), want...)
-		cancel()
-	}
-	return put
-}
-
-func says(tb testing.TB, what string, err error, want ...string) {
-	tb.Helper()
-	if err == nil || errors.Is(err, store.ErrConflict) {
-		tb.Errorf("%s: %v", what, err)
-		return
-	}
-	for _, w := range want {
-		if strings.Contains(err.Error(), w) {
-			return
-		}
-	}
-	tb.Errorf("%s: %v: does not say %q", what, err, want)
-}
-
 // exists says whether there is a table or view of that name.
 func exists(tb testing.TB, db *sql.DB, name string) (ok bool) {
 	tb.Helper()
@@ -185,4 +101,53 @@ func exists(tb testing.TB, db *sql.DB, name string) (ok bool) {
 		tb.Fatal(err)
 	}
 	return ok
+}
+
+// connect opens a database as a program would, and closes it with the test.
+func connect(tb testing.TB, c *mysql.Config) *sql.DB {
+	tb.Helper()
+	return tabletest.Connect(tb, "mysql", c.FormatDSN())
+}
+
+func TestTable(t *testing.T) {
+	tabletest.Run(t, tabletest.Server{
+		Driver: "mysql",
+		New:    func(db *sql.DB) tabletest.Store { return New(db) },
+		Ensure: func(ctx context.Context, s tabletest.Store, conn *sql.Conn) error {
+			return s.(*Store).table.Ensure(ctx, conn)
+		},
+		Fresh: func(tb testing.TB) tabletest.Database { return database(newDatabase(tb, shared(tb))) },
+		Start: func(tb testing.TB) (*testserver.Server, tabletest.Database) {
+			server := testserver.MariaDB(tb)
+			return server, database(config(tb, server))
+		},
+		Exists: exists,
+		Levels: [][]string{
+			{"tx_isolation='REPEATABLE-READ'"},
+			{"tx_isolation='READ-COMMITTED'"},
+			{"innodb_snapshot_isolation=1"}, // the default from MariaDB 11.6 on
+		},
+		Silent: func(tb testing.TB, d tabletest.Database) *sql.DB {
+			return tabletest.Connect(tb, "mysql", d.DSN(tb, d.Addr))
+		},
+		Views: tabletest.Views{
+			Segments: `SELECT GROUP_CONCAT(CONCAT_WS(' ', series, granted, max, increment, step, strict, ROUND(rate, 3), granted_by <> '',
+				LEFT(granted_at, 3) = '202') ORDER BY series SEPARATOR ';') FROM firn_segments`,
+			SegmentsWant: "even 100 1000 2 50 0 0.833 1 1;none 0 9223372036854775807 1 100 0 1;strict 1 9223372036854775807 1 100 1 0.017 1 1",
+			Serials:      `SELECT CONCAT_WS(' ', series, period, count) FROM firn_serials`,
+		},
+	})
+}
+
+// database is c for the tests that all stores in tables pass.
+func database(c *mysql.Config) tabletest.Database {
+	return tabletest.Database{Addr: c.Addr, DSN: func(_ testing.TB, addr string, options ...string) string {
+		return with(c, func(c *mysql.Config) {
+			c.Addr, c.Params = addr, map[string]string{}
+			for _, o := range options {
+				name, value, _ := strings.Cut(o, "=")
+				c.Params[name] = value
+			}
+		}).FormatDSN()
+	}}
 }

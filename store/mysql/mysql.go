@@ -34,11 +34,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"slices"
-	"sync/atomic"
-	"time"
 
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/internal/table"
@@ -49,18 +45,19 @@ import (
 // When the cause of an error goes away, so does the error: there is nothing to
 // reopen. An error with the zero Version means that nothing was written.
 type Store struct {
-	db   *sql.DB
-	seen atomic.Bool // the table was there: it is never made again
+	db    *sql.DB
+	table table.Table
 }
 
 var _ store.Store = (*Store)(nil)
 
 // New returns a Store in the database that db leads to. It sends nothing.
-func New(db *sql.DB) *Store { return &Store{db: db} }
+func New(db *sql.DB) *Store { return &Store{db, table.Table{DB: db, Server: server}} }
 
-// A querier runs one statement that reads: a *sql.DB, a *sql.Conn or a tx.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+var server = table.Server{
+	Name: "mysql", Write: write, Create: create, Begin: begin,
+	Missing: missing, Repeat: repeat, Refused: refused,
+	Advice: advise, Denied: lacksRight,
 }
 
 const (
@@ -131,7 +128,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
 	if err != nil {
 		return store.Record{}, err
 	}
-	return a.record(key), nil
+	return a.Record(key), nil
 }
 
 // List implements [store.Store].
@@ -145,14 +142,14 @@ func (s *Store) List(ctx context.Context, prefix string) ([]store.Record, error)
 		}
 	}
 	a, err := s.read(ctx, sqlList(prefix))
-	return a.list, err
+	return a.List, err
 }
 
 // read runs one of the statements that begin with sqlOn. What it returns is on the
 // server's disk.
-func (s *Store) read(ctx context.Context, query string) (a answer, err error) {
+func (s *Store) read(ctx context.Context, query string) (a table.Answer, err error) {
 	if err := ctx.Err(); err != nil {
-		return answer{}, err
+		return table.Answer{}, err
 	}
 	err = table.Alive(ctx, func() error {
 		conn, err := s.db.Conn(ctx)
@@ -164,161 +161,47 @@ func (s *Store) read(ctx context.Context, query string) (a answer, err error) {
 		return err
 	})
 	if err != nil {
-		return answer{}, explainTo(ctx, s.db, err)
+		return table.Answer{}, s.table.Explain(ctx, s.db, err)
 	}
 	return a, nil
 }
 
 // find runs one of the statements that begin with sqlOn. What it returns may not be
 // on the server's disk yet.
-func (s *Store) find(ctx context.Context, q querier, query string) (answer, error) {
-	seen := s.seen.Load() // before the server looks: others may make the table after that
-	a, err := records(ctx, q, query)
-	switch {
-	case err == nil:
-		s.seen.Store(true)
-	case missing(err) && seen:
-		err = forgotten()
-	case missing(err): // nobody has made the table yet: nothing was ever written
-		a, err = records(ctx, q, sqlNone)
-	}
-	return a, err
-}
-
-// An answer is what a statement that begins with sqlRead found, and when by the
-// server's clock.
-type answer struct {
-	list []store.Record
-	read time.Time
-}
-
-// record is the only one, or that of a key that was never written.
-func (a answer) record(key string) store.Record {
-	if len(a.list) == 0 {
-		return store.Record{Key: key, Read: a.read}
-	}
-	return a.list[0]
+func (s *Store) find(ctx context.Context, q table.Querier, query string) (table.Answer, error) {
+	return s.table.Find(ctx, q,
+		func() (table.Answer, error) { return records(ctx, q, query) },
+		func() (table.Answer, error) { return records(ctx, q, sqlNone) })
 }
 
 // records runs a statement that begins with sqlRead.
-//
-// Read is the time before the query: one after it would make records look older
-// than they are if the server paused in between. Only where a record was written
-// in that moment it is as late as that.
-func records(ctx context.Context, q querier, query string) (a answer, err error) {
-	rows, err := q.QueryContext(ctx, query)
-	if err != nil {
-		return a, err
-	}
-	defer rows.Close()
+func records(ctx context.Context, q table.Querier, query string) (table.Answer, error) {
 	_, ours := q.(tx)
-	var before, after, latest int64
-	for rows.Next() {
+	var all table.Reading
+	err := table.Rows(ctx, q, query, nil, func(r *sql.Rows) error {
 		var readOnly string
 		var autocommit, inTx bool
-		var key, value, version sql.Null[string]
-		var written sql.Null[int64]
-		if err := rows.Scan(&readOnly, &autocommit, &inTx, &before, &after, &key, &value, &version, &written); err != nil {
-			return a, err
+		var row table.Row
+		if err := r.Scan(&readOnly, &autocommit, &inTx, &row.Before, &row.After, &row.Key, &row.Value, &row.Version, &row.Written); err != nil {
+			return err
 		}
-		if readOnly != "0" && readOnly != "OFF" {
-			return a, errReadOnly
+		switch {
+		case readOnly != "0" && readOnly != "OFF":
+			return errReadOnly
+		case !autocommit:
+			return errAutocommit
+		case inTx && !ours:
+			return errInTx
 		}
-		if !autocommit {
-			return a, errAutocommit
-		}
-		if inTx && !ours {
-			return a, errInTx
-		}
-		if !key.Valid {
-			continue
-		}
-		a.list = append(a.list, store.Record{
-			Key: key.V, Value: []byte(value.V), Version: store.Version(version.V), Written: table.Instant(written.V),
-		})
-		if written.V <= after {
-			latest = max(latest, written.V)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return a, err
-	}
-	a.read = table.Instant(max(before, latest))
-	for i := range a.list {
-		a.list[i].Read = a.read
-	}
-	return a, rows.Close()
+		all.Add(row)
+		return nil
+	})
+	return all.Answer(), err
 }
 
 // Put implements [store.Store]. Its clock is the server's.
 func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
-	if err := table.Check(key, value); err != nil {
-		return store.Record{}, err
-	}
-	if err := ctx.Err(); err != nil {
-		return store.Record{}, err
-	}
-	if !table.Possible(cond) {
-		return store.Record{}, store.ErrConflict
-	}
-	// A *sql.DB sends a statement again if the driver says that the connection was
-	// bad. A connection of one's own does not.
-	conn, err := table.Conn(ctx, s.db)
-	if err != nil {
-		return store.Record{}, explain(err)
-	}
-	defer conn.Close()
-	next := store.Record{Key: key, Value: slices.Clone(value), Version: store.NewVersion()}
-	err = s.put(ctx, conn, &next, cond)
-	switch {
-	case err == nil:
-		return next, nil
-	case certain(err):
-		return store.Record{}, explainTo(ctx, conn, err)
-	}
-	return store.Record{Key: key, Version: next.Version}, explain(err)
-}
-
-// put sends one Put. If there is no table yet it makes that, and sends the Put again.
-func (s *Store) put(ctx context.Context, conn *sql.Conn, next *store.Record, cond store.Condition) error {
-	seen := s.seen.Load() // before the server looks: others may make the table after that
-	send := func(e execer) error { return write(ctx, e, next, cond) }
-	err := attempt(ctx, conn, send)
-	if missing(err) && !seen {
-		if cond.Version != "" {
-			return store.ErrConflict // no table, no record of that Version
-		}
-		if err := s.makeTable(ctx, conn); err != nil {
-			return &table.UnsentError{Err: err}
-		}
-		err = attempt(ctx, conn, send)
-	}
-	if missing(err) {
-		return &table.UnsentError{Err: forgotten()}
-	}
-	if err == nil || errors.Is(err, store.ErrConflict) {
-		s.seen.Store(true)
-	}
-	return err
-}
-
-// attempt sends a statement that writes, and once more at READ COMMITTED after the
-// server refused it, for certain, because the row changed while it waited: MariaDB
-// does so with innodb_snapshot_isolation.
-func attempt(ctx context.Context, conn *sql.Conn, send func(execer) error) error {
-	err := send(conn)
-	if number(err) != changed {
-		return err
-	}
-	t, err := begin(ctx, conn)
-	if err != nil {
-		return &table.UnsentError{Err: err}
-	}
-	if err := send(t); err != nil {
-		t.rollback(ctx)
-		return err
-	}
-	return t.commit(ctx)
+	return s.table.Put(ctx, key, value, cond)
 }
 
 // A tx is a transaction at READ COMMITTED. It is ended by statements like any other: for
@@ -326,7 +209,7 @@ func attempt(ctx context.Context, conn *sql.Conn, send func(execer) error) error
 // as long as the server's disk does.
 type tx struct{ *sql.Conn }
 
-func begin(ctx context.Context, conn *sql.Conn) (tx, error) {
+func begin(ctx context.Context, conn *sql.Conn) (table.Tx, error) {
 	t := tx{conn}
 	err := t.exec(ctx, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
 	if err == nil {
@@ -335,8 +218,8 @@ func begin(ctx context.Context, conn *sql.Conn) (tx, error) {
 	return t, err
 }
 
-func (t tx) commit(ctx context.Context) error   { return t.exec(ctx, "COMMIT") }
-func (t tx) rollback(ctx context.Context) error { return t.exec(ctx, "ROLLBACK") }
+func (t tx) End(ctx context.Context) error  { return t.exec(ctx, "COMMIT") }
+func (t tx) Undo(ctx context.Context) error { return t.exec(ctx, "ROLLBACK") }
 
 // exec closes a connection of which it is not known any more whether a transaction is
 // open on it.
@@ -348,23 +231,18 @@ func (t tx) exec(ctx context.Context, query string) error {
 	return err
 }
 
-// An execer runs one statement: a *sql.Conn or a tx.
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
 // write carries out one Put, and completes next with the time.
-func write(ctx context.Context, conn execer, next *store.Record, cond store.Condition) error {
+func write(ctx context.Context, q table.Querier, next *store.Record, cond store.Condition) error {
 	query := sqlCreate(*next)
 	if cond.Version != "" {
 		query = sqlReplace(*next, cond)
 	}
-	if _, ours := conn.(tx); ours {
+	if _, ours := q.(tx); ours {
 		query += sqlInTx
 	} else {
 		query += sqlCommits
 	}
-	result, err := conn.ExecContext(ctx, query)
+	result, err := q.ExecContext(ctx, query)
 	if number(err) == duplicate {
 		return store.ErrConflict
 	}

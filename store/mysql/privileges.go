@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 
@@ -22,7 +21,7 @@ var probes = []struct{ privilege, statement string }{
 func (s *Store) MissingPrivileges(ctx context.Context) (missing, grant string, err error) {
 	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
-		return "", "", explain(err)
+		return "", "", s.table.Explain(ctx, s.db, err)
 	}
 	defer conn.Close()
 	var lacks []string
@@ -39,18 +38,13 @@ func (s *Store) MissingPrivileges(ctx context.Context) (missing, grant string, e
 	missing = strings.Join(lacks, ", ")
 	database, user, err := who(ctx, conn)
 	if err != nil {
-		return "", "", explain(err)
+		return "", "", s.table.Explain(ctx, conn, err)
 	}
 	return missing, granting(missing, database, user), nil
 }
 
-// A rower runs a statement that has one row: a *sql.DB or a *sql.Conn.
-type rower interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 // who is the database and the account, as a GRANT writes them.
-func who(ctx context.Context, q rower) (database, user string, err error) {
+func who(ctx context.Context, q table.Querier) (database, user string, err error) {
 	err = q.QueryRowContext(ctx, "SELECT COALESCE(DATABASE(), ''), CURRENT_USER()").Scan(&database, &user)
 	at := max(strings.LastIndexByte(user, '@'), 0)
 	return quoted("`", database), quoted("'", user[:at]) + "@" + quoted("'", strings.TrimPrefix(user[at:], "@")), err
@@ -67,22 +61,20 @@ const all = "SELECT, INSERT, UPDATE"
 func (s *Store) Grant(ctx context.Context) (string, error) {
 	database, _, err := who(ctx, s.db)
 	if err != nil {
-		return "", explain(err)
+		return "", s.table.Explain(ctx, s.db, err)
 	}
 	return granting(all, database, "'USER'@'HOST'") + ";", nil
 }
 
-// explainTo is explain for a user that may lack a privilege: it writes the GRANT out.
-func explainTo(ctx context.Context, q rower, err error) error {
-	return table.Explain("mysql", err, func(err error) string {
-		text := advice(err)
-		if text == denied {
-			if database, user, failed := who(ctx, q); failed == nil {
-				text = strings.Replace(text, grantUnnamed, granting(all, database, user), 1)
-			}
+// advise is advice for a user that may lack a privilege: it writes the GRANT out.
+func advise(ctx context.Context, q table.Querier, err error) string {
+	text := advice(err)
+	if text == denied {
+		if database, user, failed := who(ctx, q); failed == nil {
+			text = strings.Replace(text, grantUnnamed, granting(all, database, user), 1)
 		}
-		return text
-	}, lacksRight)
+	}
+	return text
 }
 
 // quoted is a name between marks.

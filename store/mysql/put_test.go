@@ -1,12 +1,9 @@
 package mysql
 
 import (
-	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,84 +13,8 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
 )
-
-// TestWait lets a Put wait for a lock: what it judges and writes is the time when
-// the wait is over, whether or not the record has changed meanwhile.
-func TestWait(t *testing.T) {
-	const wait = 400 * time.Millisecond
-	for _, level := range []string{"REPEATABLE-READ", "READ-COMMITTED"} {
-		for _, under := range []string{`SELECT * FROM firn_records FOR UPDATE`, `UPDATE firn_records SET value = '0'`} {
-			for _, within := range []time.Duration{0, wait / 2, time.Hour} {
-				_, db, c := fresh(t)
-				s := New(connect(t, with(c, func(c *mysql.Config) { c.Params = map[string]string{"tx_isolation": "'" + level + "'"} })))
-				r := mustPut(t, s, "k", `1`, store.Condition{})
-				tx, err := db.Begin()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := tx.Exec(under); err != nil {
-					t.Fatal(err)
-				}
-				released := make(chan time.Time)
-				go func() {
-					time.Sleep(wait)
-					now := time.Now()
-					if err := tx.Commit(); err != nil {
-						t.Error(err)
-					}
-					released <- now
-				}()
-				got, err := s.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version, Within: within})
-				at := <-released
-				switch {
-				case within == wait/2:
-					if !errors.Is(err, store.ErrConflict) {
-						t.Errorf("%s, within %v: %v", under, within, err)
-					}
-				case err != nil:
-					t.Errorf("%s, within %v: %v", under, within, err)
-				case got.Written.Before(at.Add(-10 * time.Millisecond)):
-					t.Errorf("%s, within %v: written %v before the lock was released", under, within, at.Sub(got.Written))
-				}
-			}
-		}
-	}
-}
-
-// TestWaitChanged lets a Put wait for one that changes the record.
-func TestWaitChanged(t *testing.T) {
-	_, db, c := fresh(t)
-	// The default from MariaDB 11.6 on.
-	s := New(connect(t, with(c, func(c *mysql.Config) { c.Params = map[string]string{"innodb_snapshot_isolation": "1"} })))
-	r := mustPut(t, s, "k", `1`, store.Condition{})
-	for _, end := range []func(*sql.Tx) error{(*sql.Tx).Commit, (*sql.Tx).Rollback} {
-		tx, err := db.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tx.Exec(`UPDATE firn_records SET version = REVERSE(version)`); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error)
-		go func() {
-			time.Sleep(100 * time.Millisecond)
-			ended <- end(tx)
-		}()
-		put, err := s.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version})
-		if e := <-ended; e != nil {
-			t.Fatal(e)
-		}
-		got, gerr := s.Get(t.Context(), "k")
-		if gerr != nil {
-			t.Fatal(gerr)
-		}
-		if changed := string(got.Value) == "1"; changed != errors.Is(err, store.ErrConflict) || !changed && got.Version != put.Version {
-			t.Errorf("%+v, %v; %+v", put, err, got)
-		}
-		r = got
-	}
-}
 
 // TestTime: neither the time zone nor a change of it in between matters.
 func TestTime(t *testing.T) {
@@ -158,7 +79,7 @@ func TestBegun(t *testing.T) {
 	do(t, s.db, "BEGIN")
 	_, err := s.Get(t.Context(), "k")
 	says(t, "Get", err, "before its transaction has ended")
-	_, err = s.Update(t.Context(), "k", to2)
+	_, err = s.Update(t.Context(), "k", tabletest.To2)
 	says(t, "Update", err, "before its transaction has ended")
 	for key, v := range map[string]store.Version{"k": r.Version, "new": ""} {
 		if _, err := s.Put(t.Context(), key, []byte(`2`), store.Condition{Version: v}); !errors.Is(err, store.ErrConflict) {
@@ -184,58 +105,12 @@ func TestPacket(t *testing.T) {
 	works(t, s)
 }
 
-// TestSentOnce has a driver that says, after a statement was carried out, that the
-// connection was bad, as some do where a *sql.DB would send it again.
-func TestSentOnce(t *testing.T) {
-	s, _, c := fresh(t)
-	r := mustPut(t, s, "k", `0`, store.Condition{})
-	connector := &badConnector{dsn: c.FormatDSN()}
-	bad := sql.OpenDB(connector)
-	defer bad.Close()
-	put, err := New(bad).Put(t.Context(), "k", []byte(`1`), store.Condition{Version: r.Version})
-	says(t, "Put", err, "connection was lost")
-	if n := connector.sent.Load(); n != 1 {
-		t.Errorf("sent %d times", n)
-	}
-	if got, err := s.Get(t.Context(), "k"); err != nil || got.Version != put.Version {
-		t.Errorf("tried %q, and the record is %+v, %v", put.Version, got, err)
-	}
-}
-
-type badConnector struct {
-	dsn  string
-	sent atomic.Int64
-}
-
-func (c *badConnector) Connect(context.Context) (driver.Conn, error) {
-	conn, err := mysql.MySQLDriver{}.Open(c.dsn)
-	return &badConn{conn, &c.sent}, err
-}
-
-func (c *badConnector) Driver() driver.Driver { return mysql.MySQLDriver{} }
-
-type badConn struct {
-	driver.Conn
-	sent *atomic.Int64
-}
-
-func (c *badConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	result, err := c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
-	if c.sent.Add(1) == 1 && err == nil {
-		return nil, driver.ErrBadConn
-	}
-	return result, err
-}
-
 // TestRoundTrips counts what is sent to the server, when all is as usual.
 func TestRoundTrips(t *testing.T) {
 	_, _, c := fresh(t)
 	var sent atomic.Int64
 	c = with(c, func(c *mysql.Config) {
-		c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-			return &countedConn{conn, &sent}, err
-		}
+		c.DialFunc = tabletest.CountingDial(&sent)
 	})
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
@@ -267,41 +142,6 @@ func TestRoundTrips(t *testing.T) {
 			}
 			if n := sent.Load() - before; n != want[what] {
 				t.Errorf("%s takes %d round trips", what, n)
-			}
-		}
-	}
-}
-
-// A countedConn counts writes: the driver makes one for each statement.
-type countedConn struct {
-	net.Conn
-	sent *atomic.Int64
-}
-
-func (c *countedConn) Write(b []byte) (int, error) {
-	c.sent.Add(1)
-	return c.Conn.Write(b)
-}
-
-// TestLost loses requests and replies one by one.
-func TestLost(t *testing.T) {
-	good, _, c := fresh(t)
-	proxy := testserver.NewProxy(t, c.Addr)
-	s := New(connect(t, through(c, proxy)))
-	mustPut(t, good, "k", `0`, store.Condition{})
-	for _, lose := range []func(int){proxy.LoseRequests, proxy.LoseReplies} {
-		for _, key := range []string{"k", "new"} {
-			works(t, s)
-			was, err := good.Get(t.Context(), key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lose(1)
-			put, err := s.Put(t.Context(), key, []byte(`2`), store.Condition{Version: was.Version})
-			says(t, "Put", err, "connection was lost")
-			now, gerr := good.Get(t.Context(), key)
-			if gerr != nil || put.Version == "" || now.Version != was.Version && now.Version != put.Version {
-				t.Errorf("%s: tried %q, %v; was %q, is %q, %v", key, put.Version, err, was.Version, now.Version, gerr)
 			}
 		}
 	}

@@ -30,30 +30,24 @@ func statements() []string {
 func (s *Store) Init(ctx context.Context) (made bool, err error) {
 	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
-		return false, explain(err)
+		return false, s.table.Explain(ctx, s.db, err)
 	}
 	defer conn.Close()
 	const there = `SELECT COUNT(*) = 0 FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'firn_records'`
 	if err := conn.QueryRowContext(ctx, there).Scan(&made); err != nil {
-		return false, explain(err)
+		return false, s.table.Explain(ctx, conn, err)
 	}
 	for _, q := range statements() {
 		if _, err := conn.ExecContext(ctx, q); err != nil {
-			return false, explain(err)
+			return false, s.table.Explain(ctx, conn, err)
 		}
 	}
-	s.seen.Store(true)
+	s.table.See()
 	return made, nil
 }
 
-// makeTable is for the first Put. It makes none where there was one.
-func (s *Store) makeTable(ctx context.Context, conn *sql.Conn) error {
-	if s.seen.Load() {
-		return nil
-	}
-	if _, err := conn.ExecContext(ctx, statements()[0]); err != nil {
-		return err
-	}
-	s.seen.Store(true)
-	return nil
+// create creates the table unless it is there.
+func create(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, statements()[0])
+	return err
 }

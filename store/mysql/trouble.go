@@ -6,7 +6,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/firn-id/firn/internal/trouble"
-	"github.com/firn-id/firn/store/internal/table"
 )
 
 var (
@@ -14,8 +13,6 @@ var (
 	errAutocommit = errors.New("autocommit is off")
 	errInTx       = errors.New("a transaction is open on the connection")
 )
-
-func forgotten() error { return table.Forgotten("mysql") }
 
 const (
 	duplicate = 1062 // the server's error of an INSERT whose key there is
@@ -34,12 +31,13 @@ func number(err error) int {
 // missing says that the table was not found.
 func missing(err error) bool { return number(err) == 1146 }
 
-// certain says that a Put that ended so was not and will not be carried out: the
+// repeat says that the row changed while a statement waited for it, as MariaDB says with
+// innodb_snapshot_isolation.
+func repeat(err error) bool { return number(err) == changed }
+
+// refused says that a Put that ended so was not and will not be carried out: the
 // server refused the statement before its commit, or took it back.
-func certain(err error) bool {
-	if table.Certain(err) {
-		return true
-	}
+func refused(err error) bool {
 	switch number(err) {
 	case 1044, 1046, 1049, 1142, 1143, 1227, // no right, no database
 		1054, 1064, 1364, 1366, 1406, // not our table
@@ -50,9 +48,6 @@ func certain(err error) bool {
 	}
 	return false
 }
-
-// explain says what to do where it can be told.
-func explain(err error) error { return table.Explain("mysql", err, advice, lacksRight) }
 
 func lacksRight(err error) bool {
 	switch number(err) {

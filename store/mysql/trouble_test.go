@@ -1,18 +1,10 @@
 package mysql
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"database/sql"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,79 +15,8 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
 )
-
-// TestAway takes the server away in several ways. What was acknowledged is there
-// when it is back, and nothing has to be opened again.
-func TestAway(t *testing.T) {
-	t.Parallel()
-	server := testserver.MariaDB(t)
-	proxy := testserver.NewProxy(t, server.Addr())
-	s := New(connect(t, through(config(t, server), proxy)))
-	r := mustPut(t, s, "k", `1`, store.Condition{})
-	for _, c := range []struct {
-		name       string
-		away, back func()
-		want       []string
-	}{
-		{
-			"refused", func() { proxy.Refuse(true); proxy.Cut() }, func() { proxy.Refuse(false) },
-			[]string{"nothing listens at the address", "connection was lost"},
-		},
-		{"no network", func() { proxy.Hang(true) }, func() { proxy.Hang(false) }, []string{"not answered in time"}},
-		{"frozen", func() { server.Freeze(t) }, func() { server.Thaw(t) }, []string{"not answered in time"}},
-		{"killed", func() { server.Kill(t) }, func() { server.Start(t) }, []string{"connection was lost", "nothing listens"}},
-		{"stopped", func() { server.Stop(t) }, func() { server.Start(t) }, []string{"connection was lost", "nothing listens", "shutting down"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.away()
-			put := fails(t, s, store.Condition{Version: r.Version}, c.want...)
-			c.back()
-			var got store.Record
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-				var err error
-				if got, err = s.Get(t.Context(), "k"); err == nil {
-					break
-				} else if time.Now().After(deadline) {
-					t.Fatal(err)
-				}
-			}
-			if got.Version != r.Version && got.Version != put.Version {
-				t.Errorf("%+v, and tried was %q", got, put.Version)
-			}
-			works(t, s)
-			r, _ = s.Get(t.Context(), "k")
-		})
-	}
-}
-
-// TestDeadline: a Put with a deadline returns by it from a server that hangs, with
-// what it tried; that is what the record is later, or it is as it was.
-func TestDeadline(t *testing.T) {
-	server := testserver.MariaDB(t)
-	s := New(connect(t, config(t, server)))
-	r := mustPut(t, s, "k", `1`, store.Condition{})
-	server.Freeze(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	start := time.Now()
-	put, err := s.Put(ctx, "k", []byte(`2`), store.Condition{Version: r.Version})
-	if took := time.Since(start); took > 20*time.Second { // or it would wait for the server to thaw
-		t.Errorf("took %v", took)
-	}
-	if !errors.Is(err, context.DeadlineExceeded) || put.Version == "" {
-		t.Errorf("%+v, %v", put, err)
-	}
-	server.Thaw(t)
-	for range 20 {
-		got, err := s.Get(t.Context(), "k")
-		if err != nil || got.Version != r.Version && got.Version != put.Version {
-			t.Errorf("%+v, %v", got, err)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	works(t, s)
-}
 
 // TestRefused has the server refuse for reasons of its own, for certain.
 func TestRefused(t *testing.T) {
@@ -145,16 +66,6 @@ func TestRefused(t *testing.T) {
 	}
 	do(t, db, "ALTER TABLE firn_records CHANGE value text LONGTEXT")
 	refused("a column", s, "not as firn makes it")
-}
-
-// TestValues refuses what is no JSON, before it is sent.
-func TestValues(t *testing.T) {
-	s, _, _ := fresh(t)
-	for _, v := range []string{"\"\xff\"", "\"\x00\""} {
-		if r, err := s.Put(t.Context(), "k", []byte(v), store.Condition{}); err == nil || r.Version != "" {
-			t.Errorf("%q: %+v, %v", v, r, err)
-		}
-	}
 }
 
 func TestNotLetIn(t *testing.T) {
@@ -214,7 +125,7 @@ func TestCertificate(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cert, key := certificate(t)
+	cert, key := tabletest.Certificate(t)
 	for name, text := range map[string][]byte{"cert": cert, "key": key} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil { // the server runs as another user
 			t.Fatal(err)
@@ -223,7 +134,7 @@ func TestCertificate(t *testing.T) {
 	server := testserver.MariaDB(t, "--ssl-cert="+filepath.Join(dir, "cert"), "--ssl-key="+filepath.Join(dir, "key"))
 	own, other := x509.NewCertPool(), x509.NewCertPool()
 	own.AppendCertsFromPEM(cert)
-	another, _ := certificate(t)
+	another, _ := tabletest.Certificate(t)
 	other.AppendCertsFromPEM(another)
 	c := config(t, server)
 	over := func(conf *tls.Config) *Store {
@@ -240,30 +151,6 @@ func TestCertificate(t *testing.T) {
 	fails(t, over(&tls.Config{RootCAs: own, ServerName: "127.0.0.1"}), store.Condition{}, "certificate cannot be trusted")
 	c = config(t, shared(t))
 	fails(t, over(&tls.Config{RootCAs: own, ServerName: "db.example"}), store.Condition{}, "offers no TLS")
-}
-
-// certificate makes one that signs itself, for a host that is not the one it is
-// used on.
-func certificate(tb testing.TB) (cert, key []byte) {
-	tb.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "db.example"}, DNSNames: []string{"db.example"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	pkcs, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs})
 }
 
 // TestDiskFull has the table in a file that may not grow. (On a disk that is full in

@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/internal/table"
@@ -47,17 +45,17 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 	}
 	conn, err := s.hasty(ctx)
 	if err != nil {
-		return store.Record{}, explain(err)
+		return store.Record{}, s.table.Explain(ctx, s.db, err)
 	}
 	defer usual(ctx, conn, key)
 	t, held, err := s.hold(ctx, conn, key)
 	if err != nil {
-		return store.Record{}, explain(err)
+		return store.Record{}, s.table.Explain(ctx, conn, err)
 	}
 	open := true
 	defer func() {
 		if open {
-			t.rollback(ctx)
+			t.Undo(ctx)
 		}
 	}()
 	value, err := f(held)
@@ -67,19 +65,8 @@ func (s *Store) Update(ctx context.Context, key string, f func(store.Record) ([]
 	case held.Version == "":
 		return store.Record{}, store.ErrConflict
 	}
-	next := store.Record{Key: key, Value: slices.Clone(value), Version: store.NewVersion()}
-	if err := release(ctx, t, &next, held.Version); err != nil { // COMMIT was not sent
-		return store.Record{}, explain(err)
-	}
 	open = false
-	switch err := t.commit(ctx); {
-	case err == nil:
-		return next, nil
-	case certain(err):
-		return store.Record{}, explain(err)
-	default:
-		return store.Record{Key: key, Version: next.Version}, explain(err)
-	}
+	return s.table.Replace(ctx, t, held, value)
 }
 
 // hasty is a connection that the server ends soon when nothing comes on it.
@@ -115,40 +102,28 @@ func discard(conn *sql.Conn) {
 // disk: it was read and brought there before, as a transaction that holds a row cannot
 // do that. Others may have replaced it meanwhile, but not those who queue. A record that
 // was never written has no row.
-func (s *Store) hold(ctx context.Context, conn *sql.Conn, key string) (tx, store.Record, error) {
+func (s *Store) hold(ctx context.Context, conn *sql.Conn, key string) (table.Tx, store.Record, error) {
 	if _, err := conn.ExecContext(ctx, fmt.Sprintf(sqlQueue, queue(key))); err != nil {
-		return tx{}, store.Record{}, err
+		return nil, store.Record{}, err
 	}
 	for {
 		known, err := s.durable(ctx, conn, sqlGet(key))
 		if err != nil {
-			return tx{}, store.Record{}, err
+			return nil, store.Record{}, err
 		}
 		t, err := begin(ctx, conn)
 		if err != nil {
-			return tx{}, store.Record{}, err
+			return nil, store.Record{}, err
 		}
 		held, err := s.find(ctx, t, sqlGet(key)+" FOR UPDATE")
-		if err == nil && held.record(key).Version == known.record(key).Version {
-			return t, held.record(key), nil
+		if err == nil && held.Record(key).Version == known.Record(key).Version {
+			return t, held.Record(key), nil
 		}
-		if end := t.rollback(ctx); err == nil {
+		if end := t.Undo(ctx); err == nil {
 			err = end
 		}
 		if err != nil {
-			return tx{}, store.Record{}, err
+			return nil, store.Record{}, err
 		}
 	}
-}
-
-// release replaces the record that is held, and completes next with the time.
-func release(ctx context.Context, t tx, next *store.Record, held store.Version) error {
-	if err := table.Check(next.Key, next.Value); err != nil {
-		return err
-	}
-	err := write(ctx, t, next, store.Condition{Version: held})
-	if errors.Is(err, store.ErrConflict) {
-		return errors.New("the server did not replace a record that it had locked")
-	}
-	return err
 }

@@ -2,8 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -16,164 +14,8 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
 )
-
-// to2 is what an Update writes whatever it is given.
-func to2(store.Record) ([]byte, error) { return []byte(`2`), nil }
-
-// TestUpdateLost loses the request or the reply of each statement of an Update.
-func TestUpdateLost(t *testing.T) {
-	good, _, c := fresh(t)
-	proxy := testserver.NewProxy(t, c.Addr)
-	mustPut(t, good, "k", `0`, store.Condition{})
-	landed := map[string]bool{}
-	for _, x := range []struct {
-		name string
-		when string
-		lose func(int)
-	}{
-		{"BEGIN", "START TRANSACTION", proxy.LoseReplies},
-		{"UPDATE lost", "update", proxy.LoseRequests},
-		{"UPDATE unanswered", "update", proxy.LoseReplies},
-		{"COMMIT lost", "COMMIT", proxy.LoseRequests},
-		{"COMMIT unanswered", "COMMIT", proxy.LoseReplies},
-	} {
-		lose := map[string]func(){x.when: func() { x.lose(1) }}
-		db := sql.OpenDB(&txConnector{through(c, proxy).FormatDSN(), lose})
-		defer db.Close()
-		was, err := good.Get(t.Context(), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		put, err := New(db).Update(t.Context(), "k", func(store.Record) ([]byte, error) {
-			if f := lose["update"]; f != nil {
-				f()
-			}
-			return []byte(`2`), nil
-		})
-		says(t, x.name, err, "connection was lost")
-		if unknown := x.when == "COMMIT"; unknown != (put.Version != "") {
-			t.Errorf("%s: tried %q", x.name, put.Version)
-		}
-		// The row is free again, and has what was tried or what it had.
-		now, err := good.Update(t.Context(), "k", func(r store.Record) ([]byte, error) {
-			landed[x.name] = r.Version != was.Version
-			if landed[x.name] && r.Version != put.Version {
-				t.Errorf("%s: tried %q, was %q, is %q", x.name, put.Version, was.Version, r.Version)
-			}
-			return []byte(`3`), nil
-		})
-		if err != nil || now.Version == "" {
-			t.Errorf("%s: and then %v", x.name, err)
-		}
-	}
-	if landed["COMMIT lost"] || !landed["COMMIT unanswered"] {
-		t.Errorf("carried out: %v", landed)
-	}
-}
-
-// A txConnector calls functions before statements.
-type txConnector struct {
-	dsn    string
-	before map[string]func()
-}
-
-func (c *txConnector) Connect(context.Context) (driver.Conn, error) {
-	conn, err := mysql.MySQLDriver{}.Open(c.dsn)
-	return &txConn{conn.(myConn), c.before}, err
-}
-
-func (c *txConnector) Driver() driver.Driver { return mysql.MySQLDriver{} }
-
-type myConn interface {
-	driver.Conn
-	driver.ExecerContext
-	driver.QueryerContext
-}
-
-type txConn struct {
-	myConn
-	before map[string]func()
-}
-
-func (c *txConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if f := c.before[query]; f != nil {
-		f()
-	}
-	return c.myConn.ExecContext(ctx, query, args)
-}
-
-// TestUpdateNoTable: where nothing was ever written there is nothing to hold, and
-// where there was a table it was forgotten.
-func TestUpdateNoTable(t *testing.T) {
-	s, db, _ := fresh(t)
-	calls := 0
-	f := func(r store.Record) ([]byte, error) {
-		if calls++; r.Version != "" || r.Key != "k" || r.Read.IsZero() {
-			t.Errorf("f is given %+v", r)
-		}
-		return []byte(`1`), nil
-	}
-	for _, made := range []bool{false, true} {
-		calls = 0
-		if r, err := s.Update(t.Context(), "k", f); !errors.Is(err, store.ErrConflict) || r.Version != "" || calls != 1 {
-			t.Errorf("table: %t: %+v, %v after %d calls", made, r, err, calls)
-		}
-		mine := errors.New("mine")
-		if _, err := s.Update(t.Context(), "k", func(store.Record) ([]byte, error) { return nil, mine }); err != mine {
-			t.Errorf("table: %t: %v", made, err)
-		}
-		if exists(t, db, "firn_records") != made {
-			t.Error("an Update makes no table")
-		}
-		mustPut(t, s, map[bool]string{false: "other", true: "third"}[made], `1`, store.Condition{})
-	}
-	updated := New(db)
-	if _, err := updated.Update(t.Context(), "other", to2); err != nil {
-		t.Error(err)
-	}
-	do(t, db, `DROP TABLE firn_records`)
-	for _, s := range []*Store{s, updated} {
-		calls = 0
-		var forgot *store.ForgotError
-		if r, err := s.Update(t.Context(), "k", f); !errors.As(err, &forgot) || r.Version != "" || calls != 0 {
-			t.Errorf("%+v, %v after %d calls", r, err, calls)
-		}
-	}
-}
-
-// TestUpdateStopped stops a process that holds the row: the others go on, and it
-// learns that it wrote nothing.
-func TestUpdateStopped(t *testing.T) {
-	s, db, _ := fresh(t)
-	mustPut(t, s, "k", `0`, store.Condition{})
-	other := New(db)
-	holds, thaw := make(chan struct{}), make(chan struct{})
-	ended := make(chan error)
-	go func() {
-		r, err := s.Update(t.Context(), "k", func(store.Record) ([]byte, error) {
-			close(holds)
-			<-thaw // as a process that is stopped
-			return []byte(`1`), nil
-		})
-		if r.Version != "" {
-			t.Errorf("COMMIT was not sent, and there is the Version %s", r.Version)
-		}
-		ended <- err
-	}()
-	<-holds
-	start := time.Now()
-	r, err := other.Update(t.Context(), "k", to2)
-	if took := time.Since(start); err != nil || took < time.Second || took > time.Minute {
-		t.Errorf("after %v: %v", took, err)
-	}
-	close(thaw)
-	says(t, "Update", <-ended, "connection was lost")
-	if got, err := other.Get(t.Context(), "k"); err != nil || got.Version != r.Version {
-		t.Errorf("%+v, %v", got, err)
-	}
-	works(t, s)
-}
 
 // TestUpdateUsual: the caller's connections come back as they were.
 func TestUpdateUsual(t *testing.T) {
@@ -183,7 +25,7 @@ func TestUpdateUsual(t *testing.T) {
 	mustPut(t, good, "k", `0`, store.Condition{})
 	id := 0
 	for _, f := range []func(store.Record) ([]byte, error){
-		to2,
+		tabletest.To2,
 		func(store.Record) ([]byte, error) { return nil, errors.New("mine") },
 		func(store.Record) ([]byte, error) { return []byte("\xff"), nil },
 	} {
@@ -215,35 +57,6 @@ func TestUpdateUsual(t *testing.T) {
 	}
 }
 
-// TestUpdateGivesUp: one that waits for the row returns by its deadline, and does
-// not have it later.
-func TestUpdateGivesUp(t *testing.T) {
-	s, db, _ := fresh(t)
-	mustPut(t, s, "k", `0`, store.Condition{})
-	s.db.SetMaxOpenConns(2)
-	_, err := New(db).Update(t.Context(), "k", func(store.Record) ([]byte, error) {
-		for range 4 {
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
-			start := time.Now()
-			r, err := s.Update(ctx, "k", func(store.Record) ([]byte, error) {
-				t.Error("f is called")
-				return nil, errors.New("never")
-			})
-			if !errors.Is(err, context.DeadlineExceeded) || r.Version != "" || time.Since(start) > 20*time.Second {
-				t.Errorf("%+v, %v after %v", r, err, time.Since(start))
-			}
-		}
-		return []byte(`1`), nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Update(t.Context(), "k", to2); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestUpdateDeadline: one whose COMMIT hangs, as it does with the server's disk,
 // returns by its deadline, with what it tried; so does one that ends with nothing.
 func TestUpdateDeadline(t *testing.T) {
@@ -252,8 +65,11 @@ func TestUpdateDeadline(t *testing.T) {
 	good := New(connect(t, c))
 	mustPut(t, good, "k", `1`, store.Condition{})
 	for _, end := range []string{"COMMIT", "ROLLBACK"} {
-		db := sql.OpenDB(&txConnector{c.FormatDSN(), map[string]func(){end: func() { server.Freeze(t) }}})
-		defer db.Close()
+		db := tabletest.Watch(t, "mysql", c.FormatDSN(), &tabletest.Hooks{Before: func(statement string) {
+			if statement == end {
+				server.Freeze(t)
+			}
+		}})
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		late := time.AfterFunc(20*time.Second, func() { server.Thaw(t) }) // or it would wait for ever
@@ -272,7 +88,7 @@ func TestUpdateDeadline(t *testing.T) {
 		if late.Stop() {
 			server.Thaw(t)
 		}
-		now, err := good.Update(t.Context(), "k", to2)
+		now, err := good.Update(t.Context(), "k", tabletest.To2)
 		if err != nil || now.Version == "" {
 			t.Errorf("%s: and then %+v, %v", end, now, err)
 		}
@@ -307,7 +123,7 @@ func TestUpdateRefused(t *testing.T) {
 	}
 	refused("no JSON", s, func(store.Record) ([]byte, error) { return []byte("\xff"), nil }, "not JSON")
 	refused("autocommit", option("autocommit", "0"), never, "leave out autocommit")
-	refused("statements in the log", option("binlog_format", "'STATEMENT'"), to2, "binlog_format = 'ROW'")
+	refused("statements in the log", option("binlog_format", "'STATEMENT'"), tabletest.To2, "binlog_format = 'ROW'")
 	do(t, db, `SET GLOBAL read_only = 1`)
 	refused("read-only", s, never, "connect to the primary")
 	do(t, db, `SET GLOBAL read_only = 0`)

@@ -57,7 +57,7 @@ func parseAddress(scheme, rest string, k kind) (*address, error) {
 	if err := a.parseHosts(authority); err != nil {
 		return nil, err
 	}
-	return a, a.parseOptions(query, append(slices.Clone(k.options), "durability"))
+	return a, a.parseOptions(query, append(slices.Clone(k.options), "assume"))
 }
 
 // parseUser takes "USER:PASSWORD@" off the authority.

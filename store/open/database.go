@@ -6,8 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 )
+
+// This file is about SQL databases that are no stores: the servers of shards, and the
+// databases that counters are imported from. Their URLs are written as those of stores.
 
 // Database opens the SQL database that a URL names, which is written as that of a
 // store: PostgreSQL, MySQL and MariaDB, or SQLite, which has to be there and is only
@@ -44,7 +48,7 @@ func openMySQLDatabase(address, rest string) (*sql.DB, error) {
 	if err != nil {
 		return nil, &URLError{Redact(address), err.Error()}
 	}
-	if _, ok := a.take("durability"); ok {
+	if _, ok := a.take("assume"); ok {
 		return nil, &URLError{Redact(address), "option assume is for a store"}
 	}
 	connect, err := configureMySQL(a)
@@ -52,4 +56,42 @@ func openMySQLDatabase(address, rest string) (*sql.DB, error) {
 		return nil, &URLError{Redact(address), a.scrub(err)}
 	}
 	return connect()
+}
+
+// PostgreSQL returns how to connect to the database of a URL that is written as that
+// of a store. Files that it names are read. Its errors, as those of connecting, show
+// no passwords; one about the URL itself is a [*URLError].
+func PostgreSQL(url string) (*pgx.ConnConfig, error) {
+	a, err := postgreSQLAddress(url)
+	if err != nil {
+		return nil, err
+	}
+	config, err := configurePostgreSQL(a)()
+	if err != nil {
+		return nil, &URLError{Redact(url), a.scrub(err)}
+	}
+	return config, nil
+}
+
+// CheckPostgreSQL returns what is wrong with a URL of [PostgreSQL] as such, nil or a
+// [*URLError].
+func CheckPostgreSQL(url string) error {
+	_, err := postgreSQLAddress(url)
+	return err
+}
+
+func postgreSQLAddress(url string) (*address, error) {
+	bad := func(reason string) error { return &URLError{Redact(url), reason} }
+	scheme, rest, _ := strings.Cut(url, ":")
+	if scheme != "postgres" && scheme != "postgresql" {
+		return nil, bad("not a URL of a PostgreSQL database; it is " + postgreSQL.form)
+	}
+	a, err := postgreSQL.address(scheme, rest)
+	if err != nil {
+		return nil, bad(err.Error())
+	}
+	if _, ok := a.options["assume"]; ok {
+		return nil, bad("option assume is for a store")
+	}
+	return a, nil
 }

@@ -26,16 +26,12 @@ package open
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/sqlite"
 )
 
 // A Store owns the connections that were made for it. A call whose ctx has no
@@ -192,79 +188,4 @@ func (k kind) address(scheme, rest string) (*address, error) {
 		return nil, fmt.Errorf("no host; it is %s", k.form)
 	}
 	return a, nil
-}
-
-func openSQLite(path string) func(context.Context) (*Store, error) {
-	return func(ctx context.Context) (*Store, error) {
-		s, err := sqlite.Open(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		return &Store{Store: s, close: s.Close}, nil
-	}
-}
-
-// sqlitePath returns the path in what follows "sqlite:".
-func sqlitePath(rest string) (string, error) {
-	path := strings.TrimPrefix(rest, "//")
-	switch {
-	case path == "":
-		return "", fmt.Errorf("no path; it is sqlite:PATH")
-	case strings.Contains(path, "?"):
-		return "", fmt.Errorf("there are no options, and a path with a ? is not supported")
-	case !filepath.IsAbs(path):
-		_, err := sqlite.Inspect(path) // says which file is meant
-		return "", errors.New(strings.TrimPrefix(err.Error(), "store/sqlite: "))
-	}
-	return path, nil
-}
-
-// How long a call takes at most that has no deadline of its own, and how long it
-// takes to see that nobody answers at an address.
-const (
-	patience     = 10 * time.Second
-	listPatience = 60 * time.Second
-	dialPatience = 5 * time.Second
-)
-
-// idle is how long a connection of a pool is kept that is not used: longer than
-// between two extensions of a lease.
-const idle = 2 * time.Minute
-
-// connections are how many a store has at most where its client has a pool: a
-// lease is one small write every few seconds.
-const connections = 4
-
-// A bounded store answers within a time, whatever its client does.
-type bounded struct{ store.Store }
-
-func patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, d)
-}
-
-func (b *bounded) Get(ctx context.Context, key string) (store.Record, error) {
-	ctx, cancel := patient(ctx, patience)
-	defer cancel()
-	return b.Store.Get(ctx, key)
-}
-
-func (b *bounded) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
-	ctx, cancel := patient(ctx, patience)
-	defer cancel()
-	return b.Store.Put(ctx, key, value, cond)
-}
-
-func (b *bounded) List(ctx context.Context, prefix string) ([]store.Record, error) {
-	ctx, cancel := patient(ctx, listPatience)
-	defer cancel()
-	return b.Store.List(ctx, prefix)
-}
-
-func (b *bounded) Durability(ctx context.Context) (store.Durability, error) {
-	ctx, cancel := patient(ctx, patience)
-	defer cancel()
-	return b.Store.Durability(ctx)
 }

@@ -40,44 +40,6 @@ func parsePostgreSQL(a *address) (opener, error) {
 	}, nil
 }
 
-// PostgreSQL returns how to connect to the database of a URL that is written as that
-// of a store. Files that it names are read. Its errors, as those of connecting, show
-// no passwords; one about the URL itself is a [*URLError].
-func PostgreSQL(url string) (*pgx.ConnConfig, error) {
-	a, err := postgreSQLAddress(url)
-	if err != nil {
-		return nil, err
-	}
-	config, err := configurePostgreSQL(a)()
-	if err != nil {
-		return nil, &URLError{Redact(url), a.scrub(err)}
-	}
-	return config, nil
-}
-
-// CheckPostgreSQL returns what is wrong with a URL of [PostgreSQL] as such, nil or a
-// [*URLError].
-func CheckPostgreSQL(url string) error {
-	_, err := postgreSQLAddress(url)
-	return err
-}
-
-func postgreSQLAddress(url string) (*address, error) {
-	bad := func(reason string) error { return &URLError{Redact(url), reason} }
-	scheme, rest, _ := strings.Cut(url, ":")
-	if scheme != "postgres" && scheme != "postgresql" {
-		return nil, bad("not a URL of a PostgreSQL database; it is " + postgreSQL.form)
-	}
-	a, err := postgreSQL.address(scheme, rest)
-	if err != nil {
-		return nil, bad(err.Error())
-	}
-	if _, ok := a.options["durability"]; ok {
-		return nil, bad("option assume is for a store")
-	}
-	return a, nil
-}
-
 // configurePostgreSQL returns what makes the configuration of a connection.
 func configurePostgreSQL(a *address) func() (*pgx.ConnConfig, error) {
 	// The URL is put together again without its secrets, so that no error of the

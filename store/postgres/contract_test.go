@@ -1,15 +1,14 @@
 package postgres
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
 	"github.com/firn-id/firn/store/storetest"
 )
 
@@ -85,33 +84,5 @@ func checkpoint(admin *sql.DB) func(testing.TB) func() {
 
 // shaky returns address through a proxy that loses requests and replies.
 func shaky(tb testing.TB, address string) string {
-	p := testserver.NewProxy(tb, host(tb, address))
-	// It lets as much time pass as a login takes now, or some times that: a machine
-	// may be so busy that nothing would ever come through.
-	direct := connect(tb, address)
-	direct.SetMaxIdleConns(0)
-	ctx, end := context.WithCancel(context.WithoutCancel(tb.Context()))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			start := time.Now()
-			direct.PingContext(ctx)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(rand.N(3*time.Since(start) + 1)):
-			}
-			switch rand.N(3) {
-			case 0:
-				p.LoseRequests(1)
-			case 1:
-				p.LoseReplies(1)
-			case 2:
-				p.Cut()
-			}
-		}
-	}()
-	tb.Cleanup(func() { end(); <-ended })
-	return through(tb, address, p.Addr())
+	return through(tb, address, tabletest.Shaky(tb, host(tb, address), connect(tb, address)).Addr())
 }

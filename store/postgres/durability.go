@@ -91,13 +91,13 @@ func (s *Store) look(ctx context.Context) (look, error) {
 	l, err := s.query(ctx)
 	switch {
 	case err != nil:
-		return l, explain(ctx, s.db, err)
+		return l, s.table.Explain(ctx, s.db, err)
 	case l.standby:
-		return l, explain(ctx, s.db, errStandby)
+		return l, s.table.Explain(ctx, s.db, errStandby)
 	case l.hides != "":
-		return l, explain(ctx, s.db, &hiddenError{l.hides})
-	case !l.table && s.seen.Load():
-		return l, forgotten()
+		return l, s.table.Explain(ctx, s.db, &hiddenError{l.hides})
+	case !l.table && s.table.Seen():
+		return l, s.table.Forgotten()
 	}
 	return l, nil
 }

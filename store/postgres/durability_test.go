@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
 )
 
 const durable, lossy = true, false
@@ -66,22 +66,13 @@ func TestDurability(t *testing.T) {
 	}
 }
 
-func durability(tb testing.TB, s *Store) store.Durability {
-	tb.Helper()
-	p, err := s.Durability(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return p
-}
-
 // TestDurabilitySettings looks at a real server whose settings change.
 func TestDurabilitySettings(t *testing.T) {
 	pg := testserver.Postgres(t)
 	db := connect(t, pg.URL())
 	s := New(db)
 	mustPut(t, s, "k", `1`, store.Condition{})
-	first := durability(t, s)
+	first := tabletest.Durability(t, s)
 	if !first.Durable || first.LocalClock || first.NoticesLoss || strings.Count(first.Instance, "/") != 2 || strings.HasPrefix(first.Instance, "/") {
 		t.Errorf("%+v", first)
 	}
@@ -101,22 +92,10 @@ func TestDurabilitySettings(t *testing.T) {
 		again(t)
 		pg.Start(t)
 		works(t, s)
-		if p := durability(t, s); p.Instance == first.Instance || !p.Durable {
+		if p := tabletest.Durability(t, s); p.Instance == first.Instance || !p.Durable {
 			t.Errorf("after a restart: %+v", p)
 		}
 	}
-}
-
-// becomes waits for a server to have read its settings.
-func becomes(tb testing.TB, s *Store, durable bool, want string) {
-	tb.Helper()
-	var p store.Durability
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if p = durability(tb, s); p.Durable == durable && strings.Contains(p.Why, want) {
-			return
-		}
-	}
-	tb.Errorf("%v: %s: not durable=%t, %q", p, p.Why, durable, want)
 }
 
 // TestDurabilityStandbys has a standby that commits wait for, or not, and one who asks
@@ -155,7 +134,7 @@ func TestDurabilityTable(t *testing.T) {
 	s, db := fresh(t)
 	mustPut(t, s, "k", `1`, store.Condition{})
 	do(t, db, `ALTER TABLE firn_records RENAME TO hidden`, `ALTER TABLE hidden SET UNLOGGED`, `CREATE VIEW firn_records AS TABLE hidden`)
-	if p := durability(t, s); p.Durable || !strings.Contains(p.Why, "no plain table") {
+	if p := tabletest.Durability(t, s); p.Durable || !strings.Contains(p.Why, "no plain table") {
 		t.Errorf("a view: %+v", p)
 	}
 }

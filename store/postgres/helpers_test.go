@@ -3,20 +3,26 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
+)
+
+// Helpers that all stores in tables have.
+var (
+	do, mustPut, works, use = tabletest.Do, tabletest.MustPut, tabletest.Works, tabletest.Use
+	fails, says, becomes    = tabletest.Fails, tabletest.Says, tabletest.Becomes
 )
 
 func TestMain(m *testing.M) { testserver.Main(m, func() error { return goleak.Find() }) }
@@ -83,27 +89,6 @@ func host(tb testing.TB, address string) string {
 	return u.Host
 }
 
-// connect opens a database as a program would, and closes it with the test.
-func connect(tb testing.TB, address string) *sql.DB {
-	tb.Helper()
-	db, err := sql.Open("pgx", address)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	db.SetMaxOpenConns(8)
-	tb.Cleanup(func() { db.Close() })
-	return db
-}
-
-func do(tb testing.TB, db *sql.DB, queries ...string) {
-	tb.Helper()
-	for _, q := range queries {
-		if _, err := db.ExecContext(context.WithoutCancel(tb.Context()), q); err != nil {
-			tb.Fatalf("%s: %v", q, err)
-		}
-	}
-}
-
 // fresh is a store in a schema of its own on the shared server, and a connection
 // to look at it with.
 func fresh(tb testing.TB, options ...string) (*Store, *sql.DB) {
@@ -113,74 +98,6 @@ func fresh(tb testing.TB, options ...string) (*Store, *sql.DB) {
 	return New(connect(tb, address)), connect(tb, address)
 }
 
-func mustPut(tb testing.TB, s *Store, key, value string, cond store.Condition) store.Record {
-	tb.Helper()
-	r, err := s.Put(tb.Context(), key, []byte(value), cond)
-	if err != nil {
-		tb.Fatalf("Put %s: %v", key, err)
-	}
-	return r
-}
-
-// works requires that a store reads and writes, within a minute.
-func works(tb testing.TB, s *Store) {
-	tb.Helper()
-	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if err = use(tb, s, 5*time.Second); err == nil {
-			return
-		}
-	}
-	tb.Fatalf("a minute later: %v", err)
-}
-
-// use reads and writes once.
-func use(tb testing.TB, s *Store, d time.Duration) error {
-	ctx, cancel := context.WithTimeout(tb.Context(), d)
-	defer cancel()
-	r, err := s.Get(ctx, "k")
-	if err != nil {
-		return err
-	}
-	_, err = s.Put(ctx, "k", []byte(`1`), store.Condition{Version: r.Version})
-	return err
-}
-
-// fails requires of all methods an error that says what is the matter, and is
-// neither a success nor a conflict. put is what the Put returned.
-func fails(tb testing.TB, s *Store, cond store.Condition, want ...string) (put store.Record) {
-	tb.Helper()
-	for what, call := range map[string]func(context.Context) error{
-		"Get":        func(ctx context.Context) error { _, err := s.Get(ctx, "k"); return err },
-		"List":       func(ctx context.Context) error { _, err := s.List(ctx, ""); return err },
-		"Durability": func(ctx context.Context) error { _, err := s.Durability(ctx); return err },
-		"Put":        func(ctx context.Context) (err error) { put, err = s.Put(ctx, "k", []byte(`2`), cond); return err },
-	} {
-		long := time.Minute
-		if slices.Contains(want, "not answered in time") {
-			long = time.Second
-		}
-		ctx, cancel := context.WithTimeout(tb.Context(), long)
-		says(tb, what, call(ctx), want...)
-		cancel()
-	}
-	return put
-}
-
-func says(tb testing.TB, what string, err error, want ...string) {
-	tb.Helper()
-	if err == nil || errors.Is(err, store.ErrConflict) {
-		tb.Errorf("%s: %v", what, err)
-		return
-	}
-	for _, w := range want {
-		if strings.Contains(err.Error(), w) {
-			return
-		}
-	}
-	tb.Errorf("%s: %v: does not say %q", what, err, want)
-}
-
 // exists says whether there is a table or view of that name in the search_path.
 func exists(tb testing.TB, db *sql.DB, name string) (ok bool) {
 	tb.Helper()
@@ -188,4 +105,53 @@ func exists(tb testing.TB, db *sql.DB, name string) (ok bool) {
 		tb.Fatal(err)
 	}
 	return ok
+}
+
+// connect opens a database as a program would, and closes it with the test.
+func connect(tb testing.TB, address string) *sql.DB {
+	tb.Helper()
+	return tabletest.Connect(tb, "pgx", address)
+}
+
+func TestTable(t *testing.T) {
+	tabletest.Run(t, tabletest.Server{
+		Driver: "pgx",
+		New:    func(db *sql.DB) tabletest.Store { return New(db) },
+		Ensure: func(ctx context.Context, s tabletest.Store, conn *sql.Conn) error {
+			return s.(*Store).table.Ensure(ctx, conn)
+		},
+		Fresh: func(tb testing.TB) tabletest.Database {
+			address := shared(tb).URL()
+			return database(tb, at(tb, address, "search_path="+newSchema(tb, address)))
+		},
+		Start: func(tb testing.TB) (*testserver.Server, tabletest.Database) {
+			pg := testserver.Postgres(tb)
+			return pg, database(tb, pg.URL())
+		},
+		Exists: exists,
+		Levels: [][]string{nil},
+		Silent: func(tb testing.TB, d tabletest.Database) *sql.DB {
+			config, err := pgx.ParseConfig(d.DSN(tb, d.Addr))
+			if err != nil {
+				tb.Fatal(err)
+			}
+			// Or it would see that nobody answers before it sends anything.
+			db := stdlib.OpenDB(*config, stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }))
+			tb.Cleanup(func() { db.Close() })
+			return db
+		},
+		Views: tabletest.Views{
+			Segments: `SELECT string_agg(concat_ws(' ', series, granted, max, increment, step, strict, rate, granted_by <> '',
+				abs(extract(epoch FROM granted_at - written)) < 60), ';' ORDER BY series) FROM firn_segments`,
+			SegmentsWant: "even 100 1000 2 50 f 0.8333333333333334 t t;none 0 9223372036854775807 1 100 f t;strict 1 9223372036854775807 1 100 t 0.016666666666666666 t t",
+			Serials:      `SELECT concat_ws(' ', series, period, count) FROM firn_serials`,
+		},
+	})
+}
+
+// database is address for the tests that all stores in tables pass.
+func database(tb testing.TB, address string) tabletest.Database {
+	return tabletest.Database{Addr: host(tb, address), DSN: func(tb testing.TB, addr string, options ...string) string {
+		return at(tb, through(tb, address, addr), options...)
+	}}
 }

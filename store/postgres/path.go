@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 // sqlPath is the search_path, which of its schemas do not exist, whether any does, and which
@@ -26,7 +28,7 @@ type path struct {
 	elsewhere []string // schemas that have a table, outside of the path
 }
 
-func pathOf(ctx context.Context, q querier) (p path, err error) {
+func pathOf(ctx context.Context, q table.Querier) (p path, err error) {
 	err = rows(ctx, q, sqlPath, nil, func(r *sql.Rows) error {
 		var missing, elsewhere string
 		err := r.Scan(&p.text, &missing, &p.any, &elsewhere)
@@ -67,8 +69,8 @@ func (e *pathError) advice() string {
 func (s *Store) Elsewhere(ctx context.Context) (searchPath string, missing, schemas []string, err error) {
 	var there bool
 	if err := s.db.QueryRowContext(ctx, `SELECT to_regclass('firn_records') IS NOT NULL`).Scan(&there); err != nil || there {
-		return "", nil, nil, explain(ctx, s.db, err)
+		return "", nil, nil, s.table.Explain(ctx, s.db, err)
 	}
 	p, err := pathOf(ctx, s.db)
-	return p.text, p.missing, p.elsewhere, explain(ctx, s.db, err)
+	return p.text, p.missing, p.elsewhere, s.table.Explain(ctx, s.db, err)
 }

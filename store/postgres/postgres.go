@@ -31,10 +31,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/internal/table"
@@ -45,8 +42,8 @@ import (
 // When the cause of an error goes away, so does the error: there is nothing to
 // reopen. An error with the zero Version means that nothing was written.
 type Store struct {
-	db   *sql.DB
-	seen atomic.Bool // the table was there: it is never made again
+	db    *sql.DB
+	table table.Table
 
 	standbys atomic.Pointer[[]other] // those of the last look that were no passing backup
 }
@@ -54,11 +51,12 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // New returns a Store in the database that db leads to. It sends nothing.
-func New(db *sql.DB) *Store { return &Store{db: db} }
+func New(db *sql.DB) *Store { return &Store{db: db, table: table.Table{DB: db, Server: server}} }
 
-// A querier runs one statement: a *sql.DB, a *sql.Conn or a *sql.Tx.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+var server = table.Server{
+	Name: "postgres", Write: write, Create: create, Begin: func(ctx context.Context, conn *sql.Conn) (table.Tx, error) { return begin(ctx, conn) },
+	Missing: missing, Hidden: hidden, Repeat: isolated, Refused: refused,
+	Advice: advise, Denied: lacksRight,
 }
 
 const (
@@ -115,14 +113,11 @@ func (s *Store) Get(ctx context.Context, key string) (store.Record, error) {
 	if err := store.CheckKey(key); err != nil {
 		return store.Record{}, err
 	}
-	list, read, err := s.read(ctx, sqlGet, key)
-	switch {
-	case err != nil:
+	a, err := s.read(ctx, sqlGet, key)
+	if err != nil {
 		return store.Record{}, err
-	case len(list) == 0:
-		return store.Record{Key: key, Read: read}, nil
 	}
-	return list[0], nil
+	return a.Record(key), nil
 }
 
 // List implements [store.Store].
@@ -136,109 +131,69 @@ func (s *Store) List(ctx context.Context, prefix string) ([]store.Record, error)
 		}
 	}
 	// Every byte of a key is below 0x7f, so this range is exactly the prefix.
-	list, _, err := s.read(ctx, sqlList, prefix, prefix+"\x7f")
-	return list, err
+	a, err := s.read(ctx, sqlList, prefix, prefix+"\x7f")
+	return a.List, err
 }
 
 // read runs one of the statements that begin with sqlRead.
-func (s *Store) read(ctx context.Context, query string, args ...any) ([]store.Record, time.Time, error) {
+func (s *Store) read(ctx context.Context, query string, args ...any) (table.Answer, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, time.Time{}, err
+		return table.Answer{}, err
 	}
-	seen := s.seen.Load() // before the server looks: others may make the table after that
-	var list []store.Record
-	var read time.Time
-	err := table.Alive(ctx, func() (err error) {
-		list, read, err = records(ctx, s.db, query, args...)
-		if isolated(err) {
-			list, read, err = s.readCommitted(ctx, query, args...)
-		}
-		return err
-	})
-	switch {
-	case err == nil:
-		s.seen.Store(true)
-		return list, read, nil
-	case !missing(err):
-		return nil, time.Time{}, explain(ctx, s.db, err)
+	look := func() (a table.Answer, err error) {
+		err = table.Alive(ctx, func() error {
+			a, err = records(ctx, s.db, query, args...)
+			if isolated(err) {
+				a, err = s.readCommitted(ctx, query, args...)
+			}
+			return err
+		})
+		return a, err
 	}
-	if err := hidden(ctx, s.db); err != nil {
-		return nil, time.Time{}, explain(ctx, s.db, err)
+	none := func() (table.Answer, error) { return records(ctx, s.db, sqlNone) }
+	a, err := s.table.Find(ctx, s.db, look, none)
+	if err != nil {
+		return table.Answer{}, s.table.Explain(ctx, s.db, err)
 	}
-	if seen {
-		return nil, time.Time{}, forgotten()
-	}
-	// Nobody has made the table yet: nothing was ever written.
-	list, read, err = records(ctx, s.db, sqlNone)
-	return list, read, explain(ctx, s.db, err)
+	return a, nil
 }
 
 // readCommitted is a read at the isolation level where none fails because of what
 // others write.
-func (s *Store) readCommitted(ctx context.Context, query string, args ...any) ([]store.Record, time.Time, error) {
-	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+func (s *Store) readCommitted(ctx context.Context, query string, args ...any) (table.Answer, error) {
+	t, err := begin(ctx, s.db)
 	if err != nil {
-		return nil, time.Time{}, err
+		return table.Answer{}, err
 	}
-	defer tx.Rollback()
-	list, read, err := records(ctx, tx, query, args...)
+	defer t.Undo(ctx)
+	a, err := records(ctx, t, query, args...)
 	if err != nil {
-		return nil, time.Time{}, err
+		return table.Answer{}, err
 	}
-	return list, read, acknowledged(ctx, tx.Commit()) // which waits for standbys
+	return a, t.End(ctx) // which waits for standbys
 }
 
 // records reads the rows of a statement like sqlRead, and the server's clock.
-//
-// Read is the time before the query: one after it would make records look older
-// than they are if the server paused in between. Only where a record was written
-// in that moment it is as late as that.
-func records(ctx context.Context, q querier, query string, args ...any) (list []store.Record, read time.Time, err error) {
-	var before, after, latest int64
-	err = rows(ctx, q, query, args, func(r *sql.Rows) error {
+func records(ctx context.Context, q table.Querier, query string, args ...any) (table.Answer, error) {
+	var all table.Reading
+	err := rows(ctx, q, query, args, func(r *sql.Rows) error {
 		var standby, waited bool
-		var key, value, version sql.Null[string]
-		var written sql.Null[int64]
-		if err := r.Scan(&standby, &before, &after, &waited, &key, &value, &version, &written); err != nil {
+		var row table.Row
+		if err := r.Scan(&standby, &row.Before, &row.After, &waited, &row.Key, &row.Value, &row.Version, &row.Written); err != nil {
 			return err
 		}
 		if standby {
 			return errStandby
 		}
-		if key.Valid {
-			list = append(list, store.Record{
-				Key: key.V, Value: []byte(value.V), Version: store.Version(version.V), Written: table.Instant(written.V),
-			})
-			if written.V <= after {
-				latest = max(latest, written.V)
-			}
-		}
+		all.Add(row)
 		return nil
 	})
-	read = table.Instant(max(before, latest))
-	for i := range list {
-		list[i].Read = read
-	}
-	return list, read, err
+	return all.Answer(), err
 }
 
-// rows calls f for each row. It returns nil only when the server has said that the
-// statement, and its commit, went well: that comes after the last row.
-func rows(ctx context.Context, q querier, query string, args []any, f func(*sql.Rows) error) error {
-	r, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for r.Next() {
-		if err := f(r); err != nil {
-			return err
-		}
-	}
-	if err := r.Err(); err != nil {
-		return err
-	}
-	return acknowledged(ctx, r.Close())
+// rows calls f for each row.
+func rows(ctx context.Context, q table.Querier, query string, args []any, f func(*sql.Rows) error) error {
+	return acknowledged(ctx, table.Rows(ctx, q, query, args, f))
 }
 
 // acknowledged is what came of a statement or a commit that the server has answered so.
@@ -253,80 +208,27 @@ func acknowledged(ctx context.Context, err error) error {
 
 // Put implements [store.Store]. Its clock is the server's.
 func (s *Store) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
-	if err := table.Check(key, value); err != nil {
-		return store.Record{}, err
-	}
-	if err := ctx.Err(); err != nil {
-		return store.Record{}, err
-	}
-	if !table.Possible(cond) {
-		return store.Record{}, store.ErrConflict
-	}
-	// A *sql.DB sends a statement again if the driver says that the connection was
-	// bad. A connection of one's own does not.
-	conn, err := table.Conn(ctx, s.db)
-	if err != nil {
-		return store.Record{}, explain(ctx, s.db, err)
-	}
-	defer conn.Close()
-	next := store.Record{Key: key, Value: slices.Clone(value), Version: store.NewVersion()}
-	err = s.put(ctx, conn, &next, cond)
-	switch {
-	case err == nil:
-		return next, nil
-	case certain(err):
-		return store.Record{}, explain(ctx, conn, err)
-	}
-	return store.Record{Key: key, Version: next.Version}, explain(ctx, conn, err)
+	return s.table.Put(ctx, key, value, cond)
 }
 
-// put sends one Put. If there is no table yet it makes that, and sends the Put again.
-func (s *Store) put(ctx context.Context, conn *sql.Conn, next *store.Record, cond store.Condition) error {
-	seen := s.seen.Load() // before the server looks: others may make the table after that
-	err := attempt(ctx, conn, next, cond)
-	if missing(err) {
-		if err := hidden(ctx, conn); err != nil {
-			return &table.UnsentError{Err: err}
-		}
-	}
-	if missing(err) && !seen {
-		if cond.Version != "" {
-			return store.ErrConflict // no table, no record of that Version
-		}
-		if err := s.makeTable(ctx, conn); err != nil {
-			return &table.UnsentError{Err: err}
-		}
-		err = attempt(ctx, conn, next, cond)
-	}
-	if missing(err) {
-		return &table.UnsentError{Err: forgotten()}
-	}
-	if err == nil || errors.Is(err, store.ErrConflict) {
-		s.seen.Store(true)
-	}
-	return err
+// A tx is a transaction at READ COMMITTED.
+type tx struct{ *sql.Tx }
+
+func begin(ctx context.Context, on beginner) (tx, error) {
+	t, err := on.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	return tx{t}, err
 }
 
-// attempt sends one Put, and once more at READ COMMITTED after the server refused
-// it, for certain, because of the isolation level.
-func attempt(ctx context.Context, conn *sql.Conn, next *store.Record, cond store.Condition) error {
-	err := write(ctx, conn, next, cond)
-	if !isolated(err) {
-		return err
-	}
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-	if err != nil {
-		return &table.UnsentError{Err: err}
-	}
-	defer tx.Rollback()
-	if err := write(ctx, tx, next, cond); err != nil {
-		return err
-	}
-	return acknowledged(ctx, tx.Commit())
+// A beginner begins transactions: a *sql.DB or a *sql.Conn.
+type beginner interface {
+	BeginTx(ctx context.Context, options *sql.TxOptions) (*sql.Tx, error)
 }
+
+func (t tx) End(ctx context.Context) error { return acknowledged(ctx, t.Commit()) }
+func (t tx) Undo(context.Context) error    { return t.Rollback() }
 
 // write carries out one Put, and completes next with the time.
-func write(ctx context.Context, q querier, next *store.Record, cond store.Condition) error {
+func write(ctx context.Context, q table.Querier, next *store.Record, cond store.Condition) error {
 	query, args := sqlCreate, []any{next.Key, string(next.Value), string(next.Version)}
 	if cond.Version != "" {
 		within := int64(-1)

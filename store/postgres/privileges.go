@@ -40,7 +40,7 @@ func (s *Store) MissingPrivileges(ctx context.Context) (missing, grant string, e
 	if err == nil {
 		err = s.db.QueryRowContext(ctx, sqlMissing).Scan(&missing, &grant)
 	}
-	return missing, grant, explain(ctx, s.db, err)
+	return missing, grant, s.table.Explain(ctx, s.db, err)
 }
 
 // Grant is what the owner of the table types for another role that is to use it: ROLE stands
@@ -51,7 +51,7 @@ func (s *Store) Grant(ctx context.Context) (string, error) {
 	err := s.db.QueryRowContext(ctx, `SELECT coalesce((SELECT quote_ident(n.nspname) FROM pg_class AS c
 		JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('firn_records')), '')`).Scan(&schema)
 	if err != nil || schema == "" {
-		return "", explain(ctx, s.db, err)
+		return "", s.table.Explain(ctx, s.db, err)
 	}
 	return "GRANT USAGE ON SCHEMA " + schema + " TO ROLE; GRANT SELECT, INSERT, UPDATE ON " + schema + ".firn_records TO ROLE;", nil
 }

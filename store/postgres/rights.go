@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"github.com/firn-id/firn/store/internal/table"
 )
 
 // PostgreSQL passes over a schema of the search_path that the role may not use, without a
@@ -44,7 +46,7 @@ func (e *hiddenError) SQLState() string { return "42501" }
 
 // hidden returns a [*hiddenError] if a schema hides a table from the role, and a [*pathError]
 // if the search_path names no schema that exists: a mistyped one looks like an empty store.
-func hidden(ctx context.Context, q querier) error {
+func hidden(ctx context.Context, q table.Querier) error {
 	schema, _, _, err := roleOf(ctx, q)
 	switch {
 	case err != nil:
@@ -61,13 +63,13 @@ func hidden(ctx context.Context, q querier) error {
 
 // roleOf is the first schema that hides a table from this role, the role, and the schema that
 // has the first table.
-func roleOf(ctx context.Context, q querier) (hides, role, schema string, err error) {
+func roleOf(ctx context.Context, q table.Querier) (hides, role, schema string, err error) {
 	err = rows(ctx, q, sqlRole, nil, func(r *sql.Rows) error { return r.Scan(&hides, &role, &schema) })
 	return hides, role, schema, err
 }
 
 // rights is what the owner of the table types so that this role may use it.
-func rights(ctx context.Context, q querier) string {
+func rights(ctx context.Context, q table.Querier) string {
 	_, role, schema, err := roleOf(ctx, q)
 	switch {
 	case err != nil:

@@ -29,22 +29,22 @@ func statements() []string { return strings.Split(strings.TrimSpace(schema), ";\
 func (s *Store) Init(ctx context.Context) (made bool, err error) {
 	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
-		return false, explain(ctx, s.db, err)
+		return false, s.table.Explain(ctx, s.db, err)
 	}
 	defer conn.Close()
 	if err := hidden(ctx, conn); err != nil {
-		return false, explain(ctx, conn, err)
+		return false, s.table.Explain(ctx, conn, err)
 	}
 	var schema string
 	if err := conn.QueryRowContext(ctx, sqlSchema).Scan(&schema); err != nil {
-		return false, explain(ctx, conn, err)
+		return false, s.table.Explain(ctx, conn, err)
 	}
 	for _, q := range statements() {
 		if err := define(ctx, beside{conn, schema}, q); err != nil {
-			return false, explain(ctx, conn, err)
+			return false, s.table.Explain(ctx, conn, err)
 		}
 	}
-	s.seen.Store(true)
+	s.table.See()
 	return schema == "", nil
 }
 
@@ -82,17 +82,8 @@ func (b beside) ExecContext(ctx context.Context, query string, args ...any) (sql
 	return result, tx.Commit()
 }
 
-// makeTable is for the first Put. It makes none where there was one.
-func (s *Store) makeTable(ctx context.Context, conn *sql.Conn) error {
-	if s.seen.Load() {
-		return nil
-	}
-	if err := define(ctx, conn, statements()[0]); err != nil {
-		return err
-	}
-	s.seen.Store(true)
-	return nil
-}
+// create creates the table unless it is there.
+func create(ctx context.Context, conn *sql.Conn) error { return define(ctx, conn, statements()[0]) }
 
 // define runs a statement that makes something unless it is there. Where others do
 // so at the same time, PostgreSQL may refuse all but one; then it is tried again.

@@ -2,123 +2,12 @@ package postgres
 
 import (
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/internal/table"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
 )
-
-// TestFirstUse lets many processes write to a store that has no table yet.
-func TestFirstUse(t *testing.T) {
-	pg := shared(t)
-	for range 3 {
-		address := at(t, pg.URL(), "search_path="+newSchema(t, pg.URL()))
-		var wg sync.WaitGroup
-		for i := range 16 {
-			s := New(connect(t, address))
-			wg.Go(func() {
-				if i%4 == 0 {
-					if _, err := s.Init(t.Context()); err != nil {
-						t.Error(err)
-					}
-				}
-				if _, err := s.Put(t.Context(), fmt.Sprint(i), []byte(`1`), store.Condition{}); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if l, err := New(connect(t, address)).List(t.Context(), ""); err != nil || len(l) != 16 {
-			t.Errorf("%d records, %v", len(l), err)
-		}
-	}
-}
-
-// TestNoTable reads from a store that nobody wrote to, which makes nothing.
-func TestNoTable(t *testing.T) {
-	s, db := fresh(t)
-	r, err := s.Get(t.Context(), "k")
-	if err != nil || r.Version != "" || r.Read.IsZero() {
-		t.Errorf("Get: %+v, %v", r, err)
-	}
-	if l, err := s.List(t.Context(), ""); err != nil || len(l) != 0 {
-		t.Errorf("List: %v, %v", l, err)
-	}
-	if p, err := s.Durability(t.Context()); err != nil || !p.Durable {
-		t.Errorf("Durability: %+v, %v", p, err)
-	}
-	_, err = s.Put(t.Context(), "k", []byte(`1`), store.Condition{Version: store.NewVersion()})
-	if !errors.Is(err, store.ErrConflict) {
-		t.Errorf("Put on a Version: %v", err)
-	}
-	if exists(t, db, "firn_records") {
-		t.Error("a table was made")
-	}
-	mustPut(t, s, "k", `1`, store.Condition{})
-	if !exists(t, db, "firn_records") || exists(t, db, "firn_workers") {
-		t.Error("the first Put makes the table, and nothing else")
-	}
-}
-
-// TestDropped drops the table under open Stores: they have forgotten, and do not
-// make it again. One made anew has never seen anything.
-func TestDropped(t *testing.T) {
-	address := at(t, shared(t).URL(), "search_path="+newSchema(t, shared(t).URL()))
-	db := connect(t, address)
-	written, created, read, listed := New(db), New(db), New(db), New(db)
-	r := mustPut(t, written, "k", `1`, store.Condition{})
-	if made, err := created.Init(t.Context()); err != nil || made {
-		t.Fatal(made, err)
-	}
-	if _, err := read.Get(t.Context(), "none"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := listed.List(t.Context(), "none"); err != nil {
-		t.Fatal(err)
-	}
-	do(t, db, `DROP TABLE firn_records CASCADE`)
-	for range 2 {
-		for _, s := range []*Store{written, created, read, listed} {
-			_, get := s.Get(t.Context(), "k")
-			_, list := s.List(t.Context(), "")
-			replaced, replace := s.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version})
-			made, create := s.Put(t.Context(), "k", []byte(`2`), store.Condition{})
-			_, durability := s.Durability(t.Context())
-			for what, err := range map[string]error{"Get": get, "List": list, "replace": replace, "create": create, "Durability": durability} {
-				var forgot *store.ForgotError
-				if !errors.As(err, &forgot) {
-					t.Errorf("%s: %v", what, err)
-				}
-			}
-			if replaced.Version+made.Version != "" {
-				t.Error("nothing was sent, and there is a Version")
-			}
-		}
-	}
-	// One that saw it only after its Put had not found it does not either.
-	conn, err := table.Conn(t.Context(), written.db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(written.makeTable(t.Context(), conn), conn.Close()); err != nil {
-		t.Error(err)
-	}
-	if exists(t, db, "firn_records") {
-		t.Fatal("the table was made again")
-	}
-	mustPut(t, New(db), "other", `1`, store.Condition{})
-	for _, s := range []*Store{written, read} { // it is another one by now
-		if got, err := s.Get(t.Context(), "k"); err != nil || got.Version != "" {
-			t.Errorf("%+v, %v", got, err)
-		}
-		if _, err := s.Put(t.Context(), "k", []byte(`2`), store.Condition{Version: r.Version}); !errors.Is(err, store.ErrConflict) {
-			t.Error(err)
-		}
-	}
-}
 
 // TestPrivileges uses a table as a role that can do nothing else.
 func TestPrivileges(t *testing.T) {
@@ -202,11 +91,7 @@ func TestInit(t *testing.T) {
 		}
 	}
 	do(t, db, SQL())
-	mustPut(t, s, "store", `{"v":1,"floor":"2026-01-01T00:00:00Z"}`, store.Condition{})
-	mustPut(t, s, "pool/web", `{"v":1,"id":"x","layout":"time:41@1ms,worker:10,seq:12","workers":"0-1023","floor":7}`, store.Condition{})
-	mustPut(t, s, "pool/web/fresh", `{"v":1,"next":3}`, store.Condition{})
-	w := mustPut(t, s, "pool/web/worker/17", `{"v":1,"term":18446744073709551615,"owner":"ab","name":"host-1","horizon":9223372036854775807}`, store.Condition{})
-	mustPut(t, s, "pool/web/worker/18", `{"v":1,"term":3,"horizon":5}`, store.Condition{})
+	w := tabletest.Fill(t, s)
 
 	var rows string
 	if err := db.QueryRow(`SELECT string_agg(concat_ws(' ', pool, layout, workers, floor), ';') FROM firn_pools`).Scan(&rows); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
 )
 
 // TestNotYetOnStandby: a commit that nobody waits for any more can be seen by
@@ -46,7 +47,7 @@ func TestNotYetOnStandby(t *testing.T) {
 		"List": func(ctx context.Context) error { _, err := s.List(ctx, ""); return err },
 		"none": func(ctx context.Context) error { _, err := s.Get(ctx, "none"); return err },
 		"Get, refused at the connection's isolation level,": func(ctx context.Context) error {
-			_, _, err := s.readCommitted(ctx, sqlGet, "k")
+			_, err := s.readCommitted(ctx, sqlGet, "k")
 			return err
 		},
 	} {
@@ -99,10 +100,10 @@ func TestWaitCancelled(t *testing.T) {
 		{"Put", func(ctx context.Context) (store.Record, error) {
 			return s.Put(ctx, "k", []byte(`2`), store.Condition{Version: r.Version})
 		}},
-		{"Update", func(ctx context.Context) (store.Record, error) { return s.Update(ctx, "k", to2) }},
+		{"Update", func(ctx context.Context) (store.Record, error) { return s.Update(ctx, "k", tabletest.To2) }},
 		{"Get", func(ctx context.Context) (store.Record, error) { return s.Get(ctx, "k") }},
 		{"Get, refused at the connection's isolation level,", func(ctx context.Context) (store.Record, error) {
-			_, _, err := s.readCommitted(ctx, sqlGet, "k")
+			_, err := s.readCommitted(ctx, sqlGet, "k")
 			return store.Record{}, err
 		}},
 	} {

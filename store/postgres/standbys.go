@@ -120,7 +120,7 @@ func (s *Store) lasting(ctx context.Context) (look, error) {
 	for begun := time.Now(); ; {
 		select {
 		case <-ctx.Done():
-			return l, explain(ctx, s.db, ctx.Err())
+			return l, s.table.Explain(ctx, s.db, ctx.Err())
 		case <-time.After(lookAgain):
 		}
 		now, err := s.look(ctx)

@@ -11,8 +11,6 @@ import (
 // errStandby is about a server that follows another one.
 var errStandby = errors.New("the server is a standby")
 
-func forgotten() error { return table.Forgotten("postgres") }
-
 // state is the server's SQLSTATE, or "".
 func state(err error) string { return trouble.State(err) }
 
@@ -23,15 +21,12 @@ func missing(err error) bool { return state(err) == "42P01" }
 // as it does at the isolation levels above READ COMMITTED.
 func isolated(err error) bool { return state(err) == "40001" }
 
-// certain says that a Put that ended so was not and will not be carried out. Where
+// refused says that a Put that ended so was not and will not be carried out. Where
 // the server refused a statement before its commit it was rolled back. An
 // administrator's command (57P01) may come after the commit.
-func certain(err error) bool {
+func refused(err error) bool {
 	code := state(err)
-	switch {
-	case table.Certain(err):
-		return true
-	case len(code) != 5:
+	if len(code) != 5 {
 		return false
 	}
 	switch code[:2] {
@@ -45,20 +40,21 @@ func certain(err error) bool {
 	return false
 }
 
-// explain says what to do where it can be told. The server is asked over q who the role is.
-func explain(ctx context.Context, q querier, err error) error {
-	return table.Explain("postgres", err, func(err error) string {
-		if state(err) == "42501" {
-			if text := rights(ctx, q); text != "" {
-				return text
-			}
+// lacksRight says that the role lacks a privilege.
+func lacksRight(err error) bool { return state(err) == "42501" }
+
+// advise says what to do where it can be told. The server is asked over q who the role is.
+func advise(ctx context.Context, q table.Querier, err error) string {
+	if lacksRight(err) {
+		if text := rights(ctx, q); text != "" {
+			return text
 		}
-		var p *pathError
-		if errors.As(err, &p) {
-			return p.advice()
-		}
-		return advice(err)
-	}, func(err error) bool { return state(err) == "42501" })
+	}
+	var p *pathError
+	if errors.As(err, &p) {
+		return p.advice()
+	}
+	return advice(err)
 }
 
 // advices are by SQLSTATE, besides those of [trouble.PostgreSQL].

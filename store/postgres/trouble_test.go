@@ -1,17 +1,10 @@
 package postgres
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"database/sql"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,91 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/table/tabletest"
 )
-
-// TestAway takes the server away in several ways. What was acknowledged is there
-// when it is back, and nothing has to be opened again.
-func TestAway(t *testing.T) {
-	t.Parallel()
-	pg := testserver.Postgres(t)
-	proxy := testserver.NewProxy(t, pg.Addr())
-	s := New(connect(t, through(t, pg.URL(), proxy.Addr())))
-	r := mustPut(t, s, "k", `1`, store.Condition{})
-	for _, c := range []struct {
-		name       string
-		away, back func()
-		want       []string
-	}{
-		{
-			"refused", func() { proxy.Refuse(true); proxy.Cut() }, func() { proxy.Refuse(false) },
-			[]string{"nothing listens at the address", "connection was lost"},
-		},
-		{"no network", func() { proxy.Hang(true) }, func() { proxy.Hang(false) }, []string{"not answered in time"}},
-		{"frozen", func() { pg.Freeze(t) }, func() { pg.Thaw(t) }, []string{"not answered in time"}},
-		{"killed", func() { pg.Kill(t) }, func() { pg.Start(t) }, []string{"connection was lost", "nothing listens", "terminating", "shutting down"}},
-		{"stopped", func() { pg.Stop(t) }, func() { pg.Start(t) }, []string{"connection was lost", "nothing listens", "administrator"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.away()
-			put := fails(t, s, store.Condition{Version: r.Version}, c.want...)
-			c.back()
-			var got store.Record
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-				var err error
-				if got, err = s.Get(t.Context(), "k"); err == nil {
-					break
-				} else if time.Now().After(deadline) {
-					t.Fatal(err)
-				}
-			}
-			if got.Version != r.Version && got.Version != put.Version {
-				t.Errorf("%+v, and tried was %q", got, put.Version)
-			}
-			works(t, s)
-			r, _ = s.Get(t.Context(), "k")
-		})
-	}
-}
-
-// TestDeadline: a Put with a deadline returns by it from a server that hangs, with
-// what it tried; that is what the record is later, or it is as it was.
-func TestDeadline(t *testing.T) {
-	pg := testserver.Postgres(t)
-	config, err := pgx.ParseConfig(pg.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Or it would see that nobody answers before it sends anything.
-	db := stdlib.OpenDB(*config, stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }))
-	defer db.Close()
-	s := New(db)
-	r := mustPut(t, s, "k", `1`, store.Condition{})
-	pg.Freeze(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	start := time.Now()
-	put, err := s.Put(ctx, "k", []byte(`2`), store.Condition{Version: r.Version})
-	if took := time.Since(start); took > 20*time.Second { // or it would wait for the server to thaw
-		t.Errorf("took %v", took)
-	}
-	if !errors.Is(err, context.DeadlineExceeded) || put.Version == "" {
-		t.Errorf("%+v, %v", put, err)
-	}
-	pg.Thaw(t)
-	for range 20 {
-		got, err := s.Get(t.Context(), "k")
-		if err != nil || got.Version != r.Version && got.Version != put.Version {
-			t.Errorf("%+v, %v", got, err)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	works(t, s)
-}
 
 // TestStandby reads and writes on a standby, which takes part when it is promoted.
 func TestStandby(t *testing.T) {
@@ -176,16 +88,6 @@ func TestRefused(t *testing.T) {
 		do(t, db, text)
 		_, err := s.Put(t.Context(), "k", []byte(`2`), store.Condition{})
 		says(t, name, err, "not as firn makes it")
-	}
-}
-
-// TestValues refuses what is no JSON, before it is sent.
-func TestValues(t *testing.T) {
-	s, _ := fresh(t)
-	for _, v := range []string{"\"\xff\"", "\"\x00\""} {
-		if r, err := s.Put(t.Context(), "k", []byte(v), store.Condition{}); err == nil || r.Version != "" {
-			t.Errorf("%q: %+v, %v", v, r, err)
-		}
 	}
 }
 
@@ -284,47 +186,22 @@ func TestNotLetIn(t *testing.T) {
 func TestCertificate(t *testing.T) {
 	pg := testserver.Postgres(t)
 	admin := connect(t, pg.URL())
-	cert, key := certificate(t)
-	another, _ := certificate(t)
-	for name, text := range map[string]string{"server.crt": cert, "server.key": key} {
+	cert, key := tabletest.Certificate(t)
+	another, _ := tabletest.Certificate(t)
+	for name, text := range map[string][]byte{"server.crt": cert, "server.key": key} {
 		// The server's own account must be able to read it, and nobody else.
 		do(t, admin, fmt.Sprintf(`COPY (SELECT line FROM regexp_split_to_table('%s', E'\n') AS line) TO PROGRAM 'umask 077; cat > "%s"'`,
 			text, filepath.Join(pg.Home(), "data", name)))
 	}
 	do(t, admin, `ALTER SYSTEM SET ssl = on`, `SELECT pg_reload_conf()`)
 	own, other := filepath.Join(t.TempDir(), "own.crt"), filepath.Join(t.TempDir(), "other.crt")
-	if err := errors.Join(os.WriteFile(own, []byte(cert), 0o600), os.WriteFile(other, []byte(another), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(own, cert, 0o600), os.WriteFile(other, another, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	works(t, New(connect(t, at(t, pg.URL(), "sslmode=require"))))
 	works(t, New(connect(t, at(t, pg.URL(), "sslmode=verify-ca", "sslrootcert="+own))))
 	fails(t, New(connect(t, at(t, pg.URL(), "sslmode=verify-ca", "sslrootcert="+other))), store.Condition{}, "certificate cannot be trusted")
 	fails(t, New(connect(t, at(t, pg.URL(), "sslmode=verify-full", "sslrootcert="+own))), store.Condition{}, "certificate cannot be trusted")
-}
-
-// certificate makes one that signs itself, for a host that is not the one it is
-// used on.
-func certificate(tb testing.TB) (cert, key string) {
-	tb.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "db.example"}, DNSNames: []string{"db.example"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	pkcs, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs}))
 }
 
 // TestDiskFull has the table on a disk that fills up.
@@ -377,7 +254,7 @@ func randomText(n int) string {
 func TestPooler(t *testing.T) {
 	bouncer := testserver.PgBouncer(t, testserver.Postgres(t), "default_pool_size = 1")
 	for try := 0; ; try++ {
-		err := use(t, New(connect(t, bouncer.URL())), 5*time.Second)
+		err := use(t, New(connect(t, bouncer.URL())))
 		if err != nil {
 			says(t, "through PgBouncer", err, "default_query_exec_mode=exec")
 			break

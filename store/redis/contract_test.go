@@ -5,11 +5,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/storetest"
-	goredis "github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 )
 
 type quiet struct{}

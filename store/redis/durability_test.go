@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/firn-id/firn/store/internal/advice"
 )
 
 func TestDurability(t *testing.T) {
@@ -125,7 +127,7 @@ func TestPrivileges(t *testing.T) {
 		errs = append(errs, err)
 		p, err := s.Durability(t.Context())
 		if err == nil && strings.Contains(p.Why, "could not be seen") {
-			err = &failure{"", "", store.ErrConflict}
+			err = &advice.Error{Err: store.ErrConflict}
 		}
 		return append(errs, err)
 	}

@@ -8,8 +8,9 @@ import (
 	"net"
 	"strings"
 
-	"github.com/firn-id/firn/store"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/firn-id/firn/store/internal/advice"
 )
 
 // A cause is an error of the server, found by how it begins.
@@ -73,50 +74,34 @@ func refused(err error) bool {
 
 // explain says what is wrong and, where it can be told, what to do.
 func (s *Store) explain(err error) error {
-	if err == nil || errors.Is(err, store.ErrConflict) {
+	if err == nil || advice.Done(err) {
 		return err
 	}
-	advice := ""
+	text := ""
 	var op *net.OpError
 	var timeout net.Error
 	if c, ok := find(err); ok {
-		advice = c.advice
+		text = c.advice
 	} else {
 		switch {
 		case errors.Is(err, context.Canceled):
 		case errors.As(err, &op) && op.Op == "dial":
-			advice = "the server cannot be reached; is it running, and is this its address?"
+			text = "the server cannot be reached; is it running, and is this its address?"
 		case errors.Is(err, goredis.ErrPoolTimeout):
-			advice = "all connections of the client are in use; raise its PoolSize, or see what holds them"
+			text = "all connections of the client are in use; raise its PoolSize, or see what holds them"
 		case errors.Is(err, goredis.ErrClosed):
-			advice = "the client is closed"
+			text = "the client is closed"
 		case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-			advice = "the server has not answered in time"
+			text = "the server has not answered in time"
 		case strings.Contains(err.Error(), "tls:"), strings.Contains(err.Error(), "x509:"):
-			advice = "the server's certificate is not accepted"
+			text = "the server's certificate is not accepted"
 		case errors.Is(err, io.EOF):
-			advice = "the server has closed the connection; if it wants TLS, the client must speak it"
+			text = "the server has closed the connection; if it wants TLS, the client must speak it"
 		}
 	}
-	return &failure{s.key, advice, err}
+	return &advice.Error{Where: "redis: key " + s.key, Advice: text, Err: err}
 }
 
 func (s *Store) errorf(format string, args ...any) error {
-	return &failure{s.key, "", fmt.Errorf(format, args...)}
+	return &advice.Error{Where: "redis: key " + s.key, Err: fmt.Errorf(format, args...)}
 }
-
-// A failure prints which key, what and the cause.
-type failure struct {
-	key    string
-	advice string // may be empty
-	cause  error
-}
-
-func (e *failure) Error() string {
-	if e.advice == "" {
-		return fmt.Sprintf("store/redis: key %s: %v", e.key, e.cause)
-	}
-	return fmt.Sprintf("store/redis: key %s: %s (%v)", e.key, e.advice, e.cause)
-}
-
-func (e *failure) Unwrap() error { return e.cause }

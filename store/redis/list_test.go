@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 // TestListPages lists a few thousand records among many others, while the table

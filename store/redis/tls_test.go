@@ -16,9 +16,10 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 // certificate makes one for a name, signed by itself, and returns its files.

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
-	goredis "github.com/redis/go-redis/v9"
 )
 
 // A trouble is what happens to a server, and what a Put says then.

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/firn-id/firn/store"
 	codes "modernc.org/sqlite/lib"
+
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/advice"
 )
 
 var errClosed = errors.New("the store is closed")
@@ -57,45 +59,28 @@ func (at location) unaccompanied() error {
 // explain says which file err is about and, where it can be told, what to do.
 // What is already an error of this package or its contract comes back as it is.
 func (at location) explain(err error) error {
-	var forgot *store.ForgotError
-	var done *explained
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, store.ErrConflict), errors.As(err, &forgot), errors.As(err, &done):
+	if err == nil || advice.Done(err) {
 		return err
 	}
-	return &explained{at.given, at.advice(err), err}
+	return at.explained(at.advice(err), err)
+}
+
+func (at location) explained(what string, err error) error {
+	return &advice.Error{Where: "sqlite: " + at.given, Advice: what, Err: err}
 }
 
 // explainDir is explain for an error about the directory the file is to be in.
 func (at location) explainDir(dir string, err error) error {
 	switch {
 	case missing(err) && slices.ContainsFunc(strings.Split(filepath.ToSlash(dir), "/"), func(s string) bool { return strings.HasPrefix(s, "~") }):
-		return &explained{at.given, fmt.Sprintf("the directory %s does not exist: nothing replaces ~ by your home directory here; write the whole path, in a shell as sqlite:$HOME/...", dir), err}
+		return at.explained(fmt.Sprintf("the directory %s does not exist: nothing replaces ~ by your home directory here; write the whole path, in a shell as sqlite:$HOME/...", dir), err)
 	case missing(err):
-		return &explained{at.given, fmt.Sprintf("the directory %s does not exist; create it first", dir), err}
+		return at.explained(fmt.Sprintf("the directory %s does not exist; create it first", dir), err)
 	case errors.Is(err, os.ErrPermission):
-		return &explained{at.given, fmt.Sprintf("this user may not enter the directory %s, or one above it; let it: another file makes the same ids", dir), err}
+		return at.explained(fmt.Sprintf("this user may not enter the directory %s, or one above it; let it: another file makes the same ids", dir), err)
 	}
 	return at.explain(err)
 }
-
-// An explained error prints where, what and the cause.
-type explained struct {
-	path   string
-	advice string // may be empty
-	cause  error
-}
-
-func (e *explained) Error() string {
-	if e.advice == "" {
-		return fmt.Sprintf("store/sqlite: %s: %v", e.path, e.cause)
-	}
-	return fmt.Sprintf("store/sqlite: %s: %s (%v)", e.path, e.advice, e.cause)
-}
-
-func (e *explained) Unwrap() error { return e.cause }
 
 func (at location) advice(err error) string {
 	switch code(err) {

@@ -8,48 +8,26 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/internal/advice"
 )
 
 // explain says which store err is about and, where it can be told, what is wrong.
 // What is already an error of this package or its contract comes back as it is.
 func (s *Store) explain(err error) error {
-	var forgot *store.ForgotError
-	var done *explained
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, store.ErrConflict), errors.As(err, &forgot), errors.As(err, &done):
+	if err == nil || advice.Done(err) {
 		return err
 	}
-	e := &explained{where: s.conn.Server() + s.root, advice: s.advice(err), cause: err}
-	if e.advice == noServer && s.why != nil {
-		e.why = s.why()
+	// The server that was tried last, and the root.
+	e := &advice.Error{Where: "zookeeper: " + s.conn.Server() + s.root, Advice: s.advice(err), Err: err}
+	if e.Advice == noServer && s.why != nil {
+		if why := s.why(); why != nil {
+			e.Cause = fmt.Sprintf("%v: %v", err, why)
+		}
 	}
 	return e
 }
 
 const noServer = "no server answers; is it running, and is the address right?"
-
-// An explained error prints where, what and the cause.
-type explained struct {
-	where  string // the server that was tried last, and the root
-	advice string // may be empty
-	cause  error
-	why    error // of the cause; may be nil
-}
-
-func (e *explained) Error() string {
-	if e.why != nil {
-		return fmt.Sprintf("store/zookeeper: %s: %s (%v: %v)", e.where, e.advice, e.cause, e.why)
-	}
-	if e.advice == "" {
-		return fmt.Sprintf("store/zookeeper: %s: %v", e.where, e.cause)
-	}
-	return fmt.Sprintf("store/zookeeper: %s: %s (%v)", e.where, e.advice, e.cause)
-}
-
-func (e *explained) Unwrap() error { return e.cause }
 
 // Codes for which the client has no error of its own: it says "unknown error".
 const (

@@ -16,7 +16,7 @@ func id(tick, worker, seq int64) firn.ID { return firn.ID(tick<<22 | worker<<12 
 func run1(first firn.ID, n int64) ledger.Run { return ledger.Run{First: first, Count: n} }
 
 func TestCheckPasses(t *testing.T) {
-	r := Check(firn.Default, []Issuer{
+	r := Check(firn.Default(), []Issuer{
 		{
 			Name: "a",
 			Hands: [][]ledger.Run{
@@ -116,7 +116,7 @@ func TestCheckFails(t *testing.T) {
 			{Name: "b", Grants: []Grant{{Worker: 0, Term: 4, Prior: 40, Horizon: 90}}},
 		}, 0, "begins above"},
 	} {
-		r := Check(firn.Default, tt.issuers)
+		r := Check(firn.Default(), tt.issuers)
 		if !strings.Contains(strings.Join(r.Problems, "\n"), tt.want) || r.Repeated != tt.repeated {
 			t.Errorf("%s: got %v, %q", tt.name, r, r.Problems)
 		}

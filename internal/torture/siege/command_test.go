@@ -164,7 +164,7 @@ func grows(t *testing.T, f *os.File, size int64) {
 
 func (b *bench) check() {
 	b.t.Helper()
-	r := Check(firn.Default, b.issuers)
+	r := Check(firn.Default(), b.issuers)
 	for _, p := range r.Problems {
 		b.t.Error(p)
 	}

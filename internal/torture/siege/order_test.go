@@ -27,7 +27,7 @@ func TestOrder(t *testing.T) {
 		{"the latest of another worker counts", []ledger.Run{at(1, 2, 104, 0), at(1, 2, 109, 1), at(1, 2, 103, 2), at(3, 4, 101, 1)}, Order{Compared: 4, Late: 1, Median: 3 * time.Millisecond, Worst: 3 * time.Millisecond}},
 		{"what has no time is left out", []ledger.Run{{First: id(9, 1, 1), Count: 1}}, Order{}},
 	} {
-		if got := OrderOf(firn.Default, []Issuer{{Hands: [][]ledger.Run{tt.runs}}}); got != tt.want {
+		if got := OrderOf(firn.Default(), []Issuer{{Hands: [][]ledger.Run{tt.runs}}}); got != tt.want {
 			t.Errorf("%s: got %+v, not %+v", tt.name, got, tt.want)
 		}
 	}

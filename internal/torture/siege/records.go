@@ -29,7 +29,7 @@ func removeRecord(ctx context.Context, address, key string) error {
 		return execute(ctx, db, err, "DELETE FROM record WHERE key = '"+key+"'")
 	case "postgres", "mysql":
 		options := u.Query()
-		options.Del("durability")
+		options.Del("assume")
 		u.RawQuery = options.Encode()
 		db, err := open.Database(u.String())
 		return execute(ctx, db, err, "DELETE FROM firn_records WHERE "+map[string]string{"postgres": "key", "mysql": "`key`"}[u.Scheme]+" = '"+key+"'")

@@ -104,7 +104,7 @@ func newWorld(t testing.TB, args ...string) *world {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "store", "ids.db")
-	w := &world{t: t, dir: dir, path: path, url: "sqlite:" + path, layout: firn.Default, args: args}
+	w := &world{t: t, dir: dir, path: path, url: "sqlite:" + path, layout: firn.Default(), args: args}
 	if i := slices.Index(args, "-workers"); i >= 0 { // for whoever creates the pool
 		n, err := strconv.ParseInt(args[i+1], 10, 64)
 		if err != nil {

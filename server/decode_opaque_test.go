@@ -10,18 +10,18 @@ import (
 	"github.com/firn-id/firn/server"
 )
 
-// A token with a letter too many is no number with a wrong digit, also where there are series
-// without tokens.
-func TestDecodeMistypedToken(t *testing.T) {
+// An opaque id with a character too many is no number with a wrong digit, also where there are series
+// without opaque ids.
+func TestDecodeMistypedOpaque(t *testing.T) {
 	key, err := public.NewKey(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	photo, err := public.NewToken("photo", []public.Key{key}, &public.TokenOptions{Prefix: "photo"})
+	photo, err := public.NewOpaque("photo", []public.Key{key}, &public.OpaqueOptions{Prefix: "photo"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	video, err := public.NewToken("video", []public.Key{key}, nil)
+	video, err := public.NewOpaque("video", []public.Key{key}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,13 +30,14 @@ func TestDecodeMistypedToken(t *testing.T) {
 		server.Numbers("orders", src, nil),
 		server.Numbers("photo", src, &server.SeriesOptions{Form: photo}),
 		server.Numbers("video", src, &server.SeriesOptions{Form: video})), "")
-	text, err := public.Text(photo, 250040881120281849)
+	written, err := photo.Append(nil, 250040881120281849)
 	if err != nil {
 		t.Fatal(err)
 	}
+	text := string(written)
 	for typed, want := range map[string]string{
-		text + "x":  "behind photo_ it has 23 letters, not 24",
-		"photo_12":  "behind photo_ it has 23 letters, not 2",
+		text + "x":  "behind photo_ it has 23 characters, not 24",
+		"photo_12":  "behind photo_ it has 23 characters, not 2",
 		"12x":       `"x" is not a digit`,
 		"photos_12": `"p" is not a digit`,
 	} {
@@ -64,11 +65,11 @@ func TestDecodeCountedCipher(t *testing.T) {
 		src := &few{next: 1, last: 5}
 		reserve := func(context.Context, int) (firn.Range, error) { return firn.Range{}, nil }
 		x := enter(t, newServer(t, nil, server.Numbers("orders", src, &server.SeriesOptions{Form: form, Reserve: reserve})), "")
-		text, err := public.Text(form, 7)
+		text, err := form.Append(nil, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all, err := x.Decode(text); err != nil || len(all) != 1 || all[0].ID != 7 || !all[0].Known {
+		if all, err := x.Decode(string(text)); err != nil || len(all) != 1 || all[0].ID != 7 || !all[0].Known {
 			t.Errorf("%s: %+v, %v; want the number 7, known", text, all, err)
 		}
 	}

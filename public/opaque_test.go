@@ -13,31 +13,31 @@ import (
 	"github.com/firn-id/firn"
 )
 
-func newToken(t testing.TB, series, prefix string, keys ...Key) *Token {
+func newOpaque(t testing.TB, series, prefix string, keys ...Key) *Opaque {
 	t.Helper()
-	token, err := NewToken(series, keys, &TokenOptions{Prefix: prefix})
+	opaque, err := NewOpaque(series, keys, &OpaqueOptions{Prefix: prefix})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token
+	return opaque
 }
 
 func mustText(t testing.TB, f Form, id firn.ID) string {
 	t.Helper()
-	text, err := Text(f, id)
+	text, err := textOf(f, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-func TestTokenVectors(t *testing.T) {
+func TestOpaqueVectors(t *testing.T) {
 	v, keys := loadVectors(t)
-	if len(v.Token) < 10 {
-		t.Fatalf("%d vectors", len(v.Token))
+	if len(v.Opaque) < 10 {
+		t.Fatalf("%d vectors", len(v.Opaque))
 	}
-	for _, tt := range v.Token {
-		f := newToken(t, tt.Series, tt.Prefix, keys[tt.Key])
+	for _, tt := range v.Opaque {
+		f := newOpaque(t, tt.Series, tt.Prefix, keys[tt.Key])
 		if text := mustText(t, f, tt.ID); text != tt.Text {
 			t.Errorf("%s: %d is written %s, want %s", tt.Series, tt.ID, text, tt.Text)
 		}
@@ -47,10 +47,10 @@ func TestTokenVectors(t *testing.T) {
 	}
 }
 
-// A token that differs in one letter is refused, whichever it is and whatever it
+// An opaque id that differs in one letter is refused, whichever it is and whatever it
 // is: by its letters, its key or its tag.
-func TestTokenChanged(t *testing.T) {
-	f := newToken(t, "photo", "photo", testKey(t, 1), testKey(t, 2))
+func TestOpaqueChanged(t *testing.T) {
+	f := newOpaque(t, "photo", "photo", testKey(t, 1), testKey(t, 2))
 	text := mustText(t, f, 318513532264316928)
 	for i := len("photo_"); i < len(text); i++ {
 		for _, c := range []byte(bitcoin) {
@@ -69,8 +69,8 @@ func TestTokenChanged(t *testing.T) {
 
 // Each bit of the tag counts. A block that is made with the key, which no outsider
 // can, is refused for one bit.
-func TestTokenTag(t *testing.T) {
-	f := newToken(t, "photo", "", testKey(t, 1))
+func TestOpaqueTag(t *testing.T) {
+	f := newOpaque(t, "photo", "", testKey(t, 1))
 	k := f.write
 	forge := func(id, tag uint64) string {
 		var b [16]byte
@@ -94,38 +94,38 @@ func TestTokenTag(t *testing.T) {
 	}
 }
 
-// A token of another series is refused, even if prefix and key are the same; and so
+// An opaque id of another series is refused, even if prefix and key are the same; and so
 // is one of another secret of the same number.
-func TestTokenBound(t *testing.T) {
+func TestOpaqueBound(t *testing.T) {
 	k := testKey(t, 1)
-	photo, user := newToken(t, "photo", "x", k), newToken(t, "user", "x", k)
-	other := newToken(t, "photo", "x", testKey(t, 1))
+	photo, user := newOpaque(t, "photo", "x", k), newOpaque(t, "user", "x", k)
+	other := newOpaque(t, "photo", "x", testKey(t, 1))
 	for id := firn.ID(1); id < 1000; id++ {
 		text := mustText(t, photo, id)
-		for name, f := range map[string]*Token{"another series": user, "another secret": other} {
+		for name, f := range map[string]*Opaque{"another series": user, "another secret": other} {
 			if got, err := f.Parse(text); !errors.Is(err, ErrForged) || got != 0 {
 				t.Fatalf("%s reads in %s as %d, %v", text, name, got, err)
 			}
 		}
 	}
 	if _, err := user.Parse(mustText(t, photo, 5)); err == nil ||
-		err.Error() != "public: the token is forged, of another series than user, or of another secret than our key 1" {
+		err.Error() != "public: the opaque id is forged, of another series than user, or of another secret than our key 1" {
 		t.Error(err)
 	}
 }
 
-func TestTokenRotation(t *testing.T) {
+func TestOpaqueRotation(t *testing.T) {
 	one, two, three := testKey(t, 1), testKey(t, 2), testKey(t, 3)
-	before := newToken(t, "photo", "photo", one)
-	learnt := newToken(t, "photo", "photo", one, two) // reads the new one, writes the old one
-	after := newToken(t, "photo", "photo", two, one)
-	later := newToken(t, "photo", "photo", three, two)
+	before := newOpaque(t, "photo", "photo", one)
+	learnt := newOpaque(t, "photo", "photo", one, two) // reads the new one, writes the old one
+	after := newOpaque(t, "photo", "photo", two, one)
+	later := newOpaque(t, "photo", "photo", three, two)
 	const id = 318513532264316928
 	first, second := mustText(t, before, id), mustText(t, after, id)
 	if mustText(t, learnt, id) != first || !strings.HasPrefix(first, "photo_1") || !strings.HasPrefix(second, "photo_2") {
 		t.Errorf("%s, %s, %s", first, mustText(t, learnt, id), second)
 	}
-	for name, f := range map[string]*Token{"learnt": learnt, "after": after} {
+	for name, f := range map[string]*Opaque{"learnt": learnt, "after": after} {
 		for _, text := range []string{first, second} {
 			if got, err := f.Parse(text); err != nil || got != id {
 				t.Errorf("%s: %s reads as %d, %v", name, text, got, err)
@@ -135,43 +135,43 @@ func TestTokenRotation(t *testing.T) {
 	_, err := later.Parse(first)
 	var key *KeyError
 	if !errors.As(err, &key) || key.Number != 1 || !slices.Equal(key.Known, []int{3, 2}) ||
-		err.Error() != "public: the token is of key 1; there are 3, 2" {
+		err.Error() != "public: the opaque id is of key 1; there are 3, 2" {
 		t.Error(err)
 	}
 }
 
-func TestTokenErrors(t *testing.T) {
+func TestOpaqueErrors(t *testing.T) {
 	k := testKey(t, 1)
-	f, bare := newToken(t, "photo", "photo", k), newToken(t, "photo", "", k)
+	f, bare := newOpaque(t, "photo", "photo", k), newOpaque(t, "photo", "", k)
 	text := mustText(t, f, 42)
 	for _, tt := range []struct {
-		f      *Token
+		f      *Opaque
 		text   string
 		column int
 		reason string
 	}{
-		{f, "", 1, "there is no letter"},
+		{f, "", 1, "the text is empty"},
 		{f, "user" + text[5:], 1, `it is of "user", not of "photo"`},
 		{f, text[6:], 1, "it does not begin with photo_"},
 		{f, strings.ToUpper(text), 1, "it does not begin with photo_"},
 		{bare, text, 1, "it has no prefix here"},
-		{f, "photo_", 7, "behind photo_ it has 23 letters, not 0"},
-		{f, text[:20], 21, "behind photo_ it has 23 letters, not 14"},
-		{bare, text[6:] + "1", 24, "it has 23 letters, not 24"},
-		{f, "photo_1111O1111111111111111", 11, `"O" is not one of its letters; is it "o"?`},
-		{f, "photo_0" + text[7:], 7, `"0" is not one of its letters`},
-		{f, text[:10] + "-" + text[11:], 11, `"-" is not one of its letters`},
-		{f, "photo_1" + strings.Repeat("z", tokenDigits), 8, "it is above 128 bits"},
+		{f, "photo_", 7, "behind photo_ it has 23 characters, not 0"},
+		{f, text[:20], 21, "behind photo_ it has 23 characters, not 14"},
+		{bare, text[6:] + "1", 24, "it has 23 characters, not 24"},
+		{f, "photo_1111O1111111111111111", 11, `"O" is not one of its characters; is it "o"?`},
+		{f, "photo_0" + text[7:], 7, `"0" is not one of its characters`},
+		{f, text[:10] + "-" + text[11:], 11, `"-" is not one of its characters`},
+		{f, "photo_1" + strings.Repeat("z", blockDigits), 8, "it is above 128 bits"},
 	} {
 		_, err := tt.f.Parse(tt.text)
 		var syntax *firn.SyntaxError
-		if !errors.As(err, &syntax) || syntax.Offset+1 != tt.column || syntax.Reason != tt.reason || syntax.Kind != "token" {
+		if !errors.As(err, &syntax) || syntax.Offset+1 != tt.column || syntax.Reason != tt.reason || syntax.Kind != "opaque" {
 			t.Errorf("%q: %v, want column %d: %s", tt.text, err, tt.column, tt.reason)
 		}
 	}
 }
 
-func TestNewToken(t *testing.T) {
+func TestNewOpaque(t *testing.T) {
 	k := testKey(t, 1)
 	same := Key{2, k.secret}
 	for _, tt := range []struct {
@@ -190,12 +190,12 @@ func TestNewToken(t *testing.T) {
 		{"photo", "1photo", []Key{k}, `prefix "1photo"`},
 		{"photo", strings.Repeat("x", 33), []Key{k}, "up to 32"},
 	} {
-		if _, err := NewToken(tt.series, tt.keys, &TokenOptions{Prefix: tt.prefix}); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := NewOpaque(tt.series, tt.keys, &OpaqueOptions{Prefix: tt.prefix}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q, %q: %v, want %s", tt.series, tt.prefix, err, tt.want)
 		}
 	}
 	for _, prefix := range []string{"p", "photo_v2", strings.Repeat("x", 32)} {
-		f := newToken(t, "photo", prefix, k)
+		f := newOpaque(t, "photo", prefix, k)
 		if id, err := f.Parse(mustText(t, f, 7)); err != nil || id != 7 {
 			t.Errorf("prefix %s: %d, %v", prefix, id, err)
 		}
@@ -212,7 +212,7 @@ func TestBlocks(t *testing.T) {
 		n := new(big.Int).SetUint64(high)
 		n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(low))
 		text := string(appendBlock(nil, high, low))
-		if want := slowDigits(n, alphabets[Base58], tokenDigits); text != want {
+		if want := slowDigits(n, alphabets[Base58], blockDigits); text != want {
 			t.Fatalf("%x %x is %s, want %s", high, low, text, want)
 		}
 		if h, l, ok := parseBlock(text); !ok || h != high || l != low {
@@ -220,9 +220,9 @@ func TestBlocks(t *testing.T) {
 		}
 	})
 	above := new(big.Int).Lsh(big.NewInt(1), 128)
-	highest := new(big.Int).Exp(big.NewInt(58), big.NewInt(tokenDigits), nil)
+	highest := new(big.Int).Exp(big.NewInt(58), big.NewInt(blockDigits), nil)
 	for range 1000 {
-		text := slowDigits(above, alphabets[Base58], tokenDigits)
+		text := slowDigits(above, alphabets[Base58], blockDigits)
 		if _, _, ok := parseBlock(text); ok {
 			t.Fatalf("%s, which is %x, is read", text, above)
 		}

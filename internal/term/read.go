@@ -1,6 +1,7 @@
 package term
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -8,9 +9,38 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// joined: the pool's record was read, before seeking, after taking, or now and
-// then while a worker is held.
-func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
+// This file has what follows from each answer to a question: what the store promises, and
+// what its records say. Answers to writes are in write.go.
+
+// promised: the store says how durable it is.
+func (s State) promised(r *Rules, now Now, d store.Durability) (State, Action) {
+	s.see(r, View{Durability: d, Asked: s.asked, Known: true})
+	if s.Pool.Elsewhere(d.Identity) {
+		return s.elsewhere(r, s.Pool, d.Identity)
+	}
+	return s.next(r, now)
+}
+
+// found: a record was read.
+func (s State) found(r *Rules, now Now, rec store.Record) (State, Action) {
+	switch s.doing {
+	case JoinPool, ConfirmPool, WatchPool:
+		return s.readPool(r, now, rec)
+	case ConfirmStore:
+		return s.confirmed(r, now, rec)
+	case ReadHint:
+		return s.hinted(r, now, rec)
+	case ReadWorker:
+		return s.probed(r, now, rec)
+	case SettleWorker:
+		return s.settle(r, now, rec)
+	}
+	panic("term: a record that nobody asked for")
+}
+
+// readPool: the pool's record was read. It may be such that nobody can lease from it, or
+// not this process.
+func (s State) readPool(r *Rules, now Now, rec store.Record) (State, Action) {
 	if rec.Version == "" {
 		if s.poolID != "" {
 			return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "its record is missing"})
@@ -38,20 +68,27 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	s.Pool, s.poolID, s.at = p, p.ID, rec.Version
 	judged := s.Lossy
 	s.Lossy = s.Lossy || p.Lossy != ""
-	switch s.Phase {
-	case Confirming:
-		switch {
-		case s.Lossy && !judged:
-			return s.end(Lost, &LostError{Worker: s.Worker, Err: errClass})
-		case s.Lossy && s.Reach > p.LongestOutage(): // others work out from it how long to wait
-			return s.end(Lost, &LostError{Worker: s.Worker, Err: errReach})
-		case !workers.Has(s.Worker): // another pool may get it
-			return s.end(Lost, &LostError{Worker: s.Worker, Err: errRange})
-		}
-		return s, Action{Op: Get, Key: keyStore}
-	case Holding:
-		return s.reread(r, now)
+	switch s.doing {
+	case ConfirmPool:
+		return s.confirmedPool(workers, judged)
+	case WatchPool:
+		return s.watched(r, now)
 	}
+	return s.joined(r, now, rec, workers)
+}
+
+// elsewhere: the pool's record was made in another store. A process that has leased from
+// it stops for good: others may go on in the store that it knew.
+func (s State) elsewhere(r *Rules, p Pool, here string) (State, Action) {
+	err := &store.OtherStoreError{What: fmt.Sprintf("pool %q", r.Pool), Have: here, Want: p.Store}
+	if s.poolID != "" {
+		return s.end(Forgotten, err)
+	}
+	return s.end(Refused, err)
+}
+
+// joined: the pool's record was read before a worker is sought.
+func (s State) joined(r *Rules, now Now, rec store.Record, workers Range) (State, Action) {
 	s.first, s.count = workers.First, workers.Count()
 	switch r.Choice {
 	case Insist, Prefer:
@@ -67,13 +104,27 @@ func (s State) joined(r *Rules, now Now, rec store.Record) (State, Action) {
 	if ahead := now.Wall.Add(s.asked - now.Boot).Sub(rec.Read); !r.LocalClock && !rec.Read.IsZero() && ahead > r.Skew {
 		return s.end(Refused, &ClockError{Ahead: ahead, Skew: r.Skew})
 	}
-	if p := s.amended(r, now, p); p != s.Pool {
+	if p := s.amended(r, now, s.Pool); p != s.Pool {
 		s.Phase = Amending
-		return s, s.amend(r, p)
+		return s.amend(r, p)
 	}
 	s.blind, s.draw = rec.Read.IsZero(), s.random.Uint64()
 	s.hear(now, rec)
 	return s.seek(r, now)
+}
+
+// confirmedPool: the pool's record was read again after the worker's was acknowledged.
+// judged says by which rules the worker was chosen.
+func (s State) confirmedPool(workers Range, judged bool) (State, Action) {
+	switch {
+	case s.Lossy && !judged:
+		return s.end(Lost, &LostError{Worker: s.Worker, Err: errClass})
+	case s.Lossy && s.Reach > s.Pool.LongestOutage(): // others work out from it how long to wait
+		return s.end(Lost, &LostError{Worker: s.Worker, Err: errReach})
+	case !workers.Has(s.Worker): // another pool may get it
+		return s.end(Lost, &LostError{Worker: s.Worker, Err: errRange})
+	}
+	return s, get(ConfirmStore, KeyStore)
 }
 
 // confirmed: the pool's record, and then the store's, were read again after the
@@ -106,7 +157,34 @@ func (s State) confirmed(r *Rules, now Now, rec store.Record) (State, Action) {
 	return s.hold(r, now)
 }
 
+// watched: the pool's record was read while a worker is held.
+func (s State) watched(r *Rules, now Now) (State, Action) {
+	if p := s.amended(r, now, s.Pool); p != s.Pool {
+		return s.amend(r, p)
+	}
+	s.Fails, s.Err = 0, nil
+	switch rec := s.write.late; {
+	case rec == nil:
+		return s.hold(r, now)
+	case s.Lossy:
+		return s.late(r, now)
+	default:
+		return s.granted(r, now, *rec)
+	}
+}
+
+// hear remembers what the store's clock said.
+func (s *State) hear(now Now, rec store.Record) {
+	if s.read = rec.Read; !s.read.IsZero() {
+		s.read = s.read.Add(-now.Boot)
+	}
+	s.heard = now.Boot
+}
+
 // Delay is how long a clock that says wall has to wait for the first tick above base.
 func (r *Rules) Delay(base firn.Tick, wall time.Time) time.Duration {
 	return max(r.Layout.Time(base+1).Add(-r.Borrow).Sub(wall), 0)
 }
+
+// start is when the first tick above a floor begins.
+func (r *Rules) start(floor firn.Tick) time.Time { return r.Layout.Time(floor + 1) }

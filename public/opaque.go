@@ -22,39 +22,39 @@ import (
 //
 // The text is the prefix and "_", if there is a prefix; a letter for the key's
 // number; and 22 letters in base 58: photo_1CUZF3oqQ5zDmu4tGMLEaxm. The same id has
-// the same token for as long as the same key writes it.
+// the same opaque id for as long as the same key writes it.
 //
 // The first key writes, all read. To change the key, add the new one behind the
-// first wherever tokens are read, then move it to the front wherever they are
-// written; take the old one out when its tokens need not be read any more. Who loses
-// a key cannot read its tokens.
-type Token struct {
+// first wherever opaque ids are read, then move it to the front wherever they are
+// written; take the old one out when its opaque ids need not be read any more. Who loses
+// a key cannot read its opaque ids.
+type Opaque struct {
 	series string
 	prefix string // with its "_"
-	write  *tokenKey
-	read   [MaxKey + 1]*tokenKey // by number
+	write  *opaqueKey
+	read   [maxKey + 1]*opaqueKey // by number
 }
 
-// TokenOptions are the options of a [Token].
-type TokenOptions struct {
+// OpaqueOptions are the options of a [Opaque].
+type OpaqueOptions struct {
 	// Prefix says what an id is of: photo_1CUZ... Empty: there is none. It has up
 	// to 32 of a-z, 0-9 and _, begins with a letter, and does not end with _.
 	Prefix string
 }
 
-type tokenKey struct {
+type opaqueKey struct {
 	number int
 	block  cipher.Block
 	tag    uint64
 }
 
-// ErrForged is the error of a token that no key wrote for the series: it is made
+// ErrForged is the error of an opaque id that no key wrote for the series: it is made
 // up, changed, or of another series or another secret of the same number.
-var ErrForged = errors.New("public: the token is forged")
+var ErrForged = errors.New("public: the opaque id is forged")
 
-// A KeyError says that a token is of a key that the form has not.
+// A KeyError says that an opaque id is of a key that the form has not.
 type KeyError struct {
-	Number int   // of the token
+	Number int   // of the opaque id
 	Known  []int // of the form, the one that writes first
 }
 
@@ -63,52 +63,52 @@ func (e *KeyError) Error() string {
 	for i, n := range e.Known {
 		known[i] = strconv.Itoa(n)
 	}
-	return fmt.Sprintf("public: the token is of key %d; there are %s", e.Number, strings.Join(known, ", "))
+	return fmt.Sprintf("public: the opaque id is of key %d; there are %s", e.Number, strings.Join(known, ", "))
 }
 
-const tokenDigits = 22 // of 128 bits in base 58
+const blockDigits = 22 // of 128 bits in base 58
 
-var tokenPrefix = regexp.MustCompile(`^[a-z]([a-z0-9_]{0,30}[a-z0-9])?$`)
+var opaquePrefix = regexp.MustCompile(`^[a-z]([a-z0-9_]{0,30}[a-z0-9])?$`)
 
-// CheckPrefix returns what is wrong with the prefix of a token, which is not empty.
-func CheckPrefix(prefix string) error {
-	if !tokenPrefix.MatchString(prefix) {
+// checkPrefix returns what is wrong with the prefix of an opaque id, which is not empty.
+func checkPrefix(prefix string) error {
+	if !opaquePrefix.MatchString(prefix) {
 		return fmt.Errorf("public: prefix %q: it has up to 32 of a-z, 0-9 and _, begins with a letter, and does not end with _", prefix)
 	}
 	return nil
 }
 
-// NewToken makes the token of a series; nil options are the defaults. The first key
+// NewOpaque makes the opaque id of a series; nil options are the defaults. The first key
 // writes, and all read.
-func NewToken(series string, keys []Key, opts *TokenOptions) (*Token, error) {
+func NewOpaque(series string, keys []Key, opts *OpaqueOptions) (*Opaque, error) {
 	if err := checkSeries(series); err != nil {
 		return nil, err
 	}
 	if err := checkKeys(keys); err != nil {
 		return nil, err
 	}
-	t := &Token{series: series}
+	t := &Opaque{series: series}
 	if opts != nil && opts.Prefix != "" {
-		if err := CheckPrefix(opts.Prefix); err != nil {
+		if err := checkPrefix(opts.Prefix); err != nil {
 			return nil, err
 		}
 		t.prefix = opts.Prefix + "_"
 	}
 	for _, k := range keys {
-		secret := k.derive("token")
+		secret := k.derive("token") // the label is part of the format
 		block, err := aes.NewCipher(secret[:])
 		if err != nil {
 			return nil, fmt.Errorf("public: %w", err)
 		}
-		t.read[k.number] = &tokenKey{k.number, block, seriesTag(series, k.number)}
+		t.read[k.number] = &opaqueKey{k.number, block, seriesTag(series, k.number)}
 	}
 	t.write = t.read[keys[0].number]
 	return t, nil
 }
 
-// Append appends the token of id. It allocates nothing where dst has room for
+// Append appends the opaque id of id. It allocates nothing where dst has room for
 // prefix and 24 bytes.
-func (t *Token) Append(dst []byte, id firn.ID) ([]byte, error) {
+func (t *Opaque) Append(dst []byte, id firn.ID) ([]byte, error) {
 	switch {
 	case t == nil || t.write == nil:
 		return dst, ErrNoForm
@@ -125,18 +125,18 @@ func (t *Token) Append(dst []byte, id firn.ID) ([]byte, error) {
 	return dst, nil
 }
 
-// Parse reads the text of a token.
-func (t *Token) Parse(text string) (firn.ID, error) {
+// Parse reads the text of an opaque id.
+func (t *Opaque) Parse(text string) (firn.ID, error) {
 	if t == nil || t.write == nil {
 		return 0, ErrNoForm
 	}
 	rest, ok := strings.CutPrefix(text, t.prefix)
-	if !ok || len(rest) != 1+tokenDigits {
+	if !ok || len(rest) != 1+blockDigits {
 		return 0, t.fault(text)
 	}
 	number := int(alphabets[Base58].values[rest[0]]) + 1
 	high, low, ok := parseBlock(rest[1:])
-	if number > MaxKey || !ok {
+	if number > maxKey || !ok {
 		return 0, t.fault(text)
 	}
 	k := t.read[number]
@@ -159,7 +159,7 @@ func (t *Token) Parse(text string) (firn.ID, error) {
 }
 
 // known are the numbers of the keys.
-func (t *Token) known() []int {
+func (t *Opaque) known() []int {
 	all := []int{t.write.number}
 	for number, k := range t.read {
 		if k != nil && k != t.write {
@@ -170,24 +170,24 @@ func (t *Token) known() []int {
 }
 
 // String says what it is, and nothing of the keys.
-func (t *Token) String() string {
+func (t *Opaque) String() string {
 	if t == nil {
-		return "no token"
+		return "no opaque id"
 	}
-	return "token of " + t.series
+	return "opaque ids of " + t.series
 }
 
-// fault says why text is not a token.
-func (t *Token) fault(text string) error {
+// fault says why text is not an opaque id.
+func (t *Opaque) fault(text string) error {
 	fail := func(offset int, format string, args ...any) error {
-		return &firn.SyntaxError{Kind: "token", Text: text, Offset: offset, Reason: fmt.Sprintf(format, args...)}
+		return &firn.SyntaxError{Kind: "opaque", Text: text, Offset: offset, Reason: fmt.Sprintf(format, args...)}
 	}
 	rest, ok := strings.CutPrefix(text, t.prefix)
 	i := strings.LastIndexByte(text, '_')
 	switch {
 	case text == "":
-		return fail(0, "there is no letter")
-	case !ok && i > 0 && tokenPrefix.MatchString(text[:i]):
+		return fail(0, "the text is empty")
+	case !ok && i > 0 && opaquePrefix.MatchString(text[:i]):
 		return fail(0, "it is of %q, not of %q", text[:i], strings.TrimSuffix(t.prefix, "_"))
 	case !ok:
 		return fail(0, "it does not begin with %s", t.prefix)
@@ -197,12 +197,12 @@ func (t *Token) fault(text string) error {
 	if err := foreignLetter(alphabets[Base58], text, len(t.prefix), fail); err != nil {
 		return err
 	}
-	if len(rest) != 1+tokenDigits {
+	if len(rest) != 1+blockDigits {
 		where := "it"
 		if t.prefix != "" {
 			where = "behind " + t.prefix + " it"
 		}
-		return fail(len(t.prefix)+min(len(rest), 1+tokenDigits), "%s has %d letters, not %d", where, 1+tokenDigits, len(rest))
+		return fail(len(t.prefix)+min(len(rest), 1+blockDigits), "%s has %d characters, not %d", where, 1+blockDigits, len(rest))
 	}
 	return fail(len(t.prefix)+1, "it is above 128 bits")
 }
@@ -221,7 +221,7 @@ func appendBlock(dst []byte, high, low uint64) []byte {
 	a.eleven((*[digits]byte)(b[2:]), middle)
 	b[1], b[2] = bitcoin[first/58], bitcoin[first%58] // which is written over
 	copy(b[2+digits:], b[3+digits:])
-	return append(dst, b[1:1+tokenDigits]...)
+	return append(dst, b[1:1+blockDigits]...)
 }
 
 // parseBlock is the reverse of appendBlock. It returns false for a letter that is
@@ -229,7 +229,7 @@ func appendBlock(dst []byte, high, low uint64) []byte {
 func parseBlock(text string) (high, low uint64, ok bool) {
 	var parts [3]uint64
 	values := &alphabets[Base58].values
-	for i := range tokenDigits {
+	for i := range blockDigits {
 		v := values[text[i]]
 		if v == noValue {
 			return 0, 0, false

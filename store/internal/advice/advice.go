@@ -1,0 +1,42 @@
+// Package advice is the one shape of errors with which stores say what to do.
+package advice
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/firn-id/firn/store"
+)
+
+// An Error prints where something failed, what to do about it, and the cause.
+type Error struct {
+	Where  string // the store's package, and which store: "redis: key firn"
+	Advice string // empty means that nothing is known to do
+	Err    error
+	Cause  string // of Err, where that says it badly; empty means its own text
+	Denied bool   // the user lacks a right: the error is store.ErrDenied
+}
+
+func (e *Error) Error() string {
+	cause := e.Cause
+	if cause == "" {
+		cause = e.Err.Error()
+	}
+	if e.Advice == "" {
+		return fmt.Sprintf("store/%s: %s", e.Where, cause)
+	}
+	return fmt.Sprintf("store/%s: %s (%s)", e.Where, e.Advice, cause)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports that a user who lacks a right is denied.
+func (e *Error) Is(target error) bool { return e.Denied && target == store.ErrDenied }
+
+// Done reports whether err needs no more advice: it is one of the contract's own, or has
+// some already.
+func Done(err error) bool {
+	var forgot *store.ForgotError
+	var done *Error
+	return errors.Is(err, store.ErrConflict) || errors.As(err, &forgot) || errors.As(err, &done)
+}

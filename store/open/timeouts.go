@@ -1,0 +1,58 @@
+package open
+
+import (
+	"context"
+	"time"
+
+	"github.com/firn-id/firn/store"
+)
+
+// How long a call takes at most that has no deadline of its own, and how long it
+// takes to see that nobody answers at an address.
+const (
+	patience     = 10 * time.Second
+	listPatience = 60 * time.Second
+	dialPatience = 5 * time.Second
+)
+
+// idle is how long a connection of a pool is kept that is not used: longer than
+// between two extensions of a lease.
+const idle = 2 * time.Minute
+
+// connections are how many a store has at most where its client has a pool: a
+// lease is one small write every few seconds.
+const connections = 4
+
+// A bounded store answers within a time, whatever its client does.
+type bounded struct{ store.Store }
+
+func patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+func (b *bounded) Get(ctx context.Context, key string) (store.Record, error) {
+	ctx, cancel := patient(ctx, patience)
+	defer cancel()
+	return b.Store.Get(ctx, key)
+}
+
+func (b *bounded) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
+	ctx, cancel := patient(ctx, patience)
+	defer cancel()
+	return b.Store.Put(ctx, key, value, cond)
+}
+
+func (b *bounded) List(ctx context.Context, prefix string) ([]store.Record, error) {
+	ctx, cancel := patient(ctx, listPatience)
+	defer cancel()
+	return b.Store.List(ctx, prefix)
+}
+
+func (b *bounded) Durability(ctx context.Context) (store.Durability, error) {
+	ctx, cancel := patient(ctx, patience)
+	defer cancel()
+	return b.Store.Durability(ctx)
+}
