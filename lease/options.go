@@ -24,7 +24,7 @@ type Options struct {
 
 	// Layout is the layout that the caller expects: if the pool has another one, Open
 	// refuses. Zero means the pool's, whatever it is. Where Open creates the pool together
-	// with its store, the pool gets this layout, or [firn.Default].
+	// with its store, the pool gets this layout, or [firn.Default()].
 	Layout firn.Layout
 
 	Shard int64 // 0; the value of the layout's shard field

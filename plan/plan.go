@@ -107,7 +107,7 @@ func inBits(n int) string {
 // the roomiest of 53 bits, which JavaScript reads exactly, and the roomiest of all. The
 // epoch of one without a name is the start of the year of now, or as early as Above takes.
 //
-// [firn.Default] is best, as nothing has to be set; then come those with Room of at least
+// [firn.Default()] is best, as nothing has to be set; then come those with Room of at least
 // 2, the finer tick first, because ids of different workers are in order as finely as
 // that; then those with less. More room, a finer tick and fewer bits decide between two
 // that are alike.

@@ -35,7 +35,7 @@ const Default = "default"
 
 // Options say how a pool is created. Nil, or a zero field, means the default.
 type Options struct {
-	// Layout is the layout of the pool's ids. It never changes. Zero means [firn.Default].
+	// Layout is the layout of the pool's ids. It never changes. Zero means [firn.Default()].
 	Layout firn.Layout
 
 	// First is the lowest worker of the pool, and Workers how many there are. Workers zero

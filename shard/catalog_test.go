@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // every is one of each kind of object that a schema may have.
@@ -50,7 +50,7 @@ func catalogs(t *testing.T) (a, b *database) {
 	t.Helper()
 	a, b = newDatabase(t), newDatabase(t)
 	var moves strings.Builder
-	if err := shard.WriteMoves(&moves, firn.MustLayout("instagram")); err != nil {
+	if err := install.WriteMoves(&moves, firn.MustLayout("instagram")); err != nil {
 		t.Fatal(err)
 	}
 	mustExec(t, a.Conn, script(t, firn.MustLayout("instagram"), insta(5))+moves.String()+every)

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 	"github.com/firn-id/firn"
 )
 
-// Options of a [Cluster]: nil, or a zero field, means the default.
+// Options are those of a [Cluster]. Nil, or a zero field, means the default.
 type Options struct {
 	// Wait is how long a transaction waits for a shard that is closed, as it is for a
 	// moment when it moves, and for a server that refuses or loses connections, as when
@@ -24,11 +25,10 @@ type Options struct {
 
 const defaultWait = 5 * time.Second
 
-// A Cluster runs transactions on shards, wherever they are. Its methods may be called
-// by many goroutines at once.
+// A Cluster runs transactions on shards, wherever the shards are. It is safe for concurrent use.
 //
-// It keeps a [Map] and asks the servers again where that turns out to be old. There is
-// nothing to close: the pools are the program's.
+// It keeps a [Map], and asks the servers again when the map turns out to be old. You need not close it:
+// the pools are yours.
 type Cluster struct {
 	id     string
 	layout firn.Layout
@@ -38,17 +38,17 @@ type Cluster struct {
 	*lookout
 }
 
-// Open looks at the servers of a cluster, which are reached by these pools, by their
-// names. A pool leads to a server itself or to a PgBouncer in front of it; the role
-// it connects as has been granted that of "firn shards init --role".
+// Open looks at the servers of a cluster, through one pool for each, by the server's name. A pool leads to
+// a server, or to a PgBouncer in front of it. Its role needs the role that firn shards init has made for
+// programs (firn_app).
 //
-// Statements that the driver keeps prepared are of the types of the shard that they were
-// first used on. Where shards have types of their own, such as enums, or differ while a
-// migration runs, or behind a PgBouncer, give pools default_query_exec_mode=exec.
+// Statements that the driver keeps prepared have the types of the shard on which they were first
+// used. Where shards have types of their own, such as enums, or differ while a migration runs, or behind
+// a PgBouncer, give the pools default_query_exec_mode=exec.
 //
-// One server that answers is enough: of the others the shards are not known yet, or
-// from where they moved away. Servers that belong to different clusters, or go by
-// another name, are an error.
+// One server has to answer. Until the others answer, Open does not know their shards, or knows them from
+// the servers that they moved away from. It fails where servers belong to different clusters, or have
+// other names than in pools.
 func Open(ctx context.Context, pools map[string]*pgxpool.Pool, o *Options) (*Cluster, error) {
 	if len(pools) == 0 {
 		return nil, errors.New("shard: no server to open a cluster of")
@@ -73,19 +73,19 @@ func Open(ctx context.Context, pools map[string]*pgxpool.Pool, o *Options) (*Clu
 	return c, nil
 }
 
-// A Shard is one shard of a cluster, by its number. It holds nothing, can be compared
-// and be the key of a map, and never gets old: where the shard is, is looked up each
-// time. There may be no such shard: then InTx says so.
+// A Shard is one shard of a cluster, by its number. It holds no resources and never gets old: each
+// transaction looks up where the shard is. You can compare shards, and use one as the key of a map. Where
+// the cluster has no such shard, InTx returns the error.
 type Shard struct {
 	cluster *Cluster
 	number  int64
 	err     error // why there can be none
 }
 
-// ErrNoShard: the cluster has no such shard, or what was asked for is in none.
+// ErrNoShard says that the cluster has no such shard, or that an id or key belongs to none.
 var ErrNoShard = errors.New("there is no such shard")
 
-// Shard is the shard of a number.
+// Shard returns the shard of a number.
 func (c *Cluster) Shard(number int64) Shard {
 	if number < 0 || number >= c.layout.Shards() {
 		return c.none(fmt.Errorf("shard: %w: %d (layout %s has 0 to %d)", ErrNoShard, number, name(c.layout), c.layout.Shards()-1))
@@ -93,7 +93,7 @@ func (c *Cluster) Shard(number int64) Shard {
 	return Shard{cluster: c, number: number}
 }
 
-// ForID is the shard that an id was made on.
+// ForID returns the shard that an id was made on.
 func (c *Cluster) ForID(id firn.ID) Shard {
 	parts, err := c.layout.Decode(id)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Cluster) ForID(id firn.ID) Shard {
 	return Shard{cluster: c, number: parts.Shard}
 }
 
-// ForKey is the shard of a key, by the scheme of the cluster.
+// ForKey returns the shard of a key, by the key scheme of the cluster.
 func (c *Cluster) ForKey(key string) Shard {
 	number, err := c.keys.Shard(key)
 	if err != nil {
@@ -111,15 +111,14 @@ func (c *Cluster) ForKey(key string) Shard {
 	return Shard{cluster: c, number: number}
 }
 
-// ForNumber is the shard of a key that is a number, such as the id of a user. It is
-// that of [Cluster.ForKey] with the number in decimal.
+// ForNumber returns the shard of a key that is a number, such as the id of a user: that of [Cluster.ForKey]
+// with the number in decimal.
 func (c *Cluster) ForNumber(n int64) Shard { return c.ForKey(strconv.FormatInt(n, 10)) }
 
 func (c *Cluster) none(err error) Shard { return Shard{cluster: c, number: -1, err: err} }
 
-// All are the shards of the cluster, by number. While a server has never answered, or
-// has no pool, they include those that it may have: an error is better than a shard
-// left out.
+// All returns the shards of the cluster, by number. Where a server has never answered, or has no pool, All
+// includes the shards that it may have: an error is better than a shard that is left out.
 func (c *Cluster) All() iter.Seq[Shard] {
 	numbers := c.numbers(c.keys.Shards())
 	return func(yield func(Shard) bool) {
@@ -131,8 +130,8 @@ func (c *Cluster) All() iter.Seq[Shard] {
 	}
 }
 
-// Group has for each shard those of the ids that were made on it, in the order given.
-// What is no id has a shard of its own, whose InTx says so.
+// Group returns, for each shard, which of the ids were made on it, in the order given. An id that is of no
+// shard comes under a Shard of its own, whose InTx returns the error.
 func (c *Cluster) Group(ids []firn.ID) map[Shard][]firn.ID {
 	groups := make(map[Shard][]firn.ID)
 	for _, id := range ids {
@@ -142,13 +141,16 @@ func (c *Cluster) Group(ids []firn.ID) map[Shard][]firn.ID {
 	return groups
 }
 
-// Number is the shard's, or -1 where there can be none.
+// Number returns the number of the shard, or -1 where there can be none.
 func (s Shard) Number() int64 { return s.number }
 
-// String is for people.
+// String returns the shard for people.
 func (s Shard) String() string {
 	if s.err != nil {
 		return "no shard"
 	}
 	return "shard " + strconv.FormatInt(s.number, 10)
 }
+
+// name is what a person calls a layout.
+func name(l firn.Layout) string { return cmp.Or(l.Name(), l.String()) }

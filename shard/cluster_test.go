@@ -17,6 +17,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // Servers are the databases of a cluster, by name. Each knows all shards, and has those
@@ -41,7 +42,7 @@ func (all servers) make(t testing.TB, name, keys string, count int, owns func(n 
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;\n")
-	if err := errors.Join(shard.WriteGenerator(&b, firn.MustLayout("instagram")), shard.WriteGrants(&b, "app")); err != nil {
+	if err := errors.Join(install.WriteGenerator(&b, firn.MustLayout("instagram")), install.WriteGrants(&b, "app")); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(&b, "UPDATE firn.server SET cluster = 'c0ffee', name = '%s', shards = %d, keys = '%s', schemas = 'insta%%d';\n", name, count, keys)
@@ -51,7 +52,7 @@ func (all servers) make(t testing.TB, name, keys string, count int, owns func(n 
 		}
 		s := insta(int64(n))
 		s.Roles = []string{"app"}
-		if err := shard.WriteShard(&b, firn.MustLayout("instagram"), s); err != nil {
+		if err := install.WriteShard(&b, firn.MustLayout("instagram"), s); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, itemTable, n)

@@ -1,11 +1,12 @@
-// Package shard is logical shards in PostgreSQL: ids made inside the database
-// that name their shard, and transactions that find it.
+// Package shard routes transactions to shards in PostgreSQL. A shard is one schema of a database;
+// a cluster has thousands of them on a few servers, and an id says which shard it was made on.
 //
-// A database gives ids after the SQL of [WriteGenerator] and, for each shard in
-// it, [WriteShard] was run there. No extension is needed, and no superuser.
+// A program opens a [Cluster] with a pool for each server, and runs transactions with
+// [Shard.InTx]: by the id of a row ([Cluster.ForID]), by a key such as a user's name
+// ([Cluster.ForKey]), or on many shards ([Gather], [Feed]). A transaction begins with a check on
+// the server, which refuses a shard that it does not own. So the program may be wrong about where
+// a shard is: InTx then asks the servers, and runs the transaction where the shard is now.
 //
-// What the servers say of their shards is a [View] each; a [Map] is made of those. A
-// program opens a [Cluster], which keeps one, and runs transactions on a [Shard] with
-// [Shard.InTx], wherever it is and when it moves. [Gather] asks many shards, and [Feed]
-// merges what they have by id.
+// Package shard/setup makes a cluster, shard/migrate runs SQL files on its shards, shard/move and
+// shard/rebalance move shards while they are in use, and shard/check says what is wrong.
 package shard

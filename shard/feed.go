@@ -13,24 +13,23 @@ import (
 	"github.com/firn-id/firn"
 )
 
-// FeedOptions of [Feed]: nil, or a zero field, means the default.
+// FeedOptions say how Feed reads. Nil, or a zero field, means the default.
 type FeedOptions struct {
 	Before firn.ID       // only what is older than this id: the last one of the page before
 	Page   int           // how many rows are read of a shard at a time: 50
 	Gather GatherOptions // limits for the first read, which is of all shards at once; and Tx
 }
 
-// Feed merges what some shards have, newest first by id. It reads a page of each shard
-// when it begins, and the next one of a shard where that is used up; whoever has had
-// enough stops. After an error it ends.
+// Feed merges rows of several shards, newest first by id. It reads one page of each shard at once, and the
+// next page of a shard when you have used up the last one. Stop the loop when you have enough. After
+// an error it ends.
 //
-// The function page reads rows of one shard, newest first, that are older than an id:
+// The function page reads rows of one shard that are older than an id, newest first:
 //
 //	SELECT ... WHERE id < $1 ORDER BY id DESC LIMIT $2
 //
-// Ids of different shards are in the order of their time, to the tick. Who pages by
-// [FeedOptions.Before] sees no row twice, but misses one whose transaction is committed
-// after a newer one was seen.
+// Ids of different shards are in the order of their time, to the tick. With FeedOptions.Before you
+// see no row twice, but you miss a row whose transaction commits after you have seen a newer row.
 func Feed[T any](ctx context.Context, shards iter.Seq[Shard], o *FeedOptions, id func(T) firn.ID,
 	page func(ctx context.Context, tx pgx.Tx, before firn.ID, n int) ([]T, error),
 ) iter.Seq2[T, error] {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// GatherOptions of [Gather]: nil, or a field that is zero or below, means the default.
+// GatherOptions say how Gather runs transactions. Nil, or a field that is zero or less, means the default.
 type GatherOptions struct {
 	AtOnce    int           // transactions at once: 16
 	PerServer int           // on one server: 4. Let its pool have more connections
@@ -18,19 +18,19 @@ type GatherOptions struct {
 	GoOn      bool          // after errors; else the first ends all others
 }
 
-// Gathered is what a shard gave.
+// A Gathered is what one shard gave.
 type Gathered[T any] struct {
 	Shard Shard
 	Value T
 	Err   error
 }
 
-// Gather runs f in a transaction on each of some shards, several at once, as
-// [Shard.InTxOptions] does it, and returns what they gave, in the order of the shards.
+// Gather runs f in a transaction on each of several shards, as [Shard.InTxOptions] does, several at once. It
+// returns what the shards gave, in the order of the shards.
 //
-// After an error nothing more is begun, what runs is broken off, and it returns nothing
-// but the error; with GoOn it returns what all the shards gave, and all errors joined.
-// There is no transaction over several shards: each is as of a moment of its own.
+// After an error Gather begins no other transaction, cancels those that run, and returns only the
+// error. With GoOn it returns what all shards gave, and all errors joined. There is no transaction over
+// several shards: each sees the data as of a moment of its own.
 func Gather[T any](ctx context.Context, shards iter.Seq[Shard], o *GatherOptions, f func(ctx context.Context, s Shard, tx pgx.Tx) (T, error)) ([]Gathered[T], error) {
 	var options GatherOptions
 	if o != nil {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 func TestMain(m *testing.M) { testserver.Main(m, func() error { return goleak.Find() }) }
@@ -98,17 +98,17 @@ func refused(t testing.TB, c *pgx.Conn, sqlstate, sql string) *pgconn.PgError {
 }
 
 // script is the SQL of a shard with its generator.
-func script(t testing.TB, l firn.Layout, s shard.Definition) string {
+func script(t testing.TB, l firn.Layout, s install.Definition) string {
 	t.Helper()
 	var b strings.Builder
-	if err := shard.WriteSQL(&b, l, s); err != nil {
+	if err := install.WriteSQL(&b, l, s); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
-func insta(n int64) shard.Definition {
-	return shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}
+func insta(n int64) install.Definition {
+	return install.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}
 }
 
 func TestIDs(t *testing.T) {
@@ -455,18 +455,18 @@ func TestLayoutEnds(t *testing.T) {
 func TestBadShards(t *testing.T) {
 	for _, tt := range []struct {
 		layout string
-		shard  shard.Definition
+		shard  install.Definition
 		want   string
 	}{
-		{"instagram", shard.Definition{Number: 8192, Schema: "x"}, "layout instagram has shards 0 to 8191"},
-		{"instagram", shard.Definition{Number: -1, Schema: "x"}, "shards 0 to 8191"},
-		{"instagram", shard.Definition{Number: 1}, "no schema"},
-		{"instagram", shard.Definition{Number: 1, Schema: "firn"}, "not for shards"},
-		{"instagram", shard.Definition{Number: 1, Schema: strings.Repeat("x", 64)}, "longer than"},
-		{"twitter", shard.Definition{Number: 1, Schema: "x"}, "and no"},
-		{"time:41@1ms,seq:10;epoch=2025-01-01T00:00:00Z", shard.Definition{Schema: "x"}, "has no shard"},
+		{"instagram", install.Definition{Number: 8192, Schema: "x"}, "layout instagram has shards 0 to 8191"},
+		{"instagram", install.Definition{Number: -1, Schema: "x"}, "shards 0 to 8191"},
+		{"instagram", install.Definition{Number: 1}, "no schema"},
+		{"instagram", install.Definition{Number: 1, Schema: "firn"}, "not for shards"},
+		{"instagram", install.Definition{Number: 1, Schema: strings.Repeat("x", 64)}, "longer than"},
+		{"twitter", install.Definition{Number: 1, Schema: "x"}, "and no"},
+		{"time:41@1ms,seq:10;epoch=2025-01-01T00:00:00Z", install.Definition{Schema: "x"}, "has no shard"},
 	} {
-		err := shard.WriteSQL(&strings.Builder{}, firn.MustLayout(tt.layout), tt.shard)
+		err := install.WriteSQL(&strings.Builder{}, firn.MustLayout(tt.layout), tt.shard)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s, %+v: %v, want %q", tt.layout, tt.shard, err, tt.want)
 		}
@@ -478,7 +478,7 @@ func TestBadShards(t *testing.T) {
 		t.Errorf("a second layout: %v", err)
 	}
 	mustExec(t, db.Conn, "ROLLBACK")
-	if _, err := db.Exec(t.Context(), script(t, firn.MustLayout("instagram"), shard.Definition{Number: 5, Schema: "elsewhere"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is in the schema insta5") {
+	if _, err := db.Exec(t.Context(), script(t, firn.MustLayout("instagram"), install.Definition{Number: 5, Schema: "elsewhere"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is in the schema insta5") {
 		t.Errorf("another schema: %v", err)
 	}
 	mustExec(t, db.Conn, "ROLLBACK")
@@ -490,7 +490,7 @@ func TestBadShards(t *testing.T) {
 // TestTables: a generator for each table.
 func TestTables(t *testing.T) {
 	db := newDatabase(t)
-	s := shard.Definition{Number: 5, Schema: "odd \"schema\"'s", Tables: []string{"photo", "Like"}}
+	s := install.Definition{Number: 5, Schema: "odd \"schema\"'s", Tables: []string{"photo", "Like"}}
 	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), s))
 	var a, b int64
 	if err := db.QueryRow(t.Context(), `SELECT "odd ""schema""'s".photo_next_id(), "odd ""schema""'s"."Like_next_id"()`).Scan(&a, &b); err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // dump is what pg_dump prints of a database.
@@ -259,7 +259,7 @@ func TestExistingObjects(t *testing.T) {
 			t.Errorf("next_id is not inlined: %s", plan)
 		}
 	}
-	if _, err := db.Exec(t.Context(), script(t, firn.MustLayout("instagram"), shard.Definition{Number: 6, Schema: "insta5"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is that of another shard") {
+	if _, err := db.Exec(t.Context(), script(t, firn.MustLayout("instagram"), install.Definition{Number: 6, Schema: "insta5"}), pgx.QueryExecModeSimpleProtocol); err == nil || !strings.Contains(err.Error(), "is that of another shard") {
 		t.Errorf("a second shard in a schema: %v", err)
 	}
 	mustExec(t, db.Conn, "ROLLBACK")

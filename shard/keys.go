@@ -29,7 +29,7 @@ const (
 	None = "none"
 )
 
-// Keys says which shard a key belongs to. The zero Keys are of no cluster.
+// Keys say which shard a key belongs to. The zero value belongs to no cluster.
 type Keys struct {
 	scheme string
 	shards int64
@@ -73,7 +73,7 @@ func ParseKeys(text string, shards int64) (Keys, error) {
 	return k, nil
 }
 
-// String is what [ParseKeys] reads.
+// String returns what [ParseKeys] reads.
 func (k Keys) String() string {
 	if k.scheme != Range {
 		return k.scheme
@@ -85,17 +85,17 @@ func (k Keys) String() string {
 	return Range + ":" + strings.Join(bounds, ",")
 }
 
-// Scheme is "hash", "mod", "range" or "none".
+// Scheme returns "hash", "mod", "range" or "none".
 func (k Keys) Scheme() string { return k.scheme }
 
-// Shards is how many there are: they are numbered from 0.
+// Shards returns how many shards there are. They are numbered from 0.
 func (k Keys) Shards() int64 { return k.shards }
 
-// Bounds are the lower bounds of the shards, of a range.
+// Bounds returns the lower bounds of the shards, where the scheme is range.
 func (k Keys) Bounds() []int64 { return slices.Clone(k.bounds) }
 
-// Shard is the shard of a key. With mod and range a key is a number from 0 on, in
-// decimal. The error is a [*KeyError].
+// Shard returns the shard of a key. With mod and range a key is a number from 0 on, in decimal. The error is
+// a [*KeyError].
 func (k Keys) Shard(key string) (int64, error) {
 	switch k.scheme {
 	case Hash:

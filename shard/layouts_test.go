@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // TestLayouts holds what the database makes and reads, in layouts of all kinds,
@@ -41,7 +41,7 @@ func TestLayouts(t *testing.T) {
 		}
 		number := rapid.Int64Range(0, l.Shards()-1).Draw(r, "number")
 		mustExec(t, db.Conn, "DROP SCHEMA IF EXISTS firn CASCADE; DROP SCHEMA IF EXISTS s CASCADE")
-		mustExec(t, db.Conn, script(t, l, shard.Definition{Number: number, Schema: "s"}))
+		mustExec(t, db.Conn, script(t, l, install.Definition{Number: number, Schema: "s"}))
 
 		// A state, packed and read.
 		last := int64(l.Last())

@@ -292,7 +292,7 @@ func (e *noServer) Error() string {
 	return fmt.Sprintf("shard: shard %d is on no server: %s", e.shard, e.why)
 }
 
-// Map is what the servers said when they were last looked at. Nobody changes it.
+// Map returns what the servers said when they were last asked. Do not change it.
 func (l *lookout) Map() *Map {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/firn-id/firn"
 )
 
-// A Map says which server each shard is on: a cache of what the servers' rows say,
-// and wrong whenever a shard moves. The servers refuse who comes with an old one.
+// A Map says which server each shard is on, by what the servers said. It is old as soon as a shard moves:
+// the servers then refuse a transaction that follows it.
 type Map struct {
 	Cluster string
 	Layout  firn.Layout
@@ -21,7 +21,7 @@ type Map struct {
 	Routes  []Route  // by number; only of shards that some server knows
 }
 
-// A Route is where one shard is. Without a server it is nowhere.
+// A Route says where one shard is. Where Server is empty, no server has it.
 type Route struct {
 	Shard  int64
 	Schema string
@@ -31,10 +31,9 @@ type Route struct {
 	Why    string // what is wrong with it, for people; empty: nothing
 }
 
-// MapOf makes the map of what servers say, each of which is known by a name to
-// whoever asked. Servers that did not answer are left out; the routes of their shards
-// then are missing, or come from where they moved away. It fails where servers
-// are of different clusters.
+// MapOf makes the map from views of servers, by the servers' names. Leave out servers that did not answer:
+// routes of their shards are then missing, or lead to servers that the shards moved away from. It fails
+// where servers belong to different clusters.
 func MapOf(views map[string]*View) (*Map, error) {
 	names := make([]string, 0, len(views))
 	for name := range views {
@@ -170,7 +169,7 @@ func (c claim) rank() int {
 	}
 }
 
-// Route is where a shard is, if any server knows it.
+// Route returns where a shard is, if any server knows it.
 func (m *Map) Route(shard int64) (Route, bool) {
 	i, ok := slices.BinarySearchFunc(m.Routes, shard, func(r Route, n int64) int { return cmp.Compare(r.Shard, n) })
 	if !ok {

@@ -11,9 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrAmbiguous: the connection was lost, or ctx ended, while the transaction was
-// committed. It may have been or not; only a look at the data tells. It is never tried
-// again.
+// ErrAmbiguous says that the connection was lost, or that ctx ended, during the commit. The transaction may
+// have been committed or not; only the data tell. InTx never runs such a transaction again.
 var ErrAmbiguous = errors.New("nobody knows whether the transaction was committed")
 
 // A TxError says on which shard and server a transaction failed.
@@ -46,8 +45,8 @@ func (s Shard) InTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	return s.InTxOptions(ctx, pgx.TxOptions{}, f)
 }
 
-// InTxOptions is InTx with an isolation level, an access mode or a deferrable mode.
-// A BeginQuery or CommitQuery is not taken.
+// InTxOptions is [Shard.InTx] with an isolation level, an access mode or a deferrable mode. It refuses a
+// BeginQuery and a CommitQuery.
 func (s Shard) InTxOptions(ctx context.Context, o pgx.TxOptions, f func(tx pgx.Tx) error) error {
 	switch {
 	case s.err != nil:
@@ -216,3 +215,6 @@ func sqlstate(err error) string {
 	}
 	return ""
 }
+
+// literal quotes a text, for standard_conforming_strings.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -33,8 +33,7 @@ type View struct {
 	Shards   []Row // by number
 }
 
-// A Row is what a server says of one shard. Who owns a shard is said by these rows
-// and by nothing else; a [Map] is made of them.
+// A Row is what a server says of one shard. These rows alone say who owns a shard.
 type Row struct {
 	Shard   int64
 	Schema  string
@@ -48,10 +47,10 @@ type Row struct {
 	Told bool
 }
 
-// Serves says whether the server serves the shard by its own word.
+// Serves reports whether the server says that it serves the shard.
 func (r Row) Serves() bool { return r.State == StateOpen && r.Here }
 
-// State says whether a shard serves on a server.
+// A State says whether a server serves a shard.
 type State string
 
 const (
@@ -65,7 +64,7 @@ type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// ErrNoShards: the database knows nothing of shards.
+// ErrNoShards says that the database is in no cluster.
 var ErrNoShards = errors.New("shard: this database has no firn.server: it is in no cluster")
 
 // lookSQL reads everything in one statement, so that it is of one instant.

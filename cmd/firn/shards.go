@@ -12,7 +12,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 func newShards() *cobra.Command {
@@ -68,7 +68,7 @@ who knows that the original is gone calls firn.open(SHARD).`,
 type shardsSQL struct {
 	layout layoutFlag
 	epoch  string
-	shard  shard.Definition
+	shard  install.Definition
 	yes    bool
 }
 
@@ -90,7 +90,7 @@ func (o *shardsSQL) run(cmd *cobra.Command) error {
 		o.shard.Schema = "insta" + strconv.FormatInt(o.shard.Number, 10)
 	}
 	var b strings.Builder
-	if err := shard.WriteSQL(&b, layout, o.shard); err != nil {
+	if err := install.WriteSQL(&b, layout, o.shard); err != nil {
 		return &ui.Failure{Code: ui.ExitUsage, Err: err}
 	}
 	if wantsJSON(cmd) {

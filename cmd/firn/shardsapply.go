@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
@@ -98,7 +99,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		return err
 	}
 	if !o.dry && !o.status {
-		release, err := shard.LockAll(ctx, servers)
+		release, err := install.LockAll(ctx, servers)
 		if err != nil {
 			return setupFailure(err)
 		}

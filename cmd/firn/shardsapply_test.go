@@ -18,7 +18,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -164,7 +164,7 @@ func TestShardsReopenLate(t *testing.T) {
 		t.Fatalf("%+v, %v", plan, err)
 	}
 	var b strings.Builder
-	if err := shard.WriteShard(&b, firn.Sharded(), shard.Definition{Number: 1, Schema: "insta1"}); err != nil {
+	if err := install.WriteShard(&b, firn.Sharded(), install.Definition{Number: 1, Schema: "insta1"}); err != nil {
 		t.Fatal(err)
 	}
 	on(1, b.String())

@@ -20,6 +20,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/setup"
 	"github.com/firn-id/firn/store/open"
 )
@@ -93,7 +94,7 @@ func (o *shardsInit) complete(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		if err := shard.CheckLayout(l); err != nil {
+		if err := install.CheckLayout(l); err != nil {
 			return &ui.Failure{Code: ui.ExitUsage, Err: err}
 		}
 		o.wish.Layout = l
@@ -234,7 +235,7 @@ func setupFailure(err error) *ui.Failure {
 		return f.Hint("firn shards add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
 	case errors.As(err, &schema):
 		return f.Hint("if its ids are to be taken over: firn shards adopt --dry-run; else drop or rename it")
-	case errors.Is(err, shard.ErrLocked):
+	case errors.Is(err, install.ErrLocked):
 		return f.Hint("wait for it; or end it: SELECT pg_terminate_backend(PID)")
 	}
 	return f

@@ -63,8 +63,8 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 	views := make(map[string]*shard.View)
 	asked := make(map[string]bool)
 	var stray error // of an address that leads to another database
-	for _, a := range shard.Ask(ctx, servers) {
-		asked[a.Server.Name] = true
+	for _, a := range check.Look(ctx, servers) {
+		asked[a.Name] = true
 		if a.Err != nil {
 			text := ui.WithoutPackage(a.Err.Error())
 			var of *shard.ServerError
@@ -79,7 +79,7 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 			ui.PrintWarning(cmd.ErrOrStderr(), "%s", text)
 			continue
 		}
-		views[a.Server.Name] = a.View
+		views[a.Name] = a.View
 	}
 	switch {
 	case len(views) == 0 && stray != nil:

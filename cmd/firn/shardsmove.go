@@ -12,6 +12,7 @@ import (
 
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 )
 
@@ -197,13 +198,13 @@ func oneWay(ctx context.Context, servers []shard.Server, n int64) *move.Move {
 // mapOf is what all servers say of their shards.
 func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
 	views := make(map[string]*shard.View)
-	for _, a := range shard.Ask(ctx, servers) {
+	for _, a := range check.Look(ctx, servers) {
 		if a.Err != nil {
 			return nil, a.Err
 		}
-		views[a.Server.Name] = a.View
+		views[a.Name] = a.View
 	}
-	if err := shard.CheckPrimaries(views); err != nil {
+	if err := check.CheckPrimaries(views); err != nil {
 		return nil, addressFailure(err)
 	}
 	return shard.MapOf(views)

@@ -17,6 +17,7 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
 )
@@ -155,7 +156,7 @@ func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers [
 		return nil
 	}
 	switch {
-	case errors.Is(err, shard.ErrLocked):
+	case errors.Is(err, install.ErrLocked):
 		return setupFailure(err)
 	case errors.Is(err, setup.ErrOvertaken):
 		return ui.Failed("meanwhile somebody else has worked on the shards: nothing was done").Hint("run it again")

@@ -19,7 +19,7 @@
  *	FAIL=n   server n fails once, and comes back as it was at an earlier moment: a standby
  *	         that lagged, or a backup. What it had sent may still arrive. Operators reopen.
  *
- * The steps are the functions of shard/owner.sql and shard/stream.sql: begin is
+ * The steps are the functions of shard/install/owner.sql and shard/install/stream.sql: begin is
  * firn.begin_move, back and subscribe are firn.subscribe, start is firn.cancel_cutover, dismiss is
  * firn.end_move, leave is firn.discard, drop is firn.unsubscribe and firn.drop_leftovers; the others
  * have their names. Operators plan as shard/setup/reopen.go does.

@@ -44,10 +44,12 @@ var arrows = []rule{
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
 	{pkg: "shard", ours: []string{".", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
+	{pkg: "shard/install", ours: []string{".", "shard"}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "shard/check", ours: []string{".", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/setup", ours: []string{".", "store", "shard", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/migrate", ours: []string{".", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
 	{pkg: "shard/rebalance", ours: []string{"shard", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
-	{pkg: "shard/setup", ours: []string{".", "store", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no server serves
-	{pkg: "shard/*", ours: []string{".", "store", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 
 	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest"}},
 	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},

@@ -65,7 +65,7 @@ var layouts = []firn.Layout{
 	firn.MustLayout("time:20@1h,worker:10,seq:33;epoch=2025-01-01T00:00:00Z"),
 }
 
-// layoutOfOthers is one that a pool of firn.Default does not have: the ids of its
+// layoutOfOthers is one that a pool of firn.Default() does not have: the ids of its
 // worker 0 are those of the pool's workers 0 to 31.
 var layoutOfOthers = firn.MustLayout("time:41@1ms,worker:5,seq:17;epoch=2025-01-01T00:00:00Z")
 

@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/install"
 )
 
 func TestMain(m *testing.M) { testserver.Main(m) }
@@ -31,11 +32,11 @@ func newServer(t *testing.T, name string, shards ...int64) *pgx.Conn {
 	mustExec(t, admin, "CREATE DATABASE "+database)
 	c := connect(t, strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1))
 	var b strings.Builder
-	if err := shard.WriteGenerator(&b, firn.MustLayout("instagram")); err != nil {
+	if err := install.WriteGenerator(&b, firn.MustLayout("instagram")); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range shards {
-		if err := shard.WriteShard(&b, firn.MustLayout("instagram"), shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+		if err := install.WriteShard(&b, firn.MustLayout("instagram"), install.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -88,7 +88,7 @@ func (f *findings) say(l Level, server, do, format string, args ...any) {
 func AddressDo(err error) string {
 	var of *shard.ServerError
 	var stray *shard.StrayError
-	var standby *shard.StandbyError
+	var standby *StandbyError
 	switch {
 	case errors.As(err, &standby):
 		return ToPrimary(standby.Server)
@@ -159,7 +159,7 @@ func refuses(s *Server) bool {
 // standby is about an address that leads to a standby. It is about the cluster, so that it comes
 // first: what else is found follows from it.
 func (f *findings) standby(name string) {
-	f.say(Bad, "", ToPrimary(name), "%s", strings.TrimPrefix((&shard.StandbyError{Server: name}).Error(), "shard: "))
+	f.say(Bad, "", ToPrimary(name), "%s", strings.TrimPrefix((&StandbyError{Server: name}).Error(), "shard: "))
 }
 
 // ToPrimary is what to do about a server whose address leads to a standby.

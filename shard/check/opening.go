@@ -45,7 +45,7 @@ func withList(do, list string) string { return strings.ReplaceAll(do, "LIST", li
 // lets it go has its word from who is to take it, so a lower term there has been forgotten.
 func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 	all := saying(views, n)
-	if shard.CheckPrimaries(views) != nil {
+	if CheckPrimaries(views) != nil {
 		return Opening{}, false // the primary may know more
 	}
 	if len(all) == 0 || len(serving(all)) > 0 || all[0].State != shard.StateMoved {
@@ -69,7 +69,7 @@ func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 // the one that opens the shard.
 func CopyOf(views map[string]*shard.View, n int64) string {
 	copies := slices.DeleteFunc(saying(views, n), func(c claim) bool { return c.Here })
-	if len(copies) == 0 || shard.CheckPrimaries(views) != nil {
+	if len(copies) == 0 || CheckPrimaries(views) != nil {
 		return ""
 	}
 	opens := slices.IndexFunc(copies, func(c claim) bool { return c.State == shard.StateOpen })

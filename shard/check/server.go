@@ -106,8 +106,12 @@ func look(ctx context.Context, c *pgx.Conn, server shard.Server, s *Server) erro
 	s.Error = took / 2
 	s.Offset = v.Clock.Sub(start.Add(took / 2))
 	s.At = time.Now()
-	return c.QueryRow(ctx, `SELECT pg_database_size(current_database()), tup_inserted + tup_updated + tup_deleted
+	err = c.QueryRow(ctx, `SELECT pg_database_size(current_database()), tup_inserted + tup_updated + tup_deleted
 		FROM pg_stat_database WHERE datname = current_database()`).Scan(&s.Bytes, &s.Writes)
+	if err != nil {
+		return &shard.ServerError{Server: s.Name, Err: err}
+	}
+	return nil
 }
 
 // settings are those that something depends on.

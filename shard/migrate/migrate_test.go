@@ -16,6 +16,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 func TestMain(m *testing.M) { testserver.Main(m, func() error { return goleak.Find() }) }
@@ -44,10 +45,10 @@ func newServers(t *testing.T) []shard.Server {
 		}
 		servers = append(servers, shard.Server{Name: name, Config: config})
 		var b strings.Builder
-		err = shard.WriteGenerator(&b, firn.MustLayout("instagram"))
+		err = install.WriteGenerator(&b, firn.MustLayout("instagram"))
 		for n := range 2 {
 			number := int64(2*i + n)
-			err = errors.Join(err, shard.WriteShard(&b, firn.MustLayout("instagram"), shard.Definition{Number: number, Schema: schema(number)}))
+			err = errors.Join(err, install.WriteShard(&b, firn.MustLayout("instagram"), install.Definition{Number: number, Schema: schema(number)}))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -353,14 +354,14 @@ func TestCutOff(t *testing.T) {
 // TestLockOrder: locks are taken in one order, however servers are listed.
 func TestLockOrder(t *testing.T) {
 	servers := newServers(t)
-	b, err := servers[1].Lock(t.Context())
+	b, err := install.TakeLock(t.Context(), servers[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Release(context.Background())
 	locked := make(chan error, 1)
 	go func() {
-		release, err := shard.LockAll(t.Context(), []shard.Server{servers[1], servers[0]})
+		release, err := install.LockAll(t.Context(), []shard.Server{servers[1], servers[0]})
 		if err == nil {
 			release()
 		}

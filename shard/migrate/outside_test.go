@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 const concurrent = outside + `
@@ -139,7 +139,7 @@ func TestOutsideUnderLock(t *testing.T) {
 	for _, s := range servers {
 		do(t, on(t, s), "ALTER DATABASE "+s.Config.Database+" SET default_transaction_isolation = 'repeatable read'")
 	}
-	release, err := shard.LockAll(t.Context(), servers)
+	release, err := install.LockAll(t.Context(), servers)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // A Record says that a file was applied to a shard, or, of a file that runs outside
@@ -87,14 +88,14 @@ func Look(ctx context.Context, servers []shard.Server) (*State, error) {
 func LookFor(ctx context.Context, servers []shard.Server, asked func(shard int64) bool) (*State, error) {
 	views := make(map[string]*shard.View, len(servers))
 	var failed []error
-	for _, a := range shard.Ask(ctx, servers) {
+	for _, a := range check.Look(ctx, servers) {
 		switch {
 		case a.Err != nil:
 			failed = append(failed, a.Err)
-		case a.View.Standby:
-			failed = append(failed, &shard.ServerError{Server: a.Server.Name, Err: errors.New("it is a standby")})
+		case a.Standby:
+			failed = append(failed, &shard.ServerError{Server: a.Name, Err: errors.New("it is a standby")})
 		}
-		views[a.Server.Name] = a.View
+		views[a.Name] = a.View
 	}
 	if len(failed) > 0 {
 		return nil, errors.Join(failed...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,6 +21,7 @@ type account struct {
 	back           map[int64]bool // those whose last mover was a revert, as far as is known here
 	loaded         map[int64]bool
 	schema         map[int64]string // by shard: what its schema is here
+	open           []string         // tables of copies that programs can write to, because their fences are out of use
 	stream         string           // what it sends
 	slot           string           // of that: "", "lost", "idle" or "used"
 	unapplied      int64            // of the slot
@@ -28,7 +30,10 @@ type account struct {
 }
 
 const movesSQL = `
-SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.loaded THEN coalesce(md5(firn.fingerprint(s.schema)), '') ELSE '' END, s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.given_to(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.publication_of(m)::text,
+SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.loaded THEN coalesce(md5(firn.fingerprint(s.schema)), '') ELSE '' END,
+	ARRAY(SELECT r.relation::text FROM firn.relations(s.schema) AS r WHERE m.loaded AND s.state = 'moved'
+		AND NOT EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = r.relation AND t.tgname = 'firn_fence' AND t.tgenabled <> 'D')),
+	s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.given_to(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.publication_of(m)::text,
 	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.publication_of(m)), ''),
 	coalesce((SELECT greatest(0, pg_current_wal_lsn() - coalesce(r.replay_lsn, x.confirmed_flush_lsn)) FROM pg_replication_slots AS x
 		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.publication_of(m)), -1)::bigint,
@@ -53,8 +58,9 @@ func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shar
 		var n, tuples int64
 		var loaded, serves, back bool
 		var schema string
+		var open []string
 		var one account
-		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &schema, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.known, &one.ready, &tuples}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &schema, &open, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.known, &one.ready, &tuples}, func() error {
 			w := said[batch]
 			if w == nil {
 				first := one
@@ -63,6 +69,7 @@ func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shar
 				said[batch] = w
 			}
 			w.serves[n], w.back[n], w.loaded[n], w.schema[n] = serves, back, loaded, schema
+			w.open = append(w.open, open...)
 			w.rows += tuples
 			return nil
 		})
@@ -122,7 +129,9 @@ func moveOf(batch string, said map[string]*account) Move {
 			f.Back = append(f.Back, n)
 		}
 	}
-	f.Parted = parted(f, a, b)
+	parted := partedOf(f, a, b)
+	f.Parted = slices.Concat(parted, without(f.Moved, slices.Collect(maps.Keys(b.serves)))) // the end of these was begun
+	slices.Sort(f.Parted)
 	f.RowsTotal, f.Rows, f.Unapplied = a.rows, min(a.rows, b.rows), a.unapplied
 	from, to := a, b
 	switch {
@@ -138,26 +147,37 @@ func moveOf(batch string, said map[string]*account) Move {
 	default:
 		f.Phase = Ready
 	}
-	switch {
-	case from.slot == "lost":
-		f.Problem = "the replication slot " + from.stream + " has lost what it kept"
-	case len(f.Parted) > 0:
-		f.Problem = fmt.Sprintf("the two copies of shard %s are not alike any more", List(f.Parted))
-	case from.slot == "idle" && to.known > 0:
-		f.Problem = "nobody reads " + from.stream
-	}
+	f.Problem = f.problem(a, b, from, to, parted)
 	return f
 }
 
-// parted are the shards of a move that no cutover takes, in neither direction: their schema was
+// problem is what is wrong with a move that both servers know, or "". From sends what to receives.
+func (f Move) problem(a, b, from, to *account, parted []int64) string {
+	copied, server := a.open, f.Source
+	if len(copied) == 0 {
+		copied, server = b.open, f.Target
+	}
+	switch {
+	case from.slot == "lost":
+		return "the replication slot " + from.stream + " has lost what it kept"
+	case len(copied) > 0:
+		return fmt.Sprintf("programs can write to the copy on %s, because fences are out of use (%s): on %[1]s ALTER TABLE ... ENABLE TRIGGER firn_fence", server, few(copied))
+	case len(parted) > 0:
+		return fmt.Sprintf("the two copies of shard %s are not alike any more", List(parted))
+	case from.slot == "idle" && to.known > 0:
+		return "nobody reads " + from.stream
+	}
+	return ""
+}
+
+// partedOf are the shards of a move that no cutover takes, in neither direction: their schema was
 // changed on the server that serves them, or the way back of those that have moved is gone.
-func parted(f Move, a, b *account) (all []int64) {
+func partedOf(f Move, a, b *account) (all []int64) {
 	wayBack := a.slot != "" && a.slot != "lost" && b.slot != "" && b.slot != "lost"
 	for _, n := range f.Shards {
-		both := a.loaded[n] && b.loaded[n]
 		switch {
-		case slices.Contains(f.Waiting, n): // it opens by what it was when it was let go
-		case slices.Contains(f.Moved, n) && (!a.loaded[n] || !wayBack), both && a.schema[n] != b.schema[n]:
+		case !a.knows(n) || !b.knows(n), slices.Contains(f.Waiting, n): // what is let go opens by what it was then
+		case slices.Contains(f.Moved, n) && (!a.loaded[n] || !wayBack), a.loaded[n] && b.loaded[n] && a.schema[n] != b.schema[n]:
 			all = append(all, n)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/firn-id/firn/shard/check"
 )
 
-// An Advice is one way on with a move.
+// An Advice is one thing that you can do next about a move.
 type Advice struct {
 	For  string   // what it brings about, such as "to drop the old copies"
 	Type []string // the commands, in the order in which they are typed; none where For says what to do
@@ -25,8 +25,8 @@ func (a Advice) String() string {
 // Stays returns the shards of the move that the target does not serve.
 func (f Move) Stays() []int64 { return without(f.Shards, f.Moved) }
 
-// Next returns what to do next about the move, what is likely to be wanted first. It is empty
-// where one of the servers does not say how far the move is: that comes first.
+// Next returns what you can do next, the most likely first. It is empty where one of the servers does not
+// say how far the move is: bring that server back first.
 func (f Move) Next() []Advice {
 	left := f.Stays()
 	switch {

@@ -103,8 +103,8 @@ var remedies = map[Kind]remedy{
 	Record:       {2, "the schema was dropped, and firn still lists the sequences that it had", "moved", "SELECT firn.forget_dropped() FROM firn.shard WHERE shard = $1"},
 }
 
-// Clean removes what is left of moves but old copies, and tells of each. What somebody needs again
-// meanwhile stays: each is looked at once more, under the lock of its shard.
+// Clean removes what Leftovers has found, except old copies, and calls done for each. It looks at each
+// once more, under the lock of the shard, and leaves what a new move needs meanwhile.
 func Clean(ctx context.Context, servers []shard.Server, left []Leftover, done func(Leftover)) error {
 	ends := make(map[string]*end)
 	for _, s := range servers {

@@ -125,7 +125,7 @@ func (m *Mover) count(ctx context.Context, c *counting, moved Moved) error {
 	return nil
 }
 
-// A WrongError says that a shard has moved, and has not as many rows as it had.
+// A WrongError says that a shard has moved, and that it does not have as many rows as it had.
 type WrongError struct {
 	Shard int64
 	Err   error // a *CountsError
@@ -189,7 +189,7 @@ func counts(ctx context.Context, q shard.Querier, schema string) (map[string]int
 	return number, err
 }
 
-// A CountsError says whose rows are not as many on the target as on the source.
+// A CountsError says which tables have more or fewer rows on the target than on the source.
 type CountsError struct {
 	Tables         []string
 	Source, Target map[string]int64

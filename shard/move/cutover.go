@@ -76,7 +76,7 @@ func (m *Mover) compareSchemas(ctx context.Context, g goal, p pairOf) (string, e
 	return *there, from.call(ctx, "SELECT firn.compare_schemas(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there)
 }
 
-// A BusyError gives up waiting for a moment in which a shard could be moved over.
+// A BusyError says that no moment came in which a shard could change over.
 type BusyError struct {
 	Shard  int64
 	Waited time.Duration

@@ -1,7 +1,7 @@
 // Package move moves shards from one server to another while they are in use.
 //
-// The rows of the servers say who owns a shard. Only the functions of shard/owner.sql and
-// shard/stream.sql change these rows, and each function refuses a mover that a later one has
+// The rows of the servers say who owns a shard. Only the functions of shard/install/owner.sql and
+// shard/install/stream.sql change these rows, and each function refuses a mover that a later one has
 // overtaken. A mover keeps nothing of its own: it looks at both servers, has a function of those
 // facts say which step comes next, does the step, and looks again. So you may kill a mover at any
 // instant, and run it again on any host.

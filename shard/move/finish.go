@@ -7,18 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/firn-id/firn/shard"
-	"github.com/firn-id/firn/shard/check"
 )
 
 // This file ends moves: the server that has a shard forgets of the move, the other one
 // drops its copy, and what replicated goes. It does not matter which of the two has it:
 // to abort is to do so before the shard has moved, and to finish is to do so after.
 
-// Abort gives up the moves of shards that have not moved, and with them those of all
-// shards of their batches that have not: their copies are dropped. Shards that have
-// moved stay where they are.
+// Abort gives up the moves of shards that have not changed over, and drops their copies. With a shard it
+// gives up all shards of the same batch that have not changed over. Shards that have changed over stay
+// where they are. It returns the shards whose moves it has ended.
 func (m *Mover) Abort(ctx context.Context, shards []int64) ([]int64, error) {
 	return m.end(ctx, shards, true, func(f *facts) ([]pairOf, error) {
 		var some []pairOf
@@ -36,8 +33,8 @@ func (m *Mover) Abort(ctx context.Context, shards []int64) ([]int64, error) {
 	})
 }
 
-// Finish drops the copies that shards have left behind on the server that they moved
-// from. After that they cannot be taken back.
+// Finish drops the old copies of shards on the source. After that Revert cannot take these shards back.
+// It returns the shards whose moves it has ended.
 func (m *Mover) Finish(ctx context.Context, shards []int64) ([]int64, error) {
 	if err := m.patiently(ctx, func() error { return m.awaitStandbys(ctx) }); err != nil {
 		return nil, err
@@ -45,8 +42,8 @@ func (m *Mover) Finish(ctx context.Context, shards []int64) ([]int64, error) {
 	return m.end(ctx, shards, false, m.finishable)
 }
 
-// OldCopies are those of the shards of which Finish would drop an old copy from the source.
-// It changes nothing, and returns the error with which Finish would refuse one of the shards.
+// OldCopies returns the shards of which Finish would drop an old copy, or the error with which Finish would
+// refuse. It changes nothing.
 func (m *Mover) OldCopies(ctx context.Context, shards []int64) ([]int64, error) {
 	var f *facts
 	if err := m.patiently(ctx, func() (err error) { f, err = m.look(ctx, slices.Sorted(slices.Values(shards))); return err }); err != nil {
@@ -82,69 +79,6 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 		}
 	}
 	return some, nil
-}
-
-// opens says which command opens a shard that no server serves: where it was let go to, or where
-// most is known of it.
-func (m *Mover) opens(p pairOf) string {
-	if o, lost := m.lost(p); lost {
-		return o.Text()
-	}
-	if do := m.copyDo(p); do != "" {
-		return do
-	}
-	return "to open it: " + opening(p.letGoTo() == m.source.Name, []int64{p.shard}, m.target.Name)
-}
-
-// lost says which server opens a shard that no server serves and no move opens.
-func (m *Mover) lost(p pairOf) (check.Opening, bool) {
-	return check.OpeningOf(m.views(p), p.shard)
-}
-
-// copyDo says what to do where one of the servers is a copy, or "".
-func (m *Mover) copyDo(p pairOf) string { return copyDo(m.views(p), p.shard) }
-
-// views is what the servers say of one shard.
-func (m *Mover) views(p pairOf) map[string]*shard.View {
-	return map[string]*shard.View{m.source.Name: p.source.view(p.shard), m.target.Name: p.target.view(p.shard)}
-}
-
-// A StandbyError says that a standby of the target has not all that it has: with the
-// source's copy, the only other one of some rows would go.
-type StandbyError struct{ Server, Standby string }
-
-func (e *StandbyError) Error() string {
-	return fmt.Sprintf("server %s: its standby %s is behind: the old copy is the only other one of what it has not received", e.Server, e.Standby)
-}
-
-const behindSQL = `
-SELECT coalesce(min(coalesce(nullif(r.application_name, ''), r.pid::text)), '') FROM pg_stat_replication AS r
-WHERE r.state IN ('streaming', 'catchup') AND coalesce(r.replay_lsn, r.flush_lsn, '0/0') < $1::text::pg_lsn
-	AND NOT EXISTS (SELECT FROM pg_replication_slots AS s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')`
-
-// awaitStandbys waits until the standbys of the target have what it has now.
-func (m *Mover) awaitStandbys(ctx context.Context) error {
-	if err := m.target.connect(ctx); err != nil {
-		return err
-	}
-	var position, behind string
-	if err := m.target.conn.QueryRow(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&position); err != nil {
-		return m.target.fault(err)
-	}
-	for begun := time.Now(); ; {
-		if err := m.target.conn.QueryRow(ctx, behindSQL, position).Scan(&behind); err != nil {
-			return m.target.fault(err)
-		}
-		switch {
-		case behind == "":
-			return nil
-		case time.Since(begun) > m.options.Patience:
-			return &StandbyError{m.target.Name, behind}
-		}
-		if err := pause(ctx, copyPause); err != nil {
-			return err
-		}
-	}
 }
 
 // end ends the moves of the shards that are chosen, batch by batch.

@@ -17,7 +17,7 @@ import (
 // nobody for that: it forgets of the move at a higher term, below which no mover that may
 // still reach both lets the shard go.
 
-// An ElsewhereError says that shards are not on the servers that are left.
+// An ElsewhereError says that no server that is left serves some shards.
 type ElsewhereError struct {
 	Shards     []int64 // in order
 	Gone, Left string  // the server that had it, and the one that has a copy
@@ -31,11 +31,12 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("shard %s is on %s, and the copy on %s is not complete", List(e.Shards), e.Gone, e.Left)
 }
 
-// Abandon ends the moves between a server that is gone for good and the others, which
-// have to answer, of the shards that are asked for and of those that moved together with
-// them. Shards that the others serve stay there; one that is asked for and is not served
-// is in an [*ElsewhereError]. It returns those whose moves it has ended, and the slots of
-// which nobody can say whether they are left of this: they are not dropped.
+// Abandon ends moves whose other server is gone for good. It takes the shards that asked selects, and
+// the shards that moved together with them. A shard that one of the other servers serves stays there.
+// Abandon fails, and changes nothing, with an [*ElsewhereError] where none of them serves a shard that
+// asked selects, and with a [*check.AnswersError] where the server answers. All others have to answer.
+// It returns the shards whose moves it has ended, and replication slots that may be of these moves, or
+// may be yours: it does not drop those.
 func Abandon(ctx context.Context, servers []shard.Server, gone string, asked func(shard int64) bool) ([]int64, []Leftover, error) {
 	rest, err := restOf(ctx, servers, gone)
 	defer closeAll(rest)

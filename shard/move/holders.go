@@ -11,8 +11,8 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// A Holder is a transaction that has a lock on a relation of a shard with which the
-// shard cannot be fenced. One that only reads has none.
+// A Holder is a transaction with a lock that keeps a shard from changing over. Transactions that only
+// read have no such lock.
 type Holder struct {
 	PID         int32  // 0: it is prepared, and has no session
 	User        string //
@@ -42,7 +42,7 @@ func (h Holder) String() string {
 
 func (h Holder) age() time.Duration { return h.Age.Round(time.Millisecond) }
 
-// A HoldersError gives up waiting for transactions to end.
+// A HoldersError says which transactions lasted longer than Options.LockWait.
 type HoldersError struct {
 	Shard   int64 // -1: they keep a slot from being made
 	Waited  time.Duration

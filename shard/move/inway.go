@@ -10,8 +10,8 @@ import (
 
 // This file says what a schema is that is in the way of a shard which is to come to a server.
 
-// OldCopyHint says what to do about the schema with the copy of a shard that firn shards reopen
-// has closed on a server.
+// OldCopyHint says what to do about the rows that firn shards reopen has left on a server when it took
+// the shard away.
 func OldCopyHint(server string, n int64) string {
 	return fmt.Sprintf("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then drop it, in psql on server %s: SELECT firn.drop_copy(%d)", server, n)
 }
@@ -65,8 +65,7 @@ func inWay(ctx context.Context, c *pgx.Conn, server string, n int64, schema stri
 	return text + "and it is no copy of the shard", fmt.Sprintf("keep it under another name, if somebody needs it. Else, on %s: %s", server, dropSchema(schema)), false, nil
 }
 
-// An InWayError says that the schema of a shard cannot be made on the target, because there is
-// one of that name.
+// An InWayError says that the target has a schema of the shard's name already.
 type InWayError struct {
 	Shard        int64
 	Server, What string

@@ -14,15 +14,16 @@ import (
 	"github.com/firn-id/firn/shard/check"
 )
 
-// A Job is shards that are in moves, or are to move, from one server to another.
+// A Job is what one [Mover] does: shards that are to move from one server to another, or that are in such
+// a move.
 type Job struct {
 	Source, Target shard.Server
 	Shards         []int64
 	New            []int64 // those of them that are in no move yet
 }
 
-// Underway are the moves of shards that are under way, or not finished, by what all servers
-// say. Shards that are in none are left out.
+// Underway returns the moves that some shards are in, as all servers say. It leaves out shards that are
+// in none.
 func Underway(ctx context.Context, servers []shard.Server, shards []int64) ([]Job, error) {
 	var jobs []Job
 	seen := make(map[int64]bool)
@@ -91,11 +92,13 @@ func add(jobs []Job, servers []shard.Server, source, target string, n int64, fre
 	return jobs, nil
 }
 
-// ErrNoMember: the server is none of the cluster's, or not any more.
+// ErrNoMember says that the cluster has no server of that name.
 var ErrNoMember = errors.New("shard: there is no such server in the cluster")
 
-// Jobs plans the way of shards to a server from wherever they are, which all servers are
-// asked. Those that are there already are left out.
+// Jobs asks all servers where shards are, and returns what is to be done so that all of them are on one
+// server: a [Job] for each source. It leaves out shards that are there already. A shard that is in a
+// move to another server gives an [*UnderwayError], a shard that no server serves a [*StuckError], and
+// a server that is not in the cluster [ErrNoMember].
 func Jobs(ctx context.Context, servers []shard.Server, shards []int64, to string) ([]Job, error) {
 	under, err := Underway(ctx, servers, shards)
 	if err != nil {
@@ -108,11 +111,11 @@ func Jobs(ctx context.Context, servers []shard.Server, shards []int64, to string
 		}
 	}
 	views := make(map[string]*shard.View)
-	for _, a := range shard.Ask(ctx, servers) {
+	for _, a := range check.Look(ctx, servers) {
 		if a.Err != nil {
 			return nil, a.Err
 		}
-		views[a.Server.Name] = a.View
+		views[a.Name] = a.View
 	}
 	m, err := shard.MapOf(views)
 	if err != nil {
@@ -150,23 +153,7 @@ func Jobs(ctx context.Context, servers []shard.Server, shards []int64, to string
 	return jobs, nil
 }
 
-// lostDo says what opens a shard that no server serves and no move opens, or "".
-func lostDo(views map[string]*shard.View, n int64) string {
-	if o, lost := check.OpeningOf(views, n); lost {
-		return o.Text()
-	}
-	return ""
-}
-
-// copyDo says what to do about a shard that no server serves because a server is a copy, or "".
-func copyDo(views map[string]*shard.View, n int64) string {
-	if server := check.CopyOf(views, n); server != "" {
-		return check.ReopenCopy(server)
-	}
-	return ""
-}
-
-// An UnderwayError says that a shard is in another move, which has to end first.
+// An UnderwayError says that a shard is in a move to another server, which has to end first.
 type UnderwayError struct {
 	Shard          int64
 	Source, Target string
@@ -181,7 +168,7 @@ func (e *UnderwayError) Error() string {
 // and all their tables are locked when it begins, for which a server has room.
 const together = 32
 
-// Split returns jobs again, of which none begins to move more than 32 shards.
+// Split returns the same jobs in parts, of which none begins to move more than 32 shards.
 func Split(jobs []Job) []Job {
 	var parts []Job
 	for _, l := range jobs {

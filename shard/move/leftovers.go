@@ -11,7 +11,7 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// A Leftover is what is there of a move that nobody goes on with.
+// A Leftover is something that a move has left, and that no move needs any more.
 type Leftover struct {
 	Server string
 	Kind   Kind
@@ -24,7 +24,7 @@ type Leftover struct {
 	moved bool  // its target has the shard
 }
 
-// A Kind is what is left.
+// A Kind says what is left.
 type Kind string
 
 const (
@@ -65,8 +65,8 @@ ORDER BY 1, 2`
 const syncSQL = `SELECT slot_name::text, substring(slot_name FROM '^pg_(\d+)_sync_')::bigint, substring(slot_name FROM '_(\d+)$')::numeric::text FROM pg_replication_slots
 WHERE slot_name ~ '^pg_\d+_sync_\d+_\d+$' AND database = current_database() AND NOT active`
 
-// Leftovers are what is left of moves on the servers of a cluster, all of which have to
-// answer: what looks left on one may be needed by another.
+// Leftovers returns what moves have left on the servers of a cluster. All servers have to answer: what
+// looks left on one server may be needed by another.
 func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) {
 	found := make([]residue, len(servers))
 	err := each(servers, func(i int, s shard.Server) (err error) {

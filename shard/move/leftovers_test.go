@@ -93,9 +93,9 @@ func clean(t *testing.T, a, b *site, many int) {
 	}
 }
 
-// TestFlights: what a move shows while it is under way, and when it has arrived; what it
+// TestMoves: what a move shows while it is under way, and when it has arrived; what it
 // needs is not left over. One whose end was broken off is.
-func TestFlights(t *testing.T) {
+func TestMoves(t *testing.T) {
 	a, b := pair(t, 2)
 	servers := []shard.Server{a.Server, b.Server}
 	a.must(t, "CREATE TABLE insta0.users (id bigint PRIMARY KEY); INSERT INTO insta0.users SELECT generate_series(1, 500); CREATE TABLE insta1.users (id bigint PRIMARY KEY); ANALYZE")
@@ -118,6 +118,11 @@ func TestFlights(t *testing.T) {
 	if moves, err = Moves(t.Context(), servers[:1]); err != nil || len(moves) != 1 || moves[0].Phase != HalfLeft || moves[0].Problem != "only a knows of it" {
 		t.Errorf("without b: %+v, %v", moves, err)
 	}
+	a.must(t, "ALTER TABLE insta1.users DISABLE TRIGGER firn_fence")
+	if moves, err = Moves(t.Context(), servers); err != nil || !strings.HasPrefix(moves[0].Problem, "programs can write to the copy on a, because fences are out of use (insta1.users): on a ALTER TABLE") {
+		t.Errorf("%+v, %v", moves, err)
+	}
+	a.must(t, "ALTER TABLE insta1.users ENABLE TRIGGER firn_fence")
 	a.must(t, "ALTER SUBSCRIPTION firn_back_"+f.Batch+" DISABLE")
 	b.eventually(t, "SELECT active::text FROM pg_replication_slots WHERE slot_name = 'firn_back_"+f.Batch+"'", "false")
 	if moves, err = Moves(t.Context(), servers); err != nil || moves[0].Problem != "nobody reads firn_back_"+f.Batch {
@@ -143,8 +148,8 @@ func TestFlights(t *testing.T) {
 	}
 }
 
-// TestFlightOf: the stages of a move, by what both servers say.
-func TestFlightOf(t *testing.T) {
+// TestMoveOf: the stages of a move, by what both servers say.
+func TestMoveOf(t *testing.T) {
 	for _, tt := range []struct {
 		a, b    account
 		want    Stage
@@ -156,13 +161,21 @@ func TestFlightOf(t *testing.T) {
 		{account{serves: map[int64]bool{1: true}, slot: "idle", stream: "firn_move_x"}, account{serves: map[int64]bool{1: false}, known: 2, ready: 2}, Ready, "nobody reads firn_move_x"},
 		{account{serves: map[int64]bool{1: true}, slot: "lost", stream: "firn_move_x"}, account{serves: map[int64]bool{1: false}, known: 2, ready: 2}, Ready, "the replication slot firn_move_x has lost what it kept"},
 		{account{serves: map[int64]bool{1: false, 2: true}}, account{serves: map[int64]bool{1: false, 2: false}, known: 2, ready: 2}, Between, ""},
-		{account{serves: map[int64]bool{1: false, 2: true}}, account{serves: map[int64]bool{1: true, 2: false}, known: 2, ready: 2}, Ready, ""},
-		{account{serves: map[int64]bool{1: false}}, account{serves: map[int64]bool{1: true}, slot: "used"}, Arrived, ""},
+		{account{serves: map[int64]bool{1: false, 2: true}, slot: "used"}, account{serves: map[int64]bool{1: true, 2: false}, slot: "used", known: 2, ready: 2}, Ready, ""},
+		{account{serves: map[int64]bool{1: false}, slot: "used"}, account{serves: map[int64]bool{1: true}, slot: "used"}, Arrived, ""},
+		{account{serves: map[int64]bool{1: false}, slot: "used", schema: map[int64]string{1: "x"}}, account{serves: map[int64]bool{1: true}, slot: "used", schema: map[int64]string{1: "y"}}, Arrived, "the two copies of shard 1 are not alike any more"},
+		{account{serves: map[int64]bool{1: true}, slot: "used", schema: map[int64]string{1: "x"}}, account{serves: map[int64]bool{1: false}, slot: "used", known: 2, ready: 2, schema: map[int64]string{1: "y"}}, Ready, "the two copies of shard 1 are not alike any more"},
 		// Of shard 1 the server that has it has ended the move, and the other one not yet.
-		{account{serves: map[int64]bool{1: false, 2: false}}, account{serves: map[int64]bool{2: true}, slot: "used"}, Arrived, ""},
+		{account{serves: map[int64]bool{1: false, 2: false}, slot: "used"}, account{serves: map[int64]bool{2: true}, slot: "used"}, Arrived, ""},
 		{account{serves: map[int64]bool{2: true}}, account{serves: map[int64]bool{1: false, 2: false}, known: 2, ready: 2}, Ready, ""},
 	} {
 		tt.a.source, tt.a.target, tt.b.source, tt.b.target = "a", "b", "a", "b"
+		for _, w := range []*account{&tt.a, &tt.b} {
+			w.loaded = make(map[int64]bool)
+			for n := range w.serves {
+				w.loaded[n] = true
+			}
+		}
 		if f := moveOf("x", map[string]*account{"a": &tt.a, "b": &tt.b}); f.Phase != tt.want || f.Problem != tt.problem {
 			t.Errorf("%+v and %+v: %+v", tt.a, tt.b, f)
 		}

@@ -94,7 +94,8 @@ func plain(dump string) string {
 	return timeout.ReplaceAllLiteralString(head, "") + "\n-- Name: " + objects
 }
 
-// ErrNoDump: there is no pg_dump here that can read the source.
+// ErrNoDump says that this host has no pg_dump that can read the source: it takes the version of
+// the source or a newer one.
 var ErrNoDump = errors.New("pg_dump is not here in the version of the source, or newer")
 
 // places are where pg_dump is, besides in the path, in as many versions as are installed.

@@ -13,7 +13,7 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// A Mover moves batches of shards from a source to a target. It is for one goroutine.
+// A Mover moves shards from a source to a target. Use it in one goroutine only.
 type Mover struct {
 	source, target *end
 	batch          string // that it is at work on
@@ -29,8 +29,8 @@ type Mover struct {
 	wrong    []error
 }
 
-// New makes a mover. Source and target are those of the move, also where it is to be
-// taken back.
+// New makes a mover. Source and target are those of the move, also for Revert, which goes the other way.
+// It connects when it is first used.
 func New(source, target shard.Server, o *Options) *Mover {
 	return &Mover{
 		source: newEnd(source), target: newEnd(target), options: o.orDefault(),
@@ -38,7 +38,7 @@ func New(source, target shard.Server, o *Options) *Mover {
 	}
 }
 
-// Close ends its connections.
+// Close closes the connections.
 func (m *Mover) Close() {
 	for _, e := range []*end{m.source, m.target} {
 		if e.conn != nil {
@@ -54,13 +54,14 @@ func newWord() string {
 	return hex.EncodeToString(b)
 }
 
-// Move moves shards to the target, or goes on with that. It returns those that are there;
-// of them some may have moved before.
+// Move moves shards to the target, or continues moves that were interrupted. It returns the shards that it
+// has moved, also with an error.
 func (m *Mover) Move(ctx context.Context, shards []int64) ([]Moved, error) {
 	return m.carry(ctx, goal{}, shards)
 }
 
-// Revert moves shards back to the source, whose copies the streams have kept up to date.
+// Revert moves shards back to the source, without copying rows: replication has kept the old copy up to
+// date. It fails with a [*NoWayBackError] where the old copy is not what the shard is any more.
 func (m *Mover) Revert(ctx context.Context, shards []int64) ([]Moved, error) {
 	return m.carry(ctx, goal{back: true}, shards)
 }
@@ -188,23 +189,6 @@ func (m *Mover) whyNot(ctx context.Context, g goal, shards []int64, err error) e
 	}
 	if f, asked := m.look(ctx, shards); asked == nil {
 		return cmp.Or(m.endedOf(g, f), err)
-	}
-	return err
-}
-
-// withOpening is the error of a shard that is stuck, with the command that opens it if no move can.
-func (m *Mover) withOpening(f *facts, err error) error {
-	var stuck *StuckError
-	if !errors.As(err, &stuck) {
-		return err
-	}
-	for _, p := range f.shards {
-		if o, lost := m.lost(p); lost && p.shard == stuck.Shard {
-			return &StuckError{stuck.Shard, stuck.Why, o.Text()}
-		}
-		if do := m.copyDo(p); do != "" && p.shard == stuck.Shard {
-			return &StuckError{stuck.Shard, stuck.Why, do}
-		}
 	}
 	return err
 }

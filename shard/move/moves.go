@@ -16,41 +16,41 @@ import (
 	"github.com/firn-id/firn/shard/check"
 )
 
-// A Move is a batch of shards that is under way, or has arrived and was not finished,
-// as far as the servers that answer show it.
+// A Move is a batch of shards that is under way, or that has arrived and was not finished, as far as the
+// servers that answer show it.
 type Move struct {
 	Batch, Source, Target string
 	Shards                []int64
-	Moved                 []int64 // those of them that the target serves
-	Kept                  []int64 // those of them that the source serves, as far as it answers
-	Waiting               []int64 // those that were let go and not taken yet: no server serves them
-	Back                  []int64 // those whose last mover was a revert, whether it came to its end or not
-	Parted                []int64 // those that can neither move on nor go back: the copy that does not serve is not the shard any more
+	Moved                 []int64 // those that the target serves
+	Kept                  []int64 // those that the source serves, if it answers
+	Waiting               []int64 // those that the source let go, and the target has not opened yet: no server serves them
+	Back                  []int64 // those whose last mover was a revert, finished or not
+	Parted                []int64 // those that can neither move on nor go back: the other copy is not what the shard is any more
 	Began                 time.Time
 	Phase                 Stage
 
-	Rows, RowsTotal int64 // that the target has, and that there are, as the servers estimate
-	Unapplied       int64 // bytes of WAL that the other server has not applied; -1: not known
+	Rows, RowsTotal int64 // rows on the target, and rows in all, as the servers estimate
+	Unapplied       int64 // bytes of WAL that the other server has not applied yet; -1: not known
 	Problem         string
 	Forgot          string // of HalfLeft: the server that knows nothing of it
 	Err             error  // of Unknown: the [*shard.ServerError] of the server that did not say
 
-	Copy    string // a server of it that is a copy, which has to be reopened before the move goes on or ends
+	Copy    string // the server that was promoted, restored or copied: reopen it before anything else
 	Standby string // of Unknown: the server whose address leads to a standby
 
-	Lost []check.Opening // those that no server serves and no move opens, if all servers answer
+	Lost []check.Opening // shards that no server serves, and that the move does not open; empty unless all servers answer
 }
 
-// Nowhere are the shards of it that no server serves, as far as servers answer.
+// Nowhere returns the shards that no server serves, as far as servers answer.
 func (f Move) Nowhere() []int64 {
 	return slices.DeleteFunc(slices.Clone(f.Shards), func(n int64) bool { return slices.Contains(f.Moved, n) || slices.Contains(f.Kept, n) })
 }
 
-// Fresh says that only one server knows of it, and that somebody may be about to tell the other.
+// Fresh reports whether only one server knows the move because it has just begun.
 func (f Move) Fresh() bool { return f.Phase == HalfLeft && time.Since(f.Began) < halfAge }
 
-// Openings are the commands that open what was let go and not taken yet: whatever else is typed,
-// the server that a shard was let go to opens it first.
+// Openings returns the commands that open shards which no server serves. The server that a shard was let
+// go to opens it, whatever you want to do with the move afterwards.
 func (f Move) Openings() (commands []string) {
 	back := slices.DeleteFunc(slices.Clone(f.Waiting), func(n int64) bool { return !slices.Contains(f.Back, n) })
 	if len(back) > 0 {
@@ -78,8 +78,7 @@ func opening(back bool, shards []int64, target string) string {
 	return moveTo(shards, target)
 }
 
-// List writes the numbers of shards as commands take them, those that follow each other as in
-// 17-40. They have to be in order.
+// List writes numbers of shards as commands take them, such as 3,17-40. The numbers have to be in order.
 func List(shards []int64) string {
 	var b strings.Builder
 	for i := 0; i < len(shards); {
@@ -99,7 +98,7 @@ func List(shards []int64) string {
 	return b.String()
 }
 
-// A Stage is how far a move is.
+// A Stage says how far a move is.
 type Stage string
 
 const (
@@ -112,8 +111,8 @@ const (
 	Unknown  Stage = "unknown"   // one of the servers does not answer, or refuses to
 )
 
-// Moves are the moves that servers know of, the oldest first. The error is of those
-// that did not answer; the others are asked all the same.
+// Moves returns the moves that the servers know, the oldest first. The error is that of a server that
+// did not answer; the moves are then those that the others know.
 func Moves(ctx context.Context, servers []shard.Server) ([]Move, error) {
 	said := make([]map[string]*account, len(servers))
 	seen, errs := make([]*shard.View, len(servers)), make([]error, len(servers))
@@ -190,8 +189,7 @@ func (f *Move) silent(server string, err error) {
 	}
 }
 
-// Refused reports whether how far the move is is unknown although both servers answer: one of them
-// refuses to say.
+// Refused reports whether both servers answer, and one of them refuses to say how far the move is.
 func (f Move) Refused() bool {
 	var of *shard.ServerError
 	return errors.As(f.Err, &of) && !of.Away()

@@ -27,26 +27,6 @@ func (p pairOf) sides(g goal) (from, to copyOf) {
 	return p.source, p.target
 }
 
-// A StuckError says why a shard can go neither way by itself.
-type StuckError struct {
-	Shard int64
-	Why   string
-	Do    string // what to type; empty: nobody can say
-}
-
-func (e *StuckError) Error() string { return fmt.Sprintf("shard %d: %s", e.Shard, e.Why) }
-
-// What to type about a shard that is stuck.
-const seeDoctor = "to see what to do: firn shards doctor"
-
-func giveUp(some []pairOf) string {
-	return fmt.Sprintf("to give the move up, before it is moved again: firn shards abort %s", List(numbers(some)))
-}
-
-func finishFirst(some []pairOf) string {
-	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shards finish %s", List(numbers(some)))
-}
-
 // next says what comes next. It is a function of the facts alone: whoever reads the same
 // ones does the same.
 func next(g goal, f *facts) (step, error) {

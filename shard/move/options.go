@@ -5,31 +5,30 @@ import (
 	"time"
 )
 
-// Options say how shards are moved. The zero value is the default.
+// Options say how shards are moved. A zero field takes the default that its comment ends with.
 type Options struct {
-	// LockWait is how long a moment is waited for in which nobody has written to a
-	// shard for longer than 30 ms (1 m).
+	// LockWait is how long the mover waits for a moment in which no transaction has had a write
+	// lock on the shard for longer than 30 ms: 1 minute.
 	LockWait time.Duration
 
-	// Lag is how far the copy may be behind when the source lets a shard go (50 ms).
+	// Lag is how far the copy may be behind, in time, when the shard changes over: 50 ms.
 	Lag time.Duration
 
-	// Stall is for how long a copy may come no farther (2 m).
+	// Stall is how long a copy may make no progress before the mover gives up: 2 minutes.
 	Stall time.Duration
 
-	// Patience is how long a server is waited for that does not answer (1 m).
+	// Patience is how long the mover waits for a server that does not answer: 1 minute.
 	Patience time.Duration
 
-	// Addresses are how a server is reached by the other one, by name, in the form of
-	// libpq: of those that are reached otherwise than from here.
+	// Addresses says how the other server reaches a server, by the server's name, as a URL or
+	// another form of libpq. Nil: as this process reaches it.
 	Addresses map[string]string
 
-	// Consumers are publications of others whose readers know that the shards go to
-	// another server, and read from there too. Any other one that has tables of a shard
-	// is refused.
+	// Consumers names publications of yours whose readers know of the move, and read from the
+	// other server too. The mover refuses a shard with tables in any other publication. Nil: none.
 	Consumers []string
 
-	// Progress is told how far the work is, from one goroutine.
+	// Progress is called with how far the mover is, in the goroutine that uses the mover. Nil: not called.
 	Progress func(Progress)
 }
 
@@ -48,7 +47,7 @@ func (o *Options) orDefault() Options {
 	return v
 }
 
-// Progress says how far a batch is.
+// Progress says how far a mover is with a batch.
 type Progress struct {
 	Phase  Phase
 	Shards int // of the batch
@@ -61,7 +60,7 @@ type Progress struct {
 	Left time.Duration // until all is copied, at the rate so far; 0: nobody knows
 }
 
-// A Phase is a part of a move, for people.
+// A Phase says what a mover is doing, for people.
 type Phase string
 
 const (
@@ -73,7 +72,7 @@ const (
 	Cleaning  Phase = "clean up"
 )
 
-// A Moved is a shard that is where it was to go.
+// A Moved is a shard that has come to where it was to go.
 type Moved struct {
 	Shard int64
 	Pause time.Duration    // for which nobody could write; zero: it was let go by another run

@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
-// A Plan is what a move would do, and what speaks against it. Making one changes
-// nothing.
+// A Plan says what a move would do, and what speaks against it.
 type Plan struct {
 	Source, Target string
 	Shards         []ShardPlan
@@ -25,7 +24,7 @@ type Plan struct {
 	Pause          time.Duration // for which a shard is likely to take no writes
 }
 
-// A ShardPlan is a shard that is to move.
+// A ShardPlan says what of one shard moves.
 type ShardPlan struct {
 	Shard   int64
 	Schema  string
@@ -35,7 +34,7 @@ type ShardPlan struct {
 	Holders []Holder // transactions that would have to end before the cutover now
 }
 
-// Bytes is the size of all shards.
+// Bytes returns the size of all shards.
 func (p *Plan) Bytes() (n int64) {
 	for _, s := range p.Shards {
 		n += s.Bytes
@@ -43,7 +42,7 @@ func (p *Plan) Bytes() (n int64) {
 	return n
 }
 
-// Err is a [*RefusedError] where something speaks against the move.
+// Err returns a [*RefusedError] where something speaks against the move, and else nil.
 func (p *Plan) Err() error {
 	if len(p.Refusals) == 0 {
 		return nil
@@ -51,10 +50,9 @@ func (p *Plan) Err() error {
 	return &RefusedError{p.Refusals}
 }
 
-// NewPlan looks at two servers and the shards that are to move from one to the other. A
-// server that is restarted meanwhile is waited for as by a move.
-// Of a move that goes on with what is there already, only what it still needs is said.
-// Options are those of the move.
+// NewPlan looks at two servers, and says what a move of these shards would do and what speaks against
+// it. It changes nothing. Where goesOn is set, the move has begun, and the plan has only what it still
+// needs. A server that restarts is waited for.
 func NewPlan(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool, o *Options) (p *Plan, err error) {
 	err = patiently(ctx, defaultPatience, func() (err error) {
 		p, err = planOnce(ctx, source, target, shards, goesOn, o.orDefault())
@@ -102,7 +100,7 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 	if l.source.View.Cluster != l.target.View.Cluster || l.source.View.Cluster == "" {
 		return fmt.Errorf("shard: servers %s and %s are not of one cluster", l.Source, l.Target)
 	}
-	code, err := shard.Code(l.source.Layout)
+	code, err := install.Code(l.source.Layout)
 	if err != nil {
 		return err
 	}
@@ -274,88 +272,4 @@ func (l *planner) measure(ctx context.Context) error {
 // on both servers, and a few trips.
 func expected(tables int64, trip time.Duration) time.Duration {
 	return 20*time.Millisecond + time.Duration(tables)*time.Millisecond + 6*trip
-}
-
-const postSQL = `
-SELECT r.rolsuper, r.rolreplication, coalesce((SELECT pg_has_role(x.oid, 'USAGE') FROM pg_roles AS x WHERE x.rolname = 'pg_create_subscription'), false),
-	has_database_privilege(current_database(), 'CREATE'), pg_has_role('pg_read_all_stats', 'USAGE'),
-	r.rolname::text, current_database()::text, concat_ws(' ', pg_encoding_to_char(d.encoding), d.datcollate, d.datctype, to_jsonb(d)->>'daticulocale', to_jsonb(d)->>'datlocale'),
-	current_setting('transaction_read_only')::boolean, current_setting('wal_level'), current_setting('synchronous_standby_names'),
-	current_setting('max_replication_slots')::bigint, (SELECT count(*) FROM pg_replication_slots),
-	coalesce(current_setting('max_active_replication_origins', true), current_setting('max_replication_slots'))::bigint, (SELECT count(*) FROM pg_replication_origin),
-	current_setting('max_wal_senders')::bigint, (SELECT count(*) FROM pg_stat_replication),
-	current_setting('max_logical_replication_workers')::bigint, (SELECT count(*) FROM pg_stat_subscription WHERE pid IS NOT NULL),
-	current_setting('max_sync_workers_per_subscription')::bigint,
-	ARRAY(SELECT gid FROM pg_prepared_xacts ORDER BY 1),
-	ARRAY(SELECT p.pubname::text FROM pg_publication AS p WHERE to_jsonb(p)->>'puballsequences' = 'true' ORDER BY 1),
-	ARRAY(SELECT ARRAY[g.rolname, m.rolname]::text[] FROM pg_auth_members AS a JOIN pg_roles AS g ON g.oid = a.roleid JOIN pg_roles AS m ON m.oid = a.member
-		WHERE NOT a.admin_option AND NOT m.rolsuper ORDER BY 1),
-	ARRAY(SELECT rolname::text FROM pg_roles), ARRAY(SELECT extname::text FROM pg_extension), ARRAY(SELECT nspname::text FROM pg_namespace)
-FROM pg_roles AS r, pg_database AS d WHERE r.rolname = current_user AND d.datname = current_database()`
-
-// stand finds out about a server.
-func stand(ctx context.Context, name string, c *pgx.Conn) (*post, error) {
-	p := &post{server: name, disk: -1, moves: map[int64]string{}}
-	var err error
-	if p.View, err = shard.Look(ctx, c); err != nil {
-		return nil, err
-	}
-	if err := c.QueryRow(ctx, postSQL).Scan(&p.superuser, &p.replication, &p.subscribes, &p.createsInDatabase, &p.monitors,
-		&p.user, &p.database, &p.locale, &p.readOnly, &p.walLevel, &p.standbys, &p.slots.most, &p.slots.used, &p.origins.most, &p.origins.used,
-		&p.senders.most, &p.senders.used, &p.worker.most, &p.worker.used, &p.syncWorkers, &p.prepared, &p.allSequences,
-		&p.members, &p.roles, &p.extensions, &p.schemas); err != nil {
-		return nil, err
-	}
-	rows, err := c.Query(ctx, "SELECT shard, batch FROM firn.move")
-	if err == nil {
-		var n int64
-		var batch string
-		_, err = pgx.ForEachRow(rows, []any{&n, &batch}, func() error { p.moves[n] = batch; return nil })
-	}
-	if err != nil && !isMissing(err) {
-		return nil, err
-	}
-	if p.superuser && !p.Standby {
-		p.disk = diskOf(ctx, c)
-	}
-	return p, nil
-}
-
-// isMissing says that a table or function is not there: the server's SQL is of a firn
-// that moved nothing.
-func isMissing(err error) bool {
-	code := sqlstate(err)
-	return code == "42P01" || code == "42883"
-}
-
-// inRecovery says that a server is a standby, which does not say how far its WAL is.
-func inRecovery(err error) bool { return sqlstate(err) == "55000" }
-
-// diskOf is how much of the server's disk is free, as df says there; -1 where that
-// cannot be known, as on a hosted server.
-func diskOf(ctx context.Context, c *pgx.Conn) int64 {
-	tx, err := c.Begin(ctx)
-	if err != nil {
-		return -1
-	}
-	defer tx.Rollback(ctx)
-	var lines []string
-	if _, err = tx.Exec(ctx, "CREATE TEMPORARY TABLE firn_disk (line text)"); err == nil {
-		// The server runs it in its data directory.
-		if _, err = tx.Exec(ctx, "COPY firn_disk FROM PROGRAM 'df -Pk .'"); err == nil {
-			lines, err = names(ctx, tx, "SELECT line FROM firn_disk")
-		}
-	}
-	if err != nil || len(lines) < 2 {
-		return -1
-	}
-	columns := strings.Fields(lines[1])
-	if len(columns) < 4 {
-		return -1
-	}
-	kilobytes, err := strconv.ParseInt(columns[3], 10, 64)
-	if err != nil {
-		return -1
-	}
-	return kilobytes << 10
 }

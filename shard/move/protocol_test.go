@@ -20,7 +20,7 @@ func TestProtocolTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sql strings.Builder
-	for _, name := range []string{"../owner.sql", "../stream.sql"} {
+	for _, name := range []string{"../install/owner.sql", "../install/stream.sql"} {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // speaks are the refusals of a move of shard 0.
@@ -65,7 +66,7 @@ func TestRefusals(t *testing.T) {
 		{"a role", "CREATE ROLE " + role + "; GRANT SELECT (id) ON insta0.users TO " + role, "DROP OWNED BY " + role + "; DROP ROLE " + role, "server b: roles that own or use tables are missing: " + role},
 		{"a role's member", "CREATE ROLE " + role + "; GRANT firn_app TO " + role, "DROP ROLE " + role, "server b: roles that use the shards may not use them there: " + role},
 		{"an extension", "CREATE EXTENSION citext; CREATE EXTENSION pg_trgm; ALTER TABLE insta0.users ADD c citext", "DROP EXTENSION citext, pg_trgm CASCADE", "server b: extensions are missing: citext"},
-		{"another firn", "UPDATE firn.server SET code = 'x'", "UPDATE firn.server SET code = '" + must(shard.Code(firn.Sharded())) + "'", "server a: its functions are of another version of firn"},
+		{"another firn", "UPDATE firn.server SET code = 'x'", "UPDATE firn.server SET code = '" + must(install.Code(firn.Sharded())) + "'", "server a: its functions are of another version of firn"},
 		{"closed", "SELECT firn.close(0)", "SELECT firn.open(0)", "shard 0 on a: it is not open there"},
 		{"moved", "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'c' WHERE shard = 0", "UPDATE firn.shard SET state = 'closed' WHERE shard = 0; SELECT firn.open(0)", "shard 0 on a: it has moved to c"},
 		{"a copy", "UPDATE firn.shard SET timeline = '00000009' WHERE shard = 0", "SELECT firn.open(0)", "shard 0 on a: it is not open there"},
@@ -174,7 +175,7 @@ func TestRefusesServers(t *testing.T) {
 	mustExec(t, admin, "CREATE DATABASE other ENCODING 'LATIN1' TEMPLATE template0")
 	c := dial(t, strings.Replace(poor.URL(), "/postgres?", "/other?", 1))
 	mustExec(t, c, sqlOf(t)+fmt.Sprintf("UPDATE firn.server SET cluster = '%s', name = 'b', shards = 1, keys = 'hash', schemas = 'insta%%d', code = '%s'",
-		a.one(t, "SELECT cluster FROM firn.server"), must(shard.Code(firn.Sharded()))))
+		a.one(t, "SELECT cluster FROM firn.server"), must(install.Code(firn.Sharded()))))
 	want := []string{
 		"server b: wal_level is minimal",
 		"server b: 1 more replication slots are needed, and max_replication_slots = 0 leaves 0",
@@ -206,7 +207,7 @@ func TestRefusesServers(t *testing.T) {
 func sqlOf(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	if err := errors.Join(shard.WriteGenerator(&b, firn.Sharded()), shard.WriteMoves(&b, firn.Sharded())); err != nil {
+	if err := errors.Join(install.WriteGenerator(&b, firn.Sharded()), install.WriteMoves(&b, firn.Sharded())); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -105,8 +105,8 @@ func (m *Mover) subscribe(ctx context.Context, e, other *end, tables int64) erro
 	return e.fault(err)
 }
 
-// An UnreachedError says that one server does not reach the other one, though this
-// process does: its address for it is wrong, or something in between refuses it.
+// An UnreachedError says that one server does not reach the other one, although this process reaches both:
+// Options.Addresses has to name an address, or something between the two refuses the connection.
 type UnreachedError struct {
 	Server, Other string
 	Err           error // what Server said

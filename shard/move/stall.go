@@ -138,7 +138,7 @@ func (m *Mover) gaveUpCopy(ctx context.Context, tables map[string]tally, waited 
 	return m.target.fault(e)
 }
 
-// A StalledError says that nothing comes of a copy, and nobody is in its way.
+// A StalledError says that a copy has made no progress for Options.Stall.
 type StalledError struct {
 	Subscription string
 	Waited       time.Duration

@@ -42,7 +42,7 @@ type protocolStep struct {
 	do action
 	on string // the server that changes: a is the source of the move, b its target
 
-	calls []string // functions of shard/owner.sql and stream.sql, or of PostgreSQL, in order
+	calls []string // functions of owner.sql and stream.sql of package shard/install, or of PostgreSQL, in order
 
 	// missing says of a step that replicates whether its work is still to be done, where that of
 	// all steps before is. It is nil of a step that is one shard's: nextOf says when that comes.

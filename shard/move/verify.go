@@ -47,7 +47,7 @@ type Verified struct {
 	Again                int64 // ranges that differed at first
 }
 
-// A DifferentError says that a copy is not like the original.
+// A DifferentError says that a row of a copy differs from the original.
 type DifferentError struct {
 	Table string
 	Key   string // of one of the rows, as PostgreSQL prints an array; of a table without keys which part of its rows
@@ -74,9 +74,9 @@ func (e *UnsettledError) Error() string {
 	return fmt.Sprintf("the copy could not be compared: %s: %s for %s", e.Table, e.Why, e.Waited.Round(time.Second))
 }
 
-// Verify compares the copy of a schema on target with the original on source. The error
-// is a [*DifferentError] where they are not alike, and an [*UnsettledError] where that
-// did not show in time.
+// Verify compares the copy of a schema on target with the original on source, while both change. It
+// returns a [*DifferentError] where rows differ, and an [*UnsettledError] where rows changed too often
+// to be compared.
 func Verify(ctx context.Context, source, target shard.Server, schema string, o VerifyOptions) (Verified, error) {
 	v := &verifier{VerifyOptions: o.orDefault(), schema: schema, source: side{name: source.Name}, target: side{name: target.Name}}
 	for i, s := range []shard.Server{source, target} {

@@ -91,7 +91,7 @@ type Plan struct {
 type FixedError struct {
 	Shard  int64
 	Server string
-	Move *move.Move // the move that it is in; nil: it is closed
+	Move   *move.Move // the move that it is in; nil: it is closed
 }
 
 func (e *FixedError) Error() string {

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // A function is swapped in one transaction, which
@@ -152,7 +152,7 @@ func (w *swap) try(ctx context.Context, id firn.ID) error {
 		return err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	if _, err := tx.Exec(ctx, shard.Working+fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d", idleTime.Milliseconds()), pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := tx.Exec(ctx, install.Working+fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d", idleTime.Milliseconds()), pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
 	if err := w.lock(ctx, tx); err != nil {

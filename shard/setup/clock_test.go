@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -53,7 +53,7 @@ func TestAboveClocks(t *testing.T) {
 func TestReopenClock(t *testing.T) {
 	db := newDatabase(t)
 	var b strings.Builder
-	if err := errors.Join(shard.WriteSQL(&b, firn.MustLayout("instagram"), shard.Definition{Number: 1, Schema: "insta1"}), shard.WriteMoves(&b, firn.MustLayout("instagram"))); err != nil {
+	if err := errors.Join(install.WriteSQL(&b, firn.MustLayout("instagram"), install.Definition{Number: 1, Schema: "insta1"}), install.WriteMoves(&b, firn.MustLayout("instagram"))); err != nil {
 		t.Fatal(err)
 	}
 	clock := strings.NewReplacer("pg_catalog.clock_timestamp()", "test.clock()", "clock_timestamp()", "test.clock()")

@@ -1,7 +1,8 @@
-// Package setup makes logical shards on servers: those of a new cluster, a server
-// more, those that were there before firn. Everything can be broken off at any moment
-// and run again, and changes nothing where nothing is left to do.
+// Package setup makes clusters of shards: a new one, one more server, one less, and shards out of
+// schemas that made ids before firn. It also lets a server serve again that was promoted, restored
+// or copied.
 //
-// [Open] looks at all servers, and locks them. What is to be done is a plan, made of
-// what was seen and without asking again; Run does it.
+// [Open] looks at all servers and locks them. A method of [Servers] then plans what is to be done,
+// from what Open has seen, and the plan's Run does it. You can interrupt Run and start over: the
+// next plan has what is left. [LookReopen] and [Reopening.Run] do the same for one server.
 package setup

@@ -16,6 +16,8 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -24,11 +26,11 @@ func TestInit(t *testing.T) {
 	servers := serversOf(a, b)
 	p := mustInit(t, servers, setup.Wish{Count: 5, Keys: "range:1,11,21,31,41", Roles: []string{"setup_app"}})
 	views := map[string]*shard.View{}
-	for _, answer := range shard.Ask(t.Context(), servers) {
+	for _, answer := range check.Look(t.Context(), servers) {
 		if answer.Err != nil {
 			t.Fatal(answer.Err)
 		}
-		views[answer.Server.Name] = answer.View
+		views[answer.Name] = answer.View
 	}
 	m, err := shard.MapOf(views)
 	if err != nil {
@@ -140,7 +142,7 @@ func TestInitRefuses(t *testing.T) {
 	attempt("keys hash, not mod", setup.Wish{Keys: "mod"}, a, b)
 	attempt("schema insta%d, not x%d", setup.Wish{Schemas: "x%d"}, a, b)
 	attempt("layout time:41@1ms", setup.Wish{Layout: firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")}, a, b)
-	attempt("has a server b too", setup.Wish{}, a)
+	attempt("server b is in the cluster too", setup.Wish{}, a)
 	attempt("server c is not in the cluster", setup.Wish{}, a, b, c)
 	attempt("which calls itself b", setup.Wish{}, b, a)
 	mustInit(t, serversOf(c), setup.Wish{Count: 1})
@@ -258,7 +260,7 @@ func TestInitTwice(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		if err := <-errs; err != nil && !errors.Is(err, shard.ErrLocked) {
+		if err := <-errs; err != nil && !errors.Is(err, install.ErrLocked) {
 			t.Error(err)
 		}
 	}
@@ -299,7 +301,7 @@ func TestLocked(t *testing.T) {
 	}
 	defer s.Close()
 	_, err = tryInit(t.Context(), servers, wish())
-	if !errors.Is(err, shard.ErrLocked) || !strings.Contains(err.Error(), "pid ") {
+	if !errors.Is(err, install.ErrLocked) || !strings.Contains(err.Error(), "pid ") {
 		t.Errorf("%v", err)
 	}
 	if s, err := setup.Open(t.Context(), servers, false); err != nil { // only to look
@@ -429,7 +431,7 @@ func TestInitOneFails(t *testing.T) {
 func shardSQL(t testing.TB, n int64) string {
 	t.Helper()
 	var b strings.Builder
-	if err := shard.WriteSQL(&b, firn.MustLayout("instagram"), shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+	if err := install.WriteSQL(&b, firn.MustLayout("instagram"), install.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // A site is what is found at one server before anything is changed there.
@@ -153,7 +154,7 @@ func Open(ctx context.Context, servers []shard.Server, locked bool) (*Servers, e
 	if err := s.look(ctx, servers); err != nil || !locked {
 		return s, err
 	}
-	release, err := shard.LockAll(ctx, servers)
+	release, err := install.LockAll(ctx, servers)
 	if err == nil {
 		s.release = release
 		err = s.look(ctx, servers) // somebody may have been at work before

@@ -2,8 +2,6 @@ package setup
 
 import (
 	"errors"
-	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,13 +9,14 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // A Wish is what somebody wants a cluster to be. What is left zero is as it is in a
 // cluster that is there, or the default in a new one.
 type Wish struct {
 	Count   int64       // of shards; a new cluster needs it
-	Layout  firn.Layout // [firn.Sharded]
+	Layout  firn.Layout // [firn.Sharded()]
 	Keys    string      // as [shard.ParseKeys] reads it; "hash"
 	Schemas string      // "insta%d"
 	Roles   []string    // that may work on all shards, made where missing; "firn_app"
@@ -62,16 +61,6 @@ func (p *Plan) Steps() (n int64) {
 		n += int64(len(s.Make) + len(s.Renew))
 	}
 	return n
-}
-
-// A DifferenceError says what of a cluster is not as it was asked for.
-type DifferenceError struct {
-	What      string // as in Wish, in small letters
-	Is, Asked string
-}
-
-func (e *DifferenceError) Error() string {
-	return fmt.Sprintf("shard: the cluster has %s %s, not %s: that never changes", e.What, e.Is, e.Asked)
 }
 
 // Init plans a cluster on the servers, in which shard i of n is on server i*k/n of
@@ -131,22 +120,6 @@ func clusterOf(sites []*site) (*shard.Map, error) {
 	return shard.MapOf(views)
 }
 
-// A WishError says what of a wish cannot be.
-type WishError struct{ Err error }
-
-func (e *WishError) Error() string { return e.Err.Error() }
-func (e *WishError) Unwrap() error { return e.Err }
-
-func wrong(format string, args ...any) error { return &WishError{fmt.Errorf(format, args...)} }
-
-// A CopyError says that a server has shards that were opened elsewhere: what is made
-// there may be made on the original too.
-type CopyError struct{ Server string }
-
-func (e *CopyError) Error() string {
-	return fmt.Sprintf("shard: server %s is a copy, or was promoted or restored: its shards were opened elsewhere", e.Server)
-}
-
 // begin is the plan of a new cluster, or of the one that is there.
 func begin(m *shard.Map, w Wish) (*Plan, error) {
 	p := &Plan{Layout: w.Layout, Schemas: w.Schemas}
@@ -176,13 +149,10 @@ func begin(m *shard.Map, w Wish) (*Plan, error) {
 	return p, p.finish(nil)
 }
 
-// ErrNoCount: nobody has said how many shards a new cluster has.
-var ErrNoCount = wrong("shard: how many shards? the number has to be said, and never changes: the shard of a key depends on it")
-
 // checkNew says why a new cluster cannot have a layout and so many shards, or nil. The
 // layout never changes, so it has to give ids today.
 func checkNew(l firn.Layout, count int64) error {
-	if err := shard.CheckLayout(l); err != nil {
+	if err := install.CheckLayout(l); err != nil {
 		return &WishError{err}
 	}
 	if err := l.Check(time.Now()); err != nil {
@@ -197,29 +167,6 @@ func checkNew(l firn.Layout, count int64) error {
 	return nil
 }
 
-// A TooManyError says that a layout has not so many shards.
-type TooManyError struct {
-	Count  int64
-	Layout firn.Layout
-}
-
-func (e *TooManyError) Error() string {
-	return fmt.Sprintf("shard: %d shards: layout %s has 1 to %d", e.Count, layoutName(e.Layout), e.Layout.Shards())
-}
-
-// Wider is the layout of new clusters with as many bits of shard as the count needs,
-// and so much less sequence. It is the zero Layout if the sequence would have no bit.
-func (e *TooManyError) Wider() firn.Layout {
-	sharded, _ := firn.Sharded().Field("shard")
-	seq, _ := firn.Sharded().Field("seq")
-	width := bits.Len64(uint64(e.Count - 1))
-	left := sharded.Width + seq.Width - width
-	if e.Count < 1 || left < 1 {
-		return firn.Layout{}
-	}
-	return firn.MustLayout(fmt.Sprintf("time:41@1ms,shard:%d,seq:%d;epoch=%s", width, left, firn.Sharded().Epoch().Format(time.RFC3339)))
-}
-
 // layoutName is what a person calls a layout.
 func layoutName(l firn.Layout) string {
 	if name := l.Name(); name != "" {
@@ -230,7 +177,7 @@ func layoutName(l firn.Layout) string {
 
 func (p *Plan) finish(err error) error {
 	if err == nil {
-		p.code, err = shard.Code(p.Layout)
+		p.code, err = install.Code(p.Layout)
 	}
 	return err
 }
@@ -286,13 +233,6 @@ func (p *Plan) schema(n int64) string {
 	return strings.Replace(p.Schemas, "%d", strconv.FormatInt(n, 10), 1)
 }
 
-// An UnnamedError says that a server is in the cluster, and that the caller did not name it.
-type UnnamedError struct{ Server string }
-
-func (e *UnnamedError) Error() string {
-	return fmt.Sprintf("shard: server %s is in the cluster too, and has to be named", e.Server)
-}
-
 // name finds the servers of the plan: all that the cluster has, and no other.
 func (p *Plan) name(sites []*site, m *shard.Map) error {
 	for _, t := range sites {
@@ -333,20 +273,6 @@ func forgot(sites []*site, m *shard.Map) error {
 		}
 	}
 	return nil
-}
-
-// A ForgotError says that a server knows nothing of the cluster that the others have it in.
-type ForgotError struct{ Server string }
-
-func (e *ForgotError) Error() string {
-	return fmt.Sprintf("shard: server %s: the others have it in their cluster, and it knows nothing of that: what it had is lost, or it is another database", e.Server)
-}
-
-// A StrangerError says that a server is not in the cluster that others are in.
-type StrangerError struct{ Server string }
-
-func (e *StrangerError) Error() string {
-	return fmt.Sprintf("shard: server %s is not in the cluster", e.Server)
 }
 
 // rolesFor are the roles that are wished. Where one is missing, it can be made.
@@ -426,11 +352,4 @@ func (s *ServerPlan) check(p *Plan) error {
 		}
 	}
 	return nil
-}
-
-// A SchemaError says that a schema is there which is that of no shard yet.
-type SchemaError struct{ Server, Schema string }
-
-func (e *SchemaError) Error() string {
-	return fmt.Sprintf("shard: server %s: there is a schema %s already, which is no shard's", e.Server, e.Schema)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // A Reopening is what is to be done to a server that was promoted, restored or copied,
@@ -71,7 +72,7 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 	if err != nil {
 		return nil, err
 	}
-	if err := shard.CheckPrimaries(views); err != nil {
+	if err := check.CheckPrimaries(views); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Concat(away, m.Missing) {
@@ -124,14 +125,6 @@ func closedFor(row shard.Row, server string, views map[string]*shard.View) []Clo
 // nothing of what came with it.
 func overrules(row, other shard.Row) bool {
 	return row.Here && !row.Told && (row.State != shard.StateClosed && row.Term > other.Term || row.Serves() && row.Term == other.Term)
-}
-
-// An AwayError says that a server could not be asked whether it serves what is to be
-// opened.
-type AwayError struct{ Server, Away string }
-
-func (e *AwayError) Error() string {
-	return fmt.Sprintf("shard: server %s has not answered: what it serves must not be opened on %s", e.Away, e.Server)
 }
 
 // whyNot says why a shard must not be opened on a server, or nothing. One that has moved
@@ -312,37 +305,11 @@ func (r *Reopening) something(ctx context.Context, conn *pgx.Conn, row shard.Row
 	return &NothingError{row.Shard, r.Server, row.MovedTo}
 }
 
-// A NothingError says that a server has no copy of a shard.
-type NothingError struct {
-	Shard           int64
-	Server, MovedTo string // that has none, and where it went by what that one says
-}
-
-func (e *NothingError) Error() string {
-	return fmt.Sprintf("shard %d: %s has no copy of it", e.Shard, e.Server)
-}
-
 // isCopy says whether a server refuses a shard because rows may be missing there.
 func isCopy(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "ID003"
 }
-
-// An IncompleteError says that nobody knows whether a server has all rows of a shard.
-type IncompleteError struct {
-	Shard           int64
-	More            []int64 // other shards of the plan of which that is true, in order
-	Server, MovedTo string  // where it is to be opened, and where it went by what that one says
-	Err             error
-}
-
-func (e *IncompleteError) Error() string {
-	if len(e.More) > 0 {
-		return fmt.Sprintf("shard %d and %d more: %s may lack rows of them: of shard %[1]d, %[4]s", e.Shard, len(e.More), e.Server, e.Err)
-	}
-	return fmt.Sprintf("shard %d: %s may lack rows of it: %s", e.Shard, e.Server, e.Err)
-}
-func (e *IncompleteError) Unwrap() error { return e.Err }
 
 // asItIs opens a shard with the rows that are there, which nobody else can have any more.
 func (r *Reopening) asItIs(ctx context.Context, conn *pgx.Conn, row shard.Row, above int64) error {

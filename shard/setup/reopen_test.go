@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -25,11 +26,11 @@ func TestReopen(t *testing.T) {
 	was := dial(t, primary.URL())
 	var b strings.Builder
 	for n := range int64(3) {
-		if err := shard.WriteSQL(&b, firn.MustLayout("instagram"), shard.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
+		if err := install.WriteSQL(&b, firn.MustLayout("instagram"), install.Definition{Number: n, Schema: fmt.Sprintf("insta%d", n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := shard.WriteMoves(&b, firn.MustLayout("instagram")); err != nil {
+	if err := install.WriteMoves(&b, firn.MustLayout("instagram")); err != nil {
 		t.Fatal(err)
 	}
 	run(t, was, b.String())
@@ -120,10 +121,10 @@ func lateReopen(t *testing.T, was, now *pgx.Conn, plan *setup.Reopening) {
 func TestRevokedIsClaimed(t *testing.T) {
 	c := dial(t, testserver.Postgres(t).URL())
 	var sql strings.Builder
-	if err := shard.WriteSQL(&sql, firn.MustLayout("instagram"), shard.Definition{Number: 7, Schema: "insta7"}); err != nil {
+	if err := install.WriteSQL(&sql, firn.MustLayout("instagram"), install.Definition{Number: 7, Schema: "insta7"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := shard.WriteMoves(&sql, firn.MustLayout("instagram")); err != nil {
+	if err := install.WriteMoves(&sql, firn.MustLayout("instagram")); err != nil {
 		t.Fatal(err)
 	}
 	run(t, c, sql.String())

@@ -3,9 +3,7 @@ package setup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // ReopenOptions say how a server is reopened.
@@ -30,21 +29,6 @@ type ReopenOptions struct {
 	Incomplete bool
 }
 
-// A RefusesError says that a server answers, and does not say what it serves. It may serve what
-// is to be opened elsewhere.
-type RefusesError struct {
-	Server string
-	Err    error
-}
-
-func (e *RefusesError) Error() string {
-	return fmt.Sprintf("server %s does not say what it serves: %s", e.Server, strings.TrimPrefix(e.Err.Error(), "shard: "))
-}
-func (e *RefusesError) Unwrap() error { return e.Err }
-
-// ErrOvertaken says that somebody has worked on the shards since they were looked at.
-var ErrOvertaken = errors.New("shard: meanwhile somebody else has worked on the shards")
-
 // LookReopen asks all servers, and plans as [PlanReopen] does what is to be opened on one of them.
 // It changes nothing. It fails where a server answers that is said to be gone (a
 // [*check.AnswersError]) or does not say what it serves (a [*RefusesError]), and where the clocks
@@ -53,7 +37,7 @@ func LookReopen(ctx context.Context, servers []shard.Server, name string, o Reop
 	seen := check.Look(ctx, servers)
 	for _, s := range seen {
 		if s.Err == nil && s.Standby {
-			return nil, &shard.StandbyError{Server: s.Name}
+			return nil, &check.StandbyError{Server: s.Name}
 		}
 	}
 	views, ahead := make(map[string]*shard.View), make(map[string]time.Duration)
@@ -118,7 +102,7 @@ func (r *Reopening) CheckOn(ctx context.Context, servers []shard.Server) error {
 // it has opened. It fails with [ErrOvertaken], and has done nothing, where the servers do not say
 // any more what they said when the plan was made. Run again it goes on with the shards that are left.
 func (r *Reopening) Run(ctx context.Context, servers []shard.Server, done *atomic.Int64) error {
-	release, err := shard.LockAll(ctx, r.answering(servers))
+	release, err := install.LockAll(ctx, r.answering(servers))
 	if err != nil {
 		return err
 	}

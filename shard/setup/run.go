@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/install"
 )
 
 // How a server's shards are made: so many in a transaction, which locks four
@@ -63,20 +64,20 @@ func newCluster() string {
 // transaction.
 func (p *Plan) join(ctx context.Context, s ServerPlan) error {
 	var b strings.Builder
-	b.WriteString("BEGIN;\n" + shard.Working + quiet)
+	b.WriteString("BEGIN;\n" + install.Working + quiet)
 	for _, role := range p.Roles {
 		if !slices.Contains(s.site.roles, role) {
 			// Another database of this PostgreSQL may have made it meanwhile.
 			fmt.Fprintf(&b, "DO $do$ BEGIN CREATE ROLE %s NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $do$;\n", identifier(role))
 		}
 	}
-	if err := shard.WriteGenerator(&b, p.Layout); err != nil {
+	if err := install.WriteGenerator(&b, p.Layout); err != nil {
 		return err
 	}
-	if err := shard.WriteMoves(&b, p.Layout); err != nil {
+	if err := install.WriteMoves(&b, p.Layout); err != nil {
 		return err
 	}
-	if err := shard.WriteGrants(&b, slices.Concat(p.Roles, s.drawers)...); err != nil {
+	if err := install.WriteGrants(&b, slices.Concat(p.Roles, s.drawers)...); err != nil {
 		return err
 	}
 	fmt.Fprintf(&b, "UPDATE firn.server SET cluster = %s, name = %s, shards = %d, keys = %s, schemas = %s, servers = %s;\nCOMMIT;\n",
@@ -207,7 +208,7 @@ type step struct {
 // take does some steps in one transaction.
 func (p *Plan) take(ctx context.Context, c *pgx.Conn, some []step) error {
 	var b strings.Builder
-	b.WriteString("BEGIN;\n" + shard.Working + quiet)
+	b.WriteString("BEGIN;\n" + install.Working + quiet)
 	// A change of a schema has all functions of the session planned anew. So these
 	// come first, for half of the cost. The last work of somebody who was killed may
 	// have ended after the look: what it made is there.

@@ -1,9 +1,11 @@
-package shard
+package check
 
 import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/firn-id/firn/shard"
 )
 
 // A StandbyError says that the address of a server leads to a standby. What a standby says may be
@@ -15,7 +17,7 @@ func (e *StandbyError) Error() string {
 }
 
 // CheckPrimaries returns a [*StandbyError] where one of the servers is a standby, or nil.
-func CheckPrimaries(views map[string]*View) error {
+func CheckPrimaries(views map[string]*shard.View) error {
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		if views[name].Standby {
 			return &StandbyError{name}

@@ -1,6 +1,7 @@
-package shard
+package install
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -176,9 +177,4 @@ func (g *generator) SeqOf(id string) string {
 }
 
 // name is what a person calls a layout.
-func name(l firn.Layout) string {
-	if name := l.Name(); name != "" {
-		return name
-	}
-	return l.String()
-}
+func name(l firn.Layout) string { return cmp.Or(l.Name(), l.String()) }

@@ -1,4 +1,4 @@
-package shard
+package install
 
 import (
 	_ "embed"

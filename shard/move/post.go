@@ -1,0 +1,207 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/shard"
+)
+
+const postSQL = `
+SELECT r.rolsuper, r.rolreplication, coalesce((SELECT pg_has_role(x.oid, 'USAGE') FROM pg_roles AS x WHERE x.rolname = 'pg_create_subscription'), false),
+	has_database_privilege(current_database(), 'CREATE'), pg_has_role('pg_read_all_stats', 'USAGE'),
+	r.rolname::text, current_database()::text, concat_ws(' ', pg_encoding_to_char(d.encoding), d.datcollate, d.datctype, to_jsonb(d)->>'daticulocale', to_jsonb(d)->>'datlocale'),
+	current_setting('transaction_read_only')::boolean, current_setting('wal_level'), current_setting('synchronous_standby_names'),
+	current_setting('max_replication_slots')::bigint, (SELECT count(*) FROM pg_replication_slots),
+	coalesce(current_setting('max_active_replication_origins', true), current_setting('max_replication_slots'))::bigint, (SELECT count(*) FROM pg_replication_origin),
+	current_setting('max_wal_senders')::bigint, (SELECT count(*) FROM pg_stat_replication),
+	current_setting('max_logical_replication_workers')::bigint, (SELECT count(*) FROM pg_stat_subscription WHERE pid IS NOT NULL),
+	current_setting('max_sync_workers_per_subscription')::bigint,
+	ARRAY(SELECT gid FROM pg_prepared_xacts ORDER BY 1),
+	ARRAY(SELECT p.pubname::text FROM pg_publication AS p WHERE to_jsonb(p)->>'puballsequences' = 'true' ORDER BY 1),
+	ARRAY(SELECT ARRAY[g.rolname, m.rolname]::text[] FROM pg_auth_members AS a JOIN pg_roles AS g ON g.oid = a.roleid JOIN pg_roles AS m ON m.oid = a.member
+		WHERE NOT a.admin_option AND NOT m.rolsuper ORDER BY 1),
+	ARRAY(SELECT rolname::text FROM pg_roles), ARRAY(SELECT extname::text FROM pg_extension), ARRAY(SELECT nspname::text FROM pg_namespace)
+FROM pg_roles AS r, pg_database AS d WHERE r.rolname = current_user AND d.datname = current_database()`
+
+// stand finds out about a server.
+func stand(ctx context.Context, name string, c *pgx.Conn) (*post, error) {
+	p := &post{server: name, disk: -1, moves: map[int64]string{}}
+	var err error
+	if p.View, err = shard.Look(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := c.QueryRow(ctx, postSQL).Scan(&p.superuser, &p.replication, &p.subscribes, &p.createsInDatabase, &p.monitors,
+		&p.user, &p.database, &p.locale, &p.readOnly, &p.walLevel, &p.standbys, &p.slots.most, &p.slots.used, &p.origins.most, &p.origins.used,
+		&p.senders.most, &p.senders.used, &p.worker.most, &p.worker.used, &p.syncWorkers, &p.prepared, &p.allSequences,
+		&p.members, &p.roles, &p.extensions, &p.schemas); err != nil {
+		return nil, err
+	}
+	rows, err := c.Query(ctx, "SELECT shard, batch FROM firn.move")
+	if err == nil {
+		var n int64
+		var batch string
+		_, err = pgx.ForEachRow(rows, []any{&n, &batch}, func() error { p.moves[n] = batch; return nil })
+	}
+	if err != nil && !isMissing(err) {
+		return nil, err
+	}
+	if p.superuser && !p.Standby {
+		p.disk = diskOf(ctx, c)
+	}
+	return p, nil
+}
+
+// isMissing says that a table or function is not there: the server's SQL is of a firn
+// that moved nothing.
+func isMissing(err error) bool {
+	code := sqlstate(err)
+	return code == "42P01" || code == "42883"
+}
+
+// inRecovery says that a server is a standby, which does not say how far its WAL is.
+func inRecovery(err error) bool { return sqlstate(err) == "55000" }
+
+// diskOf is how much of the server's disk is free, as df says there; -1 where that
+// cannot be known, as on a hosted server.
+func diskOf(ctx context.Context, c *pgx.Conn) int64 {
+	tx, err := c.Begin(ctx)
+	if err != nil {
+		return -1
+	}
+	defer tx.Rollback(ctx)
+	var lines []string
+	if _, err = tx.Exec(ctx, "CREATE TEMPORARY TABLE firn_disk (line text)"); err == nil {
+		// The server runs it in its data directory.
+		if _, err = tx.Exec(ctx, "COPY firn_disk FROM PROGRAM 'df -Pk .'"); err == nil {
+			lines, err = names(ctx, tx, "SELECT line FROM firn_disk")
+		}
+	}
+	if err != nil || len(lines) < 2 {
+		return -1
+	}
+	columns := strings.Fields(lines[1])
+	if len(columns) < 4 {
+		return -1
+	}
+	kilobytes, err := strconv.ParseInt(columns[3], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return kilobytes << 10
+}
+
+// A post is what a server has and lets one do, as far as moves need it.
+type post struct {
+	server string
+	*shard.View
+
+	superuser, replication, subscribes, createsInDatabase, monitors bool
+	user, database, locale                                          string
+	readOnly                                                        bool
+
+	walLevel, standbys              string
+	slots, origins, senders, worker free
+	syncWorkers                     int64
+	prepared                        []string   // transactions
+	allSequences                    []string   // publications
+	members                         [][]string // a role, and one that has its rights
+	roles, extensions, schemas      []string   // that are there
+	moves                           map[int64]string
+	disk                            int64 // bytes that are free; -1: not known
+}
+
+// free is how many there may be of something, and are.
+type free struct{ most, used int64 }
+
+func (f free) left() int64 { return f.most - f.used }
+
+// needs are what a server needs for a move: of a source or of a target.
+type needs struct{ slots, origins, senders, workers int64 }
+
+// onServer are what speaks against moving from or to a server, whatever the shard.
+func (p *post) onServer(n needs, code string) []Refusal {
+	var all []Refusal
+	say := func(wrong bool, do, format string, args ...any) {
+		if wrong {
+			all = append(all, Refusal{p.server, -1, fmt.Sprintf(format, args...), do})
+		}
+	}
+	say(p.Standby || p.readOnly, "give the address of the primary", "it takes no writes")
+	say(p.Code != code, "firn shards init, with this version of firn on all servers", "its functions are of another version of firn")
+	say(p.walLevel != "logical", "wal_level = logical, and restart it", "wal_level is %s", p.walLevel)
+	for _, s := range []struct {
+		setting, what string
+		free
+		needed int64
+	}{
+		{"max_replication_slots", "replication slots", p.slots, n.slots},
+		{"max_replication_slots", "replication origins", p.origins, n.origins},
+		{"max_wal_senders", "senders of WAL", p.senders, n.senders},
+		{"max_logical_replication_workers", "workers of logical replication", p.worker, n.workers},
+	} {
+		say(s.left() < s.needed, fmt.Sprintf("%s = %d or more, and restart it", s.setting, s.used+s.needed),
+			"%d more %s are needed, and %s = %d leaves %d", s.needed, s.what, s.setting, s.most, max(0, s.left()))
+	}
+	switch {
+	case p.superuser:
+	case p.Version < 160000: // a superuser has all rights that are named below
+		say(true, "give all addresses with a superuser's name, for moves only: --server NAME=postgres://SUPERUSER@HOST/DATABASE",
+			"before PostgreSQL 16 only a superuser may subscribe, and %s is none", p.user)
+	default:
+		say(!(p.subscribes && p.createsInDatabase), fmt.Sprintf("GRANT pg_create_subscription TO %s; GRANT CREATE ON DATABASE %s TO %[1]s", identifier(p.user), identifier(p.database)), "%s may not subscribe", p.user)
+		say(!p.replication, "ALTER ROLE "+identifier(p.user)+" REPLICATION", "%s may not replicate", p.user)
+		say(!p.monitors, "GRANT pg_monitor TO "+identifier(p.user), "%s does not see how old other sessions' transactions are", p.user)
+	}
+	say(strings.Contains(p.standbys, "*"), "name the standbys there", "synchronous_standby_names = '%s' would take a copy of a shard for a standby", p.standbys)
+	say(len(p.prepared) > 0, "COMMIT PREPARED or ROLLBACK PREPARED", "prepared transactions: %s", few(p.prepared))
+	say(len(p.allSequences) > 0, "drop them", "publications of all sequences would open generators that are closed: %s", few(p.allSequences))
+	return all
+}
+
+// grants are what gives roles on another server the rights that they have here, as members of
+// roles with rights in the shards: without them programs could not use the shards there.
+func (p *post) grants(target *post, roles []string) (grants, members []string) {
+	for _, m := range p.members {
+		there := slices.ContainsFunc(target.members, func(t []string) bool { return slices.Equal(t, m) })
+		if there || !slices.Contains(roles, m[0]) || !slices.Contains(target.roles, m[0]) {
+			continue
+		}
+		create := ""
+		if !slices.Contains(target.roles, m[1]) {
+			create = "CREATE ROLE " + identifier(m[1]) + " LOGIN; "
+		}
+		grants = append(grants, create+"GRANT "+identifier(m[0])+" TO "+identifier(m[1]))
+		members = append(members, m[1])
+	}
+	return grants, members
+}
+
+// between are what speaks against moving from one server to another.
+func (p *post) between(target *post, bytes int64, roles, extensions []string) []Refusal {
+	var all []Refusal
+	say := func(wrong bool, do, format string, args ...any) {
+		if wrong {
+			all = append(all, Refusal{target.server, -1, fmt.Sprintf(format, args...), do})
+		}
+	}
+	say(p.Version/10000 > target.Version/10000, "upgrade it first", "it is PostgreSQL %d, older than the %d of %s", target.Version/10000, p.Version/10000, p.server)
+	say(p.locale != target.locale, "a database made as "+p.server+"'s was", "its encoding and locale are %s, and those of %s %s", target.locale, p.server, p.locale)
+	without := func(needed, there []string) []string {
+		return slices.DeleteFunc(slices.Clone(needed), func(name string) bool { return slices.Contains(there, name) })
+	}
+	missing := without(roles, target.roles)
+	say(len(missing) > 0, "CREATE ROLE, there too", "roles that own or use tables are missing: %s", few(missing))
+	grants, members := p.grants(target, roles)
+	say(len(grants) > 0, strings.Join(grants, "; ")+", there too", "roles that use the shards may not use them there: %s", few(members))
+	missing = without(extensions, target.extensions)
+	say(len(missing) > 0, "CREATE EXTENSION, there too", "extensions are missing: %s", few(missing))
+	needed := bytes + bytes/4
+	say(target.disk >= 0 && target.disk < needed, "make room there", "the copy needs %d MB, and %d MB are free", needed>>20, target.disk>>20)
+	return all
+}
