@@ -166,7 +166,7 @@ func mayKeep(ctx context.Context, st store.Store, all []imported) error {
 	}
 	for _, m := range all {
 		if m.does == doesBegin && !m.options.MayRepeat {
-			return (&drawing{name: m.name}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
+			return (&drawing{name: m.name, kind: kindSegment}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
 		}
 	}
 	return nil

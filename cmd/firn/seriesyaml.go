@@ -172,7 +172,7 @@ func (r *configReader) wholeOptions(s *seriesConfig, what string) {
 			at = said.at
 		}
 		if f.syntax != nil {
-			r.fault(at, "%s: pattern %q: byte %d: %s", what, f.syntax.Text, f.syntax.Offset, f.syntax.Reason)
+			r.fault(at, "%s: pattern %q: column %d: %s", what, f.syntax.Text, f.syntax.Offset+1, f.syntax.Reason)
 			continue
 		}
 		r.fault(at, "%s: %s", what, f.text)
