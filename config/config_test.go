@@ -148,7 +148,7 @@ func TestConfigPlaces(t *testing.T) {
 		"series: {a: {kind: segment, cache: -5}}":                                  `x:1:36: series.a.cache: "-5" is not a number from 1 on`,
 		"series: {a: {kind: segment, max: 5, first: 7}}":                           "x:1:34: series.a: max 5 is below first, 7",
 		"series: {a: {kind: segment, order: sorted}}":                              `x:1:36: series.a.order: "sorted" is neither free nor strict`,
-		"series: {a: {kind: segment, lossy: yes}}":                                 `x:1:36: series.a.lossy: "yes": it can only be accept`,
+		"series: {a: {kind: segment, on-lossy-store: yes}}":                        `x:1:45: series.a.on-lossy-store: "yes": it can only be may-repeat`,
 		"series: {a: {kind: serial}}":                                              "x:1:10: series.a has no pattern, such as INV-{yyyyMMdd}-{6}",
 		"series: {a: {kind: serial, pattern: 'A{0}'}}":                             `x:1:37: series.a: pattern "A{0}": column 2: a counter has 1 to 18 digits, not 0`,
 		"series: {a: {kind: serial, pattern: '{yyyy}{6}'}}":                        "x:1:10: series.a: zone: a date needs a time zone",

@@ -168,7 +168,7 @@ func mayKeep(ctx context.Context, st store.Store, all []imported) error {
 	}
 	for _, m := range all {
 		if m.does == doesBegin && !m.options.MayRepeat {
-			return (&drawing{Series: &config.Series{Name: m.name}}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
+			return (&drawing{Series: &config.Series{Name: m.name, Kind: config.Segment}}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
 		}
 	}
 	return nil
