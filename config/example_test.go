@@ -33,5 +33,5 @@ series:
 		}
 	}
 	// Output:
-	// line 5, column 28: a sequence has no key "frist"; is it first?
+	// line 5, column 29: a sequence has no key "frist"; is it first?
 }

@@ -73,7 +73,7 @@ func TestCountersInACopy(t *testing.T) {
 		{"pool", "create", "--new"},
 		{"pool", "ensure"},
 		{"series", "create", "photos", "--kind", "sequence"},
-		{"series", "set", "orders", "--step", "7"},
+		{"series", "set", "orders", "--cache", "7"},
 		{"series", "raise", "orders", "700"},
 		append([]string{"series", "create", "bill"}, document...),
 		{"series", "set", "invoice", "--pattern", "INV-{8}"},

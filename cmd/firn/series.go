@@ -43,7 +43,7 @@ func newSeriesLs() *cobra.Command {
 		Use:   "ls",
 		Short: "List the series of a store",
 		Long: `List the series of a store that count. LAST is the highest number, or the last text of
-the last date, that a process was granted; it may be unused. STEP is how many numbers a
+the last date, that a process was granted; it may be unused. CACHE is how many numbers a
 process reserves at a time, RATE is numbers granted per second over the last minute, and BY
 is the process that was granted numbers last.
 
@@ -113,14 +113,14 @@ type sequenceLine struct {
 	Series    string  `json:"series"`
 	Kind      string  `json:"kind"`
 	Granted   int64   `json:"granted,string"`
-	Step      int64   `json:"step"`
+	Cache     int64   `json:"cache"`
 	Rate      float64 `json:"rate"`
 	First     int64   `json:"first,string"`
 	Max       int64   `json:"max,string"`
 	Increment int64   `json:"increment"`
 	Left      int64   `json:"left,string"`
 	Order     string  `json:"order"`
-	Lossy     string  `json:"lossy,omitempty"`
+	OnLossy   string  `json:"on_lossy_store,omitempty"`
 	Stores    int     `json:"stores,omitempty"`
 	Offset    *int    `json:"offset,omitempty"` // 0 is one
 	By        string  `json:"by,omitempty"`
@@ -130,15 +130,15 @@ type sequenceLine struct {
 
 func sequenceLineOf(i sequence.Info) *sequenceLine {
 	l := &sequenceLine{
-		Series: i.Name, Kind: config.Sequence, Granted: int64(i.Granted), Step: i.Step, Rate: math.Round(i.Rate*1000) / 1000,
+		Series: i.Name, Kind: config.Sequence, Granted: int64(i.Granted), Cache: i.Cache, Rate: math.Round(i.Rate*1000) / 1000,
 		First: int64(i.First), Max: int64(i.Max), Increment: i.Increment, Left: i.Left, Order: "free",
 		By: i.By, At: phrase.Instant(i.At),
 	}
 	if i.Strict {
 		l.Order = "strict"
 	}
-	if i.Lossy {
-		l.Lossy = "accept"
+	if i.MayRepeat {
+		l.OnLossy = "may-repeat"
 	}
 	if i.Stores > 1 {
 		l.Kind, l.Stores, l.Offset = config.Ticket, i.Stores, &i.Offset
@@ -177,10 +177,10 @@ func (l *sequenceLine) row() [7]any {
 	if l.Order != "free" {
 		settings = append(settings, l.Order)
 	}
-	if l.Lossy != "" {
+	if l.OnLossy != "" {
 		settings = append(settings, "lossy")
 	}
-	return [7]any{l.Series, l.Kind, number(l.Granted), number(l.Step), phrase.SlowRate(l.Rate) + "/s", orDash(strings.Join(settings, ", ")), l.by()}
+	return [7]any{l.Series, l.Kind, number(l.Granted), number(l.Cache), phrase.SlowRate(l.Rate) + "/s", orDash(strings.Join(settings, ", ")), l.by()}
 }
 
 func (l *sequenceLine) facts() [][2]string {
@@ -189,11 +189,11 @@ func (l *sequenceLine) facts() [][2]string {
 	}
 	all := [][2]string{
 		{"series", l.Series}, {"kind", l.Kind}, {"last number", number(l.Granted)}, {"numbers left", phrase.Count(l.Left)},
-		{"first", number(l.First)}, {"max", number(l.Max)}, {"increment", number(l.Increment)}, {"step", number(l.Step)},
+		{"first", number(l.First)}, {"max", number(l.Max)}, {"increment", number(l.Increment)}, {"cache", number(l.Cache)},
 		{"order", l.Order}, {"rate", phrase.SlowRate(l.Rate) + "/s"}, {"last by", l.by()},
 	}
-	if l.Lossy != "" {
-		all = append(all, [2]string{"lossy", l.Lossy})
+	if l.OnLossy != "" {
+		all = append(all, [2]string{"on-lossy-store", l.OnLossy})
 	}
 	if l.Offset != nil {
 		all = append(all, [2]string{"store", fmt.Sprintf("%d of %d", *l.Offset+1, l.Stores)})
@@ -275,7 +275,7 @@ func lineOf(ctx context.Context, d *drawing, st store.Store) (seriesLine, error)
 }
 
 func printSeries(out io.Writer, all []seriesLine, asJSON bool) error {
-	header := []string{"SERIES", "KIND", "LAST", "STEP", "RATE", "SETTINGS", "BY"}
+	header := []string{"SERIES", "KIND", "LAST", "CACHE", "RATE", "SETTINGS", "BY"}
 	return ui.Emit(out, asJSON, header, all, func(l seriesLine) []any {
 		row := l.row()
 		return row[:]

@@ -36,13 +36,13 @@ is 3 where the store does not have a series of firn.yaml. If the series is there
 nothing changes, and the exit code is 1.
 
 The settings are those of firn.yaml, or of the flags. For a sequence they are named as those
-of CREATE SEQUENCE: --first is START, --max is MAXVALUE, --step is CACHE. A ticket of firn.yaml
+of CREATE SEQUENCE: --first is START, --max is MAXVALUE, --cache is CACHE. A ticket of firn.yaml
 is created on all of its stores, which must all answer. To continue a series of another
 system: firn series raise.
 
 Without NAME the command creates all series of firn.yaml that the store does not have.`,
 		Example: `  firn series create orders --kind sequence
-  firn series create orders --kind sequence --first 1000000 --step 500
+  firn series create orders --kind sequence --first 1000000 --cache 500
   firn series create queue --kind sequence --order strict --max 999999
   firn series create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh`,
 		Args:              arguments(0, 1),
@@ -215,7 +215,7 @@ func seriesExists(what, show string) error {
 // createAll creates the series of firn.yaml that their stores lack.
 func createAll(cmd *cobra.Command, s *settings) error {
 	var strange []string
-	for _, name := range []string{"kind", "pattern", "zone", "first", "max", "increment", "order", "step"} {
+	for _, name := range []string{"kind", "pattern", "zone", "first", "max", "increment", "order", "cache"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 			strange = append(strange, "--"+name)
 		}

@@ -21,7 +21,7 @@ func newSeriesSet() *cobra.Command {
 		Short: "Change how a series reserves, or widen its counter",
 		Long: `Change a series.
 
-Of a sequence, --step is how many numbers a process reserves by one write, at least.
+Of a sequence, --cache is how many numbers a process reserves by one write, at least.
 Every process that has the sequence open follows at its next reservation.
 
 Of a document, the pattern and the zone are those of firn.yaml, or of the flags. In the
@@ -29,7 +29,7 @@ pattern only the width of the counter may differ: {6} to {8}, or to {6+}, which 
 no text can repeat. Any other change could repeat a text and is refused: create another
 series. Processes that have the document open continue as they are, and need the new
 pattern when they start again.`,
-		Example: `  firn series set orders --step 1000
+		Example: `  firn series set orders --cache 1000
   firn series set invoice --pattern 'INV-{yyyyMMdd}-{8}' --zone Asia/Ho_Chi_Minh`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeSeries(countingKinds...),
@@ -42,7 +42,7 @@ pattern when they start again.`,
 			})
 		},
 	}
-	addSeriesKey(cmd, "step")
+	addSeriesKey(cmd, "cache")
 	addSeriesKey(cmd, "pattern")
 	addSeriesKey(cmd, "zone")
 	addStore(cmd)
@@ -51,20 +51,20 @@ pattern when they start again.`,
 
 // setStep changes how many numbers of a sequence are reserved at a time.
 func (d *drawing) setStep(cmd *cobra.Command, st store.Store) error {
-	if err := onlyFor(cmd, d, config.Document, "firn series set %s --step N", "pattern", "zone"); err != nil {
+	if err := onlyFor(cmd, d, config.Document, "firn series set %s --cache N", "pattern", "zone"); err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("step") {
-		return ui.Bad("what is to be set? --step is missing").Hint("firn series set %s --step 1000", phrase.ShellWord(d.Name))
+	if !cmd.Flags().Changed("cache") {
+		return ui.Bad("what is to be set? --cache is missing").Hint("firn series set %s --cache 1000", phrase.ShellWord(d.Name))
 	}
 	return d.change(cmd, st, func() (sequence.Info, error) {
-		return sequence.SetCache(cmd.Context(), st, d.Name, d.Options.Sequence.Step)
+		return sequence.SetCache(cmd.Context(), st, d.Name, d.Options.Sequence.Cache)
 	})
 }
 
 // widen gives a document another pattern or zone.
 func (d *drawing) widen(cmd *cobra.Command, st store.Store) error {
-	if err := onlyFor(cmd, d, config.Sequence, "firn series set %s --pattern PATTERN", "step"); err != nil {
+	if err := onlyFor(cmd, d, config.Sequence, "firn series set %s --pattern PATTERN", "cache"); err != nil {
 		return err
 	}
 	if _, err := document.Widen(cmd.Context(), st, d.Name, d.Options.Document.Pattern, d.Options.Document.Zone); err != nil {
@@ -94,7 +94,7 @@ func (d *drawing) change(cmd *cobra.Command, st store.Store, change func() (sequ
 	case err != nil:
 		return err
 	}
-	return d.tell(cmd, st, "%s %s continues above %d, and a process reserves %d numbers at a time\n", d.Kind, d.Name, int64(i.Granted), i.Step)
+	return d.tell(cmd, st, "%s %s continues above %d, and a process reserves %d numbers at a time\n", d.Kind, d.Name, int64(i.Granted), i.Cache)
 }
 
 // tell prints what a series is now.

@@ -103,8 +103,8 @@ series:
   photo: { kind: flake }
   orders: { kind: sequence }
 `)
-	got := refused(t, dir, "series: { orders: { kind: sequence, lossy: accept } }")
-	for _, not := range []string{"--lossy", "series create"} {
+	got := refused(t, dir, "series: { orders: { kind: sequence, on-lossy-store: may-repeat } }")
+	for _, not := range []string{"--on-lossy-store", "series create"} {
 		if strings.Contains(got, not) {
 			t.Errorf("%q in\n%s", not, got)
 		}
