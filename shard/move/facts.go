@@ -58,6 +58,7 @@ type stream struct {
 	published int64 // tables in the publication
 	known     int64 // tables that the subscription knows
 	copying   int64 // those of them that are not all here yet
+	unguarded int64 // tables of its shards on which a copy of this server would receive
 }
 
 const shardFacts = `
@@ -73,7 +74,8 @@ SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = $1),
 	s.oid IS NOT NULL, coalesce(s.subenabled, false),
 	(SELECT count(*) FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid WHERE p.pubname = $1),
 	(SELECT count(*) FROM pg_subscription_rel AS r WHERE r.srsubid = s.oid),
-	(SELECT count(*) FROM pg_subscription_rel AS r WHERE r.srsubid = s.oid AND r.srsubstate <> 'r')
+	(SELECT count(*) FROM pg_subscription_rel AS r WHERE r.srsubid = s.oid AND r.srsubstate <> 'r'),
+	(SELECT count(*) FROM firn.move AS m JOIN firn.shard AS x ON x.shard = m.shard CROSS JOIN LATERAL firn.replicated(x.schema) AS r WHERE s.oid IS NULL AND m.batch = right($1, 12) AND NOT firn.is_guarded(r))
 FROM (SELECT) AS one LEFT JOIN pg_subscription AS s ON s.subname = $2 AND s.subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
 // look asks both servers.
@@ -121,5 +123,5 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 	if rows.Err() != nil {
 		return e.fault(rows.Err())
 	}
-	return e.fault(e.conn.QueryRow(ctx, streamFacts, sends, receives).Scan(&st.publication, &st.slot, &st.lost, &st.subscription, &st.enabled, &st.published, &st.known, &st.copying))
+	return e.fault(e.conn.QueryRow(ctx, streamFacts, sends, receives).Scan(&st.publication, &st.slot, &st.lost, &st.subscription, &st.enabled, &st.published, &st.known, &st.copying, &st.unguarded))
 }
