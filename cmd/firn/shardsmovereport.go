@@ -140,6 +140,7 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 func moveFailure(err error) *ui.Failure {
 	f := ui.Failed("%w", err)
 	var wrong *move.WrongError
+	var surplus *move.SurplusError
 	var different *move.DifferentError
 	var under *move.UnderwayError
 	var other *move.OtherMoveError
@@ -167,7 +168,16 @@ func moveFailure(err error) *ui.Failure {
 		return f.Hint("wait for it; or, if that standby is not needed, end it")
 	case errors.As(err, &wrong):
 		f.Code = ui.ExitFound
-		return f.Hint("to take it back to the copy that it came from: firn shards revert %d", wrong.Shard)
+		return f.Hint("%s", wrong.Do())
+	case errors.As(err, &surplus):
+		f.Code = ui.ExitFound
+		return f.Hint("%s", surplus.Do())
+	case errors.As(err, &backless):
+		f := withDetail(err)
+		if errors.As(err, &different) {
+			f.Code = ui.ExitFound
+		}
+		return f.Hint("firn shards finish %d, then firn shards move %[1]d --to %s", backless.Shard, backless.Server)
 	case errors.As(err, &different):
 		f.Code = ui.ExitFound
 		return f.Hint("something has written to the copy: firn shards abort LIST, and move it again")
@@ -180,8 +190,6 @@ func moveFailure(err error) *ui.Failure {
 		return f.Hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
 		return f.Hint("to make it one of the cluster: firn shards add-server NAME=postgres://USER@HOST/DATABASE")
-	case errors.As(err, &backless):
-		return withDetail(err).Hint("firn shards finish %d, then firn shards move %[1]d --to %s", backless.Shard, backless.Server)
 	case ofCopy(err):
 		var of *shard.ServerError
 		errors.As(err, &of)

@@ -15,8 +15,15 @@ CREATE TABLE IF NOT EXISTS firn.move (
 	source text NOT NULL,               -- where it was when this began
 	target text NOT NULL,
 	loaded boolean NOT NULL,            -- the schema here is the shard, or a copy that the streams keep
-	began  timestamptz NOT NULL DEFAULT now()
+	began  timestamptz NOT NULL DEFAULT now(),
+	surplus text,                       -- which rows the copy here has that the server that serves lacks; NULL: none that are known
+	counted boolean NOT NULL DEFAULT false -- that is so since the copy was let go, when it had all rows
 );
+
+-- Keeps what a comparison found of the copy of a shard here: rows that the server that serves lacks.
+CREATE OR REPLACE FUNCTION firn.note_surplus(shard integer, batch text, surplus text, counted boolean) RETURNS void LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS
+$$ UPDATE firn.move AS m SET surplus = note_surplus.surplus, counted = note_surplus.counted WHERE m.shard = note_surplus.shard AND m.batch = note_surplus.batch AND NOT (m.counted AND note_surplus.surplus IS NOT NULL) $$;
 
 -- The publication of a batch on this server. The other one has a subscription and this
 -- one a slot of that name.

@@ -36,6 +36,9 @@ type copyOf struct {
 	batch  string // of the move that it is in; empty: none
 	toward string // the target of that move
 	loaded bool
+
+	counted bool   // that is so since it was let go, when it had all rows
+	surplus string // rows that this copy has and the server that serves lacks, by the last comparison; empty: none
 }
 
 // view is what the server says of the shard, as far as that is read here.
@@ -63,7 +66,7 @@ type stream struct {
 
 const shardFacts = `
 SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, ''), coalesce(firn.is_here(s), false), coalesce(s.term, 0), coalesce(s.attempt, ''), coalesce(s.moved_to, ''), coalesce(CASE WHEN s.state = 'moved' THEN firn.given_to(s) END, ''),
-	coalesce(m.batch, ''), coalesce(m.target, ''), coalesce(m.loaded, false)
+	coalesce(m.batch, ''), coalesce(m.target, ''), coalesce(m.loaded, false), coalesce(m.surplus, ''), coalesce(m.counted, false)
 FROM unnest($1::integer[]) AS x LEFT JOIN firn.shard AS s ON s.shard = x LEFT JOIN firn.move AS m ON m.shard = x ORDER BY x`
 
 // A slot that is still being made keeps nothing yet.
@@ -113,7 +116,7 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 	for i := 0; rows.Next(); i++ {
 		var n int64
 		c := into(i)
-		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.givenTo, &c.batch, &c.toward, &c.loaded); err != nil {
+		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.givenTo, &c.batch, &c.toward, &c.loaded, &c.surplus, &c.counted); err != nil {
 			return e.fault(err)
 		}
 		if n != shards[i] {

@@ -50,6 +50,9 @@ func (m *Mover) OldCopies(ctx context.Context, shards []int64) ([]int64, error) 
 		return nil, err
 	}
 	some, err := m.finishable(f)
+	if err == nil {
+		err = m.checkSurplus(some)
+	}
 	some = slices.DeleteFunc(some, func(p pairOf) bool { return p.source.batch == "" }) // dropped already
 	return numbers(some), err
 }
@@ -102,7 +105,7 @@ func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func
 			}
 			some, err := choose(f)
 			if err == nil {
-				err = m.newest(some)
+				err = cmp.Or(m.newest(some), m.checkSurplus(some))
 			}
 			if err != nil {
 				return err

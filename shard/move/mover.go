@@ -204,12 +204,14 @@ func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 		if _, err := m.compareSchemas(ctx, g, p); err != nil {
 			return err
 		}
-		o := VerifyOptions{Stream: m.incoming(g), Done: func(rows int64) {
+		_, b := p.sides(g)
+		o := VerifyOptions{Stream: m.incoming(g), Surplus: b.counted, Done: func(rows int64) {
 			m.progress.Rows += rows
 			m.options.Progress(m.progress)
 		}}
-		if _, err := Verify(ctx, from.given, to.given, p.source.schema, o); err != nil {
-			return m.noWayBack(g, p.shard, fmt.Errorf("shard %d: %w", p.shard, err))
+		_, err := Verify(ctx, from.given, to.given, p.source.schema, o)
+		if err := m.compared(ctx, from, to, p.shard, err); err != nil {
+			return m.noWayBack(g, p.shard, fmt.Errorf("shard %d, of which %s is the source and %s the target: %w", p.shard, from.Name, to.Name, err))
 		}
 		m.verified[p.shard] = true
 	}
@@ -218,7 +220,7 @@ func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 
 // noWayBack is an error of a shard, told from others where it is on its way back.
 func (m *Mover) noWayBack(g goal, n int64, err error) error {
-	if g.back && sqlstate(err) == "ID008" {
+	if g.back && (sqlstate(err) == "ID008" || errors.As(err, new(*DifferentError))) {
 		return &NoWayBackError{n, m.source.Name, err}
 	}
 	return err
