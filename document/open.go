@@ -29,7 +29,7 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	if _, err := o.rules(name); err != nil {
 		return nil, err
 	}
-	p, err := promiseOf(ctx, st, name, o.Lossy)
+	p, err := promiseOf(ctx, st, name, o.MayRepeat)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 	if o.Pattern == "" {
 		return Info{}, &OptionError{"pattern", "pattern: a new series needs one, such as INV-{yyyy}-{6}", nil}
 	}
-	p, err := promiseOf(ctx, st, name, o.Lossy)
+	p, err := promiseOf(ctx, st, name, o.MayRepeat)
 	if err != nil {
 		return Info{}, err
 	}

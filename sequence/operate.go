@@ -21,15 +21,14 @@ type Info struct {
 	Increment int64
 	Granted   firn.ID // nobody is granted a number up to it any more; below First none was
 	Left      int64   // how many numbers can still be granted
-	Step      int64   // how many a process reserves at a time, at least
+	Cache     int64   // how many a process reserves by one write, at least
 	Strict    bool
-	Lossy     bool
+	MayRepeat bool      // it goes on on a store that can lose writes
 	Instance  string    // of the lossy store it goes on under
 	Store     string    // the store that it was made in; empty where nobody has noted it
 	Stores    int       // it is spread over so many
 	Offset    int       // of this store, 0 to Stores-1
 	Rate      float64   // numbers granted in a second, over the last minute
-	LastRate  float64   // numbers granted in a second, over the minute before At
 	At        time.Time // of the last grant, by the clock of who was granted it; zero: none yet
 	By        string    // name of that process
 	Err       error     // the record cannot be read: a *store.FormatError; the rest is unset then
@@ -60,8 +59,8 @@ func info(rec store.Record) Info {
 	}
 	return Info{
 		Name: name, First: firn.ID(r.First), Max: firn.ID(r.Max), Increment: max(r.Increment, 1),
-		Granted: firn.ID(max(r.Granted, 0)), Left: r.Left(), Step: r.Step, Strict: r.Strict, Lossy: r.Lossy,
-		Instance: r.Instance, Store: r.Store, Stores: int(max(r.Stores, 1)), Offset: int(r.Offset), Rate: r.RateAt(now), LastRate: r.Rate, At: r.At, By: r.By,
+		Granted: firn.ID(max(r.Granted, 0)), Left: r.Left(), Cache: r.Step, Strict: r.Strict, MayRepeat: r.Lossy,
+		Instance: r.Instance, Store: r.Store, Stores: int(max(r.Stores, 1)), Offset: int(r.Offset), Rate: r.RateAt(now), At: r.At, By: r.By,
 	}
 }
 

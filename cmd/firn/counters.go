@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
@@ -122,18 +122,19 @@ func (n skipped) check(series, since []string) error {
 	return f
 }
 
-const numbersHint = "--numbers N, more than any of them can have given out since what is in the store now"
+const (
+	numbersHint = "--numbers N, more than any of them can have given out since what is in the store now. " + howFar
+	howFar      = "To find N, take the highest number of each in your rows, add what was given and not stored, and subtract what the store says was granted"
+)
 
-// givenSince says about how many numbers a segment may have given since the last grant that the
-// store knows; "" where that cannot be told.
-func givenSince(i sequence.Info, now time.Time) string {
-	since := now.Sub(i.At)
-	about := math.Ceil(i.LastRate * since.Seconds())
-	if i.Err != nil || i.At.IsZero() || since <= 0 || about < 1 || about >= dated.MaxRaise {
+// givenSince says up to where, and when, a segment was last granted numbers as far as the store
+// knows; "" where it never was. How many were given since nobody can estimate: what is lost is
+// often the hour in which most was drawn.
+func givenSince(i sequence.Info) string {
+	if i.Err != nil || i.At.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("segment %s was last granted numbers at %s, at %s/s: about %s more may have been given since, if that rate went on",
-		i.Name, i.At.UTC().Format(time.RFC3339), phrase.SlowRate(max(i.LastRate, 0.01)), phrase.Count(int64(about)))
+	return fmt.Sprintf("segment %s was last granted numbers, up to %d, at %s", i.Name, int64(i.Granted), i.At.UTC().Format(time.RFC3339))
 }
 
 // A usedUp is a series that a recovery leaves no number.
@@ -224,14 +225,14 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 		return nil, again(err)
 	}
 	for _, r := range dense {
-		all = append(all, restoredCounter{Series: r.Series, Kind: kindSegment, By: r.By, Granted: int64(r.Info.Granted)})
+		all = append(all, restoredCounter{Series: r.Series, Kind: config.Segment, By: r.By, Granted: int64(r.Info.Granted)})
 	}
 	raised, err := document.Recover(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, again(err)
 	}
 	for _, r := range raised {
-		all = append(all, restoredCounter{Series: r.Series, Kind: kindSerial, By: r.By, Through: r.Through})
+		all = append(all, restoredCounter{Series: r.Series, Kind: config.Serial, By: r.By, Through: r.Through})
 	}
 	return all, nil
 }
@@ -247,7 +248,7 @@ func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
 		switch {
 		case asJSON:
 			errs = append(errs, enc.Encode(c))
-		case c.Kind == kindSegment:
+		case c.Kind == config.Segment:
 			_, err := fmt.Fprintf(out, "series %s: %d numbers are left out; it goes on above %d\n", c.Series, c.By, c.Granted)
 			errs = append(errs, err)
 		case c.Through != "":

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/ui"
 )
@@ -56,4 +57,67 @@ func TestMistypedSearchPath(t *testing.T) {
 	if out, errs, code := called(t, "next", "--store", at("empty")); code != 0 {
 		t.Error(out, errs)
 	}
+}
+
+// TestAnotherDatabase: a database in which firn has nothing may be the wrong one. That is asked
+// before anything offers to create, and said where a pool was created in place of a lost one.
+func TestAnotherDatabase(t *testing.T) {
+	t.Chdir(t.TempDir())
+	url := testserver.Postgres(t).URL()
+	const ask = "firn: hint: If your other programs use another database, use that one: FIRN_STORE=URL. "
+	const askCounter = "firn: hint: if your other programs use another database, use that one: FIRN_STORE=URL\n"
+	for _, args := range [][]string{{"next"}, {"next", "orders"}, {"pool", "show"}, {"workers", "hold", "--", "true"}} {
+		if errs := refusedWith(t, append([]string{args[0]}, append(args[1:min(len(args), 2)], append([]string{"--store", url}, args[min(len(args), 2):]...)...)...), ask); !strings.HasPrefix(errs[strings.Index(errs, "firn: hint: "):], ask) {
+			t.Errorf("%q: %s", args, errs)
+		}
+	}
+	if errs := refusedWith(t, []string{"next", "orders", "--kind", "segment", "--store", url}, askCounter); !strings.HasPrefix(errs[strings.Index(errs, "firn: hint: "):], askCounter) {
+		t.Error(errs)
+	}
+	if out, _, _ := called(t, "pool", "ensure", "--help"); !strings.Contains(out, "another database") {
+		t.Error(out)
+	}
+	_, errs, code := called(t, "pool", "ensure", "--store", url)
+	for _, want := range []string{"firn: warning: ", "counters of an earlier store are not in this one", "firn segments create NAME --first N --store " + phrase.ShellWord(url), "firn serials create NAME --pattern PATTERN --store " + phrase.ShellWord(url)} {
+		if code != 0 || !strings.Contains(errs, want) {
+			t.Errorf("exit code %d, want %q: %s", code, want, errs)
+		}
+	}
+	if _, errs, _ := called(t, "pool", "ensure", "--store", url); strings.Contains(errs, "counters") {
+		t.Errorf("the pool was there: %s", errs)
+	}
+	mustAll(t, "store recover --yes --outage 1s --store "+url) // ids start at once, and the store may have lost a counter
+	onDatabase(t, url, `DELETE FROM firn_records`)
+	mustAll(t, "pool create --new --store "+url)
+	const note = "orders is no counter of this store, and so this is an id of pool default"
+	out, errs, code := called(t, "next", "orders", "-n", "2", "--store", url)
+	if code != 0 || strings.Count(errs, note) != 1 || strings.Count(out, "\n") != 2 || !strings.Contains(errs, "firn segments create orders --first N --store "+phrase.ShellWord(url)) {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	for _, quiet := range [][]string{{"next", "--store", url}, {"next", "orders", "--kind", "flake", "--store", url}} {
+		if _, errs, code := called(t, quiet...); code != 0 || errs != "" {
+			t.Errorf("%q: exit code %d: %s", quiet, code, errs)
+		}
+	}
+}
+
+// TestACopyForStaging: a database that was copied on purpose, and whose ids never meet those of
+// the original, is recovered. Message, question and help name that case.
+func TestACopyForStaging(t *testing.T) {
+	t.Chdir(t.TempDir())
+	url := testserver.Postgres(t).URL()
+	onDatabase(t, url, "CREATE DATABASE app")
+	app := strings.Replace(url, "/postgres?", "/app?", 1)
+	mustAll(t, "pool create --new --store "+app)
+	onDatabase(t, url, "CREATE DATABASE staging TEMPLATE app")
+	staging := strings.Replace(url, "/postgres?", "/staging?", 1)
+	const want = "its ids never meet those of the other store"
+	refusedWith(t, []string{"next", "--store", staging}, want)
+	refusedWith(t, []string{"store", "recover", "--store", staging}, want)
+	if out, _, _ := called(t, "store", "recover", "--help"); !strings.Contains(out, "never meet") {
+		t.Error(out)
+	}
+	mustAll(t, "store recover --yes --store "+staging)
+	refusedWith(t, []string{"next", "--store", staging}, "start at")
+	mustAll(t, "next --store "+app)
 }

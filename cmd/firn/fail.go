@@ -13,15 +13,8 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store/sqlite"
 )
-
-// withHint adds a hint to the attributes of a log line, if there is one.
-func withHint(hint string, attrs ...any) []any {
-	if hint == "" {
-		return attrs
-	}
-	return append(attrs, "hint", hint)
-}
 
 // report prints an error as a person wants it, and returns the exit code. Its hints are for
 // the command that has failed, if there is one.
@@ -43,10 +36,10 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	}
 	ui.PrintError(w, f.Err)
 	for _, line := range f.Place {
-		fmt.Fprintf(w, "firn:     %s\n", ui.WithoutKeys(line))
+		fmt.Fprintf(w, "firn:     %s\n", phrase.WithoutKeys(line))
 	}
 	for _, line := range (hinter{cmd}).lines(f) {
-		fmt.Fprintf(w, "firn: hint: %s\n", ui.WithoutKeys(line))
+		fmt.Fprintf(w, "firn: hint: %s\n", phrase.WithoutKeys(line))
 	}
 	return f.Code
 }
@@ -57,6 +50,9 @@ func classify(err error) *ui.Failure {
 	if errors.As(err, &syntax) {
 		return syntaxFailure(syntax.Kind, syntax)
 	}
+	if f := settingFailure(nil, err); f != nil {
+		return f
+	}
 	if f := poolFailure(err, poolPlace{}); f != nil {
 		return f
 	}
@@ -65,7 +61,10 @@ func classify(err error) *ui.Failure {
 	var ended *firn.EndError
 	var early *firn.EpochError
 	var ahead *lease.ClockError
+	var noDir *sqlite.MissingDirectoryError
 	switch {
+	case errors.As(err, &noDir):
+		return missingDirectory(noDir)
 	case errors.As(err, &full):
 		wait := time.Minute
 		if len(full.Holders) > 0 { // by when they fall free

@@ -146,15 +146,178 @@ func TestFullPoolThatIsNarrowed(t *testing.T) {
 	}
 }
 
-// Who is asked by how much to raise counters is told what the store knows about it.
+// Who is asked by how much to raise counters is told when each was last granted numbers and how
+// to find the number. No estimate: a rate says nothing about an hour in which more was drawn.
 func TestRecoverSaysHowFar(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
 	mustAll(t, "next orders --kind segment -n 5000 --store "+url)
 	time.Sleep(time.Second)
-	const want = "segment orders was last granted numbers at 20"
-	refusedWith(t, []string{"store", "recover", "--yes", "--store", url}, want, "more may have been given since")
-	if _, errs, code := called(t, "store", "recover", "--yes", "--numbers", "100000", "--store", url); code != 0 || !strings.Contains(errs, want) {
+	want := []string{"segment orders was last granted numbers, up to ", " at 20", "highest number of each in your rows", "given and not stored"}
+	text := refusedWith(t, []string{"store", "recover", "--yes", "--store", url}, want...)
+	_, errs, code := called(t, "store", "recover", "--yes", "--numbers", "100000", "--store", url)
+	if code != 0 || !strings.Contains(errs, want[0]) {
 		t.Errorf("exit code %d, %s", code, errs)
+	}
+	if text += errs; strings.Contains(text, "about") && strings.Contains(text, "more may have been given") {
+		t.Errorf("an estimate: %s", text)
+	}
+}
+
+// A directory that is missing may have been lost, or its volume is not mounted, or the path is
+// mistyped. Each command says so, and what to type for each; each of that works.
+func TestHintsOfAMissingDirectory(t *testing.T) {
+	for _, args := range [][]string{{"next"}, {"next", "orders", "--kind", "segment"}, {"segments", "ls"}, {"pool", "ls"}, {"pool", "ensure"}, {"store", "setup"}, {"doctor"}, {"store", "recover", "--yes"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			dir := filepath.Join(emptyHome(t), "the volume", "d")
+			url := "sqlite:" + dir + "/ids.db"
+			out, errs, code := called(t, append(args, "--store", url)...)
+			said := out + errs
+			for _, text := range []string{"use another", "volume is not mounted", "firn store recover --store '" + url + "' --lost", "mkdir -p '" + dir + "'"} {
+				if code == 0 || !strings.Contains(said, text) {
+					t.Errorf("exit code %d, and it does not say %q:\n%s", code, text, said)
+				}
+			}
+			if strings.Contains(said, "create it first") {
+				t.Error(said)
+			}
+			if _, err := os.Stat(dir); err == nil {
+				t.Error("the directory was made")
+			}
+			if _, errs, code := called(t, "store", "recover", "--store", url, "--lost", "--yes"); code != 0 {
+				t.Fatalf("recover --lost: exit code %d, %s", code, errs)
+			}
+			refusedWith(t, []string{"next", "--store", url}, "start at")
+			refusedWith(t, []string{"next", "orders", "--store", url, "--kind", "segment"}, "firn segments create orders --first N")
+		})
+	}
+}
+
+// A default file in a directory that cannot be made is not a reason to make another file.
+func TestHintsOfADefaultFileOutOfReach(t *testing.T) {
+	dir := emptyHome(t)
+	write(t, dir, ".local", "")
+	for _, args := range [][]string{{"next"}, {"pool", "ensure"}, {"workers", "hold", "--", "true"}} {
+		text := refusedWith(t, args, "another file makes the same ids")
+		if strings.Contains(text, "--store sqlite:") {
+			t.Errorf("%q names another file: %s", args, text)
+		}
+	}
+}
+
+// A pool of another layout that no worker is left for is not offered workers that are refused.
+func TestHintsOfAPoolOfAnotherLayout(t *testing.T) {
+	dir := emptyHome(t)
+	url := "sqlite:" + filepath.Join(dir, "ids.db")
+	mustAll(t, "pool create --new --store "+url, "pool set default --workers 0-511 --store "+url)
+	for _, args := range []string{"workers hold --pool shop --layout classic -- true", "pool ensure shop --layout classic", "pool create shop --layout classic --new"} {
+		typed := append(strings.Fields(args), "")
+		typed = typed[:len(typed)-1]
+		at := slices.Index(typed, "--")
+		if at < 0 {
+			at = len(typed)
+		}
+		typed = slices.Insert(typed, at, "--store", url)
+		text := refusedWith(t, typed, "default has had every worker", "no worker is left for layout classic",
+			"leave out --layout classic everywhere", "--workers 512-1023 --layout firn", "--may-repeat default")
+		for _, told := range toldCommands(text) {
+			if strings.Contains(strings.Join(told, " "), "--layout classic") && !slices.Contains(told, "--may-repeat") {
+				t.Errorf("%s: the hint leads to the same refusal: %q", args, told)
+			}
+		}
+	}
+}
+
+// A pool that is about to give up workers has them left for another one.
+func TestHintsOfWorkersThatFallFree(t *testing.T) {
+	dir := emptyHome(t)
+	url := "sqlite:" + filepath.Join(dir, "ids.db")
+	mustAll(t, "pool create --new --store "+url)
+	s, err := open.URL(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	refusedWith(t, []string{"pool", "set", "default", "--workers", "512-1023", "--store", url}, "cannot give up worker 0 yet")
+	text := refusedWith(t, []string{"next", "--pool", "shop", "--store", url}, "is giving up workers 0-511",
+		"firn pool set default --workers 512-1023 --store "+url, "firn pool ensure shop --workers 0-511 --store "+url)
+	if strings.Contains(text, "No worker is left") || strings.Contains(text, "may-repeat") {
+		t.Error(text)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustAll(t, "pool set default --workers 512-1023 --store "+url, "pool ensure shop --workers 0-511 --store "+url)
+}
+
+// A file that was emptied is the store's own where its hidden file says so, and is not removed as
+// one that nobody needs.
+func TestHintsOfAnEmptiedFile(t *testing.T) {
+	path := filepath.Join(emptyHome(t), "ids.db")
+	url := "sqlite:" + path
+	mustAll(t, "next --store "+url)
+	for _, name := range []string{path + "-wal", path + "-shm"} {
+		if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"next", "doctor", "store recover --yes", "segments ls"} {
+		out, errs, code := called(t, append(strings.Fields(args), "--store", url)...)
+		text := out + errs
+		for _, want := range []string{"the file was emptied", "put the backup back", "only if there is no backup: rm " + path + "; firn store recover --store " + url + " --lost"} {
+			if code == 0 || !strings.Contains(text, want) {
+				t.Errorf("%s: exit code %d, want %q: %s", args, code, want, text)
+			}
+		}
+		if strings.Contains(text, "remove it if nobody needs it") {
+			t.Error(text)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	mustAll(t, "store recover --lost --yes --store "+url)
+	refusedWith(t, []string{"next", "--store", url}, "start at")
+}
+
+// A mistyped pool is not offered to be created where that would be refused.
+func TestHintsOfAMistypedPool(t *testing.T) {
+	dir := emptyHome(t)
+	url := "sqlite:" + filepath.Join(dir, "ids.db")
+	mustAll(t, "pool create --new --store "+url)
+	for _, args := range [][]string{{"pool", "show", "defualt"}, {"pool", "set", "defualt", "--workers", "0-3"}, {"workers", "ls", "--pool", "defualt"}} {
+		text := refusedWith(t, append(args, "--store", url), `has no pool "defualt"; it has: default`)
+		if strings.Contains(text, "firn pool create") || strings.Contains(text, "firn pool ensure") {
+			t.Errorf("%q: the hint would be refused: %s", args, text)
+		}
+	}
+	text := refusedWith(t, []string{"pool", "show", "shop", "--store", url}, "firn pool set default --workers 0-511")
+	if strings.Contains(text, "create shop --new") {
+		t.Errorf("the hint would be refused: %s", text)
+	}
+	write(t, dir, "firn.yaml", "store: "+url+"\npools: { web: {} }\n")
+	text = refusedWith(t, []string{"next", "--pool", "defualt"}, "is it pool default of the store?", "add it under pools of firn.yaml: pools: { default: {} }")
+	if strings.Contains(text, "pool defualt of the store") {
+		t.Error(text)
+	}
+}
+
+// The hint for a pool that set does not find has the workers that were typed, and does not add
+// that there would be others.
+func TestHintsOfSetOfAMissingPool(t *testing.T) {
+	dir := emptyHome(t)
+	url := "sqlite:" + filepath.Join(dir, "ids.db")
+	mustAll(t, "pool create other --new --workers 16-31 --store "+url)
+	text := refusedWith(t, []string{"pool", "set", "shop", "--workers", "0-3", "--store", url}, "firn pool ensure shop --store "+url+" --workers 0-3 (ids start about 5 min later)")
+	if strings.Contains(text, "with all workers") {
+		t.Error(text)
 	}
 }

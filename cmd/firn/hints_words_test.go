@@ -66,7 +66,7 @@ func TestShardCommands(t *testing.T) {
 			return !ok
 		})
 	}
-	paths, err := filepath.Glob("../../shard/*.sql")
+	paths, err := filepath.Glob("../../shard/install/*.sql")
 	if err != nil || len(paths) == 0 {
 		t.Fatal(paths, err)
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/browser"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server"
 )
 
@@ -256,37 +254,13 @@ func consoleStaysSmall(t *testing.T, p *browser.Page) {
 	p.Until("fetches > 1")
 }
 
-// A pool that is too large to be listed hides no other.
-func TestConsoleWorkers(t *testing.T) {
-	t.Parallel()
-	named := func(name string, list []pool.Worker, err error) *supply {
-		s := &supply{drawing: &drawing{kind: kindFlake, urls: []string{"memory:"}, leasing: &leasing{pool: name}}}
-		s.now.Store(&flowing{workers: func(context.Context) ([]pool.Worker, error) { return list, err }})
-		return s
-	}
-	small, large, away := named("small", []pool.Worker{{Worker: 3}}, nil), named("large", nil, errManyWorkers), named("away", nil, errors.New("gone"))
-	for _, tt := range []struct {
-		all  supplies
-		want int
-		err  bool
-	}{
-		{supplies{"a": small, "b": large}, 1, false},
-		{supplies{"b": large}, 0, true},
-		{supplies{"a": small, "c": away}, 1, true},
-	} {
-		if list, err := tt.all.workers(t.Context()); len(list) != tt.want || (err != nil) != tt.err {
-			t.Errorf("%v: %v, %v", tt.all, list, err)
-		}
-	}
-}
-
 // What has given all its numbers cannot issue, and says so; its store is not to blame,
 // and the server is ready, since another could do no better.
 func TestServeUsedUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "firn.yaml", "store: sqlite:ids.db\nlisten: { admin: \"127.0.0.1:0\" }\n"+
-		"series: { last: { kind: segment, max: 30, step: 20 }, odd: { kind: segment, max: 5, increment: 2 }, invoice: { kind: serial, pattern: \"INV-{1}\" }, photo: { kind: flake } }\n")
+		"series: { last: { kind: segment, max: 30, cache: 20 }, odd: { kind: segment, max: 5, increment: 2 }, invoice: { kind: serial, pattern: \"INV-{1}\" }, photo: { kind: flake } }\n")
 	s := serve(t, dir)
 	c := s.redis("")
 	if err := c.Do(t.Context(), "FIRN.NEXT", "last", 20).Err(); err != nil {

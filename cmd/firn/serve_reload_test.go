@@ -80,7 +80,7 @@ func TestServeReloadUnderLoad(t *testing.T) {
 	s.until("load", func() bool { return flakes.count() > 1000 && numbers.count() > 1000 })
 	opened := c.PoolStats().Misses
 
-	config("  orders: { kind: segment, lasts: 20s }\n  new: { kind: flake }\n") // orders changes, gone goes
+	config("  orders: { kind: segment, cache-for: 20s }\n  new: { kind: flake }\n") // orders changes, gone goes
 	s.reload(reloaded)
 	if _, err := c.Do(ctx, "INCR", "new").Int64(); err != nil {
 		t.Error(err)
@@ -153,19 +153,6 @@ func TestServeReloadWithoutFile(t *testing.T) {
 		t.Errorf("%d %s", code, text)
 	}
 	s.stop()
-}
-
-// A reload is of the same file; one may come where there was none.
-func TestServeFixedFile(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ was, next, want string }{
-		{"", "a", ""}, {"a", "a", ""}, {"a", "", "a is not there any more"}, {"a", "b", "b would be read, and not a"},
-	} {
-		err := (&servePlan{config: tt.was}).fixed(&servePlan{config: tt.next})
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%q, then %q: %v", tt.was, tt.next, err)
-		}
-	}
 }
 
 // Tokens come and go with the file; a connection that is open loses its rights.

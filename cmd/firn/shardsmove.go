@@ -204,7 +204,7 @@ func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
 		}
 		views[a.Name] = a.View
 	}
-	if err := check.CheckPrimaries(views); err != nil {
+	if err := check.RefuseStandbys(views); err != nil {
 		return nil, addressFailure(err)
 	}
 	return shard.MapOf(views)

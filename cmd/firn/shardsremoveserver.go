@@ -55,7 +55,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 	at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
 	switch {
 	case at >= 0 && gone:
-		if err := check.Gone(ctx, servers[at]); err != nil {
+		if err := check.ConfirmGone(ctx, servers[at]); err != nil {
 			if answers := new(check.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
 				return goneFailure(err)
 			}

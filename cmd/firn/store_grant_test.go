@@ -33,3 +33,21 @@ func TestSetupGrants(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
+
+// TestSetupByTheProgram: the role of a program, which may not create tables, has nothing to set up
+// where the table is there; where it is not, the right that is missing is named.
+func TestSetupByTheProgram(t *testing.T) {
+	t.Chdir(t.TempDir())
+	url := testserver.Postgres(t).URL()
+	app := strings.Replace(url, "//t@", "//app@", 1)
+	onDatabase(t, url, `CREATE ROLE app LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC`)
+	refusedWith(t, []string{"store", "setup", "--store", app}, "may not make the table firn_records", "GRANT CREATE ON SCHEMA public TO app")
+	mustAll(t, "store setup --store "+url)
+	refusedWith(t, []string{"store", "setup", "--store", app}, "GRANT SELECT, INSERT, UPDATE ON public.firn_records TO app")
+	onDatabase(t, url, `GRANT USAGE ON SCHEMA public TO app; GRANT SELECT, INSERT, UPDATE ON firn_records TO app`)
+	out, errs, code := called(t, "store", "setup", "--store", app)
+	if code != 0 || !strings.Contains(out, "everything was there already") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	mustAll(t, "pool create --new --store "+app)
+}

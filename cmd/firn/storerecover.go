@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
@@ -22,7 +24,7 @@ import (
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
@@ -48,6 +50,9 @@ the command again, and must after an error.
 
 Grant files may stay where a pool is still there: a process that starts with one finds
 that the ids start later. Where a pool itself is lost, remove its grant files first.
+
+A copy on purpose, such as for staging, is made safe in the same way, if its ids and those of
+the original never meet in one table, queue or cache: both make the same ids.
 
 With --moved nothing starts later and no number is left out. It is only for a store that you moved on purpose, when
 nothing used the old one since the copy was made, and the old one is gone.`,
@@ -93,18 +98,18 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	r.hints, r.url = hinter{cmd}, set.storeURL().text
+	r.hints, r.url = hinter{cmd}, set.StoreURL().Text
 	if r.numbers, err = numbersOf(cmd); err != nil {
 		return err
 	}
 	if r.url == "" {
-		path, err := implicitStore()
+		path, err := open.DefaultStore()
 		if err != nil {
 			return err
 		}
 		r.url, r.implicit = "sqlite:"+path, true
 	}
-	if path, ok := sqliteFile(r.url); ok {
+	if path, ok := open.SqliteFile(r.url); ok {
 		r.path = path
 	}
 	f := cmd.Flags().Lookup("outage")
@@ -122,19 +127,13 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	// default: a variable is about one process, and others had what they had.
 	if r.said = saidBy(f); !r.said {
 		r.outage = max(r.outage, term.OutageDurable)
-		if set.file != nil {
-			for i := range set.file.pools {
-				r.outage = max(r.outage, set.file.pools[i].options().Outage)
+		if set.File != nil {
+			for i := range set.File.Pools {
+				r.outage = max(r.outage, set.File.Pools[i].Options.Outage)
 			}
 		}
 	}
 	return nil
-}
-
-// sqliteFile is the path in the URL of a SQLite store.
-func sqliteFile(url string) (path string, ok bool) {
-	path, ok = strings.CutPrefix(url, "sqlite:")
-	return strings.TrimPrefix(path, "//"), ok
 }
 
 // A recoveryPlan is what a store has that a recovery changes.
@@ -143,7 +142,7 @@ type recoveryPlan struct {
 	lost   []string // pools without a record, of which there are records of workers
 	series []string
 	shards bool                   // the same database has shards
-	since  []string               // about how many numbers each segment may have given since its last grant
+	since  []string               // up to where, and when, each segment was last granted numbers
 	usedUp []usedUp               // series that have no number left after it
 	other  *store.OtherStoreError // the store is a copy of another one, or was moved
 }
@@ -166,7 +165,7 @@ func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err
 	}
 	for _, one := range segments {
 		p.series = append(p.series, one.Name)
-		if text := givenSince(one, time.Now()); text != "" {
+		if text := givenSince(one); text != "" {
 			p.since = append(p.since, text)
 		}
 	}
@@ -174,7 +173,7 @@ func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err
 		p.series = append(p.series, one.Name)
 	}
 	p.shards = holdsShards(ctx, r.url)
-	if err := checkPlace(ctx, s); err != nil && !errors.As(err, &p.other) {
+	if err := open.CheckPlace(ctx, s); err != nil && !errors.As(err, &p.other) {
 		return p, err
 	}
 	return p, nil
@@ -205,7 +204,7 @@ func holdsShards(ctx context.Context, url string) bool {
 	if !strings.HasPrefix(url, "postgres") {
 		return false
 	}
-	config, err := open.PostgreSQL(url)
+	config, err := fromurl.PostgreSQL(url)
 	if err != nil {
 		return false
 	}
@@ -245,7 +244,7 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 		return act(ctx, s, p, cmd.OutOrStdout(), wantsJSON(cmd))
 	}
 	if r.path == "" {
-		s, err := open.URL(ctx, r.url)
+		s, err := fromurl.URL(ctx, r.url)
 		if err != nil {
 			return err
 		}
@@ -266,7 +265,7 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 	case r.lost:
 		return ui.Bad("--lost: the file %s is there", r.path).Hint("to make it safe: firn store recover%s", storeFlag(r.url))
 	}
-	if r.implicit {
+	if r.implicit || r.lost { // a directory may be lost with its file
 		if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
 			return err
 		}
@@ -278,6 +277,11 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 // one, and a second file would make the ids of the moved one: so none is made unasked.
 func (r *recovery) noFile() error {
 	f := ui.Failed("there is no file %s, so nothing was done: a second file would make the ids of the first again", r.path)
+	var none *sqlite.MissingDirectoryError
+	if _, err := sqlite.Inspect(r.path); errors.As(err, &none) && !r.implicit {
+		f.Hints = missingDirectory(none).Hints
+		return f
+	}
 	for _, text := range noFileHints(r.url, "if there is a backup, put it back, and run this command again") {
 		f.Hint("%s", text)
 	}
@@ -295,11 +299,11 @@ func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPl
 		question, flags = "Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?", " --moved"
 	case r.lost:
 		flags = " --lost"
-		question = "Are all processes stopped, and is the file gone for good, and not moved, with all its copies?"
+		question = "Are all processes stopped, and is the file gone for good, with all its copies: not moved, and not on a volume that is not mounted?"
 	case r.path != "": // a server has one address, and a file may have been copied
 		question = "Are all processes stopped, and will no other copy of the file be used?"
 	case p.other != nil:
-		question = "Are all processes stopped, and is the store that this one is a copy of gone for good?"
+		question = "Are all processes stopped, and is the store that this one is a copy of gone for good? Or is this a copy on purpose, and its ids never meet those of the other store?"
 	}
 	return ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbers.flags()))
 }
@@ -332,13 +336,13 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 		longest = max(longest, info.OutageLimit)
 	}
 	if r.moved {
-		fmt.Fprintf(&b, "%s is accepted as the place of its pools and counters:\n", open.Redact(r.url))
+		fmt.Fprintf(&b, "%s is accepted as the place of its pools and counters:\n", fromurl.Redact(r.url))
 		say("pools: %s. Series: %s. Nothing else changes, and ids and numbers start at once", phrase.List(names), phrase.List(p.series))
 		say("if any process used the old store after the copy was made, ids and numbers repeat: then leave out --moved")
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	fmt.Fprintf(&b, "%s is made safe after it lost writes:\n", open.Redact(r.url))
+	fmt.Fprintf(&b, "%s is made safe after it lost writes:\n", fromurl.Redact(r.url))
 	say("every process that uses it must be stopped now: ids that one makes meanwhile may repeat")
 	if r.path != "" {
 		if err := r.explainFile(say); err != nil {
@@ -346,6 +350,7 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 		}
 	} else if p.other != nil {
 		say("%s was made in another store, %s: if that one is in use, now or later, both make the same ids: then use that one, and do nothing here", p.other.What, p.other.Want)
+		say("only where this is a copy on purpose, such as for staging, and its ids never meet those of the other store in one table, queue or cache, both may be used")
 	}
 	pause := longest + 2*term.Skew
 	why := fmt.Sprintf("%s of outage budget and %s of clock error. --outage, if some process had a longer budget", phrase.Duration(longest), phrase.Duration(2*term.Skew))
@@ -361,7 +366,7 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 	}
 	say("a counter that the store has lost is not among its series: create it again, above its last number, before anything is started")
 	for _, text := range p.since {
-		say("%s: is --numbers more than that?", text)
+		say("%s. %s", text, howFar)
 	}
 	for _, u := range p.usedUp {
 		say("series %s has no number left %s: %s", u.series, u.until, u.room)
@@ -377,12 +382,21 @@ func (r *recovery) explainFile(say func(string, ...any)) error {
 		say("the file there now, of %s and %s bytes, is taken for the store", phrase.Instant(fi.ModTime()), phrase.Count(fi.Size()))
 		say("if a copy of this file is in use elsewhere, now or later, both make the same ids: keep one, and remove the others")
 	case errors.Is(err, os.ErrNotExist):
-		say("there is no file: an empty one is made")
+		say("there is no file: an empty one is made%s", r.withDirectory())
+		say("if the file is on a volume that is not mounted, mount it, and do nothing here")
 		say("if the file was moved, have every process use it where it is now, and make no other: both make the same ids")
 	default:
 		return err
 	}
 	return nil
+}
+
+// withDirectory says that the directory of the file is made too; "" where it is there.
+func (r *recovery) withDirectory() string {
+	if dir := filepath.Dir(r.path); !isFile(dir) {
+		return ", and its directory " + dir
+	}
+	return ""
 }
 
 // A recoveredLine is the store, or a pool, as --json prints it.
@@ -415,7 +429,7 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 	if err != nil {
 		return err
 	}
-	line := recoveredLine{Store: open.Redact(r.url), Then: p.then(r.hints), noPools: len(p.pools)+len(p.lost) == 0}
+	line := recoveredLine{Store: fromurl.Redact(r.url), Then: p.then(r.hints), noPools: len(p.pools)+len(p.lost) == 0}
 	var lines []recoveredLine
 	starts := all.Floor
 	for _, one := range pools {
@@ -501,10 +515,10 @@ func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, ou
 	}
 	var counters []acceptedLine
 	for _, in := range segments {
-		counters = append(counters, acceptedLine{in.Name, kindSegment})
+		counters = append(counters, acceptedLine{in.Name, config.Segment})
 	}
 	for _, in := range serials {
-		counters = append(counters, acceptedLine{in.Name, kindSerial})
+		counters = append(counters, acceptedLine{in.Name, config.Serial})
 	}
 	return printAccepted(out, pools, counters, asJSON)
 }

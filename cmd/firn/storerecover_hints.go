@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
@@ -64,9 +66,9 @@ func forgotten(cmd *cobra.Command, err error) error {
 	if !strings.HasPrefix(url, "sqlite:") { // it is the name of a pool
 		set, err := loadSettings(cmd)
 		if err == nil {
-			url = set.storeURL().text
+			url = set.StoreURL().Text
 		}
-		if path, err := implicitStore(); url == "" && err == nil {
+		if path, err := open.DefaultStore(); url == "" && err == nil {
 			url = "sqlite:" + path
 		}
 	}
@@ -82,8 +84,10 @@ func withBackup(url string) string {
 // makes others safe.
 func hintRecover(f *ui.Failure, url, text string) *ui.Failure {
 	texts := []string{text}
-	if path, ok := sqliteFile(url); ok && !isFile(path) {
+	if path, ok := open.SqliteFile(url); ok && !isFile(path) {
 		texts = noFileHints(url, withBackup(url))
+	} else if ok && isEmpty(path) {
+		texts = []string{withBackup(url), "only if there is no backup: rm " + phrase.ShellWord(path) + "; firn store recover" + storeFlag(url) + " --lost"}
 	} else if ok && lostWhileOpen(f) && inOrder(path) {
 		texts = []string{inOrderHint, "only if they stop again: " + text}
 	}
@@ -97,6 +101,12 @@ func hintRecover(f *ui.Failure, url, text string) *ui.Failure {
 func isFile(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, os.ErrNotExist)
+}
+
+// isEmpty reports whether a file is there and has no bytes.
+func isEmpty(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Size() == 0
 }
 
 // inOrderHint is for a program that has lost a file which is there again, such as one that was
@@ -130,13 +140,29 @@ func copyHints(e *sqlite.CopyError) []string {
 	return append(hints, "only if the original and every other copy are gone for good: stop all processes that use this one, then: "+recoverCommand("sqlite:"+e.Path, false))
 }
 
+// missingDirectory says what to do where the directory of a store's file does not exist. Only the
+// last hint makes a directory: a store may have been there, and a new one makes its ids.
+func missingDirectory(e *sqlite.MissingDirectoryError) *ui.Failure {
+	url := "sqlite:" + e.Path
+	return ui.Failed("%w", ui.Rename(fmt.Sprintf("%s: the directory %s does not exist", e.Path, e.Dir), e)).
+		Hint("if your programs use another path, use that one: two stores make the same ids. If its volume is not mounted, mount it").
+		Hint("%s", withBackup(url)).
+		Hint("%s", lostForGood(url)).
+		Hint("only if there never was a store: mkdir -p %s", phrase.ShellWord(e.Dir))
+}
+
+// lostForGood is what to do about a file that is lost, and of which there is no backup.
+func lostForGood(url string) string {
+	return "only if the file is gone for good, with all its copies, and was not moved: firn store recover" + storeFlag(url) + " --lost"
+}
+
 // noFileHints are what to do where the file of a store is not there. To recover makes no
 // file, so without a backup that alone would lead nowhere.
 func noFileHints(url, backup string) []string {
 	return []string{
-		"if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: FIRN_STORE=sqlite:PATH with its absolute path",
+		"if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: FIRN_STORE=sqlite:PATH with its absolute path. If it is on a volume that is not mounted, mount that",
 		backup,
-		"only if the file is gone for good, with all its copies, and was not moved: " + "firn store recover" + storeFlag(url) + " --lost",
+		lostForGood(url),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
@@ -138,7 +139,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if _, errs, code := called(t, "store", "recover", "--lost"); code != ui.ExitUsage || isFile(path) ||
-		!strings.Contains(errs, "is the file gone for good, and not moved, with all its copies?") || !strings.Contains(errs, " --lost --yes\n") {
+		!strings.Contains(errs, "is the file gone for good, with all its copies: not moved, and not on a volume that is not mounted?") || !strings.Contains(errs, " --lost --yes\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	out, errs, code := called(t, "store", "recover", "--lost", "--yes", "--json")
@@ -165,7 +166,7 @@ func TestRecoverMovedFile(t *testing.T) {
 	if _, errs, code := called(t, "next"); code != 0 {
 		t.Skip("there is no default file here: ", errs)
 	}
-	old, err := implicitStore()
+	old, err := open.DefaultStore()
 	if err != nil {
 		t.Fatal(err)
 	}

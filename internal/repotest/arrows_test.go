@@ -22,7 +22,7 @@ var arrows = []rule{
 	{pkg: "store"},
 	{pkg: "store/memory", ours: []string{"store"}},
 	{pkg: "store/storetest", ours: []string{"store"}, third: []string{"github.com/anishathalye/porcupine"}},
-	{pkg: "store/sqlite", ours: []string{"store", "store/internal/advice", "internal/configfile"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
+	{pkg: "store/sqlite", ours: []string{"store", "store/internal/advice", "internal/configfile", "internal/phrase"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
 	{pkg: "store/internal/advice", ours: []string{"store"}},
 	{pkg: "store/internal/table", ours: []string{"store", "store/internal/advice"}},
 	{pkg: "store/internal/table/tabletest", ours: []string{"store", "store/internal/table", "sequence", "document", "internal/testserver"}},
@@ -51,8 +51,18 @@ var arrows = []rule{
 	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
 	{pkg: "shard/rebalance", ours: []string{"shard", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
 
+	// Settings are read, and nothing is opened: of a store only its URL is looked at.
+	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term"}, third: []string{"go.yaml.in/yaml/v4"}},
+
+	{pkg: "config/open", ours: []string{".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block", "internal/dated", "internal/nearest", "internal/phrase", "internal/record", "internal/term"}},
+
 	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest"}},
 	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
+	// The running service: it wires what the others of server do not know of each other.
+	{pkg: "server/daemon", ours: []string{
+		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "public", "shard", "shard/check", "shard/move",
+		"server", "server/*", "internal/block", "internal/record", "internal/nearest", "internal/phrase", "internal/term",
+	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
 	{pkg: "server/internal/guard", ours: []string{"server"}},
 	{pkg: "client", ours: []string{"."}},
@@ -61,6 +71,14 @@ var arrows = []rule{
 	{pkg: "examples/*"},
 	{pkg: "examples/*/*", third: []string{"github.com/redis/go-redis/v9"}},
 
+	// The command is flags, one call, and what is printed. It reads no YAML and opens no store by
+	// itself. It knows adapters for their SQL and files (store setup, store recover), drivers for
+	// tables of other systems and for shards, and machines for their records (doctor, recover).
+	{pkg: "cmd/firn", ours: []string{
+		".", "config", "config/open", "lease", "pool", "sequence", "document", "public", "inspect", "plan", "verify", "server", "server/daemon", "shard", "shard/*",
+		"store", "store/open", "store/mysql", "store/postgres", "store/sqlite",
+		"internal/block", "internal/dated", "internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/term", "internal/ui",
+	}, third: []string{"github.com/spf13/", "golang.org/x/sys/", "github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/picture", ours: []string{"."}},
@@ -124,6 +142,13 @@ func TestArrowsCatch(t *testing.T) {
 		{"public", module + "/public/sqids", false},
 		{"server", module + "/lease", false},
 		{"cmd/firn", module + "/store/open", true},
+		{"cmd/firn", module + "/store/etcd", false},
+		{"cmd/firn", module + "/internal/record", false},
+		{"cmd/firn", "go.yaml.in/yaml/v4", false},
+		{"config", module + "/internal/ui", false},
+		{"config", module + "/config/open", false},
+		{"config/open", "github.com/spf13/cobra", false},
+		{"server/daemon", module + "/internal/ui", false},
 	} {
 		i := slices.IndexFunc(arrows, func(r rule) bool { return matches(r.pkg, tt.pkg) })
 		if got := arrows[i].allows(tt.imp); got != tt.ok {

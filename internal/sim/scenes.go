@@ -172,6 +172,7 @@ func brisk(s *setup) {
 func releasing(s *setup) {
 	brisk(s)
 	s.founded, s.unequal, s.workers, s.procs = true, false, 1, 3
+	s.every = 400 * time.Millisecond // a pause, a release and a loss have to meet within a time to live
 	s.faults.takes = 0.6
 }
 

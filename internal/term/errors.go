@@ -29,11 +29,10 @@ func (e *MissingPoolError) Error() string {
 	if e.Creating {
 		return fmt.Sprintf("lease: pool %q is not created yet: that has begun, and has not ended; if nobody is creating it at this moment, type: firn pool ensure %[1]s --store URL", e.Pool)
 	}
-	text := fmt.Sprintf("lease: the store has no pool %q", e.Pool)
 	if len(e.Pools) > 0 {
-		text += "; it has: " + strings.Join(e.Pools, ", ")
+		return fmt.Sprintf("lease: the store has no pool %q; it has: %s: name one of these in Options.Pool; for another one see what it can have: firn next --pool %s --store URL", e.Pool, strings.Join(e.Pools, ", "), e.Pool)
 	}
-	return text + fmt.Sprintf("; if it never existed, type once: firn pool create %s --store URL; if you are not sure: firn pool ensure %[1]s --store URL", e.Pool)
+	return fmt.Sprintf("lease: the store has no pool %q: if your other programs use another store, open that one; if it never existed, type once: firn pool create %s --store URL; if you are not sure: firn pool ensure %[2]s --store URL", e.Pool, e.Pool)
 }
 
 // Retryable is false; see firn.Retryable.
@@ -88,7 +87,11 @@ type Holder struct {
 
 func (e *FullError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "lease: none of the %d workers of pool %q is free", e.Workers, e.Pool)
+	if e.Workers == 1 { // of the pool, or one was asked for
+		fmt.Fprintf(&b, "lease: the one worker of pool %q that this process may take is not free", e.Pool)
+	} else {
+		fmt.Fprintf(&b, "lease: none of the %d workers of pool %q is free", e.Workers, e.Pool)
+	}
 	for i, h := range e.Holders {
 		if i == 5 {
 			fmt.Fprintf(&b, "; and %d more", len(e.Holders)-i)

@@ -11,11 +11,11 @@ import (
 func TestErrorTexts(t *testing.T) {
 	for want, err := range map[string]error{
 		`lease: pool "p" has layout a, not b: leave the layout out of the options to use the pool's, or name a pool of that layout`: &term.LayoutError{Pool: "p", Have: "a", Want: "b"},
-		`lease: the store has no pool "p"; it has: a, b; if it never existed, type once: firn pool create p --store URL; if you are not sure: firn pool ensure p --store URL`: &term.MissingPoolError{
+		`lease: the store has no pool "p"; it has: a, b: name one of these in Options.Pool; for another one see what it can have: firn next --pool p --store URL`: &term.MissingPoolError{
 			Pool: "p", Pools: []string{"a", "b"},
 		},
 		`lease: none of the 4 workers of pool "p" is free`: &term.FullError{Pool: "p", Workers: 4},
-		`lease: none of the 1 workers of pool "p" is free; worker 0 is held by a and falls free in 250ms`: &term.FullError{
+		`lease: the one worker of pool "p" that this process may take is not free; worker 0 is held by a and falls free in 250ms`: &term.FullError{
 			Pool: "p", Workers: 1, Holders: []term.Holder{{Worker: 0, Name: "a", Free: 250400 * time.Microsecond}},
 		},
 		`lease: this host's clock is 1h0m1s ahead of the store's; at most 5s is safe`: &term.ClockError{Ahead: time.Hour + 1400*time.Millisecond, Skew: 5 * time.Second},

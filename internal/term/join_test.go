@@ -31,7 +31,7 @@ func TestMissingPool(t *testing.T) {
 		x := newScript(t)
 		x.forgetAll()
 		x.rules.LocalClock = embedded
-		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
+		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool": if your other programs use another store, open that one; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
 
 		p := term.NewPool("two", firn.Default(), term.Range{Last: 15}, time.Minute)
 		x.write(term.KeyPool("pool"), p.Encode())
@@ -41,7 +41,7 @@ func TestMissingPool(t *testing.T) {
 			t.Errorf("%#v", a.s.Err)
 		}
 		x.write(term.KeyPool("pool"), p.Void().Encode())
-		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool"; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
+		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool": if your other programs use another store, open that one; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
 		p, err := p.Above(0, "").Use(term.Range{Last: 15}, firn.Default())
 		if err != nil {
 			t.Fatal(err)

@@ -93,7 +93,7 @@ func TestFullError(t *testing.T) {
 	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: x.tick(5 * time.Minute), TTL: 30_000})
 	x.actor("a").until(term.Refused).fails(term.Refused,
-		`lease: none of the 1 workers of pool "pool" is free; worker 0 is held by h and falls free in 4m55s`)
+		`lease: the one worker of pool "pool" that this process may take is not free; worker 0 is held by h and falls free in 4m55s`)
 
 	// The first to fall free come first, and not all are named.
 	x = newScript(t)
@@ -154,7 +154,7 @@ func TestLayoutEnd(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	x.setWorker(0, x.worker(0).Freed(0))
-	x.actor("b").until(term.Refused).fails(term.Refused, `lease: none of the 1 workers of pool "pool" is free`)
+	x.actor("b").until(term.Refused).fails(term.Refused, `lease: the one worker of pool "pool" that this process may take is not free`)
 }
 
 // However many come at once, everybody has a worker after a few rounds.

@@ -40,9 +40,8 @@ const (
 	oldest    = 140000 // of PostgreSQL
 )
 
-// Findings says what is wrong with the servers of a cluster, of which each was
-// examined at about the instant now. Of a shard that waits for its move it does not say that
-// no server serves it: who knows of the move says so.
+// Findings returns what is wrong with the servers of a cluster, which were examined at about the moment now.
+// It leaves out shards that waits selects: they wait for their move, and that is said elsewhere.
 func Findings(servers []*Server, now time.Time, waits func(shard int64) bool) []Finding {
 	f := &findings{now: now, waits: waits}
 	views := make(map[string]*shard.View)
@@ -83,8 +82,8 @@ func (f *findings) say(l Level, server, do, format string, args ...any) {
 	f.all = append(f.all, Finding{l, server, fmt.Sprintf(format, args...), do})
 }
 
-// AddressDo is what to do about an error of an address that leads to another database than the
-// server, or to a standby of it; else it is empty.
+// AddressDo says what to do where the address of a server leads to another database, or to a standby. For any
+// other error it is empty.
 func AddressDo(err error) string {
 	var of *shard.ServerError
 	var stray *shard.StrayError
@@ -162,7 +161,7 @@ func (f *findings) standby(name string) {
 	f.say(Bad, "", ToPrimary(name), "%s", strings.TrimPrefix((&StandbyError{Server: name}).Error(), "shard: "))
 }
 
-// ToPrimary is what to do about a server whose address leads to a standby.
+// ToPrimary says what to do where the address of a server leads to a standby.
 func ToPrimary(server string) string {
 	return fmt.Sprintf("give the address of its primary: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml. If the primary is gone for good: docs/shards.md, \"Promotion\"", server)
 }
@@ -282,8 +281,7 @@ func (f *findings) setters(s *Server) {
 // NameThem is what to do about servers of the cluster that were not asked.
 const NameThem = "name them besides the others, with --server NAME=postgres://USER@HOST/DATABASE or in firn.yaml"
 
-// Together says what is wrong with what servers say together, by name; all says that
-// no server is missing there.
+// Together returns what is wrong with the servers as a whole. All says that no server is missing in views.
 func Together(views map[string]*shard.View, all bool) []Finding {
 	var f findings
 	primaries := make(map[string]*shard.View)

@@ -10,7 +10,7 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// An AnswersError says that a server is there which was said to be gone.
+// An AnswersError says that a server answers which an operator called gone.
 type AnswersError struct {
 	Server string
 	Err    error // with which it refuses to say what it serves; nil: it does not
@@ -26,9 +26,9 @@ func (e *AnswersError) Error() string {
 // answerPatience is how long a server is waited for that is said to be gone.
 const answerPatience = 10 * time.Second
 
-// Gone returns an [*AnswersError] where anything answers at the address of a server, though it
-// be a refusal or another database: nobody can say then that the server is gone.
-func Gone(ctx context.Context, s shard.Server) error {
+// ConfirmGone returns an [*AnswersError] where anything answers at the address of a server, even a refusal or
+// another database: the server may still be there. Nil means that nothing answers.
+func ConfirmGone(ctx context.Context, s shard.Server) error {
 	patient, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	c, err := s.Connect(patient)

@@ -34,8 +34,8 @@ const loadQuery = `SELECT s.shard, s.state = 'open' AND firn.is_here(s), coalesc
 	WHERE s.state <> 'moved'
 	GROUP BY s.shard ORDER BY s.shard`
 
-// CopyBytes measures what shards take on a server, served there or not: their tables
-// with their indexes, and their sequences.
+// CopyBytes returns how much room shards take on a server, whether it serves them or has a copy: tables,
+// indexes and sequences.
 func CopyBytes(ctx context.Context, server shard.Server, shards []int64) (bytes int64, err error) {
 	c, err := server.Connect(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func CopyBytes(ctx context.Context, server shard.Server, shards []int64) (bytes 
 	return bytes, nil
 }
 
-// Loads measures what each shard of servers bears, all servers at once.
+// Loads returns the load of each shard, of all servers at once.
 func Loads(ctx context.Context, servers []shard.Server) []*Load {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 // revert can open: one of the servers was put back to an earlier state, or firn shards reopen
 // was broken off.
 
-// An Opening says which server opens such a shard, and why it is that server.
+// An Opening says which server opens a shard that no server serves and no move opens, and why that server.
 type Opening struct {
 	Shard  int64
 	Server string // that opens it
@@ -31,21 +31,21 @@ func (o Opening) do() string {
 	return fmt.Sprintf("if there is a newer backup or a standby of %s, put it in its place first. If there is none, %s has the newest rows: %s", o.Back, o.Server, do)
 }
 
-// Do says what to type.
+// Do returns what to type.
 func (o Opening) Do() string { return withList(o.do(), fmt.Sprint(o.Shard)) }
 
-// Text says why, and what to type.
+// Text returns why, and what to type.
 func (o Opening) Text() string { return o.Why + "; " + o.Do() }
 
 // withList puts the numbers of shards into what to type. A list that is cut short is none to type.
 func withList(do, list string) string { return strings.ReplaceAll(do, "LIST", list) }
 
-// OpeningOf finds that server, by what all servers of the cluster say, and false where a
-// server serves the shard or a move opens it. The highest term knows most of a shard: who
-// lets it go has its word from who is to take it, so a lower term there has been forgotten.
+// OpeningOf returns the opening of a shard, by what all servers of the cluster say, and false where a server
+// serves the shard or a move opens it. The highest term knows most of a shard: who lets it go has its
+// word from who is to take it, so a lower term there has been forgotten.
 func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 	all := saying(views, n)
-	if CheckPrimaries(views) != nil {
+	if RefuseStandbys(views) != nil {
 		return Opening{}, false // the primary may know more
 	}
 	if len(all) == 0 || len(serving(all)) > 0 || all[0].State != shard.StateMoved {
@@ -64,19 +64,19 @@ func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 	return Opening{n, last.server, last.MovedTo, fmt.Sprintf("%s knows more of it than %s, which was put back to an earlier state", last.server, last.MovedTo)}, true
 }
 
-// CopyOf is a server that knows of a shard only what the server knew that it is a copy of, or "". No
-// move of the shard goes on, or ends, before that server was reopened. Where two are copies, it is
-// the one that opens the shard.
+// CopyOf returns a server that was promoted, restored or copied, and so may know less of a shard than the
+// original did; or "". Until you reopen that server, no move of the shard continues or ends. Where two
+// servers are such, it returns the one that opens the shard.
 func CopyOf(views map[string]*shard.View, n int64) string {
 	copies := slices.DeleteFunc(saying(views, n), func(c claim) bool { return c.Here })
-	if len(copies) == 0 || CheckPrimaries(views) != nil {
+	if len(copies) == 0 || RefuseStandbys(views) != nil {
 		return ""
 	}
 	opens := slices.IndexFunc(copies, func(c claim) bool { return c.State == shard.StateOpen })
 	return copies[max(opens, 0)].server
 }
 
-// ReopenCopy is what to do about such a server.
+// ReopenCopy says what to do about a server that [CopyOf] returns.
 func ReopenCopy(server string) string {
 	return fmt.Sprintf("%s is a copy, or was promoted or restored. If what it is a copy of is gone for good: firn shards reopen %[1]s", server)
 }
@@ -101,8 +101,8 @@ func saying(views map[string]*shard.View, n int64) []claim {
 	return all
 }
 
-// Nowhere finds, of the shards that are asked for, those that no server serves and that no move
-// opens, by what all servers say. Each finding says what to type.
+// Nowhere returns a finding for shards that no server serves and that no move opens, of those that asked
+// selects. Each finding says what to type.
 func Nowhere(views map[string]*shard.View, asked func(shard int64) bool) []Finding {
 	found := make(groups)
 	for _, n := range numbers(views) {

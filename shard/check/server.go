@@ -14,7 +14,7 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// A Server is what one server is found to be.
+// A Server is what was found about one server.
 type Server struct {
 	Name string
 	Err  error // it did not answer, or knows nothing of shards; the rest is zero then
@@ -28,8 +28,7 @@ type Server struct {
 	Details *Details      // of [Examine]
 }
 
-// Details are what only an examination needs. They are read with the rights of the
-// owner of the schema firn.
+// Details are what only [Examine] reads, with the rights of the owner of the schema firn.
 type Details struct {
 	Settings   map[string]string
 	Generators []Generator
@@ -48,10 +47,10 @@ type Generator struct {
 	Ahead     time.Duration // of the server's clock
 }
 
-// Look sees how servers are, all at once, without the details.
+// Look looks at all servers at once, without details.
 func Look(ctx context.Context, servers []shard.Server) []*Server { return all(ctx, servers, look) }
 
-// Examine sees how servers are, all at once.
+// Examine looks at all servers at once, with details.
 func Examine(ctx context.Context, servers []shard.Server) []*Server {
 	return all(ctx, servers, func(ctx context.Context, c *pgx.Conn, server shard.Server, s *Server) error {
 		err := look(ctx, c, server, s)

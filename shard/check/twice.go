@@ -37,8 +37,9 @@ func twice(claims []claim) bool {
 	return len(open) > 1 || len(open) == 1 && open[0].Term < claims[0].Term
 }
 
-// Twice finds, of the shards that are asked for, those that more than one server serves, and
-// those that a server serves although another one gave them away later. Each finding says what to type.
+// Twice returns a finding for shards that more than one server serves, and for shards that a server serves
+// although another one gave them away later, of those that asked selects. Each finding says what to
+// type.
 func Twice(views map[string]*shard.View, asked func(shard int64) bool) []Finding {
 	found := make(groups)
 	for _, n := range numbers(views) {

@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrUnknown: the connection was lost at the end of a transaction. Whether it was
-// carried out is in the shard's records, where the next run looks.
+// ErrUnknown says that the connection was lost during the commit. The shard's records say whether the file
+// was applied, and the next run reads them.
 var ErrUnknown = errors.New("the connection was lost at COMMIT: whether the file was applied is unknown, and found out by the next run")
 
 // A FileError says where in a file an error is.

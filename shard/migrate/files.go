@@ -32,8 +32,8 @@ const outside = "-- firn: no transaction"
 
 var numbered = regexp.MustCompile(`^(\d+)(?:[_.-].*)?\.sql$`)
 
-// ReadDir reads the SQL files of a directory, in the order of their numbers. Other
-// files, and directories, are left alone. The error names every file that is wrong.
+// ReadDir reads the SQL files of a directory, in the order of their numbers. It ignores other files and
+// directories. The error names every file that is wrong.
 func ReadDir(fsys fs.FS) ([]File, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {

@@ -17,7 +17,7 @@ type Plan struct {
 	cluster string
 }
 
-// Work is what one shard has yet to get.
+// A Work is the files that one shard gets.
 type Work struct {
 	Shard  int64
 	Schema string
@@ -27,20 +27,20 @@ type Work struct {
 	first bool // the shard has no table of records yet
 }
 
-// Left is a shard that cannot be changed now.
+// A Left is a shard that gets no file now.
 type Left struct {
 	Shard int64
 	Why   string
 }
 
-// A ConflictError says that a file does not fit to what shards have had.
+// A ConflictError says that a file does not fit with the files that shards have.
 type ConflictError struct {
 	File   string
 	Why    Conflict
 	Shards []int64 // at least one
 }
 
-// Conflict is a reason not to apply files.
+// A Conflict says why a file does not fit.
 type Conflict int
 
 const (
@@ -64,9 +64,9 @@ func (e *ConflictError) Error() string {
 	}
 }
 
-// NewPlan compares the files with what shards have had: those that are asked for, or
-// with nil all. The error joins a [*ConflictError] for each file that does not fit;
-// with late a file may come after those with higher numbers.
+// NewPlan compares files with what shards have. Asked selects shards; nil means all. The error joins a
+// [*ConflictError] for each file that does not fit. With late, a file may come after files with higher
+// numbers.
 func NewPlan(s *State, files []File, asked func(shard int64) bool, late bool) (*Plan, error) {
 	p := &Plan{cluster: s.Map.Cluster}
 	var conflicts []*ConflictError
@@ -137,8 +137,8 @@ func addConflict(all []*ConflictError, c ConflictError, n int64) []*ConflictErro
 	return append(all, &c)
 }
 
-// Divide parts a plan into the work on one shard and that on the others. The shard is
-// the first of the plan if it has no work.
+// Divide splits a plan into the work on one shard and the work on the others. Where the shard has no work, it
+// takes the first of the plan.
 func (p *Plan) Divide(canary int64) (one, others *Plan) {
 	i := max(0, slices.IndexFunc(p.Work, func(w Work) bool { return w.Shard == canary }))
 	one = &Plan{Work: p.Work[i:min(i+1, len(p.Work))], cluster: p.cluster}

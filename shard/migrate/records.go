@@ -26,7 +26,7 @@ type Record struct {
 	Role    string    // who did it
 }
 
-// A State is what all servers say, each at an instant of its own.
+// A State is what all servers say, each at a moment of its own.
 type State struct {
 	Map     *shard.Map
 	Records map[int64][]Record // by shard, in the order of their numbers
@@ -35,7 +35,7 @@ type State struct {
 	missing map[int64]bool // shards that have no table of records yet
 }
 
-// Record is that of a file on a shard, if there is one.
+// Record returns the record of a file on a shard, if there is one.
 func (s *State) Record(shard, number int64) (Record, bool) {
 	i := slices.IndexFunc(s.Records[shard], func(r Record) bool { return r.Number == number })
 	if i < 0 {
@@ -77,14 +77,14 @@ func table(schema string) string { return pgx.Identifier{schema, "firn_applied"}
 // literal quotes a text.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// Look asks all servers what they have. It fails where one of them does not answer, or
-// is left out: files are applied everywhere or nowhere.
+// Look asks all servers which files their shards have. It fails where a server does not answer or is not
+// named: files are applied on all shards or on none.
 func Look(ctx context.Context, servers []shard.Server) (*State, error) {
 	return LookFor(ctx, servers, nil)
 }
 
-// LookFor is [Look] for files that only some shards are to get. A server of the cluster may be left
-// out if the others serve all of these shards; [State.Unseen] are those of which nobody says what they have.
+// LookFor is [Look] for files that only some shards get. A server of the cluster may be left out if the
+// others serve all of these shards. [State.Unseen] are the shards that nobody was asked about.
 func LookFor(ctx context.Context, servers []shard.Server, asked func(shard int64) bool) (*State, error) {
 	views := make(map[string]*shard.View, len(servers))
 	var failed []error
@@ -156,7 +156,7 @@ func checkOwner(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// An OwnerError says that somebody asks who is not the role that the shards belong to.
+// An OwnerError says that the role which connects does not own the shards.
 type OwnerError struct{ Owner, User string }
 
 func (e *OwnerError) Error() string {
@@ -240,7 +240,7 @@ type Use struct {
 	Left    []int64 // do not have it
 }
 
-// Uses returns which of the shards that are asked for have a file.
+// Uses returns which shards have a file, of those that asked selects.
 func (s *State) Uses(f File, asked func(shard int64) bool) (u Use) {
 	for _, r := range s.Map.Routes {
 		if !asked(r.Shard) {

@@ -56,9 +56,9 @@ type Result struct {
 	Err     error  // a [*FileError], if one file is to blame; nil: the shard has all
 }
 
-// Run applies the files of a plan, on all servers at once. It returns what became of
-// the shards that it began, by shard. It begins no other after too many failures, on
-// a server that is lost, or when ctx ends.
+// Run applies the files of a plan, on all servers at once, and returns what became of each shard that it
+// began. It begins no more shards after too many failures, on a server that is lost, and after ctx
+// ends.
 func (p *Plan) Run(ctx context.Context, servers []shard.Server, o *Options) []Result {
 	r := &run{plan: p, options: o.orDefault()}
 	var wg sync.WaitGroup

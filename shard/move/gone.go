@@ -81,7 +81,7 @@ func restOf(ctx context.Context, servers []shard.Server, gone string) ([]*end, e
 	for _, s := range servers {
 		if s.Name != gone {
 			rest = append(rest, newEnd(s))
-		} else if err := check.Gone(ctx, s); err != nil {
+		} else if err := check.ConfirmGone(ctx, s); err != nil {
 			return rest, err
 		}
 	}

@@ -79,7 +79,7 @@ type Move struct {
 	To string
 }
 
-// A Plan is what is to be moved.
+// A Plan says which shards to move.
 type Plan struct {
 	By      By
 	Servers []string // the cluster's
@@ -101,10 +101,9 @@ func (e *FixedError) Error() string {
 	return fmt.Sprintf("shard: shard %d on %s is closed, and only an open one moves", e.Shard, e.Server)
 }
 
-// NewPlan measures what all servers of a cluster bear, and returns the moves after which
-// their loads are nearly equal, or one of them is empty. By Rate that takes Options.Sample.
-//
-// Errors: [*FixedError]; [*shard.ServerError], a server did not answer.
+// NewPlan measures the load of all servers of a cluster, and returns the moves after which the loads are
+// nearly equal, or after which the server of Options.Drain is empty. By Rate it takes Options.Sample.
+// Errors: *FixedError; *shard.ServerError where a server does not answer.
 func NewPlan(ctx context.Context, servers []shard.Server, opts *Options) (*Plan, error) {
 	o := opts.withDefaults()
 	p := &Plan{By: o.By}
@@ -139,7 +138,7 @@ func NewPlan(ctx context.Context, servers []shard.Server, opts *Options) (*Plan,
 	return p, err
 }
 
-// Loads are what each server bears now, and after the moves.
+// Loads returns the load of each server now, and after the moves.
 func (p *Plan) Loads() (before, after map[string]float64) {
 	return loadsAfter(p.Servers, p.Shards, nil), loadsAfter(p.Servers, p.Shards, p.Moves)
 }

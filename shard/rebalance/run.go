@@ -19,14 +19,13 @@ type Moved struct {
 	From, To string
 }
 
-// A Progress is how far all moves are together.
+// A Progress says how far all moves are together.
 type Progress struct {
 	Shards, Done int
 	Now          move.Progress // of a move that is under way; zero before the first
 }
 
-// Check says what speaks against any of the moves, and what is to be known of them, before
-// the first is begun.
+// Check returns what speaks against any of the moves, and what a person should know about them.
 func (p *Plan) Check(ctx context.Context, servers []shard.Server, opts *Options) (refusals []move.Refusal, notes []move.Refusal, err error) {
 	o := opts.withDefaults()
 	jobs, err := p.jobs(ctx, servers)
@@ -43,9 +42,8 @@ func (p *Plan) Check(ctx context.Context, servers []shard.Server, opts *Options)
 	return refusals, notes, nil
 }
 
-// Run carries the plan out, and returns the shards that have moved. Where a move fails, those
-// that are under way come to their ends, and no other begins. After ctx has ended, or an
-// error, Resume goes on.
+// Run moves the shards of the plan, and returns those that have moved. Where a move fails, moves that are under
+// way finish, and no other begins. After an error, or after ctx has ended, Resume continues.
 func (p *Plan) Run(ctx context.Context, servers []shard.Server, opts *Options) ([]Moved, error) {
 	jobs, err := p.jobs(ctx, servers)
 	if err != nil {
@@ -75,16 +73,15 @@ func (p *Plan) jobs(ctx context.Context, servers []shard.Server) ([]move.Job, er
 	return jobs, nil
 }
 
-// Stays reports whether Resume leaves a move as it stands: its shards have arrived, or
-// somebody has taken them back, and the other copy is left to whoever wants it dropped.
+// Stays reports whether Resume leaves a move as it is: its shards have arrived, or somebody has taken them
+// back, and nobody has dropped the other copy yet.
 func Stays(f move.Move) bool {
 	returns := f.Phase == move.Between && len(f.Back) > 0
 	return !returns && f.Phase != move.HalfLeft && (f.Phase == move.Arrived || len(f.Back) > 0)
 }
 
-// Resume brings moves that are under way to their ends, and returns the shards that have
-// moved and the moves that it leaves as they stand. Where somebody wants shards back, they
-// come back, and no copy is dropped.
+// Resume finishes moves that are under way. It returns the shards that have moved, and the moves that it
+// leaves as they are. Shards that somebody takes back come back, and Resume drops no copy of these.
 func Resume(ctx context.Context, servers []shard.Server, opts *Options) (moved []Moved, left []move.Move, err error) {
 	if err := move.DropLeftovers(ctx, servers); err != nil {
 		return nil, nil, err

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 )
 
-// ErrNoCluster: none of the servers that were looked at is in a cluster.
+// ErrNoCluster says that none of the servers is in a cluster.
 var ErrNoCluster = errors.New("shard: there is no cluster on these servers yet")
 
-// An Addition is what is to be done to add servers to a cluster.
+// An Addition says what to do to add servers to a cluster.
 type Addition struct {
 	Plan  *Plan    // of the new ones, on which no shards are made
 	Again []string // those that were taken out before, and know of the cluster
@@ -88,7 +88,7 @@ func (p *Plan) addition() *Addition {
 	return a
 }
 
-// Run does what is planned. The new servers come first: what the others name is there.
+// Run does what is planned. It begins with the new servers, so that a server which the others name exists.
 func (a *Addition) Run(ctx context.Context) error {
 	if err := a.Plan.Run(ctx, new(atomic.Int64)); err != nil {
 		return err

@@ -43,7 +43,7 @@ const (
 	idleTime     = 5 * time.Second       // how long tables stay locked by a process that was cut off
 )
 
-// A BusyError says that a schema was never quiet enough to be taken over.
+// A BusyError says that a schema was in use for too long to be adopted.
 type BusyError struct {
 	Server, Schema string
 	Waited         time.Duration
@@ -54,9 +54,9 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("shard: server %s: %s was in use for %s%s", e.Server, e.Schema, e.Waited, e.Holders)
 }
 
-// Run takes over what is planned, one schema of a server after the other, and counts
-// the shards that are done. A schema that is in use for as long as patience stays as
-// it is, and so do, after an error, the rest of that server's.
+// Run adopts the schemas, one after the other on each server, and counts the shards that are done. A schema
+// that is in use for as long as patience stays as it is. After an error so do the other schemas of that
+// server.
 func (a *Adoption) Run(ctx context.Context, patience time.Duration, done *atomic.Int64) error {
 	for i := range a.Plan.Servers {
 		s := &a.Plan.Servers[i]

@@ -12,14 +12,14 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// An Adoption is what is to be done to take over schemas that were there before firn.
+// An Adoption says what to do to adopt schemas that made ids before firn.
 type Adoption struct {
 	Plan     *Plan
 	Function string
 	Servers  []AdoptedServer
 }
 
-// An AdoptedServer is what is taken over on one server.
+// An AdoptedServer says what is adopted on one server.
 type AdoptedServer struct {
 	Server  string
 	Schemas []AdoptedSchema // by shard
@@ -62,7 +62,7 @@ func (c Column) String() string {
 	return c.Table + "." + c.Name + " (no index)"
 }
 
-// ErrNoKeys: nobody has said by which scheme a key has a shard, which never changes.
+// ErrNoKeys says that Wish.Keys is missing, which a new cluster needs.
 var ErrNoKeys = wrong("shard: which shard is a key in? the key scheme has to be said, and never changes")
 
 // maxFaults is how many schemas are named that cannot be taken over.
@@ -122,7 +122,7 @@ func (s *Servers) Adopt(ctx context.Context, w Wish, name string) (*Adoption, er
 	return a, nil
 }
 
-// Steps is how many shards there is something to do for.
+// Steps returns how many shards Run changes.
 func (a *Adoption) Steps() int64 {
 	n := a.Plan.Steps()
 	for _, s := range a.Servers {
@@ -131,8 +131,8 @@ func (a *Adoption) Steps() int64 {
 	return n
 }
 
-// A CountError says that nobody has said how many shards an adopted cluster has. What was
-// found does not tell: shards without a schema count too.
+// A CountError says that Wish.Count is missing: what was found does not tell how many shards there are,
+// because shards without a schema count too.
 type CountError struct {
 	Found   int   // schemas
 	Highest int64 // shard of them
@@ -190,7 +190,7 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 	return nil
 }
 
-// A NoFunctionError says that no schema of the pattern has a function of the name.
+// A NoFunctionError says that no schema has the function that makes ids.
 type NoFunctionError struct {
 	Schemas, Function string
 	Others            []OtherFunction // that make ids there
@@ -309,7 +309,7 @@ func (k catalog) schema(f found, n int64, want firn.Layout) (AdoptedSchema, erro
 	return one, nil
 }
 
-// A LayoutError says that ids that are there have another layout than is wished.
+// A LayoutError says that existing ids have another layout than the [Wish].
 type LayoutError struct{ Is, Asked firn.Layout }
 
 func (e *LayoutError) Error() string {

@@ -29,10 +29,10 @@ func (e *ClockError) Error() string {
 
 func showTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// Above is the state above which shards are opened: the latest of the clocks, and a margin, by
-// which the ids of a server that was lost may have been ahead of its clock. The clocks are
-// told by how far each server's is ahead of this process's, which says now. It returns a
-// [*ClockError] where no other clock is within an hour of the latest.
+// Above returns the state above which a reopened shard makes ids: that of the latest clock, plus a margin for
+// ids of the lost server that were ahead of its clock. Ahead says how far the clock of each server is
+// ahead of now, the clock of this process. It returns a [*ClockError] where no other clock is within an
+// hour of the latest.
 func Above(l firn.Layout, now time.Time, ahead map[string]time.Duration, margin time.Duration) (state int64, err error) {
 	type clock struct {
 		host string

@@ -8,7 +8,7 @@ import (
 	"github.com/firn-id/firn"
 )
 
-// A DifferenceError says what of a cluster is not as it was asked for.
+// A DifferenceError says in what a cluster differs from the [Wish].
 type DifferenceError struct {
 	What      string // as in Wish, in small letters
 	Is, Asked string
@@ -27,15 +27,14 @@ func (e *WishError) Unwrap() error { return e.Err }
 
 func wrong(format string, args ...any) error { return &WishError{fmt.Errorf(format, args...)} }
 
-// A CopyError says that a server has shards that were opened elsewhere: what is made
-// there may be made on the original too.
+// A CopyError says that a server is a copy: its shards may be served by the original too.
 type CopyError struct{ Server string }
 
 func (e *CopyError) Error() string {
 	return fmt.Sprintf("shard: server %s is a copy, or was promoted or restored: its shards were opened elsewhere", e.Server)
 }
 
-// ErrNoCount: nobody has said how many shards a new cluster has.
+// ErrNoCount says that Wish.Count is missing, which a new cluster needs.
 var ErrNoCount = wrong("shard: how many shards? the number has to be said, and never changes: the shard of a key depends on it")
 
 // A TooManyError says that a layout has not so many shards.
@@ -68,7 +67,7 @@ func (e *UnnamedError) Error() string {
 	return fmt.Sprintf("shard: server %s is in the cluster too, and has to be named", e.Server)
 }
 
-// A ForgotError says that a server knows nothing of the cluster that the others have it in.
+// A ForgotError says that a server is in no cluster, although the other servers name it in theirs.
 type ForgotError struct{ Server string }
 
 func (e *ForgotError) Error() string {

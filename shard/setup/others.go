@@ -7,8 +7,8 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// Others finds the functions in the schemas of a server's shards that make ids by a formula
-// of their own, beside the shard's generator: they may repeat ids. It changes nothing.
+// Others returns functions in the schemas of a server's shards that make ids by a formula of their own. They
+// may repeat ids of the shard's generator. It changes nothing.
 func Others(ctx context.Context, s shard.Server) ([]OtherFunction, error) {
 	c, err := s.Connect(ctx)
 	if err != nil {

@@ -25,8 +25,7 @@ func (e *OwnersError) Error() string {
 	return "shard: the schema firn does not belong to one role: it is " + strings.Join(parts, ", ")
 }
 
-// Owners are the roles that the schema firn belongs to, by server. Servers that do not say so are
-// left out.
+// Owners returns the role that owns the schema firn on each server. It leaves out servers that do not answer.
 func Owners(ctx context.Context, servers []shard.Server) map[string]string {
 	owners := make([]string, len(servers))
 	each(servers, func(i int, s shard.Server) error {
@@ -46,8 +45,8 @@ func Owners(ctx context.Context, servers []shard.Server) map[string]string {
 	return all
 }
 
-// Odd are the servers whose owner is another than that of most, and the owner of most. Where two
-// owners have as many servers, the one of the first server counts.
+// Odd returns the servers whose owner is not the owner of most servers, and that owner. Where two owners have
+// the same number of servers, the owner of the first server counts.
 func Odd(owners map[string]string) (odd []string, most string) {
 	names := slices.Sorted(maps.Keys(owners))
 	count := make(map[string]int)

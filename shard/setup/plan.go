@@ -29,7 +29,7 @@ const (
 	DefaultRole    = "firn_app"
 )
 
-// A Plan is what is to be done to make a cluster, or to bring one up to date.
+// A Plan says what to do to make a cluster, or to bring one up to date.
 type Plan struct {
 	Cluster string // its id; empty: a new one
 	Layout  firn.Layout
@@ -55,7 +55,7 @@ type ServerPlan struct {
 	drawers []string // roles that draw there now, besides those of the plan
 }
 
-// Steps is how many shards there is something to do for.
+// Steps returns how many shards Run makes or renews.
 func (p *Plan) Steps() (n int64) {
 	for _, s := range p.Servers {
 		n += int64(len(s.Make) + len(s.Renew))

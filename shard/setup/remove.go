@@ -9,7 +9,7 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// A Removal is what is to be done to take a server out of a cluster.
+// A Removal says what to do to take a server out of a cluster.
 type Removal struct {
 	Server string
 	Member bool // it is one of the cluster; else there is nothing to do
@@ -108,8 +108,8 @@ BEGIN
 END $do$;
 COMMIT`
 
-// Run does what is planned. The server that goes is the first to know: from then on no
-// move brings a shard there.
+// Run does what is planned. The server that leaves is the first to know: from then on no move brings a shard
+// there.
 func (r *Removal) Run(ctx context.Context) error {
 	if r.leaving != nil {
 		if err := exec(ctx, r.leaving.server, fmt.Sprintf(left, array(r.rest))); err != nil {

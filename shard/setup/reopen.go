@@ -14,8 +14,8 @@ import (
 	"github.com/firn-id/firn/shard/check"
 )
 
-// A Reopening is what is to be done to a server that was promoted, restored or copied,
-// or on which shards are closed.
+// A Reopening says what to do so that a server which was promoted, restored or copied serves its shards
+// again, or a server on which shards are closed.
 type Reopening struct {
 	Server string
 	Shards []shard.Row // to be opened
@@ -37,7 +37,7 @@ type Reopening struct {
 	timeline string
 }
 
-// Left is a shard that stays as it is.
+// A Left is a shard that a plan does not open.
 type Left struct {
 	Shard int64
 	Why   string
@@ -50,19 +50,18 @@ type Told struct {
 	Server      string
 }
 
-// Closed is a shard that another server serves too, because one of the two was put back to
-// an earlier state. It is closed there, and the rows that are there stay.
+// A Closed is a shard that another server serves too, because one of the two servers was put back to an
+// earlier state. Run closes the shard on that server, and leaves its rows there.
 type Closed struct {
 	Shard          int64
 	Schema, Server string
 }
 
-// PlanReopen says which shards of a server may be opened there, by what all servers
-// say. A server of the cluster that has not answered, or was not asked, has to be named
-// as gone: what it serves would otherwise be served twice. Shards that are asked for by
-// name are opened anew even if they serve; without asking all are meant that do not. One that
-// is asked for, and that another server serves too, is closed there, unless that server has
-// opened it later.
+// PlanReopen says which shards may be opened on a server, by what all servers say. Every server of the
+// cluster has to have answered, or to be named in gone: a shard that it serves would otherwise be served
+// twice. With asked nil the plan opens the shards that do not serve. Else it opens the shards that
+// asked selects, even if they serve. Where another server serves such a shard too, the plan closes it
+// there, unless that server opened it later.
 func PlanReopen(server string, views map[string]*shard.View, away, gone []string, asked func(shard int64) bool) (*Reopening, error) {
 	v := views[server]
 	if v == nil {
@@ -72,7 +71,7 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 	if err != nil {
 		return nil, err
 	}
-	if err := check.CheckPrimaries(views); err != nil {
+	if err := check.RefuseStandbys(views); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Concat(away, m.Missing) {
@@ -178,9 +177,9 @@ func (r *Reopening) Tell(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// Reopen opens one shard of a plan, above a state, if server and row are still those that
-// the plan was made of. First none of the other servers can take it any more, which are
-// reached by these connections; that is refused where it was let go to one of them.
+// Reopen opens one shard of the plan, above a state, if the server and its row are still what the plan was
+// made of. Before that it has all other servers, which it reaches by these connections, refuse to open
+// the shard. It fails where the shard was let go to one of them.
 func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row, above int64) error {
 	term := r.terms[row.Shard]
 	if _, err := conn.Exec(ctx, "SELECT firn.floor_above($1)", above); err != nil {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// An AwayError says that a server could not be asked whether it serves what is to be
-// opened.
+// An AwayError says that a server does not answer, which may serve the shards that are to be opened.
 type AwayError struct{ Server, Away string }
 
 func (e *AwayError) Error() string {
@@ -24,7 +23,7 @@ func (e *NothingError) Error() string {
 	return fmt.Sprintf("shard %d: %s has no copy of it", e.Shard, e.Server)
 }
 
-// An IncompleteError says that nobody knows whether a server has all rows of a shard.
+// An IncompleteError says that a server may lack rows of a shard.
 type IncompleteError struct {
 	Shard           int64
 	More            []int64 // other shards of the plan of which that is true, in order

@@ -29,10 +29,10 @@ type ReopenOptions struct {
 	Incomplete bool
 }
 
-// LookReopen asks all servers, and plans as [PlanReopen] does what is to be opened on one of them.
-// It changes nothing. It fails where a server answers that is said to be gone (a
-// [*check.AnswersError]) or does not say what it serves (a [*RefusesError]), and where the clocks
-// of the servers leave open which is right (a [*ClockError]).
+// LookReopen asks all servers, and plans as [PlanReopen] does which shards to open on one of them. It changes
+// nothing. It fails with a [*check.AnswersError] where a server of o.Gone answers, with a [*RefusesError]
+// where a server does not say what it serves, and with a [*ClockError] where clocks differ so much that
+// one of them is wrong.
 func LookReopen(ctx context.Context, servers []shard.Server, name string, o ReopenOptions) (*Reopening, error) {
 	seen := check.Look(ctx, servers)
 	for _, s := range seen {
@@ -70,7 +70,7 @@ func LookReopen(ctx context.Context, servers []shard.Server, name string, o Reop
 // not say what it serves. Err is what the server has answered.
 func (o ReopenOptions) silent(ctx context.Context, s shard.Server, err error) error {
 	if slices.Contains(o.Gone, s.Name) {
-		return check.Gone(ctx, s)
+		return check.ConfirmGone(ctx, s)
 	}
 	if err == nil || !(&shard.ServerError{Server: s.Name, Err: err}).Answered() {
 		return nil
@@ -168,7 +168,7 @@ func hangUp(ctx context.Context, c *pgx.Conn, others map[string]*pgx.Conn) {
 	}
 }
 
-// Opens returns the command that opens a shard of the plan, where another server has to open it.
+// Opens returns which command opens a shard, where another server than that of the plan has to open it.
 func (r *Reopening) Opens(n int64) (check.Opening, bool) {
 	o, lost := check.OpeningOf(r.Views, n)
 	return o, lost && o.Server != r.Server
@@ -183,8 +183,8 @@ func (r *Reopening) StillServed() (nowhere, twice []check.Finding) {
 	return check.Nowhere(r.Views, left), check.Twice(r.Views, left)
 }
 
-// Questions are what has to be true before the plan is carried out, and what nobody can ask a
-// server. There is at least one.
+// Questions returns what a person has to confirm before Run, because no server knows it. There is at least
+// one question.
 func (r *Reopening) Questions() (all []string) {
 	for _, gone := range r.options.Gone {
 		all = append(all, "Is server "+gone+" gone for good? What it serves would be served twice.")

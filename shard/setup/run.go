@@ -25,9 +25,9 @@ const (
 	connections = 2
 )
 
-// Run does what is planned, on all servers at once, and counts the shards that are
-// done. First every server becomes one of the cluster; then shards are made, each
-// server's in its own order. Where one fails, the others go on.
+// Run does what is planned, on all servers at once, and counts the shards that are done. First every server
+// becomes one of the cluster, and then each server makes its shards. Where one server fails, the others
+// continue.
 func (p *Plan) Run(ctx context.Context, done *atomic.Int64) error {
 	if err := p.joinAll(ctx); err != nil {
 		return err

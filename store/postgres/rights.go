@@ -75,9 +75,13 @@ func rights(ctx context.Context, q table.Querier) string {
 	case err != nil:
 		return ""
 	case schema == "":
+		current := "SCHEMA"
+		if rows(ctx, q, `SELECT coalesce(quote_ident(current_schema()), 'SCHEMA')`, nil, func(r *sql.Rows) error { return r.Scan(&current) }) != nil {
+			return ""
+		}
 		return fmt.Sprintf("role %s may not make the table firn_records, and there is none in its search_path; "+
 			"a role that may runs \"firn store setup\" with its own name in --store, or what \"firn store setup --print\" prints, "+
-			"and then GRANT USAGE on the schema and GRANT SELECT, INSERT, UPDATE ON firn_records TO %s", role, role)
+			"and then GRANT USAGE on the schema and GRANT SELECT, INSERT, UPDATE ON firn_records TO %s; or the owner of the schema types GRANT CREATE ON SCHEMA %s TO %s", role, role, current, role)
 	}
 	return fmt.Sprintf("role %s lacks a privilege: the owner of the table types GRANT USAGE ON SCHEMA %s TO %s; GRANT SELECT, INSERT, UPDATE ON %s.firn_records TO %s",
 		role, schema, role, schema, role)

@@ -25,7 +25,8 @@ func statements() []string { return strings.Split(strings.TrimSpace(schema), ";\
 // Init makes the table and the views if they are not there. It returns whether it
 // made the table. A table that the search_path finds is the store's, in whichever of its
 // schemas it is: the views are made beside it. The role needs CREATE on that schema; where
-// the views are there already, they must be its own.
+// the views are there already, they must be its own. A role that has all that it needs of a
+// table that is there has nothing to make.
 func (s *Store) Init(ctx context.Context) (made bool, err error) {
 	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
@@ -41,11 +42,20 @@ func (s *Store) Init(ctx context.Context) (made bool, err error) {
 	}
 	for _, q := range statements() {
 		if err := define(ctx, beside{conn, schema}, q); err != nil {
+			if schema != "" && state(err) == "42501" && s.usable(ctx) {
+				return false, nil // its owner has set it up
+			}
 			return false, s.table.Explain(ctx, conn, err)
 		}
 	}
 	s.table.See()
 	return schema == "", nil
+}
+
+// usable reports whether the role has all that it needs of the table that is there.
+func (s *Store) usable(ctx context.Context) bool {
+	missing, _, err := s.MissingPrivileges(ctx)
+	return err == nil && missing == ""
 }
 
 // sqlSchema is the schema that has the table, or ” where there is none.

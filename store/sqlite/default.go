@@ -31,7 +31,7 @@ func OpenDefault(ctx context.Context) (*Store, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("store/sqlite: the directory of this user's default file cannot be made: %w", err)
+		return nil, fmt.Errorf("store/sqlite: the directory of this user's default file cannot be made; let this user enter and write it: another file makes the same ids (%w)", err)
 	}
 	return Open(ctx, path)
 }

@@ -11,6 +11,7 @@ import (
 
 	codes "modernc.org/sqlite/lib"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/internal/advice"
 )
@@ -48,6 +49,11 @@ func (at location) copied(format string, args ...any) error {
 	return &CopyError{Path: at.given, Sidecar: at.sidecar(), Why: fmt.Sprintf(format, args...)}
 }
 
+// emptied is the error of a file without a byte whose sidecar says that it had records.
+func (at location) emptied() error {
+	return at.forgot("the file was emptied; %s says that it was a store", at.sidecar())
+}
+
 // unaccompanied is the error of a file with records and no sidecar.
 func (at location) unaccompanied() error {
 	return &CopyError{
@@ -59,7 +65,7 @@ func (at location) unaccompanied() error {
 // explain says which file err is about and, where it can be told, what to do.
 // What is already an error of this package or its contract comes back as it is.
 func (at location) explain(err error) error {
-	if err == nil || advice.Done(err) {
+	if err == nil || advice.Done(err) || errors.As(err, new(*MissingDirectoryError)) {
 		return err
 	}
 	return at.explained(at.advice(err), err)
@@ -75,12 +81,29 @@ func (at location) explainDir(dir string, err error) error {
 	case missing(err) && slices.ContainsFunc(strings.Split(filepath.ToSlash(dir), "/"), func(s string) bool { return strings.HasPrefix(s, "~") }):
 		return at.explained(fmt.Sprintf("the directory %s does not exist: nothing replaces ~ by your home directory here; write the whole path, in a shell as sqlite:$HOME/...", dir), err)
 	case missing(err):
-		return at.explained(fmt.Sprintf("the directory %s does not exist; create it first", dir), err)
+		return &MissingDirectoryError{Path: at.given, Dir: dir, cause: err}
 	case errors.Is(err, os.ErrPermission):
 		return at.explained(fmt.Sprintf("this user may not enter the directory %s, or one above it; let it: another file makes the same ids", dir), err)
 	}
 	return at.explain(err)
 }
+
+// A MissingDirectoryError says that the directory of a store does not exist. A store may have been
+// there: then an empty one in a new directory makes the same ids, and nothing can notice that. So
+// no program makes the directory.
+type MissingDirectoryError struct {
+	Path  string // of the database
+	Dir   string // that does not exist
+	cause error
+}
+
+func (e *MissingDirectoryError) Error() string {
+	return fmt.Sprintf("store/sqlite: %s: the directory %s does not exist: if other programs use another path, use that one, and if its volume is not mounted, mount it; "+
+		"if the directory was lost with the store: firn store recover --store %s --lost; only if there never was a store: mkdir -p %s", e.Path, e.Dir, phrase.ShellWord("sqlite:"+e.Path), phrase.ShellWord(e.Dir))
+}
+
+// Unwrap returns what the operating system said.
+func (e *MissingDirectoryError) Unwrap() error { return e.cause }
 
 func (at location) advice(err error) string {
 	switch code(err) {

@@ -240,8 +240,15 @@ func TestGoneDirectory(t *testing.T) {
 	must(t, os.RemoveAll(dir))
 	_, err := s.Get(t.Context(), "k")
 	isForgotten(t, path, "Get", err)
-	if _, err := Open(context.Background(), path); err == nil || !strings.Contains(err.Error(), "create it first") {
-		t.Errorf("Open without a directory: %v", err)
+	var lost *MissingDirectoryError
+	_, err = Open(context.Background(), path)
+	if !errors.As(err, &lost) || lost.Path != path || lost.Dir != dir {
+		t.Fatalf("Open without a directory: %v", err)
+	}
+	for _, text := range []string{"another path", "not mounted", "firn store recover --store sqlite:" + path + " --lost", "only if there never was a store: mkdir -p " + dir} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%v; want %q", err, text)
+		}
 	}
 	must(t, os.Mkdir(dir, 0o700))
 	mustOpen(t, path)

@@ -88,6 +88,9 @@ func (at location) judge() error {
 	case err != nil:
 		return err
 	}
+	if fi, err := os.Stat(at.file); err == nil && fi.Size() == 0 {
+		return at.emptied()
+	}
 	return at.compare(side, side.Store)
 }
 

@@ -271,6 +271,9 @@ func (s *Store) start() (err error) {
 // SQLite because closing a file descriptor of our own would drop the locks that
 // SQLite holds on the same file in this process.
 func (at location) recognise(size int64) error {
+	if _, err := os.Lstat(at.sidecar()); size == 0 && err == nil {
+		return at.emptied()
+	}
 	if size == 0 {
 		return errors.New("the file is empty and was not made by firn; remove it if nobody needs it")
 	}
