@@ -236,6 +236,13 @@ func (m *Mover) endOn(ctx context.Context, owner, other *end, stream string, sha
 	if err := other.call(ctx, "SELECT firn.unsubscribe($1, $2, $3, $4)", m.batch, known, terms, attempts); err != nil {
 		return err
 	}
+	for _, p := range f.shards {
+		mine := p.source
+		if owner == m.target {
+			mine = p.target
+		}
+		owner.dropFences(ctx, p.shard, mine) // or they stay, and do nothing
+	}
 	for i, n := range known {
 		if err := other.call(ctx, "SELECT firn.discard($1, $2, $3)", n, terms[i], attempts[i]); err != nil {
 			return err

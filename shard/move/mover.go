@@ -202,7 +202,7 @@ func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 		m.say(Progress{Phase: Verifying})
 		// Rows of a table that was changed cannot be compared.
 		if _, err := m.compareSchemas(ctx, g, p); err != nil {
-			return err
+			return m.noWayBack(g, p.shard, err)
 		}
 		_, b := p.sides(g)
 		o := VerifyOptions{Stream: m.incoming(g), Surplus: b.counted, Done: func(rows int64) {
