@@ -136,11 +136,16 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 	return f
 }
 
+// A moveDoer is an error about rows, a [move.WrongError] or [move.SurplusError], that says what to do.
+type moveDoer interface {
+	error
+	Do() string
+}
+
 // moveFailure is an error of package move with what to do about it.
 func moveFailure(err error) *ui.Failure {
 	f := ui.Failed("%w", err)
-	var wrong *move.WrongError
-	var surplus *move.SurplusError
+	var rows moveDoer
 	var different *move.DifferentError
 	var under *move.UnderwayError
 	var other *move.OtherMoveError
@@ -166,12 +171,9 @@ func moveFailure(err error) *ui.Failure {
 		return f.Hint("--reach %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
 	case errors.As(err, &behind):
 		return f.Hint("wait for it; or, if that standby is not needed, end it")
-	case errors.As(err, &wrong):
+	case errors.As(err, &rows):
 		f.Code = ui.ExitFound
-		return f.Hint("%s", wrong.Do())
-	case errors.As(err, &surplus):
-		f.Code = ui.ExitFound
-		return f.Hint("%s", surplus.Do())
+		return f.Hint("%s", rows.Do())
 	case errors.As(err, &backless):
 		f := withDetail(err)
 		if errors.As(err, &different) {
