@@ -45,6 +45,9 @@ type Row struct {
 	// Told says of one that moved that no move took it away: firn shard reopen closed it
 	// here, or told this server who has it.
 	Told bool
+
+	// Dropped says of one that moved that this server has no schema of it any more, and so no rows.
+	Dropped bool
 }
 
 // Serves reports whether the server says that it serves the shard.
@@ -73,13 +76,13 @@ SELECT v.layout, coalesce(v.cluster, ''), coalesce(v.name, ''), coalesce(v.shard
 	coalesce(v.servers, '{}'), coalesce(v.code, ''), current_database()::text, me.original, me.system, coalesce(me.timeline, ''), pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
 	s.shard, s.schema::text, s.state, s.term, coalesce(s.moved_to, ''),
 	(s.system, s.timeline, s.database, s.relation) IS NOT DISTINCT FROM (me.system, me.timeline, current_database(), s.tableoid),
-	s.state = 'moved' AND s.attempt IS NULL AND s.term > 0
+	s.state = 'moved' AND s.attempt IS NULL AND s.term > 0, s.state = 'moved' AND n.oid IS NULL
 FROM firn.server AS v
 CROSS JOIN (SELECT (pg_control_system()).system_identifier AS system,
 	coalesce((SELECT min(x.database::text) FROM firn.shard AS x JOIN pg_database AS d ON d.datname = x.database
 		WHERE x.system = (pg_control_system()).system_identifier AND x.database <> current_database()), '') AS original,
 	CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline) AS me
-LEFT JOIN firn.shard AS s ON true
+LEFT JOIN (firn.shard AS s LEFT JOIN pg_namespace AS n ON n.nspname = s.schema) ON true
 ORDER BY s.shard`
 
 // Look asks a server what it knows. The error is [ErrNoShards] where there is
@@ -100,11 +103,11 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 			schema, state *string
 			movedTo       string
 			here          bool
-			told          *bool
+			told, dropped *bool
 		}
 		if err := rows.Scan(&layout, &one.Cluster, &one.Server, &shards, &keys, &one.Schemas,
 			&one.Servers, &one.Code, &one.Database, &one.Original, &one.System, &one.Timeline, &one.Standby, &one.Version, &one.Clock,
-			&row.shard, &row.schema, &row.state, &row.term, &row.movedTo, &row.here, &row.told); err != nil {
+			&row.shard, &row.schema, &row.state, &row.term, &row.movedTo, &row.here, &row.told, &row.dropped); err != nil {
 			return nil, err
 		}
 		if v == nil {
@@ -119,7 +122,7 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 			}
 		}
 		if row.shard != nil {
-			v.Shards = append(v.Shards, Row{*row.shard, *row.schema, State(*row.state), *row.term, row.movedTo, row.here, *row.told})
+			v.Shards = append(v.Shards, Row{*row.shard, *row.schema, State(*row.state), *row.term, row.movedTo, row.here, *row.told, *row.dropped})
 		}
 	}
 	if err := rows.Err(); err != nil {

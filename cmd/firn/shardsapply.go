@@ -32,6 +32,9 @@ is one transaction on each shard, together with the record that it was applied, 
 shard's table firn_applied. Broken off by an error or by anything else, it goes on where
 it was when it is run again.
 
+A shard whose move is not finished gets no file, because the other copy of the shard would
+not get it: finish the move, or give it up, and run it again; or say --moving.
+
 One shard goes first, alone: the lowest, or --canary, after which it asks on a terminal.
 If that fails nothing else is begun. After --max-failures nothing more is begun either;
 shards that have a file keep it.
@@ -64,6 +67,7 @@ time, so write it for that: DROP INDEX CONCURRENTLY IF EXISTS, then CREATE.`,
 	flags.DurationVar(&o.options.LockTimeout, "lock-timeout", 2*time.Second, "how long a statement waits for a lock, and others behind it")
 	flags.DurationVar(&o.options.StatementTimeout, "statement-timeout", 0, "how long a statement may take (no limit)")
 	flags.BoolVar(&o.late, "out-of-order", false, "allow files with numbers below those that were applied")
+	flags.BoolVar(&o.moving, "moving", false, "also on shards whose move is not finished: after a file that changes tables the move can only be given up, or finished")
 	flags.BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
 	flags.BoolVar(&o.status, "status", false, "say which files the shards have, and do nothing")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask after the canary")
@@ -76,6 +80,7 @@ type shardsApply struct {
 	canary                 int64
 	options                migrate.Options
 	late, dry, status, yes bool
+	moving, inMoves        bool // shards in moves get files; some of them do not
 }
 
 func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) error {
@@ -134,7 +139,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 	if err := o.checkShards(state); err != nil {
 		return err
 	}
-	if err := warnOfMoves(ctx, cmd, servers, plan); err != nil {
+	if o.inMoves, err = leaveMoves(ctx, cmd, servers, plan, o.moving); err != nil {
 		return err
 	}
 	if o.dry {
@@ -213,7 +218,7 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 	if err != nil {
 		return err
 	}
-	a := applied{results: results, left: plan.Left, begun: len(plan.Work)}
+	a := applied{results: results, left: plan.Left, begun: len(plan.Work), inMoves: o.inMoves}
 	return a.print(ctx, cmd)
 }
 

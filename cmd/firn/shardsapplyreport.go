@@ -20,7 +20,8 @@ import (
 type applied struct {
 	results []migrate.Result
 	left    []migrate.Left
-	begun   int // how many shards had something to get
+	inMoves bool // some are left because of their moves
+	begun   int  // how many shards had something to get
 }
 
 // An appliedLine is what became of a shard, as --json prints it.
@@ -87,10 +88,13 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 	if missing == 0 {
 		return a.say(cmd.OutOrStdout(), wantsJSON(cmd))
 	}
-	f := ui.Failed("%s complete; %d left, of which %d failed and %d are not served", shardsAre(complete), missing, len(a.results)-complete, len(a.left))
+	f := ui.Failed("%s complete; %d left, of which %d failed and %d are not served or in a move", shardsAre(complete), missing, len(a.results)-complete, len(a.left))
 	if ctx.Err() != nil {
 		ui.PrintWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
 		return ctx.Err()
+	}
+	if last == nil && a.inMoves {
+		return f.Hint("finish the moves, or give them up, as the warnings say; then run it again. To apply the files on these shards now: --moving")
 	}
 	return applyHint(f, last)
 }

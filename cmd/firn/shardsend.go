@@ -71,6 +71,7 @@ func (o *shardsMove) ending(cmd *cobra.Command, what, yes string, end func(*move
 	}
 	o.addFrom(cmd, "all moves from this server")
 	addServers(cmd)
+	cmd.Flags().StringVar(&o.options.DropRowsOf, "drop-rows-of", "", "the server whose copy is dropped although a comparison found rows there that the server that serves lacks")
 	addGone(cmd, &o.lost)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask: "+yes)
 	return cmd
@@ -105,7 +106,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		if ctx.Err() != nil {
 			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shard %s %s", cmd.Name(), list)))
 		}
-		if errors.As(err, new(*move.StuckError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
+		if errors.As(err, new(*move.StuckError)) || errors.As(err, new(*move.SurplusError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
 			return moveFailure(err)
 		} else if err != nil {
 			return moveFailure(err).Hint("to go on: firn shard %s %s", cmd.Name(), list)

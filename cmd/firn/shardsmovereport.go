@@ -136,10 +136,16 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 	return f
 }
 
+// A moveDoer is an error about rows, a [move.WrongError] or [move.SurplusError], that says what to do.
+type moveDoer interface {
+	error
+	Do() string
+}
+
 // moveFailure is an error of package move with what to do about it.
 func moveFailure(err error) *ui.Failure {
 	f := ui.Failed("%w", err)
-	var wrong *move.WrongError
+	var rows moveDoer
 	var different *move.DifferentError
 	var under *move.UnderwayError
 	var other *move.OtherMoveError
@@ -165,9 +171,15 @@ func moveFailure(err error) *ui.Failure {
 		return f.Hint("--address %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
 	case errors.As(err, &behind):
 		return f.Hint("wait for it; or, if that standby is not needed, end it")
-	case errors.As(err, &wrong):
+	case errors.As(err, &rows):
 		f.Code = ui.ExitFound
-		return f.Hint("to take it back to the copy that it came from: firn shard revert %d", wrong.Shard)
+		return f.Hint("%s", rows.Do())
+	case errors.As(err, &backless):
+		f := withDetail(err)
+		if errors.As(err, &different) {
+			f.Code = ui.ExitFound
+		}
+		return f.Hint("firn shard finish %d, then firn shard move %[1]d --to %s", backless.Shard, backless.Server)
 	case errors.As(err, &different):
 		f.Code = ui.ExitFound
 		return f.Hint("something has written to the copy: firn shard abort LIST, and move it again")
@@ -180,8 +192,6 @@ func moveFailure(err error) *ui.Failure {
 		return f.Hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
 		return f.Hint("to make it one of the cluster: firn shard add-server NAME=postgres://USER@HOST/DATABASE")
-	case errors.As(err, &backless):
-		return withDetail(err).Hint("firn shard finish %d, then firn shard move %[1]d --to %s", backless.Shard, backless.Server)
 	case ofCopy(err):
 		var of *shard.ServerError
 		errors.As(err, &of)

@@ -17,13 +17,16 @@ import (
 // An Opening says which server opens a shard that no server serves and no move opens, and why that server.
 type Opening struct {
 	Shard  int64
-	Server string // that opens it
+	Server string // that opens it; empty: none does, because no server has its rows
 	Back   string // the server that was put back to an earlier state; empty: none was
 	Why    string
 }
 
 // do says what to type, with LIST for the number of the shard.
 func (o Opening) do() string {
+	if o.Server == "" {
+		return fmt.Sprintf("only a newer backup or a standby of %s has its rows: put it in the place of %[1]s, then: firn shard reopen %[1]s. If there is neither, its rows are lost: docs/shards.md, \"A server that is lost\"", o.Back)
+	}
 	do := fmt.Sprintf("firn shard reopen %s --shards LIST", o.Server)
 	if o.Back == "" {
 		return "to go on with it: " + do
@@ -60,6 +63,8 @@ func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 		return Opening{n, last.MovedTo, "", toldText(last)}, true
 	case to >= 0 && all[to].Term == last.Term:
 		return Opening{}, false
+	case last.Dropped:
+		return Opening{n, "", last.MovedTo, fmt.Sprintf("%s gave it to %s and dropped its own copy, and %[2]s was put back to an earlier state", last.server, last.MovedTo)}, true
 	}
 	return Opening{n, last.server, last.MovedTo, fmt.Sprintf("%s knows more of it than %s, which was put back to an earlier state", last.server, last.MovedTo)}, true
 }
@@ -84,7 +89,7 @@ func ReopenCopy(server string) string {
 // toldText says what a server was told of a shard by firn shard reopen, which may have come to
 // its end all the same, if what it did on the other server is gone.
 func toldText(c claim) string {
-	return fmt.Sprintf("%s was told at term %d that %s opens it: a reopen was broken off, or %[3]s was put back to an earlier state since", c.server, c.Term, c.MovedTo)
+	return fmt.Sprintf("%s was told that %s opens it: a reopen was broken off, or %[2]s was put back to an earlier state since", c.server, c.MovedTo)
 }
 
 // saying are what servers say of a shard, the highest term first, and at one term by name.

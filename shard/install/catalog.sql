@@ -60,7 +60,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 	FROM c JOIN pg_sequence AS s ON s.seqrelid = c.oid
 	UNION ALL
 	SELECT format('trigger %s: %s', pg_get_triggerdef(t.oid), t.tgenabled)
-	FROM c JOIN pg_trigger AS t ON t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgname <> 'firn_fence'
+	FROM c JOIN pg_trigger AS t ON t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgname NOT IN ('firn_fence', 'firn_receiver', 'firn_receiver_all')
 	UNION ALL
 	SELECT format('rule %s: %s', pg_get_ruledef(r.oid), r.ev_enabled) FROM c JOIN pg_rewrite AS r ON r.ev_class = c.oid AND c.relkind NOT IN ('v', 'm')
 	UNION ALL
@@ -115,7 +115,8 @@ $$;
 CREATE OR REPLACE FUNCTION firn.mark(schema name) RETURNS regclass LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 	SELECT c.oid::regclass FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_roles AS o ON o.oid = c.relowner
-	WHERE n.nspname = schema AND c.relname = 'firn_mark' AND c.relkind = 'r' AND NOT c.relhastriggers AND NOT c.relhasrules
+	WHERE n.nspname = schema AND c.relname = 'firn_mark' AND c.relkind = 'r' AND NOT c.relhasrules
+		AND NOT EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgfoid IS DISTINCT FROM to_regprocedure('firn.check_receiver()')::oid)
 		AND (o.rolname = current_user OR o.rolsuper OR o.oid = (SELECT f.nspowner FROM pg_namespace AS f WHERE f.nspname = 'firn'))
 		AND ARRAY(SELECT a.attname::text FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum)
 			= '{term,attempt,moved_to,floor,sequences}'

@@ -15,8 +15,15 @@ CREATE TABLE IF NOT EXISTS firn.move (
 	source text NOT NULL,               -- where it was when this began
 	target text NOT NULL,
 	loaded boolean NOT NULL,            -- the schema here is the shard, or a copy that the streams keep
-	began  timestamptz NOT NULL DEFAULT now()
+	began  timestamptz NOT NULL DEFAULT now(),
+	surplus text,                       -- which rows the copy here has that the server that serves lacks; NULL: none that are known
+	counted boolean NOT NULL DEFAULT false -- that is so since the copy was let go, when it had all rows
 );
+
+-- Keeps what a comparison found of the copy of a shard here: rows that the server that serves lacks.
+CREATE OR REPLACE FUNCTION firn.note_surplus(shard integer, batch text, surplus text, counted boolean) RETURNS void LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS
+$$ UPDATE firn.move AS m SET surplus = note_surplus.surplus, counted = note_surplus.counted WHERE m.shard = note_surplus.shard AND m.batch = note_surplus.batch AND NOT (m.counted AND note_surplus.surplus IS NOT NULL) $$;
 
 -- The publication of a batch on this server. The other one has a subscription and this
 -- one a slot of that name.
@@ -217,7 +224,7 @@ DECLARE
 	s firn.shard := firn.lock_shard(shard, term, attempt);
 BEGIN
 	PERFORM firn.create_shard(shard, s.schema, VARIADIC names);
-	PERFORM firn.raise_fence(shard, s.schema);
+	PERFORM firn.raise_fence(shard, s.schema), firn.guard_tables(shard, s.schema);
 	UPDATE firn.move AS x SET loaded = true WHERE x.shard = end_load.shard;
 END $$;
 
@@ -255,6 +262,52 @@ BEGIN
 	FOR r IN SELECT x.relation FROM firn.relations(schema) AS x JOIN pg_trigger AS t ON t.tgrelid = x.relation AND t.tgname = 'firn_fence' LOOP
 		EXECUTE format('ALTER TABLE ONLY %s DISABLE TRIGGER firn_fence', r);
 	END LOOP;
+END $$;
+
+-- Refuses what replication brings to a copy of this server. A base backup has the subscriptions of
+-- the server that it is of, and reads the same slots when it is started: what it took from them
+-- would never come to that server. The worker fails, so the slot keeps the transaction. One look
+-- a transaction is enough, and the setting says that it was made.
+CREATE OR REPLACE FUNCTION firn.check_receiver() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM firn.shard AS s WHERE s.shard = TG_ARGV[0]::integer AND firn.is_here(s)) THEN
+		RAISE EXCEPTION 'firn: replication of shard % is for the server that this is a copy of, or that was promoted or restored since', TG_ARGV[0] USING ERRCODE = 'ID003',
+			HINT = 'where the original lives on, drop the subscriptions of this copy without their slots';
+	END IF;
+	PERFORM set_config('firn.receiver', 'here', true);
+	RETURN NULL;
+END $$;
+
+-- Whether a table has both triggers of firn.check_receiver. Replication calls the one for each row,
+-- but the first copy of a table, and TRUNCATE, call the one for each statement: so a copy of many
+-- rows is looked at once, before its first row.
+CREATE OR REPLACE FUNCTION firn.is_guarded(relation regclass) RETURNS boolean LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS
+$$ SELECT count(*) = 2 FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgname IN ('firn_receiver', 'firn_receiver_all') AND t.tgenabled = 'R' AND t.tgfoid = 'firn.check_receiver()'::regprocedure $$;
+
+-- Makes these triggers on all tables of a schema that are replicated. They do nothing on a server
+-- whose sessions write. Like a fence, it waits for who writes to the tables.
+CREATE OR REPLACE FUNCTION firn.guard_tables(shard integer, schema name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r regclass;
+BEGIN
+	FOR r IN SELECT x FROM firn.replicated(schema) AS x WHERE NOT firn.is_guarded(x) ORDER BY x::oid LOOP
+		EXECUTE format('CREATE OR REPLACE TRIGGER firn_receiver AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (current_setting(''firn.receiver'', true) IS DISTINCT FROM ''here'') EXECUTE FUNCTION firn.check_receiver(%s)', r, shard);
+		EXECUTE format('CREATE OR REPLACE TRIGGER firn_receiver_all BEFORE INSERT OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION firn.check_receiver(%s)', r, shard);
+		EXECUTE format('ALTER TABLE ONLY %s ENABLE REPLICA TRIGGER firn_receiver, ENABLE REPLICA TRIGGER firn_receiver_all', r);
+	END LOOP;
+END $$;
+
+-- The same on the server that is to receive later what it sends now: before the subscription is
+-- there, so that no backup has the one without the other.
+CREATE OR REPLACE FUNCTION firn.guard(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.lock_shard(shard, term, attempt);
+BEGIN
+	PERFORM firn.shorten_deadlock_timeout(), firn.guard_tables(s.shard, s.schema);
 END $$;
 
 -- Has a cleaning of tables that runs by itself give way after a moment instead of a
@@ -297,7 +350,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	missing text := (SELECT string_agg(x::text, ', ') FROM firn.replicated(s.schema) AS x WHERE NOT EXISTS (
 		SELECT FROM firn.move AS m JOIN pg_subscription AS i ON i.subname = firn.subscription_of(m) JOIN pg_subscription_rel AS r ON r.srsubid = i.oid
-		WHERE m.shard = s.shard AND m.loaded AND i.subenabled AND r.srrelid = x AND r.srsubstate = 'r'));
+		WHERE m.shard = s.shard AND m.loaded AND i.subenabled AND r.srrelid = x AND r.srsubstate = 'r') OR NOT firn.is_guarded(x));
 BEGIN
 	IF NOT firn.is_here(s) OR missing IS NOT NULL THEN
 		RAISE EXCEPTION 'firn: the copy of shard % is not kept up to date%', s.shard, coalesce(': ' || missing, '') USING ERRCODE = 'ID008',
@@ -356,7 +409,7 @@ BEGIN
 		RAISE EXCEPTION 'firn: not all tables of the schema % are replicated to %, or others besides', s.schema, moved_to USING ERRCODE = 'ID008',
 			HINT = format('it was changed since the copy began: firn shard abort %s, and move it again', shard);
 	END IF;
-	PERFORM firn.check_streams(s, moved_to, consumers), firn.raise_fence(s.shard, s.schema);
+	PERFORM firn.check_streams(s, moved_to, consumers), firn.raise_fence(s.shard, s.schema), firn.guard_tables(s.shard, s.schema);
 	sequences := firn.read_sequences(s.schema);
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = let_go.moved_to WHERE x.shard = s.shard;
 	-- Last: what ends the generators no rollback takes back.

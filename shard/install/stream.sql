@@ -93,6 +93,9 @@ BEGIN
 	-- Nothing is copied into a shard that is open here, however late this comes.
 	PERFORM CASE WHEN copies THEN firn.check_kept(s) END FROM firn.shard AS s JOIN firn.move AS x ON x.shard = s.shard WHERE x.batch = m.batch FOR UPDATE OF s;
 	IF NOT EXISTS (SELECT FROM pg_subscription WHERE subname = subscription AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())) THEN
+		IF EXISTS (SELECT FROM firn.move AS x JOIN firn.shard AS s ON s.shard = x.shard CROSS JOIN LATERAL firn.replicated(s.schema) AS r WHERE x.batch = m.batch AND NOT firn.is_guarded(r)) THEN
+			RAISE EXCEPTION 'firn: tables of a shard would take what comes on a copy of this server, too' USING ERRCODE = 'ID007', HINT = 'run the same command again';
+		END IF;
 		IF current_setting('firn.address') ~ 'password|://[^/]*:.*@' THEN
 			PERFORM firn.hide_password();
 		END IF;
@@ -233,16 +236,18 @@ SET search_path = pg_catalog, pg_temp AS $$
 	WHERE x.name ~ '^firn_(move|back)_[a-z0-9]{12}$' AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.batch = right(x.name, 12))
 $$;
 
--- Drops the fences of a shard that is here, which are out of use.
+-- Drops the fences of a shard that is here, which are out of use, and when its move has ended the
+-- triggers of firn.check_receiver.
 CREATE OR REPLACE FUNCTION firn.drop_fences(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard := firn.lock_shard(shard, term, attempt);
-	r regclass;
+	r record;
 BEGIN
 	PERFORM firn.check_here(s);
-	FOR r IN SELECT x.relation FROM firn.relations(s.schema) AS x JOIN pg_trigger AS t ON t.tgrelid = x.relation AND t.tgname = 'firn_fence' LOOP
-		EXECUTE format('DROP TRIGGER firn_fence ON %s', r);
+	FOR r IN SELECT x.relation, t.tgname FROM firn.relations(s.schema) AS x JOIN pg_trigger AS t ON t.tgrelid = x.relation
+			AND (t.tgname = 'firn_fence' OR t.tgfoid = 'firn.check_receiver()'::regprocedure AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)) LOOP
+		EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.relation);
 	END LOOP;
 END $$;
 
@@ -251,7 +256,7 @@ DECLARE
 	f regprocedure;
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('publication_of', 'subscription_of', 'replicated', 'lock_shard', 'lock_move',
-			'begin_move', 'make_mark', 'restart_generators', 'cancel_cutover', 'claim', 'begin_load', 'end_load', 'fence', 'raise_fence', 'lower_fence', 'shorten_deadlock_timeout', 'password_leaks', 'hide_password', 'lock_tables', 'check_followed', 'sequences',
+			'begin_move', 'make_mark', 'restart_generators', 'cancel_cutover', 'claim', 'begin_load', 'end_load', 'fence', 'raise_fence', 'lower_fence', 'note_surplus', 'check_receiver', 'is_guarded', 'guard_tables', 'guard', 'shorten_deadlock_timeout', 'password_leaks', 'hide_password', 'lock_tables', 'check_followed', 'sequences',
 			'read_sequences', 'write_sequences', 'let_go', 'compare_schemas', 'published', 'add_to_publication', 'remove_from_publication', 'take', 'record_owner', 'check_kept', 'given_to', 'revoke', 'overrule', 'may_reopen', 'make_do', 'reopen', 'lock_batch', 'publish', 'empty_publication', 'subscribe', 'enable_subscription',
 			'end_move', 'drop_mark', 'unsubscribe', 'drop_subscription', 'discard', 'drop_copy', 'dropped', 'forget_dropped', 'drop_leftovers', 'leftovers', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);

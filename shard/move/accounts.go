@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,10 @@ type account struct {
 	stream         string           // what it sends
 	slot           string           // of that: "", "lost", "idle" or "used"
 	unapplied      int64            // of the slot
+	reader         string           // of that slot: the address of who reads it
 	known, ready   int64            // tables of what it receives
+	apart          bool             // its subscription is not connected to what it reads
+	surplus        map[int64]bool   // by shard: whether its copy has rows that the server that serves lacks
 	rows           int64            // of its copies, and of what it makes of them now
 }
 
@@ -37,6 +41,9 @@ SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.load
 	coalesce((SELECT CASE WHEN x.wal_status = 'lost' THEN 'lost' WHEN x.active THEN 'used' ELSE 'idle' END FROM pg_replication_slots AS x WHERE x.slot_name = firn.publication_of(m)), ''),
 	coalesce((SELECT greatest(0, pg_current_wal_lsn() - coalesce(r.replay_lsn, x.confirmed_flush_lsn)) FROM pg_replication_slots AS x
 		LEFT JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.publication_of(m)), -1)::bigint,
+	coalesce((SELECT host(r.client_addr) || ', port ' || r.client_port FROM pg_replication_slots AS x JOIN pg_stat_replication AS r ON r.pid = x.active_pid WHERE x.slot_name = firn.publication_of(m)), ''),
+	NOT EXISTS (SELECT FROM pg_stat_subscription AS u WHERE u.subname = firn.subscription_of(m) AND u.relid IS NULL AND u.received_lsn IS NOT NULL),
+	m.surplus IS NOT NULL AND s.state = 'moved',
 	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.subscription_of(m)),
 	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.subscription_of(m) AND r.srsubstate = 'r'),
 	coalesce((SELECT sum(greatest(c.reltuples, t.n_live_tup, p.tuples_processed, 0)) FROM firn.relations(s.schema) AS r JOIN pg_class AS c ON c.oid = r.relation
@@ -56,19 +63,19 @@ func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shar
 	if err == nil {
 		var batch string
 		var n, tuples int64
-		var loaded, serves, back bool
+		var loaded, serves, back, surplus bool
 		var schema string
 		var open []string
 		var one account
-		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &schema, &open, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.known, &one.ready, &tuples}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &schema, &open, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.reader, &one.apart, &surplus, &one.known, &one.ready, &tuples}, func() error {
 			w := said[batch]
 			if w == nil {
 				first := one
-				first.serves, first.back, first.loaded, first.schema = make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]string)
+				first.serves, first.back, first.loaded, first.surplus, first.schema = make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]string)
 				w = &first
 				said[batch] = w
 			}
-			w.serves[n], w.back[n], w.loaded[n], w.schema[n] = serves, back, loaded, schema
+			w.serves[n], w.back[n], w.loaded[n], w.surplus[n], w.schema[n] = serves, back, loaded, surplus, schema
 			w.open = append(w.open, open...)
 			w.rows += tuples
 			return nil
@@ -128,6 +135,9 @@ func moveOf(batch string, said map[string]*account) Move {
 		if back {
 			f.Back = append(f.Back, n)
 		}
+		if a.surplus[n] || b.surplus[n] {
+			f.Surplus = append(f.Surplus, n)
+		}
 	}
 	parted := partedOf(f, a, b)
 	f.Parted = slices.Concat(parted, without(f.Moved, slices.Collect(maps.Keys(b.serves)))) // the end of these was begun
@@ -162,6 +172,10 @@ func (f Move) problem(a, b, from, to *account, parted []int64) string {
 		return "the replication slot " + from.stream + " has lost what it kept"
 	case len(copied) > 0:
 		return fmt.Sprintf("programs can write to the copy on %s, because fences are out of use (%s): on %[1]s ALTER TABLE ... ENABLE TRIGGER firn_fence", server, few(copied))
+	case len(f.Surplus) > 0:
+		return fmt.Sprintf("the last comparison of shard %s found rows in the copy that the server that serves lacks", List(f.Surplus))
+	case from.slot == "used" && to.known > 0 && to.apart:
+		return fmt.Sprintf("another server (%s) reads %s, in the place of %s: stop it, if it is a copy of %[3]s; it can take no rows", cmp.Or(from.reader, "its address is not known"), from.stream, either(to == a, f.Source, f.Target))
 	case len(parted) > 0:
 		return fmt.Sprintf("the two copies of shard %s are not alike any more", List(parted))
 	case from.slot == "idle" && to.known > 0:

@@ -40,6 +40,8 @@ func (f Move) Next() []Advice {
 		return f.nextOfHalf(left)
 	case f.Phase == Unknown:
 		return nil
+	case len(f.Surplus) > 0:
+		return f.nextOfSurplus()
 	case len(f.Parted) > 0:
 		return f.nextOfParted(left)
 	}
@@ -94,6 +96,20 @@ func (f Move) nextOfParted(left []int64) (all []Advice) {
 	return all
 }
 
+// nextOfSurplus is of a move with copies that have rows of their own. No command drops these, unless
+// somebody says whose they are.
+func (f Move) nextOfSurplus() (all []Advice) {
+	stayed := without(f.Surplus, f.Moved)
+	for _, n := range f.Surplus {
+		e := SurplusError{Shard: n, Server: f.Source, Owner: f.Target, Old: true}
+		if slices.Contains(stayed, n) {
+			e.Server, e.Owner, e.Old = f.Target, f.Source, false
+		}
+		all = append(all, Advice{For: fmt.Sprintf("shard %d: %s", n, e.Do())})
+	}
+	return all
+}
+
 func (f Move) toStay(copies string) string {
 	return fmt.Sprintf("to stay on %s, and drop the %s on %s", f.Target, copies, f.Source)
 }
@@ -101,7 +117,7 @@ func (f Move) toStay(copies string) string {
 // Of returns the move as far as it is about some of its shards.
 func (f Move) Of(shards []int64) Move {
 	some := func(all []int64) []int64 { return without(all, without(all, shards)) }
-	f.Shards, f.Moved, f.Kept, f.Waiting, f.Back, f.Parted = some(f.Shards), some(f.Moved), some(f.Kept), some(f.Waiting), some(f.Back), some(f.Parted)
+	f.Shards, f.Moved, f.Kept, f.Waiting, f.Back, f.Surplus, f.Parted = some(f.Shards), some(f.Moved), some(f.Kept), some(f.Waiting), some(f.Back), some(f.Surplus), some(f.Parted)
 	return f
 }
 

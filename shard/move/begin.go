@@ -2,6 +2,8 @@ package move
 
 import (
 	"context"
+	"fmt"
+	"time"
 )
 
 // ends are the server that a shard is to leave, and that it is to come to.
@@ -41,6 +43,39 @@ func (m *Mover) claim(ctx context.Context, g goal, some []pairOf, keep bool) err
 		from, _ := p.sides(g)
 		if err := to.call(ctx, "SELECT firn.claim($1, $2, $3, $4, $5, $6, $7, $8)", p.shard, from.schema, from.term, from.attempt, m.batch, m.source.Name, m.target.Name, keep); err != nil {
 			return m.noWayBack(g, p.shard, err)
+		}
+	}
+	return nil
+}
+
+// guard has the source refuse to receive, on any copy of it, what the way back brings. That waits
+// for moments in which nobody writes to the tables of a shard, as a cutover does.
+func (m *Mover) guard(ctx context.Context, some []pairOf) error {
+	for _, p := range some {
+		a := p.source
+		if a.batch == "" {
+			continue
+		}
+		sql := limits(m.source.try, cutTime) + fmt.Sprintf("SELECT firn.guard(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
+		begun := time.Now()
+		for wait := firstWait; ; wait = min(2*wait, lastWait) {
+			err := m.source.call(ctx, sql)
+			if code := sqlstate(err); code != "55P03" && code != "57014" && code != "40P01" {
+				if err != nil {
+					return err
+				}
+				break
+			}
+			if waited := time.Since(begun); waited > m.options.LockWait {
+				found, err := holders(ctx, m.source.conn, a.schema, lockTime)
+				if err != nil || len(found) == 0 {
+					return gaveUp(&BusyError{p.shard, 0, "a table was in use at each try"}, waited)
+				}
+				return &HoldersError{p.shard, waited, found}
+			}
+			if err := pause(ctx, wait); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,12 +22,14 @@ type counting struct {
 	from, to     *end
 	schema       string
 	term         int64
+	surplus      bool // the copy is known to have rows that the original lacks
 	first, other *pgx.Conn
 }
 
-func newCounting(m *Mover, g goal, c copyOf) *counting {
+func newCounting(m *Mover, g goal, p pairOf) *counting {
 	from, to := m.ends(g)
-	return &counting{m: m, from: from, to: to, schema: c.schema, term: c.term}
+	a, b := p.sides(g)
+	return &counting{m: m, from: from, to: to, schema: a.schema, term: a.term, surplus: b.counted}
 }
 
 // open connects, before anybody waits: to sessions that then know their way, and that
@@ -118,21 +121,43 @@ func (m *Mover) count(ctx context.Context, c *counting, moved Moved) error {
 	case err != nil:
 		return c.to.fault(err)
 	}
-	if err := compareCounts(first.rows, rows); err != nil {
-		m.wrong = append(m.wrong, &WrongError{moved.Shard, err})
-	}
 	m.moved[len(m.moved)-1].Rows = rows
-	return nil
+	var different *CountsError
+	if !errors.As(compareCounts(first.rows, rows), &different) || c.surplus && !different.missing() && different.alike() {
+		if !c.surplus {
+			return nil
+		}
+		return m.noteSurplus(ctx, c.to, moved.Shard, nil, false) // what it has is served now
+	}
+	m.wrong = append(m.wrong, &WrongError{moved.Shard, c.from.Name, c.to.Name, different.missing(), c.from == m.target, different})
+	if !different.missing() {
+		return nil
+	}
+	found := different.Error()
+	return m.noteSurplus(ctx, c.from, moved.Shard, &found, true)
 }
 
 // A WrongError says that a shard has moved, and that it does not have as many rows as it had.
 type WrongError struct {
-	Shard int64
-	Err   error // a *CountsError
+	Shard    int64
+	From, To string // servers; To serves the shard
+	Missing  bool   // From has rows that To lacks
+	Reverted bool
+	Err      error // a *CountsError
 }
 
-func (e *WrongError) Error() string { return fmt.Sprintf("shard %d: %v", e.Shard, e.Err) }
+func (e *WrongError) Error() string {
+	return fmt.Sprintf("shard %d has moved from %s, the source, to %s, the target, and %v", e.Shard, e.From, e.To, e.Err)
+}
 func (e *WrongError) Unwrap() error { return e.Err }
+
+// Do says what to do about the rows.
+func (e *WrongError) Do() string {
+	if !e.Missing {
+		return fmt.Sprintf("nothing is lost; look for what wrote to the copy on %s before it served", e.To)
+	}
+	return fmt.Sprintf("to take it back to %s, which has all rows: %s", e.From, opening(!e.Reverted, []int64{e.Shard}, e.From))
+}
 
 // dropFences drops the fences of shards that serve where they are now, in moments in
 // which nobody uses their tables. It does not matter if that is never.
@@ -201,6 +226,16 @@ func (e *CountsError) Error() string {
 		lines[i] = fmt.Sprintf("%s has %d rows on the source and %d on the target", name, e.Source[name], e.Target[name])
 	}
 	return strings.Join(lines, "; ")
+}
+
+// missing reports whether the target has fewer rows of a table than the source.
+func (e *CountsError) missing() bool {
+	return slices.ContainsFunc(e.Tables, func(name string) bool { return e.Source[name] > e.Target[name] })
+}
+
+// alike reports whether both have the same tables.
+func (e *CountsError) alike() bool {
+	return slices.Equal(slices.Sorted(maps.Keys(e.Source)), slices.Sorted(maps.Keys(e.Target)))
 }
 
 // compareCounts returns a [*CountsError] where counts differ. A table that only one of

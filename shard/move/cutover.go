@@ -24,14 +24,13 @@ const (
 // when nobody has a lock on the shard for longer than a try may take.
 func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 	from, _ := m.ends(g)
-	a, _ := p.sides(g)
 	m.say(Progress{Phase: Cutting})
 	// Both again when nobody writes, by sessions that then know their way.
 	there, err := m.compareSchemas(ctx, g, p)
 	if err != nil {
 		return err
 	}
-	c := newCounting(m, g, a)
+	c := newCounting(m, g, p)
 	defer c.close()
 	if err := c.open(ctx); err != nil {
 		return err

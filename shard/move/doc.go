@@ -24,6 +24,7 @@
 //	enable            b     enable            enable_subscription                 the subscription works, if it did not         unsubscribe
 //	wait              b     wait              -                                   all rows, and each change that follows        discard
 //	publishBack       b     publish           publish                             publication firn_back_X of all tables         drop_leftovers
+//	guard             a     guard             guard                               triggers that refuse what a copy of a receives  drop_fences
 //	subscribeBack     a     subscribe         subscribe                           subscription firn_back_X, disabled            drop_leftovers
 //	emptyPublication  b     emptyPublication  empty_publication                   firn_back_X without tables                    drop_leftovers
 //	makeSlotBack      b     makeSlot          pg_create_logical_replication_slot  slot firn_back_X                              drop_leftovers

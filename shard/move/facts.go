@@ -36,6 +36,9 @@ type copyOf struct {
 	batch  string // of the move that it is in; empty: none
 	toward string // the target of that move
 	loaded bool
+
+	counted bool   // that is so since it was let go, when it had all rows
+	surplus string // rows that this copy has and the server that serves lacks, by the last comparison; empty: none
 }
 
 // view is what the server says of the shard, as far as that is read here.
@@ -58,11 +61,12 @@ type stream struct {
 	published int64 // tables in the publication
 	known     int64 // tables that the subscription knows
 	copying   int64 // those of them that are not all here yet
+	unguarded int64 // tables of its shards on which a copy of this server would receive
 }
 
 const shardFacts = `
 SELECT x, s.shard IS NOT NULL, coalesce(s.schema::text, ''), coalesce(s.state, ''), coalesce(firn.is_here(s), false), coalesce(s.term, 0), coalesce(s.attempt, ''), coalesce(s.moved_to, ''), coalesce(CASE WHEN s.state = 'moved' THEN firn.given_to(s) END, ''),
-	coalesce(m.batch, ''), coalesce(m.target, ''), coalesce(m.loaded, false)
+	coalesce(m.batch, ''), coalesce(m.target, ''), coalesce(m.loaded, false), coalesce(m.surplus, ''), coalesce(m.counted, false)
 FROM unnest($1::integer[]) AS x LEFT JOIN firn.shard AS s ON s.shard = x LEFT JOIN firn.move AS m ON m.shard = x ORDER BY x`
 
 // A slot that is still being made keeps nothing yet.
@@ -73,7 +77,8 @@ SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = $1),
 	s.oid IS NOT NULL, coalesce(s.subenabled, false),
 	(SELECT count(*) FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid WHERE p.pubname = $1),
 	(SELECT count(*) FROM pg_subscription_rel AS r WHERE r.srsubid = s.oid),
-	(SELECT count(*) FROM pg_subscription_rel AS r WHERE r.srsubid = s.oid AND r.srsubstate <> 'r')
+	(SELECT count(*) FROM pg_subscription_rel AS r WHERE r.srsubid = s.oid AND r.srsubstate <> 'r'),
+	(SELECT count(*) FROM firn.move AS m JOIN firn.shard AS x ON x.shard = m.shard CROSS JOIN LATERAL firn.replicated(x.schema) AS r WHERE s.oid IS NULL AND m.batch = right($1, 12) AND NOT firn.is_guarded(r))
 FROM (SELECT) AS one LEFT JOIN pg_subscription AS s ON s.subname = $2 AND s.subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
 // look asks both servers.
@@ -111,7 +116,7 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 	for i := 0; rows.Next(); i++ {
 		var n int64
 		c := into(i)
-		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.givenTo, &c.batch, &c.toward, &c.loaded); err != nil {
+		if err := rows.Scan(&n, &c.there, &c.schema, &c.state, &c.here, &c.term, &c.attempt, &c.movedTo, &c.givenTo, &c.batch, &c.toward, &c.loaded, &c.surplus, &c.counted); err != nil {
 			return e.fault(err)
 		}
 		if n != shards[i] {
@@ -121,5 +126,5 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 	if rows.Err() != nil {
 		return e.fault(rows.Err())
 	}
-	return e.fault(e.conn.QueryRow(ctx, streamFacts, sends, receives).Scan(&st.publication, &st.slot, &st.lost, &st.subscription, &st.enabled, &st.published, &st.known, &st.copying))
+	return e.fault(e.conn.QueryRow(ctx, streamFacts, sends, receives).Scan(&st.publication, &st.slot, &st.lost, &st.subscription, &st.enabled, &st.published, &st.known, &st.copying, &st.unguarded))
 }

@@ -50,6 +50,9 @@ func (m *Mover) OldCopies(ctx context.Context, shards []int64) ([]int64, error) 
 		return nil, err
 	}
 	some, err := m.finishable(f)
+	if err == nil {
+		err = m.checkSurplus(some)
+	}
 	some = slices.DeleteFunc(some, func(p pairOf) bool { return p.source.batch == "" }) // dropped already
 	return numbers(some), err
 }
@@ -102,7 +105,7 @@ func (m *Mover) end(ctx context.Context, shards []int64, whole bool, choose func
 			}
 			some, err := choose(f)
 			if err == nil {
-				err = m.newest(some)
+				err = cmp.Or(m.newest(some), m.checkSurplus(some))
 			}
 			if err != nil {
 				return err
@@ -232,6 +235,13 @@ func (m *Mover) endOn(ctx context.Context, owner, other *end, stream string, sha
 	}
 	if err := other.call(ctx, "SELECT firn.unsubscribe($1, $2, $3, $4)", m.batch, known, terms, attempts); err != nil {
 		return err
+	}
+	for _, p := range f.shards {
+		mine := p.source
+		if owner == m.target {
+			mine = p.target
+		}
+		owner.dropFences(ctx, p.shard, mine) // or they stay, and do nothing
 	}
 	for i, n := range known {
 		if err := other.call(ctx, "SELECT firn.discard($1, $2, $3)", n, terms[i], attempts[i]); err != nil {

@@ -45,9 +45,11 @@ const (
 const leftoverSQL = `
 SELECT r.kind, r.name::text, -1, false FROM firn.leftovers() AS r
 UNION ALL
-SELECT 'fence', n.nspname || '.' || c.relname, s.shard, t.tgenabled <> 'D'
-FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.relnamespace = n.oid JOIN pg_trigger AS t ON t.tgrelid = c.oid AND t.tgname = 'firn_fence'
+SELECT 'fence', n.nspname || '.' || c.relname, s.shard, bool_or(t.tgname = 'firn_fence' AND t.tgenabled <> 'D')
+FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.relnamespace = n.oid
+JOIN pg_trigger AS t ON t.tgrelid = c.oid AND (t.tgname = 'firn_fence' OR t.tgfoid = 'firn.check_receiver()'::regprocedure)
 WHERE s.state = 'open' AND firn.is_here(s) AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
+GROUP BY n.nspname, c.relname, s.shard
 UNION ALL
 SELECT 'mark', n.nspname || '.' || c.relname, s.shard, false
 FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.oid = firn.mark(s.schema)

@@ -61,7 +61,8 @@ func mustEnd(t *testing.T, end func(context.Context, []int64) ([]int64, error), 
 }
 
 // everything is what databases have of schemas, relations, functions, triggers, moves and
-// replication, without what differs from one run to the next.
+// replication, without what differs from one run to the next
+// and triggers that do nothing, which stay where somebody uses their tables.
 func everything(t *testing.T, sites ...*site) string {
 	t.Helper()
 	var all []string
@@ -71,7 +72,7 @@ SELECT string_agg(x, E'\n' ORDER BY x) FROM (
 SELECT format('schema %s %s', nspname, nspacl) AS x FROM pg_namespace WHERE nspname !~ '^pg_'
 UNION ALL SELECT format('relation %s %s %s', oid::regclass, relkind, relacl) FROM pg_class WHERE relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_|^information')
 UNION ALL SELECT format('function %s %s', oid::regprocedure, proacl) FROM pg_proc WHERE pronamespace IN (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_|^information')
-UNION ALL SELECT format('trigger %s', tgname) FROM pg_trigger WHERE NOT tgisinternal AND NOT (tgname = 'firn_fence' AND tgenabled = 'D')
+UNION ALL SELECT format('trigger %s', tgname) FROM pg_trigger WHERE NOT tgisinternal AND NOT (tgname = 'firn_fence' AND tgenabled = 'D' OR tgname IN ('firn_receiver', 'firn_receiver_all') AND tgenabled = 'R')
 UNION ALL SELECT format('move %s', shard) FROM firn.move
 UNION ALL SELECT format('generator %s %s', shard, name) FROM firn.generator
 UNION ALL SELECT format('publication %s', pubname) FROM pg_publication

@@ -69,7 +69,7 @@ func (m *Mover) Revert(ctx context.Context, shards []int64) ([]Moved, error) {
 // carry brings shards to where they are to be.
 func (m *Mover) carry(ctx context.Context, g goal, shards []int64) ([]Moved, error) {
 	m.moved, m.wrong = nil, nil
-	g.attempt, m.begun = newWord(), make(map[int64]bool)
+	g.attempt, m.begun, m.verified = newWord(), make(map[int64]bool), make(map[int64]bool)
 	var stale *staleError
 	err := m.try(ctx, g, shards)
 	for begun := time.Now(); errors.As(err, &stale) && time.Since(begun) < m.options.Patience; {
@@ -193,21 +193,25 @@ func (m *Mover) whyNot(ctx context.Context, g goal, shards []int64, err error) e
 	return err
 }
 
-// verifyAndCut moves a shard over whose copy was compared. What has come back by the
-// stream that served it is not compared again.
+// verifyAndCut moves a shard over whose copy was compared. That is so of a shard that goes back,
+// too: a server that was put back to an earlier state has an old copy that lacks rows, and nothing
+// else shows that.
 func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
-	if !g.back && !m.verified[p.shard] {
+	from, to := m.ends(g)
+	if !m.verified[p.shard] {
 		m.say(Progress{Phase: Verifying})
 		// Rows of a table that was changed cannot be compared.
 		if _, err := m.compareSchemas(ctx, g, p); err != nil {
-			return err
+			return m.noWayBack(g, p.shard, err)
 		}
-		o := VerifyOptions{Stream: m.forth(), Done: func(rows int64) {
+		_, b := p.sides(g)
+		o := VerifyOptions{Stream: m.incoming(g), Surplus: b.counted, Done: func(rows int64) {
 			m.progress.Rows += rows
 			m.options.Progress(m.progress)
 		}}
-		if _, err := Verify(ctx, m.source.given, m.target.given, p.source.schema, o); err != nil {
-			return fmt.Errorf("shard %d: %w", p.shard, err)
+		_, err := Verify(ctx, from.given, to.given, p.source.schema, o)
+		if err := m.compared(ctx, from, to, p.shard, err); err != nil {
+			return m.noWayBack(g, p.shard, fmt.Errorf("shard %d, of which %s is the source and %s the target: %w", p.shard, from.Name, to.Name, err))
 		}
 		m.verified[p.shard] = true
 	}
@@ -216,7 +220,7 @@ func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 
 // noWayBack is an error of a shard, told from others where it is on its way back.
 func (m *Mover) noWayBack(g goal, n int64, err error) error {
-	if g.back && sqlstate(err) == "ID008" {
+	if g.back && (sqlstate(err) == "ID008" || errors.As(err, new(*DifferentError))) {
 		return &NoWayBackError{n, m.source.Name, err}
 	}
 	return err

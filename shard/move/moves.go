@@ -25,6 +25,7 @@ type Move struct {
 	Kept                  []int64 // those that the source serves, if it answers
 	Waiting               []int64 // those that the source let go, and the target has not opened yet: no server serves them
 	Back                  []int64 // those whose last mover was a revert, finished or not
+	Surplus               []int64 // those whose copy has rows that the server that serves lacks, by the last comparison
 	Parted                []int64 // those that can neither move on nor go back: the other copy is not what the shard is any more
 	Began                 time.Time
 	Phase                 Stage

@@ -28,6 +28,10 @@ type Options struct {
 	// other server too. The mover refuses a shard with tables in any other publication. Nil: none.
 	Consumers []string
 
+	// DropRowsOf names a server whose copy Abort and Finish drop although a comparison found rows there
+	// that the server that serves the shard lacks. Empty: they refuse, with a [*SurplusError].
+	DropRowsOf string
+
 	// Progress is called with how far the mover is, in the goroutine that uses the mover. Nil: not called.
 	Progress func(Progress)
 }

@@ -86,7 +86,7 @@ var inSchema = []struct{ sql, text, do string }{
 	},
 	{
 		`SELECT t.tgname || ' on ' || c.relname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
-		WHERE c.relnamespace = quote_ident($1)::regnamespace AND NOT t.tgisinternal AND t.tgenabled IN ('A', 'R')
+		WHERE c.relnamespace = quote_ident($1)::regnamespace AND NOT t.tgisinternal AND t.tgenabled IN ('A', 'R') AND t.tgfoid <> 'firn.check_receiver()'::regprocedure
 		UNION ALL SELECT r.rulename || ' on ' || c.relname FROM pg_rewrite AS r JOIN pg_class AS c ON c.oid = r.ev_class
 		WHERE c.relnamespace = quote_ident($1)::regnamespace AND r.ev_enabled IN ('A', 'R') ORDER BY 1`,
 		"triggers or rules fire on replicas, and would do there again what they did here: %s", "ALTER TABLE ... ENABLE TRIGGER, without ALWAYS or REPLICA",

@@ -27,6 +27,7 @@ const (
 	toWait      action = "wait"
 
 	toPublishBack      action = "publishBack"
+	toGuard            action = "guard"
 	toSubscribeBack    action = "subscribeBack"
 	toEmptyPublication action = "emptyPublication"
 	toMakeSlotBack     action = "makeSlotBack"
@@ -103,6 +104,11 @@ var protocol = []protocolStep{
 		do: toPublishBack, on: "b", calls: []string{"publish"},
 		missing: func(_, b stream) bool { return !b.publication },
 		run:     func(m *Mover, ctx context.Context, _ work) error { return m.publish(ctx, m.target) },
+	},
+	{
+		do: toGuard, on: "a", calls: []string{"guard"},
+		missing: func(a, _ stream) bool { return !a.subscription && a.unguarded > 0 },
+		run:     func(m *Mover, ctx context.Context, w work) error { return m.guard(ctx, w.shards) },
 	},
 	{
 		do: toSubscribeBack, on: "a", calls: []string{"subscribe"},

@@ -27,6 +27,9 @@ type VerifyOptions struct {
 	// written all the time is right when it changes on both. Without it there are none.
 	Stream string
 
+	// Surplus is of a copy that is known to have rows which the original lacks: such rows are no difference.
+	Surplus bool
+
 	// Done is called after each range with how many rows of the source it had.
 	Done func(rows int64)
 }
@@ -49,10 +52,11 @@ type Verified struct {
 
 // A DifferentError says that a row of a copy differs from the original.
 type DifferentError struct {
-	Table string
-	Key   string // of one of the rows, as PostgreSQL prints an array; of a table without keys which part of its rows
-	What  string // "differs", "is missing on the target" or "is only on the target"
-	More  int    // further rows of the range that are not alike
+	Table   string
+	Key     string // of one of the rows, as PostgreSQL prints an array; of a table without keys which part of its rows
+	What    string // "differs", "is missing on the target" or "is only on the target"
+	Surplus bool   // a row that was seen to differ is only on the target
+	More    int    // further rows of the range that are not alike
 }
 
 func (e *DifferentError) Error() string {

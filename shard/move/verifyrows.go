@@ -152,12 +152,15 @@ func (v *verifier) settle(ctx context.Context, t table, left map[string]*suspect
 			s := left[key]
 			if s.see(sight{a[key], b[key]}, changes && v.Stream != "", now) {
 				delete(left, key)
+			} else if s.wrong(now, v.Sure) && v.Surplus && s.last.source == "" && changes {
+				delete(left, key)
 			} else if s.wrong(now, v.Sure) {
 				wrong = append(wrong, key)
 			}
 		}
 		if len(wrong) > 0 {
-			return &DifferentError{Table: t.name, Key: wrong[0], What: left[wrong[0]].what(), More: len(wrong) - 1}
+			surplus := slices.ContainsFunc(wrong, func(key string) bool { return left[key].last.source == "" })
+			return &DifferentError{Table: t.name, Key: wrong[0], What: left[wrong[0]].what(), More: len(wrong) - 1, Surplus: surplus}
 		}
 		if len(left) > 0 && now.Sub(begun) > v.Limit {
 			return &UnsettledError{t.name, now.Sub(begun), fmt.Sprintf("%d rows were not seen alike, and not unchanged,", len(left))}
