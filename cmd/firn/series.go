@@ -188,9 +188,17 @@ func (l *sequenceLine) facts() [][2]string {
 		return [][2]string{{"series", l.Series}, {"kind", l.Kind}, {"error", l.Error}}
 	}
 	all := [][2]string{
-		{"series", l.Series}, {"kind", l.Kind}, {"last number", number(l.Granted)}, {"numbers left", phrase.Count(l.Left)},
-		{"first", number(l.First)}, {"max", number(l.Max)}, {"increment", number(l.Increment)}, {"cache", number(l.Cache)},
-		{"order", l.Order}, {"rate", phrase.SlowRate(l.Rate) + "/s"}, {"last by", l.by()},
+		{"series", l.Series},
+		{"kind", l.Kind},
+		{"last number", number(l.Granted)},
+		{"numbers left", phrase.Count(l.Left)},
+		{"first", number(l.First)},
+		{"max", number(l.Max)},
+		{"increment", number(l.Increment)},
+		{"cache", number(l.Cache)},
+		{"order", l.Order},
+		{"rate", phrase.SlowRate(l.Rate) + "/s"},
+		{"last by", l.by()},
 	}
 	if l.OnLossy != "" {
 		all = append(all, [2]string{"on-lossy-store", l.OnLossy})
@@ -229,8 +237,13 @@ func (l *documentLine) row() [7]any {
 
 func (l *documentLine) facts() [][2]string {
 	return [][2]string{
-		{"series", l.Series}, {"kind", l.Kind}, {"last text", orDash(l.Text)}, {"pattern", l.Pattern}, {"zone", orDash(l.Zone)},
-		{"last date", orDash(l.Period)}, {"dates", strconv.Itoa(l.Periods)},
+		{"series", l.Series},
+		{"kind", l.Kind},
+		{"last text", orDash(l.Text)},
+		{"pattern", l.Pattern},
+		{"zone", orDash(l.Zone)},
+		{"last date", orDash(l.Period)},
+		{"dates", strconv.Itoa(l.Periods)},
 	}
 }
 
