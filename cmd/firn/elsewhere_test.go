@@ -3,6 +3,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,11 @@ func TestAnotherDatabase(t *testing.T) {
 	const ask = "firn: hint: If your other programs use another database, use that one: FIRN_STORE=URL. "
 	const askCounter = "firn: hint: if your other programs use another database, use that one: FIRN_STORE=URL\n"
 	for _, args := range [][]string{{"next"}, {"next", "orders"}, {"pool", "show"}, {"run", "--", "true"}} {
-		if errs := refusedWith(t, append([]string{args[0]}, append(args[1:min(len(args), 2)], append([]string{"--store", url}, args[min(len(args), 2):]...)...)...), ask); !strings.HasPrefix(errs[strings.Index(errs, "firn: hint: "):], ask) {
+		at := slices.Index(args, "--")
+		if at < 0 {
+			at = len(args)
+		}
+		if errs := refusedWith(t, slices.Insert(args, at, "--store", url), ask); !strings.HasPrefix(errs[strings.Index(errs, "firn: hint: "):], ask) {
 			t.Errorf("%q: %s", args, errs)
 		}
 	}

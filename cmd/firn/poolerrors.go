@@ -206,7 +206,7 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 		return nil
 	}
 	at := poolPlace{looks: true}
-	if set, err := loadSettings(cmd); err == nil {
+	if set, failed := loadSettings(cmd); failed == nil {
 		at.url = open.StoreText(set.StoreURL().Text)
 		at.from = set.origins(err)
 	}

@@ -186,7 +186,7 @@ func TestRecoverMovedFile(t *testing.T) {
 // Where the error only names a pool, the hint has the store of the command.
 func TestForgottenPool(t *testing.T) {
 	dir := emptyHome(t)
-	write(t, dir, "a b.db", "")
+	write(t, dir, "a b.db", "not empty")
 	url := "sqlite:" + filepath.Join(dir, "a b.db")
 	cmd := &cobra.Command{}
 	addStore(cmd)
@@ -197,7 +197,7 @@ func TestForgottenPool(t *testing.T) {
 	for _, err := range []error{forgot, errors.Join(forgot, errors.New("another")), ui.Failed("%w; 3 of 4", forgot)} {
 		var f *ui.Failure
 		if !errors.As(forgotten(cmd, err), &f) || len(f.Hints) != 1 || !strings.Contains(f.Hints[0].Text, "firn store recover --store '"+url+"'") {
-			t.Errorf("%v: %+v", err, f)
+			t.Errorf("%v: %+v", err, f.Hints)
 		}
 	}
 	var f *ui.Failure
