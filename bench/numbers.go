@@ -11,7 +11,7 @@ import (
 
 const dense = "dense numbers"
 
-// numbers are of a segment series, beside the atomic add that a process alone
+// numbers are of a sequence, beside the atomic add that a process alone
 // would make them with. The step is large, so that what is compared is the cost
 // of a number and not of the store.
 func numbers() (all []contender, done func() error, err error) {

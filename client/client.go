@@ -22,7 +22,7 @@
 // after another has returned gets a greater id if the server says so of its series,
 // which holds for a flake. After a change to another server, and between clients,
 // ids are in order up to MaxAge and the difference of the servers' clocks. Blocks of
-// a segment may be in any order where the server reserved them as ranges.
+// a sequence may be in any order where the server reserved them as ranges.
 package client
 
 import (

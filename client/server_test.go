@@ -59,7 +59,7 @@ func flakes(t *testing.T, st store.Store) *server.Series {
 	return server.Numbers("photo", ids, &server.SeriesOptions{Layout: firn.Default()})
 }
 
-// numbers is a series of a segment, which has ranges.
+// numbers is a series of a sequence, which has ranges.
 func numbers(t *testing.T, st store.Store, o *sequence.Options) *server.Series {
 	t.Helper()
 	if _, err := sequence.Create(t.Context(), st, "orders", o); err != nil && !errors.Is(err, store.ErrConflict) {

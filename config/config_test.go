@@ -31,11 +31,11 @@ func TestKnobValues(t *testing.T) {
 		{"renew", "1m", lease.Options{Renew: time.Minute}},
 		{"ttl", "1m30s", lease.Options{TTL: 90 * time.Second}},
 		{"outage", "1h", lease.Options{Outage: time.Hour}},
-		{"borrow", "1s", lease.Options{MaxAhead: time.Second}},
-		{"borrow", "0", lease.Options{MaxAhead: -1}},
+		{"max-ahead", "1s", lease.Options{MaxAhead: time.Second}},
+		{"max-ahead", "0", lease.Options{MaxAhead: -1}},
 		{"wait", "0s", lease.Options{Wait: 1}},
 		{"wait", "1m", lease.Options{Wait: time.Minute}},
-		{"file", "/run/grant", lease.Options{GrantFile: "/run/grant"}},
+		{"grant-file", "/run/grant", lease.Options{GrantFile: "/run/grant"}},
 	} {
 		var o LeaseOptions
 		err := KeyNamed(LeaseKeys, tt.knob).Set(&o, tt.text)
@@ -50,15 +50,15 @@ func TestKnobValues(t *testing.T) {
 		}
 	}
 	for knob, texts := range map[string][]string{
-		"layout":  {"", "frn"},
-		"workers": {"", "0", "-1", "1-", "-", "5-4", "0x10", "1_000", "1-2-3", "9223372036854775808", "many"},
-		"worker":  {"", "-1", "Fresh", "1.5"},
-		"lanes":   {"", "0", "-1", "9999999999"},
-		"renew":   {"", "0", "10", "-1s", "1 s", "soon"},
-		"ttl":     {"0s"},
-		"outage":  {"0"},
-		"borrow":  {"-1ms", "10"},
-		"wait":    {"-1s", "5"},
+		"layout":    {"", "frn"},
+		"workers":   {"", "0", "-1", "1-", "-", "5-4", "0x10", "1_000", "1-2-3", "9223372036854775808", "many"},
+		"worker":    {"", "-1", "Fresh", "1.5"},
+		"lanes":     {"", "0", "-1", "9999999999"},
+		"renew":     {"", "0", "10", "-1s", "1 s", "soon"},
+		"ttl":       {"0s"},
+		"outage":    {"0"},
+		"max-ahead": {"-1ms", "10"},
+		"wait":      {"-1s", "5"},
 	} {
 		for _, text := range texts {
 			if err := KeyNamed(LeaseKeys, knob).Set(new(LeaseOptions), text); err == nil {
@@ -72,7 +72,7 @@ func TestKnobValues(t *testing.T) {
 func TestKnobDefaults(t *testing.T) {
 	for _, k := range LeaseKeys {
 		switch k.Name {
-		case "layout", "workers", "file": // said in words
+		case "layout", "workers", "grant-file": // said in words
 			continue
 		}
 		text, _, _ := strings.Cut(k.Standard, ",")
@@ -135,28 +135,28 @@ func TestConfigPlaces(t *testing.T) {
 		"series: {a: {kind: ticket, stores: sqlite:1}}":                            "x:1:36: series.a.stores is a list of URLs, [A, B]",
 		"series: {a: {kind: ticket, stores: [sqlite:1]}}":                          "x:1:36: series.a.stores: a ticket is spread over 2 to 64 stores, not 1",
 		"series: {a: {kind: ticket}}":                                              "x:1:10: series.a has no stores: a ticket is spread over several",
-		"series: {a: {kind: ticket, stores: [sqlite:1, sqlite:2], order: strict}}": "x:1:58: order is for series of kind segment, and this is a ticket",
-		"series: {a: {first: 1, kind: flake}}":                                     "x:1:14: first is for series of kind segment and ticket, and this is a flake",
-		"series: {a: {first: 1}}":                                                  "x:1:10: series.a has no kind; there are flake, segment, ticket, serial",
-		"series: {a: {type: segment}}":                                             `x:1:14: a series has no key "type"; is it kind?`,
-		"series: {a: {Kind: segment}}":                                             `x:1:14: a series has no key "Kind"; is it kind?`,
-		"series: {a: {kind: segmnt, first: 1}}":                                    `x:1:20: series.a: there is no kind "segmnt"; is it segment?`,
-		"series: {a: {kind: segment, frist: 1}}":                                   `x:1:29: a segment has no key "frist"; is it first?`,
-		"series: {a: {kind: segment, start: 1}}":                                   `x:1:29: a series has no key "start": it is first`,
-		"series: {a: {kind: segment, cycle: true}}":                                `x:1:29: a series has no key "cycle": to begin again would repeat every number`,
-		"series: {a: {kind: segment, first: 0}}":                                   `x:1:36: series.a.first: "0" is not a number from 1 on`,
-		"series: {a: {kind: segment, cache: -5}}":                                  `x:1:36: series.a.cache: "-5" is not a number from 1 on`,
-		"series: {a: {kind: segment, max: 5, first: 7}}":                           "x:1:34: series.a: max 5 is below first, 7",
-		"series: {a: {kind: segment, order: sorted}}":                              `x:1:36: series.a.order: "sorted" is neither free nor strict`,
-		"series: {a: {kind: segment, on-lossy-store: yes}}":                        `x:1:45: series.a.on-lossy-store: "yes": it can only be may-repeat`,
-		"series: {a: {kind: serial}}":                                              "x:1:10: series.a has no pattern, such as INV-{yyyyMMdd}-{6}",
-		"series: {a: {kind: serial, pattern: 'A{0}'}}":                             `x:1:37: series.a: pattern "A{0}": column 2: a counter has 1 to 18 digits, not 0`,
-		"series: {a: {kind: serial, pattern: '{yyyy}{6}'}}":                        "x:1:10: series.a: zone: a date needs a time zone",
-		"series: {a: {kind: serial, pattern: '{yyyy}{6}', zone: Mars/X}}":          `x:1:56: series.a: zone "Mars/X": unknown time zone Mars/X`,
-		"series: {a: {kind: serial, pattern: '{6}', zone: UTC}}":                   "x:1:50: series.a: zone UTC: the pattern {6} has no date",
-		"series: {a: {kind: serial, pattern: '{6}', pool: main}}":                  "x:1:44: pool is for series of kind flake, and this is a serial",
-		"series: {a: {kind: serial, pattern: '{6}', public: base62}}":              "x:1:44: public is for series of kind flake and segment and ticket, and this is a serial",
-		"series: {a: {kind: serial, pattern: '{6}', pattern: '{7}'}}":              "x:1:44: pattern is there twice, first on line 1",
+		"series: {a: {kind: ticket, stores: [sqlite:1, sqlite:2], order: strict}}": "x:1:58: order is for series of kind sequence, and this is a ticket",
+		"series: {a: {first: 1, kind: flake}}":                                     "x:1:14: first is for series of kind sequence and ticket, and this is a flake",
+		"series: {a: {first: 1}}":                                                  "x:1:10: series.a has no kind; there are flake, sequence, ticket, document",
+		"series: {a: {type: sequence}}":                                            `x:1:14: a series has no key "type"; is it kind?`,
+		"series: {a: {Kind: sequence}}":                                            `x:1:14: a series has no key "Kind"; is it kind?`,
+		"series: {a: {kind: sequnce, first: 1}}":                                   `x:1:20: series.a: there is no kind "sequnce"; is it sequence?`,
+		"series: {a: {kind: sequence, frist: 1}}":                                  `x:1:30: a sequence has no key "frist"; is it first?`,
+		"series: {a: {kind: sequence, start: 1}}":                                  `x:1:30: a series has no key "start": it is first`,
+		"series: {a: {kind: sequence, cycle: true}}":                               `x:1:30: a series has no key "cycle": to begin again would repeat every number`,
+		"series: {a: {kind: sequence, first: 0}}":                                  `x:1:37: series.a.first: "0" is not a number from 1 on`,
+		"series: {a: {kind: sequence, cache: -5}}":                                 `x:1:37: series.a.cache: "-5" is not a number from 1 on`,
+		"series: {a: {kind: sequence, max: 5, first: 7}}":                          "x:1:35: series.a: max 5 is below first, 7",
+		"series: {a: {kind: sequence, order: sorted}}":                             `x:1:37: series.a.order: "sorted" is neither free nor strict`,
+		"series: {a: {kind: sequence, on-lossy-store: yes}}":                       `x:1:46: series.a.on-lossy-store: "yes": it can only be may-repeat`,
+		"series: {a: {kind: document}}":                                            "x:1:10: series.a has no pattern, such as INV-{yyyyMMdd}-{6}",
+		"series: {a: {kind: document, pattern: 'A{0}'}}":                           `x:1:39: series.a: pattern "A{0}": column 2: a counter has 1 to 18 digits, not 0`,
+		"series: {a: {kind: document, pattern: '{yyyy}{6}'}}":                      "x:1:10: series.a: zone: a date needs a time zone",
+		"series: {a: {kind: document, pattern: '{yyyy}{6}', zone: Mars/X}}":        `x:1:58: series.a: zone "Mars/X": unknown time zone Mars/X`,
+		"series: {a: {kind: document, pattern: '{6}', zone: UTC}}":                 "x:1:52: series.a: zone UTC: the pattern {6} has no date",
+		"series: {a: {kind: document, pattern: '{6}', pool: main}}":                "x:1:46: pool is for series of kind flake, and this is a document",
+		"series: {a: {kind: document, pattern: '{6}', public: base62}}":            "x:1:46: public is for series of kind flake and sequence and ticket, and this is a document",
+		"series: {a: {kind: document, pattern: '{6}', pattern: '{7}'}}":            "x:1:46: pattern is there twice, first on line 1",
 		"pools: {a: {worker: 600, workers: 0-511}}":                                "x:1:21: pools.a: worker 600: workers says 0-511",
 		"pools: {a: {workers: 0-1023, layout: sid}}":                               "x:1:22: pools.a: workers 0-1023: layout sid has 0-63",
 		"pools: {a: {lanes: 3, workers: 2}}":                                       "x:1:20: pools.a: lanes 3: workers says 0-1, which are 2",
@@ -174,7 +174,7 @@ func TestConfigPlaces(t *testing.T) {
 func TestConfigFaultsOnce(t *testing.T) {
 	for text, want := range map[string]int{
 		"series: {a: {kind: ticket, stores: [[x], {y: z}]}}": 2,
-		"series: {a: {type: segment, first: x}}":             1,
+		"series: {a: {type: sequence, first: x}}":            1,
 	} {
 		_, err := Parse("x", []byte(text))
 		var wrong *FaultsError
@@ -185,14 +185,14 @@ func TestConfigFaultsOnce(t *testing.T) {
 }
 
 func TestConfigPathsOfItsOwn(t *testing.T) {
-	c, err := Parse("/etc/firn/firn.yaml", []byte("store: sqlite:ids.db\npools: {a: {file: grant}, b: {file: /run/grant}}"))
+	c, err := Parse("/etc/firn/firn.yaml", []byte("store: sqlite:ids.db\npools: {a: {grant-file: grant}, b: {grant-file: /run/grant}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.ReplaceAll(c.store.Text, `\`, "/"); got != "sqlite:/etc/firn/ids.db" {
 		t.Error(got)
 	}
-	if got := strings.ReplaceAll(c.Pools[0].knobs["file"].Text, `\`, "/"); got != "/etc/firn/grant" {
+	if got := strings.ReplaceAll(c.Pools[0].knobs["grant-file"].Text, `\`, "/"); got != "/etc/firn/grant" {
 		t.Error(got)
 	}
 	if got := c.Pool("b").Options.GrantFile; got != "/run/grant" {
@@ -219,7 +219,7 @@ func TestDocumentedConfig(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	shown, err := Parse(page, []byte(strings.ReplaceAll(blocks[0][1], "# file:", "file:")))
+	shown, err := Parse(page, []byte(strings.ReplaceAll(blocks[0][1], "# grant-file:", "grant-file:")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestDocumentedConfig(t *testing.T) {
 		switch {
 		case !ok:
 			t.Errorf("%s is not shown", k.Name)
-		case k.Name != "layout" && k.Name != "workers" && k.Name != "file" && v.Text != standard:
+		case k.Name != "layout" && k.Name != "workers" && k.Name != "grant-file" && v.Text != standard:
 			t.Errorf("%s is shown as %s, and is %s", k.Name, v.Text, standard)
 		}
 	}

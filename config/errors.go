@@ -112,7 +112,7 @@ func (e *NoSeriesError) Error() string {
 type NoPatternError struct{ Series string }
 
 func (*NoPatternError) Error() string {
-	return "a serial has a pattern, and neither a flag nor firn.yaml says which"
+	return "a document has a pattern, and neither a flag nor firn.yaml says which"
 }
 
 // A CounterError says that a series cannot be of a kind, because the store has a counter of

@@ -20,7 +20,7 @@ func Example() {
 pools: { web: { workers: 0-255, outage: 10m } }
 series:
   photo: { kind: flake, pool: web }
-  orders: { kind: segment, frist: 1000 }
+  orders: { kind: sequence, frist: 1000 }
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		log.Fatal(err)
@@ -33,5 +33,5 @@ series:
 		}
 	}
 	// Output:
-	// line 5, column 28: a segment has no key "frist"; is it first?
+	// line 5, column 29: a sequence has no key "frist"; is it first?
 }

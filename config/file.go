@@ -18,7 +18,7 @@ type File struct {
 	Series []Written
 	serve  Serve
 
-	Servers []ShardServer // of firn shards
+	Servers []ShardServer // of firn shard
 }
 
 // A Pool is what a file says of a pool.

@@ -29,10 +29,10 @@ func ParseForm(text, series string) (*Form, error) {
 	if err := s.setKind(name); err != nil || !more {
 		return s, err
 	}
-	if len(s.Kind.takes) == 0 || s.Kind.takes[0] == "salt" || s.Kind.takes[0] == "alphabet" {
+	if len(s.Kind.Takes) == 0 || s.Kind.Takes[0] == "salt" || s.Kind.Takes[0] == "alphabet" {
 		return nil, faulty("form %s takes nothing behind a colon", name)
 	}
-	return s, s.set(s.Kind.takes[0], rest)
+	return s, s.set(s.Kind.Takes[0], rest)
 }
 
 // setKind says which form it is.
@@ -74,7 +74,7 @@ func (s *Form) Check() error {
 		return fmt.Errorf("it does not say which form; there are %s", strings.Join(formNames(), ", "))
 	}
 	for key := range s.Values {
-		if !slices.Contains(s.Kind.takes, key) {
+		if !slices.Contains(s.Kind.Takes, key) {
 			return fmt.Errorf("form %s has no %s", s.Kind.Name, key)
 		}
 	}
@@ -99,7 +99,7 @@ func (s *Form) minLength() int {
 // secret worth the name, but whoever chose one may think so.
 func (s *Form) String() string {
 	text := s.Kind.Name
-	for _, key := range s.Kind.takes {
+	for _, key := range s.Kind.Takes {
 		if v := s.Values[key]; v != "" && key != "salt" {
 			text += " " + key + "=" + v
 		}
@@ -114,7 +114,7 @@ func (s *Form) Open(warn func(string)) (public.Form, error) {
 		return nil, faulty("%w", err)
 	}
 	var keys []public.Key
-	if s.Kind.keyed {
+	if s.Kind.Keyed {
 		if s.Series == "" {
 			return nil, &NoSeriesError{s.Kind.Name}
 		}
@@ -165,7 +165,7 @@ func (c *Config) Form(series string) (*Form, error) {
 // WithKeys returns spec with the keys of --keys, if they are given.
 func (c *Config) WithKeys(spec *Form) (*Form, error) {
 	v := c.Value("keys", Entry{}, "")
-	if v.Text == "" || !spec.Kind.keyed {
+	if v.Text == "" || !spec.Kind.Keyed {
 		return spec, nil
 	}
 	copied := &Form{spec.Series, spec.Kind, map[string]string{}}

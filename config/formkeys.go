@@ -72,7 +72,7 @@ func (s *Form) loadKeys(warn func(string)) ([]public.Key, error) {
 // KeysMissing returns an error where a server gives a form of a series that needs keys, and
 // firn.yaml does not say where they are. A server takes no keys from anywhere else.
 func (c *File) KeysMissing(one *Written) error {
-	if one.Answers.Text != "public" || one.Public == nil || !one.Public.Kind.keyed || one.Public.Values["keys"] != "" {
+	if one.Answers.Text != "public" || one.Public == nil || !one.Public.Kind.Keyed || one.Public.Values["keys"] != "" {
 		return nil
 	}
 	return &KeysError{Form: one.Public.Kind.Name, Series: one.Name.Text, Path: c.Path}

@@ -14,8 +14,8 @@ import (
 type formKind struct {
 	Name  string
 	About string
-	takes []string // the values it takes; the first is what stands behind the colon
-	keyed bool     // it needs keys, and to know the series
+	Takes []string // the values it takes; the first is what stands behind the colon
+	Keyed bool     // it needs keys, and to know the series
 	open  func(s *Form, keys []public.Key) (public.Form, error)
 }
 
@@ -25,13 +25,13 @@ func (k *formKind) Number() bool { return k.Name == "cipher" || k.Name == "rever
 // FormKinds are the public forms that there are.
 var FormKinds = append(encodingKinds(),
 	formKind{
-		Name: "reversed", About: "bits in reverse order, against hot ranges", takes: []string{"encoding"},
+		Name: "reversed", About: "bits in reverse order, against hot ranges", Takes: []string{"encoding"},
 		open: func(s *Form, _ []public.Key) (public.Form, error) {
 			return public.Reversed{Encoding: s.encoding()}, nil
 		},
 	},
 	formKind{
-		Name: "cipher", About: "another number, without order or count; needs a key", takes: []string{"encoding", "keys"}, keyed: true,
+		Name: "cipher", About: "another number, without order or count; needs a key", Takes: []string{"encoding", "keys"}, Keyed: true,
 		open: func(s *Form, keys []public.Key) (public.Form, error) {
 			if len(keys) > 1 {
 				return nil, fmt.Errorf("a cipher has one key, and there are %d: its numbers do not say which they are of", len(keys))
@@ -40,19 +40,19 @@ var FormKinds = append(encodingKinds(),
 		},
 	},
 	formKind{
-		Name: "opaque", About: "a text that nobody else can make; needs a key", takes: []string{"prefix", "keys"}, keyed: true,
+		Name: "opaque", About: "a text that nobody else can make; needs a key", Takes: []string{"prefix", "keys"}, Keyed: true,
 		open: func(s *Form, keys []public.Key) (public.Form, error) {
 			return public.NewOpaque(s.Series, keys, &public.OpaqueOptions{Prefix: s.Values["prefix"]})
 		},
 	},
 	formKind{
-		Name: "hashids", About: "for links of Hashids", takes: []string{"salt", "alphabet", "min-length"},
+		Name: "hashids", About: "for links of Hashids", Takes: []string{"salt", "alphabet", "min-length"},
 		open: func(s *Form, _ []public.Key) (public.Form, error) {
 			return hashids.New(&hashids.Options{Salt: s.Values["salt"], Alphabet: s.Values["alphabet"], MinLength: s.minLength()})
 		},
 	},
 	formKind{
-		Name: "sqids", About: "for links of Sqids", takes: []string{"alphabet", "min-length"},
+		Name: "sqids", About: "for links of Sqids", Takes: []string{"alphabet", "min-length"},
 		open: func(s *Form, _ []public.Key) (public.Form, error) {
 			return sqids.New(&sqids.Options{Alphabet: s.Values["alphabet"], MinLength: uint8(s.minLength())})
 		},

@@ -19,50 +19,50 @@ import (
 
 // The kinds of series.
 const (
-	Flake   = "flake"   // ids with a time, from a leased worker
-	Segment = "segment" // dense numbers, reserved in blocks
-	Ticket  = "ticket"  // the same over several stores
-	Serial  = "serial"  // texts: prefix, date, counter
+	Flake    = "flake"    // ids with a time, from a leased worker
+	Sequence = "sequence" // dense numbers, reserved in blocks
+	Ticket   = "ticket"   // the same over several stores
+	Document = "document" // texts: prefix, date, counter
 )
 
 // Kinds are all kinds of series.
-var Kinds = []string{Flake, Segment, Ticket, Serial}
+var Kinds = []string{Flake, Sequence, Ticket, Document}
 
 // CounterOptions are the options of a series that is no flake.
 type CounterOptions struct {
-	Segment sequence.Options // of a ticket, too
-	Serial  document.Options
+	Sequence sequence.Options // of a ticket, too
+	Document document.Options
 }
 
 var (
-	Counted = []string{Segment, Ticket}
-	dense   = []string{Segment, Ticket, Serial}
+	Counted = []string{Sequence, Ticket}
+	dense   = []string{Sequence, Ticket, Document}
 )
 
 // CounterKeys are the settings of series that count.
 var CounterKeys = []Key[CounterOptions]{
 	{
-		Name: "pattern", Kinds: []string{Serial}, Value: "PATTERN", Standard: "none",
-		Usage: "of a serial: text with {6} or {1+}, {yyyyMMdd}, {luhn}; docs/serials.md",
-		Set:   func(o *CounterOptions, text string) error { o.Serial.Pattern = text; return nil },
+		Name: "pattern", Kinds: []string{Document}, Value: "PATTERN", Standard: "none",
+		Usage: "of a document: text with {6} or {1+}, {yyyyMMdd}, {luhn}; docs/documents.md",
+		Set:   func(o *CounterOptions, text string) error { o.Document.Pattern = text; return nil },
 	},
 	{
-		Name: "zone", Kinds: []string{Serial}, Value: "ZONE", Standard: "none",
-		Usage: "of a serial with a date: the time zone, such as Asia/Ho_Chi_Minh",
-		Set:   func(o *CounterOptions, text string) error { o.Serial.Zone = text; return nil },
+		Name: "zone", Kinds: []string{Document}, Value: "ZONE", Standard: "none",
+		Usage: "of a document with a date: the time zone, such as Asia/Ho_Chi_Minh",
+		Set:   func(o *CounterOptions, text string) error { o.Document.Zone = text; return nil },
 	},
 	{
 		Name: "first", Kinds: Counted, Standard: "1",
-		Set: positiveID(func(o *CounterOptions) *firn.ID { return &o.Segment.First }),
+		Set: positiveID(func(o *CounterOptions) *firn.ID { return &o.Sequence.First }),
 	},
 	{
 		Name: "max", Kinds: Counted, Standard: "9223372036854775807",
-		Set: positiveID(func(o *CounterOptions) *firn.ID { return &o.Segment.Max }),
+		Set: positiveID(func(o *CounterOptions) *firn.ID { return &o.Sequence.Max }),
 	},
 	{
 		Name: "increment", Kinds: Counted, Standard: "1",
 		Set: func(o *CounterOptions, text string) (err error) {
-			o.Segment.Increment, err = ParsePositive(text)
+			o.Sequence.Increment, err = ParsePositive(text)
 			return err
 		},
 	},
@@ -71,11 +71,11 @@ var CounterKeys = []Key[CounterOptions]{
 		Usage:    "how many numbers to reserve by one write",
 		Standard: strconv.Itoa(block.DefaultCache),
 	},
-	{Name: "order", Kinds: []string{Segment}, Standard: "free", Set: setOrder},
+	{Name: "order", Kinds: []string{Sequence}, Standard: "free", Set: setOrder},
 	{
 		Name: "cache-for", Kinds: Counted, Standard: phrase.Duration(block.DefaultCacheFor),
 		Set: func(o *CounterOptions, text string) (err error) {
-			if o.Segment.CacheFor, err = ParseDuration(text); err == nil && o.Segment.CacheFor < time.Millisecond {
+			if o.Sequence.CacheFor, err = ParseDuration(text); err == nil && o.Sequence.CacheFor < time.Millisecond {
 				return fmt.Errorf("%q: it is 1ms at least", text)
 			}
 			return err
@@ -85,7 +85,7 @@ var CounterKeys = []Key[CounterOptions]{
 		Name: "max-unused", Kinds: Counted, Standard: strconv.Itoa(block.DefaultMaxUnused),
 		Set: func(o *CounterOptions, text string) error {
 			n, err := parseCount(text)
-			o.Segment.MaxUnused = n
+			o.Sequence.MaxUnused = n
 			return err
 		},
 	},
@@ -96,7 +96,7 @@ var CounterKeys = []Key[CounterOptions]{
 			if text != "may-repeat" {
 				return fmt.Errorf("%q: it can only be may-repeat", text)
 			}
-			o.Segment.MayRepeat, o.Serial.MayRepeat = true, true
+			o.Sequence.MayRepeat, o.Document.MayRepeat = true, true
 			return nil
 		},
 	},
@@ -117,7 +117,7 @@ func keysOf(kind string) []string {
 		names = append(names, "pool", "shard", "public", "answers")
 	case Ticket:
 		names = append(names, "stores", "public", "answers")
-	case Segment:
+	case Sequence:
 		names = append(names, "public", "answers")
 	}
 	for _, k := range CounterKeys {
@@ -154,23 +154,23 @@ func checkKind(kind string) error {
 // each, with the option it is about, if it is about one.
 func (o *CounterOptions) check(name, kind string) []optionFault {
 	var err error
-	if kind == Serial {
-		err = o.Serial.Check(name)
+	if kind == Document {
+		err = o.Document.Check(name)
 	} else {
-		err = o.Segment.Check(name)
+		err = o.Sequence.Check(name)
 	}
 	var all []optionFault
 	for _, err := range parts(err) {
 		f := optionFault{text: phrase.WithoutPackage(err.Error())}
-		var ofSegment *sequence.OptionError
-		var ofSerial *document.OptionError
+		var ofSequence *sequence.OptionError
+		var ofDocument *document.OptionError
 		switch {
-		case errors.As(err, &ofSegment):
-			f.option = ofSegment.Option
-		case errors.As(err, &ofSerial):
-			f.option = ofSerial.Option
-			if ofSerial.Err != nil {
-				errors.As(ofSerial.Err, &f.syntax)
+		case errors.As(err, &ofSequence):
+			f.option = ofSequence.Option
+		case errors.As(err, &ofDocument):
+			f.option = ofDocument.Option
+			if ofDocument.Err != nil {
+				errors.As(ofDocument.Err, &f.syntax)
 			}
 		}
 		all = append(all, f)
@@ -188,7 +188,7 @@ type optionFault struct {
 func setOrder(o *CounterOptions, text string) error {
 	switch text {
 	case "free", "strict":
-		o.Segment.Strict = text == "strict"
+		o.Sequence.Strict = text == "strict"
 		return nil
 	}
 	return fmt.Errorf("%q is neither free nor strict", text)
@@ -196,7 +196,7 @@ func setOrder(o *CounterOptions, text string) error {
 
 func setCache(o *CounterOptions, text string) error {
 	n, err := parseCount(text)
-	o.Segment.Cache, o.Serial.Cache = n, int64(n)
+	o.Sequence.Cache, o.Document.Cache = n, int64(n)
 	return err
 }
 
@@ -219,7 +219,7 @@ func positiveID(field func(*CounterOptions) *firn.ID) func(*CounterOptions, stri
 
 // standardOf is what a key of a series of that kind is where nobody says.
 func standardOf(k *Key[CounterOptions], kind string) string {
-	if k.Name == "cache" && kind == Serial {
+	if k.Name == "cache" && kind == Document {
 		return "1"
 	}
 	return k.Standard

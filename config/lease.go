@@ -25,7 +25,7 @@ type LeaseOptions struct {
 var LeaseKeys = []Key[LeaseOptions]{
 	{
 		Name: "layout", Value: "LAYOUT", Standard: "the pool's", Set: setLayout,
-		Usage: "the layout that the pool has to have: a preset or a spec; firn layouts",
+		Usage: "the layout that the pool has to have: a preset or a spec; firn layout ls",
 	},
 	{
 		Name: "workers", Value: "N|A-B", Standard: "the pool's", Set: SetWorkers, InRecord: true,
@@ -56,7 +56,7 @@ var LeaseKeys = []Key[LeaseOptions]{
 		Usage:    "how long ids go on while the store is away",
 	},
 	{
-		Name: "borrow", Value: "DURATION", Standard: phrase.Duration(firn.DefaultBorrow), Set: setBorrow,
+		Name: "max-ahead", Value: "DURATION", Standard: phrase.Duration(firn.DefaultBorrow), Set: setBorrow,
 		Usage: "how far ids may run ahead of the clock",
 	},
 	{
@@ -64,7 +64,7 @@ var LeaseKeys = []Key[LeaseOptions]{
 		Usage: "how long to wait for a worker to fall free, and for the start of a pool; a store that can lose writes makes each start wait besides",
 	},
 	{
-		Name: "file", Value: "PATH", Standard: "none", path: true,
+		Name: "grant-file", Value: "PATH", Standard: "none", path: true,
 		Set:   text(func(o *LeaseOptions) *string { return &o.GrantFile }),
 		Usage: "a grant file, from which a process that was killed goes on",
 	},

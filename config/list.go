@@ -96,7 +96,7 @@ func (c *Config) PoolsInForce() ([]string, error) {
 	return c.File.poolNames(), nil
 }
 
-// serveInForce are the settings of the server as config print shows them. Nobody
+// serveInForce are the settings of the server as config show shows them. Nobody
 // gets from a hash to a token, and it is no matter of who looks at settings.
 func (c *Config) serveInForce() []Line {
 	var all []Line

@@ -74,7 +74,7 @@ func (v Variable) Name() string { return VariableName(v.Key) }
 // setting reports whether it says a setting, and not something about one command.
 func (v Variable) setting() bool {
 	switch v.Key {
-	case "json", "keys", "server", "reach", "db":
+	case "json", "keys", "server", "address", "db":
 		return false
 	}
 	return true
@@ -83,7 +83,7 @@ func (v Variable) setting() bool {
 // Variables are all variables that firn reads. A setting is here only if it describes where
 // firn runs and means the same wherever it is read. What a person claims or confirms (--new,
 // --yes, --write, ...) is not: a variable that somebody has set on another day cannot vouch for
-// anything. FIRN_WORKER is not either: it is what firn workers hold tells its command.
+// anything. FIRN_WORKER is not either: it is what firn run tells its command.
 var Variables = []Variable{
 	{"config", "the config"},
 	{"json", "print JSON"},
@@ -94,15 +94,15 @@ var Variables = []Variable{
 	{"renew", "how often the lease is extended"},
 	{"ttl", "when others may take the worker"},
 	{"outage", "how long ids go on without the store"},
-	{"borrow", "how far ids may run ahead of the clock"},
+	{"max-ahead", "how far ids may run ahead of the clock"},
 	{"wait", "how long to wait for a worker"},
-	{"file", "the grant file"},
+	{"grant-file", "the grant file"},
 	{"keys", "the keys of public forms"},
 	{"resp", "where the server listens for the Redis protocol"},
 	{"http", "where the server listens for HTTP"},
 	{"admin", "where the server shows metrics and probes"},
 	{"names", "what clients and proxies call the server"},
 	{"server", "servers with shards, NAME=URL with a space between them"},
-	{"reach", "how servers with shards reach each other, SERVER=URL"},
+	{"address", "how servers with shards reach each other, SERVER=URL"},
 	{"db", "the other system's database"},
 }

@@ -161,7 +161,7 @@ func (r *reader) wholeOptions(s *Written, what string) {
 	if s.Kind.Text == Ticket && s.stores == nil {
 		r.fault(s.Name.At, "%s has no stores: a ticket is spread over several", what)
 	}
-	if _, ok := s.keys["pattern"]; s.Kind.Text == Serial && !ok {
+	if _, ok := s.keys["pattern"]; s.Kind.Text == Document && !ok {
 		r.fault(s.Name.At, "%s has no pattern, such as INV-{yyyyMMdd}-{6}", what)
 		return
 	}

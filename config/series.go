@@ -20,8 +20,8 @@ type Series struct {
 // A Counter is what a store has by the name of a series that counts. Nothing in a store says
 // that a name is a flake: that is every name without a counter.
 type Counter struct {
-	Kind    string // segment, ticket or serial
-	Pattern string // of a serial, as is zone
+	Kind    string // sequence, ticket or document
+	Pattern string // of a document, as is zone
 	Zone    string
 }
 
@@ -59,8 +59,8 @@ func (c *Config) Chosen(name string, there *Counter) (*Series, error) {
 	if s.Form, err = c.Form(name); err != nil {
 		return nil, err
 	}
-	if s.Form != nil && s.Kind == Serial {
-		return nil, faulty("a public form is of an id, and the series %s gives texts: it is a serial", name)
+	if s.Form != nil && s.Kind == Document {
+		return nil, faulty("a public form is of an id, and the series %s gives texts: it is a document", name)
 	}
 	return s, nil
 }
@@ -111,7 +111,7 @@ func (c *Config) Kind(name string, there *Counter) (string, error) {
 		return one.Kind.Text, there.agrees(name, one.Kind.Text, fmt.Sprintf("%s:%d", c.File.Path, one.Kind.At.Line))
 	}
 	if said, ok := c.Said("pattern"); ok {
-		return Serial, there.agrees(name, Serial, said.From)
+		return Document, there.agrees(name, Document, said.From)
 	}
 	if there != nil {
 		return there.Kind, nil
@@ -156,10 +156,10 @@ func (c *Config) Counted(s *Series, one *Written, there *Counter) error {
 			}
 		}
 	}
-	if there != nil && s.Kind == Serial && s.Options.Serial.Pattern == "" {
-		s.Options.Serial.Pattern, s.Options.Serial.Zone = there.Pattern, there.Zone
+	if there != nil && s.Kind == Document && s.Options.Document.Pattern == "" {
+		s.Options.Document.Pattern, s.Options.Document.Zone = there.Pattern, there.Zone
 	}
-	if s.Kind == Serial && s.Options.Serial.Pattern == "" {
+	if s.Kind == Document && s.Options.Document.Pattern == "" {
 		return &NoPatternError{s.Name}
 	}
 	return s.Check()
@@ -212,7 +212,7 @@ func (s *Series) Key() string {
 		return fmt.Sprintf("%q %q %+v", s.URLs, s.Leasing.Pool, o)
 	}
 	o := s.Options
-	o.Segment.Logger, o.Serial.Logger = nil, nil
+	o.Sequence.Logger, o.Document.Logger = nil, nil
 	return fmt.Sprintf("%q %s %q %+v", s.URLs, s.Kind, s.Name, o)
 }
 

@@ -119,7 +119,7 @@ func (r *reader) tokens(n *yaml.Node) {
 			case "rights":
 				t.rights = r.rights(what+".rights", value)
 			case "token":
-				r.fault(key.At, "%s has its token in the file; write its hash instead: firn serve token makes both", what)
+				r.fault(key.At, "%s has its token in the file; write its hash instead: firn token create makes both", what)
 			default:
 				r.unknown(key, "a token", []string{"hash", "rights"})
 			}
@@ -129,7 +129,7 @@ func (r *reader) tokens(n *yaml.Node) {
 		}
 		switch first := hashes[t.hash.Text]; {
 		case t.hash.Text == "":
-			r.fault(name.At, "%s has no hash: firn serve token --name %s makes one", what, name.Text)
+			r.fault(name.At, "%s has no hash: firn token create %s makes one", what, name.Text)
 		case t.rights == nil:
 			r.fault(name.At, "%s has no rights, such as { \"*\": [issue, decode] }", what)
 		case first != "":
@@ -177,7 +177,7 @@ func ParseHash(text string) (hash [32]byte, err error) {
 	digits, ok := strings.CutPrefix(text, HashPrefix)
 	b, err := hex.DecodeString(digits)
 	if !ok || err != nil || len(b) != len(hash) {
-		return hash, fmt.Errorf("it is %s and 64 hexadecimal digits; firn serve token prints one", HashPrefix)
+		return hash, fmt.Errorf("it is %s and 64 hexadecimal digits; firn token create prints one", HashPrefix)
 	}
 	return [32]byte(b), nil
 }

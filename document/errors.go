@@ -36,7 +36,7 @@ func (*MissingError) Retryable() bool { return false }
 
 // An EndError says that a period has not as many numbers left that fit the pattern
 // as a call asks for. Nothing was used up by asking. With a date the next period goes on by itself;
-// "firn serials change" gives the counter more digits.
+// "firn series set" gives the counter more digits.
 type EndError struct {
 	Series, Pattern string
 	Period          string // "" where there are none

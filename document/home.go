@@ -16,7 +16,7 @@ func checkStore(ctx context.Context, st store.Store) error {
 
 // checkOther compares what the store says of itself with what a series' definition says.
 func checkOther(name, have, want string) error {
-	return record.CheckOther(fmt.Sprintf("serial %q", name), have, want)
+	return record.CheckOther(fmt.Sprintf("document %q", name), have, want)
 }
 
 // AcceptMove accepts that the series are in this store now, and changes nothing else. The

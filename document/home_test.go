@@ -23,7 +23,7 @@ func (p *promising) move(place string) { p.set(store.Durability{Durable: true, I
 
 func isElsewhere(err error) bool {
 	var other *store.OtherStoreError
-	return errors.As(err, &other) && other.Have == "there" && other.Want == "here" && other.What == `serial "invoice"`
+	return errors.As(err, &other) && other.Have == "there" && other.Want == "here" && other.What == `document "invoice"`
 }
 
 // A copy of a store gives out no texts until an operator says what it is.

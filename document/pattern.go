@@ -265,7 +265,7 @@ func (p *Pattern) differs(q *Pattern) string {
 	return fmt.Sprintf("%s and %s", a, b)
 }
 
-// Wider returns the pattern with a counter of two more digits, which "firn serials change"
+// Wider returns the pattern with a counter of two more digits, which "firn series set"
 // accepts; "" where there is none.
 func (p *Pattern) Wider() string {
 	for _, q := range p.parts {

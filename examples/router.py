@@ -1,4 +1,4 @@
-"""Routes by key and by id with the map of `firn shards map --json`, and follows a move; behind PgBouncer too.
+"""Routes by key and by id with the map of `firn shard ls --map --json`, and follows a move; behind PgBouncer too.
 
     router.py map.json alice a=postgres://app@db1/app b=postgres://app@db2/app
 """

@@ -386,7 +386,7 @@ func TestOptionsSayAllThatIsWrong(t *testing.T) {
 	_, err := Open(t.Context(), memory.New(), &Options{
 		Pool: "a/b", Layout: layout, Shard: 1, Choice: Only(1024), Outage: time.Millisecond, TTL: time.Second, MaxAhead: time.Minute, Wait: -1,
 	})
-	for _, want := range []string{"slash", "outage", "ttl", "borrow", "wait"} {
+	for _, want := range []string{"slash", "outage", "ttl", "max-ahead", "wait"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}

@@ -117,5 +117,5 @@ func recovery(err error) string {
 	if errors.As(err, &forgot) && strings.HasPrefix(forgot.Store, "sqlite:") {
 		url, which = "'"+strings.ReplaceAll(forgot.Store, "'", `'\''`)+"'", ""
 	}
-	return "stop all processes that use the store, then: firn store recover --store " + url + which + " (add --numbers N if it has segments, tickets or serials)"
+	return "stop all processes that use the store, then: firn store recover --store " + url + which + " (add --numbers N if it has sequences, tickets or documents)"
 }

@@ -188,7 +188,7 @@ func (o *Options) faults() (errs []error) {
 		bad("ttl", "%s is under twice renew, %s", o.TTL, o.Renew)
 	}
 	if o.MaxAhead > firn.MaxBorrow {
-		bad("borrow", "%s is above %s", o.MaxAhead, firn.MaxBorrow)
+		bad("max-ahead", "%s is above %s", o.MaxAhead, firn.MaxBorrow)
 	}
 	if len(o.Name) > maxName {
 		bad("name", "has %d bytes, and %d at most", len(o.Name), maxName)

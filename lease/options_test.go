@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 		}
 		seen[o.Option] = true
 	}
-	for _, option := range []string{"pool", "shard", "worker", "lanes", "outage", "ttl", "borrow", "name", "wait"} {
+	for _, option := range []string{"pool", "shard", "worker", "lanes", "outage", "ttl", "max-ahead", "name", "wait"} {
 		if !seen[option] {
 			t.Errorf("nothing about %s in %v", option, err)
 		}

@@ -187,7 +187,7 @@ func Hint(err error) string {
 	case errors.As(err, &limit):
 		return limit.hint()
 	case errors.Is(err, ErrNoToken), errors.Is(err, ErrToken):
-		return "show a token that firn serve token printed. The server's firn.yaml has only the hashes of tokens. If the token is lost, make a new one: firn serve token"
+		return "show a token that firn token create printed. The server's firn.yaml has only the hashes of tokens. If the token is lost, make a new one: firn token create NAME"
 	case errors.Is(err, ErrDenied):
 		return "rights are given in the server's firn.yaml, under tokens"
 	case errors.Is(err, ErrNoRange):

@@ -113,7 +113,7 @@ func TestReadyOfAnOutage(t *testing.T) {
 	now := time.Date(2026, 11, 23, 22, 5, 13, 0, time.UTC)
 	away := now.Add(-5 * time.Minute)
 	flake := server.State{Kind: "flake", Degraded: true, Away: away, Budget: time.Minute}
-	numbers := server.State{Kind: "segment", Degraded: true, Away: away, Budget: 10 * time.Second, Last: 1000, Next: 101}
+	numbers := server.State{Kind: "sequence", Degraded: true, Away: away, Budget: 10 * time.Second, Last: 1000, Next: 101}
 	const since = "the store has not answered since 2026-11-23T22:00:13Z, and "
 	for _, tt := range []struct {
 		state server.State

@@ -17,7 +17,7 @@ import (
 // A Value is one answer of a series.
 type Value struct {
 	ID   firn.ID // 0 where there is a Text
-	Text string  // what stands for the id outside, or a serial; else empty
+	Text string  // what stands for the id outside, or a document; else empty
 }
 
 // Append appends the value as people read it.
@@ -29,9 +29,9 @@ func (v Value) Append(dst []byte) []byte {
 	return dst
 }
 
-// A TextSource gives serials. A *document.Series is one.
+// A TextSource gives documents. A *document.Series is one.
 type TextSource interface {
-	// Append appends n serials to dst. On an error it returns dst with those it got.
+	// Append appends n documents to dst. On an error it returns dst with those it got.
 	Append(ctx context.Context, dst []document.Number, n int) ([]document.Number, error)
 }
 
@@ -92,7 +92,7 @@ func Numbers(name string, src firn.Source, o *SeriesOptions) *Series {
 	return s
 }
 
-// Texts returns a series of serials. Form, Layout and Reserve are not for it.
+// Texts returns a series of documents. Form, Layout and Reserve are not for it.
 func Texts(name string, src TextSource, o *SeriesOptions) *Series {
 	s := newSeries(name, o)
 	s.options.Form, s.options.Layout, s.options.Reserve = nil, firn.Layout{}, nil
@@ -293,7 +293,7 @@ func (s *numbers) draw(ctx context.Context, dst []Value, n int) ([]Value, error)
 	return dst, err
 }
 
-// texts draws serials.
+// texts draws documents.
 type texts struct{ src TextSource }
 
 func (s *texts) draw(ctx context.Context, dst []Value, n int) ([]Value, error) {

@@ -25,7 +25,7 @@ func flake(t testing.TB, name string) *server.Series {
 	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout})
 }
 
-// orders opens a real segment series and makes it a series of the server.
+// orders opens a real sequence and makes it a series of the server.
 func orders(t testing.TB, name string) *server.Series {
 	t.Helper()
 	st := memory.New()

@@ -5,7 +5,7 @@ import "time"
 // A State is what a series says of itself now, for readiness, metrics and people.
 // What does not apply is zero.
 type State struct {
-	Kind  string // flake, segment, ticket, serial
+	Kind  string // flake, sequence, ticket, document
 	Store string // the URL, without secrets
 	Class string // durable or lossy
 	Why   string // what was seen of the store
@@ -16,7 +16,7 @@ type State struct {
 	Away     time.Time // it is so since then, as far as is known
 
 	// How long it goes on without its store: until then; and that is at most so long, or
-	// of numbers what a segment is to last.
+	// of numbers what a block is to last.
 	Until  time.Time
 	Budget time.Duration
 
@@ -36,7 +36,7 @@ type State struct {
 	Last      int64 // the highest there can be
 	Increment int64 // from one number to the next; 0 is 1
 	Left      int64 // reserved here, and not used
-	Ahead     int64 // in the next segment, of those
+	Ahead     int64 // in the next block, of those
 	Waste     int64 // thrown away here
 }
 

@@ -39,7 +39,7 @@ type Cluster struct {
 }
 
 // Open looks at the servers of a cluster, through one pool for each, by the server's name. A pool leads to
-// a server, or to a PgBouncer in front of it. Its role needs the role that firn shards init has made for
+// a server, or to a PgBouncer in front of it. Its role needs the role that firn shard init has made for
 // programs (firn_app).
 //
 // Statements that the driver keeps prepared have the types of the shard on which they were first

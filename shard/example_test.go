@@ -76,7 +76,7 @@ func ExampleFeed() {
 	}
 }
 
-// A router in another process, or in another language, reads the map that firn shards map --json
+// A router in another process, or in another language, reads the map that firn shard ls --map --json
 // prints. The map may be old: the server that it names then says which server has the shard.
 func ExampleMap_UnmarshalJSON() {
 	text := `{

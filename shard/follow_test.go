@@ -205,7 +205,7 @@ func TestClosed(t *testing.T) {
 	mustExec(t, all["b"].Conn, "SELECT firn.close(0)")
 	short := openCluster(t, all.pools(t), &shard.Options{Wait: 30 * time.Millisecond})
 	_, err := insert(t.Context(), short.Shard(0), "")
-	failsWith(t, err, "ID001", "shard 0 on b", "closed", "firn shards status")
+	failsWith(t, err, "ID001", "shard 0 on b", "closed", "firn shard status")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err = insert(ctx, c.Shard(0), ""); !errors.Is(err, context.DeadlineExceeded) {
@@ -221,8 +221,8 @@ func TestNotHere(t *testing.T) {
 		words           []string
 	}{
 		"another cluster": {"UPDATE firn.server SET cluster = 'decaf'", "ID006", []string{"another cluster", "does the server's pool lead"}},
-		"a copy":          {"UPDATE firn.shard SET system = 1", "ID003", []string{"firn shards reopen"}},
-		"forgotten":       {"DELETE FROM firn.generator; DELETE FROM firn.shard", "ID005", []string{"firn shards doctor"}},
+		"a copy":          {"UPDATE firn.shard SET system = 1", "ID003", []string{"firn shard reopen"}},
+		"forgotten":       {"DELETE FROM firn.generator; DELETE FROM firn.shard", "ID005", []string{"firn shard doctor"}},
 		"no firn":         {"DROP SCHEMA firn CASCADE", "3F000", []string{"knows nothing of firn"}},
 		"no right":        {"REVOKE EXECUTE ON FUNCTION firn.enter FROM app", "42501", []string{"--role"}},
 	} {
@@ -436,7 +436,7 @@ func TestStandby(t *testing.T) {
 	proxy.Cut()
 	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "ID003", "shard 0 on a", "standby")
 	standby.Promote(t)
-	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "ID003", "shard 0 on a", "promoted", "firn shards reopen")
+	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "ID003", "shard 0 on a", "promoted", "firn shard reopen")
 	mustExec(t, connect(t, standby.URL()), "SELECT firn.open(0)")
 	if id := mustInsert(t, c.Shard(0), ""); id <= last {
 		t.Errorf("%d after %d", id, last)

@@ -357,8 +357,8 @@ func TestOpenWhatMoved(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ spoil, code, hint string }{
-		{"UPDATE firn.shard SET state = 'closed', moved_to = NULL", "ID001", "firn shards doctor"},
-		{"SELECT firn.open(5); UPDATE firn.shard SET timeline = '00000009'; SELECT setval('insta5.next_id_offset', 5, false)", "ID003", "firn shards reopen a"},
+		{"UPDATE firn.shard SET state = 'closed', moved_to = NULL", "ID001", "firn shard doctor"},
+		{"SELECT firn.open(5); UPDATE firn.shard SET timeline = '00000009'; SELECT setval('insta5.next_id_offset', 5, false)", "ID003", "firn shard reopen a"},
 	} {
 		mustExec(t, db.Conn, tt.spoil)
 		if e := refused(t, db.Conn, tt.code, "SELECT insta5.next_id()"); !strings.Contains(e.Hint, tt.hint) || strings.Contains(e.Hint, "firn.open") {

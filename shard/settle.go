@@ -31,15 +31,15 @@ var answers = map[string]struct {
 	do     action
 	advice string
 }{
-	"ID001": {wait, "firn shards status says whether it moves, or waits for firn shards reopen"},
-	"ID002": {follow, "firn shards status says whether it moves, and firn shards doctor compares what the servers say"},
-	"ID003": {look, "if the original is gone for good, firn shards reopen opens it here"},
-	"ID005": {look, "firn shards doctor compares what the servers say"},
+	"ID001": {wait, "firn shard status says whether it moves, or waits for firn shard reopen"},
+	"ID002": {follow, "firn shard status says whether it moves, and firn shard doctor compares what the servers say"},
+	"ID003": {look, "if the original is gone for good, firn shard reopen opens it here"},
+	"ID005": {look, "firn shard doctor compares what the servers say"},
 	"ID006": {look, "does the server's pool lead to another cluster?"},
 	"3F000": {look, "the database knows nothing of firn: does the server's pool lead to it?"},
 	"42P01": {look, ""},
-	"42883": {look, "the firn of the database is older: firn shards init brings it up to date"},
-	"42501": {giveUp, "the role that the pool connects as needs to be granted that of firn shards init --role"},
+	"42883": {look, "the firn of the database is older: firn shard init brings it up to date"},
+	"42501": {giveUp, "the role that the pool connects as needs to be granted that of firn shard init --role"},
 
 	"53300": {reach, ""}, // too many connections
 	"57P01": {reach, ""}, // terminated by an administrator

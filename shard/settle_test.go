@@ -41,7 +41,7 @@ func TestCircle(t *testing.T) {
 	}()
 	begun := time.Now()
 	_, err := insert(t.Context(), short.Shard(0), "")
-	failsWith(t, err, "ID002", "moved to a", "moved to b", "waited 1", "firn shards status")
+	failsWith(t, err, "ID002", "moved to a", "moved to b", "waited 1", "firn shard status")
 	if waited := time.Since(begun); waited < time.Second {
 		t.Errorf("it gave up after %s", waited)
 	}

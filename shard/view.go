@@ -42,7 +42,7 @@ type Row struct {
 	MovedTo string // the server, of one that moved
 	Here    bool   // it was opened on this server, and not on what this is a copy of
 
-	// Told says of one that moved that no move took it away: firn shards reopen closed it
+	// Told says of one that moved that no move took it away: firn shard reopen closed it
 	// here, or told this server who has it.
 	Told bool
 

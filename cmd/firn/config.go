@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
@@ -21,14 +22,14 @@ func newConfig() *cobra.Command {
 		Example: "  firn config check",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newConfigCheck(), newConfigPrint())
+	cmd.AddCommand(newConfigCheck(), newConfigShow())
 	return cmd
 }
 
 func newConfigCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Report everything that is wrong with a config",
+		Short: "Report every fault of a firn.yaml",
 		Long: `Report everything that is wrong with a config, a line for each fault with its line
 and column. Without FILE that is the one that would be used: --config, FIRN_CONFIG,
 ./firn.yaml, $XDG_CONFIG_HOME/firn/firn.yaml (~/.config), /etc/firn/firn.yaml, the
@@ -93,18 +94,24 @@ func checkConfig(place config.Location, out io.Writer, asJSON bool) error {
 	return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s: %s", path, phrase.Plural(len(wrong.Faults), "fault"))}
 }
 
-func newConfigPrint() *cobra.Command {
+func newConfigShow() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "print",
-		Short: "Show every setting in force and where it is from",
-		Long: `Show every setting in force and where it is from: a flag, a FIRN_ variable, a line
-of firn.yaml, or the default, in this order. Flags are those of the commands that
-lease and of firn next, so that it can be tried what they would do. Passwords in URLs
-are hidden.`,
-		Example: `  firn config print
-  firn config print --outage 10m --json`,
+		Use:   "show",
+		Short: "Show each setting and where it comes from",
+		Long: `Show each setting and where it comes from: a FIRN_ variable, a line of firn.yaml, or the
+default, in this order. A flag of a command goes before all of them. Passwords in URLs are
+hidden.
+
+The variables, each for the flag of its name:
+
+` + variablesHelp(),
+		Example: `  firn config show
+  firn config show --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := onlyVariables(cmd); err != nil {
+				return err
+			}
 			s, err := loadSettings(cmd)
 			if err != nil {
 				return err
@@ -116,11 +123,23 @@ are hidden.`,
 			return printSettings(cmd.OutOrStdout(), all, wantsJSON(cmd))
 		},
 	}
-	addStore(cmd)
 	addPool(cmd)
-	addSeries(cmd, config.Segment, config.Serial)
+	addSeries(cmd, config.Sequence, config.Document)
 	addListen(cmd)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true }) // they hold what variables say
+	addStore(cmd)
 	return cmd
+}
+
+// onlyVariables refuses the hidden flags: they are of commands that are about one pool or series.
+func onlyVariables(cmd *cobra.Command) error {
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Hidden && origin(f) == "--"+f.Name && err == nil {
+			err = ui.Bad("unknown flag --%s", f.Name).Hint("%s --help", cmd.CommandPath())
+		}
+	})
+	return err
 }
 
 func printSettings(out io.Writer, all []config.Line, asJSON bool) error {

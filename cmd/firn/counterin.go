@@ -7,10 +7,8 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
-	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 )
@@ -24,29 +22,6 @@ func otherKind(ctx context.Context, st store.Store, name string, kinds ...string
 	}
 	return ui.Failed("the store has a %s of the name %s already, and a name stands for one counter", there.Kind, name).
 		Hint("take another name; to draw from the %s: firn next %s", there.Kind, name)
-}
-
-// ofOther returns another error in place of one that says that the store has no counter of the name and
-// kind of a drawing, where it has one of the other kind: to create a second one is refused.
-func (d *drawing) ofOther(ctx context.Context, st store.Store, err error) error {
-	if !errors.As(err, new(*sequence.MissingError)) && !errors.As(err, new(*document.MissingError)) {
-		return err
-	}
-	there, failing := open.CounterIn(ctx, st, d.Name)
-	if failing != nil || there == nil {
-		return err
-	}
-	name, f := phrase.ShellWord(d.Name), ui.Failed("%s is a %s, and this command is for %ss", d.Name, there.Kind, d.Kind)
-	var before *ui.Failure
-	if errors.As(err, &before) {
-		f.Code = before.Code
-	}
-	if there.Kind == config.Serial {
-		return f.Hint("to have it go on above a text: firn serials raise %s TEXT", name).
-			Hint("to change its width or zone, with PATTERN the new one: firn serials change %s --pattern PATTERN", name)
-	}
-	return f.Hint("to have it go on above a number: firn segments raise %s N", name).
-		Hint("to change how many numbers are reserved at a time: firn segments set %s --cache N", name)
 }
 
 // lookUp finds out whether the store has a counter of the name that a command draws
@@ -108,6 +83,6 @@ func maybeLost(at, name string) *ui.Failure {
 
 // lostNameHints says how a counter that was lost is created again.
 func lostNameHints(f *ui.Failure, name string) *ui.Failure {
-	return f.Hint("if it was a segment: firn segments create %s --first N, with N above every number in use", phrase.ShellWord(name)).
-		Hint("if it was a serial: firn serials create %s --pattern PATTERN; firn serials raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", phrase.ShellWord(name), phrase.ShellWord(name))
+	return f.Hint("if it was a sequence: firn series create %s --kind sequence --first N, with N above every number in use", phrase.ShellWord(name)).
+		Hint("if it was a document: firn series create %s --pattern PATTERN; firn series raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", phrase.ShellWord(name), phrase.ShellWord(name))
 }

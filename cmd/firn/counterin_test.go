@@ -29,8 +29,8 @@ func TestNamesAreLookedUp(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"segments", "create", "orders"},
-		{"serials", "create", "invoice", "--pattern", "INV-{6}"},
+		{"series", "create", "orders", "--kind", "sequence"},
+		{"series", "create", "invoice", "--pattern", "INV-{6}"},
 	} {
 		if _, errs, code := called(t, args...); code != 0 {
 			t.Fatalf("%q: %s", args, errs)
@@ -38,10 +38,10 @@ func TestNamesAreLookedUp(t *testing.T) {
 	}
 	next("1\n2\n3\n", "orders", "-n", "3")
 	next("INV-000001\n", "invoice")
-	next("4\n", "orders", "--kind", "segment")
-	refused(`--kind: series orders cannot be of kind flake: the store has a segment of that name`, "orders", "--kind", "flake")
-	refused(`--kind: series invoice cannot be of kind segment: the store has a serial of that name`, "invoice", "--kind", "segment")
-	refused(`--pattern: series orders cannot be of kind serial: the store has a segment of that name`, "orders", "--pattern", "A{6}")
+	next("4\n", "orders", "--kind", "sequence")
+	refused(`--kind: series orders cannot be of kind flake: the store has a sequence of that name`, "orders", "--kind", "flake")
+	refused(`--kind: series invoice cannot be of kind sequence: the store has a document of that name`, "invoice", "--kind", "sequence")
+	refused(`--pattern: series orders cannot be of kind document: the store has a sequence of that name`, "orders", "--pattern", "A{6}")
 	if out, errs, code := called(t, "next", "photo"); code != 0 || len(out) < 17 {
 		t.Errorf("photo: exit code %d, %q, %s; want an id", code, out, errs)
 	}
@@ -60,7 +60,7 @@ func TestNamesAreLookedUp(t *testing.T) {
 		t.Errorf("photo beside a firn.yaml without series: exit code %d, %q, %s; want an id", code, out, errs)
 	}
 	write(t, dir, "firn.yaml", "series: { orders: { kind: flake } }\n")
-	refused(`firn.yaml:1: series orders cannot be of kind flake: the store has a segment of that name`, "orders")
+	refused(`firn.yaml:1: series orders cannot be of kind flake: the store has a sequence of that name`, "orders")
 	refused(`firn.yaml has no series "photo"`, "photo")
 }
 
@@ -77,13 +77,13 @@ func TestNamesOfAStoreThatIsAway(t *testing.T) {
 func TestNamesAreOfOneRule(t *testing.T) {
 	dir := emptyHome(t)
 	t.Setenv("FIRN_STORE", "sqlite:"+dir+"/ids.db")
-	if _, errs, code := called(t, "segments", "create", "user:1"); code != 0 {
+	if _, errs, code := called(t, "series", "create", "user:1", "--kind", "sequence"); code != 0 {
 		t.Error(errs)
 	}
 	if out, errs, code := called(t, "next", "user:1"); code != 0 || out != "1\n" {
 		t.Errorf("next user:1: exit code %d, %q, %s", code, out, errs)
 	}
-	write(t, dir, "firn.yaml", "series: { \"user:1\": { kind: segment } }\n")
+	write(t, dir, "firn.yaml", "series: { \"user:1\": { kind: sequence } }\n")
 	if out, errs, code := called(t, "next", "user:1"); code != 0 || out != "2\n" {
 		t.Errorf("next user:1 of firn.yaml: exit code %d, %q, %s", code, out, errs)
 	}

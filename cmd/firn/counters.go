@@ -34,7 +34,7 @@ func (f *numbersFlag) Set(s string) error { *f = append(*f, s); return nil }
 
 // addNumbers adds --numbers.
 func addNumbers(cmd *cobra.Command) {
-	cmd.Flags().Var(&numbersFlag{}, "numbers", "by how much to raise the counters of segments, tickets and serials: more than any of them can have lost; SERIES=N, once for each: of this one")
+	cmd.Flags().Var(&numbersFlag{}, "numbers", "by how much to raise the counters of sequences, tickets and documents: more than any of them can have lost; SERIES=N, once for each: of this one")
 }
 
 // A skipped is how many numbers counters leave out.
@@ -127,14 +127,14 @@ const (
 	howFar      = "To find N, take the highest number of each in your rows, add what was given and not stored, and subtract what the store says was granted"
 )
 
-// givenSince says up to where, and when, a segment was last granted numbers as far as the store
+// givenSince says up to where, and when, a sequence was last granted numbers as far as the store
 // knows; "" where it never was. How many were given since nobody can estimate: what is lost is
 // often the hour in which most was drawn.
 func givenSince(i sequence.Info) string {
 	if i.Err != nil || i.At.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("segment %s was last granted numbers, up to %d, at %s", i.Name, int64(i.Granted), i.At.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("sequence %s was last granted numbers, up to %d, at %s", i.Name, int64(i.Granted), i.At.UTC().Format(time.RFC3339))
 }
 
 // A usedUp is a series that a recovery leaves no number.
@@ -146,16 +146,16 @@ type usedUp struct {
 
 // usedUp returns the series that these numbers leave none.
 func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err error) {
-	segments, err := sequence.PlanRecovery(ctx, s, max(n.all, 1), n.each)
+	sequences, err := sequence.PlanRecovery(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range segments {
+	for _, r := range sequences {
 		if r.Info.Left == 0 {
 			all = append(all, usedUp{r.Series, "for ever", fmt.Sprintf("its last number is %d", r.Info.Max)})
 		}
 	}
-	serials, err := document.PlanRecovery(ctx, s, max(n.all, 1), n.each)
+	documents, err := document.PlanRecovery(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err e
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range serials {
+	for _, r := range documents {
 		if !r.IsFull {
 			continue
 		}
@@ -211,7 +211,7 @@ type restoredCounter struct {
 	Series  string `json:"series"`
 	Kind    string `json:"kind"`
 	By      int64  `json:"raised_by,string"`
-	Through string `json:"through,omitempty"` // of a serial: the last period that was raised
+	Through string `json:"through,omitempty"` // of a document: the last period that was raised
 	Granted int64  `json:"granted,string,omitempty"`
 }
 
@@ -225,14 +225,14 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 		return nil, again(err)
 	}
 	for _, r := range dense {
-		all = append(all, restoredCounter{Series: r.Series, Kind: config.Segment, By: r.By, Granted: int64(r.Info.Granted)})
+		all = append(all, restoredCounter{Series: r.Series, Kind: config.Sequence, By: r.By, Granted: int64(r.Info.Granted)})
 	}
 	raised, err := document.Recover(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, again(err)
 	}
 	for _, r := range raised {
-		all = append(all, restoredCounter{Series: r.Series, Kind: config.Serial, By: r.By, Through: r.Through})
+		all = append(all, restoredCounter{Series: r.Series, Kind: config.Document, By: r.By, Through: r.Through})
 	}
 	return all, nil
 }
@@ -248,14 +248,14 @@ func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
 		switch {
 		case asJSON:
 			errs = append(errs, enc.Encode(c))
-		case c.Kind == config.Segment:
+		case c.Kind == config.Sequence:
 			_, err := fmt.Fprintf(out, "series %s: %d numbers are left out; it goes on above %d\n", c.Series, c.By, c.Granted)
 			errs = append(errs, err)
 		case c.Through != "":
-			_, err := fmt.Fprintf(out, "serial %s: %d numbers are left out in each period up to %s\n", c.Series, c.By, c.Through)
+			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out in each period up to %s\n", c.Series, c.By, c.Through)
 			errs = append(errs, err)
 		default:
-			_, err := fmt.Fprintf(out, "serial %s: %d numbers are left out\n", c.Series, c.By)
+			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out\n", c.Series, c.By)
 			errs = append(errs, err)
 		}
 	}

@@ -23,7 +23,7 @@ func newDecode() *cobra.Command {
 	var series string
 	cmd := &cobra.Command{
 		Use:   "decode [--layout LAYOUT] [--as FORM] [ID...]",
-		Short: "Say what is in an id",
+		Short: "Show what an id contains: time, worker, counter",
 		Long: `Say what is in ids: when each was made, by which worker, and which of its ids of
 that tick it is.
 
@@ -58,7 +58,7 @@ decoded all the same, and the exit code is 2.`,
 			return d.arguments(args)
 		},
 	}
-	addLayout(cmd, &layout, "the layout the ids are of: a preset or a spec; firn layouts")
+	addLayout(cmd, &layout, "the layout the ids are of: a preset or a spec; firn layout ls")
 	addForm(cmd, "the public form they are in; firn public encode --help lists them")
 	cmd.Flags().StringVar(&series, "series", "", "the series that a cipher or an opaque id is of")
 	return cmd

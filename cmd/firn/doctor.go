@@ -27,7 +27,7 @@ import (
 func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the config, the store, the clock and the pools",
+		Short: "Check config, store, clock and pools, and say what to fix",
 		Long: `Check what a process that leases would find: the config, the store and what it
 promises, the clock, and of each pool the layout, the workers, how long ids go on
 while the store is away, what a crash costs now and what a failover does. A line for
@@ -238,7 +238,7 @@ func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, du
 	}
 	for i := range set.File.Series {
 		one := &set.File.Series[i]
-		if one.Kind.Text != config.Segment && one.Kind.Text != config.Serial {
+		if one.Kind.Text != config.Sequence && one.Kind.Text != config.Document {
 			continue
 		}
 		draw, err := set.servedDrawing(one)

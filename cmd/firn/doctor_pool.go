@@ -277,7 +277,7 @@ func (c *poolCheck) workers() {
 	all := high - low + 1
 	text := fmt.Sprintf("%d to %d: %d held%s, %d falling free, %d free", low, high, held, gone, falling, all-int64(held+falling))
 	if int64(held+falling) >= all {
-		c.say(warning, "workers", "to see who holds them: firn workers ls", "%s; the first falls free in %s", text, soon.Round(time.Second))
+		c.say(warning, "workers", "to see who holds them: firn worker ls", "%s; the first falls free in %s", text, soon.Round(time.Second))
 		return
 	}
 	if int64(held)*2 > all {

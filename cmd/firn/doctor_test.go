@@ -211,14 +211,14 @@ func TestDoctorGrant(t *testing.T) {
 		out, _, code := called(t, "doctor", "--store", with("user", "app-1"))
 		return out, code
 	}
-	if _, errs, code := called(t, "segments", "create", "orders", "--store", with("", "")); code != 0 {
+	if _, errs, code := called(t, "series", "create", "orders", "--kind", "sequence", "--store", with("", "")); code != 0 {
 		t.Fatal(errs)
 	}
-	if _, errs, code := called(t, "serials", "create", "bill", "--pattern", "B{4}", "--store", with("", "")); code != 0 {
+	if _, errs, code := called(t, "series", "create", "bill", "--pattern", "B{4}", "--store", with("", "")); code != 0 {
 		t.Fatal(errs)
 	}
 	do(`REVOKE UPDATE ON granted.firn_records FROM "app-1"`)
-	for _, args := range []string{"next", "next orders --kind segment", "next bill --pattern B{4}"} { // nobody grants a right meanwhile
+	for _, args := range []string{"next", "next orders --kind sequence", "next bill --pattern B{4}"} { // nobody grants a right meanwhile
 		begun := time.Now()
 		_, errs, code := called(t, append(strings.Fields(args), "--store", with("user", "app-1"))...)
 		if took := time.Since(begun); code == 0 || took > 3*time.Second || !strings.Contains(errs, "permission denied") {
@@ -296,7 +296,7 @@ func TestDoctorCosts(t *testing.T) {
 	if bads != 0 {
 		t.Errorf("%d bad in %+v", bads, found)
 	}
-	found, _ = examined(t, memory.New(), time.Now, "--outage", "20s", "--file", "/run/grant")
+	found, _ = examined(t, memory.New(), time.Now, "--outage", "20s", "--grant-file", "/run/grant")
 	wantFinding(t, found, "pool default, outage", fine, "20s while the store is away, 10s when a process has just started and all of it after 3s")
 	wantFinding(t, found, "pool default, crash", fine, "for 30s at most, 10s if")
 	wantFinding(t, found, "pool default, crash", fine, "from its grant file")

@@ -35,8 +35,8 @@ type drawing struct {
 
 // addKind adds --kind and the flags of series of every kind.
 func addKind(cmd *cobra.Command) {
-	cmd.Flags().String("kind", "", "the kind of a series that is not in firn.yaml: "+strings.Join(config.Kinds, ", ")+" (flake, or serial with --pattern)")
-	addSeries(cmd, config.Segment, config.Serial)
+	cmd.Flags().String("kind", "", "the kind of a series that is not in firn.yaml: "+strings.Join(config.Kinds, ", ")+" (flake, or document with --pattern)")
+	addSeries(cmd, config.Sequence, config.Document)
 	err := cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(config.Kinds, cobra.ShellCompDirectiveNoFileComp))
 	if err != nil {
 		panic(err) // the flag is not there
@@ -124,7 +124,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	if err != nil {
 		return nil, err
 	}
-	if o := &d.Options.Segment; o.MaxUnused == 0 { // a short run has no more in hand than it prints
+	if o := &d.Options.Sequence; o.MaxUnused == 0 { // a short run has no more in hand than it prints
 		o.MaxUnused = int(max(min(n, block.DefaultMaxUnused), int64(o.Cache)))
 	}
 	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: ui.Warnings(errs), Hostname: hostname})
@@ -132,7 +132,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		return nil, errors.Join(d.explain(err), closeStores())
 	}
 	if series.Began && d.Kind != config.Flake {
-		fmt.Fprintf(errs, "created the %s %s in %s: a new counter; %s shows those that were there\n", d.Kind, d.Name, fromurl.Redact(open.StoreText(d.URLs[0])), d.hints.compose("firn "+d.Kind+"s ls"))
+		fmt.Fprintf(errs, "created the %s %s in %s: a new counter; %s shows those that were there\n", d.Kind, d.Name, fromurl.Redact(open.StoreText(d.URLs[0])), d.hints.compose("firn series ls"))
 	}
 	out := &stream{source: ids, rate: plenty, close: func() error { return errors.Join(series.Close(), closeStores()) }}
 	switch {
@@ -199,8 +199,8 @@ func (d *drawing) explain(err error) error {
 	var forgot *store.ForgotError
 	var ended *sequence.EndError
 	var mismatch *sequence.MismatchError
-	var lossySegment *sequence.LossyError
-	var lossySerial *document.LossyError
+	var lossySequence *sequence.LossyError
+	var lossyDocument *document.LossyError
 	var other *document.DefinitionError
 	var used *document.EndError
 	var instance *document.InstanceError
@@ -215,9 +215,9 @@ func (d *drawing) explain(err error) error {
 			f.Hint("%s", note)
 		}
 		return f
-	case errors.As(err, &lossySegment) && lossySegment.Since:
+	case errors.As(err, &lossySequence) && lossySequence.Since:
 		return hintRecover(f.Hint("to see why the store may lose writes: firn doctor"), url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, true))
-	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
+	case errors.As(err, &lossySequence), errors.As(err, &lossyDocument):
 		return f.Hint("use a store that keeps what it acknowledged").
 			Hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, on-lossy-store: may-repeat } }", d.Name, d.Kind).
 			HintFlag("on-lossy-store", "the same for a series that firn.yaml does not list: --on-lossy-store may-repeat")
@@ -241,7 +241,7 @@ func hintMismatch(f *ui.Failure, e *sequence.MismatchError) *ui.Failure {
 	f.Hint("a counter keeps the %s that it was created with: leave out %s, or write %s", e.Option, e.Option, e.Have)
 	first, err := strconv.ParseInt(e.Want, 10, 64)
 	if e.Option == "first" && err == nil && first > 1 {
-		f.Hint("to have the next numbers from %d on, where the counter is below: firn segments raise %s %d", first, phrase.ShellWord(e.Name), first-1)
+		f.Hint("to have the next numbers from %d on, where the counter is below: firn series raise %s %d", first, phrase.ShellWord(e.Name), first-1)
 	}
 	return f.Hint("for numbers of their own, give the series another name")
 }
@@ -276,8 +276,8 @@ func zoneFlag(zone string) string {
 	return " --zone " + zone
 }
 
-// serialSyntax shows where a pattern or a text is wrong.
-func serialSyntax(from string, e *firn.SyntaxError) *ui.Failure {
+// documentSyntax shows where a pattern or a text is wrong.
+func documentSyntax(from string, e *firn.SyntaxError) *ui.Failure {
 	if from == "" || from == config.Default {
 		from = e.Kind
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 )
 
-// This file says what to do where the pattern of a serial has no room, or is another in the
+// This file says what to do where the pattern of a document has no room, or is another in the
 // store. The store has one, and firn.yaml or a flag has one: the hints lead to the wider of
 // the two, so that they never lead back.
 
@@ -31,11 +31,11 @@ func (d *drawing) use(setting, value string) string {
 // changeTo is the command that gives the store a pattern and a zone. What firn.yaml says it
 // reads itself.
 func (d *drawing) changeTo(pattern, zone string) string {
-	text := "firn serials change " + phrase.ShellWord(d.Name)
-	if d.inFile("pattern") == "" || pattern != d.Options.Serial.Pattern {
+	text := "firn series set " + phrase.ShellWord(d.Name)
+	if d.inFile("pattern") == "" || pattern != d.Options.Document.Pattern {
 		text += " --pattern " + phrase.ShellWord(pattern)
 	}
-	if d.inFile("zone") == "" || zone != d.Options.Serial.Zone {
+	if d.inFile("zone") == "" || zone != d.Options.Document.Zone {
 		text += zoneFlag(zone)
 	}
 	return text
@@ -48,9 +48,9 @@ func (d *drawing) hintDigits(f *ui.Failure, pattern string) *ui.Failure {
 		return f
 	}
 	if d.inFile("pattern") != "" {
-		return f.Hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.Options.Serial.Pattern, d.Options.Serial.Zone))
+		return f.Hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.Options.Document.Pattern, d.Options.Document.Zone))
 	}
-	return f.Hint("for more digits: %s; then use that pattern everywhere", d.changeTo(p.Wider(), d.Options.Serial.Zone))
+	return f.Hint("for more digits: %s; then use that pattern everywhere", d.changeTo(p.Wider(), d.Options.Document.Zone))
 }
 
 // hintDefinition says what to do about a pattern or a zone that is another in the store.

@@ -66,19 +66,19 @@ func TestAnotherDatabase(t *testing.T) {
 	url := testserver.Postgres(t).URL()
 	const ask = "firn: hint: If your other programs use another database, use that one: FIRN_STORE=URL. "
 	const askCounter = "firn: hint: if your other programs use another database, use that one: FIRN_STORE=URL\n"
-	for _, args := range [][]string{{"next"}, {"next", "orders"}, {"pool", "show"}, {"workers", "hold", "--", "true"}} {
+	for _, args := range [][]string{{"next"}, {"next", "orders"}, {"pool", "show"}, {"run", "--", "true"}} {
 		if errs := refusedWith(t, append([]string{args[0]}, append(args[1:min(len(args), 2)], append([]string{"--store", url}, args[min(len(args), 2):]...)...)...), ask); !strings.HasPrefix(errs[strings.Index(errs, "firn: hint: "):], ask) {
 			t.Errorf("%q: %s", args, errs)
 		}
 	}
-	if errs := refusedWith(t, []string{"next", "orders", "--kind", "segment", "--store", url}, askCounter); !strings.HasPrefix(errs[strings.Index(errs, "firn: hint: "):], askCounter) {
+	if errs := refusedWith(t, []string{"next", "orders", "--kind", "sequence", "--store", url}, askCounter); !strings.HasPrefix(errs[strings.Index(errs, "firn: hint: "):], askCounter) {
 		t.Error(errs)
 	}
 	if out, _, _ := called(t, "pool", "ensure", "--help"); !strings.Contains(out, "another database") {
 		t.Error(out)
 	}
 	_, errs, code := called(t, "pool", "ensure", "--store", url)
-	for _, want := range []string{"firn: warning: ", "counters of an earlier store are not in this one", "firn segments create NAME --first N --store " + phrase.ShellWord(url), "firn serials create NAME --pattern PATTERN --store " + phrase.ShellWord(url)} {
+	for _, want := range []string{"firn: warning: ", "counters of an earlier store are not in this one", "firn series create NAME --kind sequence --first N --store " + phrase.ShellWord(url), "firn series create NAME --pattern PATTERN --store " + phrase.ShellWord(url)} {
 		if code != 0 || !strings.Contains(errs, want) {
 			t.Errorf("exit code %d, want %q: %s", code, want, errs)
 		}
@@ -91,7 +91,7 @@ func TestAnotherDatabase(t *testing.T) {
 	mustAll(t, "pool create --new --store "+url)
 	const note = "orders is no counter of this store, and so this is an id of pool default"
 	out, errs, code := called(t, "next", "orders", "-n", "2", "--store", url)
-	if code != 0 || strings.Count(errs, note) != 1 || strings.Count(out, "\n") != 2 || !strings.Contains(errs, "firn segments create orders --first N --store "+phrase.ShellWord(url)) {
+	if code != 0 || strings.Count(errs, note) != 1 || strings.Count(out, "\n") != 2 || !strings.Contains(errs, "firn series create orders --kind sequence --first N --store "+phrase.ShellWord(url)) {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	for _, quiet := range [][]string{{"next", "--store", url}, {"next", "orders", "--kind", "flake", "--store", url}} {

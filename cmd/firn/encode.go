@@ -16,8 +16,8 @@ import (
 func newEncode() *cobra.Command {
 	var o encodeOptions
 	cmd := &cobra.Command{
-		Use:   "encode --layout LAYOUT --time TIME | --times FILE --worker N",
-		Short: "Make the id of an instant, for range scans, tests and imports",
+		Use:   "encode --layout LAYOUT --time TIME",
+		Short: "Print the first or last id of a time, for range queries",
 		Long: `Print the first id that any worker can make in the tick that holds an instant, or
 the last with --last: the ends of a range scan over a column of ids. --set gives
 fields their values; those it leaves out are 0, or the highest with --last.
@@ -27,29 +27,12 @@ With --time nothing is leased: an id printed here may have been issued already.
 A time is RFC 3339 (2026-01-01T00:00:00Z), a date (in UTC), now, a span from now
 (-1h, +90m, -7d), or milliseconds since 1970.
 
---times makes ids for rows that are imported with dates of their own: one for each
-line of FILE, in its order, of a worker that nobody ever had. That worker is taken in
-the store, as a lease would: nobody else's ids are among these, then or later, and
-whoever leases it some day starts above them. A line is a time as above, but for now
-and spans. All lines are read before the first id is printed, and a fault in one
-prints nothing. The same lines give the same ids, so that what was broken off can be
-run again; other lines need another worker. A store that can forget, or was restored,
-gives none. --store none takes no worker: to know that nobody else has it, and that no
-row has an id of it, is your part then. It needs some 100 bytes of memory a line.
-docs/past-ids.md has more.`,
+For ids of rows that have dates of their own: firn backfill.`,
 		Example: `  firn encode --layout firn --time 2026-01-01
   firn encode --layout firn --time -1h --last
-  firn encode --layout discord --time 2016-04-30T11:18:25.796Z --set worker=1,process=0,seq=7
-  firn encode --times dates.txt --worker 1023 > ids.txt`,
+  firn encode --layout discord --time 2016-04-30T11:18:25.796Z --set worker=1,process=0,seq=7`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			hasWorker := cmd.Flags().Changed("worker")
-			switch {
-			case o.times != "":
-				return o.encodeTimes(cmd, hasWorker)
-			case hasWorker:
-				return ui.Bad("--worker is for --times").Hint("--set worker=%d", o.worker)
-			}
 			id, err := o.encode(time.Now())
 			if err != nil {
 				return err
@@ -66,15 +49,10 @@ docs/past-ids.md has more.`,
 			return err
 		},
 	}
-	addLayout(cmd, &o.layout, "the layout of the id: a preset or a spec; firn layouts")
+	addLayout(cmd, &o.layout, "the layout of the id: a preset or a spec; firn layout ls")
 	cmd.Flags().StringVar(&o.time, "time", "", "the instant")
 	cmd.Flags().StringArrayVar(&o.set, "set", nil, "values of fields, such as worker=3,seq=7")
 	cmd.Flags().BoolVar(&o.last, "last", false, "the last id of the tick, not the first")
-	cmd.Flags().StringVar(&o.times, "times", "", "a file of times, one a line, or - for standard input")
-	cmd.Flags().Int64Var(&o.worker, "worker", 0, "of --times: one that nobody ever had")
-	cmd.Flags().Int64Var(&o.shard, "shard", 0, "of --times: the value of the layout's shard field")
-	cmd.Flags().String("pool", "", "of --times: the pool of the worker (the only one, or the layout's own)")
-	addStore(cmd)
 	return cmd
 }
 
@@ -83,15 +61,12 @@ type encodeOptions struct {
 	time   string
 	set    []string
 	last   bool
-
-	times         string // the file of --times, and what is for it alone
-	worker, shard int64
 }
 
 func (o *encodeOptions) encode(now time.Time) (firn.ID, error) {
 	switch {
 	case !o.layout.IsValid():
-		return 0, ui.Bad("--layout is missing").Hint("--layout firn; to list the others: firn layouts")
+		return 0, ui.Bad("--layout is missing").Hint("--layout firn; to list the others: firn layout ls")
 	case o.time == "":
 		return 0, ui.Bad("--time is missing").Hint("--time now, --time 2026-01-01, --time -1h")
 	}

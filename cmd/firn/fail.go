@@ -70,14 +70,14 @@ func classify(err error) *ui.Failure {
 		if len(full.Holders) > 0 { // by when they fall free
 			wait = max(wait, full.Holders[0].Free.Truncate(10*time.Second)+10*time.Second)
 		}
-		f.Hint("to see who holds them: firn workers ls; to wait until one falls free: --wait %s", phrase.Duration(wait))
+		f.Hint("to see who holds them: firn worker ls; to wait until one falls free: --wait %s", phrase.Duration(wait))
 		if full.Reserved != "" {
 			f.Hint("to see what the change of the pool's workers waits for: firn pool show %s", phrase.ShellWord(full.Pool))
 		}
 		return f
 	case errors.As(err, &ended):
 		f.Code = ui.ExitUsage
-		return f.Hint("to see when each layout ends: firn layouts")
+		return f.Hint("to see when each layout ends: firn layout ls")
 	case errors.As(err, &early):
 		f.Code = ui.ExitUsage
 		return f.Hint("is the clock right, or the epoch mistyped? %s", early.Layout)
@@ -109,7 +109,7 @@ func syntaxFailure(name string, e *firn.SyntaxError) *ui.Failure {
 		f.Place = []string{string(printable), strings.Repeat(" ", at) + "^"}
 	}
 	if e.Kind == "layout" {
-		f = f.Hint("to list the presets: firn layouts")
+		f = f.Hint("to list the presets: firn layout ls")
 	}
 	return f
 }

@@ -66,18 +66,18 @@ func TestHintsOfAFileOnAnotherDisk(t *testing.T) {
 	}
 }
 
-// What a hint says about a serial that is missing can be typed, once its pattern is filled in.
-func TestHintsOfAMissingSerial(t *testing.T) {
+// What a hint says about a document that is missing can be typed, once its pattern is filled in.
+func TestHintsOfAMissingDocument(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
-	mustAll(t, "segments create other --store "+url)
-	refusedWith(t, []string{"serials", "raise", "invoice", "INV-000041", "--store", url},
-		"firn serials create invoice --pattern PATTERN --store "+url, "PATTERN that of its programs")
-	refusedWith(t, []string{"serials", "create", "invoice", "--pattern", "PATTERN", "--store", url})
-	refusedWith(t, []string{"serials", "create", "invoice", "--store", url},
-		"firn serials create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh --store "+url)
-	write(t, dir, "firn.yaml", "store: "+url+"\nseries:\n  "+`invoice: { kind: serial, pattern: "INV-{6}" }`+"\n")
-	if text := refusedWith(t, []string{"serials", "raise", "invoice", "INV-000041"}, "firn serials create invoice"); strings.Contains(text, "PATTERN") {
+	mustAll(t, "series create other --kind sequence --store "+url)
+	refusedWith(t, []string{"series", "raise", "invoice", "INV-000041", "--store", url},
+		"firn series create invoice --pattern PATTERN --store "+url, "PATTERN that of its programs")
+	refusedWith(t, []string{"series", "create", "invoice", "--pattern", "PATTERN", "--store", url})
+	refusedWith(t, []string{"series", "create", "invoice", "--store", url},
+		"firn series create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh --store "+url)
+	write(t, dir, "firn.yaml", "store: "+url+"\nseries:\n  "+`invoice: { kind: document, pattern: "INV-{6}" }`+"\n")
+	if text := refusedWith(t, []string{"series", "raise", "invoice", "INV-000041"}, "firn series create invoice"); strings.Contains(text, "PATTERN") {
 		t.Errorf("firn.yaml says the pattern: %s", text)
 	}
 }
@@ -97,7 +97,7 @@ func TestNextAfterARecovery(t *testing.T) {
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
 	mustAll(t, "store recover --lost --yes --store "+url)
 	refusedWith(t, []string{"next", "orders", "--store", url}, `has no counter "orders"`,
-		"firn segments create orders --first N --store "+url, "firn next orders --kind flake --store "+url)
+		"firn series create orders --kind sequence --first N --store "+url, "firn next orders --kind flake --store "+url)
 	refusedWith(t, []string{"next", "orders", "--kind", "flake", "--store", url}, "ids of pool")
 }
 
@@ -128,7 +128,7 @@ func TestFullPoolThatIsNarrowed(t *testing.T) {
 		}
 		defer l.Close()
 	}
-	out, errs, code := called(t, "workers", "ls", "--store", url)
+	out, errs, code := called(t, "worker", "ls", "--store", url)
 	var numbers []string
 	for line := range strings.Lines(out) {
 		numbers = append(numbers, strings.Fields(line)[1])
@@ -151,9 +151,9 @@ func TestFullPoolThatIsNarrowed(t *testing.T) {
 func TestRecoverSaysHowFar(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
-	mustAll(t, "next orders --kind segment -n 5000 --store "+url)
+	mustAll(t, "next orders --kind sequence -n 5000 --store "+url)
 	time.Sleep(time.Second)
-	want := []string{"segment orders was last granted numbers, up to ", " at 20", "highest number of each in your rows", "given and not stored"}
+	want := []string{"sequence orders was last granted numbers, up to ", " at 20", "highest number of each in your rows", "given and not stored"}
 	text := refusedWith(t, []string{"store", "recover", "--yes", "--store", url}, want...)
 	_, errs, code := called(t, "store", "recover", "--yes", "--numbers", "100000", "--store", url)
 	if code != 0 || !strings.Contains(errs, want[0]) {
@@ -167,7 +167,7 @@ func TestRecoverSaysHowFar(t *testing.T) {
 // A directory that is missing may have been lost, or its volume is not mounted, or the path is
 // mistyped. Each command says so, and what to type for each; each of that works.
 func TestHintsOfAMissingDirectory(t *testing.T) {
-	for _, args := range [][]string{{"next"}, {"next", "orders", "--kind", "segment"}, {"segments", "ls"}, {"pool", "ls"}, {"pool", "ensure"}, {"store", "setup"}, {"doctor"}, {"store", "recover", "--yes"}} {
+	for _, args := range [][]string{{"next"}, {"next", "orders", "--kind", "sequence"}, {"series", "ls"}, {"pool", "ls"}, {"pool", "ensure"}, {"store", "setup"}, {"doctor"}, {"store", "recover", "--yes"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			dir := filepath.Join(emptyHome(t), "the volume", "d")
 			url := "sqlite:" + dir + "/ids.db"
@@ -188,7 +188,7 @@ func TestHintsOfAMissingDirectory(t *testing.T) {
 				t.Fatalf("recover --lost: exit code %d, %s", code, errs)
 			}
 			refusedWith(t, []string{"next", "--store", url}, "start at")
-			refusedWith(t, []string{"next", "orders", "--store", url, "--kind", "segment"}, "firn segments create orders --first N")
+			refusedWith(t, []string{"next", "orders", "--store", url, "--kind", "sequence"}, "firn series create orders --kind sequence --first N")
 		})
 	}
 }
@@ -197,7 +197,7 @@ func TestHintsOfAMissingDirectory(t *testing.T) {
 func TestHintsOfADefaultFileOutOfReach(t *testing.T) {
 	dir := emptyHome(t)
 	write(t, dir, ".local", "")
-	for _, args := range [][]string{{"next"}, {"pool", "ensure"}, {"workers", "hold", "--", "true"}} {
+	for _, args := range [][]string{{"next"}, {"pool", "ensure"}, {"run", "--", "true"}} {
 		text := refusedWith(t, args, "another file makes the same ids")
 		if strings.Contains(text, "--store sqlite:") {
 			t.Errorf("%q names another file: %s", args, text)
@@ -210,7 +210,7 @@ func TestHintsOfAPoolOfAnotherLayout(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
 	mustAll(t, "pool create --new --store "+url, "pool set default --workers 0-511 --store "+url)
-	for _, args := range []string{"workers hold --pool shop --layout classic -- true", "pool ensure shop --layout classic", "pool create shop --layout classic --new"} {
+	for _, args := range []string{"run --pool shop --layout classic -- true", "pool ensure shop --layout classic", "pool create shop --layout classic --new"} {
 		typed := append(strings.Fields(args), "")
 		typed = typed[:len(typed)-1]
 		at := slices.Index(typed, "--")
@@ -269,7 +269,7 @@ func TestHintsOfAnEmptiedFile(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"next", "doctor", "store recover --yes", "segments ls"} {
+	for _, args := range []string{"next", "doctor", "store recover --yes", "series ls"} {
 		out, errs, code := called(t, append(strings.Fields(args), "--store", url)...)
 		text := out + errs
 		for _, want := range []string{"the file was emptied", "put the backup back", "only if there is no backup: rm " + path + "; firn store recover --store " + url + " --lost"} {
@@ -293,7 +293,7 @@ func TestHintsOfAMistypedPool(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
 	mustAll(t, "pool create --new --store "+url)
-	for _, args := range [][]string{{"pool", "show", "defualt"}, {"pool", "set", "defualt", "--workers", "0-3"}, {"workers", "ls", "--pool", "defualt"}} {
+	for _, args := range [][]string{{"pool", "show", "defualt"}, {"pool", "set", "defualt", "--workers", "0-3"}, {"worker", "ls", "--pool", "defualt"}} {
 		text := refusedWith(t, append(args, "--store", url), `has no pool "defualt"; it has: default`)
 		if strings.Contains(text, "firn pool create") || strings.Contains(text, "firn pool ensure") {
 			t.Errorf("%q: the hint would be refused: %s", args, text)

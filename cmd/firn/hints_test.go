@@ -61,7 +61,7 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 	before := content(t, other)
 	must("pool", "create", "shop", "--new", "--workers", "0-255", "--store", url)
 	must("pool", "create", "one", "--new", "--workers", "700-700", "--store", url)
-	must("serials", "create", "invoice", "--pattern", "INV-{2}", "--store", url)
+	must("series", "create", "invoice", "--pattern", "INV-{2}", "--store", url)
 	must("next", "invoice", "-n", "99", "--store", url)
 	write(t, dir, "shop.yaml", "store: 'sqlite:the store.db'\nseries: { photo: { kind: flake } }\n")
 	write(t, dir, "times.txt", "2026-11-01\n")
@@ -92,10 +92,10 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		{store, "next --pool c --layout leaf", 1},
 		{store, "next --pool d --layout time:41@1ms,worker:10,seq:12;epoch=2020-01-01T00:00:00Z", 1},
 		{store, "next --pool e --outage 10m", 2},
-		{store, "workers ls --pool f", 2},
-		{store, "workers hold --pool g -- echo", 2},
-		{store, "workers release 7 --pool shop", 1},
-		{store, "encode --pool h --times times.txt --worker 5", 2},
+		{store, "worker ls --pool f", 2},
+		{store, "run --pool g -- echo", 2},
+		{store, "worker release 7 --pool shop", 1},
+		{store, "backfill times.txt --pool h  --worker 5", 2},
 		{store, "serve --pool i --resp 127.0.0.1:0 --http off", 2},
 		{config, "serve --pool j --resp 127.0.0.1:0 --http off", 2},
 		{in("range.yaml"), "serve --resp 127.0.0.1:0 --http off", 0},
@@ -112,8 +112,8 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		{store, "pool create shop --new", 2},
 		{store, "pool set shop --workers 0-900", 1},
 		{store, "store recover --numbers 7", 1},
-		{store, "next orders --kind segment", 1},
-		{store, "segments set refunds --cache 5", 1},
+		{store, "next orders --kind sequence", 1},
+		{store, "series set refunds --cache 5", 1},
 		{store, "next bill --pattern B-{6}", 1},
 		{store, "next invoice --pattern INV-{4}", 1},
 		{[]string{"--store", "sqlite:" + filepath.Join(dir, "none.db")}, "pool ls", 1},
@@ -213,7 +213,7 @@ func TestHintsShowNoPassword(t *testing.T) {
 		{"pool", "create", "--store", store},
 		{"pool", "create", "--layout", "twitter", "--store", store},
 		{"store", "recover", "--yez", "--store", store},
-		{"shards", "status", "--server", server},
+		{"shard", "status", "--server", server},
 	} {
 		out, errs, _ := called(t, args...)
 		if strings.Contains(out+errs, "s3cret") {
@@ -249,7 +249,7 @@ func TestBadStoreIsNamed(t *testing.T) {
 		{"postgre://db/other", []string{"--store", "postgre://db/app"}, `error: --store: "postgre://db/app"`},
 		{"", []string{"--config", "bad.yaml"}, `bad.yaml:2:8: store: "postgre://db/app"`},
 	} {
-		for _, command := range []string{"next", "pool ls", "doctor", "store recover", "serve --resp 127.0.0.1:0 --http off", "segments ls"} {
+		for _, command := range []string{"next", "pool ls", "doctor", "store recover", "serve --resp 127.0.0.1:0 --http off", "series ls"} {
 			t.Setenv("FIRN_STORE", tt.variable)
 			if tt.variable == "" {
 				os.Unsetenv("FIRN_STORE")

@@ -47,13 +47,13 @@ func TestHintCommands(t *testing.T) {
 	}
 }
 
-// A command of firn shards that any text names as what to type next can be typed as it stands, with the
+// A command of firn shard that any text names as what to type next can be typed as it stands, with the
 // flags that are added behind it: no words follow it.
 func TestShardCommands(t *testing.T) {
 	var seen int
 	check := func(at, text string) {
 		for _, typed := range toType.FindAllStringIndex(text, -1) {
-			seen += checkFirst(t, at, text[typed[1]-len("firn shards"):])
+			seen += checkFirst(t, at, text[typed[1]-len("firn shard"):])
 		}
 	}
 	for _, dir := range []string{".", "../../shard/check", "../../shard/move", "../../shard/setup"} {
@@ -86,9 +86,9 @@ func TestShardCommands(t *testing.T) {
 
 // toType finds a command that a text says to type: it begins the text, or stands where a sentence or
 // a choice begins.
-var toType = regexp.MustCompile(`(?:^|[:;,] (?:or |and |then )?)firn shards\b`)
+var toType = regexp.MustCompile(`(?:^|[:;,] (?:or |and |then )?)firn shard\b`)
 
-var sqlText = regexp.MustCompile(`'([^'\n]*firn shards[^'\n]*)'`)
+var sqlText = regexp.MustCompile(`'([^'\n]*firn shard[^'\n]*)'`)
 
 func nameOf(n ast.Expr) string {
 	if id, ok := n.(*ast.Ident); ok {
@@ -197,7 +197,7 @@ func checkHint(t *testing.T, at, text string) (seen int) {
 func checkFirst(t *testing.T, at, text string) (seen int) {
 	t.Helper()
 	cmd, length := commandAt(newRoot(), text)
-	if cmd == nil && regexp.MustCompile(`^firn shards( 1| x| ?$)`).MatchString(text) {
+	if cmd == nil && regexp.MustCompile(`^firn shard( 1| x| ?$)`).MatchString(text) {
 		return 0 // one of several
 	}
 	if cmd == nil {

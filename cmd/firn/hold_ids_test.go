@@ -45,7 +45,7 @@ func foreigns(t *testing.T) (all []*foreign) {
 	t.Helper()
 	missing := func(what, install string) {
 		t.Helper()
-		text := fmt.Sprintf("NOT TESTED: there is no %s to try firn workers hold with (apt-get install %s)", what, install)
+		text := fmt.Sprintf("NOT TESTED: there is no %s to try firn run with (apt-get install %s)", what, install)
 		if os.Getenv("FIRN_CI") != "" {
 			t.Error(text)
 		}
@@ -183,7 +183,7 @@ var mishaps = []mishap{
 		happens: func(t *testing.T, store string, h *hold, e holdEvent) {
 			kill(t, e.PID, syscall.SIGSTOP)
 			await(t, "the release, which fails where the holder has just written", func() bool {
-				return command(t, store, "workers", "release", "0").Run() == nil
+				return command(t, store, "worker", "release", "0").Run() == nil
 			})
 		},
 	},
@@ -350,6 +350,6 @@ func strike(t *testing.T, store string, h *hold, e holdEvent, how int) {
 		h.Process.Signal(syscall.SIGINT)
 	case 8:
 		// It fails where the holder has just written.
-		command(t, store, "workers", "release", strconv.FormatInt(*e.Worker, 10), "--pool", e.Pool).Run()
+		command(t, store, "worker", "release", strconv.FormatInt(*e.Worker, 10), "--pool", e.Pool).Run()
 	}
 }

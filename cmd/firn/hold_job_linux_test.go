@@ -126,7 +126,7 @@ const keyInterrupt, keySuspend, keyEnd = "\x03", "\x1a", "\x04"
 func TestHoldOnTerminal(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "ids.db")
-	c := startScreen(t, nil, "firn", "workers", "hold", "--store", "sqlite:"+store, "--", "sh", "-c", `
+	c := startScreen(t, nil, "firn", "run", "--store", "sqlite:"+store, "--", "sh", "-c", `
 		trap 'echo "interrupted"' INT
 		echo ready
 		until test -s "$0"; do sleep 0.02; done
@@ -164,7 +164,7 @@ func TestHoldUnderJobControl(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "ids.db")
 	c := startScreen(t, []string{"PS1=$ ", "TERM=dumb", "FIRN_STORE=sqlite:" + store}, bash, "--norc", "--noediting", "-i")
 	c.shows(t, "$ ", 1)
-	c.types(t, "firn workers hold -- sed -u s/^/got-/\n")
+	c.types(t, "firn run -- sed -u s/^/got-/\n")
 	c.types(t, "one\n")
 	c.shows(t, "got-one\n", 1)
 	c.types(t, keySuspend)
@@ -188,10 +188,10 @@ func TestHoldUnderJobControl(t *testing.T) {
 
 	// It leaves the terminal to its neighbours, and what a shell without job
 	// control reads after it is for that shell.
-	c.types(t, "firn workers hold -- echo data | (read a; read b </dev/tty; echo $a-$b)\n")
+	c.types(t, "firn run -- echo data | (read a; read b </dev/tty; echo $a-$b)\n")
 	c.types(t, "key\n")
 	c.shows(t, "data-key\n", 1)
-	c.types(t, "sh -c 'firn workers hold -- sed -u s/^/again-/; read a; echo after-$a'\n")
+	c.types(t, "sh -c 'firn run -- sed -u s/^/again-/; read a; echo after-$a'\n")
 	c.types(t, "four\n")
 	c.shows(t, "again-four\n", 1)
 	c.types(t, keyEnd)

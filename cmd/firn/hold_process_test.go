@@ -28,7 +28,7 @@ import (
 // hurried are knobs of a pool for which everything is over in a few seconds.
 var hurried = []string{"--outage", "3s", "--renew", "1s", "--ttl", "2s", "--grace", "500ms", "--wait", "30s", "--json"}
 
-// A hold is "firn workers hold" as it runs.
+// A hold is "firn run" as it runs.
 type hold struct {
 	*exec.Cmd
 	out, errs string // files
@@ -46,7 +46,7 @@ func startHold(t *testing.T, store string, flags []string, command ...string) *h
 func startHoldWith(t *testing.T, store string, flags []string, stderr *os.File, command ...string) *hold {
 	t.Helper()
 	dir := t.TempDir()
-	args := append(append([]string{"workers", "hold", "--store", "sqlite:" + store}, flags...), "--")
+	args := append(append([]string{"run", "--store", "sqlite:" + store}, flags...), "--")
 	h := &hold{
 		Cmd: exec.Command("firn", append(args, command...)...), // TestMain has put it there
 		out: filepath.Join(dir, "out"), errs: filepath.Join(dir, "errs"), done: make(chan struct{}),
@@ -405,7 +405,7 @@ func TestHoldAsFirstProcess(t *testing.T) {
 		`kill -STOP $PPID; sleep 8; echo it goes on without a grant`: {"", 137},
 	} {
 		store := filepath.Join(t.TempDir(), "ids.db")
-		args := append([]string{"firn", "workers", "hold", "--store", "sqlite:" + store}, hurried...)
+		args := append([]string{"firn", "run", "--store", "sqlite:" + store}, hurried...)
 		c := inContainer(append(args, "--", "sh", "-c", command)...)
 		out, _ := c.Output()
 		if code := c.ProcessState.ExitCode(); string(out) != want.out || code != want.code {
@@ -434,7 +434,7 @@ func TestHoldStalledReader(t *testing.T) {
 	}
 	h := startHoldWith(t, store, hurried, w, "sh", "-c", "trap '' TERM; echo $$; while :; do sleep 0.1; done")
 	pid := h.pids(t, 1)[0]
-	if err := command(t, store, "workers", "release", "0").Run(); err != nil {
+	if err := command(t, store, "worker", "release", "0").Run(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the end of the program", func() bool { return gone(pid) })
@@ -467,7 +467,7 @@ func TestGraceOfAMarkedPool(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("firn", "workers", "hold", "--store", "sqlite:"+db, "--", "true").CombinedOutput()
+	out, err := exec.Command("firn", "run", "--store", "sqlite:"+db, "--", "true").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

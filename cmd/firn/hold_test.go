@@ -77,7 +77,7 @@ func TestVerdict(t *testing.T) {
 		text  string
 	}{
 		{"outage", &lease.OutageError{Err: errors.New("no route")}, time.Minute, 2 * time.Second, "no route"},
-		{"lost", &lease.LostError{Worker: 7, Name: "b:1"}, time.Minute, 2 * time.Second, "app has to stop: worker 7 was taken by b:1\nfirn: hint: to see who has it: firn workers ls"},
+		{"lost", &lease.LostError{Worker: 7, Name: "b:1"}, time.Minute, 2 * time.Second, "app has to stop: worker 7 was taken by b:1\nfirn: hint: to see who has it: firn worker ls"},
 		{"lost late", &lease.LostError{Worker: 7}, time.Second, 750 * time.Millisecond, "worker 7 was taken away"},
 		{"at the horizon", &lease.OutageError{}, 100 * time.Millisecond, 0, "the store does not answer"},
 		{"beyond it", &lease.OutageError{}, -time.Minute, 0, "the store does not answer"},

@@ -138,7 +138,7 @@ func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 	var step *lease.StepError
 	switch {
 	case errors.As(err, &lost):
-		f = f.Hint("to see who has it: firn workers ls")
+		f = f.Hint("to see who has it: firn worker ls")
 	case errors.As(err, &forgot):
 		url := cmp.Or(h.store, forgot.Store)
 		return hintRecover(f, url, "stop all processes that use the store, then: "+recoverCommand(url, false)), 0

@@ -56,28 +56,28 @@ func TestCountersInACopy(t *testing.T) {
 	t.Parallel()
 	urls := databases(t, testserver.Postgres(t), "home", "dumped", "moved_to")
 	home := urls[0]
-	serial := []string{"--pattern", "INV-{6}"}
-	firnOn(t, home, 0, "segments", "create", "orders")
-	firnOn(t, home, 0, append([]string{"serials", "create", "invoice"}, serial...)...)
+	document := []string{"--pattern", "INV-{6}"}
+	firnOn(t, home, 0, "series", "create", "orders", "--kind", "sequence")
+	firnOn(t, home, 0, append([]string{"series", "create", "invoice"}, document...)...)
 	for _, there := range urls[1:] {
 		copyRecords(t, home, there) // before anything was drawn: the store is noted when a counter begins
 	}
 	hint := "firn: hint: only if the other store is gone for good: stop all processes that use this one, then: firn store recover --store "
-	numbers := " --numbers N, with N for its segments, tickets and serials: more than any of them can have given out since the state that is in the store now"
+	numbers := " --numbers N, with N for its sequences, tickets and documents: more than any of them can have given out since the state that is in the store now"
 	there := urls[1]
 	for _, args := range [][]string{
 		{"next", "orders"},
 		{"next", "invoice"},
-		append([]string{"next", "-n", "3", "invoice"}, serial...),
+		append([]string{"next", "-n", "3", "invoice"}, document...),
 		{"serve", "--http", "off", "--resp", "127.0.0.1:0"},
 		{"pool", "create", "--new"},
 		{"pool", "ensure"},
-		{"segments", "create", "photos"},
-		{"segments", "set", "orders", "--cache", "7"},
-		{"segments", "raise", "orders", "700"},
-		append([]string{"serials", "create", "bill"}, serial...),
-		{"serials", "change", "invoice", "--pattern", "INV-{8}"},
-		{"serials", "raise", "invoice", "INV-000700"},
+		{"series", "create", "photos", "--kind", "sequence"},
+		{"series", "set", "orders", "--cache", "7"},
+		{"series", "raise", "orders", "700"},
+		append([]string{"series", "create", "bill"}, document...),
+		{"series", "set", "invoice", "--pattern", "INV-{8}"},
+		{"series", "raise", "invoice", "INV-000700"},
 	} {
 		if args[0] == "serve" {
 			args = append(args, "--config", configOf(t, ordersLine, invoiceLine))
@@ -89,7 +89,7 @@ func TestCountersInACopy(t *testing.T) {
 			t.Errorf("%v: %s", args, text)
 		}
 	}
-	for _, look := range [][]string{{"segments", "ls"}, {"serials", "ls"}, {"pool", "ls"}} {
+	for _, look := range [][]string{{"series", "ls"}, {"series", "show", "invoice"}, {"pool", "ls"}} {
 		if text := firnOn(t, there, 0, look...); !strings.Contains(text, `firn: warning: series "orders" belongs to another store`) {
 			t.Errorf("%v: %s", look, text)
 		}
@@ -98,7 +98,7 @@ func TestCountersInACopy(t *testing.T) {
 		}
 	}
 	found := firnOn(t, there, ui.ExitFound, "doctor")
-	for _, what := range []string{`series "orders"`, `serial "invoice"`} {
+	for _, what := range []string{`series "orders"`, `document "invoice"`} {
 		if !regexp.MustCompile(`(?m)^bad +counters, store: ` + what + ` belongs to another store.*use that one.*stop all processes that use this one, then: firn store recover`).MatchString(found) {
 			t.Error(found)
 		}
@@ -125,7 +125,7 @@ func TestCountersInACopy(t *testing.T) {
 		t.Error(first)
 	}
 	moved := firnOn(t, urls[2], 0, "store", "recover", "--moved", "--yes")
-	if !strings.Contains(moved, "segment orders: belongs to this store now\nserial invoice: belongs to this store now\n") {
+	if !strings.Contains(moved, "sequence orders: belongs to this store now\ndocument invoice: belongs to this store now\n") {
 		t.Error(moved)
 	}
 	if first := firnOn(t, urls[2], 0, "next", "orders"); first != "1\n" { // nothing was drawn before the copy

@@ -338,7 +338,7 @@ func readPools(t *testing.T, text string, pools map[string]config.LeaseOptions) 
 // checkHold checks the command line of firn, and that the pool has workers enough.
 func (m *manifest) checkHold(t *testing.T, c container, pools map[string]config.LeaseOptions) {
 	cmd, args, err := newRoot().Find(append(slices.Clone(c.Command[1:]), c.Args...))
-	if err != nil || c.Command[0] != "firn" || cmd.CommandPath() != "firn workers hold" {
+	if err != nil || c.Command[0] != "firn" || cmd.CommandPath() != "firn run" {
 		t.Fatalf("%v: %v", c.Command, err)
 	}
 	if err := cmd.ParseFlags(args); err != nil {

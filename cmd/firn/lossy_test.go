@@ -22,23 +22,23 @@ func TestLossySeries(t *testing.T) {
 			t.Errorf("firn %s: code %d, want %d\n%s%swant %q", strings.Join(args, " "), code, wantCode, out.String(), errs.String(), want)
 		}
 	}
-	serial := []string{"invoice", "--pattern", "R{3}"}
-	next := append([]string{"next"}, serial...)
-	create := append([]string{"serials", "create"}, serial...)
+	document := []string{"invoice", "--pattern", "R{3}"}
+	next := append([]string{"next"}, document...)
+	create := append([]string{"series", "create"}, document...)
 	firn(1, `hint: the same for a series that firn.yaml does not list: --on-lossy-store may-repeat`, next...)
 	firn(1, `series "invoice" is refused: the store can forget what it acknowledged (redis `, create...)
 	next, create = append(next, "--on-lossy-store", "may-repeat"), append(create, "--on-lossy-store", "may-repeat")
-	firn(1, "hint: only if it never existed: firn serials create invoice", next...)
-	firn(0, "serial invoice has begun: R{3}", create...)
+	firn(1, "hint: only if it never existed: firn series create invoice", next...)
+	firn(0, "created the document invoice: R{3}", create...)
 	firn(0, "R001\nR002\nR003\n", append(next, "-n", "3")...)
 	firn(0, "firn: warning: best effort: the store can forget a write it acknowledged, and then texts repeat: series invoice, ", next...)
 
 	server.Kill(t)
 	server.Start(t)
 	firn(1, `series "invoice" has stopped: the store may have forgotten its last numbers`, next...)
-	firn(1, "--numbers N, with N for its segments, tickets and serials", next...)
+	firn(1, "--numbers N, with N for its sequences, tickets and documents", next...)
 	firn(2, "--numbers is missing", "store", "recover", "--yes", "--outage", "1s")
-	firn(0, "serial invoice: 100 numbers are left out", "store", "recover", "--yes", "--outage", "1s", "--numbers", "100")
+	firn(0, "document invoice: 100 numbers are left out", "store", "recover", "--yes", "--outage", "1s", "--numbers", "100")
 	firn(0, "R105\n", next...)
-	firn(0, `"text":"R105"`, "serials", "ls", "--json")
+	firn(0, `"text":"R105"`, "series", "ls", "--json")
 }

@@ -19,7 +19,7 @@ func TestBecameLossy(t *testing.T) {
 		_, errs, code := called(t, append(args, "--store", server.URL())...)
 		return errs, code
 	}
-	if errs, code := firn("segments", "create", "orders"); code != 0 {
+	if errs, code := firn("series", "create", "orders", "--kind", "sequence"); code != 0 {
 		t.Fatal(errs)
 	}
 	if errs, code := firn("next", "orders"); code != 0 {

@@ -35,8 +35,8 @@ type missing struct {
 // missingOf returns what is missing, or nil if that is not what err says.
 func (d *drawing) missingOf(err error) *missing {
 	var noPool *lease.MissingPoolError
-	var noSegment *sequence.MissingError
-	var noSerial *document.MissingError
+	var noSequence *sequence.MissingError
+	var noDocument *document.MissingError
 	name := phrase.ShellWord(d.Name)
 	other := func(names []string) string {
 		if len(names) > 0 || d.Kind == config.Ticket {
@@ -48,23 +48,23 @@ func (d *drawing) missingOf(err error) *missing {
 	case errors.As(err, &noPool) && !noPool.Creating:
 		pool := phrase.ShellWord(noPool.Pool)
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
-	case errors.As(err, &noSegment):
+	case errors.As(err, &noSequence):
 		return &missing{
-			other: other(noSegment.Names), partly: d.partly(), name: d.Name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: open.FirstNumber(d.Series).String(),
-			again: "firn segments create " + name + " --first N", where: "N above every number in use",
+			other: other(noSequence.Names), partly: d.partly(), name: d.Name, nearest: noSequence.Nearest, create: "firn series create " + name + " --kind sequence", begins: open.FirstNumber(d.Series).String(),
+			again: "firn series create " + name + " --kind sequence --first N", where: "N above every number in use",
 		}
-	case errors.As(err, &noSerial):
-		create, where := "firn serials create "+name, "TEXT the last one given out"
+	case errors.As(err, &noDocument):
+		create, where := "firn series create "+name, "TEXT the last one given out"
 		switch {
-		case d.Options.Serial.Pattern != "":
-			create += " --pattern " + phrase.ShellWord(d.Options.Serial.Pattern) + zoneFlag(d.Options.Serial.Zone)
+		case d.Options.Document.Pattern != "":
+			create += " --pattern " + phrase.ShellWord(d.Options.Document.Pattern) + zoneFlag(d.Options.Document.Zone)
 		case !d.Listed: // in firn.yaml, which says the pattern
 			create += " --pattern PATTERN"
 			where = "PATTERN that of its programs, such as 'INV-{yyyyMMdd}-{6}' with --zone Asia/Ho_Chi_Minh, and " + where
 		}
 		return &missing{
-			other: other(noSerial.Names), name: d.Name, nearest: noSerial.Nearest, create: create, begins: "1",
-			again: create + "; firn serials raise " + name + " TEXT", where: where,
+			other: other(noDocument.Names), name: d.Name, nearest: noDocument.Nearest, create: create, begins: "1",
+			again: create + "; firn series raise " + name + " TEXT", where: where,
 		}
 	}
 	return nil
@@ -76,7 +76,7 @@ func (d *drawing) partly() string {
 	if d.Kind != config.Ticket {
 		return ""
 	}
-	return "if another store of " + d.Name + " still has it, it cannot be created again in this one: put back a backup of this store, then recover it by firn store recover; or, without a backup, stop every process that uses it, and write it with another name and first: N into firn.yaml, with N above every number in use, then: firn segments create NEWNAME"
+	return "if another store of " + d.Name + " still has it, it cannot be created again in this one: put back a backup of this store, then recover it by firn store recover; or, without a backup, stop every process that uses it, and write it with another name and first: N into firn.yaml, with N above every number in use, then: firn series create NEWNAME --kind sequence"
 }
 
 // missingHints are what to do about all that is missing, the safest first.

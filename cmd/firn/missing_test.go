@@ -18,8 +18,8 @@ func TestMissingAllOnPostgres(t *testing.T) {
 	write(t, dir, "firn.yaml", `
 series:
   photo:   { kind: flake, pool: web }
-  orders:  { kind: segment }
-  invoice: { kind: serial, pattern: "INV-{6}" }
+  orders:  { kind: sequence }
+  invoice: { kind: document, pattern: "INV-{6}" }
 pools: { web: { outage: 1m } }
 `)
 	firn := func(args ...string) (string, int) {
@@ -39,7 +39,7 @@ pools: { web: { outage: 1m } }
 	const only = "hint: only if none of them ever existed: "
 	_, commands, ok := strings.Cut(out, only)
 	commands, _, _ = strings.Cut(commands, " (begins")
-	if want := "firn pool create web --new; firn segments create orders; firn serials create invoice --pattern 'INV-{6}'"; !ok || commands != want {
+	if want := "firn pool create web --new; firn series create orders --kind sequence; firn series create invoice --pattern 'INV-{6}'"; !ok || commands != want {
 		t.Fatalf("the commands are %q, want %q\n%s", commands, want, out)
 	}
 	for command := range strings.SplitSeq(commands, "; ") {
@@ -70,8 +70,8 @@ func TestMissingCounters(t *testing.T) {
 		}
 		return out.String()
 	}
-	firn(0, "segments", "create", "orders", "--store", db)
-	firn(0, "serials", "create", "invoice", "--pattern", "INV-{6}", "--store", db)
+	firn(0, "series", "create", "orders", "--kind", "sequence", "--store", db)
+	firn(0, "series", "create", "invoice", "--pattern", "INV-{6}", "--store", db)
 	firn(0, "store", "recover", "--yes", "--numbers", "10", "--store", db) // no counter begins by itself any more
 	config := func(series string) {
 		write(t, dir, "firn.yaml", "store: "+db+"\nseries:\n"+series)
@@ -83,44 +83,44 @@ func TestMissingCounters(t *testing.T) {
 		want         []string // hints, in this order
 	}{
 		{
-			"a mistyped segment", "  ordres: { kind: segment }\n",
+			"a mistyped sequence", "  ordres: { kind: sequence }\n",
 			[]string{"next", "ordres"},
 			[]string{
 				"to use the counter that is there, write its name: orders",
-				restored + "firn segments create ordres --first N, with N above every number in use, before anything is started",
-				"only if it never existed: firn segments create ordres (begins a new counter ordres at 1)",
+				restored + "firn series create ordres --kind sequence --first N, with N above every number in use, before anything is started",
+				"only if it never existed: firn series create ordres --kind sequence (begins a new counter ordres at 1)",
 			},
 		},
 		{
-			"a mistyped serial", "  invioce: { kind: serial, pattern: \"INV-{6}\" }\n",
+			"a mistyped document", "  invioce: { kind: document, pattern: \"INV-{6}\" }\n",
 			[]string{"serve", "--resp", "127.0.0.1:0", "--http", "off"},
 			[]string{
 				"to use the counter that is there, write its name: invoice",
-				restored + "firn serials create invioce --pattern 'INV-{6}'; firn serials raise invioce TEXT, with TEXT the last one given out, before anything is started",
-				"only if it never existed: firn serials create invioce --pattern 'INV-{6}' (begins a new counter invioce at 1)",
+				restored + "firn series create invioce --pattern 'INV-{6}'; firn series raise invioce TEXT, with TEXT the last one given out, before anything is started",
+				"only if it never existed: firn series create invioce --pattern 'INV-{6}' (begins a new counter invioce at 1)",
 			},
 		},
 		{
-			"nothing like it", "  photos: { kind: segment, first: 500 }\n",
+			"nothing like it", "  photos: { kind: sequence, first: 500 }\n",
 			[]string{"serve", "--resp", "127.0.0.1:0", "--http", "off"},
 			[]string{
-				restored + "firn segments create photos --first N, with N above every number in use, before anything is started",
-				"only if it never existed: firn segments create photos (begins a new counter photos at 500)",
+				restored + "firn series create photos --kind sequence --first N, with N above every number in use, before anything is started",
+				"only if it never existed: firn series create photos --kind sequence (begins a new counter photos at 500)",
 			},
 		},
 		{
-			"several", "  ordres: { kind: segment }\n  bill: { kind: serial, pattern: \"B{4}\" }\n",
+			"several", "  ordres: { kind: sequence }\n  bill: { kind: document, pattern: \"B{4}\" }\n",
 			[]string{"serve", "--resp", "127.0.0.1:0", "--http", "off"},
 			[]string{
 				"to use the counter that is there in place of ordres, write its name: orders",
-				"if one of them existed, or this store was restored or lost: firn segments create ordres --first N; " +
-					"firn serials create bill --pattern 'B{4}'; firn serials raise bill TEXT, with N above every number in use, and TEXT the last one given out, before anything is started",
-				"only if none of them ever existed: firn segments create ordres; firn serials create bill --pattern 'B{4}' " +
+				"if one of them existed, or this store was restored or lost: firn series create ordres --kind sequence --first N; " +
+					"firn series create bill --pattern 'B{4}'; firn series raise bill TEXT, with N above every number in use, and TEXT the last one given out, before anything is started",
+				"only if none of them ever existed: firn series create ordres --kind sequence; firn series create bill --pattern 'B{4}' " +
 					"(begins a new counter ordres at 1, a new counter bill at 1)",
 			},
 		},
 		{
-			"doctor", "  ordres: { kind: segment }\n",
+			"doctor", "  ordres: { kind: sequence }\n",
 			[]string{"doctor"},
 			nil,
 		},

@@ -17,7 +17,7 @@ func newNext() *cobra.Command {
 	var o nextOptions
 	cmd := &cobra.Command{
 		Use:   "next [SERIES]",
-		Short: "Print new ids, one a line",
+		Short: "Print new ids, or the next values of a series",
 		Long: `Print new ids, numbers or texts, one a line. SERIES is a series of firn.yaml, if that
 lists any. Without such a list, the store is asked first: where it has a counter of
 that name, next draws from the counter. A name that is nearly that of a counter is refused.
@@ -27,10 +27,10 @@ Every other name is a flake of the pool default, unless --kind or --pattern says
   flake    ids with a time. A worker number is leased for the time this takes, so
            that nobody else on the same store makes the same ids. Ids of two
            series of one pool are never equal either
-  segment  dense numbers: 1, 2, 3. What it has reserved and not printed it hands
+  sequence  dense numbers: 1, 2, 3. What it has reserved and not printed it hands
            back, if nobody has reserved more since
   ticket   the same over several stores, each of which serves alone
-  serial   texts with a date and a counter: docs/serials.md
+  document   texts with a date and a counter: docs/documents.md
 
 Without --store that store is a file in your home directory: the ids are unique
 among the processes of this user on this host that name no other store. In a container
@@ -42,7 +42,7 @@ terminated), or 0 for the pipe. Every printed id is used up, read or not.`,
 		Example: `  firn next
   firn next -n 1000 > ids.txt
   firn next orders --store sqlite:/var/lib/app/ids.db --json
-  firn next orders --kind segment
+  firn next orders --kind sequence
   firn next invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh
   firn next photo --as opaque:photo --keys firn.keys`,
 		Args:              arguments(0, 1),
@@ -117,5 +117,5 @@ func (o *nextOptions) run(ctx context.Context, out, errs io.Writer) error {
 // means ids says so by --kind.
 func (d *drawing) warnOfNoCounter(errs io.Writer) {
 	name := phrase.ShellWord(d.Name)
-	ui.PrintWarning(errs, "%s", d.hints.compose(fmt.Sprintf("%s is no counter of this store, and so this is an id of pool %s. If it was a counter: firn segments create %s --first N (N above every number in use). If it has ids, say so: --kind flake", d.Name, d.Leasing.Pool, name)))
+	ui.PrintWarning(errs, "%s", d.hints.compose(fmt.Sprintf("%s is no counter of this store, and so this is an id of pool %s. If it was a counter: firn series create %s --kind sequence --first N (N above every number in use). If it has ids, say so: --kind flake", d.Name, d.Leasing.Pool, name)))
 }

@@ -6,26 +6,25 @@ import (
 	"testing"
 )
 
-// A command for segments says which command there is for a serial of that name, and the reverse: to
-// create a second counter of the name is refused.
+// A flag or a value for a sequence says which command there is for a document of that name, and the
+// reverse: to create a second counter of the name is refused.
 func TestCommandsForTheOtherKind(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
 	t.Setenv("FIRN_STORE", url)
-	mustAll(t, "segments create orders", "serials create invoice --pattern INV-{6}")
+	mustAll(t, "series create orders --kind sequence", "series create invoice --pattern INV-{6}")
 	for args, want := range map[string]string{
-		"segments set invoice --cache 5":        "firn serials change invoice --pattern PATTERN",
-		"segments raise invoice 5":              "firn serials raise invoice TEXT",
-		"serials change orders --pattern O-{6}": "firn segments set orders --cache N",
-		"serials raise orders 5":                "firn segments raise orders N",
-		"serials raise orders O-000001 --yes":   "orders is a segment, and this command is for serials",
-		"segments set invoice --cache 5 --json": "invoice is a serial, and this command is for segments",
+		"series set invoice --cache 5":        "firn series set invoice --pattern PATTERN",
+		"series raise invoice 5":              "firn series raise invoice TEXT",
+		"series set orders --pattern O-{6}":   "firn series set orders --cache N",
+		"series raise orders O-000001 --yes":  "firn series raise orders 1000000",
+		"series set invoice --cache 5 --json": "--cache is for series of kind sequence, and invoice is a document",
 	} {
 		if text := refusedWith(t, strings.Fields(args), want); strings.Contains(text, "s create ") {
 			t.Errorf("%s hints what is refused: %s", args, text)
 		}
 	}
-	mustAll(t, "segments raise orders 7", "segments set orders --cache 9", "serials raise invoice INV-000007", "serials change invoice --pattern INV-{8}")
+	mustAll(t, "series raise orders 7", "series set orders --cache 9", "series raise invoice INV-000007", "series set invoice --pattern INV-{8}")
 }
 
 // A pool that is to be changed and is missing: the workers of the hint are free.

@@ -10,16 +10,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/plan"
 )
 
 func newPlan() *cobra.Command {
-	var o planOptions
+	o := planOptions{workers: knobFlag{Key: config.KeyNamed(config.LeaseKeys, "workers")}}
 	cmd := &cobra.Command{
 		Use:   "plan --rate R --workers N --years Y",
-		Short: "Find layouts for a rate, a number of workers and of years",
+		Short: "Find a layout for a rate, a number of workers and years",
 		Long: `Find layouts that have room for so many ids per second, made by so many workers,
 for so many years from now. A worker has to make its share of the rate; where the
 load is uneven, --worker-rate says how much one has to make. The epoch is the start
@@ -56,7 +57,7 @@ If nothing fits in 63 bits the hints are what would do, each by itself.`,
 		},
 	}
 	cmd.Flags().Float64Var(&o.rate, "rate", 0, "ids per second, of all workers together")
-	cmd.Flags().Int64Var(&o.workers, "workers", 0, "how many workers")
+	cmd.Flags().Var(&o.workers, "workers", "how many workers, or which, such as 0-255")
 	cmd.Flags().Float64Var(&o.years, "years", 0, "how many years from now on")
 	cmd.Flags().Float64Var(&o.peak, "worker-rate", 0, "ids per second that one worker has to make (its share of --rate)")
 	cmd.Flags().StringVar(&o.above, "above", "", "the greatest id there is: all from now on are to be greater")
@@ -65,7 +66,7 @@ If nothing fits in 63 bits the hints are what would do, each by itself.`,
 
 type planOptions struct {
 	rate, peak, years float64
-	workers           int64
+	workers           knobFlag // of the knob workers: N, or A-B
 	above             string
 }
 
@@ -76,8 +77,14 @@ var planFlags = map[plan.Requirement]string{
 
 // need is what the flags ask for.
 func (o *planOptions) need() (plan.Need, error) {
-	n := plan.Need{Rate: o.rate, WorkerRate: o.peak, Workers: o.workers, Years: o.years}
-	if o.rate == 0 || o.workers == 0 || o.years == 0 {
+	var pool config.LeaseOptions
+	if o.workers.text != "" {
+		if err := config.SetWorkers(&pool, o.workers.text); err != nil {
+			return plan.Need{}, valueError("--workers", err)
+		}
+	}
+	n := plan.Need{Rate: o.rate, WorkerRate: o.peak, Workers: pool.Workers.Last - pool.Workers.First + 1, Years: o.years}
+	if o.rate == 0 || o.workers.text == "" || o.years == 0 {
 		return n, ui.Bad("--rate, --workers and --years have to be said").Hint("firn plan --rate 20000 --workers 500 --years 50")
 	}
 	if o.above != "" {

@@ -65,9 +65,8 @@ func poolArgument(cmd *cobra.Command, set *settings, args []string) (string, err
 
 func newPoolLs() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "ls",
-		Aliases: []string{"list"},
-		Short:   "List the pools of a store",
+		Use:   "ls",
+		Short: "List the pools of a store",
 		Long: `List the pools of a store, with the workers of each. A pool whose range firn pool set has
 not changed to the end yet reserves more workers than processes may take. UNUSABLE are workers that nobody
 holds, and whose ids lie ahead of the clock: they can be taken again a little later. STATE

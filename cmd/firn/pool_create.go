@@ -66,7 +66,7 @@ is there stays as it is, and the exit code is 0.
 
 Before you type it, make sure that your other programs use this store: in another database the
 ids are those of a second store, and nothing can notice that. Counters that an earlier store
-had are not created again by it: firn segments create, firn serials create.`,
+had are not created again by it: firn series create, firn series create.`,
 		Example: `  firn pool ensure
   firn pool ensure shop --workers 0-255 --outage 10m`,
 		Args: arguments(0, 1),
@@ -168,16 +168,16 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 // warnOfCounters says that a store in which a pool was created again has no counter of an earlier
 // one: by the name of a lost counter firn next prints ids.
 func warnOfCounters(ctx context.Context, s store.Store, cmd *cobra.Command) error {
-	segments, err := sequence.List(ctx, s)
+	sequences, err := sequence.List(ctx, s)
 	if err != nil {
 		return err
 	}
-	serials, err := document.List(ctx, s)
-	if err != nil || len(segments)+len(serials) > 0 {
+	documents, err := document.List(ctx, s)
+	if err != nil || len(sequences)+len(documents) > 0 {
 		return err
 	}
 	ui.PrintWarning(cmd.ErrOrStderr(), "%s", hinter{cmd}.compose("this store has no counter: counters of an earlier store are not in this one. If there were any, create each again before anything is started: "+
-		"firn segments create NAME --first N, with N above every number in use; firn serials create NAME --pattern PATTERN, then firn serials raise NAME TEXT, with TEXT the last one given out"))
+		"firn series create NAME --kind sequence --first N, with N above every number in use; firn series create NAME --pattern PATTERN, then firn series raise NAME TEXT, with TEXT the last one given out"))
 	return nil
 }
 

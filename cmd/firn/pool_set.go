@@ -75,7 +75,7 @@ func setPool(cmd *cobra.Command, args []string) (err error) {
 func stillInUse(e *pool.InUseError) error {
 	f := ui.Failed("%w", e)
 	if e.Name != "" {
-		f = f.Hint("no process takes a worker that goes out from now on. When %s has ended, run this again; if it died: firn workers release %d --pool %s", e.Name, e.Worker, phrase.ShellWord(e.Pool))
+		f = f.Hint("no process takes a worker that goes out from now on. When %s has ended, run this again; if it died: firn worker release %d --pool %s", e.Name, e.Worker, phrase.ShellWord(e.Pool))
 	}
 	if !e.Until.IsZero() {
 		f = f.Hint("run this again at %s", e.Until.UTC().Format(time.RFC3339))

@@ -85,7 +85,7 @@ func lateStore(t *testing.T) string {
 func TestHoldWaitsForItsPool(t *testing.T) {
 	t.Parallel()
 	db := lateStore(t)
-	p := command(t, db, "workers", "hold", "--", "echo", "runs")
+	p := command(t, db, "run", "--", "echo", "runs")
 	var out bytes.Buffer
 	p.Stdout = &out
 	if err := p.Start(); err != nil {
@@ -104,7 +104,7 @@ func TestHoldWaitsForItsPool(t *testing.T) {
 func TestHoldWaitsNoLonger(t *testing.T) {
 	t.Parallel()
 	db := lateStore(t)
-	p := command(t, db, "workers", "hold", "--wait", "300ms", "--", "echo", "runs")
+	p := command(t, db, "run", "--wait", "300ms", "--", "echo", "runs")
 	var out bytes.Buffer
 	p.Stdout = &out
 	began := time.Now()
@@ -171,7 +171,7 @@ func TestWorkerByHostname(t *testing.T) {
 		{"next", "--pool", "low", "--worker", "hostname"},
 		{"next", "--config", "host.yaml"},
 		{"serve", "--config", "host.yaml", "--resp", "127.0.0.1:0", "--http", "off"},
-		{"workers", "hold", "--pool", "low", "--worker", "hostname", "--", "echo"},
+		{"run", "--pool", "low", "--worker", "hostname", "--", "echo"},
 		{"doctor", "--config", "host.yaml"},
 	} {
 		out, errs, code := called(t, args...)
@@ -187,7 +187,7 @@ func TestWorkerByHostname(t *testing.T) {
 	if _, errs, code := called(t, "next", "--pool", "high", "--worker", "hostname"); code != 0 {
 		t.Fatal(errs)
 	}
-	if out, _, _ := called(t, "workers", "ls", "--pool", "high"); !strings.Contains(out, "high  515 ") {
+	if out, _, _ := called(t, "worker", "ls", "--pool", "high"); !strings.Contains(out, "high  515 ") {
 		t.Errorf("shop-3 of 512-1023 had\n%s", out)
 	}
 }
@@ -234,7 +234,7 @@ func TestPoolLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := firn(0, "store", "recover", "--yes", "--outage", "1s")
-	for _, want := range []string{"\nthen: firn pool ensure default --store " + phrase.ShellWord(pg.URL()) + " (", "\nthen: firn shards reopen SERVER ("} {
+	for _, want := range []string{"\nthen: firn pool ensure default --store " + phrase.ShellWord(pg.URL()) + " (", "\nthen: firn shard reopen SERVER ("} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
@@ -279,21 +279,21 @@ func TestStoreMoved(t *testing.T) {
 	}
 	firn(here, 0, "pool", "create", "--new")
 	firn(here, 0, "next")
-	firn(here, 0, "segments", "create", "orders")
+	firn(here, 0, "series", "create", "orders", "--kind", "sequence")
 	copyRecords(t, here, there)
 	refused := [][]string{
 		{"next"},
-		{"workers", "hold", "--", "echo"},
+		{"run", "--", "echo"},
 		{"serve", "--http", "off", "--resp", "127.0.0.1:0"},
 		{"pool", "ensure"},
 		{"pool", "ensure", "web"},
 		{"pool", "create", "web", "--new"},
 		{"pool", "create", "--new"},
 		{"pool", "set", "--workers", "0-511"},
-		{"workers", "release", "0"},
-		{"next", "orders", "--kind", "segment"},
+		{"worker", "release", "0"},
+		{"next", "orders", "--kind", "sequence"},
 	}
-	looks := [][]string{{"pool", "ls"}, {"pool", "show"}, {"workers", "ls"}, {"segments", "ls"}}
+	looks := [][]string{{"pool", "ls"}, {"pool", "show"}, {"worker", "ls"}, {"series", "ls"}}
 	for _, args := range append(refused, looks...) {
 		want := ui.ExitFailed
 		if len(args) == 2 && args[1] != "ensure" {

@@ -164,7 +164,7 @@ func TestLostFileWasThere(t *testing.T) {
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		os.Remove(name)
 	}
-	for _, typed := range []string{"pool ls", "pool show", "workers ls"} {
+	for _, typed := range []string{"pool ls", "pool show", "worker ls"} {
 		errs := follows(t, typed, "if it was lost: firn store recover", "")
 		if strings.Contains(errs, "never was one") {
 			t.Errorf("%s: %s", typed, errs)

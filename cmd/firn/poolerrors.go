@@ -113,7 +113,7 @@ func otherStore(err error, e *store.OtherStoreError, at string) *ui.Failure {
 	text := fmt.Sprintf("%s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved", e.What, e.Have, e.Want)
 	return ui.Failed("%w", ui.Rename(text, err)).
 		Hint("if the other store is still there, use that one: two stores with the same records make the same ids").
-		Hint("only if the other store is gone for good: stop all processes that use this one, then: %s", recoverCommand(at, strings.HasPrefix(e.What, "seri"))).
+		Hint("only if the other store is gone for good: stop all processes that use this one, then: %s", recoverCommand(at, !strings.HasPrefix(e.What, "pool "))).
 		Hint("only if this is a copy on purpose, such as for staging, and its ids never meet those of the other store in one table, queue or cache: the same command").
 		Hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
 }

@@ -88,7 +88,7 @@ func (s *idSource) appendLine(dst []byte, i int) (_ []byte, err error) {
 	return append(dst, "}\n"...), nil
 }
 
-// A textSource gives the texts of a serial.
+// A textSource gives the texts of a document.
 type textSource struct {
 	src  *document.Series
 	json bool
@@ -109,7 +109,7 @@ func (s *textSource) longest() int {
 	return 100
 }
 
-// A textLine is a serial as --json prints it.
+// A textLine is a document as --json prints it.
 type textLine struct {
 	Text   string `json:"text"`
 	Kind   string `json:"kind"`
@@ -123,7 +123,7 @@ func (s *textSource) appendLine(dst []byte, i int) ([]byte, error) {
 	if !s.json {
 		return append(append(dst, one.Text...), '\n'), nil
 	}
-	b, err := json.Marshal(textLine{one.Text, config.Serial, one.Period, one.Count, int64(one.ID)})
+	b, err := json.Marshal(textLine{one.Text, config.Document, one.Period, one.Count, int64(one.ID)})
 	return append(append(dst, b...), '\n'), err
 }
 

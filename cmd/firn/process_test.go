@@ -61,7 +61,7 @@ func (p *process) code(t *testing.T) int {
 // free reports how many workers of the store are free and how many are held.
 func workerStates(t *testing.T, store string) (free, held int) {
 	t.Helper()
-	out, err := command(t, store, "workers", "ls", "--json").Output()
+	out, err := command(t, store, "worker", "ls", "--json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestNextEveryWorkerHeld(t *testing.T) {
 	}
 	code, text := p.code(t), p.errs.String()
 	if code != 1 || !strings.HasPrefix(text, "firn: error: none of the 2 workers of pool ") ||
-		!strings.Contains(text, "is held by") || !strings.Contains(text, "\nfirn: hint: to see who holds them: firn workers ls;") {
+		!strings.Contains(text, "is held by") || !strings.Contains(text, "\nfirn: hint: to see who holds them: firn worker ls;") {
 		t.Errorf("exit code %d; stderr\n%s", code, text)
 	}
 }

@@ -22,7 +22,7 @@ reads them back; docs/public-forms.md says what each form hides and what not.`,
   firn public encode --as opaque:photo --series photo --keys firn.keys 175928847299117063`,
 		RunE: needsCommand,
 	}
-	cmd.AddCommand(newPublicEncode(), newPublicKeygen())
+	cmd.AddCommand(newPublicLs(), newPublicEncode(), newPublicKeygen())
 	return cmd
 }
 
@@ -34,7 +34,7 @@ func newPublicEncode() *cobra.Command {
 		Long: `Write ids in a public form, one a line. Ids are arguments, or lines of standard
 input where there are none or "-".
 
-FORM is the name of a form, and for some a value behind a colon:
+FORM is the name of a form (firn public ls), and for some a value behind a colon:
 
   decimal, hex, crockford, base58, flickr58, base62, base64url
                       encodings, which hide nothing; base64url is that of

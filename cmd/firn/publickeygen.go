@@ -20,7 +20,7 @@ func newPublicKeygen() *cobra.Command {
 	var o keygenOptions
 	cmd := &cobra.Command{
 		Use:   "keygen [--out FILE [--append]]",
-		Short: "Make a key for ciphers and tokens",
+		Short: "Create a key for a public form",
 		Long: `Make a random key of 256 bits for ciphers and tokens, and print it, or write it to a
 new file that only you can read. A file that is there is not touched, unless
 --append adds a key with the next number behind the others.

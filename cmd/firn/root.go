@@ -18,17 +18,15 @@ import (
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "firn",
-		Short: "Make, read and look after 64-bit ids",
-		Long: `firn makes 64-bit ids that are unique, ordered by time, and say which worker made
-them; and it reads those of others.
+		Short: "Generate, read and look after 64-bit ids",
+		Long: `firn generates 64-bit ids that are unique, sort by time, and say which worker made them.
+It reads the ids of other systems too.
 
-The store, pools and series can be described in firn.yaml, and these settings in
-variables, each for the flag of its name: firn config print shows what is in force.
-
-` + variablesHelp(),
+The settings of a store, its pools and series can be in firn.yaml, or in variables, each
+for the flag of its name: firn config show prints each setting and where it comes from.`,
 		Example: `  firn next -n 3
   firn decode 175928847299117063
-  firn layouts twitter`,
+  firn layout show twitter`,
 		Version: buildVersion().Version,
 		// Errors are printed in one place, report.
 		SilenceErrors:              true,
@@ -41,13 +39,26 @@ variables, each for the flag of its name: firn config print shows what is in for
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print JSON, one object a line")
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
-	root.AddCommand(newNext(), newDecode(), newVerify(), newEncode(), newLayouts(), newPool(), newWorkers(), newVersion(),
-		newCompletion())
-	root.AddCommand(newConfig(), newPlan(), newDoctor(), newStore(), newPublic(), newShards())
-	root.AddCommand(newSerials(), newSegments(), newServe())
+	root.AddCommand(newNext(), newDecode(), newEncode(), newBackfill(), newVerify(), newPlan(), newLayout(), newPublic())
+	root.AddCommand(newRun(), newServe(), newToken())
+	root.AddCommand(newPool(), newWorker(), newSeries(), newStore(), newDoctor(), newConfig(), newVersion())
+	root.AddCommand(newShards())
+	root.AddCommand(newCompletion())
+	acceptList(root)
+	setHelp(root)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
 	return root
+}
+
+// acceptList has each ls answer to list.
+func acceptList(cmd *cobra.Command) {
+	if cmd.Name() == "ls" {
+		cmd.Aliases = append(cmd.Aliases, "list")
+	}
+	for _, c := range cmd.Commands() {
+		acceptList(c)
+	}
 }
 
 func newHelp() *cobra.Command {

@@ -19,18 +19,18 @@ func TestSameKind(t *testing.T) {
 	url := databases(t, testserver.Shared(t, testserver.Postgres), "kinds")[0]
 	firnOn(t, url, 0, "pool", "create", "--new")
 	for _, store := range []string{url, "sqlite:" + dir + "/ids.db"} {
-		firnOn(t, store, 0, "segments", "create", "orders")
-		firnOn(t, store, 0, "serials", "create", "invoice", "--pattern", "INV-{yyyy}-{6}", "--zone", "Asia/Ho_Chi_Minh")
-		right := "  orders: { kind: segment }\n  " + `invoice: { kind: serial, pattern: "INV-{yyyy}-{6}", zone: Asia/Ho_Chi_Minh }` + "\n"
+		firnOn(t, store, 0, "series", "create", "orders", "--kind", "sequence")
+		firnOn(t, store, 0, "series", "create", "invoice", "--pattern", "INV-{yyyy}-{6}", "--zone", "Asia/Ho_Chi_Minh")
+		right := "  orders: { kind: sequence }\n  " + `invoice: { kind: document, pattern: "INV-{yyyy}-{6}", zone: Asia/Ho_Chi_Minh }` + "\n"
 		config := func(series string) { write(t, dir, "firn.yaml", "store: "+store+"\nseries:\n"+series) }
 		config(right)
 		s := serve(t, dir)
 		s.until("ready", s.ready)
 		for _, tt := range []struct{ name, said, have, write string }{
-			{"orders", "serial, pattern: \"O-{6}\"", "segment", "orders: { kind: segment }"},
-			{"orders", "flake", "segment", "orders: { kind: segment }"},
-			{"invoice", "segment", "serial", `invoice: { kind: serial, pattern: "INV-{yyyy}-{6}", zone: Asia/Ho_Chi_Minh }`},
-			{"invoice", "flake", "serial", `invoice: { kind: serial, pattern: "INV-{yyyy}-{6}", zone: Asia/Ho_Chi_Minh }`},
+			{"orders", "document, pattern: \"O-{6}\"", "sequence", "orders: { kind: sequence }"},
+			{"orders", "flake", "sequence", "orders: { kind: sequence }"},
+			{"invoice", "sequence", "document", `invoice: { kind: document, pattern: "INV-{yyyy}-{6}", zone: Asia/Ho_Chi_Minh }`},
+			{"invoice", "flake", "document", `invoice: { kind: document, pattern: "INV-{yyyy}-{6}", zone: Asia/Ho_Chi_Minh }`},
 		} {
 			kind, _, _ := strings.Cut(tt.said, ",")
 			config("  " + tt.name + ": { kind: " + tt.said + " }\n")
@@ -53,7 +53,7 @@ func TestSameKind(t *testing.T) {
 			t.Errorf("INCR orders: %d, %v", n, err)
 		}
 		s.stop()
-		if text := firnOn(t, store, 0, "segments", "ls") + firnOn(t, store, 0, "serials", "ls"); strings.Count(text, "invoice") != 1 || strings.Count(text, "orders") != 1 {
+		if text := firnOn(t, store, 0, "series", "ls") + firnOn(t, store, 0, "series", "ls"); strings.Count(text, "invoice") != 1 || strings.Count(text, "orders") != 1 {
 			t.Errorf("a second counter was created:\n%s", text)
 		}
 	}
@@ -64,12 +64,12 @@ func TestMismatchSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := func(more string) {
-		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { orders: { kind: segment"+more+" } }\n")
+		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { orders: { kind: sequence"+more+" } }\n")
 	}
 	config("")
 	s := serve(t, dir)
 	for more, want := range map[string]string{
-		", first: 500":    "leave out first, or write 1; to have the next numbers from 500 on, where the counter is below: firn segments raise orders 499;",
+		", first: 500":    "leave out first, or write 1; to have the next numbers from 500 on, where the counter is below: firn series raise orders 499;",
 		", max: 500":      "leave out max, or write 9223372036854775807",
 		", increment: 5":  "leave out increment, or write 1",
 		", order: strict": "leave out order, or write free",
@@ -80,7 +80,7 @@ func TestMismatchSaysWhatToDo(t *testing.T) {
 			t.Errorf("%s: %s", more, text)
 		}
 	}
-	if out, err := command(t, dir+"/ids.db", "segments", "raise", "orders", "499", "--yes").everything(); err != nil {
+	if out, err := command(t, dir+"/ids.db", "series", "raise", "orders", "499", "--yes").everything(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	config("")

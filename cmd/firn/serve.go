@@ -26,7 +26,7 @@ func newServe() *cobra.Command {
 	var o serveCommand
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Give ids to any language, over the Redis protocol and HTTP",
+		Short: "Serve ids over the Redis protocol and HTTP",
 		Long: `Give ids to any language: INCR photo from any Redis client, or POST
 /v1/series/photo/next over HTTP. The series are those of firn.yaml; without any, each
 name gives ids of the pool of --pool, or default. docs/server.md has all of it.
@@ -50,7 +50,7 @@ Where it listens is printed to standard output, what happens to standard error; 
 		Example: `  firn serve
   firn serve --store postgres://app@db/app --config /etc/firn/firn.yaml
   firn serve --resp unix:/run/firn/resp.sock --http off
-  firn serve token --name shop`,
+  firn token create shop`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := noPoolVariables(); err != nil {
@@ -65,7 +65,6 @@ Where it listens is printed to standard output, what happens to standard error; 
 	addStore(cmd)
 	cmd.Flags().String("kind", "", "flake: on a store that was recovered, a name that no counter has gives ids all the same, as no counter was lost")
 	cmd.Flags().String("pool", "", "the pool of workers, where firn.yaml names no pools ("+pool.Default+")")
-	cmd.AddCommand(newServeToken())
 	return cmd
 }
 

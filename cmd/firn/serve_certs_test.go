@@ -57,15 +57,15 @@ func (a *testAuthority) sign(t *testing.T, c *x509.Certificate) (*x509.Certifica
 }
 
 // issue writes NAME.pem and NAME.key, for this host.
-func (a *testAuthority) issue(t *testing.T, dir, name string, serial int64) {
+func (a *testAuthority) issue(t *testing.T, dir, name string, document int64) {
 	t.Helper()
-	a.issueUntil(t, dir, name, serial, time.Now().Add(time.Hour))
+	a.issueUntil(t, dir, name, document, time.Now().Add(time.Hour))
 }
 
-func (a *testAuthority) issueUntil(t *testing.T, dir, name string, serial int64, end time.Time) {
+func (a *testAuthority) issueUntil(t *testing.T, dir, name string, document int64, end time.Time) {
 	t.Helper()
 	c, key := a.sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name},
+		SerialNumber: big.NewInt(document), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: end,
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},

@@ -69,7 +69,7 @@ func TestServeConsole(t *testing.T) {
 	onPostgres(t, pg.URL(), dir, photoLine, ordersLine)
 	write(t, dir, "firn.yaml", "store: "+pg.URL()+`
 pools: { main: { outage: 15s, renew: 1s, ttl: 3s, wait: 1s } }
-series: { photo: { kind: flake }, orders: { kind: segment } }
+series: { photo: { kind: flake }, orders: { kind: sequence } }
 `)
 	s := serve(t, dir)
 	s.until("ready", s.ready)
@@ -260,7 +260,7 @@ func TestServeUsedUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "firn.yaml", "store: sqlite:ids.db\nlisten: { admin: \"127.0.0.1:0\" }\n"+
-		"series: { last: { kind: segment, max: 30, cache: 20 }, odd: { kind: segment, max: 5, increment: 2 }, invoice: { kind: serial, pattern: \"INV-{1}\" }, photo: { kind: flake } }\n")
+		"series: { last: { kind: sequence, max: 30, cache: 20 }, odd: { kind: sequence, max: 5, increment: 2 }, invoice: { kind: document, pattern: \"INV-{1}\" }, photo: { kind: flake } }\n")
 	s := serve(t, dir)
 	c := s.redis("")
 	if err := c.Do(t.Context(), "FIRN.NEXT", "last", 20).Err(); err != nil {
@@ -302,7 +302,7 @@ func TestServeConsoleToken(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "firn.yaml", fmt.Sprintf(`
 store: sqlite:ids.db
-series: { photo: { kind: flake }, invoice: { kind: serial, pattern: "INV-{6}" } }
+series: { photo: { kind: flake }, invoice: { kind: document, pattern: "INV-{6}" } }
 tokens:
   ops:  { hash: "sha256:%x", rights: { "*": [admin, decode] } }
   shop: { hash: "sha256:%x", rights: { "*": [issue, decode] } }

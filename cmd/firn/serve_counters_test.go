@@ -21,8 +21,8 @@ func TestServeAnyNameCounters(t *testing.T) {
 			t.Fatalf("%q: %s", args, errs)
 		}
 	}
-	create("segments", "create", "orders")
-	create("serials", "create", "invoice", "--pattern", "INV-{6}")
+	create("series", "create", "orders", "--kind", "sequence")
+	create("series", "create", "invoice", "--pattern", "INV-{6}")
 	s := serve(t, dir, "--store", url)
 	c := s.redis("")
 	for want := range int64(3) {
@@ -46,19 +46,19 @@ func TestServeAnyNameCounters(t *testing.T) {
 	}
 
 	// The first call waits until the server has read which counters there are.
-	create("segments", "create", "late")
+	create("series", "create", "late", "--kind", "sequence")
 	if n, err := c.Incr(t.Context(), "late").Result(); err != nil || n != 1 {
 		t.Errorf("INCR late: %d, %v; want 1\n%s", n, err, s.log)
 	}
-	create("segments", "create", "later")
+	create("series", "create", "later", "--kind", "sequence")
 	if code, text := s.do("POST", "/v1/series/later/next", ""); code != 200 || !strings.Contains(text, `"values":["1"]`) {
 		t.Errorf("POST later: %d %s", code, text)
 	}
-	create("segments", "create", "range")
+	create("series", "create", "range", "--kind", "sequence")
 	if code, text := s.do("POST", "/v1/series/range/range?n=10", ""); code != 200 || !strings.Contains(text, `"first":"1"`) {
 		t.Errorf("POST range: %d %s", code, text)
 	}
-	create("serials", "create", "bill", "--pattern", "B-{6}")
+	create("series", "create", "bill", "--pattern", "B-{6}")
 	if text, err := c.Do(t.Context(), "FIRN.NEXT", "bill").Text(); err != nil || text != "B-000001" {
 		t.Errorf("FIRN.NEXT bill: %q, %v", text, err)
 	}
@@ -89,7 +89,7 @@ func TestServeAnyNameFollowsTheStore(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"orders", "video", "user:1", "late"} {
-		firnOn(t, url, 0, "segments", "create", name)
+		firnOn(t, url, 0, "series", "create", name, "--kind", "sequence")
 	}
 	s.until("the server has listed the counters", func() bool {
 		n, err := c.Incr(t.Context(), "late").Result()
@@ -112,10 +112,10 @@ func TestServeAnyNameFollowsTheStore(t *testing.T) {
 	}
 	// What cannot be opened is tried once, and takes nothing from the others.
 	write(t, dir, "tickets.yaml", "store: "+url+"\nseries: { ticket: { kind: ticket, stores: ["+url+", \"sqlite:"+dir+"/b.db\"] } }\n")
-	firnOn(t, "sqlite:"+dir+"/b.db", 0, "segments", "create", "any")
-	firnOn(t, url, 0, "segments", "create", "ticket", "--config", dir+"/tickets.yaml")
+	firnOn(t, "sqlite:"+dir+"/b.db", 0, "series", "create", "any", "--kind", "sequence")
+	firnOn(t, url, 0, "series", "create", "ticket", "--kind", "sequence", "--config", dir+"/tickets.yaml")
 	s.until("the ticket is refused", func() bool { return strings.Contains(s.log.String(), "the store has a ticket of that name") })
-	firnOn(t, url, 0, "segments", "ls")
+	firnOn(t, url, 0, "series", "ls")
 	if n, err := c.Incr(t.Context(), "video").Result(); err != nil || n != 2 {
 		t.Errorf("INCR video: %d, %v; want 2", n, err)
 	}
@@ -172,8 +172,8 @@ func TestServeMakesNoStoreWithoutItsKeys(t *testing.T) {
 	write(t, dir, "firn.yaml", "store: sqlite:"+path+`
 series:
   photo:   { kind: flake, public: { form: opaque, prefix: photo, keys: firn.keys }, answers: public }
-  orders:  { kind: segment }
-  invoice: { kind: serial, pattern: "INV-{6}" }
+  orders:  { kind: sequence }
+  invoice: { kind: document, pattern: "INV-{6}" }
 `)
 	s := serving(t, dir)
 	if err := s.Run(); err == nil || !strings.Contains(s.log.String(), "there is no key file") {
@@ -185,7 +185,7 @@ series:
 	if files, err := filepath.Glob(dir + "/.ids.db*"); err != nil || len(files) > 0 {
 		t.Errorf("%v are there, %v", files, err)
 	}
-	mustAll(t, "public keygen --out firn.keys", "pool create --new", "segments create orders", "serials create invoice")
+	mustAll(t, "public keygen --out firn.keys", "pool create --new", "series create orders --kind sequence", "series create invoice")
 	again := serve(t, dir)
 	if n, err := again.redis("").Incr(t.Context(), "orders").Result(); err != nil || n != 1 {
 		t.Errorf("INCR orders: %d, %v", n, err)
@@ -199,13 +199,13 @@ func TestServeSaysWhatItCreates(t *testing.T) {
 	write(t, dir, "firn.yaml", `store: sqlite:ids.db
 series:
   photo: { kind: flake }
-  orders: { kind: segment, first: 700 }
-  invoice: { kind: serial, pattern: "INV-{6}" }
+  orders: { kind: sequence, first: 700 }
+  invoice: { kind: document, pattern: "INV-{6}" }
 `)
 	said := []string{
 		`"level":"INFO","msg":"created the first pool","kind":"flake","pool":"default","layout":"firn","store":"sqlite:`,
-		`"level":"INFO","msg":"created a new counter","kind":"segment","series":"orders","first":"700","store":"sqlite:`,
-		`"level":"INFO","msg":"created a new counter","kind":"serial","series":"invoice","first":"1","store":"sqlite:`,
+		`"level":"INFO","msg":"created a new counter","kind":"sequence","series":"orders","first":"700","store":"sqlite:`,
+		`"level":"INFO","msg":"created a new counter","kind":"document","series":"invoice","first":"1","store":"sqlite:`,
 	}
 	for _, times := range []int{1, 0} {
 		s := serve(t, dir)

@@ -101,10 +101,10 @@ func TestServeLossySaysTheLine(t *testing.T) {
 	write(t, dir, "firn.yaml", "store: "+redis.URL()+`
 series:
   photo: { kind: flake }
-  orders: { kind: segment }
+  orders: { kind: sequence }
 `)
-	got := refused(t, dir, "series: { orders: { kind: segment, on-lossy-store: may-repeat } }")
-	for _, not := range []string{"--on-lossy-store", "segments create"} {
+	got := refused(t, dir, "series: { orders: { kind: sequence, on-lossy-store: may-repeat } }")
+	for _, not := range []string{"--on-lossy-store", "series create"} {
 		if strings.Contains(got, not) {
 			t.Errorf("%q in\n%s", not, got)
 		}
@@ -114,8 +114,8 @@ series:
 // A second token is an entry of the tokens that are there.
 func TestServeTokenEntry(t *testing.T) {
 	dir := emptyHome(t)
-	first, _, _ := called(t, "serve", "token", "--name", "a")
-	_, second, code := called(t, "serve", "token", "--name", "b")
+	first, _, _ := called(t, "token", "create", "a")
+	_, second, code := called(t, "token", "create", "b")
 	config := strings.Split(first, "\n")[1]
 	_, entry, found := strings.Cut(strings.TrimSpace(second), "to them: ")
 	if code != 0 || !found {

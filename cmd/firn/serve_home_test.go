@@ -190,7 +190,7 @@ func TestServeLostCounter(t *testing.T) {
 	for _, url := range urls {
 		firnOn(t, url, 0, "pool", "create", "--new")
 	}
-	firnOn(t, urls[0], 0, "segments", "create", "orders")
+	firnOn(t, urls[0], 0, "series", "create", "orders", "--kind", "sequence")
 	write(t, dir, "firn.yaml", "store: "+urls[0]+"\n")
 	s := serve(t, dir)
 	s.until("ready", s.ready)

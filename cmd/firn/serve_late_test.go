@@ -36,14 +36,14 @@ func TestServeFindsWhatIsCreatedLate(t *testing.T) {
 			return strings.Contains(text, "has no pool") && strings.Contains(text, "firn pool create")
 		})
 		if i == 0 {
-			firnOn(t, urls[i], 0, "segments", "create", "orders")
-			firnOn(t, urls[i], 0, "serials", "create", "invoice", "--pattern", "INV-{6}")
+			firnOn(t, urls[i], 0, "series", "create", "orders", "--kind", "sequence")
+			firnOn(t, urls[i], 0, "series", "create", "invoice", "--pattern", "INV-{6}")
 			// Somebody who has lost it raises it now: it must not give its first text before.
-			s.until("the serial is seen", func() bool { return strings.Contains(s.log.String(), "has given nothing yet") })
+			s.until("the document is seen", func() bool { return strings.Contains(s.log.String(), "has given nothing yet") })
 			if text, err := s.redis("").Do(t.Context(), "FIRN.NEXT", "invoice").Text(); err == nil {
 				t.Errorf("FIRN.NEXT invoice, created and not raised: %s", text)
 			}
-			firnOn(t, urls[i], 0, "serials", "raise", "invoice", "INV-000041")
+			firnOn(t, urls[i], 0, "series", "raise", "invoice", "INV-000041")
 		}
 		firnOn(t, urls[i], 0, "pool", "create", "--new") // which refuses where there is a pool
 	}
@@ -93,9 +93,9 @@ func TestServeKnowsNoKindYet(t *testing.T) {
 	s.stop()
 }
 
-// A serial that is new, and created after the server has started without its store, begins at
+// A document that is new, and created after the server has started without its store, begins at
 // SIGHUP.
-func TestServeBeginsANewSerialAtSIGHUP(t *testing.T) {
+func TestServeBeginsANewDocumentAtSIGHUP(t *testing.T) {
 	t.Parallel()
 	pg := testserver.Postgres(t)
 	dir := t.TempDir()
@@ -104,8 +104,8 @@ func TestServeBeginsANewSerialAtSIGHUP(t *testing.T) {
 	s := serve(t, dir)
 	pg.Start(t)
 	s.until("it has looked", func() bool { return strings.Contains(s.log.String(), "the server looks again") })
-	firnOn(t, pg.URL(), 0, "serials", "create", "invoice", "--pattern", "INV-{6}")
-	s.until("the serial is seen", func() bool { return strings.Contains(s.log.String(), "only if it is new: SIGHUP") })
+	firnOn(t, pg.URL(), 0, "series", "create", "invoice", "--pattern", "INV-{6}")
+	s.until("the document is seen", func() bool { return strings.Contains(s.log.String(), "only if it is new: SIGHUP") })
 	s.reload(reloaded)
 	if text, err := s.redis("").Do(t.Context(), "FIRN.NEXT", "invoice").Text(); err != nil || text != "INV-000001" {
 		t.Errorf("FIRN.NEXT invoice: %s, %v", text, err)
@@ -181,7 +181,7 @@ func TestServeTakesUpARecoveredStore(t *testing.T) {
 			t.Errorf("a hint of the log names no store: firn store recover%.60s", rest)
 		}
 	}
-	mustAll(t, "store recover --lost --outage 5s --yes --store sqlite:"+path, "segments create orders --first 100 --store sqlite:"+path)
+	mustAll(t, "store recover --lost --outage 5s --yes --store sqlite:"+path, "series create orders --kind sequence --first 100 --store sqlite:"+path)
 	s.reload(reloaded)
 	if n, err := c.Incr(t.Context(), "orders").Result(); err != nil || n != 100 {
 		t.Errorf("INCR orders: %d, %v; want 100", n, err)

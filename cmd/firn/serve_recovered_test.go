@@ -13,7 +13,7 @@ import (
 func TestServeAnyNameOfARecoveredStore(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
-	mustAll(t, "pool create --new --outage 1s --store "+url, "segments create orders --store "+url)
+	mustAll(t, "pool create --new --outage 1s --store "+url, "series create orders --kind sequence --store "+url)
 	config := "limits: { names: 2 }\n"
 	s := serve(t, dir, "--store", url, "--config", write(t, dir, "firn.yaml", config))
 	c := s.redis("")
@@ -43,14 +43,14 @@ func TestServeAnyNameOfARecoveredStore(t *testing.T) {
 				t.Errorf("INCR %s: %v", name, err)
 			}
 		}
-		if _, text := s.do("POST", "/v1/series/photo/next", ""); !strings.Contains(text, "firn segments create photo --first N") {
+		if _, text := s.do("POST", "/v1/series/photo/next", ""); !strings.Contains(text, "firn series create photo --kind sequence --first N") {
 			t.Errorf("POST photo: %s", text)
 		}
 		if n, err := c.Incr(t.Context(), "orders").Result(); again && (err != nil || n < 11) {
 			t.Errorf("INCR orders: %d, %v", n, err)
 		}
 	}
-	mustAll(t, "segments create bills --first 500 --store "+url)
+	mustAll(t, "series create bills --kind sequence --first 500 --store "+url)
 	if n, err := c.Incr(t.Context(), "bills").Result(); err != nil || n != 500 {
 		s.until("the counter is found", func() bool { n, err = c.Incr(t.Context(), "bills").Result(); return err == nil })
 		if n != 500 {
@@ -67,7 +67,7 @@ func TestServeAnyNameOfARecoveredStore(t *testing.T) {
 	}
 	s.stop()
 	for want, args := range map[string][]string{
-		"firn serve takes flake only":              {"--kind", "segment", "--store", url},
+		"firn serve takes flake only":              {"--kind", "sequence", "--store", url},
 		"is about names that are not listed, and ": {"--kind", "flake", "--config", write(t, dir, "listed.yaml", "series: { photo: { kind: flake } }\n")},
 	} {
 		if p := serving(t, dir, args...); p.Run() == nil || !strings.Contains(p.log.String(), want) {

@@ -59,7 +59,7 @@ func TestServeReloadUnderLoad(t *testing.T) {
 	config := func(series string) {
 		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries:\n  photo: { kind: flake }\n"+series)
 	}
-	config("  orders: { kind: segment }\n  gone: { kind: flake }\n")
+	config("  orders: { kind: sequence }\n  gone: { kind: flake }\n")
 	s := serve(t, dir)
 	c := s.redis("")
 	held := s.holding("photo")
@@ -80,7 +80,7 @@ func TestServeReloadUnderLoad(t *testing.T) {
 	s.until("load", func() bool { return flakes.count() > 1000 && numbers.count() > 1000 })
 	opened := c.PoolStats().Misses
 
-	config("  orders: { kind: segment, cache-for: 20s }\n  new: { kind: flake }\n") // orders changes, gone goes
+	config("  orders: { kind: sequence, cache-for: 20s }\n  new: { kind: flake }\n") // orders changes, gone goes
 	s.reload(reloaded)
 	if _, err := c.Do(ctx, "INCR", "new").Int64(); err != nil {
 		t.Error(err)
@@ -90,7 +90,7 @@ func TestServeReloadUnderLoad(t *testing.T) {
 	}
 	config("  orders: { kind: segmnt }\n")
 	s.reload(notReloaded)
-	if !strings.Contains(s.log.String(), "firn.yaml:4:19: series.orders: there is no kind \\\"segmnt\\\"; is it segment?") {
+	if !strings.Contains(s.log.String(), "firn.yaml:4:19: series.orders: there is no kind \\\"segmnt\\\"; is it sequence?") {
 		t.Error(s.log)
 	}
 	for _, series := range []string{"new", "orders", "photo"} {
@@ -119,9 +119,9 @@ func TestServeReloadClash(t *testing.T) {
 	config := func(pool string) {
 		write(t, dir, "firn.yaml", "store: sqlite:ids.db\npools: { main: { "+pool+" } }\nseries: { photo: { kind: flake } }\n")
 	}
-	config("file: grant")
+	config("grant-file: grant")
 	s := serve(t, dir)
-	config("file: grant, outage: 2m")
+	config("grant-file: grant, outage: 2m")
 	s.reload(notReloaded)
 	if !strings.Contains(s.log.String(), "given back at a restart") {
 		t.Error(s.log)
@@ -160,7 +160,7 @@ func TestServeTokens(t *testing.T) {
 	dir := t.TempDir()
 	made := func(args ...string) (token, config string) {
 		var line struct{ Token, Config string }
-		out, err := command(t, "", append([]string{"serve", "token", "--json"}, args...)...).Output()
+		out, err := command(t, "", append([]string{"token", "create", "--json"}, args...)...).Output()
 		if err == nil {
 			err = json.Unmarshal(out, &line)
 		}
@@ -172,7 +172,7 @@ func TestServeTokens(t *testing.T) {
 	shop, shopLine := made("--name", "shop", "--series", "orders", "--rights", "issue")
 	ops, opsLine := made("--name", "ops", "--rights", "admin,decode")
 	config := func(tokens ...string) {
-		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { orders: { kind: segment }, photo: { kind: flake } }\n"+
+		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { orders: { kind: sequence }, photo: { kind: flake } }\n"+
 			"tokens: {"+strings.Join(tokens, ",")+"}\n")
 	}
 	config(shopLine, opsLine)
@@ -220,7 +220,7 @@ func TestServeTokens(t *testing.T) {
 			t.Errorf("a token is in the log:\n%s", s.log)
 		}
 	}
-	out, err := command(t, "", "config", "print", "--config", filepath.Join(dir, "firn.yaml")).Output()
+	out, err := command(t, "", "config", "show", "--config", filepath.Join(dir, "firn.yaml")).Output()
 	if err != nil || !strings.Contains(string(out), "tokens.ops.hash") || !strings.Contains(string(out), "sha256:xxxxx") {
 		t.Errorf("%s, %v", out, err)
 	}
@@ -265,9 +265,9 @@ func TestServeTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer old.Close()
-	serial := func(c *tls.Conn) int64 { return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64() }
-	if text, err := incr(old); err != nil || text[0] != ':' || serial(old) != 1 {
-		t.Fatalf("%q, %v, certificate %d", text, err, serial(old))
+	document := func(c *tls.Conn) int64 { return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64() }
+	if text, err := incr(old); err != nil || text[0] != ':' || document(old) != 1 {
+		t.Fatalf("%q, %v, certificate %d", text, err, document(old))
 	}
 	h := http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{own}}, ForceAttemptHTTP2: true,
@@ -289,8 +289,8 @@ func TestServeTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer now.Close()
-	if text, err := incr(now); err != nil || serial(now) != 3 {
-		t.Errorf("%q, %v, certificate %d after a reload", text, err, serial(now))
+	if text, err := incr(now); err != nil || document(now) != 3 {
+		t.Errorf("%q, %v, certificate %d after a reload", text, err, document(now))
 	}
 	write(t, dir, "server.pem", "no certificate")
 	s.reload(notReloaded)
@@ -304,7 +304,7 @@ func TestServeTLS(t *testing.T) {
 func TestServeStopUnderLoad(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "ids.db")
-	write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { photo: { kind: flake }, orders: { kind: segment } }\n")
+	write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { photo: { kind: flake }, orders: { kind: sequence } }\n")
 	s := serve(t, dir)
 	var answers, asked atomic.Int64
 	var load sync.WaitGroup

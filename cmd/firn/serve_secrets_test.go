@@ -40,8 +40,8 @@ func unanswered(t *testing.T) map[string]string {
 	series := `series:
   photo:   { kind: flake }
   secret:  { kind: flake, public: { form: sqids }, answers: public }
-  orders:  { kind: segment }
-  invoice: { kind: serial, pattern: "INV-{6}" }
+  orders:  { kind: sequence }
+  invoice: { kind: document, pattern: "INV-{6}" }
 `
 	sharded := fmt.Sprintf("shards: { servers: { one: \"postgres://%s@%s/%s\" } }\n", secretUser, closed, secretName)
 	return map[string]string{

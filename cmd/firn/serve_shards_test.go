@@ -35,7 +35,7 @@ func TestConsoleShards(t *testing.T) {
 	a := database(t, testserver.Shared(t, movesServer), "a")
 	b := database(t, away, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "64", "--yes"}, flags...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "64", "--yes"}, flags...)...)
 	onDatabase(t, a, "CREATE TABLE insta3.t (id bigint PRIMARY KEY DEFAULT insta3.next_id(), x text); INSERT INTO insta3.t (x) SELECT repeat('x', 1000) FROM generate_series(1, 500); CREATE TABLE insta9.t (n integer)")
 	p := chromium.Open(t, consoleOf(t, flags...))
 	p.Screen(1280, 900)
@@ -47,7 +47,7 @@ func TestConsoleShards(t *testing.T) {
 
 	shardsByKeyboard(t, p)
 	shardsByRate(t, p, a)
-	succeed(t, append([]string{"shards", "move", "3,5", "--to", "b"}, flags...)...)
+	succeed(t, append([]string{"shard", "move", "3,5", "--to", "b"}, flags...)...)
 	onDatabase(t, a, "SELECT firn.close(7)")
 	p.Until("document.querySelector('#shard-b-3[data-state=moving]') && document.querySelectorAll('.cells i').length === 64")
 	p.Until("document.querySelector('#move-rows').innerText.includes('3,5')")
@@ -94,7 +94,7 @@ func TestServeShards(t *testing.T) {
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
-	succeed(t, "shards", "init", "--count", "4", "--yes", "--server", "a="+a)
+	succeed(t, "shard", "init", "--count", "4", "--yes", "--server", "a="+a)
 	dir := t.TempDir()
 	config := func(shards string) {
 		write(t, dir, "firn.yaml", fmt.Sprintf("store: sqlite:ids.db\n%s\ntokens: { ops: { hash: \"sha256:%x\", rights: { \"*\": [admin] } }, shop: { hash: \"sha256:%x\", rights: { \"*\": [issue, decode] } } }\n",

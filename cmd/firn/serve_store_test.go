@@ -23,8 +23,8 @@ import (
 
 const (
 	photoLine   = "photo: { kind: flake }\n"
-	ordersLine  = "orders: { kind: segment }\n"
-	invoiceLine = `invoice: { kind: serial, pattern: "INV-{6}" }` + "\n"
+	ordersLine  = "orders: { kind: sequence }\n"
+	invoiceLine = `invoice: { kind: document, pattern: "INV-{6}" }` + "\n"
 )
 
 // onPostgres writes a config for a store that nobody has used, and makes it one where
@@ -38,10 +38,10 @@ func onPostgres(t *testing.T, url, dir string, series ...string) {
 	write(t, dir, "firn.yaml", config)
 	begin := [][]string{{"pool", "create", "--new"}}
 	if slices.Contains(series, ordersLine) {
-		begin = append(begin, []string{"segments", "create", "orders"})
+		begin = append(begin, []string{"series", "create", "orders", "--kind", "sequence"})
 	}
 	if slices.Contains(series, invoiceLine) {
-		begin = append(begin, []string{"serials", "create", "invoice"})
+		begin = append(begin, []string{"series", "create", "invoice"})
 	}
 	for _, args := range begin {
 		p := command(t, "", append(args, "--config", dir+"/firn.yaml")...)
@@ -123,9 +123,9 @@ func TestServeStoreKilled(t *testing.T) {
 	s.stop()
 }
 
-// A serial has nothing to go on with while its store is away: metrics, API and /readyz say so,
+// A document has nothing to go on with while its store is away: metrics, API and /readyz say so,
 // and by themselves that it is over.
-func TestServeSerialDegraded(t *testing.T) {
+func TestServeDocumentDegraded(t *testing.T) {
 	t.Parallel()
 	pg := testserver.Postgres(t)
 	dir := t.TempDir()
@@ -181,9 +181,9 @@ func TestServeStartsWithoutStore(t *testing.T) {
 			t.Errorf("%s: %v", series, err)
 		}
 	}
-	// And away again, with nobody asking: only the serial is lost at once.
+	// And away again, with nobody asking: only the document is lost at once.
 	pg.Kill(t)
-	s.until("the serial is not ready", func() bool {
+	s.until("the document is not ready", func() bool {
 		_, text := s.get("/v1/series/invoice")
 		return strings.Contains(text, `"ready":false`)
 	})
@@ -191,7 +191,7 @@ func TestServeStartsWithoutStore(t *testing.T) {
 		t.Error(err)
 	}
 	if err := c.Do(t.Context(), "FIRN.NEXT", "invoice").Err(); err == nil || !strings.HasPrefix(err.Error(), "TRYAGAIN ") {
-		t.Errorf("a serial without its store: %v", err)
+		t.Errorf("a document without its store: %v", err)
 	}
 	pg.Start(t)
 	s.until("ready again", s.ready)
@@ -311,7 +311,7 @@ func TestServePoolVariable(t *testing.T) {
 		if code, _ := s.do("POST", "/v1/series/photo/next", ""); code != http.StatusOK {
 			t.Error(code)
 		}
-		c := command(t, db, "workers", "ls", "--json")
+		c := command(t, db, "worker", "ls", "--json")
 		out, err := c.Output()
 		if err != nil || !strings.Contains(string(out), `"pool":"web","worker":0,"state":"held"`) || strings.Contains(string(out), `"pool":"default"`) {
 			t.Errorf("%s: %v, %s%s", name, err, out, c.errs.String())

@@ -247,7 +247,7 @@ func TestServeSays(t *testing.T) {
 		{"store: postgres://a@127.0.0.1:1/x\n", "INCR photo", "not ready: it is not open yet: nothing listens at the address"},
 		{"", "INCR photo", "firn.yaml names no series: every name gives ids, except the name of a counter of the store; no two names ever give the same id"},
 		{"series: { secret: { kind: flake, public: { form: sqids }, answers: public } }\n", "FIRN.NEXT secret", "firn.yaml: 1 series"},
-		{"series: { invoice: { kind: serial, pattern: \"INV-{6}\" } }\n", "FIRN.NEXT invoice", "firn.yaml: 1 series"},
+		{"series: { invoice: { kind: document, pattern: \"INV-{6}\" } }\n", "FIRN.NEXT invoice", "firn.yaml: 1 series"},
 	} {
 		dir := t.TempDir()
 		text := tt.series
@@ -287,9 +287,9 @@ store: sqlite:ids.db
 series:
   photo:   { kind: flake }
   secret:  { kind: flake, public: { form: sqids }, answers: public }
-  orders:  { kind: segment, increment: 1 }
-  odd:     { kind: segment, increment: 2 }
-  invoice: { kind: serial, pattern: "INV-{6}" }
+  orders:  { kind: sequence, increment: 1 }
+  odd:     { kind: sequence, increment: 2 }
+  invoice: { kind: document, pattern: "INV-{6}" }
 `)
 	s := serve(t, dir)
 	c := s.redis("")

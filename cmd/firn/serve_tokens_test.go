@@ -19,7 +19,7 @@ func TestServeTokensComeAndGo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := func(tokens string) {
-		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { orders: { kind: segment }, photo: { kind: flake } }\n"+tokens)
+		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { orders: { kind: sequence }, photo: { kind: flake } }\n"+tokens)
 	}
 	tokens := fmt.Sprintf("tokens: { shop: { hash: \"sha256:%x\", rights: { \"*\": [issue, decode, admin] } } }\n", server.HashToken("secret"))
 	commands := [][]any{

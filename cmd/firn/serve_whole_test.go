@@ -15,9 +15,9 @@ func TestServeTooManyUsesNothing(t *testing.T) {
 	write(t, dir, "firn.yaml", `
 store: sqlite:ids.db
 series:
-  orders:  { kind: segment, max: 150 }
-  strict:  { kind: segment, max: 150, order: strict }
-  invoice: { kind: serial, pattern: "INV-{2}" }
+  orders:  { kind: sequence, max: 150 }
+  strict:  { kind: sequence, max: 150, order: strict }
+  invoice: { kind: document, pattern: "INV-{2}" }
 `)
 	s := serve(t, dir)
 	c := s.redis("")

@@ -23,7 +23,7 @@ func TestServeFlakeOfACounterAfterAnAwayStore(t *testing.T) {
 		dir := t.TempDir()
 		pools := ""
 		if i == 1 {
-			pools = "pools: { default: { file: " + filepath.Join(dir, "grant") + " } }\n"
+			pools = "pools: { default: { grant-file: " + filepath.Join(dir, "grant") + " } }\n"
 		}
 		write(t, dir, "firn.yaml", "store: "+url+"\n"+pools+"series:\n  "+photoLine+"  orders: { kind: flake }\n")
 		firnOn(t, url, 0, "pool", "create", "--new")
@@ -35,7 +35,7 @@ func TestServeFlakeOfACounterAfterAnAwayStore(t *testing.T) {
 		} else {
 			first.stop()
 		}
-		firnOn(t, url, 0, "segments", "create", "orders")
+		firnOn(t, url, 0, "series", "create", "orders", "--kind", "sequence")
 		servers = append(servers, serving(t, dir))
 	}
 	pg.Stop(t)
@@ -57,9 +57,9 @@ func TestServeFlakeOfACounterAfterAnAwayStore(t *testing.T) {
 		var err error
 		s.until("orders gives nothing", func() bool {
 			err = c.Incr(t.Context(), "orders").Err()
-			return err != nil && strings.Contains(err.Error(), "cannot be of kind flake: the store has a segment of that name")
+			return err != nil && strings.Contains(err.Error(), "cannot be of kind flake: the store has a sequence of that name")
 		})
-		for _, want := range []string{"write in firn.yaml: orders: { kind: segment }", "then send SIGHUP to this server, or restart it"} {
+		for _, want := range []string{"write in firn.yaml: orders: { kind: sequence }", "then send SIGHUP to this server, or restart it"} {
 			if _, text := s.get("/readyz"); !strings.Contains(text, want) || !strings.Contains(err.Error(), want) || strings.Count(s.log.String(), want) < 1 {
 				t.Errorf("%q is to be in /readyz, the answer and the log:\n%s\n%v\n%s", want, text, err, s.log)
 			}
@@ -71,7 +71,7 @@ func TestServeFlakeOfACounterAfterAnAwayStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, s.Dir, "firn.yaml", strings.Replace(string(text), "orders: { kind: flake }", "orders: { kind: segment }", 1))
+		write(t, s.Dir, "firn.yaml", strings.Replace(string(text), "orders: { kind: flake }", "orders: { kind: sequence }", 1))
 		s.reload(reloaded)
 		if n, err := c.Incr(t.Context(), "orders").Result(); err != nil || n != 1 {
 			t.Errorf("INCR orders after the hint: %d, %v; want 1", n, err)

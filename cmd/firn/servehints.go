@@ -112,7 +112,7 @@ func guardFailure(e *daemon.GuardError) error {
 	case e.State:
 		return f.Hint("tls.client-ca in firn.yaml; or --insecure-no-auth, if only operators can come there")
 	}
-	return f.Hint("to make a token, and see what to write into firn.yaml: firn serve token").
+	return f.Hint("to make a token, and see what to write into firn.yaml: firn token create NAME").
 		Hint("--insecure-no-auth, if only those who may draw can come there")
 }
 
@@ -201,8 +201,8 @@ func (s *settings) onlyFlakes() error {
 		return nil
 	case said.Text != config.Flake:
 		return ui.Bad("%s %s: firn serve takes flake only: a name that no counter has gives ids with a time", said.From, said.Text).
-			Hint("to make a segment: firn segments create NAME").
-			Hint("to make a serial: firn serials create NAME --pattern PATTERN")
+			Hint("to make a sequence: firn series create NAME --kind sequence").
+			Hint("to make a document: firn series create NAME --pattern PATTERN")
 	case s.File != nil && len(s.File.Series) > 0:
 		return ui.Bad("%s flake is about names that are not listed, and %s lists series: no others are served", said.From, s.File.Path).
 			Hint("leave out --kind: firn serve")

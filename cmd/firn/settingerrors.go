@@ -37,7 +37,7 @@ func settingFailure(cmd *cobra.Command, err error) *ui.Failure {
 	case errors.As(err, &pattern):
 		var syntax *firn.SyntaxError
 		if errors.As(pattern.Err, &syntax) {
-			return serialSyntax(pattern.From, syntax)
+			return documentSyntax(pattern.From, syntax)
 		}
 	case errors.As(err, &other):
 		f := ui.Bad("%w", err)
@@ -113,7 +113,7 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 		if cmd != nil {
 			path = cmd.CommandPath()
 		}
-		return f.Hint("with the pattern of this serial: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", path, phrase.ShellWord(pattern.Series))
+		return f.Hint("with the pattern of this document: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", path, phrase.ShellWord(pattern.Series))
 	case errors.As(err, &there):
 		return f.Hint("firn next %s, without --kind and not in firn.yaml, draws from the %s; a series of kind %s needs another name", there.Series, there.Have, there.Kind)
 	case errors.As(err, &keys):
@@ -133,7 +133,7 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 		return lostNameHints(f, lost.Name)
 	case errors.As(err, &unused):
 		f.Code = ui.ExitFailed
-		return f.Hint("if it existed before, or this store was restored or lost: firn serials raise %s TEXT, with TEXT the last one given out; the server begins after that", phrase.ShellWord(unused.Series)).
+		return f.Hint("if it existed before, or this store was restored or lost: firn series raise %s TEXT, with TEXT the last one given out; the server begins after that", phrase.ShellWord(unused.Series)).
 			Hint("only if it is new: SIGHUP to this server begins it")
 	}
 	return nil

@@ -17,13 +17,14 @@ import (
 
 func newShards() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "shards",
+		Use:     "shard",
+		Aliases: []string{"shards"},
 		Short:   "Logical shards in PostgreSQL, with ids made inside the database",
-		Example: "  firn shards sql --shard 5 | psql",
+		Example: "  firn shard sql --shard 5 | psql",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newShardsSQL(), newShardsLs(), newShardsMap(), newShardsWhere(), newShardsInit(), newShardsAddServer(), newShardsAdopt(), newShardsStatus(), newShardsReopen(), newShardsDoctor(), newShardsApply(), newShardsExec(),
-		newShardsMove(), newShardsRevert(), newShardsAbort(), newShardsFinish(), newShardsRebalance(), newShardsRemoveServer())
+	cmd.AddCommand(newShardsInit(), newShardsAdopt(), newShardsSQL(), newShardsLs(), newShardsWhere(), newShardsStatus(), newShardsDoctor(), newShardsApply(), newShardsExec(),
+		newShardsMove(), newShardsRevert(), newShardsAbort(), newShardsFinish(), newShardsRebalance(), newShardsAddServer(), newShardsRemoveServer(), newShardsReopen())
 	return cmd
 }
 
@@ -31,7 +32,7 @@ func newShardsSQL() *cobra.Command {
 	o := shardsSQL{layout: layoutFlag{firn.Sharded()}}
 	cmd := &cobra.Command{
 		Use:   "sql --shard N",
-		Short: "Print the SQL that makes a database give a shard's ids",
+		Short: "Print the SQL of one shard's id function",
 		Long: `Print the SQL that makes a PostgreSQL database (14 or newer) give the ids of a
 shard, in one transaction. It needs no extension and no superuser, and may be run
 again, after an upgrade of firn too.
@@ -49,14 +50,14 @@ Name with --grant the roles that draw ids; no others may, besides the owner.
 
 A copy of the database, and a standby that was promoted, give no ids until somebody
 who knows that the original is gone calls firn.open(SHARD).`,
-		Example: `  firn shards sql --shard 5 | psql
-  firn shards sql --shard 5 --schema insta5 --layout instagram --epoch 1293843600000 --grant app > shard5.sql
-  firn shards sql --shard 7 --per-table photos,likes`,
+		Example: `  firn shard sql --shard 5 | psql
+  firn shard sql --shard 5 --schema insta5 --layout instagram --epoch 1293843600000 --grant app > shard5.sql
+  firn shard sql --shard 7 --per-table photos,likes`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	cmd.Flags().Int64Var(&o.shard.Number, "shard", 0, "the number of the shard")
-	cmd.Flags().StringVar(&o.shard.Schema, "schema", "", "its schema (default instaN)")
+	cmd.Flags().StringVar(&o.shard.Schema, "schema", "insta%d", "how a shard's schema is called, %d being its number")
 	cmd.Flags().StringVar(&o.epoch, "epoch", "", "another epoch for the layout: "+epochForms)
 	cmd.Flags().StringSliceVar(&o.shard.Tables, "per-table", nil, "a generator for each of these tables")
 	cmd.Flags().StringSliceVar(&o.shard.Roles, "grant", nil, "roles that may draw ids")
@@ -74,7 +75,7 @@ type shardsSQL struct {
 
 func (o *shardsSQL) run(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("shard") {
-		return ui.Bad("--shard is missing").Hint("firn shards sql --shard 5")
+		return ui.Bad("--shard is missing").Hint("firn shard sql --shard 5")
 	}
 	layout, err := withEpoch(o.layout.Layout, o.epoch)
 	if err != nil {
@@ -86,9 +87,7 @@ func (o *shardsSQL) run(cmd *cobra.Command) error {
 	if err := askOfLayout(cmd.Context(), cmd, layout, o.yes, ""); err != nil {
 		return err
 	}
-	if o.shard.Schema == "" {
-		o.shard.Schema = "insta" + strconv.FormatInt(o.shard.Number, 10)
-	}
+	o.shard.Schema = strings.ReplaceAll(o.shard.Schema, "%d", strconv.FormatInt(o.shard.Number, 10))
 	var b strings.Builder
 	if err := install.WriteSQL(&b, layout, o.shard); err != nil {
 		return &ui.Failure{Code: ui.ExitUsage, Err: err}

@@ -16,16 +16,16 @@ func newShardsAddServer() *cobra.Command {
 	roles := []string{setup.DefaultRole}
 	cmd := &cobra.Command{
 		Use:   "add-server NAME[=URL]...",
-		Short: "Add a server to a cluster, without shards",
+		Short: "Add a server without shards",
 		Long: `Add a PostgreSQL server to a cluster. It has no shards until some are moved there.
 A server of --server or of firn.yaml is named without its URL.
 
 The cluster's other servers, those of --server or of firn.yaml, are looked at first, and
 all have to be there: each knows the names of all.
 
-The role on the server owns the schema firn, as that of firn shards init.`,
-		Example: `  firn shards add-server c=postgres://firn@db3/app
-  firn shards add-server c=postgres://firn@db3/app --server a=postgres://firn@db1/app --server b=postgres://firn@db2/app`,
+The role on the server owns the schema firn, as that of firn shard init.`,
+		Example: `  firn shard add-server c=postgres://firn@db3/app
+  firn shard add-server c=postgres://firn@db3/app --server a=postgres://firn@db1/app --server b=postgres://firn@db2/app`,
 		Args: arguments(1, 100),
 		RunE: func(cmd *cobra.Command, args []string) error { return addShardServers(cmd, args, roles) },
 	}

@@ -23,8 +23,8 @@ import (
 func newShardsAdopt() *cobra.Command {
 	o := shardsAdopt{shardsInit: shardsInit{usual: firn.MustLayout("instagram")}}
 	cmd := &cobra.Command{
-		Use:   "adopt --keys SCHEME --server NAME=URL...",
-		Short: "Take over schemas that have a function next_id already",
+		Use:   "adopt --keys-by SCHEME --server NAME=URL...",
+		Short: "Take over schemas that already make Instagram-style ids",
 		Long: `Take over schemas whose ids are made by a function as Instagram published it: their
 tables, defaults and rows stay, and next_id is replaced in place.
 
@@ -42,8 +42,8 @@ Who calls the function outside of an insert at that moment may get one error.
 
 Roles that could draw before can afterwards. It may be broken off at any moment and run
 again, and goes on where it was.`,
-		Example: `  firn shards adopt --keys mod --count 2000 --server a=postgres://firn@db1/app --dry-run
-  firn shards adopt --keys none --count 100 --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
+		Example: `  firn shard adopt --keys-by mod --count 2000 --server a=postgres://firn@db1/app --dry-run
+  firn shard adopt --keys-by none --count 100 --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -51,7 +51,7 @@ again, and goes on where it was.`,
 	o.addWish(cmd)
 	cmd.Flags().Int64Var(&o.wish.Count, "count", 0, "how many shards there are, also those that have no schema yet")
 	cmd.Flags().StringVar(&o.function, "function", "next_id", "what the function is called")
-	cmd.Flags().DurationVar(&o.wait, "wait", time.Minute, "how long a schema may be in use before it is left as it is")
+	cmd.Flags().DurationVar(&o.wait, "lock-wait", time.Minute, "how long a schema may be in use before it is left as it is")
 	return cmd
 }
 
@@ -113,7 +113,7 @@ func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []s
 func adoptFailure(err error) *ui.Failure {
 	if errors.Is(err, setup.ErrNoKeys) {
 		return (&ui.Failure{Code: ui.ExitUsage, Err: err}).
-			Hint("--keys mod if it is the key modulo the number of shards; hash, range:..., or none if only the program knows")
+			Hint("--keys-by mod if it is the key modulo the number of shards; hash, range:..., or none if only the program knows")
 	}
 	f := setupFailure(err)
 	var layout *setup.LayoutError
@@ -172,7 +172,7 @@ func replaceHint(f setup.OtherFunction, l firn.Layout) string {
 	default:
 		table = ""
 	}
-	return fmt.Sprintf("firn shards sql --shard %d --schema %s --layout '%s'%s | psql", f.Shard, f.Schema, layoutName(l), table)
+	return fmt.Sprintf("firn shard sql --shard %d --schema %s --layout '%s'%s | psql", f.Shard, f.Schema, layoutName(l), table)
 }
 
 // An adoptedLine is a schema that is taken over, as --json prints it.

@@ -73,14 +73,14 @@ func TestShardsReopenGoneAnswers(t *testing.T) {
 		for _, words := range []string{
 			"reopen b --shards 0", "reopen b --shards 0 --gone a", "reopen b --shards 0 --gone a --dry-run",
 			"reopen b --shards 0 --gone a --yes", "reopen b --shards 0 --gone a --incomplete --yes",
-			"abort 0 --gone a --yes", "finish 0 --gone a --yes", "remove-server a --gone --yes",
+			"abort 0 --gone a --yes", "finish 0 --gone a --yes", "remove-server a --gone a --yes",
 		} {
 			said := refuse(t, 1, with(words, wrong)...)
 			if !regexp.MustCompile(answer).MatchString(said) || !strings.Contains(said, "server a") {
-				t.Errorf("firn shards %s does not say that server a answers %q:\n%s", words, answer, said)
+				t.Errorf("firn shard %s does not say that server a answers %q:\n%s", words, answer, said)
 			}
 			if bad := offersLoss.FindString(said); bad != "" || !strings.Contains(said, "--server a=postgres://USER@HOST/DATABASE") {
-				t.Errorf("firn shards %s says %q, or not how to give the address:\n%s", words, bad, said)
+				t.Errorf("firn shard %s says %q, or not how to give the address:\n%s", words, bad, said)
 			}
 		}
 		if enter(a) != "" || enter(b) == "" {
@@ -119,7 +119,7 @@ func TestShardsReopenBackupAnswers(t *testing.T) {
 		for _, words := range []string{"reopen a --yes", "reopen a --yes --gone b", "reopen a --gone b --dry-run"} {
 			said := refuse(t, 1, with(words, backup, address)...)
 			if bad := offersLoss.FindString(said); bad != "" || !regexp.MustCompile(answer).MatchString(said) {
-				t.Errorf("firn shards %s says %q, or not %q:\n%s", words, bad, answer, said)
+				t.Errorf("firn shard %s says %q, or not %q:\n%s", words, bad, answer, said)
 			}
 		}
 	}
@@ -149,10 +149,10 @@ func TestShardsStandbyAddress(t *testing.T) {
 		out, errs, _ := called(t, with(words, copied)...)
 		said := out + errs
 		if !strings.Contains(said, "server a: its address leads to a standby") || !strings.Contains(said, "give the address of its primary: --server a=postgres://USER@HOST/DATABASE") {
-			t.Errorf("firn shards %s does not say that it is a standby, or what to do:\n%s", words, said)
+			t.Errorf("firn shard %s does not say that it is a standby, or what to do:\n%s", words, said)
 		}
-		if bad := regexp.MustCompile(`promote|firn shards (reopen|revert|abort|finish|move|rebalance)|25006|in progress|--gone|is a copy`).FindString(said); bad != "" {
-			t.Errorf("firn shards %s says %q:\n%s", words, bad, said)
+		if bad := regexp.MustCompile(`promote|firn shard (reopen|revert|abort|finish|move|rebalance)|25006|in progress|--gone|is a copy`).FindString(said); bad != "" {
+			t.Errorf("firn shard %s says %q:\n%s", words, bad, said)
 		}
 		if first, _, _ := strings.Cut(out, "\n"); words == "doctor" && !strings.Contains(first, "standby") {
 			t.Errorf("doctor begins with %q", first)
@@ -194,7 +194,7 @@ func TestShardsReopenRights(t *testing.T) {
 		for _, words := range []string{"reopen a --yes", "reopen a --dry-run"} {
 			said := refuse(t, 1, with(words, tt.roleA, tt.roleB)...)
 			if !strings.Contains(said, tt.says) || !strings.Contains(said, tt.do) || strings.Contains(said, "run it again") || strings.Contains(said, "42501") {
-				t.Errorf("firn shards %s: no %q, or no %q in\n%s", words, tt.says, tt.do, said)
+				t.Errorf("firn shard %s: no %q, or no %q in\n%s", words, tt.says, tt.do, said)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func newShardsApply() *cobra.Command {
 	o := shardsApply{canary: -1}
 	cmd := &cobra.Command{
 		Use:   "apply DIR",
-		Short: "Run numbered SQL files on every shard, each once",
+		Short: "Run numbered SQL files on every shard, each file once",
 		Long: `Run the SQL files of a directory on every shard, in the order of their numbers:
 001_users.sql, 002_photos.sql. Names mean the shard's own, and then public's. Each file
 is one transaction on each shard, together with the record that it was applied, in the
@@ -49,9 +49,9 @@ first line is
 
 Its statements run one by one. Where such a file is broken off it begins anew the next
 time, so write it for that: DROP INDEX CONCURRENTLY IF EXISTS, then CREATE.`,
-		Example: `  firn shards apply migrations/ --dry-run
-  firn shards apply migrations/ --canary 5
-  firn shards apply migrations/ --status`,
+		Example: `  firn shard apply migrations/ --dry-run
+  firn shard apply migrations/ --canary 5
+  firn shard apply migrations/ --status`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -124,7 +124,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		}
 		return ui.Failed("%w", err).Hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
 	case err != nil:
-		return ui.Failed("%w", err).Hint("files are applied everywhere or nowhere: all servers have to be there (firn shards status)")
+		return ui.Failed("%w", err).Hint("files are applied everywhere or nowhere: all servers have to be there (firn shard status)")
 	}
 	if len(state.Unseen) > 0 {
 		ui.PrintWarning(cmd.ErrOrStderr(), "servers of the cluster are not named (%s): nobody looked at shard %s, which gets no file now", strings.Join(state.Map.Missing, ", "), move.List(state.Unseen))
@@ -167,7 +167,7 @@ func (o *shardsApply) check() error {
 func (o *shardsApply) checkShards(state *migrate.State) error {
 	if o.canary >= 0 {
 		if _, ok := state.Map.Route(o.canary); !ok || !o.shards.has(o.canary) {
-			return ui.Bad("--canary %d: there is no such shard among them", o.canary).Hint("firn shards ls")
+			return ui.Bad("--canary %d: there is no such shard among them", o.canary).Hint("firn shard ls")
 		}
 	}
 	for _, r := range state.Map.Routes {
@@ -175,7 +175,7 @@ func (o *shardsApply) checkShards(state *migrate.State) error {
 			return nil
 		}
 	}
-	return ui.Bad("--shards %s: there are no such shards", &o.shards).Hint("firn shards ls")
+	return ui.Bad("--shards %s: there are no such shards", &o.shards).Hint("firn shard ls")
 }
 
 // conflictFailure says of each file that does not fit what to do.

@@ -36,7 +36,7 @@ func twoServers(t *testing.T, shards int) (addresses, flags []string) {
 		addresses = append(addresses, address)
 		flags = append(flags, "--server", name+"="+address)
 	}
-	init := command(t, "none", append([]string{"shards", "init", "--yes", "--count", fmt.Sprint(shards)}, flags...)...)
+	init := command(t, "none", append([]string{"shard", "init", "--yes", "--count", fmt.Sprint(shards)}, flags...)...)
 	if err := init.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &init.errs)
 	}
@@ -64,7 +64,7 @@ func TestShardsApplyKilled(t *testing.T) {
 		"3.sql": "-- firn: no transaction\nSELECT pg_sleep(0.02); CREATE INDEX CONCURRENTLY IF NOT EXISTS marks_n ON marks (n)",
 		"4.sql": "INSERT INTO marks VALUES (4); SELECT pg_sleep(0.05);",
 	})
-	args := append([]string{"shards", "apply", dir, "--per-server", "2"}, flags...)
+	args := append([]string{"shard", "apply", dir, "--per-server", "2"}, flags...)
 	kills := 0
 	for range 8 {
 		p := command(t, "none", args...)
@@ -81,7 +81,7 @@ func TestShardsApplyKilled(t *testing.T) {
 	if err := last.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &last.errs)
 	}
-	out, err := command(t, "none", append([]string{"shards", "exec", "--csv", "SELECT (SELECT string_agg(n::text, ' ' ORDER BY n) FROM marks), (SELECT string_agg(number::text, ' ' ORDER BY number) FROM firn_applied WHERE applied IS NOT NULL)"}, flags...)...).Output()
+	out, err := command(t, "none", append([]string{"shard", "exec", "--csv", "SELECT (SELECT string_agg(n::text, ' ' ORDER BY n) FROM marks), (SELECT string_agg(number::text, ' ' ORDER BY number) FROM firn_applied WHERE applied IS NOT NULL)"}, flags...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestShardsReopenLate(t *testing.T) {
 	}
 	on(1, "UPDATE firn.shard SET timeline = 'FFFFFFFF' WHERE shard = 1")
 	for _, want := range []string{"server b was told who serves 1 shard\n", "there is nothing to open on server b\n"} {
-		if out := succeed(t, append([]string{"shards", "reopen", "b", "--yes"}, flags...)...); out != want {
+		if out := succeed(t, append([]string{"shard", "reopen", "b", "--yes"}, flags...)...); out != want {
 			t.Error(out)
 		}
 	}

@@ -151,7 +151,7 @@ func (a *applied) say(out io.Writer, asJSON bool) error {
 // shards are left.
 func applyHint(f *ui.Failure, err error) *ui.Failure {
 	if err == nil {
-		return f.Hint("to see what to do about what is not served: firn shards doctor; then run it again")
+		return f.Hint("to see what to do about what is not served: firn shard doctor; then run it again")
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {

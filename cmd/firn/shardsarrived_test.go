@@ -26,13 +26,13 @@ func TestShardsArrivedLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ words, left, end string }{
-		{"move 1 --to b", "to drop the old copies: firn shards finish 1", "firn shards finish 1"},
-		{"revert 1", "to drop the other copies, after the revert: firn shards abort 1", "firn shards abort 1"},
+		{"move 1 --to b", "to drop the old copies: firn shard finish 1", "firn shard finish 1"},
+		{"revert 1", "to drop the other copies, after the revert: firn shard abort 1", "firn shard abort 1"},
 	} {
 		succeed(t, with(tt.words)...)
 		out := succeed(t, with(tt.words)...)
 		if !strings.Contains(out, "there is nothing to do") || !strings.Contains(out, tt.left+" --server ") {
-			t.Errorf("firn shards %s again:\n%s", tt.words, out)
+			t.Errorf("firn shard %s again:\n%s", tt.words, out)
 		}
 		ctx, stop := context.WithCancelCause(t.Context())
 		stop(errors.New("a signal"))
@@ -40,9 +40,9 @@ func TestShardsArrivedLeaves(t *testing.T) {
 		cmd := newShards()
 		cmd.SetErr(&said)
 		cmd.SetOut(io.Discard)
-		sayBrokenOff(ctx, cmd, named.servers, []int64{1}, "firn shards "+tt.words)
-		if strings.Contains(said.String(), "firn shards revert") || !strings.Contains(said.String(), tt.end) {
-			t.Errorf("firn shards %s, ended by a signal:\n%s", tt.words, &said)
+		sayBrokenOff(ctx, cmd, named.servers, []int64{1}, "firn shard "+tt.words)
+		if strings.Contains(said.String(), "firn shard revert") || !strings.Contains(said.String(), tt.end) {
+			t.Errorf("firn shard %s, ended by a signal:\n%s", tt.words, &said)
 		}
 	}
 	succeed(t, with("abort 1")...)

@@ -16,7 +16,7 @@ const lostPage = `docs/shards.md, "A server that is lost"`
 
 // startHint is the hint of an error that is only that a server does not answer.
 func startHint(server string) string {
-	return "start server " + server + ", or check its address; to see which servers answer: firn shards status. Then run the same command again. If it is lost for good: " + lostPage
+	return "start server " + server + ", or check its address; to see which servers answer: firn shard status. Then run the same command again. If it is lost for good: " + lostPage
 }
 
 // addressFailure is an error of an address that leads to another database than the server, or to a

@@ -49,7 +49,7 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Serve
 func notBegun(ctx context.Context, cmd *cobra.Command, err error) error {
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Broken off before anything was begun: nothing has changed.\n%s\n",
-			hinter{cmd}.compose("To see the moves that are under way: firn shards status"))
+			hinter{cmd}.compose("To see the moves that are under way: firn shard status"))
 	}
 	return err
 }
@@ -116,11 +116,11 @@ func brokenText(moves []move.Move, shards []int64, again string) string {
 	}
 	if len(abort) > 0 {
 		slices.Sort(abort)
-		fmt.Fprintf(&b, "To give it up:            firn shards abort %s\n", move.List(abort))
+		fmt.Fprintf(&b, "To give it up:            firn shard abort %s\n", move.List(abort))
 	}
 	if len(finish) > 0 && len(nowhere)+len(abort) == 0 {
 		slices.Sort(finish)
-		fmt.Fprintf(&b, "To drop the old copies:   firn shards finish %s\n", move.List(finish))
+		fmt.Fprintf(&b, "To drop the old copies:   firn shard finish %s\n", move.List(finish))
 	}
 	return b.String()
 }
@@ -224,7 +224,7 @@ func nextText(f move.Move) string {
 		if do := refusedDo(f); do != "" {
 			return do
 		}
-		return "start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: " + lostPage
+		return "start the server that does not answer, or check its address; what to type then says: firn shard status; if it is lost for good: " + lostPage
 	}
 	texts := make([]string, len(all))
 	for i, a := range all {

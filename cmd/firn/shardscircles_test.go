@@ -14,7 +14,7 @@ import (
 // This file types what firn says of shards that no move opens, and of what they leave behind.
 
 // openCommand finds the commands that open shards.
-var openCommand = regexp.MustCompile(`firn shards (reopen [a-z]+(?: --shards [0-9,-]+)?(?: --incomplete)?)`)
+var openCommand = regexp.MustCompile(`firn shard (reopen [a-z]+(?: --shards [0-9,-]+)?(?: --incomplete)?)`)
 
 // TestShardsPutBackNowhere: a shard was taken back to a server, which was then put back to before
 // that. No server serves the shard. Whatever is asked names the command that opens it, and says why
@@ -43,15 +43,15 @@ func TestShardsPutBackNowhere(t *testing.T) {
 		out, errs, _ := called(t, with(words)...)
 		told := openCommand.FindAllStringSubmatch(out+errs, -1)
 		if len(told) == 0 {
-			t.Errorf("firn shards %s does not say what opens shard 0:\n%s%s", words, out, errs)
+			t.Errorf("firn shard %s does not say what opens shard 0:\n%s%s", words, out, errs)
 		}
 		for _, one := range told {
 			if one[1] != do {
-				t.Errorf("firn shards %s says %q, and not %q:\n%s%s", words, one[1], do, out, errs)
+				t.Errorf("firn shard %s says %q, and not %q:\n%s%s", words, one[1], do, out, errs)
 			}
 		}
 		if other := toldMoves(out + errs); strings.Contains(strings.Join(other, ","), "doctor") {
-			t.Errorf("firn shards %s sends to another command that does not open it:\n%s%s", words, out, errs)
+			t.Errorf("firn shard %s sends to another command that does not open it:\n%s%s", words, out, errs)
 		}
 		if words == "doctor" && (!strings.Contains(out, "b knows more of it than a, which was put back to an earlier state") || strings.Count(out, "no server serves") != 1) {
 			t.Errorf("doctor does not say why it is b, once:\n%s", out)
@@ -97,14 +97,14 @@ func TestShardsReopenKilled(t *testing.T) {
 			for _, words := range []string{"status", "doctor", "reopen b --shards 0 --yes", "reopen b --shards 0 --incomplete --yes"} {
 				out, errs, _ := called(t, with(words)...)
 				if strings.HasPrefix(words, "reopen") && one[string](t, b, "SELECT state FROM firn.shard WHERE shard = 0") != "moved" {
-					t.Fatalf("%s: firn shards %s opens it on b", tt.name, words)
+					t.Fatalf("%s: firn shard %s opens it on b", tt.name, words)
 				}
 				if tt.name == "a had a copy" && words != "doctor" && words != "status" {
 					continue // neither is known to be complete
 				}
 				told := openCommand.FindStringSubmatch(out + errs)
 				if told == nil || told[1] != tt.do {
-					t.Errorf("%s: firn shards %s says %q, and not %q\n%s%s", tt.name, words, told, tt.do, out, errs)
+					t.Errorf("%s: firn shard %s says %q, and not %q\n%s%s", tt.name, words, told, tt.do, out, errs)
 				}
 				if words == "doctor" && (strings.Contains(out, "put back") && !strings.Contains(out, "a reopen was broken off") || strings.Contains(out, "gave it to")) {
 					t.Errorf("%s: doctor says what may be wrong:\n%s", tt.name, out)
@@ -138,7 +138,7 @@ func TestShardsOldCopy(t *testing.T) {
 	for _, words := range []string{"doctor", "doctor --clean", "move 0 --to b", "move 0 --to b --dry-run"} {
 		out, errs, _ := called(t, with(words)...)
 		if said := out + errs; !strings.Contains(said, text) || !strings.Contains(said, do) || strings.Contains(said, "to remove it: ") {
-			t.Errorf("firn shards %s: no %q, or no %q in\n%s", words, text, do, said)
+			t.Errorf("firn shard %s: no %q, or no %q in\n%s", words, text, do, said)
 		}
 	}
 	// What a crash leaves of the statistics says nothing of the rows.
@@ -197,7 +197,7 @@ func TestShardsOtherVersion(t *testing.T) {
 		return regexp.MustCompile(`(?m)^bad +server b: it cannot be examined.*$`).FindString(out)
 	}
 	onDatabase(t, addresses[1], "DROP FUNCTION firn.now_state()")
-	if said := ofB(); strings.Contains(said, "start it") || !strings.Contains(said, "firn shards init") {
+	if said := ofB(); strings.Contains(said, "start it") || !strings.Contains(said, "firn shard init") {
 		t.Errorf("a function is missing: %q", said)
 	}
 	succeed(t, with("init")...)

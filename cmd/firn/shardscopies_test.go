@@ -14,14 +14,14 @@ import (
 
 const promoted = "UPDATE firn.shard SET timeline = '000000EE'"
 
-// leadsTo asks for all commands of firn shards that are to be typed, and wants the first to be one.
+// leadsTo asks for all commands of firn shard that are to be typed, and wants the first to be one.
 func leadsTo(t *testing.T, with func(string) []string, do string, commands ...string) {
 	t.Helper()
 	for _, words := range commands {
 		out, errs, _ := called(t, with(words)...)
 		told := steps(out + errs)
 		if len(told) == 0 || slices.ContainsFunc(told, func(one string) bool { return one != do }) {
-			t.Errorf("firn shards %s leads to %q, and not to %q:\n%s%s", words, told, do, out, errs)
+			t.Errorf("firn shard %s leads to %q, and not to %q:\n%s%s", words, told, do, out, errs)
 		}
 	}
 }
@@ -29,10 +29,10 @@ func leadsTo(t *testing.T, with func(string) []string, do string, commands ...st
 // steps are the commands that texts say to type and that change something, without --server.
 func steps(text string) (all []string) {
 	for _, at := range toType.FindAllStringIndex(text, -1) {
-		from := text[at[1]-len("firn shards"):]
+		from := text[at[1]-len("firn shard"):]
 		line, _, _ := strings.Cut(from[:commandEnd(from)], " --server")
-		if !slices.Contains([]string{"firn shards status", "firn shards doctor", "firn shards ls"}, line) {
-			all = append(all, strings.TrimPrefix(line, "firn shards "))
+		if !slices.Contains([]string{"firn shard status", "firn shard doctor", "firn shard ls"}, line) {
+			all = append(all, strings.TrimPrefix(line, "firn shard "))
 		}
 	}
 	return all

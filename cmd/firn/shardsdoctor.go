@@ -21,7 +21,7 @@ func newShardsDoctor() *cobra.Command {
 	var clean bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the servers of the shards",
+		Short: "Check that servers can serve, move and split shards",
 		Long: `Check each server: its version, what its settings risk, what is missing for moves,
 its clock, its schemas and generators, functions beside these that make ids, who may set
 them; what is left of moves that nobody goes on with; and that the servers agree about who serves which shard.
@@ -32,9 +32,9 @@ is bad.
 Nothing is changed, unless with --clean, which first removes what is left of moves:
 replication slots, publications, subscriptions, fences out of place, and copies of
 shards that another server serves.`,
-		Example: `  firn shards doctor
-  firn shards doctor --clean
-  firn shards doctor --json`,
+		Example: `  firn shard doctor
+  firn shard doctor --clean
+  firn shard doctor --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -58,7 +58,7 @@ shards that another server serves.`,
 			if err != nil && !slices.ContainsFunc(seen, func(s *check.Server) bool { return s.Err != nil || s.Standby }) {
 				do := ""
 				if lacksRight(err) {
-					do = otherRole + ": firn shards doctor " + asSuperuser
+					do = otherRole + ": firn shard doctor " + asSuperuser
 				}
 				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + phrase.WithoutPackage(err.Error()), Do: do})
 			}
@@ -74,7 +74,7 @@ shards that another server serves.`,
 }
 
 // cleanDo is what to do about what is left of moves.
-const cleanDo = "to remove it: firn shards doctor --clean"
+const cleanDo = "to remove it: firn shard doctor --clean"
 
 // servedTwice says whether two servers serve one shard, or one serves what it has given away.
 func servedTwice(seen []*check.Server) bool {
@@ -92,7 +92,7 @@ func servedTwice(seen []*check.Server) bool {
 func cleanLater(found []check.Finding) {
 	for i, f := range found {
 		if f.Do == cleanDo {
-			found[i].Do = "first do what is said of the shards that more than one server serves, then: firn shards doctor"
+			found[i].Do = "first do what is said of the shards that more than one server serves, then: firn shard doctor"
 		}
 	}
 }

@@ -17,13 +17,13 @@ import (
 
 // drastic is what nobody must be told to do about a server that merely does not answer:
 // each of these takes for granted that it is lost, or cannot be taken back.
-var drastic = regexp.MustCompile(`--gone|--incomplete|shards (abort|finish|reopen|remove-server|recover)\b|firn\.open`)
+var drastic = regexp.MustCompile(`--gone|--incomplete|shards? (abort|finish|reopen|remove-server|recover)\b|firn\.open`)
 
 // downCommands are the words of every command that asks servers, by name. {dir} is a
 // directory with a migration.
 var downCommands = map[string][]string{
 	"add-server":    {"add-server c={c}"},
-	"adopt":         {"adopt --keys mod --count 8"},
+	"adopt":         {"adopt --keys-by mod --count 8"},
 	"apply":         {"apply {dir}", "apply {dir} --dry-run", "apply {dir} --status"},
 	"abort":         {"abort 1", "abort 0"},
 	"doctor":        {"doctor", "doctor --clean", "doctor --json"},
@@ -74,7 +74,7 @@ func serverDown(t *testing.T, down, status string) {
 	for _, cmd := range newShards().Commands() {
 		all, known := downCommands[cmd.Name()]
 		if !known {
-			t.Errorf("firn shards %s has no line here", cmd.Name())
+			t.Errorf("firn shard %s has no line here", cmd.Name())
 		}
 		for _, words := range all {
 			args := onAll(strings.NewReplacer("{dir}", dir, "{c}", c).Replace(words))
@@ -83,13 +83,13 @@ func serverDown(t *testing.T, down, status string) {
 			}
 			out, errs := says(t, args)
 			if at := drastic.FindString(out + errs); at != "" {
-				t.Errorf("firn shards %s, while %s is down, says %q:\n%s%s", words, down, at, out, errs)
+				t.Errorf("firn shard %s, while %s is down, says %q:\n%s%s", words, down, at, out, errs)
 			}
-			if strings.Contains(errs, "firn: error: server "+down) && !strings.Contains(errs, "firn: hint: start server "+down+", or check its address; to see which servers answer: firn shards status") {
-				t.Errorf("firn shards %s, while %s is down, does not say to start it:\n%s", words, down, errs)
+			if strings.Contains(errs, "firn: error: server "+down) && !strings.Contains(errs, "firn: hint: start server "+down+", or check its address; to see which servers answer: firn shard status") {
+				t.Errorf("firn shard %s, while %s is down, does not say to start it:\n%s", words, down, errs)
 			}
 			if strings.Contains(errs, "failed to connect") && !strings.Contains(errs, ", or check its address") {
-				t.Errorf("firn shards %s, while %s is down, does not say what to do:\n%s", words, down, errs)
+				t.Errorf("firn shard %s, while %s is down, does not say what to do:\n%s", words, down, errs)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func serverDown(t *testing.T, down, status string) {
 			"ls --json":              `"state":"unknown"`,
 		} {
 			if out, _ := says(t, onAll(words)); !strings.Contains(out, want) || strings.Contains(out, "closed") {
-				t.Errorf("firn shards %s: no %q in\n%s", words, want, out)
+				t.Errorf("firn shard %s: no %q in\n%s", words, want, out)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func TestShardsCopyDroppedByHand(t *testing.T) {
 
 	const text = "left of a move: record insta0: the schema was dropped, and firn still lists the sequences that it had"
 	for _, words := range []string{"doctor --clean", "init", "reopen b --yes"} {
-		if out, errs, _ := called(t, with("doctor")...); !strings.Contains(out, text) || !strings.Contains(out, "firn shards doctor --clean") {
+		if out, errs, _ := called(t, with("doctor")...); !strings.Contains(out, text) || !strings.Contains(out, "firn shard doctor --clean") {
 			t.Errorf("doctor: %s%s", out, errs)
 		}
 		if strings.HasPrefix(words, "reopen") {
@@ -39,7 +39,7 @@ func TestShardsCopyDroppedByHand(t *testing.T) {
 		}
 		called(t, with(words)...)
 		if n := listed(); n != 0 {
-			t.Errorf("firn shards %s leaves %d rows", words, n)
+			t.Errorf("firn shard %s leaves %d rows", words, n)
 		}
 		onDatabase(t, b, `INSERT INTO firn.generator SELECT shard, name, counter, o, identity FROM kept ON CONFLICT DO NOTHING`)
 	}

@@ -30,7 +30,7 @@ func TestShardsLostEmpty(t *testing.T) {
 	for _, words := range []string{"finish 0 --gone b --yes", "reopen a --shards 1 --gone b --incomplete --yes"} {
 		said := refuse(t, 1, with(words, a, empty)...)
 		if !strings.Contains(said, "if server b is lost, and this database was made in its place: run the same command without the address of server b") {
-			t.Errorf("firn shards %s: %s", words, said)
+			t.Errorf("firn shard %s: %s", words, said)
 		}
 	}
 	succeed(t, with("reopen a --shards 1 --gone b --incomplete --yes", a)...)
@@ -42,7 +42,7 @@ func TestShardsWrongPassword(t *testing.T) {
 	server := passwordServer(t)
 	onDatabase(t, server.URL(), "CREATE ROLE wrongword LOGIN PASSWORD 'right'")
 	address := database(t, server, "a")
-	succeed(t, "shards", "init", "--count", "2", "--yes", "--server", "a="+address)
+	succeed(t, "shard", "init", "--count", "2", "--yes", "--server", "a="+address)
 	as := func(user *url.Userinfo) string {
 		u, err := url.Parse(address)
 		if err != nil {
@@ -69,7 +69,7 @@ func TestShardsWrongPassword(t *testing.T) {
 		for _, words := range []string{"status", "map", "move 1 --to a"} {
 			out, errs, _ := called(t, append(strings.Fields("shards "+words), "--server", as(tt.user))...)
 			if said := out + errs; !strings.Contains(said, tt.want) || regexp.MustCompile(tt.never).MatchString(said) {
-				t.Errorf("firn shards %s, PGPASSWORD=%s: no %q, or %q in\n%s", words, tt.env, tt.want, tt.never, said)
+				t.Errorf("firn shard %s, PGPASSWORD=%s: no %q, or %q in\n%s", words, tt.env, tt.want, tt.never, said)
 			}
 		}
 	}
@@ -85,15 +85,15 @@ func TestShardsApplyWithoutLost(t *testing.T) {
 	for _, words := range []string{"apply " + dir, "apply " + dir + " --shards 0-2"} {
 		refuse(t, 1, append(strings.Fields("shards "+words), flags[:2]...)...)
 	}
-	_, errs, code := called(t, append(strings.Fields("shards apply "+dir+" --shards 0-1 --yes"), flags[:2]...)...)
+	_, errs, code := called(t, append(strings.Fields("shard apply "+dir+" --shards 0-1 --yes"), flags[:2]...)...)
 	if code != 0 || !strings.Contains(errs, "servers of the cluster are not named (b): nobody looked at shard 2-3, which gets no file now") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	one[int64](t, addresses[0], "SELECT count(*) FROM insta1.t")
-	if said := refuse(t, 2, append([]string{"shards", "apply", dir + "/none"}, flags...)...); !strings.Contains(said, dir+"/none: no such file or directory") {
+	if said := refuse(t, 2, append([]string{"shard", "apply", dir + "/none"}, flags...)...); !strings.Contains(said, dir+"/none: no such file or directory") {
 		t.Error(said)
 	}
-	if said := refuse(t, 2, append(strings.Fields("shards where --key alice --shard 3"), flags...)...); !strings.Contains(said, "firn shards where --key alice") || !strings.Contains(said, "and only one") {
+	if said := refuse(t, 2, append(strings.Fields("shard where --key alice --shard 3"), flags...)...); !strings.Contains(said, "firn shard where --key alice") || !strings.Contains(said, "and only one") {
 		t.Error(said)
 	}
 }

@@ -20,50 +20,59 @@ import (
 func newShardsAbort() *cobra.Command {
 	var o shardsMove
 	return o.ending(&cobra.Command{
-		Use:   "abort LIST",
-		Short: "Give up moves of shards that have not changed over",
+		Use:   "abort [LIST]",
+		Short: "Cancel moves that have not switched servers",
 		Long: `Give up moves of shards that have not changed over: what was copied is dropped, on both
 servers nothing is left of the move, and the shards stay where they are, and serve
 meanwhile. Shards that were moved together are given up together; those of them that have
-changed over stay where they are now: firn shards revert takes them back.
+changed over stay where they are now: firn shard revert takes them back.
 
 Where the server that they were to come to is gone for good, --gone says so: the one that
 has them does without it, and should it come back after all, it opens nothing. Nothing is
 done while it answers.`,
-		Example: `  firn shards abort 17
-  firn shards abort 17 --gone b`,
+		Example: `  firn shard abort 17
+  firn shard abort 17 --gone b`,
 	}, "given up", "the server that --gone names is gone for good", (*move.Mover).Abort)
 }
 
 func newShardsFinish() *cobra.Command {
 	var o shardsMove
 	return o.ending(&cobra.Command{
-		Use:   "finish LIST",
-		Short: "Drop the old copies of shards that have moved",
+		Use:   "finish [LIST]",
+		Short: "Drop the old copies of moved shards; revert is then impossible",
 		Long: `Drop the copies that shards have left on the server that they moved from, which are kept
 up to date until then. It says how large they are and asks, or wants --yes: afterwards the
 shards cannot be taken back. A program that still reads the old copy gets an error.
 
 Where that server is gone for good, --gone says so: nothing is kept for it any more.`,
-		Example: `  firn shards finish 17
-  firn shards finish 17-40 --yes
-  firn shards finish 17 --gone a`,
+		Example: `  firn shard finish 17
+  firn shard finish 17-40 --yes
+  firn shard finish --from a
+  firn shard finish 17 --gone a`,
 	}, "finished", "the old copies are to be dropped", (*move.Mover).Finish)
 }
 
 // ending makes a command of one that ends moves.
 func (o *shardsMove) ending(cmd *cobra.Command, what, yes string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) *cobra.Command {
-	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		if o.gone != "" {
-			return o.abandon(ctx, cmd, args[0], what)
+		list, err := o.listOf(ctx, cmd, args)
+		if err != nil {
+			return err
 		}
-		return o.end(ctx, cmd, args[0], what, end)
+		switch {
+		case len(o.lost) > 1:
+			return ui.Bad("--gone names one server here: the other server of the moves")
+		case len(o.lost) == 1:
+			o.gone = o.lost[0]
+			return o.abandon(ctx, cmd, list, what)
+		}
+		return o.end(ctx, cmd, list, what, end)
 	}
+	o.addFrom(cmd, "all moves from this server")
 	addServers(cmd)
 	cmd.Flags().StringVar(&o.options.DropRowsOf, "drop-rows-of", "", "the server whose copy is dropped although a comparison found rows there that the server that serves lacks")
-	cmd.Flags().StringVar(&o.gone, "gone", "", "the other server of the moves, which does not answer and is gone for good")
+	addGone(cmd, &o.lost)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask: "+yes)
 	return cmd
 }
@@ -95,12 +104,12 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		m.Close()
 		all = append(all, ended...)
 		if ctx.Err() != nil {
-			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shards %s %s", cmd.Name(), list)))
+			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shard %s %s", cmd.Name(), list)))
 		}
 		if errors.As(err, new(*move.StuckError)) || errors.As(err, new(*move.SurplusError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
 			return moveFailure(err)
 		} else if err != nil {
-			return moveFailure(err).Hint("to go on: firn shards %s %s", cmd.Name(), list)
+			return moveFailure(err).Hint("to go on: firn shard %s %s", cmd.Name(), list)
 		}
 	}
 	if cmd.Name() == "abort" {
@@ -169,7 +178,7 @@ func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, jobs []m
 	if len(drops) == 0 || o.yes {
 		return nil
 	}
-	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shards revert cannot take them back. Drop them?"
+	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shard revert cannot take them back. Drop them?"
 	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/firn-id/firn/store/open"
 )
 
-// This file knows the servers of firn shards: those of --server, or of firn.yaml.
+// This file knows the servers of firn shard: those of --server, or of firn.yaml.
 
 // A serverFlag is the value of --server: NAME=URL, as often as there are servers. In
 // a variable they stand one after the other with spaces between.

@@ -23,7 +23,7 @@ func newShardsExec() *cobra.Command {
 	var o shardsExec
 	cmd := &cobra.Command{
 		Use:   "exec SQL",
-		Short: "Run one SQL statement on every shard and gather what it gives",
+		Short: "Run one statement on every shard; read-only without --write",
 		Long: `Run one SQL statement on every shard, and print the rows of all, each with its shard,
 in the order of the shards. Names mean the shard's own, and then public's.
 
@@ -36,9 +36,9 @@ the others go on.
 Of each shard the first 1000 rows are printed, or as many as --limit says (0: all). Where a
 shard has more, and no --limit was given, the exit code is 1: the rows are incomplete. With
 --write all is written, and the rest is not printed.`,
-		Example: `  firn shards exec "SELECT count(*) FROM photos"
-  firn shards exec "SELECT id, name FROM users WHERE name LIKE 'a%'" --shards 0-9,12 --limit 20
-  firn shards exec "UPDATE users SET name = trim(name)" --write --json`,
+		Example: `  firn shard exec "SELECT count(*) FROM photos"
+  firn shard exec "SELECT id, name FROM users WHERE name LIKE 'a%'" --shards 0-9,12 --limit 20
+  firn shard exec "UPDATE users SET name = trim(name)" --write --json`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -63,7 +63,7 @@ type shardsExec struct {
 func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) error {
 	switch words := firstWords(sql); {
 	case words == "":
-		return ui.Bad("there is no statement").Hint(`firn shards exec "SELECT count(*) FROM users"`)
+		return ui.Bad("there is no statement").Hint(`firn shard exec "SELECT count(*) FROM users"`)
 	case isCopy.MatchString(words):
 		return ui.Bad("COPY has nothing to read from or to write to here").Hint("SELECT, with --csv; or INSERT")
 	case !o.write && !isRead.MatchString(words):
@@ -91,7 +91,7 @@ func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) er
 	}
 	asked := slices.Collect(o.asked(cluster.All()))
 	if len(asked) == 0 {
-		return ui.Bad("--shards %s: there are no such shards", &o.shards).Hint("firn shards ls")
+		return ui.Bad("--shards %s: there are no such shards", &o.shards).Hint("firn shard ls")
 	}
 	return o.gather(ctx, cmd, asked, sql)
 }
@@ -183,11 +183,11 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 	f := ui.Failed("%d of %s failed", failures, phrase.Plural(len(asked), "shard"))
 	switch {
 	case several:
-		return f.Hint("give one statement at a time; to run files of several: firn shards apply DIR")
+		return f.Hint("give one statement at a time; to run files of several: firn shard apply DIR")
 	case refused:
 		return f.Hint("--write lets it write")
 	case away:
-		return f.Hint("start the server that does not answer, or check its address; to see which servers answer: firn shards status. Then run the same command again")
+		return f.Hint("start the server that does not answer, or check its address; to see which servers answer: firn shard status. Then run the same command again")
 	}
 	return f
 }

@@ -33,7 +33,7 @@ func TestShardsExecComments(t *testing.T) {
 		{sql: "-- a\nSELECT 1 INTO t", want: "read-only transaction"},
 		{sql: "--unknown", want: "unknown flag"},
 	} {
-		args := append(append([]string{"shards", "exec"}, tt.more...), tt.sql)
+		args := append(append([]string{"shard", "exec"}, tt.more...), tt.sql)
 		out, errs, code := called(t, append(args, flags...)...)
 		switch {
 		case tt.want == "" && (code != 0 || strings.Count(out, "7\n") != 2):

@@ -56,7 +56,7 @@ func afterComment(sql string) string {
 // comment comes first.
 var beginsWithComment = regexp.MustCompile(`^--(\W|[^=\r\n]*[\r\n])`)
 
-// withStatement has a statement of firn shards exec that begins with a comment read as an
+// withStatement has a statement of firn shard exec that begins with a comment read as an
 // argument.
 func withStatement(args []string) []string {
 	at := slices.Index(args, "exec")

@@ -17,8 +17,8 @@ func TestShardsFinishAsks(t *testing.T) {
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
-	succeed(t, append([]string{"shards", "init", "--count", "4", "--yes"}, flags[:2]...)...)
-	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "4", "--yes"}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "add-server", "b=" + b}, flags[:2]...)...)
 	// says is what finish says without --yes, and that it asks nothing else.
 	says := func(state, list string, code int, want string) {
 		t.Helper()
@@ -32,16 +32,16 @@ func TestShardsFinishAsks(t *testing.T) {
 	onDatabase(t, a, "CREATE TABLE insta0.t (id bigint PRIMARY KEY); INSERT INTO insta0.t VALUES (1)")
 
 	leaves(t, a, with("move 1 --to b"))
-	says("begun", "1", 1, "shard 1: "+onA+"to move it to b: firn shards move 1 --to b; to give the move up: firn shards abort 1\n")
+	says("begun", "1", 1, "shard 1: "+onA+"to move it to b: firn shard move 1 --to b; to give the move up: firn shard abort 1\n")
 	onDatabase(t, a, "UPDATE firn.shard SET state = 'moved', moved_to = 'b' WHERE shard = 1")
-	says("between the servers", "1", 1, "shard 1: no server serves it now, so nothing is dropped\nfirn: hint: to open it: firn shards move 1 --to b\n")
+	says("between the servers", "1", 1, "shard 1: no server serves it now, so nothing is dropped\nfirn: hint: to open it: firn shard move 1 --to b\n")
 	onDatabase(t, a, "UPDATE firn.shard SET state = 'open', moved_to = NULL WHERE shard = 1")
 
 	succeed(t, with("move 0 --to b")...)
 	says("moved", "0", 2, "This drops the old copy of shard 0 on a (")
 	says("one moved, one not", "0-1", 1, onA)
 	succeed(t, with("revert 0")...)
-	says("reverted", "0", 1, "shard 0: "+onA+"to move it to b: firn shards move 0 --to b;")
+	says("reverted", "0", 1, "shard 0: "+onA+"to move it to b: firn shard move 0 --to b;")
 	succeed(t, with("move 0 --to b")...)
 	says("moved again", "0", 2, "This drops the old copy of shard 0 on a (")
 	onDatabase(t, b, "SELECT firn.end_move(shard, term, attempt) FROM firn.shard WHERE shard = 0")

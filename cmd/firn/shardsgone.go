@@ -19,7 +19,7 @@ import (
 func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what string) error {
 	var asked shardNumbers
 	if err := asked.Set(list); err != nil {
-		return ui.Bad("%w", err).Hint("firn shards %s 17 --gone %s, or 17-40,99", cmd.Name(), o.gone)
+		return ui.Bad("%w", err).Hint("firn shard %s 17 --gone %s, or 17-40,99", cmd.Name(), o.gone)
 	}
 	servers, err := shardServers(cmd)
 	if err != nil {
@@ -67,11 +67,11 @@ func goneFailure(err error) *ui.Failure {
 	case errors.As(err, &answers) && answers.Err != nil:
 		return f.Hint("%s", addressHint(answers.Server, answers.Err))
 	case answers != nil:
-		return f.Hint("to see which server serves each shard, and what to type: firn shards status")
+		return f.Hint("to see which server serves each shard, and what to type: firn shard status")
 	case errors.As(err, &elsewhere) && elsewhere.LetGo:
 		return f.Hint("start server %s, or its standby or backup in its place: %s", elsewhere.Gone, lostPage)
 	case errors.As(err, &elsewhere):
-		return f.Hint("start server %s, or its standby or backup in its place, then: firn shards abort %s", elsewhere.Gone, move.List(elsewhere.Shards))
+		return f.Hint("start server %s, or its standby or backup in its place, then: firn shard abort %s", elsewhere.Gone, move.List(elsewhere.Shards))
 	case errors.As(err, &pg) && pg.Code == "25006" && errors.As(err, &of):
 		return f.Hint("%s", check.ToPrimary(of.Server))
 	case errors.As(err, &pg) && (pg.Code == "ID002" || pg.Code == "ID007"):

@@ -47,7 +47,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 	p.Process.Signal(syscall.SIGINT)
 	at := " --server 'a=" + a + "' --server 'b=" + b + "'"
 	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), "Broken off: shard 1 serves on a.\n            Nothing is copied to b yet.\n"+
-		"To go on, from any host:  firn shards move 1 --to b"+at+"\nTo give it up:            firn shards abort 1"+at+"\n") {
+		"To go on, from any host:  firn shard move 1 --to b"+at+"\nTo give it up:            firn shard abort 1"+at+"\n") {
 		t.Errorf("exit code %d\n%s", code, &p.errs)
 	}
 	p = waitingMove(t, a, with(flags, "move", "1", "--to", "b"))
@@ -61,7 +61,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 		t.Errorf("told twice it ended after %s: %s", took, p.ProcessState)
 	}
 	away.Thaw(t)
-	if said := refuse(t, 1, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "server b is not gone, it answers") || !strings.Contains(said, "hint: to see which server serves each shard, and what to type: firn shards status --server ") {
+	if said := refuse(t, 1, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "server b is not gone, it answers") || !strings.Contains(said, "hint: to see which server serves each shard, and what to type: firn shard status --server ") {
 		t.Error(said)
 	}
 	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
@@ -74,7 +74,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 			t.Errorf("%s: %s", what, said)
 		}
 	}
-	if said := refuse(t, 1, with(flags, "remove-server", "b", "--gone")...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "hint: to end it without b: firn shards abort 1 --gone b --server ") {
+	if said := refuse(t, 1, with(flags, "remove-server", "b", "--gone", "b")...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "hint: to end it without b: firn shard abort 1 --gone b --server ") {
 		t.Error(said)
 	}
 	if said := refuse(t, 2, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "nobody can confirm: Is server b gone for good?") {
@@ -83,7 +83,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 	if out := succeed(t, with(flags, "abort", "1", "--gone", "b", "--yes")...); out != "1 move given up\n" {
 		t.Error(out)
 	}
-	if out := succeed(t, with(flags, "remove-server", "b", "--gone", "--yes")...); !strings.Contains(out, "no longer in the cluster") {
+	if out := succeed(t, with(flags, "remove-server", "b", "--gone", "b", "--yes")...); !strings.Contains(out, "no longer in the cluster") {
 		t.Error(out)
 	}
 	doctor := command(t, "none", with(flags[:2], "doctor")...)
@@ -127,18 +127,18 @@ func TestBrokenText(t *testing.T) {
 		{[]move.Move{one(move.Begun)}, "shards 1-2 serve on a.\n            Nothing is copied to b yet.", "finish"},
 		{[]move.Move{one(move.Filling)}, "b has about 5,000 of 9,000 rows, and goes on copying by itself.", "finish"},
 		{[]move.Move{one(move.Ready, 1)}, "shard 1 serves on b already; shard 2 serves on a.", "abort 1"},
-		{[]move.Move{one(move.Ready, 1)}, "firn shards abort 2\n", "finish"},
+		{[]move.Move{one(move.Ready, 1)}, "firn shard abort 2\n", "finish"},
 		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1}, Waiting: []int64{2}, Phase: move.Between}}, "shard 1 serves on b, no server serves shard 2,\n            and programs wait for it. Go on at once.", "abort"},
 		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1, 2}, Back: []int64{1}, Phase: move.Arrived}}, "shards 1-2 serve on b.", "finish"},
 		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{2}, Back: []int64{1, 2}, Phase: move.Ready}}, "shard 1 serves on a.", "abort"},
 		{[]move.Move{one(move.Arrived, 1, 2)}, "shards 1-2 serve on b.\n            The old copies on a are kept up to date.", "abort"},
-		{[]move.Move{one(move.Arrived, 1, 2)}, "firn shards finish 1-2\n", "abort"},
+		{[]move.Move{one(move.Arrived, 1, 2)}, "firn shard finish 1-2\n", "abort"},
 		{[]move.Move{one(move.Unknown, 1), one(move.Arrived, 1, 2)}, "Start the server that does not answer, or check its address.\n", "finish"},
 		{[]move.Move{one(move.Unknown), one(move.Ready)}, "nobody can say", "abort"},
 		{[]move.Move{one(move.HalfLeft)}, "it has just begun, or is being ended.\n            The shards serve.", "abort"},
 	} {
-		text := brokenText(tt.moves, []int64{1, 2}, "firn shards move 1-2 --to b")
-		if !strings.Contains(text, tt.says) || strings.Contains(text, "firn shards "+tt.never) || !strings.Contains(text, "To go on, from any host:  firn shards move 1-2 --to b\n") {
+		text := brokenText(tt.moves, []int64{1, 2}, "firn shard move 1-2 --to b")
+		if !strings.Contains(text, tt.says) || strings.Contains(text, "firn shard "+tt.never) || !strings.Contains(text, "To go on, from any host:  firn shard move 1-2 --to b\n") {
 			t.Errorf("%+v\n%s", tt.moves, text)
 		}
 	}
@@ -151,30 +151,30 @@ func TestNextText(t *testing.T) {
 		f    move.Move
 		want string
 	}{
-		{move.Move{Phase: move.Begun, Kept: both}, "shards 1-2 serve on a: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
-		{move.Move{Phase: move.Ready, Kept: one, Moved: two}, "shard 2 serves on b, shard 1 serves on a: to go on: firn shards move 1-2 --to b; to give up what has not moved: firn shards abort 1"},
-		{move.Move{Phase: move.Ready, Kept: one, Moved: two, Back: one}, "shard 2 serves on b, shard 1 serves on a: to drop the other copies, after the revert: firn shards abort 1; to move there again: firn shards move 1 --to b"},
-		{move.Move{Phase: move.Ready, Kept: one, Moved: two, Back: both}, "shard 2 serves on b, shard 1 serves on a: to go on with the revert that was begun: firn shards revert 2; to move all to b: firn shards move 1-2 --to b"},
-		{move.Move{Phase: move.Ready, Kept: both, Back: two}, "shards 1-2 serve on a: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
-		{move.Move{Phase: move.Between, Kept: two, Waiting: one}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shards move 1-2 --to b"},
-		{move.Move{Phase: move.Between, Moved: two, Waiting: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shards move 1-2 --to b"},
-		{move.Move{Phase: move.Between, Kept: two, Waiting: one, Back: two}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shards move 1 --to b"},
-		{move.Move{Phase: move.Between, Moved: two, Waiting: one, Back: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shards revert 1"},
-		{move.Move{Phase: move.Between, Waiting: both, Back: two}, "no server serves shard 1-2: programs wait until it is opened: firn shards revert 2; then: firn shards move 1 --to b"},
-		{move.Move{Phase: move.Arrived, Moved: both}, "shards 1-2 serve on b: to drop the old copies: firn shards finish 1-2; to go back: firn shards revert 1-2"},
-		{move.Move{Phase: move.Arrived, Moved: both, Back: two}, "shards 1-2 serve on b: to go on with the revert that was begun: firn shards revert 2; to stay on b, and drop the copies on a: firn shards finish 1-2"},
+		{move.Move{Phase: move.Begun, Kept: both}, "shards 1-2 serve on a: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
+		{move.Move{Phase: move.Ready, Kept: one, Moved: two}, "shard 2 serves on b, shard 1 serves on a: to go on: firn shard move 1-2 --to b; to give up what has not moved: firn shard abort 1"},
+		{move.Move{Phase: move.Ready, Kept: one, Moved: two, Back: one}, "shard 2 serves on b, shard 1 serves on a: to drop the other copies, after the revert: firn shard abort 1; to move there again: firn shard move 1 --to b"},
+		{move.Move{Phase: move.Ready, Kept: one, Moved: two, Back: both}, "shard 2 serves on b, shard 1 serves on a: to go on with the revert that was begun: firn shard revert 2; to move all to b: firn shard move 1-2 --to b"},
+		{move.Move{Phase: move.Ready, Kept: both, Back: two}, "shards 1-2 serve on a: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
+		{move.Move{Phase: move.Between, Kept: two, Waiting: one}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shard move 1-2 --to b"},
+		{move.Move{Phase: move.Between, Moved: two, Waiting: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shard move 1-2 --to b"},
+		{move.Move{Phase: move.Between, Kept: two, Waiting: one, Back: two}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shard move 1 --to b"},
+		{move.Move{Phase: move.Between, Moved: two, Waiting: one, Back: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shard revert 1"},
+		{move.Move{Phase: move.Between, Waiting: both, Back: two}, "no server serves shard 1-2: programs wait until it is opened: firn shard revert 2; then: firn shard move 1 --to b"},
+		{move.Move{Phase: move.Arrived, Moved: both}, "shards 1-2 serve on b: to drop the old copies: firn shard finish 1-2; to go back: firn shard revert 1-2"},
+		{move.Move{Phase: move.Arrived, Moved: both, Back: two}, "shards 1-2 serve on b: to go on with the revert that was begun: firn shard revert 2; to stay on b, and drop the copies on a: firn shard finish 1-2"},
 		// Its schema was changed since the copy began, or the copy was put back.
-		{move.Move{Phase: move.Arrived, Moved: both, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shards finish 1-2; to go back to a: firn shards revert 1; then: firn shards finish 2; then: firn shards move 2 --to a"},
-		{move.Move{Phase: move.Arrived, Moved: both, Back: two, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shards finish 1-2; to go back to a: firn shards revert 1; then: firn shards finish 2; then: firn shards move 2 --to a"},
-		{move.Move{Phase: move.Ready, Kept: both, Parted: one}, "shards 1-2 serve on a: to stay on a: firn shards abort 1-2; to move to b all the same: firn shards abort 1-2; then: firn shards move 1-2 --to b"},
+		{move.Move{Phase: move.Arrived, Moved: both, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shard finish 1-2; to go back to a: firn shard revert 1; then: firn shard finish 2; then: firn shard move 2 --to a"},
+		{move.Move{Phase: move.Arrived, Moved: both, Back: two, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shard finish 1-2; to go back to a: firn shard revert 1; then: firn shard finish 2; then: firn shard move 2 --to a"},
+		{move.Move{Phase: move.Ready, Kept: both, Parted: one}, "shards 1-2 serve on a: to stay on a: firn shard abort 1-2; to move to b all the same: firn shard abort 1-2; then: firn shard move 1-2 --to b"},
 		// One of the servers does not answer, or knows nothing of the move.
-		{move.Move{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
-		{move.Move{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shards status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
-		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shard 1-2: to go on: firn shards move 1-2 --to b; to give up: firn shards abort 1-2"},
-		{move.Move{Phase: move.HalfLeft, Forgot: "b"}, "shard 1-2: to end it: firn shards finish 1-2"},
-		{move.Move{Phase: move.HalfLeft, Forgot: "a"}, "shard 1-2: to end it: firn shards abort 1-2"},
-		{move.Move{Phase: move.HalfLeft, Forgot: "a", Moved: both}, "shards 1-2 serve on b: to end it: firn shards finish 1-2"},
-		{move.Move{Phase: move.HalfLeft, Forgot: "a", Moved: one}, "shard 1 serves on b, shard 2: to end it: firn shards abort 2; then: firn shards finish 1"},
+		{move.Move{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
+		{move.Move{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
+		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shard 1-2: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
+		{move.Move{Phase: move.HalfLeft, Forgot: "b"}, "shard 1-2: to end it: firn shard finish 1-2"},
+		{move.Move{Phase: move.HalfLeft, Forgot: "a"}, "shard 1-2: to end it: firn shard abort 1-2"},
+		{move.Move{Phase: move.HalfLeft, Forgot: "a", Moved: both}, "shards 1-2 serve on b: to end it: firn shard finish 1-2"},
+		{move.Move{Phase: move.HalfLeft, Forgot: "a", Moved: one}, "shard 1 serves on b, shard 2: to end it: firn shard abort 2; then: firn shard finish 1"},
 	} {
 		tt.f.Source, tt.f.Target, tt.f.Shards = "a", "b", both
 		if got := standsText(tt.f) + ": " + nextText(tt.f); got != tt.want {
@@ -205,12 +205,12 @@ func TestShardsReopenIncomplete(t *testing.T) {
 	onDatabase(t, a[0], "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'b', term = term + 1 WHERE shard = 0")
 	flags = []string{flags[0], flags[1], "--server", "b=postgres://127.0.0.1:1/x"}
 	args := func(more ...string) []string {
-		return append(append([]string{"shards", "reopen", "a", "--gone", "b", "--yes"}, more...), flags...)
+		return append(append([]string{"shard", "reopen", "a", "--gone", "b", "--yes"}, more...), flags...)
 	}
-	if said := refuse(t, 2, args("--incomplete")...); !strings.Contains(said, "firn shards reopen a --incomplete --shards 17") {
+	if said := refuse(t, 2, args("--incomplete")...); !strings.Contains(said, "firn shard reopen a --incomplete --shards 17") {
 		t.Error(said)
 	}
-	if said := refuse(t, 1, args("--shards", "0")...); !strings.Contains(said, "a may lack rows of it") || !strings.Contains(said, "hint: start server b, or put its standby or backup in its place, then: firn shards reopen b --server ") {
+	if said := refuse(t, 1, args("--shards", "0")...); !strings.Contains(said, "a may lack rows of it") || !strings.Contains(said, "hint: start server b, or put its standby or backup in its place, then: firn shard reopen b --server ") {
 		t.Error(said)
 	}
 	if out := succeed(t, args("--shards", "0", "--incomplete")...); out != "1 shard opened on server a\n" {
@@ -220,7 +220,7 @@ func TestShardsReopenIncomplete(t *testing.T) {
 
 	// A hint names all shards that it is about.
 	onDatabase(t, a[0], "SELECT firn.close(shard), firn.close(shard + 1) FROM firn.shard WHERE shard = 0; UPDATE firn.shard SET state = 'moved', moved_to = 'b', attempt = NULL, term = term + 1 WHERE shard < 2")
-	if said := refuse(t, 1, args("--shards", "0-1")...); !strings.Contains(said, "shard 0 and 1 more: a may lack rows of them") || !strings.Contains(said, "firn shards reopen a --shards 0-1 --incomplete --gone b --server ") {
+	if said := refuse(t, 1, args("--shards", "0-1")...); !strings.Contains(said, "shard 0 and 1 more: a may lack rows of them") || !strings.Contains(said, "firn shard reopen a --shards 0-1 --incomplete --gone b --server ") {
 		t.Error(said)
 	}
 	if out := succeed(t, args("--shards", "0-1", "--incomplete")...); out != "2 shards opened on server a\n" {
@@ -255,20 +255,20 @@ func TestShardsNoWayBack(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "1", "--yes"}, flags[:2]...)...)
-	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "1", "--yes"}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "add-server", "b=" + b}, flags[:2]...)...)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
 	succeed(t, with("move 0 --to b")...)
 	onDatabase(t, b, "CREATE TABLE insta0.late (id bigint PRIMARY KEY)")
 	said := refuse(t, 1, with("revert 0")...)
-	if !strings.Contains(said, "there: ") && !strings.Contains(said, "here: ") || !strings.Contains(said, "hint: firn shards finish 0 --server ") || !strings.Contains(said, ", then firn shards move 0 --to a --server ") || strings.Contains(said, "goes on") {
+	if !strings.Contains(said, "there: ") && !strings.Contains(said, "here: ") || !strings.Contains(said, "hint: firn shard finish 0 --server ") || !strings.Contains(said, ", then firn shard move 0 --to a --server ") || strings.Contains(said, "goes on") {
 		t.Error(said)
 	}
 	// Nothing offers the way back that there is not.
 	for _, words := range []string{"status", "doctor", "abort 0", "move 0 --to a"} {
 		out, errs, _ := called(t, with(words)...)
 		if told := toldMoves(out + errs); slices.Contains(told, "revert 0") || !strings.Contains(strings.Join(told, "; "), "finish 0; move 0 --to a") {
-			t.Errorf("firn shards %s tells %q:\n%s%s", words, told, out, errs)
+			t.Errorf("firn shard %s tells %q:\n%s%s", words, told, out, errs)
 		}
 	}
 	dir := t.TempDir()
@@ -292,14 +292,14 @@ func TestShardsCopyRestored(t *testing.T) {
 	for _, words := range []string{"status", "abort 0", "revert 0"} {
 		out, errs, _ := called(t, with(words)...)
 		if told := openCommand.FindStringSubmatch(out + errs); told == nil || told[1] != "reopen a" || slices.Contains(toldMoves(out+errs), "revert 0") {
-			t.Errorf("firn shards %s:\n%s%s", words, out, errs)
+			t.Errorf("firn shard %s:\n%s%s", words, out, errs)
 		}
 	}
 	succeed(t, with("reopen a --yes")...)
 	for _, words := range []string{"status", "abort 0", "move 0 --to a"} {
 		out, errs, _ := called(t, with(words)...)
 		if told := toldMoves(out + errs); len(told) == 0 || told[0] != "finish 0" || slices.Contains(told, "revert 0") {
-			t.Errorf("firn shards %s tells %q:\n%s%s", words, told, out, errs)
+			t.Errorf("firn shard %s tells %q:\n%s%s", words, told, out, errs)
 		}
 	}
 	succeed(t, with("finish 0 --yes")...)
@@ -317,7 +317,7 @@ func movable(t *testing.T, shards int) (addresses, flags []string) {
 		address := database(t, testserver.Shared(t, movesServer), name)
 		addresses, flags = append(addresses, address), append(flags, "--server", name+"="+address)
 	}
-	succeed(t, append([]string{"shards", "init", "--yes", "--count", strconv.Itoa(shards)}, flags...)...)
+	succeed(t, append([]string{"shard", "init", "--yes", "--count", strconv.Itoa(shards)}, flags...)...)
 	return addresses, flags
 }
 
@@ -334,7 +334,7 @@ func TestShardsNoWayOn(t *testing.T) {
 	for _, words := range []string{"status", "move 0 --to b"} {
 		out, errs, _ := called(t, with(words)...)
 		if told := toldMoves(out + errs); len(told) == 0 || told[0] != "abort 0" {
-			t.Errorf("firn shards %s tells %q:\n%s%s", words, told, out, errs)
+			t.Errorf("firn shard %s tells %q:\n%s%s", words, told, out, errs)
 		}
 	}
 	succeed(t, with("abort 0")...)
@@ -361,8 +361,8 @@ func TestShardsRebalanceBrokenOff(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "2", "--yes"}, flags[:2]...)...)
-	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "2", "--yes"}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "add-server", "b=" + b}, flags[:2]...)...)
 	holder, err := pgx.Connect(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
@@ -371,12 +371,12 @@ func TestShardsRebalanceBrokenOff(t *testing.T) {
 	if _, err := holder.Exec(t.Context(), "BEGIN; CREATE TABLE public.t ()"); err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{"shards", "rebalance"}, flags...)
+	args := append([]string{"shard", "rebalance"}, flags...)
 	p := waitingMove(t, a, args)
 	p.Process.Signal(syscall.SIGINT)
 	at := " --server 'a=" + a + "' --server 'b=" + b + "'"
 	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), "Broken off: shard 0 serves on a.\n            Nothing is copied to b yet.\n"+
-		"To go on, from any host:  firn shards rebalance"+at+", with the same flags\nTo give it up:            firn shards abort 0"+at+"\n") {
+		"To go on, from any host:  firn shard rebalance"+at+", with the same flags\nTo give it up:            firn shard abort 0"+at+"\n") {
 		t.Errorf("exit code %d\n%s", code, &p.errs)
 	}
 	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
@@ -394,10 +394,10 @@ func TestShardsRebalanceBegun(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "2", "--yes"}, flags[:2]...)...)
-	succeed(t, append([]string{"shards", "add-server", "b=" + b}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "2", "--yes"}, flags[:2]...)...)
+	succeed(t, append([]string{"shard", "add-server", "b=" + b}, flags[:2]...)...)
 	onDatabase(t, a, "SELECT firn.begin_move(shard, term + 1, 'somebody', '0123456789ab', 'b', true) FROM firn.shard WHERE shard = 0")
-	if out := succeed(t, append([]string{"shards", "rebalance"}, flags...)...); !strings.Contains(out, "\n1 shard moved") {
+	if out := succeed(t, append([]string{"shard", "rebalance"}, flags...)...); !strings.Contains(out, "\n1 shard moved") {
 		t.Error(out)
 	}
 }

@@ -29,7 +29,7 @@ func newShardsInit() *cobra.Command {
 	o := shardsInit{usual: firn.Sharded()}
 	cmd := &cobra.Command{
 		Use:   "init --count N --server NAME=URL...",
-		Short: "Make a cluster of logical shards on servers",
+		Short: "Create a cluster of shards, or update its functions",
 		Long: `Make a cluster of logical shards on PostgreSQL servers (14 or newer), or bring one up
 to date after an upgrade of firn. Shard i of n is made on server i*k/n of the k servers,
 in their order: a schema, with a function next_id that makes its ids.
@@ -49,9 +49,9 @@ decided here, and never changes:
 The role on each server owns the schema firn; it needs CREATE on the database, and is
 no superuser. Applications log in as roles that were granted --role, which is made
 where it is missing and the role may make one.`,
-		Example: `  firn shards init --count 2000 --server a=postgres://firn@db1/app --server b=postgres://firn@db2/app
-  firn shards init --count 16 --keys range --bounds bounds.txt --dry-run
-  firn shards init`,
+		Example: `  firn shard init --count 2000 --server a=postgres://firn@db1/app --server b=postgres://firn@db2/app
+  firn shard init --count 16 --keys-by range --bounds bounds.txt --dry-run
+  firn shard init`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -61,7 +61,7 @@ where it is missing and the role may make one.`,
 	return cmd
 }
 
-// A shardsInit is what firn shards init and adopt are told about the cluster.
+// A shardsInit is what firn shard init and adopt are told about the cluster.
 type shardsInit struct {
 	usual  firn.Layout // where none is named
 	wish   setup.Wish
@@ -76,9 +76,9 @@ func (o *shardsInit) addWish(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	addLayout(cmd, &o.layout, "a layout with time, shard and seq ("+o.usual.Name()+")")
 	flags.StringVar(&o.epoch, "epoch", "", "another epoch for the layout: "+epochForms)
-	flags.StringVar(&o.wish.Keys, "keys", "", "which shard a key is in: hash, mod, range:1,1001,... or none (hash)")
-	flags.StringVar(&o.bounds, "bounds", "", "with --keys range: a file with the lower bound of each shard, one a line")
-	flags.StringVar(&o.wish.Schemas, "schema", "", "how a shard's schema is called (insta%d)")
+	flags.StringVar(&o.wish.Keys, "keys-by", "", "which shard a key is in: hash, mod, range:1,1001,... or none (hash)")
+	flags.StringVar(&o.bounds, "bounds", "", "with --keys-by range: a file with the lower bound of each shard, one a line")
+	flags.StringVar(&o.wish.Schemas, "schema", "", "how a shard's schema is called, %d being its number (insta%d)")
 	flags.StringSliceVar(&o.wish.Roles, "role", []string{setup.DefaultRole}, "roles that may work on all shards")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only show what would be done")
 	addYes(cmd, &o.yes)
@@ -100,13 +100,13 @@ func (o *shardsInit) complete(cmd *cobra.Command) error {
 		o.wish.Layout = l
 	}
 	if cmd.Flags().Changed("count") && o.wish.Count < 1 {
-		return ui.Bad("--count %d: there is at least one shard", o.wish.Count).Hint("firn shards init --count 2000")
+		return ui.Bad("--count %d: there is at least one shard", o.wish.Count).Hint("firn shard init --count 2000")
 	}
 	if o.bounds == "" {
 		return nil
 	}
 	if o.wish.Keys != shard.Range {
-		return ui.Bad("--bounds is for --keys range").Hint("--keys range --bounds %s", phrase.ShellWord(o.bounds))
+		return ui.Bad("--bounds is for --keys-by range").Hint("--keys-by range --bounds %s", phrase.ShellWord(o.bounds))
 	}
 	data, err := os.ReadFile(o.bounds)
 	if err != nil {
@@ -139,7 +139,7 @@ func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []sha
 		return setupFailure(err)
 	}
 	if p.Missing > 0 {
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere; to make them: firn shards init --count %d",
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere; to make them: firn shard init --count %d",
 			phrase.Count(p.Missing), phrase.Count(p.Keys.Shards()), p.Keys.Shards())
 	}
 	if p.Cluster == "" && !wantsJSON(cmd) {
@@ -210,7 +210,7 @@ func setupFailure(err error) *ui.Failure {
 	case errors.As(err, &forgot):
 		return f.Hint("is its address right? If what it had is lost: %s", lostPage)
 	case errors.As(err, &copied):
-		return f.Hint("is its address that of the primary? If it was promoted or restored, and is the only one now: firn shards reopen %s", copied.Server)
+		return f.Hint("is its address that of the primary? If it was promoted or restored, and is the only one now: firn shard reopen %s", copied.Server)
 	case errors.Is(err, setup.ErrNoCount):
 		f.Code = ui.ExitUsage
 		return f.Hint("--count 2000, say: as many as you will ever want servers, times a hundred")
@@ -221,20 +221,20 @@ func setupFailure(err error) *ui.Failure {
 		}
 	case errors.As(err, new(*firn.EndError)), errors.As(err, new(*firn.EpochError)):
 		f.Code = ui.ExitUsage
-		return f.Hint("is the epoch right? To see when a layout begins and ends: firn layouts LAYOUT")
+		return f.Hint("is the epoch right? To see when a layout begins and ends: firn layout show LAYOUT")
 	case errors.As(err, &wish):
 		f.Code = ui.ExitUsage
-		return f.Hint("firn shards init --help")
+		return f.Hint("firn shard init --help")
 	case errors.As(err, &different):
 		f.Code = ui.ExitUsage
-		return f.Hint("leave the flag out; to see what the cluster is: firn shards status")
+		return f.Hint("leave the flag out; to see what the cluster is: firn shard status")
 	case errors.As(err, &unnamed):
 		return f.Hint("name it in the same command: --server %s=postgres://USER@HOST/DATABASE beside the others, or all of them in firn.yaml", unnamed.Server).
 			Hint("if it is lost for good: %s", lostPage)
 	case errors.As(err, &stranger):
-		return f.Hint("firn shards add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
+		return f.Hint("firn shard add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
 	case errors.As(err, &schema):
-		return f.Hint("if its ids are to be taken over: firn shards adopt --dry-run; else drop or rename it")
+		return f.Hint("if its ids are to be taken over: firn shard adopt --dry-run; else drop or rename it")
 	case errors.Is(err, install.ErrLocked):
 		return f.Hint("wait for it; or end it: SELECT pg_terminate_backend(PID)")
 	}
@@ -294,7 +294,7 @@ func printNext(out io.Writer, p *setup.Plan) error {
 	for i, r := range roles {
 		roles[i] = sqlWord(r)
 	}
-	_, err := fmt.Fprintf(out, "\nThen: firn shards status; on each server GRANT %s TO your application's role; firn shards apply DIR\n", strings.Join(roles, ", "))
+	_, err := fmt.Fprintf(out, "\nThen: firn shard status; on each server GRANT %s TO your application's role; firn shard apply DIR\n", strings.Join(roles, ", "))
 	return err
 }
 

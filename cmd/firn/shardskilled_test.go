@@ -15,7 +15,7 @@ import (
 // This file types what firn says of moves that were killed.
 
 // shardsCommand finds the commands that say what to do about moves.
-var shardsCommand = regexp.MustCompile(`firn shards ((?:move|revert|abort|finish|reopen|doctor|rebalance)(?: [0-9,-]+)?(?: --to [a-z]| --clean)?)`)
+var shardsCommand = regexp.MustCompile(`firn shard ((?:move|revert|abort|finish|reopen|doctor|rebalance)(?: [0-9,-]+)?(?: --to [a-z]| --clean)?)`)
 
 // toldMoves are those commands, in order.
 func toldMoves(said string) (all []string) {
@@ -80,13 +80,13 @@ func TestShardsLetGo(t *testing.T) {
 			out, errs, _ := called(t, with(words)...)
 			got := slices.DeleteFunc(toldMoves(out+errs), func(told string) bool { return told == "reopen" }) // of doctor, where no move is under way
 			if !slices.Equal(got, want) {
-				t.Errorf("%s: firn shards %s tells %q, and not %q:\n%s%s", state, words, got, want, out, errs)
+				t.Errorf("%s: firn shard %s tells %q, and not %q:\n%s%s", state, words, got, want, out, errs)
 			}
 		}
 	}
 	alone := flags[:2]
-	succeed(t, append([]string{"shards", "init", "--count", "2", "--yes"}, alone...)...)
-	succeed(t, append([]string{"shards", "add-server", "b=" + b}, alone...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "2", "--yes"}, alone...)...)
+	succeed(t, append([]string{"shard", "add-server", "b=" + b}, alone...)...)
 	onDatabase(t, a, "CREATE TABLE insta0.t (id bigint PRIMARY KEY DEFAULT insta0.next_id()); INSERT INTO insta0.t DEFAULT VALUES")
 	succeed(t, with("move 0-1 --to b")...)
 	served("moved", "0b 1b")
@@ -141,7 +141,7 @@ func TestShardsNotOpened(t *testing.T) {
 		for _, words := range []string{"revert 0", "move 0 --to b"} {
 			said := refuse(t, 1, with(words)...)
 			if told := toldMoves(said); !slices.Equal(told, []string{tt.command}) || !strings.Contains(said, "firn: warning: no server that answers serves shard 0: programs wait for it\n") {
-				t.Errorf("let go to %s: firn shards %s tells %q:\n%s", tt.name, words, told, said)
+				t.Errorf("let go to %s: firn shard %s tells %q:\n%s", tt.name, words, told, said)
 			}
 		}
 		onDatabase(t, tt.to, "ALTER TABLE insta0.hidden RENAME TO firn_mark")

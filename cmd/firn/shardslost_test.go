@@ -22,11 +22,11 @@ func TestShardsLost(t *testing.T) {
 		said := refuse(t, 1, with(words)...)
 		for _, text := range want {
 			if !strings.Contains(said, text) {
-				t.Errorf("firn shards %s: no %q in\n%s", words, text, said)
+				t.Errorf("firn shard %s: no %q in\n%s", words, text, said)
 			}
 		}
 		if strings.Contains(said, "--yes") {
-			t.Errorf("firn shards %s is refused with --yes too, and offers it:\n%s", words, said)
+			t.Errorf("firn shard %s is refused with --yes too, and offers it:\n%s", words, said)
 		}
 	}
 	succeed(t, with("init --count 8 --yes")...) // 0 to 3 on a
@@ -34,13 +34,13 @@ func TestShardsLost(t *testing.T) {
 	leaves(t, a, with("move 1 --to b"))
 	// Both answer: no command that fits one of them only is hinted.
 	for _, words := range []string{"finish 2 --gone b", "abort 2 --gone b", "abort 1 --gone a", "finish 2 --gone a"} {
-		says(words, "is not gone, it answers", "hint: to see which server serves each shard, and what to type: firn shards status --server ")
+		says(words, "is not gone, it answers", "hint: to see which server serves each shard, and what to type: firn shard status --server ")
 	}
 
 	flags[3] = "b=postgres://127.0.0.1:1/x"
 	says("abort 2 --gone b", "shard 2 was given to b: rows that were written there since may be missing on a")
 	for _, words := range []string{"reopen a --shards 2 --gone b", "reopen a --shards 2 --gone b --dry-run"} {
-		says(words, "shard 2: a may lack rows of it", "then: firn shards reopen b --server ", "to open the rows that a has: firn shards reopen a --shards 2 --incomplete --gone b --server ")
+		says(words, "shard 2: a may lack rows of it", "then: firn shard reopen b --server ", "to open the rows that a has: firn shard reopen a --shards 2 --incomplete --gone b --server ")
 	}
 
 	flags[1], flags[3] = "a=postgres://127.0.0.1:1/x", "b="+b
@@ -48,11 +48,11 @@ func TestShardsLost(t *testing.T) {
 		says(words, "shard 1 is on a, and the copy on b is not complete")
 	}
 	for _, words := range []string{"reopen b --shards 1 --gone a", "reopen b --shards 1 --gone a --dry-run"} {
-		says(words, "shard 1: b may lack rows of it", "then: firn shards reopen a --server ", "firn shards reopen b --shards 1 --incomplete --gone a --server ")
+		says(words, "shard 1: b may lack rows of it", "then: firn shard reopen a --server ", "firn shard reopen b --shards 1 --incomplete --gone a --server ")
 	}
 	// What only a had, b knows nothing of.
 	for _, words := range []string{"reopen b --shards 0 --gone a", "reopen b --shards 0 --gone a --dry-run"} {
-		says(words, "server b has no copy of shard 0", "then: firn shards reopen a --server ", "the rows are lost")
+		says(words, "server b has no copy of shard 0", "then: firn shard reopen a --server ", "the rows are lost")
 	}
 	succeed(t, with("reopen b --shards 1 --incomplete --gone a --yes")...)
 	onDatabase(t, b, "SELECT insta1.next_id()")

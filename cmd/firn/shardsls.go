@@ -13,21 +13,33 @@ import (
 )
 
 func newShardsLs() *cobra.Command {
+	var asMap, partial bool
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List the shards, and which server each is on",
+		Short: "List the shards and the server of each",
 		Long: `List the shards, one a line: its schema, the server it is on, whether it is open there,
 its term, which counts how often it was opened and closed, and what is wrong with it.
 A shard without a server is nowhere now. The state is unknown where the server of a shard
-does not answer.`,
-		Example: `  firn shards ls
-  firn shards ls --json | jq -r 'select(.state != "open") | .shard'`,
+does not answer.
+
+With --map it shows which shards each server has. With --map --json it prints the map for
+routers in other languages, in the format of docs/shards-map.md: how a key and an id lead to a
+shard, and which server each shard is on. The map names servers; their addresses and passwords
+are the program's. A map gets old when a shard moves: the server that a router wrongly asks
+refuses, and says where the shard went. While a server does not answer, no map is printed
+without --partial.`,
+		Example: `  firn shard ls
+  firn shard ls --map --json > map.json
+  firn shard ls --json | jq -r 'select(.state != "open") | .shard'`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			m, err := askMap(ctx, cmd)
 			if err != nil {
 				return err
+			}
+			if asMap {
+				return showMap(cmd, m, partial)
 			}
 			if wantsJSON(cmd) {
 				enc := json.NewEncoder(cmd.OutOrStdout())
@@ -48,6 +60,8 @@ does not answer.`,
 		},
 	}
 	addServers(cmd)
+	cmd.Flags().BoolVar(&asMap, "map", false, "show which shards each server has; with --json the map for routers")
+	cmd.Flags().BoolVar(&partial, "partial", false, "with --map: print it though servers do not answer")
 	return cmd
 }
 

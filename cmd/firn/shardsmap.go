@@ -18,40 +18,17 @@ import (
 	"github.com/firn-id/firn/shard/check"
 )
 
-func newShardsMap() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "map",
-		Short: "Show which shards each server has, or write it for routers",
-		Long: `Show which shards each server has. With --json it is the map for routers in other
-languages, in the format of docs/shards-map.md: how a key and an id lead to a shard,
-and which server each shard is on. Servers are in it by name; their addresses, and
-the passwords, are the program's.
-
-A map gets old when a shard moves. A router that comes to the wrong server is refused
-there, with where the shard went. A server that does not answer has its shards missing
-in the map: then nothing is written, but with --partial.`,
-		Example: `  firn shards map
-  firn shards map --json > map.json`,
-		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			m, err := askMap(ctx, cmd)
-			if err != nil {
-				return err
-			}
-			if partial, _ := cmd.Flags().GetBool("partial"); len(m.Missing) > 0 && !partial {
-				return ui.Failed("%s not in the map: %s", phrase.Plural(len(m.Missing), "server"), strings.Join(m.Missing, ", ")).
-					Hint("name all servers, and have them answer; or --partial writes what is known")
-			}
-			if wantsJSON(cmd) {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
-			}
-			return printMap(cmd.OutOrStdout(), m)
-		},
+// showMap prints which shards each server has, or with --json the map for routers. Servers that do
+// not answer have their shards missing in it: then nothing is printed, but with partial.
+func showMap(cmd *cobra.Command, m *shard.Map, partial bool) error {
+	if len(m.Missing) > 0 && !partial {
+		return ui.Failed("%s not in the map: %s", phrase.Plural(len(m.Missing), "server"), strings.Join(m.Missing, ", ")).
+			Hint("name all servers, and have them answer; or --partial writes what is known")
 	}
-	addServers(cmd)
-	cmd.Flags().Bool("partial", false, "write it though servers do not answer")
-	return cmd
+	if wantsJSON(cmd) {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
+	}
+	return printMap(cmd.OutOrStdout(), m)
 }
 
 // askMap makes the map of what the servers say. Of those that do not answer it warns.
@@ -85,11 +62,11 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 	case len(views) == 0 && stray != nil:
 		return nil, stray
 	case len(views) == 0:
-		return nil, ui.Failed("no server answers as one of a cluster").Hint("to see each server: firn shards status; if there never was a cluster: firn shards init --count N")
+		return nil, ui.Failed("no server answers as one of a cluster").Hint("to see each server: firn shard status; if there never was a cluster: firn shard init --count N")
 	}
 	m, err := shard.MapOf(views)
 	if err != nil {
-		return nil, ui.Failed("%w", err).Hint("to compare the servers: firn shards doctor")
+		return nil, ui.Failed("%w", err).Hint("to compare the servers: firn shard doctor")
 	}
 	for _, name := range m.Missing {
 		if !asked[name] {

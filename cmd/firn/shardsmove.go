@@ -19,10 +19,10 @@ import (
 func newShardsMove() *cobra.Command {
 	var o shardsMove
 	cmd := &cobra.Command{
-		Use:   "move LIST --to SERVER",
+		Use:   "move [LIST] --to SERVER",
 		Short: "Move shards to another server while they are in use",
 		Long: `Move shards to another server while they are in use. At any instant one server serves a
-shard, or, while it changes over, none: firn shards status says which, how far the copy is,
+shard, or, while it changes over, none: firn shard status says which, how far the copy is,
 and what to type.
 
 Rows are copied by logical replication, the copy is compared with the original, and then each shard changes over:
@@ -33,33 +33,40 @@ A shard changes over only in a moment in which nobody has had a lock on its tabl
 longer than 30 ms. If there is none within --lock-wait, it says who has.
 
 Broken off at any instant, it goes on where it was when it is run again, from any host
-that reaches both servers. Until a shard has changed over, firn shards abort gives the
-move up. After that the old copy is kept up to date: firn shards revert goes back to it,
-and firn shards finish drops it.
+that reaches both servers. Until a shard has changed over, firn shard abort gives the
+move up. After that the old copy is kept up to date: firn shard revert goes back to it,
+and firn shard finish drops it.
 
 The exit code is 3 if something speaks against the move or rows differ, and 1 if it came to
 no end. With --json there is an object for each shard that is where it was to go.
 
 Needed: wal_level = logical on both servers, a superuser (or, from PostgreSQL 16 on, a
 member of pg_create_subscription), pg_dump of the source's version or newer here, and
-that the servers reach each other as this host reaches them, or as --reach says.`,
-		Example: `  firn shards move 17 --to b --dry-run
-  firn shards move 17-40,99 --to b
-  firn shards move 17 --to b --reach a=postgres://firn@10.0.0.1/app --reach b=postgres://firn@10.0.0.2/app`,
-		Args: arguments(1, 1),
+that the servers reach each other as this host reaches them, or as --address says.`,
+		Example: `  firn shard move 17 --to b --dry-run
+  firn shard move 17-40,99 --to b
+  firn shard move --from a --to b
+  firn shard move 17 --to b --address a=postgres://firn@10.0.0.1/app --address b=postgres://firn@10.0.0.2/app`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return o.run(ctx, cmd, args[0])
+			list, err := o.listOf(ctx, cmd, args)
+			if err != nil {
+				return err
+			}
+			return o.run(ctx, cmd, list)
 		},
 	}
 	addServers(cmd)
 	o.addFlags(cmd)
+	o.addFrom(cmd, "move all shards that this server serves")
 	cmd.Flags().StringVar(&o.to, "to", "", "the server that they are to be on")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
 	return cmd
 }
 
 type shardsMove struct {
+	lost    []string // the values of --gone
+	from    string   // in place of a list: all shards of that server
 	to      string
 	gone    string
 	dry     bool
@@ -77,8 +84,8 @@ func (o *shardsMove) addFlags(cmd *cobra.Command) {
 }
 
 func (o *shardsMove) addReach(cmd *cobra.Command) {
-	cmd.Flags().StringToStringVar(&o.options.Addresses, "reach", nil, "how the other server reaches this one, as `SERVER=URL` (as this host does)")
-	cmd.Flags().Lookup("reach").DefValue = "" // none is shown
+	cmd.Flags().StringToStringVar(&o.options.Addresses, "address", nil, "how the other server reaches this one, as `SERVER=URL` (as this host does)")
+	cmd.Flags().Lookup("address").DefValue = "" // none is shown
 }
 
 func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) error {
@@ -87,7 +94,7 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 		return notBegun(ctx, cmd, err)
 	}
 	if o.to == "" {
-		return ui.Bad("--to is missing").Hint("firn shards move %s --to SERVER", list)
+		return ui.Bad("--to is missing").Hint("firn shard move %s --to SERVER", list)
 	}
 	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.to }) {
 		return o.unnamed(o.to, servers)
@@ -100,7 +107,7 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 		return notBegun(ctx, cmd, err)
 	}
 	moved, err := o.each(ctx, cmd, move.Split(jobs), (*move.Mover).Move)
-	return o.report(ctx, cmd, carried{servers, shards, move.List(inJobs(jobs)), "firn shards move " + list + " --to " + o.to, moved, err})
+	return o.report(ctx, cmd, carried{servers, shards, move.List(inJobs(jobs)), "firn shard move " + list + " --to " + o.to, moved, err})
 }
 
 // inJobs are the shards of jobs, in order.
@@ -116,7 +123,7 @@ func inJobs(jobs []move.Job) (all []int64) {
 func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) ([]shard.Server, []int64, error) {
 	var asked shardNumbers
 	if err := asked.Set(list); err != nil {
-		return nil, nil, ui.Bad("%w", err).Hint("firn shards %s 17, or 17-40,99", cmd.Name())
+		return nil, nil, ui.Bad("%w", err).Hint("firn shard %s 17, or 17-40,99", cmd.Name())
 	}
 	servers, err := shardServers(cmd)
 	if err != nil {
@@ -139,7 +146,7 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 		}
 	}
 	if len(shards) == 0 {
-		return nil, nil, ui.Bad("there is no shard %s", &asked).Hint("firn shards ls")
+		return nil, nil, ui.Bad("there is no shard %s", &asked).Hint("firn shard ls")
 	}
 	return servers, shards, nil
 }
@@ -163,7 +170,7 @@ func (o *shardsMove) jobsFailure(ctx context.Context, servers []shard.Server, er
 	f := ui.Failed("%w", err)
 	then := ""
 	if o.to != under.Source {
-		then = fmt.Sprintf("; then: firn shards move %d --to %s", under.Shard, o.to)
+		then = fmt.Sprintf("; then: firn shard move %d --to %s", under.Shard, o.to)
 	}
 	if one := oneWay(ctx, servers, under.Shard); one != nil {
 		for _, a := range one.Next() {
@@ -173,13 +180,13 @@ func (o *shardsMove) jobsFailure(ctx context.Context, servers []shard.Server, er
 	}
 	switch under.Serves {
 	case under.Target:
-		return f.Hint("it has arrived on %s; to take it back to %s: firn shards revert %d", under.Target, under.Source, under.Shard).
-			Hint("to stay on %s, and drop the copy on %s: firn shards finish %d%s", under.Target, under.Source, under.Shard, then)
+		return f.Hint("it has arrived on %s; to take it back to %s: firn shard revert %d", under.Target, under.Source, under.Shard).
+			Hint("to stay on %s, and drop the copy on %s: firn shard finish %d%s", under.Target, under.Source, under.Shard, then)
 	case under.Source:
-		return f.Hint("it is still on %s; to stay there: firn shards abort %d%s", under.Source, under.Shard, then).
-			Hint("to go on to %s: firn shards move %d --to %s", under.Target, under.Shard, under.Target)
+		return f.Hint("it is still on %s; to stay there: firn shard abort %d%s", under.Source, under.Shard, then).
+			Hint("to go on to %s: firn shard move %d --to %s", under.Target, under.Shard, under.Target)
 	}
-	return f.Hint("no server serves it now; what opens it says: firn shards status")
+	return f.Hint("no server serves it now; what opens it says: firn shard status")
 }
 
 // oneWay is the move of a shard, where it is not free to go to either server: its two copies are not

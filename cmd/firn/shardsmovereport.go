@@ -67,9 +67,9 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, c carried) 
 	case len(c.moved) == 0:
 		_, err = fmt.Fprint(out, "there is nothing to do: they are there\n", hinter{cmd}.compose(c.left(ctx, o.to == "")))
 	case o.to == "":
-		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the other copy: firn shards abort %s; to go there again: firn shards move %[1]s --to %s", c.list, c.moved[0].From)))
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the other copy: firn shard abort %s; to go there again: firn shard move %[1]s --to %s", c.list, c.moved[0].From)))
 	default:
-		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the old copy: firn shards finish %s; to go back to it: firn shards revert %[1]s", c.list)))
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the old copy: firn shard finish %s; to go back to it: firn shard revert %[1]s", c.list)))
 	}
 	return err
 }
@@ -116,9 +116,9 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 	case errors.As(c.err, &ended):
 		again := c.again
 		if strings.Contains(again, " revert ") { // whoever ended the move may have dropped the old copy
-			again = "firn shards move " + c.list + " --to SERVER"
+			again = "firn shard move " + c.list + " --to SERVER"
 		}
-		f = f.Hint("to see which server serves it: firn shards status").Hint("to move it all the same: %s", again)
+		f = f.Hint("to see which server serves it: firn shard status").Hint("to move it all the same: %s", again)
 	case f.Code != ui.ExitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)), ofChange(c.err): // it says what to do
 	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:
@@ -126,12 +126,12 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 			f = f.Hint("%s", nextText(one))
 		}
 	case unknown != nil:
-		f = f.Hint("to go on: %s; to see which server serves the shards: firn shards status", c.again)
+		f = f.Hint("to go on: %s; to see which server serves the shards: firn shard status", c.again)
 	default:
 		if one := oneWay(ctx, c.servers, c.shards[0]); one != nil {
 			return f.Hint("%s", nextText(*one))
 		}
-		f = f.Hint("to go on: %s; to give up what has not changed over: firn shards abort %s", c.again, c.list)
+		f = f.Hint("to go on: %s; to give up what has not changed over: firn shard abort %s", c.again, c.list)
 	}
 	return f
 }
@@ -159,16 +159,16 @@ func moveFailure(err error) *ui.Failure {
 	switch {
 	case errors.As(err, &way):
 		if way.Copy {
-			return f.Hint("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then, to end the move and drop that copy: firn shards abort %d", way.Shard)
+			return f.Hint("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then, to end the move and drop that copy: firn shard abort %d", way.Shard)
 		}
-		return f.Hint("to end the move, which leaves that schema as it is: firn shards abort %d", way.Shard).Hint("then, before the shard is moved again: %s", way.Do)
+		return f.Hint("to end the move, which leaves that schema as it is: firn shard abort %d", way.Shard).Hint("then, before the shard is moved again: %s", way.Do)
 	case errors.As(err, new(*move.RefusedError)):
 		f.Code = ui.ExitFound
 		return f
 	case errors.As(err, &stuck) && stuck.Do != "":
 		return f.Hint("%s", stuck.Do)
 	case errors.As(err, &unreached):
-		return f.Hint("--reach %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
+		return f.Hint("--address %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
 	case errors.As(err, &behind):
 		return f.Hint("wait for it; or, if that standby is not needed, end it")
 	case errors.As(err, &rows):
@@ -179,31 +179,31 @@ func moveFailure(err error) *ui.Failure {
 		if errors.As(err, &different) {
 			f.Code = ui.ExitFound
 		}
-		return f.Hint("firn shards finish %d, then firn shards move %[1]d --to %s", backless.Shard, backless.Server)
+		return f.Hint("firn shard finish %d, then firn shard move %[1]d --to %s", backless.Shard, backless.Server)
 	case errors.As(err, &different):
 		f.Code = ui.ExitFound
-		return f.Hint("something has written to the copy: firn shards abort LIST, and move it again")
+		return f.Hint("something has written to the copy: firn shard abort LIST, and move it again")
 	case errors.As(err, &other):
-		return f.Hint("to see how far it is: firn shards status").
-			Hint("to go on with it, if nobody does: firn shards move %d --to %s; to give it up instead: firn shards abort %[1]d", other.Shard, other.Target)
+		return f.Hint("to see how far it is: firn shard status").
+			Hint("to go on with it, if nobody does: firn shard move %d --to %s; to give it up instead: firn shard abort %[1]d", other.Shard, other.Target)
 	case errors.As(err, &under):
-		return f.Hint("to see what ends it: firn shards status")
+		return f.Hint("to see what ends it: firn shard status")
 	case errors.As(err, &held):
 		return f.Hint("end them, or give them more time: --lock-wait 10m")
 	case errors.Is(err, move.ErrNoMember):
-		return f.Hint("to make it one of the cluster: firn shards add-server NAME=postgres://USER@HOST/DATABASE")
+		return f.Hint("to make it one of the cluster: firn shard add-server NAME=postgres://USER@HOST/DATABASE")
 	case ofCopy(err):
 		var of *shard.ServerError
 		errors.As(err, &of)
-		return f.Hint("%s. Then, to see what comes next: firn shards status", check.ReopenCopy(of.Server))
+		return f.Hint("%s. Then, to see what comes next: firn shard status", check.ReopenCopy(of.Server))
 	case errors.As(err, &pg) && pg.Code == "ID008" && !ofChange(err):
-		return f.Hint("--reach SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
+		return f.Hint("--address SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
 	case ofChange(err):
 		return withDetail(err).Hint("%s", pg.Hint)
 	case errors.As(err, &pg) && pg.Code == "2BP01":
 		return f.Hint("%s", pg.Hint)
 	case errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "XX000"): // what it was at work on is gone
-		return f.Hint("another command may have ended the move meanwhile; to see how it stands: firn shards status")
+		return f.Hint("another command may have ended the move meanwhile; to see how it stands: firn shard status")
 	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
 		return f.Hint(sameCommand)
 	case errors.Is(err, move.ErrNoDump):

@@ -62,7 +62,7 @@ func TestShardsStatusWatch(t *testing.T) {
 		{nil, `^20\d\d-.*Z$`, regexp.MustCompile(`^a .* [0-9.]+ rows/s$`)},
 		{[]string{"--json"}, `^{"server":"a".*"time":"20[^"]*Z"}$`, regexp.MustCompile(`^{"server":"a".*"rows_written_per_second":[0-9.]+,"time":"20[^"]*Z"}$`)},
 	} {
-		p := command(t, "none", append(append([]string{"shards", "status", "--watch"}, way.flags...), flags...)...)
+		p := command(t, "none", append(append([]string{"shard", "status", "--watch"}, way.flags...), flags...)...)
 		out, err := p.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

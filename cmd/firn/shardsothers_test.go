@@ -17,8 +17,8 @@ func TestShardsOthers(t *testing.T) {
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
 	run := func(args ...string) []string { return append(append([]string{"shards"}, args...), flags...) }
-	succeed(t, "shards", "init", "--count", "2", "--yes", "--server", "a="+a)
-	succeed(t, "shards", "add-server", "b="+b, "--server", "a="+a)
+	succeed(t, "shard", "init", "--count", "2", "--yes", "--server", "a="+a)
+	succeed(t, "shard", "add-server", "b="+b, "--server", "a="+a)
 	onDatabase(t, a, `CREATE TABLE insta0.orders (id bigint PRIMARY KEY); CREATE TABLE insta1.orders (id bigint PRIMARY KEY); CREATE PUBLICATION cdc FOR ALL TABLES;
 		CREATE FUNCTION insta0.g(s regclass) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN nextval(s); END $$`)
 	const want = "the publication cdc has all tables of it, and its consumers would get no rows of it any more (if they know of the move, and read from b too: --consumers-know cdc)"

@@ -15,7 +15,7 @@ import (
 )
 
 // This file says what to do about servers whose schema firn belongs to different roles: programs are
-// denied what a move or firn shards apply makes on one of them.
+// denied what a move or firn shard apply makes on one of them.
 
 // ownersHints adds to an error of such servers which addresses work, and how the roles become one.
 func ownersHints(f *ui.Failure, owners map[string]string) *ui.Failure {
@@ -24,7 +24,7 @@ func ownersHints(f *ui.Failure, owners map[string]string) *ui.Failure {
 		flags = append(flags, "--server "+ownerAddress(name, owners[name]))
 	}
 	return f.Hint("in the same command give each address the role of that server: %s", strings.Join(flags, " ")).
-		Hint("to see how all servers come to belong to one role: firn shards doctor")
+		Hint("to see how all servers come to belong to one role: firn shard doctor")
 }
 
 // joinerHint says with which address a server comes into a cluster.
@@ -47,8 +47,8 @@ func otherOwners(ctx context.Context, servers []shard.Server) (found []check.Fin
 	for _, name := range odd {
 		found = append(found, check.Finding{
 			Level: check.Warn, Server: name,
-			Text: fmt.Sprintf("the schema firn belongs to the role %s here, and to %s on the other servers: programs may be denied what moves and firn shards apply make here", owners[name], most),
-			Do: fmt.Sprintf("to move its shards away, until it has none: firn shards rebalance --drain %s. Then: firn shards remove-server %[1]s. Then on server %[1]s, as the role %[2]s: DROP SCHEMA firn CASCADE. Then: firn shards add-server %[3]s",
+			Text: fmt.Sprintf("the schema firn belongs to the role %s here, and to %s on the other servers: programs may be denied what moves and firn shard apply make here", owners[name], most),
+			Do: fmt.Sprintf("to move its shards away, until it has none: firn shard rebalance --drain %s. Then: firn shard remove-server %[1]s. Then on server %[1]s, as the role %[2]s: DROP SCHEMA firn CASCADE. Then: firn shard add-server %[3]s",
 				name, owners[name], ownerAddress(name, most)),
 		})
 	}

@@ -29,7 +29,7 @@ func TestShardsOneOwner(t *testing.T) {
 	if !strings.Contains(said, "server c: its address has the role t, and the shards of the other servers belong to the role oneowner") || !strings.Contains(said, "c=postgres://oneowner@HOST/DATABASE") {
 		t.Errorf("add-server: %s", said)
 	}
-	said = refuse(t, 1, "shards", "init", "--count", "2", "--yes", "--server", "c="+as(c), "--server", "d="+d)
+	said = refuse(t, 1, "shard", "init", "--count", "2", "--yes", "--server", "c="+as(c), "--server", "d="+d)
 	if !strings.Contains(said, "server d: its address has the role t, and the shards of the other servers belong to the role oneowner") || !strings.Contains(said, "d=postgres://oneowner@HOST/DATABASE") {
 		t.Errorf("init: %s", said)
 	}
@@ -41,13 +41,13 @@ func TestShardsOneOwner(t *testing.T) {
 	writeFile(t, dir+"/001_t.sql", "CREATE TABLE t (n integer)")
 	for _, words := range []string{"init", "apply " + dir, "remove-server c"} {
 		said := refuse(t, 1, with(words, "--server", "c="+as(c))...)
-		if !strings.Contains(said, "--server a=postgres://oneowner@HOST/DATABASE --server b=postgres://oneowner@HOST/DATABASE --server c=postgres://t@HOST/DATABASE") || !strings.Contains(said, "firn shards doctor") {
-			t.Errorf("firn shards %s: %s", words, said)
+		if !strings.Contains(said, "--server a=postgres://oneowner@HOST/DATABASE --server b=postgres://oneowner@HOST/DATABASE --server c=postgres://t@HOST/DATABASE") || !strings.Contains(said, "firn shard doctor") {
+			t.Errorf("firn shard %s: %s", words, said)
 		}
 	}
 	for _, address := range []string{c, as(c)} {
 		out, _, _ := called(t, with("doctor", "--server", "c="+address)...)
-		for _, want := range []string{"the schema firn belongs to the role t here, and to oneowner on the other servers", "firn shards remove-server c --server", "DROP SCHEMA firn CASCADE", "firn shards add-server c=postgres://oneowner@HOST/DATABASE"} {
+		for _, want := range []string{"the schema firn belongs to the role t here, and to oneowner on the other servers", "firn shard remove-server c --server", "DROP SCHEMA firn CASCADE", "firn shard add-server c=postgres://oneowner@HOST/DATABASE"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("doctor does not say %q:\n%s", want, out)
 			}
@@ -61,7 +61,7 @@ func TestShardsOneOwner(t *testing.T) {
 	}
 	onDatabase(t, c, "DROP SCHEMA firn CASCADE")
 	succeed(t, with("add-server c="+as(c))...)
-	if out, _, _ := called(t, append([]string{"shards", "doctor", "--server", "c=" + c}, super...)...); strings.Contains(out, "belongs to the role") {
+	if out, _, _ := called(t, append([]string{"shard", "doctor", "--server", "c=" + c}, super...)...); strings.Contains(out, "belongs to the role") {
 		t.Errorf("doctor: %s", out)
 	}
 }

@@ -22,7 +22,7 @@ func TestShardsRebalanceByRate(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append([]string{"shards", "init", "--count", "6", "--yes"}, flags...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "6", "--yes"}, flags...)...)
 	for n := range 6 {
 		url, rows := a, 100
 		if n > 2 {
@@ -37,7 +37,7 @@ func TestShardsRebalanceByRate(t *testing.T) {
 	defer stop()
 
 	args := append([]string{"--by", "rate", "--sample", "4s"}, flags...)
-	out := succeed(t, append([]string{"shards", "rebalance", "--dry-run"}, args...)...)
+	out := succeed(t, append([]string{"shard", "rebalance", "--dry-run"}, args...)...)
 	if !regexp.MustCompile(`(?m)^a +now +3 +[0-9.]+ rows/s +#{24}$\n^ +then +[12] +[0-9.]+ rows/s +#{10,14}$\n^b +now +3 +0\.0 rows/s *$\n^ +then +[45] +[0-9.]+ rows/s +#{10,14}$\n\n^[12] shards? to move, .* [kM]B to copy$`).MatchString(out) {
 		t.Errorf("the plan is\n%s", out)
 	}

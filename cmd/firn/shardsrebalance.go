@@ -23,23 +23,23 @@ func newShardsRebalance() *cobra.Command {
 	var o shardsRebalance
 	cmd := &cobra.Command{
 		Use:   "rebalance",
-		Short: "Move shards so that all servers bear an equal load",
+		Short: "Move shards until all servers carry the same load; --drain empties one",
 		Long: `Move shards so that all servers bear an equal load, with few bytes copied: first it
 shows what each server has and would have, then it moves, and drops the old copies.
 
 The load is the size of tables and indexes, or with --by rate the rows that are written,
 which it counts for --sample. Within 5 percent of the mean a server is left as it is.
 
---drain empties a server, after which firn shards remove-server takes it out of the
+--drain empties a server, after which firn shard remove-server takes it out of the
 cluster.
 
 Broken off at any instant, it goes on when it is run again: with the moves that are under
 way first, and then by a new plan. It does not move a shard again that somebody took back
-with firn shards revert. firn shards move says what a move needs.`,
-		Example: `  firn shards add-server c=postgres://firn@db3/app
-  firn shards rebalance --dry-run
-  firn shards rebalance --parallel 2
-  firn shards rebalance --drain a`,
+with firn shard revert. firn shard move says what a move needs.`,
+		Example: `  firn shard add-server c=postgres://firn@db3/app
+  firn shard rebalance --dry-run
+  firn shard rebalance --parallel 2
+  firn shard rebalance --drain a`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -53,7 +53,7 @@ with firn shards revert. firn shards move says what a move needs.`,
 	flags.DurationVar(&o.Sample, "sample", 10*time.Second, "how long rows that are written are counted, with --by rate")
 	flags.StringVar(&o.Drain, "drain", "", "the server to empty, instead of making all even")
 	flags.IntVar(&o.Parallel, "parallel", 1, "how many moves are under way at once, each of up to 32 shards between two servers")
-	flags.BoolVar(&o.Keep, "keep", false, "leave the old copies, until firn shards finish")
+	flags.BoolVar(&o.Keep, "keep", false, "leave the old copies, until firn shard finish")
 	flags.BoolVar(&o.dry, "dry-run", false, "show what would be done, and do nothing")
 	return cmd
 }
@@ -83,7 +83,7 @@ func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 	if !o.dry {
 		defer func() {
 			if ctx.Err() != nil {
-				sayBrokenOff(ctx, cmd, servers, nil, "firn shards rebalance, with the same flags")
+				sayBrokenOff(ctx, cmd, servers, nil, "firn shard rebalance, with the same flags")
 			}
 		}()
 	}
@@ -124,7 +124,7 @@ func members(ctx context.Context, cmd *cobra.Command) ([]shard.Server, error) {
 		if slices.Contains(m.Servers, s.Name) {
 			return false
 		}
-		ui.PrintWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards; to take it in: %s", s.Name, hinter{cmd}.compose("firn shards add-server "+s.Name))
+		ui.PrintWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards; to take it in: %s", s.Name, hinter{cmd}.compose("firn shard add-server "+s.Name))
 		return true
 	}), nil
 }
@@ -223,7 +223,7 @@ func reportMoved(ctx context.Context, cmd *cobra.Command, began time.Time, moved
 		if lacksRight(err) {
 			return moveFailure(err)
 		}
-		return moveFailure(err).Hint("the same command again goes on where it was; to see moves that are under way: firn shards status")
+		return moveFailure(err).Hint("the same command again goes on where it was; to see moves that are under way: firn shard status")
 	}
 	return nil
 }

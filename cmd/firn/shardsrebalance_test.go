@@ -24,7 +24,7 @@ import (
 // dryRebalance is what rebalance --dry-run says.
 func dryRebalance(t *testing.T, flags []string, args ...string) (plan rebalanceLine) {
 	t.Helper()
-	out := succeed(t, append(append([]string{"shards", "rebalance", "--dry-run", "--json"}, args...), flags...)...)
+	out := succeed(t, append(append([]string{"shard", "rebalance", "--dry-run", "--json"}, args...), flags...)...)
 	if err := json.Unmarshal([]byte(out), &plan); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -57,17 +57,17 @@ func TestShardsRebalance(t *testing.T) {
 		urls[name] = database(t, postgres, name)
 		flags = append(flags, "--server", name+"="+urls[name])
 	}
-	succeed(t, append([]string{"shards", "init", "--count", "8", "--yes"}, flags[:4]...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "8", "--yes"}, flags[:4]...)...)
 	dir := writeFiles(t, map[string]string{"1.sql": "CREATE TABLE photo (id bigint PRIMARY KEY DEFAULT next_id(), n bigint, x text); INSERT INTO photo (n, x) SELECT -1, repeat('x', 200) FROM generate_series(1, 1000)"})
-	succeed(t, append([]string{"shards", "apply", dir}, flags[:4]...)...)
-	if said := refuse(t, 2, append([]string{"shards", "rebalance", "--by", "charm"}, flags...)...); !strings.Contains(said, "size or rate") {
+	succeed(t, append([]string{"shard", "apply", dir}, flags[:4]...)...)
+	if said := refuse(t, 2, append([]string{"shard", "rebalance", "--by", "charm"}, flags...)...); !strings.Contains(said, "size or rate") {
 		t.Error(said)
 	}
-	if said := refuse(t, 1, append([]string{"shards", "remove-server", "b"}, flags[:4]...)...); !strings.Contains(said, "it has shard") || !strings.Contains(said, "--drain b") {
+	if said := refuse(t, 1, append([]string{"shard", "remove-server", "b"}, flags[:4]...)...); !strings.Contains(said, "it has shard") || !strings.Contains(said, "--drain b") {
 		t.Error(said)
 	}
-	succeed(t, append([]string{"shards", "add-server", "c=" + urls["c"], "d=" + urls["d"]}, flags[:4]...)...)
-	if said := refuse(t, 1, append([]string{"shards", "rebalance"}, flags[:6]...)...); !strings.Contains(said, "server d is in the cluster, and is not named") {
+	succeed(t, append([]string{"shard", "add-server", "c=" + urls["c"], "d=" + urls["d"]}, flags[:4]...)...)
+	if said := refuse(t, 1, append([]string{"shard", "rebalance"}, flags[:6]...)...); !strings.Contains(said, "server d is in the cluster, and is not named") {
 		t.Error(said)
 	}
 	w := photographers(t, urls, 8)
@@ -81,33 +81,33 @@ func TestShardsRebalance(t *testing.T) {
 	if len(plan.Moves) != 4 {
 		t.Errorf("%d moves: %+v", len(plan.Moves), plan.Moves)
 	}
-	rebalanceKilled(t, append([]string{"shards", "rebalance", "--parallel", "2"}, flags...), urls["a"], urls["b"])
-	succeed(t, append([]string{"shards", "finish", "0-7", "--yes"}, flags...)...) // where it was killed before that
+	rebalanceKilled(t, append([]string{"shard", "rebalance", "--parallel", "2"}, flags...), urls["a"], urls["b"])
+	succeed(t, append([]string{"shard", "finish", "0-7", "--yes"}, flags...)...) // where it was killed before that
 	if plan := dryRebalance(t, flags); len(plan.Moves) != 0 {
 		t.Errorf("it is not even: %+v", plan)
 	}
 	w.some(t)
 
-	if said := refuse(t, 2, append([]string{"shards", "rebalance", "--drain", "x"}, flags...)...); !strings.Contains(said, "x") {
+	if said := refuse(t, 2, append([]string{"shard", "rebalance", "--drain", "x"}, flags...)...); !strings.Contains(said, "x") {
 		t.Error(said)
 	}
-	succeed(t, append([]string{"shards", "rebalance", "--drain", "a", "--keep"}, flags...)...)
-	if said := refuse(t, 1, append([]string{"shards", "remove-server", "a"}, flags...)...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "firn shards finish") {
+	succeed(t, append([]string{"shard", "rebalance", "--drain", "a", "--keep"}, flags...)...)
+	if said := refuse(t, 1, append([]string{"shard", "remove-server", "a"}, flags...)...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "firn shard finish") {
 		t.Error(said)
 	}
-	succeed(t, append([]string{"shards", "finish", "0-7", "--yes"}, flags...)...)
+	succeed(t, append([]string{"shard", "finish", "0-7", "--yes"}, flags...)...)
 	w.some(t)
-	if out := succeed(t, append([]string{"shards", "remove-server", "a"}, flags...)...); !strings.Contains(out, "no longer in the cluster") {
+	if out := succeed(t, append([]string{"shard", "remove-server", "a"}, flags...)...); !strings.Contains(out, "no longer in the cluster") {
 		t.Error(out)
 	}
-	if out := succeed(t, append([]string{"shards", "remove-server", "a"}, flags...)...); !strings.Contains(out, "is not in the cluster") {
+	if out := succeed(t, append([]string{"shard", "remove-server", "a"}, flags...)...); !strings.Contains(out, "is not in the cluster") {
 		t.Error(out)
 	}
 	takenOut(t, urls["a"], flags)
 	w.some(t)
 
-	succeed(t, append([]string{"shards", "add-server", "a=" + urls["a"]}, flags[2:]...)...)
-	succeed(t, append([]string{"shards", "move", "0", "--to", "a"}, flags...)...)
+	succeed(t, append([]string{"shard", "add-server", "a=" + urls["a"]}, flags[2:]...)...)
+	succeed(t, append([]string{"shard", "move", "0", "--to", "a"}, flags...)...)
 	w.some(t)
 	w.stop(t, flags)
 }
@@ -115,7 +115,7 @@ func TestShardsRebalance(t *testing.T) {
 // takenOut looks at a server that was taken out: no shard comes there, whoever asks.
 func takenOut(t *testing.T, a string, flags []string) {
 	t.Helper()
-	if said := refuse(t, 1, append([]string{"shards", "move", "0", "--to", "a"}, flags...)...); !strings.Contains(said, "there is no such server in the cluster: a") || !strings.Contains(said, "add-server") {
+	if said := refuse(t, 1, append([]string{"shard", "move", "0", "--to", "a"}, flags...)...); !strings.Contains(said, "there is no such server in the cluster: a") || !strings.Contains(said, "add-server") {
 		t.Error(said)
 	}
 	for _, s := range dryRebalance(t, flags).Servers {
@@ -252,7 +252,7 @@ func (p *photos) stop(t *testing.T, flags []string) {
 	t.Helper()
 	p.cancel()
 	p.all.Wait()
-	out := succeed(t, append([]string{"shards", "exec", "--csv", "SELECT coalesce(string_agg(id || ':' || n, ' '), '') FROM photo WHERE n >= 0"}, flags...)...)
+	out := succeed(t, append([]string{"shard", "exec", "--csv", "SELECT coalesce(string_agg(id || ':' || n, ' '), '') FROM photo WHERE n >= 0"}, flags...)...)
 	found := 0
 	for line := range strings.Lines(out) {
 		_, rows, _ := strings.Cut(strings.TrimSpace(line), ",")

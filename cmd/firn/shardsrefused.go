@@ -86,7 +86,7 @@ const otherRole = "give the addresses with the name of the role that began the m
 const sameCommand = "in the same command give these addresses instead, with the role that began the move, or a superuser: " + asSuperuser
 
 // lookAgain is how a move is seen which the role may not see.
-const lookAgain = otherRole + ": firn shards status " + asSuperuser
+const lookAgain = otherRole + ": firn shard status " + asSuperuser
 
 // refusalHint is the only thing to do about an error with which a server refuses the connection, or
 // says that it knows nothing of shards; else empty.
@@ -97,7 +97,7 @@ func refusalHint(err error) string {
 		return do + "; then run the same command again"
 	}
 	if errors.Is(err, shard.ErrNoShards) || errors.Is(err, setup.ErrNoCluster) {
-		return "if no server is in a cluster yet: firn shards init --count N; else, to see which server is in none, and why: firn shards doctor"
+		return "if no server is in a cluster yet: firn shard init --count N; else, to see which server is in none, and why: firn shard doctor"
 	}
 	if !errors.As(err, &of) || !errors.As(of.Err, &pg) {
 		return ""

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,25 +18,31 @@ import (
 )
 
 func newShardsRemoveServer() *cobra.Command {
-	var gone, yes bool
+	var gone []string
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "remove-server NAME",
-		Short: "Take a server that has no shards out of a cluster",
+		Short: "Remove a server that has no shards",
 		Long: `Take a PostgreSQL server that has no shards any more out of a cluster: the others no
 longer know it, and need no answer from it. Its database stays as it is.
 
-firn shards rebalance --drain NAME moves its shards to the others. All servers have to be
+firn shard rebalance --drain NAME moves its shards to the others. All servers have to be
 there, this one too. One that is lost with shards is not removed: it is replaced by its
-standby or its backup, on which firn shards reopen opens what it had. One that had none,
+standby or its backup, on which firn shard reopen opens what it had. One that had none,
 as each of the others has to show, and is gone for good, is taken out with --gone.`,
-		Example: `  firn shards rebalance --drain a
-  firn shards remove-server a
-  firn shards remove-server a --gone`,
+		Example: `  firn shard rebalance --drain a
+  firn shard remove-server a
+  firn shard remove-server a --gone a`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return removeShardServer(cmd, args[0], gone, yes) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(gone) > 1 || len(gone) == 1 && gone[0] != args[0] {
+				return ui.Bad("--gone %s: it names the server that is removed, %s", strings.Join(gone, ","), args[0])
+			}
+			return removeShardServer(cmd, args[0], len(gone) > 0, yes)
+		},
 	}
 	addServers(cmd)
-	cmd.Flags().BoolVar(&gone, "gone", false, "it does not answer, and is gone for good")
+	addGone(cmd, &gone)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: a server that --gone names is gone for good")
 	return cmd
 }
@@ -59,7 +66,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 			if answers := new(check.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
 				return goneFailure(err)
 			}
-			return ui.Failed("%w", err).Hint("firn shards remove-server %s, without --gone: it has to know too", name)
+			return ui.Failed("%w", err).Hint("firn shard remove-server %s, without --gone: it has to know too", name)
 		}
 		servers = slices.Delete(slices.Clone(servers), at, at+1)
 	case at < 0 && !gone:
@@ -84,7 +91,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 		}
 	}
 	if err := r.Run(ctx); err != nil {
-		return setupFailure(err).Hint("firn shards status; then run it again: it goes on where it was")
+		return setupFailure(err).Hint("firn shard status; then run it again: it goes on where it was")
 	}
 	return printRemoval(cmd, r)
 }
@@ -124,7 +131,7 @@ func withoutServer(f move.Move, gone string) string {
 	if len(served) < len(f.Shards) {
 		return lostPage + " says how it ends"
 	}
-	return fmt.Sprintf("to end it without %s: firn shards %s %s --gone %[1]s", gone, command, move.List(f.Shards))
+	return fmt.Sprintf("to end it without %s: firn shard %s %s --gone %[1]s", gone, command, move.List(f.Shards))
 }
 
 func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, error) {
@@ -142,7 +149,7 @@ func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, err
 	case gone:
 		f = f.Hint("start server %s, or its standby or backup in its place: %s", name, lostPage)
 	default:
-		f = f.Hint("to move what it has to the others: firn shards rebalance --drain %s; to drop old copies: firn shards finish LIST", name)
+		f = f.Hint("to move what it has to the others: firn shard rebalance --drain %s; to drop old copies: firn shard finish LIST", name)
 	}
 	return nil, f
 }

@@ -26,7 +26,7 @@ func newShardsReopen() *cobra.Command {
 	var o shardsReopen
 	cmd := &cobra.Command{
 		Use:   "reopen SERVER",
-		Short: "Let a server serve again that was promoted, restored or copied",
+		Short: "Let a promoted, restored or copied server serve its shards",
 		Long: `Let a server's shards be served again after its standby was promoted, a backup was
 put back, or a shard was closed. Such a server gives no ids by itself, since what it
 is a copy of may live.
@@ -43,13 +43,13 @@ opens the shards of --shards with the rows that are there. The others are lost; 
 given again. Sequences of your own may be behind: look at them before programs write.
 
 Ids start above the latest clock of this host and all servers, plus --margin. Give a longer
-margin if the ids of the server that was lost were further ahead of its clock (firn shards
+margin if the ids of the server that was lost were further ahead of its clock (firn shard
 doctor). If no other clock is within an hour of the latest, no shard is opened: set the
 clock that is wrong first.`,
-		Example: `  firn shards reopen a
-  firn shards reopen a --shards 0-99 --dry-run
-  firn shards reopen a --gone b --margin 1m --yes
-  firn shards reopen a --shards 17 --gone b --incomplete`,
+		Example: `  firn shard reopen a
+  firn shard reopen a --shards 0-99 --dry-run
+  firn shard reopen a --gone b --margin 1m --yes
+  firn shard reopen a --shards 17 --gone b --incomplete`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -58,7 +58,7 @@ clock that is wrong first.`,
 	}
 	addServers(cmd)
 	cmd.Flags().Var(&o.shards, "shards", "only these shards, such as 0-9,12, though they may serve (all that do not serve)")
-	cmd.Flags().StringSliceVar(&o.gone, "gone", nil, "servers that do not answer and are gone for good")
+	addGone(cmd, &o.gone)
 	cmd.Flags().DurationVar(&o.margin, "margin", time.Second, "by how much to begin above the latest clock")
 	cmd.Flags().BoolVar(&o.incomplete, "incomplete", false, "open the shards of --shards though rows of them may be missing here")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
@@ -98,7 +98,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 		return ui.Bad("--margin %s: it is from 1s to %s", o.margin, mostMargin)
 	}
 	if o.incomplete && len(o.shards.ranges) == 0 {
-		return ui.Bad("--incomplete is said of single shards").Hint("firn shards reopen %s --incomplete --shards 17", name)
+		return ui.Bad("--incomplete is said of single shards").Hint("firn shard reopen %s --incomplete --shards 17", name)
 	}
 	plan, err := setup.LookReopen(ctx, servers, name, o.options())
 	if err != nil {
@@ -138,7 +138,7 @@ func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *
 	if len(o.shards.ranges) > 0 && len(plan.Shards)+len(plan.Left) == 0 {
 		f := ui.Failed("server %s has no copy of shard %s", plan.Server, &o.shards)
 		if len(o.gone) != 1 {
-			return f.Hint("to see which server serves each shard: firn shards status")
+			return f.Hint("to see which server serves each shard: firn shard status")
 		}
 		return f.Hint("%s", backHint(o.gone[0])).Hint("if it has neither, the rows are lost")
 	}
@@ -210,7 +210,7 @@ func (o *shardsReopen) ask(ctx context.Context, cmd *cobra.Command, plan *setup.
 
 // backHint says how rows come back that only one server has.
 func backHint(server string) string {
-	return fmt.Sprintf("start server %s, or put its standby or backup in its place, then: firn shards reopen %[1]s", server)
+	return fmt.Sprintf("start server %s, or put its standby or backup in its place, then: firn shard reopen %[1]s", server)
 }
 
 // failure is the error of a shard that is not opened, with what to do about it, or nil.
@@ -231,7 +231,7 @@ func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 		}
 	}
 	if incomplete != nil {
-		again := fmt.Sprintf("firn shards reopen %s --shards %s --incomplete", plan.Server, move.List(append([]int64{incomplete.Shard}, incomplete.More...)))
+		again := fmt.Sprintf("firn shard reopen %s --shards %s --incomplete", plan.Server, move.List(append([]int64{incomplete.Shard}, incomplete.More...)))
 		for _, name := range o.gone {
 			again += " --gone " + phrase.ShellWord(name)
 		}
@@ -256,7 +256,7 @@ func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 	case pg.Code == "ID007" && strings.HasPrefix(pg.Hint, "firn "): // it says which server knows more
 		return ui.Failed("%w", err).Hint("%s", pg.Hint)
 	case pg.Code == "42883":
-		return ui.Failed("%w", err).Hint("the servers have functions of an older version: firn shards init, then run it again")
+		return ui.Failed("%w", err).Hint("the servers have functions of an older version: firn shard init, then run it again")
 	case pg.Code == "42501": // such as of the table of a move that a superuser began
 		return ui.Failed("%w", err).Hint("%s", sameCommand)
 	case pg.Code == "ID004" || pg.Code == "ID009": // the clock

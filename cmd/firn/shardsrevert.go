@@ -13,22 +13,27 @@ import (
 func newShardsRevert() *cobra.Command {
 	var o shardsMove
 	cmd := &cobra.Command{
-		Use:   "revert LIST",
-		Short: "Take shards back to the server that they were moved from",
+		Use:   "revert [LIST]",
+		Short: "Return moved shards to their old server",
 		Long: `Take shards back to the server that they were moved from, with all that was written
 since: its copy has been kept up to date. That takes a moment, and copies nothing. It
-can be done until firn shards finish has dropped the copy, and moved again afterwards.
+can be done until firn shard finish has dropped the copy, and moved again afterwards.
 
 Broken off at any instant, it goes on when it is run again.`,
-		Example: `  firn shards revert 17`,
-		Args:    arguments(1, 1),
+		Example: `  firn shard revert 17
+  firn shard revert --from a`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return o.revert(ctx, cmd, args[0])
+			list, err := o.listOf(ctx, cmd, args)
+			if err != nil {
+				return err
+			}
+			return o.revert(ctx, cmd, list)
 		},
 	}
 	addServers(cmd)
 	o.addFlags(cmd)
+	o.addFrom(cmd, "take back all shards that were moved from this server")
 	return cmd
 }
 
@@ -42,7 +47,7 @@ func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string
 		return notBegun(ctx, cmd, moveFailure(err))
 	}
 	if len(jobs) == 0 {
-		return ui.Failed("no move of shard %s is there to be taken back", list).Hint("firn shards status; where a move was finished, move it back: firn shards move %s --to SERVER", list)
+		return ui.Failed("no move of shard %s is there to be taken back", list).Hint("firn shard status; where a move was finished, move it back: firn shard move %s --to SERVER", list)
 	}
 	under := inJobs(jobs)
 	if rest := slices.DeleteFunc(slices.Clone(shards), func(n int64) bool { return slices.Contains(under, n) }); len(rest) > 0 {
@@ -50,5 +55,5 @@ func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string
 	}
 	list = move.List(under)
 	moved, err := o.each(ctx, cmd, jobs, (*move.Mover).Revert)
-	return o.report(ctx, cmd, carried{servers, under, list, "firn shards revert " + list, moved, err})
+	return o.report(ctx, cmd, carried{servers, under, list, "firn shard revert " + list, moved, err})
 }

@@ -28,7 +28,7 @@ func ownedServers(t *testing.T, role string) (flags, super []string) {
 		super = append(super, "--server", name+"="+address)
 		flags = append(flags, "--server", name+"="+strings.Replace(address, "postgres://t@", "postgres://"+role+"@", 1))
 	}
-	succeed(t, append([]string{"shards", "init", "--count", "4", "--yes"}, flags...)...)
+	succeed(t, append([]string{"shard", "init", "--count", "4", "--yes"}, flags...)...)
 	return flags, super
 }
 
@@ -50,32 +50,32 @@ func TestShardsOtherRole(t *testing.T) {
 		out, errs, _ := called(t, with(words, flags)...)
 		said := out + errs
 		if at := lostWords.FindString(said); at != "" {
-			t.Errorf("firn shards %s says %q:\n%s", words, at, said)
+			t.Errorf("firn shard %s says %q:\n%s", words, at, said)
 		}
 		if !strings.Contains(said, "a=postgres://SUPERUSER@127.0.0.1:") || !strings.Contains(said, "b=postgres://SUPERUSER@127.0.0.1:") {
-			t.Errorf("firn shards %s does not say which role may:\n%s", words, said)
+			t.Errorf("firn shard %s does not say which role may:\n%s", words, said)
 		}
-		if failed := "firn shards " + words + " --server a=postgres://otherrole"; strings.Contains(errs, failed) {
-			t.Errorf("firn shards %s says to type it again:\n%s", words, said)
+		if failed := "firn shard " + words + " --server a=postgres://otherrole"; strings.Contains(errs, failed) {
+			t.Errorf("firn shard %s says to type it again:\n%s", words, said)
 		}
 		if strings.HasPrefix(words, "status") || words == "doctor" {
 			told := asSuper.FindStringSubmatch(said)
 			if told == nil {
-				t.Errorf("firn shards %s names no command:\n%s", words, said)
+				t.Errorf("firn shard %s names no command:\n%s", words, said)
 				continue
 			}
 			typed := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(told[1], "'", ""), "SUPERUSER", "t"))
 			out, errs, _ := called(t, typed...)
-			if strings.Contains(out+errs, "SUPERUSER") || typed[1] == "status" && !strings.Contains(out, "firn shards finish 0 --server ") {
+			if strings.Contains(out+errs, "SUPERUSER") || typed[1] == "status" && !strings.Contains(out, "firn shard finish 0 --server ") {
 				t.Errorf("%s:\n%s%s", told[0], out, errs)
 			}
 		}
 	}
 	if said := refuse(t, 1, with("abort 0", super)...); !strings.Contains(said, "firn: error: shard 0 has moved to b") || !slices.Equal(toldMoves(said), []string{"finish 0", "revert 0"}) {
-		t.Errorf("firn shards abort 0 of what has arrived:\n%s", said)
+		t.Errorf("firn shard abort 0 of what has arrived:\n%s", said)
 	}
 	if said := refuse(t, 1, with("move 0 --to a", super)...); !slices.Equal(toldMoves(said), []string{"revert 0", "finish 0"}) {
-		t.Errorf("firn shards move 0 --to a of what has arrived:\n%s", said)
+		t.Errorf("firn shard move 0 --to a of what has arrived:\n%s", said)
 	}
 	succeed(t, with("finish 0 --yes", super)...)
 
@@ -87,7 +87,7 @@ func TestShardsOtherRole(t *testing.T) {
 		}
 		out, errs, _ := called(t, with(words, super)...)
 		if !strings.Contains(errs, "belong") || !strings.Contains(errs, "a=postgres://otherrole@127.0.0.1:") || !strings.Contains(errs, "b=postgres://otherrole@127.0.0.1:") {
-			t.Errorf("firn shards %s as a superuser does not name the owner:\n%s%s", words, out, errs)
+			t.Errorf("firn shard %s as a superuser does not name the owner:\n%s%s", words, out, errs)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestShardsRefusedLogin(t *testing.T) {
 	server := passwordServer(t)
 	onDatabase(t, server.URL(), "CREATE ROLE hasword LOGIN PASSWORD 'right'")
 	a, b := database(t, server, "a"), database(t, server, "b")
-	succeed(t, "shards", "init", "--count", "4", "--yes", "--server", "a="+a, "--server", "b="+b)
+	succeed(t, "shard", "init", "--count", "4", "--yes", "--server", "a="+a, "--server", "b="+b)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE t (n integer)")
 	for _, tt := range []struct{ address, want string }{
@@ -136,11 +136,11 @@ func TestShardsRefusedLogin(t *testing.T) {
 				out, errs, _ := called(t, append(args, "--server", "a="+a, "--server", "b="+tt.address)...)
 				said := out + errs
 				if at := lostWords.FindString(said); at != "" {
-					t.Errorf("firn shards %s says %q:\n%s", words, at, said)
+					t.Errorf("firn shard %s says %q:\n%s", words, at, said)
 				}
 				asks := name != "sql" && !strings.HasPrefix(words, "where") && name != "adopt"
 				if asks && !strings.Contains(said, strings.TrimPrefix(tt.want, "server b: ")) || strings.Contains(said, "tls error") {
-					t.Errorf("firn shards %s does not say why:\n%s", words, said)
+					t.Errorf("firn shard %s does not say why:\n%s", words, said)
 				}
 			}
 		}
@@ -154,7 +154,7 @@ func TestShardsRefusedLoginInMove(t *testing.T) {
 	server := passwordServer(t)
 	onDatabase(t, server.URL(), "CREATE ROLE hasword LOGIN PASSWORD 'right'")
 	a, b := database(t, server, "a"), database(t, server, "b")
-	succeed(t, "shards", "init", "--count", "4", "--yes", "--server", "a="+a, "--server", "b="+b)
+	succeed(t, "shard", "init", "--count", "4", "--yes", "--server", "a="+a, "--server", "b="+b)
 	onDatabase(t, a, "SELECT firn.begin_move(shard, term + 1, 'somebody', '0123456789ab', 'b', true) FROM firn.shard WHERE shard = 0")
 	onDatabase(t, a, "UPDATE firn.shard SET state = 'moved', moved_to = 'b' WHERE shard = 0")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + strings.Replace(b, "postgres://t@", "postgres://hasword:wrong@", 1)}
@@ -163,14 +163,14 @@ func TestShardsRefusedLoginInMove(t *testing.T) {
 		said := out + errs
 		for _, never := range []string{"this role", "with the name of the role", "start the server", "SUPERUSER"} {
 			if strings.Contains(said, never) {
-				t.Errorf("firn shards %s says %q:\n%s", words, never, said)
+				t.Errorf("firn shard %s says %q:\n%s", words, never, said)
 			}
 		}
 		if !strings.Contains(said, "password authentication failed for user") || !strings.Contains(said, "hasword") {
-			t.Errorf("firn shards %s does not say what the server refuses:\n%s", words, said)
+			t.Errorf("firn shard %s does not say what the server refuses:\n%s", words, said)
 		}
 		if strings.HasPrefix(words, "status") && (!strings.Contains(said, "b refuses the login") || !strings.Contains(said, "correct the password of server b in its address")) {
-			t.Errorf("firn shards %s:\n%s", words, said)
+			t.Errorf("firn shard %s:\n%s", words, said)
 		}
 	}
 }
@@ -207,8 +207,8 @@ func TestShardsMoveInterrupted(t *testing.T) {
 			return one[bool](t, b, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = '"+strings.ToLower(t.Name())+"a' AND wait_event_type = 'Lock')")
 		})
 		p.Process.Signal(syscall.SIGINT)
-		if code := p.code(t); code != 130 || !strings.Contains(p.errs.String(), "Broken off before anything was begun: nothing has changed.\n") || !strings.Contains(p.errs.String(), "firn shards status --server ") {
-			t.Errorf("firn shards %s, interrupted early: exit code %d:\n%s", words, code, &p.errs)
+		if code := p.code(t); code != 130 || !strings.Contains(p.errs.String(), "Broken off before anything was begun: nothing has changed.\n") || !strings.Contains(p.errs.String(), "firn shard status --server ") {
+			t.Errorf("firn shard %s, interrupted early: exit code %d:\n%s", words, code, &p.errs)
 		}
 		onDatabase(t, b, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '"+strings.ToLower(t.Name())+"a' AND wait_event_type = 'Lock'")
 	}
@@ -219,7 +219,7 @@ func TestShardsMoveInterrupted(t *testing.T) {
 	p.Process.Signal(syscall.SIGINT)
 	p.code(t)
 	said := p.errs.String()
-	for _, want := range []string{"firn shards move 1 --to b --server ", "firn shards abort 1 --server "} {
+	for _, want := range []string{"firn shard move 1 --to b --server ", "firn shard abort 1 --server "} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in\n%s", want, said)
 		}
@@ -250,8 +250,8 @@ func TestShardsNoCluster(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE t (n integer)")
 	for _, words := range []string{"status", "apply " + dir, "apply " + dir + " --dry-run", "move 1 --to b", "revert 1", "abort 1", "finish 1", "rebalance", "doctor", "ls", "map", "where --shard 1", "remove-server a", "add-server c=" + c} {
 		out, errs, _ := called(t, with(words)...)
-		if !strings.Contains(out+errs, "firn shards init --count N --server a=postgres://t@") && !strings.Contains(out+errs, "firn shards init --count N --server 'a=postgres://t@") {
-			t.Errorf("firn shards %s, before there is a cluster, names no way to make one:\n%s%s", words, out, errs)
+		if !strings.Contains(out+errs, "firn shard init --count N --server a=postgres://t@") && !strings.Contains(out+errs, "firn shard init --count N --server 'a=postgres://t@") {
+			t.Errorf("firn shard %s, before there is a cluster, names no way to make one:\n%s%s", words, out, errs)
 		}
 	}
 	succeed(t, with("init --count 4 --yes")...)
@@ -288,7 +288,7 @@ func TestShardsApplyInMove(t *testing.T) {
 	for _, words := range []string{"apply " + dir + " --dry-run", "apply " + dir} {
 		_, errs, code := called(t, with(words)...)
 		if code != map[bool]int{true: 0, false: 1}[strings.HasSuffix(words, "--dry-run")] || !strings.Contains(errs, "firn: warning: the move of shard 0-1 from a to b is not finished, so no file is applied there now; ") || !slices.Equal(toldMoves(errs), []string{"finish 0-1", "revert 0-1"}) {
-			t.Errorf("firn shards %s: exit code %d\n%s", words, code, errs)
+			t.Errorf("firn shard %s: exit code %d\n%s", words, code, errs)
 		}
 	}
 	if n := one[int64](t, b, "SELECT count(*) FROM pg_attribute WHERE attrelid = 'insta0.t'::regclass AND attname = 'n'"); n != 0 {
@@ -344,10 +344,10 @@ func TestShardsReopenRefused(t *testing.T) {
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
-	succeed(t, "shards", "init", "--count", "4", "--yes", "--server", "a="+a, "--server", "b="+b)
+	succeed(t, "shard", "init", "--count", "4", "--yes", "--server", "a="+a, "--server", "b="+b)
 	stranger := "b=" + strings.Replace(b, "postgres://t@", "postgres://nobody@", 1)
 	for _, more := range [][]string{nil, {"--gone", "b"}, {"--gone", "b", "--shards", "2", "--incomplete"}} {
-		out, errs, code := called(t, append([]string{"shards", "reopen", "a", "--yes", "--server", "a=" + a, "--server", stranger}, more...)...)
+		out, errs, code := called(t, append([]string{"shard", "reopen", "a", "--yes", "--server", "a=" + a, "--server", stranger}, more...)...)
 		if code == 0 || !strings.Contains(errs, "the server refuses this user") {
 			t.Errorf("%q: exit code %d\n%s%s", more, code, out, errs)
 		}

@@ -21,7 +21,7 @@ func newShardsStatus() *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the servers and how many shards each serves",
+		Short: "Show servers and running moves, and what to do next",
 		Long: `Show each server: whether it answers, how many shards it serves, how many are closed
 there or have moved away, the size of its database, and how far its clock is from
 this host's. Then the moves that are under way or were not finished: how far each is,
@@ -44,10 +44,10 @@ the one before, after a line with the time, or in JSON with a "time" in each obj
 
 The exit code is 3 if a line says bad: a server cannot be asked, or no server or more than
 one serves a shard. A move that is under way is not bad, nor is the moment in which a shard
-of it changes over. With --watch the exit code is 0. firn shards doctor looks closer.`,
-		Example: `  firn shards status
-  firn shards status --watch
-  firn shards status --server a=postgres://firn@db1/app --json`,
+of it changes over. With --watch the exit code is 0. firn shard doctor looks closer.`,
+		Example: `  firn shard status
+  firn shard status --watch
+  firn shard status --server a=postgres://firn@db1/app --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()

@@ -180,7 +180,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 		switch {
 		case f.Do == check.NameThem:
 			text += "; " + f.Do
-		case strings.Contains(f.Do, "shards reopen "), strings.HasPrefix(f.Do, "give the address"):
+		case strings.Contains(f.Do, "shard reopen "), strings.HasPrefix(f.Do, "give the address"):
 			text += "; " + st.hints.compose(f.Do)
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Level, text); err != nil {

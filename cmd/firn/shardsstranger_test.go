@@ -18,7 +18,7 @@ func TestShardsStranger(t *testing.T) {
 	c := database(t, testserver.Shared(t, movesServer), "c")
 	flags = append(flags, "--server", "c="+c)
 	doctor := func() string {
-		out, _, _ := called(t, append([]string{"shards", "doctor"}, flags...)...)
+		out, _, _ := called(t, append([]string{"shard", "doctor"}, flags...)...)
 		return out
 	}
 	out := doctor()
@@ -30,7 +30,7 @@ func TestShardsStranger(t *testing.T) {
 	if out := doctor(); strings.Contains(out, "server c: it is in no cluster") {
 		t.Error(out)
 	}
-	if said := refuse(t, 2, append([]string{"shards", "add-server", "d"}, flags...)...); !strings.Contains(said, `"d" has no address`) {
+	if said := refuse(t, 2, append([]string{"shard", "add-server", "d"}, flags...)...); !strings.Contains(said, `"d" has no address`) {
 		t.Error(said)
 	}
 	onDatabase(t, addresses[1], "DROP SCHEMA firn CASCADE")

@@ -53,9 +53,9 @@ func TestShardsStray(t *testing.T) {
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
 	right := []string{"--server", "a=" + a, "--server", "b=" + b}
-	succeed(t, append(strings.Fields("shards init --count 4 --yes"), right...)...)
-	succeed(t, append(strings.Fields("shards move 0 --to b"), right...)...)
-	leaves(t, a, append(strings.Fields("shards move 1 --to b"), right...))
+	succeed(t, append(strings.Fields("shard init --count 4 --yes"), right...)...)
+	succeed(t, append(strings.Fields("shard move 0 --to b"), right...)...)
+	leaves(t, a, append(strings.Fields("shard move 1 --to b"), right...))
 	nameA, _ := databaseName(t, a, "")
 	nameB, _ := databaseName(t, b, "")
 	empty := database(t, postgres, "wrong")
@@ -84,16 +84,16 @@ func TestShardsStray(t *testing.T) {
 			out, errs, code := called(t, append(strings.Fields("shards "+words), flags...)...)
 			said := out + errs
 			if !strings.Contains(said, tt.want) {
-				t.Errorf("%s: firn shards %s does not say %q:\n%s", tt.name, words, tt.want, said)
+				t.Errorf("%s: firn shard %s does not say %q:\n%s", tt.name, words, tt.want, said)
 			}
 			if code == 0 && words != "ls" {
-				t.Errorf("%s: firn shards %s exits with 0:\n%s", tt.name, words, said)
+				t.Errorf("%s: firn shard %s exits with 0:\n%s", tt.name, words, said)
 			}
 			if !strings.Contains(said, tt.do) && !slices.Contains([]string{"ls", "map"}, words) {
-				t.Errorf("%s: firn shards %s does not say %q:\n%s", tt.name, words, tt.do, said)
+				t.Errorf("%s: firn shard %s does not say %q:\n%s", tt.name, words, tt.do, said)
 			}
 			if told := toldMoves(said); len(told) > 0 {
-				t.Errorf("%s: firn shards %s leads to %q:\n%s", tt.name, words, told, said)
+				t.Errorf("%s: firn shard %s leads to %q:\n%s", tt.name, words, told, said)
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func TestShardsStray(t *testing.T) {
 		t.Errorf("the servers said %s, and now %s", before, after)
 	}
 	// Where the original is not to serve any more, the hint of reopen leads to a copy that serves.
-	said := refuse(t, 1, append(strings.Fields("shards reopen b --yes"), "--server", "a="+a, "--server", "b="+copyB)...)
+	said := refuse(t, 1, append(strings.Fields("shard reopen b --yes"), "--server", "a="+a, "--server", "b="+copyB)...)
 	if !strings.Contains(said, "ALTER DATABASE "+nameB+" RENAME TO another_name") {
 		t.Fatal(said)
 	}
@@ -115,7 +115,7 @@ func TestShardsStray(t *testing.T) {
 		_, err = c.Exec(t.Context(), "ALTER DATABASE "+nameB+" RENAME TO "+nameB+"old")
 		return err == nil
 	})
-	succeed(t, append(strings.Fields("shards reopen b --yes"), "--server", "a="+a, "--server", "b="+copyB)...)
+	succeed(t, append(strings.Fields("shard reopen b --yes"), "--server", "a="+a, "--server", "b="+copyB)...)
 	one[int64](t, copyB, "SELECT insta2.next_id()")
 	_, old := databaseName(t, b, nameB+"old")
 	if code := sqlCode(t, old, "SELECT insta2.next_id()"); code != "ID003" {

@@ -16,7 +16,7 @@ import (
 )
 
 // reopenCommand finds the commands that doctor hints for shards that two servers serve.
-var reopenCommand = regexp.MustCompile(`firn shards reopen [a-z]+ --shards [0-9,-]+`)
+var reopenCommand = regexp.MustCompile(`firn shard reopen [a-z]+ --shards [0-9,-]+`)
 
 // TestShardsOpenTwice: where two servers serve a shard, as after the disk of one was put back
 // to an earlier state, doctor says what to type; typed literally that leaves the shard on the
@@ -41,13 +41,13 @@ func TestShardsOpenTwice(t *testing.T) {
 	doctor := out
 	hints := reopenCommand.FindAllString(out, -1)
 	slices.Sort(hints)
-	want := []string{"firn shards reopen a --shards 0", "firn shards reopen a --shards 1", "firn shards reopen b --shards 1"}
+	want := []string{"firn shard reopen a --shards 0", "firn shard reopen a --shards 1", "firn shard reopen b --shards 1"}
 	if !slices.Equal(hints, want) {
 		t.Fatalf("doctor hints %q, not %q\n%s%s", hints, want, out, errs)
 	}
 	// The server that has the older one does not get it, and says what to type.
 	out, errs, code := called(t, with("reopen b --shards 0 --yes")...)
-	if code != 3 || !strings.Contains(out, "there is nothing to open on server b") || !strings.Contains(errs, "firn shards reopen a --shards 0") {
+	if code != 3 || !strings.Contains(out, "there is nothing to open on server b") || !strings.Contains(errs, "firn shard reopen a --shards 0") {
 		t.Errorf("the older one: exit code %d\n%s%s", code, out, errs)
 	}
 	// It is said what is closed where, and nothing is done unasked.
@@ -58,7 +58,7 @@ func TestShardsOpenTwice(t *testing.T) {
 	if got := one[string](t, b, "SELECT state FROM firn.shard WHERE shard = 0"); got != "open" {
 		t.Errorf("nobody agreed, and it is %s on b", got)
 	}
-	for _, hint := range []string{"firn shards reopen a --shards 0", "firn shards reopen b --shards 1"} {
+	for _, hint := range []string{"firn shard reopen a --shards 0", "firn shard reopen b --shards 1"} {
 		at := strings.Index(doctor, hint)
 		succeed(t, append(shellWords(doctor[at : at+commandEnd(doctor[at:])])[1:], "--yes")...)
 	}
@@ -92,11 +92,11 @@ func TestShardsCleanAfterTwice(t *testing.T) {
 	onDatabase(t, b, "SELECT firn.create_shard(0, 'insta0')")
 	const left = "left of a move: publication firn_move_abcdefghijkl: it does nothing; "
 	out, _, _ := called(t, with("doctor")...)
-	if strings.Contains(out, "--clean") || !strings.Contains(out, left+"first do what is said of the shards that more than one server serves, then: firn shards doctor --server ") {
+	if strings.Contains(out, "--clean") || !strings.Contains(out, left+"first do what is said of the shards that more than one server serves, then: firn shard doctor --server ") {
 		t.Error(out)
 	}
 	succeed(t, with("reopen a --shards 0 --yes")...)
-	if out, _, _ := called(t, with("doctor")...); !strings.Contains(out, left+"to remove it: firn shards doctor --clean --server ") {
+	if out, _, _ := called(t, with("doctor")...); !strings.Contains(out, left+"to remove it: firn shard doctor --clean --server ") {
 		t.Error(out)
 	}
 }
@@ -113,7 +113,7 @@ func TestShardsOpenTwiceBrokenOff(t *testing.T) {
 	onDatabase(t, a, "UPDATE firn.shard SET term = 9 WHERE shard = 0")
 	onDatabase(t, b, "SELECT firn.overrule(0, 10, 'a', 9)")
 	out, _, _ := called(t, with("doctor")...)
-	if hints := reopenCommand.FindAllString(out, -1); !slices.Equal(hints, []string{"firn shards reopen a --shards 0"}) {
+	if hints := reopenCommand.FindAllString(out, -1); !slices.Equal(hints, []string{"firn shard reopen a --shards 0"}) {
 		t.Fatalf("%q\n%s", hints, out)
 	}
 	succeed(t, with("reopen a --shards 0 --yes")...)
@@ -138,11 +138,11 @@ func TestShardsForgotten(t *testing.T) {
 	onDatabase(t, a, `SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'b', term = 4, attempt = 'x' WHERE shard = 0;
 		SELECT firn.make_mark('insta0'); INSERT INTO insta0.firn_mark VALUES (4, 'x', 'b', 0, '{}')`)
 	out, _, _ := called(t, with("doctor")...)
-	if hints := reopenCommand.FindAllString(out, -1); !slices.Equal(hints, []string{"firn shards reopen b --shards 0"}) {
+	if hints := reopenCommand.FindAllString(out, -1); !slices.Equal(hints, []string{"firn shard reopen b --shards 0"}) {
 		t.Fatalf("%q\n%s", hints, out)
 	}
 	said := refuse(t, 1, with("reopen b --shards 0 --yes")...)
-	if !strings.Contains(said, "hint: firn shards reopen a --shards 0 --server ") {
+	if !strings.Contains(said, "hint: firn shard reopen a --shards 0 --server ") {
 		t.Error(said)
 	}
 	said = refuse(t, 1, with("reopen a --shards 0 --yes")...)
@@ -174,7 +174,7 @@ func TestShardsForgottenOfThree(t *testing.T) {
 		SELECT firn.make_mark('insta0'); INSERT INTO insta0.firn_mark VALUES (4, 'x', 'b', 0, '{}')`)
 	onDatabase(t, c, "INSERT INTO firn.shard (shard, schema, state, term, moved_to) VALUES (0, 'insta0', 'moved', 0, 'a')")
 	for _, words := range []string{"reopen b --shards 0 --dry-run", "reopen b --shards 0 --yes", "reopen b --shards 0 --yes"} {
-		if said := refuse(t, 1, with(words)...); !strings.Contains(said, "hint: firn shards reopen a --shards 0 --server ") {
+		if said := refuse(t, 1, with(words)...); !strings.Contains(said, "hint: firn shard reopen a --shards 0 --server ") {
 			t.Errorf("%s: %s", words, said)
 		}
 		if got := one[int64](t, c, "SELECT term FROM firn.shard WHERE shard = 0"); got != 0 {

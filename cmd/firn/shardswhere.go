@@ -22,15 +22,15 @@ func newShardsWhere() *cobra.Command {
 	var o shardsWhere
 	cmd := &cobra.Command{
 		Use:   "where [ID]",
-		Short: "Say which server an id, a key or a shard is on",
+		Short: "Show which server has an id, a key or a shard",
 		Long: `Say which shard an id was made on, or a key belongs to, and which server has it. A number
 without a flag is an id; the number of a shard is given with --shard.
 
-With --map it asks no server, but reads a map that firn shards map --json has written.`,
-		Example: `  firn shards where 7134519829134520325
-  firn shards where --key alice
-  firn shards where --shard 5
-  firn shards where --shard 5 --map map.json --json`,
+With --map-file it asks no server, but reads a map that firn shard ls --map --json has written.`,
+		Example: `  firn shard where 7134519829134520325
+  firn shard where --key alice
+  firn shard where --shard 5
+  firn shard where --shard 5 --map-file map.json --json`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -40,7 +40,7 @@ With --map it asks no server, but reads a map that firn shards map --json has wr
 	addServers(cmd)
 	cmd.Flags().StringVar(&o.key, "key", "", "a key")
 	cmd.Flags().Int64Var(&o.shard, "shard", 0, "the number of a shard")
-	cmd.Flags().StringVar(&o.file, "map", "", "a file with a map, instead of the servers")
+	cmd.Flags().StringVar(&o.file, "map-file", "", "a file with a map, instead of the servers")
 	return cmd
 }
 
@@ -69,9 +69,9 @@ func (o *shardsWhere) run(ctx context.Context, cmd *cobra.Command, args []string
 	if given != 1 {
 		f := ui.Bad("one of an id, --key and --shard says what to look for, and only one")
 		if cmd.Flags().Changed("key") {
-			return f.Hint("to look for the key: firn shards where --key %s", phrase.ShellWord(o.key))
+			return f.Hint("to look for the key: firn shard where --key %s", phrase.ShellWord(o.key))
 		}
-		return f.Hint("firn shards where --shard 3")
+		return f.Hint("firn shard where --shard 3")
 	}
 	if len(args) > 0 {
 		var err error
@@ -108,11 +108,11 @@ func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*shard.Ma
 	}
 	text, err := os.ReadFile(o.file)
 	if err != nil {
-		return nil, ui.Failed("%w", err).Hint("firn shards map --json > %s", phrase.ShellWord(o.file))
+		return nil, ui.Failed("%w", err).Hint("firn shard ls --map --json > %s", phrase.ShellWord(o.file))
 	}
 	m := new(shard.Map)
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, ui.Bad("%s: %s", o.file, phrase.WithoutPackage(err.Error())).Hint("firn shards map --json > %s", phrase.ShellWord(o.file))
+		return nil, ui.Bad("%s: %s", o.file, phrase.WithoutPackage(err.Error())).Hint("firn shard ls --map --json > %s", phrase.ShellWord(o.file))
 	}
 	return m, nil
 }
@@ -132,7 +132,7 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error)
 			ui.PrintWarning(cmd.ErrOrStderr(), "the time of %d is to come, %s: it may be of another layout", o.id, line.Time)
 		}
 		if parts.Time.Sub(m.Layout.Epoch()) < time.Second { // no generator was there yet
-			ui.PrintWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shards where --shard %[1]d", o.id)))
+			ui.PrintWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shard where --shard %[1]d", o.id)))
 		}
 	case cmd.Flags().Changed("key"):
 		var err error
@@ -145,10 +145,10 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error)
 	}
 	r, ok := m.Route(number)
 	if !ok && len(m.Missing) > 0 {
-		return nil, ui.Failed("no server that answers knows shard %d; %s may", number, strings.Join(m.Missing, ", ")).Hint("firn shards status")
+		return nil, ui.Failed("no server that answers knows shard %d; %s may", number, strings.Join(m.Missing, ", ")).Hint("firn shard status")
 	}
 	if !ok {
-		return nil, ui.Failed("there is no shard %d", number).Hint("to see which there are: firn shards map")
+		return nil, ui.Failed("there is no shard %d", number).Hint("to see which there are: firn shard ls --map")
 	}
 	line.shardLine = newShardLine(m, r)
 	return line, nil

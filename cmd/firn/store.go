@@ -27,7 +27,7 @@ func addStore(cmd *cobra.Command) {
 // both. A variable stays when the directory changes, so there a relative path is an error.
 func placeStore(cmd *cobra.Command) error {
 	f := cmd.Flags().Lookup("store")
-	if f == nil || !f.Changed || cmd.Name() == "encode" && f.Value.String() == noStore {
+	if f == nil || !f.Changed || cmd.Name() == "backfill" && f.Value.String() == noStore {
 		return nil
 	}
 	path, ok := strings.CutPrefix(f.Value.String(), "sqlite:")

@@ -41,7 +41,7 @@ The store does not know any more which ids were made. So firn store recover star
 ids of all its pools above everything that a process may have made, and takes every
 worker from its process: no ids for the longest outage budget, 5m or --outage or what a
 pool was created with, and 10s more. No clock says how far a counter had come, so
-segments, tickets and serials leave out --numbers, and go on at once.
+sequences, tickets and documents leave out --numbers, and go on at once.
 
 Stop every process that uses the store before, and start them after: they wait until ids
 start. If the store is a SQLite file, the file at the path is accepted. Where there is no
@@ -142,7 +142,7 @@ type recoveryPlan struct {
 	lost   []string // pools without a record, of which there are records of workers
 	series []string
 	shards bool                   // the same database has shards
-	since  []string               // up to where, and when, each segment was last granted numbers
+	since  []string               // up to where, and when, each sequence was last granted numbers
 	usedUp []usedUp               // series that have no number left after it
 	other  *store.OtherStoreError // the store is a copy of another one, or was moved
 }
@@ -155,21 +155,21 @@ func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err
 	if p.lost, err = lostPools(ctx, s); err != nil {
 		return p, err
 	}
-	segments, err := sequence.List(ctx, s)
+	sequences, err := sequence.List(ctx, s)
 	if err != nil {
 		return p, err
 	}
-	serials, err := document.List(ctx, s)
+	documents, err := document.List(ctx, s)
 	if err != nil {
 		return p, err
 	}
-	for _, one := range segments {
+	for _, one := range sequences {
 		p.series = append(p.series, one.Name)
 		if text := givenSince(one); text != "" {
 			p.since = append(p.since, text)
 		}
 	}
-	for _, one := range serials {
+	for _, one := range documents {
 		p.series = append(p.series, one.Name)
 	}
 	p.shards = holdsShards(ctx, r.url)
@@ -450,7 +450,7 @@ func (p recoveryPlan) then(h hinter) []string {
 		all = append(all, h.compose("firn pool ensure "+phrase.ShellWord(name)))
 	}
 	if p.shards {
-		all = append(all, h.compose("firn shards reopen SERVER"))
+		all = append(all, h.compose("firn shard reopen SERVER"))
 	}
 	return all
 }
@@ -483,7 +483,7 @@ func printThen(out io.Writer, then []string, asJSON bool) error {
 	}
 	for _, command := range then {
 		why := "the store has records of its workers, and not its own; it gets all workers of the layout, unless firn.yaml or the command names those that it had"
-		if strings.HasPrefix(command, "firn shards") {
+		if strings.HasPrefix(command, "firn shard") {
 			why = "this database has shards, which were restored with it"
 		}
 		if _, err := fmt.Fprintf(out, "then: %s (%s)\n", command, why); err != nil {
@@ -505,20 +505,20 @@ func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, ou
 	if err != nil {
 		return err
 	}
-	segments, err := sequence.AcceptMove(ctx, s)
+	sequences, err := sequence.AcceptMove(ctx, s)
 	if err != nil {
 		return err
 	}
-	serials, err := document.AcceptMove(ctx, s)
+	documents, err := document.AcceptMove(ctx, s)
 	if err != nil {
 		return err
 	}
 	var counters []acceptedLine
-	for _, in := range segments {
-		counters = append(counters, acceptedLine{in.Name, config.Segment})
+	for _, in := range sequences {
+		counters = append(counters, acceptedLine{in.Name, config.Sequence})
 	}
-	for _, in := range serials {
-		counters = append(counters, acceptedLine{in.Name, config.Serial})
+	for _, in := range documents {
+		counters = append(counters, acceptedLine{in.Name, config.Document})
 	}
 	return printAccepted(out, pools, counters, asJSON)
 }

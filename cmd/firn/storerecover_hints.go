@@ -28,9 +28,9 @@ func recoverCommand(url string, counters bool) string {
 		command, note = "firn store recover --store URL", maskedNote
 	}
 	if counters {
-		return command + " --numbers N, with N for its segments, tickets and serials: " + n + note
+		return command + " --numbers N, with N for its sequences, tickets and documents: " + n + note
 	}
-	return command + " (if the store has segments, tickets or serials, add --numbers N, with N " + n + ")" + note
+	return command + " (if the store has sequences, tickets or documents, add --numbers N, with N " + n + ")" + note
 }
 
 // saysRecover reports whether a hint says already how a store is made safe.

@@ -143,8 +143,8 @@ func TestCopiedStores(t *testing.T) {
 		return out + errs
 	}
 	for _, text := range []string{
-		refused("next"), refused("next", "orders", "--kind", "segment"), refused("doctor"),
-		refused("serve", "--resp", "127.0.0.1:0", "--http", "off"), refused("workers", "hold", "--", "true"),
+		refused("next"), refused("next", "orders", "--kind", "sequence"), refused("doctor"),
+		refused("serve", "--resp", "127.0.0.1:0", "--http", "off"), refused("run", "--", "true"),
 	} {
 		for _, want := range []string{
 			"if the original is still there, use that one", "only if you moved the file here yourself, it is no copy and no backup",
@@ -193,7 +193,7 @@ func TestRenamedStore(t *testing.T) {
 	if err := os.Rename("ids.db", "the other.db"); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"next"}, {"pool", "ls"}, {"pool", "show"}, {"pool", "ensure"}, {"workers", "ls"}} {
+	for _, args := range [][]string{{"next"}, {"pool", "ls"}, {"pool", "show"}, {"pool", "ensure"}, {"worker", "ls"}} {
 		_, errs, code = called(t, append(args, "--store", "sqlite:the other.db")...)
 		if code == 0 || !strings.Contains(errs, "is a copy, or has forgotten") {
 			t.Errorf("%q: exit code %d, %s", args, code, errs)

@@ -29,11 +29,11 @@ series:
 			}
 		}
 	}
-	doctor("bad   series tickets, sqlite:"+a, "firn segments create tickets")
+	doctor("bad   series tickets, sqlite:"+a, "firn series create tickets --kind sequence")
 	if files, err := filepath.Glob("*.db"); err != nil || len(files) > 0 {
 		t.Errorf("doctor made %v, %v", files, err)
 	}
-	mustAll(t, "segments create tickets", "next tickets")
+	mustAll(t, "series create tickets --kind sequence", "next tickets")
 	if out, _, _ := called(t, "doctor"); !strings.Contains(out, "ok    series tickets, sqlite:"+a) || strings.Contains(out, "bad ") {
 		t.Errorf("doctor:\n%s", out)
 	}
@@ -64,7 +64,7 @@ func TestTicketThatOneStoreLost(t *testing.T) {
 		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { "+series+", stores: [sqlite:a.db, sqlite:b.db] } }\n")
 	}
 	config("bill: { kind: ticket")
-	mustAll(t, "segments create bill", "next -n 30 bill")
+	mustAll(t, "series create bill --kind sequence", "next -n 30 bill")
 	for _, name := range []string{"b.db", ".b.db.id"} {
 		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
@@ -72,18 +72,18 @@ func TestTicketThatOneStoreLost(t *testing.T) {
 	}
 	mustAll(t, "store recover --lost --yes --store sqlite:"+filepath.Join(dir, "b.db"))
 	const want = "if another store of bill still has it, it cannot be created again in this one: "
-	for _, args := range []string{"doctor", "next bill", "segments create bill --first 1000", "serve --resp 127.0.0.1:0 --http off"} {
+	for _, args := range []string{"doctor", "next bill", "series create bill --kind sequence --first 1000", "serve --resp 127.0.0.1:0 --http off"} {
 		out, errs, code := called(t, strings.Fields(args)...)
 		text := out + errs
-		if code == 0 || !strings.Contains(text, want) || !strings.Contains(text, "firn segments create NEWNAME") {
+		if code == 0 || !strings.Contains(text, want) || !strings.Contains(text, "firn series create NEWNAME --kind sequence") {
 			t.Errorf("%s: exit code %d, %s", args, code, text)
 		}
-		if at := strings.Index(text, "segments create bill --first N"); at >= 0 && at < strings.Index(text, want) {
+		if at := strings.Index(text, "series create bill --kind sequence --first N"); at >= 0 && at < strings.Index(text, want) {
 			t.Errorf("%s: the hint that is refused comes first: %s", args, text)
 		}
 	}
 	config("bill2: { kind: ticket, first: 1000")
-	mustAll(t, "segments create bill2")
+	mustAll(t, "series create bill2 --kind sequence")
 	for range 3 {
 		if out, errs, code := called(t, "next", "bill2"); code != 0 || len(strings.TrimSpace(out)) != 4 {
 			t.Errorf("next bill2: exit code %d, %s%s", code, out, errs)

@@ -68,7 +68,7 @@ func TestForeignConfigIsNotRead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, args := range []string{"next photo", "doctor", "config print", "config check", "workers ls", "shards ls", "serve"} {
+			for _, args := range []string{"next photo", "doctor", "config show", "config check", "worker ls", "shard ls", "serve"} {
 				if tt.want == "" && args != "next photo" {
 					continue
 				}

@@ -15,10 +15,10 @@ import (
 )
 
 // The commands that lease a worker or say what a lease would be; and the first of
-// them without workers hold, whose program has a generator of its own.
+// them without run, whose program has a generator of its own.
 var (
-	leaseCommands = append(drawCommands, "workers hold")
-	drawCommands  = []string{"next", "doctor", "config print"}
+	leaseCommands = append(drawCommands, "run")
+	drawCommands  = []string{"next", "doctor", "config show"}
 )
 
 // The commands that create a pool.
@@ -27,21 +27,21 @@ var createCommands = []string{"pool create", "pool ensure"}
 // readBy are the commands that read a variable, without "firn", by the flag that it sets. One
 // that is not here is read by each command with the flag.
 var readBy = map[string][]string{
-	"pool":   slices.Concat(leaseCommands, createCommands, []string{"serve", "pool show", "pool set", "workers release", "encode"}),
-	"layout": slices.Concat(leaseCommands, createCommands, []string{"decode", "encode", "verify"}),
-	"lanes":  drawCommands,
-	"renew":  leaseCommands,
-	"ttl":    leaseCommands,
-	"outage": slices.Concat(leaseCommands, createCommands, []string{"store recover"}),
-	"borrow": drawCommands,
-	"wait":   leaseCommands,
-	"file":   drawCommands,
-	"keys":   {"next", "decode", "public encode"},
-	"resp":   {"serve", "config print"},
-	"http":   {"serve", "config print"},
-	"admin":  {"serve", "config print"},
-	"names":  {"serve", "config print"},
-	"db":     {"segments import"},
+	"pool":       slices.Concat(leaseCommands, createCommands, []string{"serve", "pool show", "pool set", "worker release", "backfill"}),
+	"layout":     slices.Concat(leaseCommands, createCommands, []string{"decode", "encode", "backfill", "verify"}),
+	"lanes":      drawCommands,
+	"renew":      leaseCommands,
+	"ttl":        leaseCommands,
+	"outage":     slices.Concat(leaseCommands, createCommands, []string{"store recover"}),
+	"max-ahead":  drawCommands,
+	"wait":       leaseCommands,
+	"grant-file": drawCommands,
+	"keys":       {"next", "decode", "public encode"},
+	"resp":       {"serve", "config show"},
+	"http":       {"serve", "config show"},
+	"admin":      {"serve", "config show"},
+	"names":      {"serve", "config show"},
+	"db":         {"series import"},
 }
 
 // variableOf returns the variable that a flag of a command is taken from.
@@ -104,7 +104,7 @@ type strayVariable struct{ name, do string }
 func (v strayVariable) text() string { return "firn does not read the variable " + v.name }
 
 // strayVariables are those of an environment. What others set for a reason is left
-// out: Kubernetes, for services called firn; firn's tests; and workers hold, for its
+// out: Kubernetes, for services called firn; firn's tests; and run, for its
 // command.
 func strayVariables(root *cobra.Command, environ []string) []strayVariable {
 	known, flags := variableNames(), flagVariables(root)
@@ -175,7 +175,7 @@ func warnOfVariables(cmd *cobra.Command) {
 
 // ownWarnings are the commands that say themselves what variables firn does not
 // read: in a log, as a finding, or once for two processes.
-var ownWarnings = []string{"firn serve", "firn doctor", "firn workers hold"}
+var ownWarnings = []string{"firn serve", "firn doctor", "firn run"}
 
 // prepare is what happens before a command runs.
 func prepare(cmd *cobra.Command, _ []string) error {
@@ -194,7 +194,7 @@ func prepare(cmd *cobra.Command, _ []string) error {
 
 // ownSignals are the commands whose context no signal ends: those that handle signals
 // themselves, and those that only read and print, which the first signal ends at once.
-var ownSignals = []string{"firn serve", "firn workers hold", "firn decode", "firn encode", "firn verify", "firn public encode"}
+var ownSignals = []string{"firn serve", "firn run", "firn decode", "firn encode", "firn verify", "firn public encode"}
 
 // variablesHelp lists the variables, for the help of firn.
 func variablesHelp() string {

@@ -120,8 +120,8 @@ func TestVariableTable(t *testing.T) {
 // it is empty.
 func TestVariablesCount(t *testing.T) {
 	values := map[string]string{
-		"json": "true", "workers": "5", "lanes": "2", "renew": "7s", "ttl": "7s", "outage": "7s", "borrow": "7ms", "wait": "7s",
-		"layout": "discord", "store": "sqlite:/some.db", "server": "a=postgres://u@h/d", "reach": "a=postgres://u@h/d",
+		"json": "true", "workers": "5", "lanes": "2", "renew": "7s", "ttl": "7s", "outage": "7s", "max-ahead": "7ms", "wait": "7s",
+		"layout": "discord", "store": "sqlite:/some.db", "server": "a=postgres://u@h/d", "address": "a=postgres://u@h/d",
 	}
 	eachFlag(newRoot(), func(cmd *cobra.Command, flag *pflag.Flag) {
 		name, ok := variableOf(cmd, flag.Name)
@@ -163,7 +163,7 @@ func TestStrayVariables(t *testing.T) {
 		"FIRN_STORE=x OTHER=y":    "",
 		"firn_store=x FIRNSTORE=": "",
 		"FIRN_WORKER=3":           "",
-		// A command of workers hold, with a layout of its own.
+		// A command of run, with a layout of its own.
 		"FIRN_MACHINE=7 FIRN_WORKER=900": "",
 		"FIRN_STROE=x FIRN_WORKER=900":   "FIRN_STROE: is it FIRN_STORE?",
 		// Kubernetes, of services firn and firn-web.
@@ -226,7 +226,7 @@ func TestTestVariablesAreKnown(t *testing.T) {
 	}
 }
 
-// docs/configuration.md has the table, and so has firn --help.
+// docs/configuration.md has the table, and so has the help of firn config show.
 func TestVariablesDocumented(t *testing.T) {
 	data, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
@@ -240,8 +240,8 @@ func TestVariablesDocumented(t *testing.T) {
 			commands = "`" + strings.Join(readBy[v.Key], "`, `") + "`"
 		}
 		want.WriteString("| `" + v.Name() + "` | `--" + v.Key + "` | " + commands + " | " + v.About + " |\n")
-		if !strings.Contains(newRoot().Long, v.Name()+" ") {
-			t.Errorf("firn --help does not have %s", v.Name())
+		if !strings.Contains(newConfigShow().Long, v.Name()+" ") {
+			t.Errorf("firn config show --help does not have %s", v.Name())
 		}
 	}
 	if !strings.Contains(string(data), want.String()) {

@@ -23,7 +23,7 @@ func newVerify() *cobra.Command {
 	o := verification{layout: layoutFlag{firn.Default()}}
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
-		Short: "Say whether any id repeats",
+		Short: "Find duplicate ids in files",
 		Long: `Say of any number of ids whether one of them repeats, whether each worker's (or
 shard's) increase in the order in which they are read, which are malformed or not of
 the layout, and how many each made, how fast, and after which gap.

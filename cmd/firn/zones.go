@@ -1,4 +1,4 @@
 package main
 
-// Time zones for serials, where the system has none, as most small containers do.
+// Time zones for documents, where the system has none, as most small containers do.
 import _ "time/tzdata"

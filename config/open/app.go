@@ -51,7 +51,7 @@ func (a *Opened) Source(ctx context.Context, series string) (firn.Source, error)
 		return nil, err
 	}
 	switch {
-	case s.Kind == config.Serial:
+	case s.Kind == config.Document:
 		return nil, &config.Error{Err: fmt.Errorf("config/open: series %s gives texts, and no numbers: use Document", series)}
 	case s.Kind == config.Flake:
 		return a.lease(ctx, s)
@@ -72,7 +72,7 @@ func (a *Opened) Document(ctx context.Context, series string) (*document.Series,
 	if err != nil {
 		return nil, err
 	}
-	if s.Kind != config.Serial {
+	if s.Kind != config.Document {
 		return nil, &config.Error{Err: fmt.Errorf("config/open: series %s gives numbers, and no texts: use Source", series)}
 	}
 	one, err := a.counter(ctx, s)

@@ -22,8 +22,8 @@ func Example() {
 series:
   photo: { kind: flake }
   video: { kind: flake }
-  orders: { kind: segment, first: 1000 }
-  invoice: { kind: serial, pattern: "INV-{4}" }
+  orders: { kind: sequence, first: 1000 }
+  invoice: { kind: document, pattern: "INV-{4}" }
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		log.Fatal(err)

@@ -22,7 +22,7 @@ func CounterIn(ctx context.Context, st store.Store, name string) (*config.Counte
 	case err == nil && numbers.Stores > 1:
 		return &config.Counter{Kind: config.Ticket}, nil
 	case err == nil:
-		return &config.Counter{Kind: config.Segment}, nil
+		return &config.Counter{Kind: config.Sequence}, nil
 	case !errors.As(err, &noNumbers):
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func CounterIn(ctx context.Context, st store.Store, name string) (*config.Counte
 	var noTexts *document.MissingError
 	switch {
 	case err == nil:
-		return &config.Counter{Kind: config.Serial, Pattern: texts.Pattern, Zone: texts.Zone}, nil
+		return &config.Counter{Kind: config.Document, Pattern: texts.Pattern, Zone: texts.Zone}, nil
 	case !errors.As(err, &noTexts):
 		return nil, err
 	}

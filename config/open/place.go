@@ -38,5 +38,5 @@ func CheckSequences(ctx context.Context, s store.Store) error {
 }
 
 func CheckDocuments(ctx context.Context, s store.Store) error {
-	return record.CheckStore(ctx, s, dated.Keys, "serial")
+	return record.CheckStore(ctx, s, dated.Keys, "document")
 }

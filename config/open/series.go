@@ -24,8 +24,8 @@ type Options struct {
 // A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
 type Series struct {
 	Lease   *lease.Lease     // of a flake
-	Numbers *sequence.Series // of a segment or a ticket
-	Texts   *document.Series // of a serial
+	Numbers *sequence.Series // of a sequence or a ticket
+	Texts   *document.Series // of a document
 	Began   bool             // opening it has created the counter, or the first pool of a file
 }
 
@@ -58,16 +58,16 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	case config.Flake:
 		s.Began = createsPool(ctx, stores[0], d.Leasing)
 		s.Lease, err = Lease(ctx, stores[0], d.Leasing, o)
-	case config.Serial:
-		options := d.Options.Serial
+	case config.Document:
+		options := d.Options.Document
 		options.Logger = o.Logger
 		s.Texts, err = document.Open(ctx, stores[0], d.Name, &options)
 	case config.Ticket:
-		options := d.Options.Segment
+		options := d.Options.Sequence
 		options.Logger = o.Logger
 		s.Numbers, err = sequence.OpenAcross(ctx, stores, d.Name, &options)
 	default:
-		options := d.Options.Segment
+		options := d.Options.Sequence
 		options.Logger = o.Logger
 		s.Numbers, err = sequence.Open(ctx, stores[0], d.Name, &options)
 	}
@@ -99,14 +99,14 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 // begins reports whether to open the series is to begin it, as in a file of this host: a name
 // that was mistyped is a counter of its own.
 func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, error) {
-	if d.Kind != config.Segment && d.Kind != config.Serial {
+	if d.Kind != config.Sequence && d.Kind != config.Document {
 		return false, nil
 	}
 	durability, err := stores[0].Durability(ctx)
 	if err != nil || !durability.NoticesLoss {
 		return false, err
 	}
-	if d.Kind == config.Serial {
+	if d.Kind == config.Document {
 		_, err = document.Show(ctx, stores[0], d.Name)
 		return errors.As(err, new(*document.MissingError)), nil
 	}
@@ -116,7 +116,7 @@ func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, 
 
 // FirstNumber is what a counter gives first that begins now.
 func FirstNumber(d *config.Series) firn.ID {
-	return max(d.Options.Segment.First, 1)
+	return max(d.Options.Sequence.First, 1)
 }
 
 // A PlacedError is the error of one of the stores of a series that has several.
@@ -142,7 +142,7 @@ func AtStore(d *config.Series, url string, err error) error {
 func Absent(ctx context.Context, st store.Store, d *config.Series, durability store.Durability) error {
 	var names []string
 	var err error
-	if d.Kind == config.Serial {
+	if d.Kind == config.Document {
 		if _, err = document.Show(ctx, st, d.Name); errors.As(err, new(*document.MissingError)) {
 			all, failed := document.List(ctx, st)
 			for _, one := range all {

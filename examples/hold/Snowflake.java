@@ -5,11 +5,11 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * The generator that tutorials copy from each other, with its datacenter and worker
- * from the environment, where "firn workers hold" puts them:
+ * from the environment, where "firn run" puts them:
  *
  * <pre>
  * javac -d . Snowflake.java
- * firn workers hold --layout classic -- java Snowflake 1000
+ * firn run --layout classic -- java Snowflake 1000
  * </pre>
  *
  * It prints ids, one a line: as many per second as the first argument says, 0 being as
@@ -60,7 +60,7 @@ public final class Snowflake {
     private static long variable(String name) {
         String value = System.getenv(name);
         if (value == null) {
-            throw new IllegalStateException(name + " is not set: run this with firn workers hold");
+            throw new IllegalStateException(name + " is not set: run this with firn run");
         }
         return Long.parseLong(value);
     }

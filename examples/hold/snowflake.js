@@ -1,7 +1,7 @@
 // The generator that tutorials copy from each other, with its datacenter and worker
-// from the environment, where "firn workers hold" puts them:
+// from the environment, where "firn run" puts them:
 //
-//   firn workers hold --layout classic -- node snowflake.js 1000
+//   firn run --layout classic -- node snowflake.js 1000
 //
 // It prints ids, one a line: as many per second as the first argument says, 0 being
 // as many as it can; and as many in all as the second one says, if there is one.
@@ -47,7 +47,7 @@ class Snowflake {
 
 function variable(name) {
   if (!process.env[name]) {
-    throw new Error(`${name} is not set: run this with firn workers hold`);
+    throw new Error(`${name} is not set: run this with firn run`);
   }
   return BigInt(process.env[name]);
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/firn-id/firn/shard/setup"
 )
 
-// This file does what an operator does once: "firn shards init --count 16 --yes ..." and
-// "firn shards apply migrations".
+// This file does what an operator does once: "firn shard init --count 16 --yes ..." and
+// "firn shard apply migrations".
 
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -37,14 +37,14 @@ func makeShards(ctx context.Context, out io.Writer, urls map[string]string, coun
 	if err := initialize(ctx, servers, count); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d shards on servers a and b: firn shards init --count %d ...\n", count, count)
+	fmt.Fprintf(out, "%d shards on servers a and b: firn shard init --count %d ...\n", count, count)
 	for _, s := range servers {
 		if err := addRole(ctx, s); err != nil {
 			return err
 		}
 	}
 	files, err := apply(ctx, servers)
-	fmt.Fprintf(out, "%d files applied to each: firn shards apply migrations\n", files)
+	fmt.Fprintf(out, "%d files applied to each: firn shard apply migrations\n", files)
 	return err
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/firn-id/firn/shard/setup"
 )
 
-// grow has one more server bear its part, while all go on sharing: "firn shards
-// add-server c=..." and "firn shards rebalance".
+// grow has one more server bear its part, while all go on sharing: "firn shard
+// add-server c=..." and "firn shard rebalance".
 func grow(ctx context.Context, out io.Writer, urls map[string]string, users map[string]firn.ID) error {
 	var servers []shard.Server
 	for _, name := range slices.Sorted(maps.Keys(urls)) {
@@ -36,7 +36,7 @@ func grow(ctx context.Context, out io.Writer, urls map[string]string, users map[
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "\nServer c is added: firn shards add-server c=...; and gets its part, while all go on sharing: firn shards rebalance")
+	fmt.Fprintln(out, "\nServer c is added: firn shard add-server c=...; and gets its part, while all go on sharing: firn shard rebalance")
 	p := &Photos{cluster}
 	busy, stop := context.WithCancel(ctx)
 	defer stop()

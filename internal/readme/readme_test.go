@@ -298,11 +298,11 @@ func TestBesideConfig(t *testing.T) {
 	r.done(command)
 
 	// What the error says to do: the README's other program, on the store that the command shows.
-	shown := r.startIn(named, r.command, "config", "print")
+	shown := r.startIn(named, r.command, "config", "show")
 	r.done(shown)
 	url := regexp.MustCompile(`(?m)^store +(\S+)`).FindStringSubmatch(shown.stdout.String())
 	if url == nil {
-		t.Fatalf("config print shows no store:\n%s", shown.stdout.String())
+		t.Fatalf("config show shows no store:\n%s", shown.stdout.String())
 	}
 	r.env = append(r.env, "FIRN_STORE="+url[1])
 	again := r.startIn(named, r.manyHosts)
@@ -346,7 +346,7 @@ func TestBesideTheDefaultFile(t *testing.T) {
 		}
 	}
 	serve := r.serve()
-	held := r.firn("workers", "hold", "--", "sh", "-c", "echo $FIRN_WORKER; sleep 3")
+	held := r.firn("run", "--", "sh", "-c", "echo $FIRN_WORKER; sleep 3")
 	all := []*run{before, r.next(), r.start(r.oneHost), serve()}
 	for _, p := range all[1:3] {
 		r.done(p)

@@ -52,7 +52,7 @@ func TestWhatNothingNotices(t *testing.T) {
 			"**A backup or a snapshot that was put back while all processes were stopped**", "An etcd cluster that `etcdctl snapshot restore` made",
 			"**Two copies that are both used**", "**A cloned virtual machine or volume with its SQLite file**", "**Two stores that were never one**",
 		},
-		"docs/segments.md":   {"at the first number again, and nothing can notice that."},
+		"docs/sequences.md":  {"at the first number again, and nothing can notice that."},
 		"docs/kubernetes.md": {"stores.md#what-nothing-can-notice", "restored with the same flags is noticed by no process", "**No `firn pool create` in a Deployment"},
 		"docs/guarantees.md": {"the store loses everything, and `firn pool create` is typed again | nothing: there is no trace of the pool", "never create a pool in a step that starts a program", "an etcd snapshot is restored with the same name, peer addresses and token |"},
 		"README.md":          {"one pool of one store"},

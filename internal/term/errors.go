@@ -66,7 +66,7 @@ func (e *WorkerError) Error() string {
 func (*WorkerError) Retryable() bool { return false }
 
 // A FullError says that no worker of the pool could be taken. Open with a longer
-// Options.Wait to wait for one; "firn workers ls" shows who holds them, and "firn pool set"
+// Options.Wait to wait for one; "firn worker ls" shows who holds them, and "firn pool set"
 // gives a pool more.
 type FullError struct {
 	Pool    string

@@ -70,7 +70,7 @@ func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
 // shown.
 const mostListed = 4096
 
-var errManyWorkers = errors.New("the pool has more workers than are listed here; firn workers ls lists them")
+var errManyWorkers = errors.New("the pool has more workers than are listed here; firn worker ls lists them")
 
 func poolWorkers(ctx context.Context, st store.Store, l *lease.Lease) ([]pool.Worker, error) {
 	if l.State().Layout.Workers() > mostListed {

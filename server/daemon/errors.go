@@ -98,7 +98,7 @@ func (e *PoolError) Error() string {
 type UnusedError struct{ Series string }
 
 func (e *UnusedError) Error() string {
-	return fmt.Sprintf("the serial %s is there now, and has given nothing yet", e.Series)
+	return fmt.Sprintf("the document %s is there now, and has given nothing yet", e.Series)
 }
 
 // Retryable is false; see firn.Retryable.

@@ -25,7 +25,7 @@ func Example() {
 	path := filepath.Join(dir, "firn.yaml")
 	const text = `store: sqlite:ids.db
 listen: { resp: "off", http: "127.0.0.1:0" }
-series: { orders: { kind: segment, first: 1000 } }
+series: { orders: { kind: sequence, first: 1000 } }
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		log.Fatal(err)

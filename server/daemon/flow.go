@@ -38,7 +38,7 @@ type flowing struct {
 	workers func(ctx context.Context) ([]pool.Worker, error) // of the pool; nil: there is none
 }
 
-// texts is a supply of serials.
+// texts is a supply of documents.
 type textSupply struct{ *supply }
 
 func (s textSupply) Append(ctx context.Context, dst []document.Number, n int) ([]document.Number, error) {
@@ -131,9 +131,9 @@ func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.St
 	case s.Lease != nil:
 		return flowLease(s.Lease, stores[0], d.storeText())
 	case s.Numbers != nil:
-		return flowNumbers(s.Numbers, segmentFacts{
-			kind: d.Kind, store: d.storeText(), increment: max(d.Options.Segment.Increment, 1),
-			lasts: cmp.Or(d.Options.Segment.CacheFor, block.DefaultCacheFor),
+		return flowNumbers(s.Numbers, sequenceFacts{
+			kind: d.Kind, store: d.storeText(), increment: max(d.Options.Sequence.Increment, 1),
+			lasts: cmp.Or(d.Options.Sequence.CacheFor, block.DefaultCacheFor),
 		})
 	}
 	return flowTexts(s.Texts, d.storeText(), users[0].pulse)
@@ -148,10 +148,10 @@ func flowLease(l *lease.Lease, st store.Store, at string) *flowing {
 	}
 }
 
-func flowNumbers(s *sequence.Series, at segmentFacts) *flowing {
+func flowNumbers(s *sequence.Series, at sequenceFacts) *flowing {
 	return &flowing{
 		src: s, close: s.Close, reserve: s.Reserve,
-		state:   func() server.State { return segmentState(s, at) },
+		state:   func() server.State { return sequenceState(s, at) },
 		final:   func() error { return unforgiven(s.State().Err) },
 		finalAt: func(place int) error { return unforgiven(s.States()[place].Err) },
 		abandon: s.Abandon,
@@ -161,7 +161,7 @@ func flowNumbers(s *sequence.Series, at segmentFacts) *flowing {
 func flowTexts(s *document.Series, at string, heard *pulse) *flowing {
 	return &flowing{
 		texts: s, close: s.Close,
-		state: func() server.State { return serialState(s, at, heard.last()) },
+		state: func() server.State { return documentState(s, at, heard.last()) },
 		final: func() error { return unforgiven(s.State().Err) },
 	}
 }

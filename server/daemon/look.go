@@ -33,8 +33,8 @@ func needsSIGHUP(err error) bool {
 // look returns an error if a store lacks what the drawing draws from. It creates nothing, also
 // in a file of this host, where to open a series may begin it.
 //
-// A serial that has given nothing is an [*UnusedError]: whoever has lost one creates it again and
-// then raises it, and what it gave in between would be given twice. A segment is created at
+// A document that has given nothing is an [*UnusedError]: whoever has lost one creates it again and
+// then raises it, and what it gave in between would be given twice. A sequence is created at
 // the number that it begins with, and a pool with the time.
 func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
 	for _, url := range d.URLs {
@@ -47,7 +47,7 @@ func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
 		} else {
 			err = open.Absent(ctx, u.watched(), d.Series, store.Durability{})
 		}
-		if err == nil && d.Kind == config.Serial {
+		if err == nil && d.Kind == config.Document {
 			err = d.given(ctx, u.watched())
 		}
 		if err = errors.Join(err, shared.leave(u)); err != nil {
@@ -57,7 +57,7 @@ func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
 	return nil
 }
 
-// given returns an error if a serial has given nothing yet.
+// given returns an error if a document has given nothing yet.
 func (d *outlet) given(ctx context.Context, st store.Store) error {
 	info, err := document.Show(ctx, st, d.Name)
 	if err != nil || info.Count > 0 {

@@ -144,13 +144,13 @@ func (p *plan) openForms() error {
 func (d *outlet) serve(name string, s *supply, warn func(string)) (*server.Series, error) {
 	o := &server.SeriesOptions{State: s.state, Explain: d.judge}
 	switch d.Kind {
-	case config.Serial:
+	case config.Document:
 		return server.Texts(name, textSupply{s}, o), nil
 	case config.Flake:
 		o.Layout = s.layout()
 	default:
 		o.Reserve = s.reserve
-		o.Step = max(d.Options.Segment.Increment, 1) * int64(len(d.URLs))
+		o.Step = max(d.Options.Sequence.Increment, 1) * int64(len(d.URLs))
 	}
 	if d.Form != nil {
 		var err error

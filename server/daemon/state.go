@@ -13,7 +13,7 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// This file says what leases, segments and serials are in the words of a server.
+// This file says what leases, sequences and documents are in the words of a server.
 
 var errNoWorker = errors.New("no worker is held just now")
 
@@ -45,14 +45,14 @@ func leaseState(l *lease.Lease, at string) server.State {
 	return st
 }
 
-// segmentFacts are what a segment's state does not say.
-type segmentFacts struct {
+// sequenceFacts are what a sequence's state does not say.
+type sequenceFacts struct {
 	kind, store string
 	increment   int64
 	lasts       time.Duration
 }
 
-func segmentState(s *sequence.Series, of segmentFacts) server.State {
+func sequenceState(s *sequence.Series, of sequenceFacts) server.State {
 	st := server.State{Kind: of.kind, Store: of.store, Class: classOf(true), Budget: of.lasts, Increment: of.increment, Degraded: true}
 	var rate float64
 	for _, now := range s.States() {
@@ -92,12 +92,12 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 100*365*24*3600) * float64(time.Second))
 }
 
-// serialState: heard is why its store does not answer, as was found without a call
+// documentState: heard is why its store does not answer, as was found without a call
 // of anybody's. A failure of the last call counts where it will not pass.
-func serialState(s *document.Series, at string, heard error) server.State {
+func documentState(s *document.Series, at string, heard error) server.State {
 	now := s.State()
 	st := server.State{
-		Kind: config.Serial, Store: at, Class: classOf(now.Durable), Why: now.Why, Left: now.Reserved,
+		Kind: config.Document, Store: at, Class: classOf(now.Durable), Why: now.Why, Left: now.Reserved,
 		Degraded: heard != nil, Err: heard,
 	}
 	if now.Err != nil && !passes(now.Err) {

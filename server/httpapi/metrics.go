@@ -173,7 +173,7 @@ var seriesFacts = []fact{
 		return float64(st.Ended.Unix()), !st.Ended.IsZero()
 	}),
 	newFact("series", "firn_numbers_reserved", "Numbers in hand: what can be issued without the store, and what a crash loses.", gauge, limited(func(st server.State) float64 { return float64(st.Left) })),
-	newFact("series", "firn_numbers_prefetched", "Those of them in the next segment.", gauge, limited(func(st server.State) float64 { return float64(st.Ahead) })),
+	newFact("series", "firn_numbers_prefetched", "Those of them in the next block.", gauge, limited(func(st server.State) float64 { return float64(st.Ahead) })),
 	newFact("series", "firn_numbers_remaining", "Numbers up to the last one that nobody was granted yet, as far as this server knows.", gauge, limited(remaining)),
 	newFact("series", "firn_numbers_wasted_total", "Numbers that this server threw away.", counter, limited(func(st server.State) float64 { return float64(st.Waste) })),
 }

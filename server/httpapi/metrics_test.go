@@ -116,7 +116,7 @@ func TestRemaining(t *testing.T) {
 		{11, 50, 0, 40}, {11, 50, 10, 4}, {41, 50, 10, 1}, {51, 50, 10, 0}, {1, 1<<63 - 1, 1, 1<<63 - 1},
 	} {
 		state := func() server.State {
-			return server.State{Kind: "segment", Next: tt.next, Last: tt.last, Increment: tt.increment}
+			return server.State{Kind: "sequence", Next: tt.next, Last: tt.last, Increment: tt.increment}
 		}
 		h := handler(t, newServer(t, nil, server.Numbers("orders", nil, &server.SeriesOptions{State: state})), nil)
 		if got := value(t, scrape(t, h), "firn_numbers_remaining", "orders"); got != float64(tt.want) {

@@ -55,7 +55,7 @@ func TestWhoSeesSeries(t *testing.T) {
 			if s.Kind == "flake" && (s.State.Pool != "default" || len(s.State.Workers) != 1 || s.State.Class != "durable") {
 				t.Errorf("%s: %+v", tt.name, s.State)
 			}
-			if s.Kind == "segment" && s.State.Last != "9223372036854775807" {
+			if s.Kind == "sequence" && s.State.Last != "9223372036854775807" {
 				t.Errorf("%s: %+v", tt.name, s.State)
 			}
 		}

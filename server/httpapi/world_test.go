@@ -60,7 +60,7 @@ func unknown(t testing.TB) func(string) (*server.Series, error) {
 	return func(name string) (*server.Series, error) { return flakeOf(l, name), nil }
 }
 
-// orders is a series of real segments, with its state.
+// orders is a series of real sequences, with its state.
 func orders(t testing.TB, name string, o *sequence.Options) *server.Series {
 	t.Helper()
 	st := memory.New()
@@ -79,13 +79,13 @@ func ordersOf(s *sequence.Series, name string) *server.Series {
 	return server.Numbers(name, s, &server.SeriesOptions{Reserve: s.Reserve, State: func() server.State {
 		st := s.State()
 		return server.State{
-			Kind: "segment", Class: st.Durability.String(), Next: int64(st.Granted) + 1, Last: int64(st.Max),
+			Kind: "sequence", Class: st.Durability.String(), Next: int64(st.Granted) + 1, Last: int64(st.Max),
 			Left: st.Left, Waste: st.Wasted, Degraded: st.Degraded, Err: st.Err,
 		}
 	}})
 }
 
-// invoices is a series of real serials.
+// invoices is a series of real documents.
 func invoices(t testing.TB, name string) *server.Series {
 	t.Helper()
 	st := memory.New()

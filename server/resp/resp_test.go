@@ -30,7 +30,7 @@ type world struct {
 	stop  func() error // ends Serve; may be called again
 }
 
-// serve starts a server of the series photo, a flake, and orders, a segment, and those
+// serve starts a server of the series photo, a flake, and orders, a sequence, and those
 // given.
 func serve(tb testing.TB, so *server.Options, o *resp.Options, more ...*server.Series) *world {
 	tb.Helper()

@@ -103,9 +103,9 @@ func AddressDo(err error) string {
 
 // stranger is about a server whose database knows of no cluster, and that the others do not know.
 func (f *findings) stranger(name string, views map[string]*shard.View) {
-	do := "to take it into the cluster: firn shards add-server " + name
+	do := "to take it into the cluster: firn shard add-server " + name
 	if len(views) == 0 {
-		do = "to make a cluster: firn shards init --count N"
+		do = "to make a cluster: firn shard init --count N"
 	}
 	f.say(Bad, name, do, "it is in no cluster")
 }
@@ -139,7 +139,7 @@ func awayDo(s *Server, err error) string {
 	if errors.As(err, &pg) {
 		switch pg.Code {
 		case "42883":
-			return "its functions are of another version of firn. To bring them up to date: firn shards init"
+			return "its functions are of another version of firn. To bring them up to date: firn shard init"
 		case "42703", "42P01":
 			return "its tables are of another version of firn, and no command changes them: use the version that made them"
 		}
@@ -210,7 +210,7 @@ func (f *findings) generators(s *Server) {
 	}
 	var ahead []string
 	for _, g := range s.Details.Generators {
-		const rerun = "to make what is missing, and start it a second above the clock: firn shards init"
+		const rerun = "to make what is missing, and start it a second above the clock: firn shard init"
 		switch {
 		case away[g.Shard]: // what is left of it is of no use
 		case !g.Sequences:
@@ -232,7 +232,7 @@ func (f *findings) generators(s *Server) {
 }
 
 func reopen(s *Server, n int64) string {
-	return fmt.Sprintf("firn shards reopen %s --shards %d", s.Name, n)
+	return fmt.Sprintf("firn shard reopen %s --shards %d", s.Name, n)
 }
 
 // there are the schemas of the database.
@@ -265,10 +265,10 @@ func (f *findings) schemas(s *Server) {
 		}
 	}
 	if len(missing) > 0 {
-		f.say(Bad, s.Name, "restore them from a backup, then: firn shards init", "the schemas of %s are gone: %s", shards(missing), few(missing))
+		f.say(Bad, s.Name, "restore them from a backup, then: firn shard init", "the schemas of %s are gone: %s", shards(missing), few(missing))
 	}
 	if len(foreign) > 0 {
-		f.say(Warn, s.Name, "drop them; or, to see what it takes to make shards of them: firn shards adopt --dry-run", "%d schemas look like shards and are none: %s", len(foreign), few(foreign))
+		f.say(Warn, s.Name, "drop them; or, to see what it takes to make shards of them: firn shard adopt --dry-run", "%d schemas look like shards and are none: %s", len(foreign), few(foreign))
 	}
 }
 
@@ -331,7 +331,7 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	}
 	switch {
 	case len(nowhere) > 0 && all:
-		f.say(Bad, "", "if a server is not named in firn.yaml or with --server, name it; if the shards were never made: firn shards init", "no server knows %s: %s", shards(nowhere), few(nowhere))
+		f.say(Bad, "", "if a server is not named in firn.yaml or with --server, name it; if the shards were never made: firn shard init", "no server knows %s: %s", shards(nowhere), few(nowhere))
 	case len(nowhere) > 0:
 		f.say(Bad, "", f.reachAll(), "no server that answers serves %s: %s", shards(nowhere), few(byNumber(nowhere)))
 	}
@@ -353,9 +353,9 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 func opens(r shard.Route, v *shard.View) string {
 	closed := v != nil && slices.ContainsFunc(v.Shards, func(row shard.Row) bool { return row.Shard == r.Shard && row.State != shard.StateMoved })
 	if closed {
-		return "to open what no other server serves: firn shards reopen " + r.Server
+		return "to open what no other server serves: firn shard reopen " + r.Server
 	}
-	return "to see whether a move of it is under way: firn shards status; if none is: firn shards reopen " + r.Server
+	return "to see whether a move of it is under way: firn shard status; if none is: firn shard reopen " + r.Server
 }
 
 // reachAll is what to do first where not all servers have said what they have.

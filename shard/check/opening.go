@@ -11,7 +11,7 @@ import (
 )
 
 // This file finds out which server opens a shard that no server serves and that no move or
-// revert can open: one of the servers was put back to an earlier state, or firn shards reopen
+// revert can open: one of the servers was put back to an earlier state, or firn shard reopen
 // was broken off.
 
 // An Opening says which server opens a shard that no server serves and no move opens, and why that server.
@@ -25,9 +25,9 @@ type Opening struct {
 // do says what to type, with LIST for the number of the shard.
 func (o Opening) do() string {
 	if o.Server == "" {
-		return fmt.Sprintf("only a newer backup or a standby of %s has its rows: put it in the place of %[1]s, then: firn shards reopen %[1]s. If there is neither, its rows are lost: docs/shards.md, \"A server that is lost\"", o.Back)
+		return fmt.Sprintf("only a newer backup or a standby of %s has its rows: put it in the place of %[1]s, then: firn shard reopen %[1]s. If there is neither, its rows are lost: docs/shards.md, \"A server that is lost\"", o.Back)
 	}
-	do := fmt.Sprintf("firn shards reopen %s --shards LIST", o.Server)
+	do := fmt.Sprintf("firn shard reopen %s --shards LIST", o.Server)
 	if o.Back == "" {
 		return "to go on with it: " + do
 	}
@@ -83,10 +83,10 @@ func CopyOf(views map[string]*shard.View, n int64) string {
 
 // ReopenCopy says what to do about a server that [CopyOf] returns.
 func ReopenCopy(server string) string {
-	return fmt.Sprintf("%s is a copy, or was promoted or restored. If what it is a copy of is gone for good: firn shards reopen %[1]s", server)
+	return fmt.Sprintf("%s is a copy, or was promoted or restored. If what it is a copy of is gone for good: firn shard reopen %[1]s", server)
 }
 
-// toldText says what a server was told of a shard by firn shards reopen, which may have come to
+// toldText says what a server was told of a shard by firn shard reopen, which may have come to
 // its end all the same, if what it did on the other server is gone.
 func toldText(c claim) string {
 	return fmt.Sprintf("%s was told that %s opens it: a reopen was broken off, or %[2]s was put back to an earlier state since", c.server, c.MovedTo)

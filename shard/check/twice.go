@@ -85,11 +85,11 @@ func twiceText(claims []claim) (text, do string) {
 	last := claims[0]
 	if to := last.MovedTo; last.Told && last.Term > open[0].Term && slices.ContainsFunc(open, func(c claim) bool { return c.server == to }) {
 		return fmt.Sprintf("%s serves it, and %s", to, toldText(last)),
-			fmt.Sprintf("keep programs away from %s, which may give ids that %s has given, then: firn shards reopen %[1]s --shards LIST", to, last.server)
+			fmt.Sprintf("keep programs away from %s, which may give ids that %s has given, then: firn shard reopen %[1]s --shards LIST", to, last.server)
 	}
 	if len(open) == 1 {
 		return fmt.Sprintf("%s serves it, although %s gave it to %s later, at term %d: %[1]s was put back to an earlier state", open[0].server, last.server, last.MovedTo, last.Term),
-			fmt.Sprintf("keep programs away from %s, then: firn shards reopen %[1]s --shards LIST; where that loses something it refuses, and says what to type", open[0].server)
+			fmt.Sprintf("keep programs away from %s, then: firn shard reopen %[1]s --shards LIST; where that loses something it refuses, and says what to type", open[0].server)
 	}
 	names := make([]string, len(open))
 	for i, c := range open {
@@ -97,7 +97,7 @@ func twiceText(claims []claim) (text, do string) {
 	}
 	slices.Sort(names)
 	text = strings.Join(names, " and ") + " serve it at once, and one of them was put back to an earlier state"
-	const keep = "to keep the copy on %[1]s: firn shards reopen %[1]s --shards LIST"
+	const keep = "to keep the copy on %[1]s: firn shard reopen %[1]s --shards LIST"
 	if open[0].Term > open[1].Term {
 		return text, open[0].server + " has opened it last, and the rows of the other copy stay in its schema; " + fmt.Sprintf(keep, open[0].server)
 	}

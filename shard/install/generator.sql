@@ -20,7 +20,7 @@ BEGIN
 END $do$;
 GRANT USAGE ON SCHEMA firn TO PUBLIC;
 
--- What this database is. All but the layout is of a cluster, as "firn shards init"
+-- What this database is. All but the layout is of a cluster, as "firn shard init"
 -- makes one, and is the same on all its servers, but for the name and the code.
 CREATE TABLE IF NOT EXISTS firn.server (
 	one     boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -89,8 +89,8 @@ $$ SELECT (s.system, s.timeline, s.database, s.relation) IS NOT DISTINCT FROM
 CREATE OR REPLACE FUNCTION firn.cure(shard integer, copied boolean) RETURNS text LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE WHEN v.cluster IS NULL THEN format('where the other one is gone for good: SELECT firn.open(%s)', shard)
-		WHEN copied THEN format('firn shards reopen %s', v.name)
-		ELSE 'retry the transaction; if that does not help: firn shards doctor' END
+		WHEN copied THEN format('firn shard reopen %s', v.name)
+		ELSE 'retry the transaction; if that does not help: firn shard doctor' END
 	FROM firn.server AS v
 $$;
 
@@ -120,7 +120,7 @@ BEGIN
 	SELECT * INTO g FROM firn.generator AS x WHERE x."offset" = refuse."offset";
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'firn: this database knows no generator %', "offset" USING ERRCODE = 'ID005',
-			HINT = 'a schema that was copied here gives ids after the SQL of "firn shards sql"; run it where the original is gone for good';
+			HINT = 'a schema that was copied here gives ids after the SQL of "firn shard sql"; run it where the original is gone for good';
 	END IF;
 	PERFORM firn.check_here(s) FROM firn.shard AS s WHERE s.shard = g.shard;
 	IF g.identity IS DISTINCT FROM g."offset" THEN

@@ -69,7 +69,7 @@ BEGIN
 	SELECT * INTO m FROM firn.move AS x WHERE x.shard = lock_move.shard FOR UPDATE;
 	IF FOUND AND m.batch <> batch THEN
 		RAISE EXCEPTION 'firn: shard % is in a move from % to % already, of batch %', shard, m.source, m.target, m.batch USING ERRCODE = 'ID007',
-			HINT = format('firn shards finish %s, or firn shards abort %1$s', shard);
+			HINT = format('firn shard finish %s, or firn shard abort %1$s', shard);
 	END IF;
 	RETURN m;
 END $$;
@@ -167,7 +167,7 @@ BEGIN
 	ELSIF NOT EXISTS (SELECT FROM firn.server AS v WHERE v.name = ANY (v.servers)) THEN
 		-- Read after the row was written, which waits for who takes the server out.
 		RAISE EXCEPTION 'firn: server % was taken out of the cluster', here USING ERRCODE = 'ID006',
-			HINT = format('to take it in again: firn shards add-server %s', here);
+			HINT = format('to take it in again: firn shard add-server %s', here);
 	ELSIF NOT made THEN
 		PERFORM firn.check_kept(s);
 	END IF;
@@ -193,7 +193,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	IF NOT firn.is_here(s) THEN
 		RAISE EXCEPTION 'firn: what is known of shard % is of what this is a copy of, or of before it was promoted or restored', s.shard USING ERRCODE = 'ID003',
-			HINT = format('firn shards reopen %s', (SELECT v.name FROM firn.server AS v));
+			HINT = format('firn shard reopen %s', (SELECT v.name FROM firn.server AS v));
 	ELSIF s.state = 'open' THEN
 		RAISE EXCEPTION 'firn: shard % is open here', s.shard USING ERRCODE = 'ID007',
 			HINT = 'somebody else has worked on it since';
@@ -211,7 +211,7 @@ BEGIN
 		RAISE EXCEPTION 'firn: shard % is not on its way here', shard USING ERRCODE = 'ID007';
 	ELSIF NOT done AND to_regnamespace(quote_ident(s.schema)) IS NOT NULL THEN
 		RAISE EXCEPTION 'firn: there is a schema % already', s.schema USING ERRCODE = '42P06',
-			HINT = format('drop it if nobody needs it; if it is what a move has left: firn shards abort %s', shard);
+			HINT = format('drop it if nobody needs it; if it is what a move has left: firn shard abort %s', shard);
 	END IF;
 	RETURN NOT done;
 END $$;
@@ -354,7 +354,7 @@ DECLARE
 BEGIN
 	IF NOT firn.is_here(s) OR missing IS NOT NULL THEN
 		RAISE EXCEPTION 'firn: the copy of shard % is not kept up to date%', s.shard, coalesce(': ' || missing, '') USING ERRCODE = 'ID008',
-			HINT = format('firn shards abort %s, and move it again', s.shard);
+			HINT = format('firn shard abort %s, and move it again', s.shard);
 	END IF;
 END $$;
 
@@ -407,7 +407,7 @@ BEGIN
 	PERFORM firn.compare_schemas(s, moved_to, fingerprint);
 	IF firn.published(s.schema, firn.publication_of(m)) IS DISTINCT FROM ARRAY(SELECT x FROM firn.replicated(s.schema) AS x ORDER BY x::oid) THEN
 		RAISE EXCEPTION 'firn: not all tables of the schema % are replicated to %, or others besides', s.schema, moved_to USING ERRCODE = 'ID008',
-			HINT = format('it was changed since the copy began: firn shards abort %s, and move it again', shard);
+			HINT = format('it was changed since the copy began: firn shard abort %s, and move it again', shard);
 	END IF;
 	PERFORM firn.check_streams(s, moved_to, consumers), firn.raise_fence(s.shard, s.schema), firn.guard_tables(s.shard, s.schema);
 	sequences := firn.read_sequences(s.schema);
@@ -432,7 +432,7 @@ BEGIN
 			DETAIL = left((SELECT string_agg(x, E'\n') FROM (
 				(SELECT 'here: ' || x FROM unnest(string_to_array(here, E'\n') || NULL) AS x EXCEPT SELECT 'here: ' || x FROM unnest(string_to_array(there, E'\n')) AS x)
 				UNION ALL (SELECT 'there: ' || x FROM unnest(string_to_array(there, E'\n') || NULL) AS x EXCEPT SELECT 'there: ' || x FROM unnest(string_to_array(here, E'\n')) AS x)) AS y (x)), 2000),
-			HINT = format('it was changed since the copy began: firn shards abort %s, and move it again', s.shard);
+			HINT = format('it was changed since the copy began: firn shard abort %s, and move it again', s.shard);
 	END IF;
 END $$;
 
@@ -549,12 +549,12 @@ BEGIN
 		RAISE EXCEPTION 'firn: shard % has been worked on here since', shard USING ERRCODE = 'ID007';
 	ELSIF s.state = 'moved' AND firn.is_here(s) AND firn.given_to(s) = (SELECT v.name FROM firn.server AS v) THEN
 		RAISE EXCEPTION 'firn: shard % was let go to this server, which is about to open it', shard USING ERRCODE = 'ID007',
-			HINT = (SELECT CASE WHEN m.source = v.name THEN format('firn shards revert %s', s.shard) ELSE format('firn shards move %s --to %s', s.shard, v.name) END
+			HINT = (SELECT CASE WHEN m.source = v.name THEN format('firn shard revert %s', s.shard) ELSE format('firn shard move %s --to %s', s.shard, v.name) END
 				FROM firn.server AS v LEFT JOIN firn.move AS m ON m.shard = s.shard);
 	ELSIF s.state = 'moved' AND firn.given_to(s) = owner AND s.term > was_term THEN
 		-- What the other one has is of before: this one had the shard since.
 		RAISE EXCEPTION 'firn: shard % was here last, and % does not know what was written since', shard, owner USING ERRCODE = 'ID007',
-			HINT = format('firn shards reopen %s --shards %s', (SELECT v.name FROM firn.server AS v), shard);
+			HINT = format('firn shard reopen %s --shards %s', (SELECT v.name FROM firn.server AS v), shard);
 	END IF;
 END $$;
 
@@ -612,13 +612,13 @@ BEGIN
 		RAISE EXCEPTION 'firn: shard % was % at term %, and is % at %: somebody else works on it', shard, was_state, was_term, s.state, s.term USING ERRCODE = 'ID007';
 	ELSIF (system, timeline) IS DISTINCT FROM ((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8)) THEN
 		RAISE EXCEPTION 'firn: shard % was seen on what this is a copy of, or before this was promoted or restored', shard USING ERRCODE = 'ID007',
-			HINT = format('firn shards reopen %s, which looks at all servers again', (SELECT v.name FROM firn.server AS v));
+			HINT = format('firn shard reopen %s, which looks at all servers again', (SELECT v.name FROM firn.server AS v));
 	ELSIF s.state = 'moved' AND firn.given_to(s) IS NULL THEN
 		RAISE EXCEPTION 'firn: nothing on this server says that its copy of shard % is complete', shard USING ERRCODE = 'ID003';
 	ELSIF s.state = 'moved' AND firn.given_to(s) = (SELECT v.name FROM firn.server AS v) AND NOT firn.is_here(s) THEN
 		-- The word may have come to what this is a copy of after rows that are not here.
 		RAISE EXCEPTION 'firn: shard % was let go to what this is a copy of: rows may be missing here', shard USING ERRCODE = 'ID003',
-			HINT = format('%s has them all: firn shards reopen %1$s --shards %s', s.moved_to, shard);
+			HINT = format('%s has them all: firn shard reopen %1$s --shards %s', s.moved_to, shard);
 	END IF;
 	RETURN s;
 END $$;

@@ -124,7 +124,7 @@ BEGIN
 	END;
 	IF NOT EXISTS (SELECT FROM firn.decode(id) AS d WHERE d.shard = %[3]d AND abs(extract(epoch FROM d."time" - clock_timestamp())) < 60) THEN
 		RAISE EXCEPTION 'firn: the function %%.%% that is there gives %%, which is no id that shard %[3]d makes now in the layout %%', schema, name, id, %[4]s
-			USING HINT = 'firn shards sql --layout LAYOUT says the layout of its ids, for one as Instagram published it --layout instagram --epoch MILLISECONDS';
+			USING HINT = 'firn shard sql --layout LAYOUT says the layout of its ids, for one as Instagram published it --layout instagram --epoch MILLISECONDS';
 	END IF;
 END $do$;
 `

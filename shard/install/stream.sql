@@ -185,7 +185,7 @@ BEGIN
 	IF s.state <> 'moved' IS NOT FALSE THEN
 		RAISE EXCEPTION 'firn: the schema of shard % is no old copy: nothing here says that another server serves the shard', shard USING ERRCODE = 'ID007';
 	ELSIF EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard) THEN
-		RAISE EXCEPTION 'firn: a move needs the copy of shard %', shard USING ERRCODE = 'ID007', HINT = 'firn shards status';
+		RAISE EXCEPTION 'firn: a move needs the copy of shard %', shard USING ERRCODE = 'ID007', HINT = 'firn shard status';
 	END IF;
 	PERFORM firn.check_droppable(s.schema);
 	IF EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset" WHERE g.shard = s.shard AND c.relnamespace = to_regnamespace(quote_ident(s.schema))) THEN

@@ -57,7 +57,7 @@ CREATE TABLE %[1]s (
 	applied timestamptz,
 	role    name NOT NULL DEFAULT session_user
 );
-COMMENT ON TABLE %[1]s IS 'SQL files that firn shards apply has applied to this shard';
+COMMENT ON TABLE %[1]s IS 'SQL files that firn shard apply has applied to this shard';
 DO $do$
 DECLARE
 	grantee text;

@@ -126,9 +126,9 @@ func without(all, some []int64) []int64 {
 }
 
 // The commands that this package's advice has typed.
-func revert(shards []int64) string { return "firn shards revert " + List(shards) }
-func abort(shards []int64) string  { return "firn shards abort " + List(shards) }
-func finish(shards []int64) string { return "firn shards finish " + List(shards) }
+func revert(shards []int64) string { return "firn shard revert " + List(shards) }
+func abort(shards []int64) string  { return "firn shard abort " + List(shards) }
+func finish(shards []int64) string { return "firn shard finish " + List(shards) }
 func moveTo(shards []int64, server string) string {
-	return "firn shards move " + List(shards) + " --to " + server
+	return "firn shard move " + List(shards) + " --to " + server
 }

@@ -75,7 +75,7 @@ func dropSlot(ctx context.Context, c *pgx.Conn, name string, patience time.Durat
 			}
 		}
 		if time.Since(begun) > patience {
-			return errors.New("it is still in use: firn shards doctor")
+			return errors.New("it is still in use: firn shard doctor")
 		}
 		if err := pause(ctx, copyPause/4); err != nil {
 			return err

@@ -148,7 +148,7 @@ func TestSurplus(t *testing.T) {
 		t.Errorf("the copy is dropped: %v", err)
 	}
 	moves, err := Moves(t.Context(), []shard.Server{a.Server, b.Server})
-	if err != nil || len(moves) != 1 || !slices.Equal(moves[0].Surplus, []int64{0}) || !strings.Contains(moves[0].Next()[0].String(), "firn shards finish 0 --drop-rows-of a") {
+	if err != nil || len(moves) != 1 || !slices.Equal(moves[0].Surplus, []int64{0}) || !strings.Contains(moves[0].Next()[0].String(), "firn shard finish 0 --drop-rows-of a") {
 		t.Errorf("%+v, %v", moves, err)
 	}
 	named := New(a.Server, b.Server, &Options{DropRowsOf: "a"})
@@ -163,7 +163,7 @@ func TestSurplus(t *testing.T) {
 	defer m.Close()
 	_, err = m.Revert(t.Context(), []int64{1})
 	var wrong *WrongError
-	if !errors.As(err, &wrong) || !wrong.Missing || wrong.From != "b" || !strings.Contains(wrong.Do(), "firn shards move 1 --to b") {
+	if !errors.As(err, &wrong) || !wrong.Missing || wrong.From != "b" || !strings.Contains(wrong.Do(), "firn shard move 1 --to b") {
 		t.Fatalf("%v", err)
 	}
 	m = mover(t, a, b)

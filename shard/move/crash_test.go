@@ -217,7 +217,7 @@ func diesWhenLetGo(s *site) func(string) {
 	}
 }
 
-// reopen opens a shard on a server as "firn shards reopen" does.
+// reopen opens a shard on a server as "firn shard reopen" does.
 func reopen(t *testing.T, s, other *site, n int64) {
 	t.Helper()
 	if err := tryReopen(t, s, other, n); err != nil {

@@ -46,15 +46,15 @@ func ExampleMover() {
 	}
 }
 
-// What to do next about a move that has arrived, as firn shards status says it.
+// What to do next about a move that has arrived, as firn shard status says it.
 func ExampleMove_Next() {
 	m := move.Move{Source: "a", Target: "b", Shards: []int64{17, 18, 19}, Moved: []int64{17, 18, 19}, Phase: move.Arrived}
 	for _, advice := range m.Next() {
 		fmt.Println(advice)
 	}
 	// Output:
-	// to drop the old copies: firn shards finish 17-19
-	// to go back: firn shards revert 17-19
+	// to drop the old copies: firn shard finish 17-19
+	// to go back: firn shard revert 17-19
 }
 
 func ExampleList() {

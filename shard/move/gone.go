@@ -108,7 +108,7 @@ func abandonable(ctx context.Context, rest []*end, gone string, asked func(int64
 				elsewhere.Shards = append(elsewhere.Shards, o.shard)
 			}
 		case o.state != shard.StateMoved && !o.serves():
-			return nil, o.at.fault(fmt.Errorf("shard %d is closed there; to open it first: firn shards reopen %s", o.shard, o.at.Name))
+			return nil, o.at.fault(fmt.Errorf("shard %d is closed there; to open it first: firn shard reopen %s", o.shard, o.at.Name))
 		}
 	}
 	if elsewhere != nil {

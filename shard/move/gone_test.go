@@ -91,7 +91,7 @@ func comesBack(t *testing.T, a, b *site, target *testserver.Server) {
 	}
 	m := mover(t, a, b)
 	var stuck *StuckError
-	if _, err := m.Move(t.Context(), []int64{1}); !errors.As(err, &stuck) || !strings.HasSuffix(stuck.Do, "firn shards abort 1") {
+	if _, err := m.Move(t.Context(), []int64{1}); !errors.As(err, &stuck) || !strings.HasSuffix(stuck.Do, "firn shard abort 1") {
 		t.Errorf("what was given up goes on: %v", err)
 	}
 	if got := ownersOf(a, b)("1"); got != "a" {

@@ -34,13 +34,13 @@ const (
 	Fence        Kind = "fence"    // on a table of a shard that is open there
 	Mark         Kind = "mark"     // the table in a shard that no move is of
 	Copy         Kind = "copy"     // of a shard that is open elsewhere
-	Old          Kind = "old copy" // the same, of which firn shards reopen has left the rows: only a person can say whether they are needed
+	Old          Kind = "old copy" // the same, of which firn shard reopen has left the rows: only a person can say whether they are needed
 	Record       Kind = "record"   // of generators of a copy that somebody has dropped by hand
 	Half         Kind = "move"     // one server only knows of it
 )
 
 // leftoverSQL: what replicates and belongs to no move here; and what a shard that is in
-// no move has. A fence may be in use, a copy may be the only one, or firn shards reopen may have
+// no move has. A fence may be in use, a copy may be the only one, or firn shard reopen may have
 // left it: that is said with them.
 const leftoverSQL = `
 SELECT r.kind, r.name::text, -1, false FROM firn.leftovers() AS r

@@ -55,7 +55,7 @@ func next(g goal, f *facts) (step, error) {
 	if !f.target.slot && moved && !g.back {
 		return step{}, &StuckError{
 			todo[0].shard, "the stream back of its move was lost",
-			fmt.Sprintf("to give it up: firn shards abort %s; to drop the old copies of those that have moved: firn shards finish %s", List(numbers(todo)), List(numbers(by[toEnd]))),
+			fmt.Sprintf("to give it up: firn shard abort %s; to drop the old copies of those that have moved: firn shard finish %s", List(numbers(todo)), List(numbers(by[toEnd]))),
 		}
 	}
 	if do := f.streams(); do != toCut {

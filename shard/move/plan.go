@@ -180,13 +180,13 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 	i := slices.IndexFunc(l.source.Shards, func(r shard.Row) bool { return r.Shard == n })
 	switch {
 	case i < 0:
-		refuse(l.Source, "firn shards where "+strconv.FormatInt(n, 10), "it is not there")
+		refuse(l.Source, "firn shard where "+strconv.FormatInt(n, 10), "it is not there")
 		return nil
 	case l.source.Shards[i].State == shard.StateMoved:
 		refuse(l.Source, "", "it has moved to %s", l.source.Shards[i].MovedTo)
 		return nil
 	case l.source.Shards[i].State != shard.StateOpen || !l.source.Shards[i].Here:
-		refuse(l.Source, "firn shards reopen "+l.Source, "it is not open there")
+		refuse(l.Source, "firn shard reopen "+l.Source, "it is not open there")
 		return nil
 	}
 	s := ShardPlan{Shard: n, Schema: l.source.Shards[i].Schema}
@@ -214,12 +214,12 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 	}
 	for _, p := range []*post{l.source.post, l.target.post} {
 		if batch := p.moves[n]; batch != "" {
-			refuse(p.server, "to see what to do: firn shards status", "another move of it is under way, %s", batch)
+			refuse(p.server, "to see what to do: firn shard status", "another move of it is under way, %s", batch)
 		}
 	}
 	j := slices.IndexFunc(l.target.Shards, func(r shard.Row) bool { return r.Shard == n })
 	if j >= 0 && l.target.Shards[j].State != shard.StateMoved {
-		refuse(l.Target, "firn shards doctor", "it is %s there too", l.target.Shards[j].State)
+		refuse(l.Target, "firn shard doctor", "it is %s there too", l.target.Shards[j].State)
 	} else if slices.Contains(l.target.schemas, s.Schema) {
 		text, do, _, err := inWay(ctx, l.target.conn, l.Target, n, s.Schema)
 		if err != nil {

@@ -133,7 +133,7 @@ func (p *post) onServer(n needs, code string) []Refusal {
 		}
 	}
 	say(p.Standby || p.readOnly, "give the address of the primary", "it takes no writes")
-	say(p.Code != code, "firn shards init, with this version of firn on all servers", "its functions are of another version of firn")
+	say(p.Code != code, "firn shard init, with this version of firn on all servers", "its functions are of another version of firn")
 	say(p.walLevel != "logical", "wal_level = logical, and restart it", "wal_level is %s", p.walLevel)
 	for _, s := range []struct {
 		setting, what string

@@ -18,14 +18,14 @@ type StuckError struct {
 func (e *StuckError) Error() string { return fmt.Sprintf("shard %d: %s", e.Shard, e.Why) }
 
 // What to type about a shard that is stuck.
-const seeDoctor = "to see what to do: firn shards doctor"
+const seeDoctor = "to see what to do: firn shard doctor"
 
 func giveUp(some []pairOf) string {
-	return fmt.Sprintf("to give the move up, before it is moved again: firn shards abort %s", List(numbers(some)))
+	return fmt.Sprintf("to give the move up, before it is moved again: firn shard abort %s", List(numbers(some)))
 }
 
 func finishFirst(some []pairOf) string {
-	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shards finish %s", List(numbers(some)))
+	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shard finish %s", List(numbers(some)))
 }
 
 // opens says which command opens a shard that no server serves: where it was let go to, or where

@@ -76,7 +76,7 @@ func namedFile(config string, data []byte) string {
 	if m := relativeFile.FindSubmatch(data); m != nil && filepath.IsAbs(config) && !filepath.IsAbs(string(m[1])) {
 		return fmt.Sprintf("(ctx, %q)", "sqlite:"+filepath.Join(filepath.Dir(config), string(m[1])))
 	}
-	return "; \"firn config print\" shows it"
+	return "; \"firn config show\" shows it"
 }
 
 // DefaultPath returns the path of the file that [OpenDefault] opens:

@@ -46,7 +46,7 @@ const (
 
 // Kinds of errors.
 const (
-	Outage = "outage" // *lease.OutageError, *segment.OutageError
+	Outage = "outage" // *lease.OutageError, *sequence.OutageError
 	Forgot = "forgot" // *store.ForgotError
 	Full   = "full"   // *term.FullError or *term.NotYetError: there will be a worker, or ids
 	Away   = "away"   // *term.AwayError

@@ -98,12 +98,12 @@ func (b *bench) ends(cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// held are the workers that "firn workers ls" says are held.
+// held are the workers that "firn worker ls" says are held.
 func (b *bench) held() (held []int64) {
 	b.t.Helper()
-	r := b.run("workers", "ls", "--json")
+	r := b.run("worker", "ls", "--json")
 	if r.code != 0 {
-		b.t.Fatalf("workers ls: exit code %d: %s", r.code, r.errs)
+		b.t.Fatalf("worker ls: exit code %d: %s", r.code, r.errs)
 	}
 	for line := range strings.Lines(r.out) {
 		var w struct {

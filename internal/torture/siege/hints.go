@@ -82,7 +82,7 @@ var (
 	commands = regexp.MustCompile(`firn (?:pool|store)(?: [^\s;,.()]+(?:\.[^\s;,()]+)*)+`)
 
 	// lostSeries is what a hint says to type of a series that was lost.
-	lostSeries = regexp.MustCompile(`firn segments create \S+ --first N`)
+	lostSeries = regexp.MustCompile(`firn series create \S+ --first N`)
 
 	// removable is a file that an error has removed.
 	removable = regexp.MustCompile(`(/\S+?):? (?:.*remove it if nobody needs it|is beside the file, and may be another file's: .*remove it)`)
@@ -203,7 +203,7 @@ func (o *operator) starts() (at time.Time, ok bool) {
 // all numbers that it gave out.
 func (o *operator) drawsFrom(series string) {
 	o.tb.Helper()
-	line := "firn next " + series + " --kind segment" // without a kind a lost name is taken for one of ids
+	line := "firn next " + series + " --kind sequence" // without a kind a lost name is taken for one of ids
 	r := o.types(line)
 	if lost := lostSeries.FindString(r.errs); lost != "" {
 		o.types(strings.TrimSuffix(lost, "N") + strconv.FormatInt(o.numbers(), 10))

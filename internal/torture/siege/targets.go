@@ -167,7 +167,7 @@ func wiped(s *siege) *victim {
 }
 
 // found makes a pool and a series whose ids begin at once, as "firn pool create --new"
-// and "firn segments create" do.
+// and "firn series create" do.
 func (s *siege) found(url string) {
 	s.tb.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), patience)

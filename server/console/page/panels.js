@@ -104,7 +104,7 @@ function leaseFacts(s) {
 
 function numberFacts(s) {
   const used = Math.min(Number(s.next) / Number(s.last), 1);
-  const reserved = s.kind === 'serial' && s.reserved === 0 ? '' : words.count(s.reserved) + (s.ahead > 0 ? ', ' + words.count(s.ahead) + ' of them in the next segment' : '');
+  const reserved = s.kind === 'document' && s.reserved === 0 ? '' : words.count(s.reserved) + (s.ahead > 0 ? ', ' + words.count(s.ahead) + ' of them in the next block' : '');
   return [
     ['reserved', reserved],
     ['granted below', s.next ? words.digits(s.next) : ''],
@@ -140,7 +140,7 @@ export function workerTable(roster) {
     say(horizon, w.state !== 'free' ? words.clockTime(w.horizon) + ' (' + words.span(w.ahead_seconds) + ' ahead)' : words.ago(Date.parse(w.horizon)));
   });
   const old = roster.known ? `asked ${words.past(roster.age_seconds)}` : 'not heard yet';
-  const more = roster.more > 0 ? `; ${words.plural(roster.more, 'more')} by firn workers ls` : '';
+  const more = roster.more > 0 ? `; ${words.plural(roster.more, 'more')} by firn worker ls` : '';
   say($('worker-note'), old + more + (roster.problem ? '; ' + roster.problem : ''));
 }
 

@@ -147,7 +147,7 @@ func (c mySQLCheck) explain(ctx context.Context, query string) error {
 	rows, err := c.tx.QueryContext(ctx, "EXPLAIN "+query)
 	var refused *mysql.MySQLError
 	if errors.As(err, &refused) && refused.Number == noExplain {
-		return ui.Bad("--from reads a view over tables or views that the user may not read, so nobody can see what it runs").
+		return ui.Bad("--query reads a view over tables or views that the user may not read, so nobody can see what it runs").
 			Hint(writtenOut).Hint("or give --db a user with SELECT and SHOW VIEW on all that the view reads")
 	}
 	if err != nil {
@@ -177,9 +177,9 @@ func (c mySQLCheck) check(ctx context.Context, t mySQLText, view string) error {
 	}
 	switch {
 	case called != "" && view != "":
-		return ui.Bad("--from reads the view %s, which runs the function %s: that may change something or wait, and --from may only read", view, called).Hint(writtenOut)
+		return ui.Bad("--query reads the view %s, which runs the function %s: that may change something or wait, and --query may only read", view, called).Hint(writtenOut)
 	case called != "":
-		return ui.Bad("--from runs the function %s, which may change something or wait, and it may only read", called).Hint(writtenOut)
+		return ui.Bad("--query runs the function %s, which may change something or wait, and it may only read", called).Hint(writtenOut)
 	case len(names) == 0:
 		return nil
 	}
@@ -210,7 +210,7 @@ func (c mySQLCheck) hidden(ctx context.Context, schema, view string) error {
 		return err
 	}
 	at := strings.LastIndex(user, "@")
-	return ui.Bad("--from reads the view %s, and the user %s may not see what it runs", view, user).
+	return ui.Bad("--query reads the view %s, and the user %s may not see what it runs", view, user).
 		Hint("as an administrator: GRANT SHOW VIEW ON `%s`.`%s` TO '%s'@'%s'", schema, view, user[:at], user[at+1:]).
 		Hint(writtenOut)
 }

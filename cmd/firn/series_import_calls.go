@@ -116,7 +116,7 @@ func (c callCheck) check(ctx context.Context, d definition) error {
 		if d.what != "" {
 			what = d.what
 		}
-		return ui.Bad("--from runs the %s, by itself or in a view, which may change something (VOLATILE), and it may only read", what).
+		return ui.Bad("--query runs the %s, by itself or in a view, which may change something (VOLATILE), and it may only read", what).
 			Hint(writtenOut)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {

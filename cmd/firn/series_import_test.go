@@ -76,7 +76,7 @@ func (m *importing) imports(t *testing.T, wantCode int, args ...string) string {
 
 func (m *importing) importsFrom(t *testing.T, wantCode int, from string, args ...string) string {
 	t.Helper()
-	return m.firn(t, wantCode, append([]string{"segments", "import", "--from", from, "--db", m.url}, args...)...)
+	return m.firn(t, wantCode, append([]string{"series", "import", "--query", from, "--db", m.url}, args...)...)
 }
 
 func wantLines(t *testing.T, got string, want ...string) {
@@ -89,14 +89,14 @@ func wantLines(t *testing.T, got string, want ...string) {
 // A table is imported: shown first, then written, and again without a change; what
 // the old system has given since raises a series that nobody has drawn from, and is
 // refused for one that somebody has.
-func TestSegmentsImport(t *testing.T) {
+func TestSeriesImport(t *testing.T) {
 	t.Chdir(t.TempDir())
 	onForeign(t, func(t *testing.T, m *importing) {
 		m.exec(t, "INSERT INTO %s VALUES ('orders', 2001, 1000), ('users', 70, 10)")
 		const head = "SERIES  GIVEN  STEP  FIRST HERE  DOES"
 		shown := []string{head, "orders  2001   1000  3002        begin", "users   70     10    81          begin"}
 		wantLines(t, m.imports(t, 0, "--dry-run"), append(shown, "nothing was written; without --dry-run: 2 to begin, 0 to raise, 0 to keep")...)
-		if got := m.firn(t, 1, "segments", "ls"); !strings.Contains(got, "there is no store") {
+		if got := m.firn(t, 1, "series", "ls"); !strings.Contains(got, "there is no store") {
 			t.Errorf("after --dry-run: %s", got)
 		}
 		printed := m.imports(t, 0)
@@ -107,41 +107,41 @@ func TestSegmentsImport(t *testing.T) {
 		wantLines(t, made.ReplaceAllString(printed, ""), append(shown, "series: 2 begun, 0 raised, 0 kept")...)
 		wantLines(t, m.imports(t, 0),
 			head, "orders  2001   1000  3002        keep", "users   70     10    81          keep", "series: 0 begun, 0 raised, 2 kept")
-		wantLines(t, m.firn(t, 0, "next", "orders", "--kind", "segment", "-n", "2"), "3002", "3003")
+		wantLines(t, m.firn(t, 0, "next", "orders", "--kind", "sequence", "-n", "2"), "3002", "3003")
 
 		// The old service goes on, within the step that was left to it: nothing repeats.
 		m.exec(t, "UPDATE %s SET max_id = max_id + step")
 		wantLines(t, m.imports(t, 0, "--json"),
 			`{"series":"orders","row":1,"given":"3001","step":1000,"first":"4002","does":"raise"}`,
 			`{"series":"users","row":2,"given":"80","step":10,"first":"91","does":"raise"}`)
-		wantLines(t, m.firn(t, 0, "next", "orders", "--kind", "segment"), "4002")
-		wantLines(t, m.firn(t, 0, "next", "users", "--kind", "segment"), "91")
+		wantLines(t, m.firn(t, 0, "next", "orders", "--kind", "sequence"), "4002")
+		wantLines(t, m.firn(t, 0, "next", "users", "--kind", "sequence"), "91")
 
 		// It goes on beyond that, where orders has begun here: both may have given 3002.
 		m.exec(t, "UPDATE %s SET max_id = max_id + step WHERE biz_tag = 'orders'")
 		got := m.imports(t, 1)
-		if want := `firn: error: row 1, "orders": the series has given numbers from 3002 to 4002 here, and the table is at 4001: some may have been given twice; if not, firn segments raise orders 5001 and leave the row out`; !strings.HasPrefix(got, want) {
+		if want := `firn: error: row 1, "orders": the series has given numbers from 3002 to 4002 here, and the table is at 4001: some may have been given twice; if not, firn series raise orders 5001 and leave the row out`; !strings.HasPrefix(got, want) {
 			t.Errorf("printed\n%swant\n%s", got, want)
 		}
 	})
 }
 
 // The number is the highest that was given, or the next; so many steps are left.
-func TestSegmentsImportFirst(t *testing.T) {
+func TestSeriesImportFirst(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL()}
 	for args, want := range map[string]string{
-		"":                  "111",
-		"--above 0":         "101",
-		"--above 25":        "351",
-		"--next":            "110",
-		"--next --above 0":  "100",
-		"--above 0 --json":  `"first":"101"`,
-		"--json --dry-run":  `"does":"begin","dry_run":true`,
-		"--above 1000000":   "10000101",
-		"--above 1000001":   "--above 1000001: it is 0 to 1000000 steps",
-		"--above -1":        "--above -1: it is 0",
-		"--db sqlite:x?y=1": "--db: ",
+		"":                       "111",
+		"--leave-steps 0":        "101",
+		"--leave-steps 25":       "351",
+		"--next":                 "110",
+		"--next --leave-steps 0": "100",
+		"--leave-steps 0 --json": `"first":"101"`,
+		"--json --dry-run":       `"does":"begin","dry_run":true`,
+		"--leave-steps 1000000":  "10000101",
+		"--leave-steps 1000001":  "--leave-steps 1000001: it is 0 to 1000000 steps",
+		"--leave-steps -1":       "--leave-steps -1: it is 0",
+		"--db sqlite:x?y=1":      "--db: ",
 	} {
 		m.store = "sqlite:" + filepath.Join(t.TempDir(), "ids.db")
 		code := 0
@@ -152,7 +152,7 @@ func TestSegmentsImportFirst(t *testing.T) {
 			t.Errorf("%s: %s, want %s", args, got, want)
 		}
 		if code == 0 && !strings.Contains(args, "--dry-run") {
-			first := m.firn(t, 0, "next", "a", "--kind", "segment")
+			first := m.firn(t, 0, "next", "a", "--kind", "sequence")
 			if !strings.Contains(want, strings.TrimSpace(first)) {
 				t.Errorf("%s: the first number is %s, and %s was shown", args, first, want)
 			}
@@ -161,7 +161,7 @@ func TestSegmentsImportFirst(t *testing.T) {
 }
 
 // A row that cannot be is named, all of them, and nothing is written.
-func TestSegmentsImportFaults(t *testing.T) {
+func TestSeriesImportFaults(t *testing.T) {
 	t.Chdir(t.TempDir())
 	onForeign(t, func(t *testing.T, m *importing) {
 		for from, want := range map[string]string{
@@ -176,10 +176,10 @@ func TestSegmentsImportFaults(t *testing.T) {
 			"SELECT 'a', 1, 0":                            `row 1, "a": the step is 1 to 1073741824, not 0`,
 			"SELECT 'a', 1, 1073741825":                   `row 1, "a": the step is 1 to`,
 			"SELECT 'a', 9223372036854775800, 100":        `row 1, "a": 1 step of 100 above 9223372036854775800 is beyond the largest number`,
-			"SELECT 'a', 1":                               "--from gives 2 columns",
-			"SELECT 'a', 1, 1 FROM nowhere":               "--from: ",
-			"DELETE FROM " + m.table:                      "--from",
-			"SELECT 'a', 1, 1 WHERE 1 = 0":                "--from gives no rows",
+			"SELECT 'a', 1":                               "--query gives 2 columns",
+			"SELECT 'a', 1, 1 FROM nowhere":               "--query: ",
+			"DELETE FROM " + m.table:                      "--query",
+			"SELECT 'a', 1, 1 WHERE 1 = 0":                "--query gives no rows",
 			"SELECT 'a', 1, 1 UNION ALL SELECT 'a', 2, 1": `row 2, "a": it is there twice, row 1 too`,
 			"SELECT 'good', 1, 1 UNION ALL SELECT 'a b', 1, 1 UNION ALL SELECT 'b', 1, -1": `row 2, "a b": as the name`,
 		} {
@@ -196,7 +196,7 @@ func TestSegmentsImportFaults(t *testing.T) {
 			}
 		}
 		m.exec(t, "INSERT INTO %s VALUES ('a', 1, 1)")
-		if got := m.importsFrom(t, 2, "DELETE FROM "+m.table+" RETURNING biz_tag, max_id, step"); !strings.Contains(got, "--from is no query") {
+		if got := m.importsFrom(t, 2, "DELETE FROM "+m.table+" RETURNING biz_tag, max_id, step"); !strings.Contains(got, "--query is no query") {
 			t.Errorf("DELETE RETURNING: %s", got)
 		}
 		if got := m.imports(t, 0, "--dry-run"); !strings.Contains(got, "begin") { // it is there yet, and nothing here
@@ -206,18 +206,18 @@ func TestSegmentsImportFaults(t *testing.T) {
 }
 
 // A series that is there is not what the row says.
-func TestSegmentsImportOther(t *testing.T) {
+func TestSeriesImportOther(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL(), store: "sqlite:ids.db"}
 	for args, want := range map[string]string{
-		"a --step 500":                             "the series is there, with step 500, not 100: firn segments set a --step 100",
+		"a --step 500":                             "the series is there, with step 500, not 100: firn series set a --step 100",
 		"b --step 100 --increment 2":               "the series is there, with an increment of 2",
 		"c --step 100 --max 9999":                  "the series is there, with max 9999",
 		"d --step 100 --order strict":              "the series is there, and its order is not the same",
 		"e --step 100":                             "", // nobody has drawn: it is raised
 		"f --step 100 --first 9223372036854775800": "",
 	} {
-		m.firn(t, 0, append([]string{"segments", "create"}, strings.Fields(args)...)...)
+		m.firn(t, 0, append([]string{"series", "create"}, strings.Fields(strings.Replace(args, " ", " --kind sequence ", 1))...)...)
 		code := 0
 		if want != "" {
 			code = 1
@@ -226,23 +226,23 @@ func TestSegmentsImportOther(t *testing.T) {
 			t.Errorf("%s: %swant %s", args, got, want)
 		}
 	}
-	if got := m.firn(t, 0, "segments", "ls", "--json"); !strings.Contains(got, `"series":"e","granted":"200"`) || !strings.Contains(got, `"series":"f","granted":"9223372036854775799"`) {
+	if got := m.firn(t, 0, "series", "ls", "--json"); !strings.Contains(got, `"series":"e","kind":"sequence","granted":"200"`) || !strings.Contains(got, `"series":"f","kind":"sequence","granted":"9223372036854775799"`) {
 		t.Error(got)
 	}
 }
 
 // What firn.yaml says of a series counts, and what it says of another kind is refused.
-func TestSegmentsImportConfig(t *testing.T) {
+func TestSeriesImportConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL(), store: "sqlite:ids.db"}
 	for series, want := range map[string]string{
-		"a: { kind: flake }":                       "firn.yaml:2 says that it is a flake",
-		"a: { kind: segment, first: 1 }":           "firn.yaml has another first than 201, where it begins",
-		"a: { kind: segment, first: 201 }":         "a       100    100   201         begin",
-		"b: { kind: segment, max: 200 }":           "201, where it begins, is above the max of 200 in firn.yaml",
-		"b: { kind: segment, increment: 3 }":       "firn.yaml has an increment of 3",
-		"b: { kind: segment, max: 300, waste: 7 }": "b       100    100   201         begin",
-		"z: { kind: segment } # c":                 "firn: hint: firn.yaml lacks c: { kind: segment }",
+		"a: { kind: flake }":                        "firn.yaml:2 says that it is a flake",
+		"a: { kind: sequence, first: 1 }":           "firn.yaml has another first than 201, where it begins",
+		"a: { kind: sequence, first: 201 }":         "a       100    100   201         begin",
+		"b: { kind: sequence, max: 200 }":           "201, where it begins, is above the max of 200 in firn.yaml",
+		"b: { kind: sequence, increment: 3 }":       "firn.yaml has an increment of 3",
+		"b: { kind: sequence, max: 300, waste: 7 }": "b       100    100   201         begin",
+		"z: { kind: sequence } # c":                 "firn: hint: firn.yaml lacks c: { kind: sequence }",
 	} {
 		write(t, ".", "firn.yaml", "series:\n  "+series+"\n")
 		name := series[:1]
@@ -263,20 +263,20 @@ func TestSegmentsImportConfig(t *testing.T) {
 
 	write(t, ".", "firn.yaml", "series:\n  t: { kind: ticket, stores: [sqlite:ids.db, sqlite:b.db] }\n")
 	var out, errs bytes.Buffer
-	if code := run([]string{"segments", "create", "t"}, strings.NewReader(""), &out, &errs); code != 0 {
+	if code := run([]string{"series", "create", "t", "--kind", "sequence"}, strings.NewReader(""), &out, &errs); code != 0 {
 		t.Fatal(errs.String())
 	}
 	write(t, ".", "firn.yaml", "store: sqlite:ids.db\n") // and nobody knows of the ticket
 	if got := m.importsFrom(t, 1, "SELECT 't', 100, 100"); !strings.Contains(got, "the series is there, and is a ticket of 2 stores") {
 		t.Error(got)
 	}
-	if got := m.firn(t, 0, "segments", "ls", "--json", "--config", "firn.yaml"); !strings.Contains(got, `"series":"b","granted":"200","step":100,"rate":0,"first":"201","max":"300"`) {
+	if got := m.firn(t, 0, "series", "ls", "--json", "--config", "firn.yaml"); !strings.Contains(got, `"series":"b","kind":"sequence","granted":"200","step":100,"rate":0,"first":"201","max":"300"`) {
 		t.Error(got)
 	}
 }
 
 // On a store that can forget it has to be accepted, for every series at once.
-func TestSegmentsImportLossy(t *testing.T) {
+func TestSeriesImportLossy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL(), store: testserver.Redis(t).URL()}
 	got := m.importsFrom(t, 1, "SELECT 'a', 100, 100")
@@ -284,13 +284,13 @@ func TestSegmentsImportLossy(t *testing.T) {
 		t.Error(got)
 	}
 	m.importsFrom(t, 0, "SELECT 'a', 100, 100", "--on-lossy-store", "may-repeat")
-	if got := m.firn(t, 0, "segments", "ls"); !strings.Contains(got, "free, lossy") {
+	if got := m.firn(t, 0, "series", "ls"); !strings.Contains(got, "0/s   lossy ") {
 		t.Error(got)
 	}
 }
 
 // An import that is broken off goes on where it ended.
-func TestSegmentsImportBrokenOff(t *testing.T) {
+func TestSeriesImportBrokenOff(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL(), store: "sqlite:ids.db"}
 	m.importsFrom(t, 0, "SELECT 'b', 100, 100") // as if it had ended after this one

@@ -124,7 +124,7 @@ func wholeNumber(what string, text sql.NullString, least, most int64) (int64, er
 // configured fills in the options of a series that begins: those of firn.yaml, where
 // it has the series.
 func (p *importPlan) configured(m *imported) error {
-	d := &config.Series{Name: m.name, Kind: config.Segment}
+	d := &config.Series{Name: m.name, Kind: config.Sequence}
 	var one *config.Written
 	if f := p.settings.File; f != nil && len(f.Series) > 0 {
 		for i := range f.Series {
@@ -132,14 +132,14 @@ func (p *importPlan) configured(m *imported) error {
 				one = &f.Series[i]
 			}
 		}
-		if m.unnamed = one == nil; !m.unnamed && one.Kind.Text != config.Segment {
+		if m.unnamed = one == nil; !m.unnamed && one.Kind.Text != config.Sequence {
 			return fmt.Errorf("%s:%d says that it is a %s", f.Path, one.Kind.At.Line, one.Kind.Text)
 		}
 	}
 	if err := p.settings.Counted(d, one, nil); err != nil {
 		return err
 	}
-	o := &d.Options.Segment
+	o := &d.Options.Sequence
 	switch {
 	case o.First != 0 && int64(o.First) != m.first:
 		return fmt.Errorf("%s has another first than %d, where it begins", p.settings.File.Path, m.first)
@@ -180,9 +180,9 @@ func (p *importPlan) compare(m *imported) error {
 	case i.Max != limit:
 		return fmt.Errorf("the series is there, with max %d", int64(i.Max))
 	case i.Cache != m.step:
-		return fmt.Errorf("the series is there, with cache %d, not %d: firn segments set %s --cache %d", i.Cache, m.step, m.name, m.step)
+		return fmt.Errorf("the series is there, with cache %d, not %d: firn series set %s --cache %d", i.Cache, m.step, m.name, m.step)
 	case used && m.given >= int64(i.First):
-		return fmt.Errorf("the series has given numbers from %d to %d here, and the table is at %d: some may have been given twice; if not, firn segments raise %s %d and leave the row out",
+		return fmt.Errorf("the series has given numbers from %d to %d here, and the table is at %d: some may have been given twice; if not, firn series raise %s %d and leave the row out",
 			int64(i.First), int64(i.Granted), m.given, m.name, max(m.first-1, int64(i.Granted)))
 	case int64(i.Granted) >= m.first-1:
 		m.does, m.first = doesKeep, int64(i.Granted)+1

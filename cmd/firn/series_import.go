@@ -19,13 +19,13 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-func newSegmentsImport() *cobra.Command {
-	var o segmentsImport
+func newSeriesImport() *cobra.Command {
+	var o seriesImport
 	cmd := &cobra.Command{
-		Use:   "import --from SQL --db URL",
-		Short: "Begin a series for each row of another system's table of counters",
-		Long: `Begin a segment series for each row of a table of counters: of Leaf, tinyid, a
-SEQ_NAME table, or any other. --from is a SELECT of three columns: a name, the highest
+		Use:   "import --query SQL --db URL",
+		Short: "Create series from another system's table of counters",
+		Long: `Begin a sequence for each row of a table of counters: of Leaf, tinyid, a
+SEQ_NAME table, or any other. --query is a SELECT of three columns: a name, the highest
 number that was given out or reserved, and the step, which is how many numbers a
 process reserves at a time. It is run in --db, and has to be one query, without
 comments, that only reads. --db has to be the primary: a replica may be behind.
@@ -36,16 +36,16 @@ its owner declared STABLE, nobody checks: write the SELECT over tables.
 
 Each series begins one step above that number. The step between is for a process of
 the old system that reserves once more while this looks: stop them all first, or take
-the table away from them, as docs/coming-from says. --above N leaves N steps; 0 none.
+the table away from them, as docs/coming-from says. --leave-steps N leaves N steps; 0 none.
 
 --dry-run shows what would be, and writes nothing. A series that is there and goes on
 above the number stays as it is; one that goes on below it is raised. None is ever
 lowered. Where a row cannot be, because it has NULLs, a name that a series cannot
 have, or numbers that this series has given out here, each such row is reported, and
 nothing is written. The command may be repeated, also after an error.`,
-		Example: `  firn segments import --from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://leaf@db/leaf --next --dry-run
-  firn segments import --from 'SELECT biz_type, max_id, step FROM tiny_id_info' --db mysql://tiny@db/tinyid
-  firn segments import --from "SELECT sequencename, last_value, 100 FROM pg_sequences WHERE last_value > 0" --db postgres://app@db/app`,
+		Example: `  firn series import --query 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://leaf@db/leaf --next --dry-run
+  firn series import --query 'SELECT biz_type, max_id, step FROM tiny_id_info' --db mysql://tiny@db/tinyid
+  firn series import --query "SELECT sequencename, last_value, 100 FROM pg_sequences WHERE last_value > 0" --db postgres://app@db/app`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -53,10 +53,10 @@ nothing is written. The command may be repeated, also after an error.`,
 		},
 	}
 	addStore(cmd)
-	cmd.Flags().StringVar(&o.from, "from", "", "a SELECT of three columns: name, highest number given, step")
+	cmd.Flags().StringVar(&o.from, "query", "", "a SELECT of three columns: name, highest number given, step")
 	cmd.Flags().StringVar(&o.db, "db", "", "where it is run: postgres://USER:PASSWORD@HOST/DATABASE, mysql://..., sqlite:PATH; best as the variable FIRN_DB")
 	cmd.Flags().BoolVar(&o.next, "next", false, "the second column is the next number to be given, not the last one that was")
-	cmd.Flags().Int64Var(&o.above, "above", 1, "how many steps to leave between that number and the first one here")
+	cmd.Flags().Int64Var(&o.above, "leave-steps", 1, "how many steps to leave between that number and the first one here")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be, and write nothing")
 	addSeriesKey(cmd, "on-lossy-store")
 	return cmd
@@ -68,24 +68,24 @@ func addSeriesKey(cmd *cobra.Command, name string) {
 	cmd.Flags().Var(&seriesFlag{Key: k}, k.Name, k.Usage)
 }
 
-type segmentsImport struct {
+type seriesImport struct {
 	from, db string
 	next     bool
 	above    int64
 	dry      bool
 }
 
-// maxAbove keeps a mistyped --above from using up a series.
+// maxAbove keeps a mistyped --leave-steps from using up a series.
 const maxAbove = 1_000_000
 
-func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
+func (o *seriesImport) run(ctx context.Context, cmd *cobra.Command) error {
 	switch {
 	case strings.TrimSpace(o.from) == "":
-		return ui.Bad("from which table? --from is missing").Hint("--from 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://USER:PASSWORD@HOST/DATABASE")
+		return ui.Bad("from which table? --query is missing").Hint("--query 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://USER:PASSWORD@HOST/DATABASE")
 	case o.db == "":
 		return ui.Bad("where is the table? --db is missing").Hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
 	case o.above < 0 || o.above > maxAbove:
-		return ui.Bad("--above %d: it is 0 to %d steps", o.above, maxAbove)
+		return ui.Bad("--leave-steps %d: it is 0 to %d steps", o.above, maxAbove)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
@@ -111,13 +111,13 @@ func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
 
 // withFlags adds to the hint writtenOut the flags that were given. Those that other commands
 // have too, such as --db, are added where hints are printed.
-func (o *segmentsImport) withFlags(err error) error {
+func (o *seriesImport) withFlags(err error) error {
 	flags := ""
 	if o.next {
 		flags += " --next"
 	}
 	if o.above != 1 {
-		flags += fmt.Sprintf(" --above %d", o.above)
+		flags += fmt.Sprintf(" --leave-steps %d", o.above)
 	}
 	if o.dry {
 		flags += " --dry-run"
@@ -131,7 +131,7 @@ func (o *segmentsImport) withFlags(err error) error {
 }
 
 // all imports the rows, or shows how. Without a store none is there yet.
-func (o *segmentsImport) all(ctx context.Context, cmd *cobra.Command, s *settings, rows []counterRow, st store.Store) error {
+func (o *seriesImport) all(ctx context.Context, cmd *cobra.Command, s *settings, rows []counterRow, st store.Store) error {
 	plan := importPlan{next: o.next, above: o.above, settings: s, there: map[string]sequence.Info{}}
 	if st != nil {
 		infos, err := sequence.List(ctx, st)
@@ -168,7 +168,7 @@ func mayKeep(ctx context.Context, st store.Store, all []imported) error {
 	}
 	for _, m := range all {
 		if m.does == doesBegin && !m.options.MayRepeat {
-			return (&drawing{Series: &config.Series{Name: m.name, Kind: config.Segment}}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
+			return (&drawing{Series: &config.Series{Name: m.name, Kind: config.Sequence}}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
 		}
 	}
 	return nil
@@ -244,7 +244,7 @@ func summarise(cmd *cobra.Command, s *settings, all []imported, dry bool) error 
 	errs := cmd.ErrOrStderr()
 	_, err := fmt.Fprintln(errs, text)
 	if len(unnamed) > 0 {
-		_, err = fmt.Fprintf(errs, "firn: hint: %s lacks %s: { kind: %s }\n", s.File.Path, strings.Join(unnamed, ", "), config.Segment)
+		_, err = fmt.Fprintf(errs, "firn: hint: %s lacks %s: { kind: %s }\n", s.File.Path, strings.Join(unnamed, ", "), config.Sequence)
 	}
 	return err
 }

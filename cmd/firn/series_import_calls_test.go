@@ -168,11 +168,11 @@ func TestImportCallsNothing(t *testing.T) {
 		"SELECT 'a', 1f(), 1":                                            "runs the function 1f,",
 		"SELECT 'a', max (1), 1":                                         "runs the function max,",
 		"SELECT 'a', test.max(1), 1":                                     "runs the function max,",
-		"SELECT 'a', f/**/(), 1":                                         "--from has /*",
-		"SELECT 'a', /*! f() */, 1":                                      "--from has /*",
-		"SELECT 'a', /*M! f() */, 1":                                     "--from has /*",
-		"SELECT 'a', f-- x\n(), 1":                                       "--from has --",
-		"SELECT 'a', f# x\n(), 1":                                        "--from has #",
+		"SELECT 'a', f/**/(), 1":                                         "--query has /*",
+		"SELECT 'a', /*! f() */, 1":                                      "--query has /*",
+		"SELECT 'a', /*M! f() */, 1":                                     "--query has /*",
+		"SELECT 'a', f-- x\n(), 1":                                       "--query has --",
+		"SELECT 'a', f# x\n(), 1":                                        "--query has #",
 		`SELECT '"', f(), '" ('`:                                         "runs the function f,",
 		"SELECT '`', f(), '` ('":                                         "runs the function f,",
 		"SELECT * FROM (VALUES ('a', 1, 1), ('b', f(), 1)) AS x":         "runs the function f,",
@@ -200,17 +200,17 @@ func TestImportCallsNothing(t *testing.T) {
 		"SELECT 'a', last_insert_id(7), 1":                               "runs the function last_insert_id,",
 		"SELECT 'a', lastval(s), 1":                                      "runs the function lastval,",
 		"SELECT 'a', `nextval`(s), 1":                                    "runs the function nextval,",
-		"SELECT 'a', nextval(s), 1":                                      "--from has NEXTVAL",
-		"SELECT 'a', setval(s, 9), 1":                                    "--from has SETVAL",
+		"SELECT 'a', nextval(s), 1":                                      "--query has NEXTVAL",
+		"SELECT 'a', setval(s, 9), 1":                                    "--query has SETVAL",
 		"SELECT name, default(n), step FROM c":                           "runs the function default,",
 		"SELECT 'a', sys_exec('true'), 1":                                "runs the function sys_exec,",
-		"SELECT 'a', 1, 1 INTO @a, @b, @c":                               "--from has INTO",
-		"SELECT 'a', 1, 1 INTO OUTFILE 'x'":                              "--from has INTO",
-		"SELECT 'a', 1, 1 INTO DUMPFILE 'x'":                             "--from has INTO",
-		"SELECT name, n, step FROM c FOR UPDATE":                         "--from has FOR UPDATE",
-		"SELECT name, n, step FROM c FOR SHARE":                          "--from has FOR SHARE",
-		"SELECT name, n, step FROM c LOCK IN SHARE MODE":                 "--from has LOCK IN",
-		"HANDLER c OPEN":                                                 "--from is no query",
+		"SELECT 'a', 1, 1 INTO @a, @b, @c":                               "--query has INTO",
+		"SELECT 'a', 1, 1 INTO OUTFILE 'x'":                              "--query has INTO",
+		"SELECT 'a', 1, 1 INTO DUMPFILE 'x'":                             "--query has INTO",
+		"SELECT name, n, step FROM c FOR UPDATE":                         "--query has FOR UPDATE",
+		"SELECT name, n, step FROM c FOR SHARE":                          "--query has FOR SHARE",
+		"SELECT name, n, step FROM c LOCK IN SHARE MODE":                 "--query has LOCK IN",
+		"HANDLER c OPEN":                                                 "--query is no query",
 		"SELECT 'a', @a := 1, 1":                                         "", // in this session only
 		"SELECT 'max(', 1, 1":                                            "",
 		"SELECT name, n, step FROM calm":                                 "",
@@ -258,17 +258,17 @@ func TestImportFromSQLiteCallsNothing(t *testing.T) {
 		"SELECT 'a', writefile('" + made + "', 'x'), 1":                     "no such function",
 		"SELECT 'a', edit('x', 'touch'), 1":                                 "no such function",
 		"SELECT 'a', fts3_tokenizer('x', x'00'), 1":                         "fts3_tokenizer",
-		"ATTACH '" + made + "' AS x":                                        "--from is no query",
-		"DETACH main":                                                       "--from is no query",
-		"PRAGMA query_only = 0":                                             "--from is no query",
+		"ATTACH '" + made + "' AS x":                                        "--query is no query",
+		"DETACH main":                                                       "--query is no query",
+		"PRAGMA query_only = 0":                                             "--query is no query",
 		"SELECT 'a', 1, 1 FROM pragma_journal_mode('delete')":               "unknown database",
 		"SELECT 'a', 1, 1 FROM pragma_wal_checkpoint('truncate')":           "no such table",
 		"SELECT 'a', 1, 1 FROM pragma_user_version(9)":                      "too many arguments",
 		"SELECT 'a', 1, 1 FROM pragma_application_id(9)":                    "too many arguments",
 		"SELECT 'a', count(*), 1 FROM pragma_optimize":                      "attempt to write a readonly database",
 		"SELECT 'a', 1, 1 FROM words":                                       "no rows",
-		"INSERT INTO words (words) VALUES ('optimize')":                     "--from is no query",
-		"WITH x AS (SELECT 1) INSERT INTO words (words) VALUES ('rebuild')": "--from has INSERT",
+		"INSERT INTO words (words) VALUES ('optimize')":                     "--query is no query",
+		"WITH x AS (SELECT 1) INSERT INTO words (words) VALUES ('rebuild')": "--query has INSERT",
 	} {
 		f.wantRefused(t, query, want)
 		if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
@@ -297,14 +297,14 @@ func TestImportRefusalsCanBeCured(t *testing.T) {
 			refused = append(refused, "SELECT 'a', sleep(0), 1")
 		}
 		for _, from := range refused {
-			got := m.importsFrom(t, 2, from, "--dry-run", "--next", "--above", "7", "--on-lossy-store", "may-repeat")
+			got := m.importsFrom(t, 2, from, "--dry-run", "--next", "--leave-steps", "7", "--on-lossy-store", "may-repeat")
 			hint := cure.FindStringSubmatch(got)
 			if hint == nil {
 				t.Errorf("%s: %s", from, got)
 				continue
 			}
 			typed := strings.NewReplacer("'NAME'", "'orders'", "NUMBER", "101", "STEP", "10 UNION ALL SELECT 'users', 5, 1").Replace(hint[1])
-			for _, flag := range []string{" --dry-run", " --next", " --above 7", " --lossy accept"} {
+			for _, flag := range []string{" --dry-run", " --next", " --leave-steps 7", " --lossy accept"} {
 				if strings.Count(typed, flag) != 1 {
 					t.Errorf("%s: the hint has %q not once: %s", from, flag, typed)
 				}

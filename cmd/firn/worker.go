@@ -19,31 +19,33 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-func newWorkers() *cobra.Command {
+func newWorker() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "workers",
-		Short:   "Look after the workers of a store",
-		Example: "  firn workers ls",
+		Use:     "worker",
+		Aliases: []string{"workers"},
+		Short:   "Look after the workers of a pool",
+		Example: "  firn worker ls",
 		RunE:    needsCommand,
 	}
-	cmd.AddCommand(newWorkersLs(), newWorkersRelease(), newWorkersHold())
+	cmd.AddCommand(newWorkerLs(), newWorkerRelease())
 	return cmd
 }
 
-func newWorkersLs() *cobra.Command {
+func newWorkerLs() *cobra.Command {
 	var pool string
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List the workers that were ever held",
-		Long: `List the workers of a store that were ever held: who has each or had it last, when
-it falls free if its holder does not write again, and its horizon, the last instant
-of which it may have issued ids. Whoever takes the worker next starts above that.
+		Short: "List the workers of a pool: who holds each, and until when",
+		Long: `List the workers that were ever held, of one pool, or without --pool of all pools of the
+store: who holds each or held it last, when it falls free if its holder does not write
+again, and its horizon, the last instant of which it may have issued ids. The next holder
+of the worker starts above that.
 
 A store without a clock (etcd, ZooKeeper) does not record when a holder last wrote. There
 the state is unknown for every worker that was not given back, also if its holder died: a
 process that wants the worker takes it after it has seen no write for its time to live.`,
-		Example: `  firn workers ls
-  firn workers ls --pool shop --store sqlite:/var/lib/app/ids.db --json`,
+		Example: `  firn worker ls
+  firn worker ls --pool shop --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(s store.Store) error {
@@ -56,20 +58,19 @@ process that wants the worker takes it after it has seen no write for its time t
 	return cmd
 }
 
-func newWorkersRelease() *cobra.Command {
+func newWorkerRelease() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "release WORKER",
-		Short: "Take a worker away from a holder that is gone",
-		Long: `Take a worker away from its holder, so that it can be taken again at once and not
-only when its holder has not been heard of for some time. Nothing repeats even if
-the holder is alive: the horizon stays, and the holder takes another worker when
-it finds out.`,
-		Example: "  firn workers release 7 --pool shop",
+		Use:   "release N",
+		Short: "Take a worker from a process that has ended",
+		Long: `Take worker N from its holder, so that another process can have it at once, and not only
+after its time to live. Nothing repeats even if the holder is alive: the horizon stays, and
+the holder takes another worker when it finds out.`,
+		Example: "  firn worker release 7 --pool shop",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			worker, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || worker < 0 {
-				return ui.Bad("%q is not the number of a worker", args[0]).Hint("to list them: firn workers ls")
+				return ui.Bad("%q is not the number of a worker", args[0]).Hint("to list them: firn worker ls")
 			}
 			pool, err := poolInForce(cmd)
 			if err != nil {
@@ -181,7 +182,7 @@ func releaseWorker(ctx context.Context, s store.Store, name string, worker int64
 	}
 	i := slices.IndexFunc(workers, func(w pool.Worker) bool { return w.Worker == worker })
 	if i < 0 {
-		return ui.Bad("worker %d of pool %s was never held", worker, name).Hint("firn workers ls --pool %s", phrase.ShellWord(name))
+		return ui.Bad("worker %d of pool %s was never held", worker, name).Hint("firn worker ls --pool %s", phrase.ShellWord(name))
 	}
 	switch err := pool.Release(ctx, s, name, worker); {
 	case errors.Is(err, store.ErrConflict):

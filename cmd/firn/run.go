@@ -47,15 +47,15 @@ const holdLook = 100 * time.Millisecond
 // is not firn's.
 var holdKnobs = []string{"layout", "worker", "renew", "ttl", "outage", "wait"}
 
-func newWorkersHold() *cobra.Command {
+func newRun() *cobra.Command {
 	var o holdOptions
 	cmd := &cobra.Command{
-		Use:                   "hold [FLAGS] -- COMMAND [ARG...]",
+		Use:                   "run [FLAGS] -- COMMAND [ARG...]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Run a program that makes ids by itself, with a worker that nobody else has",
-		Long: `Lease a worker, wait until the clock has passed all that its holders before may have
-issued, and run COMMAND, a program with a generator of its own. It finds the worker
-in its environment:
+		Short:                 "Run a program with a worker number that no other process has",
+		Long: `Run COMMAND, a program with an id generator of its own, with a worker number that no other
+process has. firn leases the worker, waits until the clock has passed every id that earlier
+holders may have issued, and tells COMMAND the number in its environment:
 
   FIRN_WORKER     the value of the layout's worker field, or where it has no field of
                   that name, the number of the worker
@@ -84,11 +84,11 @@ Standard input, output and error are COMMAND's. Signals are passed on to it. Wit
 
 The exit code is that of COMMAND, 128 and the signal if one has killed it, 75 if firn
 could not get or keep a worker, 126 if COMMAND cannot be run, 127 if it is not there.`,
-		Example: `  firn workers hold --layout classic -- java -jar app.jar
-  firn workers hold --layout twitter --store sqlite:/var/lib/app/ids.db -- ./server`,
+		Example: `  firn run --layout classic -- java -jar app.jar
+  firn run --layout twitter --store sqlite:/var/lib/app/ids.db -- ./server`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return ui.Bad("there is no COMMAND to run").Hint("firn workers hold -- COMMAND [ARG...]")
+				return ui.Bad("there is no COMMAND to run").Hint("firn run -- COMMAND [ARG...]")
 			}
 			return nil
 		},
@@ -140,7 +140,7 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	for name := range workerVariables(o.leasing.Options.Layout, 0) {
 		if slices.Contains(variableNames(), name) {
 			return ui.Bad("COMMAND cannot be told the worker field of the layout: %s is a setting of firn", name).
-				Hint("a layout whose worker fields have other names: firn layouts")
+				Hint("a layout whose worker fields have other names: firn layout ls")
 		}
 	}
 	o.json = wantsJSON(cmd)

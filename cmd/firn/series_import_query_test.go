@@ -14,7 +14,7 @@ import (
 	"github.com/firn-id/firn/store/open"
 )
 
-// What --from must not do, in each database: %[1]s is a table of one row, and
+// What --query must not do, in each database: %[1]s is a table of one row, and
 // %[2]s a file that nothing may make.
 var harmful = map[string][]string{
 	"": {
@@ -90,13 +90,13 @@ var harmful = map[string][]string{
 	},
 }
 
-// Whatever --from is, the database is afterwards as it was, and the command says that
+// Whatever --query is, the database is afterwards as it was, and the command says that
 // the text is refused, with --dry-run and without.
-func TestSegmentsImportOnlyReads(t *testing.T) {
+func TestSeriesImportOnlyReads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	onForeign(t, func(t *testing.T, m *importing) {
 		m.exec(t, "INSERT INTO %s VALUES ('a', 5, 7)")
-		kind := strings.TrimPrefix(t.Name(), "TestSegmentsImportOnlyReads/")
+		kind := strings.TrimPrefix(t.Name(), "TestSeriesImportOnlyReads/")
 		if kind != "sqlite" {
 			m.exec(t, "CREATE SEQUENCE %s_seq")
 			defer m.exec(t, "DROP SEQUENCE %s_seq")
@@ -118,7 +118,7 @@ func TestSegmentsImportOnlyReads(t *testing.T) {
 			}
 			for _, dry := range [][]string{nil, {"--dry-run"}} {
 				got := m.importsFrom(t, 2, from, dry...)
-				if !strings.Contains(got, "firn: error: --from ") && !strings.Contains(got, "--from is missing") {
+				if !strings.Contains(got, "firn: error: --query ") && !strings.Contains(got, "--query is missing") {
 					t.Errorf("%s: %s", from, got)
 				}
 				if after := m.picture(t, kind); after != before {
@@ -258,7 +258,7 @@ func TestImportRunsNothingBehind(t *testing.T) {
 	check := func(query, want string) {
 		t.Helper()
 		_, err := readCounters(t.Context(), url, query)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "--from runs the "+want)) {
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "--query runs the "+want)) {
 			t.Errorf("%s: %v; want %q", query, err, want)
 		}
 	}

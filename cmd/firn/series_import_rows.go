@@ -47,7 +47,7 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 		if errors.As(err, &said) {
 			return err
 		}
-		return ui.Failed("--from: %w", err).Hint("is it a SELECT that %s runs?", open.Redact(url))
+		return ui.Failed("--query: %w", err).Hint("is it a SELECT that %s runs?", open.Redact(url))
 	}
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -73,7 +73,7 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 		return nil, wrong(err)
 	}
 	if len(columns) != 3 {
-		return nil, ui.Bad("--from gives %s (%s), and there have to be three: name, highest number given, step",
+		return nil, ui.Bad("--query gives %s (%s), and there have to be three: name, highest number given, step",
 			phrase.Plural(len(columns), "column"), strings.Join(columns, ", ")).Hint("a step for all can stand there as a number: SELECT name, value, 1000 FROM ...")
 	}
 	for rows.Next() {
@@ -82,14 +82,14 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 			return nil, wrong(fmt.Errorf("row %d: %w", len(all)+1, err))
 		}
 		if all = append(all, r); len(all) > maxCounters {
-			return nil, ui.Failed("--from gives more than %d rows: is that a table of counters?", maxCounters)
+			return nil, ui.Failed("--query gives more than %d rows: is that a table of counters?", maxCounters)
 		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, wrong(err)
 	}
 	if len(all) == 0 {
-		return nil, ui.Failed("--from gives no rows")
+		return nil, ui.Failed("--query gives no rows")
 	}
 	return all, nil
 }

@@ -17,20 +17,46 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 )
 
-func newLayouts() *cobra.Command {
+func newLayout() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "layout",
+		Aliases: []string{"layouts"},
+		Short:   "List the known layouts, or show one",
+		Example: "  firn layout show twitter",
+		RunE:    needsCommand,
+	}
+	cmd.AddCommand(newLayoutLs(), newLayoutShow())
+	return cmd
+}
+
+func newLayoutLs() *cobra.Command {
 	return &cobra.Command{
-		Use:   "layouts [NAME | SPEC]",
-		Short: "List the known layouts, or show one",
-		Long: `List the layouts that are known by name, or show one: its picture, when it begins
-and ends, how many workers it has and how many ids each can make.
+		Use:   "ls",
+		Short: "List the known layouts",
+		Long: `List the layouts that are known by name: their bits, when they begin and end, how many ids
+a second one worker makes at most, and how many workers there are.`,
+		Example: `  firn layout ls
+  firn layout ls --json`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return listLayouts(cmd.OutOrStdout(), wantsJSON(cmd), time.Now())
+		},
+	}
+}
+
+func newLayoutShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NAME|SPEC",
+		Short: "Show the fields, limits and end date of a layout",
+		Long: `Show a layout: its picture, when it begins and ends, how many workers it has and how many
+ids each can make.
 
 A spec lists the fields, high bits first, and says the epoch:
 time:41@1ms,shard:13,seq:10;epoch=2011-08-24T21:07:01.721Z. A preset can be given
 another epoch: twitter;epoch=2020-01-01T00:00:00Z.`,
-		Example: `  firn layouts
-  firn layouts twitter
-  firn layouts 'time:41@1ms,worker:10,seq:12;epoch=2026-01-01T00:00:00Z' --json`,
-		Args: arguments(0, 1),
+		Example: `  firn layout show twitter
+  firn layout show 'time:41@1ms,worker:10,seq:12;epoch=2026-01-01T00:00:00Z' --json`,
+		Args: arguments(1, 1),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -38,15 +64,11 @@ another epoch: twitter;epoch=2020-01-01T00:00:00Z.`,
 			return completeLayouts(cmd, args, typed)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			now := time.Now()
-			if len(args) == 0 {
-				return listLayouts(cmd.OutOrStdout(), wantsJSON(cmd), now)
-			}
 			l, err := firn.ParseLayout(args[0])
 			if err != nil {
 				return err
 			}
-			return showLayout(cmd.OutOrStdout(), l, wantsJSON(cmd), now)
+			return showLayout(cmd.OutOrStdout(), l, wantsJSON(cmd), time.Now())
 		},
 	}
 }

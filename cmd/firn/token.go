@@ -16,15 +16,27 @@ import (
 	"github.com/firn-id/firn/server"
 )
 
-func newServeToken() *cobra.Command {
+func newToken() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "token",
+		Aliases: []string{"tokens"},
+		Short:   "Create access tokens for firn serve",
+		Example: "  firn token create shop",
+		RunE:    needsCommand,
+	}
+	cmd.AddCommand(newTokenCreate())
+	return cmd
+}
+
+func newTokenCreate() *cobra.Command {
 	var o tokenOptions
 	cmd := &cobra.Command{
-		Use:   "token",
-		Short: "Make a token for a program that draws from firn serve",
-		Long: `Make a token for a program that draws from firn serve, and print it with what to
-write into the server's firn.yaml. That holds only a hash: the token itself is shown
-this once, is kept nowhere, and cannot be found again. kill -HUP makes a running
-server read its tokens.
+		Use:   "create NAME",
+		Short: "Create an access token for firn serve",
+		Long: `Create an access token for a program that draws from firn serve, and print it with what to
+write into the server's firn.yaml, where NAME is what the token is called. firn.yaml holds only
+a hash: the token itself is shown this once, is kept nowhere, and cannot be found again. After
+kill -HUP a running server knows its new tokens.
 
 A program shows it with AUTH in the Redis protocol, and over HTTP as
 Authorization: Bearer TOKEN.
@@ -32,16 +44,17 @@ Authorization: Bearer TOKEN.
   decode  read what is in an id
   issue   draw from the series
   admin   see its state; for "*", the metrics`,
-		Example: `  firn serve token --name shop
-  firn serve token --name shop --series orders --rights issue
-  firn serve token --name prometheus --rights admin --json`,
-		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Example: `  firn token create shop
+  firn token create shop --series orders --rights issue
+  firn token create prometheus --rights admin --json`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name = args[0]
 			if err := o.validate(); err != nil {
 				return err
 			}
 			o.json = wantsJSON(cmd)
-			token := newOpaque()
+			token := randomToken()
 			_, err := cmd.OutOrStdout().Write(o.answer(token))
 			if err == nil && !o.json {
 				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "if firn.yaml has tokens already, add only this entry to them: %s\n", o.entry(token))
@@ -49,7 +62,6 @@ Authorization: Bearer TOKEN.
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&o.name, "name", "app", "what the token is called, for people")
 	cmd.Flags().StringVar(&o.series, "series", "*", "the series it is for; *: all that no right is given for by name")
 	cmd.Flags().StringSliceVar(&o.rights, "rights", []string{"issue", "decode"}, "what it may do with it: decode, issue, admin")
 	return cmd
@@ -63,7 +75,7 @@ type tokenOptions struct {
 
 func (o *tokenOptions) validate() error {
 	if !config.IsSeriesName(o.name) {
-		return ui.Bad("--name %q: %s", o.name, config.SeriesNameRule)
+		return ui.Bad("token %q: %s", o.name, config.SeriesNameRule)
 	}
 	if o.series != "*" && !config.IsSeriesName(o.series) {
 		return ui.Bad("--series %q: %s", o.series, config.SeriesNameRule)
@@ -79,8 +91,8 @@ func (o *tokenOptions) validate() error {
 	return nil
 }
 
-// newOpaque returns a token that nobody guesses: 256 random bits.
-func newOpaque() string {
+// randomToken returns a token that nobody guesses: 256 random bits.
+func randomToken() string {
 	var b [32]byte
 	rand.Read(b[:])
 	return "firn_" + base64.RawURLEncoding.EncodeToString(b[:])

@@ -28,16 +28,55 @@ import (
 // This file makes the ids of rows that come from elsewhere, with dates of their own:
 // one for each line of a file of times, of a worker that nobody ever had.
 
+func newBackfill() *cobra.Command {
+	var o backfillOptions
+	cmd := &cobra.Command{
+		Use:   "backfill FILE --worker N",
+		Short: "Make ids for rows that already have dates",
+		Long: `Make an id for each line of FILE, in its order: the ids of rows that already have dates. A line
+is a time: RFC 3339 (2026-01-01T00:00:00Z), a date (in UTC), or milliseconds since 1970. FILE may
+be -, which is standard input.
+
+The ids are of a worker that nobody ever had. The command takes that worker in the store, as a
+lease would: no other process has an id that is among these, then or later, and whoever leases the
+worker some day starts above them.
+
+The command reads all lines before it prints the first id, and prints nothing if a line is at
+fault. The same lines give the same ids, so you can run it again if it was interrupted; other
+lines need another worker. A store that may lose writes, or was restored, is refused.
+
+With --store none the command claims no worker. Make sure yourself that nobody else uses the
+worker, and that no row has one of its ids. A line needs some 100 bytes of memory.
+docs/past-ids.md has more.`,
+		Example: `  firn backfill dates.txt --worker 1023 > ids.txt
+  firn backfill dates.txt --worker 1023 --pool shop --store postgres://app@db/app > ids.txt`,
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.times = args[0]
+			return o.run(cmd, cmd.Flags().Changed("worker"))
+		},
+	}
+	cmd.Flags().Int64Var(&o.worker, "worker", 0, "a worker that nobody ever had")
+	addStore(cmd)
+	cmd.Flags().String("pool", "", "the pool of the worker (the only one of firn.yaml, or default)")
+	addLayout(cmd, &o.layout, "the layout that the pool has to have: a preset or a spec; firn layout ls")
+	cmd.Flags().Int64Var(&o.shard, "shard", 0, "the value of the layout's shard field")
+	return cmd
+}
+
+// backfillOptions are the file of times, and what its ids are of.
+type backfillOptions struct {
+	times         string
+	layout        layoutFlag
+	worker, shard int64
+}
+
 // noStore is the --store of whoever keeps the worker aside by other means.
 const noStore = "none"
 
-// encodeTimes prints the ids of --times. All lines are read, and the worker is taken
-// in the store, before the first id is printed.
-func (o *encodeOptions) encodeTimes(cmd *cobra.Command, hasWorker bool) error {
-	switch {
-	case o.time != "" || o.last || len(o.set) > 0:
-		return ui.Bad("--times is without --time, --set and --last").Hint("firn encode --times dates.txt --worker 1023")
-	}
+// run prints the ids. All lines are read, and the worker is taken in the store, before the
+// first id is printed.
+func (o *backfillOptions) run(cmd *cobra.Command, hasWorker bool) error {
 	set, err := loadSettings(cmd)
 	if err != nil {
 		return err
@@ -65,10 +104,10 @@ func (o *encodeOptions) encodeTimes(cmd *cobra.Command, hasWorker bool) error {
 }
 
 // unclaimed is for a worker that is kept aside by other means than a store.
-func (o *encodeOptions) unclaimed(hasWorker bool) (func([]firn.ID) error, error) {
+func (o *backfillOptions) unclaimed(hasWorker bool) (func([]firn.ID) error, error) {
 	switch {
 	case !o.layout.IsValid():
-		return nil, ui.Bad("--layout is missing").Hint("to list the presets: firn layouts")
+		return nil, ui.Bad("--layout is missing").Hint("to list the presets: firn layout ls")
 	case !hasWorker && o.layout.Workers() > 1:
 		return nil, ui.Bad("--worker is missing").Hint("one that nobody has or ever had")
 	}
@@ -76,7 +115,7 @@ func (o *encodeOptions) unclaimed(hasWorker bool) (func([]firn.ID) error, error)
 }
 
 // claiming finds out the layout of the pool, and returns what takes the worker.
-func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bool) (func([]firn.ID) error, error) {
+func (o *backfillOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bool) (func([]firn.ID) error, error) {
 	name, said, err := set.Pool("")
 	if err != nil {
 		return nil, err
@@ -107,7 +146,7 @@ func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bo
 }
 
 // claim takes the worker for these ids, by a name that the same ids have again.
-func (o *encodeOptions) claim(cmd *cobra.Command, s store.Store, from string, ids []firn.ID) error {
+func (o *backfillOptions) claim(cmd *cobra.Command, s store.Store, from string, ids []firn.ID) error {
 	sum, latest := sha256.New(), firn.Tick(0)
 	var eight [8]byte
 	for _, id := range ids {
@@ -140,7 +179,7 @@ func (o *encodeOptions) claim(cmd *cobra.Command, s store.Store, from string, id
 func neverHeld(cmd *cobra.Command, s store.Store, info pool.Info) string {
 	known, err := pool.Workers(cmd.Context(), s, info.Name)
 	if err != nil {
-		return "to see who had which: firn workers ls"
+		return "to see who had which: firn worker ls"
 	}
 	for n := info.Last; n >= info.First; n-- {
 		if !slices.ContainsFunc(known, func(w pool.Worker) bool { return w.Worker == n }) {
@@ -150,13 +189,13 @@ func neverHeld(cmd *cobra.Command, s store.Store, info pool.Info) string {
 	return "every worker was held, so there is none left for other ids in this pool; docs/past-ids.md says how one is kept out"
 }
 
-// readTimes makes an id for each line of --times.
-func (o *encodeOptions) readTimes(cmd *cobra.Command) ([]firn.ID, error) {
+// readTimes makes an id for each line of the file.
+func (o *backfillOptions) readTimes(cmd *cobra.Command) ([]firn.ID, error) {
 	in, name := cmd.InOrStdin(), "standard input"
 	if o.times != "-" {
 		f, err := os.Open(o.times)
 		if err != nil {
-			return nil, ui.Bad("--times: %w", err)
+			return nil, ui.Bad("%w", err)
 		}
 		defer f.Close()
 		in, name = f, o.times

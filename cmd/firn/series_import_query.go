@@ -8,7 +8,7 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 )
 
-// This file holds --from to its word: it looks. A transaction for reading is not
+// This file holds --query to its word: it looks. A transaction for reading is not
 // enough for that: MySQL and MariaDB commit it before they carry out a DROP TABLE,
 // SELECT ... INTO OUTFILE writes a file, and SQLite runs what follows a semicolon.
 //
@@ -31,7 +31,7 @@ var (
 
 // writtenOut is the hint that helps against every refusal: a query over no table. All
 // databases read it alike.
-const writtenOut = `write the counters out, joined by UNION ALL: firn segments import --from "SELECT 'NAME', NUMBER, STEP"`
+const writtenOut = `write the counters out, joined by UNION ALL: firn series import --query "SELECT 'NAME', NUMBER, STEP"`
 
 // checkQuery returns an error if a text is anything but one query.
 func checkQuery(text string) error {
@@ -46,26 +46,26 @@ func queryFault(text string) *ui.Failure {
 	rest := strings.TrimSpace(text)
 	rest = strings.TrimSpace(strings.TrimSuffix(rest, ";"))
 	rest = literal.ReplaceAllString(rest, " ? ")
-	const form = "--from 'SELECT name, number, step FROM ...'"
+	const form = "--query 'SELECT name, number, step FROM ...'"
 	words := bareWord.FindAllString(rest, -1)
 	for i := range words {
 		words[i] = strings.ToLower(words[i])
 	}
 	switch mark := unclear.FindString(rest); {
 	case mark == ";":
-		return ui.Bad("--from has several statements, and only one query is run").Hint(form)
+		return ui.Bad("--query has several statements, and only one query is run").Hint(form)
 	case mark != "":
-		return ui.Bad("--from has %s, which databases read in different ways: leave comments, backslashes and brackets out", mark).Hint(form)
+		return ui.Bad("--query has %s, which databases read in different ways: leave comments, backslashes and brackets out", mark).Hint(form)
 	case escaped.MatchString(text):
-		return ui.Bad("--from has U&, which hides a name: write the name as it is").Hint(form)
+		return ui.Bad("--query has U&, which hides a name: write the name as it is").Hint(form)
 	case len(words) == 0 || !slices.Contains(queries, words[0]) || !strings.HasPrefix(strings.ToLower(strings.TrimLeft(rest, "( \t\r\n")), words[0]):
-		return ui.Bad("--from is no query: it begins with SELECT, WITH, VALUES or TABLE").Hint(form)
+		return ui.Bad("--query is no query: it begins with SELECT, WITH, VALUES or TABLE").Hint(form)
 	case locks.MatchString(rest):
-		return ui.Bad("--from has %s, and it may only read", strings.ToUpper(locks.FindString(rest))).Hint(form)
+		return ui.Bad("--query has %s, and it may only read", strings.ToUpper(locks.FindString(rest))).Hint(form)
 	}
 	for _, w := range words {
 		if slices.Contains(writers, w) {
-			return ui.Bad("--from has %s, and it may only read", strings.ToUpper(w)).Hint("a column of that name is written in quotes: \"%s\", of MySQL `%s`", w, w)
+			return ui.Bad("--query has %s, and it may only read", strings.ToUpper(w)).Hint("a column of that name is written in quotes: \"%s\", of MySQL `%s`", w, w)
 		}
 	}
 	return nil

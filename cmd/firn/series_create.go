@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/sequence"
+	"github.com/firn-id/firn/store"
+	fromurl "github.com/firn-id/firn/store/open"
+)
+
+func newSeriesCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create [NAME]",
+		Short: "Create a series; without NAME, all of firn.yaml that the store lacks",
+		Long: `Create a series that never existed: a sequence (1, 2, 3), or a document (texts with a date
+and a counter). Only you know that it never existed: a store that has lost the series looks
+the same, and a series that is created again repeats all that it gave out. A SQLite file
+notices a loss by itself, so there the first number creates the series.
+
+Run this once, in the step that creates the database. Never run it in the step that starts
+a program, in an init container or an entrypoint: after the store was lost it would begin
+the series again. The step that starts a program needs no command: where the series is
+missing, the program fails and says so. To check before that: firn doctor, whose exit code
+is 3 where the store does not have a series of firn.yaml. If the series is there already,
+nothing changes, and the exit code is 1.
+
+The settings are those of firn.yaml, or of the flags. For a sequence they are named as those
+of CREATE SEQUENCE: --first is START, --max is MAXVALUE, --cache is CACHE. A ticket of firn.yaml
+is created on all of its stores, which must all answer. To continue a series of another
+system: firn series raise.
+
+Without NAME the command creates all series of firn.yaml that the store does not have.`,
+		Example: `  firn series create orders --kind sequence
+  firn series create orders --kind sequence --first 1000000 --cache 500
+  firn series create queue --kind sequence --order strict --max 999999
+  firn series create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh`,
+		Args:              arguments(0, 1),
+		ValidArgsFunction: completeSeries(countingKinds...),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := loadSettings(cmd)
+			switch {
+			case err != nil:
+				return err
+			case len(args) == 0:
+				return createAll(cmd, s)
+			}
+			d, err := s.newCounter(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			err = d.create(cmd)
+			if exists(err) {
+				return seriesExists(fmt.Sprintf("the %s %s is", d.Kind, d.Name), "firn series show "+phrase.ShellWord(d.Name))
+			}
+			return err
+		},
+	}
+	cmd.Flags().String("kind", "", "the kind of a series that is not in firn.yaml: sequence or document (document with --pattern)")
+	addSeries(cmd, config.Sequence, config.Document)
+	if err := cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{config.Sequence, config.Document}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag is not there
+	}
+	addStore(cmd)
+	for _, f := range createFlags {
+		k := *config.KeyNamed(config.CounterKeys, f.name)
+		k.Value, k.Usage = f.value, f.usage
+		cmd.Flags().Var(&seriesFlag{Key: &k}, k.Name, k.Usage)
+	}
+	return cmd
+}
+
+// createFlags are the keys of a series that are flags where one is created only.
+var createFlags = []struct{ name, value, usage string }{
+	{"first", "N", "the first number, below which there is none (1)"},
+	{"max", "N", "no number is above it (9223372036854775807)"},
+	{"increment", "N", "from one number to the next (1)"},
+	{"order", "strict", "strict: numbers increase over all processes, and each call waits for the store (free)"},
+}
+
+// newCounter is the series that a command is to create.
+func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error) {
+	if !config.IsSeriesName(name) {
+		return nil, ui.Bad("series %q: %s", name, config.SeriesNameRule)
+	}
+	one, err := s.SeriesNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	d := &drawing{&config.Series{Name: name, URLs: []string{s.StoreURL().Text}, Listed: one != nil}, hinter{cmd}}
+	if d.Kind, err = s.kindToCreate(name, one); err != nil {
+		return nil, err
+	}
+	if err := s.strangeFlag(name, d.Kind); err != nil {
+		return nil, err
+	}
+	if err := s.Counted(d.Series, one, nil); err != nil {
+		return nil, err
+	}
+	for _, f := range createFlags {
+		k, ok := cmd.Flags().Lookup(f.name).Value.(*seriesFlag)
+		if !ok || !cmd.Flags().Changed(f.name) {
+			continue
+		}
+		if err := k.Key.Set(&d.Options, k.text); err != nil {
+			return nil, valueError("--"+f.name, err)
+		}
+	}
+	return d, d.Check()
+}
+
+// kindToCreate is the kind of firn.yaml, or of the flags.
+func (s *settings) kindToCreate(name string, one *config.Written) (string, error) {
+	kind, _ := s.Said("kind")
+	said := kind.Text
+	switch {
+	case said == config.Flake:
+		return "", ui.Bad("--kind flake: a flake is not created: its ids come from the workers of a pool").Hint("firn pool create; then: firn next %s", phrase.ShellWord(name))
+	case said != "" && !slices.Contains(countingKinds, said):
+		_, err := s.Kind(name, nil) // which says what kinds there are
+		return "", err
+	}
+	_, pattern := s.Said("pattern")
+	switch {
+	case one != nil && one.Kind.Text == config.Ticket && said == config.Sequence:
+		return config.Ticket, nil
+	case one != nil && said != "" && said != one.Kind.Text:
+		return "", ui.Bad("--kind %s: series %s is of kind %s, says %s:%d", said, name, one.Kind.Text, s.File.Path, one.Kind.At.Line)
+	case one != nil && one.Kind.Text == config.Flake:
+		return "", ui.Bad("series %s is of kind %s and is not created: its ids come from the workers of a pool", name, config.Flake).Hint("firn pool create; then: firn next %s", phrase.ShellWord(name))
+	case one != nil:
+		return one.Kind.Text, nil
+	case said != "":
+		return said, nil
+	case pattern:
+		return config.Document, nil
+	}
+	return "", ui.Bad("of which kind is series %s? --kind is missing, and firn.yaml does not list the series", name).
+		Hint("for numbers: firn series create %s --kind sequence; for texts: firn series create %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", phrase.ShellWord(name), phrase.ShellWord(name))
+}
+
+// exists reports whether an error says that the series is there already.
+func exists(err error) bool {
+	return errors.As(err, new(*sequence.ExistsError)) || errors.As(err, new(*document.ExistsError))
+}
+
+// create creates the series in its stores, and says so.
+func (d *drawing) create(cmd *cobra.Command) error {
+	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	if err = d.mayBegin(cmd.Context(), stores); err == nil {
+		err = d.createIn(cmd.Context(), stores)
+	}
+	switch err = errors.Join(err, closeStores()); {
+	case exists(err):
+		return err
+	case err != nil:
+		return d.explain(err)
+	}
+	text := ""
+	if d.Kind == config.Document {
+		text = ": " + d.Options.Document.Pattern
+	}
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "created the %s %s%s\n", d.Kind, d.Name, text)
+	return err
+}
+
+// createIn creates the series in opened stores.
+func (d *drawing) createIn(ctx context.Context, stores []store.Store) error {
+	if d.Kind != config.Document {
+		_, err := sequence.CreateAcross(ctx, stores, d.Name, &d.Options.Sequence)
+		return err
+	}
+	_, err := document.Create(ctx, stores[0], d.Name, &d.Options.Document)
+	return err
+}
+
+// mayBegin returns an error where one of the stores is a copy, or has a counter of the name that
+// is of another kind.
+func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
+	for i, st := range stores {
+		if f := poolFailure(open.CheckPlace(ctx, st), poolPlace{url: open.StoreText(d.URLs[i])}); f != nil {
+			return f
+		}
+		kinds := []string{d.Kind}
+		if d.Kind != config.Document {
+			kinds = []string{config.Sequence, config.Ticket}
+		}
+		if err := otherKind(ctx, st, d.Name, kinds...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seriesExists is the error of creating a series that is there, be it as it is to be: a
+// create that may be repeated ends up in the step that starts a program.
+func seriesExists(what, show string) error {
+	return ui.Failed("%s there already", what).Hint("to see it: %s", show).
+		Hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
+}
+
+// createAll creates the series of firn.yaml that their stores lack.
+func createAll(cmd *cobra.Command, s *settings) error {
+	var strange []string
+	for _, name := range []string{"kind", "pattern", "zone", "first", "max", "increment", "order", "cache"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			strange = append(strange, "--"+name)
+		}
+	}
+	switch {
+	case len(strange) > 0:
+		return ui.Bad("%s is about one series, and NAME is missing", strange[0]).Hint("%s --help", cmd.CommandPath())
+	case s.File == nil:
+		return ui.Bad("there is no firn.yaml whose series could be created").Hint("to create one series: firn series create NAME --kind sequence")
+	}
+	var missing []*drawing
+	counters := 0
+	for i := range s.File.Series {
+		one := &s.File.Series[i]
+		if one.Kind.Text == config.Flake {
+			continue
+		}
+		counters++
+		d, err := s.newCounter(cmd, one.Name.Text)
+		if err != nil {
+			return err
+		}
+		lacks, err := d.isLacking(cmd)
+		if err != nil {
+			return err
+		}
+		if lacks {
+			missing = append(missing, d)
+		}
+	}
+	switch {
+	case counters == 0:
+		return ui.Bad("%s lists no series that counts", s.File.Path).Hint("to create one series: firn series create NAME --kind sequence")
+	case len(missing) == 0:
+		return seriesExists(fmt.Sprintf("all %d series of %s that count are", counters, s.File.Path), "firn series ls")
+	}
+	for _, d := range missing {
+		if err := d.create(cmd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isLacking reports whether the stores of a series do not have it. It is an error if a store was
+// recovered: the series may have existed, and would begin again.
+func (d *drawing) isLacking(cmd *cobra.Command) (bool, error) {
+	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
+	if err != nil {
+		return false, err
+	}
+	lacks, err := d.lackingIn(cmd.Context(), stores)
+	return lacks, errors.Join(err, closeStores())
+}
+
+func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, error) {
+	if err := d.mayBegin(ctx, stores); err != nil {
+		return false, err
+	}
+	for i, st := range stores {
+		there, err := open.CounterIn(ctx, st, d.Name)
+		if err != nil || there != nil {
+			return false, err // of a ticket that one store has: to open it says what is wrong
+		}
+		recovered, err := open.WasRecovered(ctx, st)
+		if err != nil {
+			return false, err
+		}
+		if recovered {
+			return false, maybeLost(fromurl.Redact(open.StoreText(d.URLs[i])), d.Name).
+				Hint("only if it never existed: %s", strings.TrimSpace("firn series create "+phrase.ShellWord(d.Name)))
+		}
+	}
+	return true, nil
+}
