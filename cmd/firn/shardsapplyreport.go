@@ -88,7 +88,11 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 	if missing == 0 {
 		return a.say(cmd.OutOrStdout(), wantsJSON(cmd))
 	}
-	f := ui.Failed("%s complete; %d left, of which %d failed and %d are not served or in a move", shardsAre(complete), missing, len(a.results)-complete, len(a.left))
+	why := "not served"
+	if a.inMoves {
+		why = "not served, or in moves"
+	}
+	f := ui.Failed("%s complete; %d left, of which %d failed and %d are %s", shardsAre(complete), missing, len(a.results)-complete, len(a.left), why)
 	if ctx.Err() != nil {
 		ui.PrintWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
 		return ctx.Err()

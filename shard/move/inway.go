@@ -40,7 +40,7 @@ func oldCopyText(ctx context.Context, c *pgx.Conn, schema string) (string, error
 	case rows == 1:
 		has = "with about 1 row"
 	}
-	return fmt.Sprintf("the schema %s is an old copy that serves nothing, %s: firn shard reopen found that another server has the shard", schema, has), nil
+	return fmt.Sprintf("the schema %s is an old copy that serves nothing, %s: a reopen found that another server has the shard", schema, has), nil
 }
 
 // A schema that is in the way, of which kind it is.
