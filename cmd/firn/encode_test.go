@@ -72,7 +72,7 @@ func TestEncodeBounds(t *testing.T) {
 
 // A store that was restored may have forgotten an import, also one with a worker that
 // is kept out of the pool. Its ids would be made again.
-func TestEncodeTimesAfterRestore(t *testing.T) {
+func TestBackfillAfterRestore(t *testing.T) {
 	t.Chdir(t.TempDir())
 	firn := func(wantCode int, stdin string, args ...string) string {
 		t.Helper()
@@ -85,12 +85,12 @@ func TestEncodeTimesAfterRestore(t *testing.T) {
 	}
 	const day = "2025-04-01\n"
 	firn(0, "", "pool", "create", "--new")
-	first := firn(0, day, "encode", "--times", "-", "--worker", "1022")
+	first := firn(0, day, "backfill", "-", "--worker", "1022")
 	firn(0, "", "store", "recover", "--yes")
-	if again := firn(0, day, "encode", "--times", "-", "--worker", "1022"); again != first {
+	if again := firn(0, day, "backfill", "-", "--worker", "1022"); again != first {
 		t.Errorf("the same lines gave %s, and then %s", first, again)
 	}
-	if got := firn(1, day, "encode", "--times", "-", "--worker", "1023"); !strings.Contains(got, "may have been held") || !strings.Contains(got, "hint: --store none") {
+	if got := firn(1, day, "backfill", "-", "--worker", "1023"); !strings.Contains(got, "may have been held") || !strings.Contains(got, "hint: --store none") {
 		t.Errorf("printed %s", got)
 	}
 }

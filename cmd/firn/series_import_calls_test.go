@@ -304,7 +304,7 @@ func TestImportRefusalsCanBeCured(t *testing.T) {
 				continue
 			}
 			typed := strings.NewReplacer("'NAME'", "'orders'", "NUMBER", "101", "STEP", "10 UNION ALL SELECT 'users', 5, 1").Replace(hint[1])
-			for _, flag := range []string{" --dry-run", " --next", " --leave-steps 7", " --lossy accept"} {
+			for _, flag := range []string{" --dry-run", " --next", " --leave-steps 7", " --on-lossy-store may-repeat"} {
 				if strings.Count(typed, flag) != 1 {
 					t.Errorf("%s: the hint has %q not once: %s", from, flag, typed)
 				}

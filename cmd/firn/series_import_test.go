@@ -210,12 +210,12 @@ func TestSeriesImportOther(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL(), store: "sqlite:ids.db"}
 	for args, want := range map[string]string{
-		"a --step 500":                             "the series is there, with step 500, not 100: firn series set a --step 100",
-		"b --step 100 --increment 2":               "the series is there, with an increment of 2",
-		"c --step 100 --max 9999":                  "the series is there, with max 9999",
-		"d --step 100 --order strict":              "the series is there, and its order is not the same",
-		"e --step 100":                             "", // nobody has drawn: it is raised
-		"f --step 100 --first 9223372036854775800": "",
+		"a --cache 500":                             "the series is there, with cache 500, not 100: firn series set a --cache 100",
+		"b --cache 100 --increment 2":               "the series is there, with an increment of 2",
+		"c --cache 100 --max 9999":                  "the series is there, with max 9999",
+		"d --cache 100 --order strict":              "the series is there, and its order is not the same",
+		"e --cache 100":                             "", // nobody has drawn: it is raised
+		"f --cache 100 --first 9223372036854775800": "",
 	} {
 		m.firn(t, 0, append([]string{"series", "create"}, strings.Fields(strings.Replace(args, " ", " --kind sequence ", 1))...)...)
 		code := 0
@@ -236,13 +236,13 @@ func TestSeriesImportConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL(), store: "sqlite:ids.db"}
 	for series, want := range map[string]string{
-		"a: { kind: flake }":                        "firn.yaml:2 says that it is a flake",
-		"a: { kind: sequence, first: 1 }":           "firn.yaml has another first than 201, where it begins",
-		"a: { kind: sequence, first: 201 }":         "a       100    100   201         begin",
-		"b: { kind: sequence, max: 200 }":           "201, where it begins, is above the max of 200 in firn.yaml",
-		"b: { kind: sequence, increment: 3 }":       "firn.yaml has an increment of 3",
-		"b: { kind: sequence, max: 300, waste: 7 }": "b       100    100   201         begin",
-		"z: { kind: sequence } # c":                 "firn: hint: firn.yaml lacks c: { kind: sequence }",
+		"a: { kind: flake }":                             "firn.yaml:2 says that it is a flake",
+		"a: { kind: sequence, first: 1 }":                "firn.yaml has another first than 201, where it begins",
+		"a: { kind: sequence, first: 201 }":              "a       100    100   201         begin",
+		"b: { kind: sequence, max: 200 }":                "201, where it begins, is above the max of 200 in firn.yaml",
+		"b: { kind: sequence, increment: 3 }":            "firn.yaml has an increment of 3",
+		"b: { kind: sequence, max: 300, max-unused: 7 }": "b       100    100   201         begin",
+		"z: { kind: sequence } # c":                      "firn: hint: firn.yaml lacks c: { kind: sequence }",
 	} {
 		write(t, ".", "firn.yaml", "series:\n  "+series+"\n")
 		name := series[:1]
@@ -270,7 +270,7 @@ func TestSeriesImportConfig(t *testing.T) {
 	if got := m.importsFrom(t, 1, "SELECT 't', 100, 100"); !strings.Contains(got, "the series is there, and is a ticket of 2 stores") {
 		t.Error(got)
 	}
-	if got := m.firn(t, 0, "series", "ls", "--json", "--config", "firn.yaml"); !strings.Contains(got, `"series":"b","kind":"sequence","granted":"200","step":100,"rate":0,"first":"201","max":"300"`) {
+	if got := m.firn(t, 0, "series", "ls", "--json", "--config", "firn.yaml"); !strings.Contains(got, `"series":"b","kind":"sequence","granted":"200","cache":100,"rate":0,"first":"201","max":"300"`) {
 		t.Error(got)
 	}
 }

@@ -88,9 +88,9 @@ func TestServeReloadUnderLoad(t *testing.T) {
 	if err := c.Do(ctx, "INCR", "gone").Err(); err == nil {
 		t.Error("a series that is gone goes on")
 	}
-	config("  orders: { kind: segmnt }\n")
+	config("  orders: { kind: sequnce }\n")
 	s.reload(notReloaded)
-	if !strings.Contains(s.log.String(), "firn.yaml:4:19: series.orders: there is no kind \\\"segmnt\\\"; is it sequence?") {
+	if !strings.Contains(s.log.String(), "firn.yaml:4:19: series.orders: there is no kind \\\"sequnce\\\"; is it sequence?") {
 		t.Error(s.log)
 	}
 	for _, series := range []string{"new", "orders", "photo"} {
@@ -169,8 +169,8 @@ func TestServeTokens(t *testing.T) {
 		}
 		return line.Token, strings.TrimSuffix(strings.TrimPrefix(line.Config, "tokens: {"), "}")
 	}
-	shop, shopLine := made("--name", "shop", "--series", "orders", "--rights", "issue")
-	ops, opsLine := made("--name", "ops", "--rights", "admin,decode")
+	shop, shopLine := made("shop", "--series", "orders", "--rights", "issue")
+	ops, opsLine := made("ops", "--rights", "admin,decode")
 	config := func(tokens ...string) {
 		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { orders: { kind: sequence }, photo: { kind: flake } }\n"+
 			"tokens: {"+strings.Join(tokens, ",")+"}\n")

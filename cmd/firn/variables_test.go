@@ -77,7 +77,7 @@ func TestOnlySettingsHaveVariables(t *testing.T) {
 	})
 	for _, claim := range []string{
 		"new", "yes", "write", "incomplete", "gone", "clean", "out-of-order", "drain", "on-lossy-store", "insecure-no-auth",
-		"dry-run", "numbers", "count", "above", "partial", "worker", "shard", "step", "kind", "order",
+		"dry-run", "numbers", "count", "above", "partial", "worker", "shard", "cache", "kind", "order",
 	} {
 		if !slices.Contains(names, claim) {
 			t.Errorf("--%s was not tried: it has a variable, or is no flag any more", claim)

@@ -82,7 +82,7 @@ var (
 	commands = regexp.MustCompile(`firn (?:pool|store)(?: [^\s;,.()]+(?:\.[^\s;,()]+)*)+`)
 
 	// lostSeries is what a hint says to type of a series that was lost.
-	lostSeries = regexp.MustCompile(`firn series create \S+ --first N`)
+	lostSeries = regexp.MustCompile(`firn series create \S+ --kind sequence --first N`)
 
 	// removable is a file that an error has removed.
 	removable = regexp.MustCompile(`(/\S+?):? (?:.*remove it if nobody needs it|is beside the file, and may be another file's: .*remove it)`)
