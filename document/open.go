@@ -15,10 +15,11 @@ import (
 
 // Open opens a series. A series that is missing is created on an embedded store only, and
 // only if that was never recovered; elsewhere it could be one that the store has lost, and
-// [Create] says that there was none. The series outlives ctx; Close hands back what is left.
+// [Create] says that there was none. A series that could repeat the texts of another one in
+// the store is not created. The series outlives ctx; Close hands back what is left.
 //
 // Errors to tell apart, besides the store's: [*OptionError]; [*MissingError];
-// [*DefinitionError], the series has another pattern or zone; [*LossyError], the
+// [*DefinitionError], the series has another pattern or zone; [*OverlapError]; [*LossyError], the
 // store can forget and that is not accepted; [*InstanceError]; [*store.OtherStoreError], the
 // store is a copy.
 func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Series, error) {
@@ -81,7 +82,8 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 // out. So a program does not call Create when it starts; the step that creates the database
 // does, once.
 //
-// Errors: [*ExistsError], the series is there; [*store.OtherStoreError], this store is a
+// Errors: [*ExistsError], the series is there; [*OverlapError], another series could give the
+// same texts, which Options.MayRepeat accepts; [*store.OtherStoreError], this store is a
 // copy; [*LossyError]; [*OptionError]s; and the store's, after which the series may or may
 // not be there: call Create again.
 func Create(ctx context.Context, st store.Store, name string, opts *Options) (Info, error) {
@@ -144,9 +146,12 @@ func define(ctx context.Context, st store.Store, name string, o *Options, p stor
 		return def, false, withNames(ctx, st, &MissingError{Series: name})
 	}
 	if rec.Version == "" {
+		if err := o.alone(ctx, st, name); err != nil {
+			return def, false, err
+		}
 		def := dated.Definition{
 			V: record.Format, ID: record.NewID(), Pattern: o.Pattern, Zone: o.Zone,
-			Instance: p.Instance, Store: p.Identity,
+			Instance: p.Instance, Store: p.Identity, MayRepeat: o.MayRepeat,
 		}
 		rec, err = record.Create(ctx, st, dated.Key(name), record.Encode(def))
 		switch {

@@ -32,6 +32,10 @@ type Options struct {
 	// another server's name, and the series stops, but not before.
 	Lossy bool
 
+	// MayRepeat names series of this store whose texts may equal this one's, since the texts
+	// never meet. It is written down when the series is created.
+	MayRepeat []string
+
 	Logger *slog.Logger // slog.Default()
 }
 
