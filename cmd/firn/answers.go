@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 )
 
@@ -96,7 +97,7 @@ func (a *answers) next(what string, n int, text []byte) error {
 // fault reports an id that could not be answered.
 func (a *answers) fault(what string, n int, err error) {
 	a.faults++
-	fmt.Fprintf(a.errs, "firn: error: %s %d: %s\n", what, n, ui.WithoutPackage(err.Error()))
+	fmt.Fprintf(a.errs, "firn: error: %s %d: %s\n", what, n, phrase.WithoutPackage(err.Error()))
 }
 
 // end flushes, and sums up the faults.

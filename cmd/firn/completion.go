@@ -54,13 +54,13 @@ func completeSeries(of ...string) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		s, err := loadSettings(cmd)
-		if err != nil || s.file == nil {
+		if err != nil || s.File == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var names []cobra.Completion
-		for _, one := range s.file.series {
-			if slices.Contains(of, one.kind.text) {
-				names = append(names, cobra.CompletionWithDesc(one.name.text, one.kind.text))
+		for _, one := range s.File.Series {
+			if slices.Contains(of, one.Kind.Text) {
+				names = append(names, cobra.CompletionWithDesc(one.Name.Text, one.Kind.Text))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp

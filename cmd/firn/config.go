@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/store/open"
 )
 
 func newConfig() *cobra.Command {
@@ -40,16 +40,16 @@ The exit code is 3 if there is a fault.`,
   firn config check /etc/firn/firn.yaml --json`,
 		Args: arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var place configPlace
+			var place config.Location
 			if len(args) > 0 {
-				place.path = args[0]
+				place.Path = args[0]
 			} else {
 				var err error
 				if place, err = findConfig(cmd); err != nil {
 					return err
 				}
 			}
-			if place.path == "" {
+			if place.Path == "" {
 				return ui.Failed("there is no config to check").Hint("firn config check FILE")
 			}
 			return checkConfig(place, cmd.OutOrStdout(), wantsJSON(cmd))
@@ -65,18 +65,18 @@ type faultLine struct {
 	Fault  string `json:"fault"`
 }
 
-func checkConfig(place configPlace, out io.Writer, asJSON bool) error {
-	c, err := place.read()
-	path := place.path
+func checkConfig(place config.Location, out io.Writer, asJSON bool) error {
+	c, err := place.Read()
+	path := place.Path
 	if err == nil {
-		err = c.checkKeys(path)
+		err = c.CheckKeys(withAdvice)
 	}
-	var wrong *configError
+	var wrong *config.FaultsError
 	switch {
 	case errors.As(err, &wrong) && asJSON:
 		enc := json.NewEncoder(out)
-		for _, f := range wrong.faults {
-			if err := enc.Encode(faultLine{path, f.at.line, f.at.column, f.text}); err != nil {
+		for _, f := range wrong.Faults {
+			if err := enc.Encode(faultLine{path, f.Line, f.Column, f.Text}); err != nil {
 				return err
 			}
 		}
@@ -87,36 +87,10 @@ func checkConfig(place configPlace, out io.Writer, asJSON bool) error {
 	case err != nil || asJSON:
 		return err
 	default:
-		_, err = fmt.Fprintf(out, "%s: ok: %s, %d series\n", path, phrase.Plural(len(c.pools), "pool"), len(c.series))
+		_, err = fmt.Fprintf(out, "%s: ok: %s, %d series\n", path, phrase.Plural(len(c.Pools), "pool"), len(c.Series))
 		return err
 	}
-	return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s: %s", path, phrase.Plural(len(wrong.faults), "fault"))}
-}
-
-// checkKeys reads the key files of public forms. Keys that a flag or a variable names are
-// left out: the process that serves may have another variable than this one.
-func (c *config) checkKeys(path string) error {
-	wrong := &configError{path: path}
-	for i := range c.series {
-		one := &c.series[i]
-		if one.public == nil {
-			continue
-		}
-		if f := c.keysMissing(one); f != nil {
-			wrong.faults = append(wrong.faults, fault{one.publicAt, oneLine(f)})
-			continue
-		}
-		if keys := one.public.values["keys"]; keys == "" || strings.HasPrefix(keys, keysFromVariable) {
-			continue
-		}
-		if _, err := one.public.open(io.Discard); err != nil {
-			wrong.faults = append(wrong.faults, fault{one.publicAt, fmt.Sprintf("series %s: public: %s", one.name.text, oneLine(err))})
-		}
-	}
-	if len(wrong.faults) == 0 {
-		return nil
-	}
-	return wrong
+	return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s: %s", path, phrase.Plural(len(wrong.Faults), "fault"))}
 }
 
 func newConfigPrint() *cobra.Command {
@@ -135,7 +109,7 @@ are hidden.`,
 			if err != nil {
 				return err
 			}
-			all, err := s.all(cmd)
+			all, err := s.Lines(implicitText())
 			if err != nil {
 				return err
 			}
@@ -144,108 +118,20 @@ are hidden.`,
 	}
 	addStore(cmd)
 	addPool(cmd)
-	addSeries(cmd, kindSegment, kindSerial)
+	addSeries(cmd, config.Segment, config.Serial)
 	addListen(cmd)
 	return cmd
 }
 
-// A settingLine is a setting as --json prints it.
-type settingLine struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
-	From  string `json:"from"`
+func printSettings(out io.Writer, all []config.Line, asJSON bool) error {
+	return ui.Emit(out, asJSON, []string{"SETTING", "VALUE", "FROM"}, all, func(v config.Line) []any { return []any{v.Key, v.Value, v.From} })
 }
 
-// all are all settings in force.
-func (s *settings) all(cmd *cobra.Command) ([]settingLine, error) {
-	var all []settingLine
-	add := func(key string, v value) { all = append(all, settingLine{key, v.text, v.from}) }
-	switch f := cmd.Flags().Lookup("config"); {
-	case s.file == nil:
-		add("config", value{"none", byDefault})
-	case f.Changed:
-		add("config", value{s.file.path, origin(f)})
-	default:
-		add("config", value{s.file.path, "found"})
-	}
-	url := s.storeURL()
-	if url.text == "" {
-		path, err := implicitStore()
-		if err != nil {
-			url.text = "none: " + err.Error()
-		} else {
-			url.text = "sqlite:" + path
-		}
-	}
-	url.text = open.Redact(url.text)
-	add("store", url)
-
-	names, err := s.poolsInForce()
+// implicitText is the URL of the implicit store, or why there is none.
+func implicitText() string {
+	path, err := open.DefaultStore()
 	if err != nil {
-		return nil, err
+		return "none: " + err.Error()
 	}
-	for _, name := range names {
-		var p *poolConfig
-		if s.file != nil {
-			p = s.file.pool(name)
-		}
-		for _, k := range knobs {
-			add("pools."+name+"."+k.name, s.knob(k, p))
-		}
-	}
-	if s.file == nil {
-		return append(all, s.serveInForce()...), nil
-	}
-	for i := range s.file.series {
-		all = append(all, s.seriesInForce(&s.file.series[i], names[0])...)
-	}
-	for _, one := range s.file.servers {
-		add("shards.servers."+one.name.text, s.value("", entry{open.Redact(one.url.text), one.url.at}, ""))
-	}
-	return append(all, s.serveInForce()...), nil
-}
-
-// seriesInForce are the settings of a series; pool is the one of a flake that names
-// none, where there is none in the file.
-func (s *settings) seriesInForce(one *seriesConfig, pool string) []settingLine {
-	var all []settingLine
-	add := func(key string, v value) {
-		all = append(all, settingLine{"series." + one.name.text + "." + key, v.text, v.from})
-	}
-	kind := one.kind.text
-	add("kind", s.value("", one.kind, ""))
-	if kind == kindFlake {
-		if p, err := s.file.poolOf(one); err == nil && p != nil {
-			pool = p.name.text
-		}
-		add("pool", s.value("", one.pool, pool))
-		add("shard", s.value("", one.shard, "0"))
-	}
-	for _, url := range one.stores {
-		add("stores", s.value("", entry{open.Redact(url.text), url.at}, ""))
-	}
-	for _, k := range seriesKeys {
-		if k.of(kind) {
-			add(k.name, s.value(k.flagName(), one.keys[k.name], k.standard(kind)))
-		}
-	}
-	if one.public != nil {
-		add("public", s.value("", entry{one.public.String(), one.publicAt}, ""))
-		add("answers", s.value("", one.answers, "id"))
-	}
-	return all
-}
-
-// poolsInForce are the names of the pools there are to lease from: that of
-// --pool, those of the file, or [pool.Default].
-func (s *settings) poolsInForce() ([]string, error) {
-	if f := s.flags.Lookup("pool"); f.Changed || s.file == nil || len(s.file.pools) == 0 {
-		name, _, err := s.pool("")
-		return []string{name}, err
-	}
-	return s.file.poolNames(), nil
-}
-
-func printSettings(out io.Writer, all []settingLine, asJSON bool) error {
-	return ui.Emit(out, asJSON, []string{"SETTING", "VALUE", "FROM"}, all, func(v settingLine) []any { return []any{v.Key, v.Value, v.From} })
+	return "sqlite:" + path
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
@@ -224,14 +225,14 @@ func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCou
 		return nil, again(err)
 	}
 	for _, r := range dense {
-		all = append(all, restoredCounter{Series: r.Series, Kind: kindSegment, By: r.By, Granted: int64(r.Info.Granted)})
+		all = append(all, restoredCounter{Series: r.Series, Kind: config.Segment, By: r.By, Granted: int64(r.Info.Granted)})
 	}
 	raised, err := document.Recover(ctx, s, max(n.all, 1), n.each)
 	if err != nil {
 		return nil, again(err)
 	}
 	for _, r := range raised {
-		all = append(all, restoredCounter{Series: r.Series, Kind: kindSerial, By: r.By, Through: r.Through})
+		all = append(all, restoredCounter{Series: r.Series, Kind: config.Serial, By: r.By, Through: r.Through})
 	}
 	return all, nil
 }
@@ -247,7 +248,7 @@ func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
 		switch {
 		case asJSON:
 			errs = append(errs, enc.Encode(c))
-		case c.Kind == kindSegment:
+		case c.Kind == config.Segment:
 			_, err := fmt.Fprintf(out, "series %s: %d numbers are left out; it goes on above %d\n", c.Series, c.By, c.Granted)
 			errs = append(errs, err)
 		case c.Through != "":

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/inspect"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/public"
@@ -103,11 +104,11 @@ func (d *decoder) configure(cmd *cobra.Command, layout firn.Layout, series strin
 	if err != nil {
 		return err
 	}
-	if set.file != nil && !d.insist {
-		d.withLayouts(set.file)
+	if set.File != nil && !d.insist {
+		d.withLayouts(set.File)
 	}
 	if !as {
-		if set.file != nil {
+		if set.File != nil {
 			d.withForms(set)
 		}
 		if d.insist {
@@ -119,20 +120,20 @@ func (d *decoder) configure(cmd *cobra.Command, layout firn.Layout, series strin
 	if err != nil {
 		return err
 	}
-	return d.withForm(spec, set.file)
+	return d.withForm(spec, set.File)
 }
 
 // withLayouts takes the layouts of the pools of a config.
-func (d *decoder) withLayouts(file *config) {
+func (d *decoder) withLayouts(file *config.File) {
 	var seen []firn.Layout
-	for i := range file.pools {
-		l := file.pools[i].layout()
+	for i := range file.Pools {
+		l := file.Pools[i].Layout()
 		if !slices.Contains(seen, l) {
 			seen = append(seen, l)
 			d.pools = append(d.pools, inspect.NewDecoder(l))
 		}
 	}
-	if len(file.pools) == 1 {
+	if len(file.Pools) == 1 {
 		d.known, d.pools = d.pools[0], nil
 	}
 	d.presets = inspect.NewGuesser(d.now, seen...)

@@ -13,12 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
@@ -116,7 +118,7 @@ func (d *doctor) fails(check string, err error) {
 	if !errors.As(err, &f) {
 		f = classify(err)
 	}
-	d.say(wrong, check, d.hints.line(f), "%s", ui.WithoutPackage(f.Error()))
+	d.say(wrong, check, d.hints.line(f), "%s", phrase.WithoutPackage(f.Error()))
 }
 
 // examine makes all checks. Its error is that they could not be made.
@@ -128,7 +130,7 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 	}
 	d.forms(set)
 	d.tickets(ctx, set)
-	url := set.storeURL().text
+	url := set.StoreURL().Text
 	s := d.store(ctx, cmd, url)
 	if s == nil {
 		return nil
@@ -145,26 +147,26 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 
 // forms checks whether the public forms of firn.yaml have their keys.
 func (d *doctor) forms(set *settings) {
-	if set.file == nil {
+	if set.File == nil {
 		return
 	}
-	for i := range set.file.series {
-		one := &set.file.series[i]
-		if one.public == nil {
+	for i := range set.File.Series {
+		one := &set.File.Series[i]
+		if one.Public == nil {
 			continue
 		}
-		form, err := set.withKeys(one.public)
-		if err == nil && form.values["keys"] == "" && one.answers.text != "public" {
+		form, err := set.WithKeys(one.Public)
+		if err == nil && form.Values["keys"] == "" && one.Answers.Text != "public" {
 			continue // only who asks for the form needs the keys
 		}
-		if f := set.file.keysMissing(one); f != nil {
+		if f := set.File.KeysMissing(one); f != nil {
 			err = f
 		}
 		if err == nil {
-			_, err = form.open(io.Discard)
+			_, err = form.Open(nil)
 		}
 		if err != nil {
-			d.fails("series "+one.name.text+", public", err)
+			d.fails("series "+one.Name.Text+", public", err)
 		}
 	}
 }
@@ -172,9 +174,9 @@ func (d *doctor) forms(set *settings) {
 // places checks whether the store's counters were made in it. Its pools are checked one by
 // one.
 func (d *doctor) places(ctx context.Context, st store.Store, url string) {
-	for _, check := range []func(context.Context, store.Store) error{checkSequences, checkDocuments} {
+	for _, check := range []func(context.Context, store.Store) error{open.CheckSequences, open.CheckDocuments} {
 		err := check(ctx, st)
-		if f := poolFailure(err, poolPlace{url: storeText(url)}); f != nil {
+		if f := poolFailure(err, poolPlace{url: open.StoreText(url)}); f != nil {
 			err = f
 		}
 		if err != nil {
@@ -185,21 +187,21 @@ func (d *doctor) places(ctx context.Context, st store.Store, url string) {
 
 // tickets checks each store of each ticket of firn.yaml. They are not the store of --store.
 func (d *doctor) tickets(ctx context.Context, set *settings) {
-	if set.file == nil {
+	if set.File == nil {
 		return
 	}
-	for i := range set.file.series {
-		one := &set.file.series[i]
-		if one.kind.text != kindTicket {
+	for i := range set.File.Series {
+		one := &set.File.Series[i]
+		if one.Kind.Text != config.Ticket {
 			continue
 		}
-		draw, err := set.serveDrawing(one)
+		draw, err := set.servedDrawing(one)
 		if err != nil {
-			d.fails("series "+one.name.text, err)
+			d.fails("series "+one.Name.Text, err)
 			continue
 		}
-		for _, url := range draw.urls {
-			check := fmt.Sprintf("series %s, %s", one.name.text, open.Redact(storeText(url)))
+		for _, url := range draw.URLs {
+			check := fmt.Sprintf("series %s, %s", one.Name.Text, fromurl.Redact(open.StoreText(url)))
 			if err := d.ticketStore(ctx, draw, url); err != nil {
 				d.fails(check, err)
 			} else {
@@ -211,17 +213,17 @@ func (d *doctor) tickets(ctx context.Context, set *settings) {
 
 // ticketStore returns what is wrong with one store of a ticket. It makes no file.
 func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) error {
-	if path, ok := sqliteFile(url); ok && !isFile(path) {
+	if path, ok := open.SqliteFile(url); ok && !isFile(path) {
 		if f, err := sqlite.Inspect(path); err == nil && f.Sidecar == nil {
-			return draw.explain(&sequence.MissingError{Name: draw.name})
+			return draw.explain(&sequence.MissingError{Name: draw.Name})
 		}
 	}
-	s, err := openURL(ctx, url, nil)
+	s, err := open.Store(ctx, url, nil)
 	if err != nil {
-		return draw.explain(draw.at(url, err))
+		return draw.explain(open.AtStore(draw.Series, url, err))
 	}
 	defer s.Close()
-	err = draw.at(url, errors.Join(checkSequences(ctx, s), draw.absent(ctx, s, store.Durability{})))
+	err = open.AtStore(draw.Series, url, errors.Join(open.CheckSequences(ctx, s), open.Absent(ctx, s, draw.Series, store.Durability{})))
 	if err != nil {
 		return draw.explain(err)
 	}
@@ -231,22 +233,22 @@ func (d *doctor) ticketStore(ctx context.Context, draw *drawing, url string) err
 // counters looks for the counters of firn.yaml that the store does not have. Those of
 // tickets are in other stores.
 func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, durability store.Durability) {
-	if set.file == nil {
+	if set.File == nil {
 		return
 	}
-	for i := range set.file.series {
-		one := &set.file.series[i]
-		if one.kind.text != kindSegment && one.kind.text != kindSerial {
+	for i := range set.File.Series {
+		one := &set.File.Series[i]
+		if one.Kind.Text != config.Segment && one.Kind.Text != config.Serial {
 			continue
 		}
-		draw, err := set.serveDrawing(one)
+		draw, err := set.servedDrawing(one)
 		if err == nil {
-			if err = draw.absent(ctx, st, durability); err != nil {
+			if err = open.Absent(ctx, st, draw.Series, durability); err != nil {
 				err = draw.explain(err)
 			}
 		}
 		if err != nil {
-			d.fails("series "+one.name.text, err)
+			d.fails("series "+one.Name.Text, err)
 		}
 	}
 }
@@ -254,7 +256,7 @@ func (d *doctor) counters(ctx context.Context, st store.Store, set *settings, du
 // config checks the settings. Without them there is no knowing the store.
 func (d *doctor) config(cmd *cobra.Command) *settings {
 	set, err := loadSettings(cmd)
-	var faulty *configError
+	var faulty *config.FaultsError
 	switch {
 	case errors.As(err, &faulty):
 		for line := range strings.Lines(faulty.Error()) {
@@ -264,10 +266,10 @@ func (d *doctor) config(cmd *cobra.Command) *settings {
 	case err != nil:
 		d.fails("config", err)
 		return nil
-	case set.file == nil:
+	case set.File == nil:
 		d.say(fine, "config", "", "there is no firn.yaml: flags, FIRN_ variables and defaults count")
 	default:
-		d.say(fine, "config", "", "%s: %s, %d series", set.file.path, phrase.Plural(len(set.file.pools), "pool"), len(set.file.series))
+		d.say(fine, "config", "", "%s: %s, %d series", set.File.Path, phrase.Plural(len(set.File.Pools), "pool"), len(set.File.Series))
 	}
 	return set
 }
@@ -283,20 +285,20 @@ func (d *doctor) environment(root *cobra.Command) {
 const slowStore = time.Second
 
 // store opens the store, or returns nil if it cannot or must not be opened.
-func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *open.Store {
+func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *fromurl.Store {
 	implicit := ""
 	if url == "" {
-		path, err := implicitStore()
+		path, err := open.DefaultStore()
 		if err != nil {
 			d.fails("store", err)
 			return nil
 		}
 		url, implicit = "sqlite:"+path, ", the implicit one: ids are unique among the processes of this user on this host"
 	}
-	if path, ok := sqliteFile(url); ok && !d.file(path, url) {
+	if path, ok := open.SqliteFile(url); ok && !d.file(path, url) {
 		return nil
 	}
-	s, err := openURL(ctx, url, nil)
+	s, err := open.Store(ctx, url, nil)
 	if err != nil {
 		d.fails("store", forgotten(cmd, err))
 		return nil
@@ -313,11 +315,11 @@ func (d *doctor) store(ctx context.Context, cmd *cobra.Command, url string) *ope
 	if took > slowStore {
 		state, do = warning, "what keeps it?"
 	}
-	var other *elsewhereError
-	if errors.As(elsewhere(ctx, s, errNoTable), &other) {
-		state, do = warning, other.hint()
+	var other *open.ElsewhereError
+	if errors.As(open.Elsewhere(ctx, s, open.ErrNoTable), &other) {
+		state, do = warning, elsewhereHint(other)
 	}
-	d.say(state, "store", do, "%s answers in %s%s", open.Redact(url), took.Round(10*time.Microsecond), implicit)
+	d.say(state, "store", do, "%s answers in %s%s", fromurl.Redact(url), took.Round(10*time.Microsecond), implicit)
 	return s
 }
 
@@ -336,7 +338,7 @@ func (d *doctor) file(path, url string) bool {
 	var copied *sqlite.CopyError
 	switch {
 	case errors.As(err, &copied):
-		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", ui.WithoutPackage(err.Error()))
+		d.say(wrong, "file", strings.Join(copyHints(copied), "; "), "%s", phrase.WithoutPackage(err.Error()))
 		return false
 	case errors.As(err, &forgot):
 		d.fails("file", hintRecover(classify(err), url, "stop all processes that use it, put back what there is, then: "+recoverCommand(url, false)))

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
-	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
 )
 
@@ -45,8 +46,8 @@ func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, durabi
 		return err
 	}
 	for _, name := range names {
-		said := set.poolSaid(name)
-		l, err := set.leasingFrom(name, said, entry{})
+		said := set.PoolSaid(name)
+		l, err := set.LeasingFrom(name, said, config.Entry{})
 		if err != nil {
 			d.fails("pool "+name, err)
 			continue
@@ -56,7 +57,7 @@ func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, durabi
 		for name, r := range found {
 			pools[name] = r.pool
 		}
-		c.crowded = crowdedBy(createdPools(pools), name, &l.options)
+		c.crowded = open.CrowdedBy(open.CreatedPools(pools), name, &l.Options)
 		c.run(durability)
 	}
 	d.repeats(found)
@@ -66,14 +67,14 @@ func (d *doctor) pools(ctx context.Context, s store.Store, set *settings, durabi
 // poolNames are the pools to look at: the one that is asked for; else those of the store
 // and of the file; else the one that is meant where none is named.
 func (d *doctor) poolNames(found map[string]*poolRecords, set *settings) (names []string, err error) {
-	if f := set.flags.Lookup("pool"); f.Changed { // in the file or not
-		return []string{f.Value.String()}, nil
+	if v, ok := set.Said("pool"); ok { // in the file or not
+		return []string{v.Text}, nil
 	}
-	said, err := set.poolsInForce()
+	said, err := set.PoolsInForce()
 	if err != nil {
 		return nil, err
 	}
-	inFile := set.file != nil && len(set.file.pools) > 0
+	inFile := set.File != nil && len(set.File.Pools) > 0
 	for name := range found {
 		names = append(names, name)
 	}
@@ -99,7 +100,7 @@ func (d *doctor) records(list []store.Record) map[string]*poolRecords {
 	for _, rec := range list {
 		if err := readRecord(rec, of); err != nil {
 			unread++
-			d.say(wrong, "records", "restore a backup, then: "+recoverCommand("", false), "%s", ui.WithoutPackage(err.Error()))
+			d.say(wrong, "records", "restore a backup, then: "+recoverCommand("", false), "%s", phrase.WithoutPackage(err.Error()))
 		}
 		if rec.Written.After(d.now().Add(term.Skew)) {
 			d.say(warning, "clock", "set this host's clock", "record %s was written at %s, which is still to come", rec.Key, phrase.Instant(rec.Written))
@@ -160,8 +161,8 @@ type poolCheck struct {
 	name    string
 	records *poolRecords // nil: the store has none
 	others  bool         // the store has any pool
-	leasing *leasing
-	crowded *crowdedError // of a pool that the store does not have; nil: it can be created
+	leasing *config.Leasing
+	crowded *open.CrowdedError // of a pool that the store does not have; nil: it can be created
 
 	layout firn.Layout // the pool's
 	rules  term.Rules
@@ -175,7 +176,7 @@ func (c *poolCheck) say(state, what, do, format string, args ...any) {
 
 // run checks the pool.
 func (c *poolCheck) run(durability store.Durability) {
-	o := c.leasing.options
+	o := c.leasing.Options
 	c.layout = o.Layout
 	if !c.layout.IsValid() {
 		c.layout = firn.Default()
@@ -187,7 +188,7 @@ func (c *poolCheck) run(durability store.Durability) {
 	} else if !c.compare() {
 		return
 	} else if c.records.pool.Elsewhere(durability.Identity) {
-		c.fails("pool "+c.name+", store", poolFailure(&store.OtherStoreError{What: fmt.Sprintf("pool %q", c.name), Have: durability.Identity, Want: c.records.pool.Store}, poolPlace{url: storeText(c.leasing.url), from: c.leasing.from, file: c.leasing.file}))
+		c.fails("pool "+c.name+", store", poolFailure(&store.OtherStoreError{What: fmt.Sprintf("pool %q", c.name), Have: durability.Identity, Want: c.records.pool.Store}, poolPlace{url: open.StoreText(c.leasing.URL), from: c.leasing.From, file: c.leasing.File}))
 	}
 	c.rules = term.Default(c.name, c.layout, durability)
 	var pool term.Pool
@@ -245,8 +246,8 @@ func (c *poolCheck) floor() {
 // workers counts who has what.
 func (c *poolCheck) workers() {
 	first, count, ok := strings.Cut(c.records.pool.Workers, "-")
-	low, err := parseNumber(first)
-	high, err2 := parseNumber(count)
+	low, err := config.ParseNumber(first)
+	high, err2 := config.ParseNumber(count)
 	if !ok || err != nil || err2 != nil || high < low {
 		c.say(wrong, "workers", "do other hosts have a later version of firn?", "%q is no range", c.records.pool.Workers)
 		return
@@ -337,7 +338,7 @@ func (c *poolCheck) crash() {
 	if longest > 0 {
 		text += fmt.Sprintf("; now that would be %s for worker %d, %s", longest.Round(time.Second), worker, c.records.workers[worker].Name)
 	}
-	if c.leasing.options.GrantFile != "" {
+	if c.leasing.Options.GrantFile != "" {
 		text += "; one that starts again on its host goes on at once, from its grant file"
 	}
 	c.say(fine, "crash", "", "%s", text)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
@@ -19,7 +20,7 @@ import (
 
 // missing says that there is no such pool. It returns whether the next process creates it.
 func (c *poolCheck) missing(durability store.Durability) bool {
-	ensure := "firn pool ensure " + phrase.ShellWord(c.name) + poolPlace{from: c.leasing.from}.ensureNote()
+	ensure := "firn pool ensure " + phrase.ShellWord(c.name) + poolPlace{from: c.leasing.From}.ensureNote()
 	switch {
 	case c.records != nil && len(c.records.workers) > 0:
 		c.say(wrong, "record", "restore a backup, then: "+recoverCommand("", false)+"; or, if there is none: "+ensure, "the record of the pool is missing or unreadable, and it has %s",
@@ -30,7 +31,7 @@ func (c *poolCheck) missing(durability store.Durability) bool {
 		c.say(fine, "record", "", "not created yet; the first process creates it with layout %s", layoutName(c.layout))
 		return true
 	case c.crowded != nil:
-		c.say(warning, "record", c.crowded.ways(c.name, poolPlace{from: c.leasing.from}), "the store has no pool %q", c.name)
+		c.say(warning, "record", crowdedWays(c.crowded, c.name, poolPlace{from: c.leasing.From}), "the store has no pool %q", c.name)
 	default:
 		c.say(warning, "record", fmt.Sprintf("if this database was restored, or you are not sure: %s; only if no id was ever drawn from it, here or in a database that this one was restored from: firn pool create %s", ensure, phrase.ShellWord(c.name)),
 			"the store has no pool %q", c.name)
@@ -51,7 +52,7 @@ func (c *poolCheck) compare() bool {
 		c.say(wrong, "workers", "do other hosts have a later version of firn?", "%v", err)
 		return false
 	}
-	if want := c.leasing.options.Layout; want.IsValid() && want != l {
+	if want := c.leasing.Options.Layout; want.IsValid() && want != l {
 		c.say(wrong, "layout", "a pool's layout never changes: leave it out, or take another pool", "it is %s, and the settings say %s", layoutName(l), layoutName(want))
 	} else {
 		c.say(fine, "layout", "", "%s", layoutName(l))
@@ -61,11 +62,11 @@ func (c *poolCheck) compare() bool {
 	if info.GivingUp != "" {
 		c.say(warning, "range", "repeat the command: firn pool set "+phrase.ShellWord(c.name)+" --workers A-B", "the range of workers is being changed from or to %s", info.GivingUp)
 	}
-	errs := []error{c.leasing.sameRange(info)}
-	o := c.leasing.options
+	errs := []error{open.SameRange(c.leasing, info)}
+	o := c.leasing.Options
 	switch n, only := o.Choice.Only(); {
-	case o.hostname:
-		_, err := hostWorker(info, hostname)
+	case o.Hostname:
+		_, err := open.HostWorker(info, hostname)
 		errs = append(errs, err)
 	case only && !workers.Has(n):
 		errs = append(errs, &lease.WorkerError{Pool: c.name, Worker: n, First: info.First, Last: info.Last})

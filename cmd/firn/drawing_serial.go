@@ -14,7 +14,7 @@ import (
 
 // inFile returns the place in firn.yaml of a setting; "" where it is from elsewhere.
 func (d *drawing) inFile(setting string) string {
-	if from := d.from[setting]; strings.Contains(from, ":") {
+	if from := d.From[setting]; strings.Contains(from, ":") {
 		return from
 	}
 	return ""
@@ -31,11 +31,11 @@ func (d *drawing) use(setting, value string) string {
 // changeTo is the command that gives the store a pattern and a zone. What firn.yaml says it
 // reads itself.
 func (d *drawing) changeTo(pattern, zone string) string {
-	text := "firn serials change " + phrase.ShellWord(d.name)
-	if d.inFile("pattern") == "" || pattern != d.options.serial.Pattern {
+	text := "firn serials change " + phrase.ShellWord(d.Name)
+	if d.inFile("pattern") == "" || pattern != d.Options.Serial.Pattern {
 		text += " --pattern " + phrase.ShellWord(pattern)
 	}
-	if d.inFile("zone") == "" || zone != d.options.serial.Zone {
+	if d.inFile("zone") == "" || zone != d.Options.Serial.Zone {
 		text += zoneFlag(zone)
 	}
 	return text
@@ -48,9 +48,9 @@ func (d *drawing) hintDigits(f *ui.Failure, pattern string) *ui.Failure {
 		return f
 	}
 	if d.inFile("pattern") != "" {
-		return f.Hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.options.serial.Pattern, d.options.serial.Zone))
+		return f.Hint("for more digits: write %s, then: %s", d.use("pattern", p.Wider()), d.changeTo(d.Options.Serial.Pattern, d.Options.Serial.Zone))
 	}
-	return f.Hint("for more digits: %s; then use that pattern everywhere", d.changeTo(p.Wider(), d.options.serial.Zone))
+	return f.Hint("for more digits: %s; then use that pattern everywhere", d.changeTo(p.Wider(), d.Options.Serial.Zone))
 }
 
 // hintDefinition says what to do about a pattern or a zone that is another in the store.

@@ -43,7 +43,7 @@ func (o *encodeOptions) encodeTimes(cmd *cobra.Command, hasWorker bool) error {
 		return err
 	}
 	var claim func([]firn.ID) error
-	if set.storeURL().text == noStore {
+	if set.StoreURL().Text == noStore {
 		claim, err = o.unclaimed(hasWorker)
 	} else {
 		claim, err = o.claiming(cmd, set, hasWorker)
@@ -77,13 +77,13 @@ func (o *encodeOptions) unclaimed(hasWorker bool) (func([]firn.ID) error, error)
 
 // claiming finds out the layout of the pool, and returns what takes the worker.
 func (o *encodeOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bool) (func([]firn.ID) error, error) {
-	name, said, err := set.pool("")
+	name, said, err := set.Pool("")
 	if err != nil {
 		return nil, err
 	}
 	want := o.layout.Layout
 	if said != nil && !want.IsValid() {
-		want = said.options().Layout
+		want = said.Options.Layout
 	}
 	err = withStore(cmd, func(s store.Store) error {
 		info, err := pool.Show(cmd.Context(), s, name)

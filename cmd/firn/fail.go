@@ -16,14 +16,6 @@ import (
 	"github.com/firn-id/firn/store/sqlite"
 )
 
-// withHint adds a hint to the attributes of a log line, if there is one.
-func withHint(hint string, attrs ...any) []any {
-	if hint == "" {
-		return attrs
-	}
-	return append(attrs, "hint", hint)
-}
-
 // report prints an error as a person wants it, and returns the exit code. Its hints are for
 // the command that has failed, if there is one.
 func report(w io.Writer, cmd *cobra.Command, err error) int {
@@ -44,10 +36,10 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	}
 	ui.PrintError(w, f.Err)
 	for _, line := range f.Place {
-		fmt.Fprintf(w, "firn:     %s\n", ui.WithoutKeys(line))
+		fmt.Fprintf(w, "firn:     %s\n", phrase.WithoutKeys(line))
 	}
 	for _, line := range (hinter{cmd}).lines(f) {
-		fmt.Fprintf(w, "firn: hint: %s\n", ui.WithoutKeys(line))
+		fmt.Fprintf(w, "firn: hint: %s\n", phrase.WithoutKeys(line))
 	}
 	return f.Code
 }
@@ -57,6 +49,9 @@ func classify(err error) *ui.Failure {
 	var syntax *firn.SyntaxError
 	if errors.As(err, &syntax) {
 		return syntaxFailure(syntax.Kind, syntax)
+	}
+	if f := settingFailure(nil, err); f != nil {
+		return f
 	}
 	if f := poolFailure(err, poolPlace{}); f != nil {
 		return f

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/inspect"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -29,8 +30,8 @@ type formReader struct {
 }
 
 // withForm has the decoder read the form that spec says, and no other.
-func (d *decoder) withForm(spec *formSpec, file *config) error {
-	f, err := spec.open(d.errs)
+func (d *decoder) withForm(spec *config.Form, file *config.File) error {
+	f, err := spec.Open(warnOn(d.errs))
 	if err != nil {
 		return err
 	}
@@ -43,28 +44,28 @@ func (d *decoder) withForm(spec *formSpec, file *config) error {
 // to read the keys.
 func (d *decoder) withForms(set *settings) {
 	warned := map[string]bool{} // of a source of keys, which may be that of many series
-	for i := range set.file.series {
-		spec := set.file.series[i].public
+	for i := range set.File.Series {
+		spec := set.File.Series[i].Public
 		if spec == nil {
 			continue
 		}
-		spec, err := set.withKeys(spec)
+		spec, err := set.WithKeys(spec)
 		var f public.Form
 		if err == nil {
-			errs := d.errs
-			if source := spec.values["keys"]; source != "" && warned[source] {
-				errs = io.Discard
+			warn := warnOn(d.errs)
+			if source := spec.Values["keys"]; source != "" && warned[source] {
+				warn = nil
 			} else {
 				warned[source] = true
 			}
-			f, err = spec.open(errs)
+			f, err = spec.Open(warn)
 		}
 		if err != nil {
-			name := set.file.series[i].name.text
+			name := set.File.Series[i].Name.Text
 			ui.PrintWarning(d.errs, "series %s: its public form is not read: %s", name, err)
 			continue
 		}
-		r := newFormReader(f, spec, set.file)
+		r := newFormReader(f, spec, set.File)
 		if r.number {
 			d.numbers = append(d.numbers, r)
 		}
@@ -73,23 +74,23 @@ func (d *decoder) withForms(set *settings) {
 }
 
 // newFormReader makes the reader of a form that was opened; file may be nil.
-func newFormReader(f public.Form, spec *formSpec, file *config) *formReader {
-	r := &formReader{Form: f, name: spec.kind.name, series: spec.series, number: spec.kind.number()}
+func newFormReader(f public.Form, spec *config.Form, file *config.File) *formReader {
+	r := &formReader{Form: f, name: spec.Kind.Name, series: spec.Series, number: spec.Kind.Number()}
 	if file == nil {
 		return r
 	}
-	one, err := file.seriesNamed(spec.series)
+	one, err := file.SeriesNamed(spec.Series)
 	if err != nil {
 		return r // another process's series
 	}
-	if one.kind.text != "flake" {
+	if one.Kind.Text != "flake" {
 		r.counted = true
 		return r
 	}
-	switch pool, err := file.poolOf(one); {
+	switch pool, err := file.PoolOf(one); {
 	case err != nil:
 	case pool != nil:
-		r.layout, r.certain = inspect.NewDecoder(pool.layout()), true
+		r.layout, r.certain = inspect.NewDecoder(pool.Layout()), true
 	default:
 		r.layout = inspect.NewDecoder(firn.Default())
 	}

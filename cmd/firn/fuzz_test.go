@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 )
@@ -45,14 +46,14 @@ func FuzzParseDuration(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d, err := parseDuration(text)
+		d, err := config.ParseDuration(text)
 		if err != nil {
 			if d != 0 {
 				t.Fatalf("%q: %s beside %v", text, d, err)
 			}
 			return
 		}
-		if again, err := parseDuration(phrase.Duration(d)); d < 0 || err != nil || again != d {
+		if again, err := config.ParseDuration(phrase.Duration(d)); d < 0 || err != nil || again != d {
 			t.Fatalf("%q: %s is written %s and read as %s, %v", text, d, phrase.Duration(d), again, err)
 		}
 	})
@@ -64,20 +65,20 @@ func FuzzParseListen(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		a, err := parseAddress(text)
+		a, err := config.ParseAddress(text)
 		if err != nil {
-			if a != (address{}) || err.Error() == "" {
+			if a != (config.Address{}) || err.Error() == "" {
 				t.Fatalf("%q: %+v, %v", text, a, err)
 			}
 			return
 		}
-		if again, err := parseAddress(a.String()); err != nil || again != a {
+		if again, err := config.ParseAddress(a.String()); err != nil || again != a {
 			t.Fatalf("%q: %+v is written %s and read as %+v, %v", text, a, a, again, err)
 		}
-		a.beyond()
-		a.url(true)
-		a.redisFlags()
-		if _, port, err := net.SplitHostPort(a.at); a.network == "tcp" && (err != nil || port == "") {
+		a.Beyond()
+		curlURL(a, true)
+		redisFlags(a)
+		if _, port, err := net.SplitHostPort(a.At); a.Network == "tcp" && (err != nil || port == "") {
 			t.Fatalf("%q: %+v", text, a)
 		}
 	})
@@ -93,9 +94,9 @@ func FuzzFlags(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var o poolOptions
-		if setWorkers(&o, text) == nil && (o.workers.First < 0 || o.workers.Count() < 1) {
-			t.Fatalf("%q is %s", text, o.workers)
+		var o config.LeaseOptions
+		if config.SetWorkers(&o, text) == nil && (o.Workers.First < 0 || o.Workers.Count() < 1) {
+			t.Fatalf("%q is %s", text, o.Workers)
 		}
 		var n, again shardNumbers
 		if n.Set(text) == nil {
@@ -103,16 +104,16 @@ func FuzzFlags(f *testing.F) {
 				t.Fatalf("%q: %s is read as %s, %v", text, &n, &again, err)
 			}
 		}
-		if form, err := parseForm(text, "photo"); err != nil {
+		if form, err := config.ParseForm(text, "photo"); err != nil {
 			if strings.Contains(err.Error(), "firn-key-1:") {
 				t.Fatalf("%q: %v", text, err)
 			}
-		} else if form.kind == nil {
+		} else if form.Kind == nil {
 			t.Fatalf("%q is no form", text)
 		} else {
-			form.check()
+			form.Check()
 		}
-		if hash, err := parseHash(text); err != nil && hash != [32]byte{} {
+		if hash, err := config.ParseHash(text); err != nil && hash != [32]byte{} {
 			t.Fatalf("%q: %x beside %v", text, hash, err)
 		}
 		var s serverFlag

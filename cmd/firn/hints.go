@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
@@ -247,7 +248,7 @@ var saidFlag = regexp.MustCompile(`: --([a-z-]+) ([^\s,;:)]*[^\s,;:).])`)
 func (h hinter) settings(text string) string {
 	return saidFlag.ReplaceAllStringFunc(text, func(found string) string {
 		m := saidFlag.FindStringSubmatch(found)
-		if flagOf(h.cmd, m[1]) != nil || m[1] != "pool" && !slices.Contains(knobNames(), m[1]) {
+		if flagOf(h.cmd, m[1]) != nil || m[1] != "pool" && !slices.Contains(config.KeyNames(config.LeaseKeys), m[1]) {
 			return found
 		}
 		return ": " + m[1] + ": " + m[2] + " in firn.yaml"

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
@@ -121,7 +123,7 @@ func addHoldKnobs(cmd *cobra.Command) {
 type holdOptions struct {
 	cmd     *cobra.Command
 	grace   time.Duration
-	leasing *leasing
+	leasing *config.Leasing
 	json    bool
 }
 
@@ -132,17 +134,17 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if o.leasing, err = s.leasing(""); err != nil {
+	if o.leasing, err = s.Leasing(""); err != nil {
 		return err
 	}
-	for name := range workerVariables(o.leasing.options.Layout, 0) {
+	for name := range workerVariables(o.leasing.Options.Layout, 0) {
 		if slices.Contains(variableNames(), name) {
 			return ui.Bad("COMMAND cannot be told the worker field of the layout: %s is a setting of firn", name).
 				Hint("a layout whose worker fields have other names: firn layouts")
 		}
 	}
 	o.json = wantsJSON(cmd)
-	opts := &o.leasing.options
+	opts := &o.leasing.Options
 	opts.Lanes, opts.GrantFile = 1, ""                // of a pool that firn's own generators share
 	outage := cmp.Or(opts.Outage, term.OutageDurable) // or less, as the pool will say
 	if most := mostGrace(outage); o.grace < 0 || o.grace > most && cmd.Flags().Changed("grace") {
@@ -162,7 +164,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	defer stop()
 	// Nobody may read standard error, and the program must not wait for that.
 	made := func(path string, implicit bool) { go sayMade(errs)(path, implicit) }
-	s, err := openURL(asked, o.leasing.url, made)
+	s, err := open.Store(asked, o.leasing.URL, made)
 	if err != nil {
 		return err
 	}
@@ -176,16 +178,16 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	}
 	held, err := o.hold(asked, s, errs)
 	if err != nil {
-		return ui.Signalled(asked, noWorker(o.leasing.explain(err)))
+		return ui.Signalled(asked, noWorker(explainLease(o.leasing, err)))
 	}
-	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: storeText(o.leasing.url), grace: min(o.grace, mostGrace(held.State().Budget))}
+	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: open.StoreText(o.leasing.URL), grace: min(o.grace, mostGrace(held.State().Budget))}
 	status := 0
-	if err = ui.Signalled(asked, h.await(asked, cmp.Or(o.leasing.options.Wait, term.Wait))); err == nil {
+	if err = ui.Signalled(asked, h.await(asked, cmp.Or(o.leasing.Options.Wait, term.Wait))); err == nil {
 		stop() // from now on signals are COMMAND's
 		status, err = h.run(ctx, path, signals)
 	}
 	if closeErr := held.Close(); closeErr != nil {
-		ui.PrintWarning(errs, "the worker was not given back and falls free by itself: %s", ui.WithoutPackage(closeErr.Error()))
+		ui.PrintWarning(errs, "the worker was not given back and falls free by itself: %s", phrase.WithoutPackage(closeErr.Error()))
 	}
 	if err == nil {
 		h.tell(holdEvent{Event: "end", Status: &status, Stopped: h.why})
@@ -199,18 +201,18 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 // hold takes a worker. It waits for a pool whose ids start later, unless somebody says how
 // long to wait: whoever started this command would only start it again.
 func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (*lease.Worker, error) {
-	opts, err := o.leasing.ready(ctx, s)
+	opts, err := open.ReadyLease(ctx, s, o.leasing, hostname)
 	if err != nil {
-		return nil, o.leasing.learn(ctx, s, err)
+		return nil, open.LearnCause(ctx, s, o.leasing, err)
 	}
 	opts.Logger = ui.Warnings(errs)
-	limited, began, told := o.leasing.from["wait"] != byDefault, time.Now(), time.Time{}
+	limited, began, told := o.leasing.From["wait"] != config.Default, time.Now(), time.Time{}
 	limit := opts.Wait
 	for {
 		held, err := lease.Hold(ctx, s, &opts)
 		var early *lease.NotYetError
 		if !errors.As(err, &early) || limited && opts.Wait <= 1 {
-			return held, o.leasing.learn(ctx, s, err)
+			return held, open.LearnCause(ctx, s, o.leasing, err)
 		}
 		if !early.StartsAt.Equal(told) {
 			told = early.StartsAt
@@ -297,7 +299,7 @@ func noWorker(err error) error {
 func workerVariables(l firn.Layout, worker int64) map[string]string {
 	variables := map[string]string{}
 	set := func(name string, value int64) {
-		variables[environment+strings.ToUpper(name)] = strconv.FormatInt(value, 10)
+		variables[config.Prefix+strings.ToUpper(name)] = strconv.FormatInt(value, 10)
 	}
 	set("worker", worker)
 	rest := l.Workers()

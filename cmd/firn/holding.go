@@ -122,7 +122,7 @@ func (h *holding) stop(err error) {
 	if err == nil {
 		return // the watch is over
 	}
-	h.why = ui.WithoutPackage(err.Error())
+	h.why = phrase.WithoutPackage(err.Error())
 	f, left := h.verdict(err)
 	h.program.Stop(left)
 	report(h.errs, h.cmd, f)
@@ -131,7 +131,7 @@ func (h *holding) stop(err error) {
 // verdict is how to say that COMMAND has to stop, and how long it has for that.
 func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 	f := classify(err)
-	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], ui.WithoutPackage(err.Error()))
+	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], phrase.WithoutPackage(err.Error()))
 	var lost *lease.LostError
 	var forgot *store.ForgotError
 	var other *store.OtherStoreError

@@ -16,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/pool"
 )
 
@@ -195,7 +196,7 @@ func TestKubernetesManifests(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	var all []manifest
-	pools := map[string]poolOptions{}
+	pools := map[string]config.LeaseOptions{}
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -232,7 +233,7 @@ func TestKubernetesManifests(t *testing.T) {
 }
 
 // checkPods checks what runs pods.
-func (m *manifest) checkPods(t *testing.T, secrets map[string]bool, pools map[string]poolOptions) {
+func (m *manifest) checkPods(t *testing.T, secrets map[string]bool, pools map[string]config.LeaseOptions) {
 	var selector struct {
 		MatchLabels map[string]string `yaml:"matchLabels"`
 	}
@@ -311,7 +312,7 @@ func (c *container) check(t *testing.T, secrets map[string]bool) {
 var poolCreated = regexp.MustCompile(`(?m)^# +\$ (firn pool create .*)$`)
 
 // readPools reads which pools the comments of a manifest create.
-func readPools(t *testing.T, text string, pools map[string]poolOptions) {
+func readPools(t *testing.T, text string, pools map[string]config.LeaseOptions) {
 	for _, m := range poolCreated.FindAllStringSubmatch(text, -1) {
 		cmd, args, err := newRoot().Find(strings.Fields(m[1])[1:])
 		if err == nil {
@@ -320,13 +321,13 @@ func readPools(t *testing.T, text string, pools map[string]poolOptions) {
 		if err != nil || cmd.Flags().NArg() > 1 {
 			t.Fatalf("%s: %v", m[1], err)
 		}
-		var o poolOptions
+		var o config.LeaseOptions
 		for _, name := range []string{"layout", "workers"} {
 			flag := cmd.Flags().Lookup(name)
 			if !flag.Changed {
 				continue
 			}
-			if err := knobNamed(name).set(&o, flag.Value.String()); err != nil {
+			if err := config.KeyNamed(config.LeaseKeys, name).Set(&o, flag.Value.String()); err != nil {
 				t.Fatalf("%s: --%s: %v", m[1], name, err)
 			}
 		}
@@ -335,7 +336,7 @@ func readPools(t *testing.T, text string, pools map[string]poolOptions) {
 }
 
 // checkHold checks the command line of firn, and that the pool has workers enough.
-func (m *manifest) checkHold(t *testing.T, c container, pools map[string]poolOptions) {
+func (m *manifest) checkHold(t *testing.T, c container, pools map[string]config.LeaseOptions) {
 	cmd, args, err := newRoot().Find(append(slices.Clone(c.Command[1:]), c.Args...))
 	if err != nil || c.Command[0] != "firn" || cmd.CommandPath() != "firn workers hold" {
 		t.Fatalf("%v: %v", c.Command, err)
@@ -346,11 +347,11 @@ func (m *manifest) checkHold(t *testing.T, c container, pools map[string]poolOpt
 	if cmd.ArgsLenAtDash() != 0 || cmd.Flags().NArg() == 0 {
 		t.Errorf("there is no -- COMMAND in %q", c.Args)
 	}
-	var o poolOptions
-	for _, k := range knobs {
-		if f := cmd.Flags().Lookup(k.name); f != nil && f.Changed {
-			if err := k.set(&o, f.Value.String()); err != nil {
-				t.Errorf("--%s: %v", k.name, err)
+	var o config.LeaseOptions
+	for _, k := range config.LeaseKeys {
+		if f := cmd.Flags().Lookup(k.Name); f != nil && f.Changed {
+			if err := k.Set(&o, f.Value.String()); err != nil {
+				t.Errorf("--%s: %v", k.Name, err)
 			}
 		}
 	}
@@ -358,7 +359,7 @@ func (m *manifest) checkHold(t *testing.T, c container, pools map[string]poolOpt
 	if m.Spec.Strategy != nil {
 		surge = m.Spec.Strategy.RollingUpdate.MaxSurge
 	}
-	if _, only := o.Choice.Only(); only || o.hostname != (m.Kind == "StatefulSet") {
+	if _, only := o.Choice.Only(); only || o.Hostname != (m.Kind == "StatefulSet") {
 		t.Errorf("--worker does not fit a %s", m.Kind)
 	}
 	created, ok := pools[cmd.Flags().Lookup("pool").Value.String()]
@@ -367,8 +368,8 @@ func (m *manifest) checkHold(t *testing.T, c container, pools map[string]poolOpt
 	}
 	// As docs/kubernetes.md says: a pod that died leaves a worker that is of no use
 	// for some minutes, and all of them may die.
-	if need := 2 * (*m.Spec.Replicas + surge); created.workers.Count() < need || created.workers.Last >= o.Layout.Workers() {
-		t.Errorf("workers %s; %d are needed, and the layout has %d", created.workers, need, o.Layout.Workers())
+	if need := 2 * (*m.Spec.Replicas + surge); created.Workers.Count() < need || created.Workers.Last >= o.Layout.Workers() {
+		t.Errorf("workers %s; %d are needed, and the layout has %d", created.Workers, need, o.Layout.Workers())
 	}
 }
 

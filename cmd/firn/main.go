@@ -7,15 +7,12 @@
 //
 // Each subcommand is a file of its name. What they share:
 //
-//	root.go fail.go progress.go       flags of all, errors with hints and exit codes
-//	variables.go                      FIRN_ variables: which there are, which are not ours
-//	settings.go knobs.go kinds.go     what is in force: of flags, FIRN_ variables and firn.yaml
-//	firnyaml.go seriesyaml.go formyaml.go   the reading of firn.yaml
-//	store.go                          the store that is opened, and when none is
-//	poolopen.go poolerrors.go         a pool as settings and record say it; what to do where it cannot be leased from
-//	drawing.go printer.go counters.go series of every kind: drawn from, printed, restored
-//	form.go formread.go               public forms: written, read
-//	answers.go                        ids as arguments or lines
+//	root.go fail.go variables.go      flags of all, what an error says, which FIRN_ variables each reads
+//	settings.go settingflags.go       the settings of package config, from flags and variables
+//	hints.go                          commands in hints: completed with the store, config and servers
+//	settingerrors.go poolerrors.go hintpool.go missing.go servehints.go   what to do, by error
+//	drawing.go printer.go counters.go series of every kind: drawn from, printed, recovered
+//	formread.go answers.go            ids as arguments or lines
 package main
 
 import (

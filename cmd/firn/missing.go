@@ -1,20 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/block"
-	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
-	"github.com/firn-id/firn/store"
 )
 
 // This file says what to do about pools and counters that a store does not have. A counter
@@ -39,12 +37,12 @@ func (d *drawing) missingOf(err error) *missing {
 	var noPool *lease.MissingPoolError
 	var noSegment *sequence.MissingError
 	var noSerial *document.MissingError
-	name := phrase.ShellWord(d.name)
+	name := phrase.ShellWord(d.Name)
 	other := func(names []string) string {
-		if len(names) > 0 || d.kind == kindTicket {
+		if len(names) > 0 || d.Kind == config.Ticket {
 			return ""
 		}
-		return "if " + poolPlace{url: storeText(d.urls[0])}.other()
+		return "if " + poolPlace{url: open.StoreText(d.URLs[0])}.other()
 	}
 	switch {
 	case errors.As(err, &noPool) && !noPool.Creating:
@@ -52,20 +50,20 @@ func (d *drawing) missingOf(err error) *missing {
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
 	case errors.As(err, &noSegment):
 		return &missing{
-			other: other(noSegment.Names), partly: d.partly(), name: d.name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: d.firstNumber().String(),
+			other: other(noSegment.Names), partly: d.partly(), name: d.Name, nearest: noSegment.Nearest, create: "firn segments create " + name, begins: open.FirstNumber(d.Series).String(),
 			again: "firn segments create " + name + " --first N", where: "N above every number in use",
 		}
 	case errors.As(err, &noSerial):
 		create, where := "firn serials create "+name, "TEXT the last one given out"
 		switch {
-		case d.options.serial.Pattern != "":
-			create += " --pattern " + phrase.ShellWord(d.options.serial.Pattern) + zoneFlag(d.options.serial.Zone)
-		case !d.listed: // in firn.yaml, which says the pattern
+		case d.Options.Serial.Pattern != "":
+			create += " --pattern " + phrase.ShellWord(d.Options.Serial.Pattern) + zoneFlag(d.Options.Serial.Zone)
+		case !d.Listed: // in firn.yaml, which says the pattern
 			create += " --pattern PATTERN"
 			where = "PATTERN that of its programs, such as 'INV-{yyyyMMdd}-{6}' with --zone Asia/Ho_Chi_Minh, and " + where
 		}
 		return &missing{
-			other: other(noSerial.Names), name: d.name, nearest: noSerial.Nearest, create: create, begins: "1",
+			other: other(noSerial.Names), name: d.Name, nearest: noSerial.Nearest, create: create, begins: "1",
 			again: create + "; firn serials raise " + name + " TEXT", where: where,
 		}
 	}
@@ -75,43 +73,10 @@ func (d *drawing) missingOf(err error) *missing {
 // partly says what to do about a ticket that one of its stores has lost, "" for any other series. Its
 // numbers are shared out by store, so that one store alone cannot begin them again.
 func (d *drawing) partly() string {
-	if d.kind != kindTicket {
+	if d.Kind != config.Ticket {
 		return ""
 	}
-	return "if another store of " + d.name + " still has it, it cannot be created again in this one: put back a backup of this store, then recover it by firn store recover; or, without a backup, stop every process that uses it, and write it with another name and first: N into firn.yaml, with N above every number in use, then: firn segments create NEWNAME"
-}
-
-// absent returns an error if a store lacks the counter and nobody is about to begin it.
-// It writes nothing.
-func (d *drawing) absent(ctx context.Context, st store.Store, durability store.Durability) error {
-	var names []string
-	var err error
-	if d.kind == kindSerial {
-		if _, err = document.Show(ctx, st, d.name); errors.As(err, new(*document.MissingError)) {
-			all, failed := document.List(ctx, st)
-			for _, one := range all {
-				names = append(names, one.Name)
-			}
-			err = errors.Join(failed, &document.MissingError{Series: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
-		}
-	} else if _, err = sequence.Show(ctx, st, d.name); errors.As(err, new(*sequence.MissingError)) {
-		all, failed := sequence.List(ctx, st)
-		for _, one := range all {
-			names = append(names, one.Name)
-		}
-		err = errors.Join(failed, &sequence.MissingError{Name: d.name, Names: names, Nearest: nearest.Name(d.name, names)})
-	}
-	if err == nil || !durability.NoticesLoss || nearest.Name(d.name, names) != "" {
-		if d.missingOf(err) != nil {
-			err = elsewhere(ctx, st, err)
-		}
-		return err
-	}
-	// A file of this host begins its counters by itself, but not once it was restored.
-	if rec, failed := st.Get(ctx, block.KeyRecovered); failed != nil || rec.Version == "" {
-		return failed
-	}
-	return err
+	return "if another store of " + d.Name + " still has it, it cannot be created again in this one: put back a backup of this store, then recover it by firn store recover; or, without a backup, stop every process that uses it, and write it with another name and first: N into firn.yaml, with N above every number in use, then: firn segments create NEWNAME"
 }
 
 // missingHints are what to do about all that is missing, the safest first.

@@ -6,9 +6,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/server"
 
 	"github.com/spf13/cobra"
 )
@@ -46,7 +46,7 @@ terminated), or 0 for the pipe. Every printed id is used up, read or not.`,
   firn next invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh
   firn next photo --as opaque:photo --keys firn.keys`,
 		Args:              arguments(0, 1),
-		ValidArgsFunction: completeSeries(kinds...),
+		ValidArgsFunction: completeSeries(config.Kinds...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.validate(args); err != nil {
 				return err
@@ -83,16 +83,10 @@ type nextOptions struct {
 	drawing *drawing
 }
 
-const seriesNameRule = "a name has up to 64 of A-Z, a-z, 0-9, '_', '.', '-', ':', and begins with a letter or digit"
-
-// isSeriesName reports whether a text can be the name of a series, by the server's
-// rule: what INCR can draw from has a name everywhere.
-func isSeriesName(text string) bool { return server.CheckName(text) == nil }
-
 func (o *nextOptions) validate(args []string) error {
 	switch {
-	case len(args) == 1 && !isSeriesName(args[0]):
-		return ui.Bad("series %q: %s", args[0], seriesNameRule)
+	case len(args) == 1 && !config.IsSeriesName(args[0]):
+		return ui.Bad("series %q: %s", args[0], config.SeriesNameRule)
 	case o.count <= 0:
 		return ui.Bad("-n %d: there is nothing to print", o.count).Hint("firn next -n 10")
 	}
@@ -110,7 +104,7 @@ func (o *nextOptions) run(ctx context.Context, out, errs io.Writer) error {
 	err = p.runUntil(ctx, o.count)
 	show.Stop()
 	if closeErr := src.close(); err == nil && closeErr != nil {
-		ui.PrintWarning(errs, "%s: %s", o.drawing.lost(), ui.WithoutPackage(closeErr.Error()))
+		ui.PrintWarning(errs, "%s: %s", o.drawing.Lost(), phrase.WithoutPackage(closeErr.Error()))
 	}
 	if err != nil {
 		err = o.drawing.explain(err)
@@ -122,14 +116,6 @@ func (o *nextOptions) run(ctx context.Context, out, errs io.Writer) error {
 // again has no counter, and an id in place of an order's number is found too late. A script that
 // means ids says so by --kind.
 func (d *drawing) warnOfNoCounter(errs io.Writer) {
-	name := phrase.ShellWord(d.name)
-	ui.PrintWarning(errs, "%s", d.hints.compose(fmt.Sprintf("%s is no counter of this store, and so this is an id of pool %s. If it was a counter: firn segments create %s --first N (N above every number in use). If it has ids, say so: --kind flake", d.name, d.leasing.pool, name)))
-}
-
-// lost is what it means that a series could not be closed well.
-func (d *drawing) lost() string {
-	if d.kind == kindFlake {
-		return "the worker was not given back and falls free by itself"
-	}
-	return "numbers that were reserved and not printed are lost"
+	name := phrase.ShellWord(d.Name)
+	ui.PrintWarning(errs, "%s", d.hints.compose(fmt.Sprintf("%s is no counter of this store, and so this is an id of pool %s. If it was a counter: firn segments create %s --first N (N above every number in use). If it has ids, say so: --kind flake", d.Name, d.Leasing.Pool, name)))
 }

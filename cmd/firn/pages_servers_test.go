@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/testserver"
 )
 
@@ -170,7 +171,7 @@ func (a *addresses) listening(t *testing.T, text string) {
 		}
 		defer l.Close()
 		_, free, _ := net.SplitHostPort(l.Addr().String())
-		a.env = append(a.env, environment+name+"=127.0.0.1:"+free)
+		a.env = append(a.env, config.Prefix+name+"=127.0.0.1:"+free)
 		a.in = append(a.in, replacement{regexp.MustCompile(`\b` + port + `\b`), free})
 		a.out = append(a.out, replacement{regexp.MustCompile(`\b` + free + `\b`), port})
 	}

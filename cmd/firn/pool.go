@@ -13,12 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 )
 
 func newPool() *cobra.Command {
@@ -52,7 +54,7 @@ func addPoolArgument(cmd *cobra.Command) {
 // poolArgument is the pool of the argument, or else the one of the settings.
 func poolArgument(cmd *cobra.Command, set *settings, args []string) (string, error) {
 	if len(args) == 0 {
-		name, _, err := set.pool("")
+		name, _, err := set.Pool("")
 		return name, err
 	}
 	if f := cmd.Flags().Lookup("pool"); saidBy(f) && f.Value.String() != args[0] {
@@ -170,7 +172,7 @@ func poolLineOf(i pool.Info) poolLine {
 func lookAtPool(ctx context.Context, s store.Store, name string, now time.Time) (poolLine, error) {
 	info, err := pool.Show(ctx, s, name)
 	if err != nil {
-		return poolLine{}, crowded(ctx, s, err, &poolOptions{})
+		return poolLine{}, open.Crowded(ctx, s, err, &config.LeaseOptions{})
 	}
 	line := poolLineOf(info)
 	if err := line.count(ctx, s, info, now); err != nil {
@@ -318,10 +320,10 @@ func (l *poolLine) startText() string {
 	return text
 }
 
-func secondsText(s float64) string { return phrase.Duration(seconds(s)) }
+func secondsText(s float64) string { return phrase.Duration(time.Duration(s * float64(time.Second))) }
 
 // storeName is the store of the settings, as people see it.
-func (s *settings) storeName() string { return open.Redact(storeText(s.storeURL().text)) }
+func (s *settings) storeName() string { return fromurl.Redact(open.StoreText(s.StoreURL().Text)) }
 
 // explainPool says what can be done about an error of package pool. Verb is the command
 // that has failed.
@@ -338,7 +340,7 @@ func explainPool(err error, verb string) error {
 	case errors.As(err, &inUse):
 		return stillInUse(inUse)
 	case errors.As(err, &option):
-		return ui.Bad("--%w", ui.Rename(ui.WithoutPackage(err.Error()), err))
+		return ui.Bad("--%w", ui.Rename(phrase.WithoutPackage(err.Error()), err))
 	case errors.Is(err, pool.ErrBusy):
 		return ui.Failed("%w", err).Hint("the same command again")
 	}

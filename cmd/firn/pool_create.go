@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
@@ -86,7 +87,7 @@ func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string, yes *bool) {
 		{"workers", "the pool's workers, such as 0-255 (all that the layout has)"},
 		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + phrase.Duration(term.OutageDurable) + ")"},
 	} {
-		cmd.Flags().Var(&knobFlag{knob: knobNamed(f.name)}, f.name, f.usage)
+		cmd.Flags().Var(&knobFlag{Key: config.KeyNamed(config.LeaseKeys, f.name)}, f.name, f.usage)
 	}
 	if err := cmd.RegisterFlagCompletionFunc("layout", completeLayouts); err != nil {
 		panic(err) // the flag is not there
@@ -114,20 +115,20 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		opts.MayRepeat = mayRepeat
 	}
 	if f := cmd.Flags().Lookup("new"); f != nil && !saidBy(f) {
-		err := l.alreadyThere(ctx, set, opts)
+		err := alreadyThere(l, ctx, set, opts)
 		if err == nil {
-			err = askNew(ctx, cmd, name, set.storeName(), poolPlace{from: l.from})
+			err = askNew(ctx, cmd, name, set.storeName(), poolPlace{from: l.From})
 		}
 		if err != nil {
 			return err
 		}
 	}
-	s, err := openURL(ctx, set.storeURL().text, sayMade(cmd.ErrOrStderr()))
+	s, err := open.Store(ctx, set.StoreURL().Text, sayMade(cmd.ErrOrStderr()))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := checkPlace(ctx, s); err != nil {
+	if err := open.CheckPlace(ctx, s); err != nil {
 		return explainPool(err, verb)
 	}
 	there, err := pool.Show(ctx, s, name)
@@ -147,7 +148,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		if info.Name != "" { // as the error has it
 			there = info
 		}
-		return l.explainCreating(ctx, s, err, verb, opts, there)
+		return explainCreating(l, ctx, s, err, verb, opts, there)
 	}
 	line := poolLineOf(info)
 	line.Created = &info.Created
@@ -182,7 +183,7 @@ func warnOfCounters(ctx context.Context, s store.Store, cmd *cobra.Command) erro
 
 // explainCreating says what can be done about an error of creating a pool with options. There
 // is the pool of that name that the store had, if any.
-func (l *leasing) explainCreating(ctx context.Context, s store.Store, err error, verb string, opts *pool.Options, there pool.Info) error {
+func explainCreating(l *config.Leasing, ctx context.Context, s store.Store, err error, verb string, opts *pool.Options, there pool.Info) error {
 	var option *pool.OptionError
 	var exists *pool.ExistsError
 	var overlap *pool.OverlapError
@@ -190,46 +191,45 @@ func (l *leasing) explainCreating(ctx context.Context, s store.Store, err error,
 	var layout *lease.LayoutError
 	switch {
 	case errors.As(err, &option):
-		text := ui.Rename(l.blamed(option), err)
+		text := ui.Rename(blamed(l, option), err)
 		if there.Name == "" {
 			return ui.Bad("%w", text)
 		}
-		return l.asItIs(ui.Failed("%w", text), option, there, opts)
+		return asItIs(l, ui.Failed("%w", text), option, there, opts)
 	case errors.As(err, &layout):
-		return poolFailure(err, poolPlace{from: l.from})
+		return poolFailure(err, poolPlace{from: l.From})
 	case errors.As(err, &exists):
-		return l.exists(exists, opts)
+		return alreadyExists(l, exists, opts)
 	case errors.As(err, &remains):
-		return ui.Failed("%w", err).Hint("%s", ensureLost(l.pool, leftTo(ctx, s, l.pool, opts.Layout), poolPlace{from: l.from}))
+		return ui.Failed("%w", err).Hint("%s", ensureLost(l.Pool, open.LeftTo(ctx, s, l.Pool, opts.Layout), poolPlace{from: l.From}))
 	case errors.As(err, &overlap) && verb == "ensure":
-		if left := leftTo(ctx, s, l.pool, opts.Layout); left != "" && left != wanted(opts) {
-			return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both would use workers %s", l.pool, overlap.Other.Name, overlap.Same), err)).
-				Hint("pool %s was lost: the store has records of its workers. Create it with the workers that it had, which the other pools leave to it: firn pool ensure %s --workers %s", l.pool, phrase.ShellWord(l.pool), left)
+		if left := open.LeftTo(ctx, s, l.Pool, opts.Layout); left != "" && left != wanted(opts) {
+			return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both would use workers %s", l.Pool, overlap.Other.Name, overlap.Same), err)).
+				Hint("pool %s was lost: the store has records of its workers. Create it with the workers that it had, which the other pools leave to it: firn pool ensure %s --workers %s", l.Pool, phrase.ShellWord(l.Pool), left)
 		}
 	}
 	if errors.As(err, &overlap) && opts.Workers == 0 && overlap.Layout != overlap.Other.Layout {
-		o := &poolOptions{Options: lease.Options{Layout: opts.Layout}}
-		if e := crowdedBy(poolsOf(ctx, s), l.pool, o); e != nil && !e.some && e.inOther != nil {
-			return ui.Failed("%w", err).Hint("%s", e.ways(l.pool, poolPlace{from: l.from}))
+		if e := open.CrowdedPool(ctx, s, l.Pool, opts.Layout); e != nil && e.Free == "" && e.InOther != nil {
+			return ui.Failed("%w", err).Hint("%s", crowdedWays(e, l.Pool, poolPlace{from: l.From}))
 		}
 	}
 	if errors.As(err, &overlap) {
-		return overlapping(overlap, verb, freeBeside(ctx, s, l.pool, opts))
+		return overlapping(overlap, verb, open.FreeBeside(ctx, s, l.Pool, opts))
 	}
 	return explainPool(err, verb)
 }
 
 // blamed is the text of an option that cannot be, with where it is from.
-func (l *leasing) blamed(e *pool.OptionError) string {
-	text := ui.WithoutPackage(e.Error())
-	if from := l.from[e.Option]; strings.HasPrefix(from, "--") && !strings.HasPrefix(text, e.Option) {
+func blamed(l *config.Leasing, e *pool.OptionError) string {
+	text := phrase.WithoutPackage(e.Error())
+	if from := l.From[e.Option]; strings.HasPrefix(from, "--") && !strings.HasPrefix(text, e.Option) {
 		return text
 	}
-	return l.blame(e.Option, text)
+	return config.Blame(l.From, e.Option, text)
 }
 
 // asItIs says what to ensure instead of something that a pool does not have.
-func (l *leasing) asItIs(f *ui.Failure, e *pool.OptionError, there pool.Info, opts *pool.Options) error {
+func asItIs(l *config.Leasing, f *ui.Failure, e *pool.OptionError, there pool.Info, opts *pool.Options) error {
 	name := phrase.ShellWord(there.Name)
 	if e.Option == "workers" {
 		f.Hint("to leave the pool as it is: firn pool ensure %s --workers %d-%d", name, there.First, there.Last)
@@ -241,13 +241,13 @@ func (l *leasing) asItIs(f *ui.Failure, e *pool.OptionError, there pool.Info, op
 	if there.OutageLimit >= term.OutageDurable { // less is no option of ensure
 		f.Hint("to leave the pool as it is: firn pool ensure %s --outage %s", name, phrase.Duration(there.OutageLimit))
 	}
-	return f.Hint("%s", l.shorterOutage(there.OutageLimit))
+	return f.Hint("%s", shorterOutage(l, there.OutageLimit))
 }
 
 // exists says what can be done where a pool is there that was to be created. The pool that is
 // ensured is the one that is there, whatever was asked for.
-func (l *leasing) exists(e *pool.ExistsError, opts *pool.Options) error {
-	name, f := phrase.ShellWord(l.pool), ui.Failed("%w", e).Hint("to see it: firn pool show %s", phrase.ShellWord(l.pool))
+func alreadyExists(l *config.Leasing, e *pool.ExistsError, opts *pool.Options) error {
+	name, f := phrase.ShellWord(l.Pool), ui.Failed("%w", e).Hint("to see it: firn pool show %s", phrase.ShellWord(l.Pool))
 	same := ""
 	if opts.Layout.IsValid() && opts.Layout != e.Info.Layout {
 		same += " --layout " + phrase.ShellWord(layoutName(e.Info.Layout))
@@ -276,17 +276,17 @@ func wanted(o *pool.Options) string {
 
 // alreadyThere returns the error of creating a pool that is there, before anybody is asked
 // whether it ever existed. It makes no file, and leaves every other error to what follows.
-func (l *leasing) alreadyThere(ctx context.Context, set *settings, opts *pool.Options) error {
-	s, err := openURL(ctx, set.storeURL().text, nil)
+func alreadyThere(l *config.Leasing, ctx context.Context, set *settings, opts *pool.Options) error {
+	s, err := open.Store(ctx, set.StoreURL().Text, nil)
 	if err != nil {
 		return nil
 	}
 	defer s.Close()
-	info, err := pool.Show(ctx, s, l.pool)
-	if err != nil || checkPlace(ctx, s) != nil {
+	info, err := pool.Show(ctx, s, l.Pool)
+	if err != nil || open.CheckPlace(ctx, s) != nil {
 		return nil
 	}
-	return l.exists(&pool.ExistsError{Info: info}, opts)
+	return alreadyExists(l, &pool.ExistsError{Info: info}, opts)
 }
 
 // askNew has a person state that the pool never existed.
@@ -301,28 +301,28 @@ func askNew(ctx context.Context, cmd *cobra.Command, name, at string, place pool
 }
 
 // creating are the options of a pool that is created by flags, or else as the file says.
-func (s *settings) creating(name string) (*leasing, *pool.Options, error) {
-	var o poolOptions
-	said := s.poolSaid(name)
-	l := &leasing{pool: name, from: map[string]string{}}
+func (s *settings) creating(name string) (*config.Leasing, *pool.Options, error) {
+	var o config.LeaseOptions
+	said := s.PoolSaid(name)
+	l := &config.Leasing{Pool: name, From: map[string]string{}}
 	exact := false // the budget is said here and now
 	for _, knob := range []string{"layout", "workers", "outage"} {
-		k := knobNamed(knob)
-		v := s.knob(*k, said)
-		l.from[knob] = v.from
-		if v.from == byDefault {
+		k := config.KeyNamed(config.LeaseKeys, knob)
+		v := s.Knob(*k, said)
+		l.From[knob] = v.From
+		if v.From == config.Default {
 			continue
 		}
-		if err := k.set(&o, v.text); err != nil {
-			return nil, nil, valueError(v.from, err)
+		if err := k.Set(&o, v.Text); err != nil {
+			return nil, nil, valueError(v.From, err)
 		}
-		exact = exact || knob == "outage" && saidBy(s.flags.Lookup(knob))
+		exact = exact || knob == "outage" && strings.HasPrefix(v.From, "--")
 	}
 	o.Pool = name
-	if f := l.faults(o.check()); f != nil {
+	if f := l.Faults(o.Faults()); f != nil {
 		return nil, nil, f
 	}
-	c := o.creating()
+	c := o.Creating()
 	if exact {
 		c.Outage = o.Outage
 	}
@@ -390,9 +390,4 @@ func notGivenUp(e *pool.OverlapError) error {
 	}
 	return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which had workers %s with another layout", e.Pool, e.Other.Name, e.Same), e)).
 		Hint("take workers that no pool ever had, or the layout of %s, which is: --layout %s", other, phrase.ShellWord(layoutName(e.Other.Layout)))
-}
-
-// knobNamed is the setting of a pool of that name.
-func knobNamed(name string) *knob {
-	return &knobs[slices.IndexFunc(knobs, func(k knob) bool { return k.name == name })]
 }

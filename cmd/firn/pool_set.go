@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
@@ -29,7 +31,7 @@ who holds the worker and until when, and no other process takes one that goes ou
 	}
 	addStore(cmd)
 	addPoolArgument(cmd)
-	cmd.Flags().Var(&knobFlag{knob: knobNamed("workers")}, "workers", "the workers that the pool is to have, such as 0-1023")
+	cmd.Flags().Var(&knobFlag{Key: config.KeyNamed(config.LeaseKeys, "workers")}, "workers", "the workers that the pool is to have, such as 0-1023")
 	return cmd
 }
 
@@ -47,19 +49,19 @@ func setPool(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	var o poolOptions
-	if err := setWorkers(&o, f.Value.String()); err != nil {
+	var o config.LeaseOptions
+	if err := config.SetWorkers(&o, f.Value.String()); err != nil {
 		return valueError("--workers", err)
 	}
-	s, err := openURL(ctx, set.storeURL().text, nil)
+	s, err := open.Store(ctx, set.StoreURL().Text, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	info, err := pool.SetWorkers(ctx, s, name, o.workers.First, o.workers.Last)
+	info, err := pool.SetWorkers(ctx, s, name, o.Workers.First, o.Workers.Last)
 	if err != nil {
-		o.ranged = true
-		return explainPool(crowded(ctx, s, err, &o), "set")
+		o.Ranged = true
+		return explainPool(open.Crowded(ctx, s, err, &o), "set")
 	}
 	line := poolLineOf(info)
 	if wantsJSON(cmd) {

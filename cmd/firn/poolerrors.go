@@ -1,29 +1,23 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/bits"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/block"
-	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/record"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 )
 
 // This file says what a person can do about a pool that cannot be leased from.
@@ -32,7 +26,7 @@ import (
 type poolPlace struct {
 	url  string            // of the store
 	from map[string]string // where each setting of the pool is from
-	file *config           // that lists the pools there may be; nil: there is none
+	file *config.File      // that lists the pools there may be; nil: there is none
 
 	looks  bool // the command makes no ids: a name that is nearly a pool's is taken for a mistyped one
 	serves bool // a server, which takes the pool of a series of the file from there
@@ -41,7 +35,7 @@ type poolPlace struct {
 // setting is what a person leaves out who wants another value of a setting.
 func (p poolPlace) setting(name string) string {
 	switch from := p.from[name]; {
-	case from == "" || from == byDefault || strings.HasPrefix(from, "--"):
+	case from == "" || from == config.Default || strings.HasPrefix(from, "--"):
 		return "--" + name
 	case strings.Contains(from, ":"):
 		return name + " of " + from
@@ -56,21 +50,21 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 	if errors.As(err, &f) {
 		return nil // somebody has said it already
 	}
-	var lost *lostPoolError
+	var lost *open.LostPoolError
 	var remains *pool.RemainsError
 	var missing *lease.MissingPoolError
 	var early *lease.NotYetError
 	var layout *lease.LayoutError
 	var worker *lease.WorkerError
-	var room *roomError
+	var room *open.RoomError
 	var other *store.OtherStoreError
 	if errors.As(err, &remains) { // of a store in a file, whose first pool would be made with it
-		err = &lostPoolError{&lease.MissingPoolError{Pool: remains.Pool}, remains.Workers, ""}
+		err = &open.LostPoolError{MissingPoolError: &lease.MissingPoolError{Pool: remains.Pool}, Workers: remains.Workers}
 	}
 	switch {
 	case errors.As(err, &lost):
-		return ui.Failed("%w", ui.Rename(fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, phrase.Plural(lost.workers, "record")), lost)).
-			Hint("restore a backup, then: %s; or, if there is none, %s", recoverCommand(at.url, false), ensureLost(lost.Pool, lost.left, at))
+		return ui.Failed("%w", ui.Rename(fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, phrase.Plural(lost.Workers, "record")), lost)).
+			Hint("restore a backup, then: %s; or, if there is none, %s", recoverCommand(at.url, false), ensureLost(lost.Pool, lost.Left, at))
 	case errors.As(err, &missing):
 		return elsewhereFirst(err, missingPool(err, missing, at))
 	case errors.As(err, &early):
@@ -85,7 +79,7 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 		how := fmt.Sprintf("widen the pool, which is refused where another pool has one of the workers: firn pool set %s --workers %d-%d",
 			phrase.ShellWord(worker.Pool), min(worker.First, worker.Worker), max(worker.Last, worker.Worker))
 		if errors.As(err, &room) {
-			how = room.how
+			how = wayOut(room, worker.Pool)
 		}
 		return ui.Bad("%w", ui.Rename(outside(err, worker), err)).Hint("leave out %s to take any free one, or %s", at.setting("worker"), how)
 	case errors.As(err, &other):
@@ -108,55 +102,10 @@ func ensureLost(name, left string, at poolPlace) string {
 // workers a lost pool had that neither firn.yaml nor a flag names: with more than those it
 // could repeat the ids of a pool in another store.
 func (p poolPlace) ensureNote() string {
-	if from := p.from["workers"]; from != "" && from != byDefault {
+	if from := p.from["workers"]; from != "" && from != config.Default {
 		return " (ids start about 5 min later)"
 	}
 	return " (ids start about 5 min later, and with all workers of the layout: if the pool had fewer, name them in that command)"
-}
-
-// leftTo returns the workers that the other pools leave to a pool that was lost: the range
-// without theirs that has all its worker records. It returns "" where there are no such
-// records, where another pool has one of these workers, and where the other pools leave all.
-func leftTo(ctx context.Context, s store.Store, name string, l firn.Layout) string {
-	if !l.IsValid() {
-		l = firn.Default()
-	}
-	recs, failed := s.List(ctx, term.KeyWorkers(name))
-	others, unlisted := pool.List(ctx, s)
-	if failed != nil || unlisted != nil || len(recs) == 0 {
-		return ""
-	}
-	all := term.Range{First: 0, Last: l.Workers() - 1}
-	had := term.Range{First: all.Last, Last: 0}
-	for _, rec := range recs {
-		n, ok := term.WorkerOf(name, rec.Key)
-		if !ok || n > all.Last {
-			return ""
-		}
-		had = term.Range{First: min(had.First, n), Last: max(had.Last, n)}
-	}
-	left := all
-	for _, other := range others {
-		if other.Name == name || !term.SameWorkerBits(l, other.Layout) {
-			continue
-		}
-		theirs := term.Range{First: other.First, Last: other.Last}
-		if r, err := term.ParseRange(other.GivingUp, other.Layout); err == nil {
-			theirs = term.Range{First: min(theirs.First, r.First), Last: max(theirs.Last, r.Last)}
-		}
-		switch {
-		case theirs.Last < had.First:
-			left.First = max(left.First, theirs.Last+1)
-		case theirs.First > had.Last:
-			left.Last = min(left.Last, theirs.First-1)
-		default:
-			return ""
-		}
-	}
-	if left == all {
-		return ""
-	}
-	return left.String()
 }
 
 // otherStore says what to do about a store whose records were made in another one.
@@ -194,16 +143,16 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *ui.Failure
 			how = fmt.Sprintf("pool: %s for the series in firn.yaml", one)
 		}
 		use = fmt.Sprintf("to use %s: %s. ", which, how)
-		if at.file != nil && at.file.pool(one) == nil {
-			use = fmt.Sprintf("to use %s, %s, then name it: %s. ", which, at.file.listing(one), how)
+		if at.file != nil && at.file.Pool(one) == nil {
+			use = fmt.Sprintf("to use %s, %s, then name it: %s. ", which, at.file.Listing(one), how)
 		}
 	}
 	if at.looks && nearest.Name(e.Pool, e.Pools) != "" {
 		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". "))
 	}
-	var beside *crowdedError
+	var beside *open.CrowdedError
 	if errors.As(err, &beside) {
-		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". ")).Hint("%s", beside.ways(e.Pool, at))
+		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". ")).Hint("%s", crowdedWays(beside, e.Pool, at))
 	}
 	return ui.Failed("%w", ui.Rename(text, e)).HintAsking(
 		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s%s", use, e.Pool, name, name, at.ensureNote()),
@@ -227,51 +176,11 @@ func (p poolPlace) other() string {
 // outside says that a pool does not have a worker.
 func outside(err error, e *lease.WorkerError) string {
 	text := fmt.Sprintf("worker %d is outside pool %q, which has workers %d-%d", e.Worker, e.Pool, e.First, e.Last)
-	var host *hostError
+	var host *open.HostError
 	if errors.As(err, &host) {
-		return fmt.Sprintf("host %s asks for %s", host.host, strings.Replace(text, " is outside", ", which is outside", 1))
+		return host.Error()
 	}
 	return text
-}
-
-// A roomError says how a pool gets a worker that it does not have, as its store allows.
-type roomError struct {
-	error
-	how string
-}
-
-func (e *roomError) Unwrap() error { return e.error }
-
-// roomFor adds to the error for a worker that the pool does not have how it gets that
-// worker, if it can.
-func roomFor(ctx context.Context, s store.Store, err error) error {
-	var e *lease.WorkerError
-	if !errors.As(err, &e) {
-		return err
-	}
-	all, failed := pool.List(ctx, s)
-	i := slices.IndexFunc(all, func(p pool.Info) bool { return p.Name == e.Pool })
-	if failed != nil || i < 0 {
-		return err
-	}
-	own := all[i]
-	most := own.Layout.Workers() - 1
-	if e.Worker > most {
-		return &roomError{err, fmt.Sprintf("take one that it has: its layout has no worker above %d", most)}
-	}
-	low, high := min(e.Worker, own.First), max(min(widened(e.Worker), most), own.Last)
-	for _, other := range all {
-		switch {
-		case other.Name == e.Pool || slices.Contains(own.MayRepeat, other.Name) || slices.Contains(other.MayRepeat, own.Name):
-		case other.First <= e.Worker && e.Worker <= other.Last:
-			return &roomError{err, fmt.Sprintf("take one that it has: worker %d is of pool %s, which has workers %d-%d", e.Worker, other.Name, other.First, other.Last)}
-		case other.First > own.Last && other.Last < e.Worker, other.Last < own.First && other.First > e.Worker:
-			return &roomError{err, fmt.Sprintf("take one that it has: workers %d-%d, which lie between worker %d and those that it has, are of pool %s", other.First, other.Last, e.Worker, other.Name)}
-		case other.First > max(e.Worker, own.Last):
-			high = min(high, other.First-1)
-		}
-	}
-	return &roomError{err, fmt.Sprintf("widen the pool: firn pool set %s --workers %d-%d", phrase.ShellWord(e.Pool), low, high)}
 }
 
 // storeAt is the store of that URL, as people see it.
@@ -279,7 +188,7 @@ func storeAt(url string) string {
 	if url == "" {
 		return "the store"
 	}
-	return open.Redact(url)
+	return fromurl.Redact(url)
 }
 
 // layoutText is a layout's name, or its spec.
@@ -291,47 +200,14 @@ func layoutText(spec string) string {
 	return l.String()
 }
 
-// widened is the last worker of the smallest range of a whole number of bits that has n.
-func widened(n int64) int64 { return 1<<bits.Len64(uint64(n)) - 1 }
-
-// checkPlace returns a [*store.OtherStoreError] where a pool or a counter of the store says
-// that it was made in another one.
-func checkPlace(ctx context.Context, s store.Store) error {
-	for _, check := range []func(context.Context, store.Store) error{checkPools, checkSequences, checkDocuments} {
-		if err := check(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkPools returns a [*store.OtherStoreError] where a pool of the store says that this one is
-// a copy. It reads every pool, and fails at one that it cannot read.
-func checkPools(ctx context.Context, s store.Store) error {
-	if _, err := pool.List(ctx, s); err != nil {
-		return err
-	}
-	return record.CheckStore(ctx, s, term.KeyPools, "pool")
-}
-
-// checkSequences and checkDocuments return a [*store.OtherStoreError] where a counter of the
-// store says that this one is a copy.
-func checkSequences(ctx context.Context, s store.Store) error {
-	return record.CheckStore(ctx, s, block.Keys, "series")
-}
-
-func checkDocuments(ctx context.Context, s store.Store) error {
-	return record.CheckStore(ctx, s, dated.Keys, "serial")
-}
-
 // poolTrouble adds what can be done to an error about a pool that no command has explained.
 func poolTrouble(cmd *cobra.Command, err error) error {
 	if err == nil {
 		return nil
 	}
 	at := poolPlace{looks: true}
-	if set, failed := loadSettings(cmd); failed == nil {
-		at.url = storeText(set.storeURL().text)
+	if set, err := loadSettings(cmd); err == nil {
+		at.url = open.StoreText(set.StoreURL().Text)
 		at.from = set.origins(err)
 	}
 	if f := poolFailure(err, at); f != nil {
@@ -361,11 +237,11 @@ func (s *settings) origins(err error) map[string]string {
 		return nil
 	}
 	from := map[string]string{}
-	for _, k := range knobs {
-		if flagOf(s.cmd, k.name) == nil && missing != nil {
+	for _, k := range config.LeaseKeys {
+		if flagOf(s.cmd, k.Name) == nil && missing != nil {
 			continue // the command has no such setting
 		}
-		from[k.name] = s.knob(k, s.poolSaid(name)).from
+		from[k.Name] = s.Knob(k, s.PoolSaid(name)).From
 	}
 	return from
 }

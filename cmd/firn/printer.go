@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -36,9 +37,9 @@ type source interface {
 type idSource struct {
 	src  firn.Source
 	json bool
-	kind string      // printed with JSON; empty: it is not
-	form public.Form // nil: none
-	spec *formSpec   // of form
+	kind string       // printed with JSON; empty: it is not
+	form public.Form  // nil: none
+	spec *config.Form // of form
 
 	ids  []firn.ID
 	text []byte
@@ -82,7 +83,7 @@ func (s *idSource) appendLine(dst []byte, i int) (_ []byte, err error) {
 		if s.text, err = s.form.Append(s.text[:0], id); err != nil {
 			return dst, err
 		}
-		dst = appendFormJSON(dst, s.spec.kind.name, s.spec.series, string(s.text))
+		dst = appendFormJSON(dst, s.spec.Kind.Name, s.spec.Series, string(s.text))
 	}
 	return append(dst, "}\n"...), nil
 }
@@ -122,7 +123,7 @@ func (s *textSource) appendLine(dst []byte, i int) ([]byte, error) {
 	if !s.json {
 		return append(append(dst, one.Text...), '\n'), nil
 	}
-	b, err := json.Marshal(textLine{one.Text, kindSerial, one.Period, one.Count, int64(one.ID)})
+	b, err := json.Marshal(textLine{one.Text, config.Serial, one.Period, one.Count, int64(one.ID)})
 	return append(append(dst, b...), '\n'), err
 }
 

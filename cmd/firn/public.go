@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/public"
 )
@@ -59,7 +60,7 @@ are written all the same, and the exit code is 2.`,
 			if e.spec, err = s.formWanted(series); err != nil {
 				return err
 			}
-			if e.form, err = e.spec.open(e.errs); err != nil {
+			if e.form, err = e.spec.Open(warnOn(e.errs)); err != nil {
 				return err
 			}
 			e.json = wantsJSON(cmd)
@@ -76,23 +77,23 @@ are written all the same, and the exit code is 2.`,
 
 // formWanted returns the form for a command that needs one: that of --as, or of the
 // series in firn.yaml.
-func (s *settings) formWanted(series string) (*formSpec, error) {
-	if err := checkNoKey(series); err != nil {
+func (s *settings) formWanted(series string) (*config.Form, error) {
+	if err := config.CheckNoKey(series); err != nil {
 		return nil, ui.Bad("--series: %w", err)
 	}
-	if series != "" && !isSeriesName(series) {
-		return nil, ui.Bad("--series %q: %s", series, seriesNameRule)
+	if series != "" && !config.IsSeriesName(series) {
+		return nil, ui.Bad("--series %q: %s", series, config.SeriesNameRule)
 	}
-	if series != "" && s.file != nil && len(s.file.series) > 0 {
-		if _, err := s.file.seriesNamed(series); err != nil {
+	if series != "" && s.File != nil && len(s.File.Series) > 0 {
+		if _, err := s.File.SeriesNamed(series); err != nil {
 			return nil, err // a name mistyped would give other texts, and nobody would notice
 		}
 	}
-	if spec, err := s.form(series); spec != nil || err != nil {
+	if spec, err := s.Form(series); spec != nil || err != nil {
 		return spec, err
 	}
-	if spec := s.formOf(series); spec != nil {
-		return s.withKeys(spec)
+	if spec := s.FormOf(series); spec != nil {
+		return s.WithKeys(spec)
 	}
 	if series == "" {
 		return nil, ui.Bad("in which form? --as is missing").Hint("--as base62, or --as opaque:photo --series photo --keys FILE")
@@ -105,7 +106,7 @@ func (s *settings) formWanted(series string) (*formSpec, error) {
 type formEncoder struct {
 	answers
 	json bool
-	spec *formSpec
+	spec *config.Form
 	form public.Form
 }
 
@@ -131,7 +132,7 @@ func (e *formEncoder) encode(text []byte) error {
 		return err
 	}
 	e.line = append(append(e.line[:0], `{"id":"`...), text...)
-	e.line = appendFormJSON(append(e.line, '"'), e.spec.kind.name, e.spec.series, string(written))
+	e.line = appendFormJSON(append(e.line, '"'), e.spec.Kind.Name, e.spec.Series, string(written))
 	e.line = append(e.line, "}\n"...)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/public"
@@ -89,14 +90,14 @@ func (o *keygenOptions) run(out io.Writer) error {
 func (o *keygenOptions) add(out io.Writer) error {
 	text, err := os.ReadFile(o.out)
 	if errors.Is(err, fs.ErrNotExist) {
-		return noKeyFile(o.out)
+		return &config.KeysError{Source: o.out}
 	}
 	if err != nil {
 		return ui.Failed("%w", err)
 	}
 	keys, err := public.LoadKeys(o.out)
 	if err != nil {
-		return ui.Failed("%s", ui.WithoutPackage(err.Error()))
+		return ui.Failed("%s", phrase.WithoutPackage(err.Error()))
 	}
 	highest := 0
 	for _, k := range keys {

@@ -164,6 +164,11 @@ func valueError(name string, err error) error {
 func explain(cmd *cobra.Command, err error) error {
 	err = poolTrouble(cmd, forgotten(cmd, err))
 	var f *ui.Failure
+	if err != nil && !errors.As(err, &f) {
+		if f := settingFailure(cmd, err); f != nil {
+			return f
+		}
+	}
 	if err == nil || errors.As(err, &f) {
 		return err
 	}

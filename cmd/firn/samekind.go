@@ -1,48 +1,14 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
-
-	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/server"
-	"github.com/firn-id/firn/store"
 )
 
 // This file is about series whose kind in firn.yaml is not that of the counter that the store
 // has by their name. An id in the place of a number is wrong, however unique; and a counter of
 // the other kind would hide the one that is there.
-
-// A kindError says that the store has a counter of another kind.
-type kindError struct{ name, want, have string }
-
-func (e *kindError) Error() string {
-	return fmt.Sprintf("series %s cannot be of kind %s: the store has a %s of that name", e.name, e.want, e.have)
-}
-
-// sameKind returns an error if a store has a counter of the series' name and of another kind.
-func (d *drawing) sameKind(ctx context.Context, st store.Store) error {
-	there, err := counterIn(ctx, st, d.name)
-	if err != nil || there == nil || there.kind == d.kind {
-		return err
-	}
-	f := ui.Bad("%w", &kindError{d.name, d.kind, there.kind})
-	switch {
-	case !d.listed:
-		return f.Hint("to serve this store: list the series of the server in firn.yaml, %s with kind: %s or not at all", d.name, there.kind)
-	case there.kind == kindSerial:
-		return f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: serial, pattern: %q%s }", d.name, there.pattern, zoneKey(there.zone)).
-			Hint("to have a %s beside it, give the series in firn.yaml another name", d.kind)
-	case there.kind == kindTicket:
-		return f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: ticket, stores: [URL, URL] }, with the stores that it was created with", d.name).
-			Hint("to have a %s beside it, give the series in firn.yaml another name", d.kind)
-	}
-	return f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: %s }", d.name, there.kind).
-		Hint("to have a %s beside it, give the series in firn.yaml another name", d.kind)
-}
 
 func zoneKey(zone string) string {
 	if zone == "" {
@@ -51,110 +17,17 @@ func zoneKey(zone string) string {
 	return ", zone: " + zone
 }
 
-// hearFlakes asks the store whether it has a counter of the name of a flake of the plan, for each
-// flake that it has not answered about, and returns those of which it has one. Flakes of one pool
-// share a supply, so that opening it does not tell. A store that does not answer says nothing.
-func (p *servePlan) hearFlakes(ctx context.Context, stores *sharedStores) (clash []*drawing) {
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
-	defer cancel()
-	for _, d := range p.series {
-		if !p.unheard(d) {
-			continue
-		}
-		u, err := stores.enter(ctx, d.urls[0])
-		if err != nil {
-			break
-		}
-		err = errors.Join(d.sameKind(ctx, u.store), stores.leave(u))
-		var f *ui.Failure
-		if errors.As(err, &f) {
-			p.heard[d] = f
-			clash = append(clash, d)
-			continue
-		}
-		if err != nil {
-			break
-		}
-		p.heard[d] = nil
+// kindHints says what to write where the store has a counter of another kind.
+func kindHints(f *ui.Failure, e *open.KindError) *ui.Failure {
+	switch {
+	case !e.Listed:
+		return f.Hint("to serve this store: list the series of the server in firn.yaml, %s with kind: %s or not at all", e.Name, e.Have.Kind)
+	case e.Have.Kind == config.Serial:
+		f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: serial, pattern: %q%s }", e.Name, e.Have.Pattern, zoneKey(e.Have.Zone))
+	case e.Have.Kind == config.Ticket:
+		f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: ticket, stores: [URL, URL] }, with the stores that it was created with", e.Name)
+	default:
+		f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: %s }", e.Name, e.Have.Kind)
 	}
-	return clash
-}
-
-// flakesAgree returns an error if the store says that a flake of the plan has the name of a counter.
-func (p *servePlan) flakesAgree(ctx context.Context, stores *sharedStores) error {
-	if clash := p.hearFlakes(ctx, stores); len(clash) > 0 {
-		return p.heard[clash[0]]
-	}
-	return nil
-}
-
-// unheard reports whether the store has not said yet if it has a counter of a flake's name.
-func (p *servePlan) unheard(d *drawing) bool {
-	_, heard := p.heard[d]
-	return d.kind == kindFlake && !heard
-}
-
-// allHeard reports whether the store has been heard about each flake.
-func (p *servePlan) allHeard() bool { return !slices.ContainsFunc(p.series, p.unheard) }
-
-// inherit takes what the store has said of flakes of an earlier plan, where it says nothing now.
-func (p *servePlan) inherit(before *servePlan) {
-	for _, d := range p.series {
-		for _, old := range before.series {
-			if p.unheard(d) && !before.unheard(old) && old.kind == kindFlake && old.name == d.name && slices.Equal(old.urls, d.urls) {
-				p.heard[d] = before.heard[old]
-			}
-		}
-	}
-}
-
-// errUnheard says that an id may be wrong in the place of a number.
-var errUnheard = errors.New("its store has not said yet whether it has a counter of that name")
-
-// withheld is why a flake gives nothing although its pool may be open. One that may go on from a
-// grant file while the store is away does so until the store has been heard.
-func (p *servePlan) withheld(d *drawing) error {
-	if p.unheard(d) && d.leasing.options.GrantFile == "" {
-		return errUnheard
-	}
-	return p.heard[d]
-}
-
-// A withheldSupply gives nothing.
-type withheldSupply struct {
-	*supply
-	err error
-}
-
-// why is what is said of it: where its pool is not open and may be later, that.
-func (s withheldSupply) why() error {
-	if _, err := s.flow(); err != nil && passes(s.err) {
-		return err
-	}
-	return s.err
-}
-
-func (s withheldSupply) Next(context.Context) (firn.ID, error) { return 0, s.why() }
-
-func (s withheldSupply) Append(_ context.Context, dst []firn.ID, _ int) ([]firn.ID, error) {
-	return dst, s.why()
-}
-
-func (s withheldSupply) reserve(context.Context, int) (firn.Range, error) {
-	return firn.Range{}, s.why()
-}
-
-func (s withheldSupply) state() server.State {
-	d := s.drawing
-	return server.State{Kind: d.kind, Store: d.storeText(), Pool: d.leasing.pool, Err: s.why()}
-}
-
-// serveWithheld returns the series of a name that gives nothing: it takes requests of every kind,
-// and all of them fail. A state of nil is that it gives nothing.
-func (d *drawing) serveWithheld(name string, s *supply, err error, state func() server.State) *server.Series {
-	none := withheldSupply{s, err}
-	if state == nil {
-		state = none.state
-	}
-	return server.Numbers(name, none, &server.SeriesOptions{Layout: s.layout(), Reserve: none.reserve, State: state, Explain: d.judge})
+	return f.Hint("to have a %s beside it, give the series in firn.yaml another name", e.Want)
 }

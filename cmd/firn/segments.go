@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -93,7 +95,7 @@ func lineOf(i sequence.Info) segmentLine {
 		l.Stores, l.Offset = i.Stores, &i.Offset
 	}
 	if i.Err != nil {
-		l.Error = ui.WithoutPackage(i.Err.Error())
+		l.Error = phrase.WithoutPackage(i.Err.Error())
 	}
 	return l
 }
@@ -137,10 +139,10 @@ func printSegments(out io.Writer, all []sequence.Info, asJSON bool) error {
 // is of another kind.
 func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 	for i, st := range stores {
-		if f := poolFailure(checkPlace(ctx, st), poolPlace{url: storeText(d.urls[i])}); f != nil {
+		if f := poolFailure(open.CheckPlace(ctx, st), poolPlace{url: open.StoreText(d.URLs[i])}); f != nil {
 			return f
 		}
-		if err := otherKind(ctx, st, d.name, kindSegment, kindTicket); err != nil {
+		if err := otherKind(ctx, st, d.Name, config.Segment, config.Ticket); err != nil {
 			return err
 		}
 	}
@@ -170,13 +172,13 @@ on all of its stores, which have to be there.`,
   firn segments create orders --first 1000000 --step 500
   firn segments create invoices --order strict --max 999999`,
 		Args:              arguments(1, 1),
-		ValidArgsFunction: completeSeries(counted...),
+		ValidArgsFunction: completeSeries(config.Counted...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := segmentDrawing(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			if err := d.check(map[string]string{}); err != nil {
+			if err := d.Check(); err != nil {
 				return err
 			}
 			stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
@@ -184,24 +186,24 @@ on all of its stores, which have to be there.`,
 				return err
 			}
 			if err = d.mayBegin(cmd.Context(), stores); err == nil {
-				_, err = sequence.CreateAcross(cmd.Context(), stores, d.name, &d.options.segment)
+				_, err = sequence.CreateAcross(cmd.Context(), stores, d.Name, &d.Options.Segment)
 			}
 			if err = errors.Join(err, closeStores()); err != nil {
 				if errors.As(err, new(*sequence.ExistsError)) {
-					return counterExists("series", d.name, "firn segments ls")
+					return counterExists("series", d.Name, "firn segments ls")
 				}
 				return d.explain(err)
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "series %s has begun\n", d.name)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "series %s has begun\n", d.Name)
 			return err
 		},
 	}
 	addStore(cmd)
-	addSeries(cmd, kindSegment)
+	addSeries(cmd, config.Segment)
 	for _, f := range createFlags {
-		k := *seriesKeyNamed(f.name)
-		k.flag, k.usage = f.value, f.usage
-		cmd.Flags().Var(&seriesFlag{seriesKey: &k}, k.name, k.usage)
+		k := *config.KeyNamed(config.CounterKeys, f.name)
+		k.Value, k.Usage = f.value, f.usage
+		cmd.Flags().Var(&seriesFlag{Key: &k}, k.Name, k.Usage)
 	}
 	return cmd
 }
@@ -216,24 +218,24 @@ var createFlags = []struct{ name, value, usage string }{
 
 // segmentDrawing is the segment series, or ticket, that a command is about.
 func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
-	if !isSeriesName(name) {
-		return nil, ui.Bad("series %q: %s", name, seriesNameRule)
+	if !config.IsSeriesName(name) {
+		return nil, ui.Bad("series %q: %s", name, config.SeriesNameRule)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
 		return nil, err
 	}
-	d := &drawing{name: name, kind: kindSegment, urls: []string{s.storeURL().text}}
-	one, err := s.seriesNamed(name)
+	d := &drawing{Series: &config.Series{Name: name, Kind: config.Segment, URLs: []string{s.StoreURL().Text}}}
+	one, err := s.SeriesNamed(name)
 	if err != nil {
 		return nil, err
 	}
 	if one != nil {
-		if d.kind = one.kind.text; d.kind != kindSegment && d.kind != kindTicket {
-			return nil, ui.Bad("series %s is of kind %s, and has no segments", name, d.kind)
+		if d.Kind = one.Kind.Text; d.Kind != config.Segment && d.Kind != config.Ticket {
+			return nil, ui.Bad("series %s is of kind %s, and has no segments", name, d.Kind)
 		}
 	}
-	if err := s.countedDrawing(d, one); err != nil {
+	if err := s.Counted(d.Series, one, nil); err != nil {
 		return nil, err
 	}
 	for _, f := range createFlags {
@@ -242,7 +244,7 @@ func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
 			continue
 		}
 		if k, isKey := given.Value.(*seriesFlag); isKey {
-			ok = k.set(&d.options, k.text) == nil
+			ok = k.Key.Set(&d.Options, k.text) == nil
 		}
 		if !ok {
 			return nil, ui.Bad("--%s %s cannot be", f.name, given.Value)
@@ -259,7 +261,7 @@ func newSegmentsSet() *cobra.Command {
 least. Every process that has the series open follows at its next reservation.`,
 		Example:           "  firn segments set orders --step 1000",
 		Args:              arguments(1, 1),
-		ValidArgsFunction: completeSeries(counted...),
+		ValidArgsFunction: completeSeries(config.Counted...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			step, err := cmd.Flags().GetInt64("step")
 			if err != nil {
@@ -293,9 +295,9 @@ than 1,000 times and 10^9 above the last, or leaves less than a hundredth of wha
 was, or wants --yes. Where no number would be left it is refused.`,
 		Example:           "  firn segments raise orders 1000000",
 		Args:              arguments(2, 2),
-		ValidArgsFunction: completeSeries(counted...),
+		ValidArgsFunction: completeSeries(config.Counted...),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			n, err := parsePositive(args[1])
+			n, err := config.ParsePositive(args[1])
 			if err != nil {
 				return ui.Bad("%w", err)
 			}
@@ -354,7 +356,7 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "series %s goes on above %d, %d at a time\n", i.Name, int64(i.Granted), i.Step)
 		return err
 	}
-	if d.kind == kindSegment {
+	if d.Kind == config.Segment {
 		return withStore(cmd, one)
 	}
 	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())

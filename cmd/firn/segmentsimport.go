@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
@@ -62,8 +64,8 @@ nothing is written. The command may be repeated, also after an error.`,
 
 // addSeriesKey adds the flag of one key of a series.
 func addSeriesKey(cmd *cobra.Command, name string) {
-	k := seriesKeyNamed(name)
-	cmd.Flags().Var(&seriesFlag{seriesKey: k}, k.name, k.usage)
+	k := config.KeyNamed(config.CounterKeys, name)
+	cmd.Flags().Var(&seriesFlag{Key: k}, k.Name, k.Usage)
 }
 
 type segmentsImport struct {
@@ -97,9 +99,9 @@ func (o *segmentsImport) run(ctx context.Context, cmd *cobra.Command) error {
 	if o.dry {
 		made = nil
 	}
-	st, err := openURL(ctx, s.storeURL().text, made)
+	st, err := open.Store(ctx, s.StoreURL().Text, made)
 	switch {
-	case o.dry && errors.Is(err, errNoStore):
+	case o.dry && errors.As(err, new(*open.NoStoreError)):
 		return o.all(ctx, cmd, s, rows, nil)
 	case err != nil:
 		return err
@@ -166,7 +168,7 @@ func mayKeep(ctx context.Context, st store.Store, all []imported) error {
 	}
 	for _, m := range all {
 		if m.does == doesBegin && !m.options.Lossy {
-			return (&drawing{name: m.name}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
+			return (&drawing{Series: &config.Series{Name: m.name}}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
 		}
 	}
 	return nil
@@ -242,7 +244,7 @@ func summarise(cmd *cobra.Command, s *settings, all []imported, dry bool) error 
 	errs := cmd.ErrOrStderr()
 	_, err := fmt.Fprintln(errs, text)
 	if len(unnamed) > 0 {
-		_, err = fmt.Fprintf(errs, "firn: hint: %s lacks %s: { kind: %s }\n", s.file.path, strings.Join(unnamed, ", "), kindSegment)
+		_, err = fmt.Fprintf(errs, "firn: hint: %s lacks %s: { kind: %s }\n", s.File.Path, strings.Join(unnamed, ", "), config.Segment)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -58,7 +59,7 @@ func (p *importPlan) judge(rows []counterRow) ([]imported, error) {
 			if r[columnName].Valid {
 				where += fmt.Sprintf(", %.80q", r[columnName].String)
 			}
-			faults = append(faults, where+": "+ui.WithoutPackage(err.Error()))
+			faults = append(faults, where+": "+phrase.WithoutPackage(err.Error()))
 			continue
 		}
 		seen[m.name] = i + 1
@@ -80,8 +81,8 @@ func (p *importPlan) row(number int, r counterRow) (imported, error) {
 	switch {
 	case !r[columnName].Valid:
 		return m, fmt.Errorf("the name is NULL")
-	case !isSeriesName(m.name):
-		return m, fmt.Errorf("as the name of a series: %s", seriesNameRule)
+	case !config.IsSeriesName(m.name):
+		return m, fmt.Errorf("as the name of a series: %s", config.SeriesNameRule)
 	}
 	var err error
 	if m.given, err = wholeNumber("number", r[columnNumber], 0, math.MaxInt64); err != nil {
@@ -123,29 +124,29 @@ func wholeNumber(what string, text sql.NullString, least, most int64) (int64, er
 // configured fills in the options of a series that begins: those of firn.yaml, where
 // it has the series.
 func (p *importPlan) configured(m *imported) error {
-	d := &drawing{name: m.name, kind: kindSegment}
-	var one *seriesConfig
-	if f := p.settings.file; f != nil && len(f.series) > 0 {
-		for i := range f.series {
-			if f.series[i].name.text == m.name {
-				one = &f.series[i]
+	d := &config.Series{Name: m.name, Kind: config.Segment}
+	var one *config.Written
+	if f := p.settings.File; f != nil && len(f.Series) > 0 {
+		for i := range f.Series {
+			if f.Series[i].Name.Text == m.name {
+				one = &f.Series[i]
 			}
 		}
-		if m.unnamed = one == nil; !m.unnamed && one.kind.text != kindSegment {
-			return fmt.Errorf("%s:%d says that it is a %s", f.path, one.kind.at.line, one.kind.text)
+		if m.unnamed = one == nil; !m.unnamed && one.Kind.Text != config.Segment {
+			return fmt.Errorf("%s:%d says that it is a %s", f.Path, one.Kind.At.Line, one.Kind.Text)
 		}
 	}
-	if err := p.settings.countedDrawing(d, one); err != nil {
+	if err := p.settings.Counted(d, one, nil); err != nil {
 		return err
 	}
-	o := &d.options.segment
+	o := &d.Options.Segment
 	switch {
 	case o.First != 0 && int64(o.First) != m.first:
-		return fmt.Errorf("%s has another first than %d, where it begins", p.settings.file.path, m.first)
+		return fmt.Errorf("%s has another first than %d, where it begins", p.settings.File.Path, m.first)
 	case o.Max != 0 && int64(o.Max) < m.first:
-		return fmt.Errorf("%d, where it begins, is above the max of %d in %s", m.first, int64(o.Max), p.settings.file.path)
+		return fmt.Errorf("%d, where it begins, is above the max of %d in %s", m.first, int64(o.Max), p.settings.File.Path)
 	case o.Increment > 1:
-		return fmt.Errorf("%s has an increment of %d, and numbers are imported one by one", p.settings.file.path, o.Increment)
+		return fmt.Errorf("%s has an increment of %d, and numbers are imported one by one", p.settings.File.Path, o.Increment)
 	}
 	o.First, o.Step = firn.ID(m.first), int(m.step)
 	if o.Waste != 0 && o.Waste < o.Step {

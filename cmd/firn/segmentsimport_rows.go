@@ -34,7 +34,7 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 	if err != nil {
 		var wrong *open.URLError
 		if errors.As(err, &wrong) {
-			return nil, ui.Bad("--db: %s", ui.WithoutPackage(wrong.Error())).Hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
+			return nil, ui.Bad("--db: %s", phrase.WithoutPackage(wrong.Error())).Hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
 		}
 		return nil, ui.Failed("--db: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
@@ -107,34 +109,34 @@ on from another system's: firn serials raise.`,
 		Example: `  firn serials create invoice
   firn serials create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh`,
 		Args:              arguments(1, 1),
-		ValidArgsFunction: completeSeries(kindSerial),
+		ValidArgsFunction: completeSeries(config.Serial),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, d, err := serialDrawing(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			st, err := openURL(cmd.Context(), s.storeURL().text, sayMade(cmd.ErrOrStderr()))
+			st, err := open.Store(cmd.Context(), s.StoreURL().Text, sayMade(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
-			if err = checkPlace(cmd.Context(), st); err == nil {
-				err = otherKind(cmd.Context(), st, d.name, kindSerial)
+			if err = open.CheckPlace(cmd.Context(), st); err == nil {
+				err = otherKind(cmd.Context(), st, d.Name, config.Serial)
 			}
 			if err == nil {
-				_, err = document.Create(cmd.Context(), st, d.name, &d.options.serial)
+				_, err = document.Create(cmd.Context(), st, d.Name, &d.Options.Serial)
 			}
 			if err = errors.Join(err, st.Close()); err != nil {
 				if errors.As(err, new(*document.ExistsError)) {
-					return counterExists("serial", d.name, "firn serials ls")
+					return counterExists("serial", d.Name, "firn serials ls")
 				}
 				return d.explain(err)
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s has begun: %s\n", d.name, d.options.serial.Pattern)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s has begun: %s\n", d.Name, d.Options.Serial.Pattern)
 			return err
 		},
 	}
 	addStore(cmd)
-	addSeries(cmd, kindSerial)
+	addSeries(cmd, config.Serial)
 	return cmd
 }
 
@@ -147,22 +149,22 @@ func counterExists(what, name, ls string) error {
 
 // serialDrawing is the serial that a command is about.
 func serialDrawing(cmd *cobra.Command, name string) (*settings, *drawing, error) {
-	if !isSeriesName(name) {
-		return nil, nil, ui.Bad("series %q: %s", name, seriesNameRule)
+	if !config.IsSeriesName(name) {
+		return nil, nil, ui.Bad("series %q: %s", name, config.SeriesNameRule)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
-	one, err := s.seriesNamed(name)
+	one, err := s.SeriesNamed(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if one != nil && one.kind.text != kindSerial {
-		return nil, nil, ui.Bad("series %s is of kind %s, and not a serial", name, one.kind.text)
+	if one != nil && one.Kind.Text != config.Serial {
+		return nil, nil, ui.Bad("series %s is of kind %s, and not a serial", name, one.Kind.Text)
 	}
-	d := &drawing{name: name, kind: kindSerial, urls: []string{s.storeURL().text}}
-	return s, d, s.countedDrawing(d, one)
+	d := &drawing{Series: &config.Series{Name: name, Kind: config.Serial, URLs: []string{s.StoreURL().Text}}}
+	return s, d, s.Counted(d.Series, one, nil)
 }
 
 func newSerialsChange() *cobra.Command {
@@ -179,23 +181,23 @@ have to have the new pattern.`,
 		Example: `  firn serials change invoice
   firn serials change invoice --pattern 'INV-{yyyyMMdd}-{8}' --zone Asia/Ho_Chi_Minh`,
 		Args:              arguments(1, 1),
-		ValidArgsFunction: completeSeries(kindSerial),
+		ValidArgsFunction: completeSeries(config.Serial),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, d, err := serialDrawing(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			return withStore(cmd, func(st store.Store) error {
-				if _, err := document.Widen(cmd.Context(), st, d.name, d.options.serial.Pattern, d.options.serial.Zone); err != nil {
+				if _, err := document.Widen(cmd.Context(), st, d.Name, d.Options.Serial.Pattern, d.Options.Serial.Zone); err != nil {
 					return d.ofOther(cmd.Context(), st, d.explain(err))
 				}
-				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.name, d.options.serial.Pattern)
+				_, err := fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s\n", d.Name, d.Options.Serial.Pattern)
 				return err
 			})
 		},
 	}
 	addStore(cmd)
-	addSeries(cmd, kindSerial)
+	addSeries(cmd, config.Serial)
 	return cmd
 }
 
@@ -212,29 +214,29 @@ reserved with step: those are given out yet. It asks before a number that is far
 the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 		Example:           `  firn serials raise invoice INV-20261120-000041`,
 		Args:              arguments(2, 2),
-		ValidArgsFunction: completeSeries(kindSerial),
+		ValidArgsFunction: completeSeries(config.Serial),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !isSeriesName(args[0]) {
-				return ui.Bad("series %q: %s", args[0], seriesNameRule)
+			if !config.IsSeriesName(args[0]) {
+				return ui.Bad("series %q: %s", args[0], config.SeriesNameRule)
 			}
 			s, err := loadSettings(cmd)
 			if err != nil {
 				return err
 			}
-			one, err := s.seriesNamed(args[0])
+			one, err := s.SeriesNamed(args[0])
 			if err != nil {
 				return err
 			}
-			d := &drawing{name: args[0], kind: kindSerial, urls: []string{s.storeURL().text}, listed: one != nil && one.kind.text == kindSerial}
+			d := &drawing{Series: &config.Series{Name: args[0], Kind: config.Serial, URLs: []string{s.StoreURL().Text}, Listed: one != nil && one.Kind.Text == config.Serial}}
 			return withStore(cmd, func(st store.Store) error {
-				r, err := serialRaise(cmd.Context(), st, d.name, args[1])
+				r, err := serialRaise(cmd.Context(), st, d.Name, args[1])
 				if err != nil {
 					return err
 				}
 				if err := r.agree(cmd.Context(), cmd, yes); err != nil {
 					return err
 				}
-				_, err = document.Raise(cmd.Context(), st, d.name, args[1])
+				_, err = document.Raise(cmd.Context(), st, d.Name, args[1])
 				what := "goes on above that"
 				var wrong *firn.SyntaxError
 				var option *document.OptionError
@@ -246,7 +248,7 @@ the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 				case err != nil:
 					return d.ofOther(cmd.Context(), st, d.explain(err))
 				}
-				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s: %s\n", d.name, args[1], what)
+				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "serial %s: %s: %s\n", d.Name, args[1], what)
 				return err
 			})
 		},

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/browser"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server"
 )
 
@@ -254,30 +252,6 @@ func consoleStaysSmall(t *testing.T, p *browser.Page) {
 	isTrue(t, p, "fetches === 0")
 	p.Eval("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))", nil)
 	p.Until("fetches > 1")
-}
-
-// A pool that is too large to be listed hides no other.
-func TestConsoleWorkers(t *testing.T) {
-	t.Parallel()
-	named := func(name string, list []pool.Worker, err error) *supply {
-		s := &supply{drawing: &drawing{kind: kindFlake, urls: []string{"memory:"}, leasing: &leasing{pool: name}}}
-		s.now.Store(&flowing{workers: func(context.Context) ([]pool.Worker, error) { return list, err }})
-		return s
-	}
-	small, large, away := named("small", []pool.Worker{{Worker: 3}}, nil), named("large", nil, errManyWorkers), named("away", nil, errors.New("gone"))
-	for _, tt := range []struct {
-		all  supplies
-		want int
-		err  bool
-	}{
-		{supplies{"a": small, "b": large}, 1, false},
-		{supplies{"b": large}, 0, true},
-		{supplies{"a": small, "c": away}, 1, true},
-	} {
-		if list, err := tt.all.workers(t.Context()); len(list) != tt.want || (err != nil) != tt.err {
-			t.Errorf("%v: %v, %v", tt.all, list, err)
-		}
-	}
 }
 
 // What has given all its numbers cannot issue, and says so; its store is not to blame,

@@ -16,12 +16,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/server"
 )
 
 const adminToken = "a token that sees all"
 
-func hashText(token string) string { return fmt.Sprintf("%s%x", hashPrefix, server.HashToken(token)) }
+func hashText(token string) string {
+	return fmt.Sprintf("%s%x", config.HashPrefix, server.HashToken(token))
+}
 
 // A guardedServer is a way to run a server, with what is answered there by a name that
 // may be somebody else's.

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -14,45 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/firn-id/firn/server/httpapi"
 )
-
-func TestParseAddress(t *testing.T) {
-	for _, tt := range []struct {
-		text, want string // want is "" for an error
-		beyond     bool
-	}{
-		{"off", "off", false},
-		{"127.0.0.1:6380", "127.0.0.1:6380", false},
-		{"127.8.8.8:1", "127.8.8.8:1", false},
-		{"localhost:0", "localhost:0", false},
-		{"[::1]:6380", "[::1]:6380", false},
-		{"unix:/run/firn/sock", "unix:/run/firn/sock", false},
-		{":6380", ":6380", true},
-		{"0.0.0.0:6380", "0.0.0.0:6380", true},
-		{"[::]:6380", "[::]:6380", true},
-		{"10.0.0.1:6380", "10.0.0.1:6380", true},
-		{"[::ffff:10.0.0.1]:6380", "[::ffff:10.0.0.1]:6380", true},
-		{"localhost.example.org:6380", "localhost.example.org:6380", true},
-		{"", "", false},
-		{"on", "", false},
-		{"6380", "", false},
-		{"host:", "", false},
-		{"host:65536", "", false},
-		{"host:-1", "", false},
-		{"::1:6380", "", false},
-		{"unix:", "", false},
-	} {
-		a, err := parseAddress(tt.text)
-		switch {
-		case (err != nil) != (tt.want == ""):
-			t.Errorf("%q: %v", tt.text, err)
-		case err == nil && (a.String() != tt.want || a.beyond() != tt.beyond):
-			t.Errorf("%q is %s, beyond this host %v", tt.text, a, a.beyond())
-		}
-	}
-}
 
 // A socket that a killed server has left is taken over; one that is answered is not.
 func TestServeUnixSockets(t *testing.T) {
@@ -162,65 +123,6 @@ func TestServeConnections(t *testing.T) {
 		s.until("room again", func() bool { return answered(dial()) })
 	}
 	s.stop()
-}
-
-// dialled are connections that are accepted without a network, some seconds apart.
-type dialled struct {
-	net.Listener
-	of   *fewConnections
-	left int
-}
-
-func (l *dialled) Accept() (net.Conn, error) {
-	if l.left == 0 {
-		return nil, net.ErrClosed
-	}
-	l.left--
-	l.of.told = l.of.told.Add(-6 * time.Second) // so much later it is
-	_, c := net.Pipe()
-	return c, nil
-}
-
-// As long as connections are refused, the log says so every now and then.
-func TestServeTellsOfRefusals(t *testing.T) {
-	t.Parallel()
-	var text strings.Builder
-	l := &fewConnections{log: slog.New(slog.NewTextHandler(&text, nil))}
-	l.Listener = &dialled{of: l, left: 5}
-	if _, err := l.Accept(); err != net.ErrClosed {
-		t.Error(err)
-	}
-	if n := strings.Count(text.String(), "connections are refused"); n != 3 {
-		t.Errorf("told %d times in 24 s, want 3:\n%s", n, &text)
-	}
-}
-
-// A client that goes on sending gets its answer and then the end at once, also through
-// what counts connections.
-func TestServeHalfClose(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(long))
-	ours, err := httpapi.Listener(&fewConnections{Listener: l, most: 1}).Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ours.Close()
-	if err := ours.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("%v, want the end", err)
-	}
 }
 
 // With a listener for operators, metrics are there and nowhere else.

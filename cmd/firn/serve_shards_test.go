@@ -16,6 +16,7 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/console"
+	"github.com/firn-id/firn/server/daemon"
 	"github.com/firn-id/firn/shard"
 )
 
@@ -82,8 +83,7 @@ func consoleOf(t *testing.T, flags ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch := &shardWatch{servers: func() []shard.Server { return servers }}
-	s := httptest.NewServer(console.Handler(srv, &console.Options{Shards: watch.asked, Every: 300 * time.Millisecond}))
+	s := httptest.NewServer(console.Handler(srv, &console.Options{Shards: daemon.WatchShards(func() []shard.Server { return servers }), Every: 300 * time.Millisecond}))
 	t.Cleanup(s.Close)
 	return s.URL + "/"
 }

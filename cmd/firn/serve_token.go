@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 )
@@ -60,18 +62,18 @@ type tokenOptions struct {
 }
 
 func (o *tokenOptions) validate() error {
-	if !isSeriesName(o.name) {
-		return ui.Bad("--name %q: %s", o.name, seriesNameRule)
+	if !config.IsSeriesName(o.name) {
+		return ui.Bad("--name %q: %s", o.name, config.SeriesNameRule)
 	}
-	if o.series != "*" && !isSeriesName(o.series) {
-		return ui.Bad("--series %q: %s", o.series, seriesNameRule)
+	if o.series != "*" && !config.IsSeriesName(o.series) {
+		return ui.Bad("--series %q: %s", o.series, config.SeriesNameRule)
 	}
 	if len(o.rights) == 0 {
 		return ui.Bad("--rights: a token without any is of no use")
 	}
 	for _, r := range o.rights {
 		if _, err := server.ParseRight(r); err != nil {
-			return ui.Bad("--rights: %s", ui.WithoutPackage(err.Error()))
+			return ui.Bad("--rights: %s", phrase.WithoutPackage(err.Error()))
 		}
 	}
 	return nil
@@ -87,7 +89,7 @@ func newOpaque() string {
 // tokenHashText is a token's hash as firn.yaml has it.
 func tokenHashText(token string) string {
 	hash := server.HashToken(token)
-	return hashPrefix + hex.EncodeToString(hash[:])
+	return config.HashPrefix + hex.EncodeToString(hash[:])
 }
 
 // entry is what firn.yaml says of the token, below tokens.

@@ -106,7 +106,7 @@ func TestShardsInterrupted(t *testing.T) {
 	defer c.Close(context.Background())
 	sleeping := func() bool {
 		var n int
-		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep(600)%' AND datname = current_database()").Scan(&n); err != nil {
+		if err := c.QueryRow(t.Context(), "SELECT phrase.Count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep(600)%' AND datname = current_database()").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n > 0

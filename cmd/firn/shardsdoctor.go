@@ -60,7 +60,7 @@ shards that another server serves.`,
 				if lacksRight(err) {
 					do = otherRole + ": firn shards doctor " + asSuperuser
 				}
-				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + ui.WithoutPackage(err.Error()), Do: do})
+				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + phrase.WithoutPackage(err.Error()), Do: do})
 			}
 			if servedTwice(seen) {
 				cleanLater(moves)
@@ -135,7 +135,7 @@ func otherGenerators(ctx context.Context, servers []shard.Server, seen []*check.
 		}
 		others, err := setup.Others(ctx, s)
 		if err != nil {
-			found = append(found, check.Finding{Level: check.Warn, Server: s.Name, Text: "its functions cannot be read: " + ui.WithoutPackage(err.Error())})
+			found = append(found, check.Finding{Level: check.Warn, Server: s.Name, Text: "its functions cannot be read: " + phrase.WithoutPackage(err.Error())})
 		}
 		for _, f := range others {
 			do := cmp.Or(replaceHint(f, seen[i].Layout), "have column defaults call the shard's own function, then drop this one")

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v4"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/store/open"
@@ -41,7 +41,7 @@ func (f *serverFlag) Set(text string) error {
 		if !ok || strings.Contains(name, ":") {
 			return fmt.Errorf("%q has no name: %s", open.Redact(word), serverForm)
 		}
-		s, err := namedServer(name, url)
+		s, err := config.NamedServer(name, url)
 		if err != nil {
 			return err
 		}
@@ -51,18 +51,6 @@ func (f *serverFlag) Set(text string) error {
 		f.servers, f.said = append(f.servers, s), append(f.said, word)
 	}
 	return nil
-}
-
-// namedServer makes a server of what somebody wrote. The error shows no password.
-func namedServer(name, url string) (shard.Server, error) {
-	if err := shard.CheckServerName(name); err != nil {
-		return shard.Server{}, errors.New(ui.WithoutPackage(err.Error()))
-	}
-	config, err := open.PostgreSQL(url)
-	if err != nil {
-		return shard.Server{}, errors.New(ui.WithoutPackage(err.Error()))
-	}
-	return shard.Server{Name: name, Config: config}, nil
 }
 
 // addServers adds --server.
@@ -80,36 +68,9 @@ func shardServers(cmd *cobra.Command) ([]shard.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.file == nil || len(s.file.servers) == 0 {
+	if s.File == nil || len(s.File.Servers) == 0 {
 		return nil, ui.Bad("no server is named").
 			Hint("--server a=postgres://USER@HOST/DATABASE, or in firn.yaml: shards: { servers: { a: postgres://... } }")
 	}
-	return s.shardServers()
-}
-
-// A serverConfig is a server of firn.yaml.
-type serverConfig struct{ name, url entry }
-
-// shards reads the section of that name.
-func (r *configReader) shards(n *yaml.Node) {
-	r.mapping("shards", n, func(key entry, value *yaml.Node) {
-		if key.text != "servers" {
-			r.unknown(key, "shards", []string{"servers"})
-			return
-		}
-		r.mapping("shards.servers", value, func(name entry, value *yaml.Node) {
-			what := "shards.servers." + name.text
-			if err := shard.CheckServerName(name.text); err != nil {
-				r.fault(name.at, "%s", ui.WithoutPackage(err.Error()))
-			}
-			url := r.scalar(what, value)
-			if url.at.line == 0 {
-				return
-			}
-			if err := open.CheckPostgreSQL(url.text); err != nil {
-				r.fault(url.at, "%s: %s", what, ui.WithoutPackage(err.Error()))
-			}
-			r.servers = append(r.servers, serverConfig{name, url})
-		})
-	})
+	return s.ShardServers()
 }

@@ -36,7 +36,7 @@ the others go on.
 Of each shard the first 1000 rows are printed, or as many as --limit says (0: all). Where a
 shard has more, and no --limit was given, the exit code is 1: the rows are incomplete. With
 --write all is written, and the rest is not printed.`,
-		Example: `  firn shards exec "SELECT count(*) FROM photos"
+		Example: `  firn shards exec "SELECT phrase.Count(*) FROM photos"
   firn shards exec "SELECT id, name FROM users WHERE name LIKE 'a%'" --shards 0-9,12 --limit 20
   firn shards exec "UPDATE users SET name = trim(name)" --write --json`,
 		Args: arguments(1, 1),
@@ -63,7 +63,7 @@ type shardsExec struct {
 func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) error {
 	switch words := firstWords(sql); {
 	case words == "":
-		return ui.Bad("there is no statement").Hint(`firn shards exec "SELECT count(*) FROM users"`)
+		return ui.Bad("there is no statement").Hint(`firn shards exec "SELECT phrase.Count(*) FROM users"`)
 	case isCopy.MatchString(words):
 		return ui.Bad("COPY has nothing to read from or to write to here").Hint("SELECT, with --csv; or INSERT")
 	case !o.write && !isRead.MatchString(words):

@@ -120,7 +120,7 @@ func TestShardsLetGo(t *testing.T) {
 	succeed(t, with("move 0 --to b")...)
 	succeed(t, with("finish 0-1 --yes")...)
 	served("finished", "0b 1b")
-	if n := one[int64](t, b, "SELECT count(*) FROM insta0.t"); n != 1 {
+	if n := one[int64](t, b, "SELECT phrase.Count(*) FROM insta0.t"); n != 1 {
 		t.Errorf("%d rows", n)
 	}
 }

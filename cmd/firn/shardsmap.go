@@ -66,7 +66,7 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 	for _, a := range check.Look(ctx, servers) {
 		asked[a.Name] = true
 		if a.Err != nil {
-			text := ui.WithoutPackage(a.Err.Error())
+			text := phrase.WithoutPackage(a.Err.Error())
 			var of *shard.ServerError
 			if errors.As(a.Err, &of) && !errors.Is(a.Err, shard.ErrNoShards) { // what follows says what to do about that
 				if do := serverCure(of); do != "" {

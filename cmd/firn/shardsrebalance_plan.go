@@ -29,9 +29,9 @@ func (o *shardsRebalance) planned(ctx context.Context, cmd *cobra.Command, serve
 	var fixed *rebalance.FixedError
 	switch {
 	case errors.As(err, &fixed) && fixed.Move != nil:
-		return nil, ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("%s", nextText(*fixed.Move))
+		return nil, ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", nextText(*fixed.Move))
 	case errors.As(err, &fixed):
-		return nil, ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("firn shards doctor")
+		return nil, ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("firn shards doctor")
 	case err != nil:
 		return nil, moveFailure(err)
 	}

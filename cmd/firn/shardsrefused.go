@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -152,5 +151,5 @@ func unseen(moves []move.Move, err error) string {
 			return ""
 		}
 	}
-	return ui.WithoutPackage(err.Error()) + "; " + lookAgain
+	return phrase.WithoutPackage(err.Error()) + "; " + lookAgain
 }

@@ -185,7 +185,7 @@ func (o *shardsReopen) lookFailure(name string, err error) error {
 	var missing *setup.AwayError
 	switch {
 	case errors.As(err, &stray) && stray.Original != "" && errors.As(err, &of) && of.Server == name:
-		return ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("%s", check.AddressDo(err)). // not wrapped: there is more to do than for others
+		return ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", check.AddressDo(err)). // not wrapped: there is more to do than for others
 														Hint("to serve from the copy instead, on that server first: ALTER DATABASE %s RENAME TO another_name. Then no program gets ids from the original, and the same command opens the copy", sqlWord(stray.Original))
 	case errors.As(err, &answers) && answers.Err == nil:
 		return ui.Failed("%w", err).Hint("the same command without --gone %s", answers.Server)
@@ -194,7 +194,7 @@ func (o *shardsReopen) lookFailure(name string, err error) error {
 	case errors.As(err, &refuses):
 		return ui.Failed("%w", err).Hint("%s", addressHint(refuses.Server, refuses.Err))
 	case errors.As(err, &missing):
-		return ui.Failed("%s", ui.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
+		return ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
 	case errors.As(err, new(*setup.ClockError)):
 		return setupFailure(err)
 	}

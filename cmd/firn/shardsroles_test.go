@@ -296,7 +296,7 @@ func TestShardsApplyInMove(t *testing.T) {
 	}
 	succeed(t, with("finish 0-1 --yes")...)
 	succeed(t, with("move 0 --to a")...)
-	if n := one[int64](t, a, "SELECT count(n) FROM insta0.t"); n != 0 {
+	if n := one[int64](t, a, "SELECT phrase.Count(n) FROM insta0.t"); n != 0 {
 		t.Errorf("%d rows", n)
 	}
 

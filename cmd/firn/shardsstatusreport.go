@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -35,7 +34,7 @@ type serverLine struct {
 func newServerLine(s *check.Server) serverLine {
 	l := serverLine{Server: s.Name}
 	if s.Err != nil {
-		l.Error = ui.WithoutPackage(s.Err.Error())
+		l.Error = phrase.WithoutPackage(s.Err.Error())
 		return l
 	}
 	l.Cluster, l.Standby, l.Bytes = s.Cluster, s.Standby, s.Bytes
@@ -122,7 +121,7 @@ func printMoves(out io.Writer, moves []move.Move, h hinter) error {
 
 // serverText is why a server is not in the table, with its name.
 func serverText(s *check.Server) string {
-	text := ui.WithoutPackage(s.Err.Error())
+	text := phrase.WithoutPackage(s.Err.Error())
 	if !strings.HasPrefix(text, "server ") {
 		text = "server " + s.Name + ": " + text
 	}

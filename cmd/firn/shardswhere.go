@@ -112,7 +112,7 @@ func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*shard.Ma
 	}
 	m := new(shard.Map)
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, ui.Bad("%s: %s", o.file, ui.WithoutPackage(err.Error())).Hint("firn shards map --json > %s", phrase.ShellWord(o.file))
+		return nil, ui.Bad("%s: %s", o.file, phrase.WithoutPackage(err.Error())).Hint("firn shards map --json > %s", phrase.ShellWord(o.file))
 	}
 	return m, nil
 }

@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/mysql"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/postgres"
 )
 
@@ -51,7 +52,7 @@ views that a person can read and, as a comment, what the role of your programs i
 			if err != nil {
 				return err
 			}
-			url := set.storeURL().text
+			url := set.StoreURL().Text
 			switch {
 			case printing && len(args) > 0:
 				return printSQL(cmd.OutOrStdout(), args[0], wantsJSON(cmd))
@@ -76,7 +77,7 @@ type setupLine struct {
 }
 
 func setUpStore(ctx context.Context, url string, out, errs io.Writer, asJSON bool) (err error) {
-	s, err := openURL(ctx, url, sayMade(errs))
+	s, err := open.Store(ctx, url, sayMade(errs))
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func setUpStore(ctx context.Context, url string, out, errs io.Writer, asJSON boo
 	if err != nil {
 		return err
 	}
-	line := setupLine{open.Redact(storeText(url)), created}
+	line := setupLine{fromurl.Redact(open.StoreText(url)), created}
 	switch {
 	case asJSON:
 		return json.NewEncoder(out).Encode(line)

@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
@@ -22,7 +24,7 @@ import (
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/open"
+	fromurl "github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
@@ -96,18 +98,18 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	r.hints, r.url = hinter{cmd}, set.storeURL().text
+	r.hints, r.url = hinter{cmd}, set.StoreURL().Text
 	if r.numbers, err = numbersOf(cmd); err != nil {
 		return err
 	}
 	if r.url == "" {
-		path, err := implicitStore()
+		path, err := open.DefaultStore()
 		if err != nil {
 			return err
 		}
 		r.url, r.implicit = "sqlite:"+path, true
 	}
-	if path, ok := sqliteFile(r.url); ok {
+	if path, ok := open.SqliteFile(r.url); ok {
 		r.path = path
 	}
 	f := cmd.Flags().Lookup("outage")
@@ -125,19 +127,13 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	// default: a variable is about one process, and others had what they had.
 	if r.said = saidBy(f); !r.said {
 		r.outage = max(r.outage, term.OutageDurable)
-		if set.file != nil {
-			for i := range set.file.pools {
-				r.outage = max(r.outage, set.file.pools[i].options().Outage)
+		if set.File != nil {
+			for i := range set.File.Pools {
+				r.outage = max(r.outage, set.File.Pools[i].Options.Outage)
 			}
 		}
 	}
 	return nil
-}
-
-// sqliteFile is the path in the URL of a SQLite store.
-func sqliteFile(url string) (path string, ok bool) {
-	path, ok = strings.CutPrefix(url, "sqlite:")
-	return strings.TrimPrefix(path, "//"), ok
 }
 
 // A recoveryPlan is what a store has that a recovery changes.
@@ -177,7 +173,7 @@ func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err
 		p.series = append(p.series, one.Name)
 	}
 	p.shards = holdsShards(ctx, r.url)
-	if err := checkPlace(ctx, s); err != nil && !errors.As(err, &p.other) {
+	if err := open.CheckPlace(ctx, s); err != nil && !errors.As(err, &p.other) {
 		return p, err
 	}
 	return p, nil
@@ -208,7 +204,7 @@ func holdsShards(ctx context.Context, url string) bool {
 	if !strings.HasPrefix(url, "postgres") {
 		return false
 	}
-	config, err := open.PostgreSQL(url)
+	config, err := fromurl.PostgreSQL(url)
 	if err != nil {
 		return false
 	}
@@ -248,7 +244,7 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 		return act(ctx, s, p, cmd.OutOrStdout(), wantsJSON(cmd))
 	}
 	if r.path == "" {
-		s, err := open.URL(ctx, r.url)
+		s, err := fromurl.URL(ctx, r.url)
 		if err != nil {
 			return err
 		}
@@ -340,13 +336,13 @@ func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
 		longest = max(longest, info.OutageLimit)
 	}
 	if r.moved {
-		fmt.Fprintf(&b, "%s is accepted as the place of its pools and counters:\n", open.Redact(r.url))
+		fmt.Fprintf(&b, "%s is accepted as the place of its pools and counters:\n", fromurl.Redact(r.url))
 		say("pools: %s. Series: %s. Nothing else changes, and ids and numbers start at once", phrase.List(names), phrase.List(p.series))
 		say("if any process used the old store after the copy was made, ids and numbers repeat: then leave out --moved")
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	fmt.Fprintf(&b, "%s is made safe after it lost writes:\n", open.Redact(r.url))
+	fmt.Fprintf(&b, "%s is made safe after it lost writes:\n", fromurl.Redact(r.url))
 	say("every process that uses it must be stopped now: ids that one makes meanwhile may repeat")
 	if r.path != "" {
 		if err := r.explainFile(say); err != nil {
@@ -433,7 +429,7 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 	if err != nil {
 		return err
 	}
-	line := recoveredLine{Store: open.Redact(r.url), Then: p.then(r.hints), noPools: len(p.pools)+len(p.lost) == 0}
+	line := recoveredLine{Store: fromurl.Redact(r.url), Then: p.then(r.hints), noPools: len(p.pools)+len(p.lost) == 0}
 	var lines []recoveredLine
 	starts := all.Floor
 	for _, one := range pools {
@@ -519,10 +515,10 @@ func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, ou
 	}
 	var counters []acceptedLine
 	for _, in := range segments {
-		counters = append(counters, acceptedLine{in.Name, kindSegment})
+		counters = append(counters, acceptedLine{in.Name, config.Segment})
 	}
 	for _, in := range serials {
-		counters = append(counters, acceptedLine{in.Name, kindSerial})
+		counters = append(counters, acceptedLine{in.Name, config.Serial})
 	}
 	return printAccepted(out, pools, counters, asJSON)
 }

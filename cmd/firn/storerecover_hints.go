@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
@@ -65,9 +66,9 @@ func forgotten(cmd *cobra.Command, err error) error {
 	if !strings.HasPrefix(url, "sqlite:") { // it is the name of a pool
 		set, err := loadSettings(cmd)
 		if err == nil {
-			url = set.storeURL().text
+			url = set.StoreURL().Text
 		}
-		if path, err := implicitStore(); url == "" && err == nil {
+		if path, err := open.DefaultStore(); url == "" && err == nil {
 			url = "sqlite:" + path
 		}
 	}
@@ -83,7 +84,7 @@ func withBackup(url string) string {
 // makes others safe.
 func hintRecover(f *ui.Failure, url, text string) *ui.Failure {
 	texts := []string{text}
-	if path, ok := sqliteFile(url); ok && !isFile(path) {
+	if path, ok := open.SqliteFile(url); ok && !isFile(path) {
 		texts = noFileHints(url, withBackup(url))
 	} else if ok && isEmpty(path) {
 		texts = []string{withBackup(url), "only if there is no backup: rm " + phrase.ShellWord(path) + "; firn store recover" + storeFlag(url) + " --lost"}

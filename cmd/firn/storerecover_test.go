@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
@@ -165,7 +166,7 @@ func TestRecoverMovedFile(t *testing.T) {
 	if _, errs, code := called(t, "next"); code != 0 {
 		t.Skip("there is no default file here: ", errs)
 	}
-	old, err := implicitStore()
+	old, err := open.DefaultStore()
 	if err != nil {
 		t.Fatal(err)
 	}

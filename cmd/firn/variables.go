@@ -9,25 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/ui"
 )
-
-// A variable is a FIRN_ variable that sets a flag where the flag is not given.
-type variable struct {
-	flag     string
-	commands []string // that read it, without "firn"; nil: each command with the flag
-	about    string   // what it says, for help and docs
-}
-
-func (v variable) name() string { return variableName(v.flag) }
-
-const environment = "FIRN_"
-
-// variableName is what the variable of a flag is called, if it has one.
-func variableName(flag string) string {
-	return environment + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
 
 // The commands that lease a worker or say what a lease would be; and the first of
 // them without workers hold, whose program has a generator of its own.
@@ -39,50 +24,42 @@ var (
 // The commands that create a pool.
 var createCommands = []string{"pool create", "pool ensure"}
 
-// variables are all variables that firn reads. A flag is here only if it describes
-// where firn runs and means the same in each of its commands. What a person claims
-// or confirms (--new, --yes, --write, ...) is not: a variable that somebody has set
-// on another day cannot vouch for anything. --worker is not either: FIRN_WORKER is
-// what workers hold tells its command.
-var variables = []variable{
-	{"config", nil, "the config"},
-	{"json", nil, "print JSON"},
-	{"store", nil, "where records are kept"},
-	{"pool", slices.Concat(leaseCommands, createCommands, []string{"serve", "pool show", "pool set", "workers release", "encode"}), "the pool"},
-	{"layout", slices.Concat(leaseCommands, createCommands, []string{"decode", "encode", "verify"}), "the layout of the ids"},
-	{"lanes", drawCommands, "how many workers to hold"},
-	{"renew", leaseCommands, "how often the lease is extended"},
-	{"ttl", leaseCommands, "when others may take the worker"},
-	{"outage", slices.Concat(leaseCommands, createCommands, []string{"store recover"}), "how long ids go on without the store"},
-	{"borrow", drawCommands, "how far ids may run ahead of the clock"},
-	{"wait", leaseCommands, "how long to wait for a worker"},
-	{"file", drawCommands, "the grant file"},
-	{"keys", []string{"next", "decode", "public encode"}, "the keys of public forms"},
-	{"resp", []string{"serve", "config print"}, "where the server listens for the Redis protocol"},
-	{"http", []string{"serve", "config print"}, "where the server listens for HTTP"},
-	{"admin", []string{"serve", "config print"}, "where the server shows metrics and probes"},
-	{"names", []string{"serve", "config print"}, "what clients and proxies call the server"},
-	{"server", nil, "servers with shards, NAME=URL with a space between them"},
-	{"reach", nil, "how servers with shards reach each other, SERVER=URL"},
-	{"db", []string{"segments import"}, "the other system's database"},
+// readBy are the commands that read a variable, without "firn", by the flag that it sets. One
+// that is not here is read by each command with the flag.
+var readBy = map[string][]string{
+	"pool":   slices.Concat(leaseCommands, createCommands, []string{"serve", "pool show", "pool set", "workers release", "encode"}),
+	"layout": slices.Concat(leaseCommands, createCommands, []string{"decode", "encode", "verify"}),
+	"lanes":  drawCommands,
+	"renew":  leaseCommands,
+	"ttl":    leaseCommands,
+	"outage": slices.Concat(leaseCommands, createCommands, []string{"store recover"}),
+	"borrow": drawCommands,
+	"wait":   leaseCommands,
+	"file":   drawCommands,
+	"keys":   {"next", "decode", "public encode"},
+	"resp":   {"serve", "config print"},
+	"http":   {"serve", "config print"},
+	"admin":  {"serve", "config print"},
+	"names":  {"serve", "config print"},
+	"db":     {"segments import"},
 }
 
 // variableOf returns the variable that a flag of a command is taken from.
 func variableOf(cmd *cobra.Command, flag string) (name string, ok bool) {
 	_, command, _ := strings.Cut(cmd.CommandPath(), " ")
-	for _, v := range variables {
-		if v.flag == flag && (v.commands == nil || slices.Contains(v.commands, command)) {
-			return v.name(), true
-		}
+	commands, some := readBy[flag]
+	i := slices.IndexFunc(config.Variables, func(v config.Variable) bool { return v.Key == flag })
+	if i < 0 || some && !slices.Contains(commands, command) {
+		return "", false
 	}
-	return "", false
+	return config.VariableName(flag), true
 }
 
 // variableNames are the names of all variables.
 func variableNames() []string {
 	var names []string
-	for _, v := range variables {
-		names = append(names, v.name())
+	for _, v := range config.Variables {
+		names = append(names, v.Name())
 	}
 	return names
 }
@@ -131,13 +108,13 @@ func (v strayVariable) text() string { return "firn does not read the variable "
 // command.
 func strayVariables(root *cobra.Command, environ []string) []strayVariable {
 	known, flags := variableNames(), flagVariables(root)
-	_, held := lookup(environ, variableName("worker"))
+	_, held := lookup(environ, config.VariableName("worker"))
 	var all []strayVariable
 	for _, one := range environ {
 		name, value, _ := strings.Cut(one, "=")
 		switch {
-		case !strings.HasPrefix(name, environment), slices.Contains(known, name),
-			name == variableName("worker"), ofKubernetes.MatchString(name), ofTests.MatchString(name),
+		case !strings.HasPrefix(name, config.Prefix), slices.Contains(known, name),
+			name == config.VariableName("worker"), ofKubernetes.MatchString(name), ofTests.MatchString(name),
 			held && digits.MatchString(value): // a worker field of the layout
 			continue
 		}
@@ -174,7 +151,7 @@ func lookup(environ []string, name string) (value string, ok bool) {
 // flagVariables are the names that variables of all flags would have, with the flag.
 func flagVariables(cmd *cobra.Command) map[string]string {
 	all := map[string]string{}
-	add := func(f *pflag.Flag) { all[variableName(f.Name)] = f.Name }
+	add := func(f *pflag.Flag) { all[config.VariableName(f.Name)] = f.Name }
 	cmd.Flags().VisitAll(add)
 	cmd.PersistentFlags().VisitAll(add)
 	for _, c := range cmd.Commands() {
@@ -226,8 +203,8 @@ func variablesHelp() string {
 	for _, name := range variableNames() {
 		width = max(width, len(name))
 	}
-	for _, v := range variables {
-		b.WriteString("  " + v.name() + strings.Repeat(" ", width+3-len(v.name())) + v.about + "\n")
+	for _, v := range config.Variables {
+		b.WriteString("  " + v.Name() + strings.Repeat(" ", width+3-len(v.Name())) + v.About + "\n")
 	}
 	return b.String()
 }

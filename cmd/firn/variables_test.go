@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/firn-id/firn/config"
 )
 
 // eachFlag calls f with each command and one of its own flags.
@@ -81,7 +83,7 @@ func TestOnlySettingsHaveVariables(t *testing.T) {
 			t.Errorf("--%s was not tried: it has a variable, or is no flag any more", claim)
 		}
 	}
-	if marked < len(variables) {
+	if marked < len(config.Variables) {
 		t.Errorf("%d flags have a variable", marked)
 	}
 }
@@ -102,13 +104,13 @@ func TestVariableTable(t *testing.T) {
 		}
 		types[name] = kind
 	})
-	for _, v := range variables {
-		if len(have[v.flag]) == 0 {
-			t.Errorf("%s: no command has --%s", v.name(), v.flag)
+	for _, v := range config.Variables {
+		if len(have[v.Key]) == 0 {
+			t.Errorf("%s: no command has --%s", v.Name(), v.Key)
 		}
-		for _, command := range v.commands {
-			if !slices.Contains(have[v.flag], command) {
-				t.Errorf("%s: firn %s has no --%s", v.name(), command, v.flag)
+		for _, command := range readBy[v.Key] {
+			if !slices.Contains(have[v.Key], command) {
+				t.Errorf("%s: firn %s has no --%s", v.Name(), command, v.Key)
 			}
 		}
 	}
@@ -232,14 +234,14 @@ func TestVariablesDocumented(t *testing.T) {
 	}
 	var want strings.Builder
 	want.WriteString("| variable | flag | of | what |\n|---|---|---|---|\n")
-	for _, v := range variables {
+	for _, v := range config.Variables {
 		commands := "each command with the flag"
-		if v.commands != nil {
-			commands = "`" + strings.Join(v.commands, "`, `") + "`"
+		if readBy[v.Key] != nil {
+			commands = "`" + strings.Join(readBy[v.Key], "`, `") + "`"
 		}
-		want.WriteString("| `" + v.name() + "` | `--" + v.flag + "` | " + commands + " | " + v.about + " |\n")
-		if !strings.Contains(newRoot().Long, v.name()+" ") {
-			t.Errorf("firn --help does not have %s", v.name())
+		want.WriteString("| `" + v.Name() + "` | `--" + v.Key + "` | " + commands + " | " + v.About + " |\n")
+		if !strings.Contains(newRoot().Long, v.Name()+" ") {
+			t.Errorf("firn --help does not have %s", v.Name())
 		}
 	}
 	if !strings.Contains(string(data), want.String()) {

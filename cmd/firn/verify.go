@@ -111,8 +111,8 @@ func (o *verification) check(cmd *cobra.Command) error {
 		return nil
 	}
 	set, err := loadSettings(cmd)
-	if err == nil && set.file != nil && len(set.file.pools) == 1 {
-		o.layout.Layout = set.file.pools[0].layout()
+	if err == nil && set.File != nil && len(set.File.Pools) == 1 {
+		o.layout.Layout = set.File.Pools[0].Layout()
 	}
 	return err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/verify"
 )
 
@@ -31,7 +30,7 @@ func (o *verification) print(out io.Writer, r *verify.Report, places verify.Plac
 		fmt.Fprintf(w, "%s no id of the layout\n", phrase.Counted(r.Faults, "is", "are"))
 	}
 	for _, f := range r.Faulty {
-		fmt.Fprintf(w, "  %s: %s\n", f.At, ui.WithoutPackage(f.Err.Error()))
+		fmt.Fprintf(w, "  %s: %s\n", f.At, phrase.WithoutPackage(f.Err.Error()))
 	}
 	if len(r.Makers) > 0 {
 		fmt.Fprintln(w, "\nMADE BY\tIDS\tFROM\tTO\tPER SECOND\tMOST A MINUTE\tLONGEST GAP\tORDER")
@@ -129,7 +128,7 @@ func (o *verification) printJSON(out io.Writer, r *verify.Report, places verify.
 		doc.Repeated = append(doc.Repeated, repeatedJSON{id.String(), places[id]})
 	}
 	for _, f := range r.Faulty {
-		doc.Malformed = append(doc.Malformed, malformedJSON{f.At, ui.WithoutPackage(f.Err.Error())})
+		doc.Malformed = append(doc.Malformed, malformedJSON{f.At, phrase.WithoutPackage(f.Err.Error())})
 	}
 	for _, m := range r.Makers {
 		j := verifyMakerJSON{

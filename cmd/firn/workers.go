@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
@@ -91,12 +92,12 @@ func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 	if err != nil {
 		return err
 	}
-	s, err := openURL(cmd.Context(), set.storeURL().text, nil)
+	s, err := open.Store(cmd.Context(), set.StoreURL().Text, nil)
 	if err != nil {
 		return err
 	}
 	if err = f(s); err == nil {
-		warnOfCopy(cmd, s, storeText(set.storeURL().text))
+		warnOfCopy(cmd, s, open.StoreText(set.StoreURL().Text))
 	}
 	return errors.Join(err, s.Close())
 }
@@ -104,7 +105,7 @@ func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 // warnOfCopy warns where a store is a copy of another, and says what to do.
 func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
 	var other *store.OtherStoreError
-	if err := checkPlace(cmd.Context(), s); !errors.As(err, &other) {
+	if err := open.CheckPlace(cmd.Context(), s); !errors.As(err, &other) {
 		return
 	}
 	f := otherStore(other, other, at)
@@ -120,7 +121,7 @@ func poolInForce(cmd *cobra.Command) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name, _, err := set.pool("")
+	name, _, err := set.Pool("")
 	return name, err
 }
 

@@ -3,8 +3,9 @@ package ui
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // Exit codes besides those of signals.
@@ -46,30 +47,14 @@ func (e Exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // PrintError prints an error, each line of it as a line of its own.
 func PrintError(w io.Writer, err error) {
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(w, "firn: error: %s\n", WithoutKeys(WithoutPackage(strings.TrimSuffix(line, "\n"))))
+		fmt.Fprintf(w, "firn: error: %s\n", phrase.WithoutKeys(phrase.WithoutPackage(strings.TrimSuffix(line, "\n"))))
 	}
 }
 
 // PrintWarning prints a warning of one line.
 func PrintWarning(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "firn: warning: %s\n", WithoutKeys(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(w, "firn: warning: %s\n", phrase.WithoutKeys(fmt.Sprintf(format, args...)))
 }
-
-// WithoutKeys hides the keys of public forms, wherever somebody put one by mistake.
-func WithoutKeys(text string) string { return keyText.ReplaceAllString(text, "${1}xxxxx") }
-
-var keyText = regexp.MustCompile(`(firn-key-\d+:)[^\s"',]+`)
-
-// WithoutPackage cuts the name of the package that begins an error of a library:
-// it tells a programmer where to look, and the user of a command nothing.
-func WithoutPackage(text string) string {
-	if rest, ok := strings.CutPrefix(text, `pool: "`); ok { // it is also what the error is about
-		return `pool "` + rest
-	}
-	return text[len(packagePrefix.FindString(text)):]
-}
-
-var packagePrefix = regexp.MustCompile(`^(firn|lease|pool|sequence|document|server|shard|plan|verify|(store|public)(/[a-z]+)?): `)
 
 // A Hint is a line that says what to do next.
 type Hint struct {

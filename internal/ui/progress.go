@@ -148,7 +148,7 @@ func (h *warningHandler) Handle(_ context.Context, r slog.Record) error {
 		if key == "why" {
 			key = "because"
 		}
-		fmt.Fprintf(&b, ", %s %s", key, WithoutPackage(text))
+		fmt.Fprintf(&b, ", %s %s", key, phrase.WithoutPackage(text))
 		return true
 	}
 	for _, a := range h.attrs {

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/firn-id/firn/internal/configfile"
+)
+
+// A Location is where a config is.
+type Location struct {
+	Path string // "": there is none
+	here bool   // nobody named it: it lies in the working directory
+}
+
+// Find returns the path of the file that [Load] reads, given none; "" where there is none.
+func Find() (string, error) {
+	path, _ := os.LookupEnv(VariableName("config"))
+	at, err := Locate(Value{path, VariableName("config")})
+	return at.Path, err
+}
+
+// Locate finds the file that was said, or, where none was, the first that is there of
+// ./firn.yaml, that of the user, and that of the host.
+func Locate(said Value) (Location, error) {
+	if said.Text != "" {
+		if _, err := os.Stat(said.Text); err != nil {
+			return Location{}, &ValueError{said.From, &NoFileError{said.Text}}
+		}
+		return Location{Path: said.Text}, nil
+	}
+	path, err := configfile.Find()
+	if err != nil {
+		return Location{}, &FindError{err}
+	}
+	return Location{path, path == configfile.Here}, nil
+}
+
+// Read reads the config; nil where there is none. Nobody obeys one only because it lies in
+// the working directory: who can write there could choose the store, and have one's password.
+func (p Location) Read() (*File, error) {
+	switch {
+	case p.Path == "":
+		return nil, nil
+	case !p.here:
+		data, err := os.ReadFile(p.Path)
+		if err != nil {
+			return nil, fmt.Errorf("config: %w", err)
+		}
+		return Parse(p.Path, data)
+	}
+	f, why, err := openOwn(p.Path)
+	if why != "" {
+		return nil, &TrustError{p.Path, why}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return Parse(p.Path, data)
+}

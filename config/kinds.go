@@ -1,0 +1,233 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/sequence"
+	"github.com/firn-id/firn/server"
+)
+
+// The kinds of series.
+const (
+	Flake   = "flake"   // ids with a time, from a leased worker
+	Segment = "segment" // dense numbers, reserved in blocks
+	Ticket  = "ticket"  // the same over several stores
+	Serial  = "serial"  // texts: prefix, date, counter
+)
+
+// Kinds are all kinds of series.
+var Kinds = []string{Flake, Segment, Ticket, Serial}
+
+// CounterOptions are the options of a series that is no flake.
+type CounterOptions struct {
+	Segment sequence.Options // of a ticket, too
+	Serial  document.Options
+}
+
+var (
+	Counted = []string{Segment, Ticket}
+	dense   = []string{Segment, Ticket, Serial}
+)
+
+// CounterKeys are the settings of series that count.
+var CounterKeys = []Key[CounterOptions]{
+	{
+		Name: "pattern", Kinds: []string{Serial}, Value: "PATTERN", Standard: "none",
+		Usage: "of a serial: text with {6} or {1+}, {yyyyMMdd}, {luhn}; docs/serials.md",
+		Set:   func(o *CounterOptions, text string) error { o.Serial.Pattern = text; return nil },
+	},
+	{
+		Name: "zone", Kinds: []string{Serial}, Value: "ZONE", Standard: "none",
+		Usage: "of a serial with a date: the time zone, such as Asia/Ho_Chi_Minh",
+		Set:   func(o *CounterOptions, text string) error { o.Serial.Zone = text; return nil },
+	},
+	{
+		Name: "first", Kinds: Counted, Standard: "1",
+		Set: positiveID(func(o *CounterOptions) *firn.ID { return &o.Segment.First }),
+	},
+	{
+		Name: "max", Kinds: Counted, Standard: "9223372036854775807",
+		Set: positiveID(func(o *CounterOptions) *firn.ID { return &o.Segment.Max }),
+	},
+	{
+		Name: "increment", Kinds: Counted, Standard: "1",
+		Set: func(o *CounterOptions, text string) (err error) {
+			o.Segment.Increment, err = ParsePositive(text)
+			return err
+		},
+	},
+	{
+		Name: "step", Kinds: dense, Value: "N", Set: setStep,
+		Usage:    "how many numbers to reserve by one write",
+		Standard: strconv.Itoa(block.DefaultCache),
+	},
+	{Name: "order", Kinds: []string{Segment}, Standard: "free", Set: setOrder},
+	{
+		Name: "lasts", Kinds: Counted, Standard: phrase.Duration(block.DefaultCacheFor),
+		Set: func(o *CounterOptions, text string) (err error) {
+			if o.Segment.Lasts, err = ParseDuration(text); err == nil && o.Segment.Lasts < time.Millisecond {
+				return fmt.Errorf("%q: it is 1ms at least", text)
+			}
+			return err
+		},
+	},
+	{
+		Name: "waste", Kinds: Counted, Standard: strconv.Itoa(block.DefaultMaxUnused),
+		Set: func(o *CounterOptions, text string) error {
+			n, err := parseStep(text)
+			o.Segment.Waste = n
+			return err
+		},
+	},
+	{
+		Name: "lossy", Kinds: dense, Value: "accept", Standard: "refuse",
+		Usage: "accept: go on on a store that can forget, where numbers may repeat",
+		Set: func(o *CounterOptions, text string) error {
+			if text != "accept" {
+				return fmt.Errorf("%q: it can only be accept", text)
+			}
+			o.Segment.Lossy, o.Serial.Lossy = true, true
+			return nil
+		},
+	},
+}
+
+// Other names of keys: what people know them as.
+var seriesSynonyms = map[string]string{
+	"start": "it is first", "min": "it is first", "minvalue": "it is first", "maxvalue": "it is max", "cache": "it is step", "block": "it is step",
+	"timezone": "it is zone", "prefix": "it stands in pattern, or in public", "type": "it is kind", "layout": "it is the pool's",
+	"cycle": "to begin again would repeat every number; a series ends at max", "store": "it is the config's; a ticket has stores",
+}
+
+// keysOf are the names of all keys of a kind.
+func keysOf(kind string) []string {
+	names := []string{"kind"}
+	switch kind {
+	case Flake:
+		names = append(names, "pool", "shard", "public", "answers")
+	case Ticket:
+		names = append(names, "stores", "public", "answers")
+	case Segment:
+		names = append(names, "public", "answers")
+	}
+	for _, k := range CounterKeys {
+		if k.Of(kind) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// kindsOf are the kinds that have a key.
+func kindsOf(key string) []string {
+	var of []string
+	for _, kind := range Kinds {
+		if slices.Contains(keysOf(kind), key) {
+			of = append(of, kind)
+		}
+	}
+	return of
+}
+
+// checkKind explains what is wrong with a kind.
+func checkKind(kind string) error {
+	if slices.Contains(Kinds, kind) {
+		return nil
+	}
+	if best := nearest.Name(kind, Kinds); best != "" {
+		return fmt.Errorf("there is no kind %q; is it %s?", kind, best)
+	}
+	return fmt.Errorf("there is no kind %q; there are %s", kind, strings.Join(Kinds, ", "))
+}
+
+// check returns what the series itself would say of its options: one error for
+// each, with the option it is about, if it is about one.
+func (o *CounterOptions) check(name, kind string) []optionFault {
+	var err error
+	if kind == Serial {
+		err = o.Serial.Check(name)
+	} else {
+		err = o.Segment.Check(name)
+	}
+	var all []optionFault
+	for _, err := range parts(err) {
+		f := optionFault{text: phrase.WithoutPackage(err.Error())}
+		var ofSegment *sequence.OptionError
+		var ofSerial *document.OptionError
+		switch {
+		case errors.As(err, &ofSegment):
+			f.option = ofSegment.Option
+		case errors.As(err, &ofSerial):
+			f.option = ofSerial.Option
+			if ofSerial.Err != nil {
+				errors.As(ofSerial.Err, &f.syntax)
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// An optionFault is one thing that is wrong with a series.
+type optionFault struct {
+	option string // its key; empty: none
+	text   string
+	syntax *firn.SyntaxError // of a pattern; else nil
+}
+
+func setOrder(o *CounterOptions, text string) error {
+	switch text {
+	case "free", "strict":
+		o.Segment.Strict = text == "strict"
+		return nil
+	}
+	return fmt.Errorf("%q is neither free nor strict", text)
+}
+
+func setStep(o *CounterOptions, text string) error {
+	n, err := parseStep(text)
+	o.Segment.Step, o.Serial.Step = n, int64(n)
+	return err
+}
+
+// parseStep reads how many numbers are taken at a time.
+func parseStep(text string) (int, error) {
+	n, err := ParsePositive(text)
+	if err == nil && n > block.MaxCache {
+		return 0, fmt.Errorf("%q: it is at most %d", text, block.MaxCache)
+	}
+	return int(n), err
+}
+
+func positiveID(field func(*CounterOptions) *firn.ID) func(*CounterOptions, string) error {
+	return func(o *CounterOptions, text string) error {
+		n, err := ParsePositive(text)
+		*field(o) = firn.ID(n)
+		return err
+	}
+}
+
+// standardOf is what a key of a series of that kind is where nobody says.
+func standardOf(k *Key[CounterOptions], kind string) string {
+	if k.Name == "step" && kind == Serial {
+		return "1"
+	}
+	return k.Standard
+}
+
+// SeriesNameRule says which names [IsSeriesName] takes.
+const SeriesNameRule = "a name has up to 64 of A-Z, a-z, 0-9, '_', '.', '-', ':', and begins with a letter or digit"
+
+// IsSeriesName reports whether a text can be the name of a series, by the server's
+// rule: what INCR can draw from has a name everywhere.
+func IsSeriesName(text string) bool { return server.CheckName(text) == nil }

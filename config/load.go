@@ -1,0 +1,108 @@
+package config
+
+import (
+	"os"
+	"strings"
+)
+
+// Load reads the settings that the firn command would use: the file at path, and the FIRN_
+// variables. Where path is empty it is the file of FIRN_CONFIG, else the first that is there of
+// ./firn.yaml, $XDG_CONFIG_HOME/firn/firn.yaml (~/.config), and /etc/firn/firn.yaml; else no
+// file, which is no error.
+//
+// Load opens nothing besides the file. A file with faults is a [*FaultsError], which has all
+// of them. A variable that is set and empty is an error, because it is nearly always one of a
+// script that nobody has filled in.
+func Load(path string) (*Config, error) {
+	said, err := fromEnvironment(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	if path != "" {
+		said["config"] = Value{path, "config.Load"}
+	}
+	at, err := Locate(said["config"])
+	if err != nil {
+		return nil, err
+	}
+	file, err := at.Read()
+	if err != nil {
+		return nil, err
+	}
+	return New(file, said), nil
+}
+
+// fromEnvironment returns what variables say of settings.
+func fromEnvironment(lookup func(string) (string, bool)) (map[string]Value, error) {
+	said := map[string]Value{}
+	for _, v := range Variables {
+		text, ok := lookup(v.Name())
+		switch {
+		case !ok || !v.setting():
+		case text == "":
+			return nil, faulty("the variable %s is set and empty", v.Name()).advise("unset %s, or give it a value", v.Name())
+		default:
+			said[v.Key] = Value{text, v.Name()}
+		}
+	}
+	if store, ok := said["store"]; ok {
+		if err := CheckStore(store.Text); err != nil {
+			return nil, &ValueError{store.From, err}
+		}
+	}
+	return said, nil
+}
+
+// A Variable is a FIRN_ variable. It says what a flag of that name says, where the flag is not
+// given.
+type Variable struct {
+	Key   string // the flag, and the setting if it is one
+	About string // what it says, for help
+}
+
+// Prefix is how the name of each variable begins.
+const Prefix = "FIRN_"
+
+// VariableName is what the variable of a setting or flag is called, if it has one.
+func VariableName(key string) string {
+	return Prefix + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
+}
+
+// Name is what the variable is called.
+func (v Variable) Name() string { return VariableName(v.Key) }
+
+// setting reports whether it says a setting, and not something about one command.
+func (v Variable) setting() bool {
+	switch v.Key {
+	case "json", "keys", "server", "reach", "db":
+		return false
+	}
+	return true
+}
+
+// Variables are all variables that firn reads. A setting is here only if it describes where
+// firn runs and means the same wherever it is read. What a person claims or confirms (--new,
+// --yes, --write, ...) is not: a variable that somebody has set on another day cannot vouch for
+// anything. FIRN_WORKER is not either: it is what firn workers hold tells its command.
+var Variables = []Variable{
+	{"config", "the config"},
+	{"json", "print JSON"},
+	{"store", "where records are kept"},
+	{"pool", "the pool"},
+	{"layout", "the layout of the ids"},
+	{"lanes", "how many workers to hold"},
+	{"renew", "how often the lease is extended"},
+	{"ttl", "when others may take the worker"},
+	{"outage", "how long ids go on without the store"},
+	{"borrow", "how far ids may run ahead of the clock"},
+	{"wait", "how long to wait for a worker"},
+	{"file", "the grant file"},
+	{"keys", "the keys of public forms"},
+	{"resp", "where the server listens for the Redis protocol"},
+	{"http", "where the server listens for HTTP"},
+	{"admin", "where the server shows metrics and probes"},
+	{"names", "what clients and proxies call the server"},
+	{"server", "servers with shards, NAME=URL with a space between them"},
+	{"reach", "how servers with shards reach each other, SERVER=URL"},
+	{"db", "the other system's database"},
+}

@@ -1,0 +1,104 @@
+package open
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/sequence"
+	"github.com/firn-id/firn/store"
+)
+
+// CounterIn returns the counter of that name, or nil if the store has none. A store
+// that does not answer is an error: an id is no substitute for a number.
+func CounterIn(ctx context.Context, st store.Store, name string) (*config.Counter, error) {
+	numbers, err := sequence.Show(ctx, st, name)
+	var noNumbers *sequence.MissingError
+	switch {
+	case err == nil && numbers.Stores > 1:
+		return &config.Counter{Kind: config.Ticket}, nil
+	case err == nil:
+		return &config.Counter{Kind: config.Segment}, nil
+	case !errors.As(err, &noNumbers):
+		return nil, err
+	}
+	texts, err := document.Show(ctx, st, name)
+	var noTexts *document.MissingError
+	switch {
+	case err == nil:
+		return &config.Counter{Kind: config.Serial, Pattern: texts.Pattern, Zone: texts.Zone}, nil
+	case !errors.As(err, &noTexts):
+		return nil, err
+	}
+	return nil, nil
+}
+
+// WasRecovered reports whether a store was made safe after it lost writes. It may have lost counters.
+func WasRecovered(ctx context.Context, st store.Store) (bool, error) {
+	rec, err := st.Get(ctx, block.KeyRecovered)
+	return err == nil && rec.Version != "", err
+}
+
+// A LostNameError says that a store may have lost the counter of a name.
+type LostNameError struct{ Store, Name string }
+
+func (e *LostNameError) Error() string {
+	return fmt.Sprintf("%s was recovered, and has no counter %q: it may have had one, which was lost", e.Store, e.Name)
+}
+
+// Retryable is false; see firn.Retryable.
+func (*LostNameError) Retryable() bool { return false }
+
+// Misspelled returns the counter of the store that a name is probably a misspelling of; "" if
+// there is none.
+func Misspelled(ctx context.Context, st store.Store, name string) (string, error) {
+	names, err := counterNames(ctx, st)
+	return nearest.Misspelled(name, names), err
+}
+
+// counterNames returns the names of all counters of a store.
+func counterNames(ctx context.Context, st store.Store) (names []string, err error) {
+	numbers, err := sequence.List(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := document.List(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range numbers {
+		names = append(names, one.Name)
+	}
+	for _, one := range texts {
+		names = append(names, one.Name)
+	}
+	return names, nil
+}
+
+// A KindError says that the store has a counter of another kind.
+type KindError struct {
+	Name   string
+	Want   string // the kind of the series
+	Have   config.Counter
+	Listed bool // the series is in firn.yaml
+}
+
+func (e *KindError) Error() string {
+	return fmt.Sprintf("series %s cannot be of kind %s: the store has a %s of that name", e.Name, e.Want, e.Have.Kind)
+}
+
+// Retryable is false; see firn.Retryable.
+func (*KindError) Retryable() bool { return false }
+
+// SameKind returns an error if a store has a counter of the series' name and of another kind.
+func SameKind(ctx context.Context, st store.Store, d *config.Series) error {
+	there, err := CounterIn(ctx, st, d.Name)
+	if err != nil || there == nil || there.Kind == d.Kind {
+		return err
+	}
+	return &KindError{Name: d.Name, Want: d.Kind, Have: *there, Listed: d.Listed}
+}

@@ -1,0 +1,171 @@
+package open
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/sequence"
+	"github.com/firn-id/firn/store"
+)
+
+// Options say how a series is opened. A nil *Options is all defaults.
+type Options struct {
+	Logger   *slog.Logger           // what the series warns of; nil: it is discarded
+	Hostname func() (string, error) // of this host; nil: os.Hostname
+}
+
+// A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
+type Series struct {
+	Lease   *lease.Lease     // of a flake
+	Numbers *sequence.Series // of a segment or a ticket
+	Texts   *document.Series // of a serial
+	Began   bool             // opening it has created the counter, or the first pool of a file
+}
+
+// Close gives back what the series holds. Its stores stay open.
+func (o *Series) Close() error {
+	switch {
+	case o.Lease != nil:
+		return o.Lease.Close()
+	case o.Numbers != nil:
+		return o.Numbers.Close()
+	}
+	return o.Texts.Close()
+}
+
+// OpenSeries opens a series on its stores, which are in the order of its URLs. Whoever has
+// opened it closes it, and then the stores.
+func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *Options) (*Series, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	if err := checkStores(ctx, d, stores); err != nil {
+		return nil, err
+	}
+	began, err := begins(ctx, d, stores)
+	if err != nil {
+		return nil, err
+	}
+	s := &Series{Began: began}
+	switch d.Kind {
+	case config.Flake:
+		s.Began = createsPool(ctx, stores[0], d.Leasing)
+		s.Lease, err = Lease(ctx, stores[0], d.Leasing, o)
+	case config.Serial:
+		options := d.Options.Serial
+		options.Logger = o.Logger
+		s.Texts, err = document.Open(ctx, stores[0], d.Name, &options)
+	case config.Ticket:
+		options := d.Options.Segment
+		options.Logger = o.Logger
+		s.Numbers, err = sequence.OpenAcross(ctx, stores, d.Name, &options)
+	default:
+		options := d.Options.Segment
+		options.Logger = o.Logger
+		s.Numbers, err = sequence.Open(ctx, stores[0], d.Name, &options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// checkStores refuses to count in a copy of another store, where its pools tell: both would
+// give the same numbers. A lease finds out by itself. And it refuses a name that is that of a
+// counter of another kind, which a second counter would hide.
+func checkStores(ctx context.Context, d *config.Series, stores []store.Store) error {
+	if d.Kind == config.Flake {
+		return nil
+	}
+	for i, s := range stores {
+		err := CheckPools(ctx, s)
+		if err == nil {
+			err = SameKind(ctx, s, d)
+		}
+		if err != nil {
+			return AtStore(d, d.URLs[i], err)
+		}
+	}
+	return nil
+}
+
+// begins reports whether to open the series is to begin it, as in a file of this host: a name
+// that was mistyped is a counter of its own.
+func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, error) {
+	if d.Kind != config.Segment && d.Kind != config.Serial {
+		return false, nil
+	}
+	durability, err := stores[0].Durability(ctx)
+	if err != nil || !durability.NoticesLoss {
+		return false, err
+	}
+	if d.Kind == config.Serial {
+		_, err = document.Show(ctx, stores[0], d.Name)
+		return errors.As(err, new(*document.MissingError)), nil
+	}
+	_, err = sequence.Show(ctx, stores[0], d.Name)
+	return errors.As(err, new(*sequence.MissingError)), nil
+}
+
+// FirstNumber is what a counter gives first that begins now.
+func FirstNumber(d *config.Series) firn.ID {
+	return max(d.Options.Segment.First, 1)
+}
+
+// A PlacedError is the error of one of the stores of a series that has several.
+type PlacedError struct {
+	URL string
+	err error
+}
+
+func (e *PlacedError) Error() string { return e.err.Error() }
+
+func (e *PlacedError) Unwrap() error { return e.err }
+
+// at says of which store an error is, where the series has several.
+func AtStore(d *config.Series, url string, err error) error {
+	if err == nil || len(d.URLs) == 1 {
+		return err
+	}
+	return &PlacedError{url, err}
+}
+
+// Absent returns an error if a store lacks the counter and nobody is about to begin it.
+// It writes nothing.
+func Absent(ctx context.Context, st store.Store, d *config.Series, durability store.Durability) error {
+	var names []string
+	var err error
+	if d.Kind == config.Serial {
+		if _, err = document.Show(ctx, st, d.Name); errors.As(err, new(*document.MissingError)) {
+			all, failed := document.List(ctx, st)
+			for _, one := range all {
+				names = append(names, one.Name)
+			}
+			err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
+		}
+	} else if _, err = sequence.Show(ctx, st, d.Name); errors.As(err, new(*sequence.MissingError)) {
+		all, failed := sequence.List(ctx, st)
+		for _, one := range all {
+			names = append(names, one.Name)
+		}
+		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
+	}
+	if err == nil || !durability.NoticesLoss || nearest.Name(d.Name, names) != "" {
+		if errors.As(err, new(*sequence.MissingError)) || errors.As(err, new(*document.MissingError)) {
+			err = Elsewhere(ctx, st, err)
+		}
+		return err
+	}
+	// A file of this host begins its counters by itself, but not once it was restored.
+	if rec, failed := st.Get(ctx, block.KeyRecovered); failed != nil || rec.Version == "" {
+		return failed
+	}
+	return err
+}

@@ -1,0 +1,179 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/nearest"
+)
+
+// oneSeries reads a series. Which keys it can have depends on its kind, wherever
+// that stands among them.
+func (r *reader) oneSeries(name Entry, n *yaml.Node) Written {
+	s := Written{Name: name, keys: map[string]Entry{}}
+	what := "series." + name.Text
+	before := len(r.faults)
+	if !IsSeriesName(name.Text) {
+		r.fault(name.At, "series %q: %s", name.Text, SeriesNameRule)
+	}
+	kind := kindIn(n)
+	r.mapping(what, n, func(key Entry, value *yaml.Node) {
+		switch {
+		case key.Text == "kind":
+			if s.Kind = r.scalar(what+".kind", value); s.Kind.At.Line != 0 {
+				if err := checkKind(kind); err != nil {
+					r.fault(s.Kind.At, "%s: %s", what, err)
+				}
+			}
+		case slices.Contains(Kinds, kind): // else it is not known which keys there are
+			r.seriesKey(&s, what, kind, key, value)
+		case kind == "" && (nearest.Name(key.Text, []string{"kind"}) != "" || key.Text == "type"):
+			r.fault(key.At, "a series has no key %q; is it kind?", key.Text)
+		}
+	})
+	if kind == "" && len(r.faults) == before {
+		r.fault(name.At, "%s has no kind; there are %s", what, strings.Join(Kinds, ", "))
+	}
+	s.faulty = len(r.faults) > before
+	return s
+}
+
+// kindIn is the kind that a series says it is of; "" if it does not say.
+func kindIn(n *yaml.Node) string {
+	n = resolved(n)
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if resolved(n.Content[i]).Value == "kind" {
+				return resolved(n.Content[i+1]).Value
+			}
+		}
+	}
+	return ""
+}
+
+// seriesKey reads one key of a series.
+func (r *reader) seriesKey(s *Written, what, kind string, key Entry, value *yaml.Node) {
+	if !slices.Contains(keysOf(kind), key.Text) {
+		r.strangeKey(kind, key)
+		return
+	}
+	what += "." + key.Text
+	switch key.Text {
+	case "stores":
+		s.stores = r.stores(what, value)
+	case "public":
+		s.Public, s.publicAt = r.publicForm(what, s.Name.Text, value), placeOf(value)
+	case "answers":
+		if s.Answers = r.scalar(what, value); !slices.Contains([]string{"", "id", "public"}, s.Answers.Text) {
+			r.fault(s.Answers.At, "%s: %q is neither id nor public", what, s.Answers.Text)
+		}
+	case "pool":
+		s.pool = r.scalar(what, value)
+	case "shard":
+		s.shard = r.scalar(what, value)
+		if _, err := ParseNumber(s.shard.Text); err != nil && s.shard.At.Line != 0 {
+			r.fault(s.shard.At, "%s: %s", what, err)
+		}
+	default:
+		v := r.scalar(what, value)
+		if v.At.Line == 0 {
+			return
+		}
+		if err := KeyNamed(CounterKeys, key.Text).Set(&s.options, v.Text); err != nil {
+			r.fault(v.At, "%s: %s", what, err)
+			return
+		}
+		s.keys[key.Text] = v
+	}
+}
+
+// strangeKey reports a key that series of this kind do not have.
+func (r *reader) strangeKey(kind string, key Entry) {
+	switch of := kindsOf(key.Text); {
+	case len(of) > 0:
+		r.fault(key.At, "%s is for series of kind %s, and this is a %s", key.Text, strings.Join(of, " and "), kind)
+	case seriesSynonyms[key.Text] != "":
+		r.fault(key.At, "a series has no key %q: %s", key.Text, seriesSynonyms[key.Text])
+	default:
+		r.unknown(key, "a "+kind, keysOf(kind))
+	}
+}
+
+// stores reads the URLs of a ticket's stores.
+func (r *reader) stores(what string, n *yaml.Node) []Entry {
+	at := placeOf(n)
+	n = resolved(n)
+	if n.Kind != yaml.SequenceNode {
+		r.fault(at, "%s is a list of URLs, [A, B]", what)
+		return nil
+	}
+	var all []Entry
+	for i, item := range n.Content {
+		one := fmt.Sprintf("%s[%d]", what, i)
+		url := r.storeURL(one, item)
+		if url.Text != "" && slices.ContainsFunc(all, func(e Entry) bool { return e.Text == url.Text }) {
+			r.fault(url.At, "%s is there twice: each store has numbers of its own", one)
+		}
+		all = append(all, url)
+	}
+	if len(all) < 2 || len(all) > block.MaxStores {
+		r.fault(at, "%s: a ticket is spread over 2 to %d stores, not %d", what, block.MaxStores, len(all))
+	}
+	return all
+}
+
+// wholeSeries reports what only shows in a series as a whole.
+func (r *reader) wholeSeries(s *Written) {
+	what := "series." + s.Name.Text
+	if s.faulty {
+		return
+	}
+	if s.Answers.Text == "public" && s.Public == nil {
+		r.fault(s.Answers.At, "%s: answers is public, and it has no public form: public is missing", what)
+	}
+	if s.Kind.Text != Flake {
+		r.wholeOptions(s, what)
+		return
+	}
+	p, err := r.PoolOf(s)
+	switch {
+	case p != nil && p.faulty:
+	case err != nil && s.pool.At.Line != 0:
+		r.fault(s.pool.At, "%s: %s", what, err)
+	case err != nil:
+		r.fault(s.Name.At, "%s: %s", what, err)
+	default:
+		var o LeaseOptions
+		if p != nil {
+			o.Layout = p.Options.Layout
+		}
+		o.Shard, _ = ParseNumber(s.shard.Text) // faulty otherwise
+		r.check(what, Entry{Text: "any"}, o, map[string]Entry{"shard": s.shard})
+	}
+}
+
+// wholeOptions reports what the series would say of its options, each at its place.
+func (r *reader) wholeOptions(s *Written, what string) {
+	if s.Kind.Text == Ticket && s.stores == nil {
+		r.fault(s.Name.At, "%s has no stores: a ticket is spread over several", what)
+	}
+	if _, ok := s.keys["pattern"]; s.Kind.Text == Serial && !ok {
+		r.fault(s.Name.At, "%s has no pattern, such as INV-{yyyyMMdd}-{6}", what)
+		return
+	}
+	for _, f := range s.options.check(s.Name.Text, s.Kind.Text) {
+		at := s.Name.At
+		if said := s.keys[f.option]; said.At.Line != 0 {
+			at = said.At
+		}
+		if f.syntax != nil {
+			r.fault(at, "%s: pattern %q: column %d: %s", what, f.syntax.Text, f.syntax.Offset+1, f.syntax.Reason)
+			continue
+		}
+		r.fault(at, "%s: %s", what, f.text)
+	}
+}

@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/sequence"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/store"
+)
+
+// A flowing supply is open. Of src and texts one is set.
+type flowing struct {
+	src     firn.Source
+	texts   server.TextSource
+	reserve func(ctx context.Context, n int) (firn.Range, error)
+	state   func() server.State
+	final   func() error // why nothing comes from it ever again; nil if it may
+	heed    func(error)  // an error that a call got
+	ended   func() error // why its store gives nothing any more; nil if it does, or the series knows itself
+	close   func() error
+
+	// Of numbers, by the place of a store.
+	finalAt func(place int) error
+	abandon func(place int, err error)
+
+	// Of a lease.
+	layout  firn.Layout                                      // of a flake's ids
+	workers func(ctx context.Context) ([]pool.Worker, error) // of the pool; nil: there is none
+}
+
+// texts is a supply of serials.
+type textSupply struct{ *supply }
+
+func (s textSupply) Append(ctx context.Context, dst []document.Number, n int) ([]document.Number, error) {
+	now, err := s.flow()
+	if err != nil {
+		return dst, err
+	}
+	dst, err = now.texts.Append(ctx, dst, n)
+	now.heed(err)
+	return dst, err
+}
+
+// flow opens a series for a server.
+func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logger) (_ *flowing, err error) {
+	var stores []store.Store
+	var users []*sharedStore
+	leave := func() error {
+		var errs []error
+		for _, u := range users {
+			errs = append(errs, shared.leave(u))
+		}
+		return errors.Join(errs...)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, leave())
+		}
+	}()
+	for _, url := range d.URLs {
+		u, err := shared.enter(ctx, url)
+		if err != nil {
+			return nil, open.AtStore(d.Series, url, err)
+		}
+		users, stores = append(users, u), append(stores, u.watched())
+	}
+	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: log, Hostname: d.hostname})
+	if err != nil {
+		return nil, err
+	}
+	now := d.flowing(series, users, stores)
+	if series.Began && d.Kind != config.Flake {
+		log.Info("created a new counter", "series", d.Name, "first", open.FirstNumber(d.Series), "store", d.storeText())
+	} else if series.Began {
+		log.Info("created the first pool", "pool", d.Leasing.Pool, "layout", cmp.Or(now.layout.Name(), now.layout.String()), "store", d.storeText())
+	}
+	closeSeries := now.close
+	part, err := d.joinStores(users, now)
+	if err != nil {
+		part()
+		return nil, errors.Join(err, closeSeries())
+	}
+	now.close = func() error { part(); return errors.Join(closeSeries(), leave()) }
+	return now, nil
+}
+
+// joinStores makes what is open a member of its stores, so that it ends with what others
+// find out about them, and they with what it does.
+func (d *outlet) joinStores(users []*sharedStore, now *flowing) (part func(), err error) {
+	members := make([]*member, len(users))
+	for i, u := range users {
+		members[i] = &member{kind: d.Kind, final: now.final}
+		if now.abandon != nil {
+			members[i].final = func() error { return now.finalAt(i) }
+			members[i].abandon = func(err error) { now.abandon(i, err) }
+		}
+		err = errors.Join(err, u.join(members[i]))
+	}
+	now.ended = func() error { return nil }
+	now.heed = func(error) {} // of a ticket nobody knows which store it is about
+	if len(users) == 1 {
+		now.heed = func(err error) {
+			if err != nil {
+				users[0].heed(d.Kind, err)
+			}
+		}
+		if now.abandon == nil {
+			now.ended = users[0].ended
+		}
+	}
+	return func() {
+		for i, u := range users {
+			u.part(members[i])
+		}
+	}, err
+}
+
+// flowing is what a server draws from in a series that is open.
+func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.Store) *flowing {
+	switch {
+	case s.Lease != nil:
+		return flowLease(s.Lease, stores[0], d.storeText())
+	case s.Numbers != nil:
+		return flowNumbers(s.Numbers, segmentFacts{
+			kind: d.Kind, store: d.storeText(), increment: max(d.Options.Segment.Increment, 1),
+			lasts: cmp.Or(d.Options.Segment.Lasts, block.DefaultCacheFor),
+		})
+	}
+	return flowTexts(s.Texts, d.storeText(), users[0].pulse)
+}
+
+func flowLease(l *lease.Lease, st store.Store, at string) *flowing {
+	return &flowing{
+		src: l, close: l.Close, layout: l.State().Layout,
+		state:   func() server.State { return leaseState(l, at) },
+		workers: func(ctx context.Context) ([]pool.Worker, error) { return poolWorkers(ctx, st, l) },
+		final:   func() error { return unforgiven(l.State().Err) },
+	}
+}
+
+func flowNumbers(s *sequence.Series, at segmentFacts) *flowing {
+	return &flowing{
+		src: s, close: s.Close, reserve: s.Reserve,
+		state:   func() server.State { return segmentState(s, at) },
+		final:   func() error { return unforgiven(s.State().Err) },
+		finalAt: func(place int) error { return unforgiven(s.States()[place].Err) },
+		abandon: s.Abandon,
+	}
+}
+
+func flowTexts(s *document.Series, at string, heard *pulse) *flowing {
+	return &flowing{
+		texts: s, close: s.Close,
+		state: func() server.State { return serialState(s, at, heard.last()) },
+		final: func() error { return unforgiven(s.State().Err) },
+	}
+}

@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/server"
+	fromurl "github.com/firn-id/firn/store/open"
+)
+
+// reload reads the settings again and serves what they say. On an error nothing has
+// changed.
+func (o *service) reload(ctx context.Context, told bool) error {
+	cfg, err := o.load()
+	if err != nil {
+		return err
+	}
+	next, err := makePlan(cfg, &o.options)
+	if err != nil {
+		return err
+	}
+	if err := o.plan.fixed(next); err != nil {
+		return err
+	}
+	if err := next.guard(o.options.NoAuth); err != nil {
+		return err
+	}
+	var keys keyring
+	if err := keys.load(&next.options); err != nil {
+		return err
+	}
+	if err := next.openForms(); err != nil {
+		return err
+	}
+	// After all that needs no store: what is refused leaves no trace.
+	if told {
+		o.stores.renew()
+	}
+	if err := o.addCounters(ctx, next); err != nil {
+		return o.plan.leaves(next.others, err)
+	}
+	if err := next.flakesAgree(ctx, o.stores); err != nil {
+		return err
+	}
+	next.inherit(o.plan)
+	now, fresh := o.supplies.enough(next, o.log, told)
+	gone := o.supplies.without(now)
+	for _, s := range fresh {
+		for _, old := range gone {
+			if s.drawing.clashes(old.drawing) {
+				return wrongSettings(fmt.Sprintf("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.Leasing.Pool),
+					"start the server again, or write the old settings of the pool back")
+			}
+		}
+	}
+	err = beginAll(ctx, fresh, func(s *supply) error { return o.plan.leaves(s.drawing, o.again(ctx, s)) })
+	var options *server.Options
+	var series []*server.Series
+	if err == nil {
+		options, series, err = next.serverOptions(now, o.log, o.warn)
+	}
+	if err == nil {
+		err = o.server.Replace(options, series...)
+	}
+	if err != nil {
+		closeAll(fresh, o.log)
+		return err
+	}
+	if c := keys.now.Load(); c != nil {
+		o.keys.now.Store(c)
+	}
+	if before := o.plan.names; before != nil {
+		close(before.outdated)
+	}
+	o.toldStore(o.plan.storeAt.Text, next.storeAt.Text)
+	o.plan, o.supplies = next, now
+	o.shown.Store(&now)
+	o.sharded.Store(&next.sharded)
+	closeAll(gone, o.log)
+	return nil
+}
+
+// again opens a supply for a reload. One of settings that the server has already replaces one
+// that has ended, so nothing is lost while the new one waits for the time when ids start.
+func (o *service) again(ctx context.Context, s *supply) error {
+	if o.supplies[s.key] != nil {
+		return s.renew(ctx, o.stores, o.openedLate)
+	}
+	return s.try(ctx, o.stores)
+}
+
+// fixed reports what cannot be changed while the server runs. A file that is not there
+// at the moment would leave the server without its tokens, and with another store.
+func (p *plan) fixed(next *plan) error {
+	switch {
+	case p.config == "" || next.config == p.config:
+	case next.config == "":
+		return wrongSettings(p.config+" is not there any more", "put it back: without it the server would use the default file of its user, which is another store")
+	default:
+		return wrongSettings(fmt.Sprintf("%s would be read, and not %s", next.config, p.config), "start the server again, if that is meant")
+	}
+	a, b := p.options, next.options
+	for _, f := range []struct {
+		what string
+		same bool
+	}{
+		{"listen", a.RESP == b.RESP && a.HTTP == b.HTTP && a.Admin == b.Admin && a.Strings == b.Strings && a.Foreign == b.Foreign && slices.Equal(a.Hosts, b.Hosts)},
+		{"tls", (a.Cert == "") == (b.Cert == "")},
+		{"limits.connections", a.Connections == b.Connections},
+		{"limits.idle", a.Idle == b.Idle},
+	} {
+		if !f.same {
+			return wrongSettings(f.what+" was changed, and is read at the start only", "to have it, start the server again; to reload the rest of the file now, write the old value back")
+		}
+	}
+	return nil
+}
+
+// toldStore logs that a reload goes to another store, or to the same one by another URL.
+func (o *service) toldStore(was, is string) {
+	switch before, after := fromurl.Redact(open.StoreText(was)), fromurl.Redact(open.StoreText(is)); {
+	case was == is:
+	case before == after:
+		o.log.Info("the password of the store is another one now", "store", after)
+	default:
+		o.log.Warn("the store is another one now; if it is not the old one under another URL, ids and numbers of both may be equal",
+			"before", before, "store", after)
+	}
+}
+
+// told logs what came of a reload.
+func (o *service) told(err error) {
+	if err == nil {
+		o.log.Info("reloaded", "config", o.plan.config, "series", len(o.plan.series), "tokens", len(o.plan.options.Tokens))
+		return
+	}
+	hint := advice(o.options.Advise, Problem{Err: err})
+	if o.options.Explain != nil {
+		err = o.options.Explain(err)
+	}
+	o.log.Error("not reloaded; everything is as it was", withHint(hint, "err", err)...)
+}
+
+// load reads the settings again.
+func (o *service) load() (*config.Config, error) {
+	switch {
+	case o.options.Load != nil:
+		return o.options.Load()
+	case o.plan.config == "":
+		return o.cfg, nil
+	}
+	return config.Load(o.plan.config)
+}

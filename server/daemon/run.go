@@ -1,0 +1,230 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/shard"
+)
+
+// A service is a server that runs.
+type service struct {
+	options Options
+	cfg     *config.Config // in force
+
+	log    *slog.Logger
+	notify *notifier
+	plan   *plan // in force
+	keys   keyring
+	stores *sharedStores
+	supplies
+	shown   atomic.Pointer[supplies]       // those of now, for the console
+	sharded atomic.Pointer[[]shard.Server] // the same, of servers with shards
+	late    chan struct{}                  // a supply was opened after the start
+	server  *server.Server
+	relist  chan struct{} // of one: a counter was created since they were listed
+
+	refused  []string      // counters of the store that could not be opened; of listAgain
+	listTook time.Duration // the last list, whether it was had or not
+}
+
+// Run serves what the settings say, until ctx ends. Then it answers what was asked, gives back
+// workers and numbers, and returns nil. A nil *Options is all defaults.
+//
+// Where a store is away at the start, Run listens all the same, is not ready, and begins when
+// the store answers. What will not pass by itself ends the start: the errors of this package,
+// of config and config/open, and of each series a [*SeriesError].
+func Run(ctx context.Context, cfg *config.Config, o *Options) error {
+	s := &service{cfg: cfg}
+	if o != nil {
+		s.options = *o
+	}
+	if s.log = s.options.Logger; s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.stores, s.relist = newSharedStores(s.log, s.options.Advise), make(chan struct{}, 1)
+	s.notify, s.late = newNotifier(s.log), make(chan struct{}, 1)
+	bound, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	f := &front{options: &s.plan.options, server: s.server, keys: &s.keys, log: s.log, version: s.options.Version, supplies: &s.shown, sharded: &s.sharded}
+	if err = f.open(bound); err == nil {
+		err = s.announce(bound)
+	}
+	if err == nil {
+		s.notify.ready(s.status())
+		err = s.serve(ctx, s.options.Reload, f.failed)
+	}
+	s.notify.stopping()
+	s.log.Info("stopping")
+	s.server.Stop()
+	f.close()
+	closeAll(s.supplies.without(nil), s.log)
+	return err
+}
+
+// announce says that the server listens.
+func (o *service) announce(bound []boundListener) error {
+	if o.plan.options.Plain() && len(o.plan.options.Tokens) > 0 {
+		o.log.Warn("tokens travel where others may read them: there is no tls in the config")
+	}
+	if o.keys.on() {
+		o.log.Info("tls", "certificate", o.keys.ends())
+	}
+	if o.options.Started == nil {
+		return nil
+	}
+	return o.options.Started(o.running(bound))
+}
+
+// warn logs who else can read the keys of public forms.
+func (o *service) warn(text string) { o.log.Warn(text) }
+
+// begin reads the settings, listens, and opens what is served.
+func (o *service) begin(ctx context.Context) (bound []boundListener, err error) {
+	if o.plan, err = makePlan(o.cfg, &o.options); err != nil {
+		return nil, err
+	}
+	if err := o.plan.guard(o.options.NoAuth); err != nil {
+		return nil, err
+	}
+	if err := o.keys.load(&o.plan.options); err != nil {
+		return nil, err
+	}
+	if err := o.plan.openForms(); err != nil {
+		return nil, err
+	}
+	if bound, err = bind(&o.plan.options); err != nil {
+		return nil, err
+	}
+	// After the listeners: where they cannot be had, no store is made.
+	if err := o.addCounters(ctx, o.plan); err != nil {
+		for _, b := range bound {
+			b.Close()
+		}
+		return nil, err
+	}
+	now, fresh := supplies{}.enough(o.plan, o.log, true)
+	o.supplies = now
+	o.shown.Store(&now)
+	o.sharded.Store(&o.plan.sharded)
+	defer func() {
+		if err != nil {
+			for _, b := range bound {
+				b.Close()
+			}
+			closeAll(fresh, o.log)
+		}
+	}()
+	if err := o.plan.flakesAgree(ctx, o.stores); err != nil {
+		return nil, err
+	}
+	if err := beginAll(ctx, fresh, func(s *supply) error { return s.begin(ctx, o.stores, o.openedLate) }); err != nil {
+		return nil, err
+	}
+	options, series, err := o.plan.serverOptions(now, o.log, o.warn) // pools that are open have told their layouts
+	if err != nil {
+		return nil, err
+	}
+	o.server, err = server.New(options, series...)
+	o.stores.started()
+	return bound, err
+}
+
+// openedLate has the server learn the layout of a pool that could not be read before.
+func (o *service) openedLate() {
+	select {
+	case o.late <- struct{}{}:
+	default: // it is to learn already
+	}
+}
+
+// learn gives the server the layouts of the pools that are open by now, and has it give no ids by
+// the name of a counter.
+func (o *service) learn(ctx context.Context) {
+	for _, d := range o.plan.hearFlakes(ctx, o.stores) {
+		err := o.plan.heard[d]
+		o.log.Error("a series of firn.yaml has the name of a counter, and gives nothing", withHint(d.hintOf(err), "series", d.Name, "err", err)...)
+	}
+	options, series, err := o.plan.serverOptions(o.supplies, o.log, nil)
+	if err == nil {
+		err = o.server.Replace(options, series...)
+	}
+	if err != nil {
+		o.log.Error("the server has not learned the layouts of its pools; SIGHUP tries again", "err", err)
+	}
+}
+
+// serve does what signals ask for, until one asks to stop or a listener fails.
+func (o *service) serve(asked context.Context, hangUp <-chan struct{}, failed <-chan error) error {
+	beats := o.notify.beats()
+	listing := time.NewTimer(mostPause)
+	defer listing.Stop()
+	var reloading chan error // nil: no reload is under way
+	defer func() {
+		if reloading != nil {
+			<-reloading
+		}
+	}()
+	for {
+		again, late, relist, unlisted := hangUp, o.late, o.relist, listing.C
+		if reloading != nil {
+			again, late, relist, unlisted = nil, nil, nil, nil // one at a time
+		} else if o.plan.names == nil && o.plan.allHeard() {
+			unlisted = nil
+		}
+		select {
+		case <-asked.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-beats:
+			o.notify.alive()
+		case <-late:
+			o.learn(asked)
+		case <-again:
+			o.notify.reloading()
+			reloading = make(chan error, 1)
+			go func() { reloading <- o.reload(asked, true) }()
+		case <-relist:
+			reloading = make(chan error, 1)
+			go func() { reloading <- o.reload(asked, false) }()
+		case <-unlisted:
+			reloading = make(chan error, 1)
+			go func() { reloading <- o.listAgain(asked) }()
+		case err := <-reloading:
+			reloading = nil
+			listing.Reset(o.listPause())
+			if errors.Is(err, errUnlisted) {
+				continue
+			}
+			o.told(err)
+			o.notify.ready(o.status())
+		}
+	}
+}
+
+// listPause is how long to wait before the store is asked for its counters again.
+func (o *service) listPause() time.Duration {
+	if o.plan.unlisted != nil || !o.plan.allHeard() {
+		return mostPause
+	}
+	return max(listEvery/2+rand.N(listEvery/2), 20*o.listTook) // of many counters, or on a slow store, seldom
+}
+
+// status is what the server does, in a few words.
+func (o *service) status() string {
+	what := phrase.Plural(len(o.plan.series), "configured name")
+	if o.plan.others != nil {
+		what = "any name"
+	}
+	return "serving " + what
+}
