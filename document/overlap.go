@@ -12,13 +12,17 @@ import (
 // store has given out: the patterns have the same fixed parts, or texts that can be equal.
 // Options.MayRepeat claims that this does no harm.
 type OverlapError struct {
-	Series, Pattern string // the new series
-	Other           string // the series that the store has
-	OtherPattern    string
+	Series, Pattern string   // the new series
+	Others          []string // the series that the store has, by name
+	OtherPattern    string   // of the first of them
 }
 
 func (e *OverlapError) Error() string {
-	return fmt.Sprintf("document: series %q, pattern %s, could repeat texts of series %q, pattern %s", e.Series, e.Pattern, e.Other, e.OtherPattern)
+	text := fmt.Sprintf("document: a new series %q with pattern %s could repeat texts of series %q, whose pattern is %s", e.Series, e.Pattern, e.Others[0], e.OtherPattern)
+	if len(e.Others) > 1 {
+		text += fmt.Sprintf(", and of %q", e.Others[1:])
+	}
+	return text
 }
 
 // Retryable is false; see firn.Retryable.
@@ -36,6 +40,7 @@ func (o *Options) alone(ctx context.Context, st store.Store, name string) error 
 	if err != nil {
 		return err
 	}
+	var found *OverlapError
 	for _, in := range all {
 		q, err := ParsePattern(in.Pattern)
 		switch {
@@ -43,10 +48,16 @@ func (o *Options) alone(ctx context.Context, st store.Store, name string) error 
 		case err != nil:
 			return fmt.Errorf("document: series %q: %w", in.Name, err)
 		case p.Overlaps(q):
-			return &OverlapError{name, o.Pattern, in.Name, in.Pattern}
+			if found == nil {
+				found = &OverlapError{Series: name, Pattern: o.Pattern, OtherPattern: in.Pattern}
+			}
+			found.Others = append(found.Others, in.Name)
 		}
 	}
-	return nil
+	if found == nil {
+		return nil
+	}
+	return found
 }
 
 // Overlaps reports whether some text could be one of both patterns. Because [Widen] can

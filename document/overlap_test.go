@@ -71,7 +71,7 @@ func TestCreateRefusesTwins(t *testing.T) {
 	}
 	_, err := Create(ctx, st, "invoices", pattern)
 	var overlap *OverlapError
-	if !errors.As(err, &overlap) || overlap.Other != "invoice" {
+	if !errors.As(err, &overlap) || overlap.Others[0] != "invoice" {
 		t.Fatal(err)
 	}
 	if _, err := Create(ctx, st, "receipt", &Options{Pattern: "R-{8}"}); err != nil {

@@ -89,6 +89,7 @@ func printSerials(out io.Writer, all []document.Info, asJSON bool) error {
 }
 
 func newSerialsCreate() *cobra.Command {
+	var mayRepeat []string
 	cmd := &cobra.Command{
 		Use:   "create SERIES",
 		Short: "Begin a serial that there never was",
@@ -104,6 +105,9 @@ missing, the program fails and says so. To check before that: firn doctor, whose
 is 3 where the store does not have a serial of firn.yaml. If the serial is there already,
 nothing changes, and the exit code is 1.
 
+A serial whose texts could equal those of another serial of the store is refused:
+--may-repeat NAME claims that the texts of both never meet.
+
 The pattern and the zone are those of firn.yaml, or of the flags. A series that goes
 on from another system's: firn serials raise.`,
 		Example: `  firn serials create invoice
@@ -114,6 +118,9 @@ on from another system's: firn serials raise.`,
 			s, d, err := serialDrawing(cmd, args[0])
 			if err != nil {
 				return err
+			}
+			if saidBy(cmd.Flags().Lookup("may-repeat")) { // a claim is not taken from a variable
+				d.Options.Serial.MayRepeat = mayRepeat
 			}
 			st, err := open.Store(cmd.Context(), s.StoreURL().Text, sayMade(cmd.ErrOrStderr()))
 			if err != nil {
@@ -137,6 +144,7 @@ on from another system's: firn serials raise.`,
 	}
 	addStore(cmd)
 	addSeries(cmd, config.Serial)
+	cmd.Flags().StringArrayVar(&mayRepeat, "may-repeat", nil, "a serial of this store whose texts may equal this one's, because they never meet in one table, queue or cache; may be given several times")
 	return cmd
 }
 

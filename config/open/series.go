@@ -108,10 +108,16 @@ func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, 
 	}
 	if d.Kind == config.Serial {
 		_, err = document.Show(ctx, stores[0], d.Name)
-		return errors.As(err, new(*document.MissingError)), nil
+	} else {
+		_, err = sequence.Show(ctx, stores[0], d.Name)
 	}
-	_, err = sequence.Show(ctx, stores[0], d.Name)
-	return errors.As(err, new(*sequence.MissingError)), nil
+	if !errors.As(err, new(*document.MissingError)) && !errors.As(err, new(*sequence.MissingError)) {
+		return false, nil
+	}
+	if recovered, err := WasRecovered(ctx, stores[0]); err != nil || recovered {
+		return true, err
+	}
+	return true, newName(ctx, stores[0], d)
 }
 
 // FirstNumber is what a counter gives first that begins now.

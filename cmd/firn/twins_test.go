@@ -1,0 +1,61 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A serial or a segment that was renamed in firn.yaml would begin again at its first number, and
+// give out what was given out: it is refused, and what the hints say leads on.
+func TestRenamedSeriesAreRefused(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	const pattern = `{ kind: serial, pattern: "INV-{6}" }`
+	write(t, dir, "firn.yaml", "series:\n  invoice: "+pattern+"\n  order: { kind: segment }\n")
+	mustAll(t, "next invoice", "next order")
+	write(t, dir, "firn.yaml", "series:\n  invoices: "+pattern+"\n  orders: { kind: segment }\n  bill: "+pattern+"\n")
+	refusedWith(t, []string{"next", "invoices"},
+		`could repeat texts of series "invoice"`, "write invoice in firn.yaml again, in place of invoices", "firn serials create invoices --may-repeat invoice")
+	refusedWith(t, []string{"next", "bill"}, "firn serials create bill --may-repeat invoice")
+	refusedWith(t, []string{"serials", "create", "bill"}, "firn serials create bill --may-repeat invoice")
+	refusedWith(t, []string{"next", "orders"},
+		"a counter of nearly that name, which firn.yaml does not list: order", "write order in firn.yaml again, in place of orders", "only if orders never existed: firn segments create orders")
+	refusedWith(t, []string{"doctor"}) // exit code 3
+	out, _, code := called(t, "doctor")
+	for _, want := range []string{"bad   series invoices: ", "bad   series bill: ", "bad   series orders: "} {
+		if code != 3 || !strings.Contains(out, want) {
+			t.Errorf("doctor: exit code %d, no %q in\n%s", code, want, out)
+		}
+	}
+
+	mustAll(t, "segments create orders", "serials create invoices --may-repeat invoice", "next orders", "next invoices")
+	refusedWith(t, []string{"serials", "create", "bill", "--may-repeat", "invoice"}, "firn serials create bill --may-repeat invoice --may-repeat invoices")
+	mustAll(t, "serials create bill --may-repeat invoice --may-repeat invoices", "doctor")
+
+	// Both are listed, so both are meant.
+	write(t, dir, "firn.yaml", "series:\n  photo: { kind: segment }\n  photos: { kind: segment }\n")
+	mustAll(t, "next photo", "next photos")
+}
+
+// A series that firn.yaml does not list is mistyped as easily.
+func TestMistypedSeriesOfAKind(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	mustAll(t, "next orders --kind segment", "next invoice --pattern INV-{6}", "next orders --kind segment")
+	refusedWith(t, strings.Fields("next ordrs --kind segment"), "to draw from the counter that is there: firn next orders", "firn segments create ordrs")
+	refusedWith(t, strings.Fields("next invoise --pattern INV-{6}"), "firn next invoice", "firn serials create invoise --pattern INV-{6} --may-repeat invoice")
+	refusedWith(t, strings.Fields("next invoise --pattern R-{6}"), "firn next invoice", "only if invoise never existed: firn serials create invoise --pattern R-{6}")
+	mustAll(t, "serials create invoise --pattern R-{6}", "next invoise")
+}
+
+// Serials that were created before, or at the same moment, and could repeat each other's texts, are found.
+func TestDoctorFindsTwins(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	mustAll(t, "serials create a --pattern INV-{6}", "serials create b --pattern INV-{4} --may-repeat a", "doctor")
+	out, _, _ := called(t, "doctor")
+	if !strings.Contains(out, "ok    serials a and b: their texts may be equal, as --may-repeat says") {
+		t.Error(out)
+	}
+}
