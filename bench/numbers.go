@@ -16,7 +16,7 @@ const dense = "dense numbers"
 // of a number and not of the store.
 func numbers() (all []contender, done func() error, err error) {
 	s, err := sequence.Open(ctx, memory.New(), "bench", &sequence.Options{
-		Step: 1 << 24, Waste: 1 << 26, Logger: slog.New(slog.DiscardHandler),
+		Cache: 1 << 24, MaxUnused: 1 << 26, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, nil, err

@@ -145,10 +145,10 @@ func TestConfigPlaces(t *testing.T) {
 		"series: {a: {kind: segment, start: 1}}":                                   `x:1:29: a series has no key "start": it is first`,
 		"series: {a: {kind: segment, cycle: true}}":                                `x:1:29: a series has no key "cycle": to begin again would repeat every number`,
 		"series: {a: {kind: segment, first: 0}}":                                   `x:1:36: series.a.first: "0" is not a number from 1 on`,
-		"series: {a: {kind: segment, step: -5}}":                                   `x:1:35: series.a.step: "-5" is not a number from 1 on`,
+		"series: {a: {kind: segment, cache: -5}}":                                  `x:1:36: series.a.cache: "-5" is not a number from 1 on`,
 		"series: {a: {kind: segment, max: 5, first: 7}}":                           "x:1:34: series.a: max 5 is below first, 7",
 		"series: {a: {kind: segment, order: sorted}}":                              `x:1:36: series.a.order: "sorted" is neither free nor strict`,
-		"series: {a: {kind: segment, lossy: yes}}":                                 `x:1:36: series.a.lossy: "yes": it can only be accept`,
+		"series: {a: {kind: segment, on-lossy-store: yes}}":                        `x:1:45: series.a.on-lossy-store: "yes": it can only be may-repeat`,
 		"series: {a: {kind: serial}}":                                              "x:1:10: series.a has no pattern, such as INV-{yyyyMMdd}-{6}",
 		"series: {a: {kind: serial, pattern: 'A{0}'}}":                             `x:1:37: series.a: pattern "A{0}": column 2: a counter has 1 to 18 digits, not 0`,
 		"series: {a: {kind: serial, pattern: '{yyyy}{6}'}}":                        "x:1:10: series.a: zone: a date needs a time zone",
@@ -234,7 +234,7 @@ func TestDocumentedConfig(t *testing.T) {
 			t.Errorf("%s is shown as %s, and is %s", k.Name, v.Text, standard)
 		}
 	}
-	for series, free := range map[string][]string{"orders": {"first", "lossy"}, "invoice": {"pattern", "zone", "lossy"}} {
+	for series, free := range map[string][]string{"orders": {"first", "on-lossy-store"}, "invoice": {"pattern", "zone", "on-lossy-store"}} {
 		one, err := shown.SeriesNamed(series)
 		if err != nil {
 			t.Fatal(err)

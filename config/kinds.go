@@ -67,36 +67,36 @@ var CounterKeys = []Key[CounterOptions]{
 		},
 	},
 	{
-		Name: "step", Kinds: dense, Value: "N", Set: setStep,
+		Name: "cache", Kinds: dense, Value: "N", Set: setCache,
 		Usage:    "how many numbers to reserve by one write",
 		Standard: strconv.Itoa(block.DefaultCache),
 	},
 	{Name: "order", Kinds: []string{Segment}, Standard: "free", Set: setOrder},
 	{
-		Name: "lasts", Kinds: Counted, Standard: phrase.Duration(block.DefaultCacheFor),
+		Name: "cache-for", Kinds: Counted, Standard: phrase.Duration(block.DefaultCacheFor),
 		Set: func(o *CounterOptions, text string) (err error) {
-			if o.Segment.Lasts, err = ParseDuration(text); err == nil && o.Segment.Lasts < time.Millisecond {
+			if o.Segment.CacheFor, err = ParseDuration(text); err == nil && o.Segment.CacheFor < time.Millisecond {
 				return fmt.Errorf("%q: it is 1ms at least", text)
 			}
 			return err
 		},
 	},
 	{
-		Name: "waste", Kinds: Counted, Standard: strconv.Itoa(block.DefaultMaxUnused),
+		Name: "max-unused", Kinds: Counted, Standard: strconv.Itoa(block.DefaultMaxUnused),
 		Set: func(o *CounterOptions, text string) error {
-			n, err := parseStep(text)
-			o.Segment.Waste = n
+			n, err := parseCount(text)
+			o.Segment.MaxUnused = n
 			return err
 		},
 	},
 	{
-		Name: "lossy", Kinds: dense, Value: "accept", Standard: "refuse",
-		Usage: "accept: go on on a store that can forget, where numbers may repeat",
+		Name: "on-lossy-store", Kinds: dense, Value: "may-repeat", Standard: "refuse",
+		Usage: "may-repeat: accept a store that can lose writes, where numbers may repeat",
 		Set: func(o *CounterOptions, text string) error {
-			if text != "accept" {
-				return fmt.Errorf("%q: it can only be accept", text)
+			if text != "may-repeat" {
+				return fmt.Errorf("%q: it can only be may-repeat", text)
 			}
-			o.Segment.Lossy, o.Serial.Lossy = true, true
+			o.Segment.MayRepeat, o.Serial.MayRepeat = true, true
 			return nil
 		},
 	},
@@ -104,7 +104,7 @@ var CounterKeys = []Key[CounterOptions]{
 
 // Other names of keys: what people know them as.
 var seriesSynonyms = map[string]string{
-	"start": "it is first", "min": "it is first", "minvalue": "it is first", "maxvalue": "it is max", "cache": "it is step", "block": "it is step",
+	"start": "it is first", "min": "it is first", "minvalue": "it is first", "maxvalue": "it is max", "step": "it is cache", "block": "it is cache", "lasts": "it is cache-for", "waste": "it is max-unused", "lossy": "it is on-lossy-store",
 	"timezone": "it is zone", "prefix": "it stands in pattern, or in public", "type": "it is kind", "layout": "it is the pool's",
 	"cycle": "to begin again would repeat every number; a series ends at max", "store": "it is the config's; a ticket has stores",
 }
@@ -194,14 +194,14 @@ func setOrder(o *CounterOptions, text string) error {
 	return fmt.Errorf("%q is neither free nor strict", text)
 }
 
-func setStep(o *CounterOptions, text string) error {
-	n, err := parseStep(text)
-	o.Segment.Step, o.Serial.Step = n, int64(n)
+func setCache(o *CounterOptions, text string) error {
+	n, err := parseCount(text)
+	o.Segment.Cache, o.Serial.Cache = n, int64(n)
 	return err
 }
 
-// parseStep reads how many numbers are taken at a time.
-func parseStep(text string) (int, error) {
+// parseCount reads how many numbers are taken at a time.
+func parseCount(text string) (int, error) {
 	n, err := ParsePositive(text)
 	if err == nil && n > block.MaxCache {
 		return 0, fmt.Errorf("%q: it is at most %d", text, block.MaxCache)
@@ -219,7 +219,7 @@ func positiveID(field func(*CounterOptions) *firn.ID) func(*CounterOptions, stri
 
 // standardOf is what a key of a series of that kind is where nobody says.
 func standardOf(k *Key[CounterOptions], kind string) string {
-	if k.Name == "step" && kind == Serial {
+	if k.Name == "cache" && kind == Serial {
 		return "1"
 	}
 	return k.Standard

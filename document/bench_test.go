@@ -25,7 +25,7 @@ func BenchmarkNext(b *testing.B) {
 		step int64
 	}{{"memory", memory.New(), 1}, {"sqlite", file, 1}, {"hand", memory.New(), 10_000}} {
 		b.Run(bb.name, func(b *testing.B) {
-			s, err := document.Open(b.Context(), bb.st, "invoice", &document.Options{Pattern: "INV-{yyyyMMdd}-{6+}", Zone: "UTC", Step: bb.step})
+			s, err := document.Open(b.Context(), bb.st, "invoice", &document.Options{Pattern: "INV-{yyyyMMdd}-{6+}", Zone: "UTC", Cache: bb.step})
 			if err != nil {
 				b.Fatal(err)
 			}

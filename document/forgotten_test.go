@@ -17,7 +17,7 @@ import (
 func TestForgotten(t *testing.T) {
 	inner := memory.New()
 	empty := inner.Snapshot()
-	s := opened(t, inner, "{1+}", document.Options{Step: 3})
+	s := opened(t, inner, "{1+}", document.Options{Cache: 3})
 	begun := inner.Snapshot()
 	wantNext(t, s, "1", "2", "3", "4")
 	var forgot *store.ForgotError
@@ -57,7 +57,7 @@ func TestBegunAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memory.New()
 		empty := inner.Snapshot()
-		s, err := document.Open(t.Context(), inner, "s", &document.Options{Pattern: "{1+}", Step: 1000})
+		s, err := document.Open(t.Context(), inner, "s", &document.Options{Pattern: "{1+}", Cache: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestRestoredWhileOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &promising{Store: memory.New(), p: store.Durability{Durable: false, Instance: "a"}}
 		inner := st.Store.(*memory.Store)
-		accept := &document.Options{Lossy: true}
+		accept := &document.Options{MayRepeat: true}
 		if _, err := document.Create(t.Context(), st, "s", with("{1+}", accept)); err != nil {
 			t.Fatal(err)
 		}
@@ -189,14 +189,14 @@ func lossyStore(t *testing.T) {
 	b := store.Durability{Durable: false, Why: "appendonly no", Instance: "run b"}
 	st := &promising{Store: inner, p: a}
 	var none *document.MissingError
-	if _, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}", Lossy: true}); !errors.As(err, &none) {
+	if _, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}", MayRepeat: true}); !errors.As(err, &none) {
 		t.Error(err)
 	}
 	var refused *document.LossyError
 	if _, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}"}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "(appendonly no)") {
 		t.Error(err)
 	}
-	accept := &document.Options{Lossy: true}
+	accept := &document.Options{MayRepeat: true}
 	if _, err := document.Create(t.Context(), st, "s", &document.Options{Pattern: "{1+}"}); !errors.As(err, &refused) {
 		t.Error(err)
 	}
@@ -323,16 +323,16 @@ func TestRestoredToTheEnd(t *testing.T) {
 // What a process hands back to a store that went back is not part of what it lost.
 func TestHandedBackToAnOlderStore(t *testing.T) {
 	st := memory.New()
-	a := opened(t, st, "{1+}", document.Options{Step: 10})
+	a := opened(t, st, "{1+}", document.Options{Cache: 10})
 	wantNext(t, a, "1")
 	kept := st.Snapshot()
-	b := opened(t, st, "{1+}", document.Options{Step: 10})
+	b := opened(t, st, "{1+}", document.Options{Cache: 10})
 	wantNext(t, b, "11", "12", "13", "14", "15", "16", "17", "18", "19", "20")
 	st.Restore(kept) // it has lost 10 counts
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
-	c := opened(t, st, "{1+}", document.Options{Step: 3})
+	c := opened(t, st, "{1+}", document.Options{Cache: 3})
 	wantNext(t, c, "2")
 	if err := c.Close(); err != nil {
 		t.Error(err)

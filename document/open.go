@@ -30,7 +30,7 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	if _, err := o.rules(name); err != nil {
 		return nil, err
 	}
-	p, err := promiseOf(ctx, st, name, o.Lossy)
+	p, err := promiseOf(ctx, st, name, o.MayRepeat)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 // does, once.
 //
 // Errors: [*ExistsError], the series is there; [*OverlapError], another series could give the
-// same texts, which Options.MayRepeat accepts; [*store.OtherStoreError], this store is a
+// same texts, which Options.MayEqual accepts; [*store.OtherStoreError], this store is a
 // copy; [*LossyError]; [*OptionError]s; and the store's, after which the series may or may
 // not be there: call Create again.
 func Create(ctx context.Context, st store.Store, name string, opts *Options) (Info, error) {
@@ -97,7 +97,7 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 	if o.Pattern == "" {
 		return Info{}, &OptionError{"pattern", "pattern: a new series needs one, such as INV-{yyyy}-{6}", nil}
 	}
-	p, err := promiseOf(ctx, st, name, o.Lossy)
+	p, err := promiseOf(ctx, st, name, o.MayRepeat)
 	if err != nil {
 		return Info{}, err
 	}
@@ -146,12 +146,12 @@ func define(ctx context.Context, st store.Store, name string, o *Options, p stor
 		return def, false, withNames(ctx, st, &MissingError{Series: name})
 	}
 	if rec.Version == "" {
-		if err := o.alone(ctx, st, name); err != nil {
+		if err := CheckNew(ctx, st, name, o); err != nil {
 			return def, false, err
 		}
 		def := dated.Definition{
 			V: record.Format, ID: record.NewID(), Pattern: o.Pattern, Zone: o.Zone,
-			Instance: p.Instance, Store: p.Identity, MayRepeat: o.MayRepeat,
+			Instance: p.Instance, Store: p.Identity, MayEqual: o.MayEqual,
 		}
 		rec, err = record.Create(ctx, st, dated.Key(name), record.Encode(def))
 		switch {

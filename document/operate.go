@@ -13,17 +13,17 @@ import (
 
 // An Info is a series as the store has it.
 type Info struct {
-	Name    string
-	Pattern string
-	Zone    string // "" where the pattern has no date
-	Period  string // last one by name that was counted in; "" where there are none
-	Count   int64  // in it; 0 before the first
-	Text    string // of that count; "" before the first
-	Periods int    // counters there are
-	Lossy   bool   // it goes on on a store that can forget
-	Store   string // the store that it was made in; empty where nobody has noted it
+	Name      string
+	Pattern   string
+	Zone      string // "" where the pattern has no date
+	Period    string // last one by name that was counted in; "" where there are none
+	Count     int64  // in it; 0 before the first
+	Text      string // of that count; "" before the first
+	Periods   int    // counters there are
+	MayRepeat bool   // it goes on on a store that can lose writes
+	Store     string // the store that it was made in; empty where nobody has noted it
 
-	MayRepeat []string // series whose texts may equal this one's
+	MayEqual []string // series whose texts may equal this one's
 }
 
 // List returns the series of a store, by name. It reads every record.
@@ -47,7 +47,7 @@ func infos(list []store.Record) ([]Info, error) {
 				return nil, err
 			}
 			index[name] = len(all)
-			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, Lossy: def.Instance != "", Store: def.Store, MayRepeat: def.MayRepeat})
+			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Instance != "", Store: def.Store, MayEqual: def.MayEqual})
 			continue
 		}
 		i, ok := index[name]

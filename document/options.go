@@ -22,21 +22,22 @@ type Options struct {
 	// time/tzdata.
 	Zone string
 
-	// Step is 1: how many counts one write grants to this process. More of them
-	// are fewer writes, and gaps: those in hand are lost when the process is
-	// killed, or when the date changes.
-	Step int64
+	// Cache is how many counts one write grants to this process. Zero means 1. More are fewer
+	// writes, and gaps: counts in hand are lost when the process is killed, or when the date
+	// changes.
+	Cache int64
 
-	// Lossy accepts a store that may forget what it acknowledged. Texts are then
-	// unique at best effort: a write that is lost with a server is noticed by
-	// another server's name, and the series stops, but not before.
-	Lossy bool
+	// MayRepeat accepts a store that can lose a write that it acknowledged. Texts are then
+	// unique at best effort: the series notices a write that is lost with a server by the
+	// name of the server that answers instead, and stops, but may not notice before.
+	MayRepeat bool
 
-	// MayRepeat names series of this store whose texts may equal this one's, since the texts
-	// never meet. It is written down when the series is created.
-	MayRepeat []string
+	// MayEqual names series of this store whose texts may equal this one's, because the texts
+	// of both never meet. It is written down when the series is created.
+	MayEqual []string
 
-	Logger *slog.Logger // slog.Default()
+	// Logger gets warnings. Nil means slog.Default().
+	Logger *slog.Logger
 }
 
 // An OptionError says which option cannot be, and why. It may be one of several
@@ -66,7 +67,7 @@ func (o *Options) Check(name string) error {
 
 // rules are what the options say; without a pattern where they have none.
 func (o *Options) rules(name string) (rules, error) {
-	r := rules{name: name, step: max(o.Step, 1), lossy: o.Lossy}
+	r := rules{name: name, step: max(o.Cache, 1), lossy: o.MayRepeat}
 	var errs []error
 	bad := func(option string, err error, format string, args ...any) {
 		errs = append(errs, &OptionError{option, fmt.Sprintf(format, args...), err})
@@ -74,8 +75,8 @@ func (o *Options) rules(name string) (rules, error) {
 	if reason := record.CheckName("series", name, dated.MaxName); reason != "" {
 		bad("series", nil, "%s", reason)
 	}
-	if o.Step < 0 || o.Step > maxStep {
-		bad("step", nil, "step %d: there can be 1 to %d", o.Step, maxStep)
+	if o.Cache < 0 || o.Cache > maxCache {
+		bad("cache", nil, "cache %d: there can be 1 to %d", o.Cache, maxCache)
 	}
 	var err error
 	if o.Zone != "" {
@@ -100,8 +101,8 @@ func (o *Options) rules(name string) (rules, error) {
 	return r, errors.Join(errs...)
 }
 
-// maxStep is far above what a period's texts are worth losing.
-const maxStep = 1_000_000
+// maxCache is far above what a period's texts are worth losing.
+const maxCache = 1_000_000
 
 // zoneName is the zone's IANA name, "" where there is none.
 func (r *rules) zoneName() string {

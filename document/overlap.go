@@ -10,7 +10,7 @@ import (
 
 // An OverlapError says that a new series could give out texts that another series of the
 // store has given out: the patterns have the same fixed parts, or texts that can be equal.
-// Options.MayRepeat claims that this does no harm.
+// Options.MayEqual claims that this does no harm.
 type OverlapError struct {
 	Series, Pattern string   // the new series
 	Others          []string // the series that the store has, by name
@@ -28,10 +28,10 @@ func (e *OverlapError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*OverlapError) Retryable() bool { return false }
 
-// alone returns an [*OverlapError] where the store has another series whose texts could equal
-// those of a new one. Two processes that create two such series at the same moment both
+// CheckNew returns an [*OverlapError] where the store has another series whose texts could equal
+// those of a new one: [Create] and [Open] refuse to create it. It writes nothing. Two processes that create two such series at the same moment both
 // succeed: this finds a series that was renamed or mistyped, not a race.
-func (o *Options) alone(ctx context.Context, st store.Store, name string) error {
+func CheckNew(ctx context.Context, st store.Store, name string, o *Options) error {
 	p, err := ParsePattern(o.Pattern)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (o *Options) alone(ctx context.Context, st store.Store, name string) error 
 	for _, in := range all {
 		q, err := ParsePattern(in.Pattern)
 		switch {
-		case in.Name == name || slices.Contains(o.MayRepeat, in.Name) || slices.Contains(in.MayRepeat, name):
+		case in.Name == name || slices.Contains(o.MayEqual, in.Name) || slices.Contains(in.MayEqual, name):
 		case err != nil:
 			return fmt.Errorf("document: series %q: %w", in.Name, err)
 		case p.Overlaps(q):

@@ -78,14 +78,14 @@ func TestCreateRefusesTwins(t *testing.T) {
 		t.Error(err)
 	}
 	claimed := *pattern
-	claimed.MayRepeat = []string{"invoice"}
-	if in, err := Create(ctx, st, "test", &claimed); err != nil || len(in.MayRepeat) != 1 {
+	claimed.MayEqual = []string{"invoice"}
+	if in, err := Create(ctx, st, "test", &claimed); err != nil || len(in.MayEqual) != 1 {
 		t.Error(in, err)
 	}
 	if _, err := Widen(ctx, st, "test", "INV-{yyyyMMdd}-{9}", "UTC"); err != nil {
 		t.Error(err)
 	}
-	if in, err := Show(ctx, st, "test"); err != nil || len(in.MayRepeat) != 1 {
+	if in, err := Show(ctx, st, "test"); err != nil || len(in.MayEqual) != 1 {
 		t.Error(in, err)
 	}
 }

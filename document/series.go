@@ -70,7 +70,7 @@ const (
 
 // Next returns the next text. It waits for the store: for one write, which it
 // may share with other calls. The date is that of the store's clock during the
-// call; with Step, or after calls that gave up waiting, as it was read up to a
+// call; with Cache, or after calls that gave up waiting, as it was read up to a
 // second before.
 //
 // Errors: [*EndError] where the period has no number left, [*InstanceError]

@@ -269,8 +269,8 @@ func TestOptionErrors(t *testing.T) {
 		{"a", invoice, document.Options{Zone: "../etc/passwd"}, "zone", `zone "../etc/passwd": invalid`},
 		{"a", invoice, document.Options{Zone: "Local"}, "zone", "zone Local differs from host to host"},
 		{"a", "{6}", document.Options{Zone: "UTC"}, "zone", "zone UTC: the pattern {6} has no date"},
-		{"a", "{2}", document.Options{Step: -1}, "step", "step -1: there can be 1 to 1000000"},
-		{"a", "{2}", document.Options{Step: 2e9}, "step", "step 2000000000: there can be"},
+		{"a", "{2}", document.Options{Cache: -1}, "cache", "cache -1: there can be 1 to 1000000"},
+		{"a", "{2}", document.Options{Cache: 2e9}, "cache", "cache 2000000000: there can be"},
 	} {
 		err := with(tt.pattern, &tt.o).Check(tt.name)
 		var option *document.OptionError
@@ -343,7 +343,7 @@ func (c *counting) Put(ctx context.Context, key string, value []byte, cond store
 func TestStep(t *testing.T) {
 	st, set := at(noon)
 	count := &counting{Store: st}
-	s := opened(t, count, invoice, document.Options{Zone: saigon.Zone, Step: 10})
+	s := opened(t, count, invoice, document.Options{Zone: saigon.Zone, Cache: 10})
 	for i := range 10 {
 		wantNext(t, s, fmt.Sprintf("INV-20261120-%06d", 1+i))
 	}
@@ -368,8 +368,8 @@ func TestStep(t *testing.T) {
 // A tail that others drew after is not given back.
 func TestStepTaken(t *testing.T) {
 	st, _ := at(noon)
-	a := opened(t, st, invoice, document.Options{Zone: saigon.Zone, Step: 10})
-	b := opened(t, st, invoice, document.Options{Zone: saigon.Zone, Step: 10})
+	a := opened(t, st, invoice, document.Options{Zone: saigon.Zone, Cache: 10})
+	b := opened(t, st, invoice, document.Options{Zone: saigon.Zone, Cache: 10})
 	wantNext(t, a, "INV-20261120-000001")
 	wantNext(t, b, "INV-20261120-000011")
 	if err := a.Close(); err != nil {
@@ -452,7 +452,7 @@ func TestUnknownOutcome(t *testing.T) {
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewFaulty(memory.New())
-		s, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}", Step: 5})
+		s, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}", Cache: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -472,7 +472,7 @@ func TestClose(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		s, err = document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}", Step: 5})
+		s, err = document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}", Cache: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -507,7 +507,7 @@ func TestClose(t *testing.T) {
 func TestCloseOfAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewFaulty(memory.New())
-		s, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{yyyy}-{1+}", Zone: "UTC", Step: 5})
+		s, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{yyyy}-{1+}", Zone: "UTC", Cache: 5})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -124,7 +124,7 @@ func TestServers(t *testing.T) {
 				server = b.server(t)
 				url = server.URL()
 			}
-			o := document.Options{Zone: "Asia/Ho_Chi_Minh", Lossy: b.name == "redis"}
+			o := document.Options{Zone: "Asia/Ho_Chi_Minh", MayRepeat: b.name == "redis"}
 			operator := connected(t, url)
 			if info, err := document.Create(t.Context(), operator, "invoice", with(invoice, &o)); err != nil || info.Pattern != invoice {
 				t.Fatalf("%+v, %v", info, err)
@@ -144,11 +144,11 @@ func TestServers(t *testing.T) {
 				return
 			}
 			times := 1
-			if o.Lossy {
+			if o.MayRepeat {
 				times = 2 // what is raised once is raised again
 			}
 			kills(t, server, times, all, d, func() {
-				if !o.Lossy {
+				if !o.MayRepeat {
 					return
 				}
 				await(t, d, "nobody stops", func() bool { return d.stops > 0 })
@@ -160,7 +160,7 @@ func TestServers(t *testing.T) {
 				d.stops = 0
 				d.mu.Unlock()
 			})
-			if !o.Lossy && d.stops > 0 {
+			if !o.MayRepeat && d.stops > 0 {
 				t.Errorf("stopped by another instance; errors %v", slices.Sorted(maps.Keys(d.errs)))
 			}
 		})

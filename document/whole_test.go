@@ -30,7 +30,7 @@ func TestAppendThatFailsUsesNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			st := memory.New()
 			f := storetest.NewFaulty(st)
-			s := opened(t, f, "{2}", document.Options{Step: 10})
+			s := opened(t, f, "{2}", document.Options{Cache: 10})
 			wantNext(t, s, "01", "02")
 			if tt.away {
 				f.Away(errors.New("connection refused"))
@@ -47,7 +47,7 @@ func TestAppendThatFailsUsesNothing(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
-			wantNext(t, opened(t, st, "{2}", document.Options{Step: 10}), "05")
+			wantNext(t, opened(t, st, "{2}", document.Options{Cache: 10}), "05")
 		})
 	}
 }
@@ -100,7 +100,7 @@ func TestLeftOverARestoration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := storetest.NewFaulty(st)
-		s := opened(t, f, "{4}", document.Options{Step: 10})
+		s := opened(t, f, "{4}", document.Options{Cache: 10})
 		wantNext(t, s, "0001")
 		if _, err := document.Recover(t.Context(), st, 100, nil); err != nil {
 			t.Fatal(err)

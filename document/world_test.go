@@ -248,7 +248,7 @@ func (p *process) next() {
 
 // rules are those of every process.
 func (w *world) rules() rules {
-	o := Options{Pattern: w.pattern, Zone: w.zone, Step: w.step, Lossy: w.lossy}
+	o := Options{Pattern: w.pattern, Zone: w.zone, Cache: w.step, MayRepeat: w.lossy}
 	if !strings.Contains(w.pattern, "yyyy") {
 		o.Zone = ""
 	}

@@ -16,7 +16,7 @@ var sink int64
 // do: directly, and through the interface that programs hold.
 func BenchmarkNext(b *testing.B) {
 	ctx := context.Background()
-	s, err := sequence.Open(ctx, memory.New(), "bench", &sequence.Options{Waste: 1 << 30, Step: 1 << 28})
+	s, err := sequence.Open(ctx, memory.New(), "bench", &sequence.Options{MaxUnused: 1 << 30, Cache: 1 << 28})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func create(ctx context.Context, st store.Store, name string, r block.Record, o 
 		return err
 	}
 	if !p.Durable {
-		if !o.Lossy {
+		if !o.MayRepeat {
 			return &LossyError{Name: name, Why: p.Why}
 		}
 		r.Instance = p.Instance

@@ -102,7 +102,7 @@ func some(s *sequence.Series, ids []firn.ID, n, round int) ([]firn.ID, error) {
 // openPatiently opens the series while its store may be away.
 func openPatiently(st store.Store) (*sequence.Series, error) {
 	for tries := 0; ; tries++ {
-		s, err := sequence.Open(ctx, st, "drawn", &sequence.Options{Waste: 20_000, Wait: 2 * time.Second, Logger: quiet})
+		s, err := sequence.Open(ctx, st, "drawn", &sequence.Options{MaxUnused: 20_000, Wait: 2 * time.Second, Logger: quiet})
 		var outage *sequence.OutageError
 		if err == nil || !errors.As(err, &outage) || tries == 30 {
 			return s, err
@@ -272,7 +272,7 @@ func TestDraw(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			h := &herd{t: t, dir: t.TempDir()}
 			kill := func() {}
-			options := sequence.Options{Step: 1000}
+			options := sequence.Options{Cache: 1000}
 			switch kind {
 			case "sqlite":
 				h.url = "sqlite:" + filepath.Join(h.dir, "ids.db")
@@ -285,7 +285,7 @@ func TestDraw(t *testing.T) {
 					srv.Start(t)
 				}
 			case "redis":
-				options.Lossy = true
+				options.MayRepeat = true
 				srv := testserver.Redis(t, "--appendonly", "yes")
 				h.url = srv.URL()
 				kill = func() {

@@ -21,7 +21,7 @@ import (
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := storetest.NewFaulty(memory.New())
-		s := begin(t, f, sequence.Options{Step: 100, Lasts: time.Second, Wait: 2 * time.Second})
+		s := begin(t, f, sequence.Options{Cache: 100, CacheFor: time.Second, Wait: 2 * time.Second})
 		defer closeSeries(t, s)
 		for range 1000 { // 100/s
 			next(t, s)
@@ -67,7 +67,7 @@ func TestUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := storetest.NewFaulty(st)
-		s := begin(t, f, sequence.Options{Step: 2, Waste: 2, Strict: true})
+		s := begin(t, f, sequence.Options{Cache: 2, MaxUnused: 2, Strict: true})
 		if _, err := sequence.Create(ctx, f, "orders", nil); !errors.As(err, new(*sequence.ExistsError)) {
 			t.Error(err)
 		}
@@ -128,7 +128,7 @@ func TestForgotten(t *testing.T) {
 	for name, forget := range forgets {
 		t.Run(name, func(t *testing.T) {
 			st := memory.New()
-			first := begin(t, st, sequence.Options{Step: 10})
+			first := begin(t, st, sequence.Options{Cache: 10})
 			was := st.Snapshot()
 			closeSeries(t, first)
 			s := begin(t, st, sequence.Options{})
@@ -202,7 +202,7 @@ func TestLossy(t *testing.T) {
 	if _, err := sequence.Create(ctx, st, "orders", nil); !errors.As(err, &lossy) || !strings.Contains(err.Error(), "everysec") {
 		t.Fatal(err)
 	}
-	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{MayRepeat: true, Cache: 10}); err != nil {
 		t.Fatal(err)
 	}
 	s := begin(t, st, sequence.Options{})
@@ -271,7 +271,7 @@ func TestForgottenAltogether(t *testing.T) {
 // what processes have handed back since it went back.
 func TestRestoredAfterHandBack(t *testing.T) {
 	st := &remote{Store: memory.New(), promise: store.Durability{Durable: false, Instance: "a"}}
-	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{Lossy: true, Step: 10}); err != nil {
+	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{MayRepeat: true, Cache: 10}); err != nil {
 		t.Fatal(err)
 	}
 	one := begin(t, st, sequence.Options{})
@@ -311,7 +311,7 @@ func TestBecomesLossy(t *testing.T) {
 	if _, err := sequence.Open(ctx, st, "orders", &sequence.Options{Logger: quiet}); !errors.As(err, &lossy) {
 		t.Fatal(err)
 	}
-	s := begin(t, st, sequence.Options{Lossy: true}) // the store cannot tell its instance
+	s := begin(t, st, sequence.Options{MayRepeat: true}) // the store cannot tell its instance
 	next(t, s)
 	closeSeries(t, s)
 }

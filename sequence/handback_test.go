@@ -17,7 +17,7 @@ import (
 // what others were granted.
 func TestHandBack(t *testing.T) {
 	st := memory.New()
-	a := begin(t, st, sequence.Options{Step: 100})
+	a := begin(t, st, sequence.Options{Cache: 100})
 	next(t, a) // 1 of 1-100
 	b := begin(t, st, sequence.Options{})
 	next(t, b) // 101 of 101-200
@@ -36,7 +36,7 @@ func TestHandBack(t *testing.T) {
 func TestHandBackUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &slow{Store: memory.New(), trip: 100 * time.Millisecond}
-		s := begin(t, st, sequence.Options{Step: 10})
+		s := begin(t, st, sequence.Options{Cache: 10})
 		for range 10 { // the next segment comes when all of this one was used
 			next(t, s)
 		}
@@ -54,7 +54,7 @@ func TestHandBackUsedUp(t *testing.T) {
 // A range that was reserved is not handed back.
 func TestHandBackAfterReserve(t *testing.T) {
 	st := memory.New()
-	s := begin(t, st, sequence.Options{Step: 10})
+	s := begin(t, st, sequence.Options{Cache: 10})
 	next(t, s)
 	if _, err := s.Reserve(ctx, 100); err != nil { // 11-110
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestHandBackWhileWriting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := storetest.NewFaulty(memory.New())
 		for round, late := range []time.Duration{200 * time.Millisecond, time.Hour} {
-			s := begin(t, f, sequence.Options{Step: 10})
+			s := begin(t, f, sequence.Options{Cache: 10})
 			next(t, s)
 			synctest.Wait()
 			f.Next(func(ctx context.Context, p storetest.Put) (store.Record, error) {
@@ -108,7 +108,7 @@ func TestCloseWhileTheStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, writing := range []bool{false, true} {
 			f := storetest.NewFaulty(memory.New())
-			s := begin(t, f, sequence.Options{Step: 10})
+			s := begin(t, f, sequence.Options{Cache: 10})
 			next(t, s)
 			synctest.Wait()
 			resume := f.Hang()
@@ -131,7 +131,7 @@ func TestCloseWhileTheStoreHangs(t *testing.T) {
 // A hand-back whose outcome is unknown is left at that.
 func TestHandBackUnknown(t *testing.T) {
 	f := storetest.NewFaulty(memory.New())
-	s := begin(t, f, sequence.Options{Step: 10})
+	s := begin(t, f, sequence.Options{Cache: 10})
 	next(t, s)
 	later, release := storetest.Later()
 	f.Next(later)

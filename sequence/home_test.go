@@ -41,7 +41,7 @@ func isElsewhere(err error) bool {
 // A copy of a store grants no numbers until an operator says what it is.
 func TestCopy(t *testing.T) {
 	here := placed(memory.New(), "here")
-	if _, err := sequence.Create(ctx, here, "orders", &sequence.Options{Step: 10}); err != nil {
+	if _, err := sequence.Create(ctx, here, "orders", &sequence.Options{Cache: 10}); err != nil {
 		t.Fatal(err)
 	}
 	s := begin(t, here, sequence.Options{})
@@ -99,7 +99,7 @@ func TestCopy(t *testing.T) {
 func TestCopyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := placed(memory.New(), "here")
-		if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{Step: 10}); err != nil {
+		if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{Cache: 10}); err != nil {
 			t.Fatal(err)
 		}
 		s := begin(t, st, sequence.Options{})
@@ -178,7 +178,7 @@ func TestTicketPlaces(t *testing.T) {
 // What a program abandons is not issued, and not handed back.
 func TestAbandon(t *testing.T) {
 	a, b := placed(memory.New(), "a"), placed(memory.New(), "b")
-	if _, err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", &sequence.Options{Step: 10}); err != nil {
+	if _, err := sequence.CreateAcross(ctx, []store.Store{a, b}, "photos", &sequence.Options{Cache: 10}); err != nil {
 		t.Fatal(err)
 	}
 	s := openTickets(t, []store.Store{a, b}, sequence.Options{})

@@ -113,7 +113,7 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 		return err
 	}
 	p := a.Durability
-	rules := block.Rules{Name: s.name, Key: block.Key(s.name), Accept: s.options.Lossy, By: s.options.Name}
+	rules := block.Rules{Name: s.name, Key: block.Key(s.name), Accept: s.options.MayRepeat, By: s.options.Name}
 	if p.NoticesLoss && len(s.lanes) == 1 {
 		a, err := k.insist(ctx, once, record.Request{Op: record.Get, Key: block.KeyRecovered})
 		if err != nil {
@@ -125,7 +125,7 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 			rules.Found = &r
 		}
 	}
-	limits := block.Limits{Waste: int64(s.options.Waste), Lasts: s.options.Lasts}
+	limits := block.Limits{MaxUnused: int64(s.options.MaxUnused), CacheFor: s.options.CacheFor}
 	d, do := block.Start(rules, limits, id, record.Seed(), p, s.clocks()).Step(s.clocks(), block.Take{})
 	for do.Op != record.None {
 		if d.State.Fails > 0 && once || ctx.Err() != nil {
@@ -135,7 +135,7 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 	}
 	err = explain(s.name, do.Err)
 	var none *MissingError
-	if errors.As(err, &none) && !p.Durable && !s.options.Lossy {
+	if errors.As(err, &none) && !p.Durable && !s.options.MayRepeat {
 		return &LossyError{Name: s.name, Why: p.Why} // to create it would be refused for that
 	}
 	if err != nil {
@@ -175,7 +175,7 @@ func (k *keeper) agrees() error {
 		return &MismatchError{name, "stores", fmt.Sprint(max(have.Stores, 1)), fmt.Sprint(n)}
 	}
 	if !p.Durable {
-		if !have.Lossy && !k.series.options.Lossy {
+		if !have.Lossy && !k.series.options.MayRepeat {
 			return &LossyError{Name: name, Why: p.Why, Since: have.Instance == ""}
 		}
 		k.log.Warn("best effort: the store can forget a write it acknowledged, and then numbers repeat", "why", p.Why)

@@ -21,9 +21,9 @@ type Info struct {
 	Increment int64
 	Granted   firn.ID // nobody is granted a number up to it any more; below First none was
 	Left      int64   // how many numbers can still be granted
-	Step      int64   // how many a process reserves at a time, at least
+	Cache     int64   // how many a process reserves by one write, at least
 	Strict    bool
-	Lossy     bool
+	MayRepeat bool      // it goes on on a store that can lose writes
 	Instance  string    // of the lossy store it goes on under
 	Store     string    // the store that it was made in; empty where nobody has noted it
 	Stores    int       // it is spread over so many
@@ -59,7 +59,7 @@ func info(rec store.Record) Info {
 	}
 	return Info{
 		Name: name, First: firn.ID(r.First), Max: firn.ID(r.Max), Increment: max(r.Increment, 1),
-		Granted: firn.ID(max(r.Granted, 0)), Left: r.Left(), Step: r.Step, Strict: r.Strict, Lossy: r.Lossy,
+		Granted: firn.ID(max(r.Granted, 0)), Left: r.Left(), Cache: r.Step, Strict: r.Strict, MayRepeat: r.Lossy,
 		Instance: r.Instance, Store: r.Store, Stores: int(max(r.Stores, 1)), Offset: int(r.Offset), Rate: r.RateAt(now), At: r.At, By: r.By,
 	}
 }

@@ -12,29 +12,45 @@ import (
 	"github.com/firn-id/firn/internal/record"
 )
 
-// Options of a series. Nil, or any zero field, takes the default, which the
-// comment names first.
-//
-// The first group is written down when the series is created, and is the same
-// for everybody from then on: whoever opens it may leave these fields out, or
-// must agree with what was written. Their names are those of SEQUENCE.
+// Options of a series. Nil, or a zero field, means the default.
 type Options struct {
-	First     firn.ID // 1; the first number, and no number is below it (START)
-	Max       firn.ID // the largest of 63 bits; no number is above it (MAXVALUE)
-	Increment int64   // 1; from one number to the next, positive
-	Step      int     // 100; how many numbers a process takes at a time, at least (CACHE). SetStep changes it
-	Strict    bool    // order: strict. Numbers increase over all processes: every call waits for a write to the store
+	// First, Max, Increment, Cache and Strict are written down when the series is created,
+	// and are the same for every process from then on. [Open] takes what was written; where
+	// an option is set, it must agree, but for Cache. The words are those of SEQUENCE.
 
-	// Lossy: accept. The series goes on on a store that can forget what it
-	// acknowledged: then nothing keeps numbers from repeating after it did.
-	Lossy bool
+	// First is the first number; no number is below it (START). Zero means 1.
+	First firn.ID
+	// Max is the largest number that may be granted (MAXVALUE). Zero means the largest of 63
+	// bits.
+	Max firn.ID
+	// Increment is the distance from one number to the next (INCREMENT). Zero means 1.
+	Increment int64
+	// Cache is how many numbers a process reserves by one write, at least (CACHE). Zero means
+	// 100. [SetCache] changes it.
+	Cache int
+	// Strict makes numbers increase over all processes: every call waits for a write to the
+	// store.
+	Strict bool
+
+	// MayRepeat accepts a store that can lose a write that it acknowledged: after it did,
+	// nothing keeps numbers from repeating.
+	MayRepeat bool
 
 	// The others are this process's own.
-	Lasts  time.Duration // 10 s; how long a segment is to last: Step grows with demand
-	Waste  int           // 100,000; how many numbers a process has in hand at most, besides those that calls wait for or have given up. A crash loses them
-	Wait   time.Duration // 5 s; how long a call waits for a store that does not answer
-	Name   string        // host:pid; for people
-	Logger *slog.Logger  // slog.Default()
+
+	// CacheFor is how long a block of numbers is to last: Cache grows with demand. Zero means
+	// 10 s.
+	CacheFor time.Duration
+	// MaxUnused is how many numbers the process has in hand at most, besides those that calls
+	// are waiting for or have given up. That is the most a crash can lose. Zero means
+	// 100,000, or Cache where that is more.
+	MaxUnused int
+	// Wait is how long a call waits for a store that does not answer. Zero means 5 s.
+	Wait time.Duration
+	// Name is this process's name, for people. Empty means host:pid.
+	Name string
+	// Logger gets warnings. Nil means slog.Default().
+	Logger *slog.Logger
 }
 
 // defaultWait is how long a call waits where nobody says.
@@ -50,11 +66,11 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		c = *o
 	}
-	if c.Lasts == 0 {
-		c.Lasts = block.DefaultCacheFor
+	if c.CacheFor == 0 {
+		c.CacheFor = block.DefaultCacheFor
 	}
-	if c.Waste == 0 {
-		c.Waste = max(block.DefaultMaxUnused, c.Step)
+	if c.MaxUnused == 0 {
+		c.MaxUnused = max(block.DefaultMaxUnused, c.Cache)
 	}
 	if c.Wait == 0 {
 		c.Wait = defaultWait
@@ -110,20 +126,20 @@ func (o *Options) validate(name string, stores int) error {
 	case o.Increment > block.MaxIncrement:
 		bad("increment", "%d is above %d", o.Increment, block.MaxIncrement)
 	}
-	if o.Step < 0 || o.Step > block.MaxCache {
-		bad("step", "%d: it is 1 to %d", o.Step, block.MaxCache)
+	if o.Cache < 0 || o.Cache > block.MaxCache {
+		bad("cache", "%d: it is 1 to %d", o.Cache, block.MaxCache)
 	}
 	if o.Strict && stores > 1 {
 		bad("order", "strict: a series over several stores has no order between them")
 	}
 	switch {
-	case o.Waste < 0 || o.Waste > block.MaxCache:
-		bad("waste", "%d: it is 1 to %d", o.Waste, block.MaxCache)
-	case o.Step > o.Waste:
-		bad("waste", "%d is below step, %d: a process has a whole step in hand", o.Waste, o.Step)
+	case o.MaxUnused < 0 || o.MaxUnused > block.MaxCache:
+		bad("max-unused", "%d: it is 1 to %d", o.MaxUnused, block.MaxCache)
+	case o.Cache > o.MaxUnused:
+		bad("max-unused", "%d is below cache, %d: a process has a whole cache in hand", o.MaxUnused, o.Cache)
 	}
-	if o.Lasts < 0 {
-		bad("lasts", "%s is negative", o.Lasts)
+	if o.CacheFor < 0 {
+		bad("cache-for", "%s is negative", o.CacheFor)
 	}
 	if o.Wait < 0 {
 		bad("wait", "%s is negative", o.Wait)
@@ -140,8 +156,8 @@ const maxSeries = 200
 // record is a new series' record, but for its id.
 func (o *Options) record() block.Record {
 	r := block.Record{
-		First: int64(o.First), Max: int64(o.Max), Increment: o.Increment, Step: int64(o.Step),
-		Strict: o.Strict, Lossy: o.Lossy,
+		First: int64(o.First), Max: int64(o.Max), Increment: o.Increment, Step: int64(o.Cache),
+		Strict: o.Strict, Lossy: o.MayRepeat,
 	}
 	if r.First == 0 {
 		r.First = 1

@@ -13,7 +13,7 @@
 // A number is granted once: the store has acknowledged the write that reserves a block
 // before any number of the block is issued. Numbers of one process increase; those of
 // several processes interleave by blocks, unless the series is Strict. A process that is
-// killed loses the numbers that it had in hand, at most Options.Waste, so there are gaps.
+// killed loses the numbers that it had in hand, at most Options.MaxUnused, so there are gaps.
 // Package internal/block decides, and says why nothing repeats; this package performs what
 // it asks.
 package sequence

@@ -74,7 +74,7 @@ func info(t testing.TB, st store.Store) sequence.Info {
 func TestNumbers(t *testing.T) {
 	st := memory.New()
 	for round := range 3 {
-		s := begin(t, st, sequence.Options{Step: 10})
+		s := begin(t, st, sequence.Options{Cache: 10})
 		for i := range 25 {
 			if id := next(t, s); id != firn.ID(round*25+i+1) {
 				t.Fatalf("round %d: %d", round, id)
@@ -93,7 +93,7 @@ func TestNumbers(t *testing.T) {
 
 func TestFirstIncrementMax(t *testing.T) {
 	st := memory.New()
-	o := sequence.Options{First: 1000, Increment: 5, Max: 1033, Step: 4}
+	o := sequence.Options{First: 1000, Increment: 5, Max: 1033, Cache: 4}
 	s := begin(t, st, o)
 	var got []firn.ID
 	for {
@@ -140,7 +140,7 @@ func TestEndOfAllNumbers(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for option, o := range map[string]sequence.Options{
 		"first": {First: -1}, "max": {Max: 3, First: 4}, "increment": {Increment: -1},
-		"step": {Step: -1}, "waste": {Step: 10, Waste: 5}, "lasts": {Lasts: -1}, "wait": {Wait: -1},
+		"cache": {Cache: -1}, "max-unused": {Cache: 10, MaxUnused: 5}, "cache-for": {CacheFor: -1}, "wait": {Wait: -1},
 	} {
 		var bad *sequence.OptionError
 		if err := o.Check("orders"); !errors.As(err, &bad) || bad.Option != option {
@@ -177,7 +177,7 @@ func TestOnce(t *testing.T) {
 	for range 30 {
 		var all []*sequence.Series
 		for range 2 {
-			all = append(all, begin(t, st, sequence.Options{Step: 7, Waste: 50}))
+			all = append(all, begin(t, st, sequence.Options{Cache: 7, MaxUnused: 50}))
 		}
 		var done sync.WaitGroup
 		for _, s := range all {
@@ -228,7 +228,7 @@ func TestOnce(t *testing.T) {
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &slow{Store: memory.New(), trip: 100 * time.Millisecond}
-		s := begin(t, st, sequence.Options{Step: 1, Waste: 1})
+		s := begin(t, st, sequence.Options{Cache: 1, MaxUnused: 1})
 		defer closeSeries(t, s)
 		next(t, s)
 		gone, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
@@ -286,7 +286,7 @@ func TestCrowd(t *testing.T) {
 	const callers, draws, trip = 1000, 200, 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		st := &slow{Store: memory.New(), trip: trip}
-		s := begin(t, st, sequence.Options{Step: 10})
+		s := begin(t, st, sequence.Options{Cache: 10})
 		defer closeSeries(t, s)
 		var worst, late atomic.Int64
 		var waited atomic.Int64
@@ -328,7 +328,7 @@ func TestCrowdCapped(t *testing.T) {
 	const callers, draws, trip = 1000, 20, 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		st := &slow{Store: memory.New(), trip: trip}
-		s := begin(t, st, sequence.Options{Step: 10, Waste: 10})
+		s := begin(t, st, sequence.Options{Cache: 10, MaxUnused: 10})
 		defer closeSeries(t, s)
 		var done sync.WaitGroup
 		for range callers {
@@ -353,7 +353,7 @@ func TestCrowdCapped(t *testing.T) {
 func TestStepFollowsDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &slow{Store: memory.New(), trip: time.Millisecond}
-		s := begin(t, st, sequence.Options{Step: 10, Lasts: 10 * time.Second, Waste: 5000})
+		s := begin(t, st, sequence.Options{Cache: 10, CacheFor: 10 * time.Second, MaxUnused: 5000})
 		defer closeSeries(t, s)
 		drawFor := func(d, every time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(every) {
@@ -361,7 +361,7 @@ func TestStepFollowsDemand(t *testing.T) {
 			}
 		}
 		drawFor(2*time.Minute, 10*time.Millisecond) // 100/s
-		if got := s.State(); got.Step < 800 || got.Step > 1200 || got.Rate < 80 || got.Rate > 120 {
+		if got := s.State(); got.Cache < 800 || got.Cache > 1200 || got.Rate < 80 || got.Rate > 120 {
 			t.Errorf("at 100/s: %+v", got)
 		}
 		puts := st.puts.Load()
@@ -370,23 +370,23 @@ func TestStepFollowsDemand(t *testing.T) {
 			t.Errorf("%d writes in a minute, for segments of 10 s", n)
 		}
 		drawFor(time.Minute, time.Millisecond) // 1000/s
-		if got := s.State(); got.Step < 2500 || got.Left > 5000 {
+		if got := s.State(); got.Cache < 2500 || got.Left > 5000 {
 			t.Errorf("at 1000/s: %+v", got)
 		}
 		drawFor(2*time.Hour, time.Second)
-		if got := s.State(); got.Step != 10 {
+		if got := s.State(); got.Cache != 10 {
 			t.Errorf("at 1/s: %+v", got)
 		}
 	})
 }
 
-func TestSetStep(t *testing.T) {
+func TestSetCache(t *testing.T) {
 	st := memory.New()
-	s := begin(t, st, sequence.Options{Step: 10, Waste: 1000})
+	s := begin(t, st, sequence.Options{Cache: 10, MaxUnused: 1000})
 	defer closeSeries(t, s)
 	next(t, s)
 	in, err := sequence.SetCache(ctx, st, "orders", 500)
-	if err != nil || in.Step != 500 {
+	if err != nil || in.Cache != 500 {
 		t.Fatal(in, err)
 	}
 	for range 20 {
@@ -409,7 +409,7 @@ func wait(t testing.TB, ok func() bool) {
 
 func TestReserve(t *testing.T) {
 	st := memory.New()
-	s := begin(t, st, sequence.Options{Step: 10, Increment: 3})
+	s := begin(t, st, sequence.Options{Cache: 10, Increment: 3})
 	defer closeSeries(t, s)
 	for _, n := range []int{1, 5, 10, 1000, 100_000, 3} {
 		r, err := s.Reserve(ctx, n)
@@ -430,7 +430,7 @@ func TestReserve(t *testing.T) {
 // A range that max has no room for is refused, and the rest can still be had.
 func TestReserveAtTheEnd(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		s := begin(t, memory.New(), sequence.Options{Step: 10, Max: 50, Strict: strict})
+		s := begin(t, memory.New(), sequence.Options{Cache: 10, Max: 50, Strict: strict})
 		var end *sequence.EndError
 		if r, err := s.Reserve(ctx, 60); !errors.As(err, &end) {
 			t.Errorf("%+v, %v", r, err)
@@ -447,7 +447,7 @@ func TestReserveAtTheEnd(t *testing.T) {
 
 func TestRaise(t *testing.T) {
 	st := memory.New()
-	s := begin(t, st, sequence.Options{Step: 10, Increment: 7, First: 3})
+	s := begin(t, st, sequence.Options{Cache: 10, Increment: 7, First: 3})
 	if id := next(t, s); id != 3 {
 		t.Fatal(id)
 	}

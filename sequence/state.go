@@ -18,7 +18,7 @@ type State struct {
 	Granted    firn.ID          // as Info.Granted, as last seen here
 	Max        firn.ID
 
-	Step   int64         // how many numbers the last segment was to have
+	Cache  int64         // how many numbers the last block was to have
 	Rate   float64       // numbers used in a second, here
 	Left   int64         // numbers in hand: what a crash would lose
 	Lasts  time.Duration // how long those last at this rate; 0 where there is no rate
@@ -62,7 +62,7 @@ func (l *lane) stateNow() State {
 		Name: l.series.name, Durability: m.Durability, Strict: m.Have.Strict,
 		Lossy:   !m.Durability.Durable,
 		Granted: firn.ID(max(m.Have.Granted, 0)), Max: firn.ID(m.Have.Max),
-		Step: d.Pace().Step(), Rate: d.Pace().Rate(l.series.clocks().Boot, l.issued()),
+		Cache: d.Pace().Step(), Rate: d.Pace().Rate(l.series.clocks().Boot, l.issued()),
 		Left: l.left(), Waits: l.series.waits, Issued: l.issued(), Wasted: m.Doubtful + l.thrown,
 		Degraded: m.Fails > 0, Away: d.Away, Err: explain(l.series.name, m.Err),
 	}

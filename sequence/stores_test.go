@@ -181,7 +181,7 @@ func overStore(t *testing.T, b backend) {
 			t.Fatalf("created on a store that can forget: %v", err)
 		}
 	}
-	if _, err := sequence.Create(ctx, operator, "orders", &sequence.Options{Step: 50, Lossy: b.lossy}); err != nil {
+	if _, err := sequence.Create(ctx, operator, "orders", &sequence.Options{Cache: 50, MayRepeat: b.lossy}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -205,7 +205,7 @@ func overStore(t *testing.T, b backend) {
 	var drawing sync.WaitGroup
 	start := func() {
 		for range 3 {
-			s := begin(t, connect(t, url), sequence.Options{Waste: 500})
+			s := begin(t, connect(t, url), sequence.Options{MaxUnused: 500})
 			all = append(all, s)
 			drawing.Go(func() { n.drawMixed(s, done) })
 		}
@@ -252,7 +252,7 @@ func TestTicketsOverStores(t *testing.T) {
 		}
 		return stores
 	}
-	if _, err := sequence.CreateAcross(ctx, connected(), "photos", &sequence.Options{Step: 20}); err != nil {
+	if _, err := sequence.CreateAcross(ctx, connected(), "photos", &sequence.Options{Cache: 20}); err != nil {
 		t.Fatal(err)
 	}
 	n := newNumbers()
@@ -260,7 +260,7 @@ func TestTicketsOverStores(t *testing.T) {
 	var all []*sequence.Series
 	var drawing sync.WaitGroup
 	for range 2 {
-		s := openTickets(t, connected(), sequence.Options{Waste: 500})
+		s := openTickets(t, connected(), sequence.Options{MaxUnused: 500})
 		all = append(all, s)
 		drawing.Go(func() { n.drawMixed(s, done) })
 	}
@@ -303,11 +303,11 @@ func TestTicketsOverLossyStores(t *testing.T) {
 	if _, err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.As(err, new(*sequence.LossyError)) {
 		t.Fatalf("created on stores that can forget: %v", err)
 	}
-	if _, err := sequence.CreateAcross(ctx, stores, "photos", &sequence.Options{Lossy: true, Step: 20}); err != nil {
+	if _, err := sequence.CreateAcross(ctx, stores, "photos", &sequence.Options{MayRepeat: true, Cache: 20}); err != nil {
 		t.Fatal(err)
 	}
 	n := newNumbers()
-	s := openTickets(t, stores, sequence.Options{Waste: 200})
+	s := openTickets(t, stores, sequence.Options{MaxUnused: 200})
 	for i := range 200 {
 		ids, err := mixed(ctx, s, i)
 		n.add(0, ids, err)

@@ -43,7 +43,7 @@ func openTickets(t testing.TB, stores []store.Store, o sequence.Options) *sequen
 func TestTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores, faulty := places(t, 2)
-		s := openTickets(t, stores, sequence.Options{Step: 10, Lasts: time.Second})
+		s := openTickets(t, stores, sequence.Options{Cache: 10, CacheFor: time.Second})
 		seen := map[firn.ID]bool{}
 		drawn := [2]int{}
 		draw := func(n int) {
@@ -111,7 +111,7 @@ func TestTicketsStartWithOneAway(t *testing.T) {
 			t.Error(err)
 		}
 		faulty[1].Away(nil)
-		s := openTickets(t, stores, sequence.Options{Step: 5})
+		s := openTickets(t, stores, sequence.Options{Cache: 5})
 		for i := range 7 {
 			if id := next(t, s); id != firn.ID(2+3*i) {
 				t.Errorf("%d", id)
@@ -263,7 +263,7 @@ func TestTicketsAnotherComesBack(t *testing.T) {
 			want  any
 		}{{others[1], &forgot}, {stores[0], &mismatch}} {
 			faulty[1].Away(errors.New("away"))
-			s := openTickets(t, []store.Store{stores[0], &swapped{faulty[1], tt.comes}}, sequence.Options{Step: 5})
+			s := openTickets(t, []store.Store{stores[0], &swapped{faulty[1], tt.comes}}, sequence.Options{Cache: 5})
 			faulty[1].Away(nil)
 			time.Sleep(5 * time.Second)
 			first := next(t, s)

@@ -69,8 +69,8 @@ func TestTorture(t *testing.T) {
 }
 
 func torture(t *testing.T, kind string) {
-	o := sequence.Options{Step: 3, Waste: 40, Wait: 200 * time.Millisecond, Lasts: 10 * time.Millisecond, Logger: quiet}
-	create := sequence.Options{Step: 3, Increment: 2}
+	o := sequence.Options{Cache: 3, MaxUnused: 40, Wait: 200 * time.Millisecond, CacheFor: 10 * time.Millisecond, Logger: quiet}
+	create := sequence.Options{Cache: 3, Increment: 2}
 	stores := 1
 	switch kind {
 	case "strict":
@@ -194,7 +194,7 @@ func operate(t *testing.T, end context.Context, stores []*storetest.Faulty) {
 // segment meanwhile are different ones.
 func TestNextBesideReserve(t *testing.T) {
 	const each = 100_000
-	s := begin(t, memory.New(), sequence.Options{Step: 1 << 20, Waste: 1 << 20})
+	s := begin(t, memory.New(), sequence.Options{Cache: 1 << 20, MaxUnused: 1 << 20})
 	defer closeSeries(t, s)
 	next(t, s)
 	var got [4][]firn.ID

@@ -21,7 +21,7 @@ import (
 func TestWhileARangeIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := storetest.NewFaulty(memory.New())
-		s := begin(t, f, sequence.Options{Step: 100})
+		s := begin(t, f, sequence.Options{Cache: 100})
 		defer closeSeries(t, s)
 		for range 60 {
 			next(t, s)
@@ -64,7 +64,7 @@ func TestForgottenWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := storetest.NewFaulty(st)
-		s := begin(t, f, sequence.Options{Step: 10, Strict: true})
+		s := begin(t, f, sequence.Options{Cache: 10, Strict: true})
 		defer s.Close()
 		next(t, s)
 		resume := f.Hang()
@@ -102,7 +102,7 @@ func (c *counted) Get(ctx context.Context, key string) (store.Record, error) {
 func TestTicketsOneUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores, faulty := places(t, 2)
-		if _, err := sequence.CreateAcross(ctx, stores, "few", &sequence.Options{Max: 20, Step: 1}); err != nil {
+		if _, err := sequence.CreateAcross(ctx, stores, "few", &sequence.Options{Max: 20, Cache: 1}); err != nil {
 			t.Fatal(err)
 		}
 		one := &counted{Store: stores[0]}
@@ -136,11 +136,11 @@ func TestTicketsOneUsedUp(t *testing.T) {
 func TestTicketsAfterTooLargeARange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores, faulty := places(t, 2)
-		if _, err := sequence.CreateAcross(ctx, stores, "few", &sequence.Options{Max: 20, Step: 1}); err != nil {
+		if _, err := sequence.CreateAcross(ctx, stores, "few", &sequence.Options{Max: 20, Cache: 1}); err != nil {
 			t.Fatal(err)
 		}
 		open := func() *sequence.Series {
-			s, err := sequence.OpenAcross(ctx, stores, "few", &sequence.Options{Logger: quiet, Waste: 1})
+			s, err := sequence.OpenAcross(ctx, stores, "few", &sequence.Options{Logger: quiet, MaxUnused: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +178,7 @@ func TestTicketsAfterTooLargeARange(t *testing.T) {
 func TestNextBehindTooLargeARange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := storetest.NewFaulty(memory.New())
-		s := begin(t, f, sequence.Options{Max: 20, Step: 1, Waste: 1})
+		s := begin(t, f, sequence.Options{Max: 20, Cache: 1, MaxUnused: 1})
 		defer closeSeries(t, s)
 		const calls = 10
 		var ranges, numbers [calls]error

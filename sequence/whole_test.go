@@ -53,7 +53,7 @@ func TestAppendThatFailsUsesNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
 				f := storetest.NewFaulty(st)
-				s := begin(t, f, sequence.Options{Max: 150, Step: 100, Lasts: time.Second, Wait: 2 * time.Second})
+				s := begin(t, f, sequence.Options{Max: 150, Cache: 100, CacheFor: time.Second, Wait: 2 * time.Second})
 				next(t, s)
 				synctest.Wait()
 				if err := tt.fail(t, f, s); err == nil {
@@ -86,7 +86,7 @@ func none(t *testing.T, ids []firn.ID, err error) error {
 func TestAppendGivenUpWhileAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := storetest.NewFaulty(memory.New())
-		s := begin(t, f, sequence.Options{Step: 100})
+		s := begin(t, f, sequence.Options{Cache: 100})
 		next(t, s)
 		synctest.Wait()
 		f.Next(storetest.Delay(2*time.Second, 0))
@@ -136,7 +136,7 @@ func TestStrictAppendAtTheEnd(t *testing.T) {
 // Large and small calls at once, many of which fail: no number comes twice, and none is lost.
 func TestAppendsThatFailBesideOthers(t *testing.T) {
 	const last = 20_000
-	s := begin(t, memory.New(), sequence.Options{Max: last, Step: 50})
+	s := begin(t, memory.New(), sequence.Options{Max: last, Cache: 50})
 	defer closeSeries(t, s)
 	var mu sync.Mutex
 	seen := map[firn.ID]bool{}

@@ -117,7 +117,7 @@ func serveClient() error {
 	if _, err := sequence.Create(ctx, st, "orders", nil); err != nil {
 		return err
 	}
-	orders, err := sequence.Open(ctx, st, "orders", &sequence.Options{Waste: 10_000_000})
+	orders, err := sequence.Open(ctx, st, "orders", &sequence.Options{MaxUnused: 10_000_000})
 	if err != nil {
 		return err
 	}

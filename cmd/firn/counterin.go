@@ -46,7 +46,7 @@ func (d *drawing) ofOther(ctx context.Context, st store.Store, err error) error 
 			Hint("to change its width or zone, with PATTERN the new one: firn serials change %s --pattern PATTERN", name)
 	}
 	return f.Hint("to have it go on above a number: firn segments raise %s N", name).
-		Hint("to change how many numbers are reserved at a time: firn segments set %s --step N", name)
+		Hint("to change how many numbers are reserved at a time: firn segments set %s --cache N", name)
 }
 
 // lookUp finds out whether the store has a counter of the name that a command draws

@@ -124,8 +124,8 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	if err != nil {
 		return nil, err
 	}
-	if o := &d.Options.Segment; o.Waste == 0 { // a short run has no more in hand than it prints
-		o.Waste = int(max(min(n, block.DefaultMaxUnused), int64(o.Step)))
+	if o := &d.Options.Segment; o.MaxUnused == 0 { // a short run has no more in hand than it prints
+		o.MaxUnused = int(max(min(n, block.DefaultMaxUnused), int64(o.Cache)))
 	}
 	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: ui.Warnings(errs), Hostname: hostname})
 	if err != nil {
@@ -225,8 +225,8 @@ func (d *drawing) explain(err error) error {
 		return hintRecover(f.Hint("to see why the store may lose writes: firn doctor"), url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, true))
 	case errors.As(err, &lossySegment), errors.As(err, &lossySerial):
 		return f.Hint("use a store that keeps what it acknowledged").
-			Hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, lossy: accept } }", d.Name, d.Kind).
-			HintFlag("lossy", "the same for a series that firn.yaml does not list: --lossy accept")
+			Hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, on-lossy-store: may-repeat } }", d.Name, d.Kind).
+			HintFlag("on-lossy-store", "the same for a series that firn.yaml does not list: --on-lossy-store may-repeat")
 	case errors.As(err, &other):
 		return d.hintDefinition(f, other)
 	case errors.As(err, &mismatch):

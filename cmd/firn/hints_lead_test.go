@@ -238,7 +238,7 @@ func TestHintsOfWorkersThatFallFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Insist, Worker: 0})
+	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		{store, "pool set shop --workers 0-900", 1},
 		{store, "store recover --numbers 7", 1},
 		{store, "next orders --kind segment", 1},
-		{store, "segments set refunds --step 5", 1},
+		{store, "segments set refunds --cache 5", 1},
 		{store, "next bill --pattern B-{6}", 1},
 		{store, "next invoice --pattern INV-{4}", 1},
 		{[]string{"--store", "sqlite:" + filepath.Join(dir, "none.db")}, "pool ls", 1},

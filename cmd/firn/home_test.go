@@ -73,7 +73,7 @@ func TestCountersInACopy(t *testing.T) {
 		{"pool", "create", "--new"},
 		{"pool", "ensure"},
 		{"segments", "create", "photos"},
-		{"segments", "set", "orders", "--step", "7"},
+		{"segments", "set", "orders", "--cache", "7"},
 		{"segments", "raise", "orders", "700"},
 		append([]string{"serials", "create", "bill"}, serial...),
 		{"serials", "change", "invoice", "--pattern", "INV-{8}"},

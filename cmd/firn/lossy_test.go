@@ -25,9 +25,9 @@ func TestLossySeries(t *testing.T) {
 	serial := []string{"invoice", "--pattern", "R{3}"}
 	next := append([]string{"next"}, serial...)
 	create := append([]string{"serials", "create"}, serial...)
-	firn(1, `hint: the same for a series that firn.yaml does not list: --lossy accept`, next...)
+	firn(1, `hint: the same for a series that firn.yaml does not list: --on-lossy-store may-repeat`, next...)
 	firn(1, `series "invoice" is refused: the store can forget what it acknowledged (redis `, create...)
-	next, create = append(next, "--lossy", "accept"), append(create, "--lossy", "accept")
+	next, create = append(next, "--on-lossy-store", "may-repeat"), append(create, "--on-lossy-store", "may-repeat")
 	firn(1, "hint: only if it never existed: firn serials create invoice", next...)
 	firn(0, "serial invoice has begun: R{3}", create...)
 	firn(0, "R001\nR002\nR003\n", append(next, "-n", "3")...)

@@ -14,18 +14,18 @@ func TestCommandsForTheOtherKind(t *testing.T) {
 	t.Setenv("FIRN_STORE", url)
 	mustAll(t, "segments create orders", "serials create invoice --pattern INV-{6}")
 	for args, want := range map[string]string{
-		"segments set invoice --step 5":         "firn serials change invoice --pattern PATTERN",
+		"segments set invoice --cache 5":        "firn serials change invoice --pattern PATTERN",
 		"segments raise invoice 5":              "firn serials raise invoice TEXT",
-		"serials change orders --pattern O-{6}": "firn segments set orders --step N",
+		"serials change orders --pattern O-{6}": "firn segments set orders --cache N",
 		"serials raise orders 5":                "firn segments raise orders N",
 		"serials raise orders O-000001 --yes":   "orders is a segment, and this command is for serials",
-		"segments set invoice --step 5 --json":  "invoice is a serial, and this command is for segments",
+		"segments set invoice --cache 5 --json": "invoice is a serial, and this command is for segments",
 	} {
 		if text := refusedWith(t, strings.Fields(args), want); strings.Contains(text, "s create ") {
 			t.Errorf("%s hints what is refused: %s", args, text)
 		}
 	}
-	mustAll(t, "segments raise orders 7", "segments set orders --step 9", "serials raise invoice INV-000007", "serials change invoice --pattern INV-{8}")
+	mustAll(t, "segments raise orders 7", "segments set orders --cache 9", "serials raise invoice INV-000007", "serials change invoice --pattern INV-{8}")
 }
 
 // A pool that is to be changed and is missing: the workers of the hint are free.

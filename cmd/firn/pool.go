@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"

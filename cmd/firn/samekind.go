@@ -45,7 +45,7 @@ func (d *drawing) hintNear(f *ui.Failure, e *open.NearNameError) *ui.Failure {
 func (d *drawing) hintOverlap(f *ui.Failure, e *document.OverlapError) *ui.Failure {
 	d.hintName(f, e.Others[0]).Hint("to have texts that differ, give %s another pattern, such as one with another prefix", d.Name)
 	claim := ""
-	for _, other := range slices.Concat(d.Options.Serial.MayRepeat, e.Others) {
+	for _, other := range slices.Concat(d.Options.Serial.MayEqual, e.Others) {
 		claim += " --may-repeat " + phrase.ShellWord(other)
 	}
 	return f.Hint("only if the texts of both never meet in one table, queue or cache: %s%s", d.createCommand(), claim)

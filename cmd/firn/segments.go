@@ -38,7 +38,7 @@ func newSegmentsLs() *cobra.Command {
 		Use:   "ls",
 		Short: "List the segment series of a store, and how far each is",
 		Long: `List the segment series of a store: the highest number that was granted to anybody
-(which need not have been used), the step, and the rate, which is of numbers granted
+(which need not have been used), the cache, and the rate, which is of numbers granted
 over the last minute; then who was granted numbers last, and when.
 
 A ticket of firn.yaml has stores of its own: name one of them with --store to list
@@ -64,14 +64,14 @@ its part of the ticket. firn doctor checks all of them.`,
 type segmentLine struct {
 	Series    string  `json:"series"`
 	Granted   int64   `json:"granted,string"`
-	Step      int64   `json:"step"`
+	Cache     int64   `json:"cache"`
 	Rate      float64 `json:"rate"`
 	First     int64   `json:"first,string"`
 	Max       int64   `json:"max,string"`
 	Increment int64   `json:"increment"`
 	Left      int64   `json:"left,string"`
 	Order     string  `json:"order"`
-	Lossy     string  `json:"lossy,omitempty"`
+	OnLossy   string  `json:"on_lossy_store,omitempty"`
 	Stores    int     `json:"stores,omitempty"`
 	Offset    *int    `json:"offset,omitempty"` // 0 is one
 	By        string  `json:"by,omitempty"`
@@ -81,15 +81,15 @@ type segmentLine struct {
 
 func lineOf(i sequence.Info) segmentLine {
 	l := segmentLine{
-		Series: i.Name, Granted: int64(i.Granted), Step: i.Step, Rate: math.Round(i.Rate*1000) / 1000,
+		Series: i.Name, Granted: int64(i.Granted), Cache: i.Cache, Rate: math.Round(i.Rate*1000) / 1000,
 		First: int64(i.First), Max: int64(i.Max), Increment: i.Increment, Left: i.Left, Order: "free",
 		By: i.By, At: phrase.Instant(i.At),
 	}
 	if i.Strict {
 		l.Order = "strict"
 	}
-	if i.Lossy {
-		l.Lossy = "accept"
+	if i.MayRepeat {
+		l.OnLossy = "may-repeat"
 	}
 	if i.Stores > 1 {
 		l.Stores, l.Offset = i.Stores, &i.Offset
@@ -104,7 +104,7 @@ func printSegments(out io.Writer, all []sequence.Info, asJSON bool) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERIES\tGRANTED\tSTEP\tRATE\tMAX\tORDER\tLAST")
+	fmt.Fprintln(w, "SERIES\tGRANTED\tCACHE\tRATE\tMAX\tORDER\tLAST")
 	for _, i := range all {
 		l := lineOf(i)
 		switch {
@@ -121,13 +121,13 @@ func printSegments(out io.Writer, all []sequence.Info, asJSON bool) error {
 		if i.Stores > 1 {
 			order = fmt.Sprintf("%d of %d stores", i.Offset+1, i.Stores)
 		}
-		if i.Lossy {
+		if i.MayRepeat {
 			order += ", lossy"
 		}
 		if !i.At.IsZero() {
 			last = i.By + " " + i.At.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s/s\t%s\t%s\t%s\n", i.Name, int64(i.Granted), i.Step, phrase.SlowRate(i.Rate), i.Max, order, last)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s/s\t%s\t%s\t%s\n", i.Name, int64(i.Granted), i.Cache, phrase.SlowRate(i.Rate), i.Max, order, last)
 	}
 	if asJSON {
 		return nil
@@ -166,10 +166,10 @@ is 3 where the store does not have a counter of firn.yaml. If the series is ther
 nothing changes, and the exit code is 1.
 
 The options are those of firn.yaml, or of the flags, by the names SEQUENCE has for
-them: --first is START, --max MAXVALUE, --step CACHE. A ticket of firn.yaml is begun
+them: --first is START, --max MAXVALUE, --cache CACHE. A ticket of firn.yaml is begun
 on all of its stores, which have to be there.`,
 		Example: `  firn segments create orders
-  firn segments create orders --first 1000000 --step 500
+  firn segments create orders --first 1000000 --cache 500
   firn segments create invoices --order strict --max 999999`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeSeries(config.Counted...),
@@ -255,31 +255,31 @@ func segmentDrawing(cmd *cobra.Command, name string) (*drawing, error) {
 
 func newSegmentsSet() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "set SERIES --step N",
+		Use:   "set SERIES --cache N",
 		Short: "Change how many numbers are reserved at a time",
-		Long: `Change the step of a series: how many numbers a process reserves by one write, at
+		Long: `Change the cache of a series: how many numbers a process reserves by one write, at
 least. Every process that has the series open follows at its next reservation.`,
-		Example:           "  firn segments set orders --step 1000",
+		Example:           "  firn segments set orders --cache 1000",
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeSeries(config.Counted...),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			step, err := cmd.Flags().GetInt64("step")
+			cache, err := cmd.Flags().GetInt64("cache")
 			if err != nil {
 				return err
 			}
-			if !cmd.Flags().Changed("step") {
-				return ui.Bad("what is to be set? --step is missing").Hint("firn segments set %s --step 1000", phrase.ShellWord(args[0]))
+			if !cmd.Flags().Changed("cache") {
+				return ui.Bad("what is to be set? --cache is missing").Hint("firn segments set %s --cache 1000", phrase.ShellWord(args[0]))
 			}
-			if step < 1 || step > block.MaxCache {
-				return ui.Bad("--step %d: it is 1 to %d", step, int64(block.MaxCache))
+			if cache < 1 || cache > block.MaxCache {
+				return ui.Bad("--cache %d: it is 1 to %d", cache, int64(block.MaxCache))
 			}
 			return changeSegment(cmd, args[0], func(st store.Store) (sequence.Info, error) {
-				return sequence.SetCache(cmd.Context(), st, args[0], int(step))
+				return sequence.SetCache(cmd.Context(), st, args[0], int(cache))
 			})
 		},
 	}
 	addStore(cmd)
-	cmd.Flags().Int64("step", 0, "how many numbers to reserve by one write")
+	cmd.Flags().Int64("cache", 0, "how many numbers to reserve by one write")
 	return cmd
 }
 
@@ -353,7 +353,7 @@ func changeSegment(cmd *cobra.Command, name string, change func(store.Store) (se
 		if wantsJSON(cmd) {
 			return printSegments(cmd.OutOrStdout(), []sequence.Info{i}, true)
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "series %s goes on above %d, %d at a time\n", i.Name, int64(i.Granted), i.Step)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "series %s goes on above %d, %d at a time\n", i.Name, int64(i.Granted), i.Cache)
 		return err
 	}
 	if d.Kind == config.Segment {

@@ -58,7 +58,7 @@ nothing is written. The command may be repeated, also after an error.`,
 	cmd.Flags().BoolVar(&o.next, "next", false, "the second column is the next number to be given, not the last one that was")
 	cmd.Flags().Int64Var(&o.above, "above", 1, "how many steps to leave between that number and the first one here")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be, and write nothing")
-	addSeriesKey(cmd, "lossy")
+	addSeriesKey(cmd, "on-lossy-store")
 	return cmd
 }
 
@@ -167,8 +167,8 @@ func mayKeep(ctx context.Context, st store.Store, all []imported) error {
 		return err
 	}
 	for _, m := range all {
-		if m.does == doesBegin && !m.options.Lossy {
-			return (&drawing{Series: &config.Series{Name: m.name}}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
+		if m.does == doesBegin && !m.options.MayRepeat {
+			return (&drawing{Series: &config.Series{Name: m.name, Kind: config.Segment}}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
 		}
 	}
 	return nil

@@ -297,7 +297,7 @@ func TestImportRefusalsCanBeCured(t *testing.T) {
 			refused = append(refused, "SELECT 'a', sleep(0), 1")
 		}
 		for _, from := range refused {
-			got := m.importsFrom(t, 2, from, "--dry-run", "--next", "--above", "7", "--lossy", "accept")
+			got := m.importsFrom(t, 2, from, "--dry-run", "--next", "--above", "7", "--on-lossy-store", "may-repeat")
 			hint := cure.FindStringSubmatch(got)
 			if hint == nil {
 				t.Errorf("%s: %s", from, got)

@@ -148,9 +148,9 @@ func (p *importPlan) configured(m *imported) error {
 	case o.Increment > 1:
 		return fmt.Errorf("%s has an increment of %d, and numbers are imported one by one", p.settings.File.Path, o.Increment)
 	}
-	o.First, o.Step = firn.ID(m.first), int(m.step)
-	if o.Waste != 0 && o.Waste < o.Step {
-		o.Waste = 0 // it is of those who draw
+	o.First, o.Cache = firn.ID(m.first), int(m.step)
+	if o.MaxUnused != 0 && o.MaxUnused < o.Cache {
+		o.MaxUnused = 0 // it is of those who draw
 	}
 	m.options = *o
 	return nil
@@ -179,8 +179,8 @@ func (p *importPlan) compare(m *imported) error {
 		return fmt.Errorf("the series is there, and its order is not the same")
 	case i.Max != limit:
 		return fmt.Errorf("the series is there, with max %d", int64(i.Max))
-	case i.Step != m.step:
-		return fmt.Errorf("the series is there, with step %d, not %d: firn segments set %s --step %d", i.Step, m.step, m.name, m.step)
+	case i.Cache != m.step:
+		return fmt.Errorf("the series is there, with cache %d, not %d: firn segments set %s --cache %d", i.Cache, m.step, m.name, m.step)
 	case used && m.given >= int64(i.First):
 		return fmt.Errorf("the series has given numbers from %d to %d here, and the table is at %d: some may have been given twice; if not, firn segments raise %s %d and leave the row out",
 			int64(i.First), int64(i.Granted), m.given, m.name, max(m.first-1, int64(i.Granted)))

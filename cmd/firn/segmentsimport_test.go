@@ -280,10 +280,10 @@ func TestSegmentsImportLossy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL(), store: testserver.Redis(t).URL()}
 	got := m.importsFrom(t, 1, "SELECT 'a', 100, 100")
-	if !strings.Contains(got, `firn: error: series "a": the store can forget a write it acknowledged (redis`) || !strings.Contains(got, "--lossy accept") {
+	if !strings.Contains(got, `firn: error: series "a": the store can forget a write it acknowledged (redis`) || !strings.Contains(got, "--on-lossy-store may-repeat") {
 		t.Error(got)
 	}
-	m.importsFrom(t, 0, "SELECT 'a', 100, 100", "--lossy", "accept")
+	m.importsFrom(t, 0, "SELECT 'a', 100, 100", "--on-lossy-store", "may-repeat")
 	if got := m.firn(t, 0, "segments", "ls"); !strings.Contains(got, "free, lossy") {
 		t.Error(got)
 	}

@@ -120,7 +120,7 @@ on from another system's: firn serials raise.`,
 				return err
 			}
 			if saidBy(cmd.Flags().Lookup("may-repeat")) { // a claim is not taken from a variable
-				d.Options.Serial.MayRepeat = mayRepeat
+				d.Options.Serial.MayEqual = mayRepeat
 			}
 			st, err := open.Store(cmd.Context(), s.StoreURL().Text, sayMade(cmd.ErrOrStderr()))
 			if err != nil {
@@ -218,7 +218,7 @@ func newSerialsRaise() *cobra.Command {
 takes over from, or before the store forgot. It is about the date of the text; others
 count as ever. A counter that is above it already stays: it never goes back. It takes
 effect at once, for whoever has the series open, too, but for numbers that were
-reserved with step: those are given out yet. It asks before a number that is far above
+reserved with cache: those are given out yet. It asks before a number that is far above
 the last, or leaves less than a hundredth of what there was, or wants --yes.`,
 		Example:           `  firn serials raise invoice INV-20261120-000041`,
 		Args:              arguments(2, 2),

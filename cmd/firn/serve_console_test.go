@@ -260,7 +260,7 @@ func TestServeUsedUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "firn.yaml", "store: sqlite:ids.db\nlisten: { admin: \"127.0.0.1:0\" }\n"+
-		"series: { last: { kind: segment, max: 30, step: 20 }, odd: { kind: segment, max: 5, increment: 2 }, invoice: { kind: serial, pattern: \"INV-{1}\" }, photo: { kind: flake } }\n")
+		"series: { last: { kind: segment, max: 30, cache: 20 }, odd: { kind: segment, max: 5, increment: 2 }, invoice: { kind: serial, pattern: \"INV-{1}\" }, photo: { kind: flake } }\n")
 	s := serve(t, dir)
 	c := s.redis("")
 	if err := c.Do(t.Context(), "FIRN.NEXT", "last", 20).Err(); err != nil {

@@ -103,8 +103,8 @@ series:
   photo: { kind: flake }
   orders: { kind: segment }
 `)
-	got := refused(t, dir, "series: { orders: { kind: segment, lossy: accept } }")
-	for _, not := range []string{"--lossy", "segments create"} {
+	got := refused(t, dir, "series: { orders: { kind: segment, on-lossy-store: may-repeat } }")
+	for _, not := range []string{"--on-lossy-store", "segments create"} {
 		if strings.Contains(got, not) {
 			t.Errorf("%q in\n%s", not, got)
 		}

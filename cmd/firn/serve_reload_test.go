@@ -80,7 +80,7 @@ func TestServeReloadUnderLoad(t *testing.T) {
 	s.until("load", func() bool { return flakes.count() > 1000 && numbers.count() > 1000 })
 	opened := c.PoolStats().Misses
 
-	config("  orders: { kind: segment, lasts: 20s }\n  new: { kind: flake }\n") // orders changes, gone goes
+	config("  orders: { kind: segment, cache-for: 20s }\n  new: { kind: flake }\n") // orders changes, gone goes
 	s.reload(reloaded)
 	if _, err := c.Do(ctx, "INCR", "new").Int64(); err != nil {
 		t.Error(err)

@@ -44,8 +44,8 @@ func TestMistypedSeriesOfAKind(t *testing.T) {
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
 	mustAll(t, "next orders --kind segment", "next invoice --pattern INV-{6}", "next orders --kind segment")
 	refusedWith(t, strings.Fields("next ordrs --kind segment"), "to draw from the counter that is there: firn next orders", "firn segments create ordrs")
-	refusedWith(t, strings.Fields("next invoise --pattern INV-{6}"), "firn next invoice", "firn serials create invoise --pattern INV-{6} --may-repeat invoice")
-	refusedWith(t, strings.Fields("next invoise --pattern R-{6}"), "firn next invoice", "only if invoise never existed: firn serials create invoise --pattern R-{6}")
+	refusedWith(t, strings.Fields("next invoise --pattern INV-{6}"), "firn next invoice", "firn serials create invoise --pattern 'INV-{6}' --may-repeat invoice")
+	refusedWith(t, strings.Fields("next invoise --pattern R-{6}"), "firn next invoice", "only if invoise never existed: firn serials create invoise --pattern 'R-{6}'")
 	mustAll(t, "serials create invoise --pattern R-{6}", "next invoise")
 }
 

@@ -76,7 +76,7 @@ func TestOnlySettingsHaveVariables(t *testing.T) {
 		}
 	})
 	for _, claim := range []string{
-		"new", "yes", "write", "incomplete", "gone", "clean", "out-of-order", "drain", "lossy", "insecure-no-auth",
+		"new", "yes", "write", "incomplete", "gone", "clean", "out-of-order", "drain", "on-lossy-store", "insecure-no-auth",
 		"dry-run", "numbers", "count", "above", "partial", "worker", "shard", "step", "kind", "order",
 	} {
 		if !slices.Contains(names, claim) {

@@ -8,7 +8,6 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
@@ -163,15 +162,18 @@ func Absent(ctx context.Context, st store.Store, d *config.Series, durability st
 		}
 		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
 	}
-	if err == nil || !durability.NoticesLoss || nearest.Name(d.Name, names) != "" {
+	if err == nil || !durability.NoticesLoss {
 		if errors.As(err, new(*sequence.MissingError)) || errors.As(err, new(*document.MissingError)) {
 			err = Elsewhere(ctx, st, err)
 		}
 		return err
 	}
 	// A file of this host begins its counters by itself, but not once it was restored.
-	if rec, failed := st.Get(ctx, block.KeyRecovered); failed != nil || rec.Version == "" {
-		return failed
+	if recovered, failed := WasRecovered(ctx, st); failed != nil || recovered {
+		return errors.Join(failed, err)
 	}
-	return err
+	if err := newName(ctx, st, d); err != nil || d.Kind != config.Serial {
+		return err
+	}
+	return document.CheckNew(ctx, st, d.Name, &d.Options.Serial)
 }

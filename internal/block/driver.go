@@ -14,7 +14,7 @@ import (
 type Driver struct {
 	Rules   Rules
 	State   State
-	Limits  Limits    // Step is the record's
+	Limits  Limits    // Cache is the record's
 	Away    time.Time // since when the store does not answer; zero: it answers
 	Refused error     // why the last Take was granted nothing; nil after a grant
 
@@ -53,7 +53,7 @@ func (d Driver) Due(now Now, want Take, left, issued int64) (Driver, Take, bool)
 func (d Driver) Step(now Now, e Event) (Driver, Action) {
 	var do Action
 	d.State, do = d.State.Step(&d.Rules, now, e)
-	d.Limits.Step = d.State.Have.Step
+	d.Limits.Cache = d.State.Have.Step
 	switch {
 	case d.State.Fails == 0:
 		d.Away = time.Time{}

@@ -15,9 +15,9 @@ type Pace struct {
 
 // Limits of a Pace.
 type Limits struct {
-	Step  int64         // a block has as many numbers, at least
-	Waste int64         // not more than so many are ever in hand; this limit holds over the other
-	Lasts time.Duration // how long a block is to last
+	Cache     int64         // a block has as many numbers, at least
+	MaxUnused int64         // not more than so many are ever in hand; this limit holds over the other
+	CacheFor  time.Duration // how long a block is to last
 }
 
 // Next returns the pace as of boot time now, when issued numbers have been used
@@ -25,9 +25,9 @@ type Limits struct {
 // again and again, does not take much.
 func (p Pace) Next(now time.Duration, issued int64, l Limits) Pace {
 	p.rate = p.Rate(now, issued)
-	most := max(2*p.step, l.Step)
-	want := min(p.rate*l.Lasts.Seconds(), float64(most))
-	p.step = min(max(int64(want), l.Step), l.Waste)
+	most := max(2*p.step, l.Cache)
+	want := min(p.rate*l.CacheFor.Seconds(), float64(most))
+	p.step = min(max(int64(want), l.Cache), l.MaxUnused)
 	p.issued, p.at = issued, now
 	return p
 }
@@ -52,11 +52,11 @@ func (p Pace) Rate(now time.Duration, issued int64) float64 {
 func (p Pace) Step() int64 { return p.step }
 
 // Ahead is how many to take when there are left in hand.
-func (p Pace) Ahead(left int64, l Limits) int64 { return max(min(p.step, l.Waste-left), 0) }
+func (p Pace) Ahead(left int64, l Limits) int64 { return max(min(p.step, l.MaxUnused-left), 0) }
 
 // Low is how many there are in hand when the next block is due: half of the last
 // one, or what is used while three are asked for.
 func (p Pace) Low(l Limits) int64 {
-	low := max(p.step/2, int64(min(3*p.rate*p.trip.Seconds(), float64(l.Waste))))
-	return min(low, l.Waste/2)
+	low := max(p.step/2, int64(min(3*p.rate*p.trip.Seconds(), float64(l.MaxUnused))))
+	return min(low, l.MaxUnused/2)
 }

@@ -23,8 +23,8 @@ type Definition struct {
 	// noted it.
 	Store string `json:"store,omitempty"`
 
-	// MayRepeat names series whose texts may equal this one's.
-	MayRepeat []string `json:"may_repeat,omitempty"`
+	// MayEqual names series whose texts may equal this one's.
+	MayEqual []string `json:"may_equal,omitempty"`
 
 	// Raised are the restorations of the store, in order. A counter says how many
 	// of them it has heeded: so one write raises all counters at once.

@@ -71,6 +71,14 @@ var arrows = []rule{
 	{pkg: "examples/*"},
 	{pkg: "examples/*/*", third: []string{"github.com/redis/go-redis/v9"}},
 
+	// The command is flags, one call, and what is printed. It reads no YAML and opens no store by
+	// itself. It knows adapters for their SQL and files (store setup, store recover), drivers for
+	// tables of other systems and for shards, and machines for their records (doctor, recover).
+	{pkg: "cmd/firn", ours: []string{
+		".", "config", "config/open", "lease", "pool", "sequence", "document", "public", "inspect", "plan", "verify", "server", "server/daemon", "shard", "shard/*",
+		"store", "store/open", "store/mysql", "store/postgres", "store/sqlite",
+		"internal/block", "internal/dated", "internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/term", "internal/ui",
+	}, third: []string{"github.com/spf13/", "golang.org/x/sys/", "github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/picture", ours: []string{"."}},
@@ -134,6 +142,13 @@ func TestArrowsCatch(t *testing.T) {
 		{"public", module + "/public/sqids", false},
 		{"server", module + "/lease", false},
 		{"cmd/firn", module + "/store/open", true},
+		{"cmd/firn", module + "/store/etcd", false},
+		{"cmd/firn", module + "/internal/record", false},
+		{"cmd/firn", "go.yaml.in/yaml/v4", false},
+		{"config", module + "/internal/ui", false},
+		{"config", module + "/config/open", false},
+		{"config/open", "github.com/spf13/cobra", false},
+		{"server/daemon", module + "/internal/ui", false},
 	} {
 		i := slices.IndexFunc(arrows, func(r rule) bool { return matches(r.pkg, tt.pkg) })
 		if got := arrows[i].allows(tt.imp); got != tt.ok {

@@ -71,7 +71,7 @@ func (d *drawer) boot() {
 		d.promised = m.heard(d, block.Answer{Durability: d.promised}).Durability
 	}
 	rules := block.Rules{Name: "world", Key: keyCounter, By: d.name}
-	limits := block.Limits{Waste: 30, Lasts: 2 * d.w.think}
+	limits := block.Limits{MaxUnused: 30, CacheFor: 2 * d.w.think}
 	d.doing = block.Action{}
 	d.Driver = block.Start(rules, limits, "", d.w.bits(), d.promised, d.clocks())
 	d.idle()

@@ -148,12 +148,12 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool,
 	for _, in := range numbers {
 		// A ticket, and a record of a later firn, cannot be opened: the series says so.
 		if d := add(in.Name, config.Segment); d != nil {
-			d.Options.Segment.Lossy = in.Lossy
+			d.Options.Segment.MayRepeat = in.MayRepeat
 		}
 	}
 	for _, in := range texts {
 		if d := add(in.Name, config.Serial); d != nil {
-			d.Options.Serial.Pattern, d.Options.Serial.Zone, d.Options.Serial.Lossy = in.Pattern, in.Zone, in.Lossy
+			d.Options.Serial.Pattern, d.Options.Serial.Zone, d.Options.Serial.MayRepeat = in.Pattern, in.Zone, in.MayRepeat
 		}
 	}
 	return found, recovered, nil

@@ -133,7 +133,7 @@ func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.St
 	case s.Numbers != nil:
 		return flowNumbers(s.Numbers, segmentFacts{
 			kind: d.Kind, store: d.storeText(), increment: max(d.Options.Segment.Increment, 1),
-			lasts: cmp.Or(d.Options.Segment.Lasts, block.DefaultCacheFor),
+			lasts: cmp.Or(d.Options.Segment.CacheFor, block.DefaultCacheFor),
 		})
 	}
 	return flowTexts(s.Texts, d.storeText(), users[0].pulse)

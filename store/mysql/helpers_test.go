@@ -22,8 +22,8 @@ import (
 
 // Helpers that all stores in tables have.
 var (
-	do, mustPut, works, use = tabletest.Do, tabletest.MustPut, tabletest.Works, tabletest.Use
-	fails, says, becomes    = tabletest.Fails, tabletest.Says, tabletest.Becomes
+	do, mustPut, works   = tabletest.Do, tabletest.MustPut, tabletest.Works
+	fails, says, becomes = tabletest.Fails, tabletest.Says, tabletest.Becomes
 )
 
 func TestMain(m *testing.M) {

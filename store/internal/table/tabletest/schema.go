@@ -137,7 +137,7 @@ func testViews(t *testing.T, x Server) {
 		t.Fatal(err)
 	}
 	for name, o := range map[string]*sequence.Options{
-		"even": {First: 2, Increment: 2, Max: 1000, Step: 50}, "strict": {Strict: true}, "none": {},
+		"even": {First: 2, Increment: 2, Max: 1000, Cache: 50}, "strict": {Strict: true}, "none": {},
 	} {
 		if _, err := sequence.Create(t.Context(), s, name, o); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,31 @@
+package console_test
+
+import (
+	"context"
+	"log"
+	"net/http"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/console"
+	"github.com/firn-id/firn/store/memory"
+)
+
+// A program that issues ids shows the page on a listener of its own.
+func ExampleHandler() {
+	ids, err := lease.Open(context.Background(), memory.New(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ids.Close()
+	srv, err := server.New(nil, server.Numbers("photo", ids, nil))
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	page := console.Handler(srv, nil)
+	mux := http.NewServeMux()
+	mux.Handle("/{$}", page)
+	mux.Handle("/console/", page)
+	log.Fatal(http.ListenAndServe("127.0.0.1:8080", mux))
+}
