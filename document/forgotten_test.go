@@ -47,7 +47,7 @@ func TestForgotten(t *testing.T) {
 	if _, err := document.Open(t.Context(), inner, "other", &document.Options{Pattern: "{1+}"}); !isNone(err) {
 		t.Error(err)
 	}
-	if _, err := document.Create(t.Context(), inner, "other", &document.Options{Pattern: "O{1+}"}); err != nil {
+	if _, err := document.Create(t.Context(), inner, "other", &document.Options{Pattern: "O{1+}", New: true}); err != nil {
 		t.Error(err)
 	}
 }
@@ -237,7 +237,7 @@ func lossyStore(t *testing.T) {
 
 	// A series that began on a store which was durable then.
 	st.set(store.Durability{Durable: true, Instance: "timeline 1"})
-	if _, err := document.Create(t.Context(), st, "t", &document.Options{Pattern: "T{1+}"}); err != nil {
+	if _, err := document.Create(t.Context(), st, "t", &document.Options{Pattern: "T{1+}", New: true}); err != nil {
 		t.Fatal(err)
 	}
 	durable, err := document.Open(t.Context(), st, "t", &document.Options{Pattern: "T{1+}"})

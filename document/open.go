@@ -82,7 +82,8 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 // out. So a program does not call Create when it starts; the step that creates the database
 // does, once.
 //
-// Errors: [*ExistsError], the series is there; [*OverlapError], another series could give the
+// Errors: [*ExistsError], the series is there; [*LostError], the store was recovered and may
+// have lost the series; [*firn.SyntaxError], Options.After is no text of it; [*OverlapError], another series could give the
 // same texts, which Options.MayEqual accepts; [*store.OtherStoreError], this store is a
 // copy; [*LossyError]; [*OptionError]s; and the store's, after which the series may or may
 // not be there: call Create again.
@@ -102,6 +103,9 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 		return Info{}, err
 	}
 	if err := checkStore(ctx, st); err != nil {
+		return Info{}, err
+	}
+	if err := o.prepare(ctx, st, name); err != nil {
 		return Info{}, err
 	}
 	def, begun, err := define(ctx, st, name, &o, p, true)
@@ -124,6 +128,43 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 		return Info{}, err
 	}
 	return Show(ctx, st, name)
+}
+
+// prepare raises the counter of a series that is to be created above Options.After: before the
+// series is there, so that no process draws in between. It returns a [*LostError] where the
+// store may have lost the series and nobody says how far that was.
+func (o *Options) prepare(ctx context.Context, st store.Store, name string) error {
+	there, err := st.Get(ctx, dated.Key(name))
+	if err != nil || there.Version != "" {
+		return err
+	}
+	if o.After == "" {
+		rec, err := st.Get(ctx, dated.KeyRecovered)
+		if err == nil && rec.Version != "" && !o.New {
+			err = &LostError{name}
+		}
+		return err
+	}
+	if err := CheckNew(ctx, st, name, o); err != nil {
+		return err
+	}
+	p, err := ParsePattern(o.Pattern)
+	if err != nil {
+		return err
+	}
+	to, err := p.Parse(o.After)
+	if err != nil {
+		return err
+	}
+	if !p.HasDate() && to.Count >= p.Max() {
+		return &EndError{Series: name, Pattern: o.Pattern, Max: p.Max()}
+	}
+	err = raiseCounter(ctx, st, name, dated.Definition{}, to)
+	var above *OptionError
+	if errors.As(err, &above) && above.Option == "to" {
+		return nil // an earlier call has raised it
+	}
+	return err
 }
 
 // promiseOf is the store's promise, if a series may rest on it.

@@ -61,7 +61,11 @@ func (d *drawing) hintName(f *ui.Failure, meant string) *ui.Failure {
 
 // createCommand is the command that creates the counter of a series.
 func (d *drawing) createCommand() string {
-	text := "firn " + d.Kind + "s create " + phrase.ShellWord(d.Name)
+	kind := d.Kind
+	if kind == config.Ticket {
+		kind = config.Segment
+	}
+	text := "firn " + kind + "s create " + phrase.ShellWord(d.Name)
 	if d.Kind == config.Serial && d.inFile("pattern") == "" {
 		text += " --pattern " + phrase.ShellWord(d.Options.Serial.Pattern) + zoneFlag(d.Options.Serial.Zone)
 	}

@@ -186,6 +186,9 @@ on all of its stores, which have to be there.`,
 				return err
 			}
 			if err = d.mayBegin(cmd.Context(), stores); err == nil {
+				d.Options.Segment.New, err = d.mayBeNew(cmd, stores)
+			}
+			if err == nil {
 				_, err = sequence.CreateAcross(cmd.Context(), stores, d.Name, &d.Options.Segment)
 			}
 			if err = errors.Join(err, closeStores()); err != nil {
@@ -200,12 +203,18 @@ on all of its stores, which have to be there.`,
 	}
 	addStore(cmd)
 	addSeries(cmd, config.Segment)
+	addNew(cmd)
 	for _, f := range createFlags {
 		k := *config.KeyNamed(config.CounterKeys, f.name)
 		k.Value, k.Usage = f.value, f.usage
 		cmd.Flags().Var(&seriesFlag{Key: &k}, k.Name, k.Usage)
 	}
 	return cmd
+}
+
+// addNew adds --new.
+func addNew(cmd *cobra.Command) {
+	cmd.Flags().Bool("new", false, "on a store that was recovered: no counter of this name ever existed")
 }
 
 // createFlags are the keys of a series that are flags where one is created only.

@@ -90,6 +90,7 @@ func printSerials(out io.Writer, all []document.Info, asJSON bool) error {
 
 func newSerialsCreate() *cobra.Command {
 	var mayRepeat []string
+	var after string
 	cmd := &cobra.Command{
 		Use:   "create SERIES",
 		Short: "Begin a serial that there never was",
@@ -122,12 +123,18 @@ on from another system's: firn serials raise.`,
 			if saidBy(cmd.Flags().Lookup("may-repeat")) { // a claim is not taken from a variable
 				d.Options.Serial.MayEqual = mayRepeat
 			}
+			if saidBy(cmd.Flags().Lookup("after")) {
+				d.Options.Serial.After = after
+			}
 			st, err := open.Store(cmd.Context(), s.StoreURL().Text, sayMade(cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}
 			if err = open.CheckPlace(cmd.Context(), st); err == nil {
 				err = otherKind(cmd.Context(), st, d.Name, config.Serial)
+			}
+			if err == nil {
+				d.Options.Serial.New, err = d.mayBeNew(cmd, []store.Store{st})
 			}
 			if err == nil {
 				_, err = document.Create(cmd.Context(), st, d.Name, &d.Options.Serial)
@@ -144,6 +151,8 @@ on from another system's: firn serials raise.`,
 	}
 	addStore(cmd)
 	addSeries(cmd, config.Serial)
+	addNew(cmd)
+	cmd.Flags().StringVar(&after, "after", "", "the last text that was given out, above which its counter begins")
 	cmd.Flags().StringArrayVar(&mayRepeat, "may-repeat", nil, "a serial of this store whose texts may equal this one's, because they never meet in one table, queue or cache; may be given several times")
 	return cmd
 }

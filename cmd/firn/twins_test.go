@@ -59,3 +59,26 @@ func TestDoctorFindsTwins(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// A store that was recovered may have lost the counter that is to be created: to create it wants
+// to know where it was, or that it never existed.
+func TestCreateOnARecoveredStore(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	mustAll(t, "next orders --kind segment", "store recover --yes --numbers 1000")
+	for command, want := range map[string]string{
+		"segments create items":                    "if it existed: firn segments create items --first N",
+		"serials create invoice --pattern INV-{6}": "firn serials create invoice --pattern 'INV-{6}' --after TEXT",
+	} {
+		refusedWith(t, strings.Fields(command), "it may have had one, which was lost", want, " --new")
+	}
+	mustAll(t, "segments create items --first 500", "segments create photos --new", "serials create bill --pattern B-{4} --new",
+		"serials create invoice --pattern INV-{6} --after INV-000041")
+	for command, want := range map[string]string{"next items": "500\n", "next photos": "1\n", "next bill": "B-0001\n", "next invoice": "INV-000042\n"} {
+		if out, errs, code := called(t, strings.Fields(command)...); out != want {
+			t.Errorf("%s: %d, %q, want %q; %s", command, code, out, want, errs)
+		}
+	}
+	refusedWith(t, []string{"segments", "create", "items"}, "is there already")
+	refusedWith(t, strings.Fields("serials create other --pattern O-{6} --after INV-000041"), `there should be "O-"`)
+}
