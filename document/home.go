@@ -11,7 +11,7 @@ import (
 
 // checkStore returns a [*store.OtherStoreError] where the store is a copy.
 func checkStore(ctx context.Context, st store.Store) error {
-	return record.CheckStore(ctx, st, dated.Keys, "serial")
+	return record.CheckStore(ctx, st, dated.Keys, "document")
 }
 
 // checkOther compares what the store says of itself with what a series' definition says.

@@ -59,7 +59,7 @@ func TestCopy(t *testing.T) {
 			},
 			"Change":     func() error { _, err := document.Widen(t.Context(), there, "invoice", "{2+}", ""); return err },
 			"Raise":      func() error { _, err := document.Raise(t.Context(), there, "invoice", "77"); return err },
-			"CheckStore": func() error { return record.CheckStore(t.Context(), there, dated.Keys, "serial") },
+			"CheckStore": func() error { return record.CheckStore(t.Context(), there, dated.Keys, "document") },
 		} {
 			if err := refused(); !isElsewhere(err) {
 				t.Errorf("%s, not yet %s: %v", what, name, err)
@@ -68,7 +68,7 @@ func TestCopy(t *testing.T) {
 		if err := tt.accept(there); err != nil {
 			t.Fatal(err)
 		}
-		if err := record.CheckStore(t.Context(), there, dated.Keys, "serial"); err != nil {
+		if err := record.CheckStore(t.Context(), there, dated.Keys, "document"); err != nil {
 			t.Error(err)
 		}
 		wantNext(t, opened(t, there, "{1+}", document.Options{}), tt.next)
