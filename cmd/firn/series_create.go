@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -312,7 +311,7 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 		}
 		if recovered {
 			return false, maybeLost(fromurl.Redact(open.StoreText(d.URLs[i])), d.Name).
-				Hint("only if it never existed: %s", strings.TrimSpace("firn series create "+phrase.ShellWord(d.Name)))
+				Hint("only if it never existed: firn series create %s --new", phrase.ShellWord(d.Name))
 		}
 	}
 	return true, nil

@@ -20,7 +20,7 @@ func TestRenamedSeriesAreRefused(t *testing.T) {
 	refusedWith(t, []string{"next", "bill"}, "firn series create bill --may-repeat invoice")
 	refusedWith(t, []string{"series", "create", "bill"}, "firn series create bill --may-repeat invoice")
 	refusedWith(t, []string{"next", "orders"},
-		"a counter of nearly that name, which firn.yaml does not list: order", "write order in firn.yaml again, in place of orders", "only if orders never existed: firn series create orders --kind sequence")
+		"a counter of nearly that name, which firn.yaml does not list: order", "write order in firn.yaml again, in place of orders", "only if orders never existed: firn series create orders")
 	refusedWith(t, []string{"doctor"}) // exit code 3
 	out, _, code := called(t, "doctor")
 	for _, want := range []string{"bad   series invoices: ", "bad   series bill: ", "bad   series orders: "} {
