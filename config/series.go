@@ -13,6 +13,7 @@ type Series struct {
 	Leasing    *Leasing // of a flake
 	Options    CounterOptions
 	Listed     bool              // it is in firn.yaml
+	Others     []string          // of a counter: all series that firn.yaml lists
 	Form       *Form             // in which ids are given; nil: as they are
 	From       map[string]string // where each setting of a counter is from
 }
@@ -139,6 +140,11 @@ func (c *Config) Counted(s *Series, one *Written, there *Counter) error {
 	}
 	if one != nil {
 		s.Options = one.options
+	}
+	if c.File != nil {
+		for i := range c.File.Series {
+			s.Others = append(s.Others, c.File.Series[i].Name.Text)
+		}
 	}
 	s.From = map[string]string{}
 	for _, k := range CounterKeys {

@@ -15,6 +15,18 @@ func (e *ExistsError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*ExistsError) Retryable() bool { return false }
 
+// A LostError says that a series is not created, because the store was recovered and may have
+// lost a series of this name, whose texts would be given out again. Set Options.After to the
+// last text that was given out, or Options.New where no series of this name ever existed.
+type LostError struct{ Series string }
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("document: the store was recovered, and may have lost a series %q: say which text was the last (After), or that there never was one (New)", e.Series)
+}
+
+// Retryable is false; see firn.Retryable.
+func (*LostError) Retryable() bool { return false }
+
 // A MissingError says that the store has no series of that name: the name is mistyped, or
 // there never was one, or the store has lost it.
 type MissingError struct {

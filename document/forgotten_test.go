@@ -47,7 +47,7 @@ func TestForgotten(t *testing.T) {
 	if _, err := document.Open(t.Context(), inner, "other", &document.Options{Pattern: "{1+}"}); !isNone(err) {
 		t.Error(err)
 	}
-	if _, err := document.Create(t.Context(), inner, "other", &document.Options{Pattern: "{1+}"}); err != nil {
+	if _, err := document.Create(t.Context(), inner, "other", &document.Options{Pattern: "O{1+}", New: true}); err != nil {
 		t.Error(err)
 	}
 }
@@ -237,24 +237,24 @@ func lossyStore(t *testing.T) {
 
 	// A series that began on a store which was durable then.
 	st.set(store.Durability{Durable: true, Instance: "timeline 1"})
-	if _, err := document.Create(t.Context(), st, "t", &document.Options{Pattern: "{1+}"}); err != nil {
+	if _, err := document.Create(t.Context(), st, "t", &document.Options{Pattern: "T{1+}", New: true}); err != nil {
 		t.Fatal(err)
 	}
-	durable, err := document.Open(t.Context(), st, "t", &document.Options{Pattern: "{1+}"})
+	durable, err := document.Open(t.Context(), st, "t", &document.Options{Pattern: "T{1+}"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer durable.Close()
-	wantNext(t, durable, "1")
+	wantNext(t, durable, "T1")
 	st.set(store.Durability{Durable: true, Instance: "timeline 2"})
-	wantNext(t, durable, "2")
+	wantNext(t, durable, "T2")
 	st.set(store.Durability{Durable: false, Why: "synchronous_commit=off", Instance: "timeline 2"})
 	time.Sleep(31 * time.Second)
 	if _, err := durable.Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(err.Error(), "synchronous_commit=off") {
 		t.Error(err)
 	}
 	st.set(store.Durability{Durable: true, Instance: "timeline 2"})
-	wantNext(t, durable, "3")
+	wantNext(t, durable, "T3")
 }
 
 // Periods up to the latest that has begun anywhere go on higher after a restoration,

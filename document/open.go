@@ -15,10 +15,11 @@ import (
 
 // Open opens a series. A series that is missing is created on an embedded store only, and
 // only if that was never recovered; elsewhere it could be one that the store has lost, and
-// [Create] says that there was none. The series outlives ctx; Close hands back what is left.
+// [Create] says that there was none. A series that could repeat the texts of another one in
+// the store is not created. The series outlives ctx; Close hands back what is left.
 //
 // Errors to tell apart, besides the store's: [*OptionError]; [*MissingError];
-// [*DefinitionError], the series has another pattern or zone; [*LossyError], the
+// [*DefinitionError], the series has another pattern or zone; [*OverlapError]; [*LossyError], the
 // store can forget and that is not accepted; [*InstanceError]; [*store.OtherStoreError], the
 // store is a copy.
 func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Series, error) {
@@ -81,7 +82,9 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 // out. So a program does not call Create when it starts; the step that creates the database
 // does, once.
 //
-// Errors: [*ExistsError], the series is there; [*store.OtherStoreError], this store is a
+// Errors: [*ExistsError], the series is there; [*LostError], the store was recovered and may
+// have lost the series; [*firn.SyntaxError], Options.After is no text of it; [*OverlapError], another series could give the
+// same texts, which Options.MayEqual accepts; [*store.OtherStoreError], this store is a
 // copy; [*LossyError]; [*OptionError]s; and the store's, after which the series may or may
 // not be there: call Create again.
 func Create(ctx context.Context, st store.Store, name string, opts *Options) (Info, error) {
@@ -100,6 +103,9 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 		return Info{}, err
 	}
 	if err := checkStore(ctx, st); err != nil {
+		return Info{}, err
+	}
+	if err := o.prepare(ctx, st, name); err != nil {
 		return Info{}, err
 	}
 	def, begun, err := define(ctx, st, name, &o, p, true)
@@ -124,6 +130,43 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 	return Show(ctx, st, name)
 }
 
+// prepare raises the counter of a series that is to be created above Options.After: before the
+// series is there, so that no process draws in between. It returns a [*LostError] where the
+// store may have lost the series and nobody says how far that was.
+func (o *Options) prepare(ctx context.Context, st store.Store, name string) error {
+	there, err := st.Get(ctx, dated.Key(name))
+	if err != nil || there.Version != "" {
+		return err
+	}
+	if o.After == "" {
+		rec, err := st.Get(ctx, dated.KeyRecovered)
+		if err == nil && rec.Version != "" && !o.New {
+			err = &LostError{name}
+		}
+		return err
+	}
+	if err := CheckNew(ctx, st, name, o); err != nil {
+		return err
+	}
+	p, err := ParsePattern(o.Pattern)
+	if err != nil {
+		return err
+	}
+	to, err := p.Parse(o.After)
+	if err != nil {
+		return err
+	}
+	if !p.HasDate() && to.Count >= p.Max() {
+		return &EndError{Series: name, Pattern: o.Pattern, Max: p.Max()}
+	}
+	err = raiseCounter(ctx, st, name, dated.Definition{}, to)
+	var above *OptionError
+	if errors.As(err, &above) && above.Option == "to" {
+		return nil // an earlier call has raised it
+	}
+	return err
+}
+
 // promiseOf is the store's promise, if a series may rest on it.
 func promiseOf(ctx context.Context, st store.Store, name string, accept bool) (store.Durability, error) {
 	p, err := st.Durability(ctx)
@@ -144,9 +187,12 @@ func define(ctx context.Context, st store.Store, name string, o *Options, p stor
 		return def, false, withNames(ctx, st, &MissingError{Series: name})
 	}
 	if rec.Version == "" {
+		if err := CheckNew(ctx, st, name, o); err != nil {
+			return def, false, err
+		}
 		def := dated.Definition{
 			V: record.Format, ID: record.NewID(), Pattern: o.Pattern, Zone: o.Zone,
-			Instance: p.Instance, Store: p.Identity,
+			Instance: p.Instance, Store: p.Identity, MayEqual: o.MayEqual,
 		}
 		rec, err = record.Create(ctx, st, dated.Key(name), record.Encode(def))
 		switch {

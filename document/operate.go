@@ -22,6 +22,8 @@ type Info struct {
 	Periods   int    // counters there are
 	MayRepeat bool   // it goes on on a store that can lose writes
 	Store     string // the store that it was made in; empty where nobody has noted it
+
+	MayEqual []string // series whose texts may equal this one's
 }
 
 // List returns the series of a store, by name. It reads every record.
@@ -45,7 +47,7 @@ func infos(list []store.Record) ([]Info, error) {
 				return nil, err
 			}
 			index[name] = len(all)
-			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Instance != "", Store: def.Store})
+			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Instance != "", Store: def.Store, MayEqual: def.MayEqual})
 			continue
 		}
 		i, ok := index[name]

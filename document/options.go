@@ -32,6 +32,18 @@ type Options struct {
 	// name of the server that answers instead, and stops, but may not notice before.
 	MayRepeat bool
 
+	// New claims that no series of this name ever existed. [Create] needs the claim, or After,
+	// on a store that was recovered, because that store may have lost the series.
+	New bool
+
+	// After is a text that was given out. The counter of its date begins above it where
+	// [Create] creates the series.
+	After string
+
+	// MayEqual names series of this store whose texts may equal this one's, because the texts
+	// of both never meet. It is written down when the series is created.
+	MayEqual []string
+
 	// Logger gets warnings. Nil means slog.Default().
 	Logger *slog.Logger
 }

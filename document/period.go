@@ -10,13 +10,14 @@ import (
 type dateForm struct {
 	name   string
 	format string // for package time
+	most   string // the greatest digit at each place
 }
 
 var dateForms = []dateForm{
-	{"yyyyMMdd", "20060102"},
-	{"yyyyMM", "200601"},
-	{"yyyy", "2006"},
-	{"yyDDD", "06002"},
+	{"yyyyMMdd", "20060102", "99991939"},
+	{"yyyyMM", "200601", "999919"},
+	{"yyyy", "2006", "9999"},
+	{"yyDDD", "06002", "99399"},
 }
 
 // exists reports whether text is a date in this form.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -542,7 +543,7 @@ func TestList(t *testing.T) {
 		{Name: "invoice", Pattern: invoice, Zone: saigon.Zone, Period: "20261121", Count: 1, Text: "INV-20261121-000001", Periods: 2},
 		{Name: "invoice-2", Pattern: "{1+}"},
 	}
-	if err != nil || !slices.Equal(got, want) {
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -18,7 +18,8 @@ import (
 // database does, once.
 //
 // Errors: [*ExistsError], the series is there; [*MismatchError], it is there over another
-// number of stores; [*store.OtherStoreError], this store is a copy; [*LossyError];
+// number of stores; [*LostError], the store was recovered and may have lost the series;
+// [*store.OtherStoreError], this store is a copy; [*LossyError];
 // [*OptionError]s; and the store's, after which the series may or may not be there: call
 // Create again.
 func Create(ctx context.Context, st store.Store, name string, opts *Options) (Info, error) {
@@ -74,7 +75,7 @@ func (o *Options) plan(ctx context.Context, stores []store.Store, name string) (
 	if k > 1 {
 		r.Stores, r.Pending = int64(k), true
 	}
-	missing, pending := 0, 0
+	missing, pending, recovered := 0, 0, false
 	offsets = make([]int, k)
 	var taken [block.MaxStores]bool
 	var there store.Record
@@ -91,6 +92,11 @@ func (o *Options) plan(ctx context.Context, stores []store.Store, name string) (
 		case err != nil:
 			return r, nil, of(k, i, err)
 		case have.ID == "":
+			rec, err := st.Get(ctx, block.KeyRecovered)
+			if err != nil {
+				return r, nil, of(k, i, err)
+			}
+			recovered = recovered || rec.Version != ""
 			missing++
 			offsets[i] = -1
 			continue
@@ -106,6 +112,8 @@ func (o *Options) plan(ctx context.Context, stores []store.Store, name string) (
 		return r, nil, &store.ForgotError{Store: "series " + name, What: fmt.Sprintf("%d of its %d stores have no record of it", missing, k)}
 	case known == k:
 		return r, nil, &ExistsError{info(there)}
+	case missing == k && recovered && o.First == 0 && !o.New:
+		return r, nil, &LostError{name}
 	}
 	for i := range offsets {
 		if offsets[i] < 0 { // what was begun may have been in another order

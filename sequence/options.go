@@ -36,6 +36,10 @@ type Options struct {
 	// nothing keeps numbers from repeating.
 	MayRepeat bool
 
+	// New claims that no series of this name ever existed. [Create] needs the claim, or First,
+	// on a store that was recovered, because that store may have lost the series.
+	New bool
+
 	// The others are this process's own.
 
 	// CacheFor is how long a block of numbers is to last: Cache grows with demand. Zero means

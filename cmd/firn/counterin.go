@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
@@ -84,5 +87,39 @@ func maybeLost(at, name string) *ui.Failure {
 // lostNameHints says how a counter that was lost is created again.
 func lostNameHints(f *ui.Failure, name string) *ui.Failure {
 	return f.Hint("if it was a sequence: firn series create %s --kind sequence --first N, with N above every number in use", phrase.ShellWord(name)).
-		Hint("if it was a document: firn series create %s --pattern PATTERN; firn series raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", phrase.ShellWord(name), phrase.ShellWord(name))
+		Hint("if it was a document: firn series create %s --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the last one given out", phrase.ShellWord(name))
+}
+
+// mayBeNew sees to it that nobody creates a counter again by mistake that the recovery of a store
+// has lost: somebody says where the counter begins, by first or after, or that there never was one.
+func (d *drawing) mayBeNew(cmd *cobra.Command, stores []store.Store) (claimed bool, err error) {
+	claimed = saidBy(cmd.Flags().Lookup("new"))
+	for _, flag := range []string{"first", "after"} {
+		if f := cmd.Flags().Lookup(flag); claimed || f != nil && saidBy(f) {
+			return true, nil
+		}
+	}
+	for i, st := range stores {
+		there, err := open.CounterIn(cmd.Context(), st, d.Name)
+		if err != nil || there != nil {
+			return false, err
+		}
+		switch recovered, err := open.WasRecovered(cmd.Context(), st); {
+		case err != nil:
+			return false, err
+		case !recovered:
+			continue
+		}
+		if p := ui.PersonAt(cmd); p != nil {
+			return true, p.Agree(cmd.Context(), fmt.Sprintf("Create the %s %s? The store was recovered, and may have lost it: only if it never existed", d.Kind, d.Name))
+		}
+		again, where := d.createCommand(), "--first N, with N above every number in use"
+		if d.Kind == config.Document {
+			where = "--after TEXT, with TEXT the last one given out"
+		}
+		return false, ui.Bad("%w", &open.LostNameError{Store: fromurl.Redact(open.StoreText(d.URLs[i])), Name: d.Name}).
+			Hint("if it existed: %s %s", again, where).
+			Hint("only if it never existed: %s --new", again)
+	}
+	return true, nil
 }

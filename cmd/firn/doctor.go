@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
@@ -141,6 +143,7 @@ func (d *doctor) examine(ctx context.Context, cmd *cobra.Command) error {
 		return nil
 	}
 	d.places(ctx, s, url)
+	d.twins(ctx, s)
 	d.counters(ctx, s, set, durability)
 	return d.pools(ctx, s, set, durability)
 }
@@ -181,6 +184,29 @@ func (d *doctor) places(ctx context.Context, st store.Store, url string) {
 		}
 		if err != nil {
 			d.fails("counters, store", err)
+		}
+	}
+}
+
+// twins says which documents of the store can give out equal texts.
+func (d *doctor) twins(ctx context.Context, st store.Store) {
+	all, err := document.List(ctx, st)
+	if err != nil {
+		return // what cannot be read is said elsewhere
+	}
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			p, err := document.ParsePattern(a.Pattern)
+			q, err2 := document.ParsePattern(b.Pattern)
+			if err != nil || err2 != nil || !p.Overlaps(q) {
+				continue
+			}
+			check := fmt.Sprintf("documents %s and %s", a.Name, b.Name)
+			if slices.Contains(a.MayEqual, b.Name) || slices.Contains(b.MayEqual, a.Name) {
+				d.say(fine, check, "", "their texts may be equal, as --may-repeat says: they must never meet in one table, queue or cache")
+				continue
+			}
+			d.say(warning, check, "use one of them only, and for the others a new document with another pattern; to see them: firn series ls", "their texts may be equal")
 		}
 	}
 }

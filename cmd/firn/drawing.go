@@ -204,7 +204,13 @@ func (d *drawing) explain(err error) error {
 	var other *document.DefinitionError
 	var used *document.EndError
 	var instance *document.InstanceError
+	var near *open.NearNameError
+	var overlap *document.OverlapError
 	switch {
+	case errors.As(err, &near):
+		return d.hintNear(f, near)
+	case errors.As(err, &overlap):
+		return d.hintOverlap(f, overlap)
 	case errors.As(err, &copied), errors.As(err, &file):
 		return f // what to do is said elsewhere
 	case errors.As(err, &forgot) && d.Kind == config.Ticket && strings.HasSuffix(forgot.What, " stores have no record of it"):

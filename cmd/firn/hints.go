@@ -156,7 +156,7 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 			flags += " --" + f.Name + " " + phrase.ShellWord(shown)
 		}
 	})
-	if flagOf(to, "new") != nil && !strings.Contains(args, "--new") && ui.PersonAt(h.cmd) == nil {
+	if to.Name() == "create" && to.Parent().Name() == "pool" && !strings.Contains(args, "--new") && ui.PersonAt(h.cmd) == nil {
 		flags += " --new"
 	}
 	return flags, masked

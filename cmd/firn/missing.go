@@ -64,7 +64,7 @@ func (d *drawing) missingOf(err error) *missing {
 		}
 		return &missing{
 			other: other(noDocument.Names), name: d.Name, nearest: noDocument.Nearest, create: create, begins: "1",
-			again: create + "; firn series raise " + name + " TEXT", where: where,
+			again: create + " --after TEXT", where: where,
 		}
 	}
 	return nil

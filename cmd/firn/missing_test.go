@@ -96,7 +96,7 @@ func TestMissingCounters(t *testing.T) {
 			[]string{"serve", "--resp", "127.0.0.1:0", "--http", "off"},
 			[]string{
 				"to use the counter that is there, write its name: invoice",
-				restored + "firn series create invioce --pattern 'INV-{6}'; firn series raise invioce TEXT, with TEXT the last one given out, before anything is started",
+				restored + "firn series create invioce --pattern 'INV-{6}' --after TEXT, with TEXT the last one given out, before anything is started",
 				"only if it never existed: firn series create invioce --pattern 'INV-{6}' (begins a new counter invioce at 1)",
 			},
 		},
@@ -114,7 +114,7 @@ func TestMissingCounters(t *testing.T) {
 			[]string{
 				"to use the counter that is there in place of ordres, write its name: orders",
 				"if one of them existed, or this store was restored or lost: firn series create ordres --kind sequence --first N; " +
-					"firn series create bill --pattern 'B{4}'; firn series raise bill TEXT, with N above every number in use, and TEXT the last one given out, before anything is started",
+					"firn series create bill --pattern 'B{4}' --after TEXT, with N above every number in use, and TEXT the last one given out, before anything is started",
 				"only if none of them ever existed: firn series create ordres --kind sequence; firn series create bill --pattern 'B{4}' " +
 					"(begins a new counter ordres at 1, a new counter bill at 1)",
 			},

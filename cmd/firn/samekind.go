@@ -1,8 +1,12 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 )
 
@@ -30,4 +34,39 @@ func kindHints(f *ui.Failure, e *open.KindError) *ui.Failure {
 		f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: %s }", e.Name, e.Have.Kind)
 	}
 	return f.Hint("to have a %s beside it, give the series in firn.yaml another name", e.Want)
+}
+
+// hintNear says what to do where a new counter is probably another one of the store.
+func (d *drawing) hintNear(f *ui.Failure, e *open.NearNameError) *ui.Failure {
+	return d.hintName(f, e.Near).Hint("only if %s never existed: %s", d.Name, d.createCommand())
+}
+
+// hintOverlap says what to do where a new document could repeat the texts of others.
+func (d *drawing) hintOverlap(f *ui.Failure, e *document.OverlapError) *ui.Failure {
+	d.hintName(f, e.Others[0]).Hint("to have texts that differ, give %s another pattern, such as one with another prefix", d.Name)
+	claim := ""
+	for _, other := range slices.Concat(d.Options.Document.MayEqual, e.Others) {
+		claim += " --may-repeat " + phrase.ShellWord(other)
+	}
+	return f.Hint("only if the texts of both never meet in one table, queue or cache: %s%s", d.createCommand(), claim)
+}
+
+// hintName says how to draw from a counter that was probably meant.
+func (d *drawing) hintName(f *ui.Failure, meant string) *ui.Failure {
+	if d.Listed {
+		return f.Hint("if %s was renamed or is mistyped: write %s in firn.yaml again, in place of %s. A counter keeps its name", meant, meant, d.Name)
+	}
+	return f.Hint("to draw from the counter that is there: firn next %s", phrase.ShellWord(meant))
+}
+
+// createCommand is the command that creates the counter of a series.
+func (d *drawing) createCommand() string {
+	text := "firn series create " + phrase.ShellWord(d.Name)
+	switch {
+	case d.Kind == config.Document && d.inFile("pattern") == "":
+		return text + " --pattern " + phrase.ShellWord(d.Options.Document.Pattern) + zoneFlag(d.Options.Document.Zone)
+	case !d.Listed && d.Kind == config.Sequence:
+		return text + " --kind " + config.Sequence
+	}
+	return text
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +39,10 @@ of CREATE SEQUENCE: --first is START, --max is MAXVALUE, --cache is CACHE. A tic
 is created on all of its stores, which must all answer. To continue a series of another
 system: firn series raise.
 
+A store that was recovered may have lost the series. There say where it begins, by --first N or
+--after TEXT, or that it never existed, by --new. A document whose texts could equal those of
+another document of the store is refused, unless --may-repeat NAME says that they never meet.
+
 Without NAME the command creates all series of firn.yaml that the store does not have.`,
 		Example: `  firn series create orders --kind sequence
   firn series create orders --kind sequence --first 1000000 --cache 500
@@ -72,6 +75,9 @@ Without NAME the command creates all series of firn.yaml that the store does not
 		panic(err) // the flag is not there
 	}
 	addStore(cmd)
+	cmd.Flags().Bool("new", false, "on a store that was recovered: no series of this name ever existed")
+	cmd.Flags().String("after", "", "of a document: the last text that was given out, above which its counter begins")
+	cmd.Flags().StringArray("may-repeat", nil, "of a document: one of this store whose texts may equal this one's, because they never meet in one table, queue or cache; may be given several times")
 	for _, f := range createFlags {
 		k := *config.KeyNamed(config.CounterKeys, f.name)
 		k.Value, k.Usage = f.value, f.usage
@@ -161,6 +167,9 @@ func (d *drawing) create(cmd *cobra.Command) error {
 		return err
 	}
 	if err = d.mayBegin(cmd.Context(), stores); err == nil {
+		err = d.claim(cmd, stores)
+	}
+	if err == nil {
 		err = d.createIn(cmd.Context(), stores)
 	}
 	switch err = errors.Join(err, closeStores()); {
@@ -174,6 +183,22 @@ func (d *drawing) create(cmd *cobra.Command) error {
 		text = ": " + d.Options.Document.Pattern
 	}
 	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "created the %s %s%s\n", d.Kind, d.Name, text)
+	return err
+}
+
+// claim takes over what only the person who creates the series knows. No variable claims it.
+func (d *drawing) claim(cmd *cobra.Command, stores []store.Store) error {
+	isNew, err := d.mayBeNew(cmd, stores)
+	if err != nil {
+		return err
+	}
+	d.Options.Sequence.New, d.Options.Document.New = isNew, isNew
+	if f := cmd.Flags().Lookup("after"); saidBy(f) {
+		d.Options.Document.After = f.Value.String()
+	}
+	if saidBy(cmd.Flags().Lookup("may-repeat")) {
+		d.Options.Document.MayEqual, err = cmd.Flags().GetStringArray("may-repeat")
+	}
 	return err
 }
 
@@ -215,7 +240,7 @@ func seriesExists(what, show string) error {
 // createAll creates the series of firn.yaml that their stores lack.
 func createAll(cmd *cobra.Command, s *settings) error {
 	var strange []string
-	for _, name := range []string{"kind", "pattern", "zone", "first", "max", "increment", "order", "cache"} {
+	for _, name := range []string{"kind", "pattern", "zone", "first", "max", "increment", "order", "cache", "new", "after", "may-repeat"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 			strange = append(strange, "--"+name)
 		}
@@ -286,7 +311,7 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 		}
 		if recovered {
 			return false, maybeLost(fromurl.Redact(open.StoreText(d.URLs[i])), d.Name).
-				Hint("only if it never existed: %s", strings.TrimSpace("firn series create "+phrase.ShellWord(d.Name)))
+				Hint("only if it never existed: firn series create %s --new", phrase.ShellWord(d.Name))
 		}
 	}
 	return true, nil

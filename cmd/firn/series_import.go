@@ -183,6 +183,7 @@ func carryOut(ctx context.Context, cmd *cobra.Command, st store.Store, all []imp
 		var err error
 		switch m.does {
 		case doesBegin:
+			m.options.New = true // the table says where the series is
 			_, err = sequence.Create(ctx, st, m.name, &m.options)
 		case doesRaise:
 			_, err = sequence.Raise(ctx, st, m.name, firn.ID(m.first-1))

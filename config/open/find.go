@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
@@ -58,6 +59,43 @@ func (*LostNameError) Retryable() bool { return false }
 func Misspelled(ctx context.Context, st store.Store, name string) (string, error) {
 	names, err := counterNames(ctx, st)
 	return nearest.Misspelled(name, names), err
+}
+
+// A NearNameError says that a counter is not created in a file, because the file has a counter
+// of nearly that name, which firn.yaml does not list: one that was renamed or mistyped would
+// begin again at its first number.
+type NearNameError struct{ Name, Kind, Near string }
+
+func (e *NearNameError) Error() string {
+	return fmt.Sprintf("the store has no %s %q, and has a counter of nearly that name, which firn.yaml does not list: %s", e.Kind, e.Name, e.Near)
+}
+
+// Retryable is false; see firn.Retryable.
+func (*NearNameError) Retryable() bool { return false }
+
+// newName returns a [*NearNameError] where a series that is to be created in a file is probably
+// another one of the store. Texts that could repeat, package document refuses by itself.
+func newName(ctx context.Context, st store.Store, d *config.Series) error {
+	names, err := counterNames(ctx, st)
+	if err != nil {
+		return err
+	}
+	near := nearest.Misspelled(d.Name, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(d.Others, name) }))
+	if near == "" {
+		return nil
+	}
+	there, err := CounterIn(ctx, st, near)
+	if err != nil {
+		return err
+	}
+	if d.Kind == config.Document && there != nil && there.Kind == config.Document {
+		have, err := document.ParsePattern(there.Pattern)
+		want, err2 := document.ParsePattern(d.Options.Document.Pattern)
+		if err == nil && err2 == nil && have.Overlaps(want) {
+			return nil
+		}
+	}
+	return &NearNameError{d.Name, d.Kind, near}
 }
 
 // counterNames returns the names of all counters of a store.

@@ -8,7 +8,6 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
@@ -108,10 +107,16 @@ func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, 
 	}
 	if d.Kind == config.Document {
 		_, err = document.Show(ctx, stores[0], d.Name)
-		return errors.As(err, new(*document.MissingError)), nil
+	} else {
+		_, err = sequence.Show(ctx, stores[0], d.Name)
 	}
-	_, err = sequence.Show(ctx, stores[0], d.Name)
-	return errors.As(err, new(*sequence.MissingError)), nil
+	if !errors.As(err, new(*document.MissingError)) && !errors.As(err, new(*sequence.MissingError)) {
+		return false, nil
+	}
+	if recovered, err := WasRecovered(ctx, stores[0]); err != nil || recovered {
+		return true, err
+	}
+	return true, newName(ctx, stores[0], d)
 }
 
 // FirstNumber is what a counter gives first that begins now.
@@ -157,15 +162,18 @@ func Absent(ctx context.Context, st store.Store, d *config.Series, durability st
 		}
 		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
 	}
-	if err == nil || !durability.NoticesLoss || nearest.Name(d.Name, names) != "" {
+	if err == nil || !durability.NoticesLoss {
 		if errors.As(err, new(*sequence.MissingError)) || errors.As(err, new(*document.MissingError)) {
 			err = Elsewhere(ctx, st, err)
 		}
 		return err
 	}
 	// A file of this host begins its counters by itself, but not once it was restored.
-	if rec, failed := st.Get(ctx, block.KeyRecovered); failed != nil || rec.Version == "" {
-		return failed
+	if recovered, failed := WasRecovered(ctx, st); failed != nil || recovered {
+		return errors.Join(failed, err)
 	}
-	return err
+	if err := newName(ctx, st, d); err != nil || d.Kind != config.Document {
+		return err
+	}
+	return document.CheckNew(ctx, st, d.Name, &d.Options.Document)
 }

@@ -23,6 +23,9 @@ type Definition struct {
 	// noted it.
 	Store string `json:"store,omitempty"`
 
+	// MayEqual names series whose texts may equal this one's.
+	MayEqual []string `json:"may_equal,omitempty"`
+
 	// Raised are the restorations of the store, in order. A counter says how many
 	// of them it has heeded: so one write raises all counters at once.
 	Raised []Raise `json:"raised,omitempty"`

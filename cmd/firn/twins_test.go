@@ -1,0 +1,84 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A document or a sequence that was renamed in firn.yaml would begin again at its first number, and
+// give out what was given out: it is refused, and what the hints say leads on.
+func TestRenamedSeriesAreRefused(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	const pattern = `{ kind: document, pattern: "INV-{6}" }`
+	write(t, dir, "firn.yaml", "series:\n  invoice: "+pattern+"\n  order: { kind: sequence }\n")
+	mustAll(t, "next invoice", "next order")
+	write(t, dir, "firn.yaml", "series:\n  invoices: "+pattern+"\n  orders: { kind: sequence }\n  bill: "+pattern+"\n")
+	refusedWith(t, []string{"next", "invoices"},
+		`could repeat texts of series "invoice"`, "write invoice in firn.yaml again, in place of invoices", "firn series create invoices --may-repeat invoice")
+	refusedWith(t, []string{"next", "bill"}, "firn series create bill --may-repeat invoice")
+	refusedWith(t, []string{"series", "create", "bill"}, "firn series create bill --may-repeat invoice")
+	refusedWith(t, []string{"next", "orders"},
+		"a counter of nearly that name, which firn.yaml does not list: order", "write order in firn.yaml again, in place of orders", "only if orders never existed: firn series create orders")
+	refusedWith(t, []string{"doctor"}) // exit code 3
+	out, _, code := called(t, "doctor")
+	for _, want := range []string{"bad   series invoices: ", "bad   series bill: ", "bad   series orders: "} {
+		if code != 3 || !strings.Contains(out, want) {
+			t.Errorf("doctor: exit code %d, no %q in\n%s", code, want, out)
+		}
+	}
+
+	mustAll(t, "series create orders --kind sequence", "series create invoices --may-repeat invoice", "next orders", "next invoices")
+	refusedWith(t, []string{"series", "create", "bill", "--may-repeat", "invoice"}, "firn series create bill --may-repeat invoice --may-repeat invoices")
+	mustAll(t, "series create bill --may-repeat invoice --may-repeat invoices", "doctor")
+
+	// Both are listed, so both are meant.
+	write(t, dir, "firn.yaml", "series:\n  photo: { kind: sequence }\n  photos: { kind: sequence }\n")
+	mustAll(t, "next photo", "next photos")
+}
+
+// A series that firn.yaml does not list is mistyped as easily.
+func TestMistypedSeriesOfAKind(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	mustAll(t, "next orders --kind sequence", "next invoice --pattern INV-{6}", "next orders --kind sequence")
+	refusedWith(t, strings.Fields("next ordrs --kind sequence"), "to draw from the counter that is there: firn next orders", "firn series create ordrs --kind sequence")
+	refusedWith(t, strings.Fields("next invoise --pattern INV-{6}"), "firn next invoice", "firn series create invoise --pattern 'INV-{6}' --may-repeat invoice")
+	refusedWith(t, strings.Fields("next invoise --pattern R-{6}"), "firn next invoice", "only if invoise never existed: firn series create invoise --pattern 'R-{6}'")
+	mustAll(t, "series create invoise --pattern R-{6}", "next invoise")
+}
+
+// Documents that were created before, or at the same moment, and could repeat each other's texts, are found.
+func TestDoctorFindsTwins(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	mustAll(t, "series create a --pattern INV-{6}", "series create b --pattern INV-{4} --may-repeat a", "doctor")
+	out, _, _ := called(t, "doctor")
+	if !strings.Contains(out, "ok    documents a and b: their texts may be equal, as --may-repeat says") {
+		t.Error(out)
+	}
+}
+
+// A store that was recovered may have lost the counter that is to be created: to create it wants
+// to know where it was, or that it never existed.
+func TestCreateOnARecoveredStore(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	mustAll(t, "next orders --kind sequence", "store recover --yes --numbers 1000")
+	for command, want := range map[string]string{
+		"series create items --kind sequence":     "if it existed: firn series create items --kind sequence --first N",
+		"series create invoice --pattern INV-{6}": "firn series create invoice --pattern 'INV-{6}' --after TEXT",
+	} {
+		refusedWith(t, strings.Fields(command), "it may have had one, which was lost", want, " --new")
+	}
+	mustAll(t, "series create items --kind sequence --first 500", "series create photos --kind sequence --new", "series create bill --pattern B-{4} --new",
+		"series create invoice --pattern INV-{6} --after INV-000041")
+	for command, want := range map[string]string{"next items": "500\n", "next photos": "1\n", "next bill": "B-0001\n", "next invoice": "INV-000042\n"} {
+		if out, errs, code := called(t, strings.Fields(command)...); out != want {
+			t.Errorf("%s: %d, %q, want %q; %s", command, code, out, want, errs)
+		}
+	}
+	refusedWith(t, []string{"series", "create", "items", "--kind", "sequence"}, "is there already")
+	refusedWith(t, strings.Fields("series create other --pattern O-{6} --after INV-000041"), `there should be "O-"`)
+}
