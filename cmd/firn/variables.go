@@ -194,7 +194,7 @@ func prepare(cmd *cobra.Command, _ []string) error {
 
 // ownSignals are the commands whose context no signal ends: those that handle signals
 // themselves, and those that only read and print, which the first signal ends at once.
-var ownSignals = []string{"firn serve", "firn run", "firn decode", "firn encode", "firn verify", "firn public encode"}
+var ownSignals = []string{"firn serve", "firn run", "firn decode", "firn encode", "firn backfill", "firn verify", "firn public encode"}
 
 // variablesHelp lists the variables, for the help of firn.
 func variablesHelp() string {

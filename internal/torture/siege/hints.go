@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -78,8 +79,8 @@ func (o *operator) follow(line string) {
 }
 
 var (
-	// commands are what a hint says to type, in its order.
-	commands = regexp.MustCompile(`firn (?:pool|store)(?: [^\s;,.()]+(?:\.[^\s;,()]+)*)+`)
+	// commands are what a hint says to type, in its order. A file may be removed before one.
+	commands = regexp.MustCompile(`(?:rm \S+; )?firn (?:pool|store)(?: [^\s;,.()]+(?:\.[^\s;,()]+)*)+`)
 
 	// lostSeries is what a hint says to type of a series that was lost.
 	lostSeries = regexp.MustCompile(`firn series create \S+ --kind sequence --first N`)
@@ -141,6 +142,13 @@ func (o *operator) types(line string) wrote {
 	line, stop := strings.CutPrefix(line, stopAll)
 	if stop {
 		o.stop()
+	}
+	if text, ok := strings.CutPrefix(line, "rm "); ok {
+		path, rest, _ := strings.Cut(text, "; ")
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			o.tb.Fatal(err)
+		}
+		line = rest
 	}
 	args := strings.Fields(strings.ReplaceAll(line, "'", ""))[1:]
 	if i := slices.Index(args, "URL"); i > 0 { // a hint shows no password
