@@ -31,7 +31,7 @@ var downCommands = map[string][]string{
 	"finish":        {"finish 2", "finish 2 --yes"},
 	"init":          {"init", "init --count 8 --yes"},
 	"ls":            {"ls"},
-	"map":           {"map", "map --json"},
+	"map":           {"ls --map", "ls --map --json"},
 	"move":          {"move 0 --to b", "move 1 --to b", "move 2 --to a", "move 0 --to b --dry-run"},
 	"rebalance":     {"rebalance", "rebalance --dry-run", "rebalance --drain b"},
 	"remove-server": {"remove-server a", "remove-server b"},

@@ -66,7 +66,7 @@ func TestShardsWrongPassword(t *testing.T) {
 	} {
 		t.Setenv("PGPASSWORD", tt.env)
 		t.Setenv("PGPASSFILE", tt.file)
-		for _, words := range []string{"status", "map", "move 1 --to a"} {
+		for _, words := range []string{"status", "ls --map", "move 1 --to a"} {
 			out, errs, _ := called(t, append(strings.Fields("shards "+words), "--server", as(tt.user))...)
 			if said := out + errs; !strings.Contains(said, tt.want) || regexp.MustCompile(tt.never).MatchString(said) {
 				t.Errorf("firn shard %s, PGPASSWORD=%s: no %q, or %q in\n%s", words, tt.env, tt.want, tt.never, said)

@@ -36,7 +36,7 @@ func ownedServers(t *testing.T, role string) (flags, super []string) {
 var lostWords = regexp.MustCompile(`does not answer|do not answer|lost for good|--gone|\bstart (it|server|the server)`)
 
 // asSuper finds a command that names a superuser.
-var asSuper = regexp.MustCompile(`firn (shards [a-z]+( [0-9,-]+)?( --server '?[a-z]=postgres://SUPERUSER@[^' ,;]+'?)+)`)
+var asSuper = regexp.MustCompile(`firn (shard [a-z]+( [0-9,-]+)?( --server '?[a-z]=postgres://SUPERUSER@[^' ,;]+'?)+)`)
 
 // TestShardsOtherRole: a move was begun by a superuser, as it has to be before PostgreSQL 16, and
 // the owner of the shards looks at it. A right that is missing is not taken for a server that is
@@ -248,7 +248,7 @@ func TestShardsNoCluster(t *testing.T) {
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE t (n integer)")
-	for _, words := range []string{"status", "apply " + dir, "apply " + dir + " --dry-run", "move 1 --to b", "revert 1", "abort 1", "finish 1", "rebalance", "doctor", "ls", "map", "where --shard 1", "remove-server a", "add-server c=" + c} {
+	for _, words := range []string{"status", "apply " + dir, "apply " + dir + " --dry-run", "move 1 --to b", "revert 1", "abort 1", "finish 1", "rebalance", "doctor", "ls", "ls --map", "where --shard 1", "remove-server a", "add-server c=" + c} {
 		out, errs, _ := called(t, with(words)...)
 		if !strings.Contains(out+errs, "firn shard init --count N --server a=postgres://t@") && !strings.Contains(out+errs, "firn shard init --count N --server 'a=postgres://t@") {
 			t.Errorf("firn shard %s, before there is a cluster, names no way to make one:\n%s%s", words, out, errs)

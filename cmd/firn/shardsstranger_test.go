@@ -22,7 +22,7 @@ func TestShardsStranger(t *testing.T) {
 		return out
 	}
 	out := doctor()
-	hint := regexp.MustCompile(`server c: it is in no cluster; to take it into the cluster: firn (shards add-server c)\b`).FindStringSubmatch(out)
+	hint := regexp.MustCompile(`server c: it is in no cluster; to take it into the cluster: firn (shard add-server c)\b`).FindStringSubmatch(out)
 	if hint == nil {
 		t.Fatal(out)
 	}

@@ -62,7 +62,7 @@ func TestShardsOpenTwice(t *testing.T) {
 		at := strings.Index(doctor, hint)
 		succeed(t, append(shellWords(doctor[at : at+commandEnd(doctor[at:])])[1:], "--yes")...)
 	}
-	if out := succeed(t, with("map")...); !regexp.MustCompile(`(?m)^a +1 +0$`).MatchString(out) || !regexp.MustCompile(`(?m)^b +3 +1-3$`).MatchString(out) {
+	if out := succeed(t, with("ls --map")...); !regexp.MustCompile(`(?m)^a +1 +0$`).MatchString(out) || !regexp.MustCompile(`(?m)^b +3 +1-3$`).MatchString(out) {
 		t.Error(out)
 	}
 	if out, errs, code := called(t, with("doctor")...); code != 0 || strings.Contains(out, "clean") {
