@@ -76,7 +76,7 @@ func (d *drawing) partly() string {
 	if d.Kind != config.Ticket {
 		return ""
 	}
-	return "if another store of " + d.Name + " still has it, it cannot be created again in this one: put back a backup of this store, then recover it by firn store recover; or, without a backup, stop every process that uses it, and write it with another name and first: N into firn.yaml, with N above every number in use, then: firn series create NEWNAME --kind sequence"
+	return "if another store of " + d.Name + " still has it, it cannot be created again in this one: put back a backup of this store, then recover it by firn store recover; or, without a backup, stop every process that uses it, and write it with another name and first: N into firn.yaml, with N above every number in use, then: firn series create NEWNAME --kind sequence --new"
 }
 
 // missingHints are what to do about all that is missing, the safest first.

@@ -75,7 +75,7 @@ func TestTicketThatOneStoreLost(t *testing.T) {
 	for _, args := range []string{"doctor", "next bill", "series create bill --kind sequence --first 1000", "serve --resp 127.0.0.1:0 --http off"} {
 		out, errs, code := called(t, strings.Fields(args)...)
 		text := out + errs
-		if code == 0 || !strings.Contains(text, want) || !strings.Contains(text, "firn series create NEWNAME --kind sequence") {
+		if code == 0 || !strings.Contains(text, want) || !strings.Contains(text, "firn series create NEWNAME --kind sequence --new") {
 			t.Errorf("%s: exit code %d, %s", args, code, text)
 		}
 		if at := strings.Index(text, "series create bill --kind sequence --first N"); at >= 0 && at < strings.Index(text, want) {
@@ -83,7 +83,7 @@ func TestTicketThatOneStoreLost(t *testing.T) {
 		}
 	}
 	config("bill2: { kind: ticket, first: 1000")
-	mustAll(t, "series create bill2 --kind sequence")
+	mustAll(t, "series create bill2 --kind sequence --new")
 	for range 3 {
 		if out, errs, code := called(t, "next", "bill2"); code != 0 || len(strings.TrimSpace(out)) != 4 {
 			t.Errorf("next bill2: exit code %d, %s%s", code, out, errs)
