@@ -16,7 +16,7 @@ import (
 // A Config is the settings in force: each is what was said beside the file, as by a flag or
 // a variable, else what the file says, else the default.
 type Config struct {
-	File  *File            // nil: there is none
+	File  *File            // nil if there is no firn.yaml
 	extra map[string]Value // what was said beside the file, by the name of the key
 }
 
@@ -145,7 +145,7 @@ func (c *File) SeriesNamed(name string) (*Written, error) {
 // A Leasing is what it takes to lease a worker.
 type Leasing struct {
 	URL     string // "" is the implicit store
-	File    *File  // that lists pools; nil: there is none
+	File    *File  // the firn.yaml that lists pools; nil if there is no firn.yaml
 	Pool    string
 	Options LeaseOptions
 	From    map[string]string // where each setting is from

@@ -11,7 +11,7 @@ type Line struct {
 	From  string `json:"from"`
 }
 
-// Lines are all settings in force. Store is the URL of the implicit store, or why there is none.
+// Lines are all settings in force. Store is the URL of the default store, or the reason why there is no default store.
 func (c *Config) Lines(store string) ([]Line, error) {
 	var all []Line
 	add := func(key string, v Value) { all = append(all, Line{key, v.Text, v.From}) }

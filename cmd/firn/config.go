@@ -146,7 +146,7 @@ func printSettings(out io.Writer, all []config.Line, asJSON bool) error {
 	return ui.Emit(out, asJSON, []string{"SETTING", "VALUE", "FROM"}, all, func(v config.Line) []any { return []any{v.Key, v.Value, v.From} })
 }
 
-// implicitText is the URL of the implicit store, or why there is none.
+// implicitText returns the URL of the default store, or the reason why there is no default store.
 func implicitText() string {
 	path, err := open.DefaultStore()
 	if err != nil {

@@ -47,7 +47,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	defer end()
 	cmd, err := root.ExecuteContextC(ctx)
 	err = explain(cmd, err)
-	if asked := cmd.Context(); asked != nil { // there is none where no command was found
+	if asked := cmd.Context(); asked != nil { // nil where no command was found
 		err = ui.Signalled(asked, err)
 	}
 	return report(errs, cmd, err)

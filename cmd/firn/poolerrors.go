@@ -26,7 +26,7 @@ import (
 type poolPlace struct {
 	url  string            // of the store
 	from map[string]string // where each setting of the pool is from
-	file *config.File      // that lists the pools there may be; nil: there is none
+	file *config.File      // the firn.yaml that lists the pools; nil if there is no firn.yaml
 
 	looks  bool // the command makes no ids: a name that is nearly a pool's is taken for a mistyped one
 	serves bool // a server, which takes the pool of a series of the file from there

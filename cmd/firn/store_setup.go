@@ -35,7 +35,7 @@ func newStoreSetup() *cobra.Command {
 	var printing bool
 	cmd := &cobra.Command{
 		Use:   "setup",
-		Short: "Create the tables of a store; --print shows the SQL, ACL or RBAC instead",
+		Short: "Create the tables of a store; --print shows the SQL instead",
 		Long: `Create what a store needs to keep records, its tables or nodes. It is for users whose
 processes may not create them: otherwise the first write does it. What is there already
 stays as it is, so the command may be repeated. It creates no pool: firn pool create.

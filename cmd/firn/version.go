@@ -44,7 +44,7 @@ func buildVersion() build {
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version; --store also prints those of running processes",
+		Short:   "Print the version",
 		Example: "  firn version --json",
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
