@@ -302,7 +302,7 @@ func (c *poolCheck) until(horizon firn.Tick) time.Duration {
 // outage says how long ids go on without the store.
 func (c *poolCheck) outage() {
 	begin, full := c.ramp()
-	text := fmt.Sprintf("ids go on for %s while the store is away", phrase.Duration(c.rules.Outage))
+	text := fmt.Sprintf("ids continue for %s while the store is away", phrase.Duration(c.rules.Outage))
 	if begin < c.rules.Outage {
 		text += fmt.Sprintf(", %s when a process has just started and all of it after %s", phrase.Duration(begin), phrase.Duration(full.Round(time.Second)))
 	}

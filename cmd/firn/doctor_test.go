@@ -291,7 +291,7 @@ func TestDoctorCosts(t *testing.T) {
 	}
 	found, bads := examined(t, lossy, time.Now, "--pool", "web", "--layout", "js53")
 	wantFinding(t, found, "durability", warning, "lossy: ")
-	wantFinding(t, found, "pool web, outage", fine, "go on for 3s while the store is away")
+	wantFinding(t, found, "pool web, outage", fine, "continue for 3s while the store is away")
 	wantFinding(t, found, "pool web, failover", fine, "each start of a process waits for 13s")
 	if bads != 0 {
 		t.Errorf("%d bad in %+v", bads, found)

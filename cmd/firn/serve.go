@@ -36,7 +36,7 @@ that no counter has gives nothing, unless --kind flake says that none was lost.
 It listens on this host only. Beyond that it wants tokens or client certificates, and
 a --store that all servers share. Several servers on one store never give the same id.
 
-While the store is away ids go on for the outage budget; /readyz says so before they
+While the store is away ids continue for the outage budget; /readyz says so before they
 end. If the store is away at the start, the server comes up, is not ready, and begins
 by itself when the store answers. What will not pass by itself ends the start.
 
@@ -257,7 +257,7 @@ func (o *serveCommand) facts(r daemon.Running) []string {
 		lines = append(lines, "it can forget what it acknowledged: ids are unique as long as all clocks are right within 5s")
 	}
 	if st.Kind == config.Flake && !st.Until.IsZero() {
-		lines = append(lines, fmt.Sprintf("without it ids go on for %s now, and for longer when the server has run for a while",
+		lines = append(lines, fmt.Sprintf("without it ids continue for %s now, and for longer when the server has run for a while",
 			phrase.Duration(time.Until(st.Until).Round(time.Second))))
 	}
 	return lines
