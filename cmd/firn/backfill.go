@@ -38,8 +38,8 @@ is a time: RFC 3339 (2026-01-01T00:00:00Z), a date (in UTC), or milliseconds sin
 be -, which is standard input.
 
 The ids are of a worker that nobody ever had. The command takes that worker in the store, as a
-lease would: no other process has an id that is among these, then or later, and whoever leases the
-worker some day starts above them.
+lease would. No other process ever makes one of these ids: a process that leases the worker later
+starts above them.
 
 The command reads all lines before it prints the first id, and prints nothing if a line is at
 fault. The same lines give the same ids, so you can run it again if it was interrupted; other
