@@ -74,7 +74,7 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	case s.Phase == term.Released:
 		log.Debug("gave the worker back")
 	case !p.Begun && (s.Phase == term.Refused || s.Phase == term.Forgotten): // Open returns it
-	case s.Phase == term.Lost && k.options.foreign: // Watch says so
+	case s.Phase == term.Lost && k.options.foreign: // Worker.Err says so
 	case s.Phase == term.Lost:
 		log.Warn("lost the worker; taking another", "err", now.Err)
 	case s.Phase == term.Refused:
