@@ -150,7 +150,7 @@ func TestHeldWorkerOfAStoreThatHangs(t *testing.T) {
 // Where the store has said nothing yet, neither does the error.
 func TestOutageErrorWithoutACause(t *testing.T) {
 	e := &OutageError{EndedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	const want = "lease: no ids after 2026-01-02T03:04:05Z: the store does not answer; ids resume when it answers"
+	const want = "lease: no ids since 2026-01-02T03:04:05Z: the store does not answer; retry, ids resume when it answers"
 	if e.Error() != want {
 		t.Fatalf("%v, want %s", e, want)
 	}

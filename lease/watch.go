@@ -25,8 +25,12 @@ func MostGrace(outage time.Duration) time.Duration { return min(outage, term.Rea
 type StepError struct{ Offset time.Duration }
 
 func (e *StepError) Error() string {
-	return fmt.Sprintf("lease: the system's clock has stepped by %s: stop what uses the worker at once, set the clock, and call Hold again",
-		e.Offset.Round(time.Millisecond))
+	return e.Reason() + "; stop what uses the worker at once, set the clock, and call Hold again"
+}
+
+// Reason is Error without what to do next.
+func (e *StepError) Reason() string {
+	return fmt.Sprintf("lease: the system's clock has stepped by %s", e.Offset.Round(time.Millisecond))
 }
 
 // A LateError says that the grant of a worker was not extended in time, although the store
@@ -36,7 +40,12 @@ type LateError struct {
 }
 
 func (e *LateError) Error() string {
-	return fmt.Sprintf("lease: the worker's grant ends at %s and was not extended in time, because this process or its host was paused, or the store is slow: stop what uses the worker, and call Hold again",
+	return e.Reason() + "; stop what uses the worker, and call Hold again"
+}
+
+// Reason is Error without what to do next.
+func (e *LateError) Reason() string {
+	return fmt.Sprintf("lease: the worker's grant ends at %s, and it was not extended in time, because this process or its host was paused, or the store is slow",
 		e.EndsAt.UTC().Format(time.RFC3339))
 }
 

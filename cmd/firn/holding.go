@@ -98,29 +98,16 @@ func (h *holding) watch(ctx context.Context) {
 
 // stop stops COMMAND, and says why.
 func (h *holding) stop(err error) {
-	h.why = reason(err)
+	h.why = phrase.WithoutPackage(withoutAdvice(err).Error())
 	f, left := h.verdict(err)
 	h.program.Stop(left)
 	report(h.errs, h.cmd, f)
 }
 
-// reason is why COMMAND has to stop, without what an error tells a Go program to do.
-func reason(err error) string {
-	var step *lease.StepError
-	var late *lease.LateError
-	switch {
-	case errors.As(err, &step):
-		return fmt.Sprintf("the system's clock has stepped by %s", step.Offset.Round(time.Millisecond))
-	case errors.As(err, &late):
-		return fmt.Sprintf("the grant ends at %s and was not extended in time: this host was paused, or the store is slow", phrase.Instant(late.EndsAt))
-	}
-	return phrase.WithoutPackage(err.Error())
-}
-
 // verdict is how to say that COMMAND has to stop, and how long it has for that.
 func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 	f := classify(err)
-	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], reason(err))
+	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], phrase.WithoutPackage(withoutAdvice(err).Error()))
 	var lost *lease.LostError
 	var forgot *store.ForgotError
 	var other *store.OtherStoreError
