@@ -56,7 +56,7 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	switch d.Kind {
 	case config.Flake:
 		s.Began = createsPool(ctx, stores[0], d.Leasing)
-		s.Lease, err = Lease(ctx, stores[0], d.Leasing, o)
+		s.Lease, err = openLease(ctx, stores[0], d.Leasing, o)
 	case config.Document:
 		options := d.Options.Document
 		options.Logger = o.Logger
@@ -84,7 +84,7 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		return nil
 	}
 	for i, s := range stores {
-		err := CheckPools(ctx, s)
+		err := checkPools(ctx, s)
 		if err == nil {
 			err = SameKind(ctx, s, d)
 		}
@@ -134,7 +134,7 @@ func (e *PlacedError) Error() string { return e.err.Error() }
 
 func (e *PlacedError) Unwrap() error { return e.err }
 
-// at says of which store an error is, where the series has several.
+// AtStore adds to an error of which store it is, where the series has several.
 func AtStore(d *config.Series, url string, err error) error {
 	if err == nil || len(d.URLs) == 1 {
 		return err
