@@ -48,8 +48,8 @@ type SeriesOptions struct {
 	// Step is that of the ranges; 0 is 1.
 	Step int64
 
-	// State says how the source is. It is called often, and does not wait.
-	State func() State
+	// Source is what the series draws from, and says how that is. Nil: nobody knows.
+	Source *Source
 	// Explain says what is to be said of an error of the source. Nil: what package firn
 	// knows of it.
 	Explain func(err error) Explanation
@@ -131,13 +131,8 @@ func (s *Series) Step() int64 {
 // Layout returns the layout of the ids; zero: they are plain numbers, or texts.
 func (s *Series) Layout() firn.Layout { return s.options.Layout }
 
-// State says how the series is now; the zero State where nobody knows.
-func (s *Series) State() State {
-	if s.options.State == nil {
-		return State{}
-	}
-	return s.options.State()
-}
+// State says how the source of the series is now; the zero State where nobody knows.
+func (s *Series) State() State { return s.options.Source.now() }
 
 // take draws n values when it is their turn.
 func (s *Series) take(ctx context.Context, dst []Value, n int) ([]Value, error) {
