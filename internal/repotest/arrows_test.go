@@ -92,7 +92,7 @@ var arrows = []rule{
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
-	{pkg: "internal/holder", ours: []string{".", "store", "internal/term"}},
+	{pkg: "internal/holder", ours: []string{".", "store", "internal/term", "pool"}},
 	{pkg: "internal/dated", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/phrase"},
