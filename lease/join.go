@@ -79,9 +79,9 @@ func (o *Options) poolLayout(ctx context.Context, s store.Store, p store.Durabil
 	case o.Layout.IsValid() && o.Layout != info.Layout:
 		return firn.Layout{}, &LayoutError{Pool: o.Pool, Have: info.Layout.String(), Want: o.Layout.String()}
 	case o.Outage > info.OutageLimit:
-		return firn.Layout{}, &OptionError{"outage", "outage " + o.Outage.String() + ": pool " + o.Pool + " was created for at most " + info.OutageLimit.String()}
+		return firn.Layout{}, &OptionError{"outage", fmt.Sprintf("outage %s: pool %q was created for at most %[3]s: set it to %[3]s or less", o.Outage, o.Pool, info.OutageLimit)}
 	case !only && int64(o.Lanes) > info.Workers():
-		return firn.Layout{}, &OptionError{"lanes", fmt.Sprintf("lanes %d: pool %s has %d workers", o.Lanes, o.Pool, info.Workers())}
+		return firn.Layout{}, &OptionError{"lanes", fmt.Sprintf("lanes %d: pool %q has only %d workers", o.Lanes, o.Pool, info.Workers())}
 	}
 	return info.Layout, nil
 }

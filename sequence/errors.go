@@ -72,8 +72,8 @@ func (e *EndError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*EndError) Retryable() bool { return false }
 
-// A LossyError says that a series is not taken from a store that can forget what
-// it acknowledged, because nobody has said that it may.
+// A LossyError says that a series is refused, because the store can forget what it
+// acknowledged and Options.MayRepeat does not accept that.
 type LossyError struct {
 	Name  string
 	Why   string // what was seen of the store

@@ -522,7 +522,8 @@ BEGIN
 	PERFORM firn.halt(s.shard) WHERE EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = s.schema);
 END $$;
 
--- To which server a shard was let go by what its row says, as far as is known here.
+-- To which server a shard was let go by what its row says, as far as is known here. If the copy
+-- is dropped between the two looks, the row was read too early as well: the caller looks again.
 CREATE OR REPLACE FUNCTION firn.given_to(s firn.shard) RETURNS text LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -532,6 +533,8 @@ BEGIN
 		EXECUTE format('SELECT moved_to FROM %I.firn_mark WHERE term = $1 AND attempt = $2', s.schema) INTO word USING s.term, s.attempt;
 	END IF;
 	RETURN word;
+EXCEPTION WHEN undefined_table OR invalid_schema_name THEN
+	RAISE EXCEPTION 'firn: the copy of shard % is being dropped', s.shard USING ERRCODE = 'serialization_failure';
 END $$;
 
 -- Refuses that a shard is opened on another server: where it is open here, where it was let go
