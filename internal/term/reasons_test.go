@@ -17,6 +17,12 @@ func TestReasons(t *testing.T) {
 		&LayoutError{"web", "firn", "js53"},
 		&MissingPoolError{Pool: "web"},
 		&MissingPoolError{Pool: "web", Pools: []string{"shop"}},
+		&MissingPoolError{Pool: "web", Creating: true},
+		&WorkerError{Pool: "web", Worker: 7, Last: 3},
+		&FullError{Pool: "web", Workers: 4},
+		&ClockError{Ahead: time.Minute},
+		&AwayError{Wait: time.Second},
+		&FreshError{Pool: "web", Workers: 4},
 	} {
 		if reason := err.Reason(); strings.Contains(strings.ToLower(reason), "option") || !strings.HasPrefix(err.Error(), reason) {
 			t.Errorf("%q is said of %q", reason, err)
