@@ -56,7 +56,7 @@ func classify(err error) *ui.Failure {
 	if f := poolFailure(err, poolPlace{}); f != nil {
 		return f
 	}
-	f := ui.Failed("%w", withoutAdvice(err))
+	f := ui.Failed("%w", ui.Rename(phrase.Reason(err), err))
 	var full *lease.FullError
 	var ended *firn.EndError
 	var early *firn.EpochError
@@ -91,19 +91,6 @@ func classify(err error) *ui.Failure {
 		return f.Hint("check that the store runs and that this host reaches it")
 	}
 	return f
-}
-
-// withoutAdvice is an error whose text leaves out what a Go program does next. A hint, or the
-// command itself, says it.
-func withoutAdvice(err error) error {
-	var e interface {
-		error
-		Reason() string
-	}
-	if !errors.As(err, &e) {
-		return err
-	}
-	return ui.Rename(strings.Replace(err.Error(), e.Error(), e.Reason(), 1), err)
 }
 
 // shownLine is how much of a faulty text is shown around the fault, in bytes.
