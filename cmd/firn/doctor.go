@@ -446,9 +446,9 @@ func (d *doctor) durability(ctx context.Context, s store.Store) (store.Durabilit
 	case rec.Read.IsZero():
 		d.say(fine, "clock", "", "the store has none, so there is no second opinion of this host's")
 	case ahead > term.Skew:
-		d.say(wrong, "clock", "set this host's clock", "this host's is %s ahead of the store's; at most %s is safe", ahead.Round(time.Millisecond), term.Skew)
+		d.say(wrong, "clock", wrongClock, "this host's is %s ahead of the store's, and at most %s is safe: one of the two is wrong", ahead.Round(time.Millisecond), term.Skew)
 	case behind > term.Skew:
-		d.say(warning, "clock", "set this host's clock", "this host's is %s behind the store's; ids will lag", behind.Round(time.Millisecond))
+		d.say(warning, "clock", wrongClock, "this host's is %s behind the store's: one of the two is wrong, and if it is this host's, its ids lag", behind.Round(time.Millisecond))
 	default:
 		d.say(fine, "clock", "", "this host's and the store's agree within %s", term.Skew)
 	}

@@ -103,7 +103,7 @@ func (d *doctor) records(list []store.Record) map[string]*poolRecords {
 			d.say(wrong, "records", "restore a backup, then: "+recoverCommand("", false), "%s", phrase.WithoutPackage(err.Error()))
 		}
 		if rec.Written.After(d.now().Add(term.Skew)) {
-			d.say(warning, "clock", "set this host's clock", "record %s was written at %s, which is still to come", rec.Key, phrase.Instant(rec.Written))
+			d.say(warning, "clock", wrongClock, "record %s was written at %s, which is still to come", rec.Key, phrase.Instant(rec.Written))
 		}
 	}
 	if unread == 0 {

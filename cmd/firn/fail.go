@@ -84,7 +84,7 @@ func classify(err error) *ui.Failure {
 		f.Code = ui.ExitUsage
 		return f.Hint("is the clock right, or the epoch mistyped? %s", early.Layout)
 	case errors.As(err, &ahead):
-		return f.Hint("set this host's clock")
+		return f.Hint("%s", wrongClock)
 	case errors.As(err, &fresh):
 		return f.Hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers A-B", phrase.ShellWord(fresh.Pool))
 	case errors.As(err, &away):
@@ -92,6 +92,10 @@ func classify(err error) *ui.Failure {
 	}
 	return f
 }
+
+// wrongClock is what to do about two clocks that differ. To set the one that is right would be
+// the worse mistake, so the hint names none.
+const wrongClock = "compare both with a clock that you trust, such as that of another host (date -u; SELECT now()), set the one that is wrong, and run this command again"
 
 // withoutAdvice is an error whose text leaves out what a Go program does next. A hint, or the
 // command itself, says it.
