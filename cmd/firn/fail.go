@@ -11,6 +11,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/sqlite"
@@ -84,7 +85,7 @@ func classify(err error) *ui.Failure {
 		f.Code = ui.ExitUsage
 		return f.Hint("is the clock right, or the epoch mistyped? %s", early.Layout)
 	case errors.As(err, &ahead):
-		return f.Hint("set this host's clock")
+		return f.Hint("%s", remedy.Clocks)
 	case errors.As(err, &fresh):
 		return f.Hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers A-B", phrase.ShellWord(fresh.Pool))
 	case errors.As(err, &away):

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -46,7 +47,7 @@ const (
 	Reach         = 10 * time.Second
 	Renew         = 10 * time.Second
 	TTL           = 30 * time.Second
-	Skew          = 5 * time.Second
+	Skew          = record.Skew
 	Wait          = 5 * time.Second
 	Look          = time.Minute
 	OutageDurable = 5 * time.Minute
