@@ -10,6 +10,7 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -18,6 +19,10 @@ import (
 type Options struct {
 	Logger   *slog.Logger           // what the series warns of; nil: it is discarded
 	Hostname func() (string, error) // of this host; nil: os.Hostname
+
+	// Existing refuses a series that its store lacks. Without it a file of this host creates its
+	// first pool, and each counter that it lacks.
+	Existing bool
 }
 
 // A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
@@ -47,6 +52,11 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	}
 	if err := checkStores(ctx, d, stores); err != nil {
 		return nil, err
+	}
+	if o.Existing {
+		if err := lacking(ctx, d, stores[0]); err != nil {
+			return nil, err
+		}
 	}
 	began, err := begins(ctx, d, stores)
 	if err != nil {
@@ -93,6 +103,19 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		}
 	}
 	return nil
+}
+
+// lacking returns an error where a store would create what the series draws from.
+func lacking(ctx context.Context, d *config.Series, st store.Store) error {
+	durability, err := st.Durability(ctx)
+	switch {
+	case err != nil || !durability.NoticesLoss:
+		return err // such a store creates nothing
+	case d.Kind == config.Flake:
+		_, err = pool.Show(ctx, st, d.Leasing.Pool)
+		return LearnCause(ctx, st, d.Leasing, err)
+	}
+	return Absent(ctx, st, d, store.Durability{})
 }
 
 // begins reports whether to open the series is to begin it, as in a file of this host: a name
