@@ -110,10 +110,7 @@ func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
 		return
 	}
 	f := otherStore(other, other, at)
-	ui.PrintWarning(cmd.ErrOrStderr(), "%s", f)
-	for _, hint := range (hinter{cmd}).lines(f) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "firn: hint: %s\n", hint)
-	}
+	ui.WarnHinting(cmd.ErrOrStderr(), hinter{cmd}.lines(f), "%s", f)
 }
 
 // poolInForce is the pool of --pool, the only one of firn.yaml, or the default.
