@@ -155,6 +155,7 @@ func moveFailure(err error) *ui.Failure {
 	var backless *move.NoWayBackError
 	var stuck *move.StuckError
 	var way *move.InWayError
+	var refused *move.RefusedError
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &way):
@@ -162,9 +163,8 @@ func moveFailure(err error) *ui.Failure {
 			return f.Hint("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then, to end the move and drop that copy: firn shard abort %d", way.Shard)
 		}
 		return f.Hint("to end the move, which leaves that schema as it is: firn shard abort %d", way.Shard).Hint("then, before the shard is moved again: %s", way.Do)
-	case errors.As(err, new(*move.RefusedError)):
-		f.Code = ui.ExitFound
-		return f
+	case errors.As(err, &refused):
+		return refusedMove(refused, "")
 	case errors.As(err, &stuck) && stuck.Do != "":
 		return f.Hint("%s", stuck.Do)
 	case errors.As(err, &unreached):
