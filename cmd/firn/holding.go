@@ -99,7 +99,7 @@ func (h *holding) watch(ctx context.Context) {
 
 // stop stops COMMAND, and says why.
 func (h *holding) stop(err error) {
-	h.why = phrase.WithoutPackage(withoutAdvice(err).Error())
+	h.why = phrase.Reason(err)
 	f, left := h.verdict(err)
 	h.program.Stop(left)
 	report(h.errs, h.cmd, f)
@@ -108,7 +108,7 @@ func (h *holding) stop(err error) {
 // verdict is how to say that COMMAND has to stop, and how long it has for that.
 func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 	f := classify(err)
-	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], phrase.WithoutPackage(withoutAdvice(err).Error()))
+	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], phrase.Reason(err))
 	var lost *lease.LostError
 	var forgot *store.ForgotError
 	var other *store.OtherStoreError

@@ -150,6 +150,11 @@ type recoveryPlan struct {
 
 // plan reads what the store has.
 func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err error) {
+	if !r.moved { // nothing of that starts by a clock
+		if err := pool.CheckClock(ctx, s); err != nil {
+			return p, err
+		}
+	}
 	if p.pools, err = pool.List(ctx, s); err != nil {
 		return p, err
 	}

@@ -62,8 +62,8 @@ var arrows = []rule{
 	}, third: []string{"golang.org/x/sys/"}},
 	{pkg: "internal/remedy", ours: []string{".", "config", "config/open", "store", "store/open", "store/sqlite", "pool", "internal/phrase"}},
 
-	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest"}},
-	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
+	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest", "internal/phrase"}},
+	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard", "internal/phrase"}, third: []string{"github.com/prometheus/"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "public", "shard", "shard/check", "shard/move",

@@ -22,6 +22,9 @@ import (
 type supply struct {
 	key     string // all that it was made of
 	drawing *outlet
+	// The store has to have what it draws from: opening the supply creates nothing.
+	existing bool
+
 	log     *slog.Logger
 	bare    *slog.Logger // for the series, which says its name itself
 	began   time.Time
@@ -41,7 +44,7 @@ type notOpenError struct {
 }
 
 func (e *notOpenError) Error() string {
-	return "it is not open yet: " + phrase.WithoutPackage(e.err.Error())
+	return "it is not open yet: " + phrase.Reason(e.err)
 }
 func (e *notOpenError) Unwrap() error { return e.err }
 
@@ -154,7 +157,7 @@ func (s *supply) notYet(ctx context.Context, stores *sharedStores) bool {
 
 // try opens the supply.
 func (s *supply) try(ctx context.Context, stores *sharedStores) error {
-	now, err := s.drawing.flow(ctx, stores, s.bare)
+	now, err := s.drawing.flow(ctx, stores, s.bare, s.existing)
 	var early *lease.NotYetError
 	if errors.As(err, &early) {
 		err = &waitsError{early}
@@ -218,13 +221,9 @@ func (s *supply) state() server.State {
 		return now.state()
 	}
 	d := s.drawing
-	st := server.State{Kind: d.Kind, Store: d.storeText(), Err: err}
+	st := server.State{Kind: d.Kind, Store: d.storeText(), Err: err, StartsAt: startOf(err)}
 	if now == nil {
 		st.TroubleSince = s.began
-	}
-	var early *lease.NotYetError
-	if errors.As(err, &early) {
-		st.StartsAt = early.StartsAt
 	}
 	if d.Kind == config.Flake {
 		st.Lease = &server.Lease{Pool: d.Leasing.Pool}
