@@ -57,6 +57,7 @@ var arrows = []rule{
 	{pkg: "config/open", ours: []string{".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block", "internal/dated", "internal/nearest", "internal/phrase", "internal/record", "internal/term"}},
 
 	{pkg: "recovery", ours: []string{"store", "pool", "sequence", "document", "internal/dated", "internal/record", "internal/term"}},
+	{pkg: "backfill", ours: []string{".", "store", "pool", "internal/phrase"}},
 	{pkg: "doctor", ours: []string{
 		".", "config", "config/open", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "plan",
 		"internal/block", "internal/dated", "internal/phrase", "internal/remedy", "internal/term",
@@ -82,7 +83,7 @@ var arrows = []rule{
 	// itself. It knows adapters for their SQL and files (store setup, store recover), drivers for
 	// tables of other systems and for shards, and machines for their records (doctor, recover).
 	{pkg: "cmd/firn", ours: []string{
-		".", "config", "config/open", "lease", "pool", "sequence", "document", "recovery", "doctor", "public", "inspect", "plan", "verify", "server", "server/daemon", "shard", "shard/*",
+		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify", "server", "server/daemon", "shard", "shard/*",
 		"store", "store/open", "store/mysql", "store/postgres", "store/sqlite",
 		"internal/block", "internal/dated", "internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/remedy", "internal/term", "internal/ui",
 	}, third: []string{"github.com/spf13/", "golang.org/x/sys/", "github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql"}},
