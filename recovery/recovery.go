@@ -121,12 +121,8 @@ func (c *Contents) HasPools() bool { return len(c.Pools)+len(c.LostPools) > 0 }
 // MaxNumbers is how many numbers a series can leave out at most.
 const MaxNumbers = dated.MaxRaise - 1
 
-// DefaultOutage is the outage budget that is reckoned with where nobody says a longer one, and
-// ClockError by how much the clocks of two processes may differ beyond it.
-const (
-	DefaultOutage = term.OutageDurable
-	ClockError    = 2 * term.Skew
-)
+// ClockError is by how much the clocks of two processes may differ.
+const ClockError = 2 * term.Skew
 
 // Options say what the store may have lost.
 type Options struct {
@@ -160,7 +156,7 @@ func (c *Contents) Plan(ctx context.Context, o *Options) (*Plan, error) {
 		p.Options = *o
 	}
 	if p.Options.Outage <= 0 {
-		p.Options.Outage = DefaultOutage
+		p.Options.Outage = pool.DefaultOutage
 	}
 	longest := p.Options.Outage
 	for _, one := range c.Pools {

@@ -68,7 +68,7 @@ nothing used the old one since the copy was made, and the old one is gone.`,
 	}
 	addStore(cmd)
 	cmd.Flags().DurationVar(&r.outage, "outage", 0, "the longest outage budget of any process that used the store ("+
-		phrase.Duration(recovery.DefaultOutage)+", or what firn.yaml says if that is more)")
+		phrase.Duration(pool.DefaultOutage)+", or what firn.yaml says if that is more)")
 	addNumbers(cmd)
 	cmd.Flags().BoolVar(&r.moved, "moved", false, "the store was moved on purpose, nothing used the old one since the copy, and the old one is gone")
 	cmd.Flags().BoolVar(&r.lost, "lost", false, "the SQLite file is gone for good, with all its copies, and was not moved: create an empty one")
@@ -124,7 +124,7 @@ func (r *recovering) load(cmd *cobra.Command) (err error) {
 	// Too little would let ids repeat. So only who says so here has less than the
 	// default: a variable is about one process, and others had what they had.
 	if r.said = saidBy(f); !r.said {
-		r.outage = max(r.outage, recovery.DefaultOutage)
+		r.outage = max(r.outage, pool.DefaultOutage)
 		if set.File != nil {
 			for i := range set.File.Pools {
 				r.outage = max(r.outage, set.File.Pools[i].Options.Outage)
