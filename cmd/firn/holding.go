@@ -17,6 +17,7 @@ import (
 
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
@@ -117,7 +118,7 @@ func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 		f = f.Hint("to see who has it: firn worker ls")
 	case errors.As(err, &forgot):
 		url := cmp.Or(h.store, forgot.Store)
-		return hintRecover(f, url, "stop all processes that use the store, then: "+recoverCommand(url, false)), 0
+		return hintLost(f, url, "stop all processes that use the store, then: "+remedy.Recover(url, false)), 0
 	case errors.As(err, &other):
 		return f, 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered
