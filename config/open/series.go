@@ -8,6 +8,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -23,6 +24,7 @@ type Options struct {
 	// Existing refuses a series that its store lacks. Without it a file of this host creates its
 	// first pool, and each counter that it lacks.
 	Existing bool
+	About    int64 // how many numbers will be drawn: no more are in hand; 0: that is not known
 }
 
 // A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
@@ -72,18 +74,26 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 		options.Logger = o.Logger
 		s.Texts, err = document.Open(ctx, stores[0], d.Name, &options)
 	case config.Ticket:
-		options := d.Options.Sequence
-		options.Logger = o.Logger
+		options := o.numbers(d)
 		s.Numbers, err = sequence.OpenAcross(ctx, stores, d.Name, &options)
 	default:
-		options := d.Options.Sequence
-		options.Logger = o.Logger
+		options := o.numbers(d)
 		s.Numbers, err = sequence.Open(ctx, stores[0], d.Name, &options)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// numbers are the options of a series of numbers.
+func (o *Options) numbers(d *config.Series) sequence.Options {
+	options := d.Options.Sequence
+	options.Logger = o.Logger
+	if o.About > 0 && options.MaxUnused == 0 {
+		options.MaxUnused = int(max(min(o.About, block.DefaultMaxUnused), int64(options.Cache)))
+	}
+	return options
 }
 
 // checkStores refuses to count in a copy of another store, where its pools tell: both would
