@@ -20,7 +20,6 @@ func TestReasons(t *testing.T) {
 		&MissingPoolError{Pool: "web", Creating: true},
 		&WorkerError{Pool: "web", Worker: 7, Last: 3},
 		&FullError{Pool: "web", Workers: 4},
-		&ClockError{Ahead: time.Minute},
 		&AwayError{Wait: time.Second},
 		&FreshError{Pool: "web", Workers: 4},
 	} {
