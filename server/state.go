@@ -5,7 +5,7 @@ import "time"
 // A State is what a series says of itself now, for readiness, metrics and people.
 // What does not apply is zero.
 type State struct {
-	Kind  string // flake, sequence, ticket, document
+	Kind  string // flake, sequence, document
 	Store string // the URL, without secrets
 	Class string // durable or lossy
 	Why   string // what was seen of the store

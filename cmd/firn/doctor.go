@@ -218,7 +218,7 @@ func (d *doctor) tickets(ctx context.Context, set *settings) {
 	}
 	for i := range set.File.Series {
 		one := &set.File.Series[i]
-		if one.Kind.Text != config.Ticket {
+		if !one.Across() {
 			continue
 		}
 		draw, err := set.servedDrawing(one)

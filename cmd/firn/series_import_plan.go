@@ -172,7 +172,7 @@ func (p *importPlan) compare(m *imported) error {
 	}
 	switch used := !i.At.IsZero(); {
 	case i.Stores > 1:
-		return fmt.Errorf("the series is there, and is a ticket of %d stores", i.Stores)
+		return fmt.Errorf("the series is there, and is spread over %d stores", i.Stores)
 	case i.Increment != 1:
 		return fmt.Errorf("the series is there, with an increment of %d", i.Increment)
 	case i.Strict != m.options.Strict:
