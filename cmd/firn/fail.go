@@ -10,6 +10,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/sqlite"
@@ -49,11 +50,13 @@ func classify(err error) *ui.Failure {
 	if f := poolFailure(err, poolPlace{}); f != nil {
 		return f
 	}
-	f := ui.Failed("%w", err)
+	f := ui.Failed("%w", ui.Rename(phrase.Reason(err), err))
 	var full *lease.FullError
 	var ended *firn.EndError
 	var early *firn.EpochError
 	var ahead *lease.ClockError
+	var fresh *lease.FreshError
+	var away *lease.AwayError
 	var noDir *sqlite.MissingDirectoryError
 	switch {
 	case errors.As(err, &noDir):
@@ -75,7 +78,11 @@ func classify(err error) *ui.Failure {
 		f.Code = ui.ExitUsage
 		return f.Hint("is the clock right, or the epoch mistyped? %s", early.Layout)
 	case errors.As(err, &ahead):
-		return f.Hint("set this host's clock")
+		return f.Hint("%s", remedy.Clocks)
+	case errors.As(err, &fresh):
+		return f.Hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers A-B", phrase.ShellWord(fresh.Pool))
+	case errors.As(err, &away):
+		return f.Hint("check that the store runs and that this host reaches it")
 	}
 	return f
 }

@@ -135,6 +135,9 @@ func (p *importPlan) configured(m *imported) error {
 		if m.unnamed = one == nil; !m.unnamed && one.Kind.Text != config.Sequence {
 			return fmt.Errorf("%s:%d says that it is a %s", f.Path, one.Kind.At.Line, one.Kind.Text)
 		}
+		if one != nil && one.Across() {
+			return fmt.Errorf("%s:%d says that it is spread over several stores", f.Path, one.Kind.At.Line)
+		}
 	}
 	if err := p.settings.Counted(d, one, nil); err != nil {
 		return err

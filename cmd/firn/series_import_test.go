@@ -262,6 +262,9 @@ func TestSeriesImportConfig(t *testing.T) {
 	}
 
 	write(t, ".", "firn.yaml", "series:\n  t: { kind: sequence, stores: [sqlite:ids.db, sqlite:b.db] }\n")
+	if got := m.importsFrom(t, 1, "SELECT 't', 100, 100"); !strings.Contains(got, "firn.yaml:2 says that it is spread over several stores") {
+		t.Error(got)
+	}
 	var out, errs bytes.Buffer
 	if code := run([]string{"series", "create", "t", "--kind", "sequence"}, strings.NewReader(""), &out, &errs); code != 0 {
 		t.Fatal(errs.String())

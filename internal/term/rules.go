@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -47,7 +48,7 @@ const (
 	Reach         = 10 * time.Second
 	Renew         = 10 * time.Second
 	TTL           = 30 * time.Second
-	Skew          = 5 * time.Second
+	Skew          = record.Skew
 	Wait          = 5 * time.Second
 	Look          = time.Minute
 	OutageDurable = 5 * time.Minute
@@ -77,6 +78,11 @@ func (r *Rules) Budget(p Pool, lossy bool) time.Duration {
 		return min(OutageDurable, most)
 	}
 	return min(r.Outage, most)
+}
+
+// StartDelay is how long each process waits that starts, on a store that can forget.
+func (r *Rules) StartDelay(p Pool) time.Duration {
+	return max(r.Quarantine(p), r.Budget(p, true)+2*r.Skew)
 }
 
 // Quarantine returns Q: on a store that can forget, a new holder issues nothing
