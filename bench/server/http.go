@@ -34,20 +34,29 @@ func overHTTP(s *stage) ([]contender, error) {
 	if err != nil {
 		return nil, err
 	}
+	type asked struct {
+		name   string
+		accept string
+		*process
+	}
+	servers := []asked{
+		{"bare net/http", "text/plain", nothing},
+		{"bare net/http, with firn's limits", "text/plain", limits},
+		{"firn, text/plain", "text/plain", ours},
+		{"firn, JSON", "application/json", ours},
+	}
+	if s.before != "" {
+		past, err := s.pastRole("http")
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, asked{"firn, text/plain" + pastName, "text/plain", past}, asked{"firn, JSON" + pastName, "application/json", past})
+	}
 	var all []contender
 	for _, conns := range []int{1, 50} {
 		group := fmt.Sprintf("HTTP, one id, %d connections", conns)
-		for _, one := range []struct {
-			name   string
-			accept string
-			*process
-		}{
-			{"bare net/http", "text/plain", nothing},
-			{"bare net/http, with firn's limits", "text/plain", limits},
-			{"firn, text/plain", "text/plain", ours},
-			{"firn, JSON", "application/json", ours},
-		} {
-			all = append(all, contender{group: group, name: one.name, peer: one.process == nothing, run: func() (figures.Sample, error) {
+		for i, one := range servers {
+			all = append(all, contender{group: group, name: one.name, peer: i == 0, past: i > 3, run: func() (figures.Sample, error) {
 				return one.wrk(conns, one.accept)
 			}})
 		}

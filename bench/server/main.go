@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
+	"slices"
 	"syscall"
 
 	"github.com/firn-id/firn/bench/figures"
@@ -27,6 +28,7 @@ type contender struct {
 	group string
 	name  string
 	peer  bool // the others of the group are compared with it
+	past  bool // it is firn as another checkout builds it, and firn's of the same name is compared with it
 	run   func() (figures.Sample, error)
 }
 
@@ -57,7 +59,8 @@ func main() {
 
 func run() error {
 	rounds := flag.Int("rounds", 9, "how often everything is run")
-	only := flag.String("only", "", "compare only the groups that match this regular expression")
+	only := flag.String("only", "", "compare only groups and names that match this regular expression, and what they are compared with")
+	before := flag.String("before", "", "directory of another checkout of firn: compare with its servers too")
 	asJSON := flag.Bool("json", false, "print JSON")
 	role := flag.String("role", "", "be one of the servers that are compared")
 	flag.Parse()
@@ -73,14 +76,14 @@ func run() error {
 		return err
 	}
 	if flag.NArg() > 0 || *rounds < 1 {
-		return fmt.Errorf("usage: server [-rounds N] [-only REGEXP] [-json]")
+		return fmt.Errorf("usage: server [-rounds N] [-only REGEXP] [-before DIR] [-json]")
 	}
 	for name, pkg := range programs {
 		if _, err := exec.LookPath(name); err != nil {
 			return fmt.Errorf("%w; on Debian: apt-get install %s", err, pkg)
 		}
 	}
-	s := &stage{interrupted: make(chan os.Signal, 1)}
+	s := &stage{interrupted: make(chan os.Signal, 1), before: *before}
 	signal.Notify(s.interrupted, os.Interrupt, syscall.SIGTERM)
 	defer s.clear()
 	var all []contender
@@ -90,11 +93,12 @@ func run() error {
 			return err
 		}
 		for _, c := range some {
-			if match.MatchString(c.group) {
+			if c.peer || match.MatchString(c.group+" "+c.name) {
 				all = append(all, c)
 			}
 		}
 	}
+	all = withoutLonePeers(all)
 	r := report{Machine: figures.ThisMachine(), Rounds: *rounds}
 	if r.Rows, err = s.compare(all, *rounds); err != nil {
 		return err
@@ -105,4 +109,15 @@ func run() error {
 		return enc.Encode(r)
 	}
 	return r.print(os.Stdout)
+}
+
+// withoutLonePeers leaves out the peers of groups in which nothing else is compared.
+func withoutLonePeers(all []contender) []contender {
+	others := map[string]bool{}
+	for _, c := range all {
+		if !c.peer {
+			others[c.group] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(c contender) bool { return !others[c.group] })
 }

@@ -23,7 +23,8 @@ type row struct {
 	CPU     float64 `json:"cpu_ns"`
 	Spread  float64 `json:"spread"` // half the distance between the quartiles, as a part of CPU
 	Elapsed float64 `json:"elapsed_ns"`
-	Ratio   float64 `json:"peer_x,omitempty"` // processor time of the peer as a multiple of this one's
+	Ratio   float64 `json:"peer_x,omitempty"`   // processor time of the peer as a multiple of this one's
+	Before  float64 `json:"before_x,omitempty"` // processor time of the same server of the other checkout as a multiple of this one's
 }
 
 // compare runs everything in turns and sums up. Who begins differs from round to round.
@@ -57,6 +58,9 @@ func (s *stage) compare(all []contender, rounds int) ([]row, error) {
 			if d.group == c.group && d.peer {
 				rows[i].Ratio = figures.Ratio(samples[j], samples[i])
 			}
+			if d.group == c.group && d.past && c.name+pastName == d.name {
+				rows[i].Before = figures.Ratio(samples[j], samples[i])
+			}
 		}
 	}
 	return rows, nil
@@ -69,9 +73,17 @@ func (r *report) print(w io.Writer) error {
 	for _, x := range r.Rows {
 		if x.Group != group {
 			group = x.Group
-			fmt.Fprintf(t, "\n%s\tcpu ns\t+-\telapsed ns\tpeer / this\t\n", group)
+			fmt.Fprintf(t, "\n%s\tcpu ns\t+-\telapsed ns\tpeer / this\tbefore / this\t\n", group)
 		}
-		fmt.Fprintf(t, "%s\t%.1f\t%.0f %%\t%.1f\t%.2f\t\n", x.Name, x.CPU, 100*x.Spread, x.Elapsed, x.Ratio)
+		fmt.Fprintf(t, "%s\t%.1f\t%.0f %%\t%.1f\t%.2f\t%s\t\n", x.Name, x.CPU, 100*x.Spread, x.Elapsed, x.Ratio, ratio(x.Before))
 	}
 	return t.Flush()
+}
+
+// ratio is empty where there is nothing to compare with.
+func ratio(x float64) string {
+	if x == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3f", x)
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,20 +21,30 @@ func overRESP(s *stage) ([]contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours, err := firnServe(s)
+	type named struct {
+		name string
+		*process
+	}
+	servers := []named{{"redis-server", redis}}
+	ours, err := firnServe(s, "..") // of bench, where this runs
 	if err != nil {
 		return nil, err
+	}
+	servers = append(servers, named{"firn", ours})
+	if s.before != "" {
+		past, err := firnServe(s, s.before)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, named{"firn" + pastName, past})
 	}
 	var all []contender
 	for _, c := range []struct{ pipeline, conns, requests int }{
 		{1, 1, 4_000}, {1, 50, 20_000}, {16, 50, 200_000}, {128, 1, 200_000}, {128, 50, 1_000_000},
 	} {
 		group := fmt.Sprintf("INCR, pipelines of %d, %d connections", c.pipeline, c.conns)
-		for _, one := range []struct {
-			name string
-			*process
-		}{{"redis-server", redis}, {"firn", ours}} {
-			all = append(all, contender{group: group, name: one.name, peer: one.process == redis, run: func() (figures.Sample, error) {
+		for i, one := range servers {
+			all = append(all, contender{group: group, name: one.name, peer: i == 0, past: i == 2, run: func() (figures.Sample, error) {
 				for try := 1; ; try++ {
 					x, err := one.measure(c.requests, func() error {
 						return benchmark(one.addr, c.pipeline, c.conns, c.requests)
@@ -65,22 +73,16 @@ func benchmark(addr string, pipeline, conns, requests int) error {
 	return nil
 }
 
-// firnServe starts the command, with its defaults: each name is a flake of a lease on
-// an embedded store.
-func firnServe(s *stage) (*process, error) {
-	dir, err := s.directory()
+// firnServe starts the command of a checkout, with its defaults: each name is a flake of a
+// lease on an embedded store.
+func firnServe(s *stage, checkout string) (*process, error) {
+	program, err := s.build(checkout, "./cmd/firn")
 	if err != nil {
 		return nil, err
-	}
-	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "firn"), "./cmd/firn")
-	build.Dir = ".." // of bench, where this runs
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return nil, fmt.Errorf("the command cannot be built: %w", err)
 	}
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	return s.server(addr, filepath.Join(dir, "firn"), "serve", "--resp", addr, "--http", "off", "--store", "sqlite:"+filepath.Join(dir, "ids.db"))
+	return s.server(addr, program, "serve", "--resp", addr, "--http", "off", "--store", "sqlite:"+filepath.Join(filepath.Dir(program), "ids.db"))
 }

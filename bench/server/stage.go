@@ -22,7 +22,11 @@ type stage struct {
 	servers     []*process
 	dirs        []string
 	interrupted chan os.Signal
+	before      string // another checkout, whose servers take part; or empty
 }
+
+// pastName ends the names of servers of the other checkout.
+const pastName = ", before"
 
 // A process is a server.
 type process struct {
@@ -47,10 +51,38 @@ func (s *stage) role(name string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("taskset", "-c", serverCPU, self, "-role", name)
-	cmd.Stderr = os.Stderr
-	_, err = cmd.StdinPipe() // it ends when this process does
+	return s.roleOf(self, name)
+}
+
+// pastRole starts this program, as the other checkout builds it, as one of its roles.
+func (s *stage) pastRole(name string) (*process, error) {
+	program, err := s.build(filepath.Join(s.before, "bench"), "./server")
 	if err != nil {
+		return nil, err
+	}
+	return s.roleOf(program, name)
+}
+
+// build builds a program of a checkout, in a directory of its module.
+func (s *stage) build(module, pkg string) (string, error) {
+	dir, err := s.directory()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, filepath.Base(pkg))
+	build := exec.Command("go", "build", "-trimpath", "-o", program, pkg)
+	build.Dir = module
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("%s of %s cannot be built: %w", pkg, module, err)
+	}
+	return program, nil
+}
+
+func (s *stage) roleOf(program, name string) (*process, error) {
+	cmd := exec.Command("taskset", "-c", serverCPU, program, "-role", name)
+	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil { // it ends when this process does
 		return nil, err
 	}
 	out, err := cmd.StdoutPipe()

@@ -56,11 +56,13 @@ func classify(err error) *ui.Failure {
 	if f := poolFailure(err, poolPlace{}); f != nil {
 		return f
 	}
-	f := ui.Failed("%w", err)
+	f := ui.Failed("%w", ui.Rename(phrase.Reason(err), err))
 	var full *lease.FullError
 	var ended *firn.EndError
 	var early *firn.EpochError
 	var ahead *lease.ClockError
+	var fresh *lease.FreshError
+	var away *lease.AwayError
 	var noDir *sqlite.MissingDirectoryError
 	switch {
 	case errors.As(err, &noDir):
@@ -83,6 +85,10 @@ func classify(err error) *ui.Failure {
 		return f.Hint("is the clock right, or the epoch mistyped? %s", early.Layout)
 	case errors.As(err, &ahead):
 		return f.Hint("set this host's clock")
+	case errors.As(err, &fresh):
+		return f.Hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers A-B", phrase.ShellWord(fresh.Pool))
+	case errors.As(err, &away):
+		return f.Hint("check that the store runs and that this host reaches it")
 	}
 	return f
 }

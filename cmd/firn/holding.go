@@ -38,26 +38,6 @@ type holding struct {
 	why     string    // it was stopped, if it was
 }
 
-// await returns when enough is left of the grant to run COMMAND: a store that was
-// slow to answer may have used it up.
-func (h *holding) await(ctx context.Context, wait time.Duration) error {
-	once, cancel := context.WithCancel(ctx)
-	cancel()
-	for began := time.Now(); ; {
-		err := h.held.Watch(once, h.grace+holdMargin)
-		var outage *lease.OutageError
-		var late *lease.LateError
-		if !errors.As(err, &outage) && !errors.As(err, &late) || time.Since(began) > wait {
-			return noWorker(err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(holdLook):
-		}
-	}
-}
-
 // run runs COMMAND, and returns its exit status when nothing is left of it.
 func (h *holding) run(ctx context.Context, path string, signals <-chan os.Signal) (int, error) {
 	now := h.held.State()
@@ -96,19 +76,18 @@ func (h *holding) run(ctx context.Context, path string, signals <-chan os.Signal
 	return status, nil
 }
 
-// watch keeps COMMAND on the leash of the grant, and stops it where the grant is about to
-// end.
+// watch keeps COMMAND on the leash of the grant, and stops it when it has to stop.
 func (h *holding) watch(ctx context.Context) {
-	trouble := make(chan error, 1)
-	go func() { trouble <- h.held.Watch(ctx, h.grace+holdMargin) }()
 	look := time.NewTicker(holdLook)
 	defer look.Stop()
+	done := h.held.Done()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case err := <-trouble:
-			h.stop(err)
+		case <-done:
+			done = nil
+			h.stop(h.held.Err())
 		case <-look.C:
 			if horizon := h.held.State().EndsAt; horizon.After(h.horizon) {
 				h.horizon = horizon
@@ -120,10 +99,7 @@ func (h *holding) watch(ctx context.Context) {
 
 // stop stops COMMAND, and says why.
 func (h *holding) stop(err error) {
-	if err == nil {
-		return // the watch is over
-	}
-	h.why = phrase.WithoutPackage(err.Error())
+	h.why = phrase.Reason(err)
 	f, left := h.verdict(err)
 	h.program.Stop(left)
 	report(h.errs, h.cmd, f)
@@ -132,7 +108,7 @@ func (h *holding) stop(err error) {
 // verdict is how to say that COMMAND has to stop, and how long it has for that.
 func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 	f := classify(err)
-	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], phrase.WithoutPackage(err.Error()))
+	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], phrase.Reason(err))
 	var lost *lease.LostError
 	var forgot *store.ForgotError
 	var other *store.OtherStoreError

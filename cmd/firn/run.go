@@ -180,12 +180,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if err != nil {
 		return ui.Signalled(asked, noWorker(explainLease(o.leasing, err)))
 	}
-	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: open.StoreText(o.leasing.URL), grace: min(o.grace, mostGrace(held.State().Budget))}
-	status := 0
-	if err = ui.Signalled(asked, h.await(asked, o.leasing.Options.LongestWait())); err == nil {
-		stop() // from now on signals are COMMAND's
-		status, err = h.run(ctx, path, signals)
-	}
+	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: open.StoreText(o.leasing.URL), grace: min(o.grace, held.Grace()-holdMargin)}
+	stop() // from now on signals are COMMAND's
+	status, err := h.run(ctx, path, signals)
 	if closeErr := held.Close(); closeErr != nil {
 		ui.PrintWarning(errs, "the worker was not given back and falls free by itself: %s", phrase.WithoutPackage(closeErr.Error()))
 	}
@@ -206,6 +203,9 @@ func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (
 		return nil, open.LearnCause(ctx, s, o.leasing, err)
 	}
 	opts.Logger = ui.Warnings(errs)
+	if o.cmd.Flags().Changed("grace") {
+		opts.Grace = o.grace + holdMargin
+	}
 	limited, began, told := o.leasing.From["wait"] != config.Default, time.Now(), time.Time{}
 	limit := opts.Wait
 	for {

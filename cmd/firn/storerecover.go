@@ -191,7 +191,11 @@ func (r *recovering) run(ctx context.Context, cmd *cobra.Command) error {
 	case err != nil:
 		return err
 	case r.lost:
-		return ui.Bad("--lost: the file %s is there", r.path).Hint("to make it safe: firn store recover%s", remedy.StoreFlag(r.url))
+		f := ui.Bad("--lost: the file %s is there", r.path)
+		if remedy.IsEmpty(r.path) {
+			f = ui.Bad("--lost: the file %s is there, and is empty", r.path)
+		}
+		return hintLost(f, r.url, "to make it safe: firn store recover"+remedy.StoreFlag(r.url))
 	}
 	if r.implicit || r.lost { // a directory may be lost with its file
 		if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {

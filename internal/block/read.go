@@ -95,7 +95,7 @@ func (s *State) elsewhere(r *Rules, rec Record) error {
 
 // accepts reports whether numbers may be taken, as what the store promises goes.
 func (s *State) accepts(r *Rules) bool {
-	return s.Durability.Durable || r.Accept || s.Have.Lossy
+	return s.Durability.Durable || r.Accept
 }
 
 // heard: the store made its promise again.

@@ -19,7 +19,7 @@ func Lost(err error, url, text string) []string {
 	switch {
 	case ok && !IsFile(path):
 		return NoFile(url, Backup(url))
-	case ok && isEmpty(path):
+	case ok && IsEmpty(path):
 		return []string{Backup(url), "only if there is no backup: rm " + phrase.ShellWord(path) + "; firn store recover" + StoreFlag(url) + " --lost"}
 	case ok && lostWhileOpen(err) && inOrder(path):
 		return []string{restart, "only if they stop again: " + text}
@@ -37,8 +37,8 @@ func IsFile(path string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// isEmpty reports whether a file is there and has no bytes.
-func isEmpty(path string) bool {
+// IsEmpty reports whether a file is there and has no bytes.
+func IsEmpty(path string) bool {
 	fi, err := os.Stat(path)
 	return err == nil && fi.Size() == 0
 }

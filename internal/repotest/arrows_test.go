@@ -65,8 +65,8 @@ var arrows = []rule{
 	}, third: []string{"golang.org/x/sys/"}},
 	{pkg: "internal/remedy", ours: []string{".", "config", "config/open", "store", "store/open", "store/sqlite", "pool", "internal/phrase"}},
 
-	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest"}},
-	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
+	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest", "internal/phrase"}},
+	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard", "internal/phrase"}, third: []string{"github.com/prometheus/"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "public", "shard", "shard/check", "shard/move",
@@ -97,7 +97,7 @@ var arrows = []rule{
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
-	{pkg: "internal/holder", ours: []string{".", "store", "internal/term"}},
+	{pkg: "internal/holder", ours: []string{".", "store", "internal/term", "pool"}},
 	{pkg: "internal/dated", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/phrase"},
