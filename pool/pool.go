@@ -127,6 +127,9 @@ type MissingError = term.MissingPoolError
 // A LayoutError says that a pool has another layout than the one asked for.
 type LayoutError = term.LayoutError
 
+// A ClockError says that this host's clock and the store's differ, and one of the two is wrong.
+type ClockError = term.ClockError
+
 // An OptionError says which option or argument is not allowed, and why.
 type OptionError struct {
 	Option string // in lower case; "pool" is the pool's name

@@ -155,6 +155,11 @@ func (c *Contents) Plan(ctx context.Context, o *Options) (*Plan, error) {
 	if o != nil {
 		p.Options = *o
 	}
+	if c.store != nil { // nil: there is no store yet, and its clock will be this host's
+		if err := pool.CheckClock(ctx, c.store); err != nil {
+			return nil, err
+		}
+	}
 	if p.Options.Outage <= 0 {
 		p.Options.Outage = pool.DefaultOutage
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -19,7 +20,11 @@ import (
 type Options struct {
 	Logger   *slog.Logger           // what the series warns of; nil: it is discarded
 	Hostname func() (string, error) // of this host; nil: os.Hostname
-	About    int64                  // how many numbers will be drawn: no more are in hand; 0: that is not known
+
+	// Existing refuses a series that its store lacks. Without it a file of this host creates its
+	// first pool, and each counter that it lacks.
+	Existing bool
+	About    int64 // how many numbers will be drawn: no more are in hand; 0: that is not known
 }
 
 // A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
@@ -49,6 +54,11 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	}
 	if err := checkStores(ctx, d, stores); err != nil {
 		return nil, err
+	}
+	if o.Existing {
+		if err := lacking(ctx, d, stores[0]); err != nil {
+			return nil, err
+		}
 	}
 	began, err := begins(ctx, d, stores)
 	if err != nil {
@@ -103,6 +113,19 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		}
 	}
 	return nil
+}
+
+// lacking returns an error where a store would create what the series draws from.
+func lacking(ctx context.Context, d *config.Series, st store.Store) error {
+	durability, err := st.Durability(ctx)
+	switch {
+	case err != nil || !durability.NoticesLoss:
+		return err // such a store creates nothing
+	case d.Kind == config.Flake:
+		_, err = pool.Show(ctx, st, d.Leasing.Pool)
+		return LearnCause(ctx, st, d.Leasing, err)
+	}
+	return Absent(ctx, st, d, store.Durability{})
 }
 
 // begins reports whether to open the series is to begin it, as in a file of this host: a name

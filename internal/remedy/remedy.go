@@ -60,3 +60,7 @@ func StoreFlag(url string) string {
 	}
 	return " --store " + phrase.ShellWord(url)
 }
+
+// Clocks is what to do about two clocks that differ. To set the one that is right would be the
+// worse mistake, so the text names none.
+const Clocks = "compare both with a clock that you trust, such as that of another host (date -u; SELECT now()), set the one that is wrong, and run this command again"

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/firn-id/firn/internal/record"
 )
 
 // An error that says what to do has two texts. Error is for a Go program: what failed, why,
@@ -168,18 +170,9 @@ func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
 	return e
 }
 
-// A ClockError says that this process's clock is ahead of the store's by more
-// than the bound on clocks. Set the clock.
-type ClockError struct{ Ahead, Skew time.Duration }
-
-func (e *ClockError) Error() string {
-	return e.Reason() + "; set the clock that is wrong, and call again"
-}
-
-// Reason is Error without what to do next.
-func (e *ClockError) Reason() string {
-	return fmt.Sprintf("lease: this host's clock is %s ahead of the store's; at most %s is safe", round(e.Ahead), e.Skew)
-}
+// A ClockError says that this process's clock is ahead of the store's by more than the bound on
+// clocks. Where a start is reckoned, one that is behind is an error too.
+type ClockError = record.ClockError
 
 // An AwayError says that the store did not answer while a worker was sought. Open again when
 // it does.

@@ -211,7 +211,7 @@ func TestClockAhead(t *testing.T) {
 				return
 			}
 			var clock *term.ClockError
-			if a.is(term.Refused); !errors.As(a.s.Err, &clock) || clock.Ahead != tt.ahead {
+			if a.is(term.Refused); !errors.As(a.s.Err, &clock) || clock.Ahead() != tt.ahead {
 				t.Errorf("%v", a.s.Err)
 			}
 		})
