@@ -170,7 +170,7 @@ func TestHoldRefusesOptionsOfALease(t *testing.T) {
 }
 
 // A grant that ended while the host slept is no outage of the store.
-func TestDoneAfterAPause(t *testing.T) {
+func TestLookAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &away{Store: memory.New()}
 		o, f := options()
@@ -185,12 +185,13 @@ func TestDoneAfterAPause(t *testing.T) {
 		}
 		defer h.Close()
 		time.Sleep(time.Minute)
+		synctest.Wait() // nobody looks, and nobody extends the grant, before the next line but one
 		slept.Store(int64(time.Hour))
-		err = ended(t, h)
+		err = h.look()
 		var late *LateError
 		var outage *OutageError
 		if errors.As(err, &outage) || !errors.As(err, &late) || late.EndsAt.After(o.clocks().Wall) {
-			t.Errorf("after a pause the program is to stop because of %v", err)
+			t.Errorf("after a pause the program has to stop because of %v", err)
 		}
 	})
 }

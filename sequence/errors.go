@@ -137,3 +137,14 @@ func explain(name string, err error) error {
 	}
 	return &LossyError{Name: name, Why: no.Seen, Since: no.Since}
 }
+
+// nextStep says what whoever runs the store does about an error that ends a series.
+func nextStep(err error) string {
+	var forgot *store.ForgotError
+	var other *store.OtherStoreError
+	var missing *MissingError
+	if errors.As(err, &forgot) || errors.As(err, &other) || errors.As(err, &missing) {
+		return "stop all processes that use the store, then: firn store recover --store URL --numbers N, with the URL of the store"
+	}
+	return "firn doctor --store URL, with the URL of the store, says what is wrong; the series issues again when a process opens it anew after that is mended"
+}

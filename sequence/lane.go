@@ -183,7 +183,7 @@ func (l *lane) fail(err error) {
 	}
 	l.failed = err
 	l.shut()
-	l.series.options.Logger.Error("nothing is issued any more", "series", l.series.name, "err", err)
+	l.series.options.Logger.Error("nothing is issued any more", "series", l.series.name, "err", err, "hint", nextStep(err))
 	l.series.fail(err)
 	l.wake()
 }

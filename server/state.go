@@ -3,6 +3,8 @@ package server
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // A State says how a source is now, for readiness, metrics and people. It is the JSON of the
@@ -76,7 +78,7 @@ func (s State) MarshalJSON() ([]byte, error) {
 		all.UsedUpAt = s.UsedUpAt.UTC().Format(time.RFC3339Nano)
 	}
 	if s.Err != nil {
-		all.Error = s.Err.Error()
+		all.Error = phrase.Reason(s.Err)
 	}
 	return json.Marshal(all)
 }
@@ -134,9 +136,10 @@ const leastMargin = time.Second
 // An UnreadyError says why a series is not ready. Its text is for everybody; Err is the
 // cause, which may have the address of a store in it: see [Details].
 type UnreadyError struct {
-	Trouble string
-	Err     error  // nil: not known
-	Hint    string // what whoever runs the server can do; "" if nothing is to be said
+	Trouble  string
+	Err      error     // nil: not known
+	Hint     string    // what whoever runs the server can do; "" if nothing is to be said
+	StartsAt time.Time // when the first value can be had, where that is known
 }
 
 func (e *UnreadyError) Error() string { return e.Trouble }
@@ -148,16 +151,27 @@ func (e *UnreadyError) Unwrap() error { return e.Err }
 // third of its Budget is left, at least 1 s: whoever sends work is to have gone elsewhere
 // before ids end. One that is Exhausted is ready: it is no reason to go to another server.
 func (s State) Ready(now time.Time) error {
+	no := func(trouble string) error { return &UnreadyError{Trouble: trouble, Err: s.Err, StartsAt: s.StartsAt} }
+	late := s.StartsAt.After(now.Add(leastMargin))
 	switch {
-	case s.Exhausted, !s.StoreAway && s.Err == nil:
+	case s.Exhausted:
 		return nil
-	case !s.StoreAway && s.TroubleSince.IsZero():
-		return &UnreadyError{Trouble: "it can issue nothing", Err: s.Err}
+	case !s.StoreAway && s.Err == nil && late:
+		return no("ids start at " + instant(s.StartsAt))
+	case !s.StoreAway && s.Err == nil:
+		return nil
 	case !s.StoreAway:
-		return &UnreadyError{Trouble: "it can issue nothing since " + instant(s.TroubleSince), Err: s.Err}
+		trouble := "it can issue nothing"
+		if !s.TroubleSince.IsZero() {
+			trouble += " since " + instant(s.TroubleSince)
+		}
+		if late {
+			trouble += "; ids start at " + instant(s.StartsAt)
+		}
+		return no(trouble)
 	}
 	if end := s.ending(now); end != "" {
-		return &UnreadyError{Trouble: s.outage() + end, Err: s.Err}
+		return no(s.outage() + end)
 	}
 	return nil
 }

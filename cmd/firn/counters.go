@@ -17,6 +17,7 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
@@ -200,7 +201,7 @@ func (n skipped) refuse(all []usedUp, url, flags string) error {
 	if len(unnamed) > 1 {
 		they, each = "they", "each"
 	}
-	command := "firn store recover" + storeFlag(url) + flags
+	command := "firn store recover" + remedy.StoreFlag(url) + flags
 	return ui.Failed("--numbers %d would leave no number to series %s; nothing was done", n.all, strings.Join(whom, ", and ")).
 		Hint("to leave out fewer numbers of %s: %s%s, with N more than the series can have given out since the state that is in the store now", each, command, fewer).
 		Hint("only if %s may give no number until then: %s%s", they, command, same)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/sqlite"
@@ -56,7 +57,7 @@ func classify(err error) *ui.Failure {
 	if f := poolFailure(err, poolPlace{}); f != nil {
 		return f
 	}
-	f := ui.Failed("%w", withoutAdvice(err))
+	f := ui.Failed("%w", ui.Rename(phrase.Reason(err), err))
 	var full *lease.FullError
 	var ended *firn.EndError
 	var early *firn.EpochError
@@ -84,30 +85,13 @@ func classify(err error) *ui.Failure {
 		f.Code = ui.ExitUsage
 		return f.Hint("is the clock right, or the epoch mistyped? %s", early.Layout)
 	case errors.As(err, &ahead):
-		return f.Hint("%s", wrongClock)
+		return f.Hint("%s", remedy.WrongClock)
 	case errors.As(err, &fresh):
 		return f.Hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers A-B", phrase.ShellWord(fresh.Pool))
 	case errors.As(err, &away):
 		return f.Hint("check that the store runs and that this host reaches it")
 	}
 	return f
-}
-
-// wrongClock is what to do about two clocks that differ. To set the one that is right would be
-// the worse mistake, so the hint names none.
-const wrongClock = "compare both with a clock that you trust, such as that of another host (date -u; SELECT now()), set the one that is wrong, and run this command again"
-
-// withoutAdvice is an error whose text leaves out what a Go program does next. A hint, or the
-// command itself, says it.
-func withoutAdvice(err error) error {
-	var e interface {
-		error
-		Reason() string
-	}
-	if !errors.As(err, &e) {
-		return err
-	}
-	return ui.Rename(strings.Replace(err.Error(), e.Error(), e.Reason(), 1), err)
 }
 
 // shownLine is how much of a faulty text is shown around the fault, in bytes.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/firn-id/firn/internal/remedy"
 	"log/slog"
 	"maps"
 	"os"
@@ -223,7 +224,7 @@ func TestHintsShowNoPassword(t *testing.T) {
 			if words[len(words)-1] == "--help" {
 				continue
 			}
-			if joined := strings.Join(words, " "); !strings.Contains(joined, "--store URL") && !strings.Contains(joined, "--server a=URL") || !strings.Contains(errs, maskedNote[2:]) {
+			if joined := strings.Join(words, " "); !strings.Contains(joined, "--store URL") && !strings.Contains(joined, "--server a=URL") || !strings.Contains(errs, remedy.MaskedNote[2:]) {
 				t.Errorf("%q: %s\n%s", args, joined, errs)
 			}
 			if _, _, code := called(t, words...); code != ui.ExitUsage {

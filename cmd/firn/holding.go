@@ -17,6 +17,7 @@ import (
 
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
@@ -98,7 +99,7 @@ func (h *holding) watch(ctx context.Context) {
 
 // stop stops COMMAND, and says why.
 func (h *holding) stop(err error) {
-	h.why = phrase.WithoutPackage(withoutAdvice(err).Error())
+	h.why = phrase.Reason(err)
 	f, left := h.verdict(err)
 	h.program.Stop(left)
 	report(h.errs, h.cmd, f)
@@ -107,7 +108,7 @@ func (h *holding) stop(err error) {
 // verdict is how to say that COMMAND has to stop, and how long it has for that.
 func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 	f := classify(err)
-	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], phrase.WithoutPackage(withoutAdvice(err).Error()))
+	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], phrase.Reason(err))
 	var lost *lease.LostError
 	var forgot *store.ForgotError
 	var other *store.OtherStoreError
@@ -117,7 +118,7 @@ func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 		f = f.Hint("to see who has it: firn worker ls")
 	case errors.As(err, &forgot):
 		url := cmp.Or(h.store, forgot.Store)
-		return hintRecover(f, url, "stop all processes that use the store, then: "+recoverCommand(url, false)), 0
+		return hintLost(f, url, "stop all processes that use the store, then: "+remedy.Recover(url, false)), 0
 	case errors.As(err, &other):
 		return f, 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
@@ -152,9 +154,11 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	}
 	line := poolLineOf(info)
 	line.Created = &info.Created
-	if err := line.standing(ctx, s, info); err != nil {
+	_, used, err := pool.Use(ctx, s, name, time.Now())
+	if err != nil {
 		return err
 	}
+	line.standing(used)
 	out := cmd.OutOrStdout()
 	if verb == "ensure" && !wantsJSON(cmd) {
 		out = cmd.ErrOrStderr() // it stands before a program, whose standard output is its own
@@ -201,7 +205,7 @@ func explainCreating(l *config.Leasing, ctx context.Context, s store.Store, err 
 	case errors.As(err, &exists):
 		return alreadyExists(l, exists, opts)
 	case errors.As(err, &remains):
-		return ui.Failed("%w", err).Hint("%s", ensureLost(l.Pool, open.LeftTo(ctx, s, l.Pool, opts.Layout), poolPlace{from: l.From}))
+		return ui.Failed("%w", err).Hint("%s", ensureLost(l.Pool, open.LeftTo(ctx, s, l.Pool, opts.Layout), l.From))
 	case errors.As(err, &overlap) && verb == "ensure":
 		if left := open.LeftTo(ctx, s, l.Pool, opts.Layout); left != "" && left != wanted(opts) {
 			return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both would use workers %s", l.Pool, overlap.Other.Name, overlap.Same), err)).
@@ -210,7 +214,7 @@ func explainCreating(l *config.Leasing, ctx context.Context, s store.Store, err 
 	}
 	if errors.As(err, &overlap) && opts.Workers == 0 && overlap.Layout != overlap.Other.Layout {
 		if e := open.CrowdedPool(ctx, s, l.Pool, opts.Layout); e != nil && e.Free == "" && e.InOther != nil {
-			return ui.Failed("%w", err).Hint("%s", crowdedWays(e, l.Pool, poolPlace{from: l.From}))
+			return ui.Failed("%w", err).Hint("%s", remedy.Beside(e, l.Pool, l.From))
 		}
 	}
 	if errors.As(err, &overlap) {
@@ -294,7 +298,7 @@ func askNew(ctx context.Context, cmd *cobra.Command, name, at string, place pool
 	p := ui.PersonAt(cmd)
 	if p == nil {
 		return ui.Bad("standard input is not a terminal, so nobody can say whether pool %q ever existed in %s", name, at).
-			Hint("if it may have existed: firn pool ensure %s%s", phrase.ShellWord(name), place.ensureNote()).
+			Hint("if it may have existed: firn pool ensure %s%s", phrase.ShellWord(name), remedy.EnsureNote(place.from)).
 			Hint("only if it never existed there, nor in a database this one was restored from: firn pool create %s --new", phrase.ShellWord(name))
 	}
 	return p.Agree(ctx, fmt.Sprintf("Create pool %q in %s? Only if it never existed there, nor in a database this one was restored from", name, at))

@@ -85,7 +85,7 @@ func noPoolVariables() error {
 func serveLog(errs io.Writer, asJSON bool) *slog.Logger {
 	o := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if err, ok := a.Value.Any().(error); ok {
-			return slog.String(a.Key, phrase.WithoutKeys(phrase.WithoutPackage(err.Error())))
+			return slog.String(a.Key, phrase.WithoutKeys(phrase.Reason(err)))
 		}
 		if d := a.Value; d.Kind() == slog.KindDuration {
 			return slog.String(a.Key, d.Duration().String())
@@ -246,7 +246,7 @@ func (o *serveCommand) facts(r daemon.Running) []string {
 	}
 	switch {
 	case st.Durable == nil:
-		lines = append(lines, "not ready: "+phrase.WithoutKeys(phrase.WithoutPackage(fmt.Sprint(st.Err))))
+		lines = append(lines, "not ready: "+phrase.WithoutKeys(phrase.Reason(st.Err)))
 	case r.Default:
 		lines = append(lines, fmt.Sprintf("store %s (%s): unique among this user's processes on this host only", st.Store, st.Durability()))
 	default:

@@ -19,6 +19,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
@@ -269,10 +270,10 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	case r.lost:
 		f := ui.Bad("--lost: the file %s is there", r.path)
-		if isEmpty(r.path) {
+		if remedy.IsEmpty(r.path) {
 			f = ui.Bad("--lost: the file %s is there, and is empty", r.path)
 		}
-		return hintRecover(f, r.url, "to make it safe: firn store recover"+storeFlag(r.url))
+		return hintLost(f, r.url, "to make it safe: firn store recover"+remedy.StoreFlag(r.url))
 	}
 	if r.implicit || r.lost { // a directory may be lost with its file
 		if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
@@ -291,7 +292,7 @@ func (r *recovery) noFile() error {
 		f.Hints = missingDirectory(none).Hints
 		return f
 	}
-	for _, text := range noFileHints(r.url, "if there is a backup, put it back, and run this command again") {
+	for _, text := range remedy.NoFile(r.url, "if there is a backup, put it back, and run this command again") {
 		f.Hint("%s", text)
 	}
 	return f
@@ -314,7 +315,7 @@ func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPl
 	case p.other != nil:
 		question = "Are all processes stopped, and is the store that this one is a copy of gone for good? Or is this a copy on purpose, and its ids never meet those of the other store?"
 	}
-	return ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbers.flags()))
+	return ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", remedy.StoreFlag(r.url), flags, r.numbers.flags()))
 }
 
 // check returns the series that have no number left after the recovery, or an error where
@@ -402,7 +403,7 @@ func (r *recovery) explainFile(say func(string, ...any)) error {
 
 // withDirectory says that the directory of the file is made too; "" where it is there.
 func (r *recovery) withDirectory() string {
-	if dir := filepath.Dir(r.path); !isFile(dir) {
+	if dir := filepath.Dir(r.path); !remedy.IsFile(dir) {
 		return ", and its directory " + dir
 	}
 	return ""
@@ -428,7 +429,7 @@ func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, o
 	pools, err := pool.Recover(ctx, s, r.outage)
 	if err != nil {
 		return classify(fmt.Errorf("%w; %s done", err, phrase.Plural(len(pools), "pool"))).
-			Hint("before anything is started, again: firn store recover%s%s", storeFlag(r.url), r.numbers.flags())
+			Hint("before anything is started, again: firn store recover%s%s", remedy.StoreFlag(r.url), r.numbers.flags())
 	}
 	rec, err := s.Get(ctx, term.KeyStore)
 	if err != nil {

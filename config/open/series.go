@@ -142,31 +142,29 @@ func AtStore(d *config.Series, url string, err error) error {
 	return &PlacedError{url, err}
 }
 
-// Absent returns an error if a store lacks the counter and nobody is about to begin it.
-// It writes nothing.
+// Absent returns an error if a store lacks the counter and nobody is about to begin it, or has
+// it with other settings, so that to open it would be refused. It writes nothing.
 func Absent(ctx context.Context, st store.Store, d *config.Series, durability store.Durability) error {
+	missing, err := fits(ctx, st, d)
+	if err != nil || !missing {
+		return err
+	}
 	var names []string
-	var err error
 	if d.Kind == config.Document {
-		if _, err = document.Show(ctx, st, d.Name); errors.As(err, new(*document.MissingError)) {
-			all, failed := document.List(ctx, st)
-			for _, one := range all {
-				names = append(names, one.Name)
-			}
-			err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
+		all, failed := document.List(ctx, st)
+		for _, one := range all {
+			names = append(names, one.Name)
 		}
-	} else if _, err = sequence.Show(ctx, st, d.Name); errors.As(err, new(*sequence.MissingError)) {
+		err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
+	} else {
 		all, failed := sequence.List(ctx, st)
 		for _, one := range all {
 			names = append(names, one.Name)
 		}
 		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
 	}
-	if err == nil || !durability.NoticesLoss {
-		if errors.As(err, new(*sequence.MissingError)) || errors.As(err, new(*document.MissingError)) {
-			err = Elsewhere(ctx, st, err)
-		}
-		return err
+	if !durability.NoticesLoss {
+		return Elsewhere(ctx, st, err)
 	}
 	// A file of this host begins its counters by itself, but not once it was restored.
 	if recovered, failed := WasRecovered(ctx, st); failed != nil || recovered {
@@ -176,4 +174,27 @@ func Absent(ctx context.Context, st store.Store, d *config.Series, durability st
 		return err
 	}
 	return document.CheckNew(ctx, st, d.Name, &d.Options.Document)
+}
+
+// fits reports whether a store lacks the counter. If it has it, an error says which setting the
+// counter was created with, where the series has another.
+func fits(ctx context.Context, st store.Store, d *config.Series) (missing bool, err error) {
+	if d.Kind == config.Document {
+		in, err := document.Show(ctx, st, d.Name)
+		if err == nil {
+			err = d.Options.Document.Agrees(in)
+		}
+		if errors.As(err, new(*document.MissingError)) {
+			return true, nil
+		}
+		return false, err
+	}
+	in, err := sequence.Show(ctx, st, d.Name)
+	if err == nil && in.Err == nil {
+		err = d.Options.Sequence.Agrees(in)
+	}
+	if errors.As(err, new(*sequence.MissingError)) {
+		return true, nil
+	}
+	return false, err
 }

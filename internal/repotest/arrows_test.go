@@ -56,8 +56,14 @@ var arrows = []rule{
 
 	{pkg: "config/open", ours: []string{".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block", "internal/dated", "internal/nearest", "internal/phrase", "internal/record", "internal/term"}},
 
-	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest"}},
-	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
+	{pkg: "doctor", ours: []string{
+		".", "config", "config/open", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "plan",
+		"internal/block", "internal/dated", "internal/phrase", "internal/remedy", "internal/term",
+	}, third: []string{"golang.org/x/sys/"}},
+	{pkg: "internal/remedy", ours: []string{".", "config", "config/open", "store", "store/open", "store/sqlite", "pool", "internal/phrase"}},
+
+	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest", "internal/phrase"}},
+	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard", "internal/phrase"}, third: []string{"github.com/prometheus/"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "public", "shard", "shard/check", "shard/move",
@@ -75,9 +81,9 @@ var arrows = []rule{
 	// itself. It knows adapters for their SQL and files (store setup, store recover), drivers for
 	// tables of other systems and for shards, and machines for their records (doctor, recover).
 	{pkg: "cmd/firn", ours: []string{
-		".", "config", "config/open", "lease", "pool", "sequence", "document", "public", "inspect", "plan", "verify", "server", "server/daemon", "shard", "shard/*",
+		".", "config", "config/open", "lease", "pool", "sequence", "document", "doctor", "public", "inspect", "plan", "verify", "server", "server/daemon", "shard", "shard/*",
 		"store", "store/open", "store/mysql", "store/postgres", "store/sqlite",
-		"internal/block", "internal/dated", "internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/term", "internal/ui",
+		"internal/block", "internal/dated", "internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/remedy", "internal/term", "internal/ui",
 	}, third: []string{"github.com/spf13/", "golang.org/x/sys/", "github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
@@ -86,7 +92,7 @@ var arrows = []rule{
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
-	{pkg: "internal/holder", ours: []string{".", "store", "internal/term"}},
+	{pkg: "internal/holder", ours: []string{".", "store", "internal/term", "pool"}},
 	{pkg: "internal/dated", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/phrase"},

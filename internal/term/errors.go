@@ -17,7 +17,12 @@ import (
 type LayoutError struct{ Pool, Have, Want string }
 
 func (e *LayoutError) Error() string {
-	return fmt.Sprintf("lease: pool %q has layout %s, not %s: leave the layout out of the options to use the pool's, or name a pool of that layout", e.Pool, e.Have, e.Want)
+	return e.Reason() + ": leave the layout out of the options to use the pool's, or name a pool of that layout"
+}
+
+// Reason is Error without what to do next.
+func (e *LayoutError) Reason() string {
+	return fmt.Sprintf("lease: pool %q has layout %s, not %s", e.Pool, e.Have, e.Want)
 }
 
 // Retryable is false; see firn.Retryable.
@@ -29,16 +34,48 @@ type MissingPoolError struct {
 	Pool     string
 	Pools    []string // that the store has; empty where it was not asked
 	Creating bool     // it is being created at this moment, or that was broken off
+	Outage   time.Duration // budget of the process that looked for it; zero means 5 min, or not known
 }
 
 func (e *MissingPoolError) Error() string {
+	next := "if your other programs use another store, open that one; if the pool never existed, run once: firn pool create %[1]s --store URL; if you are not sure: firn pool ensure %[1]s --store URL"
 	if e.Creating {
-		return fmt.Sprintf("lease: pool %q is not created yet: somebody is creating it, or was interrupted; call again in a minute, and if nobody is creating it, run once: firn pool ensure %[1]s --store URL", e.Pool)
+		return e.Reason() + fmt.Sprintf("; call again in a minute, and if nobody is creating it, run once: firn pool ensure %s --store URL", e.Pool)
 	}
 	if len(e.Pools) > 0 {
-		return fmt.Sprintf("lease: the store has no pool %q; it has: %s: set Options.Pool to one of these; if you need another pool, this command says how to create it: firn next --pool %s --store URL", e.Pool, strings.Join(e.Pools, ", "), e.Pool)
+		next = "set Options.Pool to one of these; if you need another pool, this command says how to create it: firn next --pool %s --store URL"
 	}
-	return fmt.Sprintf("lease: the store has no pool %q: if your other programs use another store, open that one; if the pool never existed, run once: firn pool create %[1]s --store URL; if you are not sure: firn pool ensure %[1]s --store URL", e.Pool)
+	return e.Reason() + ": " + fmt.Sprintf(next, e.Pool)
+}
+
+// Reason is Error without what to do next.
+func (e *MissingPoolError) Reason() string {
+	switch {
+	case e.Creating:
+		return fmt.Sprintf("lease: pool %q is not created yet: somebody is creating it, or was interrupted", e.Pool)
+	case len(e.Pools) > 0:
+		return fmt.Sprintf("lease: the store has no pool %q; it has: %s", e.Pool, strings.Join(e.Pools, ", "))
+	}
+	return fmt.Sprintf("lease: the store has no pool %q", e.Pool)
+}
+
+// LongerOutage ends a command that reckons how long earlier processes may issue ids, which is 5 min
+// unless the command says more: with the budget that this process has, if that is more, or else with
+// a note, to which more may be added.
+func LongerOutage(outage time.Duration, more string) string {
+	if outage <= OutageDurable {
+		return " (add --outage if any process of the pool had an outage budget of more than 5 min" + more + ")"
+	}
+	flag := outage.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(flag, zero) {
+			flag = flag[:len(flag)-2]
+		}
+	}
+	if more != "" {
+		more = " (" + strings.TrimPrefix(more, "; ") + ")"
+	}
+	return " --outage " + flag + more
 }
 
 // Retryable is false; see firn.Retryable.
@@ -54,7 +91,12 @@ type NotYetError struct {
 }
 
 func (e *NotYetError) Error() string {
-	return fmt.Sprintf("lease: the ids of pool %q start at %s, because an earlier process may have issued ids up to then: call again at that time, or set Options.Wait to 10 minutes to wait for it",
+	return e.Reason() + ": call again at that time, or set Options.Wait to 10 minutes to wait for it"
+}
+
+// Reason is Error without what to do next.
+func (e *NotYetError) Reason() string {
+	return fmt.Sprintf("lease: the ids of pool %q start at %s, because an earlier process may have issued ids up to then",
 		e.Pool, e.StartsAt.UTC().Format(time.RFC3339))
 }
 
@@ -65,7 +107,12 @@ type WorkerError struct {
 }
 
 func (e *WorkerError) Error() string {
-	return fmt.Sprintf("lease: worker %d is outside pool %q, which has workers %d-%d: choose one of these, or leave out Options.Choice to take any free one", e.Worker, e.Pool, e.First, e.Last)
+	return e.Reason() + ": choose one of these, or leave out Options.Choice to take any free one"
+}
+
+// Reason is Error without what to do next.
+func (e *WorkerError) Reason() string {
+	return fmt.Sprintf("lease: worker %d is outside pool %q, which has workers %d-%d", e.Worker, e.Pool, e.First, e.Last)
 }
 
 // Retryable is false; see firn.Retryable.

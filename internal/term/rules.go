@@ -79,6 +79,11 @@ func (r *Rules) Budget(p Pool, lossy bool) time.Duration {
 	return min(r.Outage, most)
 }
 
+// StartDelay is how long each process waits that starts, on a store that can forget.
+func (r *Rules) StartDelay(p Pool) time.Duration {
+	return max(r.Quarantine(p), r.Budget(p, true)+2*r.Skew)
+}
+
 // Quarantine returns Q: on a store that can forget, a new holder issues nothing
 // before its clock, read after the acknowledgement, has passed Q. A grant that was
 // forgotten reached at most as far beyond its holder's clock as the pool's record

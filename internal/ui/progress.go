@@ -140,15 +140,18 @@ func (h *warningHandler) Enabled(_ context.Context, level slog.Level) bool {
 func (h *warningHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	add := func(a slog.Attr) bool {
-		text := a.Value.String()
+		text := phrase.WithoutPackage(a.Value.String())
 		if a.Value.Kind() == slog.KindTime {
 			text = phrase.Instant(a.Value.Time())
+		}
+		if err, ok := a.Value.Any().(error); ok {
+			text = phrase.Reason(err)
 		}
 		key := a.Key
 		if key == "why" {
 			key = "because"
 		}
-		fmt.Fprintf(&b, ", %s %s", key, phrase.WithoutPackage(text))
+		fmt.Fprintf(&b, ", %s %s", key, text)
 		return true
 	}
 	for _, a := range h.attrs {

@@ -41,7 +41,7 @@ type notOpenError struct {
 }
 
 func (e *notOpenError) Error() string {
-	return "it is not open yet: " + phrase.WithoutPackage(e.err.Error())
+	return "it is not open yet: " + phrase.Reason(e.err)
 }
 func (e *notOpenError) Unwrap() error { return e.err }
 
@@ -218,13 +218,9 @@ func (s *supply) state() server.State {
 		return now.state()
 	}
 	d := s.drawing
-	st := server.State{Kind: d.Kind, Store: d.storeText(), Err: err}
+	st := server.State{Kind: d.Kind, Store: d.storeText(), Err: err, StartsAt: startOf(err)}
 	if now == nil {
 		st.TroubleSince = s.began
-	}
-	var early *lease.NotYetError
-	if errors.As(err, &early) {
-		st.StartsAt = early.StartsAt
 	}
 	if d.Kind == config.Flake {
 		st.Lease = &server.Lease{Pool: d.Leasing.Pool}

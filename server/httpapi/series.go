@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/server"
 )
 
@@ -91,7 +92,7 @@ func describe(session *server.Session, s *server.Series) seriesAnswer {
 		c := s.Counts()
 		answer.Counts, answer.State = &countsAnswer{c.Requests, c.Values, c.Errors}, &st
 		if st.Err != nil {
-			answer.Problem += ": " + st.Err.Error()
+			answer.Problem += ": " + phrase.Reason(st.Err)
 		}
 	}
 	return answer

@@ -75,8 +75,16 @@ func away(err error) bool {
 		strings.Contains(err.Error(), "unexpected EOF")
 }
 
-// dropped says whether a copy was dropped while firn.given_to looked at it.
-func dropped(err error) bool { return sqlstate(err) == "40001" }
+// dropped says whether a copy was dropped while something looked at it: firn.given_to says so with
+// a code of its own, and PostgreSQL's functions about tables with a message that it never translates.
+func dropped(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	return pg.Code == "40001" || pg.Code == "XX000" &&
+		(strings.HasPrefix(pg.Message, "could not open relation with OID") || strings.HasPrefix(pg.Message, "cache lookup failed for"))
+}
 
 func identifier(name string) string { return pgx.Identifier{name}.Sanitize() }
 
