@@ -20,7 +20,7 @@ func TestReasons(t *testing.T) {
 		&MissingPoolError{Pool: "web", Creating: true},
 		&WorkerError{Pool: "web", Worker: 7, Last: 3},
 		&FullError{Pool: "web", Workers: 4},
-		&ClockError{Ahead: time.Minute},
+		&ClockError{Host: time.Unix(1e9, 0), Store: time.Unix(1e9+60, 0)},
 		&AwayError{Wait: time.Second},
 		&FreshError{Pool: "web", Workers: 4},
 	} {
