@@ -43,6 +43,10 @@ func (o *Options) join(ctx context.Context, s store.Store, files grantFiles, beg
 	if err == nil && seen.Known {
 		err = o.fits(info)
 	}
+	var missing *MissingPoolError
+	if errors.As(err, &missing) {
+		missing.Outage = o.Outage // the processes of an earlier pool had what this one wants
+	}
 	if err != nil {
 		return seen, err
 	}

@@ -22,7 +22,7 @@ import (
 // serving is what can be done about a problem of a server, in one line, or "".
 func (h hinter) serving(p daemon.Problem) string {
 	if p.Store != "" {
-		return lostStoreHint(p.Err, p.Store)
+		return h.lostStore(p.Err, p.Store)
 	}
 	err := p.Err
 	if p.Series == nil {

@@ -124,12 +124,7 @@ func (r *recovering) load(cmd *cobra.Command) (err error) {
 	// Too little would let ids repeat. So only who says so here has less than the
 	// default: a variable is about one process, and others had what they had.
 	if r.said = saidBy(f); !r.said {
-		r.outage = max(r.outage, pool.DefaultOutage)
-		if set.File != nil {
-			for i := range set.File.Pools {
-				r.outage = max(r.outage, set.File.Pools[i].Options.Outage)
-			}
-		}
+		r.outage = max(pool.DefaultOutage, set.longestOutage())
 	}
 	return nil
 }
