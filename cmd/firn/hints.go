@@ -14,8 +14,8 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/pool"
 )
 
 // This file composes hints. People type what a hint says, so each firn command in one has
@@ -174,7 +174,7 @@ func (h hinter) repeats(f *pflag.Flag, to *cobra.Command) bool {
 		// To a command that makes a pool safe, a short budget would say that no process
 		// had a longer one.
 		budget, err := time.ParseDuration(f.Value.String())
-		return err == nil && budget > term.OutageDurable
+		return err == nil && budget > pool.DefaultOutage
 	}
 	_, ofPool := f.Value.(*knobFlag)
 	_, ofSeries := f.Value.(*seriesFlag)

@@ -8,6 +8,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -23,6 +24,7 @@ type Options struct {
 	// Existing refuses a series that its store lacks. Without it a file of this host creates its
 	// first pool, and each counter that it lacks.
 	Existing bool
+	About    int64 // how many numbers will be drawn: no more are in hand; 0: that is not known
 }
 
 // A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
@@ -66,14 +68,13 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	switch d.Kind {
 	case config.Flake:
 		s.Began = createsPool(ctx, stores[0], d.Leasing)
-		s.Lease, err = Lease(ctx, stores[0], d.Leasing, o)
+		s.Lease, err = openLease(ctx, stores[0], d.Leasing, o)
 	case config.Document:
 		options := d.Options.Document
 		options.Logger = o.Logger
 		s.Texts, err = document.Open(ctx, stores[0], d.Name, &options)
 	default:
-		options := d.Options.Sequence
-		options.Logger = o.Logger
+		options := o.numbers(d)
 		if d.Across() {
 			s.Numbers, err = sequence.OpenAcross(ctx, stores, d.Name, &options)
 		} else {
@@ -86,6 +87,16 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	return s, nil
 }
 
+// numbers are the options of a series of numbers.
+func (o *Options) numbers(d *config.Series) sequence.Options {
+	options := d.Options.Sequence
+	options.Logger = o.Logger
+	if o.About > 0 && options.MaxUnused == 0 {
+		options.MaxUnused = int(max(min(o.About, block.DefaultMaxUnused), int64(options.Cache)))
+	}
+	return options
+}
+
 // checkStores refuses to count in a copy of another store, where its pools tell: both would
 // give the same numbers. A lease finds out by itself. And it refuses a name that is that of a
 // counter of another kind, which a second counter would hide.
@@ -94,7 +105,7 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		return nil
 	}
 	for i, s := range stores {
-		err := CheckPools(ctx, s)
+		err := checkPools(ctx, s)
 		if err == nil {
 			err = SameKind(ctx, s, d)
 		}
@@ -157,7 +168,7 @@ func (e *PlacedError) Error() string { return e.err.Error() }
 
 func (e *PlacedError) Unwrap() error { return e.err }
 
-// at says of which store an error is, where the series has several.
+// AtStore adds to an error of which store it is, where the series has several.
 func AtStore(d *config.Series, url string, err error) error {
 	if err == nil || len(d.URLs) == 1 {
 		return err
