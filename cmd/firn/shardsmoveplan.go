@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -19,7 +20,12 @@ import (
 func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.Job) error {
 	var refused []move.Refusal
 	for _, l := range jobs {
-		if len(l.New) == 0 { // it goes on
+		if o.dry {
+			if err := printContinued(cmd.OutOrStdout(), l, wantsJSON(cmd)); err != nil {
+				return err
+			}
+		}
+		if len(l.New) == 0 {
 			continue
 		}
 		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.options)
@@ -41,6 +47,19 @@ func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.J
 		return &ui.Failure{Code: ui.ExitFound, Err: &move.RefusedError{Refusals: refused}}
 	}
 	return nil
+}
+
+// printContinued prints the shards of a job that are in a move already: the command copies nothing anew.
+func printContinued(out io.Writer, l move.Job, asJSON bool) error {
+	shards := slices.DeleteFunc(slices.Clone(l.Shards), func(n int64) bool { return slices.Contains(l.New, n) })
+	switch {
+	case len(shards) == 0:
+		return nil
+	case asJSON:
+		return json.NewEncoder(out).Encode(movePlanLine{From: l.Source.Name, To: l.Target.Name, Shards: []shardMoveLine{}, Continued: shards})
+	}
+	_, err := fmt.Fprintf(out, "the move of shard %s from %s to %s is not finished: the command continues it\n", move.List(shards), l.Source.Name, l.Target.Name)
+	return err
 }
 
 // printMovePlan prints what is to be moved.
@@ -83,6 +102,8 @@ type movePlanLine struct {
 	Shards  []shardMoveLine `json:"shards"`
 	Refused []string        `json:"refused,omitempty"`
 	Notes   []string        `json:"notes,omitempty"` // what only a person can judge
+
+	Continued []int64 `json:"continued,omitempty"` // shards that are in this move already
 }
 
 type shardMoveLine struct {
