@@ -91,7 +91,7 @@ var CounterKeys = []Key[CounterOptions]{
 	},
 	{
 		Name: "on-lossy-store", Kinds: dense, Value: "may-repeat", Standard: "refuse",
-		Usage: "may-repeat: accept a store that can lose writes, where numbers may repeat",
+		Usage: "may-repeat: accept a store that can lose writes, where numbers may repeat; each program that draws has to say so",
 		Set: func(o *CounterOptions, text string) error {
 			if text != "may-repeat" {
 				return fmt.Errorf("%q: it can only be may-repeat", text)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -130,6 +131,9 @@ func setBorrow(o *LeaseOptions, text string) (err error) {
 	}
 	return err
 }
+
+// LongestWait is how long to wait for a worker.
+func (o *LeaseOptions) LongestWait() time.Duration { return cmp.Or(o.Wait, term.Wait) }
 
 func setWait(o *LeaseOptions, text string) (err error) {
 	o.Wait, err = ParseDuration(text)

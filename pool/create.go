@@ -31,6 +31,9 @@ func Create(ctx context.Context, s store.Store, name string, opts *Options) (Inf
 // which is 5 min or Options.Outage, and the error of two clocks, 5 s each. Info.StartsAt says
 // when. A process that still holds a worker of an earlier pool of this name loses it.
 //
+// It reckons by the store's clock. Where that differs from this host's by more than 5 s, one of
+// the two is wrong: Ensure creates nothing, and returns what [CheckClock] says.
+//
 // If the pool is there, Ensure compares the options: another layout is a [*LayoutError]. Other
 // errors are those of [Create].
 func Ensure(ctx context.Context, s store.Store, name string, opts *Options) (Info, error) {
@@ -79,6 +82,11 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	}
 	if p.Created() {
 		return o.meet(p, careful)
+	}
+	if careful {
+		if err := CheckClock(ctx, s); err != nil {
+			return Info{}, err
+		}
 	}
 	remains, err := remainsOf(ctx, s, name)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // Defaults of Options.
@@ -289,7 +290,7 @@ func Cures(err error) string {
 func Troubles(err error) string {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
-		return err.Error()
+		return phrase.Reason(err)
 	}
 	var all []string
 	for _, one := range joined.Unwrap() {

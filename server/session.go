@@ -9,6 +9,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // A Session is what one connection, or one request, may do. All methods may be
@@ -85,7 +86,7 @@ func (x *Session) Explain(err error) (text, hint string) {
 	if errors.As(err, &source) && x.Can(source.Series, Admin) == nil {
 		return Details(source), source.Hint
 	}
-	return err.Error(), Hint(err)
+	return phrase.Reason(err), Hint(err)
 }
 
 // Name returns the name of the session's token, "" where it has none.

@@ -35,7 +35,10 @@ func TestShardsOlderBackup(t *testing.T) {
 	one[int64](t, a, "INSERT INTO insta0.t DEFAULT VALUES RETURNING id")
 	called(t, with("doctor --clean")...)
 	// b's copy is dropped once it is known that a lacks none of its rows.
-	leadsTo(t, with, "finish 0", "doctor", "move 0 --to b")
+	leadsTo(t, with, "finish 0", "doctor")
+	if said := refuse(t, 3, with("move 0 --to b")...); !strings.Contains(said, ": firn shard finish 0") {
+		t.Error(said)
+	}
 	succeed(t, with("finish 0 --yes")...)
 	if n := one[int64](t, b, "SELECT count(*) FROM pg_namespace WHERE nspname = 'insta0'"); n != 0 {
 		t.Error("b has the old copy still")
@@ -56,7 +59,10 @@ func TestShardsOlderBackupAsItIs(t *testing.T) {
 	succeed(t, with("reopen b --yes")...)
 	one[int64](t, b, "SELECT insta0.next_id()")
 	called(t, with("doctor --clean")...)
-	leadsTo(t, with, "finish 0", "doctor", "move 0 --to a")
+	leadsTo(t, with, "finish 0", "doctor")
+	if said = refuse(t, 3, with("move 0 --to a")...); !strings.Contains(said, ": firn shard finish 0") {
+		t.Error(said)
+	}
 	for _, words := range []string{"finish 0", "finish 0 --yes", "finish 0 --yes --drop-rows-of b"} {
 		said := refuse(t, 3, with(words)...)
 		if !strings.Contains(said, "the copy on a has rows that b lacks, which serves: 500 rows, such as t: row ") || !strings.Contains(said, "firn shard finish 0 --drop-rows-of a") {

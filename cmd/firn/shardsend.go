@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -208,6 +207,11 @@ func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, servers 
 	return old, ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
+// An endedLine is a shard whose move has ended, as --json prints it.
+type endedLine struct {
+	Shard int64 `json:"shard"`
+}
+
 // printEnded prints the shards whose moves have ended, and the copies that were dropped besides.
 func printEnded(cmd *cobra.Command, all []int64, old []move.OldCopy, what string) error {
 	out := cmd.OutOrStdout()
@@ -215,15 +219,11 @@ func printEnded(cmd *cobra.Command, all []int64, old []move.OldCopy, what string
 		for _, c := range old {
 			all = append(all, c.Shard)
 		}
-		enc := json.NewEncoder(out)
+		var lines []endedLine
 		for _, n := range all {
-			if err := enc.Encode(struct {
-				Shard int64 `json:"shard"`
-			}{n}); err != nil {
-				return err
-			}
+			lines = append(lines, endedLine{n})
 		}
-		return nil
+		return ui.EmitJSON(out, lines...)
 	}
 	if len(all) > 0 || len(old) == 0 {
 		if _, err := fmt.Fprintf(out, "%s %s\n", phrase.Plural(len(all), "move"), what); err != nil {

@@ -103,7 +103,7 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 	if err != nil {
 		return notBegun(ctx, cmd, o.jobsFailure(ctx, servers, err))
 	}
-	if err := o.plan(ctx, cmd, jobs); err != nil || o.dry {
+	if err := o.plan(ctx, cmd, jobs, list); err != nil || o.dry {
 		if err == nil && len(jobs) == 0 && !wantsJSON(cmd) {
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), "there is nothing to do: they are there")
 		}

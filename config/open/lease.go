@@ -198,7 +198,8 @@ type HostError struct {
 func (e *HostError) Error() string {
 	return fmt.Sprintf("host %s asks for worker %d, which is outside pool %q, which has workers %d-%d", e.host, e.Worker, e.Pool, e.First, e.Last)
 }
-func (e *HostError) Unwrap() error { return &e.WorkerError }
+func (e *HostError) Unwrap() error  { return &e.WorkerError }
+func (e *HostError) Reason() string { return e.Error() } // not that of WorkerError
 
 // LeftTo returns the workers that the other pools leave to a pool that was lost: the range
 // without theirs that has all its worker records. It returns "" where there are no such

@@ -8,8 +8,10 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -18,6 +20,11 @@ import (
 type Options struct {
 	Logger   *slog.Logger           // what the series warns of; nil: it is discarded
 	Hostname func() (string, error) // of this host; nil: os.Hostname
+
+	// Existing refuses a series that its store lacks. Without it a file of this host creates its
+	// first pool, and each counter that it lacks.
+	Existing bool
+	About    int64 // how many numbers will be drawn: no more are in hand; 0: that is not known
 }
 
 // A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
@@ -48,6 +55,11 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	if err := checkStores(ctx, d, stores); err != nil {
 		return nil, err
 	}
+	if o.Existing {
+		if err := lacking(ctx, d, stores[0]); err != nil {
+			return nil, err
+		}
+	}
 	began, err := begins(ctx, d, stores)
 	if err != nil {
 		return nil, err
@@ -62,18 +74,26 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 		options.Logger = o.Logger
 		s.Texts, err = document.Open(ctx, stores[0], d.Name, &options)
 	case config.Ticket:
-		options := d.Options.Sequence
-		options.Logger = o.Logger
+		options := o.numbers(d)
 		s.Numbers, err = sequence.OpenAcross(ctx, stores, d.Name, &options)
 	default:
-		options := d.Options.Sequence
-		options.Logger = o.Logger
+		options := o.numbers(d)
 		s.Numbers, err = sequence.Open(ctx, stores[0], d.Name, &options)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// numbers are the options of a series of numbers.
+func (o *Options) numbers(d *config.Series) sequence.Options {
+	options := d.Options.Sequence
+	options.Logger = o.Logger
+	if o.About > 0 && options.MaxUnused == 0 {
+		options.MaxUnused = int(max(min(o.About, block.DefaultMaxUnused), int64(options.Cache)))
+	}
+	return options
 }
 
 // checkStores refuses to count in a copy of another store, where its pools tell: both would
@@ -93,6 +113,19 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		}
 	}
 	return nil
+}
+
+// lacking returns an error where a store would create what the series draws from.
+func lacking(ctx context.Context, d *config.Series, st store.Store) error {
+	durability, err := st.Durability(ctx)
+	switch {
+	case err != nil || !durability.NoticesLoss:
+		return err // such a store creates nothing
+	case d.Kind == config.Flake:
+		_, err = pool.Show(ctx, st, d.Leasing.Pool)
+		return LearnCause(ctx, st, d.Leasing, err)
+	}
+	return Absent(ctx, st, d, store.Durability{})
 }
 
 // begins reports whether to open the series is to begin it, as in a file of this host: a name
@@ -142,31 +175,29 @@ func AtStore(d *config.Series, url string, err error) error {
 	return &PlacedError{url, err}
 }
 
-// Absent returns an error if a store lacks the counter and nobody is about to begin it.
-// It writes nothing.
+// Absent returns an error if a store lacks the counter and nobody is about to begin it, or has
+// it with other settings, so that to open it would be refused. It writes nothing.
 func Absent(ctx context.Context, st store.Store, d *config.Series, durability store.Durability) error {
+	missing, err := fits(ctx, st, d)
+	if err != nil || !missing {
+		return err
+	}
 	var names []string
-	var err error
 	if d.Kind == config.Document {
-		if _, err = document.Show(ctx, st, d.Name); errors.As(err, new(*document.MissingError)) {
-			all, failed := document.List(ctx, st)
-			for _, one := range all {
-				names = append(names, one.Name)
-			}
-			err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
+		all, failed := document.List(ctx, st)
+		for _, one := range all {
+			names = append(names, one.Name)
 		}
-	} else if _, err = sequence.Show(ctx, st, d.Name); errors.As(err, new(*sequence.MissingError)) {
+		err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
+	} else {
 		all, failed := sequence.List(ctx, st)
 		for _, one := range all {
 			names = append(names, one.Name)
 		}
 		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
 	}
-	if err == nil || !durability.NoticesLoss {
-		if errors.As(err, new(*sequence.MissingError)) || errors.As(err, new(*document.MissingError)) {
-			err = Elsewhere(ctx, st, err)
-		}
-		return err
+	if !durability.NoticesLoss {
+		return Elsewhere(ctx, st, err)
 	}
 	// A file of this host begins its counters by itself, but not once it was restored.
 	if recovered, failed := WasRecovered(ctx, st); failed != nil || recovered {
@@ -176,4 +207,27 @@ func Absent(ctx context.Context, st store.Store, d *config.Series, durability st
 		return err
 	}
 	return document.CheckNew(ctx, st, d.Name, &d.Options.Document)
+}
+
+// fits reports whether a store lacks the counter. If it has it, an error says which setting the
+// counter was created with, where the series has another.
+func fits(ctx context.Context, st store.Store, d *config.Series) (missing bool, err error) {
+	if d.Kind == config.Document {
+		in, err := document.Show(ctx, st, d.Name)
+		if err == nil {
+			err = d.Options.Document.Agrees(in)
+		}
+		if errors.As(err, new(*document.MissingError)) {
+			return true, nil
+		}
+		return false, err
+	}
+	in, err := sequence.Show(ctx, st, d.Name)
+	if err == nil && in.Err == nil {
+		err = d.Options.Sequence.Agrees(in)
+	}
+	if errors.As(err, new(*sequence.MissingError)) {
+		return true, nil
+	}
+	return false, err
 }

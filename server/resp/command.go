@@ -172,7 +172,7 @@ func (c *conn) failure(err error) {
 		code = "TRYAGAIN"
 	}
 	text, hint := c.session.Explain(err)
-	text = code + " " + strings.TrimPrefix(text, "server: ")
+	text = code + " " + text
 	if hint != "" {
 		text += "; hint: " + hint
 	}

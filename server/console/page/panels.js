@@ -39,25 +39,28 @@ export function seriesTable(picture, histories, chosen, now, choose) {
 }
 
 function from(picture, s) {
-  const source = picture.sources[s.source];
-  return source.pool ? 'pool ' + source.pool : source.kind;
+  const { kind, lease } = picture.sources[s.source].state;
+  return lease ? 'pool ' + lease.pool : kind;
 }
+
+// left is for how many seconds a source goes on without its store; null where that is not known.
+export const left = (s) => s.state.left_seconds ?? null;
 
 // usedUp reports whether a source has given all there was. It is ready: no other server
 // could do better.
-export const usedUp = (s) => s.over && s.reserved === 0;
+export const usedUp = (s) => s.state.exhausted && !s.state.counter?.reserved;
 
 // sourceLevel is how bad it is with a source.
-export const sourceLevel = (s) => (s.ready && !usedUp(s) ? (s.degraded || s.problem ? 'warn' : 'ok') : 'bad');
+export const sourceLevel = (s) => (s.ready && !usedUp(s) ? (s.state.store_away || s.problem ? 'warn' : 'ok') : 'bad');
 
 // goesOn reports whether a source gives something for a while without its store.
-export const goesOn = (s) => s.left_seconds >= 1;
+export const goesOn = (s) => left(s) >= 1;
 
 // sourceCards draws a card for each source, those in trouble first.
 export function sourceCards(picture) {
   const order = ['bad', 'warn', 'ok'];
   const sources = picture.sources.toSorted((a, b) => order.indexOf(sourceLevel(a)) - order.indexOf(sourceLevel(b)));
-  list($('source-cards'), sources, (s) => s.kind + ' ' + s.name + ' ' + (s.workers ?? ''), () => {
+  list($('source-cards'), sources, (s) => s.state.kind + ' ' + s.name + ' ' + (s.state.lease?.workers ?? ''), () => {
     const card = element('article', 'panel card');
     const bar = element('div', 'bar', element('i'));
     bar.setAttribute('role', 'meter');
@@ -66,53 +69,56 @@ export function sourceCards(picture) {
     return card;
   }, (card, s) => {
     const [title, problem, bar, dl] = card.children;
+    const { kind, lease, store, store_away, budget_seconds } = s.state;
     level(card, sourceLevel(s));
-    say(title.children[0], (s.pool ? 'pool ' : '') + s.name);
-    say(title.children[1], s.kind + (s.series > 1 ? ', ' + words.plural(s.series, 'series', 'series') : ''));
-    say(title.children[2], usedUp(s) ? 'used up' : s.ready ? (s.degraded ? 'store away' : 'can issue') : goesOn(s) ? 'ends soon' : 'cannot issue');
+    say(title.children[0], (lease ? 'pool ' : '') + s.name);
+    say(title.children[1], kind + (s.series > 1 ? ', ' + words.plural(s.series, 'series', 'series') : ''));
+    say(title.children[2], usedUp(s) ? 'used up' : s.ready ? (store_away ? 'store away' : 'can issue') : goesOn(s) ? 'ends soon' : 'cannot issue');
     show(problem, Boolean(s.problem));
     say(problem, s.problem ?? '');
-    const share = Math.min((s.left_seconds ?? 0) / (s.budget_seconds || 1), 1);
-    show(bar, s.left_seconds !== null && s.budget_seconds > 0);
+    const share = Math.min((left(s) ?? 0) / (budget_seconds || 1), 1);
+    show(bar, left(s) !== null && budget_seconds > 0);
     bar.firstChild.style.width = 100 * share + '%';
     bar.setAttribute('aria-valuenow', Math.round(100 * share));
-    bar.setAttribute('aria-valuetext', words.span(s.left_seconds ?? 0));
-    facts(dl, [...onward(s), ...(s.pool ? leaseFacts(s) : numberFacts(s)), ['store', s.store]]);
+    bar.setAttribute('aria-valuetext', words.span(left(s) ?? 0));
+    facts(dl, [...onward(s), ...(lease ? leaseFacts(s) : numberFacts(s.state)), ['store', store]]);
   });
 }
 
 function onward(s) {
-  if (s.left_seconds === null) return [];
-  const most = s.pool && s.budget_seconds > 0 ? ', of ' + words.span(s.budget_seconds) + ' at most' : '';
-  const rate = s.pool ? '' : ', at this rate';
-  return [['without its store', words.span(s.left_seconds) + most + rate]];
+  if (left(s) === null) return [];
+  const { lease, budget_seconds } = s.state;
+  const most = lease && budget_seconds > 0 ? ', of ' + words.span(budget_seconds) + ' at most' : '';
+  const rate = lease ? '' : ', at this rate';
+  return [['without its store', words.span(left(s)) + most + rate]];
 }
 
-function leaseFacts(s) {
-  const held = s.workers?.length > 0 && !s.problem?.includes('no worker');
+function leaseFacts({ layout, state }) {
+  const { workers, term, leased_at, renewed_at, ahead_seconds, borrowed_seconds } = state.lease;
+  const since = (text) => (Date.parse(state.at) - Date.parse(text)) / 1000; // both by the server's clock
   return [
-    [s.workers?.length > 1 ? 'workers' : 'worker', held ? s.workers.join(', ') + ', term ' + s.term : ''],
-    ['held for', s.held_seconds ? words.span(s.held_seconds) : ''],
-    ['renewed', s.renewed_seconds ? words.past(s.renewed_seconds) : ''],
-    ['clock offset', s.clock_offset_seconds ? (s.clock_offset_seconds > 0 ? '+' : '−') + words.took(Math.abs(s.clock_offset_seconds)) : 'none'],
-    ['borrowed', s.borrowed_seconds > 0 ? words.took(s.borrowed_seconds) : 'nothing'],
-    ['waited', s.waits > 0 ? words.plural(s.waits, 'call') + ' for the clock' : 'no call for the clock'],
-    ['layout', s.layout ? s.layout.split(';')[0] : ''],
-    ['layout ends', s.ends ? words.day(s.ends) : ''],
+    [workers?.length > 1 ? 'workers' : 'worker', workers ? workers.join(', ') + ', term ' + term : ''],
+    ['held for', leased_at ? words.span(since(leased_at)) : ''],
+    ['renewed', renewed_at ? words.past(since(renewed_at)) : ''],
+    ['clock ahead of the store', ahead_seconds ? (ahead_seconds > 0 ? '+' : '−') + words.took(Math.abs(ahead_seconds)) : 'no'],
+    ['borrowed', borrowed_seconds > 0 ? words.took(borrowed_seconds) : 'nothing'],
+    ['waited', state.waits > 0 ? words.plural(state.waits, 'call') + ' for the clock' : 'no call for the clock'],
+    ['layout', layout ? layout.split(';')[0] : ''],
+    ['layout ends', state.used_up_at ? words.day(state.used_up_at) : ''],
   ];
 }
 
-function numberFacts(s) {
-  const used = Math.min(Number(s.next) / Number(s.last), 1);
-  const reserved = s.kind === 'document' && s.reserved === 0 ? '' : words.count(s.reserved) + (s.ahead > 0 ? ', ' + words.count(s.ahead) + ' of them in the next block' : '');
+function numberFacts({ kind, counter, used_up_at, waits }) {
+  const { next, last, reserved, wasted } = counter ?? {};
+  const used = Math.min(Number(next) / Number(last), 1);
   return [
-    ['reserved', reserved],
-    ['granted below', s.next ? words.digits(s.next) : ''],
-    ['last number', s.last ? words.digits(s.last) : ''],
+    ['reserved', counter && (kind !== 'document' || reserved > 0) ? words.count(reserved) : ''],
+    ['granted below', next ? words.digits(next) : ''],
+    ['last number', last ? words.digits(last) : ''],
     ['used up', used >= 0.0001 ? Number((100 * used).toPrecision(2)) + ' %' : ''],
-    ['at this rate ends', s.ends ? words.far(s.ends) : ''],
-    ['wasted', s.waste > 0 ? words.count(s.waste) : ''],
-    ['waited', s.waits > 0 ? words.plural(s.waits, 'call') : ''],
+    ['at this rate ends', used_up_at ? words.far(used_up_at) : ''],
+    ['wasted', wasted > 0 ? words.count(wasted) : ''],
+    ['waited', waits > 0 ? words.plural(waits, 'call') : ''],
   ];
 }
 
@@ -157,7 +163,7 @@ export function storeCards(stores) {
     say(title.children[0], s.url);
     say(title.children[1], s.answers ? 'answers' : 'does not answer');
     facts(dl, [
-      ['promise', s.class ? s.class + (s.class === 'lossy' ? ': it can forget what it acknowledged' : ': it keeps what it acknowledged') : 'not heard yet'],
+      ['durable', { true: 'yes: it keeps what it acknowledged', false: 'no: it can lose what it acknowledged' }[s.durable] ?? 'not heard yet'],
       ['seen', s.why ?? ''],
       ['used by', words.plural(s.sources, 'source')],
     ]);

@@ -1,6 +1,7 @@
-package main
+package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -20,20 +22,20 @@ import (
 
 // missing says that there is no such pool. It returns whether the next process creates it.
 func (c *poolCheck) missing(durability store.Durability) bool {
-	ensure := "firn pool ensure " + phrase.ShellWord(c.name) + poolPlace{from: c.leasing.From}.ensureNote()
+	ensure := "firn pool ensure " + phrase.ShellWord(c.name) + remedy.EnsureNote(c.leasing.From)
 	switch {
 	case c.records != nil && len(c.records.workers) > 0:
-		c.say(wrong, "record", "restore a backup, then: "+recoverCommand("", false)+"; or, if there is none: "+ensure, "the record of the pool is missing or unreadable, and it has %s",
+		c.say(Bad, "record", "restore a backup, then: "+remedy.Recover("", false)+"; or, if there is none: "+ensure, "the record of the pool is missing or unreadable, and it has %s",
 			phrase.Plural(len(c.records.workers), "worker"))
 	case c.records != nil && c.records.begun:
-		c.say(wrong, "record", "if nobody is creating it at this moment: "+ensure, "the pool is not created yet: that has begun, and has not ended")
+		c.say(Bad, "record", "if nobody is creating it at this moment: "+ensure, "the pool is not created yet: that has begun, and has not ended")
 	case durability.NoticesLoss && !c.others:
-		c.say(fine, "record", "", "not created yet; the first process creates it with layout %s", layoutName(c.layout))
+		c.say(OK, "record", "", "not created yet; the first process creates it with layout %s", layoutName(c.layout))
 		return true
 	case c.crowded != nil:
-		c.say(warning, "record", crowdedWays(c.crowded, c.name, poolPlace{from: c.leasing.From}), "the store has no pool %q", c.name)
+		c.say(Warning, "record", remedy.Beside(c.crowded, c.name, c.leasing.From), "the store has no pool %q", c.name)
 	default:
-		c.say(warning, "record", fmt.Sprintf("if this database was restored, or you are not sure: %s; only if no id was ever drawn from it, here or in a database that this one was restored from: firn pool create %s", ensure, phrase.ShellWord(c.name)),
+		c.say(Warning, "record", fmt.Sprintf("if this database was restored, or you are not sure: %s; only if no id was ever drawn from it, here or in a database that this one was restored from: firn pool create %s", ensure, phrase.ShellWord(c.name)),
 			"the store has no pool %q", c.name)
 	}
 	return false
@@ -44,29 +46,29 @@ func (c *poolCheck) missing(durability store.Durability) bool {
 func (c *poolCheck) compare() bool {
 	l, err := firn.ParseLayout(c.records.pool.Layout)
 	if err != nil {
-		c.say(wrong, "layout", "do other hosts have a later version of firn?", "%s cannot be read: %v", c.records.pool.Layout, err)
+		c.say(Bad, "layout", "do other hosts have a later version of firn?", "%s cannot be read: %v", c.records.pool.Layout, err)
 		return false
 	}
 	workers, err := c.records.pool.Range(l)
 	if err != nil {
-		c.say(wrong, "workers", "do other hosts have a later version of firn?", "%v", err)
+		c.say(Bad, "workers", "do other hosts have a later version of firn?", "%v", err)
 		return false
 	}
 	if want := c.leasing.Options.Layout; want.IsValid() && want != l {
-		c.say(wrong, "layout", "a pool's layout never changes: leave it out, or take another pool", "it is %s, and the settings say %s", layoutName(l), layoutName(want))
+		c.say(Bad, "layout", "a pool's layout never changes: leave it out, or take another pool", "it is %s, and the settings say %s", layoutName(l), layoutName(want))
 	} else {
-		c.say(fine, "layout", "", "%s", layoutName(l))
+		c.say(OK, "layout", "", "%s", layoutName(l))
 	}
-	c.layout = l
+	c.layout, c.claim = l, workers
 	info := pool.Info{Name: c.name, Layout: l, First: workers.First, Last: workers.Last, GivingUp: c.records.pool.Reserved}
 	if info.GivingUp != "" {
-		c.say(warning, "range", "repeat the command: firn pool set "+phrase.ShellWord(c.name)+" --workers A-B", "the range of workers is being changed from or to %s", info.GivingUp)
+		c.say(Warning, "range", "repeat the command: firn pool set "+phrase.ShellWord(c.name)+" --workers A-B", "the range of workers is being changed from or to %s", info.GivingUp)
 	}
 	errs := []error{open.SameRange(c.leasing, info)}
 	o := c.leasing.Options
 	switch n, only := o.Choice.Only(); {
 	case o.Hostname:
-		_, err := open.HostWorker(info, hostname)
+		_, err := open.HostWorker(info, c.hostname)
 		errs = append(errs, err)
 	case only && !workers.Has(n):
 		errs = append(errs, &lease.WorkerError{Pool: c.name, Worker: n, First: info.First, Last: info.Last})
@@ -78,7 +80,7 @@ func (c *poolCheck) compare() bool {
 }
 
 // repeats says which pools of the store can make equal ids.
-func (d *doctor) repeats(found map[string]*poolRecords) {
+func (e *exam) repeats(found map[string]*poolRecords) {
 	type member struct {
 		term.Pool
 		name   string
@@ -104,10 +106,13 @@ func (d *doctor) repeats(found map[string]*poolRecords) {
 			}
 			check := fmt.Sprintf("pools %s and %s", a.name, b.name)
 			if a.Repeats(b.name) || b.Repeats(a.name) {
-				d.say(fine, check, "", "their ids may be equal, as --may-repeat says: they must never meet in one table, queue or cache")
+				e.say(OK, check, "", "their ids may be equal, as --may-repeat says: they must never meet in one table, queue or cache")
 				continue
 			}
-			d.say(warning, check, "use one of them, or give each its own workers, by firn pool set; to see those that they have: firn pool ls", "their ids may be equal")
+			e.say(Warning, check, "use one of them, or give each its own workers, by firn pool set; to see those that they have: firn pool ls", "their ids may be equal")
 		}
 	}
 }
+
+// layoutName is what a layout is called: the preset's name, or its spec.
+func layoutName(l firn.Layout) string { return cmp.Or(l.Name(), l.String()) }
