@@ -99,21 +99,6 @@ func TestKnobDefaults(t *testing.T) {
 	}
 }
 
-func TestOrdinal(t *testing.T) {
-	for host, want := range map[string]int64{
-		"web-0": 0, "web-17": 17, "web-007": 7, "web-3.web.default.svc": 3, "ip-10-0-0-9": 9, "42": 42,
-		"web": -1, "": -1, "web-3a": -1, "web3-": -1, "web-99999999999999999999": -1, "web.3": -1,
-	} {
-		got, err := Ordinal(host)
-		if err != nil {
-			got = -1
-		}
-		if got != want {
-			t.Errorf("%q: %d, want %d", host, got, want)
-		}
-	}
-}
-
 func TestConfigPlaces(t *testing.T) {
 	for text, want := range map[string]string{
 		"pools:\n  a: {layout: 'frn'}":            "x:2:16: pools.a.layout: there is no such preset; is it firn?",
@@ -130,38 +115,38 @@ func TestConfigPlaces(t *testing.T) {
 		"store: 'memory:'":                      "x:1:8: store: memory: forgets with this process",
 		"store:":                                "x:1:7: store has no value",
 		"series: {a: {kind: flake, shard: -1}}": `x:1:34: series.a.shard: "-1" is not a number from 0 on`,
-		"series: {a: {kind: ticket, x1: 1, stores: [sqlite:1, 2]}}":                `x:1:54: series.a.stores[1]: "2": `,
-		"series: {a: {kind: ticket, stores: [sqlite:1, sqlite:1]}}":                "x:1:47: series.a.stores[1] is there twice",
-		"series: {a: {kind: ticket, stores: sqlite:1}}":                            "x:1:36: series.a.stores is a list of URLs, [A, B]",
-		"series: {a: {kind: ticket, stores: [sqlite:1]}}":                          "x:1:36: series.a.stores: a ticket is spread over 2 to 64 stores, not 1",
-		"series: {a: {kind: ticket}}":                                              "x:1:10: series.a has no stores: a ticket is spread over several",
-		"series: {a: {kind: ticket, stores: [sqlite:1, sqlite:2], order: strict}}": "x:1:58: order is for series of kind sequence, and this is a ticket",
-		"series: {a: {first: 1, kind: flake}}":                                     "x:1:14: first is for series of kind sequence and ticket, and this is a flake",
-		"series: {a: {first: 1}}":                                                  "x:1:10: series.a has no kind; there are flake, sequence, ticket, document",
-		"series: {a: {type: sequence}}":                                            `x:1:14: a series has no key "type"; is it kind?`,
-		"series: {a: {Kind: sequence}}":                                            `x:1:14: a series has no key "Kind"; is it kind?`,
-		"series: {a: {kind: sequnce, first: 1}}":                                   `x:1:20: series.a: there is no kind "sequnce"; is it sequence?`,
-		"series: {a: {kind: sequence, frist: 1}}":                                  `x:1:30: a sequence has no key "frist"; is it first?`,
-		"series: {a: {kind: sequence, start: 1}}":                                  `x:1:30: a series has no key "start": it is first`,
-		"series: {a: {kind: sequence, cycle: true}}":                               `x:1:30: a series has no key "cycle": to begin again would repeat every number`,
-		"series: {a: {kind: sequence, first: 0}}":                                  `x:1:37: series.a.first: "0" is not a number from 1 on`,
-		"series: {a: {kind: sequence, cache: -5}}":                                 `x:1:37: series.a.cache: "-5" is not a number from 1 on`,
-		"series: {a: {kind: sequence, max: 5, first: 7}}":                          "x:1:35: series.a: max 5 is below first, 7",
-		"series: {a: {kind: sequence, order: sorted}}":                             `x:1:37: series.a.order: "sorted" is neither free nor strict`,
-		"series: {a: {kind: sequence, on-lossy-store: yes}}":                       `x:1:46: series.a.on-lossy-store: "yes": it can only be may-repeat`,
-		"series: {a: {kind: document}}":                                            "x:1:10: series.a has no pattern, such as INV-{yyyyMMdd}-{6}",
-		"series: {a: {kind: document, pattern: 'A{0}'}}":                           `x:1:39: series.a: pattern "A{0}": column 2: a counter has 1 to 18 digits, not 0`,
-		"series: {a: {kind: document, pattern: '{yyyy}{6}'}}":                      "x:1:10: series.a: zone: a date needs a time zone",
-		"series: {a: {kind: document, pattern: '{yyyy}{6}', zone: Mars/X}}":        `x:1:58: series.a: zone "Mars/X": unknown time zone Mars/X`,
-		"series: {a: {kind: document, pattern: '{6}', zone: UTC}}":                 "x:1:52: series.a: zone UTC: the pattern {6} has no date",
-		"series: {a: {kind: document, pattern: '{6}', pool: main}}":                "x:1:46: pool is for series of kind flake, and this is a document",
-		"series: {a: {kind: document, pattern: '{6}', public: base62}}":            "x:1:46: public is for series of kind flake and sequence and ticket, and this is a document",
-		"series: {a: {kind: document, pattern: '{6}', pattern: '{7}'}}":            "x:1:46: pattern is there twice, first on line 1",
-		"pools: {a: {worker: 600, workers: 0-511}}":                                "x:1:21: pools.a: worker 600: workers says 0-511",
-		"pools: {a: {workers: 0-1023, layout: sid}}":                               "x:1:22: pools.a: workers 0-1023: layout sid has 0-63",
-		"pools: {a: {lanes: 3, workers: 2}}":                                       "x:1:20: pools.a: lanes 3: workers says 0-1, which are 2",
-		"series: {a: {kind: flake, pool: b}}":                                      `x:1:33: series.a: there is no pool "b"`,
-		"pools: {z: {}}\nseries: {a: {kind: flake, pool: b}}":                      `x:2:33: series.a: there is no pool "b"; there are z`,
+		"series: {a: {kind: sequence, x1: 1, stores: [sqlite:1, 2]}}":                `x:1:56: series.a.stores[1]: "2": `,
+		"series: {a: {kind: sequence, stores: [sqlite:1, sqlite:1]}}":                "x:1:49: series.a.stores[1] is there twice",
+		"series: {a: {kind: sequence, stores: sqlite:1}}":                            "x:1:38: series.a.stores is a list of URLs, [A, B]",
+		"series: {a: {kind: sequence, stores: [sqlite:1]}}":                          "x:1:38: series.a.stores: a sequence is spread over 2 to 64 stores, not 1",
+		"series: {a: {kind: ticket}}":                                                "x:1:20: series.a: there is no kind ticket: it is a sequence over several stores; in firn.yaml: kind: sequence, stores: [URL, URL]",
+		"series: {a: {kind: sequence, stores: [sqlite:1, sqlite:2], order: strict}}": "x:1:67: series.a: order is for a sequence in one store, and this one has several",
+		"series: {a: {first: 1, kind: flake}}":                                       "x:1:14: first is for series of kind sequence, and this is a flake",
+		"series: {a: {first: 1}}":                                                    "x:1:10: series.a has no kind; there are flake, sequence, document",
+		"series: {a: {type: sequence}}":                                              `x:1:14: a series has no key "type"; is it kind?`,
+		"series: {a: {Kind: sequence}}":                                              `x:1:14: a series has no key "Kind"; is it kind?`,
+		"series: {a: {kind: sequnce, first: 1}}":                                     `x:1:20: series.a: there is no kind "sequnce"; is it sequence?`,
+		"series: {a: {kind: sequence, frist: 1}}":                                    `x:1:30: a sequence has no key "frist"; is it first?`,
+		"series: {a: {kind: sequence, start: 1}}":                                    `x:1:30: a series has no key "start": it is first`,
+		"series: {a: {kind: sequence, cycle: true}}":                                 `x:1:30: a series has no key "cycle": to begin again would repeat every number`,
+		"series: {a: {kind: sequence, first: 0}}":                                    `x:1:37: series.a.first: "0" is not a number from 1 on`,
+		"series: {a: {kind: sequence, cache: -5}}":                                   `x:1:37: series.a.cache: "-5" is not a number from 1 on`,
+		"series: {a: {kind: sequence, max: 5, first: 7}}":                            "x:1:35: series.a: max 5 is below first, 7",
+		"series: {a: {kind: sequence, order: sorted}}":                               `x:1:37: series.a.order: "sorted" is neither free nor strict`,
+		"series: {a: {kind: sequence, on-lossy-store: yes}}":                         `x:1:46: series.a.on-lossy-store: "yes": it can only be may-repeat`,
+		"series: {a: {kind: document}}":                                              "x:1:10: series.a has no pattern, such as INV-{yyyyMMdd}-{6}",
+		"series: {a: {kind: document, pattern: 'A{0}'}}":                             `x:1:39: series.a: pattern "A{0}": column 2: a counter has 1 to 18 digits, not 0`,
+		"series: {a: {kind: document, pattern: '{yyyy}{6}'}}":                        "x:1:10: series.a: zone: a date needs a time zone",
+		"series: {a: {kind: document, pattern: '{yyyy}{6}', zone: Mars/X}}":          `x:1:58: series.a: zone "Mars/X": unknown time zone Mars/X`,
+		"series: {a: {kind: document, pattern: '{6}', zone: UTC}}":                   "x:1:52: series.a: zone UTC: the pattern {6} has no date",
+		"series: {a: {kind: document, pattern: '{6}', pool: main}}":                  "x:1:46: pool is for series of kind flake, and this is a document",
+		"series: {a: {kind: document, pattern: '{6}', public: base62}}":              "x:1:46: public is for series of kind flake and sequence, and this is a document",
+		"series: {a: {kind: document, pattern: '{6}', pattern: '{7}'}}":              "x:1:46: pattern is there twice, first on line 1",
+		"pools: {a: {worker: 600, workers: 0-511}}":                                  "x:1:21: pools.a: worker 600: workers says 0-511",
+		"pools: {a: {workers: 0-1023, layout: sid}}":                                 "x:1:22: pools.a: workers 0-1023: layout sid has 0-63",
+		"pools: {a: {lanes: 3, workers: 2}}":                                         "x:1:20: pools.a: lanes 3: workers says 0-1, which are 2",
+		"series: {a: {kind: flake, pool: b}}":                                        `x:1:33: series.a: there is no pool "b"`,
+		"pools: {z: {}}\nseries: {a: {kind: flake, pool: b}}":                        `x:2:33: series.a: there is no pool "b"; there are z`,
 	} {
 		_, err := Parse("x", []byte(text))
 		if err == nil || !strings.Contains(err.Error()+"\n", want) {
@@ -173,8 +158,8 @@ func TestConfigPlaces(t *testing.T) {
 // A fault has no other for its cause.
 func TestConfigFaultsOnce(t *testing.T) {
 	for text, want := range map[string]int{
-		"series: {a: {kind: ticket, stores: [[x], {y: z}]}}": 2,
-		"series: {a: {type: sequence, first: x}}":            1,
+		"series: {a: {kind: sequence, stores: [[x], {y: z}]}}": 2,
+		"series: {a: {type: sequence, first: x}}":              1,
 	} {
 		_, err := Parse("x", []byte(text))
 		var wrong *FaultsError

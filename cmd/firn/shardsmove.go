@@ -207,17 +207,11 @@ func oneWay(ctx context.Context, servers []shard.Server, n int64) *move.Move {
 
 // mapOf is what all servers say of their shards.
 func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
-	views := make(map[string]*shard.View)
-	for _, a := range check.Look(ctx, servers) {
-		if a.Err != nil {
-			return nil, a.Err
-		}
-		views[a.Name] = a.View
+	m, _, err := check.ReadMap(ctx, servers)
+	if errors.As(err, new(*check.StandbyError)) {
+		err = addressFailure(err)
 	}
-	if err := check.RefuseStandbys(views); err != nil {
-		return nil, addressFailure(err)
-	}
-	return shard.MapOf(views)
+	return m, err
 }
 
 // each moves the shards of all jobs, one after the other.
