@@ -34,7 +34,7 @@ func (e *exam) pools(found map[string]*poolRecords, durability store.Durability)
 			continue
 		}
 		c := &poolCheck{exam: e, name: name, records: found[name], leasing: l, others: len(found) > 0}
-		c.crowded = open.CrowdedBy(open.CreatedPools(pools), name, &l.Options)
+		c.crowded = open.CrowdedBy(pools, name, &l.Options)
 		c.run(durability)
 	}
 }

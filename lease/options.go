@@ -218,6 +218,7 @@ func (o *Options) rules(p store.Durability) *term.Rules {
 	r.Choice, r.Worker = o.Choice.kind, o.Choice.worker
 	r.Renew, r.TTL, r.Wait, r.Borrow = o.Renew, o.TTL, o.Wait, max(o.MaxAhead, 0)
 	r.Outage, r.Look = o.Outage, o.look
+	r.Build = buildVersion()
 	return &r
 }
 

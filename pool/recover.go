@@ -11,6 +11,10 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
+// DefaultOutage is how long processes of a pool may make ids while the store is away, where the
+// pool was created without another limit.
+const DefaultOutage = term.OutageDurable
+
 // A Recovery is what [Recover] did to one pool.
 type Recovery struct {
 	Pool     string
@@ -35,7 +39,7 @@ type Recovery struct {
 // this: [Ensure] creates it.
 func Recover(ctx context.Context, s store.Store, outage time.Duration) ([]Recovery, error) {
 	if outage <= 0 {
-		outage = term.OutageDurable
+		outage = DefaultOutage
 	}
 	if err := CheckClock(ctx, s); err != nil {
 		return nil, err

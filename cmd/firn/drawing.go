@@ -17,7 +17,6 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
@@ -125,15 +124,12 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	if err != nil {
 		return nil, err
 	}
-	if o := &d.Options.Sequence; o.MaxUnused == 0 { // a short run has no more in hand than it prints
-		o.MaxUnused = int(max(min(n, block.DefaultMaxUnused), int64(o.Cache)))
-	}
-	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: ui.Warnings(errs), Hostname: hostname})
+	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: ui.Warnings(errs), Hostname: hostname, About: n})
 	if err != nil {
 		return nil, errors.Join(d.explain(err), closeStores())
 	}
 	if series.Began && d.Kind != config.Flake {
-		fmt.Fprintf(errs, "created the %s %s in %s: a new counter; %s shows those that were there\n", d.Kind, d.Name, fromurl.Redact(open.StoreText(d.URLs[0])), d.hints.compose("firn series ls"))
+		ui.PrintNote(errs, "created the %s %s in %s: a new counter; %s shows those that were there", d.Kind, d.Name, fromurl.Redact(open.StoreText(d.URLs[0])), d.hints.compose("firn series ls"))
 	}
 	out := &stream{source: ids, rate: plenty, close: func() error { return errors.Join(series.Close(), closeStores()) }}
 	switch {

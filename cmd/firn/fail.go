@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -35,13 +34,7 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	} else if text := refusalHint(f.Err); text != "" && cmd != nil && flagOf(cmd, "server") != nil {
 		f = &ui.Failure{Code: f.Code, Err: f.Err, Place: f.Place, Hints: []ui.Hint{{Text: text}}} // no command helps before
 	}
-	ui.PrintError(w, f.Err)
-	for _, line := range f.Place {
-		fmt.Fprintf(w, "firn:     %s\n", phrase.WithoutKeys(line))
-	}
-	for _, line := range (hinter{cmd}).lines(f) {
-		fmt.Fprintf(w, "firn: hint: %s\n", phrase.WithoutKeys(line))
-	}
+	ui.PrintFailure(w, f, hinter{cmd}.lines(f), factsOfError(f.Err))
 	return f.Code
 }
 
@@ -85,7 +78,7 @@ func classify(err error) *ui.Failure {
 		f.Code = ui.ExitUsage
 		return f.Hint("is the clock right, or the epoch mistyped? %s", early.Layout)
 	case errors.As(err, &ahead):
-		return f.Hint("%s", remedy.WrongClock)
+		return f.Hint("%s", remedy.Clocks)
 	case errors.As(err, &fresh):
 		return f.Hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers A-B", phrase.ShellWord(fresh.Pool))
 	case errors.As(err, &away):

@@ -14,8 +14,8 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/pool"
 )
 
 // This file composes hints. People type what a hint says, so each firn command in one has
@@ -179,7 +179,7 @@ func (h hinter) outage(to *cobra.Command, args string) (outage time.Duration, fl
 	if _, said, ok := strings.Cut(args, " --outage "); ok {
 		said, _, _ = strings.Cut(said, " ")
 		outage, err := time.ParseDuration(said)
-		if err != nil || outage <= term.OutageDurable {
+		if err != nil || outage <= pool.DefaultOutage {
 			return 0, ""
 		}
 		return outage, ""
@@ -188,7 +188,7 @@ func (h hinter) outage(to *cobra.Command, args string) (outage time.Duration, fl
 	if err != nil {
 		return 0, ""
 	}
-	if outage = set.longestOutage(); outage <= term.OutageDurable {
+	if outage = set.longestOutage(); outage <= pool.DefaultOutage {
 		return 0, ""
 	}
 	return outage, " --outage " + phrase.Duration(outage)
@@ -209,7 +209,7 @@ func (h hinter) repeats(f *pflag.Flag, to *cobra.Command) bool {
 		// To a command that makes a pool safe, a short budget would say that no process
 		// had a longer one.
 		budget, err := time.ParseDuration(f.Value.String())
-		return err == nil && budget > term.OutageDurable
+		return err == nil && budget > pool.DefaultOutage
 	}
 	_, ofPool := f.Value.(*knobFlag)
 	_, ofSeries := f.Value.(*seriesFlag)

@@ -18,7 +18,6 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -87,7 +86,7 @@ func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string, yes *bool) {
 	for _, f := range []struct{ name, usage string }{
 		{"layout", "the layout of the pool's ids, which never changes: a preset or a spec (" + layoutName(firn.Default()) + ")"},
 		{"workers", "the pool's workers, such as 0-255 (all that the layout has)"},
-		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + phrase.Duration(term.OutageDurable) + ")"},
+		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + phrase.Duration(pool.DefaultOutage) + ")"},
 	} {
 		cmd.Flags().Var(&knobFlag{Key: config.KeyNamed(config.LeaseKeys, f.name)}, f.name, f.usage)
 	}
@@ -242,7 +241,7 @@ func asItIs(l *config.Leasing, f *ui.Failure, e *pool.OptionError, there pool.In
 		}
 		return f
 	}
-	if there.OutageLimit >= term.OutageDurable { // less is no option of ensure
+	if there.OutageLimit >= pool.DefaultOutage { // less is no option of ensure
 		f.Hint("to leave the pool as it is: firn pool ensure %s --outage %s", name, phrase.Duration(there.OutageLimit))
 	}
 	return f.Hint("%s", shorterOutage(l, there.OutageLimit))
@@ -256,13 +255,13 @@ func alreadyExists(l *config.Leasing, e *pool.ExistsError, opts *pool.Options) e
 	if opts.Layout.IsValid() && opts.Layout != e.Info.Layout {
 		same += " --layout " + phrase.ShellWord(layoutName(e.Info.Layout))
 	}
-	if have := (term.Range{First: e.Info.First, Last: e.Info.Last}).String(); opts.Workers > 0 && wanted(opts) != have {
+	if have := remedy.Range(e.Info); opts.Workers > 0 && wanted(opts) != have {
 		same += " --workers " + have
 	}
 	const rule = "a pool is created in the step that creates the database. In a step that starts a program, creating it makes the same ids again after the store was lost: there use nothing"
 	switch limit := e.Info.OutageLimit; {
 	case opts.Outage <= limit:
-	case limit < term.OutageDurable: // less is no option of ensure
+	case limit < pool.DefaultOutage: // less is no option of ensure
 		return f.Hint("%s", rule)
 	default:
 		same += " --outage " + phrase.Duration(limit)
@@ -275,7 +274,7 @@ func wanted(o *pool.Options) string {
 	if o.Workers == 0 {
 		return ""
 	}
-	return term.Range{First: o.First, Last: o.First + o.Workers - 1}.String()
+	return fmt.Sprintf("%d-%d", o.First, o.First+o.Workers-1)
 }
 
 // alreadyThere returns the error of creating a pool that is there, before anybody is asked
@@ -383,8 +382,7 @@ func overlapping(e *pool.OverlapError, verb, free string) error {
 // not given up; nil if the other one leases them. To take them now is refused, so no hint
 // says that.
 func notGivenUp(e *pool.OverlapError) error {
-	same, err := term.ParseRange(e.Same, e.Other.Layout)
-	if _, leased := same.Common(term.Range{First: e.Other.First, Last: e.Other.Last}); err != nil || leased {
+	if e.Leased() {
 		return nil
 	}
 	other := phrase.ShellWord(e.Other.Name)

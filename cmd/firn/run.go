@@ -20,9 +20,9 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
 
@@ -146,7 +146,7 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	o.json = wantsJSON(cmd)
 	opts := &o.leasing.Options
 	opts.Lanes, opts.GrantFile = 1, ""                // of a pool that firn's own generators share
-	outage := cmp.Or(opts.Outage, term.OutageDurable) // or less, as the pool will say
+	outage := cmp.Or(opts.Outage, pool.DefaultOutage) // or less, as the pool will say
 	if most := mostGrace(outage); o.grace < 0 || o.grace > most && cmd.Flags().Changed("grace") {
 		return ui.Bad("--grace %s: with an outage budget of %s it is 0 to %s", o.grace, phrase.Duration(outage), most)
 	}

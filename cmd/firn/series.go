@@ -382,7 +382,7 @@ func (d *drawing) nowhere(ctx context.Context, st store.Store) error {
 	if err != nil {
 		return err
 	}
-	f := ui.Failed("the store has no series %q", d.Name)
+	f := ui.Failed("%w", ui.Rename(fmt.Sprintf("the store has no series %q", d.Name), &sequence.MissingError{Name: d.Name}))
 	if near != "" {
 		f.Hint("to use the counter that is there, write its name: %s", near)
 	}

@@ -182,8 +182,7 @@ func (d *drawing) create(cmd *cobra.Command) error {
 	if d.Kind == config.Document {
 		text = ": " + d.Options.Document.Pattern
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "created the %s %s%s\n", d.Kind, d.Name, text)
-	return err
+	return ui.PrintNote(cmd.ErrOrStderr(), "created the %s %s%s", d.Kind, d.Name, text)
 }
 
 // claim takes over what only the person who creates the series knows. No variable claims it.

@@ -108,7 +108,7 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 		return moveFailure(err)
 	}
 	err = move.Clean(ctx, servers, left, func(l move.Leftover) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "removed from server %s: %s %s\n", l.Server, l.Kind, l.Name)
+		ui.PrintNote(cmd.ErrOrStderr(), "removed from server %s: %s %s", l.Server, l.Kind, l.Name)
 	})
 	if err != nil {
 		return moveFailure(err)

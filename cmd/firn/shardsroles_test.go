@@ -3,7 +3,6 @@
 package main
 
 import (
-	"github.com/firn-id/firn/internal/remedy"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/testserver"
 )
 

@@ -8,8 +8,10 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -18,6 +20,11 @@ import (
 type Options struct {
 	Logger   *slog.Logger           // what the series warns of; nil: it is discarded
 	Hostname func() (string, error) // of this host; nil: os.Hostname
+
+	// Existing refuses a series that its store lacks. Without it a file of this host creates its
+	// first pool, and each counter that it lacks.
+	Existing bool
+	About    int64 // how many numbers will be drawn: no more are in hand; 0: that is not known
 }
 
 // A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
@@ -48,6 +55,11 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	if err := checkStores(ctx, d, stores); err != nil {
 		return nil, err
 	}
+	if o.Existing {
+		if err := lacking(ctx, d, stores[0]); err != nil {
+			return nil, err
+		}
+	}
 	began, err := begins(ctx, d, stores)
 	if err != nil {
 		return nil, err
@@ -56,24 +68,32 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	switch d.Kind {
 	case config.Flake:
 		s.Began = createsPool(ctx, stores[0], d.Leasing)
-		s.Lease, err = Lease(ctx, stores[0], d.Leasing, o)
+		s.Lease, err = openLease(ctx, stores[0], d.Leasing, o)
 	case config.Document:
 		options := d.Options.Document
 		options.Logger = o.Logger
 		s.Texts, err = document.Open(ctx, stores[0], d.Name, &options)
 	case config.Ticket:
-		options := d.Options.Sequence
-		options.Logger = o.Logger
+		options := o.numbers(d)
 		s.Numbers, err = sequence.OpenAcross(ctx, stores, d.Name, &options)
 	default:
-		options := d.Options.Sequence
-		options.Logger = o.Logger
+		options := o.numbers(d)
 		s.Numbers, err = sequence.Open(ctx, stores[0], d.Name, &options)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// numbers are the options of a series of numbers.
+func (o *Options) numbers(d *config.Series) sequence.Options {
+	options := d.Options.Sequence
+	options.Logger = o.Logger
+	if o.About > 0 && options.MaxUnused == 0 {
+		options.MaxUnused = int(max(min(o.About, block.DefaultMaxUnused), int64(options.Cache)))
+	}
+	return options
 }
 
 // checkStores refuses to count in a copy of another store, where its pools tell: both would
@@ -84,7 +104,7 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		return nil
 	}
 	for i, s := range stores {
-		err := CheckPools(ctx, s)
+		err := checkPools(ctx, s)
 		if err == nil {
 			err = SameKind(ctx, s, d)
 		}
@@ -93,6 +113,19 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		}
 	}
 	return nil
+}
+
+// lacking returns an error where a store would create what the series draws from.
+func lacking(ctx context.Context, d *config.Series, st store.Store) error {
+	durability, err := st.Durability(ctx)
+	switch {
+	case err != nil || !durability.NoticesLoss:
+		return err // such a store creates nothing
+	case d.Kind == config.Flake:
+		_, err = pool.Show(ctx, st, d.Leasing.Pool)
+		return LearnCause(ctx, st, d.Leasing, err)
+	}
+	return Absent(ctx, st, d, store.Durability{})
 }
 
 // begins reports whether to open the series is to begin it, as in a file of this host: a name
@@ -134,7 +167,7 @@ func (e *PlacedError) Error() string { return e.err.Error() }
 
 func (e *PlacedError) Unwrap() error { return e.err }
 
-// at says of which store an error is, where the series has several.
+// AtStore adds to an error of which store it is, where the series has several.
 func AtStore(d *config.Series, url string, err error) error {
 	if err == nil || len(d.URLs) == 1 {
 		return err

@@ -15,6 +15,7 @@ import (
 type Rules struct {
 	Pool   string
 	Layout firn.Layout
+	Build  string // the version of firn, for people
 
 	Choice Choice
 	Worker int64 // the one that Insist and Prefer mean; one that the pool does not have is refused

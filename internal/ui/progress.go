@@ -61,8 +61,11 @@ func IsTerminal(w io.Writer) bool {
 }
 
 func file(w io.Writer) (f *os.File, ok bool) {
-	if o, is := w.(Output); is {
-		w = o.Writer
+	switch wrapped := w.(type) {
+	case Output:
+		w = wrapped.Writer
+	case *Messages:
+		w = wrapped.Writer
 	}
 	f, ok = w.(*os.File)
 	return f, ok

@@ -16,7 +16,6 @@ import (
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
-	fromurl "github.com/firn-id/firn/store/open"
 )
 
 // A server of any name serves the counters that its store has by their names, and
@@ -62,8 +61,10 @@ func (o *service) addCounters(ctx context.Context, p *plan) error {
 	p.names.recovered = recovered
 	if p.names.mayBeLost() {
 		p.names.flakes = nil // a name may have given ids since the store lost its counter
-		if before == nil || !before.names.mayBeLost() {
-			o.log.Warn("the store was recovered and may have lost counters: a name that no counter has gives nothing", withHint(p.others.hintOf(p.names.lost("NAME")), "store", p.others.storeText())...)
+		if before != nil && !before.names.mayBeLost() {
+			if err := o.distrust(); err != nil {
+				return err
+			}
 		}
 	}
 	p.names.forget(found, o.log)
@@ -75,22 +76,6 @@ func (o *service) addCounters(ctx context.Context, p *plan) error {
 		d.advise = p.others.advise
 	}
 	return nil
-}
-
-// lost are the counters that the server has served and a store does not list: it has lost
-// them, or is another one. Their names must not give ids of a pool from now on.
-func (p *plan) lost(found []*outlet, url string) (all []*outlet) {
-	if p.names == nil {
-		return nil
-	}
-	for _, d := range p.series {
-		if !slices.ContainsFunc(found, func(f *outlet) bool { return f.Name == d.Name }) {
-			one := *d.Series
-			one.URLs = []string{url}
-			all = append(all, &outlet{&one, d.advise, d.hostname})
-		}
-	}
-	return all
 }
 
 // storeNames are the names of a store, which tell counters from flakes.
@@ -107,14 +92,6 @@ type storeNames struct {
 
 	mu     sync.Mutex
 	flakes map[string]bool // no counter has the name, as far as was looked
-}
-
-// mayBeLost reports whether a name that no counter has may be that of one which the store lost.
-func (n *storeNames) mayBeLost() bool { return n.recovered && !n.flakesSaid }
-
-// lost is the error of such a name.
-func (n *storeNames) lost(name string) error {
-	return &open.LostNameError{Store: fromurl.Redact(open.StoreText(n.url)), Name: name}
 }
 
 // list returns what to draw from for each counter of the store, and whether it was recovered.
@@ -178,9 +155,12 @@ func (n *storeNames) flake(name string) error {
 	case known || name == server.OtherNames:
 		return nil
 	}
-	switch c, near, err := n.lookUp(name); {
+	switch c, near, recovered, err := n.lookUp(name); {
 	case err != nil:
 		return err
+	case recovered && !n.recovered && !n.flakesSaid:
+		n.awaitNewer()
+		return n.lost(name)
 	case c != nil:
 		n.awaitNewer()
 		return &newCounterError{name, c.Kind}
@@ -223,19 +203,23 @@ func (n *storeNames) forget(found []*outlet, log *slog.Logger) {
 }
 
 // lookUp returns the counter of that name that the store has, or else the name of a counter
-// that it is probably a misspelling of; "" if there is none.
-func (n *storeNames) lookUp(name string) (c *config.Counter, near string, err error) {
+// that it is probably a misspelling of, "" if there is none, and whether the store was recovered.
+func (n *storeNames) lookUp(name string) (c *config.Counter, near string, recovered bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
 	defer cancel()
 	u, err := n.stores.enter(ctx, n.url)
 	if err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
 	defer n.stores.leave(u)
-	if c, err = open.CounterIn(ctx, u.store, name); err == nil && c == nil {
-		near, err = open.Misspelled(ctx, u.store, name)
+	c, err = open.CounterIn(ctx, u.store, name)
+	if c != nil || err != nil {
+		return c, "", false, err
 	}
-	return c, near, err
+	if near, err = open.Misspelled(ctx, u.store, name); err == nil {
+		recovered, err = open.WasRecovered(ctx, u.store) // last: it may have happened meanwhile
+	}
+	return nil, near, recovered, err
 }
 
 // awaitNewer asks for a newer list, and waits until the server goes by one. Who asked for the

@@ -51,8 +51,12 @@ func (s textSupply) Append(ctx context.Context, dst []document.Number, n int) ([
 	return dst, err
 }
 
-// flow opens a series for a server.
-func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logger) (_ *flowing, err error) {
+// leftBehind is about a start with a config that names another file than before, which the server
+// cannot notice.
+const leftBehind = "if another store had it until now: stop this server and write that store back into the config, because here it begins again"
+
+// flow opens a series for a server. With existing, the store has to have what it draws from.
+func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logger, existing bool) (_ *flowing, err error) {
 	var stores []store.Store
 	var users []*sharedStore
 	leave := func() error {
@@ -74,15 +78,15 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logge
 		}
 		users, stores = append(users, u), append(stores, u.watched())
 	}
-	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: log, Hostname: d.hostname})
+	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: log, Hostname: d.hostname, Existing: existing})
 	if err != nil {
 		return nil, err
 	}
 	now := d.flowing(series, users, stores)
 	if series.Began && d.Kind != config.Flake {
-		log.Info("created a new counter", "series", d.Name, "first", open.FirstNumber(d.Series), "store", d.storeText())
+		log.Info("created a new counter", "series", d.Name, "first", open.FirstNumber(d.Series), "store", d.storeText(), "hint", leftBehind)
 	} else if series.Began {
-		log.Info("created the first pool", "pool", d.Leasing.Pool, "layout", cmp.Or(now.layout.Name(), now.layout.String()), "store", d.storeText())
+		log.Info("created the first pool", "pool", d.Leasing.Pool, "layout", cmp.Or(now.layout.Name(), now.layout.String()), "store", d.storeText(), "hint", leftBehind)
 	}
 	closeSeries := now.close
 	part, err := d.joinStores(users, now)

@@ -8,9 +8,22 @@ import (
 	"github.com/firn-id/firn/pool"
 )
 
-// This file is about a server that is told to use another store than it does. Where that
+// This file is about a reload that leads to another store, or to one that lost something. Where it
 // lacks what the server draws from, the address is mistyped or the store is empty: what is
 // created there by hand would repeat what the server has given.
+
+// mayCreate reports whether a reload may create what a drawing of the next config draws from: a pool
+// or a counter that the server does not have, in a store that it uses. Any other would begin again.
+func (p *plan) mayCreate(next *outlet) bool {
+	uses := false
+	for _, d := range p.drawings() {
+		if d.source() == next.source() {
+			return false
+		}
+		uses = uses || d.storeText() == next.storeText()
+	}
+	return uses
+}
 
 // leaves returns err as it is to be said of a drawing of the next config: where the server
 // that runs has the same pool or counter in another store, the way back comes first, and

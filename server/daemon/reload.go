@@ -49,6 +49,7 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	now, fresh := o.supplies.enough(next, o.log, told)
 	gone := o.supplies.without(now)
 	for _, s := range fresh {
+		s.existing = !o.plan.mayCreate(s.drawing)
 		for _, old := range gone {
 			if s.drawing.clashes(old.drawing) {
 				return wrongSettings(fmt.Sprintf("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.Leasing.Pool),
@@ -76,7 +77,9 @@ func (o *service) reload(ctx context.Context, told bool) error {
 		close(before.outdated)
 	}
 	o.toldStore(o.plan.storeAt.Text, next.storeAt.Text)
+	was := o.plan
 	o.plan, o.supplies = next, now
+	o.tellLost(was)
 	o.shown.Store(&now)
 	o.sharded.Store(&next.sharded)
 	closeAll(gone, o.log)

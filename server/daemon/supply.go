@@ -22,6 +22,9 @@ import (
 type supply struct {
 	key     string // all that it was made of
 	drawing *outlet
+	// The store has to have what it draws from: opening the supply creates nothing.
+	existing bool
+
 	log     *slog.Logger
 	bare    *slog.Logger // for the series, which says its name itself
 	began   time.Time
@@ -154,7 +157,7 @@ func (s *supply) notYet(ctx context.Context, stores *sharedStores) bool {
 
 // try opens the supply.
 func (s *supply) try(ctx context.Context, stores *sharedStores) error {
-	now, err := s.drawing.flow(ctx, stores, s.bare)
+	now, err := s.drawing.flow(ctx, stores, s.bare, s.existing)
 	var early *lease.NotYetError
 	if errors.As(err, &early) {
 		err = &waitsError{early}

@@ -81,16 +81,16 @@ func (p *problem) hint(format string, args ...any) *problem {
 // again reports whether the same request may do better a moment later.
 func (k *kind) again() bool { return k.status == http.StatusServiceUnavailable }
 
-// explain turns an error of package server into a problem.
-func explain(err error) *problem { return problemOf(err, phrase.Reason(err), server.Hint(err)) }
+// problemOf turns an error of package server into a problem.
+func problemOf(err error) *problem { return newProblem(err, phrase.Reason(err), server.Hint(err)) }
 
-// explainTo is explain with what the session may know of causes.
-func explainTo(session *server.Session, err error) *problem {
+// problemFor is problemOf with what the session may know of causes.
+func problemFor(session *server.Session, err error) *problem {
 	text, hint := session.Explain(err)
-	return problemOf(err, text, hint)
+	return newProblem(err, text, hint)
 }
 
-func problemOf(err error, text, hint string) *problem {
+func newProblem(err error, text, hint string) *problem {
 	k := kindOf(err)
 	p := k.problem("%s", text)
 	p.Hint, p.at = cmp.Or(hint, k.hint), server.RetryAt(err)
@@ -168,5 +168,5 @@ func noID(err error) *problem {
 	if errors.As(err, &syntax) || errors.As(err, &key) || errors.Is(err, public.ErrForged) {
 		return unreadable.problem("%s", phrase.Reason(err))
 	}
-	return explain(err)
+	return problemOf(err)
 }

@@ -35,7 +35,7 @@ func (a *api) listSeries(w http.ResponseWriter, r *http.Request) *problem {
 		return p
 	}
 	if session == a.anybody && a.server.Guarded() {
-		return explain(server.ErrNoToken)
+		return problemOf(server.ErrNoToken)
 	}
 	answer := struct {
 		Series []seriesAnswer `json:"series"`
@@ -56,7 +56,7 @@ func (a *api) showSeries(w http.ResponseWriter, r *http.Request) *problem {
 	}
 	name := r.PathValue("name")
 	if err := mayKnow(session, name); err != nil {
-		return explain(err)
+		return problemOf(err)
 	}
 	for _, s := range a.server.All() {
 		if s.Name() == name {
@@ -64,9 +64,9 @@ func (a *api) showSeries(w http.ResponseWriter, r *http.Request) *problem {
 		}
 	}
 	if err := server.CheckName(name); err != nil {
-		return explain(err)
+		return problemOf(err)
 	}
-	return explain(&server.NoSeriesError{Name: name})
+	return problemOf(&server.NoSeriesError{Name: name})
 }
 
 // mayKnow returns nil where the session has any right to a series.

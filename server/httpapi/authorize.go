@@ -30,10 +30,10 @@ func (a *api) enterWith(token string) (*server.Session, *problem) {
 	}
 	session, err := a.server.Enter(token)
 	if err != nil && !a.server.Guarded() {
-		return nil, explain(err).hint("this server has no tokens: leave out the token")
+		return nil, problemOf(err).hint("this server has no tokens: leave out the token")
 	}
 	if err != nil {
-		return nil, explain(err)
+		return nil, problemOf(err)
 	}
 	return session, nil
 }
@@ -48,7 +48,7 @@ func (a *api) admin(r *http.Request) *problem {
 		return p
 	}
 	if err := session.Can("*", server.Admin); err != nil {
-		return explain(err)
+		return problemOf(err)
 	}
 	return nil
 }

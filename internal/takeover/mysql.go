@@ -1,4 +1,4 @@
-package main
+package takeover
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
-
-	"github.com/firn-id/firn/internal/ui"
 )
 
 // This file finds what a query makes MySQL and MariaDB run. A transaction for reading does
@@ -147,8 +145,8 @@ func (c mySQLCheck) explain(ctx context.Context, query string) error {
 	rows, err := c.tx.QueryContext(ctx, "EXPLAIN "+query)
 	var refused *mysql.MySQLError
 	if errors.As(err, &refused) && refused.Number == noExplain {
-		return ui.Bad("--query reads a view over tables or views that the user may not read, so nobody can see what it runs").
-			Hint(writtenOut).Hint("or give --db a user with SELECT and SHOW VIEW on all that the view reads")
+		return bad("--query reads a view over tables or views that the user may not read, so nobody can see what it runs").
+			hint(WrittenOut).hint("or give --db a user with SELECT and SHOW VIEW on all that the view reads")
 	}
 	if err != nil {
 		return err
@@ -177,9 +175,9 @@ func (c mySQLCheck) check(ctx context.Context, t mySQLText, view string) error {
 	}
 	switch {
 	case called != "" && view != "":
-		return ui.Bad("--query reads the view %s, which runs the function %s: that may change something or wait, and --query may only read", view, called).Hint(writtenOut)
+		return bad("--query reads the view %s, which runs the function %s: that may change something or wait, and --query may only read", view, called).hint(WrittenOut)
 	case called != "":
-		return ui.Bad("--query runs the function %s, which may change something or wait, and it may only read", called).Hint(writtenOut)
+		return bad("--query runs the function %s, which may change something or wait, and it may only read", called).hint(WrittenOut)
 	case len(names) == 0:
 		return nil
 	}
@@ -210,9 +208,9 @@ func (c mySQLCheck) hidden(ctx context.Context, schema, view string) error {
 		return err
 	}
 	at := strings.LastIndex(user, "@")
-	return ui.Bad("--query reads the view %s, and the user %s may not see what it runs", view, user).
-		Hint("as an administrator: GRANT SHOW VIEW ON `%s`.`%s` TO '%s'@'%s'", schema, view, user[:at], user[at+1:]).
-		Hint(writtenOut)
+	return bad("--query reads the view %s, and the user %s may not see what it runs", view, user).
+		hint("as an administrator: GRANT SHOW VIEW ON `%s`.`%s` TO '%s'@'%s'", schema, view, user[:at], user[at+1:]).
+		hint(WrittenOut)
 }
 
 // named returns the rows of a statement about names, which are texts.

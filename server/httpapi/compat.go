@@ -48,7 +48,7 @@ func (a *api) drawForeign(d *draft, r *http.Request, session *server.Session, na
 	}
 	var err error
 	if d.values, err = session.Next(r.Context(), name, d.values[:0], n); err != nil {
-		return explainTo(session, err)
+		return problemFor(session, err)
 	}
 	return nil
 }

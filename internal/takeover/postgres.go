@@ -1,4 +1,4 @@
-package main
+package takeover
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/firn-id/firn/internal/ui"
 )
 
 // This file finds what a query makes PostgreSQL run. A transaction for reading does not keep
@@ -116,8 +114,8 @@ func (c callCheck) check(ctx context.Context, d definition) error {
 		if d.what != "" {
 			what = d.what
 		}
-		return ui.Bad("--query runs the %s, by itself or in a view, which may change something (VOLATILE), and it may only read", what).
-			Hint(writtenOut)
+		return bad("--query runs the %s, by itself or in a view, which may change something (VOLATILE), and it may only read", what).
+			hint(WrittenOut)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err

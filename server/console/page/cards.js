@@ -1,47 +1,9 @@
-// The tables and cards: what the server says of itself, in words.
+// The cards of sources and stores: what the server says of them, in words.
 
 import { element, facts, level, list, say, show } from './elements.js';
-import { spark } from './plot.js';
 import * as words from './words.js';
 
 const $ = (id) => document.getElementById(id);
-
-// seriesTable draws a row for all series and one for each. choose is called with the
-// name of one, '' for all.
-export function seriesTable(picture, histories, chosen, now, choose) {
-  const rows = picture.series.map((s) => ({ ...s, title: s.name, from: from(picture, s) }));
-  if (rows.length !== 1) rows.unshift({ ...picture.all, name: '', title: 'all series', from: '' });
-  list($('series-rows'), rows, (s) => s.name, (s) => {
-    const tr = element('tr');
-    const name = element('button', '', s.title);
-    name.type = 'button';
-    name.addEventListener('click', () => choose(s.name));
-    const head = element('th', '', name);
-    head.scope = 'row';
-    tr.append(head, element('td', 'wide'), element('td', 'wide', spark()), element('td', 'n'), element('td', 'n wide'), element('td', 'n'), element('td', 'n'));
-    return tr;
-  }, (tr, s) => {
-    const [head, source, plot, rate, p99, ids, failed] = tr.children;
-    const points = histories.get(s.name);
-    const last = points.now();
-    tr.classList.toggle('chosen', s.name === chosen);
-    head.firstChild.setAttribute('aria-pressed', s.name === chosen);
-    say(source, s.from);
-    plot.firstChild.draw(points.points, now);
-    say(rate, words.rate(last.rate));
-    say(p99, words.took(last.p99));
-    say(ids, words.count(s.values));
-    say(failed, words.count(s.errors));
-    failed.classList.toggle('some', last.errors > 0);
-  });
-  show($('series-more'), picture.more > 0);
-  say($('series-more'), `and ${words.plural(picture.more, 'more')}, which are counted in “all series” only`);
-}
-
-function from(picture, s) {
-  const { kind, lease } = picture.sources[s.source].state;
-  return lease ? 'pool ' + lease.pool : kind;
-}
 
 // left is for how many seconds a source goes on without its store; null where that is not known.
 export const left = (s) => s.state.left_seconds ?? null;
@@ -120,34 +82,6 @@ function numberFacts({ kind, counter, used_up_at, waits }) {
     ['wasted', wasted > 0 ? words.count(wasted) : ''],
     ['waited', waits > 0 ? words.plural(waits, 'call') : ''],
   ];
-}
-
-// workerTable draws the workers of all pools.
-export function workerTable(roster) {
-  show($('workers'), Boolean(roster));
-  show($('workers-link'), Boolean(roster));
-  if (!roster) return;
-  show($('worker-table'), roster.workers.length > 0);
-  list($('worker-rows'), roster.workers, (w) => w.store + ' ' + w.pool + ' ' + w.worker, () => {
-    const tr = element('tr');
-    const head = element('th', 'n');
-    head.scope = 'row';
-    tr.append(head, element('td', 'wide'), element('td'), element('td'), element('td', 'n wide'), element('td'));
-    return tr;
-  }, (tr, w) => {
-    const [number, pool, holder, state, term, horizon] = tr.children;
-    tr.classList.toggle('free', w.state === 'free');
-    tr.classList.toggle('chosen', w.ours);
-    say(number, String(w.worker));
-    say(pool, w.pool);
-    say(holder, w.name || '–');
-    say(state, w.ours ? 'this server' : w.state === 'held' ? 'held; free in ' + words.span(w.free_seconds) + ' if not renewed' : w.state);
-    say(term, String(w.term));
-    say(horizon, w.state !== 'free' ? words.clockTime(w.horizon) + ' (' + words.span(w.ahead_seconds) + ' ahead)' : words.ago(Date.parse(w.horizon)));
-  });
-  const old = roster.known ? `asked ${words.past(roster.age_seconds)}` : 'not heard yet';
-  const more = roster.more > 0 ? `; ${words.plural(roster.more, 'more')} by firn worker ls` : '';
-  say($('worker-note'), old + more + (roster.problem ? '; ' + roster.problem : ''));
 }
 
 // storeCards draws a card for each store.

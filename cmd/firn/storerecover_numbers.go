@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,13 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/sequence"
-	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/recovery"
 )
 
 // This file is what "store recover" does about series that count. How far a
@@ -60,8 +55,8 @@ func numbersOf(cmd *cobra.Command) (skipped, error) {
 			return n, ui.Bad("--numbers %s: %q is no number", said, text)
 		case one < 1:
 			return n, ui.Bad("--numbers %s: it is at least 1", said)
-		case one >= dated.MaxRaise:
-			return n, ui.Bad("--numbers %s: it is below %d, which no counter could hold", said, int64(dated.MaxRaise))
+		case one > recovery.MaxNumbers:
+			return n, ui.Bad("--numbers %s: it is below %d, which no counter could hold", said, int64(recovery.MaxNumbers)+1)
 		case twice:
 			return n, ui.Bad("--numbers %s: --numbers %s says already how many", said, earlier)
 		case name == "":
@@ -100,27 +95,30 @@ func (n skipped) text(series []string) string {
 	return fmt.Sprintf("%s numbers (%s)", phrase.Count(n.all), strings.Join(own, ", "))
 }
 
-// check returns an error where nobody has said how far one of these series had come, or
-// somebody has said it of another one. Since is what is known of that.
-func (n skipped) check(series, since []string) error {
-	for name := range n.each {
-		if !slices.Contains(series, name) {
-			return ui.Bad("--numbers %s=%d: the store has no series %q that counts; it has %s", name, n.each[name], name, phrase.List(series))
-		}
+// explain says what to type where the numbers to leave out cannot be meant.
+func (n skipped) explain(err error, c *recovery.Contents, url, flags string) error {
+	var none *recovery.NumbersError
+	var unknown *recovery.UnknownSeriesError
+	var full *recovery.UsedUpError
+	switch {
+	case errors.As(err, &none):
+		return n.missing(none, c)
+	case errors.As(err, &unknown):
+		return ui.Bad("--numbers %s=%d: the store has no series %q that counts; it has %s", unknown.Series, n.each[unknown.Series], unknown.Series, phrase.List(unknown.Have))
+	case errors.As(err, &full):
+		return n.refused(full.UsedUp, url, flags)
 	}
-	left := slices.DeleteFunc(slices.Clone(series), func(name string) bool { return n.each[name] > 0 })
-	if len(left) == 0 || n.all > 0 {
-		return nil
-	}
-	which := fmt.Sprintf("%d series that count", len(series))
+	return err
+}
+
+// missing is the error where nobody has said how far some series had come.
+func (n skipped) missing(e *recovery.NumbersError, c *recovery.Contents) error {
+	which := fmt.Sprintf("%d series that count", len(e.Series))
 	if len(n.each) > 0 {
-		which = "series that count, " + phrase.And(left)
+		which = "series that count, " + phrase.And(e.Series)
 	}
 	f := ui.Bad("the store has %s, and nobody but you can know how far: --numbers is missing", which).Hint("%s", numbersHint)
-	for _, text := range since {
-		f.Hint("%s", text)
-	}
-	return f
+	return addHints(f, givenSince(c))
 }
 
 const (
@@ -128,74 +126,43 @@ const (
 	howFar      = "To find N, take the highest number of each in your rows, add what was given and not stored, and subtract what the store says was granted"
 )
 
-// givenSince says up to where, and when, a sequence was last granted numbers as far as the store
-// knows; "" where it never was. How many were given since nobody can estimate: what is lost is
-// often the hour in which most was drawn.
-func givenSince(i sequence.Info) string {
-	if i.Err != nil || i.At.IsZero() {
-		return ""
+// givenSince says up to where, and when, each sequence was last granted numbers as far as the
+// store knows. How many were given since nobody can estimate: what is lost is often the hour in
+// which most was drawn.
+func givenSince(c *recovery.Contents) (texts []string) {
+	for _, i := range c.Sequences {
+		if i.Err == nil && !i.At.IsZero() {
+			texts = append(texts, fmt.Sprintf("sequence %s was last granted numbers, up to %d, at %s", i.Name, int64(i.Granted), i.At.UTC().Format(time.RFC3339)))
+		}
 	}
-	return fmt.Sprintf("sequence %s was last granted numbers, up to %d, at %s", i.Name, int64(i.Granted), i.At.UTC().Format(time.RFC3339))
+	return texts
 }
 
-// A usedUp is a series that a recovery leaves no number.
-type usedUp struct {
-	series string
-	until  string // when there are some again
-	room   string // for how many there is room
+// untilText says when a series that is used up has numbers again.
+func untilText(u recovery.UsedUp) string {
+	if u.Period == "" {
+		return "for ever"
+	}
+	return "until " + u.Period + " is over"
 }
 
-// usedUp returns the series that these numbers leave none.
-func (n skipped) usedUp(ctx context.Context, s store.Store) (all []usedUp, err error) {
-	sequences, err := sequence.PlanRecovery(ctx, s, max(n.all, 1), n.each)
-	if err != nil {
-		return nil, err
+// lastText says for how many numbers a series has room.
+func lastText(u recovery.UsedUp) string {
+	if u.Pattern == "" {
+		return fmt.Sprintf("its last number is %d", u.Max)
 	}
-	for _, r := range sequences {
-		if r.Info.Left == 0 {
-			all = append(all, usedUp{r.Series, "for ever", fmt.Sprintf("its last number is %d", r.Info.Max)})
-		}
-	}
-	documents, err := document.PlanRecovery(ctx, s, max(n.all, 1), n.each)
-	if err != nil {
-		return nil, err
-	}
-	patterns, err := document.List(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range documents {
-		if !r.IsFull {
-			continue
-		}
-		until := "for ever"
-		if r.Full != "" {
-			until = "until " + r.Full + " is over"
-		}
-		pattern := ""
-		for _, one := range patterns {
-			if one.Name == r.Series {
-				pattern = one.Pattern
-			}
-		}
-		all = append(all, usedUp{r.Series, until, fmt.Sprintf("%s has room for %s", pattern, phrase.Count(r.Max))})
-	}
-	return all, nil
+	return fmt.Sprintf("%s has room for %s", u.Pattern, phrase.Count(u.Max))
 }
 
-// refuse returns an error where a number that was meant for all series uses one up. Who
-// names the series means that one.
-func (n skipped) refuse(all []usedUp, url, flags string) error {
-	unnamed := slices.DeleteFunc(slices.Clone(all), func(u usedUp) bool { return n.each[u.series] > 0 })
-	if len(unnamed) == 0 {
-		return nil
-	}
+// refused is the error where a number that was meant for all series uses some up. Whoever
+// names a series means that one.
+func (n skipped) refused(unnamed []recovery.UsedUp, url, flags string) error {
 	var whom []string
 	fewer, same := n.flags(), n.flags()
 	for _, u := range unnamed {
-		whom = append(whom, u.series+", "+u.until)
-		fewer += " --numbers " + phrase.ShellWord(u.series+"=N")
-		same += " --numbers " + phrase.ShellWord(fmt.Sprintf("%s=%d", u.series, n.all))
+		whom = append(whom, u.Series+", "+untilText(u))
+		fewer += " --numbers " + phrase.ShellWord(u.Series+"=N")
+		same += " --numbers " + phrase.ShellWord(fmt.Sprintf("%s=%d", u.Series, n.all))
 	}
 	they, each := "it", "it"
 	if len(unnamed) > 1 {
@@ -216,30 +183,15 @@ type restoredCounter struct {
 	Granted int64  `json:"granted,string,omitempty"`
 }
 
-// raiseCounters raises every counter of a store by so many numbers.
-func raiseCounters(ctx context.Context, s store.Store, n skipped) ([]restoredCounter, error) {
-	var all []restoredCounter
-	// Where there is nothing to raise, too: what is not there may be forgotten, and
-	// does not begin again by itself.
-	dense, err := sequence.Recover(ctx, s, max(n.all, 1), n.each)
-	if err != nil {
-		return nil, again(err)
+// countersOf are the series that a recovery has raised.
+func countersOf(r recovery.Result) (all []restoredCounter) {
+	for _, one := range r.Sequences {
+		all = append(all, restoredCounter{Series: one.Series, Kind: config.Sequence, By: one.By, Granted: int64(one.Info.Granted)})
 	}
-	for _, r := range dense {
-		all = append(all, restoredCounter{Series: r.Series, Kind: config.Sequence, By: r.By, Granted: int64(r.Info.Granted)})
+	for _, one := range r.Documents {
+		all = append(all, restoredCounter{Series: one.Series, Kind: config.Document, By: one.By, Through: one.Through})
 	}
-	raised, err := document.Recover(ctx, s, max(n.all, 1), n.each)
-	if err != nil {
-		return nil, again(err)
-	}
-	for _, r := range raised {
-		all = append(all, restoredCounter{Series: r.Series, Kind: config.Document, By: r.By, Through: r.Through})
-	}
-	return all, nil
-}
-
-func again(err error) error {
-	return classify(err).Hint("the same again, before anything is started")
+	return all
 }
 
 func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {

@@ -1,11 +1,9 @@
-package main
+package takeover
 
 import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/firn-id/firn/internal/ui"
 )
 
 // This file holds --query to its word: it looks. A transaction for reading is not
@@ -29,20 +27,20 @@ var (
 	writers = []string{"insert", "update", "delete", "merge", "into", "nextval", "setval", "procedure"}
 )
 
-// writtenOut is the hint that helps against every refusal: a query over no table. All
+// WrittenOut is the hint that helps against every refusal: a query over no table. All
 // databases read it alike.
-const writtenOut = `write the counters out, joined by UNION ALL: firn series import --query "SELECT 'NAME', NUMBER, STEP"`
+const WrittenOut = `write the counters out, joined by UNION ALL: firn series import --query "SELECT 'NAME', NUMBER, STEP"`
 
 // checkQuery returns an error if a text is anything but one query.
 func checkQuery(text string) error {
 	if fault := queryFault(text); fault != nil {
-		return fault.Hint(writtenOut)
+		return fault.hint(WrittenOut)
 	}
 	return nil
 }
 
 // queryFault says what is wrong with a text that is not one query; nil: nothing.
-func queryFault(text string) *ui.Failure {
+func queryFault(text string) *Error {
 	rest := strings.TrimSpace(text)
 	rest = strings.TrimSpace(strings.TrimSuffix(rest, ";"))
 	rest = literal.ReplaceAllString(rest, " ? ")
@@ -53,19 +51,19 @@ func queryFault(text string) *ui.Failure {
 	}
 	switch mark := unclear.FindString(rest); {
 	case mark == ";":
-		return ui.Bad("--query has several statements, and only one query is run").Hint(form)
+		return bad("--query has several statements, and only one query is run").hint(form)
 	case mark != "":
-		return ui.Bad("--query has %s, which databases read in different ways: leave comments, backslashes and brackets out", mark).Hint(form)
+		return bad("--query has %s, which databases read in different ways: leave comments, backslashes and brackets out", mark).hint(form)
 	case escaped.MatchString(text):
-		return ui.Bad("--query has U&, which hides a name: write the name as it is").Hint(form)
+		return bad("--query has U&, which hides a name: write the name as it is").hint(form)
 	case len(words) == 0 || !slices.Contains(queries, words[0]) || !strings.HasPrefix(strings.ToLower(strings.TrimLeft(rest, "( \t\r\n")), words[0]):
-		return ui.Bad("--query is no query: it begins with SELECT, WITH, VALUES or TABLE").Hint(form)
+		return bad("--query is no query: it begins with SELECT, WITH, VALUES or TABLE").hint(form)
 	case locks.MatchString(rest):
-		return ui.Bad("--query has %s, and it may only read", strings.ToUpper(locks.FindString(rest))).Hint(form)
+		return bad("--query has %s, and it may only read", strings.ToUpper(locks.FindString(rest))).hint(form)
 	}
 	for _, w := range words {
 		if slices.Contains(writers, w) {
-			return ui.Bad("--query has %s, and it may only read", strings.ToUpper(w)).Hint("a column of that name is written in quotes: \"%s\", of MySQL `%s`", w, w)
+			return bad("--query has %s, and it may only read", strings.ToUpper(w)).hint("a column of that name is written in quotes: \"%s\", of MySQL `%s`", w, w)
 		}
 	}
 	return nil

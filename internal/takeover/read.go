@@ -1,4 +1,4 @@
-package main
+package takeover
 
 import (
 	"context"
@@ -8,14 +8,13 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store/open"
 )
 
-// A counterRow is a row of another system's table of counters, as its texts are.
-type counterRow [3]sql.NullString
+// A Row is a row of another system's table of counters, as its texts are.
+type Row [3]sql.NullString
 
-// The columns of a counterRow.
+// The columns of a Row.
 const (
 	columnName = iota
 	columnNumber
@@ -25,8 +24,8 @@ const (
 // maxCounters is how many rows are taken: a table with more is another one.
 const maxCounters = 100_000
 
-// readCounters returns what a query gives. It changes nothing.
-func readCounters(ctx context.Context, url, query string) (all []counterRow, err error) {
+// Read returns what a query gives in the database of a URL. It changes nothing.
+func Read(ctx context.Context, url, query string) (all []Row, err error) {
 	if err := checkQuery(query); err != nil {
 		return nil, err
 	}
@@ -34,24 +33,24 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 	if err != nil {
 		var wrong *open.URLError
 		if errors.As(err, &wrong) {
-			return nil, ui.Bad("--db: %s", phrase.WithoutPackage(wrong.Error())).Hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
+			return nil, bad("--db: %s", phrase.WithoutPackage(wrong.Error())).hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
 		}
-		return nil, ui.Failed("--db: %w", err)
+		return nil, failed("--db: %w", err)
 	}
 	defer db.Close()
 	wrong := func(err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var said *ui.Failure
+		var said *Error
 		if errors.As(err, &said) {
 			return err
 		}
-		return ui.Failed("--query: %w", err).Hint("is it a SELECT that %s runs?", open.Redact(url))
+		return failed("--query: %w", err).hint("is it a SELECT that %s runs?", open.Redact(url))
 	}
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, ui.Failed("--db %s: %w", open.Redact(url), err)
+		return nil, failed("--db %s: %w", open.Redact(url), err)
 	}
 	defer tx.Rollback()
 	switch {
@@ -73,23 +72,23 @@ func readCounters(ctx context.Context, url, query string) (all []counterRow, err
 		return nil, wrong(err)
 	}
 	if len(columns) != 3 {
-		return nil, ui.Bad("--query gives %s (%s), and there have to be three: name, highest number given, step",
-			phrase.Plural(len(columns), "column"), strings.Join(columns, ", ")).Hint("a step for all can stand there as a number: SELECT name, value, 1000 FROM ...")
+		return nil, bad("--query gives %s (%s), and there have to be three: name, highest number given, step",
+			phrase.Plural(len(columns), "column"), strings.Join(columns, ", ")).hint("a step for all can stand there as a number: SELECT name, value, 1000 FROM ...")
 	}
 	for rows.Next() {
-		var r counterRow
+		var r Row
 		if err := rows.Scan(&r[columnName], &r[columnNumber], &r[columnStep]); err != nil {
 			return nil, wrong(fmt.Errorf("row %d: %w", len(all)+1, err))
 		}
 		if all = append(all, r); len(all) > maxCounters {
-			return nil, ui.Failed("--query gives more than %d rows: is that a table of counters?", maxCounters)
+			return nil, failed("--query gives more than %d rows: is that a table of counters?", maxCounters)
 		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, wrong(err)
 	}
 	if len(all) == 0 {
-		return nil, ui.Failed("--query gives no rows")
+		return nil, failed("--query gives no rows")
 	}
 	return all, nil
 }

@@ -1,0 +1,145 @@
+//go:build !windows
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// countingLines are series that a file of this host creates by itself, in firn.yaml.
+const countingLines = "series:\n  photo: { kind: flake }\n  orders: { kind: sequence }\n  invoice: { kind: document, pattern: \"I{1+}\" }\n"
+
+// next draws one value of a series of a server.
+func (s *served) next(series string) (string, error) {
+	s.t.Helper()
+	return s.redis("").Do(s.t.Context(), "FIRN.NEXT", series).Text()
+}
+
+// staysAt fails unless a reload is refused, names the store that the server has, offers nothing that
+// begins anew, and leaves the counters where they were.
+func (s *served) staysAt(url, last string) (next string) {
+	s.t.Helper()
+	before := len(s.log.String())
+	s.reload(notReloaded)
+	text := s.log.String()[before:]
+	if !strings.Contains(text, " in "+url+": write that store back into the config, then send SIGHUP again") ||
+		strings.Contains(text, "created") || strings.Contains(text, "only if it never existed") || strings.Contains(text, "--new") {
+		s.t.Errorf("%s", text)
+	}
+	next, err := s.next("orders")
+	if err != nil || next == last || len(next) > 3 || next == "1" {
+		s.t.Errorf("after %s orders gives %s, %v", last, next, err)
+	}
+	return next
+}
+
+// A reload creates no pool and no counter in a file that the server does not use: they would begin
+// again, and repeat what the server has given.
+func TestServeReloadCreatesNothingElsewhere(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir() + "/a.db"
+	for name, url := range map[string]string{
+		"from PostgreSQL":    databases(t, testserver.Postgres(t), "elsewhere")[0],
+		"from a SQLite file": "sqlite:" + home,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			other := "sqlite:" + dir + "/other.db"
+			firnOn(t, other, 0, "next") // which has a pool, and no counter
+			write(t, dir, "firn.yaml", "store: "+url+"\n"+countingLines)
+			if strings.HasPrefix(url, "postgres:") {
+				firnOn(t, url, 0, "pool", "create", "default", "--new")
+				firnOn(t, url, 0, "series", "create", "orders", "--kind", "sequence")
+				firnOn(t, url, 0, "series", "create", "invoice", "--pattern", "I{1+}")
+			}
+			s := serve(t, dir)
+			s.until("ready", s.ready)
+			last := "0"
+			for range 3 {
+				var err error
+				if last, err = s.next("orders"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(t, dir, "firn.yaml", "store: "+other+"\n"+countingLines)
+			last = s.staysAt(url, last)
+
+			// The default file of the user, which is there.
+			firnIn(t, t.TempDir(), dir, 0, "next")
+			write(t, dir, "firn.yaml", countingLines)
+			last = s.staysAt(url, last)
+
+			write(t, dir, "firn.yaml", "store: "+url+"\n"+countingLines)
+			s.reload(reloaded)
+			if again, err := s.next("orders"); err != nil || again == last || again == "1" {
+				t.Errorf("after %s orders gives %s, %v", last, again, err)
+			}
+			s.stop()
+		})
+	}
+}
+
+// A file that a server uses and that has lost what the server gives is not begun again by a
+// reload, whatever lost it. A series that is new in firn.yaml is created there.
+func TestServeReloadBeginsNoSeriesAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const head = "store: sqlite:a.db\n"
+	write(t, dir, "firn.yaml", head+countingLines)
+	s := serve(t, dir)
+	s.until("ready", s.ready)
+	for range 3 {
+		if _, err := s.next("orders"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, dir, "firn.yaml", head+countingLines+"  bills: { kind: sequence }\n")
+	s.reload(reloaded)
+	if id, err := s.next("bills"); err != nil || id != "1" {
+		t.Errorf("bills gives %s, %v", id, err)
+	}
+
+	// Another file with its hidden file takes the place of the one that the server has open.
+	firnOn(t, "sqlite:"+dir+"/b.db", 0, "next")
+	for _, name := range []string{"a.db", "a.db-wal", "a.db-shm", ".a.db.id"} {
+		if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, "was"+name)); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"b.db": "a.db", ".b.db.id": ".a.db.id"} {
+		if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.until("the store ended", func() bool { return strings.Contains(s.log.String(), "nothing is given any more") })
+	s.reload(notReloaded)
+	for _, name := range []string{"orders", "bills", "invoice"} {
+		if id, err := s.next(name); err == nil {
+			t.Errorf("%s gives %s", name, id)
+		}
+	}
+	s.stop()
+}
+
+// firnIn runs firn in a directory, for a user of that home who names no store.
+func firnIn(t *testing.T, dir, home string, want int, args ...string) string {
+	t.Helper()
+	p := command(t, "", args...)
+	p.Dir = dir
+	p.Env = append(p.Env, "FIRN_STORE="+isUnset, "HOME="+home)
+	var out bytes.Buffer
+	p.Stdout = &out
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.code(t); code != want {
+		t.Errorf("%v: exit code %d, want %d: %s%s", args, code, want, &out, p.errs.String())
+	}
+	return out.String() + p.errs.String()
+}
