@@ -207,7 +207,7 @@ func (d *drawing) explain(err error) error {
 		return d.hintOverlap(f, overlap)
 	case errors.As(err, &copied), errors.As(err, &file):
 		return f // what to do is said elsewhere
-	case errors.As(err, &forgot) && d.Kind == config.Ticket && strings.HasSuffix(forgot.What, " stores have no record of it"):
+	case errors.As(err, &forgot) && d.Across() && strings.HasSuffix(forgot.What, " stores have no record of it"):
 		return f.Hint("%s", d.partly()).Hint("to see which store that is: firn doctor")
 	case errors.As(err, &forgot), errors.As(err, &instance):
 		addHints(f, remedy.Counter(err, url, forgot == nil))

@@ -186,7 +186,7 @@ func movedFailure(cmd *cobra.Command, e *daemon.MovedError) error {
 	if m.where != "" {
 		where = ", with " + m.where
 	}
-	if next.Kind != config.Ticket { // whose stores are those of the config
+	if !next.Across() { // whose stores are those of the config
 		flag = remedy.StoreFlag(open.StoreText(next.URLs[0]))
 	}
 	return f.Hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, open.StoresText(next.Series), m.again, flag, where)

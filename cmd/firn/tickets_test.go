@@ -18,7 +18,7 @@ func TestTicketHintsNameTheStore(t *testing.T) {
 	a := filepath.Join(dir, "a.db")
 	write(t, dir, "firn.yaml", `store: sqlite:ids.db
 series:
-  tickets: { kind: ticket, stores: [sqlite:a.db, sqlite:b.db] }
+  tickets: { kind: sequence, stores: [sqlite:a.db, sqlite:b.db] }
 `)
 	doctor := func(want ...string) {
 		t.Helper()
@@ -63,7 +63,7 @@ func TestTicketThatOneStoreLost(t *testing.T) {
 	config := func(series string) {
 		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { "+series+", stores: [sqlite:a.db, sqlite:b.db] } }\n")
 	}
-	config("bill: { kind: ticket")
+	config("bill: { kind: sequence")
 	mustAll(t, "series create bill --kind sequence", "next -n 30 bill")
 	for _, name := range []string{"b.db", ".b.db.id"} {
 		if err := os.Remove(name); err != nil {
@@ -82,7 +82,7 @@ func TestTicketThatOneStoreLost(t *testing.T) {
 			t.Errorf("%s: the hint that is refused comes first: %s", args, text)
 		}
 	}
-	config("bill2: { kind: ticket, first: 1000")
+	config("bill2: { kind: sequence, first: 1000")
 	mustAll(t, "series create bill2 --kind sequence --new")
 	for range 3 {
 		if out, errs, code := called(t, "next", "bill2"); code != 0 || len(strings.TrimSpace(out)) != 4 {

@@ -45,6 +45,10 @@ func Outage(text string, outage time.Duration) string {
 	return strings.Replace(text, startsLater, "ids start about "+minutes+" later", 1)
 }
 
+// WrongClock is what to do about two clocks that differ. To set the one that is right would be
+// the worse mistake, so it names none.
+const WrongClock = "compare both with a clock that you trust, such as that of another host (date -u; SELECT now()), set the one that is wrong, and run this command again"
+
 // Counter is what to do about a counter that stands still because its store may have lost its
 // last numbers. Counters is that of [Recover].
 func Counter(err error, url string, counters bool) []string {
@@ -80,7 +84,3 @@ func StoreFlag(url string) string {
 	}
 	return " --store " + phrase.ShellWord(url)
 }
-
-// Clocks is what to do about two clocks that differ. To set the one that is right would be the
-// worse mistake, so the text names none.
-const Clocks = "compare both with a clock that you trust, such as that of another host (date -u; SELECT now()), set the one that is wrong, and run this command again"
